@@ -1,0 +1,88 @@
+#include "base/map.h"
+
+#include <sys/mman.h>
+
+enum { MAP_FIRST_CAPACITY = 256 };
+
+static struct ws_map_entry *map_entries(size_t capacity)
+{
+    void *memory = mmap(NULL, capacity * sizeof(struct ws_map_entry), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* Where the key is, or where it would go. */
+static size_t map_slot(const struct ws_map *map, uint64_t key)
+{
+    size_t mask = map->capacity - 1;
+    size_t at = ws_map_hash(key) & mask;
+    while (map->entries[at].key && map->entries[at].key != key)
+        at = (at + 1) & mask;
+    return at;
+}
+
+static bool map_grow(struct ws_map *map)
+{
+    struct ws_map old = *map;
+    size_t capacity = old.capacity ? old.capacity * 2 : MAP_FIRST_CAPACITY;
+    struct ws_map_entry *entries = map_entries(capacity);
+    if (!entries)
+        return false;
+    map->entries = entries;
+    map->capacity = capacity;
+    for (size_t i = 0; i < old.capacity; i++)
+        if (old.entries[i].key)
+            entries[map_slot(map, old.entries[i].key)] = old.entries[i];
+    if (old.entries)
+        munmap(old.entries, old.capacity * sizeof(*old.entries));
+    return true;
+}
+
+void ws_map_finish(struct ws_map *map)
+{
+    if (map->entries)
+        munmap(map->entries, map->capacity * sizeof(*map->entries));
+    *map = (struct ws_map){ .limit = map->limit };
+}
+
+uint64_t *ws_map_get(const struct ws_map *map, uint64_t key)
+{
+    if (!map->capacity || !key)
+        return NULL;
+    struct ws_map_entry *entry = &map->entries[map_slot(map, key)];
+    return entry->key ? &entry->value : NULL;
+}
+
+uint64_t *ws_map_put(struct ws_map *map, uint64_t key)
+{
+    uint64_t *value = ws_map_get(map, key);
+    if (value || !key)
+        return value;
+    if (map->limit && map->count >= map->limit)
+        return NULL;
+    if (map->count * 4 >= map->capacity * 3 && !map_grow(map))
+        return NULL;
+    struct ws_map_entry *entry = &map->entries[map_slot(map, key)];
+    *entry = (struct ws_map_entry){ .key = key };
+    map->count++;
+    return &entry->value;
+}
+
+bool ws_map_remove(struct ws_map *map, uint64_t key)
+{
+    if (!ws_map_get(map, key))
+        return false;
+    size_t mask = map->capacity - 1;
+    size_t hole = map_slot(map, key);
+    /* Close the hole: move back every later entry of the run that probing would otherwise miss. */
+    for (size_t at = (hole + 1) & mask; map->entries[at].key; at = (at + 1) & mask) {
+        size_t home = ws_map_hash(map->entries[at].key) & mask;
+        if (((at - home) & mask) >= ((at - hole) & mask)) {
+            map->entries[hole] = map->entries[at];
+            hole = at;
+        }
+    }
+    map->entries[hole] = (struct ws_map_entry){ 0 };
+    map->count--;
+    return true;
+}

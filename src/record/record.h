@@ -1,0 +1,159 @@
+/* Row structures and the enumerations their columns hold. See families.h for the columns' meaning. */
+#ifndef WALLSHIM_RECORD_RECORD_H
+#define WALLSHIM_RECORD_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/families.h"
+
+/* Bytes that belong to somebody else: not terminated, valid as long as their owner says. */
+struct ws_text {
+    const char *data;
+    uint32_t length;
+};
+
+enum ws_family {
+#define FAMILY(name) WS_FAMILY_##name,
+    WS_FAMILIES(FAMILY)
+#undef FAMILY
+    WS_FAMILY_COUNT
+};
+
+/* struct ws_op, struct ws_call, struct ws_shape, … */
+#define WS_ROW_INTEGER(type, name, coding) type name;
+#define WS_ROW_TEXT(name) struct ws_text name;
+#define WS_ROW(family)                                            \
+    struct ws_##family {                                          \
+        WS_COLUMNS_##family(WS_ROW_INTEGER, WS_ROW_TEXT)          \
+    };
+WS_FAMILIES(WS_ROW)
+#undef WS_ROW
+#undef WS_ROW_INTEGER
+#undef WS_ROW_TEXT
+
+enum ws_op_kind {
+    WS_OP_UNKNOWN,
+    WS_OP_KERNEL,
+    WS_OP_COPY,
+    WS_OP_MEMSET,
+    WS_OP_GRAPH,      /* one launch of an executable graph, measured as a whole */
+    WS_OP_HOST_FUNCTION,
+    WS_OP_PREFETCH,   /* prefetch, discard: managed memory moved or dropped */
+    WS_OP_MEMORY_OP,  /* stream wait value, write value, batches of them */
+    WS_OP_DECOMPRESS,
+    WS_OP_KIND_COUNT
+};
+
+enum ws_space {
+    WS_SPACE_UNKNOWN,
+    WS_SPACE_PAGEABLE,
+    WS_SPACE_PINNED,
+    WS_SPACE_DEVICE,
+    WS_SPACE_ARRAY,
+    WS_SPACE_MANAGED,
+    WS_SPACE_PEER, /* another device's memory */
+    WS_SPACE_COUNT
+};
+
+enum ws_stream_kind {
+    WS_STREAM_LEGACY,     /* the context's legacy default stream */
+    WS_STREAM_PER_THREAD, /* one thread's default stream */
+    WS_STREAM_CREATED,
+    WS_STREAM_UNKNOWN, /* used before we saw it made */
+};
+
+/* What a device time is worth. */
+enum ws_quality {
+    WS_TIME_NONE,     /* there is none: the column is 0 */
+    WS_TIME_MEASURED, /* an event of its own beside it */
+    WS_TIME_BOUNDED,  /* lies within the stated error, which may be wide */
+    WS_TIME_INFERRED, /* from the mark before, the launch and the waits seen */
+};
+
+enum ws_op_flags {
+    WS_OP_BEGIN_QUALITY = 0x3,   /* enum ws_quality of begin */
+    WS_OP_END_QUALITY = 0xc,     /* enum ws_quality of end, << 2 */
+    WS_OP_BLOCKING = 0x10,       /* the call returns only when the work is done */
+    WS_OP_CAPTURED = 0x20,       /* went into a graph under construction: nothing ran yet */
+    WS_OP_DEPENDENT = 0x40,      /* programmatic dependent launch: may overlap the one before */
+    WS_OP_CONTENDED = 0x80,      /* another thread used the stream at the same time */
+    WS_OP_COOPERATIVE = 0x100,
+    WS_OP_POOL_DRY = 0x200,      /* no event was free, so no device times */
+    WS_OP_SAMPLED = 0x400,       /* timed by a pair of its own under sample=K */
+    WS_OP_IN_COLLECTIVE = 0x800, /* launched by NCCL */
+};
+
+static inline enum ws_quality ws_op_begin_quality(const struct ws_op *op)
+{
+    return (enum ws_quality)(op->flags & WS_OP_BEGIN_QUALITY);
+}
+
+static inline enum ws_quality ws_op_end_quality(const struct ws_op *op)
+{
+    return (enum ws_quality)((op->flags & WS_OP_END_QUALITY) >> 2);
+}
+
+/* What a host call is for: column family of driver_function. */
+enum ws_call_family {
+    WS_CALL_OTHER,
+    WS_CALL_LAUNCH, /* these four are operations: their rows are in family op */
+    WS_CALL_COPY,
+    WS_CALL_MEMSET,
+    WS_CALL_WORK,
+    WS_CALL_MEMORY,
+    WS_CALL_SYNC,  /* the host waits or asks */
+    WS_CALL_EVENT, /* event record, stream wait event: order between streams */
+    WS_CALL_CAPTURE,
+    WS_CALL_GRAPH,
+    WS_CALL_MODULE,
+    WS_CALL_LIFETIME,
+    WS_CALL_PROFILER,
+    WS_CALL_RESOLUTION,
+    WS_CALL_NCCL,
+    WS_CALL_FAMILY_COUNT
+};
+
+/* One word of a kernel's parameter block. */
+struct ws_param_word {
+    uint16_t offset; /* bytes from the block's start */
+    uint8_t size;    /* 1, 2, 4 or 8 */
+    uint8_t address; /* 1: looks like a device address */
+    uint32_t reserved;
+    uint64_t value;
+};
+
+/* Why something is missing. The texts are what reports say: "N launches: TEXT". */
+#define WS_LOSSES(X)                                                                  \
+    X(RING_FULL, "not recorded: the thread's ring was full")                          \
+    X(POOL_DRY, "recorded without device times: no event was free")                   \
+    X(UNTIMED_AT_EXIT, "recorded without device times: the program ended first")      \
+    X(DRIVER_REFUSED, "recorded without device times: the driver refused an event")   \
+    X(CAPTURE_UNKNOWN, "recorded without device times: the stream may be capturing")  \
+    X(DICTIONARY_FULL, "recorded without a name or parameters: a dictionary was full") \
+    X(NO_THREAD_SLOT, "not recorded: no ring for the thread")                         \
+    X(BURST, "only counted: between bursts")                                          \
+    X(RANGE, "only counted: outside the range asked for")                             \
+    X(SIZE_LIMIT, "not recorded: the trace reached its size limit")                   \
+    X(WRITE_FAILED, "not recorded: the trace could not be written")                   \
+    X(CHILD, "not recorded: a forked child used CUDA")                                \
+    X(BYPASSED, "not seen: a look-up went around the shim")
+
+enum ws_loss_reason {
+#define LOSS(name, text) WS_LOSS_##name,
+    WS_LOSSES(LOSS)
+#undef LOSS
+    WS_LOSS_COUNT
+};
+
+/* Index of a ws_loss row's reason → text; a number this version does not know gives a text saying so. */
+const char *ws_loss_text(uint32_t reason);
+
+/* Names for dumps and exports; unknown numbers give "?". */
+const char *ws_family_name(uint32_t family);
+const char *ws_op_kind_name(uint32_t kind);
+const char *ws_space_name(uint32_t space);
+const char *ws_quality_name(uint32_t quality);
+const char *ws_call_family_name(uint32_t family);
+
+#endif

@@ -1,0 +1,149 @@
+#include "wire/options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct ws_option_info ws_option_table[] = {
+#define OPTION(field, variable, name, kind, def, argument, help) \
+    { variable, name, WS_OPTION_##kind, def, argument, help, offsetof(struct ws_options, field) },
+    WS_OPTIONS(OPTION)
+#undef OPTION
+};
+const size_t ws_option_count = sizeof(ws_option_table) / sizeof(ws_option_table[0]);
+
+struct unit {
+    const char *name;
+    uint64_t factor;
+};
+
+/* A whole or decimal number followed by one of the units. Returns 0 or -EINVAL. */
+static int parse_scaled(const char *text, const struct unit *units, uint64_t *value)
+{
+    uint64_t whole = 0, fraction = 0, scale = 1;
+    const char *at = text;
+    for (; *at >= '0' && *at <= '9'; at++) {
+        if (whole > (UINT64_MAX - 9) / 10)
+            return -EINVAL;
+        whole = whole * 10 + (uint64_t)(*at - '0');
+    }
+    if (at == text)
+        return -EINVAL;
+    if (*at == '.') {
+        for (at++; *at >= '0' && *at <= '9'; at++) {
+            if (scale > 1000000000)
+                return -EINVAL;
+            fraction = fraction * 10 + (uint64_t)(*at - '0');
+            scale *= 10;
+        }
+    }
+    for (; units->name; units++) {
+        if (strcmp(at, units->name))
+            continue;
+        if (whole > UINT64_MAX / 2 / units->factor)
+            return -EINVAL;
+        *value = whole * units->factor + (uint64_t)((double)fraction / (double)scale * (double)units->factor);
+        return 0;
+    }
+    return -EINVAL;
+}
+
+int ws_parse_duration(const char *text, uint64_t *ns)
+{
+    static const struct unit units[] = { { "", 1000000000 },  { "s", 1000000000 }, { "ms", 1000000 },
+                                         { "us", 1000 },      { "ns", 1 },         { "m", 60000000000 },
+                                         { "h", 3600000000000 }, { NULL, 0 } };
+    return parse_scaled(text, units, ns);
+}
+
+int ws_parse_size(const char *text, uint64_t *bytes)
+{
+    static const struct unit units[] = { { "", 1 },        { "K", 1 << 10 }, { "k", 1 << 10 },
+                                         { "M", 1 << 20 }, { "G", 1 << 30 }, { NULL, 0 } };
+    return parse_scaled(text, units, bytes);
+}
+
+int ws_parse_burst(const char *text, uint64_t *on, uint64_t *period)
+{
+    if (!*text) {
+        *on = *period = 0;
+        return 0;
+    }
+    const char *slash = strchr(text, '/');
+    char first[32];
+    uint64_t parsed_on, parsed_period;
+    if (!slash || (size_t)(slash - text) >= sizeof(first))
+        return -EINVAL;
+    memcpy(first, text, (size_t)(slash - text));
+    first[slash - text] = 0;
+    if (ws_parse_duration(first, &parsed_on) || ws_parse_duration(slash + 1, &parsed_period) || !parsed_on ||
+        parsed_on > parsed_period)
+        return -EINVAL;
+    *on = parsed_on;
+    *period = parsed_period;
+    return 0;
+}
+
+/* Is text one of the words of "a|b|c"? Arguments without '|' take any text. */
+static bool one_of(const char *text, const char *words)
+{
+    size_t length = strlen(text);
+    if (!strchr(words, '|'))
+        return true;
+    for (const char *word = words; word; word = strchr(word, '|')) {
+        word += *word == '|';
+        if (!strncmp(word, text, length) && (word[length] == '|' || !word[length]))
+            return true;
+    }
+    return false;
+}
+
+int ws_option_set(struct ws_options *options, const struct ws_option_info *info, const char *text)
+{
+    char *field = (char *)options + info->offset;
+    uint64_t number, period;
+    switch (info->kind) {
+    case WS_OPTION_TEXT:
+        if (!one_of(text, info->argument))
+            return -EINVAL;
+        if (info->offset == offsetof(struct ws_options, burst) && ws_parse_burst(text, &number, &period))
+            return -EINVAL;
+        memcpy(field, &text, sizeof(text));
+        return 0;
+    case WS_OPTION_FLAG:
+        if (strcmp(text, "0") && strcmp(text, "1"))
+            return -EINVAL;
+        *(bool *)field = *text == '1';
+        return 0;
+    case WS_OPTION_COUNT: {
+        static const struct unit plain[] = { { "", 1 }, { NULL, 0 } };
+        if (strchr(text, '.') || parse_scaled(text, plain, &number))
+            return -EINVAL;
+        break;
+    }
+    case WS_OPTION_DURATION:
+        if (ws_parse_duration(text, &number))
+            return -EINVAL;
+        break;
+    case WS_OPTION_SIZE:
+        if (ws_parse_size(text, &number))
+            return -EINVAL;
+        break;
+    default:
+        return -EINVAL;
+    }
+    memcpy(field, &number, sizeof(number));
+    return 0;
+}
+
+void ws_options_from_environment(struct ws_options *options, const struct ws_option_info **bad)
+{
+    *bad = NULL;
+    for (size_t i = 0; i < ws_option_count; i++) {
+        const struct ws_option_info *info = &ws_option_table[i];
+        const char *text = getenv(info->variable);
+        ws_option_set(options, info, info->fallback);
+        if (text && ws_option_set(options, info, text) && !*bad)
+            *bad = info;
+    }
+}
