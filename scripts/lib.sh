@@ -1,0 +1,65 @@
+# What the scripts of this folder share. Sourced, never run.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+
+say() { printf '== %s\n' "$*"; }
+
+fail() {
+    printf '%s: %s\n' "${0##*/}" "$*" >&2
+    exit 1
+}
+
+# Debian packages by what they are needed for.
+packages_build=(gcc libc6-dev meson ninja-build pkg-config libzstd-dev libxxhash-dev libjansson-dev libcmocka-dev python3)
+packages_test=(binutils clang-format clang-tidy procps python3-numpy ffmpeg)
+packages_bench=(valgrind)
+packages_fuzz=(clang libclang-rt-14-dev)
+
+installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+
+# Installs those of the packages named that are missing; says nothing when none is.
+need_packages()
+{
+    local name missing=() as_root=()
+    command -v dpkg-query >/dev/null ||
+        fail "this is not a Debian system: install the like of these yourself, then build with meson: $*"
+    for name; do
+        installed "$name" || missing+=("$name")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    if [ "$(id -u)" != 0 ]; then
+        command -v sudo >/dev/null || fail "not root, and no sudo: run as root: apt-get install ${missing[*]}"
+        as_root=(sudo)
+    fi
+    say "installing ${missing[*]}"
+    local log quiet=(-qq -o Dpkg::Use-Pty=0)
+    log=$(mktemp)
+    if ! { "${as_root[@]}" apt-get "${quiet[@]}" update &&
+        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "${quiet[@]}" install -y \
+            --no-install-recommends "${missing[@]}"; } </dev/null >"$log" 2>&1; then
+        cat "$log" >&2
+        rm -f "$log"
+        fail "could not install: ${missing[*]}"
+    fi
+    rm -f "$log"
+}
+
+# build_tree DIR [MESON OPTION…]: configures DIR at the first time, and builds it. Prints only what is wrong.
+build_tree()
+{
+    local directory=$1 log
+    shift
+    log=$(mktemp)
+    if [ ! -f "$directory/build.ninja" ]; then
+        set -- setup "$directory" "$root" "$@"
+    elif [ $# -gt 0 ]; then
+        set -- configure "$directory" "$@"
+    fi
+    if { [ $# -eq 0 ] || meson "$@"; } </dev/null >"$log" 2>&1 && ninja -C "$directory" </dev/null >>"$log" 2>&1; then
+        rm -f "$log"
+        return 0
+    fi
+    grep -v '^\[[0-9]*/[0-9]*\] [^F]*$' "$log" | tail -n 100 >&2
+    rm -f "$log"
+    fail "the build in $directory failed"
+}

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Runs a program with the shim of a build preloaded and the build's simulated GPU in place of the driver.
+#
+#   run_preloaded.sh [--no-shim] BUILD COMMAND…
+#
+# A shim built with a sanitizer needs that sanitizer's library loaded before it in a program that was not: it is found
+# from what the shim was linked with. Leaks are not looked for, since they would be the program's own.
+set -euo pipefail
+
+shim=1
+if [ "${1-}" = --no-shim ]; then
+    shim=
+    shift
+fi
+[ $# -ge 2 ] || {
+    echo "usage: run_preloaded.sh [--no-shim] BUILD COMMAND…" >&2
+    exit 2
+}
+build=$(cd "$1" && pwd -P)
+shift
+
+simgpu=$build/tests/simgpu
+library=$build/shim/libwallshim.so
+sanitizer=$(ldd "$simgpu/libcuda.so.1" | awk '$1 ~ /^lib(asan|tsan)/ { print $3 }')
+
+preload=$sanitizer
+[ -z "$shim" ] || preload=${preload:+$preload:}$library
+
+exec env \
+    LD_LIBRARY_PATH="$simgpu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
+    ASAN_OPTIONS="detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}" \
+    TSAN_OPTIONS="ignore_noninstrumented_modules=1${TSAN_OPTIONS:+:$TSAN_OPTIONS}" \
+    ${preload:+LD_PRELOAD="$preload"} "$@"
