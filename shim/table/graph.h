@@ -1,0 +1,124 @@
+/* Graphs under construction and executable graphs. Rows of the wrapper table: see driver_table.h. */
+/* clang-format off */
+DRIVER(cuGraphInstantiate, cuGraphInstantiate, 10000, GRAPH,
+    (ws_CUgraphExec *phGraphExec, ws_CUgraph hGraph, ws_CUgraphNode *phErrorNode, char *logBuffer, size_t
+     bufferSize),
+    (phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize), NOTHING,
+    graph_instantiated(&call, phGraphExec, hGraph))
+DRIVER(cuGraphInstantiate_v2, cuGraphInstantiate, 11000, GRAPH,
+    (ws_CUgraphExec *phGraphExec, ws_CUgraph hGraph, ws_CUgraphNode *phErrorNode, char *logBuffer, size_t
+     bufferSize),
+    (phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize), NOTHING,
+    graph_instantiated(&call, phGraphExec, hGraph))
+DRIVER(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, 11040, GRAPH,
+    (ws_CUgraphExec *phGraphExec, ws_CUgraph hGraph, unsigned long long flags), (phGraphExec, hGraph, flags),
+    NOTHING, graph_instantiated(&call, phGraphExec, hGraph))
+DRIVER_PTSZ(cuGraphInstantiateWithParams, cuGraphInstantiateWithParams, 12000, GRAPH,
+    (ws_CUgraphExec *phGraphExec, ws_CUgraph hGraph, ws_CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams),
+    (phGraphExec, hGraph, instantiateParams), NOTHING, graph_instantiated(&call, phGraphExec, hGraph))
+DRIVER(cuGraphExecUpdate, cuGraphExecUpdate, 10020, GRAPH,
+    (ws_CUgraphExec hGraphExec, ws_CUgraph hGraph, ws_CUgraphNode *hErrorNode_out, ws_CUenum *updateResult_out),
+    (hGraphExec, hGraph, hErrorNode_out, updateResult_out), NOTHING, graph_updated(&call, hGraphExec, hGraph))
+DRIVER(cuGraphExecUpdate_v2, cuGraphExecUpdate, 12000, GRAPH,
+    (ws_CUgraphExec hGraphExec, ws_CUgraph hGraph, void *resultInfo), (hGraphExec, hGraph, resultInfo), NOTHING,
+    graph_updated(&call, hGraphExec, hGraph))
+DRIVER(cuGraphExecKernelNodeSetParams, cuGraphExecKernelNodeSetParams, 10010, GRAPH,
+    (ws_CUgraphExec hGraphExec, ws_CUgraphNode hNode, const ws_CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams),
+    (hGraphExec, hNode, nodeParams), NOTHING, graph_node_set(&call, hGraphExec, hNode, nodeParams))
+DRIVER(cuGraphExecKernelNodeSetParams_v2, cuGraphExecKernelNodeSetParams, 12000, GRAPH,
+    (ws_CUgraphExec hGraphExec, ws_CUgraphNode hNode, const ws_CUDA_KERNEL_NODE_PARAMS *nodeParams),
+    (hGraphExec, hNode, nodeParams), NOTHING,
+    graph_node_set(&call, hGraphExec, hNode, (const ws_CUDA_KERNEL_NODE_PARAMS_v1 *)nodeParams))
+DRIVER(cuGraphNodeSetEnabled, cuGraphNodeSetEnabled, 11060, GRAPH,
+    (ws_CUgraphExec hGraphExec, ws_CUgraphNode hNode, unsigned isEnabled), (hGraphExec, hNode, isEnabled), NOTHING,
+    graph_node_enabled(&call, hGraphExec, hNode, isEnabled))
+DRIVER(cuGraphExecDestroy, cuGraphExecDestroy, 10000, GRAPH,
+    (ws_CUgraphExec hGraphExec), (hGraphExec), NOTHING, graph_exec_destroyed(&call, hGraphExec))
+DRIVER(cuGraphDestroy, cuGraphDestroy, 10000, GRAPH,
+    (ws_CUgraph hGraph), (hGraph), NOTHING, graph_destroyed(&call, hGraph))
+DRIVER(cuGraphClone, cuGraphClone, 10000, GRAPH,
+    (ws_CUgraph *phGraphClone, ws_CUgraph originalGraph), (phGraphClone, originalGraph), NOTHING,
+    graph_cloned(&call, phGraphClone, originalGraph))
+DRIVER(cuGraphCreate, cuGraphCreate, 10000, GRAPH,
+    (ws_CUgraph *phGraph, unsigned flags), (phGraph, flags), NOTHING,
+    host_call(&call, NO_STREAM, OUT(phGraph), 0, 0))
+DRIVER(cuGraphAddBatchMemOpNode, cuGraphAddBatchMemOpNode, 11070, GRAPH,
+    (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
+     const void *nodeParams),
+    (phGraphNode, hGraph, dependencies, numDependencies, nodeParams), NOTHING,
+    graph_node_added(&call, hGraph, phGraphNode, WS_OP_UNKNOWN, NULL))
+DRIVER(cuGraphAddChildGraphNode, cuGraphAddChildGraphNode, 10000, GRAPH,
+    (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
+     ws_CUgraph childGraph),
+    (phGraphNode, hGraph, dependencies, numDependencies, childGraph), NOTHING,
+    graph_node_added(&call, hGraph, phGraphNode, WS_OP_GRAPH, childGraph))
+DRIVER(cuGraphAddEmptyNode, cuGraphAddEmptyNode, 10000, GRAPH,
+    (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies),
+    (phGraphNode, hGraph, dependencies, numDependencies), NOTHING,
+    graph_node_added(&call, hGraph, phGraphNode, WS_OP_UNKNOWN, NULL))
+DRIVER(cuGraphAddEventRecordNode, cuGraphAddEventRecordNode, 11010, GRAPH,
+    (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
+     ws_CUevent event),
+    (phGraphNode, hGraph, dependencies, numDependencies, event), NOTHING,
+    graph_node_added(&call, hGraph, phGraphNode, WS_OP_UNKNOWN, NULL))
+DRIVER(cuGraphAddEventWaitNode, cuGraphAddEventWaitNode, 11010, GRAPH,
+    (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
+     ws_CUevent event),
+    (phGraphNode, hGraph, dependencies, numDependencies, event), NOTHING,
+    graph_node_added(&call, hGraph, phGraphNode, WS_OP_UNKNOWN, NULL))
+DRIVER(cuGraphAddExternalSemaphoresSignalNode, cuGraphAddExternalSemaphoresSignalNode, 11020, GRAPH,
+    (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
+     const void *nodeParams),
+    (phGraphNode, hGraph, dependencies, numDependencies, nodeParams), NOTHING,
+    graph_node_added(&call, hGraph, phGraphNode, WS_OP_UNKNOWN, NULL))
+DRIVER(cuGraphAddExternalSemaphoresWaitNode, cuGraphAddExternalSemaphoresWaitNode, 11020, GRAPH,
+    (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
+     const void *nodeParams),
+    (phGraphNode, hGraph, dependencies, numDependencies, nodeParams), NOTHING,
+    graph_node_added(&call, hGraph, phGraphNode, WS_OP_UNKNOWN, NULL))
+DRIVER(cuGraphAddHostNode, cuGraphAddHostNode, 10000, GRAPH,
+    (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
+     const ws_CUDA_HOST_NODE_PARAMS *nodeParams),
+    (phGraphNode, hGraph, dependencies, numDependencies, nodeParams), NOTHING,
+    graph_node_added(&call, hGraph, phGraphNode, WS_OP_HOST_FUNCTION, NULL))
+DRIVER(cuGraphAddKernelNode, cuGraphAddKernelNode, 10000, GRAPH,
+    (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
+     const ws_CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams),
+    (phGraphNode, hGraph, dependencies, numDependencies, nodeParams), NOTHING,
+    graph_node_added(&call, hGraph, phGraphNode, WS_OP_KERNEL, nodeParams))
+DRIVER(cuGraphAddKernelNode_v2, cuGraphAddKernelNode, 12000, GRAPH,
+    (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
+     const ws_CUDA_KERNEL_NODE_PARAMS *nodeParams),
+    (phGraphNode, hGraph, dependencies, numDependencies, nodeParams), NOTHING,
+    graph_node_added(&call, hGraph, phGraphNode, WS_OP_KERNEL, nodeParams))
+DRIVER(cuGraphAddMemAllocNode, cuGraphAddMemAllocNode, 11040, GRAPH,
+    (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
+     void *nodeParams),
+    (phGraphNode, hGraph, dependencies, numDependencies, nodeParams), NOTHING,
+    graph_node_added(&call, hGraph, phGraphNode, WS_OP_UNKNOWN, NULL))
+DRIVER(cuGraphAddMemFreeNode, cuGraphAddMemFreeNode, 11040, GRAPH,
+    (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
+     ws_CUdeviceptr dptr),
+    (phGraphNode, hGraph, dependencies, numDependencies, dptr), NOTHING,
+    graph_node_added(&call, hGraph, phGraphNode, WS_OP_UNKNOWN, NULL))
+DRIVER(cuGraphAddMemcpyNode, cuGraphAddMemcpyNode, 10000, GRAPH,
+    (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
+     const ws_CUDA_MEMCPY3D *copyParams, ws_CUcontext ctx),
+    (phGraphNode, hGraph, dependencies, numDependencies, copyParams, ctx), NOTHING,
+    graph_node_added(&call, hGraph, phGraphNode, WS_OP_COPY, copyParams))
+DRIVER(cuGraphAddMemsetNode, cuGraphAddMemsetNode, 10000, GRAPH,
+    (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
+     const ws_CUDA_MEMSET_NODE_PARAMS *memsetParams, ws_CUcontext ctx),
+    (phGraphNode, hGraph, dependencies, numDependencies, memsetParams, ctx), NOTHING,
+    graph_node_added(&call, hGraph, phGraphNode, WS_OP_MEMSET, memsetParams))
+DRIVER(cuGraphAddNode, cuGraphAddNode, 12020, GRAPH,
+    (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
+     ws_CUgraphNodeParams *nodeParams),
+    (phGraphNode, hGraph, dependencies, numDependencies, nodeParams), NOTHING,
+    graph_any_node_added(&call, hGraph, phGraphNode, nodeParams))
+DRIVER(cuGraphAddNode_v2, cuGraphAddNode, 12030, GRAPH,
+    (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, const ws_CUgraphEdgeData
+     *dependencyData, size_t numDependencies, ws_CUgraphNodeParams *nodeParams),
+    (phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams), NOTHING,
+    graph_any_node_added(&call, hGraph, phGraphNode, nodeParams))
+/* clang-format on */
