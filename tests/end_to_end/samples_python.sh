@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Every Python sample compiles, and where a machine lacks what it needs it says so in one line and ends with 77.
+set -euo pipefail
+samples=$1
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cp "$samples"/*.py "$samples/kernels.ptx" "$scratch"
+
+for sample in "$scratch"/*.py; do
+    python3 -W error -m py_compile "$sample"
+done
+
+# An empty folder in front of PyTorch and of the driver: neither is found, whatever the machine has.
+mkdir "$scratch/torch"
+echo 'raise ImportError("hidden")' >"$scratch/torch/__init__.py"
+echo 'not a library' >"$scratch/libcuda.so.1"
+for sample in train gpt infer_graph; do
+    status=0
+    LD_LIBRARY_PATH=$scratch python3 "$scratch/$sample.py" >"$scratch/out" 2>"$scratch/err" || status=$?
+    if [ "$status" != 77 ] || [ -s "$scratch/out" ] || [ "$(wc -l <"$scratch/err")" != 1 ]; then
+        echo "$sample.py: status $status"
+        cat "$scratch/out" "$scratch/err"
+        exit 1
+    fi
+done
