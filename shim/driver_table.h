@@ -14,7 +14,7 @@
  * In the files under table/, DRIVER is one function; DRIVER_PTSZ and DRIVER_PTDS are a function and
  * its twin for programs built with per-thread default streams (which appeared in 7.0).
  *
- * To add a function: one row. tests/unit/test_abi.c compares it with cudaTypedefs.h.
+ * To add a function: one row. tests/abi compares it with cudaTypedefs.h.
  */
 #ifndef DRIVER_ROW
 #error "define DRIVER_ROW before including driver_table.h"

@@ -1,7 +1,7 @@
 /* The part of the CUDA driver's binary interface that wallshim touches.
  *
  * wallshim builds without a CUDA toolkit, so it declares what it needs itself. Every name is the
- * driver's own with "ws_" or "WS_" before it; tests/unit/test_abi.c holds sizes, offsets and values
+ * driver's own with "ws_" or "WS_" before it; tests/abi holds sizes, offsets and values
  * against cuda.h wherever that header is found. Types we only pass on are left opaque.
  *
  * Source: cuda.h of the CUDA 13.0 toolkit.

@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Writes the rows of the shim's tables as macro calls that the ABI tests can use.
+
+    driver_rows.py OUTPUT PREPROCESSOR…
+
+The tables spell a twin's version as an expression and cuda.h makes macros of the very names they hold, so that no
+macro can put the name of a typedef together: it is done here, on what the preprocessor makes of the tables alone.
+
+    DRIVER_TYPE("symbol", PFN_base_vNNNN_flavour, (parameters))
+    NCCL_TYPE(symbol, (parameters))
+"""
+import re
+import subprocess
+import sys
+
+SOURCE = """
+#define DRIVER_ROW(symbol, base, since, flavour, family, parameters, arguments, before, after) \
+    @driver symbol base since flavour parameters@
+#define NCCL_ROW(symbol, parameters, arguments, before, after) @nccl symbol parameters@
+#include "shim/driver_table.h"
+#include "shim/nccl_table.h"
+"""
+SUFFIX = {"LEGACY": "", "PTSZ": "_ptsz", "PTDS": "_ptds"}
+NUMBER = r"(\d+|\(\((\d+)\) < 7000 \? 7000 : \(\d+\)\))"
+
+
+def rows(text):
+    text = " ".join(text.split())
+    for kind, body in re.findall(r"@(driver|nccl) (.*?)@", text):
+        if kind == "nccl":
+            symbol, parameters = body.split(" ", 1)
+            yield f"NCCL_TYPE({symbol}, {parameters})"
+            continue
+        match = re.fullmatch(rf"(\w+) (\w+) {NUMBER} (LEGACY|PTSZ|PTDS) (\(.*\))", body)
+        if not match:
+            sys.exit(f"driver_rows.py: not understood: {body}")
+        symbol, base, plain, twin, flavour, parameters = match.groups()
+        since = max(7000, int(twin)) if twin else int(plain)
+        yield f'DRIVER_TYPE("{symbol}", PFN_{base}_v{since}{SUFFIX[flavour]}, {parameters})'
+
+
+def main():
+    output, *preprocessor = sys.argv[1:]
+    text = subprocess.run([*preprocessor, "-E", "-P", "-x", "c", "-"], input=SOURCE, text=True, check=True,
+                          stdout=subprocess.PIPE).stdout
+    found = list(rows(text))
+    if not found:
+        sys.exit("driver_rows.py: the tables hold no row")
+    with open(output, "w", encoding="ascii") as file:
+        file.write("\n".join(found) + "\n")
+
+
+main()
