@@ -11,9 +11,11 @@
  * I(type, name, coding)   an integer column; the coding says what its residual is taken from
  * S(name)                 a string or blob column (struct ws_text)
  *
- * Codings (src/wire/frame.c): PLAIN the value itself; DELTA from the row before; THREAD from the last
- * row of the same thread; SHAPE from the last row of the same shape; SHAPE_ID predicted from the two
- * shapes before; AFTER(column) from another column of the same row.
+ * Codings (FORMAT.md, src/wire/columns.c): PLAIN the value itself; DELTA from the row before; KEY few
+ * values that take turns, predicted from the rows before; SHAPE_ID the same, for shapes. THREAD from
+ * the last row of the same thread; SHAPE from the last row of the same shape; AFTER(column) from
+ * another column of the same row, as far as it lay from it in the last row with the same KEY or
+ * SHAPE_ID: that of the family's first column.
  */
 #ifndef WALLSHIM_RECORD_FAMILIES_H
 #define WALLSHIM_RECORD_FAMILIES_H
@@ -136,7 +138,7 @@
 
 #define WS_COLUMNS_op(I, S)                                                        \
     I(uint32_t, shape, SHAPE_ID)                                                   \
-    I(uint32_t, thread, DELTA)                                                     \
+    I(uint32_t, thread, KEY)                                                       \
     I(uint64_t, correlation, THREAD) /* thread << 40 | number: unique in the process */ \
     I(int64_t, host_begin, THREAD)                                                 \
     I(int64_t, host_end, AFTER(host_begin))                                        \
@@ -150,8 +152,8 @@
     I(int32_t, result, PLAIN)        /* what the driver answered */
 
 #define WS_COLUMNS_call(I, S)                                                      \
-    I(uint32_t, function, DELTA)     /* family driver_function */                  \
-    I(uint32_t, thread, DELTA)                                                     \
+    I(uint32_t, function, KEY)       /* family driver_function */                  \
+    I(uint32_t, thread, KEY)                                                       \
     I(uint64_t, correlation, THREAD)                                               \
     I(int64_t, host_begin, THREAD)                                                 \
     I(int64_t, host_end, AFTER(host_begin))                                        \
@@ -163,8 +165,8 @@
     I(int32_t, result, PLAIN)
 
 #define WS_COLUMNS_collective(I, S)                                                \
-    I(uint32_t, function, DELTA)     /* family driver_function: ncclAllReduce … */ \
-    I(uint32_t, thread, DELTA)                                                     \
+    I(uint32_t, function, KEY)       /* family driver_function: ncclAllReduce … */ \
+    I(uint32_t, thread, KEY)                                                       \
     I(uint64_t, correlation, THREAD)                                               \
     I(int64_t, host_begin, THREAD)                                                 \
     I(int64_t, host_end, AFTER(host_begin))                                        \

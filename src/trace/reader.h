@@ -1,7 +1,9 @@
 /* Reading a trace file (.wst), whole or hurt: no footer, cut anywhere, damaged in the middle.
  *
  * A reader hands out blocks of rows in file order, dictionary rows before the rows that use them as
- * far as the file still holds them. It never trusts a length: memory is bounded by the frame. */
+ * far as the file still holds them anywhere, and no row twice. What is damaged is left out whole
+ * frame by whole frame and counted; nothing wrong is handed out. It never trusts a length: memory is
+ * bounded by the frame. Ids in rows are data: they may name nothing. */
 #ifndef WALLSHIM_TRACE_READER_H
 #define WALLSHIM_TRACE_READER_H
 
@@ -23,6 +25,7 @@ struct ws_damage {
     uint64_t lost_bytes;   /* skipped while looking for the next frame */
     uint64_t torn_bytes;   /* of an unfinished frame at the end */
     bool no_footer;        /* the writer did not come to its end, or the file was cut */
+    uint64_t lost_rows[WS_FAMILY_COUNT]; /* as far as row numbers of later frames tell */
 };
 
 struct ws_reader;

@@ -1,0 +1,430 @@
+#include "trace/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "base/hash.h"
+#include "trace/recover.h"
+#include "wire/columns.h"
+#include "wire/dictionary.h"
+
+struct buffer {
+    uint8_t *bytes;
+    size_t capacity;
+};
+
+struct ws_reader {
+    struct ws_frame_source source;
+    uint64_t at;
+    uint32_t next_sequence;
+    uint64_t next_row[WS_FAMILY_COUNT];
+    struct ws_row_set seen[WS_FAMILY_FIRST_DATA]; /* dictionary rows handed out */
+    struct ws_damage damage;
+    bool footer_seen, ended;
+    /* After the first damage the repeated dictionaries further on are read ahead, once. */
+    bool rescuing, rescued;
+    uint64_t rescue_at;
+    /* What of the decoded frame is still to be handed out. */
+    struct ws_frame_header current;
+    uint64_t current_row;
+    struct buffer stored, raw, rows, scratch_memory;
+    struct ws_columns_scratch *scratch;
+    uint32_t scratch_rows;
+    ZSTD_DCtx *decompression;
+};
+
+static int buffer_reserve(struct buffer *buffer, size_t size)
+{
+    if (size <= buffer->capacity)
+        return 0;
+    uint8_t *bytes = realloc(buffer->bytes, size);
+    if (!bytes)
+        return -ENOMEM;
+    *buffer = (struct buffer){ bytes, size };
+    return 0;
+}
+
+static int scratch_reserve(struct ws_reader *reader, uint32_t rows)
+{
+    if (reader->scratch && rows <= reader->scratch_rows)
+        return 0;
+    size_t size = ws_columns_scratch_size(rows);
+    int status = buffer_reserve(&reader->scratch_memory, size);
+    if (status)
+        return status;
+    memset(reader->scratch_memory.bytes, 0, size);
+    reader->scratch = ws_columns_scratch_init(reader->scratch_memory.bytes, rows);
+    reader->scratch_rows = rows;
+    return 0;
+}
+
+/* ---- opening ---- */
+
+static int refuse(char *message, size_t capacity, const char *path, int status, const char *why)
+{
+    if (capacity)
+        snprintf(message, capacity, "%s: %s", path, why);
+    return status;
+}
+
+/* Reads the file header. A damaged one is no reason to give up while frames follow. */
+static int read_file_header(struct ws_reader *reader, const char *path, char *message, size_t capacity)
+{
+    uint8_t bytes[WS_FILE_HEADER_SIZE];
+    struct ws_file_header header;
+    struct ws_frame_place place;
+    int64_t got = ws_frame_source_read(&reader->source, 0, bytes, sizeof(bytes));
+    if (got < 0)
+        return refuse(message, capacity, path, (int)got, strerror((int)-got));
+    if (got < (int64_t)sizeof(bytes))
+        return refuse(message, capacity, path, -EINVAL,
+                      got && !memcmp(bytes, WS_FILE_MAGIC, got < 16 ? (size_t)got : 16)
+                          ? "cut short within its header: it holds nothing"
+                          : "not a wallshim trace");
+    reader->at = sizeof(bytes);
+    int status = ws_file_header_read(bytes, &header);
+    reader->source.file_id = header.file_id;
+    if (!status)
+        return 0;
+    if (status == -EPROTO) {
+        char why[128];
+        snprintf(why, sizeof(why), "written in format %u by \"%s\", newer than this wallshim reads (%u); update wallshim",
+                 header.major, header.creator, WS_FORMAT_MAJOR);
+        return refuse(message, capacity, path, -EPROTO, why);
+    }
+    reader->source.any_file_id = true;
+    int found = ws_frame_find(&reader->source, sizeof(bytes), &place);
+    if (found < 0)
+        return refuse(message, capacity, path, found, strerror(-found));
+    if (!found || (status == -EINVAL && place.skipped))
+        return refuse(message, capacity, path, -EINVAL,
+                      status == -EINVAL ? "not a wallshim trace" : "its header is damaged and no frame is left");
+    reader->damage.lost_bytes = sizeof(bytes);
+    return 0;
+}
+
+int ws_reader_open(struct ws_reader **result, const char *path, char *message, size_t capacity)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+        int status = -errno;
+        return refuse(message, capacity, path, status, strerror(-status));
+    }
+    struct ws_reader *reader = calloc(1, sizeof(*reader));
+    int status = -ENOMEM;
+    if (!reader || !(reader->decompression = ZSTD_createDCtx())) {
+        refuse(message, capacity, path, status, "no memory left to read it");
+        goto fail;
+    }
+    struct stat file;
+    if (fstat(fd, &file)) {
+        status = -errno;
+        refuse(message, capacity, path, status, strerror(errno));
+        goto fail;
+    }
+    if (!S_ISREG(file.st_mode)) {
+        status = refuse(message, capacity, path, S_ISDIR(file.st_mode) ? -EISDIR : -EINVAL,
+                        S_ISDIR(file.st_mode) ? "a folder, not a trace" : "not a regular file");
+        goto fail;
+    }
+    reader->source = (struct ws_frame_source){ .fd = fd, .size = (uint64_t)file.st_size };
+    status = read_file_header(reader, path, message, capacity);
+    if (status)
+        goto fail;
+    *result = reader;
+    return 0;
+
+fail:
+    if (reader)
+        ZSTD_freeDCtx(reader->decompression);
+    free(reader);
+    close(fd);
+    return status;
+}
+
+void ws_reader_close(struct ws_reader *reader)
+{
+    if (!reader)
+        return;
+    for (size_t i = 0; i < WS_FAMILY_FIRST_DATA; i++)
+        ws_row_set_finish(&reader->seen[i]);
+    ZSTD_freeDCtx(reader->decompression);
+    free(reader->stored.bytes);
+    free(reader->raw.bytes);
+    free(reader->rows.bytes);
+    free(reader->scratch_memory.bytes);
+    close(reader->source.fd);
+    free(reader);
+}
+
+/* ---- one frame ---- */
+
+/* Reads the frame's payload and checks it. 0; -EBADMSG damaged; -errno. */
+static int read_payload(struct ws_reader *reader, const struct ws_frame_place *place, const uint8_t **payload)
+{
+    const struct ws_frame_header *header = &place->header;
+    int status = buffer_reserve(&reader->stored, header->stored_size);
+    if (status)
+        return status;
+    int64_t got = ws_frame_source_read(&reader->source, place->offset + WS_FRAME_HEADER_SIZE, reader->stored.bytes,
+                                       header->stored_size);
+    if (got < 0)
+        return (int)got;
+    if (got != header->stored_size || ws_hash(reader->stored.bytes, header->stored_size) != header->payload_hash)
+        return -EBADMSG;
+    *payload = reader->stored.bytes;
+    if (!(header->flags & WS_FRAME_COMPRESSED))
+        return header->raw_size == header->stored_size ? 0 : -EBADMSG;
+    status = buffer_reserve(&reader->raw, header->raw_size);
+    if (status)
+        return status;
+    size_t size = ZSTD_decompressDCtx(reader->decompression, reader->raw.bytes, header->raw_size, reader->stored.bytes,
+                                      header->stored_size);
+    *payload = reader->raw.bytes;
+    return !ZSTD_isError(size) && size == header->raw_size ? 0 : -EBADMSG;
+}
+
+/* Makes the payload's rows the current ones. 0; -EBADMSG; -errno. */
+static int decode_rows(struct ws_reader *reader, const struct ws_frame_header *header, const uint8_t *payload)
+{
+    const struct ws_layout *layout = ws_layout(header->family);
+    int status = buffer_reserve(&reader->rows, (size_t)header->rows * layout->row_size);
+    if (!status)
+        status = scratch_reserve(reader, header->rows);
+    if (!status)
+        status = ws_columns_decode(layout, payload, header->raw_size, header->rows, reader->scratch,
+                                   reader->rows.bytes);
+    if (status)
+        return status;
+    reader->current = *header;
+    reader->current_row = header->first_row;
+    return 0;
+}
+
+/* The next rows of the decoded frame that were not handed out before. False: it has none left. */
+static bool take_rows(struct ws_reader *reader, struct ws_block *block)
+{
+    const struct ws_frame_header *header = &reader->current;
+    uint64_t end = header->first_row + header->rows, first = reader->current_row, count = end - first;
+    if (first >= end)
+        return false;
+    if (header->family < WS_FAMILY_FIRST_DATA) {
+        struct ws_row_set *seen = &reader->seen[header->family];
+        if (!ws_row_set_missing(seen, &first, end, &count) || ws_row_set_add(seen, first, first + count)) {
+            reader->current_row = end;
+            return false;
+        }
+    }
+    reader->current_row = first + count;
+    *block = (struct ws_block){
+        .family = (enum ws_family)header->family,
+        .count = (uint32_t)count,
+        .rows = reader->rows.bytes + (first - header->first_row) * ws_layout(header->family)->row_size,
+    };
+    return true;
+}
+
+static bool has_new_rows(const struct ws_reader *reader, const struct ws_frame_header *header)
+{
+    uint64_t first = header->first_row, count;
+    return header->rows && (header->family >= WS_FAMILY_FIRST_DATA ||
+                            ws_row_set_missing(&reader->seen[header->family], &first, header->first_row + header->rows,
+                                               &count));
+}
+
+static bool fits_file(const struct ws_reader *reader, const struct ws_frame_place *place)
+{
+    return place->header.stored_size <= reader->source.size - WS_FRAME_HEADER_SIZE - place->offset;
+}
+
+static uint64_t frame_end(const struct ws_frame_place *place)
+{
+    return place->offset + WS_FRAME_HEADER_SIZE + place->header.stored_size;
+}
+
+/* ---- damage ---- */
+
+static void start_rescue(struct ws_reader *reader, uint64_t from)
+{
+    if (reader->rescued)
+        return;
+    reader->rescuing = reader->rescued = true;
+    reader->rescue_at = from;
+}
+
+/* Goes on to the next repeated dictionary frame with rows that were lost. 1 decoded; 0 no more; -errno. */
+static int rescue_next(struct ws_reader *reader)
+{
+    struct ws_frame_place place;
+    int found;
+    while ((found = ws_frame_find(&reader->source, reader->rescue_at, &place)) > 0 && fits_file(reader, &place)) {
+        reader->rescue_at = frame_end(&place);
+        if (!(place.header.flags & WS_FRAME_REPEAT) || place.header.family >= WS_FAMILY_FIRST_DATA ||
+            !has_new_rows(reader, &place.header))
+            continue;
+        const uint8_t *payload;
+        int status = read_payload(reader, &place, &payload);
+        if (!status)
+            status = decode_rows(reader, &place.header, payload);
+        if (status != -EBADMSG)
+            return status ? status : 1;
+    }
+    return found < 0 ? found : 0;
+}
+
+/* Rows that the footer or later row numbers know of and that never came. */
+static void count_lost_rows(struct ws_reader *reader)
+{
+    for (uint32_t i = 0; i < WS_FAMILY_FIRST_DATA; i++)
+        reader->damage.lost_rows[i] = reader->next_row[i] - ws_row_set_size(&reader->seen[i]);
+}
+
+/* Bytes after the last frame: a valid trailer, a frame or trailer cut short, or damage. */
+static int end_file(struct ws_reader *reader)
+{
+    uint8_t bytes[WS_FRAME_HEADER_SIZE] = { 0 };
+    uint64_t footer, left = reader->source.size - reader->at;
+    int64_t got = ws_frame_source_read(&reader->source, reader->at, bytes, sizeof(bytes));
+    if (got < 0)
+        return (int)got;
+    const char *magic = reader->footer_seen ? WS_TRAILER_MAGIC : WS_FRAME_MAGIC;
+    size_t magic_size = strlen(magic), whole = reader->footer_seen ? WS_TRAILER_SIZE : WS_FRAME_HEADER_SIZE;
+    if (reader->footer_seen && left == WS_TRAILER_SIZE && ws_trailer_read(bytes, reader->source.file_id, &footer))
+        ; /* as it should be */
+    else if (left < whole && !memcmp(bytes, magic, left < magic_size ? left : magic_size))
+        reader->damage.torn_bytes += left;
+    else
+        reader->damage.lost_bytes += left;
+    reader->at = reader->source.size;
+    reader->damage.no_footer = !reader->footer_seen;
+    reader->ended = true;
+    count_lost_rows(reader);
+    return 0;
+}
+
+/* The footer's totals by family: see FORMAT.md. */
+static int read_totals(struct ws_reader *reader, const uint8_t *payload, size_t size)
+{
+    struct ws_bytes_in in = { .at = payload, .end = payload + size };
+    uint64_t families = ws_bytes_get_varint(&in);
+    for (uint64_t i = 0; i < families && !in.failed; i++) {
+        uint64_t rows = ws_bytes_get_varint(&in);
+        ws_bytes_get_varint(&in);
+        if (in.failed || i >= WS_FAMILY_COUNT || rows <= reader->next_row[i])
+            continue;
+        reader->damage.lost_rows[i] += rows - reader->next_row[i];
+        reader->next_row[i] = rows;
+    }
+    return in.failed ? -EBADMSG : 0;
+}
+
+/* ---- the file in order ---- */
+
+/* Counts what is missing before this frame. */
+static void note_gap(struct ws_reader *reader, const struct ws_frame_place *place)
+{
+    const struct ws_frame_header *header = &place->header;
+    uint32_t missing = header->sequence - reader->next_sequence;
+    reader->damage.lost_bytes += place->skipped;
+    reader->damage.lost_frames += missing;
+    reader->next_sequence = header->sequence + 1;
+    if (missing || place->skipped)
+        start_rescue(reader, place->offset);
+    if (header->family >= WS_FAMILY_COUNT)
+        return;
+    uint64_t *next_row = &reader->next_row[header->family];
+    if (header->first_row > *next_row)
+        reader->damage.lost_rows[header->family] += header->first_row - *next_row;
+    if (header->first_row + header->rows > *next_row)
+        *next_row = header->first_row + header->rows;
+}
+
+/* Takes in the frame at `place`: its rows become the current ones if it has any that are new. */
+static int take_frame(struct ws_reader *reader, const struct ws_frame_place *place)
+{
+    const struct ws_frame_header *header = &place->header;
+    const uint8_t *payload;
+    int status = read_payload(reader, place, &payload);
+    if (!status && header->family == WS_FAMILY_FOOTER) {
+        status = read_totals(reader, payload, header->raw_size);
+        reader->footer_seen = !status;
+    } else if (!status && header->family < WS_FAMILY_COUNT && has_new_rows(reader, header)) {
+        status = decode_rows(reader, header, payload);
+    }
+    if (status != -EBADMSG)
+        return status;
+    reader->damage.lost_frames++;
+    if (header->family >= WS_FAMILY_FIRST_DATA && header->family < WS_FAMILY_COUNT)
+        reader->damage.lost_rows[header->family] += header->rows;
+    start_rescue(reader, frame_end(place));
+    return 0;
+}
+
+/* One frame further. 0 or -errno. */
+static int advance(struct ws_reader *reader)
+{
+    struct ws_frame_place place;
+    int found = reader->footer_seen ? 0 : ws_frame_find(&reader->source, reader->at, &place);
+    if (found < 0)
+        return found;
+    if (!found)
+        return end_file(reader);
+    if (place.header.sequence < reader->next_sequence) {
+        /* An older frame of this very file: not where it belongs. */
+        reader->damage.lost_bytes += frame_end(&place) - reader->at;
+        reader->at = frame_end(&place);
+        return 0;
+    }
+    if (!fits_file(reader, &place)) {
+        reader->damage.lost_bytes += place.skipped;
+        reader->damage.torn_bytes += reader->source.size - place.offset;
+        reader->at = reader->source.size;
+        return end_file(reader);
+    }
+    bool was_rescued = reader->rescued;
+    note_gap(reader, &place);
+    if (!was_rescued && reader->rescued) {
+        /* The rows that this frame may need come first; then it is looked at again. */
+        reader->next_sequence = place.header.sequence;
+        reader->at = place.offset;
+        return 0;
+    }
+    reader->at = frame_end(&place);
+    return take_frame(reader, &place);
+}
+
+int ws_reader_next(struct ws_reader *reader, struct ws_block *block)
+{
+    for (;;) {
+        if (take_rows(reader, block))
+            return 1;
+        int status = 0;
+        if (reader->rescuing) {
+            status = rescue_next(reader);
+            reader->rescuing = status > 0;
+        } else if (reader->ended) {
+            return 0;
+        } else {
+            status = advance(reader);
+        }
+        if (status < 0)
+            return status;
+    }
+}
+
+const struct ws_damage *ws_reader_damage(const struct ws_reader *reader)
+{
+    return &reader->damage;
+}
+
+void ws_reader_position(const struct ws_reader *reader, uint64_t *done, uint64_t *total)
+{
+    *done = reader->at;
+    *total = reader->source.size;
+}

@@ -1,0 +1,51 @@
+#include <string.h>
+
+#include "wire/columns.h"
+
+/* One function a family, so that the columns' names can be local: an index enumeration that the
+ * codings refer to, and a table made from the same list. */
+
+#define INDEX_INTEGER(type, name, coding) column_##name,
+#define INDEX_TEXT(name) column_##name,
+
+#define CODING_PLAIN .coding = WS_CODING_PLAIN
+#define CODING_DELTA .coding = WS_CODING_DELTA
+#define CODING_KEY .coding = WS_CODING_SLOTS
+#define CODING_THREAD .coding = WS_CODING_LAST, .key = column_thread
+#define CODING_SHAPE .coding = WS_CODING_LAST, .key = 0
+#define CODING_SHAPE_ID .coding = WS_CODING_SLOTS
+#define CODING_AFTER(column) .coding = WS_CODING_AFTER_LAST, .base = column_##column, .key = 0
+
+#define TABLE_INTEGER(type, member, how) \
+    { .name = #member,                   \
+      .offset = offsetof(row, member),   \
+      .width = sizeof(type),             \
+      .is_signed = (type)-1 < (type)1,   \
+      CODING_##how },
+#define TABLE_TEXT(member) \
+    { .name = #member, .offset = offsetof(row, member), .width = sizeof(struct ws_text), .coding = WS_CODING_TEXT },
+
+#define LAYOUT(family)                                                                   \
+    static const struct ws_layout *layout_##family(void)                                 \
+    {                                                                                    \
+        typedef struct ws_##family row;                                                  \
+        enum { WS_COLUMNS_##family(INDEX_INTEGER, INDEX_TEXT) count_of_columns };            \
+        static const struct ws_column columns[] = { WS_COLUMNS_##family(TABLE_INTEGER, TABLE_TEXT) }; \
+        static const struct ws_layout layout = { #family, columns, count_of_columns, sizeof(row) }; \
+        _Static_assert((int)count_of_columns <= (int)WS_COLUMNS_MAX, "raise WS_COLUMNS_MAX"); \
+        return &layout;                                                                  \
+    }
+WS_FAMILIES(LAYOUT)
+
+const struct ws_layout *ws_layout(uint32_t family)
+{
+    switch (family) {
+#define CASE(family)         \
+    case WS_FAMILY_##family: \
+        return layout_##family();
+        WS_FAMILIES(CASE)
+#undef CASE
+    default:
+        return NULL;
+    }
+}

@@ -1,0 +1,21 @@
+/* Rows for tests of the trace: any family, from a seed, and comparing what came back. */
+#ifndef WALLSHIM_TESTS_ROWS_H
+#define WALLSHIM_TESTS_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/record.h"
+
+enum { TEST_ROW_BYTES = 256 }; /* the largest row structure fits */
+
+uint64_t test_random(uint64_t *state);
+
+/* Fills one row. Every fourth value is an extreme of its type; texts have up to max_text bytes and
+ * point into memory that stays. */
+void test_row_fill(uint32_t family, void *row, uint64_t *state, uint32_t max_text);
+
+bool test_rows_equal(uint32_t family, const void *left, const void *right);
+
+#endif

@@ -1,0 +1,114 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "rows.h"
+#include "trace/reader.h"
+#include "trace/writer.h"
+#include "wire/columns.h"
+
+static char path[] = "round-trip-XXXXXX.wst";
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(path + 11, 'X', 6);
+    int fd = mkstemps(path, 4);
+    if (fd < 0)
+        return -1;
+    close(fd);
+    return unlink(path);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    unlink(path);
+    return 0;
+}
+
+/* Row number `index` of a family's test rows: reader and writer make the same. */
+static void row_number(uint32_t family, uint64_t index, uint32_t max_text, void *row)
+{
+    uint64_t seed = (uint64_t)family << 48 | index;
+    test_row_fill(family, row, &seed, max_text);
+}
+
+static void write_rows(const uint32_t counts[WS_FAMILY_COUNT], uint32_t max_text)
+{
+    struct ws_writer *writer;
+    char row[TEST_ROW_BYTES];
+    assert_int_equal(ws_writer_create(&writer, path), 0);
+    for (uint32_t family = 0; family < WS_FAMILY_COUNT; family++)
+        for (uint32_t i = 0; i < counts[family]; i++) {
+            row_number(family, i, max_text, row);
+            assert_int_equal(ws_writer_add(writer, family, row), 0);
+        }
+    assert_int_equal(ws_writer_close(writer), 0);
+}
+
+static void read_rows(const uint32_t counts[WS_FAMILY_COUNT], uint32_t max_text)
+{
+    struct ws_reader *reader;
+    struct ws_block block;
+    char message[256] = "", row[TEST_ROW_BYTES];
+    uint32_t read[WS_FAMILY_COUNT] = { 0 };
+    assert_int_equal(ws_reader_open(&reader, path, message, sizeof(message)), 0);
+    int status;
+    while ((status = ws_reader_next(reader, &block)) > 0)
+        for (uint32_t i = 0; i < block.count; i++) {
+            row_number(block.family, read[block.family]++, max_text, row);
+            const char *got = (const char *)block.rows + (size_t)i * ws_layout(block.family)->row_size;
+            assert_true(test_rows_equal(block.family, got, row));
+        }
+    assert_int_equal(status, 0);
+    assert_memory_equal(read, counts, sizeof(read));
+    struct ws_damage none = { 0 };
+    assert_memory_equal(ws_reader_damage(reader), &none, sizeof(none));
+    uint64_t done, total;
+    ws_reader_position(reader, &done, &total);
+    assert_int_equal(done, total);
+    ws_reader_close(reader);
+}
+
+static void every_family_comes_back(void **state)
+{
+    (void)state;
+    uint32_t counts[WS_FAMILY_COUNT];
+    for (uint32_t i = 0; i < WS_FAMILY_COUNT; i++)
+        counts[i] = 9000 + i;
+    write_rows(counts, 40);
+    read_rows(counts, 40);
+}
+
+static void an_empty_trace_is_whole(void **state)
+{
+    (void)state;
+    uint32_t counts[WS_FAMILY_COUNT] = { 0 };
+    write_rows(counts, 0);
+    read_rows(counts, 0);
+}
+
+static void long_names_come_back(void **state)
+{
+    (void)state;
+    uint32_t counts[WS_FAMILY_COUNT] = { [WS_FAMILY_meta] = 100, [WS_FAMILY_function] = 200, [WS_FAMILY_op] = 5 };
+    write_rows(counts, 100000);
+    read_rows(counts, 100000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_family_comes_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_empty_trace_is_whole, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(long_names_come_back, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
