@@ -94,8 +94,9 @@ static int read_file_header(struct ws_reader *reader, const char *path, char *me
         return 0;
     if (status == -EPROTO) {
         char why[128];
-        snprintf(why, sizeof(why), "written in format %u by \"%s\", newer than this wallshim reads (%u); update wallshim",
-                 header.major, header.creator, WS_FORMAT_MAJOR);
+        snprintf(why, sizeof(why),
+                 "written in format %u by \"%s\", newer than this wallshim reads (%u); update wallshim", header.major,
+                 header.creator, WS_FORMAT_MAJOR);
         return refuse(message, capacity, path, -EPROTO, why);
     }
     reader->source.any_file_id = true;
@@ -184,8 +185,8 @@ static int read_payload(struct ws_reader *reader, const struct ws_frame_place *p
     status = buffer_reserve(&reader->raw, header->raw_size);
     if (status)
         return status;
-    size_t size = ZSTD_decompressDCtx(reader->decompression, reader->raw.bytes, header->raw_size, reader->stored.bytes,
-                                      header->stored_size);
+    size_t size = ZSTD_decompressDCtx(reader->decompression, reader->raw.bytes, header->raw_size,
+                                      reader->stored.bytes, header->stored_size);
     *payload = reader->raw.bytes;
     return !ZSTD_isError(size) && size == header->raw_size ? 0 : -EBADMSG;
 }
@@ -198,8 +199,8 @@ static int decode_rows(struct ws_reader *reader, const struct ws_frame_header *h
     if (!status)
         status = scratch_reserve(reader, header->rows);
     if (!status)
-        status = ws_columns_decode(layout, payload, header->raw_size, header->rows, reader->scratch,
-                                   reader->rows.bytes);
+        status =
+            ws_columns_decode(layout, payload, header->raw_size, header->rows, reader->scratch, reader->rows.bytes);
     if (status)
         return status;
     reader->current = *header;
@@ -233,9 +234,9 @@ static bool take_rows(struct ws_reader *reader, struct ws_block *block)
 static bool has_new_rows(const struct ws_reader *reader, const struct ws_frame_header *header)
 {
     uint64_t first = header->first_row, count;
-    return header->rows && (header->family >= WS_FAMILY_FIRST_DATA ||
-                            ws_row_set_missing(&reader->seen[header->family], &first, header->first_row + header->rows,
-                                               &count));
+    return header->rows &&
+           (header->family >= WS_FAMILY_FIRST_DATA ||
+            ws_row_set_missing(&reader->seen[header->family], &first, header->first_row + header->rows, &count));
 }
 
 static bool fits_file(const struct ws_reader *reader, const struct ws_frame_place *place)

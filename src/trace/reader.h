@@ -21,10 +21,10 @@ struct ws_block {
 
 /* What a file does not give any more. All 0 and complete for a whole trace. */
 struct ws_damage {
-    uint64_t lost_frames;  /* numbered by the writer, not found or not valid */
-    uint64_t lost_bytes;   /* skipped while looking for the next frame */
-    uint64_t torn_bytes;   /* of an unfinished frame at the end */
-    bool no_footer;        /* the writer did not come to its end, or the file was cut */
+    uint64_t lost_frames;                /* numbered by the writer, not found or not valid */
+    uint64_t lost_bytes;                 /* skipped while looking for the next frame */
+    uint64_t torn_bytes;                 /* of an unfinished frame at the end */
+    bool no_footer;                      /* the writer did not come to its end, or the file was cut */
     uint64_t lost_rows[WS_FAMILY_COUNT]; /* as far as row numbers of later frames tell */
 };
 

@@ -17,12 +17,12 @@
 /* How a column's bytes give its values; the numbers are part of the format. A residual is what is
  * added to the prediction, modulo 2^64. */
 enum ws_coding {
-    WS_CODING_PLAIN, /* predicted 0 */
-    WS_CODING_DELTA, /* the row before */
-    WS_CODING_LAST,  /* the last row with the same key */
-    WS_CODING_AFTER, /* the base column of this row, plus what that difference was in the row before */
+    WS_CODING_PLAIN,      /* predicted 0 */
+    WS_CODING_DELTA,      /* the row before */
+    WS_CODING_LAST,       /* the last row with the same key */
+    WS_CODING_AFTER,      /* the base column of this row, plus what that difference was in the row before */
     WS_CODING_AFTER_LAST, /* the same, but in the last row with the same key */
-    WS_CODING_SLOTS, /* the frame's distinct values, and which of them each row has */
+    WS_CODING_SLOTS,      /* the frame's distinct values, and which of them each row has */
     WS_CODING_TEXT,
     WS_CODING_COUNT
 };

@@ -14,9 +14,9 @@ enum { WS_FAMILY_FIRST_DATA = WS_FAMILY_clock };
 
 struct ws_dictionary {
     const struct ws_layout *layout;
-    uint32_t count;     /* the first `count` rows of the family are kept */
-    uint64_t not_kept;  /* rows after them */
-    char *rows;         /* the texts' pointers are offsets into texts */
+    uint32_t count;    /* the first `count` rows of the family are kept */
+    uint64_t not_kept; /* rows after them */
+    char *rows;        /* the texts' pointers are offsets into texts */
     size_t rows_capacity;
     char *texts;
     size_t texts_size, texts_capacity;

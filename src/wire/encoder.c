@@ -137,7 +137,9 @@ int ws_encoder_create(struct ws_encoder **result, const struct ws_encoder_option
         encoder->compression = options.compressor.create();
 
     uint8_t bytes[WS_FILE_HEADER_SIZE];
-    struct ws_file_header header = { .major = WS_FORMAT_MAJOR, .minor = WS_FORMAT_MINOR, .file_id = encoder->file_id };
+    struct ws_file_header header = { .major = WS_FORMAT_MAJOR,
+                                     .minor = WS_FORMAT_MINOR,
+                                     .file_id = encoder->file_id };
     memcpy(header.creator, "wallshim " WS_VERSION, sizeof("wallshim " WS_VERSION));
     ws_file_header_write(bytes, &header);
     int status = put(encoder, bytes, sizeof(bytes));
@@ -156,8 +158,9 @@ static void place_payload(struct ws_encoder *encoder, struct ws_frame_header *he
     uint8_t *payload = encoder->frame + WS_FRAME_HEADER_SIZE;
     header->raw_size = header->stored_size = (uint32_t)encoder->raw.size;
     if (encoder->compression) {
-        size_t size = compressor->compress(encoder->compression, payload, encoder->frame_capacity - WS_FRAME_HEADER_SIZE,
-                                           encoder->raw.data, encoder->raw.size, encoder->options.level);
+        size_t size =
+            compressor->compress(encoder->compression, payload, encoder->frame_capacity - WS_FRAME_HEADER_SIZE,
+                                 encoder->raw.data, encoder->raw.size, encoder->options.level);
         if (!compressor->is_error(size) && size < encoder->raw.size) {
             header->stored_size = (uint32_t)size;
             header->flags |= WS_FRAME_COMPRESSED;
@@ -188,7 +191,9 @@ static int put_rows(struct ws_encoder *encoder, uint32_t family, const void *row
                     uint8_t flags)
 {
     const struct ws_layout *layout = ws_layout(family);
-    struct ws_frame_header header = { .family = (uint16_t)family, .flags = flags, .first_row = first_row, .rows = count };
+    struct ws_frame_header header = {
+        .family = (uint16_t)family, .flags = flags, .first_row = first_row, .rows = count
+    };
     encoder->raw.size = 0;
     encoder->raw.failed = false;
     ws_columns_encode(layout, rows, count, encoder->scratch, &encoder->raw);

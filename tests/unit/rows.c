@@ -14,8 +14,8 @@ uint64_t test_random(uint64_t *state)
 
 static uint64_t test_number(uint64_t *state)
 {
-    static const uint64_t extremes[] = { 0, 1, UINT64_MAX, INT64_MAX, (uint64_t)INT64_MIN, UINT32_MAX, INT32_MAX,
-                                         (uint64_t)INT32_MIN };
+    static const uint64_t extremes[] = { 0,          1,         UINT64_MAX,         INT64_MAX, (uint64_t)INT64_MIN,
+                                         UINT32_MAX, INT32_MAX, (uint64_t)INT32_MIN };
     uint64_t random = test_random(state);
     if (random % 4 == 0)
         return extremes[(random >> 8) % (sizeof(extremes) / sizeof(extremes[0]))];
