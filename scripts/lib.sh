@@ -63,3 +63,37 @@ build_tree()
     rm -f "$log"
     fail "the build in $directory failed"
 }
+
+# Is there a driver that initialises and knows a device? Sets gpu_name, or gpu_missing to what is wrong.
+find_gpu()
+{
+    local answer
+    answer=$(python3 - 2>/dev/null <<'PROBE'
+import ctypes, sys
+try:
+    driver = ctypes.CDLL("libcuda.so.1")
+except OSError:
+    print("missing no driver")
+    sys.exit()
+status = driver.cuInit(0)
+count = ctypes.c_int()
+if status or driver.cuDeviceGetCount(ctypes.byref(count)) or not count.value:
+    print(f"missing the driver answers {status or 'that there is no device'}")
+else:
+    device, name = ctypes.c_int(), ctypes.create_string_buffer(256)
+    driver.cuDeviceGet(ctypes.byref(device), 0)
+    driver.cuDeviceGetName(name, 256, device)
+    print("found", name.value.decode())
+PROBE
+    ) || answer="missing the driver cannot be used"
+    gpu_name=${answer#found }
+    gpu_missing=${answer#missing }
+    [ "${answer%% *}" = found ]
+}
+
+# use_simulated_gpu BUILD: what is started from here on finds the build's simulated GPU as its driver.
+use_simulated_gpu()
+{
+    [ -e "$1/tests/simgpu/libcuda.so.1" ] || fail "the simulated GPU is not built in $1"
+    export LD_LIBRARY_PATH="$1/tests/simgpu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+}
