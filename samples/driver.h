@@ -23,6 +23,7 @@ typedef ws_CUgraphExec CUgraphExec;
 #define CUDA_SUCCESS WS_CUDA_SUCCESS
 #define CU_STREAM_NON_BLOCKING WS_CU_STREAM_NON_BLOCKING
 #define CU_STREAM_CAPTURE_MODE_THREAD_LOCAL WS_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+#define CU_EVENT_DEFAULT WS_CU_EVENT_DEFAULT
 #define CU_EVENT_DISABLE_TIMING WS_CU_EVENT_DISABLE_TIMING
 
 #define cuMemAlloc cuMemAlloc_v2
@@ -31,6 +32,7 @@ typedef ws_CUgraphExec CUgraphExec;
 #define cuMemcpyDtoH cuMemcpyDtoH_v2
 #define cuMemcpyHtoDAsync cuMemcpyHtoDAsync_v2
 #define cuMemsetD32 cuMemsetD32_v2
+#define cuEventDestroy cuEventDestroy_v2
 #define cuStreamBeginCapture cuStreamBeginCapture_v2
 #define cuDevicePrimaryCtxRelease cuDevicePrimaryCtxRelease_v2
 
@@ -63,7 +65,11 @@ CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream);
 CUresult cuGraphDestroy(CUgraph graph);
 CUresult cuGraphExecDestroy(CUgraphExec executable);
 CUresult cuEventCreate(CUevent *event, unsigned int flags);
+CUresult cuEventDestroy(CUevent event);
 CUresult cuEventRecord(CUevent event, CUstream stream);
+CUresult cuEventQuery(CUevent event);
+CUresult cuEventSynchronize(CUevent event);
+CUresult cuEventElapsedTime(float *ms, CUevent begin, CUevent end);
 CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
                         unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared,
                         CUstream stream, void **parameters, void **extra);

@@ -1,0 +1,241 @@
+/* Measures a device with nothing but the driver's own events: what a profiler's device times are compared with.
+ *
+ *   probe costs                                what the driver's calls cost the host, in ns
+ *   probe kernel NAME SIZE COUNT [--events]    launches a kernel COUNT times; with --events its time in ns, by itself and
+ *                                              as its share of a full queue
+ *   probe overlap COUNT NS                     COUNT pairs of kernels of NS each on two streams: the time of it all
+ *
+ * Prints one JSON object. NAME is spin (SIZE in ns), scale, gelu (elements), softmax (rows of 1024) or sgemm (a square).
+ */
+#include "sample.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { ROUNDS = 2000, WARM_UP = 20 };
+
+static uint64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof(*values), compare);
+    return values[count / 2];
+}
+
+static double elapsed_ns(CUevent begin, CUevent end)
+{
+    float ms;
+    CHECK(cuEventElapsedTime(&ms, begin, end));
+    return (double)ms * 1e6;
+}
+
+static CUevent event_create(unsigned flags)
+{
+    CUevent event;
+    CHECK(cuEventCreate(&event, flags));
+    return event;
+}
+
+/* The median host time of one call made again and again on an idle stream, the clock's own cost taken off. */
+#define TIME_CALL(result, call)                        \
+    do {                                               \
+        static double times_[ROUNDS];                  \
+        for (int i_ = -WARM_UP; i_ < ROUNDS; i_++) {   \
+            uint64_t began_ = now();                   \
+            call;                                      \
+            uint64_t ended_ = now();                   \
+            if (i_ >= 0)                               \
+                times_[i_] = (double)(ended_ - began_); \
+            if (i_ % 64 == 63)                         \
+                CHECK(cuStreamSynchronize(stream));    \
+        }                                              \
+        CHECK(cuStreamSynchronize(stream));            \
+        (result) = median(times_, ROUNDS) - clock_cost; \
+    } while (0)
+
+static int probe_costs(void)
+{
+    CUstream stream;
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CUevent timed = event_create(CU_EVENT_DEFAULT), untimed = event_create(CU_EVENT_DISABLE_TIMING);
+    unsigned long long none = 0;
+    double clock_cost = 0, with_timing, without_timing, query, launch;
+
+    TIME_CALL(clock_cost, (void)0);
+    TIME_CALL(with_timing, CHECK(cuEventRecord(timed, stream)));
+    TIME_CALL(without_timing, CHECK(cuEventRecord(untimed, stream)));
+    TIME_CALL(query, CHECK(cuEventQuery(timed)));
+    TIME_CALL(launch, LAUNCH("spin", 1, 1, 1, 1, stream, &none));
+
+    /* Two marks with nothing between them: the smallest interval, and through it the resolution. */
+    static double apart[ROUNDS];
+    CUevent second = event_create(CU_EVENT_DEFAULT);
+    double step = 1e9;
+    for (int i = 0; i < ROUNDS; i++) {
+        CHECK(cuEventRecord(timed, stream));
+        CHECK(cuEventRecord(second, stream));
+        CHECK(cuEventSynchronize(second));
+        apart[i] = elapsed_ns(timed, second);
+    }
+    double between = median(apart, ROUNDS);
+    for (int i = 1; i < ROUNDS; i++) {
+        if (apart[i] - apart[i - 1] > 1.0 && apart[i] - apart[i - 1] < step)
+            step = apart[i] - apart[i - 1];
+    }
+    printf("{\"record_timed_ns\": %.0f, \"record_untimed_ns\": %.0f, \"query_ns\": %.0f, \"launch_ns\": %.0f, "
+           "\"empty_pair_ns\": %.0f, \"resolution_ns\": %.0f, \"clock_ns\": %.0f}\n",
+           with_timing, without_timing, query, launch, between, step < 1e9 ? step : 0.0, clock_cost);
+    return 0;
+}
+
+struct work {
+    const char *name;
+    unsigned long long ns;
+    unsigned size, columns;
+    float factor;
+    CUdeviceptr out, a, b;
+};
+
+static bool work_init(struct work *work, const char *name, const char *size)
+{
+    static const char *const known[] = { "spin", "scale", "gelu", "softmax", "sgemm" };
+    *work = (struct work){ .ns = strtoull(size, NULL, 10), .size = (unsigned)strtoul(size, NULL, 10), .columns = 1024,
+                           .factor = 0.5f };
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        if (!strcmp(name, known[i]))
+            work->name = known[i];
+    }
+    if (!work->name || !work->ns)
+        return false;
+    size_t count = work->size;
+    if (!strcmp(name, "softmax"))
+        count *= work->columns;
+    else if (!strcmp(name, "sgemm"))
+        count *= work->size;
+    else if (!strcmp(name, "spin"))
+        return true;
+    work->out = sample_floats(count);
+    work->a = sample_random(count, 1.0f);
+    work->b = sample_random(count, 1.0f);
+    return true;
+}
+
+static void work_launch(struct work *work, CUstream stream)
+{
+    if (!strcmp(work->name, "spin"))
+        LAUNCH("spin", 1, 1, 1, 1, stream, &work->ns);
+    else if (!strcmp(work->name, "scale"))
+        POINTWISE("scale", work->size, stream, &work->out, &work->a, &work->factor, &work->size);
+    else if (!strcmp(work->name, "gelu"))
+        POINTWISE("gelu", work->size, stream, &work->out, &work->a, &work->size);
+    else if (!strcmp(work->name, "softmax"))
+        ROWS("softmax", work->size, stream, &work->out, &work->a, &work->size, &work->columns);
+    else
+        PRODUCT("sgemm", work->size, work->size, stream, &work->out, &work->a, &work->b, &work->size, &work->size,
+                &work->size);
+}
+
+static int probe_kernel(const char *name, const char *size, size_t count, bool events)
+{
+    struct work work;
+    CUstream stream;
+    if (!work_init(&work, name, size) || !count) {
+        fprintf(stderr, "probe: no such kernel or size: %s %s\n", name, size);
+        return 2;
+    }
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CHECK(cuCtxSynchronize());
+    if (!events) {
+        for (size_t i = 0; i < count; i++)
+            work_launch(&work, stream);
+        CHECK(cuStreamSynchronize(stream));
+        uint32_t checksum = work.out ? sample_checksum(work.out, work.size) : 0;
+        printf("{\"kernel\": \"%s\", \"size\": %s, \"count\": %zu, \"checksum\": \"%08x\"}\n", name, size, count,
+               checksum);
+        return 0;
+    }
+
+    CUevent begin = event_create(CU_EVENT_DEFAULT), end = event_create(CU_EVENT_DEFAULT);
+    double *alone = calloc(count, sizeof(*alone));
+    if (!alone)
+        return 1;
+    for (size_t i = 0; i < WARM_UP; i++)
+        work_launch(&work, stream);
+    for (size_t i = 0; i < count; i++) {
+        CHECK(cuEventRecord(begin, stream));
+        work_launch(&work, stream);
+        CHECK(cuEventRecord(end, stream));
+        CHECK(cuEventSynchronize(end));
+        alone[i] = elapsed_ns(begin, end);
+    }
+    CHECK(cuEventRecord(begin, stream));
+    for (size_t i = 0; i < count; i++)
+        work_launch(&work, stream);
+    CHECK(cuEventRecord(end, stream));
+    CHECK(cuEventSynchronize(end));
+    double together = elapsed_ns(begin, end) / (double)count;
+    printf("{\"kernel\": \"%s\", \"size\": %s, \"count\": %zu, \"pair_ns\": %.0f, \"queued_ns\": %.0f}\n", name, size,
+           count, median(alone, count), together);
+    free(alone);
+    return 0;
+}
+
+static int probe_overlap(size_t count, unsigned long long ns)
+{
+    CUstream streams[2];
+    for (int i = 0; i < 2; i++)
+        CHECK(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
+    LAUNCH("spin", 1, 1, 1, 1, streams[0], &ns);
+    CHECK(cuCtxSynchronize());
+    uint64_t began = now();
+    for (size_t i = 0; i < count; i++) {
+        for (int stream = 0; stream < 2; stream++)
+            LAUNCH("spin", 1, 1, 1, 1, streams[stream], &ns);
+    }
+    CHECK(cuCtxSynchronize());
+    uint64_t took = now() - began;
+    double work = 2.0 * (double)count * (double)ns;
+    printf("{\"count\": %zu, \"kernel_ns\": %llu, \"took_ns\": %llu, \"overlap\": %.4f}\n", count, ns,
+           (unsigned long long)took, work / (double)took - 1.0);
+    return 0;
+}
+
+static int usage(void)
+{
+    fputs("usage: probe costs | probe kernel NAME SIZE COUNT [--events] | probe overlap COUNT NS\n", stderr);
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    bool costs = argc == 2 && !strcmp(argv[1], "costs");
+    bool kernel = argc >= 5 && argc <= 6 && !strcmp(argv[1], "kernel");
+    bool overlap = argc == 4 && !strcmp(argv[1], "overlap");
+    if (!costs && !kernel && !overlap)
+        return usage();
+    sample_need_devices(1);
+    sample_open(0);
+    int status;
+    if (costs)
+        status = probe_costs();
+    else if (kernel)
+        status = probe_kernel(argv[2], argv[3], strtoul(argv[4], NULL, 10), argc == 6 && !strcmp(argv[5], "--events"));
+    else
+        status = probe_overlap(strtoul(argv[2], NULL, 10), strtoull(argv[3], NULL, 10));
+    sample_close();
+    return status;
+}
