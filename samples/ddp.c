@@ -1,10 +1,10 @@
-/* Data-parallel training in two processes, one device each: every layer's gradient is averaged with an NCCL all-reduce on
- * a stream of its own while the layers before it are still working backwards.
+/* Data-parallel training in two processes, one device each: every layer's gradient is averaged with an NCCL
+ * all-reduce on a stream of its own while the layers before it are still working backwards.
  *
  *   ddp [--steps N] [--serial]
  *
- * --serial makes the communication wait for the whole backward pass, so that none of it overlaps. Each rank sees its own
- * data; the weights of both are the same in the end, and the same with --serial.
+ * --serial makes the communication wait for the whole backward pass, so that none of it overlaps. Each rank sees its
+ * own data; the weights of both are the same in the end, and the same with --serial.
  */
 #include "sample.h"
 
@@ -89,8 +89,8 @@ static void forward(struct rank *rank)
 static void reduce_gradient(struct rank *rank, struct layer *layer)
 {
     CHECK(cuStreamWaitEvent(rank->communication, layer->ready, 0));
-    check_nccl(ncclAllReduce((const void *)layer->weights_grad, (void *)layer->weights_grad, MATRIX, ncclFloat, ncclAvg,
-                             rank->comm, rank->communication),
+    check_nccl(ncclAllReduce((const void *)layer->weights_grad, (void *)layer->weights_grad, MATRIX, ncclFloat,
+                             ncclAvg, rank->comm, rank->communication),
                "ncclAllReduce");
     CHECK(cuEventRecord(layer->reduced, rank->communication));
 }
@@ -103,14 +103,15 @@ static void backward(struct rank *rank, bool serial)
         struct layer *layer = &rank->layers[i];
         CUdeviceptr *input = i ? &layer[-1].output : &rank->input;
         CUdeviceptr *input_grad = i ? &layer[-1].output_grad : &rank->input_grad;
-        POINTWISE("gelu_grad", vector, rank->compute, &layer->product_grad, &layer->product, &layer->output_grad, &vector);
-        PRODUCT("sgemm_tn", size, size, rank->compute, &layer->weights_grad, input, &layer->product_grad, &size, &size,
-                &batch);
+        POINTWISE("gelu_grad", vector, rank->compute, &layer->product_grad, &layer->product, &layer->output_grad,
+                  &vector);
+        PRODUCT("sgemm_tn", size, size, rank->compute, &layer->weights_grad, input, &layer->product_grad, &size,
+                &size, &batch);
         CHECK(cuEventRecord(layer->ready, rank->compute));
         if (!serial)
             reduce_gradient(rank, layer);
-        PRODUCT("sgemm_nt", batch, size, rank->compute, input_grad, &layer->product_grad, &layer->weights, &batch, &size,
-                &size);
+        PRODUCT("sgemm_nt", batch, size, rank->compute, input_grad, &layer->product_grad, &layer->weights, &batch,
+                &size, &size);
     }
     for (int i = LAYERS - 1; serial && i >= 0; i--)
         reduce_gradient(rank, &rank->layers[i]);

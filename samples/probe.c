@@ -1,11 +1,12 @@
 /* Measures a device with nothing but the driver's own events: what a profiler's device times are compared with.
  *
  *   probe costs                                what the driver's calls cost the host, in ns
- *   probe kernel NAME SIZE COUNT [--events]    launches a kernel COUNT times; with --events its time in ns, by itself and
- *                                              as its share of a full queue
- *   probe overlap COUNT NS                     COUNT pairs of kernels of NS each on two streams: the time of it all
+ *   probe kernel NAME SIZE COUNT [--events]    launches a kernel COUNT times; with --events its time in ns, by itself
+ * and as its share of a full queue probe overlap COUNT NS                     COUNT pairs of kernels of NS each on
+ * two streams: the time of it all
  *
- * Prints one JSON object. NAME is spin (SIZE in ns), scale, gelu (elements), softmax (rows of 1024) or sgemm (a square).
+ * Prints one JSON object. NAME is spin (SIZE in ns), scale, gelu (elements), softmax (rows of 1024) or sgemm (a
+ * square).
  */
 #include "sample.h"
 
@@ -51,19 +52,19 @@ static CUevent event_create(unsigned flags)
 }
 
 /* The median host time of one call made again and again on an idle stream, the clock's own cost taken off. */
-#define TIME_CALL(result, call)                        \
-    do {                                               \
-        static double times_[ROUNDS];                  \
-        for (int i_ = -WARM_UP; i_ < ROUNDS; i_++) {   \
-            uint64_t began_ = now();                   \
-            call;                                      \
-            uint64_t ended_ = now();                   \
-            if (i_ >= 0)                               \
+#define TIME_CALL(result, call)                         \
+    do {                                                \
+        static double times_[ROUNDS];                   \
+        for (int i_ = -WARM_UP; i_ < ROUNDS; i_++) {    \
+            uint64_t began_ = now();                    \
+            call;                                       \
+            uint64_t ended_ = now();                    \
+            if (i_ >= 0)                                \
                 times_[i_] = (double)(ended_ - began_); \
-            if (i_ % 64 == 63)                         \
-                CHECK(cuStreamSynchronize(stream));    \
-        }                                              \
-        CHECK(cuStreamSynchronize(stream));            \
+            if (i_ % 64 == 63)                          \
+                CHECK(cuStreamSynchronize(stream));     \
+        }                                               \
+        CHECK(cuStreamSynchronize(stream));             \
         (result) = median(times_, ROUNDS) - clock_cost; \
     } while (0)
 
@@ -113,8 +114,9 @@ struct work {
 static bool work_init(struct work *work, const char *name, const char *size)
 {
     static const char *const known[] = { "spin", "scale", "gelu", "softmax", "sgemm" };
-    *work = (struct work){ .ns = strtoull(size, NULL, 10), .size = (unsigned)strtoul(size, NULL, 10), .columns = 1024,
-                           .factor = 0.5f };
+    *work = (struct work){
+        .ns = strtoull(size, NULL, 10), .size = (unsigned)strtoul(size, NULL, 10), .columns = 1024, .factor = 0.5f
+    };
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         if (!strcmp(name, known[i]))
             work->name = known[i];
@@ -233,7 +235,8 @@ int main(int argc, char **argv)
     if (costs)
         status = probe_costs();
     else if (kernel)
-        status = probe_kernel(argv[2], argv[3], strtoul(argv[4], NULL, 10), argc == 6 && !strcmp(argv[5], "--events"));
+        status =
+            probe_kernel(argv[2], argv[3], strtoul(argv[4], NULL, 10), argc == 6 && !strcmp(argv[5], "--events"));
     else
         status = probe_overlap(strtoul(argv[2], NULL, 10), strtoull(argv[3], NULL, 10));
     sample_close();

@@ -122,7 +122,9 @@ static CUfunction find_kernel(const char *name)
     exit(EXIT_FAILURE);
 }
 
-void sample_launch(const char *kernel, const unsigned grid[2], const unsigned block[2], CUstream stream, void **parameters)
+void sample_launch(const char *kernel, const unsigned grid[2], const unsigned block[2], CUstream stream,
+                   void **parameters)
 {
-    CHECK(cuLaunchKernel(find_kernel(kernel), grid[0], grid[1], 1, block[0], block[1], 1, 0, stream, parameters, NULL));
+    CHECK(
+        cuLaunchKernel(find_kernel(kernel), grid[0], grid[1], 1, block[0], block[1], 1, 0, stream, parameters, NULL));
 }

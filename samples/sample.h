@@ -1,5 +1,5 @@
-/* What the C samples share: one device, the kernels of kernels.ptx on it, and launches of them. Everything here ends the
- * program with one line on stderr when the driver refuses.
+/* What the C samples share: one device, the kernels of kernels.ptx on it, and launches of them. Everything here ends
+ * the program with one line on stderr when the driver refuses.
  */
 #ifndef WALLSHIM_SAMPLES_SAMPLE_H
 #define WALLSHIM_SAMPLES_SAMPLE_H
@@ -21,23 +21,25 @@ void sample_need_devices(int count);
 void sample_open(int device);
 void sample_close(void);
 
-CUdeviceptr sample_floats(size_t count);                   /* zeroes */
-CUdeviceptr sample_random(size_t count, float bound);      /* uniform in ±bound, the same in every run */
+CUdeviceptr sample_floats(size_t count);              /* zeroes */
+CUdeviceptr sample_random(size_t count, float bound); /* uniform in ±bound, the same in every run */
 uint32_t sample_next_random(void);
 uint32_t sample_checksum(CUdeviceptr address, size_t count); /* FNV-1a over the bytes of count floats */
 float sample_read(CUdeviceptr address);
 
 /* Launches over n threads in x; over rows blocks; over the elements of a matrix product; in one block. The parameters
  * follow as pointers to their values. */
-void sample_launch(const char *kernel, const unsigned grid[2], const unsigned block[2], CUstream stream, void **parameters);
+void sample_launch(const char *kernel, const unsigned grid[2], const unsigned block[2], CUstream stream,
+                   void **parameters);
 
 #define PARAMETERS(...) ((void *[]){ __VA_ARGS__ })
-#define LAUNCH(kernel, grid_x, grid_y, block_x, block_y, stream, ...)                                        \
+#define LAUNCH(kernel, grid_x, grid_y, block_x, block_y, stream, ...)                                             \
     sample_launch(kernel, (const unsigned[2]){ grid_x, grid_y }, (const unsigned[2]){ block_x, block_y }, stream, \
                   PARAMETERS(__VA_ARGS__))
 #define POINTWISE(kernel, n, stream, ...) LAUNCH(kernel, ((n) + 255) / 256, 1, 256, 1, stream, __VA_ARGS__)
 #define ROWS(kernel, rows, stream, ...) LAUNCH(kernel, rows, 1, 256, 1, stream, __VA_ARGS__)
-#define PRODUCT(kernel, m, n, stream, ...) LAUNCH(kernel, ((n) + 15) / 16, ((m) + 15) / 16, 16, 16, stream, __VA_ARGS__)
+#define PRODUCT(kernel, m, n, stream, ...) \
+    LAUNCH(kernel, ((n) + 15) / 16, ((m) + 15) / 16, 16, 16, stream, __VA_ARGS__)
 #define REDUCTION(kernel, stream, ...) LAUNCH(kernel, 1, 1, 256, 1, stream, __VA_ARGS__)
 
 #endif

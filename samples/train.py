@@ -58,16 +58,16 @@ class Layer:
         before, product, active, dropped = (driver.floats(count) for _ in range(4))
         drop_grad, active_grad, product_grad = (driver.floats(count) for _ in range(3))
         weight_grad, bias_grad = driver.floats(size), driver.floats(width)
-        n, shape = COUNT(count), (COUNT(rows), COUNT(width))
+        n, columns = COUNT(count), COUNT(width)
         self.seed = COUNT(0)
         chance = REAL(DROP)
 
         self.forward = [driver.product("sgemm", rows, width, width, product, inputs, self.weights)]
         if options.fused:
             self.forward += [driver.pointwise("bias_gelu_dropout", count, dropped, before, product, self.bias, chance,
-                                              self.seed, *shape)]
+                                              self.seed, n, columns)]
         else:
-            self.forward += [driver.pointwise("bias_add", count, before, product, self.bias, *shape),
+            self.forward += [driver.pointwise("bias_add", count, before, product, self.bias, n, columns),
                              driver.pointwise("gelu", count, active, before, n),
                              driver.pointwise("dropout", count, dropped, active, chance, self.seed, n)]
         self.forward += [driver.pointwise("add_residual", count, self.outputs, dropped, inputs, n)]
@@ -76,7 +76,7 @@ class Layer:
             return [driver.pointwise("dropout", count, drop_grad, output_grad, chance, self.seed, n),
                     driver.pointwise("gelu_grad", count, active_grad, before, drop_grad, n),
                     driver.product("sgemm_tn", width, width, rows, weight_grad, inputs, active_grad),
-                    driver.pointwise("bias_grad", width, bias_grad, active_grad, *shape),
+                    driver.pointwise("bias_grad", width, bias_grad, active_grad, COUNT(rows), columns),
                     driver.product("sgemm_nt", rows, width, width, product_grad, active_grad, self.weights),
                     driver.pointwise("add_residual", count, self.input_grad, product_grad, output_grad, n)]
 

@@ -3,8 +3,8 @@
  *
  *   train_driver [--steps N] [--sync] [--graph]
  *
- * --sync reads the loss back in every step; --graph captures a step once and launches it as a graph. What it prints is
- * the same in every run and with either switch.
+ * --sync reads the loss back in every step; --graph captures a step once and launches it as a graph. What it prints
+ * is the same in every run and with either switch.
  */
 #include "sample.h"
 
@@ -22,22 +22,20 @@ struct options {
 };
 
 struct network {
-    CUdeviceptr ids, target, table, norm_weight, norm_bias;
+    CUdeviceptr ids, target, table;
     CUdeviceptr weights_1, bias_1, weights_2, bias_2;
     CUdeviceptr embedded, input, product_1, before, hidden, product_2, logits, chances, loss;
     CUdeviceptr logits_grad, weights_2_grad, bias_2_grad, hidden_grad, before_grad, weights_1_grad, bias_1_grad;
 };
 
 static unsigned rows = ROWS_IN_BATCH, width = WIDTH, hidden = HIDDEN, classes = CLASSES;
-static float rate = 0.5f, epsilon = 1e-5f;
+static float rate = 0.5f;
 
 static void network_create(struct network *net)
 {
     CHECK(cuMemAlloc(&net->ids, ROWS_IN_BATCH * sizeof(int32_t)));
     net->target = sample_floats(ROWS_IN_BATCH * CLASSES);
     net->table = sample_random(WORDS * WIDTH, 1.0f);
-    net->norm_weight = sample_random(WIDTH, 1.0f);
-    net->norm_bias = sample_floats(WIDTH);
     net->weights_1 = sample_random(WIDTH * HIDDEN, 0.125f);
     net->bias_1 = sample_floats(HIDDEN);
     net->weights_2 = sample_random(HIDDEN * CLASSES, 0.088f);
@@ -64,13 +62,12 @@ static void forward(struct network *net, CUstream stream)
 {
     unsigned n = ROWS_IN_BATCH * HIDDEN, outputs = ROWS_IN_BATCH * CLASSES;
     POINTWISE("embedding", ROWS_IN_BATCH * WIDTH, stream, &net->embedded, &net->table, &net->ids, &rows, &width);
-    ROWS("layer_norm", rows, stream, &net->input, &net->embedded, &net->norm_weight, &net->norm_bias, &rows, &width,
-         &epsilon);
+    ROWS("layer_norm", rows, stream, &net->input, &net->embedded, &rows, &width);
     PRODUCT("sgemm", rows, hidden, stream, &net->product_1, &net->input, &net->weights_1, &rows, &hidden, &width);
-    POINTWISE("bias_add", n, stream, &net->before, &net->product_1, &net->bias_1, &rows, &hidden);
+    POINTWISE("bias_add", n, stream, &net->before, &net->product_1, &net->bias_1, &n, &hidden);
     POINTWISE("gelu", n, stream, &net->hidden, &net->before, &n);
     PRODUCT("sgemm", rows, classes, stream, &net->product_2, &net->hidden, &net->weights_2, &rows, &classes, &hidden);
-    POINTWISE("bias_add", outputs, stream, &net->logits, &net->product_2, &net->bias_2, &rows, &classes);
+    POINTWISE("bias_add", outputs, stream, &net->logits, &net->product_2, &net->bias_2, &outputs, &classes);
     ROWS("softmax", rows, stream, &net->chances, &net->logits, &rows, &classes);
     REDUCTION("mse_loss", stream, &net->loss, &net->chances, &net->target, &outputs);
 }
@@ -81,8 +78,8 @@ static void backward(struct network *net, CUstream stream)
 {
     unsigned n = ROWS_IN_BATCH * HIDDEN, outputs = ROWS_IN_BATCH * CLASSES;
     POINTWISE("mse_grad", outputs, stream, &net->logits_grad, &net->chances, &net->target, &outputs);
-    PRODUCT("sgemm_tn", hidden, classes, stream, &net->weights_2_grad, &net->hidden, &net->logits_grad, &hidden, &classes,
-            &rows);
+    PRODUCT("sgemm_tn", hidden, classes, stream, &net->weights_2_grad, &net->hidden, &net->logits_grad, &hidden,
+            &classes, &rows);
     POINTWISE("bias_grad", classes, stream, &net->bias_2_grad, &net->logits_grad, &rows, &classes);
     PRODUCT("sgemm_nt", rows, hidden, stream, &net->hidden_grad, &net->logits_grad, &net->weights_2, &rows, &hidden,
             &classes);
@@ -127,7 +124,7 @@ static struct batch *load_batches(void)
     for (int i = 0; i < DISTINCT_BATCHES; i++) {
         for (int row = 0; row < ROWS_IN_BATCH; row++) {
             batches[i].ids[row] = (int32_t)(sample_next_random() % WORDS);
-            for (int class = 0; class < CLASSES; class++)
+            for (int class = 0; class < CLASSES; class ++)
                 batches[i].target[row * CLASSES + class] = batches[i].ids[row] % CLASSES == class ? 1.0f : 0.0f;
         }
     }
