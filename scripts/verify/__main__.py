@@ -1,0 +1,103 @@
+"""See scripts/gpu-verify, which starts this."""
+import argparse
+import datetime
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+
+import device
+import programs
+from runner import Runner
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def describe_machine(runner):
+    """The device as its driver tells it, asked in a child so that this process holds no context."""
+    question = "import sys; sys.path.insert(0, sys.argv[1]); import driver; d = driver.Driver(); v = driver.ctypes.c_int();" \
+               "d.call('cuDriverGetVersion', driver.ctypes.byref(v)); print(d.name, v.value, sep='\\n')"
+    result = runner.run([sys.executable, "-c", question, os.path.join(ROOT, "samples")])
+    if result.status:
+        return None
+    name, version = result.output.strip().splitlines()[-2:]
+    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    return {"gpu": name, "driver": int(version), "simulated": runner.simulated, "python": platform.python_version(),
+            "kernel": platform.release(), "cores": os.cpu_count(), "libc": platform.libc_ver()[1],
+            "commit": commit.stdout.strip(), "date": datetime.date.today().isoformat()}
+
+
+def problems(results):
+    """What must not be, in words: results that changed, runs that failed, launches that are missing."""
+    for row in results["programs"]["programs"]:
+        if "failed" in row:
+            yield f"{row['name']}: {row['failed']}"
+        for mode, figures in row.get("modes", {}).items():
+            if not figures["results_unchanged"]:
+                yield f"{row['name']}: its results differ under {mode}"
+    for row in results["kernels"]:
+        for mode, figures in row.get("modes", {"": row}).items():
+            if "failed" in figures:
+                yield f"{row['kernel']} {row['size']} {mode}: {figures['failed']}"
+    if "failed" in results["torch"]:
+        yield f"torch: {results['torch']['failed']}"
+
+
+def print_summary(results):
+    costs = results["costs"]
+    print(f"\n{results['machine']['gpu']}, driver {results['machine']['driver']}"
+          + (" (simulated: no figure below says anything of a real GPU)" if results["machine"]["simulated"] else ""))
+    print("costs    " + "  ".join(f"{name.removesuffix('_ns')} {value:.0f} ns" for name, value in costs.items()
+                                  if name.endswith("_ns")))
+    print("overlap  " + "  ".join(f"{mode} {value}" for mode, value in results["overlap"].items()))
+    print(f"\n{'kernel':<20}{'queued':>12}{'marks':>12}{'pairs':>12}  mean ns")
+    for row in results["kernels"]:
+        cells = [row.get("modes", {}).get(mode, {}).get("mean_ns", "failed") for mode in ("marks", "pairs")]
+        print(f"{row['kernel'] + ' ' + str(row['size']):<20}{row.get('queued_ns', 'failed'):>12}{cells[0]:>12}{cells[1]:>12}")
+    print(f"\n{'program':<30}" + "".join(f"{mode:>10}" for mode in ("host", "marks", "pairs", "burst")) + "  slower by")
+    for row in results["programs"]["programs"]:
+        cells = [row.get("modes", {}).get(mode, {}).get("slowdown") for mode in ("host", "marks", "pairs", "burst")]
+        print(f"{row['name']:<30}" + "".join(f"{'failed' if cell is None else f'{cell:.1%}':>10}" for cell in cells))
+    for row in results["programs"]["skipped"]:
+        print(f"{row['name']:<30}  skipped: {row['why']}")
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="scripts/gpu-verify")
+    parser.add_argument("out", nargs="?", metavar="OUT", default=f"gpu-verify-{datetime.date.today().isoformat()}")
+    parser.add_argument("--simulated", action="store_true", help="on the simulated GPU")
+    parser.add_argument("--build", metavar="DIR")
+    parser.add_argument("--minutes", type=float, default=7.5, help="time to keep within")
+    options = parser.parse_args()
+
+    out = os.path.abspath(options.out)
+    os.makedirs(out, exist_ok=True)
+    deadline = time.monotonic() + options.minutes * 60
+    runner = Runner(ROOT, os.path.abspath(options.build), out, options.simulated, deadline)
+    machine = describe_machine(runner)
+    if not machine:
+        print("gpu-verify: no usable CUDA driver here; --simulated shows it on the simulated GPU", file=sys.stderr)
+        return 77
+    results = {"version": 1, "machine": machine}
+    for name, measure in (("costs", device.measure_costs), ("kernels", device.measure_kernels),
+                          ("overlap", device.measure_overlap), ("torch", device.compare_with_torch)):
+        print(f"== {name}", flush=True)
+        results[name] = measure(runner)
+    print("== programs", flush=True)
+    results["programs"] = programs.measure(runner, runner.seconds_left - 20)
+    results["problems"] = list(problems(results))
+    with open(os.path.join(out, "results.json"), "w", encoding="utf-8") as file:
+        json.dump(results, file, indent=1)
+        file.write("\n")
+
+    print_summary(results)
+    for problem in results["problems"]:
+        print(f"PROBLEM: {problem}")
+    print(f"\nwritten to {out}")
+    return 1 if results["problems"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

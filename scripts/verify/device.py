@@ -1,0 +1,105 @@
+"""Device times: what wallshim reconstructs, held against references made without it."""
+import json
+import os
+import subprocess
+import sys
+
+from runner import UNABLE, kernels
+
+# Kernel, size, launches: from shorter than an event's resolution to a millisecond, and of every kind.
+KERNELS = [("spin", 2000, 500), ("spin", 10000, 500), ("spin", 100000, 200), ("spin", 1000000, 50),
+           ("scale", 1 << 16, 500), ("scale", 1 << 22, 200), ("gelu", 1 << 20, 200), ("softmax", 256, 200),
+           ("sgemm", 128, 200), ("sgemm", 512, 50)]
+SIMULATED_KERNELS = [row for row in KERNELS if row[0] == "spin"] + [("scale", 1 << 16, 200), ("sgemm", 64, 100)]
+
+
+def measure_kernels(runner):
+    """For every kernel: its time by the driver's own events, and as recorded in each mode that knows device times."""
+    probe, rows = os.path.join(runner.samples, "probe"), []
+    for name, size, count in SIMULATED_KERNELS if runner.simulated else KERNELS:
+        command = [probe, "kernel", name, str(size), str(count)]
+        reference = runner.run(command + ["--events"])
+        if reference.status:
+            rows.append({"kernel": name, "size": size, "failed": reference.error.strip()[-400:]})
+            continue
+        timing = reference.timing
+        row = {"kernel": name, "size": size, "count": count, "pair_ns": timing["pair_ns"],
+               "queued_ns": timing["queued_ns"], "modes": {}}
+        for mode in ("marks", "pairs"):
+            outcome = runner.run(command, mode)
+            found = kernels(runner.report(outcome.trace)).get(name) if outcome.trace else None
+            if not found or found[0] != count:
+                row["modes"][mode] = {"failed": f"{found[0] if found else 0} of {count} launches in the report",
+                                      "stderr": outcome.error.strip()[-400:]}
+            else:
+                mean = found[1] / found[0]
+                row["modes"][mode] = {"mean_ns": round(mean), "off_ns": round(mean - timing["queued_ns"])}
+            runner.discard(outcome)
+        rows.append(row)
+    return rows
+
+
+def measure_overlap(runner):
+    """How much of two streams' overlap each mode leaves: 1 is all of it, 0 none."""
+    command = [os.path.join(runner.samples, "probe"), "overlap", "200", "200000"]
+    rows = {}
+    for mode in ("none", "host", "marks", "pairs"):
+        outcome = runner.run(command, mode)
+        rows[mode] = outcome.timing.get("overlap") if not outcome.status else None
+        runner.discard(outcome)
+    return rows
+
+
+def measure_costs(runner):
+    outcome = runner.run([os.path.join(runner.samples, "probe"), "costs"])
+    return outcome.timing if not outcome.status else {"failed": outcome.error.strip()[-400:]}
+
+
+def demangle(names):
+    """C++ names as torch.profiler gives them; as they are where there is no c++filt."""
+    try:
+        result = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return {name: name for name in names}
+    return dict(zip(names, result.stdout.split("\n")))
+
+
+def compare_with_torch(runner):
+    """The GPT sample under torch.profiler and under wallshim: the kernels' times, and what each costs a step."""
+    command = [sys.executable, os.path.join(runner.root, "samples", "gpt.py"), "--timing"]
+    path = os.path.join(runner.scratch.name, "torch.json")
+    theirs = runner.run(command + ["--profile", path])
+    if theirs.status == UNABLE:
+        return {"skipped": theirs.error.strip().splitlines()[-1]}
+    if theirs.status:
+        return {"failed": theirs.error.strip()[-400:]}
+    alone = runner.run(command)
+    with open(path, encoding="utf-8") as file:
+        reference = json.load(file)
+    total = sum(row[1] for row in reference.values())
+    answer = {"step_ns": {"none": alone.timing.get("mean_step_ns"), "torch.profiler": theirs.timing.get("mean_step_ns")},
+              "results_unchanged": theirs.output == alone.output, "torch_total_ns": total, "modes": {}}
+    for mode in ("marks", "pairs"):
+        outcome = runner.run(command, mode)
+        answer["step_ns"][mode] = outcome.timing.get("mean_step_ns")
+        if outcome.trace:
+            answer["modes"][mode] = compare_kernels(kernels(runner.report(outcome.trace)), reference)
+        runner.discard(outcome)
+    return answer
+
+
+def compare_kernels(ours, reference):
+    """Mean time of each kernel, by name: torch's runs have no warm-up in them, so counts differ."""
+    plain = demangle(list(ours))
+    rows, weight, off = [], 0, 0
+    for name, (count, total) in ours.items():
+        row = reference.get(plain[name]) or reference.get(name)
+        if not row:
+            continue
+        mean, expected = total / count, row[1] / row[0]
+        rows.append({"name": plain[name], "mean_ns": round(mean), "torch_mean_ns": round(expected)})
+        weight += row[1]
+        off += abs(mean - expected) * row[0]
+    rows.sort(key=lambda row: -row["torch_mean_ns"])
+    return {"kernels_matched": len(rows), "of": len(reference), "weighted_error": round(off / weight, 4) if weight else None,
+            "kernels": rows[:20]}
