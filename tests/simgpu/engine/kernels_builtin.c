@@ -62,11 +62,23 @@ ELEMENTWISE(relu, 2, 2, 1) /* out, in, n */
         F(0)[i] = F(1)[i] > 0 ? F(1)[i] : 0;
 }
 
+static float gelu_of(float x)
+{
+    return 0.5f * x * (1 + tanhf(0.7978845608f * (x + 0.044715f * x * x * x)));
+}
+
 ELEMENTWISE(gelu, 2, 2, 10) /* out, in, n */
 {
-    for (size_t i = 0; i < N(2); i++) {
-        float x = F(1)[i];
-        F(0)[i] = 0.5f * x * (1 + tanhf(0.7978845608f * (x + 0.044715f * x * x * x)));
+    for (size_t i = 0; i < N(2); i++)
+        F(0)[i] = gelu_of(F(1)[i]);
+}
+
+ELEMENTWISE(gelu_grad, 3, 3, 20) /* out, in, grad, n */
+{
+    for (size_t i = 0; i < N(3); i++) {
+        float x = F(1)[i], t = tanhf(0.7978845608f * (x + 0.044715f * x * x * x));
+        float inner = 0.7978845608f * (1 + 3 * 0.044715f * x * x);
+        F(0)[i] = F(2)[i] * (0.5f * (1 + t) + 0.5f * x * (1 - t * t) * inner);
     }
 }
 
@@ -76,15 +88,29 @@ ELEMENTWISE(bias_add, 3, 2, 1) /* out, in, bias, n, columns */
         F(0)[i] = F(1)[i] + F(2)[i % N(4)];
 }
 
+static float dropout_of(float x, float probability, size_t seed, size_t i)
+{
+    float keep = 1 - probability;
+    uint32_t random = (uint32_t)(i + seed) * 2654435761u;
+    random ^= random >> 15;
+    random *= 2246822519u;
+    random ^= random >> 13;
+    return (float)(random >> 8) / 16777216.0f < keep ? x / keep : 0;
+}
+
 ELEMENTWISE(dropout, 4, 2, 2) /* out, in, probability, seed, n */
 {
-    float keep = 1 - X(2);
-    for (size_t i = 0; i < N(4); i++) {
-        uint32_t random = (uint32_t)(i + N(3)) * 2654435761u;
-        random ^= random >> 15;
-        random *= 2246822519u;
-        random ^= random >> 13;
-        F(0)[i] = (float)(random >> 8) / 16777216.0f < keep ? F(1)[i] / keep : 0;
+    for (size_t i = 0; i < N(4); i++)
+        F(0)[i] = dropout_of(F(1)[i], X(2), N(3), i);
+}
+
+/* bias_add, gelu and dropout in one: out, before, in, bias, probability, seed, n, columns */
+ELEMENTWISE(bias_gelu_dropout, 6, 3, 13)
+{
+    for (size_t i = 0; i < N(6); i++) {
+        float x = F(2)[i] + F(3)[i % N(7)];
+        F(1)[i] = x;
+        F(0)[i] = dropout_of(gelu_of(x), X(4), N(5), i);
     }
 }
 
@@ -112,6 +138,14 @@ ELEMENTWISE(reduce_sum, 2, 1, 1) /* out (one float), in, n */
     for (size_t i = 0; i < N(2); i++)
         sum += F(1)[i];
     F(0)[0] = (float)sum;
+}
+
+ELEMENTWISE(mse_loss, 3, 2, 3) /* out (one float), prediction, target, n */
+{
+    double sum = 0;
+    for (size_t i = 0; i < N(3); i++)
+        sum += ((double)F(1)[i] - F(2)[i]) * ((double)F(1)[i] - F(2)[i]);
+    F(0)[0] = (float)(sum / (double)N(3));
 }
 
 /* Kernels over rows × columns. */
@@ -168,19 +202,59 @@ ROWWISE(embedding, 3, 4, 2, 0) /* out, table, indices, rows, columns */
             F(0)[row * columns + i] = F(1)[(size_t)I(2)[row] * columns + i];
 }
 
-/* sgemm(C, A, B, M, N, K): row major, C = A B. */
-COST(sgemm, bytes)
+ROWWISE(bias_grad, 2, 3, 1, 1) /* out (a row), grad, rows, columns */
 {
-    double m = (double)N(3), n = (double)N(4), k = (double)N(5);
-    return 4 * (m * k + k * n + m * n);
+    size_t columns = N(3);
+    for (size_t i = 0; i < columns; i++)
+        F(0)[i] = 0;
+    for (size_t row = 0; row < N(2); row++)
+        for (size_t i = 0; i < columns; i++)
+            F(0)[i] += F(1)[row * columns + i];
 }
 
-COST(sgemm, flops)
+/* Products of matrices, row major: C, A, B, M, N, K with C of M×N. */
+#define PRODUCT(name)                                                    \
+    COST(name, bytes)                                                    \
+    {                                                                    \
+        double m = (double)N(3), n = (double)N(4), k = (double)N(5);     \
+        return 4 * (m * k + k * n + m * n);                              \
+    }                                                                    \
+    COST(name, flops)                                                    \
+    {                                                                    \
+        return 2.0 * (double)N(3) * (double)N(4) * (double)N(5);         \
+    }                                                                    \
+    RUN(name)
+
+PRODUCT(sgemm_nt) /* C = A Bᵀ, B of N×K */
 {
-    return 2.0 * (double)N(3) * (double)N(4) * (double)N(5);
+    size_t m = N(3), n = N(4), k = N(5);
+    for (size_t row = 0; row < m; row++) {
+        for (size_t column = 0; column < n; column++) {
+            float sum = 0;
+            for (size_t i = 0; i < k; i++)
+                sum += F(1)[row * k + i] * F(2)[column * k + i];
+            F(0)[row * n + column] = sum;
+        }
+    }
 }
 
-RUN(sgemm)
+PRODUCT(sgemm_tn) /* C = Aᵀ B, A of K×M */
+{
+    size_t m = N(3), n = N(4), k = N(5);
+    for (size_t row = 0; row < m; row++) {
+        float *out = F(0) + row * n;
+        for (size_t i = 0; i < n; i++)
+            out[i] = 0;
+        for (size_t inner = 0; inner < k; inner++) {
+            float factor = F(1)[inner * m + row];
+            const float *in = F(2) + inner * n;
+            for (size_t i = 0; i < n; i++)
+                out[i] += factor * in[i];
+        }
+    }
+}
+
+PRODUCT(sgemm) /* C = A B */
 {
     size_t m = N(3), n = N(4), k = N(5);
     for (size_t row = 0; row < m; row++) {
@@ -218,5 +292,11 @@ const struct sim_kernel sim_kernels[] = {
     COUNTED(sgd_update),
     COUNTED(mse_grad),
     COUNTED(embedding),
+    COUNTED(gelu_grad),
+    COUNTED(bias_gelu_dropout),
+    COUNTED(bias_grad),
+    COUNTED(mse_loss),
+    COUNTED(sgemm_nt),
+    COUNTED(sgemm_tn),
     { .name = NULL },
 };
