@@ -18,8 +18,8 @@ MODES = {"host": {"WALLSHIM_BACKEND": "host"}, "marks": {"WALLSHIM_MARKS": "mark
 
 def command(build, sample):
     return {
-        "train": [sys.executable, f"{ROOT}/samples/train.py", "--steps", "12", "--sync"],
-        "train-fused": [sys.executable, f"{ROOT}/samples/train.py", "--steps", "12", "--fused", "--pinned"],
+        "train": ["python3", f"{ROOT}/samples/train.py", "--steps", "12", "--sync"],
+        "train-fused": ["python3", f"{ROOT}/samples/train.py", "--steps", "12", "--fused", "--pinned"],
         "train-driver": [f"{build}/samples/train_driver", "--steps", "20"],
         "train-driver-graph": [f"{build}/samples/train_driver", "--steps", "20", "--graph", "--sync"],
         "ddp": [f"{build}/samples/ddp", "--steps", "10"],
