@@ -1,0 +1,48 @@
+#include "base/vector.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int vector_reserve(struct ws_vector *vector, size_t count)
+{
+    if (count <= vector->capacity)
+        return 0;
+    size_t capacity = vector->capacity ? vector->capacity : 16;
+    while (capacity < count) {
+        if (capacity > SIZE_MAX / 2 / vector->size)
+            return -ENOMEM;
+        capacity *= 2;
+    }
+    void *data = realloc(vector->data, capacity * vector->size);
+    if (!data)
+        return -ENOMEM;
+    vector->data = data;
+    vector->capacity = capacity;
+    return 0;
+}
+
+void *ws_vector_push(struct ws_vector *vector)
+{
+    if (ws_vector_reach(vector, vector->count + 1))
+        return NULL;
+    return (char *)vector->data + (vector->count - 1) * vector->size;
+}
+
+int ws_vector_reach(struct ws_vector *vector, size_t count)
+{
+    if (count <= vector->count)
+        return 0;
+    if (vector_reserve(vector, count))
+        return -ENOMEM;
+    memset((char *)vector->data + vector->count * vector->size, 0, (count - vector->count) * vector->size);
+    vector->count = count;
+    return 0;
+}
+
+void ws_vector_finish(struct ws_vector *vector)
+{
+    free(vector->data);
+    *vector = (struct ws_vector){ .size = vector->size };
+}
