@@ -1,0 +1,33 @@
+/* Between the files of the model; not for its users. */
+#ifndef WALLSHIM_MODEL_BUILD_H
+#define WALLSHIM_MODEL_BUILD_H
+
+#include "base/map.h"
+#include "model/model.h"
+
+struct ws_build {
+    struct ws_model *model;
+    struct ws_map names; /* hash of a name → its index + 1 */
+};
+
+/* Reads every row of the file. Returns 0, or -errno with a message. */
+int ws_process_load(struct ws_process *process, struct ws_arena *texts, const char *path,
+                    const struct ws_model_options *options, char *message, size_t capacity);
+
+void ws_process_finish(struct ws_process *process);
+
+/* Follows the references of a loaded process: shapes to streams, contexts, devices and names; then makes
+ * its tracks and puts its times on the host's clock. Returns 0 or -ENOMEM. */
+int ws_process_resolve(struct ws_build *build, uint32_t process);
+
+/* Fills ws_process.shapes; the shape column of ops then holds indices into it. */
+int ws_process_resolve_shapes(struct ws_build *build, struct ws_process *process);
+
+/* The index of a name, new or known; WS_NOWHERE when memory is out. */
+uint32_t ws_build_name(struct ws_build *build, const char *text, enum ws_op_kind kind, enum ws_activity activity);
+
+/* What reports call an operation of this shape. */
+uint32_t ws_build_shape_name(struct ws_build *build, const struct ws_process *process,
+                             const struct ws_op_shape *shape);
+
+#endif

@@ -1,0 +1,108 @@
+#include "model/clock.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* Rates of real clocks differ by less than this; a steeper line comes from a comparison gone wrong. */
+static const double max_skew = 1e-3;
+
+/* How much the errors of two knots may bend the line between them. */
+static const double max_bend = 50e-6;
+
+/* What is assumed of a rate that could not be measured, for the stated error only. */
+static const double unknown_rate = 100e-6;
+
+static int by_device_time(const void *a, const void *b)
+{
+    const struct ws_clock *x = a, *y = b;
+    if (x->device_ns != y->device_ns)
+        return x->device_ns < y->device_ns ? -1 : 1;
+    return (x->error_ns > y->error_ns) - (x->error_ns < y->error_ns);
+}
+
+static double skew_between(const struct ws_clock *from, const struct ws_clock *to)
+{
+    double device = (double)to->device_ns - (double)from->device_ns;
+    double host = (double)to->host_ns - (double)from->host_ns;
+    return (host - device) / device;
+}
+
+static bool far_enough(const struct ws_clock *from, const struct ws_clock *to)
+{
+    double distance = (double)to->device_ns - (double)from->device_ns;
+    return distance > 0 && ((double)from->error_ns + (double)to->error_ns) <= distance * max_bend &&
+           fabs(skew_between(from, to)) <= max_skew;
+}
+
+size_t ws_clock_choose_knots(struct ws_clock *points, size_t count, struct ws_clock *knots)
+{
+    size_t chosen = 0;
+    if (count)
+        qsort(points, count, sizeof(*points), by_device_time);
+    for (size_t i = 0; i < count; i++) {
+        if (!chosen || far_enough(&knots[chosen - 1], &points[i]))
+            knots[chosen++] = points[i];
+        else if (points[i].error_ns < knots[chosen - 1].error_ns &&
+                 (chosen == 1 || far_enough(&knots[chosen - 2], &points[i])))
+            knots[chosen - 1] = points[i];
+    }
+    return chosen;
+}
+
+void ws_clock_cursor_init(struct ws_clock_cursor *cursor, const struct ws_clock *knots, size_t count)
+{
+    *cursor = (struct ws_clock_cursor){ .knots = knots, .count = count };
+    if (count > 1)
+        cursor->skew = skew_between(&knots[0], &knots[1]);
+}
+
+/* Saturates rather than overflow: the times come from a file. */
+static int64_t add(int64_t a, int64_t b)
+{
+    int64_t sum;
+    if (__builtin_add_overflow(a, b, &sum))
+        return b < 0 ? INT64_MIN : INT64_MAX;
+    return sum;
+}
+
+static void note_error(struct ws_clock_cursor *cursor, const struct ws_clock *from, int64_t device_ns)
+{
+    const struct ws_clock *to = cursor->count > 1 ? from + 1 : from;
+    int64_t error = from->error_ns > to->error_ns ? from->error_ns : to->error_ns;
+    double outside = 0;
+    if (device_ns < from->device_ns)
+        outside = (double)from->device_ns - (double)device_ns;
+    else if (device_ns > to->device_ns)
+        outside = (double)device_ns - (double)to->device_ns;
+    if (outside > 0) {
+        double bend = to == from ? unknown_rate
+                                 : ((double)from->error_ns + (double)to->error_ns) /
+                                       ((double)to->device_ns - (double)from->device_ns);
+        double more = fmin(outside * bend, 9e18);
+        error = add(error, (int64_t)more);
+    }
+    if (error > cursor->error_ns)
+        cursor->error_ns = error;
+}
+
+int64_t ws_clock_to_host(struct ws_clock_cursor *cursor, int64_t device_ns)
+{
+    if (!cursor->count)
+        return device_ns;
+    size_t at = cursor->at;
+    while (at + 2 < cursor->count && device_ns >= cursor->knots[at + 1].device_ns)
+        at++;
+    while (at > 0 && device_ns < cursor->knots[at].device_ns)
+        at--;
+    const struct ws_clock *from = &cursor->knots[at];
+    if (at != cursor->at) {
+        cursor->at = at;
+        cursor->skew = skew_between(from, from + 1);
+    }
+    note_error(cursor, from, device_ns);
+    int64_t since;
+    if (__builtin_sub_overflow(device_ns, from->device_ns, &since))
+        return device_ns < from->device_ns ? INT64_MIN : INT64_MAX;
+    return add(add(from->host_ns, since), (int64_t)llround((double)since * cursor->skew));
+}

@@ -1,0 +1,181 @@
+/* What traces say happened: processes, their devices, streams and threads, and the operations of each
+ * device on one time base, CLOCK_MONOTONIC nanoseconds of the host.
+ *
+ * Rows of a trace are not believed: identifiers are looked up, times checked, and what does not fit is
+ * counted rather than dropped in silence. Loading is the only step that changes a model.
+ */
+#ifndef WALLSHIM_MODEL_MODEL_H
+#define WALLSHIM_MODEL_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/vector.h"
+#include "model/dictionary.h"
+#include "record/record.h"
+#include "trace/reader.h"
+
+/* Columns of operations, an element a row, in the order of the file. begin and end are on the host's
+ * clock once the model is loaded, and mean something only where ws_op_is_timed says so. */
+#define WS_OP_COLUMNS(C)                                  \
+    C(int64_t, begin)                                     \
+    C(int64_t, end)                                       \
+    C(int64_t, host_begin)                                \
+    C(int64_t, host_end)                                  \
+    C(uint64_t, correlation)                              \
+    C(uint64_t, bytes)                                    \
+    C(uint32_t, shape) /* index into ws_process.shapes */ \
+    C(uint32_t, thread)                                   \
+    C(uint32_t, begin_error)                              \
+    C(uint32_t, end_error)                                \
+    C(uint32_t, flags)                                    \
+    C(uint32_t, params)
+
+struct ws_ops {
+    size_t count;
+    size_t capacity;
+#define COLUMN(type, name) type *name;
+    WS_OP_COLUMNS(COLUMN)
+#undef COLUMN
+};
+
+/* Bits that loading adds to the flags of the trace (enum ws_op_flags). */
+enum ws_op_model_flags {
+    WS_OP_TIMED = 1 << 30,     /* has an interval on its device */
+    WS_OP_BACKWARDS = 1 << 29, /* had times, but its end lies before its begin */
+    WS_OP_FAILED = 1 << 28,    /* the driver answered with an error: nothing ran */
+};
+
+/* What of a device an operation keeps busy. */
+enum ws_activity {
+    WS_ACTIVITY_NONE, /* nothing: host functions, waits for memory values */
+    WS_ACTIVITY_KERNEL,
+    WS_ACTIVITY_MEMORY,
+};
+
+/* A name that operations share: kernels by function, copies and memsets by kind. */
+struct ws_op_name {
+    const char *text;
+    enum ws_activity activity;
+    enum ws_op_kind kind;
+};
+
+/* What a shape comes to once its references are followed. */
+struct ws_op_shape {
+    struct ws_shape row;
+    uint32_t name;    /* index into ws_model.names */
+    uint32_t stream;  /* index into ws_process.streams, or WS_NOWHERE */
+    uint32_t context; /* index into ws_process.clocks */
+    uint32_t track;   /* index into ws_model.tracks */
+    bool lost;        /* the trace holds no row for it */
+};
+
+#define WS_NOWHERE UINT32_MAX
+
+struct ws_meta_entry {
+    const char *key;
+    const char *value;
+};
+
+/* How the clock of a context is turned into the host's. */
+struct ws_clock_map {
+    uint32_t context;        /* identifier in the trace; 0 when that is lost */
+    struct ws_vector points; /* struct ws_clock */
+    struct ws_vector knots;  /* struct ws_clock: those that the mapping goes through */
+    int64_t error_ns;        /* of any operation's place on the host's clock at most */
+};
+
+struct ws_process {
+    const char *path;
+    struct ws_vector meta; /* struct ws_meta_entry */
+    struct ws_dictionary driver_functions;
+    struct ws_dictionary devices;
+    struct ws_dictionary contexts;
+    struct ws_dictionary streams;
+    struct ws_dictionary threads;
+    struct ws_dictionary functions;
+    struct ws_dictionary comms;
+    struct ws_dictionary shape_rows;
+    struct ws_vector shapes; /* struct ws_op_shape, with one for each that is lost */
+    struct ws_vector clocks; /* struct ws_clock_map, one a context and one for no context */
+    struct ws_ops ops;
+    struct ws_vector calls;       /* struct ws_call */
+    struct ws_vector collectives; /* struct ws_collective */
+    struct ws_vector losses;      /* struct ws_loss */
+    uint64_t rows[WS_FAMILY_COUNT];
+    struct ws_damage damage;
+    uint64_t file_bytes;
+    uint32_t first_track, track_count; /* in ws_model.tracks */
+};
+
+/* One device as one process used it: its operations in order of their begin. */
+struct ws_track {
+    uint32_t process; /* index into ws_model.processes */
+    uint32_t device;  /* ordinal + 1; 0 when the trace does not say which */
+    uint32_t *order;  /* indices of timed operations */
+    size_t count;     /* of them */
+    uint64_t untimed; /* ran, but when is not known */
+    uint64_t captured;
+    uint64_t failed;
+    uint64_t backwards;
+    uint64_t passive;    /* host functions and memory waits: no work of the device */
+    int64_t clock_error; /* of the operations' place on the host's clock at most */
+    bool aligned;        /* the device's clock is tied to the host's */
+};
+
+struct ws_model {
+    struct ws_vector processes; /* struct ws_process */
+    struct ws_vector tracks;    /* struct ws_track, those of a process together */
+    struct ws_vector names;     /* struct ws_op_name */
+    struct ws_arena texts;
+};
+
+typedef void (*ws_progress)(void *user, uint64_t done, uint64_t total);
+
+struct ws_model_options {
+    ws_progress progress; /* called now and then while reading; may be NULL */
+    void *user;
+};
+
+/* Reads the traces. Returns 0, or -errno with one line in message that says what is wrong with which
+ * file and what to do. */
+int ws_model_create(struct ws_model **model, const char *const *paths, size_t count,
+                    const struct ws_model_options *options, char *message, size_t capacity);
+
+/* Accepts NULL. */
+void ws_model_destroy(struct ws_model *model);
+
+/* The value, or NULL. */
+const char *ws_process_meta(const struct ws_process *process, const char *key);
+
+/* The device's row, or NULL when the trace does not hold it. */
+const struct ws_device *ws_track_device(const struct ws_model *model, const struct ws_track *track);
+
+static inline bool ws_op_is_timed(const struct ws_ops *ops, size_t op)
+{
+    return ops->flags[op] & WS_OP_TIMED;
+}
+
+static inline struct ws_process *ws_model_process(const struct ws_model *model, size_t index)
+{
+    return (struct ws_process *)model->processes.data + index;
+}
+
+static inline struct ws_track *ws_model_track(const struct ws_model *model, size_t index)
+{
+    return (struct ws_track *)model->tracks.data + index;
+}
+
+static inline const struct ws_op_name *ws_model_name(const struct ws_model *model, size_t index)
+{
+    return (const struct ws_op_name *)model->names.data + index;
+}
+
+static inline const struct ws_op_shape *ws_process_shape(const struct ws_process *process, size_t index)
+{
+    return (const struct ws_op_shape *)process->shapes.data + index;
+}
+
+#endif

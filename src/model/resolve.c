@@ -1,0 +1,292 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/build.h"
+#include "model/clock.h"
+#include "model/sort.h"
+
+enum { MAX_LOST_SHAPES = 65536 };
+
+static struct ws_clock_map *clock_map(const struct ws_process *process, size_t index)
+{
+    return (struct ws_clock_map *)process->clocks.data + index;
+}
+
+/* A map for each context and, last, one for operations whose context is not known. */
+static int make_clocks(struct ws_process *process)
+{
+    const struct ws_context *contexts = process->contexts.rows.data;
+    for (size_t i = 0; i <= process->contexts.rows.count; i++) {
+        uint32_t id = i < process->contexts.rows.count ? contexts[i].id : 0;
+        bool known = false;
+        for (size_t j = 0; j < process->clocks.count && !known; j++)
+            known = clock_map(process, j)->context == id;
+        if (known)
+            continue;
+        struct ws_clock_map *map = ws_vector_push(&process->clocks);
+        if (!map)
+            return -ENOMEM;
+        *map = (struct ws_clock_map){ .context = id,
+                                      .points = WS_VECTOR(struct ws_clock),
+                                      .knots = WS_VECTOR(struct ws_clock) };
+    }
+    for (size_t i = 0; i < process->clocks.count; i++) {
+        struct ws_clock_map *map = clock_map(process, i);
+        if (ws_vector_reach(&map->knots, map->points.count))
+            return -ENOMEM;
+        map->knots.count = ws_clock_choose_knots(map->points.data, map->points.count, map->knots.data);
+    }
+    return 0;
+}
+
+static uint32_t find_clock(const struct ws_process *process, uint32_t context)
+{
+    for (size_t i = 0; i < process->clocks.count; i++)
+        if (clock_map(process, i)->context == context)
+            return (uint32_t)i;
+    return find_clock(process, 0);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* A track for each device that has a context, and one for the device nobody names. */
+static int make_tracks(struct ws_model *model, struct ws_process *process, uint32_t number)
+{
+    const struct ws_context *contexts = process->contexts.rows.data;
+    size_t count = process->contexts.rows.count + 1;
+    uint32_t *devices = calloc(count, sizeof(*devices));
+    if (!devices)
+        return -ENOMEM;
+    for (size_t i = 0; i + 1 < count; i++)
+        devices[i + 1] = contexts[i].device;
+    qsort(devices, count, sizeof(*devices), by_number);
+    process->first_track = (uint32_t)model->tracks.count;
+    int status = 0;
+    for (size_t i = 0; i < count && !status; i++) {
+        if (i && devices[i] == devices[i - 1])
+            continue;
+        struct ws_track *track = ws_vector_push(&model->tracks);
+        if (track)
+            *track = (struct ws_track){ .process = number, .device = devices[i], .aligned = true };
+        else
+            status = -ENOMEM;
+    }
+    process->track_count = (uint32_t)model->tracks.count - process->first_track;
+    free(devices);
+    return status;
+}
+
+static uint32_t find_track(const struct ws_model *model, const struct ws_process *process, uint32_t device)
+{
+    for (uint32_t i = 0; i < process->track_count; i++)
+        if (ws_model_track(model, process->first_track + i)->device == device)
+            return process->first_track + i;
+    return process->first_track; /* device 0, always the first */
+}
+
+static int resolve_shape(struct ws_build *build, struct ws_process *process, struct ws_op_shape *shape)
+{
+    const struct ws_stream *stream = ws_dictionary_find(&process->streams, shape->row.stream);
+    uint32_t context_id = stream ? stream->context : 0;
+    /* Where a description is lost but there is only one context, it can only have been that one. */
+    if (!stream && process->contexts.rows.count == 1)
+        context_id = ((const struct ws_context *)process->contexts.rows.data)->id;
+    const struct ws_context *context = ws_dictionary_find(&process->contexts, context_id);
+    shape->stream = ws_dictionary_place(&process->streams, shape->row.stream);
+    shape->context = find_clock(process, context_id);
+    shape->track = find_track(build->model, process, context ? context->device : 0);
+    shape->name = ws_build_shape_name(build, process, shape);
+    return shape->name == WS_NOWHERE ? -ENOMEM : 0;
+}
+
+static struct ws_op_shape *add_shape(struct ws_process *process)
+{
+    return ws_vector_push(&process->shapes);
+}
+
+/* The index of a shape the trace does not describe; all beyond a limit share the last. */
+static uint32_t lost_shape(struct ws_build *build, struct ws_process *process, struct ws_map *lost, uint32_t id)
+{
+    lost->limit = MAX_LOST_SHAPES;
+    uint64_t *place = ws_map_put(lost, (uint64_t)id + 1);
+    if (!place)
+        return (uint32_t)process->shapes.count - 1;
+    if (!*place) {
+        struct ws_op_shape *shape = add_shape(process);
+        if (!shape)
+            return WS_NOWHERE;
+        *shape = (struct ws_op_shape){ .row.id = id, .lost = true };
+        if (resolve_shape(build, process, shape))
+            return WS_NOWHERE;
+        *place = process->shapes.count;
+    }
+    return (uint32_t)(*place - 1);
+}
+
+/* Identifiers are given out from 1 on, so a table serves nearly all of them. */
+static uint32_t *make_table(const struct ws_process *process, uint32_t *size)
+{
+    const struct ws_shape *rows = process->shape_rows.rows.data;
+    *size = (uint32_t)(process->shape_rows.rows.count * 4 + 1024);
+    uint32_t *table = malloc(*size * sizeof(*table));
+    if (!table)
+        return NULL;
+    memset(table, 0xff, *size * sizeof(*table));
+    for (size_t i = 0; i < process->shape_rows.rows.count; i++)
+        if (rows[i].id < *size)
+            table[rows[i].id] = (uint32_t)i;
+    return table;
+}
+
+int ws_process_resolve_shapes(struct ws_build *build, struct ws_process *process)
+{
+    const struct ws_shape *rows = process->shape_rows.rows.data;
+    struct ws_map lost = { 0 };
+    struct ws_ops *ops = &process->ops;
+    uint32_t size;
+    for (size_t i = 0; i < process->shape_rows.rows.count; i++) {
+        struct ws_op_shape *shape = add_shape(process);
+        if (!shape)
+            return -ENOMEM;
+        *shape = (struct ws_op_shape){ .row = rows[i] };
+        if (resolve_shape(build, process, shape))
+            return -ENOMEM;
+    }
+    uint32_t *table = make_table(process, &size);
+    if (!table)
+        return -ENOMEM;
+    int status = 0;
+    for (size_t i = 0; i < ops->count; i++) {
+        uint32_t id = ops->shape[i];
+        uint32_t place = id < size ? table[id] : ws_dictionary_place(&process->shape_rows, id);
+        if (place == WS_NOWHERE)
+            place = lost_shape(build, process, &lost, id);
+        if (place == WS_NOWHERE) {
+            status = -ENOMEM;
+            break;
+        }
+        ops->shape[i] = place;
+    }
+    free(table);
+    ws_map_finish(&lost);
+    return status;
+}
+
+/* Which of a track's counters an operation without an interval belongs to; NULL when it has one. */
+static uint64_t *why_untimed(struct ws_track *track, enum ws_activity activity, uint32_t flags, int64_t begin,
+                             int64_t end)
+{
+    if (flags & WS_OP_CAPTURED)
+        return &track->captured;
+    if (flags & WS_OP_FAILED)
+        return &track->failed;
+    if (activity == WS_ACTIVITY_NONE)
+        return &track->passive;
+    if (!(flags & WS_OP_BEGIN_QUALITY) || !(flags & WS_OP_END_QUALITY))
+        return &track->untimed;
+    if (end < begin)
+        return &track->backwards;
+    return NULL;
+}
+
+/* Puts every time on the host's clock and counts how many operations each track gets. */
+static int map_times(struct ws_model *model, struct ws_process *process)
+{
+    struct ws_ops *ops = &process->ops;
+    const struct ws_op_shape *shapes = process->shapes.data;
+    struct ws_clock_cursor *cursors = calloc(process->clocks.count, sizeof(*cursors));
+    if (!cursors)
+        return -ENOMEM;
+    for (size_t i = 0; i < process->clocks.count; i++)
+        ws_clock_cursor_init(&cursors[i], clock_map(process, i)->knots.data, clock_map(process, i)->knots.count);
+    for (size_t i = 0; i < ops->count; i++) {
+        const struct ws_op_shape *shape = &shapes[ops->shape[i]];
+        struct ws_track *track = ws_model_track(model, shape->track);
+        enum ws_activity activity = ws_model_name(model, shape->name)->activity;
+        uint64_t *counter = why_untimed(track, activity, ops->flags[i], ops->begin[i], ops->end[i]);
+        if (counter) {
+            ++*counter;
+            if (counter == &track->backwards)
+                ops->flags[i] |= WS_OP_BACKWARDS;
+            continue;
+        }
+        struct ws_clock_cursor *cursor = &cursors[shape->context];
+        ops->begin[i] = ws_clock_to_host(cursor, ops->begin[i]);
+        ops->end[i] = ws_clock_to_host(cursor, ops->end[i]);
+        ops->flags[i] |= WS_OP_TIMED;
+        track->count++;
+        if (!cursor->count)
+            track->aligned = false;
+        if (cursor->error_ns > track->clock_error)
+            track->clock_error = cursor->error_ns;
+    }
+    for (size_t i = 0; i < process->clocks.count; i++)
+        clock_map(process, i)->error_ns = cursors[i].error_ns;
+    free(cursors);
+    return 0;
+}
+
+static int order_tracks(struct ws_model *model, struct ws_process *process)
+{
+    const struct ws_ops *ops = &process->ops;
+    const struct ws_op_shape *shapes = process->shapes.data;
+    struct ws_track *tracks = ws_model_track(model, process->first_track);
+    for (uint32_t i = 0; i < process->track_count; i++) {
+        tracks[i].order = malloc((tracks[i].count + 1) * sizeof(*tracks[i].order));
+        if (!tracks[i].order)
+            return -ENOMEM;
+        tracks[i].count = 0;
+    }
+    for (size_t i = 0; i < ops->count; i++) {
+        if (!ws_op_is_timed(ops, i))
+            continue;
+        struct ws_track *track = ws_model_track(model, shapes[ops->shape[i]].track);
+        track->order[track->count++] = (uint32_t)i;
+    }
+    for (uint32_t i = 0; i < process->track_count; i++)
+        if (ws_sort_by_time(tracks[i].order, tracks[i].count, ops->begin))
+            return -ENOMEM;
+    return 0;
+}
+
+/* The track of no device is there for what belongs nowhere else; mostly nothing does. */
+static void drop_empty_track(struct ws_model *model, struct ws_process *process)
+{
+    struct ws_track *first = ws_model_track(model, process->first_track);
+    if (first->device || first->count || first->untimed || first->captured || first->failed || first->backwards ||
+        first->passive)
+        return;
+    struct ws_op_shape *shapes = process->shapes.data;
+    free(first->order);
+    process->track_count--;
+    model->tracks.count--;
+    memmove(first, first + 1, process->track_count * sizeof(*first));
+    for (size_t i = 0; i < process->shapes.count; i++)
+        if (shapes[i].track > process->first_track)
+            shapes[i].track--;
+        else
+            shapes[i].track = WS_NOWHERE;
+}
+
+int ws_process_resolve(struct ws_build *build, uint32_t number)
+{
+    struct ws_model *model = build->model;
+    struct ws_process *process = ws_model_process(model, number);
+    int status = make_clocks(process);
+    if (!status)
+        status = make_tracks(model, process, number);
+    if (!status)
+        status = ws_process_resolve_shapes(build, process);
+    if (!status)
+        status = map_times(model, process);
+    if (!status)
+        status = order_tracks(model, process);
+    if (!status)
+        drop_empty_track(model, process);
+    return status;
+}
