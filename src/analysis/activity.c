@@ -1,0 +1,237 @@
+#include "analysis/activity.h"
+
+#include <errno.h>
+
+enum ws_group ws_report_group(const struct ws_report *report, size_t name)
+{
+    if (ws_model_name(report->model, name)->activity == WS_ACTIVITY_MEMORY)
+        return WS_GROUP_MEMORY;
+    return ws_report_class(report, name) == WS_CLASS_COMM ? WS_GROUP_COMM : WS_GROUP_COMPUTE;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* How far the running operations reach. Since operations come in order of their begin, each union
+ * holds exactly [now, its reach) of the time up to the next begin. */
+struct reach {
+    int64_t all;
+    int64_t group[WS_GROUP_COUNT];
+    int64_t sure;      /* up to where the shrunk operations have been counted */
+    int64_t stretched; /* of the operations made longer by their errors */
+    uint32_t last;     /* the operation that reaches furthest */
+};
+
+static void count_slice(struct ws_track_activity *result, const struct reach *reach, int64_t now, int64_t next)
+{
+    int64_t compute = least(reach->group[WS_GROUP_COMPUTE], next);
+    int64_t comm = least(reach->group[WS_GROUP_COMM], next);
+    int64_t memory = least(reach->group[WS_GROUP_MEMORY], next);
+    result->busy += most(least(reach->all, next) - now, 0);
+    result->group[WS_GROUP_COMPUTE] += most(compute - now, 0);
+    result->group[WS_GROUP_COMM] += most(comm - now, 0);
+    result->group[WS_GROUP_MEMORY] += most(memory - now, 0);
+    result->comm_overlap += most(least(compute, comm) - now, 0);
+    result->exposed_comm += most(comm - most(compute, now), 0);
+    result->exposed_memory += most(memory - most(most(compute, comm), now), 0);
+}
+
+static int note_gap(struct ws_track_activity *result, const struct reach *reach, int64_t next, uint32_t op,
+                    size_t place)
+{
+    struct ws_gap *gap = ws_vector_push(&result->gaps);
+    if (!gap)
+        return -ENOMEM;
+    *gap = (struct ws_gap){ reach->all, next, reach->last, op, (uint32_t)place };
+    /* The part of the gap that operations before it may have filled; those after it follow later. */
+    result->busy_most += least(most(reach->stretched - gap->begin, 0), gap->end - gap->begin);
+    return 0;
+}
+
+/* What operations after a gap may have filled of it, were they to begin as early as their errors
+ * allow: found from the end, for the earliest of all that follow counts. */
+static void stretch_backwards(struct ws_track_activity *result, const struct ws_ops *ops,
+                              const struct ws_track *track)
+{
+    const struct ws_gap *gaps = result->gaps.data;
+    size_t place = track->count;
+    int64_t earliest = INT64_MAX;
+    for (size_t i = result->gaps.count; i-- > 0;) {
+        while (place > gaps[i].place) {
+            uint32_t op = track->order[--place];
+            earliest = least(earliest, ops->begin[op] - ops->begin_error[op]);
+        }
+        result->busy_most += least(most(gaps[i].end - earliest, 0), gaps[i].end - gaps[i].begin);
+    }
+    while (place > 0) {
+        uint32_t op = track->order[--place];
+        earliest = least(earliest, ops->begin[op] - ops->begin_error[op]);
+    }
+    result->busy_most += result->begin - earliest;
+}
+
+static int run(const struct ws_report *report, size_t subject, void *memory)
+{
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    const struct ws_process *process = ws_model_process(report->model, track->process);
+    const struct ws_ops *ops = &process->ops;
+    struct ws_track_activity *result = memory;
+    result->gaps = WS_VECTOR(struct ws_gap);
+    if (!track->count)
+        return 0;
+    result->begin = ops->begin[track->order[0]];
+    struct reach reach = { .all = result->begin, .sure = INT64_MIN, .stretched = INT64_MIN };
+    for (int group = 0; group < WS_GROUP_COUNT; group++)
+        reach.group[group] = result->begin;
+    int64_t now = result->begin;
+    for (size_t i = 0; i < track->count; i++) {
+        uint32_t op = track->order[i];
+        int64_t begin = ops->begin[op], end = ops->end[op];
+        if (begin > now) {
+            count_slice(result, &reach, now, begin);
+            if (begin > reach.all && note_gap(result, &reach, begin, op, i))
+                return -ENOMEM;
+            now = begin;
+        }
+        enum ws_group group = ws_report_group(report, ws_process_shape(process, ops->shape[op])->name);
+        if (end >= reach.all) {
+            reach.all = end;
+            reach.last = op;
+        }
+        reach.group[group] = most(reach.group[group], end);
+        reach.stretched = most(reach.stretched, end + ops->end_error[op]);
+        int64_t from = most(begin + ops->begin_error[op], reach.sure), to = end - ops->end_error[op];
+        if (from < to) {
+            result->busy_least += to - from;
+            reach.sure = to;
+        }
+        result->quality[ops->flags[op] & WS_OP_BEGIN_QUALITY]++;
+        result->quality[(ops->flags[op] & WS_OP_END_QUALITY) >> 2]++;
+    }
+    count_slice(result, &reach, now, INT64_MAX);
+    result->end = reach.all;
+    result->span = result->end - result->begin;
+    result->idle = result->span - result->busy;
+    result->busy_most += result->busy + (reach.stretched - reach.all);
+    stretch_backwards(result, ops, track);
+    return 0;
+}
+
+static void finish(void *memory)
+{
+    struct ws_track_activity *result = memory;
+    ws_vector_finish(&result->gaps);
+}
+
+static void share_fact(struct ws_page *page, const char *label, int64_t part, int64_t whole, const char *note)
+{
+    char time[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE];
+    ws_page_fact(page, label, "%s  %s%s", ws_format_time(time, part), ws_format_share(share, part, whole), note);
+}
+
+static void print_completeness(const struct ws_track *track, const struct ws_track_activity *result,
+                               struct ws_page *page)
+{
+    char count[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE];
+    uint64_t ran = track->count + track->untimed + track->backwards;
+    if (track->untimed + track->backwards)
+        ws_page_fact(page, "incomplete",
+                     "%s of the operations (%s) have no device time, so busy is a lower limit "
+                     "and idle an upper one",
+                     ws_format_count(count, track->untimed + track->backwards),
+                     ws_format_share(share, (int64_t)(track->untimed + track->backwards), (int64_t)ran));
+    uint64_t times =
+        result->quality[WS_TIME_MEASURED] + result->quality[WS_TIME_BOUNDED] + result->quality[WS_TIME_INFERRED];
+    char measured[WS_FORMAT_SIZE], bounded[WS_FORMAT_SIZE], inferred[WS_FORMAT_SIZE];
+    if (times)
+        ws_page_fact(page, "times", "%s measured, %s bounded, %s inferred",
+                     ws_format_share(measured, (int64_t)result->quality[WS_TIME_MEASURED], (int64_t)times),
+                     ws_format_share(bounded, (int64_t)result->quality[WS_TIME_BOUNDED], (int64_t)times),
+                     ws_format_share(inferred, (int64_t)result->quality[WS_TIME_INFERRED], (int64_t)times));
+}
+
+static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
+{
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    const struct ws_track_activity *result = memory;
+    char least_share[WS_FORMAT_SIZE], most_share[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE], note[128];
+    if (!track->count) {
+        if (track->untimed + track->backwards)
+            ws_page_text(page,
+                         "%s operations ran here, but the trace holds no device times for them: what the "
+                         "device did is not known.",
+                         ws_format_count(time, track->untimed + track->backwards));
+        else
+            ws_page_text(page, "No operation ran on this device.");
+        return;
+    }
+    snprintf(note, sizeof(note), "  of %s", ws_format_time(time, result->span));
+    if (result->busy_least != result->busy || result->busy_most != result->busy)
+        snprintf(note, sizeof(note), "  of %s; between %s and %s, since times have errors", time,
+                 ws_format_share(least_share, result->busy_least, result->span),
+                 ws_format_share(most_share, least(result->busy_most, result->span), result->span));
+    share_fact(page, "busy", result->busy, result->span, note);
+    share_fact(page, "idle", result->idle, result->span, "");
+    share_fact(page, "compute", result->group[WS_GROUP_COMPUTE], result->span, "");
+    share_fact(page, "communication", result->group[WS_GROUP_COMM], result->span, "");
+    if (result->group[WS_GROUP_COMM]) {
+        share_fact(page, "  overlapped", result->comm_overlap, result->group[WS_GROUP_COMM], " of it, under compute");
+        share_fact(page, "  exposed", result->exposed_comm, result->group[WS_GROUP_COMM], " of it");
+    }
+    share_fact(page, "memory", result->group[WS_GROUP_MEMORY], result->span, "  copies and memsets");
+    if (result->group[WS_GROUP_MEMORY])
+        share_fact(page, "  exposed", result->exposed_memory, result->group[WS_GROUP_MEMORY],
+                   " of it, outside compute and communication");
+    print_completeness(track, result, page);
+}
+
+static int json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)
+{
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    const struct ws_track_activity *result = memory;
+    int64_t error = most(result->busy - result->busy_least, result->busy_most - result->busy);
+    const struct {
+        const char *key;
+        int64_t value;
+    } values[] = {
+        { "gpu_events", (int64_t)track->count },
+        { "untimed_events", (int64_t)(track->untimed + track->backwards) },
+        { "begin_ns", result->begin },
+        { "span_ns", result->span },
+        { "busy_ns", result->busy },
+        { "busy_error_ns", error },
+        { "idle_ns", result->idle },
+        { "compute_ns", result->group[WS_GROUP_COMPUTE] },
+        { "comm_ns", result->group[WS_GROUP_COMM] },
+        { "memory_ns", result->group[WS_GROUP_MEMORY] },
+        { "comm_overlap_ns", result->comm_overlap },
+        { "exposed_comm_ns", result->exposed_comm },
+        { "exposed_memory_ns", result->exposed_memory },
+        { "clock_error_ns", track->clock_error },
+        { "times_measured", (int64_t)result->quality[WS_TIME_MEASURED] },
+        { "times_bounded", (int64_t)result->quality[WS_TIME_BOUNDED] },
+        { "times_inferred", (int64_t)result->quality[WS_TIME_INFERRED] },
+    };
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+        if (ws_json_set(object, values[i].key, values[i].value))
+            return -ENOMEM;
+    return json_object_set_new(object, "complete", json_boolean(!track->untimed && !track->backwards)) ? -ENOMEM : 0;
+}
+
+const struct ws_analysis ws_analysis_activity = {
+    .name = "activity",
+    .title = "What the GPU did",
+    .scope = WS_SCOPE_TRACK,
+    .result_size = sizeof(struct ws_track_activity),
+    .run = run,
+    .finish = finish,
+    .text = text,
+    .json = json,
+};

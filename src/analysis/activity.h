@@ -1,0 +1,39 @@
+/* What a device did with its time: the lengths of unions of intervals, exact in ns.
+ *
+ * A device is busy while any operation runs. compute is the union of kernels and graphs that are no
+ * communication, comm that of kernels that are (ws_is_comm), memory that of copies and memsets.
+ */
+#ifndef WALLSHIM_ANALYSIS_ACTIVITY_H
+#define WALLSHIM_ANALYSIS_ACTIVITY_H
+
+#include "analysis/registry.h"
+#include "base/vector.h"
+
+enum ws_group { WS_GROUP_COMPUTE, WS_GROUP_COMM, WS_GROUP_MEMORY, WS_GROUP_COUNT };
+
+/* A time in which nothing ran: [begin, end). */
+struct ws_gap {
+    int64_t begin, end;
+    uint32_t before; /* the operation that ended last before it: index into ws_process.ops */
+    uint32_t after;  /* the one that ended it */
+    uint32_t place;  /* of `after` in ws_track.order */
+};
+
+struct ws_track_activity {
+    int64_t begin, end; /* first start, last end; host clock */
+    int64_t span, busy, idle;
+    int64_t busy_least, busy_most; /* busy if every time is as wrong as its error allows */
+    int64_t group[WS_GROUP_COUNT];
+    int64_t comm_overlap;   /* comm inside compute */
+    int64_t exposed_comm;   /* comm outside compute */
+    int64_t exposed_memory; /* memory outside compute and outside comm */
+    struct ws_vector gaps;  /* struct ws_gap, in order of time */
+    uint64_t quality[4];    /* begins and ends by enum ws_quality */
+};
+
+extern const struct ws_analysis ws_analysis_activity;
+
+/* Which union the operations of a name belong to. */
+enum ws_group ws_report_group(const struct ws_report *report, size_t name);
+
+#endif

@@ -1,0 +1,65 @@
+#include <math.h>
+#include <string.h>
+
+#include "analysis/page.h"
+
+/* Three digits that matter. */
+static void scaled(char *text, double value, const char *unit)
+{
+    double size = fabs(value);
+    int decimals = size < 9.995 ? 2 : size < 99.95 ? 1 : 0;
+    snprintf(text, WS_FORMAT_SIZE, "%.*f %s", decimals, value, unit);
+}
+
+const char *ws_format_time(char text[WS_FORMAT_SIZE], int64_t ns)
+{
+    double value = (double)ns, size = fabs(value);
+    if (size < 1000)
+        snprintf(text, WS_FORMAT_SIZE, "%.0f ns", value);
+    else if (size < 999.5e3)
+        scaled(text, value / 1e3, "µs");
+    else if (size < 999.5e6)
+        scaled(text, value / 1e6, "ms");
+    else
+        scaled(text, value / 1e9, "s");
+    return text;
+}
+
+const char *ws_format_bytes(char text[WS_FORMAT_SIZE], uint64_t bytes)
+{
+    double value = (double)bytes;
+    if (value < 1000)
+        snprintf(text, WS_FORMAT_SIZE, "%.0f B", value);
+    else if (value < 999.5e3)
+        scaled(text, value / 1e3, "kB");
+    else if (value < 999.5e6)
+        scaled(text, value / 1e6, "MB");
+    else if (value < 999.5e9)
+        scaled(text, value / 1e9, "GB");
+    else
+        scaled(text, value / 1e12, "TB");
+    return text;
+}
+
+const char *ws_format_count(char text[WS_FORMAT_SIZE], uint64_t count)
+{
+    char digits[24];
+    int length = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)count);
+    char *to = text;
+    for (int i = 0; i < length; i++) {
+        if (i && (length - i) % 3 == 0)
+            *to++ = ',';
+        *to++ = digits[i];
+    }
+    *to = 0;
+    return text;
+}
+
+const char *ws_format_share(char text[WS_FORMAT_SIZE], int64_t part, int64_t whole)
+{
+    if (whole <= 0)
+        snprintf(text, WS_FORMAT_SIZE, "–");
+    else
+        snprintf(text, WS_FORMAT_SIZE, "%.1f %%", 100.0 * (double)part / (double)whole);
+    return text;
+}

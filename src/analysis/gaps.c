@@ -1,0 +1,240 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/activity.h"
+#include "analysis/sections.h"
+
+enum { DECADES = 10, LARGEST = 1000 };
+
+struct decade {
+    uint64_t count;
+    int64_t total;
+};
+
+struct track_gaps {
+    struct decade histogram[DECADES]; /* [0]: below 1 µs; [i]: from 10^(i-1) µs */
+    uint64_t count;
+    int64_t total;
+    struct ws_gap *largest; /* longest first */
+    size_t largest_count;
+};
+
+static const char *const decade_names[DECADES] = {
+    "below 1 µs", "1–10 µs", "10–100 µs", "0.1–1 ms", "1–10 ms",
+    "10–100 ms",  "0.1–1 s", "1–10 s",    "10–100 s", "100 s and more"
+};
+
+static size_t decade_of(int64_t length)
+{
+    size_t decade = 0;
+    for (int64_t limit = 1000; decade + 1 < DECADES && length >= limit; limit *= 10)
+        decade++;
+    return decade;
+}
+
+static int64_t length_of(const struct ws_gap *gap)
+{
+    return gap->end - gap->begin;
+}
+
+static void swap(struct ws_gap *a, struct ws_gap *b)
+{
+    struct ws_gap saved = *a;
+    *a = *b;
+    *b = saved;
+}
+
+/* Keeps the heap's smallest at its top after the top changed. */
+static void sink(struct ws_gap *heap, size_t count)
+{
+    for (size_t at = 0;;) {
+        size_t smallest = at;
+        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < count; child++)
+            if (length_of(&heap[child]) < length_of(&heap[smallest]))
+                smallest = child;
+        if (smallest == at)
+            return;
+        swap(&heap[at], &heap[smallest]);
+        at = smallest;
+    }
+}
+
+static void offer(struct track_gaps *result, const struct ws_gap *gap)
+{
+    struct ws_gap *heap = result->largest;
+    if (result->largest_count < LARGEST) {
+        size_t at = result->largest_count++;
+        heap[at] = *gap;
+        for (; at && length_of(&heap[at]) < length_of(&heap[(at - 1) / 2]); at = (at - 1) / 2)
+            swap(&heap[at], &heap[(at - 1) / 2]);
+    } else if (length_of(gap) > length_of(&heap[0])) {
+        heap[0] = *gap;
+        sink(heap, LARGEST);
+    }
+}
+
+static int longest_first(const void *a, const void *b)
+{
+    const struct ws_gap *x = a, *y = b;
+    if (length_of(x) != length_of(y))
+        return length_of(x) < length_of(y) ? 1 : -1;
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+static int run(const struct ws_report *report, size_t subject, void *memory)
+{
+    const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
+    const struct ws_gap *gaps = activity->gaps.data;
+    struct track_gaps *result = memory;
+    result->largest = malloc(LARGEST * sizeof(*result->largest));
+    if (!result->largest)
+        return -ENOMEM;
+    for (size_t i = 0; i < activity->gaps.count; i++) {
+        struct decade *decade = &result->histogram[decade_of(length_of(&gaps[i]))];
+        decade->count++;
+        decade->total += length_of(&gaps[i]);
+        offer(result, &gaps[i]);
+    }
+    result->count = activity->gaps.count;
+    result->total = activity->idle;
+    qsort(result->largest, result->largest_count, sizeof(*result->largest), longest_first);
+    return 0;
+}
+
+static void finish(void *memory)
+{
+    struct track_gaps *result = memory;
+    free(result->largest);
+}
+
+struct side {
+    const char *name;
+    uint32_t stream; /* identifiers of the trace, 0 when not known */
+    uint32_t thread;
+};
+
+static struct side side_of(const struct ws_report *report, const struct ws_process *process, uint32_t op)
+{
+    const struct ws_op_shape *shape = ws_process_shape(process, process->ops.shape[op]);
+    return (struct side){ ws_model_name(report->model, shape->name)->text, shape->row.stream,
+                          process->ops.thread[op] };
+}
+
+static void thread_cell(struct ws_table *table, const struct ws_process *process, uint32_t id)
+{
+    const struct ws_thread *thread = ws_dictionary_find(&process->threads, id);
+    if (thread && thread->name.length)
+        ws_table_cell(table, "%s (%u)", thread->name.data, thread->tid);
+    else if (thread)
+        ws_table_cell(table, "%u", thread->tid);
+    else
+        ws_table_cell(table, "?");
+}
+
+static void print_histogram(const struct track_gaps *result, struct ws_page *page)
+{
+    static const struct ws_table_column columns[] = {
+        { "length", true, false }, { "gaps", false, false }, { "idle time", false, false }, { "share", false, false }
+    };
+    struct ws_table table;
+    char share[WS_FORMAT_SIZE];
+    ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < DECADES; i++) {
+        if (!result->histogram[i].count)
+            continue;
+        ws_table_cell(&table, "%s", decade_names[i]);
+        ws_table_count(&table, result->histogram[i].count);
+        ws_table_time(&table, result->histogram[i].total);
+        ws_table_cell(&table, "%s", ws_format_share(share, result->histogram[i].total, result->total));
+    }
+    ws_table_finish(&table);
+}
+
+static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
+{
+    static const struct ws_table_column columns[] = {
+        { "idle", false, false },   { "at", false, false },     { "thread", true, false },
+        { "stream", false, false }, { "ended by", true, true },
+    };
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    const struct ws_process *process = ws_model_process(report->model, track->process);
+    const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
+    const struct track_gaps *result = memory;
+    struct ws_table table;
+    if (!result->count) {
+        ws_page_text(page, track->count ? "None: something ran all the time." : "Not known: no device times.");
+        return;
+    }
+    print_histogram(result, page);
+    fputc('\n', page->out);
+    ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
+    size_t shown = page->top && page->top < result->largest_count ? page->top : result->largest_count;
+    for (size_t i = 0; i < shown; i++) {
+        const struct ws_gap *gap = &result->largest[i];
+        struct side before = side_of(report, process, gap->before), after = side_of(report, process, gap->after);
+        ws_table_time(&table, length_of(gap));
+        ws_table_time(&table, gap->begin - activity->begin);
+        thread_cell(&table, process, after.thread);
+        ws_table_cell(&table, "%u", after.stream);
+        ws_table_cell(&table, "%s  after %s", after.name, before.name);
+    }
+    ws_table_finish(&table);
+}
+
+static json_t *side_json(const struct ws_report *report, const struct ws_process *process, uint32_t op)
+{
+    struct side side = side_of(report, process, op);
+    json_t *object = json_object();
+    int status = json_object_set_new(object, "name", ws_json_text(side.name));
+    status |= ws_json_set(object, "stream", side.stream);
+    status |= ws_json_set(object, "thread", side.thread);
+    status |= ws_json_set(object, "correlation", (int64_t)process->ops.correlation[op]);
+    if (!status)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+static int json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)
+{
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    const struct ws_process *process = ws_model_process(report->model, track->process);
+    const struct track_gaps *result = memory;
+    json_t *list = json_array(), *histogram = json_array();
+    int status = json_object_set_new(object, "gaps", list);
+    status |= json_object_set_new(object, "gap_histogram", histogram);
+    status |= ws_json_set(object, "gap_count", (int64_t)result->count);
+    size_t shown = report->top && report->top < result->largest_count ? report->top : result->largest_count;
+    for (size_t i = 0; i < shown && !status; i++) {
+        const struct ws_gap *gap = &result->largest[i];
+        json_t *row = json_object();
+        status |= ws_json_set(row, "begin_ns", gap->begin);
+        status |= ws_json_set(row, "length_ns", length_of(gap));
+        status |= json_object_set_new(row, "before", side_json(report, process, gap->before));
+        status |= json_object_set_new(row, "after", side_json(report, process, gap->after));
+        status |= json_array_append_new(list, row);
+    }
+    int64_t from = 0;
+    for (size_t i = 0; i < DECADES && !status; i++) {
+        json_t *row = json_object();
+        status |= ws_json_set(row, "from_ns", from);
+        status |= ws_json_set(row, "count", (int64_t)result->histogram[i].count);
+        status |= ws_json_set(row, "total_ns", result->histogram[i].total);
+        status |= json_array_append_new(histogram, row);
+        from = from ? from * 10 : 1000;
+    }
+    return status ? -ENOMEM : 0;
+}
+
+const struct ws_analysis ws_analysis_gaps = {
+    .name = "gaps",
+    .title = "Gaps",
+    .scope = WS_SCOPE_TRACK,
+    .result_size = sizeof(struct track_gaps),
+    .needs = &ws_analysis_activity,
+    .run = run,
+    .finish = finish,
+    .text = text,
+    .json = json,
+};

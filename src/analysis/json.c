@@ -1,0 +1,102 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/registry.h"
+
+enum { JSON_VERSION = 1 };
+
+int ws_json_set(json_t *object, const char *key, int64_t value)
+{
+    return json_object_set_new(object, key, json_integer(value)) ? -ENOMEM : 0;
+}
+
+json_t *ws_json_text(const char *text)
+{
+    json_t *string = json_string(text);
+    if (string)
+        return string;
+    /* No UTF-8: keep what is ASCII. */
+    char *copy = strdup(text);
+    if (!copy)
+        return NULL;
+    for (char *at = copy; *at; at++)
+        if ((unsigned char)*at >= 0x80)
+            *at = '?';
+    string = json_string(copy);
+    free(copy);
+    return string;
+}
+
+static int add_results(const struct ws_report *report, enum ws_scope scope, size_t subject, json_t *object)
+{
+    int status = 0;
+    for (size_t i = 0; i < ws_analysis_count && !status; i++)
+        if (ws_analyses[i]->scope == scope && ws_analyses[i]->json)
+            status = ws_analyses[i]->json(report, subject, ws_report_result(report, ws_analyses[i], subject), object);
+    return status;
+}
+
+/* Lists that later analyses fill, so that readers may rely on them; and the verdict, not reached yet. */
+static int add_empty_lists(json_t *object)
+{
+    static const char *const lists[] = { "kernels", "steps", "gaps", "storms", "chains", "copies", "collectives" };
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+        if (!json_object_get(object, lists[i]) && json_object_set_new(object, lists[i], json_array()))
+            return -ENOMEM;
+    if (!json_object_get(object, "wall") &&
+        (json_object_set_new(object, "wall", json_null()) ||
+         json_object_set_new(object, "wall_reason", json_string("this version of wallshim gives no verdict yet"))))
+        return -ENOMEM;
+    return 0;
+}
+
+static json_t *track_json(const struct ws_report *report, size_t index)
+{
+    const struct ws_track *track = ws_model_track(report->model, index);
+    const struct ws_device *device = ws_track_device(report->model, track);
+    json_t *object = json_object();
+    int status = json_object_set_new(object, "device", track->device ? json_integer(track->device - 1) : json_null());
+    if (device) {
+        status |= json_object_set_new(object, "name", ws_json_text(device->name.data));
+        status |= json_object_set_new(object, "uuid", ws_json_text(device->uuid.data));
+    }
+    if (status || add_results(report, WS_SCOPE_TRACK, index, object) || add_empty_lists(object)) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
+
+static json_t *process_json(const struct ws_report *report, size_t index)
+{
+    const struct ws_process *process = ws_model_process(report->model, index);
+    json_t *object = json_object();
+    json_t *devices = json_array();
+    int status = json_object_set_new(object, "trace", ws_json_text(process->path));
+    status |= add_results(report, WS_SCOPE_PROCESS, index, object);
+    status |= json_object_set_new(object, "devices", devices);
+    for (uint32_t i = 0; i < process->track_count && !status; i++)
+        status = json_array_append_new(devices, track_json(report, process->first_track + i));
+    if (status) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
+
+json_t *ws_report_json(const struct ws_report *report)
+{
+    json_t *root = json_object();
+    json_t *processes = json_array();
+    int status = json_object_set_new(root, "schema", json_string("wallshim-report"));
+    status |= json_object_set_new(root, "version", json_integer(JSON_VERSION));
+    status |= json_object_set_new(root, "processes", processes);
+    for (size_t i = 0; i < report->model->processes.count && !status; i++)
+        status = json_array_append_new(processes, process_json(report, i));
+    if (status) {
+        json_decref(root);
+        return NULL;
+    }
+    return root;
+}

@@ -1,0 +1,22 @@
+/* Time by name: one row for each kernel, kind of copy and kind of memset of a device. */
+#ifndef WALLSHIM_ANALYSIS_KERNELS_H
+#define WALLSHIM_ANALYSIS_KERNELS_H
+
+#include "analysis/registry.h"
+#include "base/vector.h"
+
+struct ws_kernel_row {
+    uint32_t name; /* index into ws_model.names */
+    uint64_t count;
+    int64_t total, min, max;
+    int64_t error; /* sum of the errors of the times: total is right within ± this */
+};
+
+struct ws_track_kernels {
+    struct ws_vector rows; /* struct ws_kernel_row, by total time, longest first */
+    int64_t total;
+};
+
+extern const struct ws_analysis ws_analysis_kernels;
+
+#endif

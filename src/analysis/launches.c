@@ -1,0 +1,247 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/activity.h"
+#include "analysis/sections.h"
+
+struct stream_delays {
+    uint32_t stream; /* identifier in the trace; 0: not known */
+    uint64_t count;
+    int64_t median, p95, max;
+};
+
+struct track_launches {
+    struct ws_vector streams; /* struct stream_delays, most launches first */
+    uint64_t launches;        /* host calls that made work */
+    int64_t call_time;        /* spent in them, those that block aside */
+    uint64_t blocking;
+    uint64_t waited_for; /* launches the idle device was waiting for */
+    int64_t waited_ns;   /* how long it was idle before them */
+};
+
+static int ascending(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The value at place `rank` of ascending order; values are reordered so that none before it is larger. */
+static int64_t select_rank(int64_t *values, size_t count, size_t rank)
+{
+    size_t low = 0, high = count;
+    while (high - low > 32) {
+        int64_t a = values[low], b = values[low + (high - low) / 2], c = values[high - 1];
+        int64_t pivot = a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
+        size_t less = low, more = high, at = low;
+        while (at < more) {
+            int64_t value = values[at];
+            if (value < pivot) {
+                values[at++] = values[less];
+                values[less++] = value;
+            } else if (value > pivot) {
+                values[at] = values[--more];
+                values[more] = value;
+            } else {
+                at++;
+            }
+        }
+        if (rank < less)
+            high = less;
+        else if (rank >= more)
+            low = more;
+        else
+            return pivot;
+    }
+    qsort(values + low, high - low, sizeof(*values), ascending);
+    return values[rank];
+}
+
+static void count_calls(const struct ws_process *process, size_t subject, struct track_launches *result)
+{
+    const struct ws_ops *ops = &process->ops;
+    for (size_t i = 0; i < ops->count; i++) {
+        if (ws_process_shape(process, ops->shape[i])->track != subject)
+            continue;
+        result->launches++;
+        if (ops->flags[i] & WS_OP_BLOCKING)
+            result->blocking++;
+        else
+            result->call_time += ops->host_end[i] - ops->host_begin[i];
+    }
+}
+
+/* A launch was waited for when the device ran dry before the call that made it returned. */
+static void count_waits(const struct ws_report *report, size_t subject, const struct ws_ops *ops,
+                        struct track_launches *result)
+{
+    const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
+    const struct ws_gap *gaps = activity->gaps.data;
+    for (size_t i = 0; i < activity->gaps.count; i++) {
+        if (ops->host_end[gaps[i].after] <= gaps[i].begin)
+            continue;
+        result->waited_for++;
+        result->waited_ns += gaps[i].end - gaps[i].begin;
+    }
+}
+
+static int most_first(const void *a, const void *b)
+{
+    const struct stream_delays *x = a, *y = b;
+    if (x->count != y->count)
+        return x->count < y->count ? 1 : -1;
+    return (x->stream > y->stream) - (x->stream < y->stream);
+}
+
+/* Sorts the delays by stream, a slice of `delays` each, and takes the middle ones. */
+static int measure_streams(const struct ws_process *process, const struct ws_track *track,
+                           struct track_launches *result)
+{
+    const struct ws_ops *ops = &process->ops;
+    size_t streams = process->streams.rows.count + 1, start = 0;
+    size_t *starts = calloc(streams + 1, sizeof(*starts));
+    int64_t *delays = malloc((track->count + 1) * sizeof(*delays));
+    int status = starts && delays ? 0 : -ENOMEM;
+    if (status)
+        goto out;
+    for (size_t i = 0; i < track->count; i++) {
+        uint32_t stream = ws_process_shape(process, ops->shape[track->order[i]])->stream;
+        starts[stream == WS_NOWHERE ? streams - 1 : stream]++;
+    }
+    for (size_t i = 0; i < streams; i++) {
+        size_t count = starts[i];
+        starts[i] = start;
+        start += count;
+    }
+    for (size_t i = 0; i < track->count; i++) {
+        uint32_t op = track->order[i], stream = ws_process_shape(process, ops->shape[op])->stream;
+        delays[starts[stream == WS_NOWHERE ? streams - 1 : stream]++] = ops->begin[op] - ops->host_begin[op];
+    }
+    const struct ws_stream *rows = process->streams.rows.data;
+    for (size_t i = 0; i < streams; i++) {
+        size_t first = i ? starts[i - 1] : 0, count = starts[i] - first;
+        if (!count)
+            continue;
+        struct stream_delays *row = ws_vector_push(&result->streams);
+        if (!row) {
+            status = -ENOMEM;
+            goto out;
+        }
+        row->stream = i + 1 < streams ? rows[i].id : 0;
+        row->count = count;
+        row->median = select_rank(delays + first, count, (count - 1) / 2);
+        row->p95 = select_rank(delays + first, count, (count - 1) * 95 / 100);
+        row->max = select_rank(delays + first, count, count - 1);
+    }
+    if (result->streams.count)
+        qsort(result->streams.data, result->streams.count, sizeof(struct stream_delays), most_first);
+out:
+    free(starts);
+    free(delays);
+    return status;
+}
+
+static int run(const struct ws_report *report, size_t subject, void *memory)
+{
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    const struct ws_process *process = ws_model_process(report->model, track->process);
+    struct track_launches *result = memory;
+    result->streams = WS_VECTOR(struct stream_delays);
+    count_calls(process, subject, result);
+    if (!track->aligned)
+        return 0;
+    count_waits(report, subject, &process->ops, result);
+    return measure_streams(process, track, result);
+}
+
+static void finish(void *memory)
+{
+    struct track_launches *result = memory;
+    ws_vector_finish(&result->streams);
+}
+
+static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
+{
+    static const struct ws_table_column columns[] = {
+        { "stream", false, false }, { "launches", false, false }, { "median delay", false, false },
+        { "p95", false, false },    { "longest", false, false },
+    };
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
+    const struct track_launches *result = memory;
+    const struct stream_delays *rows = result->streams.data;
+    char count[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE], mean[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE];
+    struct ws_table table;
+    int64_t calls = (int64_t)(result->launches - result->blocking);
+    if (!result->launches) {
+        ws_page_text(page, "No launches.");
+        return;
+    }
+    ws_page_text(page, "%s calls made work for the device; the host spent %s in those that do not block (%s each).",
+                 ws_format_count(count, result->launches), ws_format_time(time, result->call_time),
+                 ws_format_time(mean, calls ? result->call_time / calls : 0));
+    if (!track->aligned) {
+        ws_page_text(page,
+                     "The trace does not tie the device's clock to the host's: how long launches took to run is "
+                     "not known.");
+        return;
+    }
+    if (!track->count)
+        return;
+    ws_page_text(page,
+                 "%s of them came when the device had run dry: it was idle for %s before those (%s of the span).",
+                 ws_format_count(count, result->waited_for), ws_format_time(time, result->waited_ns),
+                 ws_format_share(share, result->waited_ns, activity->span));
+    fputc('\n', page->out);
+    ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
+    size_t shown = page->top && page->top < result->streams.count ? page->top : result->streams.count;
+    for (size_t i = 0; i < shown; i++) {
+        ws_table_cell(&table, "%u", rows[i].stream);
+        ws_table_count(&table, rows[i].count);
+        ws_table_time(&table, rows[i].median);
+        ws_table_time(&table, rows[i].p95);
+        ws_table_time(&table, rows[i].max);
+    }
+    ws_table_finish(&table);
+    ws_page_text(page, "Delay: from the launch call to the begin on the device, right within ±%s.",
+                 ws_format_time(time, track->clock_error));
+}
+
+static int json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)
+{
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    const struct track_launches *result = memory;
+    const struct stream_delays *rows = result->streams.data;
+    json_t *launches = json_object(), *streams = json_array();
+    int status = json_object_set_new(object, "launches", launches);
+    status |= ws_json_set(launches, "count", (int64_t)result->launches);
+    status |= ws_json_set(launches, "blocking", (int64_t)result->blocking);
+    status |= ws_json_set(launches, "call_ns", result->call_time);
+    status |= json_object_set_new(launches, "streams", streams);
+    if (track->aligned) {
+        status |= ws_json_set(launches, "waited_for", (int64_t)result->waited_for);
+        status |= ws_json_set(launches, "waited_ns", result->waited_ns);
+    }
+    for (size_t i = 0; i < result->streams.count && !status; i++) {
+        json_t *row = json_object();
+        status |= ws_json_set(row, "stream", rows[i].stream);
+        status |= ws_json_set(row, "count", (int64_t)rows[i].count);
+        status |= ws_json_set(row, "median_ns", rows[i].median);
+        status |= ws_json_set(row, "p95_ns", rows[i].p95);
+        status |= ws_json_set(row, "max_ns", rows[i].max);
+        status |= json_array_append_new(streams, row);
+    }
+    return status ? -ENOMEM : 0;
+}
+
+const struct ws_analysis ws_analysis_launches = {
+    .name = "launches",
+    .title = "Launches",
+    .scope = WS_SCOPE_TRACK,
+    .result_size = sizeof(struct track_launches),
+    .needs = &ws_analysis_activity,
+    .run = run,
+    .finish = finish,
+    .text = text,
+    .json = json,
+};

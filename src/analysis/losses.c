@@ -1,0 +1,102 @@
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/sections.h"
+
+struct process_losses {
+    uint64_t count[WS_LOSS_COUNT];
+    uint64_t unknown; /* of reasons this version does not know */
+    uint64_t total;
+    uint64_t nameless; /* operations whose description is lost */
+};
+
+static int run(const struct ws_report *report, size_t subject, void *memory)
+{
+    const struct ws_process *process = ws_model_process(report->model, subject);
+    const struct ws_loss *rows = process->losses.data;
+    struct process_losses *result = memory;
+    for (size_t i = 0; i < process->losses.count; i++) {
+        if (rows[i].reason < WS_LOSS_COUNT)
+            result->count[rows[i].reason] += rows[i].count;
+        else
+            result->unknown += rows[i].count;
+        result->total += rows[i].count;
+    }
+    for (size_t i = 0; i < process->ops.count; i++)
+        result->nameless += ws_process_shape(process, process->ops.shape[i])->lost;
+    return 0;
+}
+
+static bool is_damaged(const struct ws_damage *damage)
+{
+    return damage->lost_frames || damage->lost_bytes || damage->torn_bytes || damage->no_footer;
+}
+
+static void print_damage(const struct ws_damage *damage, struct ws_page *page)
+{
+    char number[WS_FORMAT_SIZE];
+    if (damage->no_footer)
+        ws_page_fact(page, "no end",
+                     "the trace has no footer: the program was killed while recording, or the file was "
+                     "cut; everything before is here");
+    if (damage->lost_frames)
+        ws_page_fact(page, "damaged", "%s blocks of rows could not be read",
+                     ws_format_count(number, damage->lost_frames));
+    if (damage->lost_bytes)
+        ws_page_fact(page, "damaged", "%s of the file are not readable", ws_format_bytes(number, damage->lost_bytes));
+    if (damage->torn_bytes)
+        ws_page_fact(page, "cut", "the last %s of the file are an unfinished block",
+                     ws_format_bytes(number, damage->torn_bytes));
+}
+
+static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
+{
+    const struct ws_process *process = ws_model_process(report->model, subject);
+    const struct process_losses *result = memory;
+    char number[WS_FORMAT_SIZE];
+    for (uint32_t i = 0; i < WS_LOSS_COUNT; i++)
+        if (result->count[i])
+            ws_page_text(page, "%s operations and calls %s", ws_format_count(number, result->count[i]),
+                         ws_loss_text(i));
+    if (result->unknown)
+        ws_page_text(page, "%s %s", ws_format_count(number, result->unknown), ws_loss_text(WS_LOSS_COUNT));
+    if (result->nameless)
+        ws_page_text(page, "%s operations whose description is lost", ws_format_count(number, result->nameless));
+    print_damage(&process->damage, page);
+    if (!result->total && !result->nameless && !is_damaged(&process->damage))
+        ws_page_text(page, "Nothing lost.");
+}
+
+static int json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)
+{
+    const struct ws_damage *damage = &ws_model_process(report->model, subject)->damage;
+    const struct process_losses *result = memory;
+    json_t *list = json_array(), *damages = json_object();
+    int status = json_object_set_new(object, "losses", list);
+    for (uint32_t i = 0; i <= WS_LOSS_COUNT && !status; i++) {
+        uint64_t count = i < WS_LOSS_COUNT ? result->count[i] : result->unknown;
+        if (!count)
+            continue;
+        json_t *row = json_object();
+        status |= json_object_set_new(row, "reason", json_string(ws_loss_text(i)));
+        status |= ws_json_set(row, "count", (int64_t)count);
+        status |= json_array_append_new(list, row);
+    }
+    status |= json_object_set_new(object, "damage", damages);
+    status |= ws_json_set(damages, "lost_frames", (int64_t)damage->lost_frames);
+    status |= ws_json_set(damages, "lost_bytes", (int64_t)damage->lost_bytes);
+    status |= ws_json_set(damages, "torn_bytes", (int64_t)damage->torn_bytes);
+    status |= json_object_set_new(damages, "no_footer", json_boolean(damage->no_footer));
+    status |= ws_json_set(object, "nameless_events", (int64_t)result->nameless);
+    return status ? -ENOMEM : 0;
+}
+
+const struct ws_analysis ws_analysis_losses = {
+    .name = "losses",
+    .title = "What is missing",
+    .scope = WS_SCOPE_PROCESS,
+    .result_size = sizeof(struct process_losses),
+    .run = run,
+    .text = text,
+    .json = json,
+};

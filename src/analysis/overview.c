@@ -1,0 +1,192 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/activity.h"
+#include "analysis/sections.h"
+
+struct process_overview {
+    int64_t first, last; /* host times of operations and calls; first > last: none */
+    uint64_t by_kind[WS_OP_KIND_COUNT];
+    uint64_t captured, failed;
+};
+
+static void widen(struct process_overview *result, int64_t begin, int64_t end)
+{
+    if (begin < result->first)
+        result->first = begin;
+    if (end > result->last)
+        result->last = end;
+}
+
+static int run(const struct ws_report *report, size_t subject, void *memory)
+{
+    const struct ws_process *process = ws_model_process(report->model, subject);
+    const struct ws_call *calls = process->calls.data;
+    const struct ws_ops *ops = &process->ops;
+    struct process_overview *result = memory;
+    result->first = INT64_MAX;
+    result->last = INT64_MIN;
+    for (size_t i = 0; i < ops->count; i++) {
+        uint32_t kind = ws_process_shape(process, ops->shape[i])->row.kind;
+        widen(result, ops->host_begin[i], ops->host_end[i]);
+        result->by_kind[kind < WS_OP_KIND_COUNT ? kind : WS_OP_UNKNOWN]++;
+        result->captured += (ops->flags[i] & WS_OP_CAPTURED) != 0;
+        result->failed += (ops->flags[i] & WS_OP_FAILED) != 0;
+    }
+    for (size_t i = 0; i < process->calls.count; i++)
+        widen(result, calls[i].host_begin, calls[i].host_end);
+    return 0;
+}
+
+/* What the shim writes under a key, and how a report calls it. */
+struct fact {
+    const char *key;
+    const char *label;
+};
+
+static const struct fact facts[] = {
+    { "program", "program" },   { "command_line", "command" },
+    { "host", "host" },         { "pid", "process" },
+    { "rank", "rank" },         { "driver_version", "CUDA driver" },
+    { "backend", "timing" },    { "nccl_version", "NCCL" },
+    { "import", "taken from" },
+};
+
+static void print_devices(const struct ws_process *process, struct ws_page *page)
+{
+    const struct ws_device *devices = process->devices.rows.data;
+    char bytes[WS_FORMAT_SIZE];
+    for (size_t i = 0; i < process->devices.rows.count; i++)
+        ws_page_fact(page, i ? "" : "GPU", "%u  %s, %u SMs, %s, compute capability %u.%u", devices[i].id - 1,
+                     devices[i].name.data, devices[i].sms, ws_format_bytes(bytes, devices[i].memory_bytes),
+                     devices[i].cc_major, devices[i].cc_minor);
+    if (!process->devices.rows.count)
+        ws_page_fact(page, "GPU", "not known");
+}
+
+static void print_events(const struct ws_process *process, const struct process_overview *result,
+                         struct ws_page *page)
+{
+    static const struct {
+        enum ws_op_kind kind;
+        const char *name;
+    } kinds[] = {
+        { WS_OP_KERNEL, "kernels" }, { WS_OP_GRAPH, "graphs" }, { WS_OP_COPY, "copies" }, { WS_OP_MEMSET, "memsets" }
+    };
+    char text[256] = "", count[WS_FORMAT_SIZE];
+    uint64_t other = process->ops.count;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        size_t used = strlen(text);
+        if (result->by_kind[kinds[i].kind])
+            snprintf(text + used, sizeof(text) - used, "%s %s, ",
+                     ws_format_count(count, result->by_kind[kinds[i].kind]), kinds[i].name);
+        other -= result->by_kind[kinds[i].kind];
+    }
+    if (other)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s other operations, ",
+                 ws_format_count(count, other));
+    ws_page_fact(page, "events", "%s%s other calls", text, ws_format_count(count, process->calls.count));
+    if (result->captured)
+        ws_page_fact(page, "", "%s of them went into graphs and ran nothing by themselves",
+                     ws_format_count(count, result->captured));
+    if (result->failed)
+        ws_page_fact(page, "", "%s of them failed", ws_format_count(count, result->failed));
+}
+
+static void print_losses(const struct ws_process *process, struct ws_page *page)
+{
+    const struct ws_loss *losses = process->losses.data;
+    const struct ws_damage *damage = &process->damage;
+    uint64_t lost = 0;
+    char count[WS_FORMAT_SIZE];
+    for (size_t i = 0; i < process->losses.count; i++)
+        lost += losses[i].count;
+    bool damaged = damage->lost_frames || damage->lost_bytes || damage->torn_bytes || damage->no_footer;
+    if (!lost && !damaged)
+        ws_page_fact(page, "lost", "nothing");
+    else if (!lost)
+        ws_page_fact(page, "lost", "the trace is not whole; see the last section");
+    else
+        ws_page_fact(page, "lost", "%s events not recorded in full%s; see the last section",
+                     ws_format_count(count, lost), damaged ? ", and the trace is not whole" : "");
+}
+
+static void print_busy(const struct ws_report *report, const struct ws_process *process, struct ws_page *page)
+{
+    for (uint32_t i = 0; i < process->track_count; i++) {
+        const struct ws_track *track = ws_model_track(report->model, process->first_track + i);
+        const struct ws_track_activity *activity =
+            ws_report_result(report, &ws_analysis_activity, process->first_track + i);
+        char share[WS_FORMAT_SIZE], idle[WS_FORMAT_SIZE], span[WS_FORMAT_SIZE], device[32] = "";
+        if (process->track_count > 1)
+            snprintf(device, sizeof(device), "GPU %d: ", (int)track->device - 1);
+        if (!track->count)
+            ws_page_fact(page, i ? "" : "GPU busy?", "%snot known: no device times", device);
+        else if (track->untimed + track->backwards > track->count / 50)
+            ws_page_fact(page, i ? "" : "GPU busy?",
+                         "%snot known: too many operations have no device times (busy at "
+                         "least %s of the time)",
+                         device, ws_format_share(share, activity->busy, activity->span));
+        else
+            ws_page_fact(page, i ? "" : "GPU busy?", "%s%s of the time; idle %s of %s in %zu gaps", device,
+                         ws_format_share(share, activity->busy, activity->span), ws_format_time(idle, activity->idle),
+                         ws_format_time(span, activity->span), activity->gaps.count);
+    }
+}
+
+static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
+{
+    const struct ws_process *process = ws_model_process(report->model, subject);
+    const struct process_overview *result = memory;
+    char time[WS_FORMAT_SIZE], bytes[WS_FORMAT_SIZE];
+    ws_page_fact(page, "trace", "%s, %s", process->path, ws_format_bytes(bytes, process->file_bytes));
+    for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
+        const char *value = ws_process_meta(process, facts[i].key);
+        if (value && *value)
+            ws_page_fact(page, facts[i].label, "%s", value);
+    }
+    print_devices(process, page);
+    if (result->first <= result->last)
+        ws_page_fact(page, "recorded", "%s from the first call to the last",
+                     ws_format_time(time, result->last - result->first));
+    print_events(process, result, page);
+    print_losses(process, page);
+    print_busy(report, process, page);
+}
+
+static int json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)
+{
+    const struct ws_process *process = ws_model_process(report->model, subject);
+    const struct ws_meta_entry *entries = process->meta.data;
+    const struct process_overview *result = memory;
+    json_t *meta = json_object(), *events = json_object();
+    int status = json_object_set_new(object, "meta", meta);
+    for (size_t i = 0; i < process->meta.count && !status; i++) {
+        json_t *key = ws_json_text(entries[i].key);
+        status = key ? json_object_set_new(meta, json_string_value(key), ws_json_text(entries[i].value)) : -ENOMEM;
+        json_decref(key);
+    }
+    status |= json_object_set_new(object, "events", events);
+    for (uint32_t i = 0; i < WS_OP_KIND_COUNT && !status; i++)
+        status = ws_json_set(events, ws_op_kind_name(i), (int64_t)result->by_kind[i]);
+    status |= ws_json_set(events, "calls", (int64_t)process->calls.count);
+    status |= ws_json_set(events, "captured", (int64_t)result->captured);
+    status |= ws_json_set(events, "failed", (int64_t)result->failed);
+    if (result->first <= result->last) {
+        status |= ws_json_set(object, "host_begin_ns", result->first);
+        status |= ws_json_set(object, "host_end_ns", result->last);
+    }
+    return status ? -ENOMEM : 0;
+}
+
+const struct ws_analysis ws_analysis_overview = {
+    .name = "overview",
+    .title = "Overview",
+    .scope = WS_SCOPE_PROCESS,
+    .result_size = sizeof(struct process_overview),
+    .run = run,
+    .text = text,
+    .json = json,
+};

@@ -1,0 +1,239 @@
+#include "analysis/page.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GAP = 2, FACT_LABEL = 14, SHORTEST_NAME = 16 };
+
+/* Bytes of the character at text, 0 when they are no UTF-8. */
+static size_t character(const char *text)
+{
+    const unsigned char *byte = (const unsigned char *)text;
+    size_t length = byte[0] < 0x80                      ? 1
+                    : byte[0] >= 0xc2 && byte[0] < 0xe0 ? 2
+                    : (byte[0] & 0xf0) == 0xe0          ? 3
+                    : byte[0] >= 0xf0 && byte[0] < 0xf5 ? 4
+                                                        : 0;
+    for (size_t i = 1; i < length; i++)
+        if ((byte[i] & 0xc0) != 0x80)
+            return 0;
+    return length;
+}
+
+/* What a terminal would act on, or could not show, becomes '?'. */
+static void clean(char *text)
+{
+    while (*text) {
+        size_t length = character(text);
+        unsigned char first = (unsigned char)*text;
+        bool control = first < 0x20 || first == 0x7f || (first == 0xc2 && (unsigned char)text[1] < 0xa0);
+        if (!length || (control && length == 1)) {
+            *text++ = '?';
+        } else {
+            if (control)
+                memset(text, '?', length);
+            text += length;
+        }
+    }
+}
+
+static size_t text_width(const char *text)
+{
+    size_t width = 0;
+    for (; *text; text++)
+        width += ((unsigned char)*text & 0xc0) != 0x80;
+    return width;
+}
+
+static const char *skip(const char *text, size_t characters)
+{
+    for (; characters && *text; characters--)
+        text += character(text) ? character(text) : 1;
+    return text;
+}
+
+static void put_spaces(FILE *out, size_t count)
+{
+    fprintf(out, "%*s", (int)count, "");
+}
+
+/* Leaves out the middle of what is too long: the ends of kernel names tell most. */
+static void put_cell(struct ws_page *page, const char *text, size_t width, bool left, bool last)
+{
+    size_t needed = text_width(text);
+    if (needed > width) {
+        size_t head = (width - 1) * 2 / 3, tail = width - 1 - head;
+        const char *cut = skip(text, head);
+        fprintf(page->out, "%.*s…%s", (int)(cut - text), text, skip(text, needed - tail));
+        return;
+    }
+    if (!left)
+        put_spaces(page->out, width - needed);
+    fputs(text, page->out);
+    if (left && !last)
+        put_spaces(page->out, width - needed);
+}
+
+void ws_page_heading(struct ws_page *page, const char *title, const char *subtitle)
+{
+    char *shown = strdup(subtitle ? subtitle : "");
+    if (!shown)
+        return;
+    clean(shown);
+    fprintf(page->out, "\n%s%s%s%s%s\n", page->colour ? "\033[1m" : "", title, page->colour ? "\033[0m" : "",
+            *shown ? "   " : "", shown);
+    free(shown);
+}
+
+static char *format_text(const char *format, va_list arguments)
+{
+    char *text;
+    if (vasprintf(&text, format, arguments) < 0)
+        return NULL;
+    clean(text);
+    return text;
+}
+
+/* Prints words from column `indent` on, the first line already being at column `at`. */
+static void put_wrapped(struct ws_page *page, const char *text, size_t indent)
+{
+    size_t at = indent;
+    bool first = true;
+    while (*text) {
+        size_t length = strcspn(text, " ");
+        char *word = strndup(text, length);
+        if (!word)
+            return;
+        size_t width = text_width(word);
+        if (!first && at + 1 + width > (size_t)page->width && !page->wide) {
+            fputc('\n', page->out);
+            put_spaces(page->out, indent);
+            at = indent;
+        } else if (!first) {
+            fputc(' ', page->out);
+            at++;
+        }
+        fputs(word, page->out);
+        free(word);
+        at += width;
+        first = false;
+        text += length;
+        text += *text == ' ';
+    }
+    fputc('\n', page->out);
+}
+
+void ws_page_text(struct ws_page *page, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = format_text(format, arguments);
+    va_end(arguments);
+    if (!text)
+        return;
+    put_spaces(page->out, 2);
+    put_wrapped(page, text, 2);
+    free(text);
+}
+
+void ws_page_fact(struct ws_page *page, const char *label, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = format_text(format, arguments);
+    va_end(arguments);
+    if (!text)
+        return;
+    put_spaces(page->out, 2);
+    put_cell(page, label, FACT_LABEL, true, false);
+    put_spaces(page->out, GAP);
+    put_wrapped(page, text, 2 + FACT_LABEL + GAP);
+    free(text);
+}
+
+void ws_table_init(struct ws_table *table, struct ws_page *page, const struct ws_table_column *columns, size_t count)
+{
+    *table = (struct ws_table){ .page = page, .columns = columns, .column_count = count, .cells = WS_VECTOR(char *) };
+}
+
+void ws_table_cell(struct ws_table *table, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = format_text(format, arguments);
+    va_end(arguments);
+    char **cell = ws_vector_push(&table->cells);
+    if (cell)
+        *cell = text;
+    else
+        free(text);
+}
+
+void ws_table_time(struct ws_table *table, int64_t ns)
+{
+    char text[WS_FORMAT_SIZE];
+    ws_table_cell(table, "%s", ws_format_time(text, ns));
+}
+
+void ws_table_bytes(struct ws_table *table, uint64_t bytes)
+{
+    char text[WS_FORMAT_SIZE];
+    ws_table_cell(table, "%s", ws_format_bytes(text, bytes));
+}
+
+void ws_table_count(struct ws_table *table, uint64_t count)
+{
+    char text[WS_FORMAT_SIZE];
+    ws_table_cell(table, "%s", ws_format_count(text, count));
+}
+
+static const char *cell_text(const struct ws_table *table, size_t row, size_t column)
+{
+    const char *text = ((char **)table->cells.data)[row * table->column_count + column];
+    return text ? text : "";
+}
+
+static void choose_widths(const struct ws_table *table, size_t rows, size_t *widths)
+{
+    size_t total = 0, flexible = table->column_count;
+    for (size_t column = 0; column < table->column_count; column++) {
+        widths[column] = text_width(table->columns[column].title);
+        for (size_t row = 0; row < rows; row++) {
+            size_t width = text_width(cell_text(table, row, column));
+            if (width > widths[column])
+                widths[column] = width;
+        }
+        total += widths[column] + GAP;
+        if (table->columns[column].flexible)
+            flexible = column;
+    }
+    if (flexible == table->column_count || table->page->wide || total <= (size_t)table->page->width)
+        return;
+    size_t excess = total - (size_t)table->page->width;
+    if (widths[flexible] > excess + SHORTEST_NAME)
+        widths[flexible] -= excess;
+    else if (widths[flexible] > SHORTEST_NAME)
+        widths[flexible] = SHORTEST_NAME;
+}
+
+void ws_table_finish(struct ws_table *table)
+{
+    FILE *out = table->page->out;
+    size_t rows = table->cells.count / table->column_count;
+    size_t widths[WS_TABLE_COLUMNS];
+    choose_widths(table, rows, widths);
+    for (size_t line = 0; rows && line <= rows; line++) {
+        if (!line && table->page->colour)
+            fputs("\033[2m", out);
+        for (size_t column = 0; column < table->column_count; column++) {
+            put_spaces(out, GAP);
+            put_cell(table->page, line ? cell_text(table, line - 1, column) : table->columns[column].title,
+                     widths[column], table->columns[column].left, column + 1 == table->column_count);
+        }
+        fputs(!line && table->page->colour ? "\033[0m\n" : "\n", out);
+    }
+    for (size_t i = 0; i < table->cells.count; i++)
+        free(((char **)table->cells.data)[i]);
+    ws_vector_finish(&table->cells);
+}

@@ -1,0 +1,65 @@
+/* The look of the text report: headings, sentences and tables on a page of some width. */
+#ifndef WALLSHIM_ANALYSIS_PAGE_H
+#define WALLSHIM_ANALYSIS_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/vector.h"
+
+struct ws_page {
+    FILE *out;
+    int width; /* columns; long names are shortened to fit */
+    bool wide; /* print names whole, whatever the width */
+    bool colour;
+    size_t top; /* rows of a table at most */
+};
+
+void ws_page_heading(struct ws_page *page, const char *title, const char *subtitle);
+
+/* A paragraph, indented by two and wrapped at the width. */
+void ws_page_text(struct ws_page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* "label     value", labels of one width. */
+void ws_page_fact(struct ws_page *page, const char *label, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+struct ws_table_column {
+    const char *title;
+    bool left;     /* text, else a number */
+    bool flexible; /* gives way when the page is too narrow; one a table */
+};
+
+enum { WS_TABLE_COLUMNS = 12 };
+
+struct ws_table {
+    struct ws_page *page;
+    const struct ws_table_column *columns;
+    size_t column_count;
+    struct ws_vector cells; /* char *, a row after the other */
+};
+
+void ws_table_init(struct ws_table *table, struct ws_page *page, const struct ws_table_column *columns, size_t count);
+
+/* The next cell, left to right, row by row. Characters a terminal would act on become '?'. */
+void ws_table_cell(struct ws_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The next cell as a time, a number of bytes, a count. */
+void ws_table_time(struct ws_table *table, int64_t ns);
+void ws_table_bytes(struct ws_table *table, uint64_t bytes);
+void ws_table_count(struct ws_table *table, uint64_t count);
+
+/* Prints and frees what was collected. */
+void ws_table_finish(struct ws_table *table);
+
+enum { WS_FORMAT_SIZE = 40 };
+
+/* "41.2 ms", "980 ns", "3.35 GB", "1,707"; each returns text. */
+const char *ws_format_time(char text[WS_FORMAT_SIZE], int64_t ns);
+const char *ws_format_bytes(char text[WS_FORMAT_SIZE], uint64_t bytes);
+const char *ws_format_count(char text[WS_FORMAT_SIZE], uint64_t count);
+const char *ws_format_share(char text[WS_FORMAT_SIZE], int64_t part, int64_t whole);
+
+#endif

@@ -1,0 +1,80 @@
+/* The analyses of a report. Each is one file that defines a struct ws_analysis; adding one means
+ * adding its line to the list in registry.c, which is also the order in which a report shows them.
+ */
+#ifndef WALLSHIM_ANALYSIS_REGISTRY_H
+#define WALLSHIM_ANALYSIS_REGISTRY_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/classify.h"
+#include "analysis/page.h"
+#include "model/model.h"
+
+struct ws_report;
+
+enum ws_scope {
+    WS_SCOPE_TRACK,   /* a device of a process; its index in ws_model.tracks */
+    WS_SCOPE_PROCESS, /* its index in ws_model.processes */
+};
+
+struct ws_analysis {
+    const char *name;  /* for --section */
+    const char *title; /* the section's heading; NULL: no section of its own */
+    enum ws_scope scope;
+    size_t result_size;
+    const struct ws_analysis *needs; /* same scope, listed before; its result is ready when run is called */
+
+    /* Fills the result, all 0 before. Called from several threads, each for another subject. Returns
+     * 0 or -errno. */
+    int (*run)(const struct ws_report *report, size_t subject, void *result);
+    void (*finish)(void *result); /* may be NULL */
+
+    /* Prints the section's body. */
+    void (*text)(const struct ws_report *report, size_t subject, const void *result, struct ws_page *page);
+
+    /* Adds keys to the subject's object. Returns 0 or -ENOMEM. */
+    int (*json)(const struct ws_report *report, size_t subject, const void *result, json_t *object);
+};
+
+extern const struct ws_analysis *const ws_analyses[];
+extern const size_t ws_analysis_count;
+
+struct ws_report {
+    const struct ws_model *model;
+    uint8_t *classes; /* enum ws_kernel_class by index into ws_model.names */
+    size_t top;       /* items of an open-ended list in JSON */
+    void **results;   /* by analysis and subject; use ws_report_result */
+};
+
+/* Runs every analysis on up to `threads` threads. Returns 0 or -errno. The model outlives the report. */
+int ws_report_create(struct ws_report **report, const struct ws_model *model, size_t top, unsigned threads);
+
+/* Accepts NULL. */
+void ws_report_destroy(struct ws_report *report);
+
+const void *ws_report_result(const struct ws_report *report, const struct ws_analysis *analysis, size_t subject);
+
+/* All sections, or the one named. Returns -ENOENT when there is none of that name. */
+int ws_report_print(const struct ws_report *report, struct ws_page *page, const char *section);
+
+/* The whole as one object, or NULL when memory is out. The caller's reference. */
+json_t *ws_report_json(const struct ws_report *report);
+
+/* "GPU 0 NVIDIA H100", with the trace when there are several. */
+void ws_report_track_title(const struct ws_report *report, size_t track, char *text, size_t capacity);
+
+/* Classes and groups of an operation's name. */
+static inline enum ws_kernel_class ws_report_class(const struct ws_report *report, size_t name)
+{
+    return (enum ws_kernel_class)report->classes[name];
+}
+
+/* A JSON string from text that may be no UTF-8. */
+json_t *ws_json_text(const char *text);
+
+/* Sets a key to an integer. Returns 0 or -ENOMEM. */
+int ws_json_set(json_t *object, const char *key, int64_t value);
+
+#endif

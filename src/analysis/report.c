@@ -1,0 +1,214 @@
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/registry.h"
+
+/* Analyses run as tasks: one for each analysis and subject. */
+enum task_state { TASK_WAITING, TASK_RUNNING, TASK_DONE };
+
+struct work {
+    struct ws_report *report;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    enum task_state *states; /* by analysis and subject */
+    size_t stride;           /* subjects an analysis */
+    size_t left;
+    int status;
+};
+
+static size_t subject_count(const struct ws_model *model, enum ws_scope scope)
+{
+    return scope == WS_SCOPE_TRACK ? model->tracks.count : model->processes.count;
+}
+
+static size_t stride_of(const struct ws_model *model)
+{
+    size_t tracks = model->tracks.count, processes = model->processes.count;
+    return tracks > processes ? tracks : processes;
+}
+
+static size_t place_of(const struct ws_analysis *analysis)
+{
+    size_t place = 0;
+    while (ws_analyses[place] != analysis)
+        place++;
+    return place;
+}
+
+const void *ws_report_result(const struct ws_report *report, const struct ws_analysis *analysis, size_t subject)
+{
+    return report->results[place_of(analysis) * stride_of(report->model) + subject];
+}
+
+/* A task that may run now, or -1. */
+static ssize_t next_task(const struct work *work)
+{
+    for (size_t i = 0; i < ws_analysis_count; i++) {
+        const struct ws_analysis *needs = ws_analyses[i]->needs;
+        size_t count = subject_count(work->report->model, ws_analyses[i]->scope);
+        for (size_t subject = 0; subject < count; subject++)
+            if (work->states[i * work->stride + subject] == TASK_WAITING &&
+                (!needs || work->states[place_of(needs) * work->stride + subject] == TASK_DONE))
+                return (ssize_t)(i * work->stride + subject);
+    }
+    return -1;
+}
+
+static void *worker(void *user)
+{
+    struct work *work = user;
+    pthread_mutex_lock(&work->mutex);
+    while (work->left && !work->status) {
+        ssize_t task = next_task(work);
+        if (task < 0) {
+            pthread_cond_wait(&work->changed, &work->mutex);
+            continue;
+        }
+        const struct ws_analysis *analysis = ws_analyses[(size_t)task / work->stride];
+        work->states[task] = TASK_RUNNING;
+        pthread_mutex_unlock(&work->mutex);
+        int status = analysis->run(work->report, (size_t)task % work->stride, work->report->results[task]);
+        pthread_mutex_lock(&work->mutex);
+        work->states[task] = TASK_DONE;
+        work->left--;
+        if (status)
+            work->status = status;
+        pthread_cond_broadcast(&work->changed);
+    }
+    pthread_mutex_unlock(&work->mutex);
+    return NULL;
+}
+
+static int run_all(struct ws_report *report, unsigned threads)
+{
+    struct work work = { .report = report, .stride = stride_of(report->model) };
+    pthread_t others[16];
+    unsigned started = 0;
+    for (size_t i = 0; i < ws_analysis_count; i++)
+        work.left += subject_count(report->model, ws_analyses[i]->scope);
+    work.states = calloc(ws_analysis_count * work.stride + 1, sizeof(*work.states));
+    if (!work.states)
+        return -ENOMEM;
+    pthread_mutex_init(&work.mutex, NULL);
+    pthread_cond_init(&work.changed, NULL);
+    while (started + 1 < threads && started < sizeof(others) / sizeof(others[0]) &&
+           !pthread_create(&others[started], NULL, worker, &work))
+        started++;
+    worker(&work);
+    while (started)
+        pthread_join(others[--started], NULL);
+    pthread_cond_destroy(&work.changed);
+    pthread_mutex_destroy(&work.mutex);
+    free(work.states);
+    return work.status;
+}
+
+static int classify_names(struct ws_report *report)
+{
+    const struct ws_model *model = report->model;
+    report->classes = calloc(model->names.count + 1, 1);
+    if (!report->classes)
+        return -ENOMEM;
+    for (size_t i = 0; i < model->names.count; i++) {
+        const struct ws_op_name *name = ws_model_name(model, i);
+        if (name->kind == WS_OP_KERNEL)
+            report->classes[i] = (uint8_t)ws_classify(name->text);
+        else if (name->activity == WS_ACTIVITY_MEMORY)
+            report->classes[i] = WS_CLASS_COPY;
+    }
+    return 0;
+}
+
+int ws_report_create(struct ws_report **result, const struct ws_model *model, size_t top, unsigned threads)
+{
+    size_t stride = stride_of(model);
+    struct ws_report *report = calloc(1, sizeof(*report));
+    if (!report)
+        return -ENOMEM;
+    report->model = model;
+    report->top = top;
+    int status = -ENOMEM;
+    report->results = calloc(ws_analysis_count * stride + 1, sizeof(*report->results));
+    if (!report->results || classify_names(report))
+        goto failed;
+    for (size_t i = 0; i < ws_analysis_count; i++) {
+        for (size_t subject = 0; subject < subject_count(model, ws_analyses[i]->scope); subject++) {
+            report->results[i * stride + subject] = calloc(1, ws_analyses[i]->result_size + 1);
+            if (!report->results[i * stride + subject])
+                goto failed;
+        }
+    }
+    status = run_all(report, threads);
+    if (status)
+        goto failed;
+    *result = report;
+    return 0;
+failed:
+    ws_report_destroy(report);
+    return status;
+}
+
+void ws_report_destroy(struct ws_report *report)
+{
+    if (!report)
+        return;
+    size_t stride = stride_of(report->model);
+    for (size_t i = 0; report->results && i < ws_analysis_count * stride; i++) {
+        const struct ws_analysis *analysis = ws_analyses[i / stride];
+        if (report->results[i] && analysis->finish)
+            analysis->finish(report->results[i]);
+        free(report->results[i]);
+    }
+    free(report->results);
+    free(report->classes);
+    free(report);
+}
+
+void ws_report_track_title(const struct ws_report *report, size_t index, char *text, size_t capacity)
+{
+    const struct ws_track *track = ws_model_track(report->model, index);
+    const struct ws_process *process = ws_model_process(report->model, track->process);
+    const struct ws_device *device = ws_track_device(report->model, track);
+    int length;
+    if (!track->device)
+        length = snprintf(text, capacity, "GPU not known");
+    else
+        length = snprintf(text, capacity, "GPU %u%s%s", track->device - 1, device ? " " : "",
+                          device ? device->name.data : "");
+    if (report->model->processes.count > 1 && length >= 0 && (size_t)length < capacity)
+        snprintf(text + length, capacity - (size_t)length, ", %s", process->path);
+}
+
+static bool several(const struct ws_report *report, enum ws_scope scope)
+{
+    return subject_count(report->model, scope) > 1;
+}
+
+static void print_section(const struct ws_report *report, const struct ws_analysis *analysis, struct ws_page *page)
+{
+    size_t count = subject_count(report->model, analysis->scope);
+    for (size_t subject = 0; subject < count; subject++) {
+        char subtitle[256] = "";
+        if (analysis->scope == WS_SCOPE_TRACK && several(report, analysis->scope))
+            ws_report_track_title(report, subject, subtitle, sizeof(subtitle));
+        else if (several(report, analysis->scope))
+            snprintf(subtitle, sizeof(subtitle), "%s", ws_model_process(report->model, subject)->path);
+        ws_page_heading(page, analysis->title, subtitle);
+        analysis->text(report, subject, ws_report_result(report, analysis, subject), page);
+    }
+}
+
+int ws_report_print(const struct ws_report *report, struct ws_page *page, const char *section)
+{
+    int status = section ? -ENOENT : 0;
+    for (size_t i = 0; i < ws_analysis_count; i++) {
+        const struct ws_analysis *analysis = ws_analyses[i];
+        if (!analysis->title || (section && strcmp(section, analysis->name)))
+            continue;
+        print_section(report, analysis, page);
+        status = 0;
+    }
+    return status;
+}
