@@ -1,0 +1,143 @@
+#include "command.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+int tool_error(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("wallshim: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    return TOOL_ERROR;
+}
+
+int tool_number(const char *name, const char *text, size_t most, size_t *number)
+{
+    char *end;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || value > most)
+        return tool_error("--%s %s: give a whole number of at most %zu", name, text, most);
+    *number = (size_t)value;
+    return 0;
+}
+
+const char *tool_value(const struct tool_arguments *arguments, const char *name)
+{
+    size_t count;
+    const struct tool_switch *switches = arguments->command->switches(&count);
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(switches[i].name, name))
+            return arguments->values[i];
+    return NULL;
+}
+
+/* Does the word name this switch? *value then points behind its '=', or is NULL. */
+static bool names_switch(const struct tool_switch *candidate, const char *word, const char **value)
+{
+    *value = NULL;
+    if (word[1] != '-')
+        return candidate->letter && word[1] == candidate->letter && !word[2];
+    size_t length = strlen(candidate->name);
+    if (strncmp(word + 2, candidate->name, length) || (word[2 + length] && word[2 + length] != '='))
+        return false;
+    if (word[2 + length])
+        *value = word + 3 + length;
+    return true;
+}
+
+/* Takes the switch at words[*at], and its argument. */
+static int take_switch(struct tool_arguments *arguments, int count, char **words, int *at)
+{
+    const char *word = words[*at], *value;
+    size_t switch_count;
+    const struct tool_command *command = arguments->command;
+    const struct tool_switch *switches = command->switches(&switch_count);
+    for (size_t i = 0; i < switch_count; i++) {
+        if (!names_switch(&switches[i], word, &value))
+            continue;
+        if (!switches[i].argument && value)
+            return tool_error("--%s takes no argument", switches[i].name);
+        if (switches[i].argument && !value) {
+            if (*at + 1 >= count)
+                return tool_error("%s needs %s; see wallshim %s --help", word, switches[i].argument, command->name);
+            value = words[++*at];
+        }
+        arguments->values[i] = switches[i].argument ? value : "";
+        return 0;
+    }
+    return tool_error("%s: no such switch; see wallshim %s --help", word, command->name);
+}
+
+int tool_parse(struct tool_arguments *arguments, const struct tool_command *command, int count, char **words)
+{
+    *arguments = (struct tool_arguments){ .command = command, .operands = words };
+    bool switches = true;
+    for (int at = 0; at < count; at++) {
+        char *word = words[at];
+        if (switches && !strcmp(word, "--")) {
+            switches = false;
+        } else if (switches && word[0] == '-' && word[1]) {
+            int status = take_switch(arguments, count, words, &at);
+            if (status)
+                return status;
+        } else {
+            arguments->operands[arguments->operand_count++] = word;
+            switches = switches && !command->passes_on;
+        }
+    }
+    arguments->operands[arguments->operand_count] = NULL;
+    return 0;
+}
+
+/* Words from column `indent` on, wrapped at 80; a newline in text ends a line. */
+static void put_wrapped(FILE *out, const char *text, int indent)
+{
+    int at = indent;
+    while (*text) {
+        size_t length = strcspn(text, " \n");
+        if (at > indent && at + 1 + (int)length > 80) {
+            fprintf(out, "\n%*s", indent, "");
+            at = indent;
+        } else if (at > indent) {
+            fputc(' ', out);
+            at++;
+        }
+        fprintf(out, "%.*s", (int)length, text);
+        at += (int)length;
+        text += length;
+        if (*text == '\n') {
+            fprintf(out, "\n%*s", indent, "");
+            at = indent;
+        }
+        text += *text != 0;
+    }
+    fputc('\n', out);
+}
+
+void tool_help(const struct tool_command *command, FILE *out)
+{
+    size_t count;
+    const struct tool_switch *switches = command->switches(&count);
+    fprintf(out, "usage: wallshim %s%s%s%s\n\n", command->name, count ? " [SWITCHES]" : "",
+            *command->operands ? " " : "", command->operands);
+    put_wrapped(out, command->text, 0);
+    if (count)
+        fputs("\nSwitches:\n", out);
+    for (size_t i = 0; i < count; i++) {
+        char left[64];
+        char letter[8] = "    ";
+        if (switches[i].letter)
+            snprintf(letter, sizeof(letter), "-%c, ", switches[i].letter);
+        snprintf(left, sizeof(left), "  %s--%s%s%s", letter, switches[i].name, switches[i].argument ? " " : "",
+                 switches[i].argument ? switches[i].argument : "");
+        if (strlen(left) > 28)
+            fprintf(out, "%s\n%*s", left, 30, "");
+        else
+            fprintf(out, "%-30s", left);
+        put_wrapped(out, switches[i].help, 30);
+    }
+}

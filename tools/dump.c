@@ -1,0 +1,139 @@
+#include <inttypes.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "command.h"
+#include "trace/reader.h"
+#include "traces.h"
+#include "wire/columns.h"
+
+static const struct tool_switch *switches(size_t *count)
+{
+    static const struct tool_switch list[] = {
+        { "family", 'f', "FAMILY", "only rows of this family: op, call, shape, function, stream …" },
+        { "json", 0, NULL, "one JSON object a line" },
+    };
+    *count = sizeof(list) / sizeof(list[0]);
+    return list;
+}
+
+static int64_t number(const struct ws_column *column, const char *row)
+{
+    uint32_t narrow;
+    int64_t wide;
+    if (column->width == sizeof(narrow)) {
+        memcpy(&narrow, row + column->offset, sizeof(narrow));
+        return column->is_signed ? (int64_t)(int32_t)narrow : (int64_t)narrow;
+    }
+    memcpy(&wide, row + column->offset, sizeof(wide));
+    return wide;
+}
+
+/* In quotes, with what would break the line or the terminal written as \xNN. */
+static void print_text(const struct ws_text *text)
+{
+    putchar('"');
+    for (uint32_t i = 0; i < text->length; i++) {
+        unsigned char byte = (unsigned char)text->data[i];
+        if (byte < 0x20 || byte >= 0x7f || byte == '"' || byte == '\\')
+            printf("\\x%02x", byte);
+        else
+            putchar(byte);
+    }
+    putchar('"');
+}
+
+/* JSON has no bytes: each becomes the character of its number. */
+static void print_json_text(const struct ws_text *text)
+{
+    putchar('"');
+    for (uint32_t i = 0; i < text->length; i++) {
+        unsigned char byte = (unsigned char)text->data[i];
+        if (byte < 0x20 || byte >= 0x7f || byte == '"' || byte == '\\')
+            printf("\\u%04x", byte);
+        else
+            putchar(byte);
+    }
+    putchar('"');
+}
+
+static void print_row(const struct ws_layout *layout, const char *row, bool json)
+{
+    if (json)
+        printf("{\"family\":\"%s\"", layout->name);
+    else
+        fputs(layout->name, stdout);
+    for (size_t i = 0; i < layout->column_count; i++) {
+        const struct ws_column *column = &layout->columns[i];
+        const struct ws_text *text = (const struct ws_text *)(row + column->offset);
+        printf(json ? ",\"%s\":" : " %s=", column->name);
+        if (column->coding == WS_CODING_TEXT && json)
+            print_json_text(text);
+        else if (column->coding == WS_CODING_TEXT)
+            print_text(text);
+        else if (column->is_signed || column->width == sizeof(uint32_t))
+            printf("%" PRId64, number(column, row));
+        else
+            printf("%" PRIu64, (uint64_t)number(column, row));
+    }
+    fputs(json ? "}\n" : "\n", stdout);
+}
+
+/* WS_FAMILY_COUNT for all. Returns 0, or TOOL_ERROR after a line. */
+static int chosen_family(const struct tool_arguments *arguments, uint32_t *family)
+{
+    const char *name = tool_value(arguments, "family");
+    *family = WS_FAMILY_COUNT;
+    if (!name)
+        return 0;
+    for (uint32_t i = 0; i < WS_FAMILY_COUNT; i++) {
+        if (!strcmp(name, ws_family_name(i))) {
+            *family = i;
+            return 0;
+        }
+    }
+    return tool_error("--family %s: no such family; wallshim info TRACE lists them", name);
+}
+
+static int dump(const char *path, uint32_t family, bool json)
+{
+    char message[512];
+    struct ws_reader *reader;
+    struct ws_block block;
+    int status;
+    if (ws_reader_open(&reader, path, message, sizeof(message)))
+        return tool_error("%s", message);
+    while ((status = ws_reader_next(reader, &block)) > 0 && !ferror(stdout)) {
+        const struct ws_layout *layout = ws_layout(block.family);
+        if (!layout || (family != WS_FAMILY_COUNT && family != block.family))
+            continue;
+        for (uint32_t i = 0; i < block.count; i++)
+            print_row(layout, (const char *)block.rows + (size_t)i * layout->row_size, json);
+    }
+    ws_reader_close(reader);
+    return status < 0 ? tool_error("%s: cannot be read further: %s", path, strerror(-status)) : TOOL_DONE;
+}
+
+static int run(const struct tool_arguments *arguments)
+{
+    struct tool_traces traces;
+    uint32_t family;
+    int status = chosen_family(arguments, &family);
+    if (!status)
+        status = tool_find_trace(&traces, arguments);
+    if (status)
+        return status;
+    status = dump(traces.paths[0], family, tool_value(arguments, "json") != NULL);
+    tool_traces_finish(&traces);
+    return status;
+}
+
+const struct tool_command tool_dump = {
+    .name = "dump",
+    .operands = "[TRACE]",
+    .summary = "print every row of a trace",
+    .text = "Prints the rows of a trace as they were recorded, in the order of the file, a line each. FORMAT.md and "
+            "src/record/families.h describe the columns.",
+    .switches = switches,
+    .run = run,
+};

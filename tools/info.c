@@ -1,0 +1,131 @@
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "analysis/page.h"
+#include "command.h"
+#include "trace/reader.h"
+#include "traces.h"
+#include "wire/columns.h"
+
+static const struct tool_switch *switches(size_t *count)
+{
+    *count = 0;
+    return NULL;
+}
+
+struct summary {
+    uint64_t rows[WS_FAMILY_COUNT];
+    uint64_t blocks;
+    int64_t first, last; /* host times; first > last: none */
+};
+
+static void print_meta(struct ws_page *page, const struct ws_block *block)
+{
+    const struct ws_meta *rows = block->rows;
+    for (uint32_t i = 0; i < block->count; i++) {
+        char key[64];
+        snprintf(key, sizeof(key), "%.*s", (int)rows[i].key.length, rows[i].key.data);
+        ws_page_fact(page, key, "%.*s", (int)rows[i].value.length, rows[i].value.data);
+    }
+}
+
+static void add_block(struct summary *summary, const struct ws_block *block)
+{
+    const struct ws_layout *layout = ws_layout(block->family);
+    int64_t first, last;
+    summary->blocks++;
+    if (!layout)
+        return;
+    summary->rows[block->family] += block->count;
+    ws_columns_host_range(layout, block->rows, block->count, &first, &last);
+    if (first > last || block->family == WS_FAMILY_clock || block->family == WS_FAMILY_loss)
+        return;
+    if (first < summary->first)
+        summary->first = first;
+    if (last > summary->last)
+        summary->last = last;
+}
+
+static void print_damage(struct ws_page *page, const struct ws_damage *damage)
+{
+    if (!damage->lost_frames && !damage->lost_bytes && !damage->torn_bytes && !damage->no_footer) {
+        ws_page_fact(page, "damage", "none");
+        return;
+    }
+    ws_page_fact(page, "damage",
+                 "%" PRIu64 " blocks lost, %" PRIu64 " bytes not readable, %" PRIu64
+                 " bytes of an unfinished block%s",
+                 damage->lost_frames, damage->lost_bytes, damage->torn_bytes, damage->no_footer ? ", no footer" : "");
+}
+
+static void print_summary(struct ws_page *page, const struct summary *summary, const char *path)
+{
+    static const struct ws_table_column columns[] = { { "rows", false, false }, { "family", true, false } };
+    struct ws_table table;
+    struct stat file;
+    char text[WS_FORMAT_SIZE];
+    uint64_t bytes = stat(path, &file) ? 0 : (uint64_t)file.st_size;
+    uint64_t rows = summary->rows[WS_FAMILY_op] + summary->rows[WS_FAMILY_call] + summary->rows[WS_FAMILY_collective];
+    ws_page_fact(page, "size", "%s in %" PRIu64 " blocks", ws_format_bytes(text, bytes), summary->blocks);
+    if (rows)
+        ws_page_fact(page, "", "%.2f bytes for each operation and call", (double)bytes / (double)rows);
+    if (summary->first <= summary->last)
+        ws_page_fact(page, "host time", "%" PRId64 " to %" PRId64 " ns, %s", summary->first, summary->last,
+                     ws_format_time(text, summary->last - summary->first));
+    fputc('\n', page->out);
+    ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
+    for (uint32_t i = 0; i < WS_FAMILY_COUNT; i++) {
+        if (!summary->rows[i])
+            continue;
+        ws_table_count(&table, summary->rows[i]);
+        ws_table_cell(&table, "%s", ws_family_name(i));
+    }
+    ws_table_finish(&table);
+}
+
+static int show(const char *path)
+{
+    struct ws_page page = { .out = stdout, .width = 100, .wide = true };
+    struct summary summary = { .first = INT64_MAX, .last = INT64_MIN };
+    struct ws_reader *reader;
+    struct ws_block block;
+    char message[512];
+    int status;
+    if (ws_reader_open(&reader, path, message, sizeof(message)))
+        return tool_error("%s", message);
+    ws_page_fact(&page, "trace", "%s", path);
+    while ((status = ws_reader_next(reader, &block)) > 0) {
+        /* The footer says the dictionaries again; what is said once is enough here. */
+        if (block.family == WS_FAMILY_meta && !summary.rows[WS_FAMILY_meta])
+            print_meta(&page, &block);
+        add_block(&summary, &block);
+    }
+    print_summary(&page, &summary, path);
+    fputc('\n', stdout);
+    print_damage(&page, ws_reader_damage(reader));
+    ws_reader_close(reader);
+    return status < 0 ? tool_error("%s: cannot be read further: %s", path, strerror(-status)) : TOOL_DONE;
+}
+
+static int run(const struct tool_arguments *arguments)
+{
+    struct tool_traces traces;
+    int status = tool_find_trace(&traces, arguments);
+    if (status)
+        return status;
+    status = show(traces.paths[0]);
+    tool_traces_finish(&traces);
+    return status;
+}
+
+const struct tool_command tool_info = {
+    .name = "info",
+    .operands = "[TRACE]",
+    .summary = "say what a trace holds",
+    .text =
+        "Prints what was recorded, how many rows of each family there are, the time they span, and whether the file "
+        "is whole.",
+    .switches = switches,
+    .run = run,
+};

@@ -1,0 +1,70 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+
+const struct tool_command *const tool_commands[] = {
+    &tool_record,
+    &tool_report,
+    &tool_info,
+    &tool_dump,
+};
+const size_t tool_command_count = sizeof(tool_commands) / sizeof(tool_commands[0]);
+
+static void help(FILE *out)
+{
+    fputs("usage: wallshim COMMAND …\n\n"
+          "Says which wall a CUDA program hits (compute, memory bandwidth, communication or\n"
+          "overhead), where, by how much, and what would move it.\n\nCommands:\n",
+          out);
+    for (size_t i = 0; i < tool_command_count; i++)
+        fprintf(out, "  %-10s %s\n", tool_commands[i]->name, tool_commands[i]->summary);
+    fputs("\nwallshim COMMAND --help says more. Exit status: 0 done, 1 a rule does not hold,\n"
+          "2 wrong usage or unreadable input; record answers with the command's own status.\n",
+          out);
+}
+
+/* Is help asked for, before anything that belongs to another command? */
+static bool wants_help(const struct tool_command *command, int count, char **words)
+{
+    for (int i = 0; i < count; i++) {
+        if (!strcmp(words[i], "--help") || !strcmp(words[i], "-h"))
+            return true;
+        if (!strcmp(words[i], "--") || (command->passes_on && words[i][0] != '-'))
+            return false;
+    }
+    return false;
+}
+
+int main(int count, char **words)
+{
+    struct tool_arguments arguments;
+    if (count < 2) {
+        help(stderr);
+        return TOOL_ERROR;
+    }
+    if (!strcmp(words[1], "--help") || !strcmp(words[1], "-h") || !strcmp(words[1], "help")) {
+        help(stdout);
+        return TOOL_DONE;
+    }
+    if (!strcmp(words[1], "--version")) {
+        puts("wallshim " WS_VERSION);
+        return TOOL_DONE;
+    }
+    for (size_t i = 0; i < tool_command_count; i++) {
+        const struct tool_command *command = tool_commands[i];
+        if (strcmp(words[1], command->name))
+            continue;
+        if (wants_help(command, count - 2, words + 2)) {
+            tool_help(command, stdout);
+            return TOOL_DONE;
+        }
+        int status = tool_parse(&arguments, command, count - 2, words + 2);
+        if (!status)
+            status = command->run(&arguments);
+        if (fflush(stdout) || ferror(stdout))
+            status = status ? status : tool_error("standard output: cannot write everything");
+        return status;
+    }
+    return tool_error("%s: no such command; see wallshim --help", words[1]);
+}

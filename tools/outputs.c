@@ -1,0 +1,96 @@
+#include "outputs.h"
+
+#include <glob.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "wire/options.h"
+
+static const char *default_name(void)
+{
+    for (size_t i = 0; i < ws_option_count; i++)
+        if (!strcmp(ws_option_table[i].name, "output"))
+            return ws_option_table[i].fallback;
+    return "*.wst";
+}
+
+/* The shim fills in what is behind '%'; here it may be anything. */
+static char *pattern_of(const char *name)
+{
+    char *pattern = malloc(2 * strlen(name) + 1), *to = pattern;
+    if (!pattern)
+        return NULL;
+    for (; *name; name++) {
+        if (*name == '%' && name[1] == '%') {
+            *to++ = *name++;
+        } else if (*name == '%' && name[1]) {
+            *to++ = '*';
+            name++;
+        } else {
+            if (strchr("*?[\\", *name))
+                *to++ = '\\';
+            *to++ = *name;
+        }
+    }
+    *to = 0;
+    return pattern;
+}
+
+static void list(const char *pattern, char ***paths, size_t *count)
+{
+    glob_t found;
+    *paths = NULL;
+    *count = 0;
+    if (!glob(pattern, 0, NULL, &found)) {
+        *paths = calloc(found.gl_pathc, sizeof(**paths));
+        for (size_t i = 0; *paths && i < found.gl_pathc; i++) {
+            (*paths)[i] = strdup(found.gl_pathv[i]);
+            *count += (*paths)[i] != NULL;
+        }
+        globfree(&found);
+    }
+}
+
+int tool_outputs_init(struct tool_outputs *outputs, const char *name)
+{
+    *outputs = (struct tool_outputs){ .pattern = pattern_of(name && *name ? name : default_name()) };
+    if (!outputs->pattern)
+        return tool_error("out of memory");
+    list(outputs->pattern, &outputs->before, &outputs->before_count);
+    return 0;
+}
+
+static bool was_there(const struct tool_outputs *outputs, const char *path)
+{
+    for (size_t i = 0; i < outputs->before_count; i++)
+        if (!strcmp(outputs->before[i], path))
+            return true;
+    return false;
+}
+
+size_t tool_outputs_find_new(struct tool_outputs *outputs)
+{
+    size_t kept = 0;
+    list(outputs->pattern, &outputs->paths, &outputs->count);
+    for (size_t i = 0; i < outputs->count; i++) {
+        if (was_there(outputs, outputs->paths[i]))
+            free(outputs->paths[i]);
+        else
+            outputs->paths[kept++] = outputs->paths[i];
+    }
+    outputs->count = kept;
+    return kept;
+}
+
+void tool_outputs_finish(struct tool_outputs *outputs)
+{
+    for (size_t i = 0; i < outputs->before_count; i++)
+        free(outputs->before[i]);
+    for (size_t i = 0; i < outputs->count; i++)
+        free(outputs->paths[i]);
+    free(outputs->before);
+    free(outputs->paths);
+    free(outputs->pattern);
+}

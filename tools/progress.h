@@ -1,0 +1,19 @@
+/* A line on a terminal that says how far long work has come. */
+#ifndef WALLSHIM_TOOLS_PROGRESS_H
+#define WALLSHIM_TOOLS_PROGRESS_H
+
+#include <stdint.h>
+
+struct tool_progress {
+    int64_t started; /* 0: nobody looks on */
+    int64_t shown;
+};
+
+void tool_progress_start(struct tool_progress *progress);
+
+/* A ws_progress. */
+void tool_progress_show(void *progress, uint64_t done, uint64_t total);
+
+void tool_progress_end(struct tool_progress *progress);
+
+#endif

@@ -1,0 +1,190 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "library.h"
+#include "outputs.h"
+#include "wire/options.h"
+
+enum { NOT_RUNNABLE = 126, NOT_FOUND = 127, BY_SIGNAL = 128 };
+
+/* The switches are the shim's options: each sets its environment variable. An option that is on
+ * unless told otherwise is switched off by --no-NAME. */
+static const struct tool_switch *switches(size_t *count)
+{
+    static struct tool_switch list[TOOL_SWITCHES];
+    static char negated[TOOL_SWITCHES][32];
+    for (size_t i = 0; i < ws_option_count && !list[i].name; i++) {
+        const struct ws_option_info *info = &ws_option_table[i];
+        list[i] = (struct tool_switch){ info->name, 0, info->argument, info->help };
+        if (!strcmp(info->name, "output"))
+            list[i].letter = 'o';
+        if (info->kind != WS_OPTION_FLAG)
+            continue;
+        list[i].argument = NULL;
+        if (!strcmp(info->fallback, "1")) {
+            snprintf(negated[i], sizeof(negated[i]), "no-%s", info->name);
+            list[i].name = negated[i];
+        }
+    }
+    *count = ws_option_count;
+    return list;
+}
+
+static int set_variables(const struct tool_arguments *arguments)
+{
+    struct ws_options scratch;
+    for (size_t i = 0; i < ws_option_count; i++) {
+        const struct ws_option_info *info = &ws_option_table[i];
+        const char *value = arguments->values[i];
+        if (!value)
+            continue;
+        if (info->kind == WS_OPTION_FLAG)
+            value = strcmp(info->fallback, "1") ? "1" : "0";
+        if (ws_option_set(&scratch, info, value))
+            return tool_error("--%s %s: give %s", info->name, value, info->argument);
+        if (setenv(info->variable, value, 1))
+            return tool_error("out of memory");
+    }
+    return 0;
+}
+
+static int set_preload(const char *library)
+{
+    const char *others = getenv("LD_PRELOAD");
+    char *value;
+    if (asprintf(&value, "%s%s%s", library, others && *others ? ":" : "", others ? others : "") < 0)
+        return tool_error("out of memory");
+    int status = setenv("LD_PRELOAD", value, 1) ? tool_error("out of memory") : 0;
+    free(value);
+    return status;
+}
+
+static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT };
+enum { FORWARDED = sizeof(forwarded) / sizeof(forwarded[0]) };
+
+static volatile pid_t child;
+
+/* What the terminal sends reaches the command by itself; what a process sent to us does not. */
+static void forward(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (child > 0 && info->si_code <= 0)
+        kill(child, number);
+}
+
+static void catch_signals(sigset_t *before)
+{
+    struct sigaction action = { .sa_sigaction = forward, .sa_flags = SA_SIGINFO | SA_RESTART };
+    sigset_t all;
+    sigemptyset(&all);
+    for (int i = 0; i < FORWARDED; i++) {
+        struct sigaction old;
+        sigaddset(&all, forwarded[i]);
+        /* Under nohup a command expects to find SIGHUP ignored; ignored is ignored by both. */
+        if (!sigaction(forwarded[i], NULL, &old) && old.sa_handler != SIG_IGN)
+            sigaction(forwarded[i], &action, NULL);
+    }
+    /* Held back until the child's number is known. */
+    sigprocmask(SIG_BLOCK, &all, before);
+}
+
+/* In the child: never returns. Handlers go back to the default by themselves at exec. */
+static void become(char **command, int failure, const sigset_t *mask)
+{
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    execvp(command[0], command);
+    int error = errno;
+    ssize_t ignored = write(failure, &error, sizeof(error));
+    (void)ignored;
+    _exit(error == ENOENT ? NOT_FOUND : NOT_RUNNABLE);
+}
+
+/* Runs the command to its end. Returns its status; *error says why it could not be run, or 0. */
+static int run_command(char **command, int *error)
+{
+    int pipes[2], status;
+    sigset_t before;
+    *error = 0;
+    if (pipe2(pipes, O_CLOEXEC)) {
+        *error = errno;
+        return NOT_RUNNABLE;
+    }
+    catch_signals(&before);
+    pid_t pid = fork();
+    if (!pid)
+        become(command, pipes[1], &before);
+    child = pid;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    close(pipes[1]);
+    if (pid < 0) {
+        *error = errno;
+        close(pipes[0]);
+        return NOT_RUNNABLE;
+    }
+    if (read(pipes[0], error, sizeof(*error)) != (ssize_t)sizeof(*error))
+        *error = 0;
+    close(pipes[0]);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    child = 0;
+    return WIFSIGNALED(status) ? BY_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void tell_outputs(struct tool_outputs *outputs, const char *command)
+{
+    size_t count = tool_outputs_find_new(outputs);
+    if (count == 1)
+        fprintf(stderr, "wallshim: wrote %s; next: wallshim report %s\n", outputs->paths[0], outputs->paths[0]);
+    else if (count > 1) {
+        fprintf(stderr, "wallshim: wrote %zu traces; next: wallshim report", count);
+        for (size_t i = 0; i < count; i++)
+            fprintf(stderr, " %s", outputs->paths[i]);
+        fputc('\n', stderr);
+    } else {
+        fprintf(stderr, "wallshim: no trace was written: %s\n", tool_why_nothing(command));
+    }
+}
+
+static int run(const struct tool_arguments *arguments)
+{
+    char library[4096];
+    struct tool_outputs outputs;
+    int error;
+    if (!arguments->operand_count)
+        return tool_error("record: give the command to run, as in: wallshim record -- python train.py");
+    int status = set_variables(arguments);
+    if (!status)
+        status = tool_find_library(library, sizeof(library));
+    if (!status)
+        status = tool_outputs_init(&outputs, getenv("WALLSHIM_OUTPUT"));
+    if (!status)
+        status = set_preload(library);
+    if (status)
+        return status;
+    int result = run_command(arguments->operands, &error);
+    if (error)
+        tool_error("%s: cannot be run: %s", arguments->operands[0], strerror(error));
+    else
+        tell_outputs(&outputs, arguments->operands[0]);
+    tool_outputs_finish(&outputs);
+    return result;
+}
+
+const struct tool_command tool_record = {
+    .name = "record",
+    .operands = "[--] COMMAND…",
+    .summary = "run a command and record what it does with its GPUs",
+    .text = "Runs the command with libwallshim.so loaded into it and writes one trace for each of its processes that "
+            "uses CUDA. Answers with the command's own status, or 128 and the number of the signal that ended it. "
+            "Each switch stands for an environment variable of the same meaning.",
+    .switches = switches,
+    .passes_on = true,
+    .run = run,
+};

@@ -1,0 +1,108 @@
+#include "traces.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int add(struct tool_traces *traces, const char *folder, const char *name)
+{
+    char **paths = realloc(traces->paths, (traces->count + 1) * sizeof(*paths));
+    if (!paths)
+        return tool_error("out of memory");
+    traces->paths = paths;
+    if ((folder ? asprintf(&paths[traces->count], "%s/%s", folder, name)
+                : asprintf(&paths[traces->count], "%s", name)) < 0)
+        return tool_error("out of memory");
+    traces->count++;
+    return 0;
+}
+
+static int is_trace(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+    return length > 4 && !strcmp(entry->d_name + length - 4, ".wst");
+}
+
+static int add_folder(struct tool_traces *traces, const char *folder)
+{
+    struct dirent **entries;
+    int count = scandir(folder, &entries, is_trace, alphasort), status = 0;
+    if (count < 0)
+        return tool_error("%s: %s", folder, strerror(errno));
+    for (int i = 0; i < count; i++) {
+        if (!status)
+            status = add(traces, folder, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+    if (!status && !count)
+        return tool_error("%s: no trace (*.wst) in this folder", folder);
+    return status;
+}
+
+static bool newer(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
+}
+
+static int add_newest(struct tool_traces *traces)
+{
+    struct dirent **entries;
+    struct timespec best = { 0 };
+    struct stat file;
+    char newest[256] = "";
+    int count = scandir(".", &entries, is_trace, alphasort);
+    if (count < 0)
+        return tool_error("the current folder cannot be read: %s", strerror(errno));
+    for (int i = 0; i < count; i++) {
+        if (!stat(entries[i]->d_name, &file) && (!*newest || newer(&file.st_mtim, &best))) {
+            best = file.st_mtim;
+            snprintf(newest, sizeof(newest), "%s", entries[i]->d_name);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    if (!*newest)
+        return tool_error("no trace (*.wst) in the current folder; record one with: wallshim record -- COMMAND");
+    fprintf(stderr, "wallshim: reading %s, the newest trace here\n", newest);
+    return add(traces, NULL, newest);
+}
+
+int tool_find_traces(struct tool_traces *traces, const struct tool_arguments *arguments)
+{
+    struct stat file;
+    *traces = (struct tool_traces){ 0 };
+    int status = arguments->operand_count ? 0 : add_newest(traces);
+    for (size_t i = 0; i < arguments->operand_count && !status; i++) {
+        const char *path = arguments->operands[i];
+        if (!stat(path, &file) && S_ISDIR(file.st_mode))
+            status = add_folder(traces, path);
+        else
+            status = add(traces, NULL, path);
+    }
+    if (status)
+        tool_traces_finish(traces);
+    return status;
+}
+
+int tool_find_trace(struct tool_traces *traces, const struct tool_arguments *arguments)
+{
+    if (arguments->operand_count > 1)
+        return tool_error("%s: takes one trace, not %zu", arguments->command->name, arguments->operand_count);
+    int status = tool_find_traces(traces, arguments);
+    if (!status && traces->count > 1) {
+        tool_traces_finish(traces);
+        return tool_error("%s: takes one trace; this folder holds several", arguments->operands[0]);
+    }
+    return status;
+}
+
+void tool_traces_finish(struct tool_traces *traces)
+{
+    for (size_t i = 0; i < traces->count; i++)
+        free(traces->paths[i]);
+    free(traces->paths);
+    *traces = (struct tool_traces){ 0 };
+}

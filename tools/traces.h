@@ -1,0 +1,23 @@
+/* Which trace files a command line means. */
+#ifndef WALLSHIM_TOOLS_TRACES_H
+#define WALLSHIM_TOOLS_TRACES_H
+
+#include <stddef.h>
+
+#include "command.h"
+
+struct tool_traces {
+    char **paths;
+    size_t count;
+};
+
+/* Files as they are, folders as the traces in them, nothing at all as the newest trace in the current
+ * folder, which is then named on stderr. Returns 0, or TOOL_ERROR after a line on stderr. */
+int tool_find_traces(struct tool_traces *traces, const struct tool_arguments *arguments);
+
+void tool_traces_finish(struct tool_traces *traces);
+
+/* The one trace that a command takes. */
+int tool_find_trace(struct tool_traces *traces, const struct tool_arguments *arguments);
+
+#endif
