@@ -89,15 +89,16 @@ CUdeviceptr sample_random(size_t count, float bound)
 uint32_t sample_checksum(CUdeviceptr address, size_t count)
 {
     uint32_t hash = 2166136261u;
-    unsigned char *bytes = malloc(count * sizeof(float));
-    if (!bytes) {
+    float *values = malloc(count * sizeof(*values));
+    const unsigned char *bytes = (const unsigned char *)values;
+    if (!values) {
         fputs("out of memory\n", stderr);
         exit(EXIT_FAILURE);
     }
-    CHECK(cuMemcpyDtoH(bytes, address, count * sizeof(float)));
-    for (size_t i = 0; i < count * sizeof(float); i++)
+    CHECK(cuMemcpyDtoH(values, address, count * sizeof(*values)));
+    for (size_t i = 0; i < count * sizeof(*values); i++)
         hash = (hash ^ bytes[i]) * 16777619u;
-    free(bytes);
+    free(values);
     return hash;
 }
 

@@ -136,7 +136,7 @@ def main():
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--width", type=int, default=64, help="size of every layer")
     parser.add_argument("--layers", type=int, default=4)
-    parser.add_argument("--rate", type=float, default=0.05, help="learning rate")
+    parser.add_argument("--rate", type=float, default=5.0, help="learning rate")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--loader-ms", type=float, default=0, metavar="MS", help="time the data loader takes a batch")
     parser.add_argument("--sync", action="store_true", help="read the loss back in every step")

@@ -23,6 +23,12 @@ simgpu=$build/tests/simgpu
 library=$build/shim/libwallshim.so
 sanitizer=$(ldd "$simgpu/libcuda.so.1" | awk '$1 ~ /^lib(asan|tsan)/ { print $3 }')
 
+# Pythons that are not the system's may be linked in ways that a preloaded sanitizer does not survive.
+if [ -n "$sanitizer" ] && [ "$1" = python3 ] && [ -x /usr/bin/python3 ]; then
+    shift
+    set -- /usr/bin/python3 "$@"
+fi
+
 preload=$sanitizer
 [ -z "$shim" ] || preload=${preload:+$preload:}$library
 

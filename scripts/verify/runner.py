@@ -91,18 +91,9 @@ class Runner:
 def kernels(report):
     """{name: (count, total ns)} over every process and device of a report."""
     rows = {}
-
-    def walk(node):
-        if isinstance(node, dict):
-            for row in node.get("kernels", []):
+    for process in report["processes"]:
+        for device in process["devices"]:
+            for row in device["kernels"]:
                 count, total = rows.get(row["name"], (0, 0))
                 rows[row["name"]] = (count + row["count"], total + row["total_ns"])
-            for key, child in node.items():
-                if key != "kernels":
-                    walk(child)
-        elif isinstance(node, list):
-            for child in node:
-                walk(child)
-
-    walk(report)
     return rows

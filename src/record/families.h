@@ -11,11 +11,12 @@
  * I(type, name, coding)   an integer column; the coding says what its residual is taken from
  * S(name)                 a string or blob column (struct ws_text)
  *
- * Codings (FORMAT.md, src/wire/columns.c): PLAIN the value itself; DELTA from the row before; KEY few
- * values that take turns, predicted from the rows before; SHAPE_ID the same, for shapes. THREAD from
- * the last row of the same thread; SHAPE from the last row of the same shape; AFTER(column) from
- * another column of the same row, as far as it lay from it in the last row with the same KEY or
- * SHAPE_ID: that of the family's first column.
+ * Codings, that is what a column's residual is taken from (FORMAT.md, src/wire/layout.c): PLAIN the
+ * value itself; DELTA the row before; KEY few values that take turns, guessed from the two rows
+ * before. The others remember, by the value of a KEY column, what the last row with it had: THREAD
+ * and FIRST remember the value itself, by the row's thread and by the family's first column; LENGTH
+ * how far the value lies from another column; GAP(end, thread) how far it lies from the last end on
+ * the same thread; STREAM_GAP(end) the same for the stream that the row's shape names.
  */
 #ifndef WALLSHIM_RECORD_FAMILIES_H
 #define WALLSHIM_RECORD_FAMILIES_H
@@ -137,26 +138,26 @@
     I(uint32_t, error_ns, PLAIN) /* host_ns is right within ± this */
 
 #define WS_COLUMNS_op(I, S)                                                        \
-    I(uint32_t, shape, SHAPE_ID)                                                   \
+    I(uint32_t, shape, KEY)                                                        \
     I(uint32_t, thread, KEY)                                                       \
     I(uint64_t, correlation, THREAD) /* thread << 40 | number: unique in the process */ \
-    I(int64_t, host_begin, THREAD)                                                 \
-    I(int64_t, host_end, AFTER(host_begin))                                        \
-    I(int64_t, begin, DELTA)         /* device clock; see flags for what it is worth */ \
-    I(int64_t, end, AFTER(begin))                                                  \
-    I(uint32_t, begin_error, SHAPE)  /* the true begin lies within ± this of begin */ \
-    I(uint32_t, end_error, SHAPE)                                                  \
-    I(uint32_t, flags, SHAPE)        /* enum ws_op_flags, ws_op_begin_quality … */ \
+    I(int64_t, host_begin, GAP(host_end, thread))                                  \
+    I(int64_t, host_end, LENGTH(host_begin))                                       \
+    I(int64_t, begin, STREAM_GAP(end))          /* device clock; see flags for what it is worth */ \
+    I(int64_t, end, LENGTH(begin))                                                 \
+    I(uint32_t, begin_error, FIRST)  /* the true begin lies within ± this of begin */ \
+    I(uint32_t, end_error, FIRST)                                                  \
+    I(uint32_t, flags, FIRST)        /* enum ws_op_flags, ws_op_begin_quality … */ \
     I(uint32_t, params, DELTA)       /* family params, or 0 */                     \
-    I(uint64_t, bytes, SHAPE)        /* copies, memsets */                         \
+    I(uint64_t, bytes, FIRST)        /* copies, memsets */                         \
     I(int32_t, result, PLAIN)        /* what the driver answered */
 
 #define WS_COLUMNS_call(I, S)                                                      \
     I(uint32_t, function, KEY)       /* family driver_function */                  \
     I(uint32_t, thread, KEY)                                                       \
     I(uint64_t, correlation, THREAD)                                               \
-    I(int64_t, host_begin, THREAD)                                                 \
-    I(int64_t, host_end, AFTER(host_begin))                                        \
+    I(int64_t, host_begin, GAP(host_end, thread))                                  \
+    I(int64_t, host_end, LENGTH(host_begin))                                       \
     I(uint32_t, context, DELTA)                                                    \
     I(uint32_t, stream, DELTA)                                                     \
     I(uint64_t, object, DELTA)       /* event, pool, module, graph: the handle */  \
@@ -168,8 +169,8 @@
     I(uint32_t, function, KEY)       /* family driver_function: ncclAllReduce … */ \
     I(uint32_t, thread, KEY)                                                       \
     I(uint64_t, correlation, THREAD)                                               \
-    I(int64_t, host_begin, THREAD)                                                 \
-    I(int64_t, host_end, AFTER(host_begin))                                        \
+    I(int64_t, host_begin, GAP(host_end, thread))                                  \
+    I(int64_t, host_end, LENGTH(host_begin))                                       \
     I(uint32_t, comm, DELTA)                                                       \
     I(uint32_t, stream, DELTA)                                                     \
     I(uint64_t, count, DELTA)                                                      \
@@ -178,7 +179,7 @@
     I(int32_t, peer, DELTA)          /* root, or the other rank of send and recv; -1 none */ \
     I(uint64_t, sequence, DELTA)     /* of this communicator on this rank */       \
     I(uint64_t, first_launch, THREAD) /* correlations of the launches made for it, up to the */ \
-    I(uint64_t, last_launch, AFTER(first_launch)) /* outermost ncclGroupEnd; 0 0: none */ \
+    I(uint64_t, last_launch, LENGTH(first_launch))  /* outermost ncclGroupEnd; 0 0: none */ \
     I(int32_t, result, PLAIN)
 
 #define WS_COLUMNS_loss(I, S)                                                      \

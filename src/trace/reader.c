@@ -33,9 +33,9 @@ struct ws_reader {
     /* What of the decoded frame is still to be handed out. */
     struct ws_frame_header current;
     uint64_t current_row;
-    struct buffer stored, raw, rows, scratch_memory;
-    struct ws_columns_scratch *scratch;
-    uint32_t scratch_rows;
+    struct buffer stored, raw, rows, decoder_memory;
+    struct ws_columns_decoder *decoder;
+    uint32_t decoder_rows;
     ZSTD_DCtx *decompression;
 };
 
@@ -50,17 +50,15 @@ static int buffer_reserve(struct buffer *buffer, size_t size)
     return 0;
 }
 
-static int scratch_reserve(struct ws_reader *reader, uint32_t rows)
+static int decoder_reserve(struct ws_reader *reader, uint32_t rows)
 {
-    if (reader->scratch && rows <= reader->scratch_rows)
+    if (reader->decoder && rows <= reader->decoder_rows)
         return 0;
-    size_t size = ws_columns_scratch_size(rows);
-    int status = buffer_reserve(&reader->scratch_memory, size);
+    int status = buffer_reserve(&reader->decoder_memory, ws_columns_decoder_size(rows));
     if (status)
         return status;
-    memset(reader->scratch_memory.bytes, 0, size);
-    reader->scratch = ws_columns_scratch_init(reader->scratch_memory.bytes, rows);
-    reader->scratch_rows = rows;
+    reader->decoder = ws_columns_decoder_init(reader->decoder_memory.bytes, rows);
+    reader->decoder_rows = rows;
     return 0;
 }
 
@@ -159,12 +157,40 @@ void ws_reader_close(struct ws_reader *reader)
     free(reader->stored.bytes);
     free(reader->raw.bytes);
     free(reader->rows.bytes);
-    free(reader->scratch_memory.bytes);
+    free(reader->decoder_memory.bytes);
     close(reader->source.fd);
     free(reader);
 }
 
 /* ---- one frame ---- */
+
+/* Puts the chunks of reader->stored together again in reader->raw, which has room. */
+static int decompress(struct ws_reader *reader, const struct ws_frame_header *header)
+{
+    const uint8_t *stored = reader->stored.bytes;
+    uint32_t list_size, left = header->stored_size - (uint32_t)sizeof(list_size), filled = 0;
+    if (header->stored_size < sizeof(list_size))
+        return -EBADMSG;
+    memcpy(&list_size, stored + left, sizeof(list_size));
+    if (list_size > left)
+        return -EBADMSG;
+    left -= list_size;
+    struct ws_bytes_in list = { .at = stored + left, .end = stored + left + list_size };
+    while (list.at < list.end) {
+        uint64_t size = ws_bytes_get_varint(&list), stored_size = ws_bytes_get_varint(&list);
+        if (list.failed || size > header->raw_size - filled || stored_size > left)
+            return -EBADMSG;
+        if (size == stored_size)
+            memcpy(reader->raw.bytes + filled, stored, size);
+        else if (ZSTD_decompressDCtx(reader->decompression, reader->raw.bytes + filled, size, stored, stored_size) !=
+                 size)
+            return -EBADMSG;
+        stored += stored_size;
+        left -= (uint32_t)stored_size;
+        filled += (uint32_t)size;
+    }
+    return filled == header->raw_size && !left ? 0 : -EBADMSG;
+}
 
 /* Reads the frame's payload and checks it. 0; -EBADMSG damaged; -errno. */
 static int read_payload(struct ws_reader *reader, const struct ws_frame_place *place, const uint8_t **payload)
@@ -185,10 +211,8 @@ static int read_payload(struct ws_reader *reader, const struct ws_frame_place *p
     status = buffer_reserve(&reader->raw, header->raw_size);
     if (status)
         return status;
-    size_t size = ZSTD_decompressDCtx(reader->decompression, reader->raw.bytes, header->raw_size,
-                                      reader->stored.bytes, header->stored_size);
     *payload = reader->raw.bytes;
-    return !ZSTD_isError(size) && size == header->raw_size ? 0 : -EBADMSG;
+    return decompress(reader, header);
 }
 
 /* Makes the payload's rows the current ones. 0; -EBADMSG; -errno. */
@@ -197,10 +221,10 @@ static int decode_rows(struct ws_reader *reader, const struct ws_frame_header *h
     const struct ws_layout *layout = ws_layout(header->family);
     int status = buffer_reserve(&reader->rows, (size_t)header->rows * layout->row_size);
     if (!status)
-        status = scratch_reserve(reader, header->rows);
+        status = decoder_reserve(reader, header->rows);
     if (!status)
         status =
-            ws_columns_decode(layout, payload, header->raw_size, header->rows, reader->scratch, reader->rows.bytes);
+            ws_columns_decode(reader->decoder, layout, payload, header->raw_size, header->rows, reader->rows.bytes);
     if (status)
         return status;
     reader->current = *header;
@@ -313,6 +337,7 @@ static int end_file(struct ws_reader *reader)
 static int read_totals(struct ws_reader *reader, const uint8_t *payload, size_t size)
 {
     struct ws_bytes_in in = { .at = payload, .end = payload + size };
+    ws_bytes_take(&in, sizeof(uint32_t)); /* the head's size: it is all there is */
     uint64_t families = ws_bytes_get_varint(&in);
     for (uint64_t i = 0; i < families && !in.failed; i++) {
         uint64_t rows = ws_bytes_get_varint(&in);

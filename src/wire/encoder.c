@@ -16,7 +16,11 @@ enum {
     DEFAULT_ROWS = 4096,
     DEFAULT_LEVEL = 1,
     TEXT_BYTES = 1 << 20, /* of all texts in one frame, and so of one text */
-    REPEAT_FACTOR = 32,   /* dictionaries are repeated after so many times their size: 3 % of a file */
+    FRAME_SLACK =
+        WS_FRAME_HEADER_SIZE + WS_CUTS_MAX * 2 * WS_VARINT_MAX + 64, /* what a frame is, beside its columns */
+    CHUNK_BYTES = 1 << 10,                                           /* less is not worth a compression of its own */
+    SHAPES_MAX = 1 << 16,
+    REPEAT_FACTOR = 32, /* dictionaries are repeated after so many times their size: 3 % of a file */
 };
 
 /* Rows of one family on their way into a frame. */
@@ -41,10 +45,10 @@ struct ws_encoder {
     uint64_t dictionaries_bytes; /* what writing them took */
     uint64_t repeated_at;        /* value of bytes when they were last repeated */
     uint64_t lost[WS_FAMILY_COUNT];
-    struct ws_columns_scratch *scratch;
-    struct ws_bytes_out raw;
-    uint8_t *frame;
-    size_t frame_capacity;
+    struct ws_map stream_of_shape; /* operations of a stream follow each other */
+    struct ws_columns_encoder *columns;
+    struct ws_encoded encoded;
+    struct ws_bytes_out frame;
 };
 
 static bool is_dictionary(uint32_t family)
@@ -72,7 +76,7 @@ static void *carve(char *base, size_t *used, size_t size)
 static size_t lay_out(char *base, const struct ws_encoder_options *options)
 {
     struct ws_encoder measured = { 0 };
-    size_t used = 0, raw_capacity = 0;
+    size_t used = 0, capacity = 0; /* of head and planes */
     struct ws_encoder *encoder = carve(base, &used, sizeof(*encoder));
     if (!encoder)
         encoder = &measured;
@@ -84,16 +88,16 @@ static size_t lay_out(char *base, const struct ws_encoder_options *options)
         encoder->pending[i].rows = carve(base, &used, (size_t)options->rows_per_frame * layout->row_size);
         if (texts)
             encoder->pending[i].texts = carve(base, &used, texts);
-        raw_capacity = bound > raw_capacity ? bound : raw_capacity;
+        capacity = bound > capacity ? bound : capacity;
     }
-    void *scratch = carve(base, &used, ws_columns_scratch_size(options->rows_per_frame));
-    if (scratch)
-        encoder->scratch = ws_columns_scratch_init(scratch, options->rows_per_frame);
-    encoder->raw.data = carve(base, &used, raw_capacity);
-    encoder->raw.capacity = raw_capacity;
-    size_t compressed = options->compressor.compress ? options->compressor.compress_bound(raw_capacity) : 0;
-    encoder->frame_capacity = WS_FRAME_HEADER_SIZE + (compressed > raw_capacity ? compressed : raw_capacity);
-    encoder->frame = carve(base, &used, encoder->frame_capacity);
+    void *columns = carve(base, &used, ws_columns_encoder_size(options->rows_per_frame));
+    if (columns)
+        encoder->columns = ws_columns_encoder_init(columns, options->rows_per_frame);
+    encoder->encoded.head.data = carve(base, &used, capacity);
+    encoder->encoded.planes.data = carve(base, &used, capacity);
+    encoder->encoded.head.capacity = encoder->encoded.planes.capacity = capacity;
+    encoder->frame.capacity = FRAME_SLACK + 2 * capacity;
+    encoder->frame.data = carve(base, &used, encoder->frame.capacity);
     return used;
 }
 
@@ -131,6 +135,7 @@ int ws_encoder_create(struct ws_encoder **result, const struct ws_encoder_option
     lay_out(memory, &options);
     encoder->mapping_size = size;
     encoder->file_id = random_id();
+    encoder->stream_of_shape.limit = SHAPES_MAX;
     for (uint32_t i = 0; i < WS_FAMILY_FIRST_DATA; i++)
         encoder->dictionaries[i].layout = ws_layout(i);
     if (options.compressor.compress)
@@ -151,37 +156,80 @@ int ws_encoder_create(struct ws_encoder **result, const struct ws_encoder_option
     return 0;
 }
 
-/* Moves the payload from encoder->raw to behind the frame's header, smaller if that is possible. */
-static void place_payload(struct ws_encoder *encoder, struct ws_frame_header *header)
+/* One chunk: smaller if that is possible. Its sizes go to `sizes`. */
+static void put_chunk(struct ws_encoder *encoder, const uint8_t *bytes, size_t size, struct ws_bytes_out *sizes)
 {
     const struct ws_compressor *compressor = &encoder->options.compressor;
-    uint8_t *payload = encoder->frame + WS_FRAME_HEADER_SIZE;
-    header->raw_size = header->stored_size = (uint32_t)encoder->raw.size;
-    if (encoder->compression) {
-        size_t size =
-            compressor->compress(encoder->compression, payload, encoder->frame_capacity - WS_FRAME_HEADER_SIZE,
-                                 encoder->raw.data, encoder->raw.size, encoder->options.level);
-        if (!compressor->is_error(size) && size < encoder->raw.size) {
-            header->stored_size = (uint32_t)size;
-            header->flags |= WS_FRAME_COMPRESSED;
-            return;
-        }
+    struct ws_bytes_out *frame = &encoder->frame;
+    size_t smaller = compressor->compress(encoder->compression, frame->data + frame->size,
+                                          frame->capacity - frame->size, bytes, size, encoder->options.level);
+    ws_bytes_put_varint(sizes, size);
+    if (compressor->is_error(smaller) || smaller >= size) {
+        ws_bytes_put_varint(sizes, size);
+        ws_bytes_put(frame, bytes, size);
+    } else {
+        ws_bytes_put_varint(sizes, smaller);
+        frame->size += smaller;
     }
-    memcpy(payload, encoder->raw.data, encoder->raw.size);
 }
 
-/* Writes encoder->raw as a frame. */
+/* The payload in chunks: the head, then the planes, the smallest of them joined. */
+static void put_chunks(struct ws_encoder *encoder, struct ws_frame_header *header)
+{
+    const struct ws_encoded *encoded = &encoder->encoded;
+    struct ws_bytes_out *frame = &encoder->frame;
+    uint8_t list[FRAME_SLACK];
+    struct ws_bytes_out sizes = { .data = list, .capacity = sizeof(list) };
+    put_chunk(encoder, encoded->head.data, encoded->head.size, &sizes);
+    size_t from = 0;
+    for (uint32_t i = 0; i < encoded->cut_count; i++) {
+        if (encoded->cuts[i] - from < CHUNK_BYTES && i + 1 < encoded->cut_count)
+            continue;
+        if (encoded->cuts[i] > from)
+            put_chunk(encoder, encoded->planes.data + from, encoded->cuts[i] - from, &sizes);
+        from = encoded->cuts[i];
+    }
+    /* The list comes last, so that each chunk is compressed straight to where it stays. */
+    uint32_t list_size = (uint32_t)sizes.size;
+    ws_bytes_put(frame, list, list_size);
+    ws_bytes_put(frame, &list_size, sizeof(list_size));
+    header->flags |= WS_FRAME_COMPRESSED;
+}
+
+static void start_payload(struct ws_encoder *encoder)
+{
+    struct ws_encoded *encoded = &encoder->encoded;
+    static const uint32_t head_size = 0;
+    encoded->head.size = encoded->planes.size = encoded->cut_count = 0;
+    encoded->head.failed = encoded->planes.failed = false;
+    ws_bytes_put(&encoded->head, &head_size, sizeof(head_size));
+}
+
+/* Writes what is in encoder->encoded as a frame. */
 static int put_frame(struct ws_encoder *encoder, struct ws_frame_header *header)
 {
-    if (encoder->raw.failed)
+    struct ws_encoded *encoded = &encoder->encoded;
+    struct ws_bytes_out *frame = &encoder->frame;
+    if (encoded->head.failed || encoded->planes.failed)
         return -ENOBUFS;
+    uint32_t head_size = (uint32_t)(encoded->head.size - sizeof(head_size));
+    memcpy(encoded->head.data, &head_size, sizeof(head_size));
     header->major = WS_FORMAT_MAJOR;
     header->file_id = encoder->file_id;
     header->sequence = encoder->sequence;
-    place_payload(encoder, header);
-    header->payload_hash = ws_hash(encoder->frame + WS_FRAME_HEADER_SIZE, header->stored_size);
-    ws_frame_header_write(encoder->frame, header);
-    int status = put(encoder, encoder->frame, WS_FRAME_HEADER_SIZE + header->stored_size);
+    header->raw_size = (uint32_t)(encoded->head.size + encoded->planes.size);
+    frame->size = WS_FRAME_HEADER_SIZE;
+    frame->failed = false;
+    if (encoder->compression) {
+        put_chunks(encoder, header);
+    } else {
+        ws_bytes_put(frame, encoded->head.data, encoded->head.size);
+        ws_bytes_put(frame, encoded->planes.data, encoded->planes.size);
+    }
+    header->stored_size = (uint32_t)(frame->size - WS_FRAME_HEADER_SIZE);
+    header->payload_hash = ws_hash(frame->data + WS_FRAME_HEADER_SIZE, header->stored_size);
+    ws_frame_header_write(frame->data, header);
+    int status = frame->failed ? -ENOBUFS : put(encoder, frame->data, frame->size);
     if (!status)
         encoder->sequence++;
     return status;
@@ -194,9 +242,8 @@ static int put_rows(struct ws_encoder *encoder, uint32_t family, const void *row
     struct ws_frame_header header = {
         .family = (uint16_t)family, .flags = flags, .first_row = first_row, .rows = count
     };
-    encoder->raw.size = 0;
-    encoder->raw.failed = false;
-    ws_columns_encode(layout, rows, count, encoder->scratch, &encoder->raw);
+    start_payload(encoder);
+    ws_columns_encode(encoder->columns, layout, rows, count, &encoder->stream_of_shape, &encoder->encoded);
     ws_columns_host_range(layout, rows, count, &header.host_first, &header.host_last);
     return put_frame(encoder, &header);
 }
@@ -267,6 +314,19 @@ static int flush_of(struct ws_encoder *encoder, uint32_t family)
     return is_dictionary(family) ? flush_dictionaries(encoder) : flush_data(encoder, family);
 }
 
+/* Remembers a dictionary row: to repeat it, and for what the coding of others makes of it. */
+static void keep(struct ws_encoder *encoder, uint32_t family, const void *row)
+{
+    ws_dictionary_add(&encoder->dictionaries[family], row);
+    encoder->dictionaries_changed = true;
+    if (family != WS_FAMILY_shape)
+        return;
+    const struct ws_shape *shape = row;
+    uint64_t *stream = ws_map_put(&encoder->stream_of_shape, shape->id);
+    if (stream)
+        *stream = shape->stream;
+}
+
 int ws_encoder_add(struct ws_encoder *encoder, enum ws_family family, const void *row)
 {
     if ((uint32_t)family >= WS_FAMILY_COUNT)
@@ -288,10 +348,8 @@ int ws_encoder_add(struct ws_encoder *encoder, enum ws_family family, const void
     if (pending->texts)
         pending->text_size += (uint32_t)ws_texts_move(layout, place, pending->texts + pending->text_size);
     pending->count++;
-    if (is_dictionary(family)) {
-        ws_dictionary_add(&encoder->dictionaries[family], row);
-        encoder->dictionaries_changed = true;
-    }
+    if (is_dictionary(family))
+        keep(encoder, family, row);
     if (pending->count == encoder->options.rows_per_frame) {
         int result = flush_of(encoder, family);
         status = status ? status : result;
@@ -325,9 +383,8 @@ int ws_encoder_finish(struct ws_encoder *encoder)
     int repeated = repeat_dictionaries(encoder);
     uint64_t footer_offset = encoder->bytes;
     struct ws_frame_header header = { .family = WS_FAMILY_FOOTER, .host_first = INT64_MAX, .host_last = INT64_MIN };
-    encoder->raw.size = 0;
-    encoder->raw.failed = false;
-    put_totals(encoder, &encoder->raw);
+    start_payload(encoder);
+    put_totals(encoder, &encoder->encoded.head);
     int footer = put_frame(encoder, &header);
     if (!footer) {
         uint8_t trailer[WS_TRAILER_SIZE];
@@ -353,6 +410,7 @@ void ws_encoder_destroy(struct ws_encoder *encoder)
         return;
     for (uint32_t i = 0; i < WS_FAMILY_FIRST_DATA; i++)
         ws_dictionary_finish(&encoder->dictionaries[i]);
+    ws_map_finish(&encoder->stream_of_shape);
     if (encoder->compression)
         encoder->options.compressor.free(encoder->compression);
     munmap(encoder, encoder->mapping_size);

@@ -12,9 +12,11 @@
 #define CODING_DELTA .coding = WS_CODING_DELTA
 #define CODING_KEY .coding = WS_CODING_SLOTS
 #define CODING_THREAD .coding = WS_CODING_LAST, .key = column_thread
-#define CODING_SHAPE .coding = WS_CODING_LAST, .key = 0
-#define CODING_SHAPE_ID .coding = WS_CODING_SLOTS
-#define CODING_AFTER(column) .coding = WS_CODING_AFTER_LAST, .base = column_##column, .key = 0
+#define CODING_FIRST .coding = WS_CODING_LAST, .key = 0
+#define CODING_LENGTH(start) .coding = WS_CODING_LENGTH, .base = column_##start, .key = 0
+#define CODING_GAP(end, by) .coding = WS_CODING_GAP, .base = column_##end, .key = 0, .group = column_##by
+#define CODING_STREAM_GAP(end) \
+    .coding = WS_CODING_GAP, .base = column_##end, .key = 0, .group = column_shape, .grouped = true
 
 #define TABLE_INTEGER(type, member, how) \
     { .name = #member,                   \
@@ -25,15 +27,15 @@
 #define TABLE_TEXT(member) \
     { .name = #member, .offset = offsetof(row, member), .width = sizeof(struct ws_text), .coding = WS_CODING_TEXT },
 
-#define LAYOUT(family)                                                                   \
-    static const struct ws_layout *layout_##family(void)                                 \
-    {                                                                                    \
-        typedef struct ws_##family row;                                                  \
-        enum { WS_COLUMNS_##family(INDEX_INTEGER, INDEX_TEXT) count_of_columns };            \
+#define LAYOUT(family)                                                                                \
+    static const struct ws_layout *layout_##family(void)                                              \
+    {                                                                                                 \
+        typedef struct ws_##family row;                                                               \
+        enum { WS_COLUMNS_##family(INDEX_INTEGER, INDEX_TEXT) count_of_columns };                     \
         static const struct ws_column columns[] = { WS_COLUMNS_##family(TABLE_INTEGER, TABLE_TEXT) }; \
-        static const struct ws_layout layout = { #family, columns, count_of_columns, sizeof(row) }; \
-        _Static_assert((int)count_of_columns <= (int)WS_COLUMNS_MAX, "raise WS_COLUMNS_MAX"); \
-        return &layout;                                                                  \
+        static const struct ws_layout layout = { #family, columns, count_of_columns, sizeof(row) };   \
+        _Static_assert((int)count_of_columns <= (int)WS_COLUMNS_MAX, "raise WS_COLUMNS_MAX");         \
+        return &layout;                                                                               \
     }
 WS_FAMILIES(LAYOUT)
 

@@ -1,0 +1,405 @@
+#include "wire/columns.h"
+
+#include <errno.h>
+
+#include "wire/frame.h"
+#include "wire/predict.h"
+
+/* Rows are made in blocks that stay in the first-level cache while one column after the other is
+ * filled in; so each column is a little machine that goes on where it stopped. */
+enum { BLOCK_ROWS = 256 };
+
+/* A SLOTS column. */
+struct key_column {
+    uint32_t used;
+    uint32_t seen;             /* slots met so far */
+    uint64_t *distinct;        /* by slot */
+    ws_slot slots[BLOCK_ROWS]; /* of this block's rows */
+    struct ws_predictor predictor;
+};
+
+struct decoding {
+    const struct ws_column *column;
+    uint8_t coding;
+    bool kept_length; /* LENGTH: a GAP makes the value of it */
+    struct ws_unpacker unpacker;
+    uint64_t bias;
+    uint64_t before;
+    struct key_column *key;
+    uint64_t *remembered; /* by the key's slot */
+    uint32_t seen;
+    const struct ws_column *base;
+    struct key_column *group; /* GAP */
+    const ws_slot *groups;    /* by the group column's slot; NULL: each its own */
+    uint64_t *ends;           /* by group */
+    struct ws_bytes_in texts;
+};
+
+struct ws_columns_decoder {
+    uint32_t max_rows;
+    const struct ws_layout *layout;
+    uint32_t count;
+    unsigned used;
+    struct decoding decodings[WS_COLUMNS_MAX];
+    int8_t decoding_of[WS_COLUMNS_MAX]; /* column → index in decodings, or -1 */
+    unsigned keys_used;
+    struct key_column keys[WS_KEY_COLUMNS_MAX];
+    uint64_t numbers[BLOCK_ROWS];
+    uint64_t *arena; /* what differs in size from frame to frame */
+    size_t arena_used;
+};
+
+/* A GAP takes three times a number a slot, every other column less. */
+static size_t arena_capacity(uint32_t max_rows)
+{
+    return (size_t)WS_COLUMNS_MAX * 3 * (max_rows + 1);
+}
+
+size_t ws_columns_decoder_size(uint32_t max_rows)
+{
+    return sizeof(struct ws_columns_decoder) + arena_capacity(max_rows) * sizeof(uint64_t);
+}
+
+struct ws_columns_decoder *ws_columns_decoder_init(void *memory, uint32_t max_rows)
+{
+    struct ws_columns_decoder *decoder = memory;
+    decoder->max_rows = max_rows;
+    decoder->arena = (uint64_t *)(decoder + 1);
+    return decoder;
+}
+
+static uint64_t *arena_take(struct ws_columns_decoder *decoder, uint32_t numbers)
+{
+    uint64_t *place = decoder->arena + decoder->arena_used;
+    decoder->arena_used += numbers;
+    return place;
+}
+
+/* ---- starting each column; what is wrong marks the input as failed ---- */
+
+static bool refer_key(struct ws_columns_decoder *decoder, uint8_t column, struct key_column **key)
+{
+    if (column >= decoder->layout->column_count || decoder->decoding_of[column] < 0)
+        return false;
+    const struct decoding *other = &decoder->decodings[decoder->decoding_of[column]];
+    *key = other->key;
+    return other->coding == WS_CODING_SLOTS;
+}
+
+static void start_slots(struct ws_columns_decoder *decoder, struct decoding *decoding, struct ws_bytes_in *head,
+                        struct ws_bytes_in *planes)
+{
+    uint64_t used = ws_bytes_get_varint(head);
+    if (decoder->keys_used == WS_KEY_COLUMNS_MAX || used > decoder->count || !used != !decoder->count) {
+        head->failed = true;
+        return;
+    }
+    struct key_column *key = decoding->key = &decoder->keys[decoder->keys_used++];
+    key->used = (uint32_t)used;
+    key->seen = 0;
+    key->distinct = arena_take(decoder, key->used);
+    memset(key->slots, 0, sizeof(key->slots));
+    if (used > 1) {
+        ws_unpack_start(&decoding->unpacker, head, planes, decoder->count);
+        ws_predictor_start(&key->predictor);
+    }
+    struct ws_unpacker distinct;
+    ws_unpack_start(&distinct, head, planes, key->used);
+    if (head->failed || planes->failed)
+        return;
+    ws_unpack(&distinct, key->distinct, key->used);
+    uint64_t value = 0;
+    for (uint32_t i = 0; i < key->used; i++)
+        key->distinct[i] = value += (uint64_t)ws_unzigzag(key->distinct[i]);
+}
+
+/* Which group each of the key's values is in. */
+static void start_groups(struct ws_columns_decoder *decoder, struct decoding *decoding, struct ws_bytes_in *head,
+                         struct ws_bytes_in *planes)
+{
+    uint32_t values = decoding->group->used;
+    struct ws_unpacker unpacker;
+    ws_slot *groups = (ws_slot *)arena_take(decoder, values / 4 + 1);
+    decoding->groups = groups;
+    ws_unpack_start(&unpacker, head, planes, values);
+    for (uint32_t done = 0; done < values && !head->failed && !planes->failed;) {
+        uint32_t some = values - done < BLOCK_ROWS ? values - done : BLOCK_ROWS;
+        ws_unpack(&unpacker, decoder->numbers, some);
+        for (uint32_t i = 0; i < some; i++) {
+            groups[done + i] = (ws_slot)decoder->numbers[i];
+            head->failed |= decoder->numbers[i] >= values;
+        }
+        done += some;
+    }
+}
+
+static void start_gap(struct ws_columns_decoder *decoder, struct decoding *decoding, uint8_t base, uint8_t group,
+                      struct ws_bytes_in *head, struct ws_bytes_in *planes)
+{
+    const struct ws_layout *layout = decoder->layout;
+    if (base >= layout->column_count || decoder->decoding_of[base] < 0 ||
+        !refer_key(decoder, group, &decoding->group)) {
+        head->failed = true;
+        return;
+    }
+    struct decoding *length = &decoder->decodings[decoder->decoding_of[base]];
+    if (length->coding != WS_CODING_LENGTH || length->base != decoding->column || length->kept_length) {
+        head->failed = true;
+        return;
+    }
+    length->kept_length = true;
+    decoding->base = length->column;
+    bool grouped = ws_bytes_get_u8(head);
+    uint64_t start = (uint64_t)ws_unzigzag(ws_bytes_get_varint(head));
+    if (grouped)
+        start_groups(decoder, decoding, head, planes);
+    decoding->ends = arena_take(decoder, decoding->group->used);
+    for (uint32_t i = 0; i < decoding->group->used; i++)
+        decoding->ends[i] = start;
+}
+
+static void start_numbers(struct ws_columns_decoder *decoder, struct decoding *decoding, const uint8_t entry[5],
+                          struct ws_bytes_in *head, struct ws_bytes_in *planes)
+{
+    const struct ws_layout *layout = decoder->layout;
+    uint8_t base = entry[2];
+    if (decoding->coding == WS_CODING_LENGTH) {
+        if (base >= layout->column_count || layout->columns[base].coding == WS_CODING_TEXT) {
+            head->failed = true;
+            return;
+        }
+        decoding->base = &layout->columns[base];
+    }
+    if (decoding->coding == WS_CODING_GAP)
+        start_gap(decoder, decoding, base, entry[4], head, planes);
+    if (decoding->coding != WS_CODING_PLAIN && decoding->coding != WS_CODING_DELTA) {
+        if (head->failed || !refer_key(decoder, entry[3], &decoding->key)) {
+            head->failed = true;
+            return;
+        }
+        decoding->remembered = arena_take(decoder, decoding->key->used);
+    }
+    decoding->bias = (uint64_t)ws_unzigzag(ws_bytes_get_varint(head));
+    ws_unpack_start(&decoding->unpacker, head, planes, decoder->count);
+}
+
+static void start_column(struct ws_columns_decoder *decoder, const uint8_t entry[5], struct ws_bytes_in *head,
+                         struct ws_bytes_in *planes)
+{
+    const struct ws_column *column = &decoder->layout->columns[entry[0]];
+    uint8_t coding = entry[1];
+    bool is_text = column->coding == WS_CODING_TEXT;
+    if (decoder->decoding_of[entry[0]] >= 0 || coding >= WS_CODING_COUNT || is_text != (coding == WS_CODING_TEXT)) {
+        head->failed = true;
+        return;
+    }
+    struct decoding *decoding = &decoder->decodings[decoder->used];
+    *decoding = (struct decoding){ .column = column, .coding = coding };
+    if (is_text) {
+        ws_unpack_start(&decoding->unpacker, head, planes, decoder->count);
+        decoding->texts = *planes;
+    } else if (coding == WS_CODING_SLOTS) {
+        start_slots(decoder, decoding, head, planes);
+    } else {
+        start_numbers(decoder, decoding, entry, head, planes);
+    }
+    decoder->decoding_of[entry[0]] = (int8_t)decoder->used++;
+}
+
+/* Reads what the frame says of its columns. Returns 0 or -EBADMSG. */
+static int start(struct ws_columns_decoder *decoder, const uint8_t *payload, size_t size)
+{
+    struct ws_bytes_in head = { .at = payload, .end = payload + size }, planes;
+    uint32_t head_size;
+    ws_bytes_get(&head, &head_size, sizeof(head_size));
+    planes = head;
+    if (!ws_bytes_take(&planes, head_size))
+        return -EBADMSG;
+    head.end = planes.at;
+    unsigned columns = ws_bytes_get_u8(&head);
+    for (unsigned i = 0; i < columns; i++) {
+        uint8_t entry[5];
+        uint32_t sizes[2];
+        ws_bytes_get(&head, entry, sizeof(entry));
+        ws_bytes_get(&head, sizes, sizeof(sizes));
+        struct ws_bytes_in column_head = head, column_planes = planes;
+        if (!ws_bytes_take(&head, sizes[0]) || !ws_bytes_take(&planes, sizes[1]))
+            return -EBADMSG;
+        column_head.end = head.at;
+        column_planes.end = planes.at;
+        if (entry[0] >= decoder->layout->column_count)
+            continue;
+        start_column(decoder, entry, &column_head, &column_planes);
+        if (column_head.failed || column_planes.failed)
+            return -EBADMSG;
+    }
+    return 0;
+}
+
+/* Each length that no gap takes needs its base before it. */
+static bool lengths_have_bases(const struct ws_columns_decoder *decoder)
+{
+    for (unsigned i = 0; i < decoder->used; i++) {
+        const struct decoding *decoding = &decoder->decodings[i];
+        if (decoding->coding != WS_CODING_LENGTH || decoding->kept_length)
+            continue;
+        int base = decoder->decoding_of[decoding->base - decoder->layout->columns];
+        if (base < 0 || base >= (int)i)
+            return false;
+        const struct decoding *other = &decoder->decodings[base];
+        if (other->coding == WS_CODING_LENGTH && other->kept_length)
+            return false;
+    }
+    return true;
+}
+
+/* ---- one column of one block ---- */
+
+static int decode_slots(struct decoding *decoding, uint64_t *numbers, uint32_t count)
+{
+    struct key_column *key = decoding->key;
+    if (key->used == 1) {
+        for (uint32_t i = 0; i < count; i++)
+            numbers[i] = key->distinct[0];
+        return 0;
+    }
+    ws_unpack(&decoding->unpacker, numbers, count);
+    for (uint32_t i = 0; i < count; i++) {
+        ws_slot *guess = ws_predictor_guess(&key->predictor);
+        uint64_t slot = numbers[i] ? key->seen + 1 - numbers[i] : *guess;
+        if (slot > key->seen || slot >= key->used)
+            return -EBADMSG;
+        key->seen += slot == key->seen;
+        key->slots[i] = (ws_slot)slot;
+        numbers[i] = key->distinct[slot];
+        ws_predictor_learn(&key->predictor, guess, (uint32_t)slot);
+    }
+    return 0;
+}
+
+static void add_remembered(struct decoding *decoding, uint64_t *numbers, uint32_t count)
+{
+    const ws_slot *slots = decoding->key->slots;
+    uint64_t *remembered = decoding->remembered, before = decoding->before;
+    uint32_t seen = decoding->seen;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t slot = slots[i];
+        if (slot == seen)
+            remembered[seen++] = before;
+        remembered[slot] = before = numbers[i] += remembered[slot];
+    }
+    decoding->seen = seen;
+    decoding->before = before;
+}
+
+static void add_before(struct decoding *decoding, uint64_t *numbers, uint32_t count)
+{
+    uint64_t before = decoding->before;
+    for (uint32_t i = 0; i < count; i++)
+        numbers[i] = before += numbers[i];
+    decoding->before = before;
+}
+
+/* Gaps and the lengths in the rows become begins and ends. */
+static void join_gaps(const struct decoding *decoding, const struct ws_layout *layout, uint64_t *numbers, char *row,
+                      uint32_t count)
+{
+    const ws_slot *slots = decoding->group->slots;
+    for (uint32_t i = 0; i < count; i++, row += layout->row_size) {
+        uint32_t group = decoding->groups ? decoding->groups[slots[i]] : slots[i];
+        numbers[i] += decoding->ends[group];
+        uint64_t end = numbers[i] + ws_column_load(decoding->base, row);
+        ws_column_store(decoding->base, row, end);
+        decoding->ends[group] = ws_column_load(decoding->base, row);
+    }
+}
+
+static void decode_numbers(struct decoding *decoding, const struct ws_layout *layout, uint64_t *numbers, char *row,
+                           uint32_t count)
+{
+    uint64_t bias = decoding->bias;
+    ws_unpack(&decoding->unpacker, numbers, count);
+    for (uint32_t i = 0; i < count; i++)
+        numbers[i] = bias + (uint64_t)ws_unzigzag(numbers[i]);
+    if (decoding->key)
+        add_remembered(decoding, numbers, count);
+    else if (decoding->coding == WS_CODING_DELTA)
+        add_before(decoding, numbers, count);
+    if (decoding->coding == WS_CODING_GAP) {
+        join_gaps(decoding, layout, numbers, row, count);
+    } else if (decoding->coding == WS_CODING_LENGTH && !decoding->kept_length) {
+        for (uint32_t i = 0; i < count; i++, row += layout->row_size)
+            numbers[i] += ws_column_load(decoding->base, row);
+    }
+}
+
+static int decode_texts(struct decoding *decoding, const struct ws_layout *layout, uint64_t *numbers, char *row,
+                        uint32_t count)
+{
+    ws_unpack(&decoding->unpacker, numbers, count);
+    for (uint32_t i = 0; i < count; i++, row += layout->row_size) {
+        const uint8_t *bytes = ws_bytes_take(&decoding->texts, numbers[i]);
+        if (!bytes)
+            return -EBADMSG;
+        *ws_column_text(decoding->column, row) = (struct ws_text){ (const char *)bytes, (uint32_t)numbers[i] };
+    }
+    return 0;
+}
+
+static void store_all(const struct ws_column *column, const struct ws_layout *layout, const uint64_t *numbers,
+                      char *row, uint32_t count)
+{
+    char *field = row + column->offset;
+    size_t stride = layout->row_size;
+    if (column->width == sizeof(uint64_t))
+        for (uint32_t i = 0; i < count; i++, field += stride)
+            memcpy(field, &numbers[i], sizeof(uint64_t));
+    else
+        for (uint32_t i = 0; i < count; i++, field += stride)
+            memcpy(field, &numbers[i], sizeof(uint32_t));
+}
+
+static int decode_block(struct ws_columns_decoder *decoder, char *row, uint32_t count)
+{
+    const struct ws_layout *layout = decoder->layout;
+    uint64_t *numbers = decoder->numbers;
+    if (decoder->used < layout->column_count)
+        memset(row, 0, (size_t)count * layout->row_size);
+    for (unsigned i = 0; i < decoder->used; i++) {
+        struct decoding *decoding = &decoder->decodings[i];
+        int status = 0;
+        if (decoding->coding == WS_CODING_TEXT) {
+            status = decode_texts(decoding, layout, numbers, row, count);
+        } else {
+            if (decoding->coding == WS_CODING_SLOTS)
+                status = decode_slots(decoding, numbers, count);
+            else
+                decode_numbers(decoding, layout, numbers, row, count);
+            store_all(decoding->column, layout, numbers, row, count);
+        }
+        if (status)
+            return status;
+    }
+    return 0;
+}
+
+int ws_columns_decode(struct ws_columns_decoder *decoder, const struct ws_layout *layout, const uint8_t *payload,
+                      size_t size, uint32_t count, void *rows)
+{
+    if (count > decoder->max_rows)
+        return -EBADMSG;
+    decoder->layout = layout;
+    decoder->count = count;
+    decoder->used = decoder->keys_used = 0;
+    decoder->arena_used = 0;
+    memset(decoder->decoding_of, -1, sizeof(decoder->decoding_of));
+    int status = start(decoder, payload, size);
+    if (status || !lengths_have_bases(decoder))
+        return -EBADMSG;
+    for (uint32_t done = 0; done < count && !status;) {
+        uint32_t some = count - done < BLOCK_ROWS ? count - done : BLOCK_ROWS;
+        status = decode_block(decoder, (char *)rows + (size_t)done * layout->row_size, some);
+        done += some;
+    }
+    return status;
+}

@@ -1,0 +1,336 @@
+#include "wire/columns.h"
+#include "wire/frame.h"
+#include "wire/predict.h"
+
+struct hash_entry {
+    uint64_t value;
+    uint32_t stamp; /* of the use that put it: saves clearing the table */
+    uint32_t slot;
+};
+
+/* One SLOTS column of the frame. */
+struct key_column {
+    int column; /* its index in the layout */
+    uint32_t used;
+    ws_slot *slots;     /* by row */
+    uint64_t *distinct; /* by slot */
+};
+
+struct ws_columns_encoder {
+    uint32_t max_rows;
+    uint32_t stamp;
+    size_t hash_mask;
+    struct hash_entry *hash;
+    uint64_t *numbers;
+    uint64_t *remembered; /* by slot of the key */
+    uint64_t *ends;       /* by group: where its last row ended */
+    uint64_t *group_ids;
+    ws_slot *groups; /* by slot */
+    unsigned keys_used;
+    struct key_column keys[WS_KEY_COLUMNS_MAX];
+    struct ws_predictor predictor;
+};
+
+static size_t hash_size(uint32_t max_rows)
+{
+    size_t size = 16;
+    while (size < (size_t)max_rows * 2)
+        size *= 2;
+    return size;
+}
+
+size_t ws_columns_encoder_size(uint32_t max_rows)
+{
+    return sizeof(struct ws_columns_encoder) + hash_size(max_rows) * sizeof(struct hash_entry) +
+           (size_t)max_rows *
+               ((4 + WS_KEY_COLUMNS_MAX) * sizeof(uint64_t) + (1 + WS_KEY_COLUMNS_MAX) * sizeof(ws_slot));
+}
+
+struct ws_columns_encoder *ws_columns_encoder_init(void *memory, uint32_t max_rows)
+{
+    struct ws_columns_encoder *encoder = memory;
+    encoder->max_rows = max_rows;
+    encoder->hash_mask = hash_size(max_rows) - 1;
+    encoder->hash = (struct hash_entry *)(encoder + 1);
+    uint64_t *numbers = (uint64_t *)(encoder->hash + encoder->hash_mask + 1);
+    encoder->numbers = numbers;
+    encoder->remembered = numbers += max_rows;
+    encoder->ends = numbers += max_rows;
+    encoder->group_ids = numbers += max_rows;
+    for (size_t i = 0; i < WS_KEY_COLUMNS_MAX; i++)
+        encoder->keys[i].distinct = numbers += max_rows;
+    ws_slot *slots = (ws_slot *)(numbers + max_rows);
+    encoder->groups = slots;
+    for (size_t i = 0; i < WS_KEY_COLUMNS_MAX; i++)
+        encoder->keys[i].slots = slots += max_rows;
+    return encoder;
+}
+
+size_t ws_columns_bound(const struct ws_layout *layout, uint32_t rows, size_t text)
+{
+    /* SLOTS and GAP pack two sequences; 64: the column's head. */
+    return 64 + layout->column_count * (2 * ws_pack_bound(rows) + 64) + text;
+}
+
+/* ---- SLOTS ---- */
+
+static void new_stamp(struct ws_columns_encoder *encoder)
+{
+    if (++encoder->stamp)
+        return;
+    memset(encoder->hash, 0, (encoder->hash_mask + 1) * sizeof(*encoder->hash));
+    encoder->stamp = 1;
+}
+
+/* The value's slot, a new one if it has none. */
+static uint32_t find_slot(struct ws_columns_encoder *encoder, uint64_t value, uint64_t *distinct, uint32_t *used)
+{
+    for (size_t at = ws_map_hash(value) & encoder->hash_mask;; at = (at + 1) & encoder->hash_mask) {
+        struct hash_entry *entry = &encoder->hash[at];
+        if (entry->stamp != encoder->stamp) {
+            *entry = (struct hash_entry){ value, encoder->stamp, *used };
+            distinct[*used] = value;
+            return (*used)++;
+        }
+        if (entry->value == value)
+            return entry->slot;
+    }
+}
+
+static void pack_distinct(struct ws_columns_encoder *encoder, const struct key_column *key, struct ws_encoded *to)
+{
+    uint64_t before = 0;
+    for (uint32_t i = 0; i < key->used; i++) {
+        encoder->numbers[i] = ws_zigzag((int64_t)(key->distinct[i] - before));
+        before = key->distinct[i];
+    }
+    ws_pack(to, encoder->numbers, key->used);
+}
+
+static void encode_slots(struct ws_columns_encoder *encoder, const struct ws_layout *layout, uint32_t index,
+                         const char *row, uint32_t count, struct ws_encoded *to)
+{
+    struct key_column *key = &encoder->keys[encoder->keys_used++];
+    const struct ws_column *column = &layout->columns[index];
+    struct ws_predictor *predictor = &encoder->predictor;
+    uint32_t used = 0;
+    ws_predictor_start(predictor);
+    new_stamp(encoder);
+    for (uint32_t i = 0; i < count; i++, row += layout->row_size) {
+        uint64_t value = ws_column_load(column, row);
+        ws_slot *guess = ws_predictor_guess(predictor);
+        uint32_t slot = *guess, seen = used;
+        if (slot < used && key->distinct[slot] == value) {
+            encoder->numbers[i] = 0;
+        } else {
+            slot = find_slot(encoder, value, key->distinct, &used);
+            encoder->numbers[i] = 1 + seen - slot; /* a new value gives 1 */
+        }
+        key->slots[i] = (ws_slot)slot;
+        ws_predictor_learn(predictor, guess, slot);
+    }
+    key->column = (int)index;
+    key->used = used;
+    ws_bytes_put_varint(&to->head, used);
+    if (used > 1)
+        ws_pack(to, encoder->numbers, count);
+    pack_distinct(encoder, key, to);
+}
+
+/* ---- residuals ---- */
+
+static const struct key_column *key_of(const struct ws_columns_encoder *encoder, uint32_t column)
+{
+    for (unsigned i = 0; i < encoder->keys_used; i++)
+        if (encoder->keys[i].column == (int)column)
+            return &encoder->keys[i];
+    return NULL; /* no layout names a key that comes later: see layout.c */
+}
+
+/* Replaces each of the numbers by its difference to the one remembered for its key. */
+static void to_residuals(uint64_t *numbers, uint32_t count, const ws_slot *slots, uint64_t *remembered)
+{
+    uint64_t before = 0;
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t slot = slots[i];
+        uint64_t value = numbers[i];
+        if (slot == seen)
+            remembered[seen++] = before;
+        numbers[i] = value - remembered[slot];
+        remembered[slot] = before = value;
+    }
+}
+
+/* The residual that most rows have, or 0 if there is none: correlations grow by 1. */
+static uint64_t majority(const uint64_t *numbers, uint32_t count)
+{
+    uint64_t candidate = count ? numbers[count / 2] : 0;
+    uint32_t votes = 0;
+    for (uint32_t i = 0; i < count; i++)
+        votes += numbers[i] == candidate;
+    return votes > count / 2 ? candidate : 0;
+}
+
+static void pack_residuals(uint64_t *numbers, uint32_t count, struct ws_encoded *to)
+{
+    uint64_t bias = majority(numbers, count);
+    for (uint32_t i = 0; i < count; i++)
+        numbers[i] = ws_zigzag((int64_t)(numbers[i] - bias));
+    ws_bytes_put_varint(&to->head, ws_zigzag((int64_t)bias));
+    ws_pack(to, numbers, count);
+}
+
+static void encode_delta(uint64_t *numbers, const struct ws_layout *layout, const struct ws_column *column,
+                         const char *row, uint32_t count)
+{
+    uint64_t before = 0;
+    for (uint32_t i = 0; i < count; i++, row += layout->row_size) {
+        uint64_t value = ws_column_load(column, row);
+        numbers[i] = value - before;
+        before = value;
+    }
+}
+
+static void load_column(uint64_t *numbers, const struct ws_layout *layout, const struct ws_column *column,
+                        const char *row, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++, row += layout->row_size)
+        numbers[i] = ws_column_load(column, row);
+}
+
+static void load_lengths(uint64_t *numbers, const struct ws_layout *layout, const struct ws_column *column,
+                         const char *row, uint32_t count)
+{
+    const struct ws_column *base = &layout->columns[column->base];
+    for (uint32_t i = 0; i < count; i++, row += layout->row_size)
+        numbers[i] = ws_column_load(column, row) - ws_column_load(base, row);
+}
+
+/* Numbers the groups that the key's values are in, in the order of first appearance, and packs that
+ * number for each value. Returns how many there are. */
+static uint32_t put_groups(struct ws_columns_encoder *encoder, const struct key_column *key,
+                           const struct ws_map *groups, struct ws_encoded *to)
+{
+    uint32_t used = 0;
+    new_stamp(encoder);
+    for (uint32_t i = 0; i < key->used; i++) {
+        const uint64_t *group = groups ? ws_map_get(groups, key->distinct[i]) : NULL;
+        encoder->groups[i] = (ws_slot)find_slot(encoder, group ? *group : 0, encoder->group_ids, &used);
+        encoder->numbers[i] = encoder->groups[i];
+    }
+    ws_pack(to, encoder->numbers, key->used);
+    return used;
+}
+
+/* Times between the end of the row before in the same group and each row's begin. */
+static void encode_gaps(struct ws_columns_encoder *encoder, const struct ws_layout *layout,
+                        const struct ws_column *column, const char *row, uint32_t count, const struct ws_map *groups,
+                        struct ws_encoded *to)
+{
+    const struct key_column *key = key_of(encoder, column->group);
+    const struct ws_column *end = &layout->columns[column->base];
+    uint32_t used = key->used;
+    uint64_t start = count ? ws_column_load(column, row) : 0;
+    ws_bytes_put_u8(&to->head, column->grouped);
+    ws_bytes_put_varint(&to->head, ws_zigzag((int64_t)start));
+    if (column->grouped)
+        used = put_groups(encoder, key, groups, to);
+    for (uint32_t i = 0; i < used; i++)
+        encoder->ends[i] = start;
+    for (uint32_t i = 0; i < count; i++, row += layout->row_size) {
+        uint32_t group = column->grouped ? encoder->groups[key->slots[i]] : key->slots[i];
+        encoder->numbers[i] = ws_column_load(column, row) - encoder->ends[group];
+        encoder->ends[group] = ws_column_load(end, row);
+    }
+}
+
+static void encode_numbers(struct ws_columns_encoder *encoder, const struct ws_layout *layout,
+                           const struct ws_column *column, const void *rows, uint32_t count,
+                           const struct ws_map *groups, struct ws_encoded *to)
+{
+    uint64_t *numbers = encoder->numbers;
+    switch (column->coding) {
+    case WS_CODING_DELTA:
+        encode_delta(numbers, layout, column, rows, count);
+        break;
+    case WS_CODING_LENGTH:
+        load_lengths(numbers, layout, column, rows, count);
+        break;
+    case WS_CODING_GAP:
+        encode_gaps(encoder, layout, column, rows, count, groups, to);
+        break;
+    default:
+        load_column(numbers, layout, column, rows, count);
+    }
+    if (column->coding != WS_CODING_PLAIN && column->coding != WS_CODING_DELTA)
+        to_residuals(numbers, count, key_of(encoder, column->key)->slots, encoder->remembered);
+    pack_residuals(numbers, count, to);
+}
+
+static void encode_texts(struct ws_columns_encoder *encoder, const struct ws_layout *layout,
+                         const struct ws_column *column, const char *rows, uint32_t count, struct ws_encoded *to)
+{
+    const char *row = rows;
+    for (uint32_t i = 0; i < count; i++, row += layout->row_size)
+        encoder->numbers[i] = ws_column_text(column, row)->length;
+    ws_pack(to, encoder->numbers, count);
+    row = rows;
+    for (uint32_t i = 0; i < count; i++, row += layout->row_size)
+        ws_bytes_put(&to->planes, ws_column_text(column, row)->data, ws_column_text(column, row)->length);
+    ws_encoded_cut(to);
+}
+
+/* ---- frames ---- */
+
+static void encode_column(struct ws_columns_encoder *encoder, const struct ws_layout *layout, uint32_t index,
+                          const void *rows, uint32_t count, const struct ws_map *groups, struct ws_encoded *to)
+{
+    const struct ws_column *column = &layout->columns[index];
+    const uint8_t entry[] = { (uint8_t)index, column->coding, column->base, column->key, column->group };
+    uint32_t sizes[2] = { 0 };
+    ws_bytes_put(&to->head, entry, sizeof(entry));
+    size_t sizes_at = to->head.size, planes_at = to->planes.size;
+    ws_bytes_put(&to->head, sizes, sizeof(sizes));
+    if (column->coding == WS_CODING_TEXT)
+        encode_texts(encoder, layout, column, rows, count, to);
+    else if (column->coding == WS_CODING_SLOTS)
+        encode_slots(encoder, layout, index, rows, count, to);
+    else
+        encode_numbers(encoder, layout, column, rows, count, groups, to);
+    if (to->head.failed || to->planes.failed)
+        return;
+    sizes[0] = (uint32_t)(to->head.size - sizes_at - sizeof(sizes));
+    sizes[1] = (uint32_t)(to->planes.size - planes_at);
+    memcpy(to->head.data + sizes_at, sizes, sizeof(sizes));
+}
+
+void ws_columns_encode(struct ws_columns_encoder *encoder, const struct ws_layout *layout, const void *rows,
+                       uint32_t count, const struct ws_map *groups, struct ws_encoded *to)
+{
+    encoder->keys_used = 0;
+    ws_bytes_put_u8(&to->head, (uint8_t)layout->column_count);
+    /* Gaps come last: reading them takes the lengths. */
+    for (int gaps = 0; gaps < 2; gaps++)
+        for (uint32_t i = 0; i < layout->column_count; i++)
+            if ((layout->columns[i].coding == WS_CODING_GAP) == gaps)
+                encode_column(encoder, layout, i, rows, count, groups, to);
+}
+
+void ws_columns_host_range(const struct ws_layout *layout, const void *rows, uint32_t count, int64_t *first,
+                           int64_t *last)
+{
+    *first = INT64_MAX;
+    *last = INT64_MIN;
+    for (uint32_t c = 0; c < layout->column_count; c++) {
+        const struct ws_column *column = &layout->columns[c];
+        if (strncmp(column->name, "host_", 5))
+            continue;
+        const char *row = rows;
+        for (uint32_t i = 0; i < count; i++, row += layout->row_size) {
+            int64_t time = (int64_t)ws_column_load(column, row);
+            *first = time < *first ? time : *first;
+            *last = time > *last ? time : *last;
+        }
+    }
+}

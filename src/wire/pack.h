@@ -1,0 +1,53 @@
+/* A sequence of numbers as planes of bytes: all lowest bytes, then all second bytes, and so on for as
+ * many planes as most numbers need. The few larger ones are listed as exceptions. Planes compress
+ * well and are read without a branch a number.
+ */
+#ifndef WALLSHIM_WIRE_PACK_H
+#define WALLSHIM_WIRE_PACK_H
+
+#include <stdint.h>
+
+#include "base/bytes.h"
+
+/* Where encoded columns go: small things to the head, planes and texts to the planes. Each plane is
+ * compressed by itself, because each has its own distribution. */
+enum { WS_CUTS_MAX = 1024 };
+
+struct ws_encoded {
+    struct ws_bytes_out head;
+    struct ws_bytes_out planes;
+    uint32_t cut_count;
+    uint32_t cuts[WS_CUTS_MAX]; /* the end of each plane in planes */
+};
+
+/* Ends the current plane. */
+void ws_encoded_cut(struct ws_encoded *encoded);
+
+/* Bytes that packing `count` numbers can take in head and planes together. */
+static inline size_t ws_pack_bound(uint32_t count)
+{
+    return (size_t)count * 8 + 8;
+}
+
+void ws_pack(struct ws_encoded *to, const uint64_t *numbers, uint32_t count);
+
+/* What is left of a packed sequence. */
+struct ws_unpacker {
+    uint32_t width;
+    uint32_t count;
+    const uint8_t *planes; /* `width` planes of `count` bytes */
+    uint32_t next;         /* number of the next one */
+    uint32_t exceptions;   /* still to come */
+    uint32_t exception_at;
+    struct ws_bytes_in exceptions_in;
+};
+
+/* Checks a packed sequence of `count` numbers and takes it off head and planes; these are marked
+ * failed if it is not right. */
+void ws_unpack_start(struct ws_unpacker *unpacker, struct ws_bytes_in *head, struct ws_bytes_in *planes,
+                     uint32_t count);
+
+/* The next `count` numbers: no more than are left. */
+void ws_unpack(struct ws_unpacker *unpacker, uint64_t *numbers, uint32_t count);
+
+#endif

@@ -1,0 +1,166 @@
+#include "training.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    STEP_KERNELS = 600,
+    SHAPES = 90,
+    STREAMS = 3,
+    THREADS = 2,
+    DEVICE_TICK = 32,
+    PARAMS_IN_1000 = 60,
+    SAMPLE = 64,
+};
+
+struct kernel {
+    uint32_t stream;
+    int64_t duration; /* mean, ns */
+    double spread;    /* of the duration, as a part of it */
+};
+
+struct training {
+    uint64_t random;
+    struct kernel kernels[SHAPES + 1];
+    uint16_t step[STEP_KERNELS]; /* shapes in the order of one step */
+    int64_t stream_end[STREAMS + 1];
+    int64_t host;
+    uint64_t launches[THREADS + 1];
+    uint32_t uses[SHAPES + 1];
+};
+
+static uint64_t next_random(struct training *training)
+{
+    uint64_t x = training->random += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+/* Between 0 and 1, both out. */
+static double uniform(struct training *training)
+{
+    return ((double)(next_random(training) >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static double normal(struct training *training)
+{
+    return sqrt(-2 * log(uniform(training))) * cos(6.283185307179586 * uniform(training));
+}
+
+/* Around `middle`, never below it by much, now and then far above it, as times on a host are. */
+static int64_t host_time(struct training *training, double middle)
+{
+    double factor = exp(0.08 * normal(training));
+    if (uniform(training) < 0.02)
+        factor *= 1 + 3 * uniform(training);
+    return (int64_t)(middle * factor);
+}
+
+static int64_t device_time(double ns)
+{
+    return (int64_t)(ns / DEVICE_TICK) * DEVICE_TICK;
+}
+
+static struct training training_start(uint64_t seed)
+{
+    struct training training = { .random = seed, .host = 1000000000000 };
+    for (uint32_t shape = 1; shape <= SHAPES; shape++) {
+        double u = uniform(&training);
+        training.kernels[shape] = (struct kernel){
+            .stream = shape % 15   ? 1
+                      : shape % 30 ? 2
+                                   : 3,
+            .duration = (int64_t)(3000 * exp(3.2 * u * u)),
+            .spread = 0.004 + 0.02 * uniform(&training),
+        };
+    }
+    /* 12 layers of 20 kernels forward, as many of 28 backward, and what comes before and after them. */
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < 10; i++)
+        training.step[at++] = (uint16_t)(1 + i);
+    for (uint32_t layer = 0; layer < 12; layer++)
+        for (uint32_t i = 0; i < 20; i++)
+            training.step[at++] = (uint16_t)(11 + i * 7 % 24);
+    for (uint32_t layer = 0; layer < 12; layer++)
+        for (uint32_t i = 0; i < 27; i++)
+            training.step[at++] = (uint16_t)(35 + i * 5 % 38);
+    while (at < STEP_KERNELS)
+        training.step[at] = (uint16_t)(73 + at % 18), at++;
+    return training;
+}
+
+static void make_op(struct training *training, uint32_t index, struct ws_op *op)
+{
+    uint32_t position = index % STEP_KERNELS, step = index / STEP_KERNELS;
+    uint32_t shape = training->step[position];
+    uint32_t thread = position >= 250 && position < 574 ? 2 : 1;
+    const struct kernel *kernel = &training->kernels[shape];
+    bool host_bound = step % 10 == 0; /* one step in ten the queue runs empty */
+    if (!position && host_bound)
+        training->host = training->stream_end[1] > training->host ? training->stream_end[1] : training->host;
+
+    int64_t host_begin = training->host + host_time(training, host_bound ? 9000 : 3200);
+    int64_t host_end = host_begin + host_time(training, 2400);
+    training->host = host_end;
+    int64_t ready = training->stream_end[kernel->stream] + device_time(900 + 120 * normal(training));
+    int64_t arrived = device_time((double)(host_end + 3500) + 300 * normal(training));
+    int64_t begin = arrived > ready ? arrived : ready;
+    int64_t duration = device_time((double)kernel->duration * (1 + kernel->spread * normal(training)));
+    training->stream_end[kernel->stream] = begin + duration;
+
+    bool sampled = training->uses[shape]++ % SAMPLE == 0;
+    bool with_params = next_random(training) % 1000 < PARAMS_IN_1000;
+    *op = (struct ws_op){
+        .shape = shape,
+        .thread = thread,
+        .correlation = (uint64_t)thread << 40 | ++training->launches[thread],
+        .host_begin = host_begin,
+        .host_end = host_end,
+        .begin = begin,
+        .end = begin + duration,
+        .begin_error = sampled           ? 500
+                       : arrived > ready ? 2500
+                                         : 1500,
+        .end_error = 500,
+        .flags = (sampled ? WS_TIME_MEASURED | WS_OP_SAMPLED : WS_TIME_INFERRED) | WS_TIME_MEASURED << 2,
+        .params = with_params ? shape * 4 + next_random(training) % 3 : 0,
+    };
+}
+
+void training_ops(struct ws_op *ops, uint32_t count, uint64_t seed)
+{
+    struct training training = training_start(seed);
+    for (uint32_t i = 0; i < count; i++)
+        make_op(&training, i, &ops[i]);
+}
+
+int training_dictionaries(struct ws_encoder *encoder)
+{
+    struct training training = training_start(1);
+    int status = 0;
+    for (uint32_t i = 1; i <= STREAMS && !status; i++) {
+        const struct ws_stream stream = { .id = i, .context = 1, .kind = WS_STREAM_CREATED };
+        status = ws_encoder_add(encoder, WS_FAMILY_stream, &stream);
+    }
+    for (uint32_t i = 1; i <= SHAPES && !status; i++) {
+        char name[80];
+        int length = snprintf(name, sizeof(name), "void kernel_%u<float, %u>(float *, const float *, int)", i, i % 8);
+        const struct ws_function function = { .id = i, .registers = 40, .name = { name, (uint32_t)length } };
+        status = ws_encoder_add(encoder, WS_FAMILY_function, &function);
+        const struct ws_shape shape = { .id = i,
+                                        .kind = WS_OP_KERNEL,
+                                        .stream = training.kernels[i].stream,
+                                        .function = i,
+                                        .grid_x = 100 + i,
+                                        .grid_y = 1,
+                                        .grid_z = 1,
+                                        .block_x = 256,
+                                        .block_y = 1,
+                                        .block_z = 1 };
+        if (!status)
+            status = ws_encoder_add(encoder, WS_FAMILY_shape, &shape);
+    }
+    return status;
+}

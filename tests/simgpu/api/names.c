@@ -1,0 +1,90 @@
+/* Every name the driver exports, and how one is found: cuGetProcAddress. */
+#include "api/api.h"
+
+#include <string.h>
+
+enum flavour { SIM_LEGACY, SIM_PER_THREAD };
+
+/* The addresses of the names, taken without their types: the table only hands them out. */
+#define X(symbol, base, version, flavour) extern char address_of_##symbol __asm__(#symbol);
+SIM_DRIVER_NAMES(X)
+#undef X
+
+static const struct name {
+    const char *symbol, *base;
+    int version;
+    enum flavour flavour;
+    char *address;
+} names[] = {
+#define X(symbol, base, version, flavour) { #symbol, #base, version, flavour, &address_of_##symbol },
+    SIM_DRIVER_NAMES(X)
+#undef X
+};
+
+enum { NAMES = sizeof(names) / sizeof(names[0]) };
+
+EXPORT ws_CUresult cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags);
+EXPORT ws_CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags,
+                                       ws_CUenum *status);
+EXPORT ws_CUresult cuGetExportTable(const void **table, const ws_CUuuid *id);
+
+/* The twin is the symbol with _ptsz or _ptds after it. */
+static const struct name *twin_of(const struct name *name, int limit)
+{
+    size_t length = strlen(name->symbol);
+    for (int i = 0; i < NAMES; i++)
+        if (names[i].flavour == SIM_PER_THREAD && names[i].version <= limit &&
+            strncmp(names[i].symbol, name->symbol, length) == 0 && strncmp(names[i].symbol + length, "_pt", 3) == 0)
+            return &names[i];
+    return NULL;
+}
+
+ws_CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags, ws_CUenum *status)
+{
+    sim_config_load();
+    NEED(symbol && function && flags <= 2);
+    int limit = version < sim_config.driver_version ? version : sim_config.driver_version;
+    const struct name *best = NULL;
+    bool known = false;
+    for (int i = 0; i < NAMES; i++) {
+        const struct name *name = &names[i];
+        if (name->flavour != SIM_LEGACY || strcmp(name->base, symbol) != 0)
+            continue;
+        known |= name->version <= sim_config.driver_version;
+        if (name->version <= limit && (!best || name->version > best->version))
+            best = name;
+    }
+    if (best && flags == WS_CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) {
+        const struct name *twin = twin_of(best, limit);
+        best = twin ? twin : best;
+    }
+    *function = best ? best->address : NULL;
+    if (status)
+        *status = best    ? WS_CU_GET_PROC_ADDRESS_SUCCESS
+                  : known ? WS_CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+                          : WS_CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    return best ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_NOT_FOUND;
+}
+
+ws_CUresult cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags)
+{
+    return cuGetProcAddress_v2(symbol, function, version, flags, NULL);
+}
+
+/* The real driver's private tables are not imitated. */
+ws_CUresult cuGetExportTable(const void **table, const ws_CUuuid *id)
+{
+    NEED(table && id);
+    *table = NULL;
+    return WS_CUDA_ERROR_NOT_FOUND;
+}
+
+static bool said[NAMES];
+
+ws_CUresult sim_not_supported(const char *name)
+{
+    for (int i = 0; i < NAMES; i++)
+        if (strcmp(names[i].symbol, name) == 0 && !__atomic_exchange_n(&said[i], true, __ATOMIC_RELAXED))
+            sim_log("%s is not supported by this driver", name);
+    return WS_CUDA_ERROR_NOT_SUPPORTED;
+}

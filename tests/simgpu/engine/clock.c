@@ -1,0 +1,36 @@
+#include "engine/engine.h"
+
+#include <time.h>
+
+/* Below this much left, waiting is done by looking at the clock: a sleep would come back too late. */
+enum { SPIN_NS = 80000 };
+
+int64_t sim_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+int64_t sim_device_time(const struct sim_device *device, int64_t host_ns)
+{
+    int64_t since = host_ns - sim_clock_origin;
+    return since + (int64_t)((double)since * device->clock_drift) + device->clock_offset;
+}
+
+void sim_spin_until(int64_t host_ns)
+{
+    while (sim_now() < host_ns)
+        ;
+}
+
+void sim_wait_until(int64_t host_ns)
+{
+    int64_t left = host_ns - sim_now();
+    if (left > SPIN_NS) {
+        int64_t wake = host_ns - SPIN_NS;
+        struct timespec until = { wake / 1000000000, wake % 1000000000 };
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+    }
+    sim_spin_until(host_ns);
+}

@@ -1,0 +1,212 @@
+#include "engine/engine.h"
+
+#include <stdlib.h>
+
+enum { STACK_DEPTH = 64 };
+
+/* The contexts a thread has pushed; the last is current. */
+static __thread struct sim_context *stack[STACK_DEPTH] __attribute__((tls_model("initial-exec")));
+static __thread int depth __attribute__((tls_model("initial-exec")));
+
+struct sim_context *sim_contexts;
+
+static int context_count;
+static uint64_t context_ids;
+
+struct sim_context *sim_current_or_null(void)
+{
+    return depth ? stack[depth - 1] : NULL;
+}
+
+ws_CUresult sim_context_check(const struct sim_context *context)
+{
+    if (!context)
+        return WS_CUDA_ERROR_INVALID_CONTEXT;
+    if (context->magic != SIM_CONTEXT || context->destroyed)
+        return WS_CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    return context->sticky;
+}
+
+ws_CUresult sim_current(struct sim_context **context)
+{
+    *context = sim_current_or_null();
+    if (sim_in_callback)
+        return WS_CUDA_ERROR_NOT_PERMITTED;
+    return sim_context_check(*context);
+}
+
+static void context_start(struct sim_context *context)
+{
+    context->destroyed = false;
+    context->sticky = WS_CUDA_SUCCESS;
+    context->id = ++context_ids;
+    context->legacy = sim_stream_create(context, 0, 0);
+    context->legacy->handle = WS_CU_STREAM_LEGACY;
+    context->limits[0] = 1024;    /* stack */
+    context->limits[1] = 1 << 20; /* printf buffer */
+    context->limits[2] = 8 << 20; /* device malloc heap */
+    context->limits[3] = 2;
+    context->limits[4] = 2048;
+    context->limits[5] = 128; /* L2 fetch granularity */
+}
+
+/* With sim_lock held. */
+static struct sim_context *context_new(unsigned flags, struct sim_device *device, int api_version)
+{
+    struct sim_context *context = calloc(1, sizeof(*context));
+    if (!context)
+        return NULL;
+    context->magic = SIM_CONTEXT;
+    context->device = device;
+    context->flags = flags;
+    context->api_version = api_version;
+    context->number = ++context_count;
+    context->next = sim_contexts;
+    sim_contexts = context;
+    context_start(context);
+    return context;
+}
+
+ws_CUresult sim_context_create(struct sim_context **created, unsigned flags, struct sim_device *device,
+                               int api_version)
+{
+    if (depth == STACK_DEPTH)
+        return WS_CUDA_ERROR_OUT_OF_MEMORY;
+    pthread_mutex_lock(&sim_lock);
+    struct sim_context *context = context_new(flags, device, api_version);
+    pthread_mutex_unlock(&sim_lock);
+    if (!context)
+        return WS_CUDA_ERROR_OUT_OF_MEMORY;
+    stack[depth++] = context;
+    *created = context;
+    return WS_CUDA_SUCCESS;
+}
+
+ws_CUresult sim_context_push(struct sim_context *context)
+{
+    if (!context || context->magic != SIM_CONTEXT)
+        return WS_CUDA_ERROR_INVALID_CONTEXT;
+    if (depth == STACK_DEPTH)
+        return WS_CUDA_ERROR_OUT_OF_MEMORY;
+    stack[depth++] = context;
+    return WS_CUDA_SUCCESS;
+}
+
+ws_CUresult sim_context_pop(struct sim_context **popped)
+{
+    if (!depth)
+        return WS_CUDA_ERROR_INVALID_CONTEXT;
+    depth--;
+    if (popped)
+        *popped = stack[depth];
+    return WS_CUDA_SUCCESS;
+}
+
+void sim_context_set(struct sim_context *context)
+{
+    if (depth)
+        depth--;
+    if (context)
+        stack[depth++] = context;
+}
+
+ws_CUresult sim_context_wait(struct sim_context *context)
+{
+    pthread_mutex_lock(&sim_lock);
+    for (;;) {
+        struct sim_stream *stream = context->streams;
+        while (stream && !stream->count)
+            stream = stream->next_in_context;
+        if (!stream)
+            break;
+        uint64_t number = stream->tail->number;
+        pthread_mutex_unlock(&sim_lock);
+        sim_finish_through(stream, number);
+        pthread_mutex_lock(&sim_lock);
+    }
+    pthread_mutex_unlock(&sim_lock);
+    return context->sticky;
+}
+
+/* Everything the context owns goes; the context itself stays recognisable as destroyed. */
+void sim_context_release_resources(struct sim_context *context)
+{
+    sim_context_wait(context);
+    pthread_mutex_lock(&sim_lock);
+    context->destroyed = true;
+    while (context->events)
+        sim_event_forget(context->events);
+    while (context->streams)
+        sim_stream_forget(context->streams);
+    context->legacy = NULL;
+    struct sim_module *modules = context->modules;
+    context->modules = NULL;
+    pthread_mutex_unlock(&sim_lock);
+    sim_memory_release_context(context);
+    while (modules) {
+        struct sim_module *next = modules->next;
+        if (!modules->library)
+            sim_module_free(modules);
+        modules = next;
+    }
+    sim_truth_flush();
+}
+
+ws_CUresult sim_context_destroy(struct sim_context *context)
+{
+    if (!context)
+        return WS_CUDA_ERROR_INVALID_VALUE;
+    if (context->magic != SIM_CONTEXT || context->destroyed)
+        return WS_CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    if (context->primary)
+        return WS_CUDA_ERROR_INVALID_CONTEXT;
+    sim_context_release_resources(context);
+    if (depth && stack[depth - 1] == context)
+        depth--;
+    return WS_CUDA_SUCCESS;
+}
+
+/* The device's one primary context, made on first use; its handle is the same all the program's life. */
+struct sim_context *sim_primary(struct sim_device *device)
+{
+    pthread_mutex_lock(&sim_lock);
+    if (!device->primary) {
+        device->primary = context_new(device->primary_flags, device, 3020);
+        if (device->primary)
+            device->primary->primary = true;
+    } else if (device->primary->destroyed) {
+        device->primary->flags = device->primary_flags;
+        context_start(device->primary);
+    }
+    pthread_mutex_unlock(&sim_lock);
+    return device->primary;
+}
+
+ws_CUresult sim_primary_retain(struct sim_device *device, struct sim_context **context)
+{
+    *context = sim_primary(device);
+    if (!*context)
+        return WS_CUDA_ERROR_OUT_OF_MEMORY;
+    pthread_mutex_lock(&sim_lock);
+    device->primary_references++;
+    pthread_mutex_unlock(&sim_lock);
+    return WS_CUDA_SUCCESS;
+}
+
+ws_CUresult sim_primary_release(struct sim_device *device, bool reset)
+{
+    pthread_mutex_lock(&sim_lock);
+    struct sim_context *context = device->primary;
+    bool active = context && !context->destroyed;
+    ws_CUresult result = WS_CUDA_SUCCESS;
+    if (!reset) {
+        if (!device->primary_references)
+            result = WS_CUDA_ERROR_INVALID_CONTEXT;
+        else if (--device->primary_references)
+            active = false;
+    }
+    pthread_mutex_unlock(&sim_lock);
+    if (result == WS_CUDA_SUCCESS && active)
+        sim_context_release_resources(context);
+    return result;
+}

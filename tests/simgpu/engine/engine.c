@@ -1,0 +1,100 @@
+#include "engine/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t sim_execute_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_cond_t sim_changed;
+_Atomic int sim_gate = WS_CUDA_ERROR_NOT_INITIALIZED;
+__thread bool sim_per_thread __attribute__((tls_model("initial-exec")));
+
+enum { INTERN_BUCKETS = 1024 };
+
+struct interned {
+    struct interned *next;
+    char text[];
+};
+
+static pthread_mutex_t intern_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct interned *interned[INTERN_BUCKETS];
+
+const char *sim_intern(const char *text)
+{
+    unsigned hash = 5381;
+    for (const char *at = text; *at; at++)
+        hash = hash * 33 + (unsigned char)*at;
+    struct interned **bucket = &interned[hash % INTERN_BUCKETS];
+    pthread_mutex_lock(&intern_lock);
+    struct interned *found = *bucket;
+    while (found && strcmp(found->text, text) != 0)
+        found = found->next;
+    if (!found) {
+        size_t bytes = strlen(text) + 1;
+        found = malloc(sizeof(*found) + bytes);
+        if (found) {
+            memcpy(found->text, text, bytes);
+            found->next = *bucket;
+            *bucket = found;
+        }
+    }
+    pthread_mutex_unlock(&intern_lock);
+    return found ? found->text : "";
+}
+
+int sim_thread_id(void)
+{
+    static __thread int tid;
+    if (!tid)
+        tid = (int)syscall(SYS_gettid);
+    return tid;
+}
+
+
+static bool forked;
+
+static void mark_forked(void)
+{
+    forked = true;
+    atomic_store(&sim_gate, WS_CUDA_ERROR_NOT_INITIALIZED);
+}
+
+static void at_exit(void)
+{
+    if (atomic_load(&sim_gate) != WS_CUDA_SUCCESS)
+        return;
+    sim_drain(NULL);
+    atomic_store(&sim_gate, WS_CUDA_ERROR_DEINITIALIZED);
+    sim_truth_flush();
+}
+
+ws_CUresult sim_engine_init(void)
+{
+    static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
+    static bool done;
+    if (forked)
+        return WS_CUDA_ERROR_NOT_INITIALIZED;
+    pthread_mutex_lock(&init_lock);
+    ws_CUresult result = WS_CUDA_SUCCESS;
+    if (!done) {
+        sim_config_load();
+        pthread_condattr_t attributes;
+        pthread_condattr_init(&attributes);
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+        pthread_cond_init(&sim_changed, &attributes);
+        pthread_condattr_destroy(&attributes);
+        result = sim_devices_init();
+        if (result == WS_CUDA_SUCCESS) {
+            pthread_atfork(NULL, NULL, mark_forked);
+            atexit(at_exit);
+            atomic_store(&sim_gate, WS_CUDA_SUCCESS);
+            done = true;
+        }
+    } else if (atomic_load(&sim_gate) == WS_CUDA_ERROR_DEINITIALIZED) {
+        result = WS_CUDA_ERROR_DEINITIALIZED;
+    }
+    pthread_mutex_unlock(&init_lock);
+    return result;
+}

@@ -1,0 +1,436 @@
+/* The objects of the simulated GPU and what its stages do with them.
+ *
+ * Time. All times inside the engine are host nanoseconds (CLOCK_MONOTONIC); a device's own clock is a
+ * linear function of that (clock.c) applied where times leave the engine: event times and the truth file.
+ *
+ * The way of an operation. A driver call describes work (struct sim_work), sim_submit turns it into an
+ * operation at the tail of a stream (or into a graph node while the stream captures). As soon as all it
+ * depends on has a known end, schedule.c computes its own start and end: that is the model, and nothing
+ * sleeps for it. Later, when somebody waits, asks or the queue is long, execute.c does the real work of
+ * those operations whose end has passed (moves the bytes, computes the kernel) in dependency order, and
+ * writes their line of the truth. Host functions, waits for values and collectives end when something
+ * outside the model happens: a driver thread looks after those.
+ *
+ * Locks, in this order: sim_execute_lock (one executor at a time), sim_lock (everything else). Neither
+ * is held while a host function runs; only the first while a kernel computes.
+ *
+ * Handles are pointers to structures whose memory is never given back to the system, so that a stale
+ * handle is recognised by its magic number.
+ */
+#ifndef SIMGPU_ENGINE_H
+#define SIMGPU_ENGINE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/config.h"
+#include "engine/log.h"
+#include "shim/abi/cuda.h"
+#include "simgpu.h"
+
+enum sim_magic {
+    SIM_CONTEXT = 0x51c0de01,
+    SIM_STREAM,
+    SIM_EVENT,
+    SIM_MODULE,
+    SIM_LIBRARY,
+    SIM_FUNCTION,
+    SIM_KERNEL,
+    SIM_GRAPH,
+    SIM_NODE,
+    SIM_EXEC,
+    SIM_POOL,
+    SIM_ARRAY,
+};
+
+enum sim_engine_id { SIM_ENGINE_NONE = -1, SIM_ENGINE_H2D, SIM_ENGINE_D2H, SIM_ENGINES };
+
+struct sim_span {
+    int64_t start, end;
+};
+
+/* A unit that does one thing at a time: the spans it is taken, in order of time. */
+struct sim_unit {
+    struct sim_span *spans;
+    unsigned count, capacity;
+};
+
+/* A GPU one can buy: what the cost model and the attributes are made from. */
+struct sim_model {
+    const char *name;
+    int major, minor, sms, clock_khz, memory_clock_khz, bus_bits, l2_bytes, max_shared;
+    uint64_t memory_bytes;
+    double bytes_per_ns, flops_per_ns;
+};
+
+struct sim_context;
+struct sim_stream;
+struct sim_capture;
+
+struct sim_device {
+    int ordinal;
+    const struct sim_model *model;
+    int64_t clock_offset;
+    double clock_drift;
+    struct sim_unit units[SIM_ENGINES];
+    struct sim_context *primary;
+    unsigned primary_references, primary_flags;
+    uint64_t memory_total, memory_used;
+    struct sim_pool *default_pool, *current_pool;
+    ws_CUuuid uuid;
+};
+
+struct sim_dependency {
+    struct sim_stream *stream;
+    uint64_t number; /* of the operation in that stream */
+};
+
+enum sim_kind {
+    SIM_WORK_KERNEL,
+    SIM_WORK_COPY,
+    SIM_WORK_MEMSET,
+    SIM_WORK_EVENT,
+    SIM_WORK_WAIT,
+    SIM_WORK_HOST,
+    SIM_WORK_WAIT_VALUE,
+    SIM_WORK_WRITE_VALUE,
+    SIM_WORK_ALLOC,
+    SIM_WORK_FREE,
+    SIM_WORK_EMPTY,
+    SIM_WORK_GRAPH_BEGIN,
+    SIM_WORK_GRAPH_END,
+    SIM_WORK_CHILD,
+};
+
+/* A copy of depth × height rows of width bytes. */
+struct sim_copy {
+    char *to;
+    const char *from;
+    size_t width, height, depth, to_pitch, from_pitch, to_slice, from_slice;
+    void *staging; /* a copy of a pageable source, freed afterwards */
+};
+
+struct sim_memset {
+    char *to;
+    size_t pitch, width, height; /* width in elements */
+    unsigned value, element;
+};
+
+struct sim_arguments {
+    unsigned references, count;
+    size_t bytes;
+    void **pointers; /* count of them, into values */
+    char values[];
+};
+
+struct sim_launch {
+    struct sim_function *function;
+    unsigned grid[3], block[3], shared_bytes;
+    struct sim_arguments *arguments; /* NULL: not kept */
+};
+
+struct sim_work {
+    enum sim_kind kind;
+    enum sim_engine_id unit;
+    bool overlaps; /* may begin before the kernel before it has ended (programmatic dependent launch) */
+    const char *name;
+    uint64_t bytes;
+    int64_t duration;
+    union {
+        struct sim_launch launch;
+        struct sim_copy copy;
+        struct sim_memset memset;
+        struct {
+            struct sim_event *event;
+            uint64_t generation;
+        } event;
+        struct {
+            ws_CUhostFn function;
+            ws_CUstreamCallback callback;
+            ws_CUstream stream;
+            void *argument;
+        } host;
+        struct {
+            void *address;
+            uint64_t value;
+            unsigned flags, bytes;
+        } value;
+        struct {
+            uint64_t address, bytes;
+        } memory;
+        struct sim_graph *child;
+    };
+};
+
+/* WAITING: something it depends on has no end yet. STARTED: start is known, the end is up to something
+ * outside the model. TIMED: start and end are known. */
+enum sim_state { SIM_WAITING, SIM_STARTED, SIM_RUNNING, SIM_TIMED };
+
+struct sim_op {
+    struct sim_op *next;
+    struct sim_stream *stream;
+    uint64_t number; /* in its stream, from 1 */
+    enum sim_state state;
+    int tid;
+    uint64_t correlation;
+    int64_t submit, ready, start, end;
+    struct sim_dependency *dependencies; /* whose real work comes before this one's */
+    unsigned dependency_count, dependency_capacity;
+    struct sim_op **waiters; /* who wants to hear of this one's end */
+    unsigned waiter_count, waiter_capacity;
+    unsigned unresolved; /* ends not yet known that this one waits for */
+    struct sim_op *next_watched;
+    struct sim_work work;
+};
+
+struct sim_stream {
+    enum sim_magic magic;
+    struct sim_context *context;
+    unsigned flags;
+    int priority;
+    uint64_t id;
+    ws_CUstream handle; /* what the program calls it */
+    bool destroyed, internal;
+    struct sim_op *head, *tail, *waiting; /* waiting: the first without known times */
+    unsigned count;
+    uint64_t issued, done;
+    int64_t last_start, last_end;
+    bool last_was_kernel;
+    struct sim_capture *capture;
+    struct sim_node **capture_tips; /* what the next captured node depends on */
+    unsigned capture_tip_count;
+    struct sim_stream *next_in_context, *next_free, *next_to_settle;
+    bool to_settle;
+};
+
+struct sim_event {
+    enum sim_magic magic;
+    struct sim_context *context;
+    unsigned flags;
+    uint64_t generation; /* of the record that counts */
+    bool recorded, timed;
+    struct sim_stream *stream;
+    uint64_t number;
+    struct sim_op *op;
+    int64_t end, device_time;
+    struct sim_capture *capture; /* recorded in a capture: has no time of its own */
+    struct sim_node **capture_tips;
+    unsigned capture_tip_count;
+    struct sim_event *next_in_context, *previous_in_context, *next_free;
+};
+
+struct sim_context {
+    enum sim_magic magic;
+    int number;
+    struct sim_device *device;
+    unsigned flags, references;
+    int api_version;
+    bool primary, destroyed;
+    uint64_t id;
+    ws_CUresult sticky; /* an error of the device that every later call reports */
+    struct sim_stream *legacy, *streams;
+    struct sim_event *events;
+    struct sim_module *modules;
+    struct sim_context *next;
+    size_t limits[16];
+    int cache_config, shared_config;
+    uint64_t peers; /* a bit for each device it may reach */
+    struct sim_capture *captures; /* under way in this context */
+};
+
+extern pthread_mutex_t sim_lock, sim_execute_lock;
+extern pthread_cond_t sim_changed; /* some operation got its times, or finished */
+extern struct sim_context *sim_contexts;
+extern struct sim_device sim_devices[];
+extern int sim_device_count;
+
+/* The answer of every driver call but a few: NOT_INITIALIZED, SUCCESS, DEINITIALIZED. */
+extern _Atomic int sim_gate;
+extern __thread bool sim_per_thread __attribute__((tls_model("initial-exec")));
+
+/* engine.c */
+const char *sim_intern(const char *text);
+int sim_thread_id(void);
+ws_CUresult sim_engine_init(void);
+
+/* clock.c */
+extern int64_t sim_clock_origin; /* host time at which device clocks read their offset */
+int64_t sim_now(void);
+int64_t sim_device_time(const struct sim_device *device, int64_t host_ns);
+void sim_spin_until(int64_t host_ns);
+void sim_wait_until(int64_t host_ns);
+
+/* device.c */
+ws_CUresult sim_devices_init(void);
+struct sim_device *sim_device_at(ws_CUdevice ordinal);
+
+/* context.c. sim_current answers the calling thread's context, or why there is none to work with. */
+ws_CUresult sim_current(struct sim_context **context);
+struct sim_context *sim_current_or_null(void);
+ws_CUresult sim_context_check(const struct sim_context *context);
+ws_CUresult sim_context_create(struct sim_context **created, unsigned flags, struct sim_device *device, int api_version);
+ws_CUresult sim_context_destroy(struct sim_context *context);
+void sim_context_release_resources(struct sim_context *context);
+ws_CUresult sim_context_push(struct sim_context *context);
+ws_CUresult sim_context_pop(struct sim_context **popped);
+void sim_context_set(struct sim_context *context);
+ws_CUresult sim_context_wait(struct sim_context *context);
+struct sim_context *sim_primary(struct sim_device *device);
+ws_CUresult sim_primary_retain(struct sim_device *device, struct sim_context **context);
+ws_CUresult sim_primary_release(struct sim_device *device, bool reset);
+
+/* stream.c */
+struct sim_stream *sim_stream_create(struct sim_context *context, unsigned flags, int priority);
+ws_CUresult sim_stream_get(ws_CUstream handle, struct sim_stream **stream);
+void sim_stream_forget(struct sim_stream *stream);
+ws_CUresult sim_stream_wait(struct sim_stream *stream);
+bool sim_stream_idle(struct sim_stream *stream, int64_t now);
+
+/* schedule.c. sim_submit returns when the operation is queued; it charges the caller host_ns. */
+ws_CUresult sim_submit(struct sim_stream *stream, struct sim_work *work, int64_t host_ns, uint64_t *number);
+struct sim_op *sim_enqueue(struct sim_stream *stream, const struct sim_work *work, int64_t submit);
+void sim_depend(struct sim_op *op, struct sim_op *on);
+void sim_settle(struct sim_stream *stream);
+void sim_op_timed(struct sim_op *op);
+ws_CUresult sim_finish_through(struct sim_stream *stream, uint64_t number);
+
+/* execute.c. sim_drain does the real work of what has ended in the model. NULL: all streams. */
+void sim_drain(struct sim_stream *stream);
+void sim_retire_head(struct sim_stream *stream);
+bool sim_work_is_free(const struct sim_work *work);
+void sim_arguments_release(struct sim_arguments *arguments);
+void sim_work_finish(struct sim_work *work);
+
+/* watch.c: the driver thread. With sim_lock held. */
+void sim_watch(struct sim_op *op);
+extern __thread bool sim_in_callback __attribute__((tls_model("initial-exec")));
+
+/* event.c */
+struct sim_event *sim_event_create(struct sim_context *context, unsigned flags);
+void sim_event_recorded(struct sim_op *op);
+void sim_event_settle(const struct sim_op *op);
+void sim_event_wait(struct sim_op *op, const struct sim_event *event);
+void sim_event_forget(struct sim_event *event);
+
+/* memory.c */
+enum sim_memory_kind { SIM_MEMORY_DEVICE, SIM_MEMORY_PINNED, SIM_MEMORY_REGISTERED, SIM_MEMORY_MANAGED };
+struct sim_range {
+    uint64_t start, bytes;
+    enum sim_memory_kind kind;
+    unsigned flags;
+    uint64_t id;
+    struct sim_context *context;
+    struct sim_device *device;
+    struct sim_pool *pool;
+    bool mapped; /* virtual memory management: freed by unmap */
+};
+ws_CUresult sim_memory_allocate(struct sim_context *context, struct sim_device *device, enum sim_memory_kind kind,
+                                uint64_t bytes, struct sim_range *range);
+ws_CUresult sim_memory_free(uint64_t start, enum sim_memory_kind kind);
+bool sim_memory_find(uint64_t address, struct sim_range *range);
+ws_CUresult sim_memory_add(const struct sim_range *range);
+bool sim_memory_remove(uint64_t start, struct sim_range *removed);
+void sim_memory_release_context(struct sim_context *context);
+void *sim_memory_map(struct sim_device *device, uint64_t bytes, uint64_t alignment);
+
+/* transfer.c. Where the caller says an end of a copy lies; ANY: the address tells. */
+enum sim_side { SIM_SIDE_ANY, SIM_SIDE_HOST, SIM_SIDE_DEVICE };
+ws_CUresult sim_transfer(struct sim_stream *stream, struct sim_copy copy, enum sim_side from_side,
+                         enum sim_side to_side, bool async);
+
+/* kernels.c */
+struct sim_kernel {
+    const char *name;
+    void (*run)(void **parameters, const unsigned grid[3], const unsigned block[3]);
+    uint64_t (*duration)(void **parameters, const unsigned grid[3], const unsigned block[3]);
+    simgpu_poll poll;
+    double (*flops)(void **parameters);
+    double (*bytes)(void **parameters);
+    ws_CUresult fault; /* what the device reports when this kernel ran */
+};
+const struct sim_kernel *sim_kernel_find(const char *name);
+int64_t sim_kernel_duration(const struct sim_kernel *kernel, const char *name, struct sim_device *device,
+                            void **parameters, const unsigned grid[3], const unsigned block[3]);
+extern const struct sim_kernel sim_kernels[];
+int64_t sim_jitter(int64_t duration, uint64_t key);
+
+/* module.c, image_*.c */
+struct sim_parameter {
+    uint32_t offset, size;
+};
+enum sim_attribute {
+    SIM_ATTRIBUTE_MAX_THREADS = 0,
+    SIM_ATTRIBUTE_SHARED_BYTES = 1,
+    SIM_ATTRIBUTE_REGISTERS = 4,
+    SIM_ATTRIBUTE_PTX_VERSION = 5,
+    SIM_ATTRIBUTE_BINARY_VERSION = 6,
+    SIM_ATTRIBUTE_MAX_DYNAMIC_SHARED = 8,
+    SIM_ATTRIBUTES = 20,
+};
+struct sim_function {
+    enum sim_magic magic;
+    const char *name;
+    struct sim_module *module; /* NULL for a kernel of a library */
+    struct sim_library *library;
+    struct sim_function *twin; /* the CUfunction of a CUkernel */
+    const struct sim_kernel *kernel;
+    bool layout_known;
+    unsigned parameter_count;
+    struct sim_parameter *parameters;
+    unsigned parameter_bytes;
+    int attributes[SIM_ATTRIBUTES];
+    struct sim_function *next;
+};
+struct sim_global {
+    const char *name;
+    uint64_t address, bytes;
+    struct sim_global *next;
+};
+struct sim_module {
+    enum sim_magic magic;
+    struct sim_context *context;
+    struct sim_library *library;
+    struct sim_function *functions;
+    unsigned function_count;
+    struct sim_global *globals;
+    struct sim_module *next;
+    bool loaded;
+};
+struct sim_library {
+    enum sim_magic magic;
+    struct sim_module image; /* its functions are kernels, of no context */
+    struct sim_module *modules; /* one per context it was used in */
+};
+ws_CUresult sim_image_parse(const void *image, struct sim_module *into);
+ws_CUresult sim_image_read_file(const char *path, void **image);
+ws_CUresult sim_image_ptx(const char *text, size_t length, struct sim_module *into);
+ws_CUresult sim_image_elf(const unsigned char *image, struct sim_module *into);
+ws_CUresult sim_image_fatbin(const unsigned char *image, struct sim_module *into);
+struct sim_function *sim_module_add(struct sim_module *module, const char *name);
+void sim_module_add_global(struct sim_module *module, const char *name, uint64_t bytes);
+void sim_module_free(struct sim_module *module);
+
+/* capture.c: what a stream capture makes of a call. captured: it became part of a graph, or failed to. */
+ws_CUresult sim_capture_forbids(struct sim_context *context);
+ws_CUresult sim_capture_forbids_sync(struct sim_stream *stream);
+ws_CUresult sim_capture_forbids_stream(struct sim_stream *stream);
+ws_CUresult sim_capture_forbids_event(struct sim_event *event);
+ws_CUresult sim_capture_unsafe(void);
+ws_CUresult sim_capture_wait(struct sim_stream *stream, struct sim_event *event, unsigned flags, bool *captured);
+ws_CUresult sim_capture_record(struct sim_stream *stream, struct sim_event *event, unsigned flags, bool *captured);
+ws_CUresult sim_capture_work(struct sim_stream *stream, const struct sim_work *work, bool *captured);
+void sim_capture_abandon(struct sim_stream *stream);
+
+/* launch.c */
+ws_CUresult sim_launch_describe(struct sim_work *work, struct sim_function *function, struct sim_context *context,
+                                const unsigned shape[7], void **parameters, void **extra, bool keep);
+
+/* truth.c */
+void sim_truth_write(const struct sim_op *op); /* with sim_lock held */
+bool sim_truth_full(void);
+void sim_truth_flush(void);
+
+#endif

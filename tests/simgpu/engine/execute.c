@@ -1,0 +1,161 @@
+#include "engine/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void copy_run(const struct sim_copy *copy)
+{
+    for (size_t z = 0; z < copy->depth; z++) {
+        char *to = copy->to + z * copy->to_slice;
+        const char *from = copy->from + z * copy->from_slice;
+        if (copy->height == 1 || (copy->width == copy->to_pitch && copy->width == copy->from_pitch)) {
+            memmove(to, from, copy->width * copy->height);
+            continue;
+        }
+        for (size_t y = 0; y < copy->height; y++)
+            memmove(to + y * copy->to_pitch, from + y * copy->from_pitch, copy->width);
+    }
+}
+
+static void memset_run(const struct sim_memset *memory)
+{
+    for (size_t y = 0; y < memory->height; y++) {
+        char *row = memory->to + y * memory->pitch;
+        if (memory->element == 1)
+            memset(row, (int)memory->value, memory->width);
+        else
+            for (size_t x = 0; x < memory->width; x++)
+                memcpy(row + x * memory->element, &memory->value, memory->element);
+    }
+}
+
+static void kernel_run(const struct sim_launch *launch)
+{
+    const struct sim_kernel *kernel = launch->function->kernel;
+    if (kernel && kernel->run && (launch->arguments || !launch->function->parameter_count))
+        kernel->run(launch->arguments ? launch->arguments->pointers : NULL, launch->grid, launch->block);
+}
+
+static void work_run(struct sim_work *work)
+{
+    switch (work->kind) {
+    case SIM_WORK_KERNEL:
+        kernel_run(&work->launch);
+        break;
+    case SIM_WORK_COPY:
+        copy_run(&work->copy);
+        break;
+    case SIM_WORK_MEMSET:
+        memset_run(&work->memset);
+        break;
+    case SIM_WORK_WRITE_VALUE:
+        memcpy(work->value.address, &work->value.value, work->value.bytes);
+        break;
+    case SIM_WORK_FREE:
+        sim_memory_free(work->memory.address, SIM_MEMORY_DEVICE);
+        break;
+    default:
+        break;
+    }
+    sim_work_finish(work);
+}
+
+/* Whether the operation needs nothing done when it ends. */
+bool sim_work_is_free(const struct sim_work *work)
+{
+    switch (work->kind) {
+    case SIM_WORK_KERNEL:
+        return !work->launch.arguments && !work->launch.function->kernel;
+    case SIM_WORK_COPY:
+    case SIM_WORK_MEMSET:
+    case SIM_WORK_WRITE_VALUE:
+    case SIM_WORK_FREE:
+        return false;
+    default:
+        return true;
+    }
+}
+
+void sim_arguments_release(struct sim_arguments *arguments)
+{
+    if (arguments && __atomic_sub_fetch(&arguments->references, 1, __ATOMIC_ACQ_REL) == 0)
+        free(arguments);
+}
+
+/* What the description of work holds on to. */
+void sim_work_finish(struct sim_work *work)
+{
+    if (work->kind == SIM_WORK_KERNEL)
+        sim_arguments_release(work->launch.arguments);
+    else if (work->kind == SIM_WORK_COPY)
+        free(work->copy.staging);
+}
+
+static ws_CUresult fault_of(const struct sim_work *work)
+{
+    if (work->kind != SIM_WORK_KERNEL || !work->launch.function->kernel)
+        return WS_CUDA_SUCCESS;
+    return work->launch.function->kernel->fault;
+}
+
+/* With both locks held. False when the stream's first operations have not ended by now. */
+static bool execute_through(struct sim_stream *stream, uint64_t number, int64_t now)
+{
+again:
+    while (stream->done < number) {
+        struct sim_op *op = stream->head;
+        if (!op || op->state != SIM_TIMED || op->end > now)
+            return false;
+        for (unsigned i = 0; i < op->dependency_count; i++) {
+            struct sim_dependency dependency = op->dependencies[i];
+            if (dependency.stream->done >= dependency.number)
+                continue;
+            /* The lock is let go in there: look at the stream's first operation anew. */
+            if (!execute_through(dependency.stream, dependency.number, now))
+                return false;
+            goto again;
+        }
+        if (!sim_work_is_free(&op->work)) {
+            ws_CUresult fault = fault_of(&op->work);
+            pthread_mutex_unlock(&sim_lock);
+            work_run(&op->work);
+            pthread_mutex_lock(&sim_lock);
+            if (fault != WS_CUDA_SUCCESS && stream->context->sticky == WS_CUDA_SUCCESS)
+                stream->context->sticky = fault;
+        }
+        sim_retire_head(stream);
+    }
+    return true;
+}
+
+static void drain_stream(struct sim_stream *stream, int64_t now)
+{
+    if (stream->head)
+        execute_through(stream, stream->issued, now);
+}
+
+static struct sim_stream *next_due(int64_t now)
+{
+    for (struct sim_context *context = sim_contexts; context; context = context->next)
+        for (struct sim_stream *stream = context->streams; stream; stream = stream->next_in_context)
+            if (stream->head && stream->head->state == SIM_TIMED && stream->head->end <= now)
+                return stream;
+    return NULL;
+}
+
+void sim_drain(struct sim_stream *stream)
+{
+    pthread_mutex_lock(&sim_execute_lock);
+    pthread_mutex_lock(&sim_lock);
+    int64_t now = sim_now();
+    if (stream)
+        drain_stream(stream, now);
+    else
+        while ((stream = next_due(now)))
+            drain_stream(stream, now);
+    bool full = sim_truth_full();
+    pthread_mutex_unlock(&sim_lock);
+    pthread_mutex_unlock(&sim_execute_lock);
+    if (full)
+        sim_truth_flush();
+}

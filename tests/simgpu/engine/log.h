@@ -1,0 +1,7 @@
+/* One line on stderr, "simgpu: " before it. */
+#ifndef SIMGPU_LOG_H
+#define SIMGPU_LOG_H
+
+void sim_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

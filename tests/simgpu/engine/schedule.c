@@ -1,0 +1,318 @@
+#include "engine/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Host work of a submission that ends below this many ns ago is looked at again before the queue is. */
+enum { DRAIN_EVERY = 256 };
+
+static struct sim_op *free_ops;
+static uint64_t correlations;
+static struct sim_stream *settle_list;
+
+/* The first time from `from` on at which the unit is free for as long as is needed; taken. */
+static int64_t unit_take(struct sim_unit *unit, int64_t from, int64_t duration)
+{
+    int64_t now = sim_now();
+    unsigned past = 0;
+    while (past < unit->count && unit->spans[past].end < now && unit->spans[past].end < from)
+        past++;
+    if (past) {
+        unit->count -= past;
+        memmove(unit->spans, unit->spans + past, unit->count * sizeof(*unit->spans));
+    }
+    unsigned at = 0;
+    for (; at < unit->count && unit->spans[at].start < from + duration; at++)
+        if (unit->spans[at].end > from)
+            from = unit->spans[at].end;
+    if (unit->count == unit->capacity) {
+        unsigned capacity = unit->capacity ? unit->capacity * 2 : 64;
+        struct sim_span *spans = realloc(unit->spans, capacity * sizeof(*spans));
+        if (!spans)
+            return from;
+        unit->spans = spans;
+        unit->capacity = capacity;
+    }
+    memmove(unit->spans + at + 1, unit->spans + at, (unit->count - at) * sizeof(*unit->spans));
+    unit->spans[at] = (struct sim_span){ from, from + duration };
+    unit->count++;
+    return from;
+}
+
+/* When the operation before lets this one begin. */
+static int64_t stream_ready(const struct sim_stream *stream, const struct sim_op *op)
+{
+    if (op->work.overlaps && stream->last_was_kernel)
+        return stream->last_start + (stream->last_end - stream->last_start) / 2;
+    return stream->last_end;
+}
+
+static bool is_device_work(enum sim_kind kind)
+{
+    return kind == SIM_WORK_KERNEL || kind == SIM_WORK_COPY || kind == SIM_WORK_MEMSET;
+}
+
+static bool ends_outside(const struct sim_work *work)
+{
+    if (work->kind == SIM_WORK_KERNEL)
+        return work->launch.function->kernel && work->launch.function->kernel->poll;
+    return work->kind == SIM_WORK_HOST || work->kind == SIM_WORK_WAIT_VALUE;
+}
+
+static void settle_later(struct sim_stream *stream)
+{
+    if (stream->to_settle)
+        return;
+    stream->to_settle = true;
+    stream->next_to_settle = settle_list;
+    settle_list = stream;
+}
+
+/* The operation's start and end are known: tell who waits for them. */
+static void timed(struct sim_op *op)
+{
+    struct sim_stream *stream = op->stream;
+    op->state = SIM_TIMED;
+    stream->waiting = op->next;
+    stream->last_was_kernel = op->work.kind == SIM_WORK_KERNEL;
+    stream->last_start = op->start;
+    if (op->end < stream->last_end)
+        op->end = stream->last_end;
+    stream->last_end = op->end;
+    if (op->work.kind == SIM_WORK_EVENT)
+        sim_event_settle(op);
+    for (unsigned i = 0; i < op->waiter_count; i++) {
+        struct sim_op *waiter = op->waiters[i];
+        if (waiter->ready < op->end)
+            waiter->ready = op->end;
+        if (--waiter->unresolved == 0 && waiter == waiter->stream->waiting)
+            settle_later(waiter->stream);
+    }
+    op->waiter_count = 0;
+}
+
+static void settle_stream(struct sim_stream *stream)
+{
+    struct sim_op *op;
+    while ((op = stream->waiting) && op->state == SIM_WAITING && !op->unresolved) {
+        int64_t ready = stream_ready(stream, op);
+        if (ready < op->ready)
+            ready = op->ready;
+        if (ready < op->submit + sim_config.submit_ns)
+            ready = op->submit + sim_config.submit_ns;
+        op->start = is_device_work(op->work.kind) ? ready + sim_config.dispatch_ns : ready;
+        if (ends_outside(&op->work)) {
+            op->state = SIM_STARTED;
+            sim_watch(op);
+            return;
+        }
+        if (op->work.unit != SIM_ENGINE_NONE)
+            op->start = unit_take(&stream->context->device->units[op->work.unit], op->start, op->work.duration);
+        op->end = op->start + op->work.duration;
+        timed(op);
+    }
+}
+
+static void settle_listed(void)
+{
+    struct sim_stream *stream;
+    while ((stream = settle_list)) {
+        settle_list = stream->next_to_settle;
+        stream->to_settle = false;
+        settle_stream(stream);
+    }
+}
+
+void sim_settle(struct sim_stream *stream)
+{
+    settle_stream(stream);
+    if (settle_list)
+        settle_listed();
+}
+
+/* For operations that ended outside the model: op->end is set. */
+void sim_op_timed(struct sim_op *op)
+{
+    timed(op);
+    settle_later(op->stream);
+    settle_listed();
+    pthread_cond_broadcast(&sim_changed);
+}
+
+static bool grow(void **items, unsigned count, unsigned *capacity, size_t size)
+{
+    if (count < *capacity)
+        return true;
+    unsigned larger = *capacity ? *capacity * 2 : 4;
+    void *memory = realloc(*items, larger * size);
+    if (!memory)
+        return false;
+    *items = memory;
+    *capacity = larger;
+    return true;
+}
+
+void sim_depend(struct sim_op *op, struct sim_op *on)
+{
+    if (!on || on->stream == op->stream)
+        return;
+    if (!grow((void **)&op->dependencies, op->dependency_count, &op->dependency_capacity, sizeof(*op->dependencies)))
+        return;
+    op->dependencies[op->dependency_count++] = (struct sim_dependency){ on->stream, on->number };
+    if (on->state == SIM_TIMED) {
+        if (op->ready < on->end)
+            op->ready = on->end;
+    } else if (grow((void **)&on->waiters, on->waiter_count, &on->waiter_capacity, sizeof(struct sim_op *))) {
+        on->waiters[on->waiter_count++] = op;
+        op->unresolved++;
+    }
+}
+
+/* The legacy default stream waits for all blocking streams of its context, and they for it. */
+static void depend_on_context(struct sim_op *op)
+{
+    struct sim_stream *stream = op->stream, *legacy = stream->context->legacy;
+    if (stream->internal || stream->flags & WS_CU_STREAM_NON_BLOCKING)
+        return;
+    if (stream != legacy) {
+        if (legacy->tail)
+            sim_depend(op, legacy->tail);
+        return;
+    }
+    for (struct sim_stream *other = stream->context->streams; other; other = other->next_in_context)
+        if (other->tail && !other->internal && !(other->flags & WS_CU_STREAM_NON_BLOCKING))
+            sim_depend(op, other->tail);
+}
+
+static struct sim_op *op_take(void)
+{
+    struct sim_op *op = free_ops;
+    if (!op)
+        return calloc(1, sizeof(*op));
+    free_ops = op->next;
+    return op;
+}
+
+/* With sim_lock held. The caller adds dependencies and calls sim_settle. */
+struct sim_op *sim_enqueue(struct sim_stream *stream, const struct sim_work *work, int64_t submit)
+{
+    struct sim_op *op = op_take();
+    if (!op)
+        return NULL;
+    op->next = NULL;
+    op->stream = stream;
+    op->number = ++stream->issued;
+    op->state = SIM_WAITING;
+    op->tid = sim_thread_id();
+    op->correlation = ++correlations;
+    op->submit = submit;
+    op->ready = 0;
+    op->unresolved = op->dependency_count = op->waiter_count = 0;
+    op->work = *work;
+    if (stream->tail)
+        stream->tail->next = op;
+    else
+        stream->head = op;
+    stream->tail = op;
+    if (!stream->waiting)
+        stream->waiting = op;
+    stream->count++;
+    depend_on_context(op);
+    return op;
+}
+
+/* With sim_lock held: the first operation of the stream is done and forgotten. */
+void sim_retire_head(struct sim_stream *stream)
+{
+    struct sim_op *op = stream->head;
+    sim_truth_write(op);
+    stream->head = op->next;
+    if (!stream->head)
+        stream->tail = NULL;
+    stream->count--;
+    stream->done = op->number;
+    op->next = free_ops;
+    free_ops = op;
+    if (stream->destroyed && !stream->count)
+        sim_stream_forget(stream);
+}
+
+static bool dependencies_done(const struct sim_op *op)
+{
+    for (unsigned i = 0; i < op->dependency_count; i++)
+        if (op->dependencies[i].stream->done < op->dependencies[i].number)
+            return false;
+    return true;
+}
+
+/* Operations that have ended and have no real work leave on the way, so that queues stay short. */
+static void retire_idle(struct sim_stream *stream, int64_t now)
+{
+    struct sim_op *op;
+    while ((op = stream->head) && op->state == SIM_TIMED && op->end <= now && sim_work_is_free(&op->work) &&
+           dependencies_done(op))
+        sim_retire_head(stream);
+}
+
+ws_CUresult sim_submit(struct sim_stream *stream, struct sim_work *work, int64_t host_ns, uint64_t *number)
+{
+    pthread_mutex_lock(&sim_lock);
+    while (stream->count >= sim_config.queue_depth) {
+        uint64_t first = stream->head->number;
+        pthread_mutex_unlock(&sim_lock);
+        sim_finish_through(stream, first);
+        pthread_mutex_lock(&sim_lock);
+    }
+    int64_t now = sim_now();
+    retire_idle(stream, now);
+    struct sim_op *op = sim_enqueue(stream, work, now + host_ns);
+    if (op) {
+        if (number)
+            *number = op->number;
+        if (work->kind == SIM_WORK_EVENT)
+            sim_event_recorded(op);
+        else if (work->kind == SIM_WORK_WAIT)
+            sim_event_wait(op, work->event.event);
+        sim_settle(stream);
+    }
+    bool crowded = stream->count % DRAIN_EVERY == 0;
+    pthread_mutex_unlock(&sim_lock);
+    if (crowded)
+        sim_drain(stream);
+    if (host_ns)
+        sim_spin_until(now + host_ns);
+    return op ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static struct sim_op *op_numbered(struct sim_stream *stream, uint64_t number)
+{
+    if (stream->tail && stream->tail->number == number)
+        return stream->tail;
+    struct sim_op *op = stream->head;
+    while (op && op->number < number)
+        op = op->next;
+    return op;
+}
+
+/* Waits until the model's time of that operation's end, and until its real work is done. */
+ws_CUresult sim_finish_through(struct sim_stream *stream, uint64_t number)
+{
+    struct sim_context *context = stream->context;
+    pthread_mutex_lock(&sim_lock);
+    while (stream->done < number) {
+        const struct sim_op *op = op_numbered(stream, number);
+        if (!op)
+            break;
+        if (op->state != SIM_TIMED) {
+            pthread_cond_wait(&sim_changed, &sim_lock);
+            continue;
+        }
+        int64_t end = op->end;
+        pthread_mutex_unlock(&sim_lock);
+        sim_wait_until(end);
+        sim_drain(stream);
+        pthread_mutex_lock(&sim_lock);
+    }
+    pthread_mutex_unlock(&sim_lock);
+    return context->sticky;
+}

@@ -1,0 +1,120 @@
+/* The truth: a line for each operation that ended, on its device's clock. */
+#include "engine/engine.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ROWS = 1 << 16 };
+
+struct row {
+    const char *kind, *name;
+    struct sim_device *device;
+    int context, tid;
+    uint64_t stream, stream_id, correlation, bytes;
+    int64_t start, end, submit;
+};
+
+static struct row *rows;
+static unsigned row_count;
+static FILE *file;
+static pthread_mutex_t file_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static const char *const kind_names[] = {
+    [SIM_WORK_KERNEL] = "kernel",           [SIM_WORK_COPY] = "copy",
+    [SIM_WORK_MEMSET] = "memset",           [SIM_WORK_EVENT] = "event",
+    [SIM_WORK_WAIT] = "wait",               [SIM_WORK_HOST] = "host",
+    [SIM_WORK_WAIT_VALUE] = "wait_value",   [SIM_WORK_WRITE_VALUE] = "write_value",
+    [SIM_WORK_ALLOC] = "alloc",             [SIM_WORK_FREE] = "free",
+    [SIM_WORK_EMPTY] = "empty",             [SIM_WORK_GRAPH_BEGIN] = "graph_begin",
+    [SIM_WORK_GRAPH_END] = "graph",         [SIM_WORK_CHILD] = "child",
+};
+
+void sim_truth_write(const struct sim_op *op)
+{
+    if (!sim_config.truth || op->work.kind == SIM_WORK_GRAPH_BEGIN)
+        return;
+    if (!rows)
+        rows = malloc(2 * ROWS * sizeof(*rows));
+    if (!rows || row_count == 2 * ROWS)
+        return;
+    const struct sim_stream *stream = op->stream;
+    struct row *row = &rows[row_count++];
+    *row = (struct row){ .kind = kind_names[op->work.kind],
+                         .name = op->work.name ? op->work.name : "-",
+                         .device = stream->context->device,
+                         .context = stream->context->number,
+                         .tid = op->tid,
+                         .stream = (uint64_t)stream->handle,
+                         .stream_id = stream->id,
+                         .correlation = op->correlation,
+                         .bytes = op->work.bytes,
+                         .start = op->start,
+                         .end = op->end,
+                         .submit = op->submit };
+}
+
+bool sim_truth_full(void)
+{
+    return row_count >= ROWS;
+}
+
+static FILE *open_file(void)
+{
+    char path[4096];
+    size_t length = 0;
+    for (const char *from = sim_config.truth; *from && length < sizeof(path) - 24; from++) {
+        if (from[0] == '%' && from[1] == 'p') {
+            length += (size_t)snprintf(path + length, 24, "%d", (int)getpid());
+            from++;
+        } else {
+            path[length++] = *from;
+        }
+    }
+    path[length] = '\0';
+    int descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    FILE *opened = descriptor >= 0 ? fdopen(descriptor, "a") : NULL;
+    if (!opened) {
+        sim_log("cannot write the truth to %s", path);
+        return NULL;
+    }
+    fprintf(opened, "#device\tcontext\tstream\tstream_id\tkind\tname\tcorrelation\ttid\tstart_ns\tend_ns\tbytes\tsubmit_ns\n");
+    for (int i = 0; i < sim_device_count; i++)
+        fprintf(opened, "#clock\tdevice=%d\torigin_host_ns=%lld\toffset_ns=%lld\tdrift=%.9g\tresolution_ns=%lld\n", i,
+                (long long)sim_clock_origin, (long long)sim_devices[i].clock_offset, sim_devices[i].clock_drift,
+                (long long)sim_config.event_resolution_ns);
+    return opened;
+}
+
+static void print_row(const struct row *row)
+{
+    fprintf(file, "%d\t%d\t0x%llx\t%llu\t%s\t%s\t%llu\t%d\t%lld\t%lld\t%llu\t%lld\n", row->device->ordinal, row->context,
+            (unsigned long long)row->stream, (unsigned long long)row->stream_id, row->kind, row->name,
+            (unsigned long long)row->correlation, row->tid, (long long)sim_device_time(row->device, row->start),
+            (long long)sim_device_time(row->device, row->end), (unsigned long long)row->bytes, (long long)row->submit);
+}
+
+/* Takes sim_lock itself: only long enough to take the rows away. */
+void sim_truth_flush(void)
+{
+    if (!sim_config.truth)
+        return;
+    pthread_mutex_lock(&file_lock);
+    pthread_mutex_lock(&sim_lock);
+    struct row *full = rows;
+    unsigned count = row_count;
+    rows = NULL;
+    row_count = 0;
+    pthread_mutex_unlock(&sim_lock);
+    if (!file)
+        file = open_file();
+    if (file) {
+        for (unsigned i = 0; i < count; i++)
+            print_row(&full[i]);
+        fflush(file);
+    }
+    free(full);
+    pthread_mutex_unlock(&file_lock);
+}

@@ -1,0 +1,150 @@
+#include "engine/engine.h"
+
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+/* How often the driver thread looks at memory and at other ranks. */
+enum { POLL_NS = 20000 };
+
+__thread bool sim_in_callback __attribute__((tls_model("initial-exec")));
+
+static struct sim_op *watched;
+static pthread_cond_t wake;
+static bool started;
+
+static bool value_there(const struct sim_work *work)
+{
+    uint64_t found = 0, wanted = work->value.value;
+    memcpy(&found, work->value.address, work->value.bytes);
+    unsigned shift = 64 - 8 * work->value.bytes;
+    switch (work->value.flags & 3) {
+    case 0:
+        return (int64_t)((found - wanted) << shift) >= 0;
+    case 1:
+        return found == wanted;
+    case 2:
+        return (found & wanted) != 0;
+    default:
+        return ~(found | wanted) << shift != 0;
+    }
+}
+
+static void unwatch(struct sim_op *op)
+{
+    struct sim_op **link = &watched;
+    while (*link != op)
+        link = &(*link)->next_watched;
+    *link = op->next_watched;
+}
+
+/* With sim_lock held, which it lets go: all before the function in its stream is over. */
+static void call_host(struct sim_op *op)
+{
+    struct sim_stream *stream = op->stream;
+    struct sim_work work = op->work;
+    op->state = SIM_RUNNING;
+    uint64_t before = op->number - 1;
+    pthread_mutex_unlock(&sim_lock);
+    sim_finish_through(stream, before);
+    for (unsigned i = 0; i < op->dependency_count; i++)
+        sim_finish_through(op->dependencies[i].stream, op->dependencies[i].number);
+    sim_in_callback = true;
+    if (work.host.callback)
+        work.host.callback(work.host.stream, stream->context->sticky, work.host.argument);
+    else
+        work.host.function(work.host.argument);
+    sim_in_callback = false;
+    pthread_mutex_lock(&sim_lock);
+    op->end = sim_now();
+    sim_op_timed(op);
+}
+
+/* Whether it ended. Sets when to look at it again. */
+static bool look_at(struct sim_op *op, int64_t now, int64_t *again)
+{
+    if (op->start > now) {
+        if (*again > op->start)
+            *again = op->start;
+        return false;
+    }
+    if (op->work.kind == SIM_WORK_HOST)
+        return true;
+    if (op->work.kind == SIM_WORK_WAIT_VALUE) {
+        if (value_there(&op->work)) {
+            op->end = now;
+            return true;
+        }
+    } else {
+        struct sim_arguments *arguments = op->work.launch.arguments;
+        op->end = op->work.launch.function->kernel->poll(arguments ? arguments->pointers : NULL, op->start);
+        if (op->end >= 0) {
+            if (op->end < op->start)
+                op->end = op->start;
+            return true;
+        }
+    }
+    if (*again > now + POLL_NS)
+        *again = now + POLL_NS;
+    return false;
+}
+
+static void *driver_thread(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&sim_lock);
+    for (;;) {
+        while (!watched)
+            pthread_cond_wait(&wake, &sim_lock);
+        pthread_mutex_unlock(&sim_lock);
+        sim_drain(NULL); /* a value waited for may be written by the device */
+        pthread_mutex_lock(&sim_lock);
+        int64_t now = sim_now(), again = now + 1000000000;
+        struct sim_op *op = watched;
+        while (op && !look_at(op, now, &again))
+            op = op->next_watched;
+        if (op) {
+            unwatch(op);
+            if (op->work.kind == SIM_WORK_HOST)
+                call_host(op);
+            else
+                sim_op_timed(op);
+            continue;
+        }
+        struct timespec until = { again / 1000000000, again % 1000000000 };
+        pthread_cond_timedwait(&wake, &sim_lock, &until);
+    }
+    return NULL;
+}
+
+static void start_thread(void)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    /* Signals belong to the program's own threads. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, driver_thread, NULL) == 0)
+        pthread_detach(thread);
+    else
+        sim_log("no driver thread: host functions will not run");
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    started = true;
+}
+
+void sim_watch(struct sim_op *op)
+{
+    if (!started)
+        start_thread();
+    struct sim_op **link = &watched;
+    while (*link)
+        link = &(*link)->next_watched;
+    op->next_watched = NULL;
+    *link = op;
+    pthread_cond_signal(&wake);
+}
