@@ -1,19 +1,25 @@
 #!/usr/bin/env bash
 # Runs a program with the shim of a build preloaded and the build's simulated GPU in place of the driver.
 #
-#   run_preloaded.sh [--no-shim] BUILD COMMAND…
+#   run_preloaded.sh [--no-shim] [--no-driver] [--before LIBRARY] BUILD COMMAND…
 #
+# --no-driver leaves the simulated GPU out; --before preloads one more library in front of the shim.
 # A shim built with a sanitizer needs that sanitizer's library loaded before it in a program that was not: it is found
 # from what the shim was linked with. Leaks are not looked for, since they would be the program's own.
 set -euo pipefail
 
-shim=1
-if [ "${1-}" = --no-shim ]; then
-    shim=
+shim=1 driver=1 before=
+while [ $# -gt 0 ]; do
+    case $1 in
+    --no-shim) shim= ;;
+    --no-driver) driver= ;;
+    --before) before=${2-} && shift ;;
+    *) break ;;
+    esac
     shift
-fi
+done
 [ $# -ge 2 ] || {
-    echo "usage: run_preloaded.sh [--no-shim] BUILD COMMAND…" >&2
+    echo "usage: run_preloaded.sh [--no-shim] [--no-driver] [--before LIBRARY] BUILD COMMAND…" >&2
     exit 2
 }
 build=$(cd "$1" && pwd -P)
@@ -30,10 +36,11 @@ if [ -n "$sanitizer" ] && [ "$1" = python3 ] && [ -x /usr/bin/python3 ]; then
 fi
 
 preload=$sanitizer
+[ -z "$before" ] || preload=${preload:+$preload:}$before
 [ -z "$shim" ] || preload=${preload:+$preload:}$library
 
 exec env \
-    LD_LIBRARY_PATH="$simgpu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
+    ${driver:+LD_LIBRARY_PATH="$simgpu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"} \
     ASAN_OPTIONS="detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}" \
     TSAN_OPTIONS="ignore_noninstrumented_modules=1${TSAN_OPTIONS:+:$TSAN_OPTIONS}" \
     ${preload:+LD_PRELOAD="$preload"} "$@"

@@ -1,0 +1,336 @@
+#!/usr/bin/env python3
+"""Runs a small program with the shim and without, on the simulated GPU, and compares all that can be seen from outside.
+
+    transparency.py BUILD CASE…       some of CASES below, by name or by the word before a "/"
+    transparency.py --list            the tests there are, and which of them need a build without sanitizers
+
+Compared are standard output, standard error (lines that begin with "wallshim:" aside), the exit status or signal, and
+the files left in the folder the program ran in (traces aside). Then the traces are looked at: whether there are as many
+as there should be, and whether each can be read.
+"""
+import argparse
+import difflib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SKIPPED = 77
+LIMIT_S = 120
+
+
+class Case:
+    """program and arguments; traces: how many there should be, a range of them, or None where any number will do;
+    ops: how many operations the traces must hold at least; says: lines of the shim on stderr are expected;
+    faults: what fails for the shim (tests/programs/faults.c); driver: False takes the simulated driver away;
+    plain_only: why it cannot run in a build with sanitizers."""
+
+    def __init__(self, *command, traces=1, ops=0, says=False, faults=None, driver=True, environment=None, closed=False,
+                 plain_only=None, folder=None, setup=None):
+        self.command = command
+        self.traces = traces if isinstance(traces, range) or traces is None else range(traces, traces + 1)
+        self.ops, self.says, self.faults, self.driver = ops, says, faults, driver
+        self.environment = environment or {}
+        self.closed, self.plain_only, self.folder, self.setup = closed, plain_only, folder, setup
+
+
+ASLIMIT = "a sanitizer's shadow memory does not fit into the limit"
+NAMESPACE = "a sanitizer's library cannot be loaded a second time"
+FAULTS = "a sanitizer comes between the shim and the calls that should fail"
+MALLOC = "a sanitizer has an allocator of its own"
+
+CASES = {
+    # ways to end
+    "end-return": Case("ending", "return", ops=200),
+    "end-exit": Case("ending", "exit", ops=200),
+    "end-_exit": Case("ending", "_exit", traces=None),
+    "end-quick_exit": Case("ending", "quick_exit", traces=None),
+    "end-abort": Case("ending", "abort", traces=None),
+    "end-kill": Case("ending", "kill", traces=None),
+    "end-term": Case("ending", "term", traces=None),
+    "end-segv": Case("ending", "segv", traces=None),
+    "end-atexit": Case("ending", "atexit", ops=200),
+    "end-destructor": Case("ending", "destructor", ops=200),
+    "end-in-thread": Case("ending", "thread", ops=210),
+    "end-pthread_exit": Case("ending", "pthread_exit", ops=210),
+    "end-busy-threads": Case("ending", "busy", ops=200),
+    "end-synchronised": Case("ending", "synchronised", ops=200),
+    "end-exec": Case("ending", "exec", traces=None),
+    # children
+    "fork": Case("forking", "fork", ops=200),
+    "fork-exit": Case("forking", "fork-exit", ops=200),
+    "fork-cuda": Case("forking", "fork-cuda", ops=200, says=True),
+    "fork-many": Case("forking", "fork-many", ops=200),
+    "fork-before": Case("forking", "fork-before", traces=2, ops=250),
+    "fork-exec": Case("forking", "fork-exec", traces=2, ops=250),
+    "vfork-exec": Case("forking", "vfork-exec", traces=2, ops=250),
+    "spawn": Case("forking", "spawn", traces=2, ops=250),
+    "clone": Case("forking", "clone", ops=200, says=True),
+    "system": Case("forking", "system", ops=200),
+    # signals
+    "signal-storm": Case("signals", "storm", ops=2000),
+    "signal-storm-interrupting": Case("signals", "storm-interrupting", ops=2000),
+    "signal-sigwait": Case("signals", "sigwait", ops=100),
+    "signal-blocked-later": Case("signals", "blocked-later", ops=100),
+    "signal-unchanged": Case("signals", "unchanged", ops=100),
+    "signal-longjmp": Case("signals", "longjmp", ops=400),
+    # threads
+    "threads-short": Case("threads", "short", ops=1800),
+    "threads-early": Case("threads", "early", ops=320),
+    "threads-cancelled": Case("threads", "cancel"),
+    "threads-cancelled-between": Case("threads", "cancel-disabled"),
+    "threads-at-end": Case("threads", "at-end", ops=576),
+    "threads-small-stack": Case("threads", "small-stack", ops=640, plain_only="a sanitizer needs more stack than that"),
+    "threads-deep-stack": Case("threads", "deep-stack", ops=10),
+    "threads-left-running": Case("threads", "left-running"),
+    # look-ups
+    "look-up-absent": Case("dynamic", "default-absent", traces=0),
+    "look-up-present": Case("dynamic", "default-present", traces=None),
+    "look-up-handle": Case("dynamic", "handle", traces=None),
+    "look-up-program": Case("dynamic", "program-handle", traces=0),
+    "look-up-reopened": Case("dynamic", "reopen", traces=None),
+    "look-up-versions": Case("dynamic", "versions", traces=None),
+    "look-up-from-library": Case("dynamic", "library", traces=None),
+    "look-up-by-handle": Case("dynamic", "by-handle", traces=0),
+    "own-dlsym": Case("own_dlsym", traces=None, plain_only="a sanitizer must be the first to see dlsym"),
+    "own-cuInit": Case("own_init", ops=20),
+    "runpath": Case("runpath", traces=0),
+    "deepbind": Case("around", "deepbind", traces=None, plain_only="a sanitizer refuses RTLD_DEEPBIND"),
+    "namespace": Case("around", "namespace", traces=0, plain_only=NAMESPACE),
+    "static-tls": Case("tls", ops=20),
+    "static-tls-cuda-first": Case("tls", "cuda-first", ops=40),
+    "no-driver-weak": Case("weak", traces=0, driver=False),
+    "no-driver-dynamic": Case("dynamic", "default-absent", traces=0, driver=False),
+    "no-driver-handle": Case("dynamic", "handle", traces=0, driver=False),
+    "no-driver-python": Case("python3", "no_driver.py", traces=0, driver=False),
+    "no-cuda": Case("no_cuda", traces=0),
+    "no-cuda-python": Case("python3", "-c", "print(sum(range(10)))", traces=0),
+    # things destroyed at work
+    "teardown-context": Case("teardown", "context", ops=200),
+    "teardown-reset": Case("teardown", "reset", ops=250),
+    "teardown-release": Case("teardown", "release", ops=250),
+    "teardown-stream": Case("teardown", "stream", ops=500),
+    "teardown-module": Case("teardown", "module", ops=150),
+    "teardown-event": Case("teardown", "event", ops=200),
+    # limits and faults
+    "out-of-memory": Case("limits", "memory", traces=None, says=True, plain_only=ASLIMIT),
+    "faults/mappings": Case("ending", "return", traces=None, says=True, faults="mmap", plain_only=FAULTS),
+    "faults/heap": Case("ending", "return", traces=None, says=True, faults="malloc", plain_only=FAULTS),
+    "faults/threads": Case("ending", "return", traces=None, says=True, faults="pthread_create", plain_only=FAULTS),
+    "faults/disk": Case("ending", "return", traces=None, says=True, faults="write", plain_only=FAULTS),
+    "out-of-disk-tmpfs": Case("limits", "closed-before", traces=None, says=True, setup="tiny"),
+    "out-of-descriptors": Case("limits", "descriptors", traces=None, says=True),
+    "faults/open": Case("ending", "return", traces=0, says=True, faults="open", plain_only=FAULTS),
+    "faults/proc": Case("ending", "return", traces=None, faults="proc", says=True, plain_only=FAULTS),
+    "no-proc": Case("ending", "return", traces=None, says=True, setup="no-proc"),
+    "file-size-limit": Case("limits", "file-size", traces=None, says=True),
+    "file-size-limit-tiny": Case("limits", "tiny-files", traces=None, says=True),
+    "descriptors-closed": Case("limits", "closed-descriptors", traces=None, says=True),
+    "descriptors-closed-before": Case("limits", "closed-before", ops=5000),
+    "folder-missing": Case("ending", "return", traces=0, says=True, folder="/nowhere/at/all"),
+    "folder-read-only": Case("ending", "return", traces=0, says=True, folder="/proc"),
+    "folder-gone": Case("state", "folder-gone", traces=None, says=True),
+    "folder-changed": Case("state", "folder-changed", ops=100),
+    "closed-standard-files": Case("state", "closed", traces=None),
+    "closed-from-start": Case("ending", "return", traces=None, closed=True, says=True),
+    "state-kept": Case("state", "kept", ops=200),
+    "no-environment": Case("state", "no-environment", traces=None),
+    "own-malloc": Case("own_malloc", ops=2500, plain_only=MALLOC),
+    "bad-option": Case("ending", "return", traces=None, says=True, environment={"WALLSHIM_SAMPLE": "many"}),
+    "quiet": Case("ending", "return", traces=0, folder="/nowhere/at/all", environment={"WALLSHIM_LOG": "quiet"}),
+    "backend-host": Case("ending", "synchronised", ops=200, environment={"WALLSHIM_BACKEND": "host"}),
+    "marks-pairs": Case("ending", "synchronised", ops=200, environment={"WALLSHIM_MARKS": "pairs"}),
+    "burst": Case("signals", "storm", environment={"WALLSHIM_BURST": "10ms/50ms"}),
+    "tiny-ring": Case("signals", "storm", environment={"WALLSHIM_RING": "64K"}),
+    "few-events": Case("signals", "storm", ops=2000, environment={"WALLSHIM_EVENTS": "16"}),
+    "one-connection": Case("signals", "storm", ops=2000, environment={"CUDA_DEVICE_MAX_CONNECTIONS": "1"}),
+}
+
+for _mode in ("global", "thread-local", "relaxed"):
+    for _what in ("launches", "thread", "relaxed-thread", "streams", "query", "synchronise", "legacy", "unjoined",
+                  "captured-event", "slow"):
+        CASES[f"capture-{_mode}-{_what}"] = Case("capture", _mode, _what, ops=50)
+
+
+def skip(why):
+    print("skipped:", why)
+    sys.exit(SKIPPED)
+
+
+def sanitized(build):
+    needed = subprocess.run(["ldd", os.path.join(build, "tests/simgpu/libcuda.so.1")], stdout=subprocess.PIPE, text=True,
+                            check=True).stdout
+    return re.search(r"lib(asan|tsan)", needed) is not None
+
+
+def program_of(build, name):
+    if name == "python3":
+        return shutil.which("python3") or skip("python3 is not installed")
+    return os.path.join(build, "tests/programs", "hazard_" + name)
+
+
+def command_of(build, case, shim, scratch, traces):
+    """The command, and the environment for it."""
+    environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": scratch, "LC_ALL": "C",
+                   "WALLSHIM_OUTPUT": os.path.join(case.folder or traces, "%n-%p.wst"), **case.environment}
+    for name in ("ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"):
+        if name in os.environ:
+            environment[name] = os.environ[name]
+    wrapper = [os.path.join(HERE, "..", "run_preloaded.sh")]
+    wrapper += [] if shim else ["--no-shim"]
+    wrapper += ["--no-driver"] if not case.driver else []
+    if case.faults:
+        wrapper += ["--before", os.path.join(build, "tests/programs/libraries/libfaults.so")]
+        environment["FAULTS"] = case.faults
+    program = [program_of(build, case.command[0])]
+    program += [os.path.join(HERE, word) if word.endswith(".py") else word for word in case.command[1:]]
+    return [*wrapper, build, *program], environment
+
+
+# Shell lines that make a place of their own for the program; "$@" is the program.
+SETUPS = {
+    "no-proc": 'mount -t tmpfs -o size=4k none /proc && exec "$@"',
+    "tiny": 'mount -t tmpfs -o size=16k none "$TRACES" && exec "$@"',
+}
+
+
+def own_place(case, command, traces):
+    if not case.setup:
+        return command
+    if subprocess.run(["unshare", "-rm", "mount", "-t", "tmpfs", "none", traces], stdout=subprocess.DEVNULL,
+                      stderr=subprocess.DEVNULL, check=False).returncode:
+        skip("a mount namespace of one's own is not permitted here")
+    return ["unshare", "-rm", "sh", "-c", "TRACES=" + traces + "; " + SETUPS[case.setup], "sh", *command]
+
+
+def files_in(folder):
+    found = {}
+    for path, _, names in os.walk(folder):
+        for name in names:
+            full = os.path.join(path, name)
+            with open(full, "rb") as file:
+                found[os.path.relpath(full, folder)] = (oct(os.stat(full).st_mode), file.read())
+        found[os.path.relpath(path, folder) + "/"] = None
+    return {name: held for name, held in found.items() if not name.endswith(".wst")}
+
+
+def run(build, case, shim, top):
+    scratch, traces = os.path.join(top, "scratch"), os.path.join(top, "traces")
+    os.makedirs(scratch)
+    os.makedirs(traces)
+    command, environment = command_of(build, case, shim, scratch, traces)
+    command = own_place(case, command, traces)
+    if case.closed:
+        command = ["sh", "-c", '"$@" <&- >&- 2>&-', "sh", *command]
+    with open(os.path.join(top, "out"), "w+b") as out, open(os.path.join(top, "err"), "w+b") as err:
+        try:
+            ended = subprocess.run(command, cwd=scratch, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                                   timeout=LIMIT_S, check=False).returncode
+        except subprocess.TimeoutExpired:
+            ended = "did not end"
+        out.seek(0)
+        err.seek(0)
+        lines = err.read().splitlines()
+        seen = {"status": ended, "stdout": out.read().decode(errors="replace").splitlines(),
+                "stderr": [line.decode(errors="replace") for line in lines if not line.startswith(b"wallshim:")],
+                "files": files_in(scratch)}
+    said = [line.decode(errors="replace") for line in lines if line.startswith(b"wallshim:")]
+    found = [os.path.join(path, name) for path, _, names in os.walk(top) for name in names if name.endswith(".wst")]
+    # Where the program ran is not part of what it did.
+    for what in ("stdout", "stderr"):
+        seen[what] = [line.replace(top, "TOP") for line in seen[what]]
+    return seen, said, found
+
+
+def rows_of(build, trace):
+    """Operations and calls in a trace; None where the command is not built."""
+    tool = os.path.join(build, "tools/wallshim")
+    if not os.path.exists(tool):
+        return None
+    dumped = subprocess.run([tool, "dump", "--json", trace], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    if dumped.returncode:
+        sys.exit(f"wallshim dump of {trace} ended with {dumped.returncode}: {dumped.stderr.decode(errors='replace')}")
+    return sum(b'"op"' in line for line in dumped.stdout.splitlines())
+
+
+def differences(without, with_shim):
+    for what in without:
+        if without[what] == with_shim[what]:
+            continue
+        if isinstance(without[what], list):
+            yield from (f"{what}: {line}" for line in difflib.unified_diff(without[what], with_shim[what], "without",
+                                                                           "with the shim", lineterm="", n=1))
+        else:
+            yield f"{what}: {without[what]} without, {with_shim[what]} with the shim"
+
+
+def check(build, name, keep, alone):
+    case = CASES[name]
+    if not alone and not os.path.exists(os.path.join(build, "shim/libwallshim.so")):
+        skip("the shim is not built")
+    if case.plain_only and sanitized(build):
+        skip(case.plain_only)
+    top = tempfile.mkdtemp(prefix="transparency-")
+    wrong = []
+    try:
+        without, _, strange = run(build, case, False, os.path.join(top, "without"))
+        with_shim, said, traces = run(build, case, not alone, os.path.join(top, "with"))
+        wrong += differences(without, with_shim)
+        print(f"{name}: {len(without['stdout'])} lines, status {without['status']}")
+        if alone:
+            return 1 if wrong else 0
+        wrong += [f"a trace without the shim: {trace}" for trace in strange]
+        if isinstance(without["status"], str):
+            wrong.append("the program does not end")
+        if without["status"] in (2, 90, 91, 92, 93) or without["status"] == -signal.SIGILL:
+            wrong.append(f"the program cannot do its work without the shim: {without}")
+        if said and not case.says:
+            wrong.append(f"the shim says: {said}")
+        if case.traces is not None and len(traces) not in case.traces:
+            wrong.append(f"{len(traces)} traces: {traces}")
+        held = [rows_of(build, trace) for trace in traces]
+        if None not in held and sum(held) < case.ops:
+            wrong.append(f"{sum(held)} operations in the traces, should be {case.ops} at least")
+        for line in said:
+            print(line)
+        print(f"{len(traces)} traces, operations in them: {held}")
+    finally:
+        if keep:
+            print("kept in", top)
+        else:
+            shutil.rmtree(top, ignore_errors=True)
+        for line in wrong:
+            print("WRONG", line)
+    return 1 if wrong else 0
+
+
+def tests():
+    """Names for the build: what stands before a "/" is one test of several cases."""
+    named = {}
+    for name, case in CASES.items():
+        test = name.split("/")[0]
+        named[test] = named.get(test, False) or case.plain_only is not None
+    return named
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--keep", action="store_true", help="leave the folders of both runs")
+    parser.add_argument("--alone", action="store_true", help="without the shim both times: is the program steady?")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("build", nargs="?")
+    parser.add_argument("case", nargs="*")
+    arguments = parser.parse_args()
+    if arguments.list or not arguments.build:
+        print("\n".join(name + (" plain" if plain else "") for name, plain in tests().items()))
+        return 0
+    asked = arguments.case or tests()
+    build = os.path.abspath(arguments.build)
+    return max(check(build, name, arguments.keep, arguments.alone) for name in CASES if name in asked or name.split("/")[0] in asked)
+
+
+sys.exit(main())

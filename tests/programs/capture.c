@@ -1,0 +1,144 @@
+/* Stream capture in each mode, legal and illegal things done meanwhile; the answer of every call is printed. */
+#include <pthread.h>
+
+#include "program.h"
+
+static struct gpu gpu;
+static ws_CUevent recorded, fresh;
+static ws_CUstream other;
+
+/* What another thread does while this one captures, the thread's own mode relaxed or not. */
+static void *meanwhile(void *relaxed)
+{
+    MUST(cuCtxSetCurrent(gpu.context));
+    int mode = WS_CU_STREAM_CAPTURE_MODE_RELAXED;
+    if (relaxed)
+        TRY(cuThreadExchangeStreamCaptureMode(&mode));
+    ws_CUdeviceptr memory = 0;
+    TRY(spin(gpu.spin, other, 1000));
+    TRY(cuEventRecord(fresh, other));
+    TRY(cuEventQuery(recorded));
+    TRY(cuStreamSynchronize(other));
+    if (TRY(cuMemAlloc_v2(&memory, 4096)) == WS_CUDA_SUCCESS)
+        TRY(cuMemFree_v2(memory));
+    if (relaxed)
+        TRY(cuThreadExchangeStreamCaptureMode(&mode));
+    return NULL;
+}
+
+static void in_thread(bool relaxed)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, meanwhile, relaxed ? &gpu : NULL) || pthread_join(thread, NULL))
+        _exit(91);
+}
+
+static void status_of(ws_CUstream stream)
+{
+    int status = -1;
+    TRY(cuStreamIsCapturing(stream, &status));
+    dprintf(STDOUT_FILENO, "status: %d\n", status);
+}
+
+static void run_graph(ws_CUgraph graph)
+{
+    ws_CUgraphExec executable;
+    if (TRY(cuGraphInstantiateWithFlags(&executable, graph, 0)) == WS_CUDA_SUCCESS) {
+        for (int i = 0; i < 3; i++)
+            TRY(cuGraphLaunch(executable, gpu.stream));
+        TRY(cuStreamSynchronize(gpu.stream));
+        TRY(cuGraphExecDestroy(executable));
+    }
+    TRY(cuGraphDestroy(graph));
+}
+
+static void end(void)
+{
+    ws_CUgraph graph = NULL;
+    if (TRY(cuStreamEndCapture(gpu.stream, &graph)) == WS_CUDA_SUCCESS)
+        run_graph(graph);
+    status_of(gpu.stream);
+}
+
+static void fork_and_join(void)
+{
+    TRY(spin(gpu.spin, gpu.stream, 2000));
+    TRY(cuEventRecord(fresh, gpu.stream));
+    TRY(cuStreamWaitEvent(other, fresh, 0));
+    TRY(spin(gpu.spin, other, 2000));
+    TRY(cuEventRecord(recorded, other));
+    TRY(cuStreamWaitEvent(gpu.stream, recorded, 0));
+    TRY(spin(gpu.spin, gpu.stream, 2000));
+}
+
+static int capture(const char *what)
+{
+    if (!strcmp(what, "launches")) {
+        for (int i = 0; i < 5; i++)
+            TRY(spin(gpu.spin, gpu.stream, 2000));
+    } else if (!strcmp(what, "thread")) {
+        TRY(spin(gpu.spin, gpu.stream, 2000));
+        in_thread(false);
+    } else if (!strcmp(what, "relaxed-thread")) {
+        TRY(spin(gpu.spin, gpu.stream, 2000));
+        in_thread(true);
+    } else if (!strcmp(what, "streams")) {
+        fork_and_join();
+    } else if (!strcmp(what, "query")) {
+        TRY(cuEventQuery(recorded));
+    } else if (!strcmp(what, "synchronise")) {
+        TRY(cuStreamSynchronize(gpu.stream));
+        TRY(spin(gpu.spin, gpu.stream, 2000));
+    } else if (!strcmp(what, "legacy")) {
+        TRY(spin(gpu.spin, NULL, 2000));
+        status_of(NULL);
+    } else if (!strcmp(what, "unjoined")) {
+        TRY(cuEventRecord(fresh, gpu.stream));
+        TRY(cuStreamWaitEvent(other, fresh, 0));
+        TRY(spin(gpu.spin, other, 2000));
+    } else if (!strcmp(what, "captured-event")) {
+        TRY(cuEventRecord(fresh, gpu.stream));
+        TRY(cuEventQuery(fresh));
+    } else if (!strcmp(what, "slow")) {
+        /* Long enough for anything that happens now and then to happen meanwhile. */
+        for (int i = 0; i < 30; i++) {
+            TRY(spin(gpu.spin, gpu.stream, 2000));
+            usleep(50000);
+        }
+    } else {
+        return unknown_mode(what);
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const modes[] = { "global", "thread-local", "relaxed" };
+    int mode = 0;
+    if (argc < 3)
+        return unknown_mode("");
+    while (mode < 3 && strcmp(argv[1], modes[mode]))
+        mode++;
+    if (mode == 3)
+        return unknown_mode(argv[1]);
+    gpu_open(&gpu, 0);
+    MUST(cuStreamCreate(&other, !strcmp(argv[2], "legacy") ? 0 : WS_CU_STREAM_NON_BLOCKING));
+    if (!strcmp(argv[2], "legacy")) {
+        MUST(cuStreamDestroy_v2(gpu.stream));
+        MUST(cuStreamCreate(&gpu.stream, 0));
+    }
+    MUST(cuEventCreate(&recorded, 0));
+    MUST(cuEventCreate(&fresh, WS_CU_EVENT_DISABLE_TIMING));
+    /* Work of before, so that marks are outstanding when the capture begins. */
+    dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 50, 5000));
+    MUST(cuEventRecord(recorded, gpu.stream));
+    MUST(cuStreamSynchronize(gpu.stream));
+    TRY(cuStreamBeginCapture_v2(gpu.stream, mode));
+    status_of(gpu.stream);
+    int wrong = capture(argv[2]);
+    status_of(gpu.stream);
+    end();
+    TRY(spin(gpu.spin, gpu.stream, 2000));
+    TRY(cuCtxSynchronize());
+    return wrong;
+}

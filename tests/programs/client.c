@@ -1,0 +1,13 @@
+/* A library that is linked with the driver, for programs that load it in ways a preload does not see. */
+#include "program.h"
+
+int client_run(void);
+
+int client_run(void)
+{
+    struct gpu gpu;
+    gpu_open(&gpu, 0);
+    int refused = spin_times(&gpu, 20, 5000);
+    TRY(cuStreamSynchronize(gpu.stream));
+    return refused;
+}

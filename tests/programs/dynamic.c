@@ -1,0 +1,147 @@
+/* Every way of looking the driver up at run time. Not linked with the driver. */
+#include <dlfcn.h>
+
+#include "program.h"
+
+/* Names of the driver, of nobody, and of others that begin alike. */
+static const char *const names[] = { "cuInit",
+                                     "cuLaunchKernel",
+                                     "cuMemAlloc_v2",
+                                     "cuMemAlloc",
+                                     "cuGetProcAddress_v2",
+                                     "cuNobody",
+                                     "cudnnCreate",
+                                     "curl_easy_init",
+                                     "cublasCreate_v2",
+                                     "ncclAllReduce",
+                                     "dlsym",
+                                     "cu",
+                                     "",
+                                     "cuDeviceGetName" };
+enum { NAMES = sizeof(names) / sizeof(names[0]) };
+
+static void show(const char *where, void *handle)
+{
+    for (int i = 0; i < NAMES; i++) {
+        void *first = dlsym(handle, names[i]);
+        char *error = dlerror();
+        dprintf(STDOUT_FILENO, "%s %s: %s%s%s\n", where, names[i], first ? "found" : "NULL", error ? ", " : "",
+                error ? error : "");
+        if (dlsym(handle, names[i]) != first)
+            dprintf(STDOUT_FILENO, "another the second time\n");
+        dlerror();
+    }
+}
+
+static void *open_driver(void)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!driver)
+        dprintf(STDOUT_FILENO, "dlopen: %s\n", dlerror());
+    return driver;
+}
+
+static ws_CUresult use(void *driver)
+{
+    ws_CUresult (*init)(unsigned) = (ws_CUresult(*)(unsigned))dlsym(driver, "cuInit");
+    ws_CUresult (*count)(int *) = (ws_CUresult(*)(int *))dlsym(driver, "cuDeviceGetCount");
+    int devices = 0;
+    if (!init || !count)
+        return -1;
+    ws_CUresult result = TRY(init(0));
+    TRY(count(&devices));
+    dprintf(STDOUT_FILENO, "devices: %d\n", devices);
+    return result;
+}
+
+/* Opened and closed again and again, used in between; then closed for good with the program going on. */
+static void reopened(void)
+{
+    for (int i = 0; i < 5; i++) {
+        void *driver = open_driver();
+        if (!driver)
+            return;
+        use(driver);
+        dprintf(STDOUT_FILENO, "dlclose: %d\n", dlclose(driver));
+    }
+}
+
+static void versions(void)
+{
+    void *driver = open_driver();
+    if (!driver)
+        return;
+    dprintf(STDOUT_FILENO, "dlvsym of no version: %s\n", dlvsym(driver, "cuInit", "NOBODY_1.0") ? "found" : "NULL");
+    dprintf(STDOUT_FILENO, "dlvsym of libc's dlsym: %s\n",
+            dlvsym(RTLD_DEFAULT, "dlsym", "GLIBC_2.34") || dlvsym(RTLD_DEFAULT, "dlsym", "GLIBC_2.2.5") ? "found"
+                                                                                                        : "NULL");
+    dlclose(driver);
+}
+
+static void *library(const char *name)
+{
+    void *opened = dlopen(name, RTLD_NOW);
+    if (!opened)
+        dprintf(STDOUT_FILENO, "dlopen: %s\n", dlerror());
+    return opened;
+}
+
+/* A library of the program's own asks RTLD_NEXT and RTLD_DEFAULT: the answers depend on who asks. */
+static void from_library(void)
+{
+    void *probe = library("libprobe.so");
+    if (!probe)
+        return;
+    void (*ask)(void) = (void (*)(void))dlsym(probe, "probe_look_up");
+    ask();
+    void *driver = open_driver();
+    ask();
+    if (driver)
+        dlclose(driver);
+    dlclose(probe);
+}
+
+/* A library that has a function of the driver's name: asked by handle, it is that one. */
+static void by_handle(void)
+{
+    void *probe = library("libprobe.so");
+    if (!probe)
+        return;
+    const char *(*name)(void) = (const char *(*)(void))dlsym(probe, "cuEventElapsedTime");
+    dprintf(STDOUT_FILENO, "%s\n", name ? name() : "NULL");
+    dlclose(probe);
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = mode_of(argc, argv);
+    if (!strcmp(mode, "default-absent")) {
+        show("RTLD_DEFAULT", RTLD_DEFAULT);
+        show("RTLD_NEXT", RTLD_NEXT);
+    } else if (!strcmp(mode, "default-present")) {
+        if (!dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL))
+            return 1;
+        show("RTLD_DEFAULT", RTLD_DEFAULT);
+        show("RTLD_NEXT", RTLD_NEXT);
+        use(RTLD_DEFAULT);
+    } else if (!strcmp(mode, "handle")) {
+        void *driver = open_driver();
+        if (!driver)
+            return 1;
+        show("handle", driver);
+        use(driver);
+    } else if (!strcmp(mode, "program-handle")) {
+        show("program", dlopen(NULL, RTLD_NOW));
+    } else if (!strcmp(mode, "reopen")) {
+        reopened();
+    } else if (!strcmp(mode, "versions")) {
+        versions();
+    } else if (!strcmp(mode, "library")) {
+        from_library();
+    } else if (!strcmp(mode, "by-handle")) {
+        by_handle();
+    } else {
+        return unknown_mode(mode);
+    }
+    return 0;
+}

@@ -1,0 +1,135 @@
+/* Children of every kind, before and after the parent's first CUDA call. */
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "program.h"
+
+extern char **environ;
+
+static struct gpu gpu;
+static char *self;
+
+static void wait_for(const char *what, pid_t child)
+{
+    int status = 0;
+    pid_t ended;
+    do
+        ended = waitpid(child, &status, 0);
+    while (ended < 0 && errno == EINTR);
+    dprintf(STDOUT_FILENO, "%s: %s %d\n", what, WIFSIGNALED(status) ? "signal" : "status",
+            WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+/* A whole CUDA program of its own. */
+static int leaf(void)
+{
+    gpu_open(&gpu, 0);
+    dprintf(STDOUT_FILENO, "leaf refused: %d\n", spin_times(&gpu, 50, 5000));
+    TRY(cuStreamSynchronize(gpu.stream));
+    return 12;
+}
+
+static char *leaf_arguments[] = { NULL, (char[]){ "leaf" }, NULL };
+
+static void forked(const char *mode)
+{
+    pid_t child = fork();
+    if (child < 0)
+        _exit(91);
+    if (child) {
+        wait_for(mode, child);
+        return;
+    }
+    if (!strcmp(mode, "fork"))
+        _exit(13);
+    if (!strcmp(mode, "fork-exit"))
+        exit(14);
+    if (!strcmp(mode, "fork-exec")) {
+        execv(self, leaf_arguments);
+        _exit(92);
+    }
+    if (!strcmp(mode, "fork-cuda")) {
+        /* CUDA does not work in a forked child; what it answers is the driver's affair. */
+        ws_CUevent event;
+        TRY(cuInit(0));
+        TRY(spin(gpu.spin, gpu.stream, 1000));
+        TRY(cuEventCreate(&event, 0));
+        TRY(cuCtxSynchronize());
+        exit(15);
+    }
+    if (!strcmp(mode, "fork-many")) {
+        for (int i = 0; i < 20; i++) {
+            pid_t grandchild = fork();
+            if (!grandchild)
+                exit(0);
+            wait_for("grandchild", grandchild);
+        }
+        exit(16);
+    }
+    _exit(unknown_mode(mode));
+}
+
+static void cloned(const char *mode)
+{
+    pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+    if (!child) {
+        TRY(spin(gpu.spin, gpu.stream, 1000));
+        _exit(17);
+    }
+    wait_for(mode, child);
+}
+
+static void vforked(const char *mode)
+{
+    pid_t child = vfork();
+    if (!child) {
+        execv(self, leaf_arguments);
+        _exit(92);
+    }
+    wait_for(mode, child);
+}
+
+static void spawned(const char *mode)
+{
+    pid_t child;
+    if (posix_spawn(&child, self, NULL, NULL, leaf_arguments, environ))
+        _exit(93);
+    wait_for(mode, child);
+}
+
+static void both(const char *mode)
+{
+    pid_t child = fork();
+    if (!child)
+        exit(leaf());
+    wait_for(mode, child);
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = mode_of(argc, argv);
+    self = argv[0];
+    leaf_arguments[0] = self;
+    if (!strcmp(mode, "leaf"))
+        return leaf();
+    if (!strcmp(mode, "fork-before"))
+        both(mode);
+    gpu_open(&gpu, 0);
+    dprintf(STDOUT_FILENO, "refused before: %d\n", spin_times(&gpu, 100, 5000));
+    if (!strcmp(mode, "clone"))
+        cloned(mode);
+    else if (!strcmp(mode, "vfork-exec"))
+        vforked(mode);
+    else if (!strcmp(mode, "spawn"))
+        spawned(mode);
+    else if (!strcmp(mode, "system"))
+        dprintf(STDOUT_FILENO, "system: %d\n", system("echo in the shell"));
+    else if (strcmp(mode, "fork-before"))
+        forked(mode);
+    dprintf(STDOUT_FILENO, "refused after: %d\n", spin_times(&gpu, 100, 5000));
+    TRY(cuCtxSynchronize());
+    return 0;
+}

@@ -1,0 +1,131 @@
+/* Programs that have run, or run, into the limits of their process. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "program.h"
+
+static struct gpu gpu;
+
+static void limit(int resource, rlim_t value)
+{
+    struct rlimit limits = { value, value };
+    if (setrlimit(resource, &limits))
+        _exit(91);
+}
+
+static size_t address_space(void)
+{
+    size_t pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file || fscanf(file, "%zu", &pages) != 1)
+        _exit(92);
+    fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void work(int times)
+{
+    dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, times, 2000));
+    TRY(cuStreamSynchronize(gpu.stream));
+}
+
+/* No file may grow beyond 4 KiB, and the signal for trying is at its default, which ends the program. */
+static void file_size(void)
+{
+    limit(RLIMIT_FSIZE, 4096);
+    gpu_open(&gpu, 0);
+    for (int i = 0; i < 20; i++)
+        work(500);
+    int file = open("own.txt", O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    dprintf(STDOUT_FILENO, "own write: %zd\n", write(file, "own\n", 4));
+    close(file);
+}
+
+/* A limit too small for anything but what this program prints. */
+static void tiny_files(void)
+{
+    limit(RLIMIT_FSIZE, 128);
+    gpu_open(&gpu, 0);
+    work(2000);
+}
+
+static void memory(void)
+{
+    gpu_open(&gpu, 0);
+    limit(RLIMIT_AS, address_space() + (1 << 20));
+    work(2000);
+    void *large = mmap(NULL, 16 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    dprintf(STDOUT_FILENO, "mmap: %s\n", large == MAP_FAILED ? strerror(errno) : "given");
+}
+
+/* Every descriptor is taken before CUDA is first used by the program's work. */
+static void descriptors(void)
+{
+    gpu_open(&gpu, 0);
+    limit(RLIMIT_NOFILE, 64);
+    while (open("/dev/null", O_RDONLY) >= 0)
+        ;
+    work(2000);
+}
+
+static void close_all(void)
+{
+    for (int i = 3; i < 1024; i++)
+        close(i);
+}
+
+static void write_own(const char *name)
+{
+    int file = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    for (int i = 0; i < 50; i++) {
+        if (write(file, "0123456789abcdef0123456789abcdef\n", 33) != 33)
+            _exit(93);
+        spin_times(&gpu, 100, 2000);
+        if (i % 10 == 0)
+            usleep(100000);
+    }
+    close(file);
+}
+
+/* A program that closes every descriptor it does not know, as daemons do, and opens its own: nobody else's bytes may
+ * get into that file. */
+static void closed_descriptors(void)
+{
+    gpu_open(&gpu, 0);
+    work(2000);
+    usleep(300000);
+    close_all();
+    write_own("own.txt");
+    work(100);
+}
+
+static void closed_before(void)
+{
+    close_all();
+    gpu_open(&gpu, 0);
+    write_own("own.txt");
+    work(100);
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = mode_of(argc, argv);
+    if (!strcmp(mode, "file-size"))
+        file_size();
+    else if (!strcmp(mode, "tiny-files"))
+        tiny_files();
+    else if (!strcmp(mode, "memory"))
+        memory();
+    else if (!strcmp(mode, "descriptors"))
+        descriptors();
+    else if (!strcmp(mode, "closed-descriptors"))
+        closed_descriptors();
+    else if (!strcmp(mode, "closed-before"))
+        closed_before();
+    else
+        return unknown_mode(mode);
+    return 0;
+}

@@ -1,0 +1,16 @@
+/* Opens a library by its bare name, which is found through this program's own $ORIGIN RUNPATH or not at all. */
+#include <dlfcn.h>
+
+#include "program.h"
+
+int main(void)
+{
+    void *probe = dlopen("libprobe.so", RTLD_NOW);
+    if (!probe) {
+        dprintf(STDOUT_FILENO, "dlopen: %s\n", dlerror());
+        return 1;
+    }
+    int (*number)(void) = (int (*)(void))dlsym(probe, "probe_number");
+    dprintf(STDOUT_FILENO, "probe: %d\n", number ? number() : -1);
+    return 0;
+}

@@ -1,0 +1,108 @@
+/* Things destroyed while work that uses them is in flight. */
+#include <dlfcn.h>
+
+#include "program.h"
+
+static struct gpu gpu;
+
+static void contexts(void)
+{
+    /* A context of the program's own beside the primary one, destroyed at work, and its handle perhaps used again. */
+    for (int i = 0; i < 10; i++) {
+        ws_CUcontext context;
+        ws_CUmodule module;
+        ws_CUfunction function;
+        ws_CUstream stream;
+        MUST(cuCtxCreate_v2(&context, 0, gpu.device));
+        MUST(cuModuleLoadData(&module, SPIN_IMAGE));
+        MUST(cuModuleGetFunction(&function, module, "spin"));
+        MUST(cuStreamCreate(&stream, 0));
+        for (int launch = 0; launch < 20; launch++)
+            MUST(spin(function, stream, 20000));
+        TRY(cuCtxDestroy_v2(context));
+        MUST(cuCtxSetCurrent(gpu.context));
+    }
+}
+
+static void resets(void)
+{
+    for (int i = 0; i < 5; i++) {
+        dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 50, 20000));
+        TRY(cuDevicePrimaryCtxReset_v2(gpu.device));
+        /* Retained still: the context is made anew when it is asked for. */
+        TRY(cuDevicePrimaryCtxRetain(&gpu.context, gpu.device));
+        TRY(cuCtxSetCurrent(gpu.context));
+        MUST(cuModuleLoadData(&gpu.module, SPIN_IMAGE));
+        MUST(cuModuleGetFunction(&gpu.spin, gpu.module, "spin"));
+        MUST(cuStreamCreate(&gpu.stream, 0));
+    }
+}
+
+static void releases(void)
+{
+    for (int i = 0; i < 5; i++) {
+        dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 50, 20000));
+        TRY(cuDevicePrimaryCtxRelease_v2(gpu.device));
+        gpu_open(&gpu, 0);
+    }
+}
+
+static void streams(void)
+{
+    for (int i = 0; i < 100; i++) {
+        ws_CUstream stream;
+        MUST(cuStreamCreate(&stream, i % 2));
+        for (int launch = 0; launch < 5; launch++)
+            MUST(spin(gpu.spin, stream, 20000));
+        MUST(cuStreamDestroy_v2(stream));
+    }
+}
+
+static void modules(void)
+{
+    /* The function's handle is likely to come back for another kernel. */
+    for (int i = 0; i < 50; i++) {
+        ws_CUmodule module;
+        ws_CUfunction function;
+        MUST(cuModuleLoadData(&module, SPIN_IMAGE));
+        MUST(cuModuleGetFunction(&function, module, "spin"));
+        for (int launch = 0; launch < 3; launch++)
+            MUST(spin(function, gpu.stream, 5000));
+        MUST(cuStreamSynchronize(gpu.stream));
+        MUST(cuModuleUnload(module));
+    }
+}
+
+static void events(void)
+{
+    for (int i = 0; i < 200; i++) {
+        ws_CUevent event;
+        MUST(cuEventCreate(&event, 0));
+        MUST(spin(gpu.spin, gpu.stream, 5000));
+        MUST(cuEventRecord(event, gpu.stream));
+        MUST(cuEventDestroy_v2(event));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = mode_of(argc, argv);
+    gpu_open(&gpu, 0);
+    if (!strcmp(mode, "context"))
+        contexts();
+    else if (!strcmp(mode, "reset"))
+        resets();
+    else if (!strcmp(mode, "release"))
+        releases();
+    else if (!strcmp(mode, "stream"))
+        streams();
+    else if (!strcmp(mode, "module"))
+        modules();
+    else if (!strcmp(mode, "event"))
+        events();
+    else
+        return unknown_mode(mode);
+    TRY(spin(gpu.spin, gpu.stream, 1000));
+    TRY(cuCtxSynchronize());
+    return 0;
+}

@@ -1,0 +1,10 @@
+/* 256 bytes of thread-local storage that must lie at a fixed place: see tls.c. */
+int tls_touch(void);
+
+static __thread int storage[64] __attribute__((tls_model("initial-exec")));
+
+int tls_touch(void)
+{
+    volatile int *first = storage;
+    return ++*first;
+}
