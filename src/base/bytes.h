@@ -33,12 +33,12 @@ struct ws_bytes_in {
 /* Small numbers of either sign to small numbers: 0 -1 1 -2 … → 0 1 2 3 … */
 static inline uint64_t ws_zigzag(int64_t value)
 {
-    return (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
+    return (uint64_t)value << 1 ^ (0 - ((uint64_t)value >> 63)); /* no signed shift: vector units lack it */
 }
 
 static inline int64_t ws_unzigzag(uint64_t value)
 {
-    return (int64_t)(value >> 1 ^ (~(value & 1) + 1));
+    return (int64_t)(value >> 1 ^ (0 - (value & 1)));
 }
 
 /* Room for `size` bytes at the end, or NULL. */

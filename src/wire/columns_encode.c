@@ -167,6 +167,8 @@ static uint64_t majority(const uint64_t *numbers, uint32_t count)
 {
     uint64_t candidate = count ? numbers[count / 2] : 0;
     uint32_t votes = 0;
+    if (!candidate || (numbers[count / 4] != candidate && numbers[count - count / 4 - 1] != candidate))
+        return 0;
     for (uint32_t i = 0; i < count; i++)
         votes += numbers[i] == candidate;
     return votes > count / 2 ? candidate : 0;
@@ -181,22 +183,29 @@ static void pack_residuals(uint64_t *numbers, uint32_t count, struct ws_encoded 
     ws_pack(to, numbers, count);
 }
 
-static void encode_delta(uint64_t *numbers, const struct ws_layout *layout, const struct ws_column *column,
-                         const char *row, uint32_t count)
+static void to_deltas(uint64_t *numbers, uint32_t count)
 {
-    uint64_t before = 0;
-    for (uint32_t i = 0; i < count; i++, row += layout->row_size) {
-        uint64_t value = ws_column_load(column, row);
-        numbers[i] = value - before;
-        before = value;
-    }
+    for (uint32_t i = count; i-- > 1;)
+        numbers[i] -= numbers[i - 1];
 }
 
-static void load_column(uint64_t *numbers, const struct ws_layout *layout, const struct ws_column *column,
+/* Returns whether the column varies over the rows. */
+static bool load_column(uint64_t *numbers, const struct ws_layout *layout, const struct ws_column *column,
                         const char *row, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++, row += layout->row_size)
-        numbers[i] = ws_column_load(column, row);
+    const size_t stride = layout->row_size;
+    uint64_t first = count ? ws_column_load(column, row) : 0, differences = 0;
+    if (column->width == sizeof(uint64_t))
+        for (uint32_t i = 0; i < count; i++) {
+            memcpy(&numbers[i], row + i * stride + column->offset, sizeof(numbers[i]));
+            differences |= numbers[i] ^ first;
+        }
+    else
+        for (uint32_t i = 0; i < count; i++) {
+            numbers[i] = ws_column_load(column, row + i * stride);
+            differences |= numbers[i] ^ first;
+        }
+    return differences;
 }
 
 static void load_lengths(uint64_t *numbers, const struct ws_layout *layout, const struct ws_column *column,
@@ -245,27 +254,25 @@ static void encode_gaps(struct ws_columns_encoder *encoder, const struct ws_layo
     }
 }
 
-static void encode_numbers(struct ws_columns_encoder *encoder, const struct ws_layout *layout,
-                           const struct ws_column *column, const void *rows, uint32_t count,
-                           const struct ws_map *groups, struct ws_encoded *to)
+/* Returns the coding used: a column that does not vary is its bias and nothing else. */
+static uint8_t encode_numbers(struct ws_columns_encoder *encoder, const struct ws_layout *layout,
+                              const struct ws_column *column, const void *rows, uint32_t count,
+                              const struct ws_map *groups, struct ws_encoded *to)
 {
     uint64_t *numbers = encoder->numbers;
-    switch (column->coding) {
-    case WS_CODING_DELTA:
-        encode_delta(numbers, layout, column, rows, count);
-        break;
-    case WS_CODING_LENGTH:
+    uint8_t coding = column->coding;
+    if (coding == WS_CODING_LENGTH)
         load_lengths(numbers, layout, column, rows, count);
-        break;
-    case WS_CODING_GAP:
+    else if (coding == WS_CODING_GAP)
         encode_gaps(encoder, layout, column, rows, count, groups, to);
-        break;
-    default:
-        load_column(numbers, layout, column, rows, count);
-    }
-    if (column->coding != WS_CODING_PLAIN && column->coding != WS_CODING_DELTA)
+    else if (!load_column(numbers, layout, column, rows, count))
+        coding = WS_CODING_PLAIN;
+    if (coding == WS_CODING_DELTA)
+        to_deltas(numbers, count);
+    else if (coding != WS_CODING_PLAIN)
         to_residuals(numbers, count, key_of(encoder, column->key)->slots, encoder->remembered);
     pack_residuals(numbers, count, to);
+    return coding;
 }
 
 static void encode_texts(struct ws_columns_encoder *encoder, const struct ws_layout *layout,
@@ -278,7 +285,7 @@ static void encode_texts(struct ws_columns_encoder *encoder, const struct ws_lay
     row = rows;
     for (uint32_t i = 0; i < count; i++, row += layout->row_size)
         ws_bytes_put(&to->planes, ws_column_text(column, row)->data, ws_column_text(column, row)->length);
-    ws_encoded_cut(to);
+    ws_encoded_end_plane(to, 7);
 }
 
 /* ---- frames ---- */
@@ -289,6 +296,8 @@ static void encode_column(struct ws_columns_encoder *encoder, const struct ws_la
     const struct ws_column *column = &layout->columns[index];
     const uint8_t entry[] = { (uint8_t)index, column->coding, column->base, column->key, column->group };
     uint32_t sizes[2] = { 0 };
+    uint8_t coding = column->coding;
+    to->column = (uint8_t)index;
     ws_bytes_put(&to->head, entry, sizeof(entry));
     size_t sizes_at = to->head.size, planes_at = to->planes.size;
     ws_bytes_put(&to->head, sizes, sizeof(sizes));
@@ -297,9 +306,10 @@ static void encode_column(struct ws_columns_encoder *encoder, const struct ws_la
     else if (column->coding == WS_CODING_SLOTS)
         encode_slots(encoder, layout, index, rows, count, to);
     else
-        encode_numbers(encoder, layout, column, rows, count, groups, to);
+        coding = encode_numbers(encoder, layout, column, rows, count, groups, to);
     if (to->head.failed || to->planes.failed)
         return;
+    to->head.data[sizes_at - sizeof(entry) + 1] = coding;
     sizes[0] = (uint32_t)(to->head.size - sizes_at - sizeof(sizes));
     sizes[1] = (uint32_t)(to->planes.size - planes_at);
     memcpy(to->head.data + sizes_at, sizes, sizeof(sizes));

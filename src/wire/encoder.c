@@ -19,6 +19,7 @@ enum {
     FRAME_SLACK =
         WS_FRAME_HEADER_SIZE + WS_CUTS_MAX * 2 * WS_VARINT_MAX + 64, /* what a frame is, beside its columns */
     CHUNK_BYTES = 1 << 10,                                           /* less is not worth a compression of its own */
+    HOPELESS_FRAMES = 15, /* a chunk that compression did not shrink is not tried again for so long */
     SHAPES_MAX = 1 << 16,
     REPEAT_FACTOR = 32, /* dictionaries are repeated after so many times their size: 3 % of a file */
 };
@@ -49,6 +50,7 @@ struct ws_encoder {
     struct ws_columns_encoder *columns;
     struct ws_encoded encoded;
     struct ws_bytes_out frame;
+    uint8_t hopeless[WS_FAMILY_COUNT][WS_CUT_TAGS]; /* frames still to pass before another try */
 };
 
 static bool is_dictionary(uint32_t family)
@@ -156,15 +158,25 @@ int ws_encoder_create(struct ws_encoder **result, const struct ws_encoder_option
     return 0;
 }
 
-/* One chunk: smaller if that is possible. Its sizes go to `sizes`. */
-static void put_chunk(struct ws_encoder *encoder, const uint8_t *bytes, size_t size, struct ws_bytes_out *sizes)
+/* One chunk: smaller if that is possible. Its sizes go to `sizes`; `hopeless` remembers between
+ * frames that it was not. */
+static void put_chunk(struct ws_encoder *encoder, const uint8_t *bytes, size_t size, uint8_t *hopeless,
+                      struct ws_bytes_out *sizes)
 {
     const struct ws_compressor *compressor = &encoder->options.compressor;
     struct ws_bytes_out *frame = &encoder->frame;
+    if (*hopeless) {
+        --*hopeless;
+        ws_bytes_put_varint(sizes, size);
+        ws_bytes_put_varint(sizes, size);
+        ws_bytes_put(frame, bytes, size);
+        return;
+    }
     size_t smaller = compressor->compress(encoder->compression, frame->data + frame->size,
                                           frame->capacity - frame->size, bytes, size, encoder->options.level);
     ws_bytes_put_varint(sizes, size);
-    if (compressor->is_error(smaller) || smaller >= size) {
+    if (compressor->is_error(smaller) || smaller >= size - size / 32) {
+        *hopeless = size >= CHUNK_BYTES ? HOPELESS_FRAMES : 0;
         ws_bytes_put_varint(sizes, size);
         ws_bytes_put(frame, bytes, size);
     } else {
@@ -180,14 +192,16 @@ static void put_chunks(struct ws_encoder *encoder, struct ws_frame_header *heade
     struct ws_bytes_out *frame = &encoder->frame;
     uint8_t list[FRAME_SLACK];
     struct ws_bytes_out sizes = { .data = list, .capacity = sizeof(list) };
-    put_chunk(encoder, encoded->head.data, encoded->head.size, &sizes);
+    uint8_t *hopeless = encoder->hopeless[header->family % WS_FAMILY_COUNT], never = 0;
+    put_chunk(encoder, encoded->head.data, encoded->head.size, &never, &sizes);
     size_t from = 0;
     for (uint32_t i = 0; i < encoded->cut_count; i++) {
-        if (encoded->cuts[i] - from < CHUNK_BYTES && i + 1 < encoded->cut_count)
+        const struct ws_encoded_cut *cut = &encoded->cuts[i];
+        if (cut->end - from < CHUNK_BYTES && i + 1 < encoded->cut_count)
             continue;
-        if (encoded->cuts[i] > from)
-            put_chunk(encoder, encoded->planes.data + from, encoded->cuts[i] - from, &sizes);
-        from = encoded->cuts[i];
+        if (cut->end > from)
+            put_chunk(encoder, encoded->planes.data + from, cut->end - from, &hopeless[cut->tag], &sizes);
+        from = cut->end;
     }
     /* The list comes last, so that each chunk is compressed straight to where it stays. */
     uint32_t list_size = (uint32_t)sizes.size;

@@ -1,45 +1,54 @@
 #include "wire/pack.h"
 
 enum {
+    SAMPLES = 1024,
     EXCEPTION_BYTES = 2, /* of an exception's position and length, when choosing a width */
 };
 
-void ws_encoded_cut(struct ws_encoded *encoded)
+void ws_encoded_end_plane(struct ws_encoded *encoded, unsigned plane)
 {
     if (encoded->cut_count == WS_CUTS_MAX)
         encoded->planes.failed = true;
     else
-        encoded->cuts[encoded->cut_count++] = (uint32_t)encoded->planes.size;
+        encoded->cuts[encoded->cut_count++] = (struct ws_encoded_cut){
+            .end = (uint32_t)encoded->planes.size,
+            .tag = (uint8_t)(encoded->column * 8 + plane),
+        };
 }
 
-static unsigned byte_width(uint64_t number)
-{
-    return (71 - (unsigned)__builtin_clzll(number | 1)) / 8 - !number;
-}
+/* The widths a sequence may have, and of how many numbers each would be too little. */
+static const uint8_t width_choices[] = { 0, 1, 2, 3, 4, 8 };
+enum { WIDTH_CHOICES = sizeof(width_choices) / sizeof(width_choices[0]) };
 
-/* The number of planes that costs least; exceptions count double, because they are slow to read. */
+/* The width that costs least, found on some of the numbers. Exceptions count double, because they
+ * are slow to read. */
 static unsigned choose_width(const uint64_t *numbers, uint32_t count)
 {
-    uint32_t of_width[9] = { 0 };
-    for (uint32_t i = 0; i < count; i++)
-        of_width[byte_width(numbers[i])]++;
-    uint64_t best_cost = (uint64_t)count * 8;
-    unsigned best = 8;
-    uint64_t exceptions_cost = 0;
-    for (unsigned width = 8; width-- > 0;) {
-        exceptions_cost += (uint64_t)of_width[width + 1] * 2 * (width + 1 + EXCEPTION_BYTES);
-        if (count * (uint64_t)width + exceptions_cost <= best_cost) {
-            best_cost = count * (uint64_t)width + exceptions_cost;
-            best = width;
+    uint32_t step = 1 + count / SAMPLES, samples = 0, wider[WIDTH_CHOICES] = { 0 };
+    for (uint32_t i = 0; i < count; i += step, samples++) {
+        wider[0] += numbers[i] > 0;
+        wider[1] += numbers[i] > 0xff;
+        wider[2] += numbers[i] > 0xffff;
+        wider[3] += numbers[i] > 0xffffff;
+        wider[4] += numbers[i] > 0xffffffff;
+    }
+    unsigned best = WIDTH_CHOICES - 1;
+    uint64_t best_cost = (uint64_t)samples * width_choices[best], exceptions_cost = 0;
+    for (unsigned i = best; i-- > 0;) {
+        exceptions_cost += (uint64_t)(wider[i] - wider[i + 1]) * 2 * (width_choices[i + 1] + EXCEPTION_BYTES);
+        uint64_t cost = (uint64_t)samples * width_choices[i] + exceptions_cost;
+        if (cost <= best_cost) {
+            best_cost = cost;
+            best = i;
         }
     }
-    return best;
+    return width_choices[best];
 }
 
 static void put_exceptions(struct ws_bytes_out *out, const uint64_t *numbers, uint32_t count, uint64_t limit)
 {
     uint32_t exceptions = 0;
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; limit && i < count; i++)
         exceptions += (numbers[i] & limit) != 0;
     ws_bytes_put_varint(out, exceptions);
     for (uint32_t i = 0, next = 0; exceptions; i++) {
@@ -54,14 +63,18 @@ static void put_exceptions(struct ws_bytes_out *out, const uint64_t *numbers, ui
 
 void ws_pack(struct ws_encoded *to, const uint64_t *numbers, uint32_t count)
 {
-    unsigned width = choose_width(numbers, count);
+    uint64_t any = 0;
+    for (uint32_t i = 0; i < count; i++)
+        any |= numbers[i];
+    unsigned width = any ? choose_width(numbers, count) : 0;
+    uint64_t limit = width == 8 ? 0 : ~(uint64_t)0 << (8 * width);
     ws_bytes_put_u8(&to->head, (uint8_t)width);
-    put_exceptions(&to->head, numbers, count, width == 8 ? 0 : ~(uint64_t)0 << (8 * width));
+    put_exceptions(&to->head, numbers, count, any & limit);
     for (unsigned plane = 0; plane < width; plane++) {
         uint8_t *bytes = ws_bytes_room(&to->planes, count);
         for (uint32_t i = 0; bytes && i < count; i++)
             bytes[i] = (uint8_t)(numbers[i] >> (8 * plane));
-        ws_encoded_cut(to);
+        ws_encoded_end_plane(to, plane);
     }
 }
 

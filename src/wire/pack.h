@@ -11,17 +11,26 @@
 
 /* Where encoded columns go: small things to the head, planes and texts to the planes. Each plane is
  * compressed by itself, because each has its own distribution. */
-enum { WS_CUTS_MAX = 1024 };
+enum {
+    WS_CUTS_MAX = 512,
+    WS_CUT_TAGS = 256,
+};
+
+struct ws_encoded_cut {
+    uint32_t end; /* of a plane, in planes */
+    uint8_t tag;  /* which plane of which column: the same in every frame of a family */
+};
 
 struct ws_encoded {
     struct ws_bytes_out head;
     struct ws_bytes_out planes;
+    uint8_t column; /* the one being encoded */
     uint32_t cut_count;
-    uint32_t cuts[WS_CUTS_MAX]; /* the end of each plane in planes */
+    struct ws_encoded_cut cuts[WS_CUTS_MAX];
 };
 
-/* Ends the current plane. */
-void ws_encoded_cut(struct ws_encoded *encoded);
+/* Ends a plane of the current column. */
+void ws_encoded_end_plane(struct ws_encoded *encoded, unsigned plane);
 
 /* Bytes that packing `count` numbers can take in head and planes together. */
 static inline size_t ws_pack_bound(uint32_t count)
