@@ -1,5 +1,5 @@
 """Runs meson's benchmarks and tabulates what they print: one JSON object a line, with name, value and unit, and where
-they are known budget and floor. A figure whose unit is so much per second should reach its budget, any other stay in it.
+they are known budget and floor. A figure whose unit is something a second (…/s) should reach its budget, any other stay in it.
 """
 import argparse
 import datetime
@@ -26,7 +26,11 @@ def run(benchmark, build):
     if result.returncode:
         print(f"{benchmark['name']}: exit status {result.returncode}", file=sys.stderr)
         return None
-    return [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
+    rows = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
+    if any({"name", "value", "unit"} - row.keys() for row in rows):
+        print(f"{benchmark['name']}: a line without name, value or unit", file=sys.stderr)
+        return None
+    return rows
 
 
 def within(row):
