@@ -52,7 +52,7 @@ static unsigned type_bytes(uint32_t datatype)
 
 static uint32_t operation_of(const struct ws_process *process, uint32_t id)
 {
-    const struct ws_driver_function *function = ws_dictionary_find(&process->driver_functions, id);
+    const struct ws_driver_function *function = ws_rows_find(&process->driver_functions, id);
     uint32_t at = 0;
     while (function && at < OPERATIONS && strcmp(function->name.data, operations[at].function))
         at++;
@@ -134,7 +134,7 @@ static int longest_first(const void *a, const void *b)
 static int add_call(const struct ws_process *process, const struct ws_vector *launches,
                     const struct ws_collective *call, struct track_collectives *result)
 {
-    const struct ws_comm *comm = ws_dictionary_find(&process->comms, call->comm);
+    const struct ws_comm *comm = ws_rows_find(&process->comms, call->comm);
     uint32_t operation = operation_of(process, call->function);
     uint32_t ranks = comm ? comm->size : 0;
     struct collective_row *row = row_for(result, operation, ranks);
@@ -156,11 +156,11 @@ static int add_call(const struct ws_process *process, const struct ws_vector *la
 
 static uint32_t device_of(const struct ws_process *process, const struct ws_collective *call)
 {
-    const struct ws_comm *comm = ws_dictionary_find(&process->comms, call->comm);
+    const struct ws_comm *comm = ws_rows_find(&process->comms, call->comm);
     if (comm)
         return comm->device;
-    const struct ws_stream *stream = ws_dictionary_find(&process->streams, call->stream);
-    const struct ws_context *context = stream ? ws_dictionary_find(&process->contexts, stream->context) : NULL;
+    const struct ws_stream *stream = ws_rows_find(&process->streams, call->stream);
+    const struct ws_context *context = stream ? ws_rows_find(&process->contexts, stream->context) : NULL;
     return context ? context->device : 0;
 }
 

@@ -42,7 +42,7 @@ static void add_copy(const struct ws_ops *ops, size_t op, const struct ws_op_sha
     if (ws_op_is_timed(ops, op)) {
         row->timed++;
         row->timed_bytes += ops->bytes[op];
-        row->total += ops->end[op] - ops->begin[op];
+        row->total = (int64_t)((uint64_t)row->total + (uint64_t)(ops->end[op] - ops->begin[op]));
     }
 }
 

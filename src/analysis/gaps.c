@@ -123,7 +123,7 @@ static struct side side_of(const struct ws_report *report, const struct ws_proce
 
 static void thread_cell(struct ws_table *table, const struct ws_process *process, uint32_t id)
 {
-    const struct ws_thread *thread = ws_dictionary_find(&process->threads, id);
+    const struct ws_thread *thread = ws_rows_find(&process->threads, id);
     if (thread && thread->name.length)
         ws_table_cell(table, "%s (%u)", thread->name.data, thread->tid);
     else if (thread)

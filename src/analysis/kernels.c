@@ -61,7 +61,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
         }
         *row = names[i];
         row->name = (uint32_t)i;
-        result->total += row->total;
+        result->total = (int64_t)((uint64_t)result->total + (uint64_t)row->total);
     }
     if (result->rows.count)
         qsort(result->rows.data, result->rows.count, sizeof(*names), by_total);
@@ -114,7 +114,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
         ws_table_time(&table, rows[i].max);
         ws_table_cell(&table, "%s", row_class(report, &rows[i]));
         ws_table_cell(&table, "%s", ws_model_name(report->model, rows[i].name)->text);
-        left -= rows[i].total;
+        left = (int64_t)((uint64_t)left - (uint64_t)rows[i].total);
     }
     ws_table_finish(&table);
     if (shown < result->rows.count) {

@@ -67,7 +67,8 @@ static void count_calls(const struct ws_process *process, size_t subject, struct
         if (ops->flags[i] & WS_OP_BLOCKING)
             result->blocking++;
         else
-            result->call_time += ops->host_end[i] - ops->host_begin[i];
+            result->call_time =
+                (int64_t)((uint64_t)result->call_time + (uint64_t)(ops->host_end[i] - ops->host_begin[i]));
     }
 }
 

@@ -62,8 +62,10 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
         ws_page_text(page, "%s %s", ws_format_count(number, result->unknown), ws_loss_text(WS_LOSS_COUNT));
     if (result->nameless)
         ws_page_text(page, "%s operations whose description is lost", ws_format_count(number, result->nameless));
+    if (process->odd_times)
+        ws_page_text(page, "%s host times that cannot be", ws_format_count(number, process->odd_times));
     print_damage(&process->damage, page);
-    if (!result->total && !result->nameless && !is_damaged(&process->damage))
+    if (!result->total && !process->odd_times && !result->nameless && !is_damaged(&process->damage))
         ws_page_text(page, "Nothing lost.");
 }
 
@@ -87,6 +89,7 @@ static int json(const struct ws_report *report, size_t subject, const void *memo
     status |= ws_json_set(damages, "lost_bytes", (int64_t)damage->lost_bytes);
     status |= ws_json_set(damages, "torn_bytes", (int64_t)damage->torn_bytes);
     status |= json_object_set_new(damages, "no_footer", json_boolean(damage->no_footer));
+    status |= ws_json_set(object, "odd_times", (int64_t)ws_model_process(report->model, subject)->odd_times);
     status |= ws_json_set(object, "nameless_events", (int64_t)result->nameless);
     return status ? -ENOMEM : 0;
 }

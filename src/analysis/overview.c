@@ -120,8 +120,10 @@ static void print_busy(const struct ws_report *report, const struct ws_process *
         const struct ws_track_activity *activity =
             ws_report_result(report, &ws_analysis_activity, process->first_track + i);
         char share[WS_FORMAT_SIZE], idle[WS_FORMAT_SIZE], span[WS_FORMAT_SIZE], device[32] = "";
-        if (process->track_count > 1)
-            snprintf(device, sizeof(device), "GPU %d: ", (int)track->device - 1);
+        if (process->track_count > 1 && track->device)
+            snprintf(device, sizeof(device), "GPU %u: ", track->device - 1);
+        else if (process->track_count > 1)
+            snprintf(device, sizeof(device), "unknown GPU: ");
         if (!track->count)
             ws_page_fact(page, i ? "" : "GPU busy?", "%snot known: no device times", device);
         else if (track->untimed + track->backwards > track->count / 50)

@@ -30,7 +30,8 @@ static int longest_first(const void *a, const void *b)
 static int add_wait(struct process_sync *result, struct ws_map *places, uint32_t function, uint32_t thread,
                     int64_t length)
 {
-    uint64_t *place = ws_map_put(places, ((uint64_t)function << 32 | thread) + 1);
+    uint64_t key = (uint64_t)function << 32 | thread;
+    uint64_t *place = ws_map_put(places, key ? key : UINT64_MAX); /* 0 is not a key */
     if (!place)
         return -ENOMEM;
     if (!*place) {
@@ -62,7 +63,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     result->rows = WS_VECTOR(struct sync_row);
     int status = 0;
     for (size_t i = 0; i < process->calls.count && !status; i++) {
-        const struct ws_driver_function *function = ws_dictionary_find(&process->driver_functions, calls[i].function);
+        const struct ws_driver_function *function = ws_rows_find(&process->driver_functions, calls[i].function);
         if (function && function->family == WS_CALL_SYNC)
             status = add_wait(result, &places, calls[i].function, calls[i].thread,
                               calls[i].host_end - calls[i].host_begin);
@@ -88,7 +89,7 @@ static void finish(void *memory)
 
 static const char *function_name(const struct ws_process *process, uint32_t id)
 {
-    const struct ws_driver_function *function = ws_dictionary_find(&process->driver_functions, id);
+    const struct ws_driver_function *function = ws_rows_find(&process->driver_functions, id);
     return function ? function->name.data : "?";
 }
 
@@ -109,7 +110,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
     size_t shown = page->top && page->top < result->rows.count ? page->top : result->rows.count;
     for (size_t i = 0; i < shown; i++) {
-        const struct ws_thread *thread = ws_dictionary_find(&process->threads, rows[i].thread);
+        const struct ws_thread *thread = ws_rows_find(&process->threads, rows[i].thread);
         ws_table_time(&table, rows[i].total);
         ws_table_count(&table, rows[i].count);
         ws_table_time(&table, rows[i].total / (int64_t)rows[i].count);
@@ -128,7 +129,7 @@ static int json(const struct ws_report *report, size_t subject, const void *memo
     json_t *list = json_array();
     int status = json_object_set_new(object, "synchronisation", list);
     for (size_t i = 0; i < result->rows.count && !status; i++) {
-        const struct ws_thread *thread = ws_dictionary_find(&process->threads, rows[i].thread);
+        const struct ws_thread *thread = ws_rows_find(&process->threads, rows[i].thread);
         json_t *row = json_object();
         status |= json_object_set_new(row, "function", ws_json_text(function_name(process, rows[i].function)));
         status |= json_object_set_new(row, "tid", thread ? json_integer(thread->tid) : json_null());

@@ -16,17 +16,17 @@ static void init(struct ws_process *process, const char *path)
         .collectives = WS_VECTOR(struct ws_collective),
         .losses = WS_VECTOR(struct ws_loss),
     };
-    ws_dictionary_init(&process->driver_functions, WS_FAMILY_driver_function);
-    ws_dictionary_init(&process->devices, WS_FAMILY_device);
-    ws_dictionary_init(&process->contexts, WS_FAMILY_context);
-    ws_dictionary_init(&process->streams, WS_FAMILY_stream);
-    ws_dictionary_init(&process->threads, WS_FAMILY_thread);
-    ws_dictionary_init(&process->functions, WS_FAMILY_function);
-    ws_dictionary_init(&process->comms, WS_FAMILY_comm);
-    ws_dictionary_init(&process->shape_rows, WS_FAMILY_shape);
+    ws_rows_init(&process->driver_functions, WS_FAMILY_driver_function);
+    ws_rows_init(&process->devices, WS_FAMILY_device);
+    ws_rows_init(&process->contexts, WS_FAMILY_context);
+    ws_rows_init(&process->streams, WS_FAMILY_stream);
+    ws_rows_init(&process->threads, WS_FAMILY_thread);
+    ws_rows_init(&process->functions, WS_FAMILY_function);
+    ws_rows_init(&process->comms, WS_FAMILY_comm);
+    ws_rows_init(&process->shape_rows, WS_FAMILY_shape);
 }
 
-static struct ws_dictionary *dictionary_of(struct ws_process *process, enum ws_family family)
+static struct ws_rows *dictionary_of(struct ws_process *process, enum ws_family family)
 {
     switch (family) {
     case WS_FAMILY_driver_function:
@@ -85,8 +85,17 @@ static int grow_ops(struct ws_ops *ops, size_t count)
     return 0;
 }
 
-static int add_ops(struct ws_ops *ops, const struct ws_op *rows, uint32_t count)
+static void tame(struct ws_process *process, int64_t *time)
 {
+    if (*time >= -WS_TIME_MOST && *time <= WS_TIME_MOST)
+        return;
+    *time = *time < 0 ? -WS_TIME_MOST : WS_TIME_MOST;
+    process->odd_times++;
+}
+
+static int add_ops(struct ws_process *process, const struct ws_op *rows, uint32_t count)
+{
+    struct ws_ops *ops = &process->ops;
     if (ops->count + count > ops->capacity) {
         int error = grow_ops(ops, ops->count + count);
         if (error)
@@ -102,9 +111,26 @@ static int add_ops(struct ws_ops *ops, const struct ws_op *rows, uint32_t count)
         *flags &= ~(uint32_t)(WS_OP_TIMED | WS_OP_BACKWARDS | WS_OP_FAILED);
         if (rows[i].result)
             *flags |= WS_OP_FAILED;
+        tame(process, &ops->host_begin[ops->count + i]);
+        tame(process, &ops->host_end[ops->count + i]);
     }
     ops->count += count;
     return 0;
+}
+
+/* The same for the rows added last to a list. */
+static void tame_rows(struct ws_process *process, enum ws_family family, size_t from)
+{
+    struct ws_call *calls = process->calls.data;
+    struct ws_collective *collectives = process->collectives.data;
+    for (size_t i = from; family == WS_FAMILY_call && i < process->calls.count; i++) {
+        tame(process, &calls[i].host_begin);
+        tame(process, &calls[i].host_end);
+    }
+    for (size_t i = from; family == WS_FAMILY_collective && i < process->collectives.count; i++) {
+        tame(process, &collectives[i].host_begin);
+        tame(process, &collectives[i].host_end);
+    }
 }
 
 static int add_meta(struct ws_process *process, struct ws_arena *texts, const struct ws_meta *row)
@@ -145,24 +171,30 @@ static int add_clock(struct ws_process *process, const struct ws_clock *row)
     return 0;
 }
 
-static int add_block(struct ws_process *process, struct ws_arena *texts, const struct ws_block *block)
+static int add_block(struct ws_process *process, struct ws_arena *texts, const struct ws_block *block,
+                     bool references_only)
 {
     int error = 0;
     if (block->family >= WS_FAMILY_COUNT)
         return 0;
     process->rows[block->family] += block->count;
-    struct ws_dictionary *dictionary = dictionary_of(process, block->family);
+    if (references_only &&
+        (block->family == WS_FAMILY_op || block->family == WS_FAMILY_call || block->family == WS_FAMILY_collective))
+        return 0;
+    struct ws_rows *dictionary = dictionary_of(process, block->family);
     struct ws_vector *list = list_of(process, block->family);
     if (dictionary) {
         for (uint32_t i = 0; i < block->count && !error; i++)
-            error = ws_dictionary_put(dictionary, texts, (const char *)block->rows + i * dictionary->rows.size);
+            error = ws_rows_put(dictionary, texts, (const char *)block->rows + i * dictionary->rows.size);
     } else if (list) {
         size_t before = list->count;
         error = ws_vector_reach(list, before + block->count);
-        if (!error)
+        if (!error) {
             memcpy((char *)list->data + before * list->size, block->rows, block->count * list->size);
+            tame_rows(process, block->family, before);
+        }
     } else if (block->family == WS_FAMILY_op) {
-        error = add_ops(&process->ops, block->rows, block->count);
+        error = add_ops(process, block->rows, block->count);
     } else if (block->family == WS_FAMILY_meta) {
         for (uint32_t i = 0; i < block->count && !error; i++)
             error = add_meta(process, texts, (const struct ws_meta *)block->rows + i);
@@ -184,7 +216,7 @@ int ws_process_load(struct ws_process *process, struct ws_arena *texts, const ch
     if (status)
         return status;
     while ((status = ws_reader_next(reader, &block)) > 0) {
-        status = add_block(process, texts, &block);
+        status = add_block(process, texts, &block, options && options->references_only);
         if (status)
             break;
         if (options && options->progress) {
@@ -212,9 +244,9 @@ void ws_process_finish(struct ws_process *process)
         ws_vector_finish(&maps[i].knots);
     }
     for (int family = 0; family < WS_FAMILY_COUNT; family++) {
-        struct ws_dictionary *dictionary = dictionary_of(process, (enum ws_family)family);
+        struct ws_rows *dictionary = dictionary_of(process, (enum ws_family)family);
         if (dictionary)
-            ws_dictionary_finish(dictionary);
+            ws_rows_finish(dictionary);
         struct ws_vector *list = list_of(process, (enum ws_family)family);
         if (list)
             ws_vector_finish(list);

@@ -68,5 +68,5 @@ const char *ws_process_meta(const struct ws_process *process, const char *key)
 
 const struct ws_device *ws_track_device(const struct ws_model *model, const struct ws_track *track)
 {
-    return ws_dictionary_find(&ws_model_process(model, track->process)->devices, track->device);
+    return ws_rows_find(&ws_model_process(model, track->process)->devices, track->device);
 }

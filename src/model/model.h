@@ -13,7 +13,7 @@
 
 #include "base/arena.h"
 #include "base/vector.h"
-#include "model/dictionary.h"
+#include "model/rows.h"
 #include "record/record.h"
 #include "trace/reader.h"
 
@@ -33,6 +33,9 @@
     C(uint32_t, flags)                                    \
     C(uint32_t, params)
 
+/* No time lies further from 0 than this, so that sums and differences of two, and of errors, fit. */
+#define WS_TIME_MOST ((int64_t)1 << 61)
+
 struct ws_ops {
     size_t count;
     size_t capacity;
@@ -44,7 +47,7 @@ struct ws_ops {
 /* Bits that loading adds to the flags of the trace (enum ws_op_flags). */
 enum ws_op_model_flags {
     WS_OP_TIMED = 1 << 30,     /* has an interval on its device */
-    WS_OP_BACKWARDS = 1 << 29, /* had times, but its end lies before its begin */
+    WS_OP_BACKWARDS = 1 << 29, /* had times that cannot be: an end before the begin, or centuries away */
     WS_OP_FAILED = 1 << 28,    /* the driver answered with an error: nothing ran */
 };
 
@@ -90,14 +93,14 @@ struct ws_clock_map {
 struct ws_process {
     const char *path;
     struct ws_vector meta; /* struct ws_meta_entry */
-    struct ws_dictionary driver_functions;
-    struct ws_dictionary devices;
-    struct ws_dictionary contexts;
-    struct ws_dictionary streams;
-    struct ws_dictionary threads;
-    struct ws_dictionary functions;
-    struct ws_dictionary comms;
-    struct ws_dictionary shape_rows;
+    struct ws_rows driver_functions;
+    struct ws_rows devices;
+    struct ws_rows contexts;
+    struct ws_rows streams;
+    struct ws_rows threads;
+    struct ws_rows functions;
+    struct ws_rows comms;
+    struct ws_rows shape_rows;
     struct ws_vector shapes; /* struct ws_op_shape, with one for each that is lost */
     struct ws_vector clocks; /* struct ws_clock_map, one a context and one for no context */
     struct ws_ops ops;
@@ -105,6 +108,7 @@ struct ws_process {
     struct ws_vector collectives; /* struct ws_collective */
     struct ws_vector losses;      /* struct ws_loss */
     uint64_t rows[WS_FAMILY_COUNT];
+    uint64_t odd_times; /* host times further away than WS_TIME_MOST, which became just that */
     struct ws_damage damage;
     uint64_t file_bytes;
     uint32_t first_track, track_count; /* in ws_model.tracks */
@@ -137,6 +141,7 @@ typedef void (*ws_progress)(void *user, uint64_t done, uint64_t total);
 struct ws_model_options {
     ws_progress progress; /* called now and then while reading; may be NULL */
     void *user;
+    bool references_only; /* leave out the rows that others refer to: no operations, calls, collectives */
 };
 
 /* Reads the traces. Returns 0, or -errno with one line in message that says what is wrong with which

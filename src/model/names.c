@@ -70,7 +70,7 @@ uint32_t ws_build_name(struct ws_build *build, const char *text, enum ws_op_kind
 static uint32_t kernel_name(struct ws_build *build, const struct ws_process *process, uint32_t id)
 {
     char text[64];
-    const struct ws_function *function = ws_dictionary_find(&process->functions, id);
+    const struct ws_function *function = ws_rows_find(&process->functions, id);
     if (function && function->name.length)
         return ws_build_name(build, function->name.data, WS_OP_KERNEL, WS_ACTIVITY_KERNEL);
     snprintf(text, sizeof(text), "kernel #%u (%s)", id, function ? "without a name" : "name lost");

@@ -91,13 +91,13 @@ static uint32_t find_track(const struct ws_model *model, const struct ws_process
 
 static int resolve_shape(struct ws_build *build, struct ws_process *process, struct ws_op_shape *shape)
 {
-    const struct ws_stream *stream = ws_dictionary_find(&process->streams, shape->row.stream);
+    const struct ws_stream *stream = ws_rows_find(&process->streams, shape->row.stream);
     uint32_t context_id = stream ? stream->context : 0;
     /* Where a description is lost but there is only one context, it can only have been that one. */
     if (!stream && process->contexts.rows.count == 1)
         context_id = ((const struct ws_context *)process->contexts.rows.data)->id;
-    const struct ws_context *context = ws_dictionary_find(&process->contexts, context_id);
-    shape->stream = ws_dictionary_place(&process->streams, shape->row.stream);
+    const struct ws_context *context = ws_rows_find(&process->contexts, context_id);
+    shape->stream = ws_rows_place(&process->streams, shape->row.stream);
     shape->context = find_clock(process, context_id);
     shape->track = find_track(build->model, process, context ? context->device : 0);
     shape->name = ws_build_shape_name(build, process, shape);
@@ -163,7 +163,7 @@ int ws_process_resolve_shapes(struct ws_build *build, struct ws_process *process
     int status = 0;
     for (size_t i = 0; i < ops->count; i++) {
         uint32_t id = ops->shape[i];
-        uint32_t place = id < size ? table[id] : ws_dictionary_place(&process->shape_rows, id);
+        uint32_t place = id < size ? table[id] : ws_rows_place(&process->shape_rows, id);
         if (place == WS_NOWHERE)
             place = lost_shape(build, process, &lost, id);
         if (place == WS_NOWHERE) {
@@ -189,7 +189,7 @@ static uint64_t *why_untimed(struct ws_track *track, enum ws_activity activity, 
         return &track->passive;
     if (!(flags & WS_OP_BEGIN_QUALITY) || !(flags & WS_OP_END_QUALITY))
         return &track->untimed;
-    if (end < begin)
+    if (end < begin || begin < -WS_TIME_MOST || end > WS_TIME_MOST)
         return &track->backwards;
     return NULL;
 }
@@ -206,9 +206,15 @@ static int map_times(struct ws_model *model, struct ws_process *process)
         ws_clock_cursor_init(&cursors[i], clock_map(process, i)->knots.data, clock_map(process, i)->knots.count);
     for (size_t i = 0; i < ops->count; i++) {
         const struct ws_op_shape *shape = &shapes[ops->shape[i]];
+        int64_t begin = 0, end = 0;
         struct ws_track *track = ws_model_track(model, shape->track);
         enum ws_activity activity = ws_model_name(model, shape->name)->activity;
         uint64_t *counter = why_untimed(track, activity, ops->flags[i], ops->begin[i], ops->end[i]);
+        if (!counter) {
+            begin = ws_clock_to_host(&cursors[shape->context], ops->begin[i]);
+            end = ws_clock_to_host(&cursors[shape->context], ops->end[i]);
+            counter = why_untimed(track, activity, ops->flags[i], begin, end);
+        }
         if (counter) {
             ++*counter;
             if (counter == &track->backwards)
@@ -216,8 +222,8 @@ static int map_times(struct ws_model *model, struct ws_process *process)
             continue;
         }
         struct ws_clock_cursor *cursor = &cursors[shape->context];
-        ops->begin[i] = ws_clock_to_host(cursor, ops->begin[i]);
-        ops->end[i] = ws_clock_to_host(cursor, ops->end[i]);
+        ops->begin[i] = begin;
+        ops->end[i] = end;
         ops->flags[i] |= WS_OP_TIMED;
         track->count++;
         if (!cursor->count)

@@ -1,4 +1,4 @@
-#include "model/dictionary.h"
+#include "model/rows.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,9 +15,9 @@ CHECK_ID(function);
 CHECK_ID(shape);
 CHECK_ID(comm);
 
-void ws_dictionary_init(struct ws_dictionary *dictionary, enum ws_family family)
+void ws_rows_init(struct ws_rows *dictionary, enum ws_family family)
 {
-    *dictionary = (struct ws_dictionary){ .family = family, .rows.size = ws_layout(family)->row_size };
+    *dictionary = (struct ws_rows){ .family = family, .rows.size = ws_layout(family)->row_size };
 }
 
 static int keep_texts(const struct ws_layout *layout, struct ws_arena *texts, char *row)
@@ -50,7 +50,7 @@ static bool same_row(const struct ws_layout *layout, const char *a, const char *
     return true;
 }
 
-int ws_dictionary_put(struct ws_dictionary *dictionary, struct ws_arena *texts, const void *row)
+int ws_rows_put(struct ws_rows *dictionary, struct ws_arena *texts, const void *row)
 {
     const struct ws_layout *layout = ws_layout(dictionary->family);
     uint32_t id = *(const uint32_t *)row;
@@ -74,19 +74,19 @@ int ws_dictionary_put(struct ws_dictionary *dictionary, struct ws_arena *texts, 
     return keep_texts(layout, texts, to);
 }
 
-uint32_t ws_dictionary_place(const struct ws_dictionary *dictionary, uint32_t id)
+uint32_t ws_rows_place(const struct ws_rows *dictionary, uint32_t id)
 {
     const uint64_t *place = ws_map_get(&dictionary->index, id);
     return place && *place ? (uint32_t)(*place - 1) : UINT32_MAX;
 }
 
-const void *ws_dictionary_find(const struct ws_dictionary *dictionary, uint32_t id)
+const void *ws_rows_find(const struct ws_rows *dictionary, uint32_t id)
 {
-    uint32_t place = ws_dictionary_place(dictionary, id);
+    uint32_t place = ws_rows_place(dictionary, id);
     return place == UINT32_MAX ? NULL : (const char *)dictionary->rows.data + place * dictionary->rows.size;
 }
 
-void ws_dictionary_finish(struct ws_dictionary *dictionary)
+void ws_rows_finish(struct ws_rows *dictionary)
 {
     ws_vector_finish(&dictionary->rows);
     ws_map_finish(&dictionary->index);
