@@ -85,7 +85,7 @@ static int run(const struct tool_arguments *arguments)
     if (status)
         return status;
     tool_progress_start(&progress);
-    struct ws_model_options options = { tool_progress_show, &progress };
+    struct ws_model_options options = { .progress = tool_progress_show, .user = &progress };
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     if (ws_model_create(&model, (const char *const *)traces.paths, traces.count, &options, message,
                         sizeof(message))) {

@@ -1,0 +1,269 @@
+/* Chrome's trace event format, which Perfetto and chrome://tracing read.
+ *
+ * A process of the trace becomes one process there, its threads with the calls they made; each of its
+ * devices another, with its streams as threads. An arrow leads from the call to the work it launched.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/registry.h"
+#include "export/text_out.h"
+#include "model/clock.h"
+#include "trace/reader.h"
+
+enum { NUMBERS_A_PROCESS = 1000 };
+
+struct chrome {
+    struct ws_text_out out;
+    const struct ws_model *model;
+    const struct ws_process *process;
+    uint64_t host;                   /* number of the process of host calls */
+    struct ws_clock_cursor *cursors; /* by place in ws_process.clocks */
+    bool first;
+};
+
+static uint64_t device_number(const struct chrome *chrome, uint32_t device)
+{
+    return chrome->host + 1 + device;
+}
+
+/* Opens an event up to its arguments; times in ns. */
+static void begin_event(struct chrome *chrome, const char *phase, uint64_t process, uint64_t thread)
+{
+    struct ws_text_out *out = &chrome->out;
+    ws_put(out, chrome->first ? "\n" : ",\n");
+    chrome->first = false;
+    ws_put(out, "{\"ph\":\"");
+    ws_put(out, phase);
+    ws_put(out, "\",\"pid\":");
+    ws_put_unsigned(out, process);
+    ws_put(out, ",\"tid\":");
+    ws_put_unsigned(out, thread);
+}
+
+static void put_key_text(struct chrome *chrome, const char *key, const char *text)
+{
+    ws_put(&chrome->out, key);
+    ws_put_json_text(&chrome->out, text);
+}
+
+static void put_key_number(struct chrome *chrome, const char *key, uint64_t number)
+{
+    ws_put(&chrome->out, key);
+    ws_put_unsigned(&chrome->out, number);
+}
+
+static void put_span(struct chrome *chrome, const char *category, const char *name, int64_t begin, int64_t end)
+{
+    put_key_text(chrome, ",\"cat\":", category);
+    put_key_text(chrome, ",\"name\":", name);
+    ws_put(&chrome->out, ",\"ts\":");
+    ws_put_micros(&chrome->out, begin);
+    ws_put(&chrome->out, ",\"dur\":");
+    ws_put_micros(&chrome->out, end > begin ? end - begin : 0);
+}
+
+static void put_name(struct chrome *chrome, const char *what, uint64_t process, uint64_t thread, const char *name)
+{
+    begin_event(chrome, "M", process, thread);
+    put_key_text(chrome, ",\"name\":", what);
+    put_key_text(chrome, ",\"args\":{\"name\":", name);
+    ws_put(&chrome->out, "}}");
+}
+
+static void put_process_names(struct chrome *chrome)
+{
+    const struct ws_process *process = chrome->process;
+    const char *program = ws_process_meta(process, "program"), *pid = ws_process_meta(process, "pid");
+    const struct ws_thread *threads = process->threads.rows.data;
+    char name[512];
+    snprintf(name, sizeof(name), "%s %s", program ? program : process->path, pid ? pid : "");
+    put_name(chrome, "process_name", chrome->host, 0, name);
+    for (size_t i = 0; i < process->threads.rows.count; i++) {
+        snprintf(name, sizeof(name), "%s %u", threads[i].name.data, threads[i].tid);
+        put_name(chrome, "thread_name", chrome->host, threads[i].id, name);
+    }
+}
+
+static void put_device_names(struct chrome *chrome)
+{
+    const struct ws_process *process = chrome->process;
+    const struct ws_device *devices = process->devices.rows.data;
+    const struct ws_stream *streams = process->streams.rows.data;
+    char name[512];
+    for (size_t i = 0; i < process->devices.rows.count; i++) {
+        if (devices[i].id >= NUMBERS_A_PROCESS - 1)
+            continue;
+        snprintf(name, sizeof(name), "GPU %u %s", devices[i].id - 1, devices[i].name.data);
+        put_name(chrome, "process_name", device_number(chrome, devices[i].id), 0, name);
+    }
+    for (size_t i = 0; i < process->streams.rows.count; i++) {
+        static const char *const kinds[] = { "legacy default stream", "per-thread default stream", "stream",
+                                             "stream" };
+        const struct ws_context *context = ws_rows_find(&process->contexts, streams[i].context);
+        snprintf(name, sizeof(name), "%s %u", streams[i].kind < 4 ? kinds[streams[i].kind] : "stream", streams[i].id);
+        put_name(chrome, "thread_name", device_number(chrome, context ? context->device : 0), streams[i].id, name);
+    }
+}
+
+static const char *function_name(const struct chrome *chrome, uint32_t id, const char *fallback)
+{
+    const struct ws_driver_function *function = ws_rows_find(&chrome->process->driver_functions, id);
+    return function && function->name.length ? function->name.data : fallback;
+}
+
+static void put_flow(struct chrome *chrome, const char *phase, uint64_t process, uint64_t thread,
+                     uint64_t correlation, int64_t time)
+{
+    begin_event(chrome, phase, process, thread);
+    ws_put(&chrome->out, ",\"cat\":\"launch\",\"name\":\"launch\",\"id\":\"");
+    ws_put_unsigned(&chrome->out, chrome->host);
+    ws_put(&chrome->out, ".");
+    ws_put_unsigned(&chrome->out, correlation);
+    ws_put(&chrome->out, "\",\"ts\":");
+    ws_put_micros(&chrome->out, time);
+    ws_put(&chrome->out, *phase == 'f' ? ",\"bp\":\"e\"}" : "}");
+}
+
+static void put_device_arguments(struct chrome *chrome, const struct ws_op *op, const struct ws_op_shape *shape)
+{
+    struct ws_text_out *out = &chrome->out;
+    put_key_number(chrome, ",\"args\":{\"correlation\":", op->correlation);
+    if (shape->row.kind == WS_OP_KERNEL && !shape->lost) {
+        const uint32_t sizes[] = { shape->row.grid_x,  shape->row.grid_y,  shape->row.grid_z,
+                                   shape->row.block_x, shape->row.block_y, shape->row.block_z };
+        for (int i = 0; i < 6; i++)
+            put_key_number(chrome, i == 0 ? ",\"grid\":[" : i == 3 ? "],\"block\":[" : ",", sizes[i]);
+        put_key_number(chrome, "],\"dynamic shared bytes\":", shape->row.shared_bytes);
+    }
+    if (op->bytes)
+        put_key_number(chrome, ",\"bytes\":", op->bytes);
+    put_key_text(chrome, ",\"begin\":", ws_quality_name(ws_op_begin_quality(op)));
+    put_key_number(chrome, ",\"begin error ns\":", op->begin_error);
+    put_key_text(chrome, ",\"end\":", ws_quality_name(ws_op_end_quality(op)));
+    put_key_number(chrome, ",\"end error ns\":", op->end_error);
+    ws_put(out, "}}");
+}
+
+static void put_op(struct chrome *chrome, const struct ws_op *op)
+{
+    uint32_t place = ws_rows_place(&chrome->process->shape_rows, op->shape);
+    const struct ws_op_shape lost = { .lost = true };
+    const struct ws_op_shape *shape = place == WS_NOWHERE ? &lost : ws_process_shape(chrome->process, place);
+    bool timed = !shape->lost && ws_op_begin_quality(op) && ws_op_end_quality(op) && op->begin <= op->end &&
+                 !op->result && !(op->flags & WS_OP_CAPTURED);
+    begin_event(chrome, "X", chrome->host, op->thread);
+    put_span(chrome, "call", function_name(chrome, shape->row.driver_function, "launch"), op->host_begin,
+             op->host_end);
+    put_key_number(chrome, ",\"args\":{\"correlation\":", op->correlation);
+    if (op->result) {
+        ws_put(&chrome->out, ",\"result\":");
+        ws_put_number(&chrome->out, op->result);
+    }
+    ws_put(&chrome->out, "}}");
+    if (!timed)
+        return;
+    struct ws_clock_cursor *cursor = &chrome->cursors[shape->context];
+    int64_t begin = ws_clock_to_host(cursor, op->begin), end = ws_clock_to_host(cursor, op->end);
+    const struct ws_track *track = ws_model_track(chrome->model, shape->track);
+    uint64_t device = device_number(chrome, shape->track == WS_NOWHERE ? 0 : track->device);
+    put_flow(chrome, "s", chrome->host, op->thread, op->correlation, op->host_begin);
+    put_flow(chrome, "f", device, shape->row.stream, op->correlation, begin);
+    begin_event(chrome, "X", device, shape->row.stream);
+    put_span(chrome, ws_op_kind_name(shape->row.kind), ws_model_name(chrome->model, shape->name)->text, begin, end);
+    put_device_arguments(chrome, op, shape);
+}
+
+static void put_call(struct chrome *chrome, const struct ws_call *call)
+{
+    begin_event(chrome, "X", chrome->host, call->thread);
+    put_span(chrome, "call", function_name(chrome, call->function, "call"), call->host_begin, call->host_end);
+    put_key_number(chrome, ",\"args\":{\"correlation\":", call->correlation);
+    if (call->bytes)
+        put_key_number(chrome, ",\"bytes\":", call->bytes);
+    ws_put(&chrome->out, "}}");
+}
+
+static void put_collective(struct chrome *chrome, const struct ws_collective *call)
+{
+    begin_event(chrome, "X", chrome->host, call->thread);
+    put_span(chrome, "nccl", function_name(chrome, call->function, "collective"), call->host_begin, call->host_end);
+    put_key_number(chrome, ",\"args\":{\"communicator\":", call->comm);
+    put_key_number(chrome, ",\"sequence\":", call->sequence);
+    put_key_number(chrome, ",\"elements\":", call->count);
+    ws_put(&chrome->out, "}}");
+}
+
+static void put_block(struct chrome *chrome, const struct ws_block *block)
+{
+    const struct ws_op *ops = block->rows;
+    const struct ws_call *calls = block->rows;
+    const struct ws_collective *collectives = block->rows;
+    for (uint32_t i = 0; i < block->count; i++) {
+        if (block->family == WS_FAMILY_op)
+            put_op(chrome, &ops[i]);
+        else if (block->family == WS_FAMILY_call)
+            put_call(chrome, &calls[i]);
+        else if (block->family == WS_FAMILY_collective)
+            put_collective(chrome, &collectives[i]);
+    }
+}
+
+static int put_process(struct chrome *chrome, const struct ws_model_options *options, char *message, size_t capacity)
+{
+    const struct ws_process *process = chrome->process;
+    const struct ws_clock_map *maps = process->clocks.data;
+    struct ws_reader *reader;
+    struct ws_block block;
+    uint64_t done, total;
+    chrome->cursors = calloc(process->clocks.count + 1, sizeof(*chrome->cursors));
+    if (!chrome->cursors)
+        return -ENOMEM;
+    for (size_t i = 0; i < process->clocks.count; i++)
+        ws_clock_cursor_init(&chrome->cursors[i], maps[i].knots.data, maps[i].knots.count);
+    put_process_names(chrome);
+    put_device_names(chrome);
+    int status = ws_reader_open(&reader, process->path, message, capacity);
+    while (!status && !chrome->out.error && (status = ws_reader_next(reader, &block)) > 0) {
+        status = 0;
+        put_block(chrome, &block);
+        ws_reader_position(reader, &done, &total);
+        if (options && options->progress)
+            options->progress(options->user, done, total);
+    }
+    ws_reader_close(reader);
+    free(chrome->cursors);
+    return status;
+}
+
+static int write_chrome(const struct ws_model *model, FILE *file, const struct ws_model_options *options,
+                        char *message, size_t capacity)
+{
+    struct chrome *chrome = malloc(sizeof(*chrome));
+    int status = chrome ? 0 : -ENOMEM;
+    snprintf(message, capacity, "out of memory");
+    if (!chrome)
+        return status;
+    ws_text_out_init(&chrome->out, file);
+    chrome->model = model;
+    chrome->first = true;
+    ws_put(&chrome->out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+    for (size_t i = 0; i < model->processes.count && !status; i++) {
+        chrome->process = ws_model_process(model, i);
+        chrome->host = i * NUMBERS_A_PROCESS + 1;
+        status = put_process(chrome, options, message, capacity);
+    }
+    ws_put(&chrome->out, "\n]}\n");
+    int written = ws_text_out_finish(&chrome->out);
+    if (written)
+        snprintf(message, capacity, "cannot write everything: %s", strerror(-written));
+    free(chrome);
+    return status ? status : written;
+}
+
+const struct ws_export_format ws_export_chrome = {
+    .name = "chrome",
+    .summary = "Chrome trace events (JSON), for Perfetto and chrome://tracing",
+    .write = write_chrome,
+};

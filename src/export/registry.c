@@ -1,0 +1,14 @@
+#include "export/registry.h"
+
+#include <string.h>
+
+const struct ws_export_format *const ws_export_formats[] = { &ws_export_chrome };
+const size_t ws_export_format_count = sizeof(ws_export_formats) / sizeof(ws_export_formats[0]);
+
+const struct ws_export_format *ws_export_find(const char *name)
+{
+    for (size_t i = 0; i < ws_export_format_count; i++)
+        if (!strcmp(name, ws_export_formats[i]->name))
+            return ws_export_formats[i];
+    return NULL;
+}

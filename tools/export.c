@@ -1,0 +1,94 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "export/registry.h"
+#include "progress.h"
+#include "traces.h"
+
+static const struct tool_switch *switches(size_t *count)
+{
+    static const struct tool_switch list[] = {
+        { "format", 'f', "FORMAT",
+          "what to write: chrome (trace events in JSON, for Perfetto and chrome://tracing)" },
+        { "output", 'o', "FILE", "where to; - for standard output. A file that exists is left alone" },
+    };
+    *count = sizeof(list) / sizeof(list[0]);
+    return list;
+}
+
+/* NULL after a line on stderr. A file that exists is left alone. */
+static FILE *open_output(const char *path)
+{
+    if (!strcmp(path, "-"))
+        return stdout;
+    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file < 0 && errno == EEXIST)
+        tool_error("%s: there is a file of this name already; choose another or remove it", path);
+    else if (file < 0)
+        tool_error("%s: cannot be written: %s", path, strerror(errno));
+    FILE *out = file < 0 ? NULL : fdopen(file, "w");
+    if (file >= 0 && !out)
+        close(file);
+    return out;
+}
+
+static int write_output(const struct ws_model *model, const struct ws_export_format *format, const char *path,
+                        const struct ws_model_options *options)
+{
+    char message[512];
+    FILE *out = open_output(path);
+    if (!out)
+        return TOOL_ERROR;
+    int status = format->write(model, out, options, message, sizeof(message));
+    if (out != stdout && fclose(out) && !status) {
+        snprintf(message, sizeof(message), "cannot write everything: %s", strerror(errno));
+        status = -EIO;
+    }
+    tool_progress_end(options->user);
+    if (!status)
+        return TOOL_DONE;
+    if (out != stdout)
+        unlink(path);
+    return tool_error("%s: %s", path, message);
+}
+
+static int run(const struct tool_arguments *arguments)
+{
+    struct tool_traces traces;
+    struct tool_progress progress;
+    struct ws_model *model;
+    char message[512];
+    const char *name = tool_value(arguments, "format"), *path = tool_value(arguments, "output");
+    const struct ws_export_format *format = name ? ws_export_find(name) : NULL;
+    if (!name || !path)
+        return tool_error("export: needs --%s; see wallshim export --help", name ? "output FILE" : "format FORMAT");
+    if (!format)
+        return tool_error("--format %s: no such format; see wallshim export --help", name);
+    int status = tool_find_traces(&traces, arguments);
+    if (status)
+        return status;
+    tool_progress_start(&progress);
+    struct ws_model_options options = { .progress = tool_progress_show, .user = &progress, .references_only = true };
+    if (ws_model_create(&model, (const char *const *)traces.paths, traces.count, &options, message,
+                        sizeof(message))) {
+        tool_progress_end(&progress);
+        status = tool_error("%s", message);
+    } else {
+        status = write_output(model, format, path, &options);
+        ws_model_destroy(model);
+    }
+    tool_traces_finish(&traces);
+    return status;
+}
+
+const struct tool_command tool_export = {
+    .name = "export",
+    .operands = "[TRACE…]",
+    .summary = "turn traces into another tool's format",
+    .text = "Writes one or several traces in the format of another tool. Times are on the host's monotonic clock.",
+    .switches = switches,
+    .run = run,
+};
