@@ -1,0 +1,45 @@
+#include "load.h"
+
+#include "check.h"
+
+struct story *load_begin(struct loaded *loaded)
+{
+    memset(loaded, 0, sizeof(*loaded));
+    snprintf(loaded->path, sizeof(loaded->path), "report-%d.wst", (int)getpid());
+    unlink(loaded->path);
+    story_begin(&loaded->story, loaded->path);
+    return &loaded->story;
+}
+
+void load_report(struct loaded *loaded)
+{
+    const char *path = loaded->path;
+    char message[256] = "";
+    story_end(&loaded->story);
+    if (ws_model_create(&loaded->model, &path, 1, NULL, message, sizeof(message)))
+        fail_msg("%s", message);
+    assert_int_equal(ws_report_create(&loaded->report, loaded->model, 20, 2), 0);
+}
+
+void load_finish(struct loaded *loaded)
+{
+    ws_report_destroy(loaded->report);
+    ws_model_destroy(loaded->model);
+    unlink(loaded->path);
+}
+
+const struct ws_track_activity *load_activity(const struct loaded *loaded, size_t track)
+{
+    assert_true(track < loaded->model->tracks.count);
+    return ws_report_result(loaded->report, &ws_analysis_activity, track);
+}
+
+const struct ws_kernel_row *load_kernel(const struct loaded *loaded, size_t track, const char *name)
+{
+    const struct ws_track_kernels *kernels = ws_report_result(loaded->report, &ws_analysis_kernels, track);
+    const struct ws_kernel_row *rows = kernels->rows.data;
+    for (size_t i = 0; i < kernels->rows.count; i++)
+        if (!strcmp(ws_model_name(loaded->model, rows[i].name)->text, name))
+            return &rows[i];
+    return NULL;
+}

@@ -1,0 +1,196 @@
+#include "check.h"
+
+#include "base/interval.h"
+#include "load.h"
+
+static const char *const compute_name = "ampere_sgemm_128x64_nn", *const comm_name = "ncclDevKernel_AllReduce_Sum";
+
+/* One device whose clock is the host's. */
+static struct story *begin(struct loaded *loaded)
+{
+    struct story *story = load_begin(loaded);
+    story_device(story, 1, "Test GPU", 0, 0);
+    for (uint32_t stream = 1; stream <= 4; stream++)
+        story_stream(story, stream, 1);
+    return story;
+}
+
+static void numbers_of_a_small_timeline(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    story_kernel(story, 1, compute_name, 1000, 2000);
+    story_kernel(story, 1, compute_name, 2000, 2500);
+    story_kernel(story, 2, comm_name, 2400, 3000);
+    story_copy(story, 3, WS_SPACE_PINNED, WS_SPACE_DEVICE, 4096, 2900, 3100);
+    story_kernel(story, 1, compute_name, 4000, 4400);
+    load_report(&loaded);
+    const struct ws_track_activity *activity = load_activity(&loaded, 0);
+    assert_int_equal(activity->begin, 1000);
+    assert_int_equal(activity->span, 3400);
+    assert_int_equal(activity->busy, 2500);
+    assert_int_equal(activity->idle, 900);
+    assert_int_equal(activity->group[WS_GROUP_COMPUTE], 1900);
+    assert_int_equal(activity->group[WS_GROUP_COMM], 600);
+    assert_int_equal(activity->group[WS_GROUP_MEMORY], 200);
+    assert_int_equal(activity->comm_overlap, 100);
+    assert_int_equal(activity->exposed_comm, 500);
+    assert_int_equal(activity->exposed_memory, 100);
+    assert_int_equal(activity->busy_least, 2500);
+    assert_int_equal(activity->busy_most, 2500);
+    assert_int_equal(activity->gaps.count, 1);
+    const struct ws_gap *gap = activity->gaps.data;
+    assert_int_equal(gap->begin, 3100);
+    assert_int_equal(gap->end, 4000);
+    assert_int_equal(gap->before, 3);
+    assert_int_equal(gap->after, 4);
+    const struct ws_kernel_row *row = load_kernel(&loaded, 0, compute_name);
+    assert_int_equal(row->count, 3);
+    assert_int_equal(row->total, 1900);
+    assert_int_equal(row->min, 400);
+    assert_int_equal(row->max, 1000);
+    row = load_kernel(&loaded, 0, "Memcpy HtoD (Pinned -> Device)");
+    assert_int_equal(row->total, 200);
+    load_finish(&loaded);
+}
+
+struct painted {
+    struct ws_interval_set all, group[WS_GROUP_COUNT];
+};
+
+static void painted_finish(struct painted *painted)
+{
+    ws_interval_set_finish(&painted->all);
+    for (int i = 0; i < WS_GROUP_COUNT; i++)
+        ws_interval_set_finish(&painted->group[i]);
+}
+
+/* Adds an operation of a random group to the story and to the sets. */
+static void add_random(struct story *story, struct painted *painted, uint64_t *random)
+{
+    int64_t from = (int64_t)(next_random(random) % 100000), to = from + (int64_t)(next_random(random) % 900);
+    uint32_t stream = 1 + next_random(random) % 4;
+    enum ws_group group = (enum ws_group)(next_random(random) % WS_GROUP_COUNT);
+    if (group == WS_GROUP_MEMORY)
+        story_copy(story, stream, WS_SPACE_DEVICE, WS_SPACE_PINNED, 1, from, to);
+    else
+        story_kernel(story, stream, group == WS_GROUP_COMM ? comm_name : compute_name, from, to);
+    ws_interval_set_add(&painted->all, from, to);
+    ws_interval_set_add(&painted->group[group], from, to);
+}
+
+/* In any order, on streams that overlap: the sweep must say what sets of intervals say. */
+static void unions_agree_with_interval_sets(void **state)
+{
+    uint64_t random = 5;
+    (void)state;
+    for (int round = 0; round < 60; round++) {
+        struct painted painted = { 0 };
+        struct ws_interval_set both = { 0 };
+        struct loaded loaded;
+        struct story *story = begin(&loaded);
+        size_t count = 1 + next_random(&random) % 200;
+        for (size_t i = 0; i < count; i++)
+            add_random(story, &painted, &random);
+        load_report(&loaded);
+        const struct ws_track_activity *activity = load_activity(&loaded, 0);
+        const struct ws_interval_set *compute = &painted.group[WS_GROUP_COMPUTE],
+                                     *comm = &painted.group[WS_GROUP_COMM];
+        assert_int_equal(activity->busy, ws_interval_set_length(&painted.all));
+        for (int i = 0; i < WS_GROUP_COUNT; i++)
+            assert_int_equal(activity->group[i], ws_interval_set_length(&painted.group[i]));
+        assert_int_equal(activity->comm_overlap, ws_interval_set_common(comm, compute));
+        assert_int_equal(activity->exposed_comm, ws_interval_set_outside(comm, compute));
+        for (size_t i = 0; i < compute->count; i++)
+            ws_interval_set_add(&both, compute->items[i].begin, compute->items[i].end);
+        for (size_t i = 0; i < comm->count; i++)
+            ws_interval_set_add(&both, comm->items[i].begin, comm->items[i].end);
+        assert_int_equal(activity->exposed_memory, ws_interval_set_outside(&painted.group[WS_GROUP_MEMORY], &both));
+        const struct ws_gap *gaps = activity->gaps.data;
+        int64_t idle = 0;
+        for (size_t i = 0; i < activity->gaps.count; i++) {
+            idle += gaps[i].end - gaps[i].begin;
+            assert_int_equal(ws_interval_set_within(&painted.all, gaps[i].begin, gaps[i].end), 0);
+        }
+        assert_int_equal(activity->idle, idle);
+        load_finish(&loaded);
+        painted_finish(&painted);
+        ws_interval_set_finish(&both);
+    }
+}
+
+/* Whatever the true times within the stated errors, true busy time lies between the bounds. */
+static void busy_bounds_hold_for_any_true_times(void **state)
+{
+    enum { OPS = 60, WORLDS = 40 };
+    uint64_t random = 9;
+    (void)state;
+    for (int round = 0; round < 40; round++) {
+        int64_t begins[OPS], ends[OPS];
+        uint32_t begin_errors[OPS], end_errors[OPS];
+        struct loaded loaded;
+        struct story *story = begin(&loaded);
+        struct ws_shape shape = { .kind = WS_OP_KERNEL,
+                                  .stream = 1,
+                                  .function = story_function(story, compute_name) };
+        uint32_t id = story_shape(story, &shape);
+        for (int i = 0; i < OPS; i++) {
+            begins[i] = (int64_t)(next_random(&random) % 20000);
+            ends[i] = begins[i] + (int64_t)(next_random(&random) % 400);
+            begin_errors[i] = (uint32_t)(next_random(&random) % 200);
+            end_errors[i] = (uint32_t)(next_random(&random) % 200);
+            struct ws_op op = story_op(story, id, begins[i], ends[i]);
+            op.begin_error = begin_errors[i];
+            op.end_error = end_errors[i];
+            story_add(story, WS_FAMILY_op, &op);
+        }
+        load_report(&loaded);
+        const struct ws_track_activity *activity = load_activity(&loaded, 0);
+        for (int world = 0; world < WORLDS; world++) {
+            struct ws_interval_set truth = { 0 };
+            for (int i = 0; i < OPS; i++) {
+                /* Half of the worlds are the extreme ones. */
+                uint64_t left = world % 2   ? next_random(&random) % (2 * (uint64_t)begin_errors[i] + 1)
+                                : world % 4 ? 0
+                                            : 2 * (uint64_t)begin_errors[i];
+                uint64_t right = world % 2   ? next_random(&random) % (2 * (uint64_t)end_errors[i] + 1)
+                                 : world % 4 ? 2 * (uint64_t)end_errors[i]
+                                             : 0;
+                ws_interval_set_add(&truth, begins[i] - begin_errors[i] + (int64_t)left,
+                                    ends[i] - end_errors[i] + (int64_t)right);
+            }
+            int64_t busy = ws_interval_set_length(&truth);
+            assert_true(busy >= activity->busy_least);
+            assert_true(busy <= activity->busy_most);
+            ws_interval_set_finish(&truth);
+        }
+        load_finish(&loaded);
+    }
+}
+
+static void an_operation_of_no_length_is_an_event_all_the_same(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    story_kernel(story, 1, compute_name, 1000, 1000);
+    load_report(&loaded);
+    const struct ws_track_activity *activity = load_activity(&loaded, 0);
+    assert_int_equal(ws_model_track(loaded.model, 0)->count, 1);
+    assert_int_equal(activity->span, 0);
+    assert_int_equal(activity->busy, 0);
+    assert_int_equal(activity->gaps.count, 0);
+    load_finish(&loaded);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_of_a_small_timeline),
+        cmocka_unit_test(unions_agree_with_interval_sets),
+        cmocka_unit_test(busy_bounds_hold_for_any_true_times),
+        cmocka_unit_test(an_operation_of_no_length_is_an_event_all_the_same),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,124 @@
+#include "check.h"
+
+#include "model/clock.h"
+
+static const int64_t second = 1000000000;
+
+static size_t choose(struct ws_clock *points, size_t count, struct ws_clock *knots, struct ws_clock_cursor *cursor)
+{
+    size_t chosen = ws_clock_choose_knots(points, count, knots);
+    ws_clock_cursor_init(cursor, knots, chosen);
+    return chosen;
+}
+
+static void without_comparisons_times_stay(void **state)
+{
+    struct ws_clock_cursor cursor;
+    (void)state;
+    ws_clock_cursor_init(&cursor, NULL, 0);
+    assert_int_equal(ws_clock_to_host(&cursor, -5), -5);
+    assert_int_equal(ws_clock_to_host(&cursor, INT64_MAX), INT64_MAX);
+}
+
+static void one_comparison_moves_the_origin(void **state)
+{
+    struct ws_clock points[] = { { .device_ns = 100, .host_ns = 5000, .error_ns = 7 } }, knots[1];
+    struct ws_clock_cursor cursor;
+    (void)state;
+    assert_int_equal(choose(points, 1, knots, &cursor), 1);
+    assert_int_equal(ws_clock_to_host(&cursor, 100), 5000);
+    assert_int_equal(cursor.error_ns, 7);
+    assert_int_equal(ws_clock_to_host(&cursor, 60), 4960);
+    /* A second away, 100 millionths of a second are added to the error. */
+    assert_int_equal(ws_clock_to_host(&cursor, 100 + second), 5000 + second);
+    assert_int_equal(cursor.error_ns, 7 + 100000);
+}
+
+/* The device's clock gains 20 ns in a millisecond; comparisons are off by up to 1 µs. */
+static void known_drift_is_taken_out(void **state)
+{
+    enum { POINTS = 60 };
+    struct ws_clock points[POINTS], knots[POINTS];
+    struct ws_clock_cursor cursor;
+    uint64_t random = 3;
+    (void)state;
+    for (int i = 0; i < POINTS; i++) {
+        int64_t host = 7 * second + i * second, error = (int64_t)(next_random(&random) % 2001) - 1000;
+        points[i] = (struct ws_clock){ .device_ns = (host - 7 * second) / 1000000 * 1000020,
+                                       .host_ns = host + error,
+                                       .error_ns = 1000 };
+    }
+    assert_int_equal(choose(points, POINTS, knots, &cursor), POINTS);
+    int64_t last = INT64_MIN;
+    for (int64_t host = 7 * second; host < 66 * second; host += 1234567) {
+        int64_t device = (int64_t)((double)(host - 7 * second) * 1.00002), mapped = ws_clock_to_host(&cursor, device);
+        assert_true(llabs(mapped - host) <= 1001);
+        assert_true(mapped > last);
+        last = mapped;
+    }
+    assert_int_equal(cursor.error_ns, 1000);
+}
+
+/* Two comparisons 1 µs apart that disagree by 3 µs must not make a clock that runs four times as fast. */
+static void comparisons_close_together_do_not_bend_the_rate(void **state)
+{
+    struct ws_clock points[] = { { .device_ns = 0, .host_ns = 0, .error_ns = 2000 },
+                                 { .device_ns = 1000, .host_ns = 4000, .error_ns = 1500 },
+                                 { .device_ns = second, .host_ns = second, .error_ns = 2000 } };
+    struct ws_clock knots[3];
+    struct ws_clock_cursor cursor;
+    (void)state;
+    assert_int_equal(choose(points, 3, knots, &cursor), 2);
+    assert_int_equal(knots[0].host_ns, 4000);
+    int64_t length = ws_clock_to_host(&cursor, 600000000) - ws_clock_to_host(&cursor, 500000000);
+    assert_true(llabs(length - 100000000) < 1000);
+}
+
+static void order_is_never_turned_round(void **state)
+{
+    enum { POINTS = 40 };
+    struct ws_clock points[POINTS], knots[POINTS];
+    struct ws_clock_cursor cursor;
+    uint64_t random = 11;
+    (void)state;
+    for (int round = 0; round < 200; round++) {
+        for (int i = 0; i < POINTS; i++)
+            points[i] = (struct ws_clock){ .device_ns = (int64_t)(next_random(&random) % (10 * (uint64_t)second)),
+                                           .host_ns = (int64_t)(next_random(&random) % (10 * (uint64_t)second)),
+                                           .error_ns = (uint32_t)(next_random(&random) % 5000) };
+        choose(points, POINTS, knots, &cursor);
+        int64_t last = INT64_MIN;
+        for (int64_t device = -second; device < 11 * second; device += 3333333) {
+            int64_t mapped = ws_clock_to_host(&cursor, device);
+            assert_true(mapped >= last);
+            last = mapped;
+        }
+    }
+}
+
+static void extreme_times_do_not_overflow(void **state)
+{
+    struct ws_clock points[] = { { .device_ns = INT64_MIN, .host_ns = INT64_MAX, .error_ns = UINT32_MAX },
+                                 { .device_ns = INT64_MAX, .host_ns = INT64_MIN, .error_ns = UINT32_MAX },
+                                 { .device_ns = INT64_MAX, .host_ns = INT64_MAX, .error_ns = 0 } };
+    struct ws_clock knots[3];
+    struct ws_clock_cursor cursor;
+    (void)state;
+    choose(points, 3, knots, &cursor);
+    int64_t low = ws_clock_to_host(&cursor, INT64_MIN), middle = ws_clock_to_host(&cursor, 0);
+    assert_true(low <= middle);
+    assert_true(middle <= ws_clock_to_host(&cursor, INT64_MAX));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_comparisons_times_stay),
+        cmocka_unit_test(one_comparison_moves_the_origin),
+        cmocka_unit_test(known_drift_is_taken_out),
+        cmocka_unit_test(comparisons_close_together_do_not_bend_the_rate),
+        cmocka_unit_test(order_is_never_turned_round),
+        cmocka_unit_test(extreme_times_do_not_overflow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
