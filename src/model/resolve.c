@@ -225,7 +225,7 @@ static int map_times(struct ws_model *model, struct ws_process *process)
         ops->begin[i] = begin;
         ops->end[i] = end;
         ops->flags[i] |= WS_OP_TIMED;
-        track->count++;
+        track->count++; /* NOLINT(clang-analyzer-core.NullDereference): it takes &track->captured for NULL */
         if (!cursor->count)
             track->aligned = false;
         if (cursor->error_ns > track->clock_error)
