@@ -21,7 +21,8 @@ static ws_CUresult copy_line(uint64_t to, enum sim_side to_side, uint64_t from, 
     if (!async)
         TRY(sim_capture_forbids_sync(stream));
     NEED(!bytes || (to && from));
-    return sim_transfer(stream, line((void *)to, (const void *)from, bytes), from_side, to_side, async);
+    struct sim_copy copy = line((void *)to, (const void *)from, bytes);
+    return sim_transfer(stream, &copy, from_side, to_side, async);
 }
 
 #define A SIM_SIDE_ANY
@@ -65,29 +66,19 @@ static ws_CUresult fill(uint64_t to, size_t pitch, unsigned value, unsigned elem
                         ws_CUstream handle, bool async)
 {
     struct sim_stream *stream;
-    struct sim_range range;
     TRY(sim_stream_get(handle, &stream));
     if (!async)
         TRY(sim_capture_forbids_sync(stream));
     if (!width || !height)
         return WS_CUDA_SUCCESS;
-    NEED(to % element == 0 && sim_memory_find(to, &range));
-    NEED((height - 1) * pitch + width * element <= range.start + range.bytes - to);
-    struct sim_work work = { .kind = SIM_WORK_MEMSET,
-                             .unit = SIM_ENGINE_NONE,
-                             .bytes = width * height * element,
-                             .memset = { (char *)to, pitch, width, height, value, element } };
-    double speed = stream->context->device->model->bytes_per_ns;
-    work.duration = sim_jitter(1500 + (int64_t)((double)work.bytes / speed), work.bytes);
-    bool captured;
-    ws_CUresult result = sim_capture_work(stream, &work, &captured);
-    if (captured || result != WS_CUDA_SUCCESS)
-        return result;
+    struct sim_work work;
+    bool pinned;
+    struct sim_memset what = { (char *)to, pitch, width, height, value, element };
+    TRY(sim_memset_describe(&work, stream->context->device, &what, &pinned));
     uint64_t number = 0;
     TRY(sim_submit(stream, &work, sim_config.launch_ns, &number));
     /* Memsets do not hold the host, but of pinned host memory. */
-    bool waits = !async && range.kind == SIM_MEMORY_PINNED;
-    return waits ? sim_finish_through(stream, number) : WS_CUDA_SUCCESS;
+    return pinned && !async ? sim_finish_through(stream, number) : WS_CUDA_SUCCESS;
 }
 
 #define FILLS(bits, type)                                                                                          \

@@ -9,10 +9,6 @@ static ws_CUresult launch(struct sim_function *function, const unsigned shape[7]
     TRY(sim_stream_get(handle, &stream));
     struct sim_work work = { .overlaps = overlaps };
     TRY(sim_launch_describe(&work, function, stream->context, shape, parameters, extra, stream->capture != NULL));
-    bool captured;
-    ws_CUresult result = sim_capture_work(stream, &work, &captured);
-    if (captured || result != WS_CUDA_SUCCESS)
-        return result;
     return sim_submit(stream, &work, sim_config.launch_ns, NULL);
 }
 

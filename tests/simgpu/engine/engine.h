@@ -102,7 +102,6 @@ enum sim_kind {
     SIM_WORK_EMPTY,
     SIM_WORK_GRAPH_BEGIN,
     SIM_WORK_GRAPH_END,
-    SIM_WORK_CHILD,
 };
 
 /* A copy of depth × height rows of width bytes. */
@@ -161,7 +160,6 @@ struct sim_work {
         struct {
             uint64_t address, bytes;
         } memory;
-        struct sim_graph *child;
     };
 };
 
@@ -238,7 +236,6 @@ struct sim_context {
     size_t limits[16];
     int cache_config, shared_config;
     uint64_t peers; /* a bit for each device it may reach */
-    struct sim_capture *captures; /* under way in this context */
 };
 
 extern pthread_mutex_t sim_lock, sim_execute_lock;
@@ -338,8 +335,26 @@ void *sim_memory_map(struct sim_device *device, uint64_t bytes, uint64_t alignme
 
 /* transfer.c. Where the caller says an end of a copy lies; ANY: the address tells. */
 enum sim_side { SIM_SIDE_ANY, SIM_SIDE_HOST, SIM_SIDE_DEVICE };
-ws_CUresult sim_transfer(struct sim_stream *stream, struct sim_copy copy, enum sim_side from_side,
+/* Whether a copy holds the host: only in its synchronous form; in each; in none, as copies inside devices;
+ * or not because a small pageable source is copied aside. */
+enum sim_hold { SIM_HOLD_SYNC, SIM_HOLD_ALWAYS, SIM_HOLD_NEVER, SIM_HOLD_STAGED };
+ws_CUresult sim_transfer(struct sim_stream *stream, const struct sim_copy *copy, enum sim_side from_side,
                          enum sim_side to_side, bool async);
+ws_CUresult sim_transfer_describe(struct sim_work *work, const struct sim_device *device, const struct sim_copy *copy,
+                                  enum sim_side from_side, enum sim_side to_side, enum sim_hold *hold);
+ws_CUresult sim_memset_describe(struct sim_work *work, const struct sim_device *device, const struct sim_memset *what,
+                                bool *pinned);
+
+/* array.c */
+struct sim_array {
+    enum sim_magic magic;
+    struct sim_context *context;
+    size_t width, height, depth, width_bytes, pitch; /* width in elements */
+    unsigned format, channels, flags;
+    uint64_t address;
+};
+ws_CUresult sim_copy_describe(const ws_CUDA_MEMCPY3D *from, struct sim_copy *copy, enum sim_side *from_side,
+                              enum sim_side *to_side);
 
 /* kernels.c */
 struct sim_kernel {
@@ -415,6 +430,7 @@ void sim_module_free(struct sim_module *module);
 
 /* capture.c: what a stream capture makes of a call. captured: it became part of a graph, or failed to. */
 ws_CUresult sim_capture_forbids(struct sim_context *context);
+ws_CUresult sim_capture_implicit(const struct sim_stream *stream);
 ws_CUresult sim_capture_forbids_sync(struct sim_stream *stream);
 ws_CUresult sim_capture_forbids_stream(struct sim_stream *stream);
 ws_CUresult sim_capture_forbids_event(struct sim_event *event);

@@ -38,6 +38,7 @@ void sim_event_forget(struct sim_event *event)
         event->context->events = event->next_in_context;
     if (event->next_in_context)
         event->next_in_context->previous_in_context = event->previous_in_context;
+    free(event->capture_tips);
     event->magic = 0;
     event->generation++; /* a record still queued no longer counts */
     event->next_free = free_events;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Host work of a submission that ends below this many ns ago is looked at again before the queue is. */
+/* How many operations a queue may gather before the real work of those that ended is done. */
 enum { DRAIN_EVERY = 256 };
 
 static struct sim_op *free_ops;
@@ -109,6 +109,10 @@ static void settle_stream(struct sim_stream *stream)
         if (op->work.unit != SIM_ENGINE_NONE)
             op->start = unit_take(&stream->context->device->units[op->work.unit], op->start, op->work.duration);
         op->end = op->start + op->work.duration;
+        if (op->work.kind == SIM_WORK_GRAPH_END) /* its beginning is the operation before */
+            op->start = stream->last_end + sim_config.dispatch_ns;
+        if (op->start > op->end)
+            op->start = op->end;
         timed(op);
     }
 }
@@ -256,6 +260,10 @@ static void retire_idle(struct sim_stream *stream, int64_t now)
 
 ws_CUresult sim_submit(struct sim_stream *stream, struct sim_work *work, int64_t host_ns, uint64_t *number)
 {
+    bool captured;
+    ws_CUresult result = sim_capture_work(stream, work, &captured);
+    if (captured)
+        return result;
     pthread_mutex_lock(&sim_lock);
     while (stream->count >= sim_config.queue_depth) {
         uint64_t first = stream->head->number;

@@ -8,7 +8,7 @@
 #define LINK_PINNED 50.0
 #define LINK_PAGEABLE 12.0
 #define LINK_PEER 400.0
-enum { COPY_LATENCY_NS = 1000, STAGED_BYTES = 64 << 10 };
+enum { COPY_LATENCY_NS = 1000, MEMSET_LATENCY_NS = 1500, STAGED_BYTES = 64 << 10 };
 
 struct end_of {
     struct sim_device *device; /* NULL: host memory */
@@ -53,55 +53,80 @@ static bool stage(struct sim_copy *copy)
     return true;
 }
 
-ws_CUresult sim_transfer(struct sim_stream *stream, struct sim_copy copy, enum sim_side from_side,
-                         enum sim_side to_side, bool async)
+/* Fills in the work, whether the host waits for it, and whether its source is to be copied aside. */
+ws_CUresult sim_transfer_describe(struct sim_work *work, const struct sim_device *device, const struct sim_copy *copy,
+                                  enum sim_side from_side, enum sim_side to_side, enum sim_hold *hold)
 {
-    if (!copy.width || !copy.height || !copy.depth)
-        return WS_CUDA_SUCCESS;
     struct end_of from, to;
     ws_CUresult result =
-        look_up((uint64_t)copy.from, extent(copy.from_pitch, copy.from_slice, &copy), from_side, &from);
+        look_up((uint64_t)copy->from, extent(copy->from_pitch, copy->from_slice, copy), from_side, &from);
     if (result == WS_CUDA_SUCCESS)
-        result = look_up((uint64_t)copy.to, extent(copy.to_pitch, copy.to_slice, &copy), to_side, &to);
+        result = look_up((uint64_t)copy->to, extent(copy->to_pitch, copy->to_slice, copy), to_side, &to);
     if (result != WS_CUDA_SUCCESS)
         return result;
-    struct sim_work work = { .kind = SIM_WORK_COPY, .unit = SIM_ENGINE_NONE };
-    work.bytes = (uint64_t)copy.width * copy.height * copy.depth;
-    double speed = stream->context->device->model->bytes_per_ns / 2;
-    bool waits = !async;
-    work.name = from.device ? (to.device ? "DtoD" : "DtoH") : to.device ? "HtoD" : "HtoH";
+    *work = (struct sim_work){ .kind = SIM_WORK_COPY, .unit = SIM_ENGINE_NONE, .copy = *copy };
+    work->bytes = (uint64_t)copy->width * copy->height * copy->depth;
+    double speed = device->model->bytes_per_ns / 2;
+    *hold = SIM_HOLD_SYNC;
+    work->name = from.device ? (to.device ? "DtoD" : "DtoH") : to.device ? "HtoD" : "HtoH";
     if (from.device && to.device) {
         if (from.device != to.device) {
             speed = LINK_PEER;
-            work.name = "PtoP";
+            work->name = "PtoP";
         }
-        waits = false; /* copies inside devices do not hold the host, in no form */
+        *hold = SIM_HOLD_NEVER;
     } else if (from.device) {
-        work.unit = SIM_ENGINE_D2H;
+        work->unit = SIM_ENGINE_D2H;
         speed = to.pageable ? LINK_PAGEABLE : LINK_PINNED;
-        waits |= to.pageable;
+        *hold = to.pageable ? SIM_HOLD_ALWAYS : SIM_HOLD_SYNC;
     } else if (to.device) {
-        work.unit = SIM_ENGINE_H2D;
+        work->unit = SIM_ENGINE_H2D;
         speed = from.pageable ? LINK_PAGEABLE : LINK_PINNED;
+        if (from.pageable)
+            *hold = work->bytes <= STAGED_BYTES ? SIM_HOLD_STAGED : SIM_HOLD_ALWAYS;
     } else {
-        waits = true;
+        *hold = SIM_HOLD_ALWAYS;
     }
-    work.duration = sim_jitter(COPY_LATENCY_NS + (int64_t)((double)work.bytes / speed), work.bytes);
-    work.copy = copy;
+    work->duration = sim_jitter(COPY_LATENCY_NS + (int64_t)((double)work->bytes / speed), work->bytes);
+    return WS_CUDA_SUCCESS;
+}
+
+ws_CUresult sim_transfer(struct sim_stream *stream, const struct sim_copy *copy, enum sim_side from_side,
+                         enum sim_side to_side, bool async)
+{
+    if (!copy->width || !copy->height || !copy->depth)
+        return WS_CUDA_SUCCESS;
+    struct sim_work work;
+    enum sim_hold hold;
     bool captured;
-    result = sim_capture_work(stream, &work, &captured);
-    if (captured || result != WS_CUDA_SUCCESS)
+    ws_CUresult result = sim_transfer_describe(&work, stream->context->device, copy, from_side, to_side, &hold);
+    if (result == WS_CUDA_SUCCESS)
+        result = sim_capture_work(stream, &work, &captured);
+    if (result != WS_CUDA_SUCCESS || captured)
         return result;
-    if (from.pageable && to.device) {
-        if (work.bytes <= STAGED_BYTES) {
-            if (!stage(&work.copy))
-                return WS_CUDA_ERROR_OUT_OF_MEMORY;
-            waits = false;
-        } else {
-            waits = true;
-        }
-    }
+    if (hold == SIM_HOLD_STAGED && !stage(&work.copy))
+        return WS_CUDA_ERROR_OUT_OF_MEMORY;
     uint64_t number = 0;
     result = sim_submit(stream, &work, sim_config.launch_ns, &number);
+    bool waits = hold == SIM_HOLD_ALWAYS || (hold == SIM_HOLD_SYNC && !async);
     return waits && result == WS_CUDA_SUCCESS ? sim_finish_through(stream, number) : result;
+}
+
+ws_CUresult sim_memset_describe(struct sim_work *work, const struct sim_device *device, const struct sim_memset *what,
+                                bool *pinned)
+{
+    struct sim_range range;
+    uint64_t to = (uint64_t)what->to;
+    if (to % what->element || !sim_memory_find(to, &range))
+        return WS_CUDA_ERROR_INVALID_VALUE;
+    if ((what->height - 1) * what->pitch + what->width * what->element > range.start + range.bytes - to)
+        return WS_CUDA_ERROR_INVALID_VALUE;
+    *work = (struct sim_work){ .kind = SIM_WORK_MEMSET,
+                               .unit = SIM_ENGINE_NONE,
+                               .bytes = (uint64_t)what->width * what->height * what->element,
+                               .memset = *what };
+    double nanoseconds = (double)work->bytes / device->model->bytes_per_ns;
+    work->duration = sim_jitter(MEMSET_LATENCY_NS + (int64_t)nanoseconds, work->bytes);
+    *pinned = range.kind == SIM_MEMORY_PINNED;
+    return WS_CUDA_SUCCESS;
 }

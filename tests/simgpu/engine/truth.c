@@ -29,7 +29,7 @@ static const char *const kind_names[] = {
     [SIM_WORK_WAIT_VALUE] = "wait_value",   [SIM_WORK_WRITE_VALUE] = "write_value",
     [SIM_WORK_ALLOC] = "alloc",             [SIM_WORK_FREE] = "free",
     [SIM_WORK_EMPTY] = "empty",             [SIM_WORK_GRAPH_BEGIN] = "graph_begin",
-    [SIM_WORK_GRAPH_END] = "graph",         [SIM_WORK_CHILD] = "child",
+    [SIM_WORK_GRAPH_END] = "graph",
 };
 
 void sim_truth_write(const struct sim_op *op)

@@ -1,0 +1,87 @@
+/* Graphs: nodes with what they do and what they wait for, and executable graphs made from them. */
+#ifndef SIMGPU_GRAPH_H
+#define SIMGPU_GRAPH_H
+
+#include "engine/engine.h"
+
+struct sim_node {
+    enum sim_magic magic;
+    struct sim_graph *graph;
+    ws_CUenum type; /* CUgraphNodeType */
+    struct sim_work work;
+    struct sim_context *context;
+    struct sim_node **dependencies;
+    unsigned dependency_count, dependency_capacity;
+    struct sim_graph *child;
+    unsigned index; /* among the graph's nodes, while something walks them */
+    bool marked;
+    struct sim_node *original; /* in the graph this one was cloned from */
+    ws_CUDA_MEMCPY3D copy;     /* as the program described them, for GetParams */
+    ws_CUDA_MEMSET_NODE_PARAMS memset;
+};
+
+struct sim_graph {
+    enum sim_magic magic;
+    struct sim_node **nodes; /* in order of creation */
+    unsigned count, capacity;
+    bool owned; /* a child: lives and dies with its node */
+    bool capturing;
+};
+
+/* A node of an executable graph; child graphs are flattened into it. */
+struct sim_step {
+    const struct sim_node *source;
+    struct sim_work work;
+    unsigned *dependencies; /* indices of earlier steps */
+    unsigned dependency_count;
+    unsigned branch; /* which of the executable graph's streams runs it */
+    bool enabled, last; /* last: nothing depends on it */
+    struct sim_op *op;  /* of the launch being queued */
+};
+
+struct sim_exec {
+    enum sim_magic magic;
+    struct sim_context *context;
+    struct sim_step *steps;
+    unsigned count, capacity;
+    struct sim_stream **branches;
+    unsigned branch_count;
+    uint64_t flags;
+    struct sim_stream *last_stream; /* where and what the launch before ended with */
+    uint64_t last_number;
+    struct sim_op *last_op;
+};
+
+struct sim_capture {
+    struct sim_graph *graph;
+    struct sim_context *context;
+    struct sim_stream *origin;
+    ws_CUenum mode;
+    int tid;
+    uint64_t id;
+    bool active, invalidated, into_given_graph;
+    struct sim_capture *next;
+};
+
+/* With sim_lock held, those that change anything. */
+struct sim_graph *sim_graph_create(void);
+void sim_graph_destroy(struct sim_graph *graph);
+struct sim_graph *sim_graph_clone(const struct sim_graph *graph);
+struct sim_node *sim_node_add(struct sim_graph *graph, ws_CUenum type, const struct sim_work *work,
+                              struct sim_context *context);
+bool sim_node_depend(struct sim_node *node, struct sim_node *on);
+void sim_node_destroy(struct sim_node *node);
+
+ws_CUresult sim_exec_create(struct sim_exec **exec, struct sim_graph *graph, struct sim_context *context);
+void sim_exec_destroy(struct sim_exec *exec);
+ws_CUresult sim_exec_launch(struct sim_exec *exec, struct sim_stream *stream);
+struct sim_step *sim_exec_step(struct sim_exec *exec, const struct sim_node *node);
+void sim_work_share(struct sim_work *work);
+
+ws_CUresult sim_capture_begin(struct sim_stream *stream, ws_CUenum mode, struct sim_graph *graph,
+                              struct sim_node **dependencies, size_t count);
+ws_CUresult sim_capture_end(struct sim_stream *stream, struct sim_graph **graph);
+void sim_capture_tips(struct sim_stream *stream, struct sim_node **nodes, size_t count, bool add);
+extern __thread ws_CUenum sim_capture_mode __attribute__((tls_model("initial-exec")));
+
+#endif
