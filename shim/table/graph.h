@@ -24,21 +24,21 @@ DRIVER(cuGraphExecUpdate_v2, cuGraphExecUpdate, 12000, GRAPH,
     graph_updated(&call, hGraphExec, hGraph))
 DRIVER(cuGraphExecKernelNodeSetParams, cuGraphExecKernelNodeSetParams, 10010, GRAPH,
     (ws_CUgraphExec hGraphExec, ws_CUgraphNode hNode, const ws_CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams),
-    (hGraphExec, hNode, nodeParams), NOTHING, graph_node_set(&call, hGraphExec, hNode, nodeParams))
+    (hGraphExec, hNode, nodeParams), NOTHING, host_call(&call, NO_STREAM, hGraphExec, AT(hNode), 0))
 DRIVER(cuGraphExecKernelNodeSetParams_v2, cuGraphExecKernelNodeSetParams, 12000, GRAPH,
     (ws_CUgraphExec hGraphExec, ws_CUgraphNode hNode, const ws_CUDA_KERNEL_NODE_PARAMS *nodeParams),
     (hGraphExec, hNode, nodeParams), NOTHING,
-    graph_node_set(&call, hGraphExec, hNode, (const ws_CUDA_KERNEL_NODE_PARAMS_v1 *)nodeParams))
+    host_call(&call, NO_STREAM, hGraphExec, AT(hNode), 0))
 DRIVER(cuGraphNodeSetEnabled, cuGraphNodeSetEnabled, 11060, GRAPH,
     (ws_CUgraphExec hGraphExec, ws_CUgraphNode hNode, unsigned isEnabled), (hGraphExec, hNode, isEnabled), NOTHING,
-    graph_node_enabled(&call, hGraphExec, hNode, isEnabled))
+    host_call(&call, NO_STREAM, hGraphExec, AT(hNode), 0))
 DRIVER(cuGraphExecDestroy, cuGraphExecDestroy, 10000, GRAPH,
-    (ws_CUgraphExec hGraphExec), (hGraphExec), NOTHING, graph_exec_destroyed(&call, hGraphExec))
+    (ws_CUgraphExec hGraphExec), (hGraphExec), graph_exec_ending(&call, hGraphExec), host_call(&call, NO_STREAM, hGraphExec, 0, 0))
 DRIVER(cuGraphDestroy, cuGraphDestroy, 10000, GRAPH,
-    (ws_CUgraph hGraph), (hGraph), NOTHING, graph_destroyed(&call, hGraph))
+    (ws_CUgraph hGraph), (hGraph), NOTHING, host_call(&call, NO_STREAM, hGraph, 0, 0))
 DRIVER(cuGraphClone, cuGraphClone, 10000, GRAPH,
     (ws_CUgraph *phGraphClone, ws_CUgraph originalGraph), (phGraphClone, originalGraph), NOTHING,
-    graph_cloned(&call, phGraphClone, originalGraph))
+    host_call(&call, NO_STREAM, originalGraph, 0, 0))
 DRIVER(cuGraphCreate, cuGraphCreate, 10000, GRAPH,
     (ws_CUgraph *phGraph, unsigned flags), (phGraph, flags), NOTHING,
     host_call(&call, NO_STREAM, OUT(phGraph), 0, 0))
@@ -46,79 +46,79 @@ DRIVER(cuGraphAddBatchMemOpNode, cuGraphAddBatchMemOpNode, 11070, GRAPH,
     (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
      const void *nodeParams),
     (phGraphNode, hGraph, dependencies, numDependencies, nodeParams), NOTHING,
-    graph_node_added(&call, hGraph, phGraphNode, WS_OP_UNKNOWN, NULL))
+    host_call(&call, NO_STREAM, hGraph, 0, 0))
 DRIVER(cuGraphAddChildGraphNode, cuGraphAddChildGraphNode, 10000, GRAPH,
     (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
      ws_CUgraph childGraph),
     (phGraphNode, hGraph, dependencies, numDependencies, childGraph), NOTHING,
-    graph_node_added(&call, hGraph, phGraphNode, WS_OP_GRAPH, childGraph))
+    host_call(&call, NO_STREAM, hGraph, 0, 0))
 DRIVER(cuGraphAddEmptyNode, cuGraphAddEmptyNode, 10000, GRAPH,
     (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies),
     (phGraphNode, hGraph, dependencies, numDependencies), NOTHING,
-    graph_node_added(&call, hGraph, phGraphNode, WS_OP_UNKNOWN, NULL))
+    host_call(&call, NO_STREAM, hGraph, 0, 0))
 DRIVER(cuGraphAddEventRecordNode, cuGraphAddEventRecordNode, 11010, GRAPH,
     (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
      ws_CUevent event),
     (phGraphNode, hGraph, dependencies, numDependencies, event), NOTHING,
-    graph_node_added(&call, hGraph, phGraphNode, WS_OP_UNKNOWN, NULL))
+    host_call(&call, NO_STREAM, hGraph, 0, 0))
 DRIVER(cuGraphAddEventWaitNode, cuGraphAddEventWaitNode, 11010, GRAPH,
     (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
      ws_CUevent event),
     (phGraphNode, hGraph, dependencies, numDependencies, event), NOTHING,
-    graph_node_added(&call, hGraph, phGraphNode, WS_OP_UNKNOWN, NULL))
+    host_call(&call, NO_STREAM, hGraph, 0, 0))
 DRIVER(cuGraphAddExternalSemaphoresSignalNode, cuGraphAddExternalSemaphoresSignalNode, 11020, GRAPH,
     (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
      const void *nodeParams),
     (phGraphNode, hGraph, dependencies, numDependencies, nodeParams), NOTHING,
-    graph_node_added(&call, hGraph, phGraphNode, WS_OP_UNKNOWN, NULL))
+    host_call(&call, NO_STREAM, hGraph, 0, 0))
 DRIVER(cuGraphAddExternalSemaphoresWaitNode, cuGraphAddExternalSemaphoresWaitNode, 11020, GRAPH,
     (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
      const void *nodeParams),
     (phGraphNode, hGraph, dependencies, numDependencies, nodeParams), NOTHING,
-    graph_node_added(&call, hGraph, phGraphNode, WS_OP_UNKNOWN, NULL))
+    host_call(&call, NO_STREAM, hGraph, 0, 0))
 DRIVER(cuGraphAddHostNode, cuGraphAddHostNode, 10000, GRAPH,
     (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
      const ws_CUDA_HOST_NODE_PARAMS *nodeParams),
     (phGraphNode, hGraph, dependencies, numDependencies, nodeParams), NOTHING,
-    graph_node_added(&call, hGraph, phGraphNode, WS_OP_HOST_FUNCTION, NULL))
+    host_call(&call, NO_STREAM, hGraph, 0, 0))
 DRIVER(cuGraphAddKernelNode, cuGraphAddKernelNode, 10000, GRAPH,
     (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
      const ws_CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams),
     (phGraphNode, hGraph, dependencies, numDependencies, nodeParams), NOTHING,
-    graph_node_added(&call, hGraph, phGraphNode, WS_OP_KERNEL, nodeParams))
+    host_call(&call, NO_STREAM, hGraph, 0, 0))
 DRIVER(cuGraphAddKernelNode_v2, cuGraphAddKernelNode, 12000, GRAPH,
     (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
      const ws_CUDA_KERNEL_NODE_PARAMS *nodeParams),
     (phGraphNode, hGraph, dependencies, numDependencies, nodeParams), NOTHING,
-    graph_node_added(&call, hGraph, phGraphNode, WS_OP_KERNEL, nodeParams))
+    host_call(&call, NO_STREAM, hGraph, 0, 0))
 DRIVER(cuGraphAddMemAllocNode, cuGraphAddMemAllocNode, 11040, GRAPH,
     (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
      void *nodeParams),
     (phGraphNode, hGraph, dependencies, numDependencies, nodeParams), NOTHING,
-    graph_node_added(&call, hGraph, phGraphNode, WS_OP_UNKNOWN, NULL))
+    host_call(&call, NO_STREAM, hGraph, 0, 0))
 DRIVER(cuGraphAddMemFreeNode, cuGraphAddMemFreeNode, 11040, GRAPH,
     (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
      ws_CUdeviceptr dptr),
     (phGraphNode, hGraph, dependencies, numDependencies, dptr), NOTHING,
-    graph_node_added(&call, hGraph, phGraphNode, WS_OP_UNKNOWN, NULL))
+    host_call(&call, NO_STREAM, hGraph, 0, 0))
 DRIVER(cuGraphAddMemcpyNode, cuGraphAddMemcpyNode, 10000, GRAPH,
     (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
      const ws_CUDA_MEMCPY3D *copyParams, ws_CUcontext ctx),
     (phGraphNode, hGraph, dependencies, numDependencies, copyParams, ctx), NOTHING,
-    graph_node_added(&call, hGraph, phGraphNode, WS_OP_COPY, copyParams))
+    host_call(&call, NO_STREAM, hGraph, 0, 0))
 DRIVER(cuGraphAddMemsetNode, cuGraphAddMemsetNode, 10000, GRAPH,
     (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
      const ws_CUDA_MEMSET_NODE_PARAMS *memsetParams, ws_CUcontext ctx),
     (phGraphNode, hGraph, dependencies, numDependencies, memsetParams, ctx), NOTHING,
-    graph_node_added(&call, hGraph, phGraphNode, WS_OP_MEMSET, memsetParams))
+    host_call(&call, NO_STREAM, hGraph, 0, 0))
 DRIVER(cuGraphAddNode, cuGraphAddNode, 12020, GRAPH,
     (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, size_t numDependencies,
      ws_CUgraphNodeParams *nodeParams),
     (phGraphNode, hGraph, dependencies, numDependencies, nodeParams), NOTHING,
-    graph_any_node_added(&call, hGraph, phGraphNode, nodeParams))
+    host_call(&call, NO_STREAM, hGraph, 0, 0))
 DRIVER(cuGraphAddNode_v2, cuGraphAddNode, 12030, GRAPH,
     (ws_CUgraphNode *phGraphNode, ws_CUgraph hGraph, const ws_CUgraphNode *dependencies, const ws_CUgraphEdgeData
      *dependencyData, size_t numDependencies, ws_CUgraphNodeParams *nodeParams),
     (phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams), NOTHING,
-    graph_any_node_added(&call, hGraph, phGraphNode, nodeParams))
+    host_call(&call, NO_STREAM, hGraph, 0, 0))
 /* clang-format on */

@@ -52,21 +52,21 @@ DRIVER(cuCtxDestroy, cuCtxDestroy, 2000, LIFETIME,
 DRIVER(cuCtxDestroy_v2, cuCtxDestroy, 4000, LIFETIME,
     (ws_CUcontext ctx), (ctx), context_ending(&call, ctx), context_ended(&call, ctx))
 DRIVER(cuCtxSetCurrent, cuCtxSetCurrent, 4000, LIFETIME,
-    (ws_CUcontext ctx), (ctx), NOTHING, context_switched(&call))
+    (ws_CUcontext ctx), (ctx), NOTHING, context_switched(&call, ctx))
 DRIVER(cuCtxPushCurrent, cuCtxPushCurrent, 2000, LIFETIME,
-    (ws_CUcontext ctx), (ctx), NOTHING, context_switched(&call))
+    (ws_CUcontext ctx), (ctx), NOTHING, context_switched(&call, ctx))
 DRIVER(cuCtxPushCurrent_v2, cuCtxPushCurrent, 4000, LIFETIME,
-    (ws_CUcontext ctx), (ctx), NOTHING, context_switched(&call))
+    (ws_CUcontext ctx), (ctx), NOTHING, context_switched(&call, ctx))
 DRIVER(cuCtxPopCurrent, cuCtxPopCurrent, 2000, LIFETIME,
-    (ws_CUcontext *pctx), (pctx), NOTHING, context_switched(&call))
+    (ws_CUcontext *pctx), (pctx), NOTHING, context_switched(&call, NULL))
 DRIVER(cuCtxPopCurrent_v2, cuCtxPopCurrent, 4000, LIFETIME,
-    (ws_CUcontext *pctx), (pctx), NOTHING, context_switched(&call))
+    (ws_CUcontext *pctx), (pctx), NOTHING, context_switched(&call, NULL))
 DRIVER(cuCtxAttach, cuCtxAttach, 2000, LIFETIME,
     (ws_CUcontext *pctx, unsigned flags), (pctx, flags), NOTHING, context_made(&call, pctx))
 DRIVER(cuCtxDetach, cuCtxDetach, 2000, LIFETIME,
     (ws_CUcontext ctx), (ctx), context_ending(&call, ctx), context_ended(&call, ctx))
 DRIVER(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, 7000, LIFETIME,
-    (ws_CUcontext *pctx, ws_CUdevice dev), (pctx, dev), NOTHING, host_call(&call, NO_STREAM, OUT(pctx), 0, 0))
+    (ws_CUcontext *pctx, ws_CUdevice dev), (pctx, dev), NOTHING, primary_retained(&call, pctx, dev))
 DRIVER(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease, 7000, LIFETIME,
     (ws_CUdevice dev), (dev), primary_ending(&call, dev), primary_ended(&call, dev))
 DRIVER(cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRelease, 11000, LIFETIME,
@@ -81,9 +81,9 @@ DRIVER(cuStreamCreateWithPriority, cuStreamCreateWithPriority, 5050, LIFETIME,
     (ws_CUstream *phStream, unsigned flags, int priority), (phStream, flags, priority), NOTHING,
     stream_made(&call, phStream, flags, priority))
 DRIVER(cuStreamDestroy, cuStreamDestroy, 2000, LIFETIME,
-    (ws_CUstream hStream), (hStream), stream_ending(&call, hStream), host_call(&call, hStream, NULL, 0, 0))
+    (ws_CUstream hStream), (hStream), stream_ending(&call, hStream), host_call(&call, NO_STREAM, hStream, 0, 0))
 DRIVER(cuStreamDestroy_v2, cuStreamDestroy, 4000, LIFETIME,
-    (ws_CUstream hStream), (hStream), stream_ending(&call, hStream), host_call(&call, hStream, NULL, 0, 0))
+    (ws_CUstream hStream), (hStream), stream_ending(&call, hStream), host_call(&call, NO_STREAM, hStream, 0, 0))
 DRIVER(cuGreenCtxCreate, cuGreenCtxCreate, 12040, LIFETIME,
     (ws_CUgreenCtx *phCtx, ws_CUdevResourceDesc desc, ws_CUdevice dev, unsigned flags), (phCtx, desc, dev, flags),
     NOTHING, host_call(&call, NO_STREAM, OUT(phCtx), 0, 0))

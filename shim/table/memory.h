@@ -76,7 +76,7 @@ DRIVER_PTSZ(cuMemFreeAsync, cuMemFreeAsync, 11020, MEMORY,
 DRIVER(cuMemCreate, cuMemCreate, 10020, MEMORY,
     (ws_CUmemGenericAllocationHandle *handle, size_t size, const ws_CUmemAllocationProp *prop, unsigned long long
      flags),
-    (handle, size, prop, flags), NOTHING, host_call(&call, NULL, OUT(handle), 0, size))
+    (handle, size, prop, flags), NOTHING, host_call(&call, NO_STREAM, OUT(handle), 0, size))
 DRIVER(cuMemMap, cuMemMap, 10020, MEMORY,
     (ws_CUdeviceptr ptr, size_t size, size_t offset, ws_CUmemGenericAllocationHandle handle, unsigned long long
      flags),
@@ -84,44 +84,44 @@ DRIVER(cuMemMap, cuMemMap, 10020, MEMORY,
 DRIVER(cuMemUnmap, cuMemUnmap, 10020, MEMORY,
     (ws_CUdeviceptr ptr, size_t size), (ptr, size), freeing(&call, AT(ptr)), freed(&call, AT(ptr), NULL))
 DRIVER(cuMemRelease, cuMemRelease, 10020, MEMORY,
-    (ws_CUmemGenericAllocationHandle handle), (handle), NOTHING, host_call(&call, NULL, OBJECT(handle), 0, 0))
+    (ws_CUmemGenericAllocationHandle handle), (handle), NOTHING, host_call(&call, NO_STREAM, OBJECT(handle), 0, 0))
 DRIVER(cuMemAddressReserve, cuMemAddressReserve, 10020, MEMORY,
     (ws_CUdeviceptr *ptr, size_t size, size_t alignment, ws_CUdeviceptr addr, unsigned long long flags),
-    (ptr, size, alignment, addr, flags), NOTHING, host_call(&call, NULL, NULL, OUT(ptr), size))
+    (ptr, size, alignment, addr, flags), NOTHING, host_call(&call, NO_STREAM, NULL, AT(OUT(ptr)), size))
 DRIVER(cuMemAddressFree, cuMemAddressFree, 10020, MEMORY,
-    (ws_CUdeviceptr ptr, size_t size), (ptr, size), NOTHING, host_call(&call, NULL, NULL, AT(ptr), size))
+    (ws_CUdeviceptr ptr, size_t size), (ptr, size), NOTHING, host_call(&call, NO_STREAM, NULL, AT(ptr), size))
 DRIVER_PTSZ(cuMemMapArrayAsync, cuMemMapArrayAsync, 11010, MEMORY,
     (void *mapInfoList, unsigned count, ws_CUstream hStream), (mapInfoList, count, hStream), NOTHING,
     host_call(&call, hStream, NULL, 0, count))
 DRIVER(cuMemPoolTrimTo, cuMemPoolTrimTo, 11020, MEMORY,
     (ws_CUmemoryPool pool, size_t minBytesToKeep), (pool, minBytesToKeep), NOTHING,
-    host_call(&call, NULL, pool, 0, minBytesToKeep))
+    host_call(&call, NO_STREAM, pool, 0, minBytesToKeep))
 DRIVER(cuMemPoolSetAttribute, cuMemPoolSetAttribute, 11020, MEMORY,
     (ws_CUmemoryPool pool, ws_CUenum attr, void *value), (pool, attr, value), NOTHING,
-    host_call(&call, NULL, pool, 0, 0))
+    host_call(&call, NO_STREAM, pool, 0, 0))
 DRIVER(cuMemPoolGetAttribute, cuMemPoolGetAttribute, 11020, MEMORY,
     (ws_CUmemoryPool pool, ws_CUenum attr, void *value), (pool, attr, value), NOTHING,
-    host_call(&call, NULL, pool, 0, 0))
+    host_call(&call, NO_STREAM, pool, 0, 0))
 DRIVER(cuMemPoolSetAccess, cuMemPoolSetAccess, 11020, MEMORY,
     (ws_CUmemoryPool pool, const ws_CUmemAccessDesc *map, size_t count), (pool, map, count), NOTHING,
-    host_call(&call, NULL, pool, 0, 0))
+    host_call(&call, NO_STREAM, pool, 0, 0))
 DRIVER(cuMemPoolGetAccess, cuMemPoolGetAccess, 11020, MEMORY,
     (ws_CUenum *flags, ws_CUmemoryPool memPool, ws_CUmemLocation *location), (flags, memPool, location), NOTHING,
-    host_call(&call, NULL, memPool, 0, 0))
+    host_call(&call, NO_STREAM, memPool, 0, 0))
 DRIVER(cuMemPoolCreate, cuMemPoolCreate, 11020, MEMORY,
     (ws_CUmemoryPool *pool, const ws_CUmemPoolProps *poolProps), (pool, poolProps), NOTHING,
-    host_call(&call, NULL, OUT(pool), 0, poolProps ? poolProps->maxSize : 0))
+    host_call(&call, NO_STREAM, OUT(pool), 0, poolProps ? poolProps->maxSize : 0))
 DRIVER(cuMemPoolDestroy, cuMemPoolDestroy, 11020, MEMORY,
-    (ws_CUmemoryPool pool), (pool), NOTHING, host_call(&call, NULL, pool, 0, 0))
+    (ws_CUmemoryPool pool), (pool), NOTHING, host_call(&call, NO_STREAM, pool, 0, 0))
 DRIVER(cuMemPoolExportToShareableHandle, cuMemPoolExportToShareableHandle, 11020, MEMORY,
     (void *handle_out, ws_CUmemoryPool pool, ws_CUenum handleType, unsigned long long flags),
-    (handle_out, pool, handleType, flags), NOTHING, host_call(&call, NULL, pool, 0, 0))
+    (handle_out, pool, handleType, flags), NOTHING, host_call(&call, NO_STREAM, pool, 0, 0))
 DRIVER(cuMemPoolImportFromShareableHandle, cuMemPoolImportFromShareableHandle, 11020, MEMORY,
     (ws_CUmemoryPool *pool_out, void *handle, ws_CUenum handleType, unsigned long long flags),
-    (pool_out, handle, handleType, flags), NOTHING, host_call(&call, NULL, OUT(pool_out), 0, 0))
+    (pool_out, handle, handleType, flags), NOTHING, host_call(&call, NO_STREAM, OUT(pool_out), 0, 0))
 DRIVER(cuMemPoolExportPointer, cuMemPoolExportPointer, 11020, MEMORY,
     (ws_CUmemPoolPtrExportData *shareData_out, ws_CUdeviceptr ptr), (shareData_out, ptr), NOTHING,
-    host_call(&call, NULL, NULL, AT(ptr), 0))
+    host_call(&call, NO_STREAM, NULL, AT(ptr), 0))
 DRIVER(cuMemPoolImportPointer, cuMemPoolImportPointer, 11020, MEMORY,
     (ws_CUdeviceptr *ptr_out, ws_CUmemoryPool pool, ws_CUmemPoolPtrExportData *shareData),
     (ptr_out, pool, shareData), NOTHING, allocated(&call, ptr_out, 0, DEVICE, NULL, pool))

@@ -1,0 +1,75 @@
+/* What the exported dlsym answers. Built without sanitizers: their run-times call dlsym before they
+ * are ready for instrumented code, and never with a name of ours. */
+#include <dlfcn.h>
+#include <stddef.h>
+
+#include "elf_lookup.h"
+#include "resolve.h"
+
+typedef void *(*dlsym_function)(void *handle, const char *name);
+
+static dlsym_function real_dlsym(void)
+{
+    static dlsym_function found;
+    dlsym_function function = __atomic_load_n(&found, __ATOMIC_RELAXED);
+    if (!function) {
+        function = (dlsym_function)elf_libc_symbol("dlsym");
+        __atomic_store_n(&found, function, __ATOMIC_RELAXED);
+    }
+    return function;
+}
+
+/* Nobody could have called us without a libc that has dlsym, but a jump to NULL is no way to say so. */
+static void *no_dlsym(void *handle, const char *name)
+{
+    (void)handle;
+    (void)name;
+    return NULL;
+}
+
+static struct dlsym_answer pass_on(void)
+{
+    dlsym_function real = real_dlsym();
+    return (struct dlsym_answer){ (void *)(real ? real : no_dlsym), 0 };
+}
+
+static struct dlsym_answer answer(void *value)
+{
+    return (struct dlsym_answer){ value, 1 };
+}
+
+static bool may_be_ours(const char *name)
+{
+    return name && ((name[0] == 'c' && name[1] == 'u') || (name[0] == 'n' && name[1] == 'c' && name[2] == 'c'));
+}
+
+/* The driver and CUPTI look up the driver's functions for themselves. */
+static bool from_inside_the_driver(const void *caller)
+{
+    struct elf_object object;
+    return (elf_find_by_name("libcuda.so", &object) && (uintptr_t)caller - object.low < object.high - object.low) ||
+           (elf_find_by_name("libcupti.so", &object) && (uintptr_t)caller - object.low < object.high - object.low);
+}
+
+void *resolve_next(const char *symbol)
+{
+    dlsym_function real = real_dlsym();
+    return real ? real(RTLD_NEXT, symbol) : NULL;
+}
+
+struct dlsym_answer ws_dlsym_answer(void *handle, const char *name, void *caller)
+{
+    int id = may_be_ours(name) ? resolve_id(name) : -1;
+    dlsym_function real = real_dlsym();
+    if (id < 0 || !real || from_inside_the_driver(caller))
+        return pass_on();
+    void *wrapper = resolve_table[id].wrapper;
+    if (handle == RTLD_NEXT) /* what comes after the caller; we may be that, but only with something behind us */
+        return resolve_next(name) ? pass_on() : answer(NULL);
+    void *value = handle == RTLD_DEFAULT ? resolve_next(name) : real(handle, name);
+    if (value == wrapper) /* a handle of the whole program finds us first */
+        value = resolve_next(name);
+    if (!value) /* dlerror has been set by the look-up that failed */
+        return answer(NULL);
+    return answer(resolve_substitute((enum ws_function_id)id, value));
+}

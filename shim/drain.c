@@ -1,0 +1,286 @@
+#include "drain.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "driver_calls.h"
+#include "elf_lookup.h"
+#include "rows.h"
+#include "shim.h"
+#include "streams.h"
+#include "thread.h"
+#include "ticks.h"
+#include "times.h"
+
+enum {
+    ROUND_NS = 4000000,
+    FLUSH_NS = 250000000,
+    CONTEXT_DEADLINE_NS = 200000000, /* for work still running when its context goes */
+    EXIT_DEADLINE_NS = 500000000,    /* the same at exit */
+    ANSWER_DEADLINE_NS = 2000000000, /* for the drain to answer at all, beyond the above */
+    FIRST_MARKS = 256,               /* made by the thread that brings the context */
+    MORE_MARKS = 512,                /* made by the drain when fewer than this are free */
+};
+
+enum request_kind { REQUEST_NONE, REQUEST_CONTEXT, REQUEST_DRIVER_EXIT, REQUEST_FINISH };
+
+/* One request at a time; askers take turns by the lock. */
+static struct {
+    pthread_mutex_t lock;
+    _Atomic uint32_t kind; /* enum request_kind; set last by the asker, cleared when answered */
+    struct shim_context *context;
+    _Atomic uint32_t answered; /* a futex: counts answers */
+} request = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static _Atomic uint32_t wake; /* a futex: 1 when there is something to do */
+static bool driver_gone;      /* the drain's own */
+
+static void futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t ns)
+{
+    struct timespec timeout = { ns / 1000000000, ns % 1000000000 };
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &timeout, NULL, 0);
+}
+
+static void futex_wake(_Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+void drain_wake(void)
+{
+    if (!atomic_exchange_explicit(&wake, 1, memory_order_relaxed))
+        futex_wake(&wake);
+}
+
+/* --- contexts ---------------------------------------------------------------------------------- */
+
+void drain_adopt(struct shim_context *context)
+{
+    if (*shim_options.backend != 'e' || !driver.event_create || !driver.event_record || !driver.event_elapsed ||
+        !driver.event_query || !driver.context_set || !driver.stream_create)
+        return;
+    if (mark_pool_init(&context->pool, (uint32_t)shim_options.events) || !mark_pool_grow(&context->pool, FIRST_MARKS)) {
+        ws_warn("the driver gave no events in a context: no device times there");
+        return;
+    }
+    context->timed = true;
+}
+
+static bool usable(struct shim_context *context)
+{
+    return context->timed && !driver_gone && atomic_load(&context->life) == CONTEXT_ALIVE;
+}
+
+/* Keeps clock and pool of one context. It is current on this thread afterwards. */
+static void keep_context(struct shim_context *context, int64_t now)
+{
+    struct ws_clock row;
+    if (times_keep_clock(context, now, &row))
+        rows_add_clock(&row);
+    uint32_t free_marks = atomic_load_explicit(&context->pool.free_count, memory_order_relaxed);
+    if (free_marks < MORE_MARKS && context->pool.made < context->pool.limit)
+        mark_pool_grow(&context->pool, MORE_MARKS);
+}
+
+static void harvest_streams(struct shim_context *context)
+{
+    for (uint32_t id = 1; id <= stream_count(); id++)
+        if (stream_at(id)->context == context && stream_at(id)->first)
+            rows_harvest(stream_at(id));
+}
+
+/* What waits in a context that is gone will not be timed any more. */
+static void keep_contexts(int64_t now)
+{
+    for (uint32_t id = 1; id <= context_count(); id++) {
+        struct shim_context *context = context_at(id);
+        if (usable(context)) {
+            keep_context(context, now);
+            harvest_streams(context);
+        } else if (driver_gone || atomic_load(&context->life) == CONTEXT_GONE) {
+            rows_give_up(context);
+        }
+    }
+}
+
+/* --- rounds ------------------------------------------------------------------------------------ */
+
+static void read_threads(void)
+{
+    unsigned used = thread_slots_used();
+    for (unsigned slot = 0; slot < used; slot++) {
+        struct shim_thread *thread = thread_at(slot);
+        if (!thread)
+            continue;
+        /* Its last words were written before it was marked ended. */
+        bool ended = atomic_load_explicit(&thread->life, memory_order_acquire) == THREAD_ENDED;
+        uint64_t head = ws_ring_head(&thread->ring);
+        rows_emit_dictionaries(); /* after the head was read: all that the records name is there */
+        rows_read_ring(thread, head);
+        if (ended) {
+            rows_thread_losses(thread);
+            thread_retire(slot);
+        }
+    }
+}
+
+static void round_once(void)
+{
+    static int64_t next_flush;
+    ticks_compare();
+    int64_t now = ws_clock_ns();
+    shim_update_phase(now);
+    read_threads();
+    keep_contexts(now);
+    if (now >= next_flush) {
+        rows_flush(now);
+        next_flush = now + FLUSH_NS;
+    }
+}
+
+/* Rounds until nothing of the context (NULL: of any) waits for its marks, or the deadline. */
+static void rounds_until_read(struct shim_context *context, int64_t deadline_ns)
+{
+    int64_t deadline = ws_clock_ns() + deadline_ns;
+    for (;;) {
+        bool waiting = false;
+        if (context && !driver_gone && context->timed) {
+            /* It is on its way out, so the ordinary round passes it by; its owner waits for us. */
+            read_threads();
+            if (driver.context_set(context->handle) == WS_CUDA_SUCCESS) {
+                struct ws_clock row;
+                if (times_keep_clock(context, ws_clock_ns(), &row))
+                    rows_add_clock(&row);
+                harvest_streams(context);
+            }
+        } else {
+            round_once();
+        }
+        for (uint32_t id = 1; id <= stream_count(); id++)
+            waiting |= stream_at(id)->first && (!context || stream_at(id)->context == context);
+        if (!waiting || ws_clock_ns() >= deadline)
+            return;
+        struct timespec pause = { 0, 200000 };
+        nanosleep(&pause, NULL);
+    }
+}
+
+static bool answer_request(void)
+{
+    uint32_t kind = atomic_load_explicit(&request.kind, memory_order_acquire);
+    bool finish = kind == REQUEST_FINISH;
+    switch (kind) {
+    case REQUEST_NONE:
+        return false;
+    case REQUEST_CONTEXT:
+        rounds_until_read(request.context, CONTEXT_DEADLINE_NS);
+        if (driver.context_set) /* keep nothing of it current here */
+            driver.context_set(NULL);
+        break;
+    case REQUEST_DRIVER_EXIT:
+        rounds_until_read(NULL, EXIT_DEADLINE_NS);
+        driver_gone = true;
+        round_once();
+        rows_flush(ws_clock_ns());
+        break;
+    default:
+        driver_gone = true;
+        round_once();
+        rows_close();
+        break;
+    }
+    atomic_store(&request.kind, REQUEST_NONE);
+    atomic_fetch_add(&request.answered, 1);
+    futex_wake(&request.answered);
+    return finish;
+}
+
+static void *drain_main(void *unused)
+{
+    (void)unused;
+    prctl(PR_SET_NAME, "wallshim");
+    /* Captures in global mode forbid other threads what might disturb them; what we do never does. */
+    ws_CUenum mode = WS_CU_STREAM_CAPTURE_MODE_RELAXED;
+    if (driver.exchange_capture_mode)
+        driver.exchange_capture_mode(&mode);
+    for (;;) {
+        if (!atomic_load(&wake))
+            futex_wait(&wake, 0, ROUND_NS);
+        atomic_store(&wake, 0);
+        if (answer_request())
+            return NULL;
+        round_once();
+    }
+}
+
+/* --- asking the drain -------------------------------------------------------------------------- */
+
+static void ask(enum request_kind kind, struct shim_context *context, int64_t deadline_ns)
+{
+    int64_t deadline = ws_clock_ns() + deadline_ns + ANSWER_DEADLINE_NS;
+    pthread_mutex_lock(&request.lock);
+    uint32_t answered = atomic_load(&request.answered);
+    request.context = context;
+    atomic_store_explicit(&request.kind, kind, memory_order_release);
+    atomic_store(&wake, 1);
+    futex_wake(&wake);
+    while (atomic_load(&request.answered) == answered && ws_clock_ns() < deadline)
+        futex_wait(&request.answered, answered, deadline - ws_clock_ns());
+    pthread_mutex_unlock(&request.lock);
+}
+
+void drain_finish_context(struct shim_context *context)
+{
+    if (shim_phase() & SHIM_STARTED)
+        ask(REQUEST_CONTEXT, context, CONTEXT_DEADLINE_NS);
+}
+
+void drain_before_driver_exit(void)
+{
+    ask(REQUEST_DRIVER_EXIT, NULL, EXIT_DEADLINE_NS);
+}
+
+void drain_finish(void)
+{
+    ask(REQUEST_FINISH, NULL, 0);
+}
+
+/* Sanitizers must see their threads made; everyone else gets the function from wherever this glibc
+ * keeps it, so that no version of it is asked for by name. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FIND_PTHREAD_CREATE() pthread_create
+#else
+#define FIND_PTHREAD_CREATE() \
+    ((int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))elf_libc_symbol("pthread_create"))
+#endif
+
+int drain_start(void)
+{
+    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = FIND_PTHREAD_CREATE();
+    sigset_t all, saved;
+    pthread_t thread;
+    pthread_attr_t attributes;
+    if (!create)
+        return -ENOSYS;
+    driver_gone = false;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    /* The program's signals are not for us. */
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &saved);
+    int error = create(&thread, &attributes, drain_main, NULL);
+    sigprocmask(SIG_SETMASK, &saved, NULL);
+    pthread_attr_destroy(&attributes);
+    return -error;
+}

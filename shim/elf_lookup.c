@@ -1,0 +1,212 @@
+#include "elf_lookup.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+/* This file is built without sanitizers and does without libc where it may run before libc is ready. */
+
+static bool same(const char *a, const char *b)
+{
+    while (*a && *a == *b)
+        a++, b++;
+    return *a == *b;
+}
+
+static bool file_begins(const char *path, const char *prefix)
+{
+    const char *file = path;
+    for (const char *at = path; *at; at++)
+        if (*at == '/')
+            file = at + 1;
+    while (*prefix && *file == *prefix)
+        file++, prefix++;
+    return !*prefix;
+}
+
+static uint32_t gnu_hash_of(const char *name)
+{
+    uint32_t hash = 5381;
+    for (; *name; name++)
+        hash = hash * 33 + (unsigned char)*name;
+    return hash;
+}
+
+static uint32_t sysv_hash_of(const char *name)
+{
+    uint32_t hash = 0;
+    for (; *name; name++) {
+        hash = (hash << 4) + (unsigned char)*name;
+        uint32_t top = hash & 0xf0000000;
+        hash ^= top >> 24;
+        hash &= ~top;
+    }
+    return hash;
+}
+
+static void read_dynamic(struct elf_object *object, const ElfW(Dyn) *entry)
+{
+    for (; entry->d_tag != DT_NULL; entry++) {
+        /* glibc has already made these absolute, other loaders leave them relative. */
+        uintptr_t address = entry->d_un.d_ptr;
+        if (address < object->base)
+            address += object->base;
+        switch (entry->d_tag) {
+        case DT_STRTAB:
+            object->strings = (const char *)address;
+            break;
+        case DT_SYMTAB:
+            object->symbols = (const ElfW(Sym) *)address;
+            break;
+        case DT_VERSYM:
+            object->versions = (const ElfW(Half) *)address;
+            break;
+        case DT_GNU_HASH:
+            object->gnu_hash = (const uint32_t *)address;
+            break;
+        case DT_HASH:
+            object->sysv_hash = (const uint32_t *)address;
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+/* Is symbol `index` a definition of name? Hidden versions (old ones kept for old programs) are only
+ * second best. */
+static void consider(const struct elf_object *object, uint32_t index, const char *name, void **best, bool *is_default)
+{
+    const ElfW(Sym) *symbol = &object->symbols[index];
+    unsigned type = ELF64_ST_TYPE(symbol->st_info);
+    if (symbol->st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_OBJECT && type != STT_NOTYPE) ||
+        *is_default || !same(object->strings + symbol->st_name, name))
+        return;
+    *is_default = !object->versions || !(object->versions[index] & 0x8000);
+    *best = (void *)(object->base + symbol->st_value);
+}
+
+static void *search_gnu(const struct elf_object *object, const char *name)
+{
+    const uint32_t *table = object->gnu_hash;
+    uint32_t bucket_count = table[0], first = table[1], bloom_words = table[2];
+    const uint32_t *buckets = table + 4 + bloom_words * (sizeof(uintptr_t) / sizeof(uint32_t));
+    const uint32_t *chain = buckets + bucket_count;
+    uint32_t hash = gnu_hash_of(name);
+    void *best = NULL;
+    bool is_default = false;
+    if (!bucket_count)
+        return NULL;
+    uint32_t index = buckets[hash % bucket_count];
+    if (index < first)
+        return NULL;
+    for (;; index++) {
+        uint32_t entry = chain[index - first];
+        if ((entry | 1) == (hash | 1))
+            consider(object, index, name, &best, &is_default);
+        if (entry & 1)
+            return best;
+    }
+}
+
+static void *search_sysv(const struct elf_object *object, const char *name)
+{
+    const uint32_t *table = object->sysv_hash;
+    uint32_t bucket_count = table[0];
+    const uint32_t *buckets = table + 2, *chain = buckets + bucket_count;
+    void *best = NULL;
+    bool is_default = false;
+    if (!bucket_count)
+        return NULL;
+    for (uint32_t index = buckets[sysv_hash_of(name) % bucket_count]; index; index = chain[index])
+        consider(object, index, name, &best, &is_default);
+    return best;
+}
+
+void *elf_symbol(const struct elf_object *object, const char *name)
+{
+    if (!object->symbols || !object->strings)
+        return NULL;
+    if (object->gnu_hash)
+        return search_gnu(object, name);
+    return object->sysv_hash ? search_sysv(object, name) : NULL;
+}
+
+struct search {
+    const char *prefix;
+    uintptr_t address;
+    struct elf_object *object;
+};
+
+static int visit(struct dl_phdr_info *info, size_t size, void *data)
+{
+    (void)size;
+    struct search *search = data;
+    struct elf_object found = { .base = info->dlpi_addr, .low = UINTPTR_MAX, .path = info->dlpi_name };
+    const ElfW(Dyn) *dynamic = NULL;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type == PT_DYNAMIC)
+            dynamic = (const ElfW(Dyn) *)start;
+        if (segment->p_type != PT_LOAD)
+            continue;
+        if (start < found.low)
+            found.low = start;
+        if (start + segment->p_memsz > found.high)
+            found.high = start + segment->p_memsz;
+    }
+    bool match = search->prefix ? file_begins(info->dlpi_name, search->prefix)
+                                : search->address >= found.low && search->address < found.high;
+    if (!match || !dynamic)
+        return 0;
+    read_dynamic(&found, dynamic);
+    *search->object = found;
+    return 1;
+}
+
+bool elf_find_by_name(const char *prefix, struct elf_object *object)
+{
+    return dl_iterate_phdr(visit, &(struct search){ .prefix = prefix, .object = object });
+}
+
+bool elf_find_by_address(const void *address, struct elf_object *object)
+{
+    return dl_iterate_phdr(visit, &(struct search){ .address = (uintptr_t)address, .object = object });
+}
+
+/* The linker's list of loaded objects, found as a debugger finds it. */
+static const struct link_map *first_object(void)
+{
+    const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+    unsigned long count = getauxval(AT_PHNUM);
+    const ElfW(Dyn) *dynamic = NULL;
+    uintptr_t base = 0;
+    for (unsigned long i = 0; headers && i < count; i++)
+        if (headers[i].p_type == PT_PHDR)
+            base = (uintptr_t)headers - headers[i].p_vaddr;
+    for (unsigned long i = 0; headers && i < count; i++)
+        if (headers[i].p_type == PT_DYNAMIC)
+            dynamic = (const ElfW(Dyn) *)(base + headers[i].p_vaddr);
+    for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++)
+        if (dynamic->d_tag == DT_DEBUG && dynamic->d_un.d_ptr)
+            return ((const struct r_debug *)dynamic->d_un.d_ptr)->r_map;
+    return NULL;
+}
+
+void *elf_libc_symbol(const char *name)
+{
+    static const char *const homes[] = { "libc.so", "libdl.so", "libpthread.so" };
+    for (size_t i = 0; i < sizeof(homes) / sizeof(homes[0]); i++) {
+        for (const struct link_map *map = first_object(); map; map = map->l_next) {
+            if (!map->l_name || !file_begins(map->l_name, homes[i]))
+                continue;
+            struct elf_object object = { .base = map->l_addr };
+            read_dynamic(&object, map->l_ld);
+            void *found = elf_symbol(&object, name);
+            if (found)
+                return found;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,38 @@
+/* Looking into loaded shared objects without the dynamic linker's functions.
+ *
+ * dlsym, dladdr and dlopen moved between libraries and versions of glibc, and we replace dlsym
+ * ourselves; so the shim reads symbol tables as the linker left them in memory. */
+#ifndef WALLSHIM_SHIM_ELF_LOOKUP_H
+#define WALLSHIM_SHIM_ELF_LOOKUP_H
+
+#include <elf.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct elf_object {
+    uintptr_t base;      /* what addresses in the file are relative to */
+    uintptr_t low, high; /* the memory it covers */
+    const char *path;    /* the linker's own copy */
+    const char *strings;
+    const ElfW(Sym) *symbols;
+    const ElfW(Half) *versions; /* or NULL */
+    const uint32_t *gnu_hash;   /* or NULL */
+    const uint32_t *sysv_hash;  /* or NULL */
+};
+
+/* The object whose file name (without folder) begins with prefix, as "libcuda.so". */
+bool elf_find_by_name(const char *prefix, struct elf_object *object);
+
+/* The object that holds the address. */
+bool elf_find_by_address(const void *address, struct elf_object *object);
+
+/* The address of a defined function or object, its default version where there are several; NULL if
+ * there is none. */
+void *elf_symbol(const struct elf_object *object, const char *name);
+
+/* elf_symbol over the objects of libc, wherever this glibc keeps the name. Takes no lock and calls
+ * nothing, so it works before any constructor has run. */
+void *elf_libc_symbol(const char *name);
+
+#endif

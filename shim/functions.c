@@ -1,0 +1,231 @@
+#include "functions.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/map.h"
+#include "driver_calls.h"
+#include "registry.h"
+#include "shim.h"
+
+enum {
+    MOST_PARAMS = 64, /* of one kernel that we look at */
+    LAYOUT_ARENA = 16 << 20,
+    /* CUfunction_attribute of cuda.h */
+    ATTRIBUTE_SHARED_BYTES = 1,
+    ATTRIBUTE_REGISTERS = 4,
+};
+
+struct known {
+    const void *module;
+    struct ws_text name;  /* as the program asked for it; may be empty */
+    bool is_kernel;       /* a CUkernel, not a CUfunction */
+    uint32_t id;          /* 0: not launched yet */
+    const void *function; /* the handle; NULL once forgotten */
+};
+
+static struct ws_map handles; /* handle → index + 1 into known */
+static struct ws_map ids;     /* hash of name, registers, parameter size → id */
+static struct known *known;
+static uint32_t known_count, known_limit;
+static const struct function_layout **layouts; /* by id − 1 */
+static char *layout_arena;
+static size_t layout_used;
+static const struct function_layout no_layout;
+
+static void *reserve(size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+int functions_init(void)
+{
+    ws_map_finish(&handles);
+    ws_map_finish(&ids);
+    known_count = 0;
+    known_limit = registry.function.limit * 2;
+    layout_used = 0;
+    known = reserve(known_limit * sizeof(*known));
+    layouts = reserve(registry.function.limit * sizeof(*layouts));
+    layout_arena = reserve(LAYOUT_ARENA);
+    return known && layouts && layout_arena ? 0 : -ENOMEM;
+}
+
+/* With the lock held: the handle's entry, made if need be. */
+static struct known *known_entry(const void *function)
+{
+    uint64_t *index = known ? ws_map_put(&handles, (uintptr_t)function) : NULL;
+    if (!index)
+        return NULL;
+    if (!*index) {
+        if (known_count == known_limit) {
+            ws_map_remove(&handles, (uintptr_t)function);
+            return NULL;
+        }
+        known[known_count] = (struct known){ .function = function };
+        *index = ++known_count;
+    }
+    return &known[*index - 1];
+}
+
+void function_named(const void *function, bool is_kernel, const void *module, const char *name)
+{
+    registry_lock();
+    struct known *entry = known_entry(function);
+    if (entry && !entry->name.length) {
+        entry->name = registry_text(name);
+        entry->module = module;
+        entry->is_kernel = is_kernel;
+    }
+    registry_unlock();
+}
+
+void function_same_as(const void *function, const void *kernel)
+{
+    registry_lock();
+    uint64_t *index = ws_map_get(&handles, (uintptr_t)kernel);
+    if (index) {
+        struct known of_kernel = known[*index - 1];
+        struct known *entry = known_entry(function);
+        if (entry && !entry->name.length) {
+            entry->name = of_kernel.name;
+            entry->module = of_kernel.module;
+        }
+    }
+    registry_unlock();
+}
+
+struct facts {
+    const char *name;
+    uint32_t registers, static_shared, param_bytes;
+    struct {
+        struct function_layout layout;
+        struct function_param params[MOST_PARAMS];
+    } block;
+};
+
+static bool name_of_function(ws_CUfunction function, const char **name)
+{
+    return driver.function_name && driver.function_name(name, function) == WS_CUDA_SUCCESS && *name;
+}
+
+static bool name_of_kernel(ws_CUkernel kernel, const char **name)
+{
+    return driver.kernel_name && driver.kernel_name(name, kernel) == WS_CUDA_SUCCESS && *name;
+}
+
+/* Everything the driver will say, asked without the lock. */
+static void ask(ws_CUfunction function, bool seen_as_kernel, struct facts *facts)
+{
+    ws_CUkernel kernel = (ws_CUkernel)function;
+    ws_CUfunction plain = function;
+    size_t offset, size;
+    *facts = (struct facts){ 0 };
+    bool is_kernel = seen_as_kernel || (!name_of_function(function, &facts->name) && name_of_kernel(kernel, &facts->name));
+    if (seen_as_kernel)
+        name_of_kernel(kernel, &facts->name);
+    if (is_kernel && driver.kernel_function)
+        driver.kernel_function(&plain, kernel);
+    for (uint32_t i = 0; i < MOST_PARAMS; i++) {
+        bool there = is_kernel
+                         ? driver.kernel_param && driver.kernel_param(kernel, i, &offset, &size) == WS_CUDA_SUCCESS
+                         : driver.function_param && driver.function_param(function, i, &offset, &size) == WS_CUDA_SUCCESS;
+        if (!there || offset + size > UINT16_MAX)
+            break;
+        facts->block.params[facts->block.layout.count++] = (struct function_param){ (uint16_t)offset, (uint16_t)size };
+        facts->param_bytes = (uint32_t)(offset + size);
+    }
+    int value = 0;
+    if (driver.function_attribute && driver.function_attribute(&value, ATTRIBUTE_REGISTERS, plain) == WS_CUDA_SUCCESS)
+        facts->registers = (uint32_t)value;
+    if (driver.function_attribute && driver.function_attribute(&value, ATTRIBUTE_SHARED_BYTES, plain) == WS_CUDA_SUCCESS)
+        facts->static_shared = (uint32_t)value;
+}
+
+static uint64_t identity(const char *name, const struct facts *facts)
+{
+    uint64_t hash = 1469598103934665603u;
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 1099511628211u;
+    hash = (hash ^ facts->registers) * 1099511628211u;
+    hash = (hash ^ facts->param_bytes) * 1099511628211u;
+    return hash ? hash : 1;
+}
+
+static const struct function_layout *keep_layout(const struct facts *facts)
+{
+    size_t size = sizeof(struct function_layout) + facts->block.layout.count * sizeof(struct function_param);
+    if (!facts->block.layout.count || size > LAYOUT_ARENA - layout_used)
+        return &no_layout;
+    void *place = layout_arena + layout_used;
+    memcpy(place, &facts->block, size);
+    layout_used += (size + 7) & ~(size_t)7;
+    return place;
+}
+
+uint32_t function_find(ws_CUfunction function)
+{
+    struct facts facts;
+    char unnamed[32];
+    const char *seen = NULL;
+    bool kernel = false;
+    uint32_t id = 0;
+    registry_lock();
+    struct known *entry = known_entry(function);
+    if (entry) {
+        id = entry->id;
+        seen = entry->name.data; /* ends in a zero, and stays */
+        kernel = entry->is_kernel;
+    }
+    registry_unlock();
+    if (!entry || id)
+        return id;
+
+    ask(function, kernel, &facts);
+    snprintf(unnamed, sizeof(unnamed), "kernel@%p", (void *)function);
+    const char *best = facts.name ? facts.name : seen ? seen : unnamed;
+    struct ws_function row = {
+        .registers = facts.registers,
+        .static_shared_bytes = facts.static_shared,
+        .param_bytes = facts.param_bytes,
+        .handle = (uintptr_t)function,
+    };
+    registry_lock();
+    uint64_t *same = ws_map_put(&ids, identity(best, &facts));
+    if (same && !*same) {
+        row.name = registry_text(best);
+        uint32_t next = atomic_load_explicit(&registry.function.count, memory_order_relaxed);
+        if (next < registry.function.limit)
+            layouts[next] = keep_layout(&facts); /* before anybody can have the id */
+        *same = registry_add(&registry.function, &row);
+    }
+    entry = known_entry(function);
+    if (entry && same)
+        id = entry->id = (uint32_t)*same;
+    registry_unlock();
+    return id;
+}
+
+const struct function_layout *function_layout(uint32_t id)
+{
+    return id ? layouts[id - 1] : &no_layout;
+}
+
+void functions_forget_module(const void *module)
+{
+    registry_lock();
+    for (uint32_t i = 0; i < known_count; i++) {
+        struct known *entry = &known[i];
+        /* What was launched without our seeing where it came from may have come from here. */
+        if (!entry->function || (entry->module && entry->module != module))
+            continue;
+        ws_map_remove(&handles, (uintptr_t)entry->function);
+        entry->function = NULL;
+    }
+    registry_unlock();
+    shim_forget_handles();
+}

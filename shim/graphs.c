@@ -1,0 +1,148 @@
+#include "graphs.h"
+
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "driver_calls.h"
+#include "functions.h"
+#include "notes.h"
+#include "registry.h"
+
+enum { MOST_NODES = 65536, DEEPEST = 8 };
+
+static struct ws_map graph_ids; /* executable graph → number */
+static uint32_t graph_count;
+
+uint32_t graph_id(ws_CUgraphExec exec)
+{
+    registry_lock();
+    uint64_t *id = ws_map_get(&graph_ids, AT(exec));
+    uint32_t found = id ? (uint32_t)*id : 0;
+    registry_unlock();
+    return found;
+}
+
+static bool describe_kernel(ws_CUgraphNode node, struct ws_shape *shape)
+{
+    ws_CUDA_KERNEL_NODE_PARAMS now;
+    ws_CUDA_KERNEL_NODE_PARAMS_v1 *old = (ws_CUDA_KERNEL_NODE_PARAMS_v1 *)&now; /* the beginning is the same */
+    now.kern = NULL;
+    if (driver.node_kernel ? driver.node_kernel(node, &now) != WS_CUDA_SUCCESS
+                           : !driver.node_kernel_v1 || driver.node_kernel_v1(node, old) != WS_CUDA_SUCCESS)
+        return false;
+    *shape = (struct ws_shape){
+        .kind = WS_OP_KERNEL,
+        .function = function_find(now.func ? now.func : (ws_CUfunction)now.kern),
+        .grid_x = now.gridDimX,
+        .grid_y = now.gridDimY,
+        .grid_z = now.gridDimZ,
+        .block_x = now.blockDimX,
+        .block_y = now.blockDimY,
+        .block_z = now.blockDimZ,
+        .shared_bytes = now.sharedMemBytes,
+    };
+    return true;
+}
+
+static bool describe_node(ws_CUgraphNode node, ws_CUenum type, struct ws_shape *shape, uint64_t *bytes)
+{
+    ws_CUDA_MEMCPY3D copied;
+    ws_CUDA_MEMSET_NODE_PARAMS set;
+    *bytes = 0;
+    switch (type) {
+    case WS_CU_GRAPH_NODE_TYPE_KERNEL:
+        return describe_kernel(node, shape);
+    case WS_CU_GRAPH_NODE_TYPE_MEMCPY:
+        *shape = (struct ws_shape){ .kind = WS_OP_COPY };
+        if (driver.node_copy && driver.node_copy(node, &copied) == WS_CUDA_SUCCESS)
+            *bytes = copied.WidthInBytes * copied.Height * copied.Depth;
+        return true;
+    case WS_CU_GRAPH_NODE_TYPE_MEMSET:
+        *shape = (struct ws_shape){ .kind = WS_OP_MEMSET, .to_space = WS_SPACE_DEVICE };
+        if (driver.node_memset && driver.node_memset(node, &set) == WS_CUDA_SUCCESS)
+            *bytes = set.width * set.height * set.elementSize;
+        return true;
+    case WS_CU_GRAPH_NODE_TYPE_HOST:
+        *shape = (struct ws_shape){ .kind = WS_OP_HOST_FUNCTION };
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Adds rows for every node that is work, those of child graphs included. */
+static void add_nodes(ws_CUgraph graph, uint32_t id, uint32_t *index, int depth)
+{
+    size_t count = 0;
+    if (depth > DEEPEST || driver.graph_nodes(graph, NULL, &count) != WS_CUDA_SUCCESS || !count || count > MOST_NODES)
+        return;
+    ws_CUgraphNode *nodes = calloc(count, sizeof(*nodes));
+    if (!nodes || driver.graph_nodes(graph, nodes, &count) != WS_CUDA_SUCCESS)
+        count = 0;
+    for (size_t i = 0; i < count; i++) {
+        ws_CUenum type;
+        ws_CUgraph child;
+        struct ws_shape shape;
+        uint64_t bytes;
+        if (driver.node_type(nodes[i], &type) != WS_CUDA_SUCCESS)
+            continue;
+        if (type == WS_CU_GRAPH_NODE_TYPE_GRAPH && driver.node_child &&
+            driver.node_child(nodes[i], &child) == WS_CUDA_SUCCESS)
+            add_nodes(child, id, index, depth + 1);
+        if (!describe_node(nodes[i], type, &shape, &bytes))
+            continue;
+        struct ws_graph_node row = {
+            .graph = id, .index = (*index)++, .shape = op_shape_id(&shape), .enabled = 1, .bytes = bytes
+        };
+        registry_lock();
+        registry_add(&registry.graph_node, &row);
+        registry_unlock();
+    }
+    free(nodes);
+}
+
+static void describe_graph(ws_CUgraphExec exec, ws_CUgraph graph)
+{
+    uint32_t index = 0;
+    registry_lock();
+    uint64_t *id = ws_map_put(&graph_ids, AT(exec));
+    uint32_t number = id ? (uint32_t)(*id = ++graph_count) : 0;
+    registry_unlock();
+    if (number && driver.graph_nodes && driver.node_type)
+        add_nodes(graph, number, &index, 0);
+    shim_forget_handles(); /* launches of this handle now mean other work */
+}
+
+void graph_instantiated(struct call *call, ws_CUgraphExec *exec, ws_CUgraph graph)
+{
+    if (call->result == WS_CUDA_SUCCESS && exec && thread_get())
+        describe_graph(*exec, graph);
+    host_call(call, NO_STREAM, graph, 0, 0);
+}
+
+void graph_updated(struct call *call, ws_CUgraphExec exec, ws_CUgraph graph)
+{
+    if (call->result == WS_CUDA_SUCCESS && call->thread)
+        describe_graph(exec, graph);
+    host_call(call, NO_STREAM, exec, 0, 0);
+}
+
+void graph_exec_ending(struct call *call, ws_CUgraphExec exec)
+{
+    (void)call;
+    registry_lock();
+    ws_map_remove(&graph_ids, AT(exec));
+    registry_unlock();
+    shim_forget_handles();
+}
+
+void capture_ended(struct call *call, ws_CUstream stream, ws_CUgraph *graph)
+{
+    uint32_t captures = atomic_load(&shim_page->captures);
+    /* Refused with "wrong thread" or "not capturing", the capture is not over. */
+    bool over = call->result == WS_CUDA_SUCCESS || call->result == WS_CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
+                call->result == WS_CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+    while (over && captures && !atomic_compare_exchange_weak(&shim_page->captures, &captures, captures - 1))
+        ;
+    host_call(call, stream, call->result == WS_CUDA_SUCCESS && graph ? *graph : NULL, 0, 0);
+}

@@ -1,0 +1,202 @@
+/* The wrappers of NCCL's functions, and what is noted of each.
+ *
+ * A collective's launches are made inside the call itself, or, in a group, inside the outermost
+ * ncclGroupEnd: its record waits for that and then names them by their correlations, which count up
+ * within a thread. */
+#include <string.h>
+
+#include "base/map.h"
+#include "notes.h"
+#include "registry.h"
+
+#define EXPORTED __attribute__((visibility("default")))
+#define NO_PEER (-1)
+
+struct comm_state {
+    uint64_t sequence;
+};
+
+static struct ws_map comm_ids; /* handle → id */
+static struct comm_state comm_states[4096];
+
+static uint32_t comm_known(ws_ncclComm comm, uint64_t *sequence)
+{
+    uint32_t id = 0;
+    registry_lock();
+    uint64_t *known = ws_map_get(&comm_ids, AT(comm));
+    if (known) {
+        id = (uint32_t)*known;
+        *sequence = ++comm_states[id - 1].sequence;
+    }
+    registry_unlock();
+    return id;
+}
+
+static void comm_register(struct call *call, ws_ncclComm comm, struct ws_comm row)
+{
+    struct shim_thread *thread = call->thread ? call->thread : thread_get();
+    if (!thread)
+        return;
+    struct shim_context *context = op_context(thread, atomic_load(&shim_page->handles));
+    row.handle = AT(comm);
+    if (!row.device)
+        row.device = context ? context->device : 0;
+    registry_lock();
+    uint64_t *id = ws_map_put(&comm_ids, AT(comm));
+    if (id) {
+        *id = registry_add(&registry.comm, &row);
+        if (!*id)
+            ws_map_remove(&comm_ids, AT(comm));
+        else
+            comm_states[*id - 1] = (struct comm_state){ 0 };
+    }
+    registry_unlock();
+}
+
+static uint64_t id_hash(const ws_ncclUniqueId *id)
+{
+    uint64_t hash = 1469598103934665603u;
+    for (size_t i = 0; i < sizeof(id->internal); i++)
+        hash = (hash ^ (unsigned char)id->internal[i]) * 1099511628211u;
+    return hash;
+}
+
+static bool succeeded(const struct call *call)
+{
+    return call->result == WS_ncclSuccess || call->result == WS_ncclInProgress;
+}
+
+static void comm_made(struct call *call, const ws_ncclComm *comm, int size, int rank, const ws_ncclUniqueId *id)
+{
+    if (succeeded(call) && comm)
+        comm_register(call, *comm, (struct ws_comm){ .rank = (uint32_t)rank, .size = (uint32_t)size, .name_hash = id_hash(id) });
+    host_call(call, NO_STREAM, comm ? *comm : NULL, 0, 0);
+}
+
+static void comms_made(struct call *call, const ws_ncclComm *comms, int count)
+{
+    for (int rank = 0; succeeded(call) && comms && rank < count; rank++)
+        comm_register(call, comms[rank], (struct ws_comm){ .rank = (uint32_t)rank, .size = (uint32_t)count });
+    host_call(call, NO_STREAM, NULL, 0, 0);
+}
+
+/* Split and shrink: rank and size are the new communicator's own affair, asked of NCCL. */
+static void comm_derived(struct call *call, ws_ncclComm from, const ws_ncclComm *made)
+{
+    if (succeeded(call) && made && *made) {
+        int rank = 0, size = 0;
+        ws_ncclResult (*get_rank)(ws_ncclComm, int *) = resolve_beside(WS_ID_ncclAllReduce, "ncclCommUserRank");
+        ws_ncclResult (*get_size)(ws_ncclComm, int *) = resolve_beside(WS_ID_ncclAllReduce, "ncclCommCount");
+        if (get_rank && get_size && !call->thread->group_depth) {
+            get_rank(*made, &rank);
+            get_size(*made, &size);
+        }
+        comm_register(call, *made, (struct ws_comm){ .rank = (uint32_t)rank, .size = (uint32_t)size });
+    }
+    host_call(call, NO_STREAM, from, 0, 0);
+}
+
+static void comm_ending(struct call *call, ws_ncclComm comm)
+{
+    (void)call;
+    registry_lock();
+    ws_map_remove(&comm_ids, AT(comm));
+    registry_unlock();
+}
+
+static void comm_call(struct call *call, ws_ncclComm comm)
+{
+    host_call(call, NO_STREAM, comm, 0, 0);
+}
+
+static void put_collective(struct shim_thread *thread, const struct ws_ring_collective *made)
+{
+    struct ws_ring_collective *record = ws_ring_reserve(&thread->ring, 2);
+    if (!record)
+        return;
+    *record = *made;
+    ws_ring_commit(&thread->ring, 2);
+}
+
+static void collective(struct call *call, size_t count, ws_ncclEnum datatype, ws_ncclEnum reduction, int peer,
+                       ws_ncclComm comm, ws_CUstream stream)
+{
+    struct shim_thread *thread = call->thread;
+    if (!thread || !shim_recording())
+        return;
+    struct shim_context *context = op_context(thread, atomic_load(&shim_page->handles));
+    struct shim_stream *found = succeeded(call) ? stream_find(stream, false, context) : NULL;
+    struct ws_ring_collective made = {
+        .header = { .kind = WS_RING_COLLECTIVE, .slots = 2, .detail = (uint16_t)call->id },
+        .ticks_begin = call->ticks_begin,
+        .ticks_end = call->ticks_end,
+        .count = count,
+        .stream = found ? found->id : 0,
+        .datatype = (uint32_t)datatype,
+        .reduction = (uint32_t)reduction,
+        .peer = peer,
+        .result = call->result,
+        .first_launch = call->nccl_before + 1,
+        .last_launch = thread->correlation,
+    };
+    made.comm = comm_known(comm, &made.sequence);
+    if (made.last_launch < made.first_launch)
+        made.first_launch = made.last_launch = 0;
+    made.correlation = ++thread->correlation;
+    if (!thread->group_depth)
+        put_collective(thread, &made);
+    else if (thread->collective_count < PENDING_COLLECTIVES)
+        thread->collectives[thread->collective_count++] = made;
+    else /* more than fit: this one goes without the names of its launches */
+        put_collective(thread, &made);
+}
+
+static void group_started(struct call *call)
+{
+    struct shim_thread *thread = call->thread;
+    if (thread)
+        thread->group_depth++;
+}
+
+static void group_ended(struct call *call)
+{
+    struct shim_thread *thread = call->thread;
+    if (!thread || !thread->group_depth || --thread->group_depth)
+        return;
+    /* The launches were made just now; those of the group's members that came before made none. */
+    uint64_t first = call->nccl_before + 1, last = thread->correlation;
+    for (uint32_t i = 0; i < thread->collective_count; i++) {
+        struct ws_ring_collective *made = &thread->collectives[i];
+        made->first_launch = first <= last ? first : 0;
+        made->last_launch = first <= last ? last : 0;
+        if (shim_recording())
+            put_collective(thread, made);
+    }
+    thread->collective_count = 0;
+}
+
+#define NCCL_ROW(symbol, parameters, arguments, before, after)                                      \
+    EXPORTED ws_ncclResult symbol parameters;                                                       \
+    EXPORTED ws_ncclResult symbol parameters                                                        \
+    {                                                                                               \
+        ws_ncclResult(*real) parameters =                                                           \
+            (ws_ncclResult(*) parameters)__atomic_load_n(&resolve_real[WS_ID_##symbol], __ATOMIC_RELAXED); \
+        if (!real)                                                                                  \
+            real = (ws_ncclResult(*) parameters)resolve_find(WS_ID_##symbol);                       \
+        if (!real)                                                                                  \
+            return WS_ncclSystemError;                                                              \
+        struct call call;                                                                           \
+        if (!call_enter(&call, WS_ID_##symbol, false, WS_CALL_NCCL))                                \
+            return real arguments;                                                                  \
+        if (call.thread)                                                                            \
+            call.nccl_before = call.thread->correlation, call.thread->nccl_depth++;                 \
+        before;                                                                                     \
+        call.ticks_begin = ticks_now();                                                             \
+        call.result = real arguments;                                                               \
+        call.ticks_end = ticks_now();                                                               \
+        if (call.thread)                                                                            \
+            call.thread->nccl_depth--;                                                              \
+        after;                                                                                      \
+        return call.result;                                                                         \
+    }
+#include "nccl_table.h"

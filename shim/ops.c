@@ -1,0 +1,228 @@
+#include "ops.h"
+
+#include <string.h>
+
+#include "base/map.h"
+#include "driver_calls.h"
+#include "functions.h"
+#include "graphs.h"
+#include "registry.h"
+
+enum { HOLD_AFTER_DEPENDENT = 256 /* launches without one until marks go back to their usual place */ };
+
+static struct ws_map shape_ids; /* hash of the row → id */
+
+struct shim_context *op_context(struct shim_thread *thread, uint32_t handles)
+{
+    if (thread->context && thread->handles == handles)
+        return thread->context;
+    thread->context = context_current();
+    thread->handles = handles;
+    return thread->context;
+}
+
+static uint64_t row_hash(const struct ws_shape *shape)
+{
+    const uint32_t *words = &shape->kind;
+    uint64_t hash = 0x2545f4914f6cdd1du;
+    for (size_t i = 0; i < sizeof(*shape) / sizeof(uint32_t) - 1; i++)
+        hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15u ^ hash >> 31;
+    return hash ? hash : 1;
+}
+
+/* Rows are all words after the id, so equal hashes are settled by comparing them. */
+uint32_t op_shape_id(const struct ws_shape *shape)
+{
+    uint32_t id = 0;
+    registry_lock();
+    for (uint64_t hash = row_hash(shape);; hash++) {
+        uint64_t *known = ws_map_put(&shape_ids, hash ? hash : 1);
+        if (!known)
+            break;
+        if (!*known)
+            *known = registry_add(&registry.shape, shape);
+        id = (uint32_t)*known;
+        if (!id) {
+            ws_map_remove(&shape_ids, hash ? hash : 1);
+            break;
+        }
+        const struct ws_shape *row = registry_row(&registry.shape, id);
+        if (!memcmp(&row->kind, &shape->kind, sizeof(*shape) - offsetof(struct ws_shape, kind)))
+            break;
+    }
+    registry_unlock();
+    return id;
+}
+
+struct shape_entry *op_shape_fill(struct call *call, const struct shape_key *key, struct ws_shape *shape,
+                                  const void *object, ws_CUstream stream)
+{
+    struct shim_thread *thread = call->thread;
+    struct shape_entry *entry = shape_slot(thread, key);
+    uint32_t handles = atomic_load_explicit(&shim_page->handles, memory_order_acquire);
+    struct shim_stream *found = stream_find(stream, call->per_thread, op_context(thread, handles));
+    shape->driver_function = (uint32_t)call->id + 1;
+    if (shape->kind == WS_OP_KERNEL)
+        shape->function = function_find((ws_CUfunction)object);
+    else if (shape->kind == WS_OP_GRAPH)
+        shape->function = graph_id((ws_CUgraphExec)object);
+    shape->stream = found ? found->id : 0;
+    uint32_t id = found ? op_shape_id(shape) : 0;
+    if (!id) {
+        __atomic_store_n(&thread->unregistered, thread->unregistered + 1, __ATOMIC_RELAXED);
+        return NULL;
+    }
+    *entry = (struct shape_entry){
+        .key = *key,
+        .handles = handles,
+        .shape = id,
+        .function = shape->kind == WS_OP_KERNEL ? shape->function : 0,
+        .until_sample = shim_options.sample ? 1 : 0,
+        .stream = found,
+    };
+    return entry;
+}
+
+/* May an event be recorded into this stream now? While anything is captured, ask about this stream;
+ * the legacy stream is left alone then, since touching it would break the capture. */
+static bool may_record(struct call *call, struct shim_stream *stream)
+{
+    if (__builtin_expect(!atomic_load_explicit(&shim_page->captures, memory_order_relaxed), 1))
+        return true;
+    ws_CUenum status = WS_CU_STREAM_CAPTURE_STATUS_NONE;
+    if (stream->kind == WS_STREAM_LEGACY || !driver.stream_is_capturing ||
+        driver.stream_is_capturing(stream->handle, &status) != WS_CUDA_SUCCESS)
+        return false;
+    if (status != WS_CU_STREAM_CAPTURE_STATUS_NONE)
+        call->flags |= WS_OP_CAPTURED;
+    return status == WS_CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+/* Records a mark with so many users behind what the stream has; 0 when it cannot be had. */
+static uint32_t record(struct call *call, struct shim_stream *stream, uint8_t users)
+{
+    struct mark_pool *pool = &stream->context->pool;
+    uint32_t mark = mark_take(pool, users);
+    if (!mark) {
+        call->flags |= WS_OP_POOL_DRY;
+        return 0;
+    }
+    if (driver.event_record(mark_at(pool, mark)->event, stream->handle) == WS_CUDA_SUCCESS)
+        return mark;
+    while (users--)
+        mark_release(pool, mark);
+    return 0;
+}
+
+/* Between the legacy default stream and streams that wait for it there is an order that no call shows:
+ * once the other side has had work, the last mark does not tell when this side may go on. */
+static bool other_side_moved(struct shim_stream *stream)
+{
+    if (!stream->blocking)
+        return false;
+    bool legacy = stream->kind == WS_STREAM_LEGACY;
+    struct shim_context *context = stream->context;
+    atomic_fetch_add_explicit(legacy ? &context->legacy_work : &context->blocking_work, 1, memory_order_relaxed);
+    uint32_t now = atomic_load_explicit(legacy ? &context->blocking_work : &context->legacy_work, memory_order_relaxed);
+    return atomic_exchange_explicit(&stream->other_work, now, memory_order_relaxed) != now;
+}
+
+static bool sample_due(struct shape_entry *shape)
+{
+    if (!shape->until_sample || --shape->until_sample)
+        return false;
+    shape->until_sample = (uint32_t)shim_options.sample;
+    return true;
+}
+
+static void note_copy(struct call *call, struct shim_stream *stream, enum copy_direction direction)
+{
+    uint32_t all = atomic_fetch_add_explicit(&stream->context->copies[direction], 1, memory_order_relaxed);
+    uint32_t own = atomic_fetch_add_explicit(&stream->copies[direction], 1, memory_order_relaxed);
+    call->copies_before = all - own;
+}
+
+void op_mark_begin(struct call *call)
+{
+    struct shape_entry *shape = call->shape;
+    struct shim_stream *stream = shape->stream;
+    if (!stream->context->timed || atomic_load_explicit(&stream->context->life, memory_order_relaxed) != CONTEXT_ALIVE ||
+        !may_record(call, stream))
+        return;
+    call->timed = true;
+    call->order = atomic_fetch_add_explicit(&stream->order, (uint64_t)1 << 16 | 1, memory_order_acq_rel);
+    bool contended = call->order & 0xffff;
+    const struct ws_shape *row = registry_row(&registry.shape, shape->shape);
+    if (row->kind == WS_OP_COPY && row->from_space != row->to_space)
+        note_copy(call, stream, row->to_space == WS_SPACE_DEVICE ? COPY_TO_DEVICE : COPY_TO_HOST);
+
+    bool fresh = other_side_moved(stream);
+    fresh |= atomic_exchange_explicit(&stream->fresh, 0, memory_order_acquire) != 0;
+    bool sampled = sample_due(shape);
+    if (call->flags & WS_OP_DEPENDENT) {
+        atomic_store_explicit(&stream->holding, HOLD_AFTER_DEPENDENT, memory_order_relaxed);
+        call->begin_mark = atomic_exchange_explicit(&stream->last_mark, 0, memory_order_acquire);
+        return;
+    }
+    bool held = atomic_load_explicit(&stream->held, memory_order_relaxed) != 0;
+    bool pair = *shim_options.marks == 'p' || row->kind == WS_OP_GRAPH || sampled || fresh || contended || held;
+    uint32_t last = atomic_exchange_explicit(&stream->last_mark, 0, memory_order_acquire);
+    if (!pair && last) {
+        call->begin_mark = last;
+        return;
+    }
+    mark_release(&stream->context->pool, last);
+    if (held)
+        atomic_store_explicit(&stream->held, 0, memory_order_relaxed);
+    call->begin_mark = record(call, stream, 1);
+    call->inner |= WS_RING_OP_OWN_BEGIN;
+    if (sampled)
+        call->flags |= WS_OP_SAMPLED;
+}
+
+uint32_t op_mark_end(struct call *call)
+{
+    struct shim_stream *stream = call->shape->stream;
+    bool keep = *shim_options.marks != 'p';
+    uint32_t mark = 0;
+    if (call->result != WS_CUDA_SUCCESS) {
+        /* Nothing was put into the stream. What could be read from a mark would be about something else. */
+        mark_release(&stream->context->pool, call->begin_mark);
+        call->begin_mark = 0;
+        atomic_store_explicit(&stream->fresh, 1, memory_order_release);
+    } else if (atomic_load_explicit(&stream->holding, memory_order_relaxed)) {
+        if (!(call->flags & WS_OP_DEPENDENT))
+            atomic_fetch_sub_explicit(&stream->holding, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&stream->held, 1, memory_order_relaxed);
+        call->inner |= WS_RING_OP_HELD;
+    } else {
+        mark = record(call, stream, keep ? 2 : 1);
+    }
+    uint64_t order = atomic_fetch_sub_explicit(&stream->order, 1, memory_order_acq_rel);
+    if (call->order & 0xffff || order >> 16 != (call->order >> 16) + 1) {
+        call->flags |= WS_OP_CONTENDED;
+        atomic_store_explicit(&stream->fresh, 1, memory_order_release);
+    }
+    if (mark && keep)
+        mark_release(&stream->context->pool, atomic_exchange_explicit(&stream->last_mark, mark, memory_order_acq_rel));
+    return mark;
+}
+
+void op_end_held(struct shim_thread *thread, struct shim_stream *stream)
+{
+    struct call call = { .thread = thread };
+    if (!atomic_load_explicit(&stream->held, memory_order_relaxed) || !stream->context->timed ||
+        atomic_load_explicit(&stream->context->life, memory_order_relaxed) != CONTEXT_ALIVE || !may_record(&call, stream))
+        return;
+    atomic_store_explicit(&stream->held, 0, memory_order_relaxed);
+    uint32_t mark = record(&call, stream, 1);
+    struct ws_ring_mark *entry = mark ? ws_ring_reserve(&thread->ring, 1) : NULL;
+    if (!entry) {
+        mark_release(&stream->context->pool, mark);
+        return;
+    }
+    entry->header = (struct ws_ring_header){ .kind = WS_RING_MARK, .slots = 1, .shape = stream->id };
+    entry->ticks = ticks_now();
+    entry->mark = mark;
+    ws_ring_commit(&thread->ring, 1);
+}

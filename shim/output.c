@@ -1,0 +1,289 @@
+#include "output.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "driver_calls.h"
+#include "elf_lookup.h"
+#include "shim.h"
+
+#ifndef WALLSHIM_VERSION
+#error "the build says which version this is"
+#endif
+
+extern char **environ;
+
+/* --- the name ---------------------------------------------------------------------------------- */
+
+static const char *rank_of_this_process(void)
+{
+    /* Who starts ranks says which in one of these: torchrun, Open MPI, MPICH and Intel MPI, Slurm. */
+    static const char *const variables[] = { "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID" };
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+        if (getenv(variables[i]))
+            return getenv(variables[i]);
+    return "0";
+}
+
+static bool append(char *path, size_t capacity, size_t *length, const char *text)
+{
+    size_t more = strlen(text);
+    if (*length + more >= capacity)
+        return false;
+    memcpy(path + *length, text, more + 1);
+    *length += more;
+    return true;
+}
+
+bool output_expand(const char *pattern, char *path, size_t capacity)
+{
+    struct utsname host;
+    char pid[16];
+    size_t length = 0;
+    snprintf(pid, sizeof(pid), "%d", (int)getpid());
+    *path = 0;
+    for (const char *at = pattern; *at; at++) {
+        char plain[2] = { *at, 0 };
+        const char *text = plain;
+        if (*at == '%' && at[1]) {
+            switch (*++at) {
+            case 'n':
+                text = program_invocation_short_name;
+                break;
+            case 'p':
+                text = pid;
+                break;
+            case 'h':
+                text = uname(&host) ? "host" : host.nodename;
+                break;
+            case 'r':
+                text = rank_of_this_process();
+                break;
+            default:
+                plain[0] = *at;
+                break;
+            }
+        }
+        if (!append(path, capacity, &length, text))
+            return false;
+    }
+    return true;
+}
+
+/* --- compression ------------------------------------------------------------------------------- */
+
+/* zstd must not be a library of ours that has to be there: without it frames are stored as they are. */
+static struct ws_compressor find_zstd(void)
+{
+    void *(*open_library)(const char *, int) = (void *(*)(const char *, int))elf_libc_symbol("dlopen");
+    void *(*symbol)(void *, const char *) = (void *(*)(void *, const char *))elf_libc_symbol("dlsym");
+    void *library = open_library && symbol ? open_library("libzstd.so.1", RTLD_NOW | RTLD_LOCAL) : NULL;
+    struct ws_compressor none = { 0 };
+    if (!library)
+        return none;
+    struct ws_compressor zstd = {
+        .compress_bound = (size_t(*)(size_t))symbol(library, "ZSTD_compressBound"),
+        .create = (void *(*)(void))symbol(library, "ZSTD_createCCtx"),
+        .free = (size_t(*)(void *))symbol(library, "ZSTD_freeCCtx"),
+        .compress = (size_t(*)(void *, void *, size_t, const void *, size_t, int))symbol(library, "ZSTD_compressCCtx"),
+        .is_error = (unsigned (*)(size_t))symbol(library, "ZSTD_isError"),
+    };
+    bool whole = zstd.compress_bound && zstd.create && zstd.free && zstd.compress && zstd.is_error;
+    return whole ? zstd : none;
+}
+
+/* --- what is said of the program --------------------------------------------------------------- */
+
+static void add_meta(struct output *output, const char *key, const char *value)
+{
+    struct ws_meta row = { .key = { key, (uint32_t)strlen(key) }, .value = { value, (uint32_t)strlen(value) } };
+    ws_encoder_add(output->encoder, WS_FAMILY_meta, &row);
+}
+
+static void add_number(struct output *output, const char *key, long long value)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "%lld", value);
+    add_meta(output, key, text);
+}
+
+/* Does the word stand in the text, in any case? */
+static bool contains(const char *text, const char *word, size_t length)
+{
+    for (; length && *text; text++)
+        if (!strncasecmp(text, word, length))
+            return true;
+    return false;
+}
+
+bool output_is_secret(const char *name, const char *more_words)
+{
+    static const char *const words[] = { "KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE" };
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (contains(name, words[i], strlen(words[i])))
+            return true;
+    for (const char *at = more_words; *at; at += strspn(at, ",")) {
+        size_t length = strcspn(at, ",");
+        if (contains(name, at, length))
+            return true;
+        at += length;
+    }
+    return false;
+}
+
+static ssize_t read_file(const char *path, char *text, size_t capacity)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, text, capacity - 1);
+    if (fd >= 0)
+        close(fd);
+    text[length > 0 ? length : 0] = 0;
+    return length;
+}
+
+/* Arguments, separated by spaces; the value after a switch whose name marks a secret is left out, and
+ * so is what follows the equals sign of one. */
+static void add_command_line(struct output *output)
+{
+    static char raw[16384], text[16384 + 64];
+    ssize_t length = read_file("/proc/self/cmdline", raw, sizeof(raw));
+    size_t used = 0;
+    bool hide_next = false;
+    if (length <= 0) {
+        add_meta(output, "command_line", program_invocation_name);
+        return;
+    }
+    for (char *argument = raw; argument < raw + length; argument += strlen(argument) + 1) {
+        char *equals = strchr(argument, '=');
+        bool secret = output_is_secret(argument, shim_options.redact) && (*argument == '-' || equals);
+        const char *shown = hide_next ? "***" : argument;
+        size_t shown_length = secret && equals && !hide_next ? (size_t)(equals + 1 - argument) : strlen(shown);
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.*s%s", used ? " " : "", (int)shown_length, shown,
+                                 secret && equals && !hide_next ? "***" : "");
+        if (used >= sizeof(text) - 1)
+            break;
+        hide_next = secret && !equals && !hide_next;
+    }
+    add_meta(output, "command_line", text);
+}
+
+/* What matters to GPU work and to telling processes apart. */
+static bool is_wanted(const char *variable)
+{
+    static const char *const prefixes[] = { "CUDA_",  "NVIDIA_", "NCCL_", "CUBLAS", "CUDNN_", "TORCH_",  "PYTORCH_",
+                                            "TRITON_", "XLA_",   "JAX_",  "TF_",    "OMP_",   "WALLSHIM_", "SLURM_",
+                                            "RANK=",  "LOCAL_RANK=", "WORLD_SIZE=", "MASTER_ADDR=", "LD_PRELOAD=",
+                                            "SIMGPU_" };
+    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+        if (!strncmp(variable, prefixes[i], strlen(prefixes[i])))
+            return true;
+    return false;
+}
+
+static void add_environment(struct output *output)
+{
+    char key[256];
+    for (char **at = environ; shim_options.environment && at && *at; at++) {
+        const char *equals = strchr(*at, '=');
+        if (!equals || !is_wanted(*at))
+            continue;
+        snprintf(key, sizeof(key), "env.%.*s", (int)(equals - *at), *at);
+        add_meta(output, key, output_is_secret(key, shim_options.redact) ? "***" : equals + 1);
+    }
+}
+
+static int add_library(struct dl_phdr_info *info, size_t size, void *data)
+{
+    static const char *const wanted[] = { "libcuda.so",  "libcudart.so", "libcublas.so", "libcublasLt.so",
+                                          "libcudnn.so", "libnccl.so",   "libtorch_cuda.so" };
+    const char *slash = strrchr(info->dlpi_name, '/');
+    const char *file = slash ? slash + 1 : info->dlpi_name;
+    char real[4096], key[64];
+    (void)size;
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+        if (strncmp(file, wanted[i], strlen(wanted[i])))
+            continue;
+        /* The file behind the links carries the whole version in its name. */
+        ssize_t length = readlink(info->dlpi_name, real, sizeof(real) - 1);
+        real[length > 0 ? length : 0] = 0;
+        snprintf(key, sizeof(key), "library.%.*s", (int)(strlen(wanted[i]) - 3), wanted[i]);
+        add_meta(data, key, length > 0 ? real : info->dlpi_name);
+    }
+    return 0;
+}
+
+static void describe(struct output *output)
+{
+    struct utsname host;
+    struct timespec wall;
+    char text[64];
+    int version = 0;
+    clock_gettime(CLOCK_REALTIME, &wall);
+    int64_t monotonic = ws_clock_ns();
+    add_meta(output, "program", program_invocation_short_name);
+    add_command_line(output);
+    add_number(output, "pid", getpid());
+    add_number(output, "parent_pid", getppid());
+    add_meta(output, "rank", rank_of_this_process());
+    if (!uname(&host)) {
+        add_meta(output, "host", host.nodename);
+        add_meta(output, "kernel", host.release);
+    }
+    add_meta(output, "wallshim_version", WALLSHIM_VERSION);
+    if (driver.driver_version && driver.driver_version(&version) == WS_CUDA_SUCCESS) {
+        snprintf(text, sizeof(text), "%d.%d", version / 1000, version % 1000 / 10);
+        add_meta(output, "driver_version", text);
+    }
+    add_meta(output, "backend", shim_options.backend);
+    if (*shim_options.backend == 'e') {
+        add_meta(output, "marks", shim_options.marks);
+        add_number(output, "sample", (long long)shim_options.sample);
+    }
+    if (*shim_options.burst)
+        add_meta(output, "burst", shim_options.burst);
+    /* Both clocks at one moment, so that traces of several hosts can be laid side by side. */
+    add_number(output, "start_monotonic_ns", monotonic);
+    add_number(output, "start_realtime_ns", (long long)wall.tv_sec * 1000000000 + wall.tv_nsec);
+    dl_iterate_phdr(add_library, output);
+    add_environment(output);
+}
+
+/* --- opening and closing ----------------------------------------------------------------------- */
+
+int output_open(struct output *output)
+{
+    struct ws_encoder_options options = { .write = ws_file_sink_write, .sink = &output->file };
+    if (!output_expand(shim_options.output, output->path, sizeof(output->path)))
+        return -ENAMETOOLONG;
+    int error = ws_file_sink_open(&output->file, output->path);
+    if (error)
+        return error;
+    options.compressor = find_zstd();
+    error = ws_encoder_create(&output->encoder, &options);
+    if (error) {
+        ws_file_sink_close(&output->file);
+        unlink(output->path);
+        return error;
+    }
+    describe(output);
+    return 0;
+}
+
+int output_close(struct output *output)
+{
+    int error = ws_encoder_finish(output->encoder);
+    ws_encoder_destroy(output->encoder);
+    output->encoder = NULL;
+    int close_error = ws_file_sink_close(&output->file);
+    return error ? error : close_error;
+}

@@ -1,0 +1,30 @@
+/* The trace as the shim writes it: its name, its file, what it says about the program. */
+#ifndef WALLSHIM_SHIM_OUTPUT_H
+#define WALLSHIM_SHIM_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "wire/encoder.h"
+#include "wire/sink.h"
+
+struct output {
+    struct ws_file_sink file;
+    struct ws_encoder *encoder;
+    char path[4096];
+};
+
+/* Creates the file and the encoder and writes what is known of the program. Returns 0 or -errno, with
+ * the path tried in output->path. */
+int output_open(struct output *output);
+
+/* Writes the footer and closes. Returns 0 or -errno of what went wrong last. */
+int output_close(struct output *output);
+
+/* Expands %n %p %h %r %% of a pattern. False when the result does not fit. */
+bool output_expand(const char *pattern, char *path, size_t capacity);
+
+/* Is an environment variable or a command line switch of this name not to be kept? */
+bool output_is_secret(const char *name, const char *more_words);
+
+#endif

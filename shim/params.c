@@ -1,0 +1,95 @@
+#include "params.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "abi/cuda.h"
+#include "functions.h"
+#include "memory.h"
+#include "thread.h"
+
+enum { MOST_ADDRESSES = 16 };
+
+struct words {
+    struct ws_param_word word[WS_RING_PARAM_WORDS];
+    unsigned count, addresses;
+};
+
+static void add(struct words *words, unsigned offset, unsigned size, bool address, uint64_t value)
+{
+    if (words->count == WS_RING_PARAM_WORDS || (address && words->addresses == MOST_ADDRESSES))
+        return;
+    words->word[words->count++] =
+        (struct ws_param_word){ .offset = (uint16_t)offset, .size = (uint8_t)size, .address = address, .value = value };
+    words->addresses += address;
+}
+
+/* The aligned words of a structure, or of a block whose layout nobody knows, that look like addresses. */
+static void add_addresses(struct words *words, const char *block, unsigned offset, size_t size)
+{
+    unsigned skip = (8 - offset % 8) % 8;
+    for (size_t at = skip; at + 8 <= size && offset + at <= UINT16_MAX; at += 8) {
+        uint64_t value;
+        memcpy(&value, block + at, sizeof(value));
+        if (memory_is_device_address(value))
+            add(words, offset + (unsigned)at, 8, true, value);
+    }
+}
+
+static void add_param(struct words *words, const char *value, struct function_param param)
+{
+    uint64_t scalar = 0;
+    if (param.size != 1 && param.size != 2 && param.size != 4 && param.size != 8) {
+        add_addresses(words, value, param.offset, param.size);
+        return;
+    }
+    memcpy(&scalar, value, param.size);
+    add(words, param.offset, param.size, param.size == 8 && memory_is_device_address(scalar), scalar);
+}
+
+/* The two entries of `extra` that hold the block: its address, and the address of its size. */
+static const char *block_of(void **extra, size_t *size)
+{
+    const char *block = NULL;
+    *size = 0;
+    for (; extra && *extra != WS_CU_LAUNCH_PARAM_END; extra += 2) {
+        if (*extra == WS_CU_LAUNCH_PARAM_BUFFER_POINTER)
+            block = extra[1];
+        else if (*extra == WS_CU_LAUNCH_PARAM_BUFFER_SIZE && extra[1])
+            *size = *(const size_t *)extra[1];
+        else
+            return NULL;
+    }
+    return block;
+}
+
+bool params_keep(struct shim_thread *thread, uint32_t function, void **params, void **extra)
+{
+    const struct function_layout *layout = function_layout(function);
+    struct words words;
+    words.count = words.addresses = 0;
+    size_t size = 0;
+    const char *block = params ? NULL : block_of(extra, &size);
+    for (uint32_t i = 0; i < layout->count; i++) {
+        struct function_param param = layout->params[i];
+        if (params && params[i])
+            add_param(&words, params[i], param);
+        else if (block && (size_t)param.offset + param.size <= size)
+            add_param(&words, block + param.offset, param);
+    }
+    if (block && !layout->count)
+        add_addresses(&words, block, 0, size);
+    if (!words.count)
+        return false;
+    unsigned slots = ws_ring_params_slots(words.count);
+    struct ws_ring_params *record = ws_ring_reserve(&thread->ring, slots);
+    if (!record)
+        return false;
+    record->header = (struct ws_ring_header){ .kind = WS_RING_PARAMS,
+                                              .slots = (uint8_t)slots,
+                                              .detail = (uint16_t)words.count,
+                                              .shape = function };
+    memcpy(record->words, words.word, words.count * sizeof(words.word[0]));
+    ws_ring_commit(&thread->ring, slots);
+    return true;
+}

@@ -1,0 +1,170 @@
+#include "resolve.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "elf_lookup.h"
+
+enum {
+    /* The newest driver whose functions the table knows. A function that appeared later passes through
+     * as the driver gave it, even where its name is one of ours. */
+    NEWEST_VERSION = 13000,
+    PER_THREAD_FLAG = WS_CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,
+};
+
+#define DRIVER_ROW(symbol, base, since, flavour, family, parameters, ...) extern ws_CUresult symbol parameters;
+#include "driver_table.h"
+#define NCCL_ROW(symbol, parameters, ...) extern ws_ncclResult symbol parameters;
+#include "nccl_table.h"
+
+const struct resolve_row resolve_table[WS_ID_COUNT] = {
+#define DRIVER_ROW(symbol, base, since, flavour, family, ...) \
+    { #symbol, #base, since, FLAVOUR_##flavour, WS_CALL_##family, (void *)symbol },
+#include "driver_table.h"
+#define NCCL_ROW(symbol, ...) { #symbol, #symbol, 0, FLAVOUR_NCCL, WS_CALL_NCCL, (void *)symbol },
+#include "nccl_table.h"
+};
+
+void *resolve_real[WS_ID_COUNT];
+
+static void *real_of(enum ws_function_id id)
+{
+    return __atomic_load_n(&resolve_real[id], __ATOMIC_RELAXED);
+}
+
+int resolve_id(const char *symbol)
+{
+    /* Look-ups are few and happen at start-up: a walk along the table needs no index to keep. */
+    for (int id = 0; id < WS_ID_COUNT; id++)
+        if (!strcmp(resolve_table[id].symbol, symbol))
+            return id;
+    return -1;
+}
+
+/* A program that closes the driver must not leave us with pointers into nothing. */
+static void keep_loaded(const struct elf_object *object)
+{
+    typedef void *(*dlopen_function)(const char *, int);
+    dlopen_function open_object = (dlopen_function)elf_libc_symbol("dlopen");
+    if (open_object && object->path && *object->path)
+        open_object(object->path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+/* NCCL's functions are weak and meant to be replaced; the strong twin is what to forward to. */
+static void *strong_twin(enum ws_function_id id, const struct elf_object *object, void *real)
+{
+    char name[64] = "p";
+    strncat(name, resolve_table[id].symbol, sizeof(name) - 2);
+    void *twin = elf_symbol(object, name);
+    return twin ? twin : real;
+}
+
+static void remember(enum ws_function_id id, void *real)
+{
+    struct elf_object object;
+    int saved_errno = errno;
+    if (elf_find_by_address(real, &object)) {
+        keep_loaded(&object);
+        if (resolve_table[id].flavour == FLAVOUR_NCCL)
+            real = strong_twin(id, &object, real);
+    }
+    __atomic_store_n(&resolve_real[id], real, __ATOMIC_RELAXED);
+    errno = saved_errno;
+}
+
+static bool same_library(const void *a, const void *b)
+{
+    struct elf_object object;
+    return elf_find_by_address(a, &object) && (uintptr_t)b >= object.low && (uintptr_t)b < object.high;
+}
+
+void *resolve_substitute(enum ws_function_id id, void *real)
+{
+    void *known = real_of(id);
+    if (!known)
+        remember(id, real);
+    else if (known != real && !same_library(known, real)) {
+        ws_debug("%s of a second library passes through", resolve_table[id].symbol);
+        return real;
+    }
+    return resolve_table[id].wrapper;
+}
+
+void *resolve_find(enum ws_function_id id)
+{
+    int saved_errno = errno;
+    const char *symbol = resolve_table[id].symbol;
+    void *real = real_of(id);
+    if (!real) {
+        struct elf_object object;
+        real = resolve_next(symbol);
+        if (!real &&
+            elf_find_by_name(resolve_table[id].flavour == FLAVOUR_NCCL ? "libnccl.so" : "libcuda.so", &object))
+            real = elf_symbol(&object, symbol);
+        if (real)
+            remember(id, real);
+    }
+    errno = saved_errno;
+    return real_of(id);
+}
+
+/* Between two rows that fit, the one the driver's own rule would choose: right flavour, then newest. */
+static bool better(const struct resolve_row *row, const struct resolve_row *best, uint64_t flags)
+{
+    bool wanted = (row->flavour != FLAVOUR_LEGACY) == !!(flags & PER_THREAD_FLAG);
+    bool best_wanted = best && (best->flavour != FLAVOUR_LEGACY) == !!(flags & PER_THREAD_FLAG);
+    if (!best || wanted != best_wanted)
+        return !best || wanted;
+    return row->since > best->since;
+}
+
+static int driver_version(void)
+{
+    ws_CUresult (*get_version)(int *) = (ws_CUresult(*)(int *))resolve_driver_symbol("cuDriverGetVersion");
+    int version = 0;
+    return get_version && get_version(&version) == WS_CUDA_SUCCESS ? version : 0;
+}
+
+void *resolve_proc(const char *base, int version, uint64_t flags, void *real)
+{
+    const struct resolve_row *exact = NULL, *by_rule = NULL;
+    struct elf_object object;
+    bool have_object = elf_find_by_address(real, &object);
+    int newest = driver_version();
+    for (int id = 0; id < WS_ID_COUNT; id++) {
+        const struct resolve_row *row = &resolve_table[id];
+        if (row->flavour == FLAVOUR_NCCL || strcmp(row->base, base))
+            continue;
+        if (have_object && elf_symbol(&object, row->symbol) == real && better(row, exact, flags))
+            exact = row;
+        if (row->since <= version && row->since <= newest && (row->flavour == FLAVOUR_LEGACY || flags & PER_THREAD_FLAG) &&
+            better(row, by_rule, flags))
+            by_rule = row;
+    }
+    /* A driver may answer with an address it does not export. Then only its rule is left to go by, and
+     * only as far as we know what it had to choose from. */
+    const struct resolve_row *row = exact ? exact : version <= NEWEST_VERSION ? by_rule : NULL;
+    return row ? resolve_substitute((enum ws_function_id)(row - resolve_table), real) : real;
+}
+
+void *resolve_driver_symbol(const char *symbol)
+{
+    struct elf_object object;
+    void *any = real_of(WS_ID_cuInit);
+    for (int id = 0; id < WS_ID_COUNT && !any; id++)
+        if (resolve_table[id].flavour != FLAVOUR_NCCL)
+            any = real_of((enum ws_function_id)id);
+    if (any ? elf_find_by_address(any, &object) : elf_find_by_name("libcuda.so", &object))
+        return elf_symbol(&object, symbol);
+    return NULL;
+}
+
+void *resolve_beside(enum ws_function_id id, const char *symbol)
+{
+    struct elf_object object;
+    void *real = resolve_find(id);
+    return real && elf_find_by_address(real, &object) ? elf_symbol(&object, symbol) : NULL;
+}

@@ -1,0 +1,73 @@
+/* Which function is which: our wrappers, the driver's own, and who is to get which of them.
+ *
+ * Programs reach the driver in three ways: linked against it, by dlsym, and by cuGetProcAddress (which
+ * they reach in one of the first two). All three end here. The rules: exact names only; ask the real
+ * resolver first and put our wrapper in only where it found something; never remember a look-up as
+ * done. */
+#ifndef WALLSHIM_SHIM_RESOLVE_H
+#define WALLSHIM_SHIM_RESOLVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/cuda.h"
+#include "abi/nccl.h"
+#include "record/record.h"
+
+enum ws_function_id {
+#define DRIVER_ROW(symbol, ...) WS_ID_##symbol,
+#include "driver_table.h"
+#define NCCL_ROW(symbol, ...) WS_ID_##symbol,
+#include "nccl_table.h"
+    WS_ID_COUNT
+};
+
+struct resolve_row {
+    const char *symbol;
+    const char *base;  /* NCCL: the symbol */
+    int since;         /* NCCL: 0 */
+    uint8_t flavour;   /* enum resolve_flavour */
+    uint8_t family;    /* enum ws_call_family */
+    void *wrapper;
+};
+
+enum resolve_flavour { FLAVOUR_LEGACY, FLAVOUR_PTSZ, FLAVOUR_PTDS, FLAVOUR_NCCL };
+
+extern const struct resolve_row resolve_table[WS_ID_COUNT];
+
+/* The real functions, by id; NULL until found. Written once each, read by every wrapper. */
+extern void *resolve_real[WS_ID_COUNT];
+
+/* Finds the real function when a wrapper is called that nobody resolved (plain linking). NULL: there
+ * is none. errno is left as it was. */
+void *resolve_find(enum ws_function_id id);
+
+/* Is a function of this name ours to stand in front of? -1 if not. */
+int resolve_id(const char *symbol);
+
+/* What cuGetProcAddress's caller is to get where the driver gave `real`: our wrapper of exactly the
+ * function that is, or `real` itself. flags are the caller's. */
+void *resolve_proc(const char *base, int version, uint64_t flags, void *real);
+
+/* What is to be handed out for `id` where a look-up found `real`: our wrapper, or `real` itself when it
+ * belongs to another library than the one the wrapper already forwards to. */
+void *resolve_substitute(enum ws_function_id id, void *real);
+
+/* The next definition of the symbol after ours, as the dynamic linker orders them. */
+void *resolve_next(const char *symbol);
+
+/* A driver function we call but do not wrap, by its exported name. */
+void *resolve_driver_symbol(const char *symbol);
+
+/* Another function of the library that the real `id` is in; NULL if there is none. */
+void *resolve_beside(enum ws_function_id id, const char *symbol);
+
+/* Used by dlsym_entry.S: with answered set, `value` is what dlsym's caller gets; otherwise it is the
+ * real dlsym, to be jumped to. */
+struct dlsym_answer {
+    void *value;
+    uintptr_t answered;
+};
+struct dlsym_answer ws_dlsym_answer(void *handle, const char *name, void *caller);
+
+#endif

@@ -1,0 +1,405 @@
+#include "rows.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "output.h"
+#include "record/ring_records.h"
+#include "registry.h"
+#include "resolve.h"
+#include "shim.h"
+#include "streams.h"
+#include "thread.h"
+#include "ticks.h"
+#include "times.h"
+
+enum { PARAM_SETS = 65536, PENDING_CHUNK = 1024, MOST_UNMARKED = 65536 };
+
+static struct output output;
+static bool failed;                       /* the sink refused: said once */
+static uint64_t losses[WS_LOSS_COUNT];    /* since the last loss rows */
+static struct ws_map params_ids;          /* hash of the words → id */
+static uint32_t params_count;
+static struct pending *free_pending;
+
+static void add(enum ws_family family, const void *row)
+{
+    int error = ws_encoder_add(output.encoder, family, row);
+    if (error && !failed) {
+        failed = true;
+        ws_warn("%s: %s; what does not fit is counted and left out", output.path, strerror(-error));
+    }
+}
+
+void rows_count_loss(enum ws_loss_reason reason, uint64_t count)
+{
+    losses[reason] += count;
+}
+
+/* --- dictionaries ------------------------------------------------------------------------------ */
+
+static void emit_table(struct registry_table *table, enum ws_family family)
+{
+    uint32_t count = atomic_load_explicit(&table->count, memory_order_acquire);
+    for (; table->emitted < count; table->emitted++)
+        add(family, registry_row(table, table->emitted + 1));
+}
+
+void rows_emit_dictionaries(void)
+{
+#define TABLE(family, limit) emit_table(&registry.family, WS_FAMILY_##family);
+    REGISTRY_TABLES(TABLE)
+#undef TABLE
+}
+
+static void emit_functions(void)
+{
+    for (uint32_t id = 0; id < WS_ID_COUNT; id++) {
+        const char *name = resolve_table[id].symbol;
+        struct ws_driver_function row = { .id = id + 1,
+                                          .family = resolve_table[id].family,
+                                          .name = { name, (uint32_t)strlen(name) } };
+        add(WS_FAMILY_driver_function, &row);
+    }
+}
+
+int rows_open(void)
+{
+    int error = output_open(&output);
+    params_ids.limit = PARAM_SETS;
+    failed = false;
+    if (error)
+        ws_warn("cannot write %s: %s; nothing is recorded", output.path, strerror(-error));
+    else
+        emit_functions();
+    return error;
+}
+
+/* --- operations -------------------------------------------------------------------------------- */
+
+static struct pending *pending_take(void)
+{
+    if (!free_pending) {
+        struct pending *chunk = mmap(NULL, PENDING_CHUNK * sizeof(*chunk), PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (chunk == MAP_FAILED)
+            return NULL;
+        for (int i = 0; i < PENDING_CHUNK; i++) {
+            chunk[i].next = free_pending;
+            free_pending = &chunk[i];
+        }
+    }
+    struct pending *pending = free_pending;
+    free_pending = pending->next;
+    return pending;
+}
+
+static void pending_drop(struct pending *pending)
+{
+    pending->next = free_pending;
+    free_pending = pending;
+}
+
+static void add_untimed(struct ws_op *op, enum ws_loss_reason reason)
+{
+    rows_count_loss(op->flags & WS_OP_POOL_DRY ? WS_LOSS_POOL_DRY : reason, 1);
+    add(WS_FAMILY_op, op);
+}
+
+static void release_marks(struct shim_stream *stream, const struct pending *pending)
+{
+    mark_release(&stream->context->pool, pending->begin_mark);
+    mark_release(&stream->context->pool, pending->end_mark);
+}
+
+static uint8_t direction_of(const struct ws_shape *shape)
+{
+    if (shape->kind != WS_OP_COPY || shape->from_space == shape->to_space)
+        return COPY_DIRECTIONS;
+    return shape->to_space == WS_SPACE_DEVICE ? COPY_TO_DEVICE : COPY_TO_HOST;
+}
+
+static void queue(struct shim_stream *stream, struct pending *pending)
+{
+    pending->next = NULL;
+    if (stream->last)
+        stream->last->next = pending;
+    else
+        stream->first = pending;
+    stream->last = pending;
+}
+
+static void read_op(struct shim_thread *thread, const struct ws_ring_op *record)
+{
+    struct ws_op op = {
+        .shape = record->header.shape,
+        .thread = thread->id,
+        .correlation = record->correlation,
+        .host_begin = ticks_to_ns(record->ticks_begin),
+        .host_end = ticks_to_ns(record->ticks_end),
+        .flags = record->header.detail,
+        .params = record->inner & WS_RING_OP_HAS_PARAMS ? thread->params : 0,
+        .bytes = record->bytes,
+        .result = record->result,
+    };
+    thread->params = 0;
+    struct shim_stream *stream = stream_at(record->stream);
+    bool timed = record->end_mark || record->inner & WS_RING_OP_HELD;
+    struct pending *pending = timed ? pending_take() : NULL;
+    if (!pending) {
+        bool wanted = stream->context->timed && !op.result && !(op.flags & WS_OP_CAPTURED);
+        mark_release(&stream->context->pool, record->begin_mark);
+        mark_release(&stream->context->pool, record->end_mark);
+        if (wanted)
+            add_untimed(&op, WS_LOSS_DRIVER_REFUSED);
+        else
+            add(WS_FAMILY_op, &op);
+        return;
+    }
+    const struct ws_shape *shape = registry_row(&registry.shape, op.shape);
+    *pending = (struct pending){
+        .op = op,
+        .begin_mark = record->begin_mark,
+        .end_mark = record->end_mark,
+        .copies_before = record->copies_before,
+        .inner = (uint8_t)record->inner,
+        .direction = direction_of(shape),
+        .kind = (uint8_t)shape->kind,
+    };
+    queue(stream, pending);
+}
+
+/* A mark without an operation: it ends those before it that have none. */
+static void read_mark(const struct ws_ring_mark *record)
+{
+    struct shim_stream *stream = stream_at(record->header.shape);
+    struct pending *pending = pending_take();
+    if (!pending) {
+        mark_release(&stream->context->pool, record->mark);
+        return;
+    }
+    *pending = (struct pending){ .end_mark = record->mark, .kind = WS_OP_UNKNOWN };
+    queue(stream, pending);
+}
+
+/* The mark that ends an operation which has none: the begin of the next that has one of its own, or
+ * the next mark of the stream. 0: not there yet. */
+static uint32_t closing_mark(const struct pending *pending)
+{
+    unsigned steps = 0;
+    for (const struct pending *next = pending; next && steps < MOST_UNMARKED; next = next->next, steps++) {
+        if (next != pending && next->inner & WS_RING_OP_OWN_BEGIN && next->begin_mark)
+            return next->begin_mark;
+        if (next->end_mark)
+            return next->end_mark;
+    }
+    return 0;
+}
+
+void rows_harvest(struct shim_stream *stream)
+{
+    struct pending *pending;
+    while ((pending = stream->first)) {
+        uint32_t end_mark = closing_mark(pending);
+        enum times_state state = end_mark ? times_read(stream->context, end_mark) : TIMES_NOT_YET;
+        if (state == TIMES_NOT_YET)
+            return;
+        if (pending->begin_mark)
+            times_read(stream->context, pending->begin_mark);
+        stream->first = pending->next;
+        if (!stream->first)
+            stream->last = NULL;
+        if (pending->kind != WS_OP_UNKNOWN || pending->op.shape) {
+            if (state == TIMES_DONE) {
+                times_resolve(stream, pending, end_mark);
+                add(WS_FAMILY_op, &pending->op);
+            } else {
+                add_untimed(&pending->op, WS_LOSS_DRIVER_REFUSED);
+            }
+        }
+        release_marks(stream, pending);
+        pending_drop(pending);
+    }
+}
+
+void rows_give_up(struct shim_context *context)
+{
+    for (uint32_t id = 1; id <= stream_count(); id++) {
+        struct shim_stream *stream = stream_at(id);
+        while (stream->context == context && stream->first) {
+            struct pending *pending = stream->first;
+            stream->first = pending->next;
+            if (pending->op.shape)
+                add_untimed(&pending->op, WS_LOSS_UNTIMED_AT_EXIT);
+            pending_drop(pending);
+        }
+        if (stream->context == context)
+            stream->last = NULL;
+    }
+}
+
+/* --- everything else --------------------------------------------------------------------------- */
+
+static void read_call(struct shim_thread *thread, const struct ws_ring_call *record)
+{
+    struct ws_call row = {
+        .function = (uint32_t)record->header.detail + 1,
+        .thread = thread->id,
+        .correlation = record->correlation,
+        .host_begin = ticks_to_ns(record->ticks_begin),
+        .host_end = ticks_to_ns(record->ticks_end),
+        .context = record->header.shape,
+        .stream = record->stream,
+        .object = record->object,
+        .address = record->address,
+        .bytes = record->bytes,
+        .result = record->result,
+    };
+    add(WS_FAMILY_call, &row);
+}
+
+static void read_collective(struct shim_thread *thread, const struct ws_ring_collective *record)
+{
+    struct ws_collective row = {
+        .function = (uint32_t)record->header.detail + 1,
+        .thread = thread->id,
+        .correlation = record->correlation,
+        .host_begin = ticks_to_ns(record->ticks_begin),
+        .host_end = ticks_to_ns(record->ticks_end),
+        .comm = record->comm,
+        .stream = record->stream,
+        .count = record->count,
+        .datatype = record->datatype,
+        .reduction = record->reduction,
+        .peer = record->peer,
+        .sequence = record->sequence,
+        .first_launch = record->first_launch,
+        .last_launch = record->last_launch,
+        .result = record->result,
+    };
+    add(WS_FAMILY_collective, &row);
+}
+
+/* Equal blocks of one kernel are kept once. */
+static void read_params(struct shim_thread *thread, const struct ws_ring_params *record)
+{
+    uint32_t size = record->header.detail * (uint32_t)sizeof(struct ws_param_word);
+    uint64_t hash = XXH3_64bits_withSeed(record->words, size, record->header.shape);
+    uint64_t *id = ws_map_put(&params_ids, hash ? hash : 1);
+    thread->params = 0;
+    if (!id) {
+        rows_count_loss(WS_LOSS_DICTIONARY_FULL, 1);
+        return;
+    }
+    if (!*id) {
+        *id = ++params_count;
+        struct ws_params row = { .id = (uint32_t)*id,
+                                 .function = record->header.shape,
+                                 .words = { (const char *)record->words, size } };
+        add(WS_FAMILY_params, &row);
+    }
+    thread->params = (uint32_t)*id;
+}
+
+void rows_read_ring(struct shim_thread *thread, uint64_t head)
+{
+    uint64_t at = ws_ring_tail(&thread->ring);
+    while (at < head) {
+        const void *record = ws_ring_slot(&thread->ring, at);
+        const struct ws_ring_header *header = record;
+        switch (header->kind) {
+        case WS_RING_OP:
+            read_op(thread, record);
+            break;
+        case WS_RING_CALL:
+            read_call(thread, record);
+            break;
+        case WS_RING_COLLECTIVE:
+            read_collective(thread, record);
+            break;
+        case WS_RING_PARAMS:
+            read_params(thread, record);
+            break;
+        case WS_RING_MARK:
+            read_mark(record);
+            break;
+        default:
+            break;
+        }
+        at += header->slots;
+    }
+    ws_ring_release(&thread->ring, at);
+}
+
+void rows_add_clock(const struct ws_clock *row)
+{
+    add(WS_FAMILY_clock, row);
+}
+
+/* --- losses ------------------------------------------------------------------------------------ */
+
+static void add_loss(enum ws_loss_reason reason, uint32_t thread, uint64_t count, int64_t now)
+{
+    struct ws_loss row = { .reason = reason, .thread = thread, .count = count, .host_ns = now };
+    if (count)
+        add(WS_FAMILY_loss, &row);
+}
+
+static uint64_t grown(const uint64_t *counter, uint64_t *reported)
+{
+    uint64_t now = __atomic_load_n(counter, __ATOMIC_RELAXED), before = *reported;
+    *reported = now;
+    return now - before;
+}
+
+void rows_thread_losses(struct shim_thread *thread)
+{
+    int64_t now = ws_clock_ns();
+    add_loss(WS_LOSS_RING_FULL, thread->id, grown(&thread->ring.lost, &thread->reported_lost), now);
+    add_loss(shim_off_reason(), thread->id, grown(&thread->passed, &thread->reported_passed), now);
+    add_loss(WS_LOSS_DICTIONARY_FULL, thread->id, grown(&thread->unregistered, &thread->reported_unregistered), now);
+}
+
+static void add_losses(int64_t now)
+{
+    static uint64_t refused_reported, children_reported;
+    for (unsigned slot = 0; slot < thread_slots_used(); slot++)
+        if (thread_at(slot))
+            rows_thread_losses(thread_at(slot));
+    uint64_t refused = threads_refused(), children = shim_children();
+    losses[WS_LOSS_NO_THREAD_SLOT] += refused - refused_reported;
+    losses[WS_LOSS_CHILD] += children - children_reported;
+    refused_reported = refused;
+    children_reported = children;
+    for (int reason = 0; reason < WS_LOSS_COUNT; reason++) {
+        add_loss((enum ws_loss_reason)reason, 0, losses[reason], now);
+        losses[reason] = 0;
+    }
+}
+
+void rows_flush(int64_t now)
+{
+    rows_emit_dictionaries();
+    add_losses(now);
+    ws_encoder_flush(output.encoder);
+}
+
+uint64_t rows_bytes(void)
+{
+    return output.encoder ? ws_encoder_bytes(output.encoder) : 0;
+}
+
+void rows_close(void)
+{
+    rows_flush(ws_clock_ns());
+    int error = output_close(&output);
+    if (error && !failed)
+        ws_warn("%s: %s; the trace may lack its end", output.path, strerror(-error));
+}

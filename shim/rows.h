@@ -1,0 +1,44 @@
+/* From ring records to rows of the trace. Everything here is the drain thread's, but for rows_open. */
+#ifndef WALLSHIM_SHIM_ROWS_H
+#define WALLSHIM_SHIM_ROWS_H
+
+#include <stdint.h>
+
+#include "record/record.h"
+
+struct shim_context;
+struct shim_stream;
+struct shim_thread;
+
+/* Opens the trace. Returns 0 or -errno, having said on stderr what could not be opened. */
+int rows_open(void);
+
+void rows_emit_dictionaries(void);
+
+/* Takes the thread's records up to head: operations with marks wait in their stream, all else becomes
+ * rows at once. */
+void rows_read_ring(struct shim_thread *thread, uint64_t head);
+
+/* Counts what the thread could not record since it was last asked. */
+void rows_thread_losses(struct shim_thread *thread);
+
+/* Turns a stream's waiting operations into rows as far as their marks can be read. */
+void rows_harvest(struct shim_stream *stream);
+
+/* The same without device times, for good. */
+void rows_give_up(struct shim_context *context);
+
+void rows_add_clock(const struct ws_clock *row);
+
+/* Puts out what is held, losses counted since last time included. */
+void rows_flush(int64_t now);
+
+void rows_close(void);
+
+/* Bytes of the trace so far. */
+uint64_t rows_bytes(void);
+
+/* Counts what other parts could not record. */
+void rows_count_loss(enum ws_loss_reason reason, uint64_t count);
+
+#endif

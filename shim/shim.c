@@ -1,0 +1,196 @@
+#include "shim.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "drain.h"
+#include "driver_calls.h"
+#include "functions.h"
+#include "registry.h"
+#include "rows.h"
+#include "streams.h"
+#include "ticks.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+static struct shim_page page_before_constructor;
+struct shim_page *shim_page = &page_before_constructor;
+struct ws_options shim_options;
+
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t generation;       /* of the latest recording: survives a fork, unlike the page */
+static bool aside;                /* given up for good */
+static bool is_child;             /* of a process that was recording */
+static _Atomic uint64_t *children; /* shared with them */
+static bool exit_handler_set;
+
+/* Recording on and off. */
+static int64_t started_at;
+static uint64_t burst_on, burst_period;
+static _Atomic int range_open;
+static enum ws_loss_reason off_reason = WS_LOSS_RANGE;
+static bool size_reached;
+
+static void after_fork_in_child(void)
+{
+    /* Where the kernel cannot wipe the page, or the page is not one of its own yet. */
+    atomic_store(&shim_page->phase, 0);
+    shim_page->generation = 0;
+}
+
+__attribute__((constructor)) static void shim_load(void)
+{
+    const struct ws_option_info *bad;
+    int saved_errno = errno;
+    ws_options_from_environment(&shim_options, &bad);
+    ws_log_set_level(*shim_options.log == 'q' ? WS_LOG_QUIET : *shim_options.log == 'd' ? WS_LOG_DEBUG : WS_LOG_WARN);
+    if (bad)
+        ws_warn("%s=%s is not understood (%s); using %s", bad->variable, getenv(bad->variable), bad->argument,
+                *bad->fallback ? bad->fallback : "the default");
+    ws_parse_burst(shim_options.burst, &burst_on, &burst_period);
+    long page_size = sysconf(_SC_PAGESIZE);
+    void *page = mmap(NULL, (size_t)page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page != MAP_FAILED) {
+        madvise(page, (size_t)page_size, MADV_WIPEONFORK);
+        shim_page = page;
+    }
+    void *shared = mmap(NULL, (size_t)page_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    children = shared == MAP_FAILED ? NULL : shared;
+    pthread_atfork(NULL, NULL, after_fork_in_child);
+    errno = saved_errno;
+}
+
+/* Handlers run in reverse order of their setting: set after cuInit, this one runs before the driver's. */
+static void at_exit(void)
+{
+    if (!(shim_phase() & SHIM_STARTED) || shim_phase() & SHIM_ENDED)
+        return;
+    drain_before_driver_exit();
+    atomic_fetch_and(&shim_page->phase, ~(uint32_t)SHIM_TIMING);
+}
+
+/* The last of all, when handlers and destructors of the program have run. */
+__attribute__((destructor)) static void shim_unload(void)
+{
+    if (!(shim_phase() & SHIM_STARTED) || atomic_fetch_or(&shim_page->phase, SHIM_ENDED) & SHIM_ENDED)
+        return;
+    atomic_fetch_and(&shim_page->phase, ~(uint32_t)(SHIM_RECORDING | SHIM_TIMING));
+    drain_finish();
+}
+
+void shim_initialised(void)
+{
+    pthread_mutex_lock(&start_lock);
+    if (!exit_handler_set)
+        exit_handler_set = !atexit(at_exit);
+    pthread_mutex_unlock(&start_lock);
+}
+
+void shim_step_aside(const char *why)
+{
+    aside = true;
+    atomic_fetch_and(&shim_page->phase, ~(uint32_t)(SHIM_RECORDING | SHIM_TIMING));
+    ws_warn("%s; the program goes on without being recorded", why);
+}
+
+static bool start_parts(void)
+{
+    ticks_init();
+    driver_calls_find();
+    if (registry_init() || streams_init() || functions_init()) {
+        shim_step_aside("not enough address space for the recorder's tables");
+        return false;
+    }
+    if (rows_open()) {
+        aside = true; /* said already */
+        return false;
+    }
+    if (drain_start()) {
+        shim_step_aside("no thread could be started");
+        return false;
+    }
+    return true;
+}
+
+/* A child of a process that was recording cannot use CUDA itself: the driver says so. It is counted. */
+static bool refuse_child(void)
+{
+    is_child = is_child || (generation && !shim_page->generation);
+    if (is_child && children)
+        atomic_fetch_add(children, 1);
+    return is_child;
+}
+
+bool shim_start(void)
+{
+    if (__builtin_expect(shim_phase() & SHIM_STARTED, 1))
+        return !(shim_phase() & SHIM_ENDED);
+    if (aside || refuse_child())
+        return false;
+    int saved_errno = errno;
+    pthread_mutex_lock(&start_lock);
+    if (!(shim_phase() & SHIM_STARTED) && !aside && start_parts()) {
+        shim_page->generation = ++generation;
+        started_at = ws_clock_ns();
+        atomic_store(&range_open, *shim_options.capture_range != 'p');
+        atomic_store(&shim_page->phase, SHIM_STARTED);
+        shim_update_phase(started_at);
+    }
+    pthread_mutex_unlock(&start_lock);
+    errno = saved_errno;
+    return (shim_phase() & (SHIM_STARTED | SHIM_ENDED)) == SHIM_STARTED;
+}
+
+void shim_set_range(bool inside)
+{
+    if (*shim_options.capture_range != 'p')
+        return;
+    atomic_store(&range_open, inside);
+    if (shim_start())
+        shim_update_phase(ws_clock_ns());
+}
+
+static bool wants_recording(int64_t now)
+{
+    uint64_t since = now > started_at ? (uint64_t)(now - started_at) : 0;
+    bool in_range = atomic_load(&range_open) && since >= shim_options.delay &&
+                    (!shim_options.duration || since < shim_options.delay + shim_options.duration);
+    size_reached = size_reached || (shim_options.max_size && rows_bytes() >= shim_options.max_size);
+    bool in_burst = !burst_period || since % burst_period < burst_on;
+    off_reason = size_reached ? WS_LOSS_SIZE_LIMIT : !in_range ? WS_LOSS_RANGE : WS_LOSS_BURST;
+    return in_range && in_burst && !size_reached && !aside;
+}
+
+/* Called by the drain, and by the program's thread at the edges of a range: both leave the same. */
+void shim_update_phase(int64_t now)
+{
+    uint32_t on = SHIM_RECORDING | (*shim_options.backend == 'e' ? SHIM_TIMING : 0);
+    bool is_on = shim_phase() & SHIM_RECORDING;
+    if (shim_phase() & SHIM_ENDED || wants_recording(now) == is_on)
+        return;
+    if (is_on) {
+        atomic_fetch_and(&shim_page->phase, ~(uint32_t)(SHIM_RECORDING | SHIM_TIMING));
+        return;
+    }
+    /* What the streams did meanwhile is not known. */
+    for (uint32_t id = 1; id <= stream_count(); id++)
+        atomic_store(&stream_at(id)->fresh, 1);
+    atomic_fetch_or(&shim_page->phase, on);
+}
+
+enum ws_loss_reason shim_off_reason(void)
+{
+    return off_reason;
+}
+
+uint64_t shim_children(void)
+{
+    return children ? atomic_load(children) : 0;
+}

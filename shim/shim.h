@@ -1,0 +1,72 @@
+/* The shim's life: idle until the program's first context, then recording (always, in bursts, or in a
+ * range), then ended. Every wrapper looks at `shim_page->phase` first and does nothing else when it
+ * has nothing to do. */
+#ifndef WALLSHIM_SHIM_SHIM_H
+#define WALLSHIM_SHIM_SHIM_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record/record.h"
+#include "wire/options.h"
+
+enum shim_phase {
+    SHIM_STARTED = 1,   /* the drain thread runs, registries are there */
+    SHIM_RECORDING = 2, /* operations and waits are recorded now */
+    SHIM_TIMING = 4,    /* and their device times taken */
+    SHIM_ENDED = 8,     /* no more: at exit, or after a failure of our own */
+};
+
+/* A page of its own that reads as zero in any child process, however it was made, so that a child
+ * never touches what belongs to its parent. */
+struct shim_page {
+    _Atomic uint32_t phase;   /* enum shim_phase, or-ed */
+    uint32_t generation;      /* of the process's recording: tells a thread's state from its parent's */
+    _Atomic uint32_t handles; /* raised when a handle may have come to mean something else */
+    _Atomic uint32_t captures; /* streams being captured now, as far as we saw */
+};
+
+extern struct shim_page *shim_page;
+extern struct ws_options shim_options;
+
+static inline uint32_t shim_phase(void)
+{
+    return atomic_load_explicit(&shim_page->phase, memory_order_relaxed);
+}
+
+static inline bool shim_recording(void)
+{
+    return __builtin_expect((shim_phase() & SHIM_RECORDING) != 0, 1);
+}
+
+/* Starts once per process; false in a child of a process that had started, after a failure, and at
+ * the end. Call it only when a context exists: a program without one leaves no trace. */
+bool shim_start(void);
+
+/* After cuInit succeeded: our exit handler goes in front of the driver's. */
+void shim_initialised(void);
+
+/* cuProfilerStart and cuProfilerStop, for --capture-range=profiler. */
+void shim_set_range(bool inside);
+
+/* Gives up for good, says why on stderr, and leaves the program alone from here on. */
+void shim_step_aside(const char *why);
+
+/* Moves between recording and not, as bursts, delay, duration, range and size limit say. The drain
+ * calls it at every round. */
+void shim_update_phase(int64_t now);
+
+/* Why recording is off, or was last: what to count unrecorded calls under. */
+enum ws_loss_reason shim_off_reason(void);
+
+/* CUDA calls made by forked children of this process, which go unrecorded. */
+uint64_t shim_children(void);
+
+/* Every thread cache of handles is void from now on. */
+static inline void shim_forget_handles(void)
+{
+    atomic_fetch_add_explicit(&shim_page->handles, 1, memory_order_release);
+}
+
+#endif

@@ -1,0 +1,303 @@
+#include "streams.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/map.h"
+#include "driver_calls.h"
+#include "drain.h"
+#include "shim.h"
+#include "thread.h"
+
+static struct ws_map context_ids; /* handle → id */
+static struct ws_map stream_ids;  /* stream_key → id */
+static struct shim_context *contexts;
+static struct shim_stream *streams;
+
+static void *reserve(size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+int streams_init(void)
+{
+    ws_map_finish(&context_ids);
+    ws_map_finish(&stream_ids);
+    contexts = reserve(registry.context.limit * sizeof(*contexts));
+    streams = reserve(registry.stream.limit * sizeof(*streams));
+    return contexts && streams ? 0 : -ENOMEM;
+}
+
+struct shim_context *context_at(uint32_t id)
+{
+    return id ? &contexts[id - 1] : NULL;
+}
+
+struct shim_stream *stream_at(uint32_t id)
+{
+    return id ? &streams[id - 1] : NULL;
+}
+
+uint32_t stream_count(void)
+{
+    return atomic_load_explicit(&registry.stream.count, memory_order_acquire);
+}
+
+uint32_t context_count(void)
+{
+    return atomic_load_explicit(&registry.context.count, memory_order_acquire);
+}
+
+struct shim_context *context_find(ws_CUcontext handle)
+{
+    registry_lock();
+    uint64_t *id = ws_map_get(&context_ids, (uintptr_t)handle);
+    registry_unlock();
+    return id ? context_at((uint32_t)*id) : NULL;
+}
+
+static uint32_t attribute(ws_CUdevice device, ws_CUenum which)
+{
+    int value = 0;
+    if (!driver.device_attribute || driver.device_attribute(&value, which, device) != WS_CUDA_SUCCESS)
+        return 0;
+    return (uint32_t)value;
+}
+
+static void format_uuid(char text[48], const ws_CUuuid *uuid)
+{
+    static const char digits[] = "0123456789abcdef";
+    char *at = stpcpy(text, "GPU-");
+    for (int i = 0; i < 16; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10)
+            *at++ = '-';
+        *at++ = digits[(unsigned char)uuid->bytes[i] >> 4];
+        *at++ = digits[uuid->bytes[i] & 15];
+    }
+    *at = 0;
+}
+
+/* Fills the dictionary up to this ordinal, so that a device's id is its ordinal plus one. */
+static void register_devices(ws_CUdevice last)
+{
+    for (ws_CUdevice device = 0; device <= last; device++) {
+        char name[256] = "", pci[32] = "", uuid_text[48] = "";
+        ws_CUuuid uuid;
+        size_t memory = 0;
+        if ((uint32_t)device < atomic_load_explicit(&registry.device.count, memory_order_acquire))
+            continue;
+        if (driver.device_name)
+            driver.device_name(name, sizeof(name), device);
+        if (driver.device_pci)
+            driver.device_pci(pci, sizeof(pci), device);
+        if (driver.device_memory)
+            driver.device_memory(&memory, device);
+        ws_CUresult (*get_uuid)(ws_CUuuid *, ws_CUdevice) = driver.device_uuid ? driver.device_uuid : driver.device_uuid_v1;
+        if (get_uuid && get_uuid(&uuid, device) == WS_CUDA_SUCCESS)
+            format_uuid(uuid_text, &uuid);
+        struct ws_device row = {
+            .cc_major = attribute(device, WS_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+            .cc_minor = attribute(device, WS_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+            .sms = attribute(device, WS_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
+            .clock_khz = attribute(device, WS_CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
+            .memory_clock_khz = attribute(device, WS_CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE),
+            .memory_bus_bits = attribute(device, WS_CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH),
+            .l2_bytes = attribute(device, WS_CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE),
+            .memory_bytes = memory,
+        };
+        registry_lock();
+        if (atomic_load_explicit(&registry.device.count, memory_order_relaxed) == (uint32_t)device) {
+            row.name = registry_text(name);
+            row.uuid = registry_text(uuid_text);
+            row.pci = registry_text(pci);
+            registry_add(&registry.device, &row);
+        }
+        registry_unlock();
+    }
+}
+
+/* The context is current on this thread. */
+static struct shim_context *register_context(ws_CUcontext handle)
+{
+    ws_CUdevice device = 0;
+    unsigned flags = 0;
+    if (driver.context_device)
+        driver.context_device(&device);
+    if (driver.context_flags)
+        driver.context_flags(&flags);
+    register_devices(device);
+    struct ws_context row = { .device = (uint32_t)device + 1, .flags = flags, .handle = (uintptr_t)handle };
+    struct shim_context *context = NULL;
+    bool is_new = false;
+    registry_lock();
+    uint64_t *id = ws_map_put(&context_ids, (uintptr_t)handle);
+    if (id && !*id) {
+        uint32_t next = atomic_load_explicit(&registry.context.count, memory_order_relaxed);
+        if (next < registry.context.limit) {
+            /* The entry is whole before its id can be seen. */
+            contexts[next] = (struct shim_context){ .handle = handle, .id = next + 1, .device = row.device };
+            *id = registry_add(&registry.context, &row);
+            is_new = true;
+        }
+    }
+    if (id && *id)
+        context = context_at((uint32_t)*id);
+    else
+        ws_map_remove(&context_ids, (uintptr_t)handle);
+    registry_unlock();
+    if (is_new)
+        drain_adopt(context);
+    return context;
+}
+
+struct shim_context *context_current(void)
+{
+    ws_CUcontext handle = NULL;
+    if (!driver.context_current || driver.context_current(&handle) != WS_CUDA_SUCCESS || !handle)
+        return NULL;
+    struct shim_context *context = context_find(handle);
+    return context ? context : register_context(handle);
+}
+
+/* A stream's context need not be current; its device can be asked for only while it is. */
+static struct shim_context *context_of_stream(ws_CUstream handle, struct shim_context *current)
+{
+    ws_CUcontext owner = NULL;
+    if (!driver.stream_context || driver.stream_context(handle, &owner) != WS_CUDA_SUCCESS || !owner)
+        return current ? current : context_current();
+    struct shim_context *context = context_find(owner);
+    if (context)
+        return context;
+    ws_CUcontext saved = NULL;
+    if (driver.context_current(&saved) != WS_CUDA_SUCCESS || driver.context_set(owner) != WS_CUDA_SUCCESS)
+        return NULL;
+    context = register_context(owner);
+    driver.context_set(saved);
+    return context;
+}
+
+/* Default streams are one per context, or one per context and thread; the others are named by their
+ * handle alone. Handles are addresses, so the bits used here are free. */
+static uint64_t stream_key(ws_CUstream handle, const struct shim_context *context)
+{
+    if (handle == WS_CU_STREAM_LEGACY)
+        return (uint64_t)1 << 63 | context->id;
+    if (handle == WS_CU_STREAM_PER_THREAD)
+        return (uint64_t)1 << 62 | (uint64_t)thread_id() << 16 | context->id;
+    return (uintptr_t)handle;
+}
+
+static bool is_created(ws_CUstream handle)
+{
+    return handle != WS_CU_STREAM_LEGACY && handle != WS_CU_STREAM_PER_THREAD;
+}
+
+static ws_CUstream normal_handle(ws_CUstream handle, bool per_thread)
+{
+    return handle ? handle : per_thread ? WS_CU_STREAM_PER_THREAD : WS_CU_STREAM_LEGACY;
+}
+
+struct shim_stream *stream_known(ws_CUstream handle, bool per_thread, const struct shim_context *context)
+{
+    handle = normal_handle(handle, per_thread);
+    if (!is_created(handle) && !context)
+        return NULL;
+    registry_lock();
+    uint64_t *id = ws_map_get(&stream_ids, stream_key(handle, context));
+    struct shim_stream *stream = id ? stream_at((uint32_t)*id) : NULL;
+    registry_unlock();
+    return stream;
+}
+
+struct shim_stream *stream_find(ws_CUstream handle, bool per_thread, struct shim_context *context)
+{
+    handle = normal_handle(handle, per_thread);
+    bool created = is_created(handle);
+    if (!created && !context)
+        context = context_current();
+    if (!created && !context)
+        return NULL;
+    struct shim_stream *stream = stream_known(handle, per_thread, context);
+    if (stream)
+        return stream;
+    uint64_t key = stream_key(handle, context);
+    unsigned flags = 0;
+    int priority = 0;
+    if (created) {
+        context = context_of_stream(handle, context);
+        if (driver.stream_flags)
+            driver.stream_flags(handle, &flags);
+        if (driver.stream_priority)
+            driver.stream_priority(handle, &priority);
+    }
+    if (!context)
+        return NULL;
+    struct ws_stream row = {
+        .context = context->id,
+        .kind = created                          ? WS_STREAM_CREATED
+                : handle == WS_CU_STREAM_LEGACY ? WS_STREAM_LEGACY
+                                                : WS_STREAM_PER_THREAD,
+        .flags = flags,
+        .priority = priority,
+        .handle = (uintptr_t)handle,
+    };
+    registry_lock();
+    uint64_t *place = ws_map_put(&stream_ids, key);
+    if (place && !*place) {
+        uint32_t next = atomic_load_explicit(&registry.stream.count, memory_order_relaxed);
+        if (next < registry.stream.limit) {
+            streams[next] = (struct shim_stream){
+                .context = context,
+                .handle = handle,
+                .id = next + 1,
+                .kind = row.kind,
+                .blocking = row.kind == WS_STREAM_PER_THREAD || !(flags & WS_CU_STREAM_NON_BLOCKING),
+                .fresh = 1,
+            };
+            *place = registry_add(&registry.stream, &row);
+        }
+    }
+    if (place && *place)
+        stream = stream_at((uint32_t)*place);
+    else
+        ws_map_remove(&stream_ids, key);
+    registry_unlock();
+    return stream;
+}
+
+void stream_forget(ws_CUstream handle)
+{
+    registry_lock();
+    uint64_t *id = ws_map_get(&stream_ids, (uintptr_t)handle);
+    struct shim_stream *stream = id ? stream_at((uint32_t)*id) : NULL;
+    ws_map_remove(&stream_ids, (uintptr_t)handle);
+    registry_unlock();
+    if (stream)
+        mark_release(&stream->context->pool, atomic_exchange(&stream->last_mark, 0));
+    shim_forget_handles();
+}
+
+void context_end(struct shim_context *context)
+{
+    uint32_t alive = CONTEXT_ALIVE;
+    if (atomic_compare_exchange_strong(&context->life, &alive, CONTEXT_ENDING))
+        drain_finish_context(context);
+}
+
+void context_gone(struct shim_context *context)
+{
+    atomic_store(&context->life, CONTEXT_GONE);
+    registry_lock();
+    ws_map_remove(&context_ids, (uintptr_t)context->handle);
+    /* Its default streams are named by its id, which never comes back; created ones by their handle. */
+    for (uint32_t id = 1; id <= stream_count(); id++) {
+        struct shim_stream *stream = stream_at(id);
+        uint64_t *known = stream->kind == WS_STREAM_CREATED ? ws_map_get(&stream_ids, (uintptr_t)stream->handle) : NULL;
+        if (stream->context == context && known && *known == id)
+            ws_map_remove(&stream_ids, (uintptr_t)stream->handle);
+    }
+    registry_unlock();
+    shim_forget_handles();
+}

@@ -1,0 +1,100 @@
+/* Contexts and streams as the shim knows them. A stream's entry is also where its operations are put
+ * in order: its index is its dictionary id. */
+#ifndef WALLSHIM_SHIM_STREAMS_H
+#define WALLSHIM_SHIM_STREAMS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/cuda.h"
+#include "marks.h"
+#include "registry.h"
+
+/* Directions in which copies queue for an engine of their own. */
+enum copy_direction { COPY_TO_DEVICE, COPY_TO_HOST, COPY_DIRECTIONS };
+
+enum context_life { CONTEXT_ALIVE, CONTEXT_ENDING, CONTEXT_GONE };
+
+/* A comparison of the context's clock with the host's: host_ns = device_ns + offset ± error. */
+struct clock_fit {
+    int64_t device_ns;
+    int64_t offset, error;
+};
+
+/* One base: an event whose time on the context's clock is known, for others to be measured from. */
+struct clock_base {
+    ws_CUevent event;
+    int64_t time;
+    bool known;
+};
+
+struct shim_context {
+    ws_CUcontext handle;
+    uint32_t id, device;
+    _Atomic uint32_t life; /* enum context_life */
+    bool timed;            /* marks can be recorded here */
+    struct mark_pool pool;
+    /* Work given to the legacy default stream, and to streams that wait for it: where one side has
+     * grown, the next operation of the other may have waited. */
+    _Atomic uint32_t legacy_work, blocking_work;
+    _Atomic uint32_t copies[COPY_DIRECTIONS]; /* ever given to any stream */
+    /* The drain's own. */
+    ws_CUstream clock_stream;
+    struct clock_base base[2];
+    unsigned current_base;
+    struct clock_fit first_fit, last_fit;
+    unsigned fits;
+    int64_t next_base, next_fit; /* host ns */
+    uint32_t submit_ns;          /* how long work takes to reach an idle device, at most */
+};
+
+struct shim_stream {
+    struct shim_context *context;
+    ws_CUstream handle; /* WS_CU_STREAM_LEGACY or _PER_THREAD for the default streams, never NULL */
+    uint32_t id, kind;
+    bool blocking;           /* waits for the legacy stream and the other way round */
+    _Atomic uint64_t order;  /* operations begun << 16 | those under way */
+    _Atomic uint32_t last_mark; /* the mark after the last operation, one of whose users we are */
+    _Atomic uint32_t fresh;  /* the last mark says nothing of when the next operation may begin */
+    _Atomic uint32_t other_work; /* legacy_work or blocking_work when last looked at */
+    _Atomic uint32_t holding; /* > 0: dependent launches seen lately, so end marks wait for the next */
+    _Atomic uint32_t held;   /* operations without an end mark */
+    _Atomic uint32_t copies[COPY_DIRECTIONS]; /* ever given to this stream */
+    /* The drain's own: operations whose marks are not read yet, in order. */
+    struct pending *first, *last;
+};
+
+/* The calling thread's current context, registered; NULL when there is none. Asks the driver. */
+struct shim_context *context_current(void);
+
+/* The entry of a context we know, or NULL. */
+struct shim_context *context_find(ws_CUcontext handle);
+
+/* By dictionary id. */
+struct shim_context *context_at(uint32_t id);
+
+/* The stream's entry, made if need be: handle is the application's, so NULL means the legacy stream or,
+ * with per_thread, the thread's own. `context` is the current one, for the default streams; NULL: ask
+ * for it. Returns NULL where there is no room or no context. Slow: callers keep what they get. */
+struct shim_stream *stream_find(ws_CUstream handle, bool per_thread, struct shim_context *context);
+
+/* The same, but only if it is known: asks the driver nothing, so the handle may be anything. */
+struct shim_stream *stream_known(ws_CUstream handle, bool per_thread, const struct shim_context *context);
+
+/* By dictionary id. */
+struct shim_stream *stream_at(uint32_t id);
+uint32_t stream_count(void);
+uint32_t context_count(void);
+
+/* The handle is about to mean nothing. */
+void stream_forget(ws_CUstream handle);
+
+/* The context is about to go: what is still to be timed there is, within a deadline (drain.h). */
+void context_end(struct shim_context *context);
+void context_gone(struct shim_context *context);
+
+/* Returns 0 or -ENOMEM. */
+int streams_init(void);
+
+#endif

@@ -1,0 +1,121 @@
+#include "thread.h"
+
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "registry.h"
+
+__thread struct thread_self thread_self __attribute__((tls_model("initial-exec")));
+
+static struct shim_thread *_Atomic slots[THREAD_SLOTS];
+static _Atomic unsigned slots_used;
+static _Atomic uint64_t refused;
+
+/* In libc since 2.18, for C++'s thread_local; unlike a key's, its destructors cannot run out. */
+extern int __cxa_thread_atexit_impl(void (*function)(void *), void *object, void *dso);
+extern void *__dso_handle;
+
+uint32_t thread_id(void)
+{
+    struct shim_thread *thread = thread_if_known();
+    return thread ? thread->id : 0;
+}
+
+static void thread_ended(void *object)
+{
+    struct shim_thread *thread = object;
+    if (thread_if_known() != thread) /* a forked child ends its copy of the thread */
+        return;
+    thread_self.thread = NULL;
+    atomic_store_explicit(&thread->life, THREAD_ENDED, memory_order_release);
+}
+
+static bool take_slot(struct shim_thread *thread)
+{
+    for (unsigned slot = 0; slot < THREAD_SLOTS; slot++) {
+        struct shim_thread *expected = NULL;
+        if (!atomic_compare_exchange_strong(&slots[slot], &expected, thread))
+            continue;
+        unsigned used = atomic_load(&slots_used);
+        while (used <= slot && !atomic_compare_exchange_weak(&slots_used, &used, slot + 1))
+            ;
+        return true;
+    }
+    return false;
+}
+
+static uint64_t ring_slots(void)
+{
+    uint64_t slots_wanted = 64;
+    while (slots_wanted * WS_RING_SLOT < shim_options.ring && slots_wanted < (uint64_t)1 << 26)
+        slots_wanted *= 2;
+    return slots_wanted;
+}
+
+static struct shim_thread *thread_create(void)
+{
+    uint64_t ring = ring_slots();
+    size_t head = (sizeof(struct shim_thread) + 4095) & ~(size_t)4095;
+    size_t size = head + ring * WS_RING_SLOT;
+    struct shim_thread *thread = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (thread == MAP_FAILED)
+        return NULL;
+    madvise(thread, size, MADV_DONTFORK);
+    char name[16] = "";
+    prctl(PR_GET_NAME, name);
+    struct ws_thread row = { .tid = (uint32_t)syscall(SYS_gettid) };
+    registry_lock();
+    row.name = registry_text(name);
+    thread->id = registry_add(&registry.thread, &row);
+    registry_unlock();
+    thread->correlation = (uint64_t)thread->id << 40;
+    thread->mapping = size;
+    thread->handles = atomic_load(&shim_page->handles) - 1;
+    ws_ring_init(&thread->ring, (char *)thread + head, ring);
+    if (!thread->id || !take_slot(thread)) {
+        munmap(thread, size);
+        return NULL;
+    }
+    return thread;
+}
+
+struct shim_thread *thread_get(void)
+{
+    struct shim_thread *thread = thread_if_known();
+    if (thread || !shim_start())
+        return thread;
+    thread = thread_create();
+    if (!thread) {
+        atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
+        return NULL;
+    }
+    thread_self.thread = thread;
+    thread_self.generation = shim_page->generation;
+    __cxa_thread_atexit_impl(thread_ended, thread, &__dso_handle);
+    return thread;
+}
+
+struct shim_thread *thread_at(unsigned slot)
+{
+    return atomic_load_explicit(&slots[slot], memory_order_acquire);
+}
+
+unsigned thread_slots_used(void)
+{
+    return atomic_load_explicit(&slots_used, memory_order_acquire);
+}
+
+void thread_retire(unsigned slot)
+{
+    struct shim_thread *thread = thread_at(slot);
+    atomic_store_explicit(&slots[slot], NULL, memory_order_release);
+    munmap(thread, thread->mapping);
+}
+
+uint64_t threads_refused(void)
+{
+    return atomic_load_explicit(&refused, memory_order_relaxed);
+}

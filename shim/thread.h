@@ -1,0 +1,92 @@
+/* What the shim keeps for each thread that makes CUDA calls: its ring, and caches that make the hot
+ * path a few loads. */
+#ifndef WALLSHIM_SHIM_THREAD_H
+#define WALLSHIM_SHIM_THREAD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record/ring_records.h"
+#include "shim.h"
+
+struct shim_context;
+struct shim_stream;
+
+/* What is static about an operation, packed to be compared word by word. */
+struct shape_key {
+    uint64_t object; /* kernel or executable graph: the application's handle */
+    uint64_t stream; /* the application's handle */
+    uint64_t grid_xy, grid_z_block_x, block_yz;
+    uint64_t call;   /* function id, spaces, default stream's flavour and context */
+    uint64_t shared;
+};
+
+struct shape_entry {
+    struct shape_key key;
+    uint32_t handles;        /* shim_page->handles when it was filled */
+    uint32_t shape, function;
+    uint32_t until_sample;   /* launches until the next one timed by a pair */
+    uint32_t params_left;    /* parameter blocks still kept in this window */
+    uint64_t params_window;  /* ticks at which the window began */
+    struct shim_stream *stream;
+};
+
+enum { SHAPE_CACHE = 1024, PENDING_COLLECTIVES = 64 };
+
+enum thread_life { THREAD_ALIVE, THREAD_ENDED };
+
+struct shim_thread {
+    uint32_t id;            /* dictionary id */
+    uint32_t depth;         /* inside a wrapped call: calls made by the driver itself pass through */
+    uint32_t nccl_depth;    /* inside NCCL: launches are its own */
+    uint64_t correlation;   /* the last one given */
+    uint64_t passed;        /* calls not recorded because recording was off; read relaxed by the drain */
+    uint64_t unregistered;  /* operations lost to full dictionaries */
+    struct shim_context *context; /* current, as of `handles`; NULL unknown */
+    uint32_t handles;
+    uint32_t group_depth;   /* of ncclGroupStart */
+    uint32_t collective_count;
+    struct ws_ring_collective collectives[PENDING_COLLECTIVES]; /* waiting for the group's end */
+    struct shape_entry shapes[SHAPE_CACHE];
+    _Atomic uint32_t life;  /* enum thread_life */
+    size_t mapping;         /* bytes of this structure and the ring */
+    /* The drain's own. */
+    uint64_t reported_lost, reported_passed, reported_unregistered;
+    uint32_t params;        /* id for the operation that follows */
+    struct ws_ring ring;
+};
+
+/* One pointer and one number of static thread-local storage: there is little of it, and the compiler's
+ * other ways of reaching thread-locals from a library cost a call. */
+struct thread_self {
+    struct shim_thread *thread;
+    uint32_t generation; /* of the recording that made it: a child's differs from its parent's */
+};
+extern __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")));
+
+/* This thread's state, made if need be; NULL when the shim does not run here (shim_start said no, no
+ * memory, too many threads). */
+struct shim_thread *thread_get(void);
+
+/* The same, but only if it exists. */
+static inline struct shim_thread *thread_if_known(void)
+{
+    return thread_self.generation == shim_page->generation ? thread_self.thread : NULL;
+}
+
+/* Dictionary id of the calling thread, 0 when it has none. */
+uint32_t thread_id(void);
+
+/* For the drain: every thread's state, in no order; slots of ended ones are NULL. */
+enum { THREAD_SLOTS = 4096 };
+struct shim_thread *thread_at(unsigned slot);
+unsigned thread_slots_used(void);
+
+/* Frees the state of an ended thread whose ring has been read. */
+void thread_retire(unsigned slot);
+
+/* Threads that found no slot since the start. */
+uint64_t threads_refused(void);
+
+#endif

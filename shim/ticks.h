@@ -1,0 +1,30 @@
+/* From clock ticks to nanoseconds of CLOCK_MONOTONIC.
+ *
+ * Wrappers read the counter; the drain compares both clocks at every round and interpolates between
+ * the comparisons around a reading, so that the kernel's slewing of its clock is followed. */
+#ifndef WALLSHIM_SHIM_TICKS_H
+#define WALLSHIM_SHIM_TICKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+
+extern bool ticks_are_ns; /* no counter to be trusted here: ticks are clock_gettime's */
+
+static inline uint64_t ticks_now(void)
+{
+    return __builtin_expect(ticks_are_ns, 0) ? (uint64_t)ws_clock_ns() : ws_clock_ticks();
+}
+
+extern uint64_t ticks_a_second; /* about */
+
+/* Decides on the counter and makes the first comparison. */
+void ticks_init(void);
+
+/* One more comparison. Only the drain calls this and ticks_to_ns. */
+void ticks_compare(void);
+
+int64_t ticks_to_ns(uint64_t ticks);
+
+#endif

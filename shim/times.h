@@ -1,0 +1,35 @@
+/* Device times: reading marks, keeping each context's clock, and what a pair of marks says about the
+ * operation between them. Everything here is the drain thread's. */
+#ifndef WALLSHIM_SHIM_TIMES_H
+#define WALLSHIM_SHIM_TIMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record/ring_records.h"
+#include "streams.h"
+
+/* An operation whose marks are not read yet. */
+struct pending {
+    struct pending *next;
+    struct ws_op op; /* all but the device times */
+    uint32_t begin_mark, end_mark;
+    uint32_t copies_before;
+    uint8_t inner;     /* enum ws_ring_op_inner */
+    uint8_t direction; /* enum copy_direction, or COPY_DIRECTIONS: no such copy */
+    uint8_t kind;      /* enum ws_op_kind */
+};
+
+enum times_state { TIMES_NOT_YET, TIMES_DONE, TIMES_FAILED };
+
+/* Makes the context current on this thread and keeps its clock: compares it with the host's, and takes
+ * a new base every second. Fills *row and returns true when there is a comparison to be recorded. */
+bool times_keep_clock(struct shim_context *context, int64_t now, struct ws_clock *row);
+
+/* Reads a mark. */
+enum times_state times_read(struct shim_context *context, uint32_t mark);
+
+/* Fills the device times of an operation whose marks are read. Its end may be given by a later mark. */
+void times_resolve(struct shim_stream *stream, struct pending *pending, uint32_t end_mark);
+
+#endif

@@ -1,0 +1,88 @@
+/* What is in a ring: host times in clock ticks, handles already turned into dictionary ids, device
+ * times still in the events named by their marks. Every record is a whole number of slots. */
+#ifndef WALLSHIM_RECORD_RING_RECORDS_H
+#define WALLSHIM_RECORD_RING_RECORDS_H
+
+#include <stdint.h>
+
+#include "record/record.h"
+#include "record/ring.h"
+
+enum ws_ring_kind {
+    WS_RING_OP = WS_RING_PAD + 1,
+    WS_RING_CALL,
+    WS_RING_COLLECTIVE,
+    WS_RING_PARAMS, /* of the operation that follows in the same ring */
+    WS_RING_MARK,   /* a mark that ends the operations of a stream left without one */
+};
+
+/* detail: enum ws_op_flags, without the qualities. */
+struct ws_ring_op {
+    struct ws_ring_header header;
+    uint64_t ticks_begin, ticks_end;
+    uint64_t correlation;
+    uint64_t bytes;
+    uint32_t stream;
+    int32_t result;
+    uint32_t begin_mark, end_mark; /* 0: none */
+    uint32_t copies_before;        /* copies of its direction given to other streams until then */
+    uint32_t inner;                /* enum ws_ring_op_inner */
+};
+
+enum ws_ring_op_inner {
+    WS_RING_OP_OWN_BEGIN = 1,  /* begin_mark was recorded for this operation */
+    WS_RING_OP_HAS_PARAMS = 2,
+    WS_RING_OP_HELD = 4,       /* no end mark yet: the next mark of the stream ends it */
+};
+
+/* detail: the function's number, enum ws_function_id; header.shape: the context. */
+struct ws_ring_call {
+    struct ws_ring_header header;
+    uint64_t ticks_begin, ticks_end;
+    uint64_t correlation;
+    uint64_t object, address, bytes;
+    uint32_t stream;
+    int32_t result;
+};
+
+struct ws_ring_collective {
+    struct ws_ring_header header; /* detail: the function's number */
+    uint64_t ticks_begin, ticks_end;
+    uint64_t correlation;
+    uint64_t count, sequence;
+    uint64_t first_launch, last_launch;
+    uint32_t stream, comm;
+    uint32_t datatype, reduction;
+    int32_t peer, result;
+    uint64_t padding[5];
+};
+
+enum { WS_RING_PARAM_WORDS = 32 };
+
+/* detail: number of words; header.shape: the function's dictionary id. */
+struct ws_ring_params {
+    struct ws_ring_header header;
+    struct ws_param_word words[];
+};
+
+/* detail: unused; header.shape: the stream. */
+struct ws_ring_mark {
+    struct ws_ring_header header;
+    uint64_t ticks;
+    uint32_t mark;
+    uint32_t padding[11];
+};
+
+_Static_assert(sizeof(struct ws_ring_op) == WS_RING_SLOT, "an operation is one slot");
+_Static_assert(sizeof(struct ws_ring_call) == WS_RING_SLOT, "a call is one slot");
+_Static_assert(sizeof(struct ws_ring_collective) == 2 * WS_RING_SLOT, "a collective is two slots");
+_Static_assert(sizeof(struct ws_ring_mark) == WS_RING_SLOT, "a mark is one slot");
+_Static_assert(sizeof(struct ws_param_word) == 16, "four words a slot");
+
+static inline unsigned ws_ring_params_slots(unsigned words)
+{
+    return (unsigned)((sizeof(struct ws_ring_header) + words * sizeof(struct ws_param_word) + WS_RING_SLOT - 1) /
+                      WS_RING_SLOT);
+}
+
+#endif
