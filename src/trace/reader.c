@@ -7,17 +7,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zstd.h>
 
-#include "base/hash.h"
+#include "trace/payload.h"
 #include "trace/recover.h"
 #include "wire/columns.h"
 #include "wire/dictionary.h"
-
-struct buffer {
-    uint8_t *bytes;
-    size_t capacity;
-};
+#include "wire/index.h"
 
 struct ws_reader {
     struct ws_frame_source source;
@@ -27,34 +22,24 @@ struct ws_reader {
     struct ws_row_set seen[WS_FAMILY_FIRST_DATA]; /* dictionary rows handed out */
     struct ws_damage damage;
     bool footer_seen, ended;
+    struct ws_index index; /* the footer's */
     /* After the first damage the repeated dictionaries further on are read ahead, once. */
     bool rescuing, rescued;
     uint64_t rescue_at;
     /* What of the decoded frame is still to be handed out. */
     struct ws_frame_header current;
     uint64_t current_row;
-    struct buffer stored, raw, rows, decoder_memory;
+    struct ws_payload payload;
+    struct ws_buffer rows, decoder_memory;
     struct ws_columns_decoder *decoder;
     uint32_t decoder_rows;
-    ZSTD_DCtx *decompression;
 };
-
-static int buffer_reserve(struct buffer *buffer, size_t size)
-{
-    if (size <= buffer->capacity)
-        return 0;
-    uint8_t *bytes = realloc(buffer->bytes, size);
-    if (!bytes)
-        return -ENOMEM;
-    *buffer = (struct buffer){ bytes, size };
-    return 0;
-}
 
 static int decoder_reserve(struct ws_reader *reader, uint32_t rows)
 {
     if (reader->decoder && rows <= reader->decoder_rows)
         return 0;
-    int status = buffer_reserve(&reader->decoder_memory, ws_columns_decoder_size(rows));
+    int status = ws_buffer_reserve(&reader->decoder_memory, ws_columns_decoder_size(rows));
     if (status)
         return status;
     reader->decoder = ws_columns_decoder_init(reader->decoder_memory.bytes, rows);
@@ -117,7 +102,7 @@ int ws_reader_open(struct ws_reader **result, const char *path, char *message, s
     }
     struct ws_reader *reader = calloc(1, sizeof(*reader));
     int status = -ENOMEM;
-    if (!reader || !(reader->decompression = ZSTD_createDCtx())) {
+    if (!reader) {
         refuse(message, capacity, path, status, "no memory left to read it");
         goto fail;
     }
@@ -140,8 +125,6 @@ int ws_reader_open(struct ws_reader **result, const char *path, char *message, s
     return 0;
 
 fail:
-    if (reader)
-        ZSTD_freeDCtx(reader->decompression);
     free(reader);
     close(fd);
     return status;
@@ -153,9 +136,7 @@ void ws_reader_close(struct ws_reader *reader)
         return;
     for (size_t i = 0; i < WS_FAMILY_FIRST_DATA; i++)
         ws_row_set_finish(&reader->seen[i]);
-    ZSTD_freeDCtx(reader->decompression);
-    free(reader->stored.bytes);
-    free(reader->raw.bytes);
+    ws_payload_finish(&reader->payload);
     free(reader->rows.bytes);
     free(reader->decoder_memory.bytes);
     close(reader->source.fd);
@@ -164,67 +145,16 @@ void ws_reader_close(struct ws_reader *reader)
 
 /* ---- one frame ---- */
 
-/* Puts the chunks of reader->stored together again in reader->raw, which has room. */
-static int decompress(struct ws_reader *reader, const struct ws_frame_header *header)
-{
-    const uint8_t *stored = reader->stored.bytes;
-    uint32_t list_size, left = header->stored_size - (uint32_t)sizeof(list_size), filled = 0;
-    if (header->stored_size < sizeof(list_size))
-        return -EBADMSG;
-    memcpy(&list_size, stored + left, sizeof(list_size));
-    if (list_size > left)
-        return -EBADMSG;
-    left -= list_size;
-    struct ws_bytes_in list = { .at = stored + left, .end = stored + left + list_size };
-    while (list.at < list.end) {
-        uint64_t size = ws_bytes_get_varint(&list), stored_size = ws_bytes_get_varint(&list);
-        if (list.failed || size > header->raw_size - filled || stored_size > left)
-            return -EBADMSG;
-        if (size == stored_size)
-            memcpy(reader->raw.bytes + filled, stored, size);
-        else if (ZSTD_decompressDCtx(reader->decompression, reader->raw.bytes + filled, size, stored, stored_size) !=
-                 size)
-            return -EBADMSG;
-        stored += stored_size;
-        left -= (uint32_t)stored_size;
-        filled += (uint32_t)size;
-    }
-    return filled == header->raw_size && !left ? 0 : -EBADMSG;
-}
-
-/* Reads the frame's payload and checks it. 0; -EBADMSG damaged; -errno. */
-static int read_payload(struct ws_reader *reader, const struct ws_frame_place *place, const uint8_t **payload)
-{
-    const struct ws_frame_header *header = &place->header;
-    int status = buffer_reserve(&reader->stored, header->stored_size);
-    if (status)
-        return status;
-    int64_t got = ws_frame_source_read(&reader->source, place->offset + WS_FRAME_HEADER_SIZE, reader->stored.bytes,
-                                       header->stored_size);
-    if (got < 0)
-        return (int)got;
-    if (got != header->stored_size || ws_hash(reader->stored.bytes, header->stored_size) != header->payload_hash)
-        return -EBADMSG;
-    *payload = reader->stored.bytes;
-    if (!(header->flags & WS_FRAME_COMPRESSED))
-        return header->raw_size == header->stored_size ? 0 : -EBADMSG;
-    status = buffer_reserve(&reader->raw, header->raw_size);
-    if (status)
-        return status;
-    *payload = reader->raw.bytes;
-    return decompress(reader, header);
-}
-
 /* Makes the payload's rows the current ones. 0; -EBADMSG; -errno. */
-static int decode_rows(struct ws_reader *reader, const struct ws_frame_header *header, const uint8_t *payload)
+static int decode_rows(struct ws_reader *reader, const struct ws_frame_header *header)
 {
     const struct ws_layout *layout = ws_layout(header->family);
-    int status = buffer_reserve(&reader->rows, (size_t)header->rows * layout->row_size);
+    int status = ws_buffer_reserve(&reader->rows, (size_t)header->rows * layout->row_size);
     if (!status)
         status = decoder_reserve(reader, header->rows);
     if (!status)
-        status =
-            ws_columns_decode(reader->decoder, layout, payload, header->raw_size, header->rows, reader->rows.bytes);
+        status = ws_columns_decode(reader->decoder, layout, reader->payload.bytes, reader->payload.size, header->rows,
+                                   reader->rows.bytes);
     if (status)
         return status;
     reader->current = *header;
@@ -293,10 +223,9 @@ static int rescue_next(struct ws_reader *reader)
         if (!(place.header.flags & WS_FRAME_REPEAT) || place.header.family >= WS_FAMILY_FIRST_DATA ||
             !has_new_rows(reader, &place.header))
             continue;
-        const uint8_t *payload;
-        int status = read_payload(reader, &place, &payload);
+        int status = ws_payload_read(&reader->payload, &reader->source, &place);
         if (!status)
-            status = decode_rows(reader, &place.header, payload);
+            status = decode_rows(reader, &place.header);
         if (status != -EBADMSG)
             return status ? status : 1;
     }
@@ -333,21 +262,22 @@ static int end_file(struct ws_reader *reader)
     return 0;
 }
 
-/* The footer's totals by family: see FORMAT.md. */
-static int read_totals(struct ws_reader *reader, const uint8_t *payload, size_t size)
+/* What the footer knows of and never came is lost. */
+static int read_footer(struct ws_reader *reader)
 {
-    struct ws_bytes_in in = { .at = payload, .end = payload + size };
-    ws_bytes_take(&in, sizeof(uint32_t)); /* the head's size: it is all there is */
-    uint64_t families = ws_bytes_get_varint(&in);
-    for (uint64_t i = 0; i < families && !in.failed; i++) {
-        uint64_t rows = ws_bytes_get_varint(&in);
-        ws_bytes_get_varint(&in);
-        if (in.failed || i >= WS_FAMILY_COUNT || rows <= reader->next_row[i])
+    struct ws_bytes_in in = ws_payload_footer(&reader->payload);
+    ws_index_read(&reader->index, &in);
+    if (in.failed)
+        return -EBADMSG;
+    for (uint32_t i = 0; i < WS_FAMILY_COUNT; i++) {
+        uint64_t rows = reader->index.rows[i];
+        if (rows <= reader->next_row[i])
             continue;
         reader->damage.lost_rows[i] += rows - reader->next_row[i];
         reader->next_row[i] = rows;
     }
-    return in.failed ? -EBADMSG : 0;
+    reader->footer_seen = true;
+    return 0;
 }
 
 /* ---- the file in order ---- */
@@ -375,14 +305,11 @@ static void note_gap(struct ws_reader *reader, const struct ws_frame_place *plac
 static int take_frame(struct ws_reader *reader, const struct ws_frame_place *place)
 {
     const struct ws_frame_header *header = &place->header;
-    const uint8_t *payload;
-    int status = read_payload(reader, place, &payload);
-    if (!status && header->family == WS_FAMILY_FOOTER) {
-        status = read_totals(reader, payload, header->raw_size);
-        reader->footer_seen = !status;
-    } else if (!status && header->family < WS_FAMILY_COUNT && has_new_rows(reader, header)) {
-        status = decode_rows(reader, header, payload);
-    }
+    int status = ws_payload_read(&reader->payload, &reader->source, place);
+    if (!status && header->family == WS_FAMILY_FOOTER)
+        status = read_footer(reader);
+    else if (!status && header->family < WS_FAMILY_COUNT && has_new_rows(reader, header))
+        status = decode_rows(reader, header);
     if (status != -EBADMSG)
         return status;
     reader->damage.lost_frames++;

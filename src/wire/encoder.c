@@ -3,23 +3,15 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
-#include <unistd.h>
 
-#include "base/clock.h"
-#include "base/hash.h"
 #include "wire/columns.h"
 #include "wire/dictionary.h"
-#include "wire/frame.h"
+#include "wire/frame_writer.h"
 
 enum {
     DEFAULT_ROWS = 4096,
     DEFAULT_LEVEL = 1,
     TEXT_BYTES = 1 << 20, /* of all texts in one frame, and so of one text */
-    FRAME_SLACK =
-        WS_FRAME_HEADER_SIZE + WS_CUTS_MAX * 2 * WS_VARINT_MAX + 64, /* what a frame is, beside its columns */
-    CHUNK_BYTES = 1 << 10,                                           /* less is not worth a compression of its own */
-    HOPELESS_FRAMES = 15, /* a chunk that compression did not shrink is not tried again for so long */
     SHAPES_MAX = 1 << 16,
     REPEAT_FACTOR = 32, /* dictionaries are repeated after so many times their size: 3 % of a file */
 };
@@ -35,22 +27,17 @@ struct pending {
 
 struct ws_encoder {
     size_t mapping_size; /* of the encoder itself with all its buffers */
-    struct ws_encoder_options options;
-    void *compression;
-    uint32_t file_id;
-    uint32_t sequence;
-    uint64_t bytes;
+    struct ws_frame_writer writer;
     struct pending pending[WS_FAMILY_COUNT];
     struct ws_dictionary dictionaries[WS_FAMILY_FIRST_DATA];
     bool dictionaries_changed;   /* since they were last written as a whole */
     uint64_t dictionaries_bytes; /* what writing them took */
     uint64_t repeated_at;        /* value of bytes when they were last repeated */
+    bool dictionaries_missing;   /* the sink refused rows of theirs */
     uint64_t lost[WS_FAMILY_COUNT];
-    struct ws_map stream_of_shape; /* operations of a stream follow each other */
+    uint64_t refused[WS_FAMILY_FIRST_DATA]; /* rows too long for any frame, in lost as well */
+    struct ws_map stream_of_shape;          /* operations of a stream follow each other */
     struct ws_columns_encoder *columns;
-    struct ws_encoded encoded;
-    struct ws_bytes_out frame;
-    uint8_t hopeless[WS_FAMILY_COUNT][WS_CUT_TAGS]; /* frames still to pass before another try */
 };
 
 static bool is_dictionary(uint32_t family)
@@ -78,11 +65,11 @@ static void *carve(char *base, size_t *used, size_t size)
 static size_t lay_out(char *base, const struct ws_encoder_options *options)
 {
     struct ws_encoder measured = { 0 };
-    size_t used = 0, capacity = 0; /* of head and planes */
+    size_t used = 0, capacity = WS_INDEX_BYTES; /* of head and planes */
     struct ws_encoder *encoder = carve(base, &used, sizeof(*encoder));
     if (!encoder)
         encoder = &measured;
-    encoder->options = *options;
+    encoder->writer.options = *options;
     for (uint32_t i = 0; i < WS_FAMILY_COUNT; i++) {
         const struct ws_layout *layout = ws_layout(i);
         size_t texts = has_text(layout) ? TEXT_BYTES : 0;
@@ -95,28 +82,13 @@ static size_t lay_out(char *base, const struct ws_encoder_options *options)
     void *columns = carve(base, &used, ws_columns_encoder_size(options->rows_per_frame));
     if (columns)
         encoder->columns = ws_columns_encoder_init(columns, options->rows_per_frame);
-    encoder->encoded.head.data = carve(base, &used, capacity);
-    encoder->encoded.planes.data = carve(base, &used, capacity);
-    encoder->encoded.head.capacity = encoder->encoded.planes.capacity = capacity;
-    encoder->frame.capacity = FRAME_SLACK + 2 * capacity;
-    encoder->frame.data = carve(base, &used, encoder->frame.capacity);
+    struct ws_frame_writer *writer = &encoder->writer;
+    writer->encoded.head.data = carve(base, &used, capacity);
+    writer->encoded.planes.data = carve(base, &used, capacity);
+    writer->encoded.head.capacity = writer->encoded.planes.capacity = capacity;
+    writer->frame.capacity = ws_frame_writer_bound(capacity, capacity);
+    writer->frame.data = carve(base, &used, writer->frame.capacity);
     return used;
-}
-
-static uint32_t random_id(void)
-{
-    uint32_t id;
-    if (getrandom(&id, sizeof(id), GRND_NONBLOCK) != sizeof(id))
-        id = (uint32_t)(ws_clock_ns() * 0x9e3779b1 ^ getpid());
-    return id;
-}
-
-static int put(struct ws_encoder *encoder, const void *bytes, size_t size)
-{
-    int status = encoder->options.write(encoder->options.sink, bytes, size);
-    if (!status)
-        encoder->bytes += size;
-    return status;
 }
 
 int ws_encoder_create(struct ws_encoder **result, const struct ws_encoder_options *given)
@@ -136,117 +108,16 @@ int ws_encoder_create(struct ws_encoder **result, const struct ws_encoder_option
     struct ws_encoder *encoder = (struct ws_encoder *)memory;
     lay_out(memory, &options);
     encoder->mapping_size = size;
-    encoder->file_id = random_id();
     encoder->stream_of_shape.limit = SHAPES_MAX;
     for (uint32_t i = 0; i < WS_FAMILY_FIRST_DATA; i++)
         encoder->dictionaries[i].layout = ws_layout(i);
-    if (options.compressor.compress)
-        encoder->compression = options.compressor.create();
-
-    uint8_t bytes[WS_FILE_HEADER_SIZE];
-    struct ws_file_header header = { .major = WS_FORMAT_MAJOR,
-                                     .minor = WS_FORMAT_MINOR,
-                                     .file_id = encoder->file_id };
-    memcpy(header.creator, "wallshim " WS_VERSION, sizeof("wallshim " WS_VERSION));
-    ws_file_header_write(bytes, &header);
-    int status = put(encoder, bytes, sizeof(bytes));
+    int status = ws_frame_writer_start(&encoder->writer);
     if (status) {
         ws_encoder_destroy(encoder);
         return status;
     }
     *result = encoder;
     return 0;
-}
-
-/* One chunk: smaller if that is possible. Its sizes go to `sizes`; `hopeless` remembers between
- * frames that it was not. */
-static void put_chunk(struct ws_encoder *encoder, const uint8_t *bytes, size_t size, uint8_t *hopeless,
-                      struct ws_bytes_out *sizes)
-{
-    const struct ws_compressor *compressor = &encoder->options.compressor;
-    struct ws_bytes_out *frame = &encoder->frame;
-    if (*hopeless) {
-        --*hopeless;
-        ws_bytes_put_varint(sizes, size);
-        ws_bytes_put_varint(sizes, size);
-        ws_bytes_put(frame, bytes, size);
-        return;
-    }
-    size_t smaller = compressor->compress(encoder->compression, frame->data + frame->size,
-                                          frame->capacity - frame->size, bytes, size, encoder->options.level);
-    ws_bytes_put_varint(sizes, size);
-    if (compressor->is_error(smaller) || smaller >= size - size / 32) {
-        *hopeless = size >= CHUNK_BYTES ? HOPELESS_FRAMES : 0;
-        ws_bytes_put_varint(sizes, size);
-        ws_bytes_put(frame, bytes, size);
-    } else {
-        ws_bytes_put_varint(sizes, smaller);
-        frame->size += smaller;
-    }
-}
-
-/* The payload in chunks: the head, then the planes, the smallest of them joined. */
-static void put_chunks(struct ws_encoder *encoder, struct ws_frame_header *header)
-{
-    const struct ws_encoded *encoded = &encoder->encoded;
-    struct ws_bytes_out *frame = &encoder->frame;
-    uint8_t list[FRAME_SLACK];
-    struct ws_bytes_out sizes = { .data = list, .capacity = sizeof(list) };
-    uint8_t *hopeless = encoder->hopeless[header->family % WS_FAMILY_COUNT], never = 0;
-    put_chunk(encoder, encoded->head.data, encoded->head.size, &never, &sizes);
-    size_t from = 0;
-    for (uint32_t i = 0; i < encoded->cut_count; i++) {
-        const struct ws_encoded_cut *cut = &encoded->cuts[i];
-        if (cut->end - from < CHUNK_BYTES && i + 1 < encoded->cut_count)
-            continue;
-        if (cut->end > from)
-            put_chunk(encoder, encoded->planes.data + from, cut->end - from, &hopeless[cut->tag], &sizes);
-        from = cut->end;
-    }
-    /* The list comes last, so that each chunk is compressed straight to where it stays. */
-    uint32_t list_size = (uint32_t)sizes.size;
-    ws_bytes_put(frame, list, list_size);
-    ws_bytes_put(frame, &list_size, sizeof(list_size));
-    header->flags |= WS_FRAME_COMPRESSED;
-}
-
-static void start_payload(struct ws_encoder *encoder)
-{
-    struct ws_encoded *encoded = &encoder->encoded;
-    static const uint32_t head_size = 0;
-    encoded->head.size = encoded->planes.size = encoded->cut_count = 0;
-    encoded->head.failed = encoded->planes.failed = false;
-    ws_bytes_put(&encoded->head, &head_size, sizeof(head_size));
-}
-
-/* Writes what is in encoder->encoded as a frame. */
-static int put_frame(struct ws_encoder *encoder, struct ws_frame_header *header)
-{
-    struct ws_encoded *encoded = &encoder->encoded;
-    struct ws_bytes_out *frame = &encoder->frame;
-    if (encoded->head.failed || encoded->planes.failed)
-        return -ENOBUFS;
-    uint32_t head_size = (uint32_t)(encoded->head.size - sizeof(head_size));
-    memcpy(encoded->head.data, &head_size, sizeof(head_size));
-    header->major = WS_FORMAT_MAJOR;
-    header->file_id = encoder->file_id;
-    header->sequence = encoder->sequence;
-    header->raw_size = (uint32_t)(encoded->head.size + encoded->planes.size);
-    frame->size = WS_FRAME_HEADER_SIZE;
-    frame->failed = false;
-    if (encoder->compression) {
-        put_chunks(encoder, header);
-    } else {
-        ws_bytes_put(frame, encoded->head.data, encoded->head.size);
-        ws_bytes_put(frame, encoded->planes.data, encoded->planes.size);
-    }
-    header->stored_size = (uint32_t)(frame->size - WS_FRAME_HEADER_SIZE);
-    header->payload_hash = ws_hash(frame->data + WS_FRAME_HEADER_SIZE, header->stored_size);
-    ws_frame_header_write(frame->data, header);
-    int status = frame->failed ? -ENOBUFS : put(encoder, frame->data, frame->size);
-    if (!status)
-        encoder->sequence++;
-    return status;
 }
 
 static int put_rows(struct ws_encoder *encoder, uint32_t family, const void *rows, uint32_t count, uint64_t first_row,
@@ -256,10 +127,23 @@ static int put_rows(struct ws_encoder *encoder, uint32_t family, const void *row
     struct ws_frame_header header = {
         .family = (uint16_t)family, .flags = flags, .first_row = first_row, .rows = count
     };
-    start_payload(encoder);
-    ws_columns_encode(encoder->columns, layout, rows, count, &encoder->stream_of_shape, &encoder->encoded);
+    ws_frame_writer_begin(&encoder->writer);
+    ws_columns_encode(encoder->columns, layout, rows, count, &encoder->stream_of_shape, &encoder->writer.encoded);
     ws_columns_host_range(layout, rows, count, &header.host_first, &header.host_last);
-    return put_frame(encoder, &header);
+    return ws_frame_writer_put(&encoder->writer, &header);
+}
+
+/* Counts a family's pending rows as lost because of `status`, which it returns. */
+static int drop_pending(struct ws_encoder *encoder, uint32_t family, int status)
+{
+    struct pending *pending = &encoder->pending[family];
+    encoder->lost[family] += pending->count;
+    /* Dictionary rows keep their numbers: a repeat may yet carry them. */
+    if (is_dictionary(family))
+        pending->first_row += pending->count;
+    pending->count = 0;
+    pending->text_size = 0;
+    return status;
 }
 
 static int flush_family(struct ws_encoder *encoder, uint32_t family)
@@ -269,24 +153,23 @@ static int flush_family(struct ws_encoder *encoder, uint32_t family)
         return 0;
     int status = put_rows(encoder, family, pending->rows, pending->count, pending->first_row, 0);
     if (status)
-        encoder->lost[family] += pending->count;
-    /* Dictionary rows that were not written keep their numbers: a repeat may yet carry them. */
-    if (!status || is_dictionary(family))
-        pending->first_row += pending->count;
+        return drop_pending(encoder, family, status);
+    pending->first_row += pending->count;
     pending->count = 0;
     pending->text_size = 0;
-    return status;
+    return 0;
 }
 
 static int flush_dictionaries(struct ws_encoder *encoder)
 {
     int status = 0;
-    uint64_t before = encoder->bytes;
+    uint64_t before = encoder->writer.bytes;
     for (uint32_t i = 0; i < WS_FAMILY_FIRST_DATA; i++) {
         int result = flush_family(encoder, i);
         status = status ? status : result;
     }
-    encoder->dictionaries_bytes += encoder->bytes - before;
+    encoder->dictionaries_bytes += encoder->writer.bytes - before;
+    encoder->dictionaries_missing |= status != 0;
     return status;
 }
 
@@ -294,33 +177,40 @@ static int flush_dictionaries(struct ws_encoder *encoder)
 static int repeat_dictionaries(struct ws_encoder *encoder)
 {
     int status = 0;
-    uint64_t before = encoder->bytes;
+    uint64_t before = encoder->writer.bytes;
     for (uint32_t i = 0; i < WS_FAMILY_FIRST_DATA && !status; i++) {
         struct pending *buffer = &encoder->pending[i]; /* empty: just flushed */
         const struct ws_dictionary *dictionary = &encoder->dictionaries[i];
         for (uint32_t next = 0; next < dictionary->count && !status;) {
-            uint32_t count = ws_dictionary_copy(dictionary, next, encoder->options.rows_per_frame, TEXT_BYTES,
+            uint32_t count = ws_dictionary_copy(dictionary, next, encoder->writer.options.rows_per_frame, TEXT_BYTES,
                                                 buffer->rows, buffer->texts);
             status = put_rows(encoder, i, buffer->rows, count, next, WS_FRAME_REPEAT);
             next += count;
         }
     }
-    encoder->repeated_at = encoder->bytes;
-    if (!status) {
-        encoder->dictionaries_changed = false;
-        encoder->dictionaries_bytes = encoder->bytes - before;
-    }
-    return status;
+    encoder->repeated_at = encoder->writer.bytes;
+    if (status)
+        return status;
+    encoder->dictionaries_changed = encoder->dictionaries_missing = false;
+    encoder->dictionaries_bytes = encoder->writer.bytes - before;
+    for (uint32_t i = 0; i < WS_FAMILY_FIRST_DATA; i++)
+        if (!encoder->dictionaries[i].not_kept)
+            encoder->lost[i] = encoder->refused[i];
+    return 0;
 }
 
+/* While the sink refuses dictionary rows it gets no rows that may use them. */
 static int flush_data(struct ws_encoder *encoder, uint32_t family)
 {
-    int dictionaries = flush_dictionaries(encoder);
-    int status = flush_family(encoder, family);
+    flush_dictionaries(encoder);
+    int status = encoder->dictionaries_missing ? repeat_dictionaries(encoder) : 0;
+    if (status)
+        return drop_pending(encoder, family, status);
+    status = flush_family(encoder, family);
     if (!status && encoder->dictionaries_changed &&
-        encoder->bytes - encoder->repeated_at > REPEAT_FACTOR * encoder->dictionaries_bytes)
+        encoder->writer.bytes - encoder->repeated_at > REPEAT_FACTOR * encoder->dictionaries_bytes)
         status = repeat_dictionaries(encoder);
-    return dictionaries ? dictionaries : status;
+    return status;
 }
 
 static int flush_of(struct ws_encoder *encoder, uint32_t family)
@@ -352,6 +242,8 @@ int ws_encoder_add(struct ws_encoder *encoder, enum ws_family family, const void
         size_t text_size = ws_texts_size(layout, row);
         if (text_size > TEXT_BYTES) {
             encoder->lost[family]++;
+            if (is_dictionary(family))
+                encoder->refused[family]++;
             return -EMSGSIZE;
         }
         if (text_size > TEXT_BYTES - pending->text_size)
@@ -364,7 +256,7 @@ int ws_encoder_add(struct ws_encoder *encoder, enum ws_family family, const void
     pending->count++;
     if (is_dictionary(family))
         keep(encoder, family, row);
-    if (pending->count == encoder->options.rows_per_frame) {
+    if (pending->count == encoder->writer.options.rows_per_frame) {
         int result = flush_of(encoder, family);
         status = status ? status : result;
     }
@@ -381,30 +273,17 @@ int ws_encoder_flush(struct ws_encoder *encoder)
     return status;
 }
 
-/* Totals by family: rows, then how many of them the repeats carry. */
-static void put_totals(struct ws_encoder *encoder, struct ws_bytes_out *out)
-{
-    ws_bytes_put_varint(out, WS_FAMILY_COUNT);
-    for (uint32_t i = 0; i < WS_FAMILY_COUNT; i++) {
-        ws_bytes_put_varint(out, encoder->pending[i].first_row);
-        ws_bytes_put_varint(out, is_dictionary(i) ? encoder->dictionaries[i].count : 0);
-    }
-}
-
 int ws_encoder_finish(struct ws_encoder *encoder)
 {
+    struct ws_index *index = &encoder->writer.index;
     int status = ws_encoder_flush(encoder);
+    index->dictionaries = encoder->writer.bytes;
     int repeated = repeat_dictionaries(encoder);
-    uint64_t footer_offset = encoder->bytes;
-    struct ws_frame_header header = { .family = WS_FAMILY_FOOTER, .host_first = INT64_MAX, .host_last = INT64_MIN };
-    start_payload(encoder);
-    put_totals(encoder, &encoder->encoded.head);
-    int footer = put_frame(encoder, &header);
-    if (!footer) {
-        uint8_t trailer[WS_TRAILER_SIZE];
-        ws_trailer_write(trailer, encoder->file_id, footer_offset);
-        footer = put(encoder, trailer, sizeof(trailer));
+    for (uint32_t i = 0; i < WS_FAMILY_COUNT; i++) {
+        index->rows[i] = encoder->pending[i].first_row;
+        index->repeated[i] = is_dictionary(i) && !repeated ? encoder->dictionaries[i].count : 0;
     }
+    int footer = ws_frame_writer_finish(&encoder->writer);
     return status ? status : repeated ? repeated : footer;
 }
 
@@ -415,7 +294,7 @@ uint64_t ws_encoder_lost(const struct ws_encoder *encoder, enum ws_family family
 
 uint64_t ws_encoder_bytes(const struct ws_encoder *encoder)
 {
-    return encoder->bytes;
+    return encoder->writer.bytes;
 }
 
 void ws_encoder_destroy(struct ws_encoder *encoder)
@@ -425,7 +304,7 @@ void ws_encoder_destroy(struct ws_encoder *encoder)
     for (uint32_t i = 0; i < WS_FAMILY_FIRST_DATA; i++)
         ws_dictionary_finish(&encoder->dictionaries[i]);
     ws_map_finish(&encoder->stream_of_shape);
-    if (encoder->compression)
-        encoder->options.compressor.free(encoder->compression);
+    if (encoder->writer.compression)
+        encoder->writer.options.compressor.free(encoder->writer.compression);
     munmap(encoder, encoder->mapping_size);
 }
