@@ -169,7 +169,7 @@ def sanitized(build):
 
 def program_of(build, name):
     if name == "python3":
-        return shutil.which("python3") or skip("python3 is not installed")
+        return name
     return os.path.join(build, "tests/programs", "hazard_" + name)
 
 

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Reads from the file what libwallshim.so asks of a process: shim_file.py LIBRARY ROWS
+
+It needs nothing but libc, exports the names of the wrapper tables and dlsym and no other, and binds no symbol of a glibc
+newer than 2.31, so that it loads in old containers. ROWS is the tables as tests/abi/driver_rows.py writes them.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+NEWEST_GLIBC = (2, 31)
+
+
+def readelf(library, *options):
+    return subprocess.run(["readelf", "-W", *options, library], stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def main():
+    library, rows = sys.argv[1:]
+    if not shutil.which("readelf"):
+        print("skipped: readelf is not installed")
+        return 77
+    if not os.path.exists(library):
+        print("skipped: the shim is not built")
+        return 77
+    wrong = []
+
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", readelf(library, "-d"))
+    # An older C library has these beside libc; this one would need them for nothing.
+    if needed != ["libc.so.6"]:
+        wrong.append(f"needs {needed}, should need libc.so.6 alone")
+    if "TEXTREL" in readelf(library, "-d"):
+        wrong.append("has text relocations")
+    if re.search(r"GNU_STACK.* RWE ", readelf(library, "-l")):
+        wrong.append("asks for an executable stack")
+
+    with open(rows, encoding="ascii") as file:
+        text = file.read()
+    tabled = set(re.findall(r'^DRIVER_TYPE\("(\w+)"', text, re.M)) | set(re.findall(r"^NCCL_TYPE\((\w+)", text, re.M))
+    exported, bound = set(), {}
+    for line in readelf(library, "--dyn-syms").splitlines():
+        fields = line.split()
+        if len(fields) < 8 or not fields[0].rstrip(":").isdigit():
+            continue
+        name, _, version = fields[7].partition("@")
+        if fields[6] != "UND":
+            exported.add(name)
+        elif version:
+            bound[name] = version.lstrip("@")
+    if not bound:
+        wrong.append("binds no versioned symbol at all: is this the right file?")
+    for name in sorted(tabled | {"dlsym"}):
+        if name not in exported:
+            wrong.append(f"does not export {name}")
+    for name in sorted(exported - tabled - {"dlsym"}):
+        wrong.append(f"exports {name}, which is not in the tables")
+    for name, version in sorted(bound.items()):
+        number = re.fullmatch(r"GLIBC_(\d+)\.(\d+)(?:\.\d+)?", version)
+        if not number or (int(number[1]), int(number[2])) > NEWEST_GLIBC:
+            wrong.append(f"binds {name}@{version}")
+
+    for line in wrong:
+        print("WRONG", line)
+    print(f"needs {needed}; exports {len(exported)} names; binds {len(bound)}, the newest "
+          f"{max(bound.values(), key=lambda v: [int(n) for n in re.findall(r'[0-9]+', v)], default='none')}")
+    return 1 if wrong else 0
+
+
+sys.exit(main())
