@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Records a run on the simulated GPU and compares the trace with what happened.
+#
+#   accuracy.sh BUILD OPERATIONS mixed|long VARIABLE=VALUE,… [OPTION OF THE CHECKER…]
+#
+# A build with sanitizers gets a fifth of the operations.
+set -euo pipefail
+build=$(cd "$1" && pwd -P)
+operations=$2 kernels=$3
+IFS=, read -ra settings <<<"$4"
+shift 4
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
+
+[ -e "$build/shim/libwallshim.so" ] || {
+    echo "skipped: the shim is not built"
+    exit 77
+}
+if ldd "$build/tests/simgpu/libcuda.so.1" | grep -qE 'lib(asan|tsan)'; then
+    operations=$((operations / 5))
+fi
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+env SIMGPU_DEVICES=2 SIMGPU_TRUTH="$folder/truth" WALLSHIM_OUTPUT="$folder/trace.wst" "${settings[@]}" \
+    "$here/../run_preloaded.sh" "$build" "$build/tests/programs/accuracy" "$operations" "$kernels"
+"$build/tests/accuracy/check" "$@" "$folder/trace.wst" "$folder/truth"

@@ -1,0 +1,328 @@
+/* Compares a trace with what happened.
+ *
+ *   check TRACE TRUTH [--median-width NS] [--busy-percent P]
+ *
+ * Every kernel, copy and memset must be in the trace, under its name, stream, size and a correlation of its own; 99 %
+ * of the true begins and ends must lie inside the error stated with each; the clock rows must be right within theirs;
+ * the busy time of each device must be right within its stated error. --median-width bounds the median width (twice
+ * the error), --busy-percent the error of the busy time.
+ *
+ * The origin of a context's clock is arbitrary, so one constant a device is free: the one that most records agree on.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "truth.h"
+
+enum { INSIDE_PERMILLE = 990, SHOWN = 10 };
+
+static int failures;
+
+#define EXPECT(condition, ...)                     \
+    do {                                           \
+        if (!(condition) && ++failures <= SHOWN) { \
+            printf("WRONG ");                      \
+            printf(__VA_ARGS__);                   \
+            printf("\n");                          \
+        }                                          \
+    } while (0)
+
+struct pair {
+    const struct truth_op *truth;
+    const struct traced_op *traced;
+};
+
+/* One end of an interval of shifts that a record allows. */
+struct bound {
+    int64_t shift;
+    int step;
+};
+
+static int by_shift(const void *a, const void *b)
+{
+    const struct bound *one = a, *two = b;
+    if (one->shift != two->shift)
+        return one->shift < two->shift ? -1 : 1;
+    return two->step - one->step; /* an interval has its ends in it */
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const int64_t *one = a, *two = b;
+    return *one < *two ? -1 : *one > *two;
+}
+
+static void *must_allocate(size_t count, size_t size)
+{
+    void *memory = calloc(count ? count : 1, size);
+    if (!memory)
+        abort();
+    return memory;
+}
+
+/* Puts the two lists, both by thread and order, beside each other. */
+static struct pair *match(const struct truth *truth, const struct traced *traced, size_t *count)
+{
+    struct pair *pairs = must_allocate(truth->count, sizeof(*pairs));
+    size_t at = 0, other = 0;
+    *count = 0;
+    EXPECT(truth->count == traced->count, "%zu operations in the trace, %zu happened", traced->count, truth->count);
+    for (; at < truth->count && other < traced->count; at++, other++) {
+        const struct truth_op *is = &truth->ops[at];
+        const struct traced_op *said = &traced->ops[other];
+        if (is->tid != said->tid) {
+            EXPECT(false, "thread %u has other operations in the trace than it made", is->tid);
+            break;
+        }
+        bool same = is->kind == said->kind && is->device == said->device && is->stream == said->stream &&
+                    (is->kind == WS_OP_KERNEL ? !strcmp(is->name, said->name) : is->bytes == said->row.bytes);
+        EXPECT(same,
+               "operation %" PRIu64 " of thread %u is a %s %s of %" PRIu64 " bytes on device %u, stream %" PRIx64
+               ", in the trace a %s %s of %" PRIu64 " bytes on device %u, stream %" PRIx64,
+               is->order, is->tid, ws_op_kind_name(is->kind), is->name, is->bytes, is->device, is->stream,
+               ws_op_kind_name(said->kind), said->name, said->row.bytes, said->device, said->stream);
+        EXPECT(said->row.result == 0, "operation %" PRIu64 " was refused, says the trace", is->order);
+        if (other)
+            EXPECT(said->row.correlation != said[-1].row.correlation, "correlation %" PRIu64 " twice",
+                   said->row.correlation);
+        if (same)
+            pairs[(*count)++] = (struct pair){ is, said };
+    }
+    return pairs;
+}
+
+static bool has_begin(const struct ws_op *op)
+{
+    return ws_op_begin_quality(op) != WS_TIME_NONE;
+}
+
+static bool has_end(const struct ws_op *op)
+{
+    return ws_op_end_quality(op) != WS_TIME_NONE;
+}
+
+/* Trace time less device time, for one device. */
+static int64_t fit(const struct pair *pairs, size_t count, uint32_t device)
+{
+    struct bound *bounds = must_allocate(4 * count, sizeof(*bounds));
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct ws_op *op = &pairs[i].traced->row;
+        const struct truth_op *is = pairs[i].truth;
+        if (is->device != device)
+            continue;
+        if (has_begin(op)) {
+            bounds[used++] = (struct bound){ op->begin - op->begin_error - is->start, 1 };
+            bounds[used++] = (struct bound){ op->begin + op->begin_error - is->start, -1 };
+        }
+        if (has_end(op)) {
+            bounds[used++] = (struct bound){ op->end - op->end_error - is->end, 1 };
+            bounds[used++] = (struct bound){ op->end + op->end_error - is->end, -1 };
+        }
+    }
+    if (used)
+        qsort(bounds, used, sizeof(*bounds), by_shift);
+    int64_t best_from = 0, best_to = 0;
+    long depth = 0, best = 0;
+    for (size_t i = 0; i < used; i++) {
+        depth += bounds[i].step;
+        if (depth > best) {
+            best = depth;
+            best_from = bounds[i].shift;
+            best_to = i + 1 < used ? bounds[i + 1].shift : best_from;
+        }
+    }
+    free(bounds);
+    return best_from + (best_to - best_from) / 2;
+}
+
+struct side {
+    size_t inside, none, early, late, count, by_quality[4];
+    int64_t *widths;
+    int64_t worst;
+};
+
+static void judge(struct side *side, int64_t is, int64_t said, uint32_t error, enum ws_quality quality)
+{
+    side->count++;
+    side->by_quality[quality]++;
+    if (quality == WS_TIME_NONE) {
+        side->none++;
+        return;
+    }
+    int64_t off = is - said;
+    side->widths[side->inside + side->early + side->late] = 2 * (int64_t)error;
+    if (llabs(off) <= (int64_t)error)
+        side->inside++;
+    else if (off < 0)
+        side->early++;
+    else
+        side->late++;
+    int64_t beyond = llabs(off) - (int64_t)error;
+    if (beyond > side->worst)
+        side->worst = beyond;
+}
+
+static int64_t report_side(const char *name, struct side *side)
+{
+    size_t timed = side->inside + side->early + side->late;
+    if (timed)
+        qsort(side->widths, timed, sizeof(*side->widths), by_value);
+    int64_t median = timed ? side->widths[timed / 2] : 0;
+    printf("%-6s %zu of %zu inside (%.3f %%), %zu true times too early, %zu too late (by %" PRId64
+           " ns at most), %zu without; width: median %" PRId64 ", 90 %% %" PRId64 ", most %" PRId64
+           " ns; measured %zu, bounded %zu, inferred %zu\n",
+           name, side->inside, side->count, side->count ? 100.0 * (double)side->inside / (double)side->count : 0,
+           side->early, side->late, side->worst, side->none, median, timed ? side->widths[timed * 9 / 10] : 0,
+           timed ? side->widths[timed - 1] : 0, side->by_quality[WS_TIME_MEASURED], side->by_quality[WS_TIME_BOUNDED],
+           side->by_quality[WS_TIME_INFERRED]);
+    EXPECT(side->inside * 1000 >= side->count * INSIDE_PERMILLE, "fewer than 99 %% of the %ss are inside", name);
+    return median;
+}
+
+struct span {
+    int64_t begin, end;
+    int64_t begin_error, end_error;
+};
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct span *one = a, *two = b;
+    return one->begin < two->begin ? -1 : one->begin > two->begin;
+}
+
+/* Length of the union, and what its ends may be wrong by altogether. */
+static int64_t busy(struct span *spans, size_t count, int64_t *error)
+{
+    int64_t sum = 0;
+    *error = 0;
+    if (count)
+        qsort(spans, count, sizeof(*spans), by_begin);
+    for (size_t i = 0; i < count;) {
+        struct span whole = spans[i];
+        for (i++; i < count && spans[i].begin <= whole.end; i++) {
+            if (spans[i].end > whole.end) {
+                whole.end = spans[i].end;
+                whole.end_error = spans[i].end_error;
+            }
+        }
+        sum += whole.end - whole.begin;
+        *error += whole.begin_error + whole.end_error;
+    }
+    return sum;
+}
+
+static void check_busy(const struct pair *pairs, size_t count, uint32_t device, double percent)
+{
+    struct span *is = must_allocate(count, sizeof(*is)), *said = must_allocate(count, sizeof(*said));
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct ws_op *op = &pairs[i].traced->row;
+        if (pairs[i].truth->device != device || !has_begin(op) || !has_end(op))
+            continue;
+        is[used] = (struct span){ pairs[i].truth->start, pairs[i].truth->end, 0, 0 };
+        said[used++] = (struct span){ op->begin, op->end, op->begin_error, op->end_error };
+    }
+    int64_t error, none;
+    int64_t true_busy = busy(is, used, &none), said_busy = busy(said, used, &error);
+    double off = true_busy ? 100.0 * (double)(said_busy - true_busy) / (double)true_busy : 0;
+    printf("device %u: busy %" PRId64 " ns, true %" PRId64 " (%+.3f %%), stated error %" PRId64 "\n", device,
+           said_busy, true_busy, off, error);
+    EXPECT(llabs(said_busy - true_busy) <= error, "device %u: busy time is outside its stated error", device);
+    if (percent > 0)
+        EXPECT(fabs(off) <= percent, "device %u: busy time is off by %.3f %%", device, off);
+    free(is);
+    free(said);
+}
+
+static void check_clock(const struct truth *truth, const struct traced *traced, uint32_t device, int64_t shift)
+{
+    const struct truth_clock *clock = &truth->clocks[device];
+    size_t rows = 0, inside = 0;
+    int64_t worst = 0;
+    uint32_t widest = 0;
+    for (size_t i = 0; i < traced->clock_count; i++) {
+        const struct ws_clock *row = &traced->clocks[i].row;
+        if (traced->clocks[i].device != device)
+            continue;
+        double since = (double)(row->device_ns - shift - clock->offset_ns) / (1 + clock->drift);
+        int64_t off = clock->origin_host_ns + (int64_t)since - row->host_ns;
+        rows++;
+        inside += llabs(off) <= (int64_t)row->error_ns;
+        if (llabs(off) > llabs(worst))
+            worst = off;
+        if (row->error_ns > widest)
+            widest = row->error_ns;
+    }
+    printf("device %u: %zu clock rows, %zu inside their error; off by %" PRId64 " ns at most, stated %u at most\n",
+           device, rows, inside, worst, widest);
+    EXPECT(rows > 0, "device %u has no clock row", device);
+    EXPECT(inside == rows, "device %u: %zu clock rows are outside their error", device, rows - inside);
+}
+
+static void check_times(const struct truth *truth, const struct traced *traced, const struct pair *pairs,
+                        size_t count, int64_t width, double percent)
+{
+    struct side begins = { .widths = must_allocate(count, sizeof(int64_t)) };
+    struct side ends = { .widths = must_allocate(count, sizeof(int64_t)) };
+    for (uint32_t device = 0; device < TRUTH_DEVICES; device++) {
+        size_t before = begins.count;
+        int64_t shift = fit(pairs, count, device);
+        for (size_t i = 0; i < count; i++) {
+            const struct ws_op *op = &pairs[i].traced->row;
+            if (pairs[i].truth->device != device)
+                continue;
+            judge(&begins, pairs[i].truth->start + shift, op->begin, op->begin_error, ws_op_begin_quality(op));
+            judge(&ends, pairs[i].truth->end + shift, op->end, op->end_error, ws_op_end_quality(op));
+        }
+        if (begins.count == before)
+            continue;
+        check_busy(pairs, count, device, percent);
+        check_clock(truth, traced, device, shift);
+    }
+    int64_t begin_width = report_side("begin", &begins), end_width = report_side("end", &ends);
+    if (width > 0) {
+        EXPECT(begin_width <= width, "the median width of begins is %" PRId64 " ns", begin_width);
+        EXPECT(end_width <= width, "the median width of ends is %" PRId64 " ns", end_width);
+    }
+    free(begins.widths);
+    free(ends.widths);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = { { "median-width", required_argument, NULL, 'w' },
+                                             { "busy-percent", required_argument, NULL, 'b' },
+                                             { NULL, 0, NULL, 0 } };
+    struct truth truth;
+    struct traced traced;
+    int64_t width = 0;
+    double percent = 0;
+    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        if (option == 'w')
+            width = atoll(optarg);
+        else if (option == 'b')
+            percent = atof(optarg);
+        else
+            return 2;
+    }
+    if (argc - optind != 2 || truth_load(&truth, argv[optind + 1]) || traced_load(&traced, argv[optind]))
+        return 2;
+    size_t count;
+    struct pair *pairs = match(&truth, &traced, &count);
+    printf("%zu operations happened, %zu are in the trace, %zu agree; %" PRIu64 " losses stated\n", truth.count,
+           traced.count, count, traced.lost);
+    EXPECT(count > 0, "nothing to compare");
+    check_times(&truth, &traced, pairs, count, width, percent);
+    if (failures > SHOWN)
+        printf("and %d more\n", failures - SHOWN);
+    free(pairs);
+    truth_finish(&truth);
+    traced_finish(&traced);
+    return failures ? 1 : 0;
+}

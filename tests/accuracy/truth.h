@@ -1,0 +1,63 @@
+/* The operations of one run, from the simulated GPU's truth and from a trace, side by side. */
+#ifndef WALLSHIM_TESTS_TRUTH_H
+#define WALLSHIM_TESTS_TRUTH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/record.h"
+
+/* What happened, by the simulated GPU. Times are on the device's clock. */
+struct truth_op {
+    uint32_t tid, device;
+    uint64_t order; /* of submission, in the whole process */
+    uint64_t stream;
+    int64_t start, end;
+    uint64_t bytes;
+    enum ws_op_kind kind;
+    char name[24];
+};
+
+/* A device's clock shows since + since × drift + offset, where since is the host's time less origin. */
+struct truth_clock {
+    int64_t origin_host_ns, offset_ns;
+    double drift;
+};
+
+enum { TRUTH_DEVICES = 8 };
+
+struct truth {
+    struct truth_op *ops;
+    size_t count;
+    struct truth_clock clocks[TRUTH_DEVICES];
+};
+
+/* What the trace says. Times are on the context's clock. */
+struct traced_op {
+    uint32_t tid, device;
+    uint64_t order; /* its correlation */
+    uint64_t stream;
+    struct ws_op row;
+    enum ws_op_kind kind;
+    char name[24];
+};
+
+struct traced_clock {
+    uint32_t device;
+    struct ws_clock row;
+};
+
+struct traced {
+    struct traced_op *ops;
+    struct traced_clock *clocks;
+    size_t count, clock_count;
+    uint64_t lost; /* what the trace says it lacks */
+};
+
+/* Kernels, copies and memsets, by thread and then by order. Return 0, or -1 with a line on stderr. */
+int truth_load(struct truth *truth, const char *path);
+int traced_load(struct traced *traced, const char *path);
+void truth_finish(struct truth *truth);
+void traced_finish(struct traced *traced);
+
+#endif
