@@ -1,6 +1,6 @@
 /* Compares a trace with what happened.
  *
- *   check TRACE TRUTH [--median-width NS] [--busy-percent P]
+ *   check TRACE TRUTH [--median-width NS] [--busy-percent P] [--show N]
  *
  * Every kernel, copy and memset must be in the trace, under its name, stream, size and a correlation of its own; 99 %
  * of the true begins and ends must lie inside the error stated with each; the clock rows must be right within theirs;
@@ -21,7 +21,7 @@
 
 enum { INSIDE_PERMILLE = 990, SHOWN = 10 };
 
-static int failures;
+static int failures, to_show;
 
 #define EXPECT(condition, ...)                     \
     do {                                           \
@@ -147,7 +147,19 @@ struct side {
     int64_t worst;
 };
 
-static void judge(struct side *side, int64_t is, int64_t said, uint32_t error, enum ws_quality quality)
+static void show(const char *end, const struct pair *pair, int64_t is, int64_t said, uint32_t error)
+{
+    const struct ws_op *op = &pair->traced->row;
+    if (to_show-- > 0)
+        printf("outside: %s of %s %s, thread %u, stream %" PRIx64 ": %" PRId64 " ± %u, truly %+" PRId64 "; %" PRId64
+               " ns long, said %" PRId64 "; flags %x, correlation %" PRIx64 "\n",
+               end, ws_op_kind_name(pair->truth->kind), pair->truth->name, pair->truth->tid, pair->truth->stream,
+               said, error, is - said, pair->truth->end - pair->truth->start, op->end - op->begin, op->flags,
+               op->correlation);
+}
+
+static void judge(struct side *side, const char *end, const struct pair *pair, int64_t is, int64_t said,
+                  uint32_t error, enum ws_quality quality)
 {
     side->count++;
     side->by_quality[quality]++;
@@ -155,17 +167,19 @@ static void judge(struct side *side, int64_t is, int64_t said, uint32_t error, e
         side->none++;
         return;
     }
-    int64_t off = is - said;
+    int64_t off = is - said, beyond = llabs(off) - (int64_t)error;
     side->widths[side->inside + side->early + side->late] = 2 * (int64_t)error;
-    if (llabs(off) <= (int64_t)error)
+    if (beyond <= 0) {
         side->inside++;
-    else if (off < 0)
+        return;
+    }
+    if (off < 0)
         side->early++;
     else
         side->late++;
-    int64_t beyond = llabs(off) - (int64_t)error;
     if (beyond > side->worst)
         side->worst = beyond;
+    show(end, pair, is, said, error);
 }
 
 static int64_t report_side(const char *name, struct side *side)
@@ -277,8 +291,10 @@ static void check_times(const struct truth *truth, const struct traced *traced, 
             const struct ws_op *op = &pairs[i].traced->row;
             if (pairs[i].truth->device != device)
                 continue;
-            judge(&begins, pairs[i].truth->start + shift, op->begin, op->begin_error, ws_op_begin_quality(op));
-            judge(&ends, pairs[i].truth->end + shift, op->end, op->end_error, ws_op_end_quality(op));
+            judge(&begins, "begin", &pairs[i], pairs[i].truth->start + shift, op->begin, op->begin_error,
+                  ws_op_begin_quality(op));
+            judge(&ends, "end", &pairs[i], pairs[i].truth->end + shift, op->end, op->end_error,
+                  ws_op_end_quality(op));
         }
         if (begins.count == before)
             continue;
@@ -298,6 +314,7 @@ int main(int argc, char **argv)
 {
     static const struct option options[] = { { "median-width", required_argument, NULL, 'w' },
                                              { "busy-percent", required_argument, NULL, 'b' },
+                                             { "show", required_argument, NULL, 's' },
                                              { NULL, 0, NULL, 0 } };
     struct truth truth;
     struct traced traced;
@@ -308,6 +325,8 @@ int main(int argc, char **argv)
             width = atoll(optarg);
         else if (option == 'b')
             percent = atof(optarg);
+        else if (option == 's')
+            to_show = atoi(optarg);
         else
             return 2;
     }
