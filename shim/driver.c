@@ -22,7 +22,7 @@
         call.ticks_begin = ticks_now();                                                             \
         call.result = real arguments;                                                               \
         call.ticks_end = ticks_now();                                                               \
-        if (call.shape)                                                                             \
+        if (call_is_op(WS_CALL_##family) && call.shape)                                             \
             op_finish(&call);                                                                       \
         after;                                                                                      \
         call_leave(&call);                                                                          \

@@ -175,6 +175,21 @@ static void group_ended(struct call *call)
     thread->collective_count = 0;
 }
 
+static void enter_nccl(struct call *call)
+{
+    if (call->thread) {
+        call->nccl_before = call->thread->correlation;
+        call->thread->nccl_depth++;
+        call->thread->nccl_flag = WS_OP_IN_COLLECTIVE;
+    }
+}
+
+static void leave_nccl(struct call *call)
+{
+    if (call->thread && !--call->thread->nccl_depth)
+        call->thread->nccl_flag = 0;
+}
+
 #define NCCL_ROW(symbol, parameters, arguments, before, after)                                      \
     EXPORTED ws_ncclResult symbol parameters;                                                       \
     EXPORTED ws_ncclResult symbol parameters                                                        \
@@ -188,14 +203,12 @@ static void group_ended(struct call *call)
         struct call call;                                                                           \
         if (!call_enter(&call, WS_ID_##symbol, false, WS_CALL_NCCL))                                \
             return real arguments;                                                                  \
-        if (call.thread)                                                                            \
-            call.nccl_before = call.thread->correlation, call.thread->nccl_depth++;                 \
+        enter_nccl(&call);                                                                          \
         before;                                                                                     \
         call.ticks_begin = ticks_now();                                                             \
         call.result = real arguments;                                                               \
         call.ticks_end = ticks_now();                                                               \
-        if (call.thread)                                                                            \
-            call.thread->nccl_depth--;                                                              \
+        leave_nccl(&call);                                                                          \
         after;                                                                                      \
         return call.result;                                                                         \
     }

@@ -15,34 +15,38 @@ enum { PARAMS_PER_WINDOW = 64 };
 static bool describe(struct call *call, const struct shape_key *key, struct ws_shape *row, const void *object,
                      ws_CUstream stream)
 {
-    struct shape_entry *entry = shape_slot(call->thread, key);
-    uint32_t handles = atomic_load_explicit(&shim_page->handles, memory_order_acquire);
-    if (entry->handles == handles && shape_key_equal(&entry->key, key))
-        call->shape = entry;
-    else
+    call->shape = shape_find(call->thread, key, atomic_load_explicit(&shim_page->handles, memory_order_acquire));
+    if (!call->shape)
         call->shape = op_shape_fill(call, key, row, object, stream);
     return call->shape != NULL;
 }
 
-void kernel_params(struct call *call, void **params, void **extra)
+/* Is this launch's block to be kept? Says when to ask again: at the next launch while blocks are kept,
+ * after a good many once the window's share is used up, so that the clock is read seldom. */
+static bool params_wanted(struct shape_entry *entry)
 {
-    struct shape_entry *entry = call->shape;
-    if (*shim_options.params != 'a') {
-        /* The window moves on when its launches are used up, so that the clock is read seldom. */
-        if (entry->params_left > PARAMS_PER_WINDOW) {
-            if (--entry->params_left > PARAMS_PER_WINDOW)
-                return;
-            uint64_t now = ticks_now();
-            if (now - entry->params_window < ticks_a_second) {
-                entry->params_left = 2 * PARAMS_PER_WINDOW;
-                return;
-            }
+    bool all = *shim_options.params == 'a';
+    entry->params_wait = *shim_options.params == 'n' ? UINT32_MAX : 1;
+    if (all || *shim_options.params == 'n')
+        return all;
+    if (!entry->params_left) {
+        uint64_t now = ticks_now();
+        if (now - entry->params_window >= ticks_a_second) {
             entry->params_window = now;
-        } else if (--entry->params_left == 0) {
-            entry->params_left = 2 * PARAMS_PER_WINDOW;
+            entry->params_left = PARAMS_PER_WINDOW;
         }
     }
-    if (params_keep(call->thread, entry->function, params, extra))
+    if (!entry->params_left) {
+        entry->params_wait = PARAMS_PER_WINDOW;
+        return false;
+    }
+    entry->params_left--;
+    return true;
+}
+
+void kernel_params(struct call *call, void **params, void **extra)
+{
+    if (params_wanted(call->shape) && params_keep(call->thread, call->shape->function, params, extra))
         call->inner |= WS_RING_OP_HAS_PARAMS;
 }
 
@@ -56,13 +60,11 @@ void kernel_slow(struct call *call, const struct shape_key *key, ws_CUstream str
         .block_x = (uint32_t)(key->grid_z_block_x >> 32),
         .block_y = (uint32_t)key->block_yz,
         .block_z = (uint32_t)(key->block_yz >> 32),
-        .shared_bytes = (uint32_t)key->shared,
+        .shared_bytes = (uint32_t)key->call,
     };
     call->shape = op_shape_fill(call, key, &row, (const void *)(uintptr_t)key->object, stream);
-    if (call->shape && *shim_options.params != 'n') {
-        call->shape->params_left = PARAMS_PER_WINDOW;
-        call->shape->params_window = ticks_now();
-    }
+    if (call->shape)
+        call->shape->params_wait = 1;
 }
 
 void kernel_ex(struct call *call, const ws_CUlaunchConfig *config, ws_CUfunction f, void **params, void **extra)
@@ -94,8 +96,7 @@ void kernel_multi(struct call *call, const ws_CUDA_LAUNCH_PARAMS *launches, unsi
             .grid_xy = launch->gridDimX | (uint64_t)launch->gridDimY << 32,
             .grid_z_block_x = launch->gridDimZ | (uint64_t)launch->blockDimX << 32,
             .block_yz = launch->blockDimY | (uint64_t)launch->blockDimZ << 32,
-            .call = shape_call(call, launch->hStream, 0, atomic_load(&shim_page->handles)),
-            .shared = launch->sharedMemBytes,
+            .call = shape_call(call, launch->hStream, launch->sharedMemBytes, 0, atomic_load(&shim_page->handles)),
         };
         kernel_slow(&one, &key, launch->hStream);
         if (!one.shape)
@@ -112,7 +113,7 @@ void graph(struct call *call, ws_CUgraphExec exec, ws_CUstream stream)
 {
     struct shape_key key = { .object = AT(exec),
                              .stream = AT(stream),
-                             .call = shape_call(call, stream, 0, atomic_load(&shim_page->handles)) };
+                             .call = shape_call(call, stream, 0, 0, atomic_load(&shim_page->handles)) };
     if (describe(call, &key, &(struct ws_shape){ .kind = WS_OP_GRAPH }, exec, stream))
         op_ready(call);
 }
@@ -123,7 +124,7 @@ static void plain_work(struct call *call, enum ws_op_kind kind, enum ws_space fr
     uint32_t handles = atomic_load_explicit(&shim_page->handles, memory_order_relaxed);
     struct shape_key key = { .object = kind,
                              .stream = AT(stream),
-                             .call = shape_call(call, stream, (uint32_t)from << 4 | (uint32_t)to, handles) };
+                             .call = shape_call(call, stream, 0, (uint32_t)from << 4 | (uint32_t)to, handles) };
     struct ws_shape row = { .kind = kind, .from_space = from, .to_space = to };
     call->flags = (uint16_t)flags;
     call->bytes = bytes;

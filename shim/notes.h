@@ -94,13 +94,13 @@ void graph_updated(struct call *call, ws_CUgraphExec exec, ws_CUgraph graph);
 void graph_exec_ending(struct call *call, ws_CUgraphExec exec);
 
 /* The operation is described: time it. */
-static inline void op_ready(struct call *call)
+HOT void op_ready(struct call *call)
 {
-    if (shim_phase() & SHIM_TIMING)
+    if (call->phase & SHIM_TIMING)
         op_mark_begin(call);
 }
 
-static inline void kernel(struct call *call, ws_CUfunction f, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+HOT void kernel(struct call *call, ws_CUfunction f, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                           unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, ws_CUstream stream,
                           void **params, void **extra, unsigned flags)
 {
@@ -111,18 +111,17 @@ static inline void kernel(struct call *call, ws_CUfunction f, unsigned grid_x, u
         .grid_xy = grid_x | (uint64_t)grid_y << 32,
         .grid_z_block_x = grid_z | (uint64_t)block_x << 32,
         .block_yz = block_y | (uint64_t)block_z << 32,
-        .call = shape_call(call, stream, 0, handles),
-        .shared = shared,
+        .call = shape_call(call, stream, shared, 0, handles),
     };
-    struct shape_entry *entry = shape_slot(call->thread, &key);
     call->flags = (uint16_t)flags;
-    if (__builtin_expect(entry->handles == handles && shape_key_equal(&entry->key, &key), 1))
-        call->shape = entry;
-    else
-        kernel_slow(call, &key, stream);
+    call->shape = shape_find(call->thread, &key, handles);
+    if (__builtin_expect(!call->shape, 0)) {
+        const struct shape_key kept = key; /* so that the key itself need never be in memory */
+        kernel_slow(call, &kept, stream);
+    }
     if (__builtin_expect(!call->shape, 0))
         return;
-    if (call->shape->params_left)
+    if (__builtin_expect(!--call->shape->params_wait, 0))
         kernel_params(call, params, extra);
     op_ready(call);
 }

@@ -58,7 +58,6 @@ struct shape_entry *op_shape_fill(struct call *call, const struct shape_key *key
                                   const void *object, ws_CUstream stream)
 {
     struct shim_thread *thread = call->thread;
-    struct shape_entry *entry = shape_slot(thread, key);
     uint32_t handles = atomic_load_explicit(&shim_page->handles, memory_order_acquire);
     struct shim_stream *found = stream_find(stream, call->per_thread, op_context(thread, handles));
     shape->driver_function = (uint32_t)call->id + 1;
@@ -72,10 +71,12 @@ struct shape_entry *op_shape_fill(struct call *call, const struct shape_key *key
         __atomic_store_n(&thread->unregistered, thread->unregistered + 1, __ATOMIC_RELAXED);
         return NULL;
     }
+    struct shape_entry *entry = shape_place(thread, key);
     *entry = (struct shape_entry){
         .key = *key,
         .handles = handles,
-        .shape = id,
+        .stream_id = found->id,
+        .header = { .kind = WS_RING_OP, .slots = 1, .shape = id },
         .function = shape->kind == WS_OP_KERNEL ? shape->function : 0,
         .until_sample = shim_options.sample ? 1 : 0,
         .stream = found,
@@ -152,7 +153,7 @@ void op_mark_begin(struct call *call)
     call->timed = true;
     call->order = atomic_fetch_add_explicit(&stream->order, (uint64_t)1 << 16 | 1, memory_order_acq_rel);
     bool contended = call->order & 0xffff;
-    const struct ws_shape *row = registry_row(&registry.shape, shape->shape);
+    const struct ws_shape *row = registry_row(&registry.shape, shape->header.shape);
     if (row->kind == WS_OP_COPY && row->from_space != row->to_space)
         note_copy(call, stream, row->to_space == WS_SPACE_DEVICE ? COPY_TO_DEVICE : COPY_TO_HOST);
 
@@ -206,6 +207,12 @@ uint32_t op_mark_end(struct call *call)
     if (mark && keep)
         mark_release(&stream->context->pool, atomic_exchange_explicit(&stream->last_mark, mark, memory_order_acq_rel));
     return mark;
+}
+
+void op_drop_marks(struct call *call, uint32_t end_mark)
+{
+    mark_release(&call->shape->stream->context->pool, call->begin_mark);
+    mark_release(&call->shape->stream->context->pool, end_mark);
 }
 
 void op_end_held(struct shim_thread *thread, struct shim_stream *stream)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "drain.h"
 #include "resolve.h"
 #include "shim.h"
 #include "streams.h"
@@ -16,11 +17,11 @@
 struct call {
     enum ws_function_id id;
     bool per_thread;            /* a null stream is the thread's own */
+    uint32_t phase;             /* enum shim_phase, at entry */
     struct shim_thread *thread; /* NULL: not recorded */
     int32_t result;
     uint64_t ticks_begin, ticks_end;
-    /* If it is an operation: */
-    struct shape_entry *shape; /* NULL: it is not, or there was no room to name it */
+    struct shape_entry *shape; /* of an operation; NULL: it is none, or there was no room to name it */
     uint64_t bytes;
     uint16_t flags;  /* enum ws_op_flags */
     uint8_t inner;   /* enum ws_ring_op_inner */
@@ -28,23 +29,27 @@ struct call {
     uint32_t begin_mark;
     uint32_t copies_before;
     uint64_t order;  /* of the stream, when the call entered it */
-    uint64_t nccl_before; /* the thread's correlation when an NCCL call began */
+    uint64_t nccl_before; /* for NCCL calls: the thread's correlation when an NCCL call began */
 };
 
+/* The parts of every launch's way that are worth a copy in each wrapper. */
+#define HOT static inline __attribute__((always_inline))
+
 /* Functions whose effects must be followed even while nothing is recorded. */
-static inline bool call_always_noted(enum ws_call_family family)
+HOT bool call_always_noted(enum ws_call_family family)
 {
     return family == WS_CALL_MEMORY || family == WS_CALL_CAPTURE || family == WS_CALL_GRAPH ||
            family == WS_CALL_MODULE || family == WS_CALL_LIFETIME || family == WS_CALL_PROFILER ||
            family == WS_CALL_RESOLUTION || family == WS_CALL_NCCL;
 }
 
-static inline bool call_enter(struct call *call, enum ws_function_id id, bool per_thread, enum ws_call_family family)
+HOT bool call_enter(struct call *call, enum ws_function_id id, bool per_thread, enum ws_call_family family)
 {
     struct shim_thread *thread = thread_if_known();
+    call->phase = shim_phase();
     if (!call_always_noted(family)) {
-        if (!shim_recording()) {
-            if (thread && shim_phase())
+        if (__builtin_expect(!(call->phase & SHIM_RECORDING), 0)) {
+            if (thread && call->phase)
                 __atomic_store_n(&thread->passed, thread->passed + 1, __ATOMIC_RELAXED);
             return false;
         }
@@ -57,11 +62,21 @@ static inline bool call_enter(struct call *call, enum ws_function_id id, bool pe
         return false;
     if (thread && family != WS_CALL_NCCL) /* NCCL's launches are the program's as well */
         thread->depth = 1;
-    *call = (struct call){ .id = id, .per_thread = per_thread, .thread = thread };
+    /* Only what an operation may leave as it is: the rest is set before it is read. */
+    call->id = id;
+    call->per_thread = per_thread;
+    call->thread = thread;
+    call->shape = NULL;
+    call->bytes = 0;
+    call->flags = 0;
+    call->inner = 0;
+    call->timed = false;
+    call->begin_mark = 0;
+    call->copies_before = 0;
     return true;
 }
 
-static inline void call_leave(struct call *call)
+HOT void call_leave(struct call *call)
 {
     if (call->thread)
         call->thread->depth = 0;
@@ -81,70 +96,101 @@ uint32_t op_shape_id(const struct ws_shape *shape);
 void op_mark_begin(struct call *call);
 uint32_t op_mark_end(struct call *call);
 
+/* The operation found no room in the ring: its marks are nobody's. */
+void op_drop_marks(struct call *call, uint32_t end_mark);
+
 /* Ends what dependent launches left without a mark, before the program waits for it. */
 void op_end_held(struct shim_thread *thread, struct shim_stream *stream);
 
-static inline uint64_t shape_hash(const struct shape_key *key)
+HOT uint64_t shape_hash(const struct shape_key *key)
 {
-    uint64_t hash = key->object ^ key->call << 17;
-    hash = (hash ^ key->stream) * 0x9e3779b97f4a7c15u;
-    hash = (hash ^ key->grid_xy ^ key->block_yz << 20) * 0xff51afd7ed558ccdu;
-    return (hash ^ key->grid_z_block_x ^ key->shared << 7) * 0x9e3779b97f4a7c15u;
+    /* Kernels of one step differ in the function and the grid most of all. */
+    uint64_t hash = key->object * 0x9e3779b97f4a7c15u ^ key->grid_xy;
+    return (hash ^ key->stream ^ key->call) * 0xff51afd7ed558ccdu;
 }
 
-static inline bool shape_key_equal(const struct shape_key *a, const struct shape_key *b)
+HOT bool shape_key_equal(const struct shape_key *a, const struct shape_key *b)
 {
     return !((a->object ^ b->object) | (a->stream ^ b->stream) | (a->grid_xy ^ b->grid_xy) |
-             (a->grid_z_block_x ^ b->grid_z_block_x) | (a->block_yz ^ b->block_yz) | (a->call ^ b->call) |
-             (a->shared ^ b->shared));
+             (a->grid_z_block_x ^ b->grid_z_block_x) | (a->block_yz ^ b->block_yz) | (a->call ^ b->call));
 }
 
-/* Where the key belongs in the thread's cache. */
-static inline struct shape_entry *shape_slot(struct shim_thread *thread, const struct shape_key *key)
+/* The thread's entry for the key, or NULL. Two places a key: few enough programs have so many kernels
+ * in turn that three of them meet. */
+HOT struct shape_entry *shape_find(struct shim_thread *thread, const struct shape_key *key, uint32_t handles)
 {
-    return &thread->shapes[shape_hash(key) >> 54 & (SHAPE_CACHE - 1)];
+    struct shape_entry *entry = &thread->shapes[shape_hash(key) >> 40 & (SHAPE_CACHE - 2)];
+    if (__builtin_expect(entry->handles == handles && shape_key_equal(&entry->key, key), 1))
+        return entry;
+    entry++;
+    return entry->handles == handles && shape_key_equal(&entry->key, key) ? entry : NULL;
 }
+
+/* Where a new entry for the key goes; the one that was there longer makes room. */
+static inline struct shape_entry *shape_place(struct shim_thread *thread, const struct shape_key *key)
+{
+    struct shape_entry *entry = &thread->shapes[shape_hash(key) >> 40 & (SHAPE_CACHE - 2)];
+    entry[1] = entry[0];
+    return entry;
+}
+
+enum {
+    /* Bits of shape_key.call. */
+    KEY_ID = 32,
+    KEY_PER_THREAD = 41,
+    KEY_SPACES = 42,
+    KEY_CONTEXT = 50,
+};
+_Static_assert(WS_ID_COUNT < 1 << (KEY_PER_THREAD - KEY_ID), "ids fit their bits");
+_Static_assert(WS_SPACE_COUNT <= 16, "two spaces fit their bits");
 
 /* The part of the key that names the call, its copy spaces, and which stream a null one is. */
-static inline uint64_t shape_call(const struct call *call, ws_CUstream stream, uint32_t spaces, uint32_t handles)
+HOT uint64_t shape_call(const struct call *call, ws_CUstream stream, uint32_t shared, uint32_t spaces, uint32_t handles)
 {
-    uint64_t key = (uint64_t)call->id | (uint64_t)spaces << 16 | (uint64_t)call->per_thread << 31;
+    uint64_t key = shared | (uint64_t)call->id << KEY_ID | (uint64_t)call->per_thread << KEY_PER_THREAD |
+                   (uint64_t)spaces << KEY_SPACES;
     if (__builtin_expect((uintptr_t)stream <= 2, 0)) {
         struct shim_context *context = op_context(call->thread, handles);
-        key |= (uint64_t)(context ? context->id : 0) << 32;
+        key |= (uint64_t)(context ? context->id : 0) << KEY_CONTEXT;
     }
     return key;
 }
 
+/* Do functions of this family put work into streams? */
+HOT bool call_is_op(enum ws_call_family family)
+{
+    return family == WS_CALL_LAUNCH || family == WS_CALL_COPY || family == WS_CALL_MEMSET || family == WS_CALL_WORK;
+}
+
+/* How many operations pass between looks at how full the ring is. */
+enum { WAKE_EVERY = 4096 };
+
 /* Puts the finished operation into the ring. */
-static inline void op_finish(struct call *call)
+HOT void op_finish(struct call *call)
 {
     struct shim_thread *thread = call->thread;
     uint32_t end_mark = __builtin_expect(call->timed, 0) ? op_mark_end(call) : 0;
-    struct ws_ring_op *record = ws_ring_reserve(&thread->ring, 1);
+    struct ws_ring_op *record = ws_ring_reserve_one(&thread->ring);
     thread->correlation++;
     if (__builtin_expect(!record, 0)) {
-        mark_release(&call->shape->stream->context->pool, call->begin_mark);
-        mark_release(&call->shape->stream->context->pool, end_mark);
+        op_drop_marks(call, end_mark);
         return;
     }
-    record->header = (struct ws_ring_header){
-        .kind = WS_RING_OP,
-        .slots = 1,
-        .detail = (uint16_t)(call->flags | (thread->nccl_depth ? WS_OP_IN_COLLECTIVE : 0)),
-        .shape = call->shape->shape,
-    };
+    record->header = call->shape->header;
+    record->header.detail = (uint16_t)(call->flags | thread->nccl_flag);
     record->ticks_begin = call->ticks_begin;
     record->ticks_end = call->ticks_end;
     record->correlation = thread->correlation;
     record->bytes = call->bytes;
-    record->stream = call->shape->stream->id;
+    record->stream = call->shape->stream_id;
     record->result = call->result;
     record->begin_mark = call->begin_mark;
     record->end_mark = end_mark;
     record->copies_before = call->copies_before;
     record->inner = call->inner;
     ws_ring_commit(&thread->ring, 1);
+    if (__builtin_expect(!(thread->correlation % WAKE_EVERY), 0))
+        drain_wake();
 }
 
 #endif

@@ -181,7 +181,7 @@ static void add_command_line(struct output *output)
 static bool is_wanted(const char *variable)
 {
     static const char *const prefixes[] = { "CUDA_",  "NVIDIA_", "NCCL_", "CUBLAS", "CUDNN_", "TORCH_",  "PYTORCH_",
-                                            "TRITON_", "XLA_",   "JAX_",  "TF_",    "OMP_",   "WALLSHIM_", "SLURM_",
+                                            "TRITON_", "XLA_",   "JAX_",  "OMP_",   "WALLSHIM_", "SLURM_",
                                             "RANK=",  "LOCAL_RANK=", "WORLD_SIZE=", "MASTER_ADDR=", "LD_PRELOAD=",
                                             "SIMGPU_" };
     for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)

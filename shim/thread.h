@@ -18,28 +18,31 @@ struct shape_key {
     uint64_t object; /* kernel or executable graph: the application's handle */
     uint64_t stream; /* the application's handle */
     uint64_t grid_xy, grid_z_block_x, block_yz;
-    uint64_t call;   /* function id, spaces, default stream's flavour and context */
-    uint64_t shared;
+    uint64_t call; /* dynamic shared bytes, function id, flavour, spaces, default stream's context */
 };
 
 struct shape_entry {
     struct shape_key key;
     uint32_t handles;        /* shim_page->handles when it was filled */
-    uint32_t shape, function;
+    uint32_t stream_id;
+    struct ws_ring_header header; /* of its records, but for the flags */
+    uint32_t function;
     uint32_t until_sample;   /* launches until the next one timed by a pair */
-    uint32_t params_left;    /* parameter blocks still kept in this window */
+    uint32_t params_wait;    /* launches until parameters are next thought of: 1 while they are kept */
+    uint32_t params_left;    /* blocks still kept in this window */
     uint64_t params_window;  /* ticks at which the window began */
     struct shim_stream *stream;
 };
 
-enum { SHAPE_CACHE = 1024, PENDING_COLLECTIVES = 64 };
+enum { SHAPE_CACHE = 4096, PENDING_COLLECTIVES = 64 };
 
 enum thread_life { THREAD_ALIVE, THREAD_ENDED };
 
 struct shim_thread {
     uint32_t id;            /* dictionary id */
     uint32_t depth;         /* inside a wrapped call: calls made by the driver itself pass through */
-    uint32_t nccl_depth;    /* inside NCCL: launches are its own */
+    uint16_t nccl_depth;    /* inside NCCL: launches are its own */
+    uint16_t nccl_flag;     /* WS_OP_IN_COLLECTIVE while that is so */
     uint64_t correlation;   /* the last one given */
     uint64_t passed;        /* calls not recorded because recording was off; read relaxed by the drain */
     uint64_t unregistered;  /* operations lost to full dictionaries */

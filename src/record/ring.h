@@ -54,6 +54,17 @@ static inline bool ws_ring_has_room(struct ws_ring *ring, uint64_t head, uint64_
     return head + slots - ring->known_tail <= ring->mask + 1;
 }
 
+/* Room for a record of one slot, which never needs padding; NULL and one more lost when there is none. */
+static inline __attribute__((always_inline)) void *ws_ring_reserve_one(struct ws_ring *ring)
+{
+    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    if (__builtin_expect(!ws_ring_has_room(ring, head, 1), 0)) {
+        __atomic_store_n(&ring->lost, ring->lost + 1, __ATOMIC_RELAXED);
+        return NULL;
+    }
+    return ws_ring_slot(ring, head);
+}
+
 /* Room for a record of so many slots, in one piece; NULL and one more lost when there is none. Fill
  * it, header included, then commit as many slots. */
 static inline void *ws_ring_reserve(struct ws_ring *ring, unsigned slots)

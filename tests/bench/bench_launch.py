@@ -1,0 +1,71 @@
+"""What the shim adds to a launch: ns, instructions (callgrind), and the driver calls it makes.
+
+bench_launch.py LAUNCH_LOOP NULL_DRIVER_FOLDER SHIM
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+loop, driver, shim = (os.path.abspath(path) for path in sys.argv[1:4])
+
+
+def run(arguments, prefix=(), **options):
+    """Runs the loop in a scratch folder; `shim` preloads it with the options given."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("WALLSHIM_")}
+    environment["LD_LIBRARY_PATH"] = driver
+    if options:
+        environment["LD_PRELOAD"] = shim
+        environment.update({"WALLSHIM_" + k.upper(): v for k, v in options.items()})
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([*prefix, loop, *arguments], env=environment, cwd=folder, check=True, text=True,
+                              capture_output=True)
+    return done
+
+
+def ns_of(arguments, **options):
+    return float(run(arguments, **options).stdout.split()[1])
+
+
+def instructions(**options):
+    """Per launch, from two runs of different length, so that starting up falls out."""
+    counts = []
+    for launches in (20000, 40000):
+        with tempfile.TemporaryDirectory() as folder:
+            out = os.path.join(folder, "out")
+            tool = ["valgrind", "--tool=callgrind", "--separate-threads=yes", "--callgrind-out-file=" + out]
+            run(["1", str(launches)], prefix=tool, **options)
+            with open(out + "-01", encoding="utf-8") as text: # the launching thread
+                counts.append(int(re.search(r"^(?:totals|summary): (\d+)", text.read(), re.M).group(1)))
+    return (counts[1] - counts[0]) / 20000
+
+
+def show(name, value, unit, **more):
+    print(json.dumps({"name": name, "value": round(value, 2), "unit": unit, **more}), flush=True)
+
+
+floors = dict(line.split() for line in run(["floor"]).stdout.splitlines())
+floor = float(floors["ring_store"])
+show("clock_gettime", float(floors["clock_gettime"]), "ns")
+show("time-stamp counter", float(floors["counter"]), "ns")
+show("ring store with two counter reads", floor, "ns")
+bare = ns_of(["41", "20000"])
+host = ns_of(["41", "20000"], backend="host")
+show("shim per launch", host - bare, "ns", budget=40, floor=floor)
+show("shim per launch, ratio to the floor", (host - bare) / floor, "times", budget=2)
+many = ns_of(["41", "20000", "600"], backend="host")
+show("shim per launch, 600 kernels", many - ns_of(["41", "20000", "600"]), "ns", budget=40, floor=floor)
+no_params = ns_of(["41", "20000"], backend="host", params="none")
+show("shim per launch, no parameters", no_params - bare, "ns", floor=floor)
+dormant = ns_of(["41", "20000"], capture_range="profiler")
+show("shim per launch, dormant", dormant - bare, "ns", budget=5)
+marks = ns_of(["41", "4000"], marks="marks")
+show("shim per launch, events recorded at no cost", marks - bare, "ns")
+if shutil.which("valgrind"):
+    base = instructions()
+    show("shim per launch, instructions", instructions(backend="host", ring="16M", log="quiet") - base, "instructions",
+         budget=150)
+    show("shim per launch, dormant, instructions", instructions(capture_range="profiler") - base, "instructions")

@@ -1,0 +1,118 @@
+/* Launches in bursts that the drain can follow, and prints the ns of one launch in the fastest half of
+ * the bursts: launch_loop BURSTS LAUNCHES-PER-BURST [SHAPES]. Run with and without the shim; the difference is the shim's.
+ * With "floor" for BURSTS it prints what its parts cost at least. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../../shim/abi/cuda.h"
+#include "base/clock.h"
+#include "record/ring_records.h"
+
+typedef ws_CUresult (*launch_function)(ws_CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                       unsigned, ws_CUstream, void **, void **);
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof(*values), by_value);
+    return values[count / 2];
+}
+
+enum { FLOOR_ROUNDS = 31, FLOOR_CALLS = 20000 };
+
+/* ns of one `work`, the loop included. */
+#define FLOOR(name, work)                                                              \
+    do {                                                                               \
+        double rounds[FLOOR_ROUNDS];                                                   \
+        for (int round = 0; round < FLOOR_ROUNDS; round++) {                           \
+            int64_t start = ws_clock_ns();                                             \
+            for (int i = 0; i < FLOOR_CALLS; i++)                                      \
+                work;                                                                  \
+            rounds[round] = (double)(ws_clock_ns() - start) / FLOOR_CALLS;             \
+        }                                                                              \
+        printf("%s %.2f\n", name, median(rounds, FLOOR_ROUNDS));                       \
+    } while (0)
+
+static struct ws_ring ring;
+
+static void store(void)
+{
+    struct ws_ring_op *record = ws_ring_reserve(&ring, 1);
+    record->header = (struct ws_ring_header){ .kind = WS_RING_OP, .slots = 1 };
+    record->ticks_begin = ws_clock_ticks();
+    record->bytes = record->correlation = 1;
+    record->stream = record->begin_mark = record->end_mark = record->copies_before = record->inner = 0;
+    record->result = 0;
+    record->ticks_end = ws_clock_ticks();
+    ws_ring_commit(&ring, 1);
+    ws_ring_release(&ring, ws_ring_head(&ring));
+}
+
+static int print_floors(void)
+{
+    volatile int64_t keep;
+    ws_ring_init(&ring, aligned_alloc(64, 65536 * WS_RING_SLOT), 65536);
+    FLOOR("clock_gettime", keep = ws_clock_ns());
+    FLOOR("counter", keep = (int64_t)ws_clock_ticks());
+    FLOOR("ring_store", store());
+    (void)keep;
+    return 0;
+}
+
+static void *must(void *pointer, const char *what)
+{
+    if (!pointer) {
+        fprintf(stderr, "launch_loop: no %s: is the null driver on LD_LIBRARY_PATH?\n", what);
+        exit(2);
+    }
+    return pointer;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && !strcmp(argv[1], "floor"))
+        return print_floors();
+    int bursts = argc > 1 ? atoi(argv[1]) : 41, launches = argc > 2 ? atoi(argv[2]) : 20000;
+    unsigned shapes = argc > 3 ? (unsigned)atoi(argv[3]) : 16;
+    void *library = must(dlopen("libcuda.so.1", RTLD_NOW), "libcuda.so.1");
+    ws_CUresult (*init)(unsigned) = (ws_CUresult(*)(unsigned))must(dlsym(library, "cuInit"), "cuInit");
+    ws_CUresult (*retain)(ws_CUcontext *, ws_CUdevice) =
+        (ws_CUresult(*)(ws_CUcontext *, ws_CUdevice))must(dlsym(library, "cuDevicePrimaryCtxRetain"), "context");
+    ws_CUresult (*stream_create)(ws_CUstream *, unsigned) =
+        (ws_CUresult(*)(ws_CUstream *, unsigned))must(dlsym(library, "cuStreamCreate"), "stream");
+    launch_function launch = (launch_function)must(dlsym(library, "cuLaunchKernel"), "cuLaunchKernel");
+    ws_CUcontext context;
+    ws_CUstream stream;
+    init(0);
+    retain(&context, 0);
+    stream_create(&stream, 1);
+
+    uint64_t pointers[4] = { 0 };
+    uint32_t numbers[2] = { 1, 2 };
+    void *params[] = { &pointers[0], &pointers[1], &pointers[2], &pointers[3], &numbers[0], &numbers[1] };
+    double *ns = calloc((size_t)bursts, sizeof(*ns));
+    for (int burst = 0; ns && burst < bursts; burst++) {
+        int64_t start = ws_clock_ns();
+        for (unsigned i = 0; i < (unsigned)launches; i++) {
+            unsigned shape = i % shapes;
+            launch((ws_CUfunction)(uintptr_t)(4096 + 64 * shape), 1 + shape, 1, 1, 128, 1, 1, 0, stream, params, NULL);
+        }
+        ns[burst] = (double)(ws_clock_ns() - start) / launches;
+        if (launches > 1000 && bursts > 1) {
+            struct timespec pause = { 0, 20000000 };
+            nanosleep(&pause, NULL);
+        }
+    }
+    if (ns)
+        printf("launch %.2f\n", median(ns, (size_t)bursts));
+    free(ns);
+    return 0;
+}
