@@ -1,6 +1,7 @@
 #include "analysis/activity.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 enum ws_group ws_report_group(const struct ws_report *report, size_t name)
 {
@@ -77,6 +78,14 @@ static void stretch_backwards(struct ws_track_activity *result, const struct ws_
     result->busy_most += result->begin - earliest;
 }
 
+static uint8_t *groups_of_shapes(const struct ws_report *report, const struct ws_process *process)
+{
+    uint8_t *groups = malloc(process->shapes.count + 1);
+    for (size_t i = 0; groups && i < process->shapes.count; i++)
+        groups[i] = (uint8_t)ws_report_group(report, ws_process_shape(process, i)->name);
+    return groups;
+}
+
 static int run(const struct ws_report *report, size_t subject, void *memory)
 {
     const struct ws_track *track = ws_model_track(report->model, subject);
@@ -86,6 +95,9 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     result->gaps = WS_VECTOR(struct ws_gap);
     if (!track->count)
         return 0;
+    uint8_t *groups = groups_of_shapes(report, process);
+    if (!groups)
+        return -ENOMEM;
     result->begin = ops->begin[track->order[0]];
     struct reach reach = { .all = result->begin, .sure = INT64_MIN, .stretched = INT64_MIN };
     for (int group = 0; group < WS_GROUP_COUNT; group++)
@@ -96,11 +108,13 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
         int64_t begin = ops->begin[op], end = ops->end[op];
         if (begin > now) {
             count_slice(result, &reach, now, begin);
-            if (begin > reach.all && note_gap(result, &reach, begin, op, i))
+            if (begin > reach.all && note_gap(result, &reach, begin, op, i)) {
+                free(groups);
                 return -ENOMEM;
+            }
             now = begin;
         }
-        enum ws_group group = ws_report_group(report, ws_process_shape(process, ops->shape[op])->name);
+        uint8_t group = groups[ops->shape[op]];
         if (end >= reach.all) {
             reach.all = end;
             reach.last = op;
@@ -115,6 +129,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
         result->quality[ops->flags[op] & WS_OP_BEGIN_QUALITY]++;
         result->quality[(ops->flags[op] & WS_OP_END_QUALITY) >> 2]++;
     }
+    free(groups);
     count_slice(result, &reach, now, INT64_MAX);
     result->end = reach.all;
     result->span = result->end - result->begin;

@@ -26,34 +26,46 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The value at place `rank` of ascending order; values are reordered so that none before it is larger. */
+enum { BUCKET_BITS = 12, BUCKETS = 1 << BUCKET_BITS };
+
+/* Moves the values of one bucket to the front and returns how many there are. */
+static size_t gather(int64_t *values, size_t count, int64_t least, unsigned shift, size_t bucket)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++) {
+        int64_t value = values[i];
+        if (((uint64_t)value - (uint64_t)least) >> shift != bucket)
+            continue;
+        values[i] = values[found];
+        values[found++] = value;
+    }
+    return found;
+}
+
+/* The value at place `rank` of ascending order. Reorders the values. */
 static int64_t select_rank(int64_t *values, size_t count, size_t rank)
 {
-    size_t low = 0, high = count;
-    while (high - low > 32) {
-        int64_t a = values[low], b = values[low + (high - low) / 2], c = values[high - 1];
-        int64_t pivot = a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
-        size_t less = low, more = high, at = low;
-        while (at < more) {
-            int64_t value = values[at];
-            if (value < pivot) {
-                values[at++] = values[less];
-                values[less++] = value;
-            } else if (value > pivot) {
-                values[at] = values[--more];
-                values[more] = value;
-            } else {
-                at++;
-            }
+    while (count > 256) {
+        uint32_t buckets[BUCKETS] = { 0 };
+        int64_t least = values[0], most = values[0];
+        for (size_t i = 1; i < count; i++) {
+            least = values[i] < least ? values[i] : least;
+            most = values[i] > most ? values[i] : most;
         }
-        if (rank < less)
-            high = less;
-        else if (rank >= more)
-            low = more;
-        else
-            return pivot;
+        uint64_t range = (uint64_t)most - (uint64_t)least;
+        unsigned shift = 0;
+        while (range >> shift >= BUCKETS)
+            shift++;
+        for (size_t i = 0; i < count; i++)
+            buckets[((uint64_t)values[i] - (uint64_t)least) >> shift]++;
+        size_t bucket = 0;
+        for (; rank >= buckets[bucket]; bucket++)
+            rank -= buckets[bucket];
+        if (!shift)
+            return least + (int64_t)bucket;
+        count = gather(values, count, least, shift, bucket);
     }
-    qsort(values + low, high - low, sizeof(*values), ascending);
+    qsort(values, count, sizeof(*values), ascending);
     return values[rank];
 }
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pages.h"
+
 static int vector_reserve(struct ws_vector *vector, size_t count)
 {
     if (count <= vector->capacity)
@@ -15,7 +17,7 @@ static int vector_reserve(struct ws_vector *vector, size_t count)
             return -ENOMEM;
         capacity *= 2;
     }
-    void *data = realloc(vector->data, capacity * vector->size);
+    void *data = ws_pages_grow(vector->data, vector->count * vector->size, capacity * vector->size);
     if (!data)
         return -ENOMEM;
     vector->data = data;

@@ -23,6 +23,9 @@ int ws_process_resolve(struct ws_build *build, uint32_t process);
 /* Fills ws_process.shapes; the shape column of ops then holds indices into it. */
 int ws_process_resolve_shapes(struct ws_build *build, struct ws_process *process);
 
+/* Gives each track of the process its timed operations in order of their begin. */
+int ws_process_order(struct ws_model *model, struct ws_process *process);
+
 /* The index of a name, new or known; WS_NOWHERE when memory is out. */
 uint32_t ws_build_name(struct ws_build *build, const char *text, enum ws_op_kind kind, enum ws_activity activity);
 

@@ -52,7 +52,7 @@ size_t ws_clock_choose_knots(struct ws_clock *points, size_t count, struct ws_cl
 
 void ws_clock_cursor_init(struct ws_clock_cursor *cursor, const struct ws_clock *knots, size_t count)
 {
-    *cursor = (struct ws_clock_cursor){ .knots = knots, .count = count };
+    *cursor = (struct ws_clock_cursor){ .knots = knots, .count = count, .noted = SIZE_MAX };
     if (count > 1)
         cursor->skew = skew_between(&knots[0], &knots[1]);
 }
@@ -86,6 +86,13 @@ static void note_error(struct ws_clock_cursor *cursor, const struct ws_clock *fr
         cursor->error_ns = error;
 }
 
+/* To the nearest whole number, for sizes that any real clock gives without a call into the library. */
+static int64_t nearest(double value)
+{
+    const double magic = 0x1.8p52;
+    return fabs(value) < 1e15 ? (int64_t)(value + magic - magic) : (int64_t)llround(value);
+}
+
 int64_t ws_clock_to_host(struct ws_clock_cursor *cursor, int64_t device_ns)
 {
     if (!cursor->count)
@@ -100,9 +107,12 @@ int64_t ws_clock_to_host(struct ws_clock_cursor *cursor, int64_t device_ns)
         cursor->at = at;
         cursor->skew = skew_between(from, from + 1);
     }
-    note_error(cursor, from, device_ns);
+    if (at != cursor->noted || device_ns < from->device_ns || at + 1 == cursor->count ||
+        device_ns > from[1].device_ns)
+        note_error(cursor, from, device_ns);
+    cursor->noted = at;
     int64_t since;
     if (__builtin_sub_overflow(device_ns, from->device_ns, &since))
         return device_ns < from->device_ns ? INT64_MIN : INT64_MAX;
-    return add(add(from->host_ns, since), (int64_t)llround((double)since * cursor->skew));
+    return add(add(from->host_ns, since), nearest((double)since * cursor->skew));
 }

@@ -21,6 +21,7 @@ struct ws_clock_cursor {
     size_t count;
     size_t at;        /* of the piece used last */
     double skew;      /* of that piece: host ns gained in a device ns */
+    size_t noted;     /* the piece whose own error is in error_ns already */
     int64_t error_ns; /* largest over all the times mapped so far */
 };
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pages.h"
 #include "model/build.h"
 
 static void init(struct ws_process *process, const char *path)
@@ -64,20 +65,27 @@ static struct ws_vector *list_of(struct ws_process *process, enum ws_family fami
     }
 }
 
-static int grow_ops(struct ws_ops *ops, size_t count)
+/* Rows take about five bytes each in a file; memory that is asked for and not used costs nothing. */
+static size_t first_capacity(const struct ws_process *process)
 {
-    size_t capacity = ops->capacity ? ops->capacity : 4096;
+    return process->file_bytes / 4 < 4096 ? 4096 : process->file_bytes / 4;
+}
+
+static int grow_ops(struct ws_process *process, size_t count)
+{
+    struct ws_ops *ops = &process->ops;
+    size_t capacity = ops->capacity ? ops->capacity : first_capacity(process);
     while (capacity < count)
         capacity *= 2;
     /* Indices of operations are 32 bits wide. */
     if (count >= UINT32_MAX)
         return -EFBIG;
-#define GROW(type, name)                                           \
-    {                                                              \
-        type *grown = realloc(ops->name, capacity * sizeof(type)); \
-        if (!grown)                                                \
-            return -ENOMEM;                                        \
-        ops->name = grown;                                         \
+#define GROW(type, name)                                                                            \
+    {                                                                                               \
+        type *grown = ws_pages_grow(ops->name, ops->count * sizeof(type), capacity * sizeof(type)); \
+        if (!grown)                                                                                 \
+            return -ENOMEM;                                                                         \
+        ops->name = grown;                                                                          \
     }
     WS_OP_COLUMNS(GROW)
 #undef GROW
@@ -97,7 +105,7 @@ static int add_ops(struct ws_process *process, const struct ws_op *rows, uint32_
 {
     struct ws_ops *ops = &process->ops;
     if (ops->count + count > ops->capacity) {
-        int error = grow_ops(ops, ops->count + count);
+        int error = grow_ops(process, ops->count + count);
         if (error)
             return error;
     }
@@ -215,6 +223,7 @@ int ws_process_load(struct ws_process *process, struct ws_arena *texts, const ch
     int status = ws_reader_open(&reader, path, message, capacity);
     if (status)
         return status;
+    ws_reader_position(reader, &done, &process->file_bytes);
     while ((status = ws_reader_next(reader, &block)) > 0) {
         status = add_block(process, texts, &block, options && options->references_only);
         if (status)

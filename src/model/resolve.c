@@ -4,7 +4,6 @@
 
 #include "model/build.h"
 #include "model/clock.h"
-#include "model/sort.h"
 
 enum { MAX_LOST_SHAPES = 65536 };
 
@@ -237,29 +236,6 @@ static int map_times(struct ws_model *model, struct ws_process *process)
     return 0;
 }
 
-static int order_tracks(struct ws_model *model, struct ws_process *process)
-{
-    const struct ws_ops *ops = &process->ops;
-    const struct ws_op_shape *shapes = process->shapes.data;
-    struct ws_track *tracks = ws_model_track(model, process->first_track);
-    for (uint32_t i = 0; i < process->track_count; i++) {
-        tracks[i].order = malloc((tracks[i].count + 1) * sizeof(*tracks[i].order));
-        if (!tracks[i].order)
-            return -ENOMEM;
-        tracks[i].count = 0;
-    }
-    for (size_t i = 0; i < ops->count; i++) {
-        if (!ws_op_is_timed(ops, i))
-            continue;
-        struct ws_track *track = ws_model_track(model, shapes[ops->shape[i]].track);
-        track->order[track->count++] = (uint32_t)i;
-    }
-    for (uint32_t i = 0; i < process->track_count; i++)
-        if (ws_sort_by_time(tracks[i].order, tracks[i].count, ops->begin))
-            return -ENOMEM;
-    return 0;
-}
-
 /* The track of no device is there for what belongs nowhere else; mostly nothing does. */
 static void drop_empty_track(struct ws_model *model, struct ws_process *process)
 {
@@ -291,7 +267,7 @@ int ws_process_resolve(struct ws_build *build, uint32_t number)
     if (!status)
         status = map_times(model, process);
     if (!status)
-        status = order_tracks(model, process);
+        status = ws_process_order(model, process);
     if (!status)
         drop_empty_track(model, process);
     return status;

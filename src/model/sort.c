@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pages.h"
+
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 
 struct entry {
@@ -48,8 +50,8 @@ int ws_sort_by_time(uint32_t *indices, size_t count, const int64_t *begin)
     int64_t first, last;
     if (count < 2 || in_order(indices, count, begin, &first, &last))
         return 0;
-    struct entry *from = malloc(count * sizeof(*from));
-    struct entry *to = malloc(count * sizeof(*to));
+    struct entry *from = ws_pages_alloc(count * sizeof(*from));
+    struct entry *to = ws_pages_alloc(count * sizeof(*to));
     size_t *places = malloc(DIGITS * sizeof(*places));
     if (!from || !to || !places) {
         free(from);
@@ -71,5 +73,59 @@ int ws_sort_by_time(uint32_t *indices, size_t count, const int64_t *begin)
     free(from);
     free(to);
     free(places);
+    return 0;
+}
+
+/* The front of a run. */
+struct head {
+    int64_t time;
+    size_t at, end;
+};
+
+static bool goes_first(const struct head *a, const struct head *b, const uint32_t *indices)
+{
+    return a->time < b->time || (a->time == b->time && indices[a->at] < indices[b->at]);
+}
+
+/* Moves the head at a place down to where it belongs. */
+static void settle(struct head *heap, size_t count, size_t at, const uint32_t *indices)
+{
+    struct head moved = heap[at];
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= count)
+            break;
+        if (child + 1 < count && goes_first(&heap[child + 1], &heap[child], indices))
+            child++;
+        if (!goes_first(&heap[child], &moved, indices))
+            break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = moved;
+}
+
+int ws_merge_by_time(uint32_t *to, const uint32_t *indices, const size_t *starts, size_t runs, const int64_t *begin)
+{
+    struct head *heap = malloc((runs + 1) * sizeof(*heap));
+    size_t count = 0;
+    if (!heap)
+        return -ENOMEM;
+    for (size_t i = 0; i < runs; i++)
+        if (starts[i] < starts[i + 1])
+            heap[count++] = (struct head){ begin[indices[starts[i]]], starts[i], starts[i + 1] };
+    for (size_t at = count; at-- > 0;)
+        settle(heap, count, at, indices);
+    while (count > 1) {
+        *to++ = indices[heap[0].at++];
+        if (heap[0].at < heap[0].end)
+            heap[0].time = begin[indices[heap[0].at]];
+        else
+            heap[0] = heap[--count];
+        settle(heap, count, 0, indices);
+    }
+    if (count)
+        memcpy(to, indices + heap[0].at, (heap[0].end - heap[0].at) * sizeof(*to));
+    free(heap);
     return 0;
 }

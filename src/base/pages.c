@@ -1,0 +1,33 @@
+#include "base/pages.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static const size_t huge_page = (size_t)2 << 20;
+
+void *ws_pages_alloc(size_t bytes)
+{
+    if (bytes < 2 * huge_page)
+        return malloc(bytes ? bytes : 1);
+    if (bytes > SIZE_MAX - huge_page)
+        return NULL;
+    void *pages = aligned_alloc(huge_page, (bytes + huge_page - 1) & ~(huge_page - 1));
+    if (pages)
+        madvise(pages, bytes, MADV_HUGEPAGE); /* does no harm where it is refused */
+    return pages;
+}
+
+void *ws_pages_grow(void *pages, size_t used, size_t bytes)
+{
+    if (bytes < 2 * huge_page)
+        return realloc(pages, bytes ? bytes : 1);
+    void *grown = ws_pages_alloc(bytes);
+    if (!grown)
+        return NULL;
+    if (used)
+        memcpy(grown, pages, used);
+    free(pages);
+    return grown;
+}

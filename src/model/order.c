@@ -1,0 +1,112 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/pages.h"
+#include "model/build.h"
+#include "model/sort.h"
+
+/* Operations of a process by stream, for a stream's are all but in order already. What has no stream
+ * makes a run a track. Runs of a track lie together: those of track t are places first[t] up to
+ * first[t + 1], and the run at place i is ops[starts[i]] up to ops[starts[i + 1]]. */
+struct runs {
+    size_t count;
+    uint32_t *of_shape; /* place of a shape's run */
+    size_t *first;
+    size_t *starts;
+    uint32_t *ops;
+};
+
+static void runs_finish(struct runs *runs)
+{
+    free(runs->of_shape);
+    free(runs->first);
+    free(runs->starts);
+    free(runs->ops);
+}
+
+static size_t run_number(const struct ws_process *process, const struct ws_op_shape *shape)
+{
+    if (shape->stream != WS_NOWHERE)
+        return shape->stream;
+    return process->streams.rows.count + (shape->track - process->first_track);
+}
+
+/* Gives the runs their places, track by track. */
+static int place_runs(const struct ws_process *process, struct runs *runs)
+{
+    const struct ws_op_shape *shapes = process->shapes.data;
+    uint32_t *tracks = calloc(runs->count + 1, sizeof(*tracks)),
+             *places = malloc((runs->count + 1) * sizeof(*places));
+    runs->of_shape = malloc((process->shapes.count + 1) * sizeof(*runs->of_shape));
+    runs->first = calloc(process->track_count + 2, sizeof(*runs->first));
+    int status = tracks && places && runs->of_shape && runs->first ? 0 : -ENOMEM;
+    if (status)
+        goto out;
+    for (size_t i = 0; i < process->shapes.count; i++)
+        tracks[run_number(process, &shapes[i])] = shapes[i].track - process->first_track;
+    for (size_t run = 0; run < runs->count; run++)
+        runs->first[tracks[run] + 1]++;
+    for (uint32_t track = 0; track < process->track_count; track++)
+        runs->first[track + 1] += runs->first[track];
+    for (size_t run = runs->count; run-- > 0;)
+        places[run] = (uint32_t)--runs->first[tracks[run] + 1];
+    /* Each end has become its begin, one place too far. */
+    memmove(runs->first, runs->first + 1, process->track_count * sizeof(*runs->first));
+    runs->first[process->track_count] = runs->count;
+    for (size_t i = 0; i < process->shapes.count; i++)
+        runs->of_shape[i] = places[run_number(process, &shapes[i])];
+out:
+    free(tracks);
+    free(places);
+    return status;
+}
+
+static int fill_runs(const struct ws_process *process, struct runs *runs)
+{
+    const struct ws_ops *ops = &process->ops;
+    size_t timed = 0;
+    runs->starts = calloc(runs->count + 2, sizeof(*runs->starts));
+    if (!runs->starts)
+        return -ENOMEM;
+    for (size_t i = 0; i < ops->count; i++) {
+        if (!ws_op_is_timed(ops, i))
+            continue;
+        runs->starts[runs->of_shape[ops->shape[i]] + 2]++;
+        timed++;
+    }
+    for (size_t i = 0; i < runs->count; i++)
+        runs->starts[i + 2] += runs->starts[i + 1];
+    runs->ops = ws_pages_alloc(timed * sizeof(*runs->ops));
+    if (!runs->ops)
+        return -ENOMEM;
+    /* starts[place + 1] counts up from the run's begin to its end, which is the next one's begin. */
+    for (size_t i = 0; i < ops->count; i++)
+        if (ws_op_is_timed(ops, i))
+            runs->ops[runs->starts[runs->of_shape[ops->shape[i]] + 1]++] = (uint32_t)i;
+    return 0;
+}
+
+static int merge_track(const struct ws_ops *ops, const struct runs *runs, struct ws_track *track, size_t number)
+{
+    size_t from = runs->first[number], to = runs->first[number + 1];
+    track->order = ws_pages_alloc((track->count + 1) * sizeof(*track->order));
+    if (!track->order)
+        return -ENOMEM;
+    for (size_t i = from; i < to; i++)
+        if (ws_sort_by_time(runs->ops + runs->starts[i], runs->starts[i + 1] - runs->starts[i], ops->begin))
+            return -ENOMEM;
+    return ws_merge_by_time(track->order, runs->ops, runs->starts + from, to - from, ops->begin);
+}
+
+int ws_process_order(struct ws_model *model, struct ws_process *process)
+{
+    struct runs runs = { .count = process->streams.rows.count + process->track_count };
+    int status = place_runs(process, &runs);
+    if (!status)
+        status = fill_runs(process, &runs);
+    for (uint32_t i = 0; i < process->track_count && !status; i++)
+        status = merge_track(&process->ops, &runs, ws_model_track(model, process->first_track + i), i);
+    runs_finish(&runs);
+    return status;
+}
