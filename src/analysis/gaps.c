@@ -155,7 +155,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
 {
     static const struct ws_table_column columns[] = {
         { "idle", false, false },   { "at", false, false },     { "thread", true, false },
-        { "stream", false, false }, { "ended by", true, true },
+        { "stream", false, false }, { "ended by", true, true }, { "after", true, true },
     };
     const struct ws_track *track = ws_model_track(report->model, subject);
     const struct ws_process *process = ws_model_process(report->model, track->process);
@@ -177,7 +177,8 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
         ws_table_time(&table, gap->begin - activity->begin);
         thread_cell(&table, process, after.thread);
         ws_table_cell(&table, "%u", after.stream);
-        ws_table_cell(&table, "%s  after %s", after.name, before.name);
+        ws_table_cell(&table, "%s", after.name);
+        ws_table_cell(&table, "%s", before.name);
     }
     ws_table_finish(&table);
 }

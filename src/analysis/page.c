@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GAP = 2, FACT_LABEL = 14, SHORTEST_NAME = 16 };
+enum { GAP = 2, FACT_LABEL = 14, SHORTEST_NAME = 10 };
 
 /* Bytes of the character at text, 0 when they are no UTF-8. */
 static size_t character(const char *text)
@@ -196,7 +196,7 @@ static const char *cell_text(const struct ws_table *table, size_t row, size_t co
 
 static void choose_widths(const struct ws_table *table, size_t rows, size_t *widths)
 {
-    size_t total = 0, flexible = table->column_count;
+    size_t total = 0;
     for (size_t column = 0; column < table->column_count; column++) {
         widths[column] = text_width(table->columns[column].title);
         for (size_t row = 0; row < rows; row++) {
@@ -205,16 +205,19 @@ static void choose_widths(const struct ws_table *table, size_t rows, size_t *wid
                 widths[column] = width;
         }
         total += widths[column] + GAP;
-        if (table->columns[column].flexible)
-            flexible = column;
     }
-    if (flexible == table->column_count || table->page->wide || total <= (size_t)table->page->width)
-        return;
-    size_t excess = total - (size_t)table->page->width;
-    if (widths[flexible] > excess + SHORTEST_NAME)
-        widths[flexible] -= excess;
-    else if (widths[flexible] > SHORTEST_NAME)
-        widths[flexible] = SHORTEST_NAME;
+    /* The widest column that may give way does so, bit by bit. */
+    while (total > (size_t)table->page->width && !table->page->wide) {
+        size_t widest = table->column_count;
+        for (size_t column = 0; column < table->column_count; column++)
+            if (table->columns[column].flexible && widths[column] > SHORTEST_NAME &&
+                (widest == table->column_count || widths[column] > widths[widest]))
+                widest = column;
+        if (widest == table->column_count)
+            break;
+        widths[widest]--;
+        total--;
+    }
 }
 
 void ws_table_finish(struct ws_table *table)

@@ -29,7 +29,7 @@ void ws_page_fact(struct ws_page *page, const char *label, const char *format, .
 struct ws_table_column {
     const char *title;
     bool left;     /* text, else a number */
-    bool flexible; /* gives way when the page is too narrow; one a table */
+    bool flexible; /* gives way when the page is too narrow */
 };
 
 enum { WS_TABLE_COLUMNS = 12 };

@@ -98,7 +98,7 @@ int main(int count, char **words)
     struct story story;
     uint64_t random = 1;
     int64_t at = 1000000;
-    if (count != 2) {
+    if (count != 2 || *words[1] == '-') {
         fputs("usage: make_demo TRACE\n", stderr);
         return 2;
     }

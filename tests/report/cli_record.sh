@@ -1,0 +1,78 @@
+#!/bin/sh
+# wallshim record with a library that does nothing in place of the shim: statuses, signals, environment,
+# and what it says of the traces that were written.
+wallshim=$(realpath "$1") library=$(realpath "$2") source=$3
+. "$source/tests/report/shell.sh"
+export WALLSHIM_LIBRARY="$library"
+
+expect 2 "$wallshim" record
+one_line
+expect 0 "$wallshim" record true
+says err "no trace was written"
+expect 7 "$wallshim" record -- sh -c 'exit 7'
+expect 127 "$wallshim" record no-such-command-anywhere
+one_line
+: >not-executable
+expect 126 "$wallshim" record ./not-executable
+one_line
+expect $((128 + 9)) "$wallshim" record sh -c 'kill -KILL $$'
+expect $((128 + 15)) "$wallshim" record sh -c 'kill -TERM $$'
+
+# Standard input, output and error are the command's own.
+echo hello | "$wallshim" record cat >out 2>err
+[ "$(cat out)" = hello ] || fail "input did not reach the command"
+
+# Switches become variables; what follows the command is the command's.
+expect 0 "$wallshim" record --backend host --no-env -o here-%p.wst --burst 1s/30s sh -c 'env; echo "$0"' --backend
+says out "WALLSHIM_BACKEND=host"
+says out "WALLSHIM_ENV=0"
+says out "WALLSHIM_OUTPUT=here-%p.wst"
+says out "WALLSHIM_BURST=1s/30s"
+grep -qx -- --backend out || fail "the command lost an argument"
+says out "LD_PRELOAD=$library"
+LD_PRELOAD=/nothing.so expect 0 "$wallshim" record env
+grep -q "^LD_PRELOAD=$library:/nothing.so" out || fail "what was preloaded before is lost"
+expect 2 "$wallshim" record --backend telepathy true
+one_line
+says err "events|host"
+expect 2 "$wallshim" record --delay soon true
+one_line
+WALLSHIM_LIBRARY=/nowhere.so expect 2 "$wallshim" record true
+one_line
+
+# The traces that are new are named with what to type next; those that were there are not.
+: >here-1.wst
+expect 0 "$wallshim" record -o here-%p.wst sh -c ': >here-2.wst'
+says err "wrote here-2.wst; next: wallshim report here-2.wst"
+grep -q here-1.wst err && fail "named a trace that was there before"
+expect 0 "$wallshim" record -o 'odd[name]-%h-%%.wst' sh -c ': >"odd[name]-host-%.wst"; : >"odd[name]-other-%.wst"'
+says err "wrote 2 traces"
+
+# Why there may be none.
+cp /bin/true elevated
+chmod u+s elevated
+expect 0 "$wallshim" record ./elevated
+says err "set-user-ID"
+if [ -x "$4" ]; then
+    expect 0 "$wallshim" record "$4"
+    says err "statically"
+fi
+
+# A signal sent to record alone reaches the command once, and record waits for it.
+cat >catch.sh <<'SCRIPT'
+trap 'echo caught >>caught' USR1
+trap 'echo ended >>caught; exit 3' TERM
+: >ready
+while :; do sleep 0.05; done
+SCRIPT
+"$wallshim" record sh catch.sh 2>err &
+recorder=$!
+while [ ! -e ready ]; do sleep 0.02; done
+kill -USR1 $recorder
+while [ ! -e caught ]; do sleep 0.02; done
+kill -TERM $recorder
+wait $recorder
+[ $? -eq 3 ] || fail "the status after a signal"
+[ "$(grep -c caught caught)" -eq 1 ] || fail "the signal came more than once"
+grep -q ended caught || fail "SIGTERM did not arrive"
+finish

@@ -1,0 +1,129 @@
+#!/bin/sh
+# wallshim report, info, dump and export as a person uses them: what they say, where, and their status.
+wallshim=$(realpath "$1") make_demo=$(realpath "$2") source=$3
+. "$source/tests/report/shell.sh"
+
+# No trace here; then one, then a newer one.
+expect 2 "$wallshim" report
+one_line
+says err "record one with"
+"$make_demo" old.wst || fail "make_demo"
+touch -d '2001-01-01' old.wst
+"$make_demo" demo.wst || fail "make_demo"
+expect 0 "$wallshim" report
+says err "reading demo.wst"
+says out "NVIDIA H100 80GB HBM3"
+
+# What is wrong is said in one line.
+expect 2 "$wallshim" report absent.wst
+one_line
+says err "absent.wst"
+echo "no trace at all" >junk.wst
+expect 2 "$wallshim" report junk.wst
+one_line
+expect 2 "$wallshim" report demo.wst junk.wst
+one_line
+rm junk.wst
+expect 2 "$wallshim" report --nonsense demo.wst
+one_line
+expect 2 "$wallshim" report --top many demo.wst
+one_line
+expect 2 "$wallshim" report --section nothing demo.wst
+one_line
+expect 2 "$wallshim" frobnicate
+one_line
+expect 2 "$wallshim"
+mkdir empty
+expect 2 "$wallshim" report empty
+one_line
+
+# Sections, --top, widths.
+expect 0 "$wallshim" report --section kernels demo.wst
+says out "Kernels, copies and memsets"
+grep -q Overview out && fail "other sections than the one asked for"
+expect 0 "$wallshim" report --section gaps --top 3 demo.wst
+[ "$(grep -c 'Memcpy HtoD' out)" -eq 3 ] || fail "--top 3 gave other than 3 rows"
+for columns in 80 100 200; do
+    COLUMNS=$columns expect 0 "$wallshim" report demo.wst
+    python3 -c 'import sys; sys.exit(max(len(l) for l in open("out", encoding="utf-8").read().split("\n")) > int(sys.argv[1]))' \
+        "$columns" || fail "lines wider than $columns"
+done
+expect 0 "$wallshim" report --wide demo.wst
+says out "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas"
+
+# Colour on a terminal only, and not where it is not wanted.
+expect 0 "$wallshim" report demo.wst
+grep -q "$(printf '\033')" out && fail "colour in a file"
+if command -v script >/dev/null; then
+    TERM=xterm script -qec "$wallshim report demo.wst" /dev/null >out 2>err </dev/null
+    grep -q "$(printf '\033')" out || fail "no colour on a terminal"
+    TERM=xterm NO_COLOR=1 script -qec "$wallshim report demo.wst" /dev/null >out 2>err </dev/null
+    grep -q "$(printf '\033')\[1m" out && fail "colour in spite of NO_COLOR"
+fi
+
+# Several traces, and a folder of them, are several processes.
+expect 0 "$wallshim" report --json old.wst demo.wst
+python3 -c 'import json,sys; sys.exit(len(json.load(open("out"))["processes"]) != 2)' || fail "not two processes"
+expect 0 "$wallshim" report --json .
+python3 -c 'import json,sys; sys.exit(len(json.load(open("out"))["processes"]) != 2)' || fail "not two processes"
+
+# A trace cut short is read as far as it goes, and the report says so.
+head -c 5000 demo.wst >cut.wst
+expect 0 "$wallshim" report cut.wst
+says out "no footer"
+expect 0 "$wallshim" info cut.wst
+says out "no footer"
+
+# info, dump.
+expect 0 "$wallshim" info demo.wst
+says out "600  op"
+says out "none"
+expect 2 "$wallshim" info demo.wst old.wst
+one_line
+expect 0 "$wallshim" dump demo.wst
+[ "$(grep -c '^op ' out)" -eq 600 ] || fail "dump shows other than 600 operations"
+expect 0 "$wallshim" dump --json --family function demo.wst
+python3 -c 'import json,sys; sys.exit(len({json.loads(l)["name"] for l in open("out")}) != 5)' || fail "dump --json"
+expect 2 "$wallshim" dump --family nothing demo.wst
+one_line
+
+# export: never over a file; whole JSON; arrows from every launch to its work.
+expect 0 "$wallshim" export --format chrome demo.wst -o demo.json
+expect 2 "$wallshim" export --format chrome demo.wst -o demo.json
+one_line
+expect 2 "$wallshim" export --format papyrus demo.wst -o other.json
+one_line
+expect 2 "$wallshim" export --format chrome demo.wst
+one_line
+expect 2 "$wallshim" export --format chrome absent.wst -o absent.json
+[ -e absent.json ] && fail "an empty export left behind"
+expect 0 "$wallshim" export --format chrome demo.wst -o -
+cmp -s out demo.json || fail "-o - writes something else"
+python3 - <<'PYTHON' || fail "the exported events"
+import json
+events = json.load(open("demo.json"))["traceEvents"]
+device = [e for e in events if e["ph"] == "X" and e["cat"] in ("kernel", "copy")]
+begins = {e["id"] for e in events if e["ph"] == "s"}
+ends = {e["id"] for e in events if e["ph"] == "f"}
+assert len(device) == 600 and len(begins) == 600 and begins == ends
+assert {e["tid"] for e in device} == {1, 2}
+PYTHON
+
+# Output that cannot be written is an error.
+if [ -w /dev/full ]; then
+    "$wallshim" report demo.wst >/dev/full 2>err
+    [ $? -eq 2 ] || fail "a full disk is no error"
+fi
+
+# Help for every command.
+expect 0 "$wallshim" --version
+says out "wallshim "
+expect 0 "$wallshim" --help
+for command in record report info dump export; do
+    says out "$command"
+done
+for command in record report info dump export; do
+    expect 0 "$wallshim" $command --help
+    says out "usage: wallshim $command"
+done
+finish
