@@ -7,12 +7,15 @@
 #include "base/hash.h"
 #include "record/families.h"
 
+enum { BYTE_ORDER_MARK = 0x01020304 }; /* 04 03 02 01 in the file */
+
 /* The structures below are the bytes of the file: no padding, checked here. */
 struct file_bytes {
     char magic[16];
     uint16_t major, minor;
     uint32_t file_id;
-    uint64_t reserved;
+    uint32_t byte_order;
+    uint32_t reserved;
     char creator[24];
     uint64_t hash;
 };
@@ -54,7 +57,12 @@ static uint64_t hash_before_end(const void *bytes, size_t size)
 
 void ws_file_header_write(uint8_t bytes[WS_FILE_HEADER_SIZE], const struct ws_file_header *header)
 {
-    struct file_bytes file = { .major = header->major, .minor = header->minor, .file_id = header->file_id };
+    struct file_bytes file = {
+        .major = header->major,
+        .minor = header->minor,
+        .file_id = header->file_id,
+        .byte_order = BYTE_ORDER_MARK,
+    };
     memcpy(file.magic, WS_FILE_MAGIC, sizeof(file.magic));
     memcpy(file.creator, header->creator, sizeof(file.creator));
     file.hash = hash_before_end(&file, sizeof(file));
@@ -71,7 +79,7 @@ int ws_file_header_read(const uint8_t bytes[WS_FILE_HEADER_SIZE], struct ws_file
         return -EINVAL;
     if (file.hash != hash_before_end(&file, sizeof(file)))
         return -EBADMSG;
-    return file.major > WS_FORMAT_MAJOR ? -EPROTO : 0;
+    return file.major > WS_FORMAT_MAJOR || file.byte_order != BYTE_ORDER_MARK ? -EPROTO : 0;
 }
 
 void ws_frame_header_write(uint8_t bytes[WS_FRAME_HEADER_SIZE], const struct ws_frame_header *header)

@@ -90,6 +90,8 @@ static bool one_of(const char *text, const char *words)
     size_t length = strlen(text);
     if (!strchr(words, '|'))
         return true;
+    if (strchr(text, '|'))
+        return false;
     for (const char *word = words; word; word = strchr(word, '|')) {
         word += *word == '|';
         if (!strncmp(word, text, length) && (word[length] == '|' || !word[length]))
