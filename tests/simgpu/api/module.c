@@ -108,9 +108,9 @@ API(cuModuleEnumerateFunctions, (struct sim_function * *functions, unsigned coun
     return WS_CUDA_SUCCESS;
 }
 
-static ws_CUresult global_in(struct sim_module *module, struct sim_context *context, const char *name,
-                             ws_CUdeviceptr *address, size_t *bytes)
+ws_CUresult sim_module_global(struct sim_module *module, const char *name, ws_CUdeviceptr *address, size_t *bytes)
 {
+    struct sim_context *context = module->context;
     struct sim_global *global = module->globals;
     while (global && strcmp(global->name, name) != 0)
         global = global->next;
@@ -133,7 +133,7 @@ API(cuModuleGetGlobal_v2, (ws_CUdeviceptr * address, size_t *bytes, struct sim_m
 {
     NEED(name && (address || bytes));
     TRY(module_check(module));
-    return global_in(module, module->context, name, address, bytes);
+    return sim_module_global(module, name, address, bytes);
 }
 
 API(cuModuleGetLoadingMode, (ws_CUenum * mode), (mode))

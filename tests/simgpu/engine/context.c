@@ -145,8 +145,7 @@ void sim_context_release_resources(struct sim_context *context)
     sim_memory_release_context(context);
     while (modules) {
         struct sim_module *next = modules->next;
-        if (!modules->library)
-            sim_module_free(modules);
+        sim_module_free(modules);
         modules = next;
     }
     sim_truth_flush();

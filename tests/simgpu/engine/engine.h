@@ -324,9 +324,16 @@ struct sim_range {
     struct sim_pool *pool;
     bool mapped; /* virtual memory management: freed by unmap */
 };
+enum { SIM_POOL_THRESHOLD = 4, SIM_POOL_RESERVED, SIM_POOL_RESERVED_HIGH, SIM_POOL_USED, SIM_POOL_USED_HIGH };
+struct sim_pool {
+    enum sim_magic magic;
+    struct sim_device *device;
+    uint64_t attributes[13];
+};
 ws_CUresult sim_memory_allocate(struct sim_context *context, struct sim_device *device, enum sim_memory_kind kind,
                                 uint64_t bytes, struct sim_range *range);
 ws_CUresult sim_memory_free(uint64_t start, enum sim_memory_kind kind);
+bool sim_memory_charge(struct sim_device *device, int64_t bytes);
 bool sim_memory_find(uint64_t address, struct sim_range *range);
 ws_CUresult sim_memory_add(const struct sim_range *range);
 bool sim_memory_remove(uint64_t start, struct sim_range *removed);
@@ -390,7 +397,6 @@ struct sim_function {
     const char *name;
     struct sim_module *module; /* NULL for a kernel of a library */
     struct sim_library *library;
-    struct sim_function *twin; /* the CUfunction of a CUkernel */
     const struct sim_kernel *kernel;
     bool layout_known;
     unsigned parameter_count;
@@ -412,7 +418,7 @@ struct sim_module {
     unsigned function_count;
     struct sim_global *globals;
     struct sim_module *next;
-    bool loaded;
+    uint64_t context_id; /* a primary context comes back under the same handle */
 };
 struct sim_library {
     enum sim_magic magic;
@@ -427,6 +433,7 @@ ws_CUresult sim_image_fatbin(const unsigned char *image, struct sim_module *into
 struct sim_function *sim_module_add(struct sim_module *module, const char *name);
 void sim_module_add_global(struct sim_module *module, const char *name, uint64_t bytes);
 void sim_module_free(struct sim_module *module);
+ws_CUresult sim_module_global(struct sim_module *module, const char *name, ws_CUdeviceptr *address, size_t *bytes);
 
 /* capture.c: what a stream capture makes of a call. captured: it became part of a graph, or failed to. */
 ws_CUresult sim_capture_forbids(struct sim_context *context);

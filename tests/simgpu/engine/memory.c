@@ -213,6 +213,8 @@ static void give_back(const struct sim_range *range)
     pthread_mutex_lock(&memory_lock);
     if (range->kind != SIM_MEMORY_PINNED)
         range->device->memory_used -= size;
+    if (range->pool)
+        range->pool->attributes[SIM_POOL_USED] -= range->bytes;
     if (range->kind != SIM_MEMORY_PINNED && range->bytes < SMALL)
         hole_give(range->device, range->start, size);
     else
@@ -232,6 +234,17 @@ ws_CUresult sim_memory_free(uint64_t start, enum sim_memory_kind kind)
         return WS_CUDA_ERROR_INVALID_VALUE;
     give_back(&range);
     return WS_CUDA_SUCCESS;
+}
+
+/* Takes or gives back part of a device's memory; false: there is not so much. */
+bool sim_memory_charge(struct sim_device *device, int64_t bytes)
+{
+    pthread_mutex_lock(&memory_lock);
+    bool enough = bytes < 0 || (uint64_t)bytes <= device->memory_total - device->memory_used;
+    if (enough)
+        device->memory_used += (uint64_t)bytes;
+    pthread_mutex_unlock(&memory_lock);
+    return enough;
 }
 
 void sim_memory_release_context(struct sim_context *context)

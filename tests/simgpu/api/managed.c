@@ -1,0 +1,56 @@
+/* Managed memory is the same to host and device here, so advice and prefetching cost their time and do nothing. */
+#include "api/api.h"
+
+#include <string.h>
+
+API(cuMemAdvise, (ws_CUdeviceptr address, size_t bytes, ws_CUenum advice, ws_CUdevice device),
+    (address, bytes, advice, device))
+{
+    struct sim_range range;
+    (void)device;
+    NEED(bytes && advice >= 1 && advice <= 6 && sim_memory_find(address, &range));
+    return WS_CUDA_SUCCESS;
+}
+
+API(cuMemAdvise_v2, (ws_CUdeviceptr address, size_t bytes, ws_CUenum advice, ws_CUmemLocation location),
+    (address, bytes, advice, location))
+{
+    return body_cuMemAdvise(address, bytes, advice, location.id);
+}
+
+static ws_CUresult prefetch(ws_CUdeviceptr address, size_t bytes, ws_CUstream handle)
+{
+    struct sim_stream *stream;
+    struct sim_range range;
+    TRY(sim_stream_get(handle, &stream));
+    NEED(bytes && sim_memory_find(address, &range) && range.kind == SIM_MEMORY_MANAGED);
+    struct sim_work work = { .kind = SIM_WORK_EMPTY, .unit = SIM_ENGINE_NONE, .name = "prefetch", .bytes = bytes };
+    return sim_submit(stream, &work, sim_config.launch_ns, NULL);
+}
+
+API_TWIN(cuMemPrefetchAsync, _ptsz, (ws_CUdeviceptr address, size_t bytes, ws_CUdevice device, ws_CUstream stream),
+         (address, bytes, device, stream))
+{
+    (void)device;
+    return prefetch(address, bytes, stream);
+}
+
+API_TWIN(cuMemPrefetchAsync_v2, _ptsz,
+         (ws_CUdeviceptr address, size_t bytes, ws_CUmemLocation location, unsigned flags, ws_CUstream stream),
+         (address, bytes, location, flags, stream))
+{
+    (void)location;
+    NEED(!flags);
+    return prefetch(address, bytes, stream);
+}
+
+API(cuMemRangeGetAttribute, (void *data, size_t bytes, ws_CUenum attribute, ws_CUdeviceptr address, size_t count),
+    (data, bytes, attribute, address, count))
+{
+    struct sim_range range;
+    NEED(data && bytes >= 4 && attribute >= 1 && attribute <= 8 && count && sim_memory_find(address, &range));
+    memset(data, 0, bytes);
+    if (attribute == 2 || attribute == 4)
+        *(int *)data = -2; /* no place preferred */
+    return WS_CUDA_SUCCESS;
+}
