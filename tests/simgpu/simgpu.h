@@ -8,14 +8,18 @@
 typedef void (*simgpu_run)(void **parameters, const unsigned grid[3], const unsigned block[3]);
 typedef uint64_t (*simgpu_duration)(void **parameters, const unsigned grid[3], const unsigned block[3]);
 
-/* Asked until it answers the operation's end in host nanoseconds (CLOCK_MONOTONIC); -1: not yet known. */
+/* Called once when the kernel has begun and all before it in its stream is done; start: CLOCK_MONOTONIC ns. */
+typedef void (*simgpu_begin)(void **parameters, int64_t start_host_ns);
+
+/* Asked from then on until it answers the operation's end in host nanoseconds; -1: not yet known. It may not
+ * call the driver. */
 typedef int64_t (*simgpu_poll)(void **parameters, int64_t start_host_ns);
 
-/* From now on kernels of this name do run(…) and take duration(…) nanoseconds. Either may be NULL. Call it
+/* From now on kernels of this name (ending in '*': of names that begin so) do run(…) and take duration(…) nanoseconds. Either may be NULL. Call it
  * before the module that holds the kernel is loaded. The name is copied. 0, or -1 when the table is full. */
 int simgpuRegisterKernel(const char *name, simgpu_run run, simgpu_duration duration);
 
 /* A kernel that ends when something outside the device says so: a collective. */
-int simgpuRegisterPolledKernel(const char *name, simgpu_run run, simgpu_poll poll);
+int simgpuRegisterPolledKernel(const char *name, simgpu_begin begin, simgpu_run run, simgpu_poll poll);
 
 #endif

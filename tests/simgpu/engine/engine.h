@@ -164,8 +164,8 @@ struct sim_work {
 };
 
 /* WAITING: something it depends on has no end yet. STARTED: start is known, the end is up to something
- * outside the model. TIMED: start and end are known. */
-enum sim_state { SIM_WAITING, SIM_STARTED, SIM_RUNNING, SIM_TIMED };
+ * outside the model (RUNNING: its host side runs; POLLED: begun, and asked whether it ended). TIMED: start and end are known. */
+enum sim_state { SIM_WAITING, SIM_STARTED, SIM_RUNNING, SIM_POLLED, SIM_TIMED };
 
 struct sim_op {
     struct sim_op *next;
@@ -368,6 +368,7 @@ struct sim_kernel {
     const char *name;
     void (*run)(void **parameters, const unsigned grid[3], const unsigned block[3]);
     uint64_t (*duration)(void **parameters, const unsigned grid[3], const unsigned block[3]);
+    simgpu_begin begin;
     simgpu_poll poll;
     double (*flops)(void **parameters);
     double (*bytes)(void **parameters);

@@ -69,6 +69,9 @@ static size_t plain_name(const char **name)
 
 static bool same(const char *have, const char *name, size_t length)
 {
+    size_t own = strlen(have);
+    if (own && have[own - 1] == '*')
+        return length >= own - 1 && strncmp(have, name, own - 1) == 0;
     return strncmp(have, name, length) == 0 && !have[length];
 }
 
@@ -107,8 +110,8 @@ __attribute__((visibility("default"))) int simgpuRegisterKernel(const char *name
     return add((struct sim_kernel){ .name = name, .run = run, .duration = duration });
 }
 
-__attribute__((visibility("default"))) int simgpuRegisterPolledKernel(const char *name, simgpu_run run,
-                                                                      simgpu_poll poll)
+__attribute__((visibility("default"))) int simgpuRegisterPolledKernel(const char *name, simgpu_begin begin,
+                                                                      simgpu_run run, simgpu_poll poll)
 {
-    return add((struct sim_kernel){ .name = name, .run = run, .poll = poll });
+    return add((struct sim_kernel){ .name = name, .run = run, .begin = begin, .poll = poll });
 }

@@ -38,20 +38,25 @@ static void unwatch(struct sim_op *op)
     *link = op->next_watched;
 }
 
-/* With sim_lock held, which it lets go: all before the function in its stream is over. */
-static void call_host(struct sim_op *op)
+/* Lets go of sim_lock, which is held, until all before the operation is done. */
+static void finish_before(struct sim_op *op)
 {
     struct sim_stream *stream = op->stream;
-    struct sim_work work = op->work;
-    op->state = SIM_RUNNING;
     uint64_t before = op->number - 1;
     pthread_mutex_unlock(&sim_lock);
     sim_finish_through(stream, before);
     for (unsigned i = 0; i < op->dependency_count; i++)
         sim_finish_through(op->dependencies[i].stream, op->dependencies[i].number);
+}
+
+static void call_host(struct sim_op *op)
+{
+    const struct sim_work work = op->work;
+    op->state = SIM_RUNNING;
+    finish_before(op);
     sim_in_callback = true;
     if (work.host.callback)
-        work.host.callback(work.host.stream, stream->context->sticky, work.host.argument);
+        work.host.callback(work.host.stream, op->stream->context->sticky, work.host.argument);
     else
         work.host.function(work.host.argument);
     sim_in_callback = false;
@@ -60,7 +65,18 @@ static void call_host(struct sim_op *op)
     sim_op_timed(op);
 }
 
-/* Whether it ended. Sets when to look at it again. */
+static void begin_polled(struct sim_op *op)
+{
+    const struct sim_launch *launch = &op->work.launch;
+    op->state = SIM_RUNNING;
+    finish_before(op);
+    if (launch->function->kernel->begin && launch->arguments)
+        launch->function->kernel->begin(launch->arguments->pointers, op->start);
+    pthread_mutex_lock(&sim_lock);
+    op->state = SIM_POLLED;
+}
+
+/* Whether there is something to do: it ended, or its host side is due. Sets when to look at it again. */
 static bool look_at(struct sim_op *op, int64_t now, int64_t *again)
 {
     if (op->start > now) {
@@ -68,7 +84,7 @@ static bool look_at(struct sim_op *op, int64_t now, int64_t *again)
             *again = op->start;
         return false;
     }
-    if (op->work.kind == SIM_WORK_HOST)
+    if (op->work.kind == SIM_WORK_HOST || (op->work.kind == SIM_WORK_KERNEL && op->state == SIM_STARTED))
         return true;
     if (op->work.kind == SIM_WORK_WAIT_VALUE) {
         if (value_there(&op->work)) {
@@ -103,6 +119,10 @@ static void *driver_thread(void *unused)
         struct sim_op *op = watched;
         while (op && !look_at(op, now, &again))
             op = op->next_watched;
+        if (op && op->work.kind == SIM_WORK_KERNEL && op->state == SIM_STARTED) {
+            begin_polled(op);
+            continue;
+        }
         if (op) {
             unwatch(op);
             if (op->work.kind == SIM_WORK_HOST)

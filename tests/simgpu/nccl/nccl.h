@@ -1,0 +1,134 @@
+/* The simulated NCCL: what its files share.
+ *
+ * Ranks meet in a small shared file named by the unique id, in $TMPDIR. A collective is a kernel of the simulated
+ * driver: when it begins on a rank's device, the rank's data goes into a file of its own and its arrival into
+ * the shared one; when all have arrived the kernel's end is known; when it ends the result is made from the files.
+ */
+#ifndef SIMGPU_NCCL_H
+#define SIMGPU_NCCL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shim/abi/cuda.h"
+#include "shim/abi/nccl.h"
+
+enum { NCCL_RANKS = 64, NCCL_SLOTS = 256, NCCL_PAIR_SLOTS = 16, NCCL_PATH = 512 };
+
+enum nccl_kind {
+    NCCL_ALL_REDUCE,
+    NCCL_REDUCE,
+    NCCL_REDUCE_SCATTER,
+    NCCL_ALL_GATHER,
+    NCCL_BROADCAST,
+    NCCL_ALL_TO_ALL,
+    NCCL_GATHER,
+    NCCL_SCATTER,
+    NCCL_POINT_TO_POINT,
+};
+
+/* One collective, as seen by all: who has come (its number + 1), when, and who has taken the result. */
+struct nccl_slot {
+    _Atomic uint64_t arrived[NCCL_RANKS];
+    _Atomic int64_t start[NCCL_RANKS];
+    atomic_int taken;
+};
+
+struct nccl_pair {
+    _Atomic uint64_t sent[NCCL_PAIR_SLOTS], received[NCCL_PAIR_SLOTS]; /* number + 1 */
+    _Atomic int64_t send_start[NCCL_PAIR_SLOTS], receive_start[NCCL_PAIR_SLOTS];
+};
+
+struct nccl_shared {
+    atomic_int joined, left;
+    struct {
+        _Atomic uint64_t number; /* of the split this rank has come to */
+        atomic_int color, key;
+    } split[NCCL_RANKS];
+    struct nccl_slot slots[NCCL_SLOTS];
+    struct nccl_pair pairs[NCCL_RANKS][NCCL_RANKS]; /* [from][to] */
+};
+
+struct ws_ncclComm_st {
+    char path[NCCL_PATH];
+    struct nccl_shared *shared;
+    int rank, size, device;
+    ws_CUcontext context;
+    ws_CUmodule module;
+    uint64_t sequence, splits;
+    uint64_t sent[NCCL_RANKS], received[NCCL_RANKS];
+    atomic_bool aborted;
+};
+
+/* One call of the program. */
+struct nccl_task {
+    struct ws_ncclComm_st *comm;
+    enum nccl_kind kind;
+    const void *send;
+    void *receive;
+    size_t count;
+    ws_ncclEnum type, reduction;
+    int root; /* or the peer of a send or receive */
+    bool is_send;
+    ws_CUstream stream;
+    uint64_t number; /* of the communicator, or of the pair */
+    struct nccl_task *next; /* of the same kernel */
+};
+
+/* What one kernel does: a collective, or the sends and receives of a group. */
+struct nccl_launch {
+    struct nccl_task *tasks;
+    bool captured; /* by a graph: may run many times, numbered when it begins */
+};
+
+/* The driver's functions, found as the real library finds them. */
+struct nccl_driver {
+    ws_CUresult (*cuCtxGetCurrent)(ws_CUcontext *);
+    ws_CUresult (*cuCtxPushCurrent)(ws_CUcontext);
+    ws_CUresult (*cuCtxPopCurrent)(ws_CUcontext *);
+    ws_CUresult (*cuCtxGetDevice)(ws_CUdevice *);
+    ws_CUresult (*cuDevicePrimaryCtxRetain)(ws_CUcontext *, ws_CUdevice);
+    ws_CUresult (*cuModuleLoadData)(ws_CUmodule *, const void *);
+    ws_CUresult (*cuModuleUnload)(ws_CUmodule);
+    ws_CUresult (*cuModuleGetFunction)(ws_CUfunction *, ws_CUmodule, const char *);
+    ws_CUresult (*cuLaunchKernelEx)(const ws_CUlaunchConfig *, ws_CUfunction, void **, void **);
+    ws_CUresult (*cuStreamIsCapturing)(ws_CUstream, ws_CUenum *);
+    ws_CUresult (*cuMemAlloc)(ws_CUdeviceptr *, size_t);
+    ws_CUresult (*cuMemFree)(ws_CUdeviceptr);
+};
+const struct nccl_driver *nccl_driver(void); /* NULL: there is no driver, or not the simulated one */
+
+/* names.c */
+const char *nccl_kernel_name(const struct nccl_task *task);
+char *nccl_kernel_image(void);
+
+/* group.c */
+ws_ncclResult nccl_submit(const struct nccl_task *task);
+ws_ncclResult nccl_later(ws_ncclResult (*act)(void *), void *argument);
+
+/* transfer.c: what the simulated driver calls. */
+void nccl_begin(void **parameters, int64_t start);
+int64_t nccl_poll(void **parameters, int64_t start);
+void nccl_run(void **parameters, const unsigned grid[3], const unsigned block[3]);
+
+/* reduce.c */
+size_t nccl_type_bytes(ws_ncclEnum type); /* 0: no such type */
+void nccl_reduce(void *into, const void *from, size_t count, ws_ncclEnum type, ws_ncclEnum reduction);
+void nccl_divide(void *values, size_t count, ws_ncclEnum type, int by);
+
+/* meeting.c */
+struct nccl_shared *nccl_meet(const char *path);
+void nccl_part(struct ws_ncclComm_st *comm);
+const char *nccl_folder(void);
+
+#define NCCL_EXPORT __attribute__((visibility("default")))
+
+/* NCCL exports each function under two names, the plain one weak. */
+#define NCCL_API(type, name, ...)                                                  \
+    NCCL_EXPORT type p##name(__VA_ARGS__);                                         \
+    NCCL_EXPORT type name(__VA_ARGS__) __attribute__((weak, alias("p" #name)));    \
+    NCCL_EXPORT type p##name(__VA_ARGS__)
+
+#endif
