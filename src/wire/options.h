@@ -13,30 +13,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WS_OPTIONS(X)                                                                                        \
-    X(output, "WALLSHIM_OUTPUT", "output", TEXT, "%n-%p.wst", "TRACE",                                       \
-      "name of the trace; %n program, %p process id, %h host, %r rank, %% a percent sign")                   \
-    X(backend, "WALLSHIM_BACKEND", "backend", TEXT, "events", "events|host",                                 \
-      "where device times come from: CUDA events, or none at all (host)")                                    \
-    X(marks, "WALLSHIM_MARKS", "marks", TEXT, "marks", "marks|pairs",                                        \
-      "events around every operation (pairs), or one between operations (marks)")                            \
-    X(sample, "WALLSHIM_SAMPLE", "sample", COUNT, "64", "K",                                                 \
-      "with marks: a pair of its own for one launch in K of each kernel and grid; 0 never")                  \
-    X(burst, "WALLSHIM_BURST", "burst", TEXT, "", "ON/PERIOD",                                               \
-      "record ON out of every PERIOD (as 1s/30s) and only count in between")                                 \
-    X(params, "WALLSHIM_PARAMS", "params", TEXT, "some", "none|some|all",                                    \
-      "kernel parameters kept: none, those of the first 64 launches of a kernel and grid a second, or all")  \
+#define WS_OPTIONS(X)                                                                                               \
+    X(output, "WALLSHIM_OUTPUT", "output", TEXT, "%n-%p.wst", "TRACE",                                              \
+      "name of the trace; %n program, %p process id, %h host, %r rank, %% a percent sign")                          \
+    X(backend, "WALLSHIM_BACKEND", "backend", TEXT, "events", "events|host",                                        \
+      "where device times come from: CUDA events, or none at all (host)")                                           \
+    X(marks, "WALLSHIM_MARKS", "marks", TEXT, "marks", "marks|pairs",                                               \
+      "events around every operation (pairs), or one between operations (marks)")                                   \
+    X(sample, "WALLSHIM_SAMPLE", "sample", COUNT, "64", "K",                                                        \
+      "with marks: a pair of its own for one launch in K of each kernel and grid; 0 never")                         \
+    X(burst, "WALLSHIM_BURST", "burst", TEXT, "", "ON/PERIOD",                                                      \
+      "record ON out of every PERIOD (as 1s/30s) and only count in between")                                        \
+    X(params, "WALLSHIM_PARAMS", "params", TEXT, "some", "none|some|all",                                           \
+      "kernel parameters kept: none, those of the first 64 launches of a kernel and grid a second, or all")         \
     X(delay, "WALLSHIM_DELAY", "delay", DURATION, "0", "TIME", "start recording so long after the first CUDA call") \
     X(duration, "WALLSHIM_DURATION", "duration", DURATION, "0", "TIME", "stop recording after so long; 0 never")    \
-    X(max_size, "WALLSHIM_MAX_SIZE", "max-size", SIZE, "0", "SIZE", "stop recording when the trace is so large; 0 never") \
-    X(capture_range, "WALLSHIM_CAPTURE_RANGE", "capture-range", TEXT, "none", "none|profiler",               \
-      "record only between cuProfilerStart and cuProfilerStop")                                              \
-    X(environment, "WALLSHIM_ENV", "env", FLAG, "1", "0|1",                                                  \
-      "keep the part of the environment that matters to GPU work in the trace")                              \
-    X(redact, "WALLSHIM_REDACT", "redact", TEXT, "", "WORD,WORD…",                                           \
-      "more words that mark an environment variable or argument as secret, beside KEY, TOKEN, SECRET, PASSWORD …") \
-    X(ring, "WALLSHIM_RING", "ring", SIZE, "4M", "SIZE", "buffer of each thread that makes CUDA calls")      \
-    X(events, "WALLSHIM_EVENTS", "events", COUNT, "8192", "N", "CUDA events held in each context at most")   \
+    X(max_size, "WALLSHIM_MAX_SIZE", "max-size", SIZE, "0", "SIZE",                                                 \
+      "stop recording when the trace is so large; 0 never")                                                         \
+    X(capture_range, "WALLSHIM_CAPTURE_RANGE", "capture-range", TEXT, "none", "none|profiler",                      \
+      "record only between cuProfilerStart and cuProfilerStop")                                                     \
+    X(environment, "WALLSHIM_ENV", "env", FLAG, "1", "0|1",                                                         \
+      "keep the part of the environment that matters to GPU work in the trace")                                     \
+    X(redact, "WALLSHIM_REDACT", "redact", TEXT, "", "WORD,WORD…",                                                  \
+      "more words that mark an environment variable or argument as secret, beside KEY, TOKEN, SECRET, PASSWORD …")  \
+    X(ring, "WALLSHIM_RING", "ring", SIZE, "4M", "SIZE", "buffer of each thread that makes CUDA calls")             \
+    X(events, "WALLSHIM_EVENTS", "events", COUNT, "8192", "N", "CUDA events held in each context at most")          \
     X(log, "WALLSHIM_LOG", "log", TEXT, "warn", "quiet|warn|debug", "what the shim may say on stderr")
 
 enum ws_option_kind { WS_OPTION_TEXT, WS_OPTION_FLAG, WS_OPTION_COUNT, WS_OPTION_DURATION, WS_OPTION_SIZE };

@@ -103,7 +103,8 @@ static double zstd_alone(const struct ws_op *ops, struct memory_sink *sink, doub
     return result;
 }
 
-/* As scripts/bench reads them; the floor is what could not be bettered: memcpy, and for size what zstd makes alone. */
+/* As scripts/bench reads them; the floor is what could not be bettered: memcpy, and for size what zstd makes alone.
+ */
 static void print_figure(const char *name, double value, const char *unit, double budget, double floor)
 {
     printf("{\"name\": \"%s\", \"value\": %.3f, \"unit\": \"%s\", \"floor\": %.3f", name, value, unit, floor);

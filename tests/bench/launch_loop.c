@@ -1,6 +1,6 @@
 /* Launches in bursts that the drain can follow, and prints the ns of one launch in the fastest half of
- * the bursts: launch_loop BURSTS LAUNCHES-PER-BURST [SHAPES]. Run with and without the shim; the difference is the shim's.
- * With "floor" for BURSTS it prints what its parts cost at least. */
+ * the bursts: launch_loop BURSTS LAUNCHES-PER-BURST [SHAPES]. Run with and without the shim; the difference is the
+ * shim's. With "floor" for BURSTS it prints what its parts cost at least. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,16 +29,16 @@ static double median(double *values, size_t count)
 enum { FLOOR_ROUNDS = 31, FLOOR_CALLS = 20000 };
 
 /* ns of one `work`, the loop included. */
-#define FLOOR(name, work)                                                              \
-    do {                                                                               \
-        double rounds[FLOOR_ROUNDS];                                                   \
-        for (int round = 0; round < FLOOR_ROUNDS; round++) {                           \
-            int64_t start = ws_clock_ns();                                             \
-            for (int i = 0; i < FLOOR_CALLS; i++)                                      \
-                work;                                                                  \
-            rounds[round] = (double)(ws_clock_ns() - start) / FLOOR_CALLS;             \
-        }                                                                              \
-        printf("%s %.2f\n", name, median(rounds, FLOOR_ROUNDS));                       \
+#define FLOOR(name, work)                                                  \
+    do {                                                                   \
+        double rounds[FLOOR_ROUNDS];                                       \
+        for (int round = 0; round < FLOOR_ROUNDS; round++) {               \
+            int64_t start = ws_clock_ns();                                 \
+            for (int i = 0; i < FLOOR_CALLS; i++)                          \
+                work;                                                      \
+            rounds[round] = (double)(ws_clock_ns() - start) / FLOOR_CALLS; \
+        }                                                                  \
+        printf("%s %.2f\n", name, median(rounds, FLOOR_ROUNDS));           \
     } while (0)
 
 static struct ws_ring ring;
@@ -103,7 +103,8 @@ int main(int argc, char **argv)
         int64_t start = ws_clock_ns();
         for (unsigned i = 0; i < (unsigned)launches; i++) {
             unsigned shape = i % shapes;
-            launch((ws_CUfunction)(uintptr_t)(4096 + 64 * shape), 1 + shape, 1, 1, 128, 1, 1, 0, stream, params, NULL);
+            launch((ws_CUfunction)(uintptr_t)(4096 + 64 * shape), 1 + shape, 1, 1, 128, 1, 1, 0, stream, params,
+                   NULL);
         }
         ns[burst] = (double)(ws_clock_ns() - start) / launches;
         if (launches > 1000 && bursts > 1) {
