@@ -40,6 +40,7 @@ void sample_need_devices(int count)
 void sample_open(int ordinal)
 {
     CUcontext context;
+    CHECK(cuInit(0));
     CHECK(cuDeviceGet(&device, ordinal));
     CHECK(cuDevicePrimaryCtxRetain(&context, device));
     CHECK(cuCtxSetCurrent(context));
