@@ -371,9 +371,63 @@ int ws_reader_next(struct ws_reader *reader, struct ws_block *block)
     }
 }
 
+/* The place of the footer, as the trailer tells it. 1; 0: not found; -errno. */
+static int find_footer(const struct ws_reader *reader, struct ws_frame_place *place)
+{
+    struct ws_frame_source source = reader->source;
+    uint8_t trailer[WS_TRAILER_SIZE];
+    uint64_t offset;
+    if (source.size < sizeof(trailer))
+        return 0;
+    int64_t got = ws_frame_source_read(&source, source.size - sizeof(trailer), trailer, sizeof(trailer));
+    if (got != sizeof(trailer) || !ws_trailer_read(trailer, source.file_id, &offset) || offset >= source.size)
+        return got < 0 ? (int)got : 0;
+    int found = ws_frame_find(&source, offset, place);
+    if (found <= 0)
+        return found;
+    return !place->skipped && place->header.family == WS_FAMILY_FOOTER && fits_file(reader, place);
+}
+
+int ws_reader_summary(const struct ws_reader *reader, struct ws_summary *summary)
+{
+    struct ws_frame_place place;
+    int found = find_footer(reader, &place);
+    if (found <= 0)
+        return found;
+    struct ws_payload payload = { 0 };
+    struct ws_index *index = malloc(sizeof(*index));
+    int status = index ? ws_payload_read(&payload, &reader->source, &place) : -ENOMEM;
+    if (!status) {
+        struct ws_bytes_in in = ws_payload_footer(&payload);
+        ws_index_read(index, &in);
+        status = in.failed ? -EBADMSG : 1;
+    }
+    if (status > 0) {
+        memcpy(summary->rows, index->rows, sizeof(summary->rows));
+        summary->host_first = INT64_MAX;
+        summary->host_last = INT64_MIN;
+        for (uint32_t i = 0; i < index->span_count; i++) {
+            const struct ws_span *span = &index->spans[i];
+            summary->host_first = span->host_first < summary->host_first ? span->host_first : summary->host_first;
+            summary->host_last = span->host_last > summary->host_last ? span->host_last : summary->host_last;
+        }
+    }
+    free(index);
+    ws_payload_finish(&payload);
+    return status == -EBADMSG ? 0 : status;
+}
+
 const struct ws_damage *ws_reader_damage(const struct ws_reader *reader)
 {
     return &reader->damage;
+}
+
+bool ws_damage_any(const struct ws_damage *damage)
+{
+    bool any = damage->lost_frames || damage->lost_bytes || damage->torn_bytes || damage->no_footer;
+    for (uint32_t i = 0; i < WS_FAMILY_COUNT; i++)
+        any |= damage->lost_rows[i] != 0;
+    return any;
 }
 
 void ws_reader_position(const struct ws_reader *reader, uint64_t *done, uint64_t *total)

@@ -35,11 +35,23 @@ struct ws_reader;
  * newer major version. */
 int ws_reader_open(struct ws_reader **reader, const char *path, char *message, size_t capacity);
 
+/* What the footer of a finished trace says of it as a whole. */
+struct ws_summary {
+    uint64_t rows[WS_FAMILY_COUNT];
+    int64_t host_first, host_last; /* range of all host times; first > last: there is none */
+};
+
+/* Reads the footer, wherever the reader is. 1; 0: there is none to be found; -errno. */
+int ws_reader_summary(const struct ws_reader *reader, struct ws_summary *summary);
+
 /* 1: a block, valid until the next call; 0: the end; -errno: the file could not be read further. */
 int ws_reader_next(struct ws_reader *reader, struct ws_block *block);
 
 /* Complete only after ws_reader_next returned 0. */
 const struct ws_damage *ws_reader_damage(const struct ws_reader *reader);
+
+/* Is anything missing at all? */
+bool ws_damage_any(const struct ws_damage *damage);
 
 /* Bytes read of bytes in all, for progress. */
 void ws_reader_position(const struct ws_reader *reader, uint64_t *done, uint64_t *total);

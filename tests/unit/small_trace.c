@@ -169,6 +169,5 @@ void small_trace_read(const char *path, struct small_result *result)
 
 bool small_damage_reported(const struct small_result *result)
 {
-    static const struct ws_damage none;
-    return result->open_status ? result->message[0] : memcmp(&result->damage, &none, sizeof(none)) != 0;
+    return result->open_status ? result->message[0] : ws_damage_any(&result->damage);
 }

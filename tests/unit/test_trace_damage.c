@@ -200,6 +200,7 @@ static void two_traces_in_one_file_stay_apart(void **state)
 static void rubbish_is_refused_or_skipped(void **state)
 {
     (void)state;
+    static const char magic[4] = WS_FRAME_MAGIC;
     static char rubbish[200000];
     uint64_t seed = 7;
     struct small_trace trace = { 0 };
@@ -212,7 +213,7 @@ static void rubbish_is_refused_or_skipped(void **state)
 
     /* In the middle, longer than the reader looks at once, with the magic strewn in. */
     for (size_t i = 0; i + 4 < sizeof(rubbish); i += 1000)
-        memcpy(rubbish + i, WS_FRAME_MAGIC, 4);
+        memcpy(rubbish + i, magic, sizeof(magic));
     size_t middle = trace.pieces[trace.piece_count / 2].offset;
     put_file(trace.bytes, middle);
     put_at(middle, rubbish, sizeof(rubbish));

@@ -50,13 +50,17 @@ static void every_family_is_described(void **state)
         char heading[64];
         snprintf(heading, sizeof(heading), "\n### %u `%s`\n", family, ws_family_name(family));
         at = strstr(at, heading);
-        if (!at)
+        if (!at) {
             fail_msg("FORMAT.md lacks the heading of family %s", ws_family_name(family));
+            return;
+        }
         for (uint32_t i = 0; rows[family][i]; i++) {
             const char *row = strstr(at, rows[family][i]);
             const char *next = strstr(at + 1, "\n### ");
-            if (!row || (next && row > next))
+            if (!row || (next && row > next)) {
                 fail_msg("FORMAT.md lacks this row of family %s: %s", ws_family_name(family), rows[family][i]);
+                return;
+            }
             at = row;
         }
         const char *next = strstr(at, "\n\n");

@@ -69,8 +69,7 @@ static void read_rows(const uint32_t counts[WS_FAMILY_COUNT], uint32_t max_text)
         }
     assert_int_equal(status, 0);
     assert_memory_equal(read, counts, sizeof(read));
-    struct ws_damage none = { 0 };
-    assert_memory_equal(ws_reader_damage(reader), &none, sizeof(none));
+    assert_false(ws_damage_any(ws_reader_damage(reader)));
     uint64_t done, total;
     ws_reader_position(reader, &done, &total);
     assert_int_equal(done, total);
@@ -85,6 +84,35 @@ static void every_family_comes_back(void **state)
         counts[i] = 9000 + i;
     write_rows(counts, 40);
     read_rows(counts, 40);
+}
+
+/* The footer tells of as many rows, and of their times, without reading them. */
+static void the_footer_sums_up(void **state)
+{
+    (void)state;
+    enum { CALLS = 10000 };
+    struct ws_writer *writer;
+    struct ws_reader *reader;
+    struct ws_summary summary;
+    char message[256];
+    assert_int_equal(ws_writer_create(&writer, path), 0);
+    for (int i = 0; i < CALLS; i++) {
+        const struct ws_call call = { .host_begin = 1000 + i, .host_end = 2000 + 2 * i };
+        assert_int_equal(ws_writer_add(writer, WS_FAMILY_call, &call), 0);
+    }
+    assert_int_equal(ws_writer_close(writer), 0);
+    assert_int_equal(ws_reader_open(&reader, path, message, sizeof(message)), 0);
+    assert_int_equal(ws_reader_summary(reader, &summary), 1);
+    assert_int_equal(summary.rows[WS_FAMILY_call], CALLS);
+    assert_int_equal(summary.rows[WS_FAMILY_op], 0);
+    assert_int_equal(summary.host_first, 1000);
+    assert_int_equal(summary.host_last, 2000 + 2 * (CALLS - 1));
+    ws_reader_close(reader);
+
+    assert_int_equal(truncate(path, 100), 0);
+    assert_int_equal(ws_reader_open(&reader, path, message, sizeof(message)), 0);
+    assert_int_equal(ws_reader_summary(reader, &summary), 0);
+    ws_reader_close(reader);
 }
 
 static void an_empty_trace_is_whole(void **state)
@@ -107,6 +135,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_family_comes_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_footer_sums_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_empty_trace_is_whole, set_up, tear_down),
         cmocka_unit_test_setup_teardown(long_names_come_back, set_up, tear_down),
     };
