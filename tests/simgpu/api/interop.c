@@ -1,0 +1,41 @@
+/* Names that the real library exports beside those of its stub: other graphics interfaces. Programs look for
+ * them (ffmpeg wants all of its list before it begins); nothing stands behind them here. */
+#include "api/api.h"
+
+#define WITH_OPENGL(X)         \
+    X(cuGLCtxCreate_v2)        \
+    X(cuGLGetDevices)          \
+    X(cuGLGetDevices_v2)       \
+    X(cuGLInit)                \
+    X(cuGLMapBufferObject_v2)  \
+    X(cuGLRegisterBufferObject) \
+    X(cuGLUnmapBufferObject)   \
+    X(cuGLUnregisterBufferObject) \
+    X(cuGraphicsGLRegisterBuffer) \
+    X(cuGraphicsGLRegisterImage)
+
+#define WITH_EGL(X)                        \
+    X(cuEGLStreamConsumerAcquireFrame)     \
+    X(cuEGLStreamConsumerConnect)          \
+    X(cuEGLStreamConsumerConnectWithFlags) \
+    X(cuEGLStreamConsumerDisconnect)       \
+    X(cuEGLStreamConsumerReleaseFrame)     \
+    X(cuEGLStreamProducerConnect)          \
+    X(cuEGLStreamProducerDisconnect)       \
+    X(cuEGLStreamProducerPresentFrame)     \
+    X(cuEGLStreamProducerReturnFrame)      \
+    X(cuEventCreateFromEGLSync)            \
+    X(cuGraphicsEGLRegisterImage)          \
+    X(cuGraphicsResourceGetMappedEglFrame)
+
+#define X(name)                                 \
+    EXPORT ws_CUresult name(void);              \
+    EXPORT ws_CUresult name(void)               \
+    {                                           \
+        static atomic_flag said;                \
+        if (!atomic_flag_test_and_set(&said))   \
+            sim_log(#name " is not supported"); \
+        return WS_CUDA_ERROR_NOT_SUPPORTED;     \
+    }
+WITH_OPENGL(X)
+WITH_EGL(X)
