@@ -148,7 +148,7 @@
     I(uint32_t, begin_error, FIRST)  /* the true begin lies within ± this of begin */ \
     I(uint32_t, end_error, FIRST)                                                  \
     I(uint32_t, flags, FIRST)        /* enum ws_op_flags, ws_op_begin_quality … */ \
-    I(uint32_t, params, DELTA)       /* family params, or 0 */                     \
+    I(uint32_t, params, FIRST)       /* family params, or 0 */                     \
     I(uint64_t, bytes, FIRST)        /* copies, memsets */                         \
     I(int32_t, result, PLAIN)        /* what the driver answered */
 

@@ -24,6 +24,7 @@ struct decoding {
     bool kept_length; /* LENGTH: a GAP makes the value of it */
     struct ws_unpacker unpacker;
     uint64_t bias;
+    uint8_t shift;
     uint64_t before;
     struct key_column *key;
     uint64_t *remembered; /* by the key's slot */
@@ -180,6 +181,8 @@ static void start_numbers(struct ws_columns_decoder *decoder, struct decoding *d
         decoding->remembered = arena_take(decoder, decoding->key->used);
     }
     decoding->bias = (uint64_t)ws_unzigzag(ws_bytes_get_varint(head));
+    decoding->shift = ws_bytes_get_u8(head);
+    head->failed |= decoding->shift > 63;
     ws_unpack_start(&decoding->unpacker, head, planes, decoder->count);
 }
 
@@ -317,10 +320,11 @@ static void join_gaps(const struct decoding *decoding, const struct ws_layout *l
 static void decode_numbers(struct decoding *decoding, const struct ws_layout *layout, uint64_t *numbers, char *row,
                            uint32_t count)
 {
-    uint64_t bias = decoding->bias;
+    const uint64_t bias = decoding->bias;
+    const unsigned shift = decoding->shift;
     ws_unpack(&decoding->unpacker, numbers, count);
     for (uint32_t i = 0; i < count; i++)
-        numbers[i] = bias + (uint64_t)ws_unzigzag(numbers[i]);
+        numbers[i] = bias + ((uint64_t)ws_unzigzag(numbers[i]) << shift);
     if (decoding->key)
         add_remembered(decoding, numbers, count);
     else if (decoding->coding == WS_CODING_DELTA)

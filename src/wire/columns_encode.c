@@ -176,10 +176,18 @@ static uint64_t majority(const uint64_t *numbers, uint32_t count)
 
 static void pack_residuals(uint64_t *numbers, uint32_t count, struct ws_encoded *to)
 {
-    uint64_t bias = majority(numbers, count);
+    uint64_t bias = majority(numbers, count), any = 0;
     for (uint32_t i = 0; i < count; i++)
-        numbers[i] = ws_zigzag((int64_t)(numbers[i] - bias));
+        any |= numbers[i] -= bias;
+    /* Clocks tick in steps, often of a power of two. */
+    unsigned shift = any ? (unsigned)__builtin_ctzll(any) : 0;
+    if (shift)
+        for (uint32_t i = 0; i < count; i++)
+            numbers[i] = (uint64_t)((int64_t)numbers[i] >> shift);
+    for (uint32_t i = 0; i < count; i++)
+        numbers[i] = ws_zigzag((int64_t)numbers[i]);
     ws_bytes_put_varint(&to->head, ws_zigzag((int64_t)bias));
+    ws_bytes_put_u8(&to->head, (uint8_t)shift);
     ws_pack(to, numbers, count);
 }
 

@@ -64,7 +64,7 @@ static void put_chunk(struct ws_frame_writer *writer, const uint8_t *bytes, size
     size_t smaller = compressor->compress(writer->compression, frame->data + frame->size,
                                           frame->capacity - frame->size, bytes, size, writer->options.level);
     ws_bytes_put_varint(sizes, size);
-    if (compressor->is_error(smaller) || smaller >= size - size / 32) {
+    if (compressor->is_error(smaller) || smaller >= size - size / 16) {
         *hopeless = size >= CHUNK_BYTES ? HOPELESS_FRAMES : 0;
         ws_bytes_put_varint(sizes, size);
         ws_bytes_put(frame, bytes, size);

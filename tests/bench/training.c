@@ -10,7 +10,7 @@ enum {
     STREAMS = 3,
     THREADS = 2,
     DEVICE_TICK = 32,
-    PARAMS_IN_1000 = 60,
+    PARAMS_A_SECOND = 64, /* launches of each shape that carry parameters */
     SAMPLE = 64,
 };
 
@@ -28,6 +28,8 @@ struct training {
     int64_t host;
     uint64_t launches[THREADS + 1];
     uint32_t uses[SHAPES + 1];
+    int64_t second[SHAPES + 1];
+    uint32_t uses_in_second[SHAPES + 1];
 };
 
 static uint64_t next_random(struct training *training)
@@ -111,7 +113,11 @@ static void make_op(struct training *training, uint32_t index, struct ws_op *op)
     training->stream_end[kernel->stream] = begin + duration;
 
     bool sampled = training->uses[shape]++ % SAMPLE == 0;
-    bool with_params = next_random(training) % 1000 < PARAMS_IN_1000;
+    if (training->second[shape] != host_begin / 1000000000) {
+        training->second[shape] = host_begin / 1000000000;
+        training->uses_in_second[shape] = 0;
+    }
+    bool with_params = training->uses_in_second[shape]++ < PARAMS_A_SECOND;
     *op = (struct ws_op){
         .shape = shape,
         .thread = thread,

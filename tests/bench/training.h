@@ -4,7 +4,7 @@
  * pass by another, communication beside it, an optimizer at the end. The host is ahead of the device
  * most of the time and behind it for stretches. Host times jitter as launches do; device times come
  * in steps of 32 ns; begins are inferred and ends measured, as with marks, with a pair of events for
- * one launch in 64; six launches in a hundred carry parameters. Same seed, same rows. */
+ * one launch in 64; the first launches of each shape in a second carry parameters. Same seed, same rows. */
 #ifndef WALLSHIM_BENCH_TRAINING_H
 #define WALLSHIM_BENCH_TRAINING_H
 
