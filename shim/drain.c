@@ -70,8 +70,13 @@ void drain_adopt(struct shim_context *context)
     if (*shim_options.backend != 'e' || !driver.event_create || !driver.event_record || !driver.event_elapsed ||
         !driver.event_query || !driver.context_set || !driver.stream_create)
         return;
-    if (mark_pool_init(&context->pool, (uint32_t)shim_options.events) || !mark_pool_grow(&context->pool, FIRST_MARKS)) {
-        ws_warn("the driver gave no events in a context: no device times there");
+    ws_CUresult result = mark_pool_init(&context->pool, (uint32_t)shim_options.events)
+                             ? WS_CUDA_ERROR_OUT_OF_MEMORY
+                             : mark_pool_grow(&context->pool, FIRST_MARKS);
+    if (result != WS_CUDA_SUCCESS) {
+        /* A context that was destroyed can still be current; nothing runs in it, so nothing is missed. */
+        if (result != WS_CUDA_ERROR_CONTEXT_IS_DESTROYED && result != WS_CUDA_ERROR_DEINITIALIZED)
+            ws_warn("the driver gave no events in a context: no device times there");
         return;
     }
     context->timed = true;

@@ -30,15 +30,17 @@ static void push_free(struct mark_pool *pool, uint32_t mark)
     atomic_fetch_add_explicit(&pool->free_count, 1, memory_order_relaxed);
 }
 
-bool mark_pool_grow(struct mark_pool *pool, uint32_t count)
+ws_CUresult mark_pool_grow(struct mark_pool *pool, uint32_t count)
 {
     while (count-- && pool->made < pool->limit) {
         struct mark *mark = &pool->marks[pool->made];
-        if (!driver.event_create || driver.event_create(&mark->event, WS_CU_EVENT_DEFAULT) != WS_CUDA_SUCCESS)
-            return false;
+        ws_CUresult result =
+            driver.event_create ? driver.event_create(&mark->event, WS_CU_EVENT_DEFAULT) : WS_CUDA_ERROR_NOT_SUPPORTED;
+        if (result != WS_CUDA_SUCCESS)
+            return result;
         push_free(pool, ++pool->made);
     }
-    return true;
+    return WS_CUDA_SUCCESS;
 }
 
 uint32_t mark_take(struct mark_pool *pool, uint8_t users)

@@ -34,8 +34,8 @@ struct mark_pool {
 /* Reserves room for `limit` marks and makes none. Returns 0 or -ENOMEM. */
 int mark_pool_init(struct mark_pool *pool, uint32_t limit);
 
-/* Makes up to count more events in the current context. False when the driver refuses one. */
-bool mark_pool_grow(struct mark_pool *pool, uint32_t count);
+/* Makes up to count more events in the current context. Returns what the driver says when it refuses one. */
+ws_CUresult mark_pool_grow(struct mark_pool *pool, uint32_t count);
 
 /* A free mark with so many users, or 0: the pool is dry. */
 uint32_t mark_take(struct mark_pool *pool, uint8_t users);
