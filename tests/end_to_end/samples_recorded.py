@@ -35,32 +35,40 @@ def run(build, arguments, environment, shim):
 
 
 def count_true(folder):
-    """What the simulated GPU did: kernels by name, copies and memsets, and launches of graphs."""
-    kernels, others, graphs = collections.Counter(), collections.Counter(), set()
+    """What the simulated GPU did: kernels by name, copies, memsets, and launches of graphs without what they held."""
+    rows = []
     for path in glob.glob(f"{folder}/truth-*"):
         with open(path, encoding="utf-8", newline="") as file:
             heading = file.readline().lstrip("#").rstrip("\n").split("\t")
-            for row in csv.DictReader((line for line in file if not line.startswith("#")), heading, delimiter="\t"):
-                if row["kind"] == "kernel":
-                    kernels[row["name"]] += 1
-                elif row["kind"] in ("copy", "memset"):
-                    others[row["kind"]] += 1
-                elif row["kind"] == "graph":
-                    graphs.add(row["correlation"])
-    return kernels, others, graphs
+            lines = (line for line in file if not line.startswith("#"))
+            rows += [(path, row) for row in csv.DictReader(lines, heading, delimiter="\t")]
+    graphs = [(path, row["stream"], int(row["start_ns"]), int(row["end_ns"])) for path, row in rows if row["kind"] == "graph"]
+    kernels, kinds = collections.Counter(), collections.Counter(graph=len(graphs))
+    for path, row in rows:
+        place, start, end = (path, row["stream"]), int(row["start_ns"]), int(row["end_ns"])
+        in_graph = any(place == graph[:2] and graph[2] <= start and end <= graph[3] for graph in graphs)
+        if row["kind"] in ("kernel", "copy", "memset") and not in_graph:
+            kinds[row["kind"]] += 1
+            if row["kind"] == "kernel":
+                kernels[row["name"]] += 1
+    return kernels, kinds
 
 
 def count_reported(build, folder):
+    """What is in the report: operations with device times by name, those without, and all by kind."""
     traces = sorted(glob.glob(f"{folder}/*.wst"))
     assert traces, "no trace was written"
     result = subprocess.run([f"{build}/tools/wallshim", "report", "--json", *traces], capture_output=True, text=True, check=False)
     assert result.returncode == 0, f"wallshim report ended with {result.returncode}: {result.stderr}"
-    counts = collections.Counter()
+    timed, kinds, untimed = collections.Counter(), collections.Counter(), 0
     for process in json.loads(result.stdout)["processes"]:
+        kinds.update({kind: process["events"][kind] for kind in ("kernel", "copy", "memset", "graph")})
+        kinds["kernel"] -= process["events"]["captured"]  # the samples capture nothing else
         for device in process["devices"]:
+            untimed += device["untimed_events"]
             for row in device["kernels"]:
-                counts[row["name"]] += row["count"]
-    return counts
+                timed[row["name"]] += row["count"]
+    return timed, untimed, kinds
 
 
 def main():
@@ -72,15 +80,16 @@ def main():
         environment = {**MODES[mode], "WALLSHIM_OUTPUT": f"{folder}/%p.wst", "SIMGPU_TRUTH": f"{folder}/truth-%p"}
         recorded = run(build, arguments, environment, shim=True)
         assert recorded == alone, f"under the shim: {recorded}, alone: {alone}"
-        kernels, others, graphs = count_true(folder)
+        kernels, kinds = count_true(folder)
         assert kernels, "the simulated GPU ran no kernel"
-        reported = count_reported(build, folder)
-    if graphs:
-        # What a graph runs is one row of the report, not one a kernel.
-        kernels = {name: count for name, count in kernels.items() if name in reported}
+        timed, untimed, reported = count_reported(build, folder)
+    assert reported == kinds, f"ran: {kinds}, reported: {reported}"
     for name, count in kernels.items():
-        assert reported[name] == count, f"{name}: {count} ran, {reported[name]} reported"
-    print(f"{sum(kernels.values())} kernels, {dict(others)}, {len(graphs)} graph launches")
+        # An operation may be without device times, but then it is counted as such.
+        assert timed[name] <= count <= timed[name] + untimed, f"{name}: {count} ran, {timed[name]} reported, {untimed} untimed"
+    if mode == "host":
+        assert not timed, f"device times without a device clock: {timed}"
+    print(f"{dict(kinds)}, {untimed} without device times")
 
 
 if __name__ == "__main__":
