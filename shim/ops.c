@@ -147,8 +147,10 @@ void op_mark_begin(struct call *call)
 {
     struct shape_entry *shape = call->shape;
     struct shim_stream *stream = shape->stream;
-    if (!stream->context->timed || atomic_load_explicit(&stream->context->life, memory_order_relaxed) != CONTEXT_ALIVE ||
-        !may_record(call, stream))
+    /* Asked without device times too: what is captured must not look as if it had run. */
+    bool allowed = may_record(call, stream);
+    if (!allowed || !stream->context->timed ||
+        atomic_load_explicit(&stream->context->life, memory_order_relaxed) != CONTEXT_ALIVE)
         return;
     call->timed = true;
     call->order = atomic_fetch_add_explicit(&stream->order, (uint64_t)1 << 16 | 1, memory_order_acq_rel);
