@@ -93,10 +93,11 @@ void graph_instantiated(struct call *call, ws_CUgraphExec *exec, ws_CUgraph grap
 void graph_updated(struct call *call, ws_CUgraphExec exec, ws_CUgraph graph);
 void graph_exec_ending(struct call *call, ws_CUgraphExec exec);
 
-/* The operation is described: time it. */
+/* The operation is described: time it. While a stream captures, what goes into it is marked so without times too. */
 HOT void op_ready(struct call *call)
 {
-    if (call->phase & SHIM_TIMING)
+    if ((call->phase & SHIM_TIMING) ||
+        __builtin_expect(atomic_load_explicit(&shim_page->captures, memory_order_relaxed) != 0, 0))
         op_mark_begin(call);
 }
 
