@@ -235,8 +235,10 @@ static int rescue_next(struct ws_reader *reader)
 /* Rows that the footer or later row numbers know of and that never came. */
 static void count_lost_rows(struct ws_reader *reader)
 {
-    for (uint32_t i = 0; i < WS_FAMILY_FIRST_DATA; i++)
-        reader->damage.lost_rows[i] = reader->next_row[i] - ws_row_set_size(&reader->seen[i]);
+    for (uint32_t i = 0; i < WS_FAMILY_FIRST_DATA; i++) {
+        uint64_t seen = ws_row_set_size(&reader->seen[i]);
+        reader->damage.lost_rows[i] = reader->next_row[i] > seen ? reader->next_row[i] - seen : 0;
+    }
 }
 
 /* Bytes after the last frame: a valid trailer, a frame or trailer cut short, or damage. */
@@ -282,7 +284,7 @@ static int read_footer(struct ws_reader *reader)
 
 /* ---- the file in order ---- */
 
-/* Counts what is missing before this frame. */
+/* Counts the frames that are missing before this one. */
 static void note_gap(struct ws_reader *reader, const struct ws_frame_place *place)
 {
     const struct ws_frame_header *header = &place->header;
@@ -292,19 +294,32 @@ static void note_gap(struct ws_reader *reader, const struct ws_frame_place *plac
     reader->next_sequence = header->sequence + 1;
     if (missing || place->skipped)
         start_rescue(reader, place->offset);
+}
+
+/* Counts the rows that are missing before this frame's. False: it has rows that were there before,
+ * and is no frame that repeats. */
+static bool note_rows(struct ws_reader *reader, const struct ws_frame_header *header)
+{
     if (header->family >= WS_FAMILY_COUNT)
-        return;
+        return true;
     uint64_t *next_row = &reader->next_row[header->family];
+    if (header->first_row < *next_row && header->family >= WS_FAMILY_FIRST_DATA)
+        return false;
     if (header->first_row > *next_row)
         reader->damage.lost_rows[header->family] += header->first_row - *next_row;
     if (header->first_row + header->rows > *next_row)
         *next_row = header->first_row + header->rows;
+    return true;
 }
 
 /* Takes in the frame at `place`: its rows become the current ones if it has any that are new. */
 static int take_frame(struct ws_reader *reader, const struct ws_frame_place *place)
 {
     const struct ws_frame_header *header = &place->header;
+    if (!note_rows(reader, header)) {
+        reader->damage.lost_frames++;
+        return 0;
+    }
     int status = ws_payload_read(&reader->payload, &reader->source, place);
     if (!status && header->family == WS_FAMILY_FOOTER)
         status = read_footer(reader);

@@ -13,6 +13,10 @@ enum {
 int64_t ws_frame_source_read(const struct ws_frame_source *source, uint64_t offset, void *bytes, size_t size)
 {
     size_t done = 0;
+    /* A file that grows under us ends where it did when it was opened. */
+    uint64_t left = offset < source->size ? source->size - offset : 0;
+    if (size > left)
+        size = (size_t)left;
     while (done < size) {
         ssize_t got = pread(source->fd, (char *)bytes + done, size - done, (off_t)(offset + done));
         if (!got)

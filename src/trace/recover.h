@@ -10,7 +10,7 @@
 
 struct ws_frame_source {
     int fd;
-    uint64_t size;
+    uint64_t size; /* when it was opened: nothing is read beyond */
     uint32_t file_id;
     bool any_file_id; /* the file header is unreadable: the first frame found says */
 };

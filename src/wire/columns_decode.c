@@ -91,7 +91,7 @@ static void start_slots(struct ws_columns_decoder *decoder, struct decoding *dec
                         struct ws_bytes_in *planes)
 {
     uint64_t used = ws_bytes_get_varint(head);
-    if (decoder->keys_used == WS_KEY_COLUMNS_MAX || used > decoder->count || !used != !decoder->count) {
+    if (decoder->keys_used == WS_KEY_COLUMNS_MAX || used > decoder->count || (used == 0) != (decoder->count == 0)) {
         head->failed = true;
         return;
     }

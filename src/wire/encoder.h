@@ -41,16 +41,19 @@ struct ws_encoder;
 int ws_encoder_create(struct ws_encoder **encoder, const struct ws_encoder_options *options);
 
 /* row is the family's structure (struct ws_op for WS_FAMILY_op, …); texts are copied. Rows of a
- * dictionary family come out before any row added after them. Returns 0 or -errno of the sink. */
+ * dictionary family come out before any row added after them. Returns 0; -errno of the sink, which has
+ * then refused a frame; -EMSGSIZE when the row's texts are longer than 1 MiB: it is lost. */
 int ws_encoder_add(struct ws_encoder *encoder, enum ws_family family, const void *row);
 
-/* Puts out every row still held, so that a reader sees all there is. Call it every 250 ms or so. */
+/* Puts out every row still held, so that a reader sees all there is. Call it every 250 ms or so.
+ * While the sink refuses dictionary rows it is given no others: these are counted as lost. */
 int ws_encoder_flush(struct ws_encoder *encoder);
 
 /* Flushes and writes the footer: dictionaries once more and the index of frames. */
 int ws_encoder_finish(struct ws_encoder *encoder);
 
-/* Rows of each family that no frame carries because the sink failed. */
+/* Rows of a family that no frame carries, because the sink refused them or they were too long.
+ * Dictionary rows that the sink refused come off this count when it takes them later. */
 uint64_t ws_encoder_lost(const struct ws_encoder *encoder, enum ws_family family);
 
 /* Bytes handed to the sink so far. */

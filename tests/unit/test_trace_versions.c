@@ -187,6 +187,46 @@ static void patch_header(uint16_t major, uint16_t minor)
     close(fd);
 }
 
+static void data_rows_do_not_come_twice(void **state)
+{
+    (void)state;
+    struct ws_reader *reader;
+    struct ws_block block;
+    char message[256];
+    fill_calls();
+    put_rows(WS_FAMILY_call, ws_layout(WS_FAMILY_call), calls, ROWS);
+    writer.index.rows[WS_FAMILY_call] -= 1;
+    put_rows(WS_FAMILY_call, ws_layout(WS_FAMILY_call), calls, ROWS);
+    writer.index.rows[WS_FAMILY_call] = ROWS;
+    finish_file();
+    assert_int_equal(ws_reader_open(&reader, path, message, sizeof(message)), 0);
+    assert_int_equal(ws_reader_next(reader, &block), 1);
+    assert_int_equal(block.count, ROWS);
+    assert_int_equal(ws_reader_next(reader, &block), 0);
+    assert_int_equal(ws_reader_damage(reader)->lost_frames, 1);
+    ws_reader_close(reader);
+}
+
+/* A reader sees the file as it was when it was opened, while its writer goes on. */
+static void a_growing_file_ends_where_it_did(void **state)
+{
+    (void)state;
+    struct ws_reader *reader;
+    struct ws_block block;
+    char message[256];
+    fill_calls();
+    put_rows(WS_FAMILY_call, ws_layout(WS_FAMILY_call), calls, ROWS);
+    assert_int_equal(ws_reader_open(&reader, path, message, sizeof(message)), 0);
+    put_rows(WS_FAMILY_call, ws_layout(WS_FAMILY_call), calls, ROWS);
+    finish_file();
+    assert_int_equal(ws_reader_next(reader, &block), 1);
+    assert_int_equal(ws_reader_next(reader, &block), 0);
+    const struct ws_damage *damage = ws_reader_damage(reader);
+    assert_true(damage->no_footer);
+    assert_true(!damage->lost_frames && !damage->lost_bytes && !damage->torn_bytes);
+    ws_reader_close(reader);
+}
+
 static void a_newer_major_is_refused_by_name(void **state)
 {
     (void)state;
@@ -234,6 +274,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(unknown_families_are_passed_over, set_up, tear_down),
         cmocka_unit_test_setup_teardown(columns_of_a_newer_minor_are_passed_over, set_up, tear_down),
         cmocka_unit_test_setup_teardown(columns_an_older_writer_lacked_are_0, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(data_rows_do_not_come_twice, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_growing_file_ends_where_it_did, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_newer_major_is_refused_by_name, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_newer_minor_is_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_no_trace_is_refused, set_up, tear_down),

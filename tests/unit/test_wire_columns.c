@@ -201,6 +201,35 @@ static void a_payload_cut_short_is_refused(void **state)
     assert_int_not_equal(ws_columns_decode(decoder, &layout, payload, size, ROWS + 1, decoded), 0);
 }
 
+/* The tables that families.h makes keep what the codings ask of them. */
+static void every_layout_is_sound(void **state)
+{
+    (void)state;
+    for (uint32_t family = 0; family < WS_FAMILY_COUNT; family++) {
+        const struct ws_layout *made = ws_layout(family);
+        unsigned keys = 0;
+        assert_string_equal(made->name, ws_family_name(family));
+        for (uint32_t i = 0; i < made->column_count; i++) {
+            const struct ws_column *column = &made->columns[i];
+            bool has_key = column->coding == WS_CODING_LAST || column->coding == WS_CODING_LENGTH ||
+                           column->coding == WS_CODING_GAP;
+            keys += column->coding == WS_CODING_SLOTS;
+            assert_in_range(column->offset + column->width, 1, made->row_size);
+            if (has_key) {
+                assert_in_range(column->key, 0, i - 1);
+                assert_int_equal(made->columns[column->key].coding, WS_CODING_SLOTS);
+            }
+            if (column->coding == WS_CODING_GAP) {
+                assert_int_equal(made->columns[column->group].coding, WS_CODING_SLOTS);
+                assert_int_equal(made->columns[column->base].coding, WS_CODING_LENGTH);
+                assert_int_equal(made->columns[column->base].base, i);
+            }
+        }
+        assert_in_range(keys, 0, WS_KEY_COLUMNS_MAX);
+    }
+    assert_null(ws_layout(WS_FAMILY_COUNT));
+}
+
 /* The index covers all frames with no more spans than it has room for. */
 static void an_index_stays_small(void **state)
 {
@@ -237,6 +266,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_repeats_costs_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(ids_of_every_kind, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_payload_cut_short_is_refused, set_up, tear_down),
+        cmocka_unit_test(every_layout_is_sound),
         cmocka_unit_test(an_index_stays_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
