@@ -58,7 +58,7 @@ API(cuEventQuery, (struct sim_event * event), (event))
     bool behind = event->recorded && !pending && stream->done < event->number;
     pthread_mutex_unlock(&sim_lock);
     if (behind)
-        sim_drain(stream);
+        sim_drain();
     if (sim_config.event_query_ns)
         sim_spin_until(now + sim_config.event_query_ns);
     return pending ? WS_CUDA_ERROR_NOT_READY : event->context->sticky;

@@ -63,6 +63,8 @@ ws_CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version
         *status = best    ? WS_CU_GET_PROC_ADDRESS_SUCCESS
                   : known ? WS_CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
                           : WS_CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    if (sim_config.verbose)
+        sim_log("cuGetProcAddress %s %d %d: %s", symbol, version, (int)flags, best ? best->symbol : "not found");
     return best ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_NOT_FOUND;
 }
 
@@ -76,6 +78,9 @@ ws_CUresult cuGetExportTable(const void **table, const ws_CUuuid *id)
 {
     NEED(table && id);
     *table = NULL;
+    if (sim_config.verbose)
+        sim_log("cuGetExportTable %02x%02x%02x%02x: not found", (unsigned char)id->bytes[0], (unsigned char)id->bytes[1],
+                (unsigned char)id->bytes[2], (unsigned char)id->bytes[3]);
     return WS_CUDA_ERROR_NOT_FOUND;
 }
 

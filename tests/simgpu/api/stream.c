@@ -61,7 +61,7 @@ API_TWIN(cuStreamQuery, _ptsz, (ws_CUstream handle), (handle))
     TRY(sim_capture_forbids_stream(stream));
     if (!sim_stream_idle(stream, sim_now()))
         return WS_CUDA_ERROR_NOT_READY;
-    sim_drain(stream);
+    sim_drain();
     return stream->context->sticky;
 }
 

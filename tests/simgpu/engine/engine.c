@@ -65,7 +65,7 @@ static void at_exit(void)
 {
     if (atomic_load(&sim_gate) != WS_CUDA_SUCCESS)
         return;
-    sim_drain(NULL);
+    sim_drain();
     atomic_store(&sim_gate, WS_CUDA_ERROR_DEINITIALIZED);
     sim_truth_flush();
 }

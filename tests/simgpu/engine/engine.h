@@ -294,8 +294,8 @@ void sim_settle(struct sim_stream *stream);
 void sim_op_timed(struct sim_op *op);
 ws_CUresult sim_finish_through(struct sim_stream *stream, uint64_t number);
 
-/* execute.c. sim_drain does the real work of what has ended in the model. NULL: all streams. */
-void sim_drain(struct sim_stream *stream);
+/* execute.c. sim_drain does the real work of what has ended in the model. */
+void sim_drain(void);
 void sim_retire_head(struct sim_stream *stream);
 bool sim_work_is_free(const struct sim_work *work);
 void sim_arguments_release(struct sim_arguments *arguments);

@@ -98,61 +98,55 @@ static ws_CUresult fault_of(const struct sim_work *work)
     return work->launch.function->kernel->fault;
 }
 
-/* With both locks held. False when the stream's first operations have not ended by now. */
-static bool execute_through(struct sim_stream *stream, uint64_t number, int64_t now)
+/* With both locks held. What the first operation of a stream waits for is done before it, whatever its time. */
+static void execute_first(struct sim_stream *stream)
 {
-again:
-    while (stream->done < number) {
-        struct sim_op *op = stream->head;
-        if (!op || op->state != SIM_TIMED || op->end > now)
-            return false;
-        for (unsigned i = 0; i < op->dependency_count; i++) {
-            struct sim_dependency dependency = op->dependencies[i];
-            if (dependency.stream->done >= dependency.number)
-                continue;
-            /* The lock is let go in there: look at the stream's first operation anew. */
-            if (!execute_through(dependency.stream, dependency.number, now))
-                return false;
-            goto again;
-        }
-        if (!sim_work_is_free(&op->work)) {
-            ws_CUresult fault = fault_of(&op->work);
-            pthread_mutex_unlock(&sim_lock);
-            work_run(&op->work);
-            pthread_mutex_lock(&sim_lock);
-            if (fault != WS_CUDA_SUCCESS && stream->context->sticky == WS_CUDA_SUCCESS)
-                stream->context->sticky = fault;
-        }
-        sim_retire_head(stream);
+    struct sim_op *op = stream->head;
+    uint64_t number = op->number;
+    for (unsigned i = 0; i < op->dependency_count; i++) {
+        struct sim_dependency dependency = op->dependencies[i];
+        while (dependency.stream->done < dependency.number)
+            execute_first(dependency.stream);
+        /* sim_lock was let go in there, and an operation without real work may be gone. */
+        if (stream->head != op || op->number != number)
+            return;
     }
-    return true;
+    if (!sim_work_is_free(&op->work)) {
+        ws_CUresult fault = fault_of(&op->work);
+        pthread_mutex_unlock(&sim_lock);
+        work_run(&op->work);
+        pthread_mutex_lock(&sim_lock);
+        if (fault != WS_CUDA_SUCCESS && stream->context->sticky == WS_CUDA_SUCCESS)
+            stream->context->sticky = fault;
+    }
+    sim_retire_head(stream);
 }
 
-static void drain_stream(struct sim_stream *stream, int64_t now)
-{
-    if (stream->head)
-        execute_through(stream, stream->issued, now);
-}
-
+/* The stream whose first operation ended before that of any other, if it has ended by now. */
 static struct sim_stream *next_due(int64_t now)
 {
+    struct sim_stream *found = NULL;
     for (struct sim_context *context = sim_contexts; context; context = context->next)
-        for (struct sim_stream *stream = context->streams; stream; stream = stream->next_in_context)
-            if (stream->head && stream->head->state == SIM_TIMED && stream->head->end <= now)
-                return stream;
-    return NULL;
+        for (struct sim_stream *stream = context->streams; stream; stream = stream->next_in_context) {
+            const struct sim_op *op = stream->head;
+            if (op && op->state == SIM_TIMED && op->end <= now) {
+                now = op->end;
+                found = stream;
+            }
+        }
+    return found;
 }
 
-void sim_drain(struct sim_stream *stream)
+/* In the order of their ends, over all streams: what depends on nothing but luck in the program comes out as it
+ * would on a device. */
+void sim_drain(void)
 {
     pthread_mutex_lock(&sim_execute_lock);
     pthread_mutex_lock(&sim_lock);
     int64_t now = sim_now();
-    if (stream)
-        drain_stream(stream, now);
-    else
-        while ((stream = next_due(now)))
-            drain_stream(stream, now);
+    struct sim_stream *stream;
+    while ((stream = next_due(now)))
+        execute_first(stream);
     bool full = sim_truth_full();
     pthread_mutex_unlock(&sim_lock);
     pthread_mutex_unlock(&sim_execute_lock);

@@ -286,7 +286,7 @@ ws_CUresult sim_submit(struct sim_stream *stream, struct sim_work *work, int64_t
     bool crowded = stream->count % DRAIN_EVERY == 0;
     pthread_mutex_unlock(&sim_lock);
     if (crowded)
-        sim_drain(stream);
+        sim_drain();
     if (host_ns)
         sim_spin_until(now + host_ns);
     return op ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_OUT_OF_MEMORY;
@@ -318,7 +318,7 @@ ws_CUresult sim_finish_through(struct sim_stream *stream, uint64_t number)
         int64_t end = op->end;
         pthread_mutex_unlock(&sim_lock);
         sim_wait_until(end);
-        sim_drain(stream);
+        sim_drain();
         pthread_mutex_lock(&sim_lock);
     }
     pthread_mutex_unlock(&sim_lock);

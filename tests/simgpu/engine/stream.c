@@ -87,18 +87,41 @@ ws_CUresult sim_stream_get(ws_CUstream handle, struct sim_stream **stream)
     return *stream ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+/* With sim_lock held: one that still has work, of those that waiting for this stream means. The legacy stream
+ * stands for all blocking streams of its context. */
+static struct sim_stream *busy_one(struct sim_stream *stream, int64_t now)
+{
+    const struct sim_context *context = stream->context;
+    struct sim_stream *other = stream == context->legacy ? context->streams : stream;
+    for (; other; other = stream == context->legacy ? other->next_in_context : NULL) {
+        bool counts = other == stream || !(other->flags & WS_CU_STREAM_NON_BLOCKING);
+        if (counts && other->tail && !(other->tail->state == SIM_TIMED && other->tail->end <= now))
+            return other;
+    }
+    return NULL;
+}
+
 ws_CUresult sim_stream_wait(struct sim_stream *stream)
 {
+    struct sim_context *context = stream->context;
     pthread_mutex_lock(&sim_lock);
     uint64_t number = stream->issued;
+    struct sim_stream *busy;
+    while (stream == context->legacy && (busy = busy_one(stream, sim_now()))) {
+        uint64_t last = busy->issued;
+        pthread_mutex_unlock(&sim_lock);
+        sim_finish_through(busy, last);
+        pthread_mutex_lock(&sim_lock);
+    }
     pthread_mutex_unlock(&sim_lock);
+    sim_drain();
     return sim_finish_through(stream, number);
 }
 
 bool sim_stream_idle(struct sim_stream *stream, int64_t now)
 {
     pthread_mutex_lock(&sim_lock);
-    bool idle = !stream->tail || (stream->tail->state == SIM_TIMED && stream->tail->end <= now);
+    bool idle = !busy_one(stream, now);
     pthread_mutex_unlock(&sim_lock);
     return idle;
 }

@@ -113,7 +113,7 @@ static void *driver_thread(void *unused)
         while (!watched)
             pthread_cond_wait(&wake, &sim_lock);
         pthread_mutex_unlock(&sim_lock);
-        sim_drain(NULL); /* a value waited for may be written by the device */
+        sim_drain(); /* a value waited for may be written by the device */
         pthread_mutex_lock(&sim_lock);
         int64_t now = sim_now(), again = now + 1000000000;
         struct sim_op *op = watched;
