@@ -10,12 +10,19 @@
 
 static const struct tool_switch *switches(size_t *count)
 {
+    static char formats[256];
     static const struct tool_switch list[] = {
-        { "format", 'f', "FORMAT",
-          "what to write: chrome (trace events in JSON, for Perfetto and chrome://tracing)" },
+        { "format", 'f', "FORMAT", formats },
         { "output", 'o', "FILE", "where to; - for standard output. A file that exists is left alone" },
     };
     *count = sizeof(list) / sizeof(list[0]);
+    if (*formats)
+        return list;
+    for (size_t i = 0; i < ws_export_format_count; i++) {
+        size_t used = strlen(formats);
+        snprintf(formats + used, sizeof(formats) - used, "%s%s: %s", i ? "; " : "", ws_export_formats[i]->name,
+                 ws_export_formats[i]->summary);
+    }
     return list;
 }
 

@@ -86,7 +86,7 @@ static void print_summary(struct ws_page *page, const struct summary *summary, c
 
 static int show(const char *path)
 {
-    struct ws_page page = { .out = stdout, .width = 100, .wide = true };
+    struct ws_page page = { .out = stdout, .width = 100, .wide = true, .label = 24 };
     struct summary summary = { .first = INT64_MAX, .last = INT64_MIN };
     struct ws_reader *reader;
     struct ws_block block;

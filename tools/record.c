@@ -19,7 +19,7 @@ enum { NOT_RUNNABLE = 126, NOT_FOUND = 127, BY_SIGNAL = 128 };
 static const struct tool_switch *switches(size_t *count)
 {
     static struct tool_switch list[TOOL_SWITCHES];
-    static char negated[TOOL_SWITCHES][32];
+    static char negated[TOOL_SWITCHES][32], negated_help[TOOL_SWITCHES][128];
     for (size_t i = 0; i < ws_option_count && !list[i].name; i++) {
         const struct ws_option_info *info = &ws_option_table[i];
         list[i] = (struct tool_switch){ info->name, 0, info->argument, info->help };
@@ -30,7 +30,9 @@ static const struct tool_switch *switches(size_t *count)
         list[i].argument = NULL;
         if (!strcmp(info->fallback, "1")) {
             snprintf(negated[i], sizeof(negated[i]), "no-%s", info->name);
+            snprintf(negated_help[i], sizeof(negated_help[i]), "do not %s", info->help);
             list[i].name = negated[i];
+            list[i].help = negated_help[i];
         }
     }
     *count = ws_option_count;

@@ -13,15 +13,20 @@ enum { FILE_WIDTH = 100, LEAST_WIDTH = 60, MOST_WIDTH = 400, TOP = 20 };
 
 static const struct tool_switch *switches(size_t *count)
 {
+    static char sections[256] = "only this section:";
     static const struct tool_switch list[] = {
         { "json", 0, NULL, "everything as JSON, described by report.schema.json" },
-        { "section", 's', "NAME",
-          "only this section: overview, activity, kernels, gaps, launches, copies, sync, "
-          "collectives or losses" },
+        { "section", 's', "NAME", sections },
         { "top", 't', "N", "rows of a table at most; 0 all (20 without this switch)" },
         { "wide", 'w', NULL, "print names whole, however wide the lines become" },
     };
     *count = sizeof(list) / sizeof(list[0]);
+    if (sections[strlen(sections) - 1] != ':')
+        return list;
+    for (size_t i = 0; i < ws_analysis_count; i++) {
+        size_t used = strlen(sections);
+        snprintf(sections + used, sizeof(sections) - used, "%s %s", i ? "," : "", ws_analyses[i]->name);
+    }
     return list;
 }
 

@@ -34,7 +34,8 @@ static const struct rule rules[] = {
 
     { "^memcpy|^memset|^[cuda memcpy|^[cuda memset", WS_CLASS_COPY },
     { "multi_tensor|adamfunctor|fused_adam|fusedadam|fusedoptimizer|fused_sgd|fusedsgd|lambstage|lamb_stage|"
-      "adamw|adam_kernel|adagrad_kernel&!embedding|sgd_kernel|distributedadam|l2norm_kernel",
+      "adamw|adam_kernel|adam_update|adam_step|sgd_update|sgd_step|adagrad_kernel&!embedding|sgd_kernel|"
+      "distributedadam|l2norm_kernel",
       WS_CLASS_OPTIMIZER },
 
     /* Index arithmetic around tables: look-ups, caches of keys and values, bags. */

@@ -57,10 +57,9 @@ static const struct fact facts[] = {
 static void print_devices(const struct ws_process *process, struct ws_page *page)
 {
     const struct ws_device *devices = process->devices.rows.data;
-    char bytes[WS_FORMAT_SIZE];
     for (size_t i = 0; i < process->devices.rows.count; i++)
-        ws_page_fact(page, i ? "" : "GPU", "%u  %s, %u SMs, %s, compute capability %u.%u", devices[i].id - 1,
-                     devices[i].name.data, devices[i].sms, ws_format_bytes(bytes, devices[i].memory_bytes),
+        ws_page_fact(page, i ? "" : "GPU", "%u  %s, %u SMs, %.0f GiB, compute capability %u.%u", devices[i].id - 1,
+                     devices[i].name.data, devices[i].sms, (double)devices[i].memory_bytes / (1 << 30),
                      devices[i].cc_major, devices[i].cc_minor);
     if (!process->devices.rows.count)
         ws_page_fact(page, "GPU", "not known");
@@ -146,7 +145,9 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     ws_page_fact(page, "trace", "%s, %s", process->path, ws_format_bytes(bytes, process->file_bytes));
     for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
         const char *value = ws_process_meta(process, facts[i].key);
-        if (value && *value)
+        bool alone =
+            !strcmp(facts[i].key, "rank") && report->model->processes.count == 1 && value && !strcmp(value, "0");
+        if (value && *value && !alone)
             ws_page_fact(page, facts[i].label, "%s", value);
     }
     print_devices(process, page);

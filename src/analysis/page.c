@@ -145,10 +145,11 @@ void ws_page_fact(struct ws_page *page, const char *label, const char *format, .
     va_end(arguments);
     if (!text)
         return;
+    size_t width = page->label ? page->label : FACT_LABEL;
     put_spaces(page->out, 2);
-    put_cell(page, label, FACT_LABEL, true, false);
+    put_cell(page, label, width, true, false);
     put_spaces(page->out, GAP);
-    put_wrapped(page, text, 2 + FACT_LABEL + GAP);
+    put_wrapped(page, text, 2 + width + GAP);
     free(text);
 }
 

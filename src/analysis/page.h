@@ -14,7 +14,8 @@ struct ws_page {
     int width; /* columns; long names are shortened to fit */
     bool wide; /* print names whole, whatever the width */
     bool colour;
-    size_t top; /* rows of a table at most */
+    size_t top;   /* rows of a table at most; 0: all */
+    size_t label; /* columns for the labels of facts; 0: as many as the report takes */
 };
 
 void ws_page_heading(struct ws_page *page, const char *title, const char *subtitle);
