@@ -44,15 +44,14 @@ static void count_slice(struct ws_track_activity *result, const struct reach *re
     result->exposed_memory += most(memory - most(most(compute, comm), now), 0);
 }
 
-static int note_gap(struct ws_track_activity *result, const struct reach *reach, int64_t next, uint32_t op,
-                    size_t place)
+static int note_gap(struct ws_track_activity *result, const struct reach *reach, int64_t next, size_t place)
 {
     struct ws_gap *gap = ws_vector_push(&result->gaps);
     if (!gap)
         return -ENOMEM;
-    *gap = (struct ws_gap){ reach->all, next, reach->last, op, (uint32_t)place };
+    *gap = (struct ws_gap){ reach->last, (uint32_t)place };
     /* The part of the gap that operations before it may have filled; those after it follow later. */
-    result->busy_most += least(most(reach->stretched - gap->begin, 0), gap->end - gap->begin);
+    result->busy_most += least(most(reach->stretched - reach->all, 0), next - reach->all);
     return 0;
 }
 
@@ -65,11 +64,12 @@ static void stretch_backwards(struct ws_track_activity *result, const struct ws_
     size_t place = track->count;
     int64_t earliest = INT64_MAX;
     for (size_t i = result->gaps.count; i-- > 0;) {
-        while (place > gaps[i].place) {
+        while (place > gaps[i].after) {
             uint32_t op = track->order[--place];
             earliest = least(earliest, ops->begin[op] - ops->begin_error[op]);
         }
-        result->busy_most += least(most(gaps[i].end - earliest, 0), gaps[i].end - gaps[i].begin);
+        int64_t end = ws_gap_end(ops, track, &gaps[i]);
+        result->busy_most += least(most(end - earliest, 0), end - ws_gap_begin(ops, &gaps[i]));
     }
     while (place > 0) {
         uint32_t op = track->order[--place];
@@ -105,10 +105,10 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     int64_t now = result->begin;
     for (size_t i = 0; i < track->count; i++) {
         uint32_t op = track->order[i];
-        int64_t begin = ops->begin[op], end = ops->end[op];
+        int64_t begin = ops->begin[op], end = ws_op_end(ops, op);
         if (begin > now) {
             count_slice(result, &reach, now, begin);
-            if (begin > reach.all && note_gap(result, &reach, begin, op, i)) {
+            if (begin > reach.all && note_gap(result, &reach, begin, i)) {
                 free(groups);
                 return -ENOMEM;
             }

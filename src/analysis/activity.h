@@ -11,12 +11,10 @@
 
 enum ws_group { WS_GROUP_COMPUTE, WS_GROUP_COMM, WS_GROUP_MEMORY, WS_GROUP_COUNT };
 
-/* A time in which nothing ran: [begin, end). */
+/* A time in which nothing ran: from the end of one operation to the begin of another. */
 struct ws_gap {
-    int64_t begin, end;
     uint32_t before; /* the operation that ended last before it: index into ws_process.ops */
-    uint32_t after;  /* the one that ended it */
-    uint32_t place;  /* of `after` in ws_track.order */
+    uint32_t after;  /* place in ws_track.order of the one that ended it */
 };
 
 struct ws_track_activity {
@@ -32,6 +30,21 @@ struct ws_track_activity {
 };
 
 extern const struct ws_analysis ws_analysis_activity;
+
+static inline int64_t ws_gap_begin(const struct ws_ops *ops, const struct ws_gap *gap)
+{
+    return ws_op_end(ops, gap->before);
+}
+
+static inline int64_t ws_gap_end(const struct ws_ops *ops, const struct ws_track *track, const struct ws_gap *gap)
+{
+    return ops->begin[track->order[gap->after]];
+}
+
+static inline int64_t ws_gap_length(const struct ws_ops *ops, const struct ws_track *track, const struct ws_gap *gap)
+{
+    return ws_gap_end(ops, track, gap) - ws_gap_begin(ops, gap);
+}
 
 /* Which union the operations of a name belong to. */
 enum ws_group ws_report_group(const struct ws_report *report, size_t name);

@@ -80,7 +80,7 @@ static int find_launches(const struct ws_process *process, struct ws_vector *lau
         struct launch *launch = ws_vector_push(launches);
         if (!launch)
             return -ENOMEM;
-        *launch = (struct launch){ ops->correlation[i], (uint32_t)i };
+        *launch = (struct launch){ ws_op_correlation(ops, i), (uint32_t)i };
     }
     if (launches->count)
         qsort(launches->data, launches->count, sizeof(struct launch), by_correlation);
@@ -104,7 +104,7 @@ static bool device_time(const struct ws_process *process, const struct ws_vector
     for (; low < launches->count && list[low].correlation <= call->last_launch; low++) {
         uint32_t op = list[low].op;
         begin = process->ops.begin[op] < begin ? process->ops.begin[op] : begin;
-        end = process->ops.end[op] > end ? process->ops.end[op] : end;
+        end = ws_op_end(&process->ops, op) > end ? ws_op_end(&process->ops, op) : end;
     }
     *length = begin < end ? end - begin : 0;
     return begin <= end;

@@ -36,13 +36,13 @@ static void add_copy(const struct ws_ops *ops, size_t op, const struct ws_op_sha
     row->from = shape->row.from_space;
     row->to = shape->row.to_space;
     row->count++;
-    row->bytes += ops->bytes[op];
-    row->small += ops->bytes[op] < SMALL_COPY;
+    row->bytes += ws_op_bytes(ops, op);
+    row->small += ws_op_bytes(ops, op) < SMALL_COPY;
     row->blocking += (ops->flags[op] & WS_OP_BLOCKING) != 0;
     if (ws_op_is_timed(ops, op)) {
         row->timed++;
-        row->timed_bytes += ops->bytes[op];
-        row->total = (int64_t)((uint64_t)row->total + (uint64_t)(ops->end[op] - ops->begin[op]));
+        row->timed_bytes += ws_op_bytes(ops, op);
+        row->total = (int64_t)((uint64_t)row->total + (uint64_t)(ws_op_length(ops, op)));
     }
 }
 

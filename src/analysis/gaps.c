@@ -7,6 +7,12 @@
 
 enum { DECADES = 10, LARGEST = 1000 };
 
+/* A gap with what is asked of it most. */
+struct long_gap {
+    int64_t begin, length;
+    uint32_t before, after; /* operations */
+};
+
 struct decade {
     uint64_t count;
     int64_t total;
@@ -16,7 +22,7 @@ struct track_gaps {
     struct decade histogram[DECADES]; /* [0]: below 1 µs; [i]: from 10^(i-1) µs */
     uint64_t count;
     int64_t total;
-    struct ws_gap *largest; /* longest first */
+    struct long_gap *largest; /* longest first */
     size_t largest_count;
 };
 
@@ -33,25 +39,20 @@ static size_t decade_of(int64_t length)
     return decade;
 }
 
-static int64_t length_of(const struct ws_gap *gap)
+static void swap(struct long_gap *a, struct long_gap *b)
 {
-    return gap->end - gap->begin;
-}
-
-static void swap(struct ws_gap *a, struct ws_gap *b)
-{
-    struct ws_gap saved = *a;
+    struct long_gap saved = *a;
     *a = *b;
     *b = saved;
 }
 
 /* Keeps the heap's smallest at its top after the top changed. */
-static void sink(struct ws_gap *heap, size_t count)
+static void sink(struct long_gap *heap, size_t count)
 {
     for (size_t at = 0;;) {
         size_t smallest = at;
         for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < count; child++)
-            if (length_of(&heap[child]) < length_of(&heap[smallest]))
+            if (heap[child].length < heap[smallest].length)
                 smallest = child;
         if (smallest == at)
             return;
@@ -60,15 +61,15 @@ static void sink(struct ws_gap *heap, size_t count)
     }
 }
 
-static void offer(struct track_gaps *result, const struct ws_gap *gap)
+static void offer(struct track_gaps *result, const struct long_gap *gap)
 {
-    struct ws_gap *heap = result->largest;
+    struct long_gap *heap = result->largest;
     if (result->largest_count < LARGEST) {
         size_t at = result->largest_count++;
         heap[at] = *gap;
-        for (; at && length_of(&heap[at]) < length_of(&heap[(at - 1) / 2]); at = (at - 1) / 2)
+        for (; at && heap[at].length < heap[(at - 1) / 2].length; at = (at - 1) / 2)
             swap(&heap[at], &heap[(at - 1) / 2]);
-    } else if (length_of(gap) > length_of(&heap[0])) {
+    } else if (gap->length > heap[0].length) {
         heap[0] = *gap;
         sink(heap, LARGEST);
     }
@@ -76,25 +77,29 @@ static void offer(struct track_gaps *result, const struct ws_gap *gap)
 
 static int longest_first(const void *a, const void *b)
 {
-    const struct ws_gap *x = a, *y = b;
-    if (length_of(x) != length_of(y))
-        return length_of(x) < length_of(y) ? 1 : -1;
+    const struct long_gap *x = a, *y = b;
+    if (x->length != y->length)
+        return x->length < y->length ? 1 : -1;
     return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
 static int run(const struct ws_report *report, size_t subject, void *memory)
 {
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    const struct ws_ops *ops = &ws_model_process(report->model, track->process)->ops;
     const struct ws_gap *gaps = activity->gaps.data;
     struct track_gaps *result = memory;
     result->largest = malloc(LARGEST * sizeof(*result->largest));
     if (!result->largest)
         return -ENOMEM;
     for (size_t i = 0; i < activity->gaps.count; i++) {
-        struct decade *decade = &result->histogram[decade_of(length_of(&gaps[i]))];
+        struct long_gap gap = { ws_gap_begin(ops, &gaps[i]), ws_gap_length(ops, track, &gaps[i]), gaps[i].before,
+                                track->order[gaps[i].after] };
+        struct decade *decade = &result->histogram[decade_of(gap.length)];
         decade->count++;
-        decade->total += length_of(&gaps[i]);
-        offer(result, &gaps[i]);
+        decade->total += gap.length;
+        offer(result, &gap);
     }
     result->count = activity->gaps.count;
     result->total = activity->idle;
@@ -118,7 +123,7 @@ static struct side side_of(const struct ws_report *report, const struct ws_proce
 {
     const struct ws_op_shape *shape = ws_process_shape(process, process->ops.shape[op]);
     return (struct side){ ws_model_name(report->model, shape->name)->text, shape->row.stream,
-                          process->ops.thread[op] };
+                          ws_op_thread(&process->ops, op) };
 }
 
 static void thread_cell(struct ws_table *table, const struct ws_process *process, uint32_t id)
@@ -171,9 +176,9 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
     size_t shown = page->top && page->top < result->largest_count ? page->top : result->largest_count;
     for (size_t i = 0; i < shown; i++) {
-        const struct ws_gap *gap = &result->largest[i];
+        const struct long_gap *gap = &result->largest[i];
         struct side before = side_of(report, process, gap->before), after = side_of(report, process, gap->after);
-        ws_table_time(&table, length_of(gap));
+        ws_table_time(&table, gap->length);
         ws_table_time(&table, gap->begin - activity->begin);
         thread_cell(&table, process, after.thread);
         ws_table_cell(&table, "%u", after.stream);
@@ -190,7 +195,7 @@ static json_t *side_json(const struct ws_report *report, const struct ws_process
     int status = json_object_set_new(object, "name", ws_json_text(side.name));
     status |= ws_json_set(object, "stream", side.stream);
     status |= ws_json_set(object, "thread", side.thread);
-    status |= ws_json_set(object, "correlation", (int64_t)process->ops.correlation[op]);
+    status |= ws_json_set(object, "correlation", (int64_t)ws_op_correlation(&process->ops, op));
     if (!status)
         return object;
     json_decref(object);
@@ -208,10 +213,10 @@ static int json(const struct ws_report *report, size_t subject, const void *memo
     status |= ws_json_set(object, "gap_count", (int64_t)result->count);
     size_t shown = report->top && report->top < result->largest_count ? report->top : result->largest_count;
     for (size_t i = 0; i < shown && !status; i++) {
-        const struct ws_gap *gap = &result->largest[i];
+        const struct long_gap *gap = &result->largest[i];
         json_t *row = json_object();
         status |= ws_json_set(row, "begin_ns", gap->begin);
-        status |= ws_json_set(row, "length_ns", length_of(gap));
+        status |= ws_json_set(row, "length_ns", gap->length);
         status |= json_object_set_new(row, "before", side_json(report, process, gap->before));
         status |= json_object_set_new(row, "after", side_json(report, process, gap->after));
         status |= json_array_append_new(list, row);

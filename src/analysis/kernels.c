@@ -28,7 +28,7 @@ static void sum_shapes(const struct ws_ops *ops, const struct ws_track *track, s
 {
     for (size_t i = 0; i < track->count; i++) {
         uint32_t op = track->order[i];
-        int64_t length = ops->end[op] - ops->begin[op];
+        int64_t length = ws_op_length(ops, op);
         struct ws_kernel_row one = {
             0, 1, length, length, length, (int64_t)ops->begin_error[op] + ops->end_error[op]
         };

@@ -79,8 +79,7 @@ static void count_calls(const struct ws_process *process, size_t subject, struct
         if (ops->flags[i] & WS_OP_BLOCKING)
             result->blocking++;
         else
-            result->call_time =
-                (int64_t)((uint64_t)result->call_time + (uint64_t)(ops->host_end[i] - ops->host_begin[i]));
+            result->call_time = (int64_t)((uint64_t)result->call_time + (uint64_t)(ws_op_host_length(ops, i)));
     }
 }
 
@@ -88,13 +87,14 @@ static void count_calls(const struct ws_process *process, size_t subject, struct
 static void count_waits(const struct ws_report *report, size_t subject, const struct ws_ops *ops,
                         struct track_launches *result)
 {
+    const struct ws_track *track = ws_model_track(report->model, subject);
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
     const struct ws_gap *gaps = activity->gaps.data;
     for (size_t i = 0; i < activity->gaps.count; i++) {
-        if (ops->host_end[gaps[i].after] <= gaps[i].begin)
+        if (ws_op_host_end(ops, track->order[gaps[i].after]) <= ws_gap_begin(ops, &gaps[i]))
             continue;
         result->waited_for++;
-        result->waited_ns += gaps[i].end - gaps[i].begin;
+        result->waited_ns += ws_gap_length(ops, track, &gaps[i]);
     }
 }
 

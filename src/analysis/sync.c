@@ -71,7 +71,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     for (size_t i = 0; i < ops->count && !status; i++)
         if (ops->flags[i] & WS_OP_BLOCKING)
             status = add_wait(result, &places, ws_process_shape(process, ops->shape[i])->row.driver_function,
-                              ops->thread[i], ops->host_end[i] - ops->host_begin[i]);
+                              ws_op_thread(ops, i), ws_op_host_length(ops, i));
     ws_map_finish(&places);
     const struct sync_row *rows = result->rows.data;
     for (size_t i = 0; i < result->rows.count; i++)

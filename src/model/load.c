@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/pages.h"
 #include "model/build.h"
 
 static void init(struct ws_process *process, const char *path)
@@ -65,79 +64,18 @@ static struct ws_vector *list_of(struct ws_process *process, enum ws_family fami
     }
 }
 
-/* Rows take about five bytes each in a file; memory that is asked for and not used costs nothing. */
-static size_t first_capacity(const struct ws_process *process)
-{
-    return process->file_bytes / 4 < 4096 ? 4096 : process->file_bytes / 4;
-}
-
-static int grow_ops(struct ws_process *process, size_t count)
-{
-    struct ws_ops *ops = &process->ops;
-    size_t capacity = ops->capacity ? ops->capacity : first_capacity(process);
-    while (capacity < count)
-        capacity *= 2;
-    /* Indices of operations are 32 bits wide. */
-    if (count >= UINT32_MAX)
-        return -EFBIG;
-#define GROW(type, name)                                                                            \
-    {                                                                                               \
-        type *grown = ws_pages_grow(ops->name, ops->count * sizeof(type), capacity * sizeof(type)); \
-        if (!grown)                                                                                 \
-            return -ENOMEM;                                                                         \
-        ops->name = grown;                                                                          \
-    }
-    WS_OP_COLUMNS(GROW)
-#undef GROW
-    ops->capacity = capacity;
-    return 0;
-}
-
-static void tame(struct ws_process *process, int64_t *time)
-{
-    if (*time >= -WS_TIME_MOST && *time <= WS_TIME_MOST)
-        return;
-    *time = *time < 0 ? -WS_TIME_MOST : WS_TIME_MOST;
-    process->odd_times++;
-}
-
-static int add_ops(struct ws_process *process, const struct ws_op *rows, uint32_t count)
-{
-    struct ws_ops *ops = &process->ops;
-    if (ops->count + count > ops->capacity) {
-        int error = grow_ops(process, ops->count + count);
-        if (error)
-            return error;
-    }
-#define COPY(type, name)                 \
-    for (uint32_t i = 0; i < count; i++) \
-        ops->name[ops->count + i] = rows[i].name;
-    WS_OP_COLUMNS(COPY)
-#undef COPY
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t *flags = &ops->flags[ops->count + i];
-        *flags &= ~(uint32_t)(WS_OP_TIMED | WS_OP_BACKWARDS | WS_OP_FAILED);
-        if (rows[i].result)
-            *flags |= WS_OP_FAILED;
-        tame(process, &ops->host_begin[ops->count + i]);
-        tame(process, &ops->host_end[ops->count + i]);
-    }
-    ops->count += count;
-    return 0;
-}
-
-/* The same for the rows added last to a list. */
+/* Brings the host times of the rows added last to a list within bounds. */
 static void tame_rows(struct ws_process *process, enum ws_family family, size_t from)
 {
     struct ws_call *calls = process->calls.data;
     struct ws_collective *collectives = process->collectives.data;
     for (size_t i = from; family == WS_FAMILY_call && i < process->calls.count; i++) {
-        tame(process, &calls[i].host_begin);
-        tame(process, &calls[i].host_end);
+        calls[i].host_begin = ws_tame_time(calls[i].host_begin, &process->odd_times);
+        calls[i].host_end = ws_tame_time(calls[i].host_end, &process->odd_times);
     }
     for (size_t i = from; family == WS_FAMILY_collective && i < process->collectives.count; i++) {
-        tame(process, &collectives[i].host_begin);
-        tame(process, &collectives[i].host_end);
+        collectives[i].host_begin = ws_tame_time(collectives[i].host_begin, &process->odd_times);
+        collectives[i].host_end = ws_tame_time(collectives[i].host_end, &process->odd_times);
     }
 }
 
@@ -202,7 +140,8 @@ static int add_block(struct ws_process *process, struct ws_arena *texts, const s
             tame_rows(process, block->family, before);
         }
     } else if (block->family == WS_FAMILY_op) {
-        error = add_ops(process, block->rows, block->count);
+        /* Rows take about five bytes each in a file; memory that is asked for and not used costs nothing. */
+        error = ws_ops_add(&process->ops, block->rows, block->count, process->file_bytes / 4);
     } else if (block->family == WS_FAMILY_meta) {
         for (uint32_t i = 0; i < block->count && !error; i++)
             error = add_meta(process, texts, (const struct ws_meta *)block->rows + i);
@@ -233,6 +172,7 @@ int ws_process_load(struct ws_process *process, struct ws_arena *texts, const ch
             options->progress(options->user, done, process->file_bytes);
         }
     }
+    process->odd_times += process->ops.odd_times;
     process->damage = *ws_reader_damage(reader);
     ws_reader_position(reader, &done, &process->file_bytes);
     ws_reader_close(reader);
@@ -263,8 +203,5 @@ void ws_process_finish(struct ws_process *process)
     ws_vector_finish(&process->meta);
     ws_vector_finish(&process->shapes);
     ws_vector_finish(&process->clocks);
-#define FREE(type, name) free(process->ops.name);
-    WS_OP_COLUMNS(FREE)
-#undef FREE
-    process->ops = (struct ws_ops){ 0 };
+    ws_ops_finish(&process->ops);
 }

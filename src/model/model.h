@@ -13,43 +13,10 @@
 
 #include "base/arena.h"
 #include "base/vector.h"
+#include "model/ops.h"
 #include "model/rows.h"
 #include "record/record.h"
 #include "trace/reader.h"
-
-/* Columns of operations, an element a row, in the order of the file. begin and end are on the host's
- * clock once the model is loaded, and mean something only where ws_op_is_timed says so. */
-#define WS_OP_COLUMNS(C)                                  \
-    C(int64_t, begin)                                     \
-    C(int64_t, end)                                       \
-    C(int64_t, host_begin)                                \
-    C(int64_t, host_end)                                  \
-    C(uint64_t, correlation)                              \
-    C(uint64_t, bytes)                                    \
-    C(uint32_t, shape) /* index into ws_process.shapes */ \
-    C(uint32_t, thread)                                   \
-    C(uint32_t, begin_error)                              \
-    C(uint32_t, end_error)                                \
-    C(uint32_t, flags)                                    \
-    C(uint32_t, params)
-
-/* No time lies further from 0 than this, so that sums and differences of two, and of errors, fit. */
-#define WS_TIME_MOST ((int64_t)1 << 61)
-
-struct ws_ops {
-    size_t count;
-    size_t capacity;
-#define COLUMN(type, name) type *name;
-    WS_OP_COLUMNS(COLUMN)
-#undef COLUMN
-};
-
-/* Bits that loading adds to the flags of the trace (enum ws_op_flags). */
-enum ws_op_model_flags {
-    WS_OP_TIMED = 1 << 30,     /* has an interval on its device */
-    WS_OP_BACKWARDS = 1 << 29, /* had times that cannot be: an end before the begin, or centuries away */
-    WS_OP_FAILED = 1 << 28,    /* the driver answered with an error: nothing ran */
-};
 
 /* What of a device an operation keeps busy. */
 enum ws_activity {
@@ -108,7 +75,7 @@ struct ws_process {
     struct ws_vector collectives; /* struct ws_collective */
     struct ws_vector losses;      /* struct ws_loss */
     uint64_t rows[WS_FAMILY_COUNT];
-    uint64_t odd_times; /* host times further away than WS_TIME_MOST, which became just that */
+    uint64_t odd_times; /* host times further away than WS_TIME_MOST, brought there */
     struct ws_damage damage;
     uint64_t file_bytes;
     uint32_t first_track, track_count; /* in ws_model.tracks */
@@ -157,11 +124,6 @@ const char *ws_process_meta(const struct ws_process *process, const char *key);
 
 /* The device's row, or NULL when the trace does not hold it. */
 const struct ws_device *ws_track_device(const struct ws_model *model, const struct ws_track *track);
-
-static inline bool ws_op_is_timed(const struct ws_ops *ops, size_t op)
-{
-    return ops->flags[op] & WS_OP_TIMED;
-}
 
 static inline struct ws_process *ws_model_process(const struct ws_model *model, size_t index)
 {

@@ -177,8 +177,7 @@ int ws_process_resolve_shapes(struct ws_build *build, struct ws_process *process
 }
 
 /* Which of a track's counters an operation without an interval belongs to; NULL when it has one. */
-static uint64_t *why_untimed(struct ws_track *track, enum ws_activity activity, uint32_t flags, int64_t begin,
-                             int64_t end)
+static uint64_t *why_untimed(struct ws_track *track, enum ws_activity activity, uint32_t flags)
 {
     if (flags & WS_OP_CAPTURED)
         return &track->captured;
@@ -188,7 +187,7 @@ static uint64_t *why_untimed(struct ws_track *track, enum ws_activity activity, 
         return &track->passive;
     if (!(flags & WS_OP_BEGIN_QUALITY) || !(flags & WS_OP_END_QUALITY))
         return &track->untimed;
-    if (end < begin || begin < -WS_TIME_MOST || end > WS_TIME_MOST)
+    if (flags & WS_OP_BACKWARDS)
         return &track->backwards;
     return NULL;
 }
@@ -208,21 +207,24 @@ static int map_times(struct ws_model *model, struct ws_process *process)
         int64_t begin = 0, end = 0;
         struct ws_track *track = ws_model_track(model, shape->track);
         enum ws_activity activity = ws_model_name(model, shape->name)->activity;
-        uint64_t *counter = why_untimed(track, activity, ops->flags[i], ops->begin[i], ops->end[i]);
+        uint64_t *counter = why_untimed(track, activity, ops->flags[i]);
+        struct ws_clock_cursor *cursor = &cursors[shape->context];
         if (!counter) {
-            begin = ws_clock_to_host(&cursors[shape->context], ops->begin[i]);
-            end = ws_clock_to_host(&cursors[shape->context], ops->end[i]);
-            counter = why_untimed(track, activity, ops->flags[i], begin, end);
+            begin = ws_clock_to_host(cursor, ops->begin[i]);
+            end = ws_clock_to_host(cursor, ws_op_end(ops, i));
+            if (begin < -WS_TIME_MOST || end > WS_TIME_MOST) {
+                ops->flags[i] |= WS_OP_BACKWARDS;
+                counter = &track->backwards;
+            }
         }
         if (counter) {
             ++*counter;
-            if (counter == &track->backwards)
-                ops->flags[i] |= WS_OP_BACKWARDS;
             continue;
         }
-        struct ws_clock_cursor *cursor = &cursors[shape->context];
-        ops->begin[i] = begin;
-        ops->end[i] = end;
+        if (ws_ops_set_interval(ops, i, begin, end)) {
+            free(cursors);
+            return -ENOMEM;
+        }
         ops->flags[i] |= WS_OP_TIMED;
         track->count++; /* NOLINT(clang-analyzer-core.NullDereference): it takes &track->captured for NULL */
         if (!cursor->count)

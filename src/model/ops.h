@@ -1,0 +1,121 @@
+/* The operations of a process, column by column: 40 bytes each, for there may be tens of millions.
+ *
+ * Lengths, and what else fits 32 bits all but always, are kept so; the few values that do not fit are
+ * kept aside. Use the functions below rather than those columns.
+ */
+#ifndef WALLSHIM_MODEL_OPS_H
+#define WALLSHIM_MODEL_OPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/vector.h"
+#include "record/record.h"
+
+/* An element a row, in the order of the file. Device times are on the host's clock once the model is
+ * loaded, and mean something only where ws_op_is_timed says so. */
+#define WS_OP_COLUMNS(C)                                                  \
+    C(int64_t, begin)                                                     \
+    C(uint32_t, length)                                                   \
+    C(int64_t, host_begin)                                                \
+    C(uint32_t, host_length)                                              \
+    C(uint32_t, number) /* low half of the correlation */                 \
+    C(uint32_t, shape)  /* index into ws_process.shapes */                \
+    C(uint32_t, begin_error)                                              \
+    C(uint32_t, end_error)                                                \
+    C(uint16_t, flags)  /* enum ws_op_flags and enum ws_op_model_flags */ \
+    C(uint16_t, thread) /* index into ws_ops.threads */
+
+struct ws_ops {
+    size_t count;
+    size_t capacity;
+#define COLUMN(type, name) type *name;
+    WS_OP_COLUMNS(COLUMN)
+#undef COLUMN
+    struct ws_vector threads;     /* uint32_t: identifiers in the trace */
+    struct ws_map thread_numbers; /* identifier + 1 → index + 1 */
+    struct ws_map wide;           /* what fits no 32 bits, by operation and column */
+    struct ws_map bytes;          /* operation + 1 → bytes moved; most move none */
+    uint64_t odd_times;           /* host times that cannot be, brought to WS_TIME_MOST */
+};
+
+/* No time lies further from 0 than this, so that sums and differences of two, and of errors, fit. */
+#define WS_TIME_MOST ((int64_t)1 << 61)
+
+/* Bits that loading adds to the flags of the trace. */
+enum ws_op_model_flags {
+    WS_OP_OF_TRACE = 0xfff,        /* enum ws_op_flags */
+    WS_OP_TIMED = 0x1000,          /* has an interval on its device */
+    WS_OP_BACKWARDS = 0x2000,      /* had times that cannot be: an end before the begin, or centuries away */
+    WS_OP_FAILED = 0x4000,         /* the driver answered with an error: nothing ran */
+    WS_OP_CORRELATED_WIDE = 0x8000 /* its correlation is kept aside */
+};
+
+enum ws_op_wide { WS_WIDE_LENGTH, WS_WIDE_HOST_LENGTH, WS_WIDE_CORRELATION, WS_WIDE_COUNT };
+#define WS_NARROW_MOST UINT32_MAX
+
+/* Adds rows; expected is how many there may be in all, to make room for at once. Returns 0, -ENOMEM, or
+ * -EFBIG when there are more than indices can name. */
+int ws_ops_add(struct ws_ops *ops, const struct ws_op *rows, uint32_t count, size_t expected);
+
+/* Moves an operation to another interval. Returns 0 or -ENOMEM. */
+int ws_ops_set_interval(struct ws_ops *ops, size_t op, int64_t begin, int64_t end);
+
+void ws_ops_finish(struct ws_ops *ops);
+
+/* A host time made to fit WS_TIME_MOST; counts those that did not. */
+int64_t ws_tame_time(int64_t time, uint64_t *odd);
+
+int64_t ws_ops_wide_value(const struct ws_ops *ops, size_t op, enum ws_op_wide column);
+
+static inline bool ws_op_is_timed(const struct ws_ops *ops, size_t op)
+{
+    return ops->flags[op] & WS_OP_TIMED;
+}
+
+/* On the device. */
+static inline int64_t ws_op_length(const struct ws_ops *ops, size_t op)
+{
+    uint32_t length = ops->length[op];
+    return length != WS_NARROW_MOST ? length : ws_ops_wide_value(ops, op, WS_WIDE_LENGTH);
+}
+
+static inline int64_t ws_op_end(const struct ws_ops *ops, size_t op)
+{
+    return ops->begin[op] + ws_op_length(ops, op);
+}
+
+/* Of the call that made it. */
+static inline int64_t ws_op_host_length(const struct ws_ops *ops, size_t op)
+{
+    uint32_t length = ops->host_length[op];
+    return length != WS_NARROW_MOST ? length : ws_ops_wide_value(ops, op, WS_WIDE_HOST_LENGTH);
+}
+
+static inline int64_t ws_op_host_end(const struct ws_ops *ops, size_t op)
+{
+    return ops->host_begin[op] + ws_op_host_length(ops, op);
+}
+
+/* Its identifier in the trace. */
+static inline uint32_t ws_op_thread(const struct ws_ops *ops, size_t op)
+{
+    return ((const uint32_t *)ops->threads.data)[ops->thread[op]];
+}
+
+static inline uint64_t ws_op_correlation(const struct ws_ops *ops, size_t op)
+{
+    if (ops->flags[op] & WS_OP_CORRELATED_WIDE)
+        return (uint64_t)ws_ops_wide_value(ops, op, WS_WIDE_CORRELATION);
+    return (uint64_t)ws_op_thread(ops, op) << 40 | ops->number[op];
+}
+
+static inline uint64_t ws_op_bytes(const struct ws_ops *ops, size_t op)
+{
+    const uint64_t *bytes = ws_map_get(&ops->bytes, op + 1);
+    return bytes ? *bytes : 0;
+}
+
+#endif
