@@ -69,35 +69,34 @@ static int set_preload(const char *library)
 }
 
 static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT };
-enum { FORWARDED = sizeof(forwarded) / sizeof(forwarded[0]) };
 
-static volatile pid_t child;
-
-/* What the terminal sends reaches the command by itself; what a process sent to us does not. */
-static void forward(int number, siginfo_t *info, void *context)
+/* Signals wait until run_command asks for them; those that are ignored, as SIGHUP under nohup, stay so
+ * for the command too. */
+static void hold_signals(sigset_t *held, sigset_t *before)
 {
-    (void)context;
-    if (child > 0 && info->si_code <= 0)
-        kill(child, number);
+    sigemptyset(held);
+    sigaddset(held, SIGCHLD);
+    for (size_t i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++)
+        sigaddset(held, forwarded[i]);
+    signal(SIGCHLD, SIG_DFL);
+    sigprocmask(SIG_BLOCK, held, before);
 }
 
-static void catch_signals(sigset_t *before)
+/* Passes signals on until the command has ended. What the terminal sends reaches it by itself; what a
+ * process sent to us does not. */
+static int wait_for(pid_t child, const sigset_t *held)
 {
-    struct sigaction action = { .sa_sigaction = forward, .sa_flags = SA_SIGINFO | SA_RESTART };
-    sigset_t all;
-    sigemptyset(&all);
-    for (int i = 0; i < FORWARDED; i++) {
-        struct sigaction old;
-        sigaddset(&all, forwarded[i]);
-        /* Under nohup a command expects to find SIGHUP ignored; ignored is ignored by both. */
-        if (!sigaction(forwarded[i], NULL, &old) && old.sa_handler != SIG_IGN)
-            sigaction(forwarded[i], &action, NULL);
+    siginfo_t info;
+    int status;
+    while (waitpid(child, &status, WNOHANG) != child) {
+        int number = sigwaitinfo(held, &info);
+        if (number > 0 && number != SIGCHLD && info.si_code <= 0)
+            kill(child, number);
     }
-    /* Held back until the child's number is known. */
-    sigprocmask(SIG_BLOCK, &all, before);
+    return WIFSIGNALED(status) ? BY_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* In the child: never returns. Handlers go back to the default by themselves at exec. */
+/* In the child: never returns. */
 static void become(char **command, int failure, const sigset_t *mask)
 {
     sigprocmask(SIG_SETMASK, mask, NULL);
@@ -111,32 +110,24 @@ static void become(char **command, int failure, const sigset_t *mask)
 /* Runs the command to its end. Returns its status; *error says why it could not be run, or 0. */
 static int run_command(char **command, int *error)
 {
-    int pipes[2], status;
-    sigset_t before;
+    int pipes[2];
+    sigset_t held, before;
     *error = 0;
     if (pipe2(pipes, O_CLOEXEC)) {
         *error = errno;
         return NOT_RUNNABLE;
     }
-    catch_signals(&before);
-    pid_t pid = fork();
-    if (!pid)
+    hold_signals(&held, &before);
+    pid_t child = fork();
+    if (!child)
         become(command, pipes[1], &before);
-    child = pid;
-    sigprocmask(SIG_SETMASK, &before, NULL);
     close(pipes[1]);
-    if (pid < 0) {
+    if (child < 0)
         *error = errno;
-        close(pipes[0]);
-        return NOT_RUNNABLE;
-    }
-    if (read(pipes[0], error, sizeof(*error)) != (ssize_t)sizeof(*error))
+    else if (read(pipes[0], error, sizeof(*error)) != (ssize_t)sizeof(*error))
         *error = 0;
     close(pipes[0]);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    child = 0;
-    return WIFSIGNALED(status) ? BY_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+    return child < 0 ? NOT_RUNNABLE : wait_for(child, &held);
 }
 
 static void tell_outputs(struct tool_outputs *outputs, const char *command)

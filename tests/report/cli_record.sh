@@ -4,6 +4,17 @@
 wallshim=$(realpath "$1") library=$(realpath "$2") source=$3
 . "$source/tests/report/shell.sh"
 export WALLSHIM_LIBRARY="$library"
+# A command built with the sanitizer minds what is preloaded before it.
+export ASAN_OPTIONS="verify_asan_link_order=0:$ASAN_OPTIONS"
+
+# wait_for FILE: until it is there, or so long that it never will be.
+wait_for() {
+    for _ in $(seq 500); do
+        [ -e "$1" ] && return
+        sleep 0.02
+    done
+    fail "$1 never came"
+}
 
 expect 2 "$wallshim" record
 one_line
@@ -30,8 +41,8 @@ says out "WALLSHIM_OUTPUT=here-%p.wst"
 says out "WALLSHIM_BURST=1s/30s"
 grep -qx -- --backend out || fail "the command lost an argument"
 says out "LD_PRELOAD=$library"
-LD_PRELOAD=/nothing.so expect 0 "$wallshim" record env
-grep -q "^LD_PRELOAD=$library:/nothing.so" out || fail "what was preloaded before is lost"
+LD_PRELOAD=$library expect 0 "$wallshim" record env
+grep -q "^LD_PRELOAD=$library:$library" out || fail "what was preloaded before is lost"
 expect 2 "$wallshim" record --backend telepathy true
 one_line
 says err "events|host"
@@ -67,9 +78,9 @@ while :; do sleep 0.05; done
 SCRIPT
 "$wallshim" record sh catch.sh 2>err &
 recorder=$!
-while [ ! -e ready ]; do sleep 0.02; done
+wait_for ready
 kill -USR1 $recorder
-while [ ! -e caught ]; do sleep 0.02; done
+wait_for caught
 kill -TERM $recorder
 wait $recorder
 [ $? -eq 3 ] || fail "the status after a signal"
