@@ -52,10 +52,15 @@ def print_summary(results):
     print("costs    " + "  ".join(f"{name.removesuffix('_ns')} {value:.0f} ns" for name, value in costs.items()
                                   if name.endswith("_ns")))
     print("overlap  " + "  ".join(f"{mode} {value}" for mode, value in results["overlap"].items()))
-    print(f"\n{'kernel':<20}{'queued':>12}{'marks':>12}{'pairs':>12}  mean ns")
+    print(f"\n{'kernel':<20}{'launches':>9}{'alone':>12}{'queued':>12}{'marks':>12}{'(timed)':>9}{'pairs':>12}{'(timed)':>9}"
+          "  mean ns")
     for row in results["kernels"]:
-        cells = [row.get("modes", {}).get(mode, {}).get("mean_ns", "failed") for mode in ("marks", "pairs")]
-        print(f"{row['kernel'] + ' ' + str(row['size']):<20}{row.get('queued_ns', 'failed'):>12}{cells[0]:>12}{cells[1]:>12}")
+        line = f"{row['kernel'] + ' ' + str(row['size']):<20}" + "".join(
+            f"{row.get(key, 'failed'):>{width}}" for key, width in (("count", 9), ("pair_ns", 12), ("queued_ns", 12)))
+        for mode in ("marks", "pairs"):
+            figures = row.get("modes", {}).get(mode, {})
+            line += f"{figures.get('mean_ns', 'failed'):>12}{figures.get('timed', ''):>9}"
+        print(line)
     print(f"\n{'program':<30}" + "".join(f"{mode:>10}" for mode in ("host", "marks", "pairs", "burst")) + "  slower by")
     for row in results["programs"]["programs"]:
         cells = [row.get("modes", {}).get(mode, {}).get("slowdown") for mode in ("host", "marks", "pairs", "burst")]
