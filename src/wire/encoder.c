@@ -53,42 +53,62 @@ static bool has_text(const struct ws_layout *layout)
     return false;
 }
 
-/* Takes `size` bytes from a mapping, or only counts them while `base` is NULL. */
-static void *carve(char *base, size_t *used, size_t size)
+/* Where an encoder's buffers are in its mapping. */
+struct buffers {
+    size_t size; /* of them all */
+    size_t columns_at;
+    size_t head_at, planes_at, columns_capacity;
+    size_t frame_at, frame_capacity;
+    size_t rows_at[WS_FAMILY_COUNT], texts_at[WS_FAMILY_COUNT]; /* 0: the family has no texts */
+};
+
+static size_t carve(struct buffers *buffers, size_t size)
 {
-    char *place = base ? base + *used : NULL;
-    *used += (size + 63) & ~(size_t)63;
-    return place;
+    size_t at = buffers->size;
+    buffers->size += (size + 63) & ~(size_t)63;
+    return at;
 }
 
-/* Lays the encoder and its buffers out from `base`; returns the size it all takes. */
-static size_t lay_out(char *base, const struct ws_encoder_options *options)
+static struct buffers lay_out(uint32_t rows_per_frame)
 {
-    struct ws_encoder measured = { 0 };
-    size_t used = 0, capacity = WS_INDEX_BYTES; /* of head and planes */
-    struct ws_encoder *encoder = carve(base, &used, sizeof(*encoder));
-    if (!encoder)
-        encoder = &measured;
-    encoder->writer.options = *options;
+    struct buffers buffers = { .columns_capacity = WS_INDEX_BYTES };
+    carve(&buffers, sizeof(struct ws_encoder));
     for (uint32_t i = 0; i < WS_FAMILY_COUNT; i++) {
         const struct ws_layout *layout = ws_layout(i);
         size_t texts = has_text(layout) ? TEXT_BYTES : 0;
-        size_t bound = ws_columns_bound(layout, options->rows_per_frame, texts);
-        encoder->pending[i].rows = carve(base, &used, (size_t)options->rows_per_frame * layout->row_size);
+        size_t bound = ws_columns_bound(layout, rows_per_frame, texts);
+        buffers.rows_at[i] = carve(&buffers, (size_t)rows_per_frame * layout->row_size);
         if (texts)
-            encoder->pending[i].texts = carve(base, &used, texts);
-        capacity = bound > capacity ? bound : capacity;
+            buffers.texts_at[i] = carve(&buffers, texts);
+        if (bound > buffers.columns_capacity)
+            buffers.columns_capacity = bound;
     }
-    void *columns = carve(base, &used, ws_columns_encoder_size(options->rows_per_frame));
-    if (columns)
-        encoder->columns = ws_columns_encoder_init(columns, options->rows_per_frame);
-    struct ws_frame_writer *writer = &encoder->writer;
-    writer->encoded.head.data = carve(base, &used, capacity);
-    writer->encoded.planes.data = carve(base, &used, capacity);
-    writer->encoded.head.capacity = writer->encoded.planes.capacity = capacity;
-    writer->frame.capacity = ws_frame_writer_bound(capacity, capacity);
-    writer->frame.data = carve(base, &used, writer->frame.capacity);
-    return used;
+    buffers.columns_at = carve(&buffers, ws_columns_encoder_size(rows_per_frame));
+    buffers.head_at = carve(&buffers, buffers.columns_capacity);
+    buffers.planes_at = carve(&buffers, buffers.columns_capacity);
+    buffers.frame_capacity = ws_frame_writer_bound(buffers.columns_capacity, buffers.columns_capacity);
+    buffers.frame_at = carve(&buffers, buffers.frame_capacity);
+    return buffers;
+}
+
+/* Gives a new encoder, all 0, its buffers in the mapping that starts with it. */
+static void take_buffers(struct ws_encoder *encoder, const struct buffers *buffers, uint32_t rows_per_frame)
+{
+    char *base = (char *)encoder;
+    struct ws_encoded *encoded = &encoder->writer.encoded;
+    for (uint32_t i = 0; i < WS_FAMILY_COUNT; i++) {
+        encoder->pending[i].rows = base + buffers->rows_at[i];
+        encoder->pending[i].texts = buffers->texts_at[i] ? base + buffers->texts_at[i] : NULL;
+    }
+    encoder->columns = ws_columns_encoder_init(base + buffers->columns_at, rows_per_frame);
+    encoded->head = (struct ws_bytes_out){ .data = (uint8_t *)base + buffers->head_at };
+    encoded->planes = (struct ws_bytes_out){ .data = (uint8_t *)base + buffers->planes_at };
+    encoded->head.capacity = encoded->planes.capacity = buffers->columns_capacity;
+    encoder->writer.frame = (struct ws_bytes_out){
+        .data = (uint8_t *)base + buffers->frame_at,
+        .capacity = buffers->frame_capacity,
+    };
+    encoder->mapping_size = buffers->size;
 }
 
 int ws_encoder_create(struct ws_encoder **result, const struct ws_encoder_options *given)
@@ -101,13 +121,12 @@ int ws_encoder_create(struct ws_encoder **result, const struct ws_encoder_option
     if (options.rows_per_frame > WS_FRAME_ROWS_MAX)
         return -EINVAL;
 
-    size_t size = lay_out(NULL, &options);
-    char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
+    struct buffers buffers = lay_out(options.rows_per_frame);
+    struct ws_encoder *encoder = mmap(NULL, buffers.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (encoder == MAP_FAILED)
         return -errno;
-    struct ws_encoder *encoder = (struct ws_encoder *)memory;
-    lay_out(memory, &options);
-    encoder->mapping_size = size;
+    take_buffers(encoder, &buffers, options.rows_per_frame);
+    encoder->writer.options = options;
     encoder->stream_of_shape.limit = SHAPES_MAX;
     for (uint32_t i = 0; i < WS_FAMILY_FIRST_DATA; i++)
         encoder->dictionaries[i].layout = ws_layout(i);
