@@ -1,5 +1,6 @@
 #include "base/pages.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,4 +31,15 @@ void *ws_pages_grow(void *pages, size_t used, size_t bytes)
         memcpy(grown, pages, used);
     free(pages);
     return grown;
+}
+
+int ws_pages_touch(void *pages, size_t from, size_t to)
+{
+#ifdef MADV_POPULATE_WRITE
+    const uintptr_t page = 4096;
+    uintptr_t begin = ((uintptr_t)pages + from + page - 1) & ~(page - 1), end = ((uintptr_t)pages + to) & ~(page - 1);
+    return begin >= end || !madvise((void *)begin, end - begin, MADV_POPULATE_WRITE) ? 0 : -errno;
+#else
+    return -ENOSYS;
+#endif
 }

@@ -12,4 +12,8 @@ void *ws_pages_alloc(size_t bytes);
  * out: the old one is then as it was. */
 void *ws_pages_grow(void *pages, size_t used, size_t bytes);
 
+/* Has the system find memory for a part of such an array now, leaving what is in it, so that another
+ * thread need not wait for it. Returns 0, or -errno where that cannot be done. */
+int ws_pages_touch(void *pages, size_t from, size_t to);
+
 #endif

@@ -158,6 +158,7 @@ int ws_process_load(struct ws_process *process, struct ws_arena *texts, const ch
     struct ws_reader *reader;
     struct ws_block block;
     uint64_t done;
+    bool expected = false;
     init(process, path);
     int status = ws_reader_open(&reader, path, message, capacity);
     if (status)
@@ -167,11 +168,16 @@ int ws_process_load(struct ws_process *process, struct ws_arena *texts, const ch
         status = add_block(process, texts, &block, options && options->references_only);
         if (status)
             break;
-        if (options && options->progress) {
-            ws_reader_position(reader, &done, &process->file_bytes);
+        ws_reader_position(reader, &done, &process->file_bytes);
+        if (options && options->progress)
             options->progress(options->user, done, process->file_bytes);
+        if (!expected && done > process->file_bytes / 32) {
+            expected = true;
+            ws_ops_expect(&process->ops,
+                          (size_t)((double)process->ops.count / (double)done * (double)process->file_bytes));
         }
     }
+    ws_ops_complete(&process->ops);
     process->odd_times += process->ops.odd_times;
     process->damage = *ws_reader_damage(reader);
     ws_reader_position(reader, &done, &process->file_bytes);

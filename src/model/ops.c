@@ -1,13 +1,63 @@
 #include "model/ops.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/pages.h"
 
 _Static_assert((int)WS_OP_IN_COLLECTIVE <= (int)WS_OP_OF_TRACE, "the trace's flags leave room for the model's");
 
-enum { FIRST_CAPACITY = 4096, MOST_THREADS = UINT16_MAX };
+enum { FIRST_CAPACITY = 4096, MOST_THREADS = UINT16_MAX, HELPED_ROWS = 1 << 20, TOUCHED_ROWS = 1 << 18 };
+
+struct ws_ops_helper {
+    pthread_t thread;
+    atomic_bool stop;
+    struct ws_ops ops; /* where the columns are */
+    size_t to;
+};
+
+static void *touch_columns(void *user)
+{
+    struct ws_ops_helper *helper = user;
+    const struct ws_ops *ops = &helper->ops;
+    for (size_t row = ops->count; row < helper->to && !atomic_load(&helper->stop); row += TOUCHED_ROWS) {
+        size_t end = row + TOUCHED_ROWS < helper->to ? row + TOUCHED_ROWS : helper->to;
+#define TOUCH(type, name)                                                  \
+    if (ws_pages_touch(ops->name, row * sizeof(type), end * sizeof(type))) \
+        return NULL;
+        WS_OP_COLUMNS(TOUCH)
+#undef TOUCH
+    }
+    return NULL;
+}
+
+void ws_ops_expect(struct ws_ops *ops, size_t count)
+{
+    size_t to = count < ops->capacity ? count : ops->capacity;
+    if (ops->helper || to < ops->count + HELPED_ROWS)
+        return;
+    struct ws_ops_helper *helper = calloc(1, sizeof(*helper));
+    if (!helper)
+        return;
+    helper->ops = *ops;
+    helper->to = to;
+    if (pthread_create(&helper->thread, NULL, touch_columns, helper))
+        free(helper);
+    else
+        ops->helper = helper;
+}
+
+void ws_ops_complete(struct ws_ops *ops)
+{
+    if (!ops->helper)
+        return;
+    atomic_store(&ops->helper->stop, true);
+    pthread_join(ops->helper->thread, NULL);
+    free(ops->helper);
+    ops->helper = NULL;
+}
 
 static int grow(struct ws_ops *ops, size_t count, size_t expected)
 {
@@ -16,6 +66,7 @@ static int grow(struct ws_ops *ops, size_t count, size_t expected)
         capacity *= 2;
     if (count >= UINT32_MAX)
         return -EFBIG;
+    ws_ops_complete(ops); /* the helper must not see columns move */
 #define GROW(type, name)                                                                            \
     {                                                                                               \
         type *grown = ws_pages_grow(ops->name, ops->count * sizeof(type), capacity * sizeof(type)); \
@@ -152,6 +203,7 @@ int ws_ops_set_interval(struct ws_ops *ops, size_t op, int64_t begin, int64_t en
 
 void ws_ops_finish(struct ws_ops *ops)
 {
+    ws_ops_complete(ops);
 #define FREE(type, name) free(ops->name);
     WS_OP_COLUMNS(FREE)
 #undef FREE

@@ -39,6 +39,7 @@ struct ws_ops {
     struct ws_map wide;           /* what fits no 32 bits, by operation and column */
     struct ws_map bytes;          /* operation + 1 → bytes moved; most move none */
     uint64_t odd_times;           /* host times that cannot be, brought to WS_TIME_MOST */
+    struct ws_ops_helper *helper; /* finds memory for rows to come */
 };
 
 /* No time lies further from 0 than this, so that sums and differences of two, and of errors, fit. */
@@ -59,6 +60,13 @@ enum ws_op_wide { WS_WIDE_LENGTH, WS_WIDE_HOST_LENGTH, WS_WIDE_CORRELATION, WS_W
 /* Adds rows; expected is how many there may be in all, to make room for at once. Returns 0, -ENOMEM, or
  * -EFBIG when there are more than indices can name. */
 int ws_ops_add(struct ws_ops *ops, const struct ws_op *rows, uint32_t count, size_t expected);
+
+/* Says that there will be about so many rows: a thread finds memory for them while they are read. Does
+ * nothing where it is not worth it. */
+void ws_ops_expect(struct ws_ops *ops, size_t count);
+
+/* Says that all rows are there. */
+void ws_ops_complete(struct ws_ops *ops);
 
 /* Moves an operation to another interval. Returns 0 or -ENOMEM. */
 int ws_ops_set_interval(struct ws_ops *ops, size_t op, int64_t begin, int64_t end);
