@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Compares what look-ups give with the shim and without: lookups.py BUILD ROWS NAMES DRIVER-VERSION
+
+Without the shim every answer is the driver's. With it, each function of the wrapper table must come back as the wrapper
+of the very symbol that the driver alone would have given for that name, version and flags, and everything else as the
+driver's own, with the same results and the same statuses.
+"""
+import os
+import re
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SHOWN = 20
+
+
+def look_up(build, names, version, *switches):
+    command = [os.path.join(HERE, "..", "run_preloaded.sh"), *switches, build,
+               os.path.join(build, "tests/interposition/lookups"), names]
+    environment = {**os.environ, "SIMGPU_DRIVER_VERSION": version, "WALLSHIM_OUTPUT": "/nowhere/at/all.wst",
+                   "WALLSHIM_LOG": "quiet"}
+    ended = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
+    if ended.returncode:
+        sys.exit(f"{' '.join(command)} ended with {ended.returncode}")
+    return ended.stdout.splitlines()
+
+
+def expected(line, wrapped):
+    symbol, library = line.rsplit(" ", 2)[1:]
+    if symbol in wrapped and library.startswith("libcuda.so"):
+        return line[: -len(library)] + "libwallshim.so"
+    return line
+
+
+def main():
+    build, rows, names, version = sys.argv[1:]
+    build = os.path.abspath(build)
+    if not os.path.exists(os.path.join(build, "shim/libwallshim.so")):
+        print("skipped: the shim is not built")
+        return 77
+    with open(rows, encoding="ascii") as file:
+        wrapped = set(re.findall(r'^DRIVER_TYPE\("(\w+)"', file.read(), re.M))
+    without = look_up(build, names, version, "--no-shim")
+    with_shim = look_up(build, names, version)
+    wrong = 0
+    if len(without) != len(with_shim):
+        print(f"WRONG {len(without)} answers without the shim, {len(with_shim)} with it")
+        wrong += 1
+    substituted = set()
+    for before, after in zip(without, with_shim):
+        # RTLD_NEXT from the program finds the first library after it, so the shim as RTLD_DEFAULT does.
+        should = expected(before, wrapped)
+        if "libwallshim.so" in after:
+            substituted.add(after.rsplit(" ", 2)[1])
+        if should != after:
+            wrong += 1
+            if wrong <= SHOWN:
+                print(f"WRONG {after}\n  expected {should}")
+    # A table row that no look-up ever gave would have been tested by nothing.
+    linked = {line.split()[1] for line in without if line.startswith("linked ")}
+    unseen = sorted((wrapped & linked) - substituted)
+    if unseen:
+        wrong += 1
+        print("WRONG never given:", " ".join(unseen))
+    print(f"driver {version}: {len(without)} look-ups, {len(substituted)} functions given as wrappers, {wrong} wrong")
+    return 1 if wrong else 0
+
+
+sys.exit(main())
