@@ -1,10 +1,12 @@
 #include "drain.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -25,6 +27,7 @@
 
 enum {
     ROUND_NS = 4000000,
+    LOOK_NS = 100000000,
     FLUSH_NS = 250000000,
     CONTEXT_DEADLINE_NS = 200000000, /* for work still running when its context goes */
     EXIT_DEADLINE_NS = 500000000,    /* the same at exit */
@@ -45,6 +48,7 @@ static struct {
 
 static _Atomic uint32_t wake; /* a futex: 1 when there is something to do */
 static bool driver_gone;      /* the drain's own */
+static __thread bool is_drain __attribute__((tls_model("initial-exec")));
 
 static void futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t ns)
 {
@@ -211,9 +215,33 @@ static bool answer_request(void)
     return finish;
 }
 
+/* A process whose first thread has left by pthread_exit ends with the last of the others, and must not wait for this
+ * one. Whether they are gone only the kernel knows. */
+static bool left_alone(int64_t now)
+{
+    static int64_t next_look;
+    if (now < next_look)
+        return false;
+    next_look = now + LOOK_NS;
+    char text[512], state;
+    int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? -1 : read(file, text, sizeof(text) - 1);
+    if (file >= 0)
+        close(file);
+    text[length > 0 ? length : 0] = 0;
+    const char *after_name = strrchr(text, ')');
+    long threads;
+    /* The first thread stays as a zombie while others live. */
+    return after_name &&
+           sscanf(after_name, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld", &state,
+                  &threads) == 2 &&
+           state == 'Z' && threads == 2;
+}
+
 static void *drain_main(void *unused)
 {
     (void)unused;
+    is_drain = true;
     prctl(PR_SET_NAME, "wallshim");
     /* Captures in global mode forbid other threads what might disturb them; what we do never does. */
     ws_CUenum mode = WS_CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -226,6 +254,8 @@ static void *drain_main(void *unused)
         if (answer_request())
             return NULL;
         round_once();
+        if (left_alone(ws_clock_ns()))
+            return NULL; /* as the last thread, so that the C library ends the process now */
     }
 }
 
@@ -238,6 +268,8 @@ static void ask(enum request_kind kind, struct shim_context *context, int64_t de
     uint32_t answered = atomic_load(&request.answered);
     request.context = context;
     atomic_store_explicit(&request.kind, kind, memory_order_release);
+    if (is_drain) /* the last thread left, which runs the handlers of exit */
+        answer_request();
     atomic_store(&wake, 1);
     futex_wake(&wake);
     while (atomic_load(&request.answered) == answered && ws_clock_ns() < deadline)
