@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -128,6 +129,24 @@ static int driver_version(void)
     return get_version && get_version(&version) == WS_CUDA_SUCCESS ? version : 0;
 }
 
+/* Does the driver export this address as a form of the function that the table lacks? */
+static bool other_form(const struct elf_object *object, const char *base, const void *real)
+{
+    static const char *const flavours[] = { "", "_ptsz", "_ptds" };
+    for (int version = 1; version <= 9; version++) {
+        for (int i = 0; i < 3; i++) {
+            char name[96];
+            if (version == 1)
+                snprintf(name, sizeof(name), "%s%s", base, flavours[i]);
+            else
+                snprintf(name, sizeof(name), "%s_v%d%s", base, version, flavours[i]);
+            if (elf_symbol(object, name) == real)
+                return true;
+        }
+    }
+    return false;
+}
+
 void *resolve_proc(const char *base, int version, uint64_t flags, void *real)
 {
     const struct resolve_row *exact = NULL, *by_rule = NULL;
@@ -146,7 +165,9 @@ void *resolve_proc(const char *base, int version, uint64_t flags, void *real)
     }
     /* A driver may answer with an address it does not export. Then only its rule is left to go by, and
      * only as far as we know what it had to choose from. */
-    const struct resolve_row *row = exact ? exact : version <= NEWEST_VERSION ? by_rule : NULL;
+    const struct resolve_row *row = exact;
+    if (!exact && by_rule && version <= NEWEST_VERSION && !(have_object && other_form(&object, base, real)))
+        row = by_rule;
     return row ? resolve_substitute((enum ws_function_id)(row - resolve_table), real) : real;
 }
 
