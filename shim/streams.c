@@ -123,10 +123,10 @@ static struct shim_context *register_context(ws_CUcontext handle)
 {
     ws_CUdevice device = 0;
     unsigned flags = 0;
-    if (driver.context_device)
-        driver.context_device(&device);
-    if (driver.context_flags)
-        driver.context_flags(&flags);
+    /* One that is gone may still be current; nothing can be done in it. */
+    if ((driver.context_device && driver.context_device(&device) != WS_CUDA_SUCCESS) ||
+        (driver.context_flags && driver.context_flags(&flags) != WS_CUDA_SUCCESS))
+        return NULL;
     register_devices(device);
     struct ws_context row = { .device = (uint32_t)device + 1, .flags = flags, .handle = (uintptr_t)handle };
     struct shim_context *context = NULL;
