@@ -1,7 +1,6 @@
 /* Copies of two and three dimensions, from and to arrays, and in batches; and the arrays. */
 #include "api/api.h"
 
-#include <stdlib.h>
 
 static ws_CUresult copy_3d(const ws_CUDA_MEMCPY3D *what, ws_CUstream handle, bool async)
 {
@@ -246,7 +245,7 @@ static ws_CUresult array_create(struct sim_array **made, const struct array_shap
     NEED(made && shape && shape->width);
     NEED(format_bytes(shape->format) && (shape->channels == 1 || shape->channels == 2 || shape->channels == 4));
     TRY(sim_current(&context));
-    struct sim_array *array = calloc(1, sizeof(*array));
+    struct sim_array *array = sim_keep(sizeof(*array));
     if (!array)
         return WS_CUDA_ERROR_OUT_OF_MEMORY;
     size_t rows = (shape->height ? shape->height : 1) * (shape->depth ? shape->depth : 1);
@@ -263,10 +262,8 @@ static ws_CUresult array_create(struct sim_array **made, const struct array_shap
     struct sim_range range = { .flags = 0 };
     ws_CUresult result =
         sim_memory_allocate(context, context->device, SIM_MEMORY_DEVICE, array->pitch * rows, &range);
-    if (result != WS_CUDA_SUCCESS) {
-        free(array);
+    if (result != WS_CUDA_SUCCESS)
         return result;
-    }
     array->address = range.start;
     *made = array;
     return WS_CUDA_SUCCESS;
@@ -312,7 +309,6 @@ API(cuArrayDestroy, (struct sim_array * array), (array))
     TRY(sim_context_wait(array->context));
     sim_memory_free(array->address, SIM_MEMORY_DEVICE);
     array->magic = 0;
-    free(array);
     return WS_CUDA_SUCCESS;
 }
 

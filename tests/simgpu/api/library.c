@@ -18,7 +18,7 @@ static ws_CUresult kernel_check(const struct sim_function *kernel)
 static ws_CUresult load(struct sim_library **made, const void *image)
 {
     NEED(made && image);
-    struct sim_library *library = calloc(1, sizeof(*library));
+    struct sim_library *library = sim_keep(sizeof(*library));
     if (!library)
         return WS_CUDA_ERROR_OUT_OF_MEMORY;
     library->magic = SIM_LIBRARY;
@@ -110,7 +110,7 @@ static ws_CUresult module_here(struct sim_library *library, struct sim_module **
     struct sim_module *found = library->modules;
     while (found && (found->context != context || found->context_id != context->id))
         found = found->next;
-    if (!found && (found = calloc(1, sizeof(*found)))) {
+    if (!found && (found = sim_keep(sizeof(*found)))) {
         found->magic = SIM_MODULE;
         found->context = context;
         found->context_id = context->id;

@@ -9,7 +9,7 @@ static ws_CUresult load(struct sim_module **made, const void *image)
     NEED(made && image);
     TRY(sim_current(&context));
     TRY(sim_capture_unsafe());
-    struct sim_module *module = calloc(1, sizeof(*module));
+    struct sim_module *module = sim_keep(sizeof(*module));
     if (!module)
         return WS_CUDA_ERROR_OUT_OF_MEMORY;
     module->magic = SIM_MODULE;

@@ -2,7 +2,6 @@
  * stream has come to the call that frees it. */
 #include "api/api.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static ws_CUresult pool_check(const struct sim_pool *pool)
@@ -12,7 +11,7 @@ static ws_CUresult pool_check(const struct sim_pool *pool)
 
 static struct sim_pool *pool_new(struct sim_device *device)
 {
-    struct sim_pool *pool = calloc(1, sizeof(*pool));
+    struct sim_pool *pool = sim_keep(sizeof(*pool));
     if (pool) {
         pool->magic = SIM_POOL;
         pool->device = device;

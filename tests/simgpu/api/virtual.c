@@ -2,7 +2,6 @@
  * nameless file, so that it can be mapped more than once and handed to another process. */
 #include "api/api.h"
 
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -58,9 +57,8 @@ API(cuMemAddressFree, (ws_CUdeviceptr address, size_t bytes), (address, bytes))
 
 static ws_CUresult memory_new(struct memory **made, struct sim_device *device, size_t bytes, int file)
 {
-    struct memory *memory = calloc(1, sizeof(*memory));
+    struct memory *memory = sim_keep(sizeof(*memory));
     if (!memory || file < 0 || !sim_memory_charge(device, (int64_t)bytes)) {
-        free(memory);
         if (file >= 0)
             close(file);
         return WS_CUDA_ERROR_OUT_OF_MEMORY;
@@ -94,7 +92,6 @@ static void memory_release(struct memory *memory)
     sim_memory_charge(memory->device, -(int64_t)memory->bytes);
     close(memory->file);
     memory->magic = 0;
-    free(memory);
 }
 
 API(cuMemRelease, (struct memory * memory), (memory))

@@ -1,12 +1,10 @@
 #include "engine/engine.h"
 
-#include <stdlib.h>
-
 enum { STACK_DEPTH = 64 };
 
 /* The contexts a thread has pushed; the last is current. */
-static __thread struct sim_context *stack[STACK_DEPTH] __attribute__((tls_model("initial-exec")));
-static __thread int depth __attribute__((tls_model("initial-exec")));
+static __thread struct sim_context *stack[STACK_DEPTH];
+static __thread int depth;
 
 struct sim_context *sim_contexts;
 
@@ -53,7 +51,7 @@ static void context_start(struct sim_context *context)
 /* With sim_lock held. */
 static struct sim_context *context_new(unsigned flags, struct sim_device *device, int api_version)
 {
-    struct sim_context *context = calloc(1, sizeof(*context));
+    struct sim_context *context = sim_keep(sizeof(*context));
     if (!context)
         return NULL;
     context->magic = SIM_CONTEXT;

@@ -44,6 +44,24 @@ const char *sim_intern(const char *text)
     return found ? found->text : "";
 }
 
+struct kept {
+    struct kept *next;
+    max_align_t start[];
+};
+
+void *sim_keep(size_t bytes)
+{
+    static struct kept *all;
+    struct kept *kept = calloc(1, sizeof(*kept) + bytes);
+    if (!kept)
+        return NULL;
+    pthread_mutex_lock(&intern_lock);
+    kept->next = all;
+    all = kept;
+    pthread_mutex_unlock(&intern_lock);
+    return kept->start;
+}
+
 int sim_thread_id(void)
 {
     static __thread int tid;

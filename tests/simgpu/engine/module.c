@@ -7,7 +7,7 @@
 
 struct sim_function *sim_module_add(struct sim_module *module, const char *name)
 {
-    struct sim_function *function = calloc(1, sizeof(*function));
+    struct sim_function *function = sim_keep(sizeof(*function));
     if (!function)
         return NULL;
     function->magic = module->library ? SIM_KERNEL : SIM_FUNCTION;

@@ -262,8 +262,11 @@ ws_CUresult sim_submit(struct sim_stream *stream, struct sim_work *work, int64_t
 {
     bool captured;
     ws_CUresult result = sim_capture_work(stream, work, &captured);
-    if (captured)
+    if (captured) {
+        if (result != WS_CUDA_SUCCESS)
+            sim_work_finish(work);
         return result;
+    }
     pthread_mutex_lock(&sim_lock);
     while (stream->count >= sim_config.queue_depth) {
         uint64_t first = stream->head->number;

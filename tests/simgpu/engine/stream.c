@@ -12,8 +12,8 @@ struct thread_stream {
     struct sim_stream *stream;
 };
 enum { THREAD_STREAMS = 16 };
-static __thread struct thread_stream thread_streams[THREAD_STREAMS] __attribute__((tls_model("initial-exec")));
-static __thread unsigned thread_stream_next __attribute__((tls_model("initial-exec")));
+static __thread struct thread_stream thread_streams[THREAD_STREAMS];
+static __thread unsigned thread_stream_next;
 
 /* With sim_lock held. A stream's numbers go on where its former life ended. */
 struct sim_stream *sim_stream_create(struct sim_context *context, unsigned flags, int priority)
