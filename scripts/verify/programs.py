@@ -21,8 +21,9 @@ def catalogue(runner):
         ("train_driver", [os.path.join(runner.samples, "train_driver"), "--steps", steps], {}),
         ("train_driver graph", [os.path.join(runner.samples, "train_driver"), "--steps", steps, "--graph"], {}),
         ("ddp", [os.path.join(runner.samples, "ddp")], two_devices),
-        ("runtime", [os.path.join(runner.samples, "runtime")], {}),
     ]
+    if not runner.simulated:  # the runtime needs private tables of the driver, which the simulated one does not have
+        programs.append(("runtime", [os.path.join(runner.samples, "runtime")], {}))
     for name, switches in (("gpt.py", []), ("gpt.py graph", ["--graph"]), ("gpt.py compiled", ["--compile"])):
         programs.append((name, python + [os.path.join(samples, "gpt.py"), "--timing", *switches], {}))
     for name, switches in (("infer_graph.py", []), ("infer_graph.py graph", ["--graph"])):
