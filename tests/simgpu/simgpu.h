@@ -15,8 +15,9 @@ typedef void (*simgpu_begin)(void **parameters, int64_t start_host_ns);
  * call the driver. */
 typedef int64_t (*simgpu_poll)(void **parameters, int64_t start_host_ns);
 
-/* From now on kernels of this name (ending in '*': of names that begin so) do run(…) and take duration(…) nanoseconds. Either may be NULL. Call it
- * before the module that holds the kernel is loaded. The name is copied. 0, or -1 when the table is full. */
+/* From now on kernels of this name (ending in '*': of names that begin so) do run(…) and take duration(…)
+ * nanoseconds. Either may be NULL. Call it before the module that holds the kernel is loaded. The name is copied. 0,
+ * or -1 when the table is full. */
 int simgpuRegisterKernel(const char *name, simgpu_run run, simgpu_duration duration);
 
 /* A kernel that ends when something outside the device says so: a collective. */

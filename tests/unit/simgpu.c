@@ -10,7 +10,8 @@ const char simgpu_ptx[] =
     ".visible .entry saxpy(.param .u64 a, .param .u64 b, .param .f32 c, .param .u32 d)\n{ ret; }\n"
     ".visible .entry illegal_address()\n{ ret; }\n"
     ".visible .entry own_kernel(.param .u64 a, .param .u32 b)\n{ ret; }\n"
-    ".visible .entry unknown(\n  .param .align 8 .b8 block[24],\n  .param .u8 c, .param .u64 .ptr .global .align 16 d)\n"
+    ".visible .entry unknown(\n  .param .align 8 .b8 block[24],\n  .param .u8 c, .param .u64 .ptr .global .align 16 "
+    "d)\n"
     "{ .reg .b32 %r<2>; ret; }\n";
 
 int simgpu_setup(void **state)

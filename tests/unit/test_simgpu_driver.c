@@ -113,8 +113,8 @@ static void kernels_compute_and_copies_move_bytes(void **state)
     succeeds(cuMemcpyHtoDAsync_v2(b, host, sizeof(host), fixture->stream));
     memset(host, 0, sizeof(host));
     void *parameters[] = { &out, &a, &b, &n };
-    succeeds(cuLaunchKernel(simgpu_function(fixture, "vector_add"), 4, 1, 1, 256, 1, 1, 0, fixture->stream, parameters,
-                            NULL));
+    succeeds(cuLaunchKernel(simgpu_function(fixture, "vector_add"), 4, 1, 1, 256, 1, 1, 0, fixture->stream,
+                            parameters, NULL));
     /* Pageable memory is not written to behind the caller's back: this waits. */
     succeeds(cuMemcpyDtoHAsync_v2(back, out, sizeof(back), fixture->stream));
     for (int i = 0; i < N; i++)

@@ -170,7 +170,8 @@ static void unsafe_calls_follow_both_modes(void **state)
     fails(query_during_capture(fixture, WS_CU_STREAM_CAPTURE_MODE_GLOBAL, WS_CU_STREAM_CAPTURE_MODE_GLOBAL, &end),
           STREAM_CAPTURE_UNSUPPORTED);
     assert_int_equal(end, WS_CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-    succeeds(query_during_capture(fixture, WS_CU_STREAM_CAPTURE_MODE_GLOBAL, WS_CU_STREAM_CAPTURE_MODE_RELAXED, &end));
+    succeeds(
+        query_during_capture(fixture, WS_CU_STREAM_CAPTURE_MODE_GLOBAL, WS_CU_STREAM_CAPTURE_MODE_RELAXED, &end));
     succeeds(end);
     succeeds(query_during_capture(fixture, WS_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, WS_CU_STREAM_CAPTURE_MODE_GLOBAL,
                                   &end));

@@ -77,18 +77,18 @@ static int end_devices(void **state)
     return 0;
 }
 
-#define ON_EACH(call)                                  \
-    do {                                               \
-        works(ncclGroupStart());                       \
-        for (int i = 0; i < RANKS; i++) {              \
-            const struct rank *rank = &ranks[i];       \
-            works(call);                               \
-        }                                              \
-        works(ncclGroupEnd());                         \
-        for (int i = 0; i < RANKS; i++) {              \
+#define ON_EACH(call)                                    \
+    do {                                                 \
+        works(ncclGroupStart());                         \
+        for (int i = 0; i < RANKS; i++) {                \
+            const struct rank *rank = &ranks[i];         \
+            works(call);                                 \
+        }                                                \
+        works(ncclGroupEnd());                           \
+        for (int i = 0; i < RANKS; i++) {                \
             succeeds(cuCtxSetCurrent(ranks[i].context)); \
-            succeeds(cuCtxSynchronize());              \
-        }                                              \
+            succeeds(cuCtxSynchronize());                \
+        }                                                \
     } while (0)
 
 static const void *from(const struct rank *rank)

@@ -24,50 +24,50 @@ static inline ws_CUresult api_enter(const char *name, int version)
     return version > sim_config.driver_version ? sim_not_supported(name) : WS_CUDA_SUCCESS;
 }
 
-#define API_NAME(name, body, arguments, parameters, per_thread)                 \
-    EXPORT ws_CUresult name parameters;                                         \
-    EXPORT ws_CUresult name parameters                                          \
-    {                                                                           \
-        ws_CUresult refused = api_enter(#name, SIM_VERSION_##name);             \
-        if (refused != WS_CUDA_SUCCESS)                                         \
-            return refused;                                                     \
-        if (!(per_thread))                                                      \
-            return body arguments;                                              \
-        sim_per_thread = true;                                                  \
-        ws_CUresult result = body arguments;                                    \
-        sim_per_thread = false;                                                 \
-        return result;                                                          \
+#define API_NAME(name, body, arguments, parameters, per_thread)     \
+    EXPORT ws_CUresult name parameters;                             \
+    EXPORT ws_CUresult name parameters                              \
+    {                                                               \
+        ws_CUresult refused = api_enter(#name, SIM_VERSION_##name); \
+        if (refused != WS_CUDA_SUCCESS)                             \
+            return refused;                                         \
+        if (!(per_thread))                                          \
+            return body arguments;                                  \
+        sim_per_thread = true;                                      \
+        ws_CUresult result = body arguments;                        \
+        sim_per_thread = false;                                     \
+        return result;                                              \
     }
 
-#define API(name, parameters, arguments)                        \
-    static ws_CUresult body_##name parameters;                  \
-    API_NAME(name, body_##name, arguments, parameters, false)   \
+#define API(name, parameters, arguments)                      \
+    static ws_CUresult body_##name parameters;                \
+    API_NAME(name, body_##name, arguments, parameters, false) \
     static ws_CUresult body_##name parameters
 
-#define API_TWIN(name, suffix, parameters, arguments)                 \
-    static ws_CUresult body_##name parameters;                        \
-    API_NAME(name, body_##name, arguments, parameters, false)         \
-    API_NAME(name##suffix, body_##name, arguments, parameters, true)  \
+#define API_TWIN(name, suffix, parameters, arguments)                \
+    static ws_CUresult body_##name parameters;                       \
+    API_NAME(name, body_##name, arguments, parameters, false)        \
+    API_NAME(name##suffix, body_##name, arguments, parameters, true) \
     static ws_CUresult body_##name parameters
 
 #define API_SAME(name, like, parameters, arguments) API_NAME(name, body_##like, arguments, parameters, false)
 
-#define API_SAME_TWIN(name, suffix, like, parameters, arguments)       \
-    API_NAME(name, body_##like, arguments, parameters, false)          \
+#define API_SAME_TWIN(name, suffix, like, parameters, arguments) \
+    API_NAME(name, body_##like, arguments, parameters, false)    \
     API_NAME(name##suffix, body_##like, arguments, parameters, true)
 
 /* The two lines most bodies begin with. */
-#define NEED(condition)                            \
-    do {                                           \
-        if (!(condition))                          \
-            return WS_CUDA_ERROR_INVALID_VALUE;    \
+#define NEED(condition)                         \
+    do {                                        \
+        if (!(condition))                       \
+            return WS_CUDA_ERROR_INVALID_VALUE; \
     } while (0)
 
-#define TRY(call)                              \
-    do {                                       \
-        ws_CUresult tried = (call);            \
-        if (tried != WS_CUDA_SUCCESS)          \
-            return tried;                      \
+#define TRY(call)                     \
+    do {                              \
+        ws_CUresult tried = (call);   \
+        if (tried != WS_CUDA_SUCCESS) \
+            return tried;             \
     } while (0)
 
 static inline ws_CUresult event_check(const struct sim_event *event)

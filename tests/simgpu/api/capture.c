@@ -20,8 +20,8 @@ API_TWIN(cuStreamBeginCapture, _ptsz, (ws_CUstream handle), (handle))
 }
 
 API_TWIN(cuStreamBeginCaptureToGraph, _ptsz,
-         (ws_CUstream handle, struct sim_graph *graph, struct sim_node **dependencies, const ws_CUgraphEdgeData *edges,
-          size_t count, ws_CUenum mode),
+         (ws_CUstream handle, struct sim_graph *graph, struct sim_node **dependencies,
+          const ws_CUgraphEdgeData *edges, size_t count, ws_CUenum mode),
          (handle, graph, dependencies, edges, count, mode))
 {
     (void)edges;
@@ -40,7 +40,7 @@ API_TWIN(cuStreamEndCapture, _ptsz, (ws_CUstream handle, struct sim_graph **grap
 
 static ws_CUenum status_of(const struct sim_capture *capture)
 {
-    return !capture                ? WS_CU_STREAM_CAPTURE_STATUS_NONE
+    return !capture               ? WS_CU_STREAM_CAPTURE_STATUS_NONE
            : capture->invalidated ? WS_CU_STREAM_CAPTURE_STATUS_INVALIDATED
                                   : WS_CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }

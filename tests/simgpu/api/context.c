@@ -17,7 +17,8 @@ API(cuCtxCreate_v2, (ws_CUcontext * made, unsigned flags, ws_CUdevice device), (
     return create(made, flags, device, 3020);
 }
 
-API_SAME(cuCtxCreate, cuCtxCreate_v2, (ws_CUcontext * made, unsigned flags, ws_CUdevice device), (made, flags, device))
+API_SAME(cuCtxCreate, cuCtxCreate_v2, (ws_CUcontext * made, unsigned flags, ws_CUdevice device),
+         (made, flags, device))
 
 API(cuCtxCreate_v3, (ws_CUcontext * made, const void *affinity, int count, unsigned flags, ws_CUdevice device),
     (made, affinity, count, flags, device))
@@ -153,7 +154,7 @@ API(cuCtxSynchronize_v2, (struct sim_context * context), (context))
     return result;
 }
 
-API(cuCtxGetLimit, (size_t *value, ws_CUenum limit), (value, limit))
+API(cuCtxGetLimit, (size_t * value, ws_CUenum limit), (value, limit))
 {
     struct sim_context *context;
     NEED(value);
@@ -175,21 +176,21 @@ API(cuCtxSetLimit, (ws_CUenum limit, size_t value), (limit, value))
 }
 
 /* Two settings of a context that change nothing here but are remembered. */
-#define REMEMBERED(get, set, field)                 \
-    API(get, (ws_CUenum * value), (value))          \
-    {                                               \
-        struct sim_context *context;                \
-        NEED(value);                                \
-        TRY(sim_current(&context));                 \
-        *value = context->field;                    \
-        return WS_CUDA_SUCCESS;                     \
-    }                                               \
-    API(set, (ws_CUenum value), (value))            \
-    {                                               \
-        struct sim_context *context;                \
-        TRY(sim_current(&context));                 \
-        context->field = value;                     \
-        return WS_CUDA_SUCCESS;                     \
+#define REMEMBERED(get, set, field)        \
+    API(get, (ws_CUenum * value), (value)) \
+    {                                      \
+        struct sim_context *context;       \
+        NEED(value);                       \
+        TRY(sim_current(&context));        \
+        *value = context->field;           \
+        return WS_CUDA_SUCCESS;            \
+    }                                      \
+    API(set, (ws_CUenum value), (value))   \
+    {                                      \
+        struct sim_context *context;       \
+        TRY(sim_current(&context));        \
+        context->field = value;            \
+        return WS_CUDA_SUCCESS;            \
     }
 
 REMEMBERED(cuCtxGetCacheConfig, cuCtxSetCacheConfig, cache_config)

@@ -30,14 +30,15 @@ static ws_CUresult copy_line(uint64_t to, enum sim_side to_side, uint64_t from, 
 #define D SIM_SIDE_DEVICE
 
 /* A copy of bytes in both its forms: synchronous with a _ptds twin, asynchronous with a _ptsz one. */
-#define LINE_COPY(sync, async, to_type, to_side, from_type, from_side)                                            \
-    API_TWIN(sync, _ptds, (to_type to, from_type from, size_t bytes), (to, from, bytes))                          \
-    {                                                                                                             \
-        return copy_line((uint64_t)to, to_side, (uint64_t)from, from_side, bytes, NULL, false);                   \
-    }                                                                                                             \
-    API_TWIN(async, _ptsz, (to_type to, from_type from, size_t bytes, ws_CUstream stream), (to, from, bytes, stream)) \
-    {                                                                                                             \
-        return copy_line((uint64_t)to, to_side, (uint64_t)from, from_side, bytes, stream, true);                  \
+#define LINE_COPY(sync, async, to_type, to_side, from_type, from_side)                           \
+    API_TWIN(sync, _ptds, (to_type to, from_type from, size_t bytes), (to, from, bytes))         \
+    {                                                                                            \
+        return copy_line((uint64_t)to, to_side, (uint64_t)from, from_side, bytes, NULL, false);  \
+    }                                                                                            \
+    API_TWIN(async, _ptsz, (to_type to, from_type from, size_t bytes, ws_CUstream stream),       \
+             (to, from, bytes, stream))                                                          \
+    {                                                                                            \
+        return copy_line((uint64_t)to, to_side, (uint64_t)from, from_side, bytes, stream, true); \
     }
 
 LINE_COPY(cuMemcpyHtoD_v2, cuMemcpyHtoDAsync_v2, ws_CUdeviceptr, D, const void *, H)
@@ -81,27 +82,27 @@ static ws_CUresult fill(uint64_t to, size_t pitch, unsigned value, unsigned elem
     return pinned && !async ? sim_finish_through(stream, number) : WS_CUDA_SUCCESS;
 }
 
-#define FILLS(bits, type)                                                                                          \
-    API_TWIN(cuMemsetD##bits##_v2, _ptds, (ws_CUdeviceptr to, type value, size_t count), (to, value, count))       \
-    {                                                                                                              \
-        return fill(to, count * (bits / 8), value, bits / 8, count, 1, NULL, false);                               \
-    }                                                                                                              \
-    API_TWIN(cuMemsetD##bits##Async, _ptsz, (ws_CUdeviceptr to, type value, size_t count, ws_CUstream stream),     \
-             (to, value, count, stream))                                                                           \
-    {                                                                                                              \
-        return fill(to, count * (bits / 8), value, bits / 8, count, 1, stream, true);                              \
-    }                                                                                                              \
-    API_TWIN(cuMemsetD2D##bits##_v2, _ptds,                                                                        \
-             (ws_CUdeviceptr to, size_t pitch, type value, size_t width, size_t height),                           \
-             (to, pitch, value, width, height))                                                                    \
-    {                                                                                                              \
-        return fill(to, pitch, value, bits / 8, width, height, NULL, false);                                       \
-    }                                                                                                              \
-    API_TWIN(cuMemsetD2D##bits##Async, _ptsz,                                                                      \
-             (ws_CUdeviceptr to, size_t pitch, type value, size_t width, size_t height, ws_CUstream stream),       \
-             (to, pitch, value, width, height, stream))                                                            \
-    {                                                                                                              \
-        return fill(to, pitch, value, bits / 8, width, height, stream, true);                                      \
+#define FILLS(bits, type)                                                                                      \
+    API_TWIN(cuMemsetD##bits##_v2, _ptds, (ws_CUdeviceptr to, type value, size_t count), (to, value, count))   \
+    {                                                                                                          \
+        return fill(to, count * (bits / 8), value, bits / 8, count, 1, NULL, false);                           \
+    }                                                                                                          \
+    API_TWIN(cuMemsetD##bits##Async, _ptsz, (ws_CUdeviceptr to, type value, size_t count, ws_CUstream stream), \
+             (to, value, count, stream))                                                                       \
+    {                                                                                                          \
+        return fill(to, count * (bits / 8), value, bits / 8, count, 1, stream, true);                          \
+    }                                                                                                          \
+    API_TWIN(cuMemsetD2D##bits##_v2, _ptds,                                                                    \
+             (ws_CUdeviceptr to, size_t pitch, type value, size_t width, size_t height),                       \
+             (to, pitch, value, width, height))                                                                \
+    {                                                                                                          \
+        return fill(to, pitch, value, bits / 8, width, height, NULL, false);                                   \
+    }                                                                                                          \
+    API_TWIN(cuMemsetD2D##bits##Async, _ptsz,                                                                  \
+             (ws_CUdeviceptr to, size_t pitch, type value, size_t width, size_t height, ws_CUstream stream),   \
+             (to, pitch, value, width, height, stream))                                                        \
+    {                                                                                                          \
+        return fill(to, pitch, value, bits / 8, width, height, stream, true);                                  \
     }
 
 FILLS(8, unsigned char)

@@ -1,7 +1,6 @@
 /* Copies of two and three dimensions, from and to arrays, and in batches; and the arrays. */
 #include "api/api.h"
 
-
 static ws_CUresult copy_3d(const ws_CUDA_MEMCPY3D *what, ws_CUstream handle, bool async)
 {
     struct sim_stream *stream;
@@ -122,8 +121,8 @@ API_TWIN(cuMemcpyAtoA_v2, _ptds, (ws_CUarray to, size_t to_at, ws_CUarray from, 
     return copy_bytes(IN_ARRAY(to, to_at), IN_ARRAY(from, from_at), bytes, NULL, false);
 }
 
-API_TWIN(cuMemcpyHtoAAsync_v2, _ptsz,
-         (ws_CUarray to, size_t at, const void *from, size_t bytes, ws_CUstream stream), (to, at, from, bytes, stream))
+API_TWIN(cuMemcpyHtoAAsync_v2, _ptsz, (ws_CUarray to, size_t at, const void *from, size_t bytes, ws_CUstream stream),
+         (to, at, from, bytes, stream))
 {
     return copy_bytes(IN_ARRAY(to, at), ON_HOST(from), bytes, stream, true);
 }
@@ -191,7 +190,8 @@ static ws_CUresult batch_3d(size_t count, const ws_CUDA_MEMCPY3D_BATCH_OP *list,
 }
 
 API_TWIN(cuMemcpy3DBatchAsync, _ptsz,
-         (size_t count, ws_CUDA_MEMCPY3D_BATCH_OP *list, size_t *failed, unsigned long long flags, ws_CUstream stream),
+         (size_t count, ws_CUDA_MEMCPY3D_BATCH_OP *list, size_t *failed, unsigned long long flags,
+          ws_CUstream stream),
          (count, list, failed, flags, stream))
 {
     NEED(!flags);
@@ -290,7 +290,7 @@ API(cuArray3DGetDescriptor_v2, (struct array_shape * shape, struct sim_array *ar
 {
     NEED(shape);
     TRY(array_check(array));
-    *shape = (struct array_shape){ array->width,          array->height,   array->depth,
+    *shape = (struct array_shape){ array->width,       array->height,   array->depth,
                                    (int)array->format, array->channels, array->flags };
     return WS_CUDA_SUCCESS;
 }

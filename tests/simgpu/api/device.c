@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NEED_DEVICE(device, ordinal)                           \
-    const struct sim_device *device = sim_device_at(ordinal);  \
-    if (!device)                                               \
+#define NEED_DEVICE(device, ordinal)                          \
+    const struct sim_device *device = sim_device_at(ordinal); \
+    if (!device)                                              \
     return WS_CUDA_ERROR_INVALID_DEVICE
 
 API(cuDeviceGetCount, (int *count), (count))
@@ -42,7 +42,7 @@ API(cuDeviceGetUuid, (ws_CUuuid * uuid, ws_CUdevice ordinal), (uuid, ordinal))
 
 API_SAME(cuDeviceGetUuid_v2, cuDeviceGetUuid, (ws_CUuuid * uuid, ws_CUdevice ordinal), (uuid, ordinal))
 
-API(cuDeviceTotalMem_v2, (size_t *bytes, ws_CUdevice ordinal), (bytes, ordinal))
+API(cuDeviceTotalMem_v2, (size_t * bytes, ws_CUdevice ordinal), (bytes, ordinal))
 {
     NEED_DEVICE(device, ordinal);
     NEED(bytes);
@@ -108,6 +108,7 @@ API(cuDeviceGetP2PAttribute, (int *value, ws_CUenum attribute, ws_CUdevice from,
 }
 
 /* X(number, value): attributes that are not 0. */
+/* clang-format off */
 #define ATTRIBUTES(X)                                                                                        \
     X(1, 1024) /* threads a block */                                                                         \
     X(2, 1024) X(3, 1024) X(4, 64) /* block dimensions */                                                    \
@@ -164,6 +165,7 @@ API(cuDeviceGetP2PAttribute, (int *value, ws_CUenum attribute, ws_CUdevice from,
     X(121, 1) X(122, 1) X(123, 1)                                                                            \
     X(127, model->major >= 9)                                                                                \
     X(129, 1) X(132, 0) X(133, 1)
+/* clang-format on */
 
 API(cuDeviceGetAttribute, (int *value, ws_CUenum attribute, ws_CUdevice ordinal), (value, attribute, ordinal))
 {
@@ -192,8 +194,16 @@ API(cuDeviceGetProperties, (struct device_properties * properties, ws_CUdevice o
 {
     NEED_DEVICE(device, ordinal);
     NEED(properties);
-    *properties = (struct device_properties){ 1024, { 1024, 1024, 64 }, { 2147483647, 65535, 65535 }, 48 << 10,
-                                              64 << 10, 32, 2147483647, 65536, device->model->clock_khz, 512 };
+    *properties = (struct device_properties){ 1024,
+                                              { 1024, 1024, 64 },
+                                              { 2147483647, 65535, 65535 },
+                                              48 << 10,
+                                              64 << 10,
+                                              32,
+                                              2147483647,
+                                              65536,
+                                              device->model->clock_khz,
+                                              512 };
     return WS_CUDA_SUCCESS;
 }
 

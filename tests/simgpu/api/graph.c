@@ -127,7 +127,8 @@ static void plain_edges(ws_CUgraphEdgeData *edges, const size_t *count)
 }
 
 API(cuGraphGetEdges_v2,
-    (struct sim_graph * graph, struct sim_node **from, struct sim_node **to, ws_CUgraphEdgeData *edges, size_t *count),
+    (struct sim_graph * graph, struct sim_node **from, struct sim_node **to, ws_CUgraphEdgeData *edges,
+     size_t *count),
     (graph, from, to, edges, count))
 {
     TRY(body_cuGraphGetEdges(graph, from, to, count));
@@ -135,7 +136,8 @@ API(cuGraphGetEdges_v2,
     return WS_CUDA_SUCCESS;
 }
 
-API(cuGraphNodeGetDependencies, (struct sim_node * node, struct sim_node **nodes, size_t *count), (node, nodes, count))
+API(cuGraphNodeGetDependencies, (struct sim_node * node, struct sim_node **nodes, size_t *count),
+    (node, nodes, count))
 {
     NEED(count);
     TRY(node_check(node));

@@ -27,7 +27,8 @@ API(cuGraphInstantiate_v2,
 }
 
 API_SAME(cuGraphInstantiate, cuGraphInstantiate_v2,
-         (struct sim_exec * *exec, struct sim_graph *graph, struct sim_node **error_node, char *log, size_t log_bytes),
+         (struct sim_exec * *exec, struct sim_graph *graph, struct sim_node **error_node, char *log,
+          size_t log_bytes),
          (exec, graph, error_node, log, log_bytes))
 
 API(cuGraphInstantiateWithFlags, (struct sim_exec * *exec, struct sim_graph *graph, unsigned long long flags),
@@ -190,7 +191,8 @@ API(cuGraphExecHostNodeSetParams,
     return replace(step, &work);
 }
 
-static ws_CUresult set_event(struct sim_exec *exec, struct sim_node *node, struct sim_event *event, enum sim_kind kind)
+static ws_CUresult set_event(struct sim_exec *exec, struct sim_node *node, struct sim_event *event,
+                             enum sim_kind kind)
 {
     struct sim_step *step;
     TRY(event_check(event));
@@ -215,7 +217,8 @@ API(cuGraphNodeSetEnabled, (struct sim_exec * exec, struct sim_node *node, unsig
 {
     struct sim_step *step;
     TRY(find_step(exec, node, &step));
-    NEED(step->work.kind == SIM_WORK_KERNEL || step->work.kind == SIM_WORK_COPY || step->work.kind == SIM_WORK_MEMSET);
+    NEED(step->work.kind == SIM_WORK_KERNEL || step->work.kind == SIM_WORK_COPY ||
+         step->work.kind == SIM_WORK_MEMSET);
     step->enabled = enabled != 0;
     return WS_CUDA_SUCCESS;
 }

@@ -28,15 +28,16 @@ ws_CUresult sim_copy_work(struct sim_work *work, const ws_CUDA_MEMCPY3D *from, s
     return sim_transfer_describe(work, context->device, &copy, from_side, to_side, &hold);
 }
 
-ws_CUresult sim_memset_work(struct sim_work *work, const ws_CUDA_MEMSET_NODE_PARAMS *from, struct sim_context *context)
+ws_CUresult sim_memset_work(struct sim_work *work, const ws_CUDA_MEMSET_NODE_PARAMS *from,
+                            struct sim_context *context)
 {
     bool pinned;
     NEED(from && (from->elementSize == 1 || from->elementSize == 2 || from->elementSize == 4));
     NEED(from->width && from->height);
     if (!context)
         TRY(sim_current(&context));
-    struct sim_memset what = { (char *)from->dst, from->pitch, from->width, from->height, from->value,
-                               from->elementSize };
+    struct sim_memset what = { (char *)from->dst, from->pitch, from->width,
+                               from->height,      from->value, from->elementSize };
     return sim_memset_describe(work, context->device, &what, &pinned);
 }
 
@@ -237,7 +238,8 @@ API(cuGraphAddNode_v2,
     return body_cuGraphAddNode(NODE_ARGUMENTS, parameters);
 }
 
-API(cuGraphKernelNodeGetParams, (struct sim_node * node, ws_CUDA_KERNEL_NODE_PARAMS_v1 *parameters), (node, parameters))
+API(cuGraphKernelNodeGetParams, (struct sim_node * node, ws_CUDA_KERNEL_NODE_PARAMS_v1 *parameters),
+    (node, parameters))
 {
     NEED(parameters);
     TRY(node_check(node));
@@ -255,7 +257,8 @@ API(cuGraphKernelNodeGetParams, (struct sim_node * node, ws_CUDA_KERNEL_NODE_PAR
     return WS_CUDA_SUCCESS;
 }
 
-API(cuGraphKernelNodeGetParams_v2, (struct sim_node * node, ws_CUDA_KERNEL_NODE_PARAMS *parameters), (node, parameters))
+API(cuGraphKernelNodeGetParams_v2, (struct sim_node * node, ws_CUDA_KERNEL_NODE_PARAMS *parameters),
+    (node, parameters))
 {
     NEED(parameters);
     TRY(body_cuGraphKernelNodeGetParams(node, (ws_CUDA_KERNEL_NODE_PARAMS_v1 *)parameters));
@@ -364,7 +367,8 @@ API(cuGraphHostNodeGetParams, (struct sim_node * node, ws_CUDA_HOST_NODE_PARAMS 
     return WS_CUDA_SUCCESS;
 }
 
-API(cuGraphHostNodeSetParams, (struct sim_node * node, const ws_CUDA_HOST_NODE_PARAMS *parameters), (node, parameters))
+API(cuGraphHostNodeSetParams, (struct sim_node * node, const ws_CUDA_HOST_NODE_PARAMS *parameters),
+    (node, parameters))
 {
     TRY(node_check(node));
     NEED(parameters && parameters->fn && node->type == WS_CU_GRAPH_NODE_TYPE_HOST);

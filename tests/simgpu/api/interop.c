@@ -2,14 +2,14 @@
  * them (ffmpeg wants all of its list before it begins); nothing stands behind them here. */
 #include "api/api.h"
 
-#define WITH_OPENGL(X)         \
-    X(cuGLCtxCreate_v2)        \
-    X(cuGLGetDevices)          \
-    X(cuGLGetDevices_v2)       \
-    X(cuGLInit)                \
-    X(cuGLMapBufferObject_v2)  \
-    X(cuGLRegisterBufferObject) \
-    X(cuGLUnmapBufferObject)   \
+#define WITH_OPENGL(X)            \
+    X(cuGLCtxCreate_v2)           \
+    X(cuGLGetDevices)             \
+    X(cuGLGetDevices_v2)          \
+    X(cuGLInit)                   \
+    X(cuGLMapBufferObject_v2)     \
+    X(cuGLRegisterBufferObject)   \
+    X(cuGLUnmapBufferObject)      \
     X(cuGLUnregisterBufferObject) \
     X(cuGraphicsGLRegisterBuffer) \
     X(cuGraphicsGLRegisterImage)

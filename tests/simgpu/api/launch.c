@@ -12,7 +12,7 @@ static ws_CUresult launch(struct sim_function *function, const unsigned shape[7]
     return sim_submit(stream, &work, sim_config.launch_ns, NULL);
 }
 
-#define GRID_PARAMETERS                                                                                    \
+#define GRID_PARAMETERS                                                                                      \
     unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, \
         unsigned shared
 #define GRID_ARGUMENTS grid_x, grid_y, grid_z, block_x, block_y, block_z, shared

@@ -157,9 +157,9 @@ static ws_CUresult attribute_of(void *data, ws_CUenum attribute, ws_CUdeviceptr 
     static const struct {
         unsigned char bytes;
         bool for_unknown;
-    } shape[] = { [1] = { 8, false }, [2] = { 4, false }, [3] = { 8, false }, [4] = { 8, false },  [6] = { 4, false },
-                  [7] = { 8, false }, [8] = { 4, true },  [9] = { 4, true },  [10] = { 4, true },  [11] = { 8, true },
-                  [12] = { 8, true }, [13] = { 4, true }, [14] = { 4, true }, [15] = { 4, true },  [16] = { 4, true },
+    } shape[] = { [1] = { 8, false }, [2] = { 4, false }, [3] = { 8, false }, [4] = { 8, false }, [6] = { 4, false },
+                  [7] = { 8, false }, [8] = { 4, true },  [9] = { 4, true },  [10] = { 4, true }, [11] = { 8, true },
+                  [12] = { 8, true }, [13] = { 4, true }, [14] = { 4, true }, [15] = { 4, true }, [16] = { 4, true },
                   [17] = { 8, true }, [18] = { 8, true }, [19] = { 8, true }, [20] = { 8, true } };
     NEED(data && attribute > 0 && attribute < (int)(sizeof(shape) / sizeof(shape[0])) && shape[attribute].bytes);
     NEED(known || shape[attribute].for_unknown);

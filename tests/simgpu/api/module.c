@@ -172,7 +172,8 @@ API(cuFuncGetParamInfo, (struct sim_function * function, size_t index, size_t *o
 }
 
 API_SAME(cuKernelGetParamInfo, cuFuncGetParamInfo,
-         (struct sim_function * function, size_t index, size_t *offset, size_t *size), (function, index, offset, size))
+         (struct sim_function * function, size_t index, size_t *offset, size_t *size),
+         (function, index, offset, size))
 
 API(cuFuncGetModule, (struct sim_module * *module, struct sim_function *function), (module, function))
 {
@@ -184,7 +185,8 @@ API(cuFuncGetModule, (struct sim_module * *module, struct sim_function *function
     return WS_CUDA_SUCCESS;
 }
 
-API(cuFuncGetAttribute, (int *value, ws_CUenum attribute, struct sim_function *function), (value, attribute, function))
+API(cuFuncGetAttribute, (int *value, ws_CUenum attribute, struct sim_function *function),
+    (value, attribute, function))
 {
     NEED(value && attribute >= 0 && attribute < SIM_ATTRIBUTES);
     TRY(function_check(function));
@@ -192,13 +194,15 @@ API(cuFuncGetAttribute, (int *value, ws_CUenum attribute, struct sim_function *f
     return WS_CUDA_SUCCESS;
 }
 
-API(cuFuncSetAttribute, (struct sim_function * function, ws_CUenum attribute, int value), (function, attribute, value))
+API(cuFuncSetAttribute, (struct sim_function * function, ws_CUenum attribute, int value),
+    (function, attribute, value))
 {
     NEED(attribute >= 8 && attribute < SIM_ATTRIBUTES);
     TRY(function_check(function));
     struct sim_context *context;
     TRY(sim_current(&context));
-    NEED(attribute != SIM_ATTRIBUTE_MAX_DYNAMIC_SHARED || (value >= 0 && value <= context->device->model->max_shared));
+    NEED(attribute != SIM_ATTRIBUTE_MAX_DYNAMIC_SHARED ||
+         (value >= 0 && value <= context->device->model->max_shared));
     function->attributes[attribute] = value;
     return WS_CUDA_SUCCESS;
 }

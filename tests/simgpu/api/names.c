@@ -79,8 +79,8 @@ ws_CUresult cuGetExportTable(const void **table, const ws_CUuuid *id)
     NEED(table && id);
     *table = NULL;
     if (sim_config.verbose)
-        sim_log("cuGetExportTable %02x%02x%02x%02x: not found", (unsigned char)id->bytes[0], (unsigned char)id->bytes[1],
-                (unsigned char)id->bytes[2], (unsigned char)id->bytes[3]);
+        sim_log("cuGetExportTable %02x%02x%02x%02x: not found", (unsigned char)id->bytes[0],
+                (unsigned char)id->bytes[1], (unsigned char)id->bytes[2], (unsigned char)id->bytes[3]);
     return WS_CUDA_ERROR_NOT_FOUND;
 }
 

@@ -60,14 +60,16 @@ API(cuOccupancyMaxPotentialBlockSizeWithFlags,
 }
 
 API(cuOccupancyMaxPotentialBlockSize,
-    (int *grid, int *block, struct sim_function *function, ws_CUoccupancyB2DSize shared_for, size_t shared, int limit),
+    (int *grid, int *block, struct sim_function *function, ws_CUoccupancyB2DSize shared_for, size_t shared,
+     int limit),
     (grid, block, function, shared_for, shared, limit))
 {
     return body_cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, function, shared_for, shared, limit, 0);
 }
 
 API(cuOccupancyAvailableDynamicSMemPerBlock,
-    (size_t * bytes, struct sim_function *function, int blocks, int block_size), (bytes, function, blocks, block_size))
+    (size_t * bytes, struct sim_function *function, int blocks, int block_size),
+    (bytes, function, blocks, block_size))
 {
     struct sim_context *context;
     int fit;

@@ -48,10 +48,9 @@ static ws_CUresult allocate(ws_CUdeviceptr *address, size_t bytes, struct sim_po
             pool->attributes[high] = *used;
     pthread_mutex_unlock(&sim_lock);
     *address = range.start;
-    struct sim_work work = { .kind = SIM_WORK_ALLOC,
-                             .unit = SIM_ENGINE_NONE,
-                             .bytes = bytes,
-                             .memory = { range.start, bytes } };
+    struct sim_work work = {
+        .kind = SIM_WORK_ALLOC, .unit = SIM_ENGINE_NONE, .bytes = bytes, .memory = { range.start, bytes }
+    };
     return sim_submit(stream, &work, sim_config.event_plain_ns, NULL);
 }
 
@@ -75,10 +74,9 @@ API_TWIN(cuMemFreeAsync, _ptsz, (ws_CUdeviceptr address, ws_CUstream handle), (a
     struct sim_range range;
     TRY(sim_stream_get(handle, &stream));
     NEED(sim_memory_find(address, &range) && range.start == address && range.kind == SIM_MEMORY_DEVICE);
-    struct sim_work work = { .kind = SIM_WORK_FREE,
-                             .unit = SIM_ENGINE_NONE,
-                             .bytes = range.bytes,
-                             .memory = { address, range.bytes } };
+    struct sim_work work = {
+        .kind = SIM_WORK_FREE, .unit = SIM_ENGINE_NONE, .bytes = range.bytes, .memory = { address, range.bytes }
+    };
     return sim_submit(stream, &work, sim_config.event_plain_ns, NULL);
 }
 
@@ -130,7 +128,8 @@ API(cuMemPoolSetAccess, (struct sim_pool * pool, const ws_CUmemAccessDesc *acces
     return pool_check(pool);
 }
 
-API(cuMemPoolGetAccess, (ws_CUenum * flags, struct sim_pool *pool, ws_CUmemLocation *location), (flags, pool, location))
+API(cuMemPoolGetAccess, (ws_CUenum * flags, struct sim_pool *pool, ws_CUmemLocation *location),
+    (flags, pool, location))
 {
     NEED(flags && location);
     TRY(pool_check(pool));

@@ -7,19 +7,18 @@ static ws_CUresult value_work(ws_CUstream handle, enum sim_kind kind, ws_CUdevic
     struct sim_stream *stream;
     TRY(sim_stream_get(handle, &stream));
     NEED(address && address % bytes == 0);
-    struct sim_work work = { .kind = kind,
-                             .unit = SIM_ENGINE_NONE,
-                             .bytes = bytes,
-                             .value = { (void *)address, value, flags, bytes } };
+    struct sim_work work = {
+        .kind = kind, .unit = SIM_ENGINE_NONE, .bytes = bytes, .value = { (void *)address, value, flags, bytes }
+    };
     return sim_submit(stream, &work, sim_config.event_plain_ns, NULL);
 }
 
-#define VALUE_CALL(name, type, kind, bits)                                                              \
-    API_TWIN(name, _ptsz, (ws_CUstream stream, ws_CUdeviceptr address, type value, unsigned flags),           \
-             (stream, address, value, flags))                                                                 \
-    {                                                                                                         \
-        return value_work(stream, kind, address, value, flags, bits);                                         \
-    }                                                                                                         \
+#define VALUE_CALL(name, type, kind, bits)                                                                          \
+    API_TWIN(name, _ptsz, (ws_CUstream stream, ws_CUdeviceptr address, type value, unsigned flags),                 \
+             (stream, address, value, flags))                                                                       \
+    {                                                                                                               \
+        return value_work(stream, kind, address, value, flags, bits);                                               \
+    }                                                                                                               \
     API_SAME_TWIN(name##_v2, _ptsz, name, (ws_CUstream stream, ws_CUdeviceptr address, type value, unsigned flags), \
                   (stream, address, value, flags))
 

@@ -63,7 +63,8 @@ static ws_CUresult memory_new(struct memory **made, struct sim_device *device, s
             close(file);
         return WS_CUDA_ERROR_OUT_OF_MEMORY;
     }
-    *memory = (struct memory){ .magic = HANDLE_MAGIC, .references = 1, .device = device, .bytes = bytes, .file = file };
+    *memory =
+        (struct memory){ .magic = HANDLE_MAGIC, .references = 1, .device = device, .bytes = bytes, .file = file };
     *made = memory;
     return WS_CUDA_SUCCESS;
 }
@@ -101,21 +102,18 @@ API(cuMemRelease, (struct memory * memory), (memory))
     return WS_CUDA_SUCCESS;
 }
 
-API(cuMemMap,
-    (ws_CUdeviceptr address, size_t bytes, size_t offset, struct memory *memory, unsigned long long flags),
+API(cuMemMap, (ws_CUdeviceptr address, size_t bytes, size_t offset, struct memory *memory, unsigned long long flags),
     (address, bytes, offset, memory, flags))
 {
     TRY(memory_check(memory));
     NEED(address && bytes && offset + bytes <= memory->bytes && !flags);
-    void *mapped = mmap((void *)address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory->file,
-                        (off_t)offset);
+    void *mapped =
+        mmap((void *)address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory->file, (off_t)offset);
     if (mapped == MAP_FAILED)
         return WS_CUDA_ERROR_OUT_OF_MEMORY;
-    struct sim_range range = { .start = address,
-                               .bytes = bytes,
-                               .kind = SIM_MEMORY_DEVICE,
-                               .device = memory->device,
-                               .mapped = true };
+    struct sim_range range = {
+        .start = address, .bytes = bytes, .kind = SIM_MEMORY_DEVICE, .device = memory->device, .mapped = true
+    };
     return sim_memory_add(&range) == WS_CUDA_SUCCESS ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -127,7 +125,8 @@ API(cuMemUnmap, (ws_CUdeviceptr address, size_t bytes), (address, bytes))
     if (context)
         TRY(sim_context_wait(context));
     sim_memory_remove(address, &range);
-    void *left = mmap((void *)address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    void *left =
+        mmap((void *)address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     return left == MAP_FAILED ? WS_CUDA_ERROR_UNKNOWN : WS_CUDA_SUCCESS;
 }
 

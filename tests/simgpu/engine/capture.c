@@ -216,7 +216,8 @@ ws_CUresult sim_capture_record(struct sim_stream *stream, struct sim_event *even
             event->capture = stream->capture;
             event->recorded = false;
             event->generation++;
-            set_tips(&event->capture_tips, &event->capture_tip_count, stream->capture_tips, stream->capture_tip_count);
+            set_tips(&event->capture_tips, &event->capture_tip_count, stream->capture_tips,
+                     stream->capture_tip_count);
         }
     }
     pthread_mutex_unlock(&sim_lock);

@@ -10,7 +10,8 @@ int64_t sim_clock_origin;
 
 #define GIB ((uint64_t)1 << 30)
 
-/* name, compute capability, SMs, kHz, memory kHz, bus bits, L2, shared memory a SM, memory, bytes/ns, flops/ns (bf16) */
+/* name, compute capability, SMs, kHz, memory kHz, bus bits, L2, shared memory a SM, memory, bytes/ns, flops/ns (bf16)
+ */
 static const struct sim_model models[] = {
     { "NVIDIA H100 80GB HBM3", 9, 0, 132, 1980000, 2619000, 5120, 50 << 20, 233472, 80 * GIB, 3350.0, 989000.0 },
     { "NVIDIA H200", 9, 0, 132, 1980000, 3201000, 6144, 50 << 20, 233472, 141 * GIB, 4800.0, 989000.0 },

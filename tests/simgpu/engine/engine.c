@@ -70,7 +70,6 @@ int sim_thread_id(void)
     return tid;
 }
 
-
 static bool forked;
 
 static void mark_forked(void)

@@ -164,7 +164,8 @@ struct sim_work {
 };
 
 /* WAITING: something it depends on has no end yet. STARTED: start is known, the end is up to something
- * outside the model (RUNNING: its host side runs; POLLED: begun, and asked whether it ended). TIMED: start and end are known. */
+ * outside the model (RUNNING: its host side runs; POLLED: begun, and asked whether it ended). TIMED: start and end
+ * are known. */
 enum sim_state { SIM_WAITING, SIM_STARTED, SIM_RUNNING, SIM_POLLED, SIM_TIMED };
 
 struct sim_op {
@@ -269,7 +270,8 @@ struct sim_device *sim_device_at(ws_CUdevice ordinal);
 ws_CUresult sim_current(struct sim_context **context);
 struct sim_context *sim_current_or_null(void);
 ws_CUresult sim_context_check(const struct sim_context *context);
-ws_CUresult sim_context_create(struct sim_context **created, unsigned flags, struct sim_device *device, int api_version);
+ws_CUresult sim_context_create(struct sim_context **created, unsigned flags, struct sim_device *device,
+                               int api_version);
 ws_CUresult sim_context_destroy(struct sim_context *context);
 void sim_context_release_resources(struct sim_context *context);
 ws_CUresult sim_context_push(struct sim_context *context);
@@ -424,7 +426,7 @@ struct sim_module {
 };
 struct sim_library {
     enum sim_magic magic;
-    struct sim_module image; /* its functions are kernels, of no context */
+    struct sim_module image;    /* its functions are kernels, of no context */
     struct sim_module *modules; /* one per context it was used in */
 };
 ws_CUresult sim_image_parse(const void *image, struct sim_module *into);

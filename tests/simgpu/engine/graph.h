@@ -34,7 +34,7 @@ struct sim_step {
     struct sim_work work;
     unsigned *dependencies; /* indices of earlier steps */
     unsigned dependency_count;
-    unsigned branch; /* which of the executable graph's streams runs it */
+    unsigned branch;    /* which of the executable graph's streams runs it */
     bool enabled, last; /* last: nothing depends on it */
     struct sim_op *op;  /* of the launch being queued */
 };

@@ -89,8 +89,8 @@ static ws_CUresult read_entry(const struct fatbin_entry *entry, struct sim_modul
     if (entry->flags & (FLAG_LZ4 | FLAG_ZSTD)) {
         bytes = entry->plain_bytes;
         plain = malloc(bytes + 1);
-        bool done = plain && (entry->flags & FLAG_ZSTD ? unpack_zstd : unpack_lz4)(data, entry->compressed_bytes, plain,
-                                                                                  bytes);
+        bool done = plain && (entry->flags & FLAG_ZSTD ? unpack_zstd : unpack_lz4)(data, entry->compressed_bytes,
+                                                                                   plain, bytes);
         if (!done)
             goto end;
         plain[bytes] = '\0';

@@ -6,10 +6,10 @@
 
 #define F(i) (*(float **)parameters[i])
 #define I(i) (*(int **)parameters[i])
-#define N(i) ((size_t)*(unsigned *)parameters[i])
+#define N(i) ((size_t) * (unsigned *)parameters[i])
 #define X(i) (*(float *)parameters[i])
 
-#define RUN(name) \
+#define RUN(name)                                                                             \
     static void name##_run(void **parameters, const unsigned grid[3] __attribute__((unused)), \
                            const unsigned block[3] __attribute__((unused)))
 #define COST(name, what) static double name##_##what(void **parameters)
@@ -149,15 +149,15 @@ ELEMENTWISE(mse_loss, 3, 2, 3) /* out (one float), prediction, target, n */
 }
 
 /* Kernels over rows × columns. */
-#define ROWWISE(name, rows, columns, words, operations)                \
-    COST(name, bytes)                                                  \
-    {                                                                  \
-        return 4.0 * (words) * (double)N(rows) * (double)N(columns);   \
-    }                                                                  \
-    COST(name, flops)                                                  \
-    {                                                                  \
-        return (operations) * (double)N(rows) * (double)N(columns);    \
-    }                                                                  \
+#define ROWWISE(name, rows, columns, words, operations)              \
+    COST(name, bytes)                                                \
+    {                                                                \
+        return 4.0 * (words) * (double)N(rows) * (double)N(columns); \
+    }                                                                \
+    COST(name, flops)                                                \
+    {                                                                \
+        return (operations) * (double)N(rows) * (double)N(columns);  \
+    }                                                                \
     RUN(name)
 
 ROWWISE(layer_norm, 2, 3, 2, 8) /* out, in, rows, columns */
@@ -213,16 +213,16 @@ ROWWISE(bias_grad, 2, 3, 1, 1) /* out (a row), grad, rows, columns */
 }
 
 /* Products of matrices, row major: C, A, B, M, N, K with C of M×N. */
-#define PRODUCT(name)                                                    \
-    COST(name, bytes)                                                    \
-    {                                                                    \
-        double m = (double)N(3), n = (double)N(4), k = (double)N(5);     \
-        return 4 * (m * k + k * n + m * n);                              \
-    }                                                                    \
-    COST(name, flops)                                                    \
-    {                                                                    \
-        return 2.0 * (double)N(3) * (double)N(4) * (double)N(5);         \
-    }                                                                    \
+#define PRODUCT(name)                                                \
+    COST(name, bytes)                                                \
+    {                                                                \
+        double m = (double)N(3), n = (double)N(4), k = (double)N(5); \
+        return 4 * (m * k + k * n + m * n);                          \
+    }                                                                \
+    COST(name, flops)                                                \
+    {                                                                \
+        return 2.0 * (double)N(3) * (double)N(4) * (double)N(5);     \
+    }                                                                \
     RUN(name)
 
 PRODUCT(sgemm_nt) /* C = A Bᵀ, B of N×K */
@@ -270,7 +270,10 @@ PRODUCT(sgemm) /* C = A B */
     }
 }
 
-#define COUNTED(kernel) { .name = #kernel, .run = kernel##_run, .flops = kernel##_flops, .bytes = kernel##_bytes }
+#define COUNTED(kernel)                                                                        \
+    {                                                                                          \
+        .name = #kernel, .run = kernel##_run, .flops = kernel##_flops, .bytes = kernel##_bytes \
+    }
 
 const struct sim_kernel sim_kernels[] = {
     { .name = "spin", .duration = spin_duration },

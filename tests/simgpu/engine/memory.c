@@ -107,7 +107,8 @@ void *sim_memory_map(struct sim_device *device, uint64_t bytes, uint64_t alignme
     if (!*hint)
         *hint = DEVICE_BASE + DEVICE_SPAN * (uint64_t)device->ordinal;
     uint64_t at = round_up(*hint, alignment);
-    char *memory = mmap((void *)at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *memory =
+        mmap((void *)at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return NULL;
     if ((uint64_t)memory == at)

@@ -23,12 +23,18 @@ static FILE *file;
 static pthread_mutex_t file_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static const char *const kind_names[] = {
-    [SIM_WORK_KERNEL] = "kernel",           [SIM_WORK_COPY] = "copy",
-    [SIM_WORK_MEMSET] = "memset",           [SIM_WORK_EVENT] = "event",
-    [SIM_WORK_WAIT] = "wait",               [SIM_WORK_HOST] = "host",
-    [SIM_WORK_WAIT_VALUE] = "wait_value",   [SIM_WORK_WRITE_VALUE] = "write_value",
-    [SIM_WORK_ALLOC] = "alloc",             [SIM_WORK_FREE] = "free",
-    [SIM_WORK_EMPTY] = "empty",             [SIM_WORK_GRAPH_BEGIN] = "graph_begin",
+    [SIM_WORK_KERNEL] = "kernel",
+    [SIM_WORK_COPY] = "copy",
+    [SIM_WORK_MEMSET] = "memset",
+    [SIM_WORK_EVENT] = "event",
+    [SIM_WORK_WAIT] = "wait",
+    [SIM_WORK_HOST] = "host",
+    [SIM_WORK_WAIT_VALUE] = "wait_value",
+    [SIM_WORK_WRITE_VALUE] = "write_value",
+    [SIM_WORK_ALLOC] = "alloc",
+    [SIM_WORK_FREE] = "free",
+    [SIM_WORK_EMPTY] = "empty",
+    [SIM_WORK_GRAPH_BEGIN] = "graph_begin",
     [SIM_WORK_GRAPH_END] = "graph",
 };
 
@@ -80,7 +86,9 @@ static FILE *open_file(void)
         sim_log("cannot write the truth to %s", path);
         return NULL;
     }
-    fprintf(opened, "#device\tcontext\tstream\tstream_id\tkind\tname\tcorrelation\ttid\tstart_ns\tend_ns\tbytes\tsubmit_ns\n");
+    fprintf(
+        opened,
+        "#device\tcontext\tstream\tstream_id\tkind\tname\tcorrelation\ttid\tstart_ns\tend_ns\tbytes\tsubmit_ns\n");
     for (int i = 0; i < sim_device_count; i++)
         fprintf(opened, "#clock\tdevice=%d\torigin_host_ns=%lld\toffset_ns=%lld\tdrift=%.9g\tresolution_ns=%lld\n", i,
                 (long long)sim_clock_origin, (long long)sim_devices[i].clock_offset, sim_devices[i].clock_drift,
@@ -90,10 +98,11 @@ static FILE *open_file(void)
 
 static void print_row(const struct row *row)
 {
-    fprintf(file, "%d\t%d\t0x%llx\t%llu\t%s\t%s\t%llu\t%d\t%lld\t%lld\t%llu\t%lld\n", row->device->ordinal, row->context,
-            (unsigned long long)row->stream, (unsigned long long)row->stream_id, row->kind, row->name,
+    fprintf(file, "%d\t%d\t0x%llx\t%llu\t%s\t%s\t%llu\t%d\t%lld\t%lld\t%llu\t%lld\n", row->device->ordinal,
+            row->context, (unsigned long long)row->stream, (unsigned long long)row->stream_id, row->kind, row->name,
             (unsigned long long)row->correlation, row->tid, (long long)sim_device_time(row->device, row->start),
-            (long long)sim_device_time(row->device, row->end), (unsigned long long)row->bytes, (long long)row->submit);
+            (long long)sim_device_time(row->device, row->end), (unsigned long long)row->bytes,
+            (long long)row->submit);
 }
 
 /* Takes sim_lock itself: only long enough to take the rows away. */

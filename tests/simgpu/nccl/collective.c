@@ -15,8 +15,9 @@ static ws_ncclResult submit(struct nccl_task task)
 
 #define BUFFERS const void *send, void *receive, size_t count, ws_ncclEnum type
 #define WHERE ws_ncclComm comm, ws_CUstream stream
-#define TASK(what, ...)                                                                                              \
-    submit((struct nccl_task){ .comm = comm, .kind = (what), .count = count, .type = type, .stream = stream, __VA_ARGS__ })
+#define TASK(what, ...)        \
+    submit((struct nccl_task){ \
+        .comm = comm, .kind = (what), .count = count, .type = type, .stream = stream, __VA_ARGS__ })
 
 NCCL_API(ws_ncclResult, ncclAllReduce, BUFFERS, ws_ncclEnum reduction, WHERE)
 {

@@ -29,7 +29,7 @@ static void find_driver(void)
         (int (*)(const char *, simgpu_begin, simgpu_run, simgpu_poll))dlsym(library, "simgpuRegisterPolledKernel");
     if (!init || !get || !polled || init(0) != WS_CUDA_SUCCESS)
         return;
-#define FIND(name, version) \
+#define FIND(name, version)                                                                     \
     if (get(#name, (void **)&driver.name, version, 0, NULL) != WS_CUDA_SUCCESS || !driver.name) \
     return
     FIND(cuCtxGetCurrent, 12000);
@@ -132,7 +132,8 @@ NCCL_API(ws_ncclResult, ncclGetUniqueId, ws_ncclUniqueId *id)
     clock_gettime(CLOCK_REALTIME, &now);
     memset(id, 0, sizeof(*id));
     snprintf(id->internal, sizeof(id->internal), "simgpu-nccl-%d-%llx-%u", (int)getpid(),
-             (unsigned long long)now.tv_sec * 1000000000 + (unsigned long long)now.tv_nsec, atomic_fetch_add(&count, 1));
+             (unsigned long long)now.tv_sec * 1000000000 + (unsigned long long)now.tv_nsec,
+             atomic_fetch_add(&count, 1));
     return WS_ncclSuccess;
 }
 

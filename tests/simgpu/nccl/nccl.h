@@ -73,7 +73,7 @@ struct nccl_task {
     int root; /* or the peer of a send or receive */
     bool is_send;
     ws_CUstream stream;
-    uint64_t number; /* of the communicator, or of the pair */
+    uint64_t number;        /* of the communicator, or of the pair */
     struct nccl_task *next; /* of the same kernel */
 };
 
@@ -126,9 +126,9 @@ const char *nccl_folder(void);
 #define NCCL_EXPORT __attribute__((visibility("default")))
 
 /* NCCL exports each function under two names, the plain one weak. */
-#define NCCL_API(type, name, ...)                                                  \
-    NCCL_EXPORT type p##name(__VA_ARGS__);                                         \
-    NCCL_EXPORT type name(__VA_ARGS__) __attribute__((weak, alias("p" #name)));    \
+#define NCCL_API(type, name, ...)                                               \
+    NCCL_EXPORT type p##name(__VA_ARGS__);                                      \
+    NCCL_EXPORT type name(__VA_ARGS__) __attribute__((weak, alias("p" #name))); \
     NCCL_EXPORT type p##name(__VA_ARGS__)
 
 #endif

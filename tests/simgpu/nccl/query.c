@@ -32,13 +32,13 @@ NCCL_API(const char *, ncclGetLastError, ws_ncclComm comm)
     return "";
 }
 
-#define ASKED(name, answer)                                                        \
-    NCCL_API(ws_ncclResult, name, const struct ws_ncclComm_st *comm, int *value)      \
-    {                                                                              \
-        if (!comm || !value)                                                       \
-            return WS_ncclInvalidArgument;                                         \
-        *value = answer;                                                           \
-        return WS_ncclSuccess;                                                     \
+#define ASKED(name, answer)                                                      \
+    NCCL_API(ws_ncclResult, name, const struct ws_ncclComm_st *comm, int *value) \
+    {                                                                            \
+        if (!comm || !value)                                                     \
+            return WS_ncclInvalidArgument;                                       \
+        *value = answer;                                                         \
+        return WS_ncclSuccess;                                                   \
     }
 
 ASKED(ncclCommCount, comm->size)

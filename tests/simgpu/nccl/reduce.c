@@ -5,9 +5,9 @@
 size_t nccl_type_bytes(ws_ncclEnum type)
 {
     static const unsigned char bytes[] = {
-        [WS_ncclInt8] = 1,    [WS_ncclUint8] = 1,   [WS_ncclInt32] = 4,   [WS_ncclUint32] = 4,     [WS_ncclInt64] = 8,
-        [WS_ncclUint64] = 8,  [WS_ncclFloat16] = 2, [WS_ncclFloat32] = 4, [WS_ncclFloat64] = 8,    [WS_ncclBfloat16] = 2,
-        [WS_ncclFloat8e4m3] = 1, [WS_ncclFloat8e5m2] = 1,
+        [WS_ncclInt8] = 1,    [WS_ncclUint8] = 1,    [WS_ncclInt32] = 4,      [WS_ncclUint32] = 4,
+        [WS_ncclInt64] = 8,   [WS_ncclUint64] = 8,   [WS_ncclFloat16] = 2,    [WS_ncclFloat32] = 4,
+        [WS_ncclFloat64] = 8, [WS_ncclBfloat16] = 2, [WS_ncclFloat8e4m3] = 1, [WS_ncclFloat8e5m2] = 1,
     };
     return type >= 0 && type < (int)sizeof(bytes) ? bytes[type] : 0;
 }
@@ -64,26 +64,26 @@ static uint16_t to_half(float value)
     return sign | (uint16_t)((bits - 0x38000000 + 0xfff + (bits >> 13 & 1)) >> 13);
 }
 
-#define COMBINE(into, from)                                \
-    ((reduction) == WS_ncclProd  ? (into) * (from)         \
+#define COMBINE(into, from)                                            \
+    ((reduction) == WS_ncclProd  ? (into) * (from)                     \
      : (reduction) == WS_ncclMax ? ((into) > (from) ? (into) : (from)) \
      : (reduction) == WS_ncclMin ? ((into) < (from) ? (into) : (from)) \
                                  : (into) + (from))
 
-#define PLAIN_CASE(type, kind)                                       \
-    case type:                                                       \
-        for (size_t i = 0; i < count; i++) {                         \
-            kind *to = (kind *)into + i;                             \
-            *to = (kind)COMBINE(*to, ((const kind *)from)[i]);       \
-        }                                                            \
+#define PLAIN_CASE(type, kind)                                 \
+    case type:                                                 \
+        for (size_t i = 0; i < count; i++) {                   \
+            kind *to = (kind *)into + i;                       \
+            *to = (kind)COMBINE(*to, ((const kind *)from)[i]); \
+        }                                                      \
         break
 
-#define NARROW_CASE(type, widen, narrow)                                                   \
-    case type:                                                                             \
-        for (size_t i = 0; i < count; i++) {                                               \
+#define NARROW_CASE(type, widen, narrow)                                                    \
+    case type:                                                                              \
+        for (size_t i = 0; i < count; i++) {                                                \
             float a = widen(((uint16_t *)into)[i]), b = widen(((const uint16_t *)from)[i]); \
-            ((uint16_t *)into)[i] = narrow(COMBINE(a, b));                                 \
-        }                                                                                  \
+            ((uint16_t *)into)[i] = narrow(COMBINE(a, b));                                  \
+        }                                                                                   \
         break
 
 void nccl_reduce(void *into, const void *from, size_t count, ws_ncclEnum type, ws_ncclEnum reduction)
@@ -104,10 +104,10 @@ void nccl_reduce(void *into, const void *from, size_t count, ws_ncclEnum type, w
     }
 }
 
-#define DIVIDE_CASE(type, kind)                  \
-    case type:                                   \
-        for (size_t i = 0; i < count; i++)       \
-            ((kind *)values)[i] /= (kind)by;     \
+#define DIVIDE_CASE(type, kind)              \
+    case type:                               \
+        for (size_t i = 0; i < count; i++)   \
+            ((kind *)values)[i] /= (kind)by; \
         break
 
 void nccl_divide(void *values, size_t count, ws_ncclEnum type, int by)
