@@ -95,6 +95,14 @@ static bool probe_once(struct shim_context *context, ws_CUevent event, struct pr
     return false;
 }
 
+/* A probe that was interrupted may say less than the last good one still does, drift and all. */
+static bool worth_taking(const struct shim_context *context, const struct clock_fit *fit)
+{
+    const struct clock_fit *last = &context->last_fit;
+    double since = magnitude((double)(fit->device_ns - last->device_ns));
+    return !context->fits || (double)fit->error <= (double)last->error + UNKNOWN_DRIFT * since;
+}
+
 static void add_fit(struct shim_context *context, int64_t device_ns, const struct probe *probe)
 {
     struct clock_fit fit = {
@@ -102,8 +110,14 @@ static void add_fit(struct shim_context *context, int64_t device_ns, const struc
         .offset = probe->before + (probe->seen - probe->before) / 2 - device_ns,
         .error = (probe->seen - probe->before) / 2 + RESOLUTION,
     };
-    if (context->fits++ % FIT_RENEWAL == 0)
-        context->first_fit = context->fits == 1 ? fit : context->last_fit;
+    if (!worth_taking(context, &fit))
+        return;
+    /* The drift is as good as the worse of the two it is taken from. */
+    if (!context->fits || context->first_fit.error > 2 * fit.error)
+        context->first_fit = fit;
+    else if (context->fits % FIT_RENEWAL == 0)
+        context->first_fit = context->last_fit;
+    context->fits++;
     context->last_fit = fit;
     uint32_t submit = (uint32_t)(probe->seen - probe->recorded) + RESOLUTION;
     if (!context->submit_ns || submit < context->submit_ns)
@@ -151,6 +165,7 @@ bool times_keep_clock(struct shim_context *context, int64_t now, struct ws_clock
     if (now < context->next_fit || (!context->clock_stream && atomic_load(&shim_page->captures)) || !make_clock(context))
         return false;
     bool first = !current_base(context)->known;
+    unsigned fits = context->fits;
     struct clock_base *base = first ? current_base(context) : &context->base[!context->current_base];
     if (!compare(context, base, &probe)) {
         if (first)
@@ -164,6 +179,10 @@ bool times_keep_clock(struct shim_context *context, int64_t now, struct ws_clock
     }
     if (first || now >= context->next_base)
         context->next_base = now + BASE_PERIOD;
+    if (context->fits == fits) { /* none of the probes was any good */
+        context->next_fit = now + FIT_PERIOD / 10;
+        return false;
+    }
     context->next_fit = now + (context->fits < 4 ? FIT_PERIOD / 5 : FIT_PERIOD);
     *row = (struct ws_clock){ .context = context->id,
                               .device_ns = context->last_fit.device_ns,
@@ -182,8 +201,10 @@ static int64_t to_device(const struct shim_context *context, int64_t host_ns, in
     if (window >= FIT_WINDOW) {
         drift = (double)(last.offset - first.offset) / window;
         drift_error = (double)(last.error + first.error) / window;
-        if (drift_error > UNKNOWN_DRIFT)
+        if (drift_error > UNKNOWN_DRIFT) {
+            drift = 0;
             drift_error = UNKNOWN_DRIFT;
+        }
     }
     *error = last.error + (int64_t)(drift_error * magnitude((double)away));
     return host_ns - last.offset - (int64_t)(drift * (double)away);
