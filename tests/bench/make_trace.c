@@ -43,6 +43,7 @@ int main(int count, char **words)
         status = ws_encoder_create(&encoder, &options);
     if (status) {
         fprintf(stderr, "make_trace: %s: %s\n", words[1], strerror(-status));
+        free(ops);
         return 1;
     }
     training_ops(ops, (uint32_t)operations, 1);
