@@ -111,9 +111,10 @@ static void print_advice(const struct track_copies *result, struct ws_page *page
     }
     if (pageable)
         ws_page_text(page,
-                     "! %s copies use pageable host memory (%s): they go through a staging buffer and hold up the "
+                     "! %s copies use pageable host memory%s%s: they go through a staging buffer and hold up the "
                      "host. Allocate it pinned (cudaMallocHost, pin_memory=True) and copy asynchronously.",
-                     ws_format_count(number, pageable), ws_format_time(time, pageable_time));
+                     ws_format_count(number, pageable), pageable_time ? ", for " : "",
+                     pageable_time ? ws_format_time(time, pageable_time) : "");
     if (small)
         ws_page_text(page, "%s of the copies are smaller than 64 KiB: what they cost is the launch, not the bytes.",
                      ws_format_share(share, (int64_t)small, (int64_t)count));

@@ -12,9 +12,17 @@ struct ws_kernel_row {
     int64_t error; /* sum of the errors of the times: total is right within ± this */
 };
 
+/* Operations of a name that ran without device times: what the host did is all there is to say. */
+struct ws_untimed_row {
+    uint32_t name;
+    uint64_t count;
+    int64_t call_time; /* of the host, in the calls that made them */
+};
+
 struct ws_track_kernels {
     struct ws_vector rows; /* struct ws_kernel_row, by total time, longest first */
     int64_t total;
+    struct ws_vector untimed; /* struct ws_untimed_row, most first */
 };
 
 extern const struct ws_analysis ws_analysis_kernels;
