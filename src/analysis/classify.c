@@ -26,15 +26,28 @@ static const struct rule rules[] = {
     { "^triton_tem_&attention|^triton_flex_attention|^triton_tem_&flex", WS_CLASS_ATTENTION },
     { "^triton_tem_|^triton_mm|^triton_bmm", WS_CLASS_GEMM },
     { "^triton_per_&softmax|^triton_red_&softmax", WS_CLASS_SOFTMAX },
-    { "^triton_per_&norm|^triton_red_&norm|^triton_per_&rsqrt|^triton_red_&rsqrt", WS_CLASS_NORM },
+    { "^triton_per_&mean&pow|^triton_red_&mean&pow|nvfuser_inner_persistent|nvfuser_inner_outer_persistent|"
+      "^triton_per_&norm|^triton_red_&norm|^triton_per_&rsqrt|^triton_red_&rsqrt",
+      WS_CLASS_NORM },
     { "^triton_per_|^triton_red_|nvfuser_reduction|nvfuser_persistent|nvfuser_outer|nvfuser_inner",
       WS_CLASS_REDUCTION },
     { "nvfuser_transpose", WS_CLASS_COPY },
     { "^triton__0d", WS_CLASS_OTHER },
 
+    /* XLA names a fusion for its root. */
+    { "fusion&!allreduce&reduce", WS_CLASS_REDUCTION },
+    { "loop_transpose|loop_convert|loop_copy|wrapped_transpose|wrapped_convert|wrapped_copy|input_transpose|"
+      "loop_concatenate|loop_broadcast|loop_pad",
+      WS_CLASS_COPY },
+    { "gemm_fusion", WS_CLASS_GEMM },
+    { "^loop_&fusion|^wrapped_|^input_&fusion|^fusion_|^fusion", WS_CLASS_POINTWISE },
+
+    { "fmha|rotary_embedding&attention", WS_CLASS_ATTENTION },
+    { "rotary|rope_", WS_CLASS_POINTWISE },
+
     { "^memcpy|^memset|^[cuda memcpy|^[cuda memset", WS_CLASS_COPY },
     { "multi_tensor|adamfunctor|fused_adam|fusedadam|fusedoptimizer|fused_sgd|fusedsgd|lambstage|lamb_stage|"
-      "adamw|adam_kernel|adam_update|adam_step|sgd_update|sgd_step|adagrad_kernel&!embedding|sgd_kernel|"
+      "koptimizer|adamw|adam_kernel|adam_update|adam_step|sgd_update|sgd_step|adagrad_kernel&!embedding|sgd_kernel|"
       "distributedadam|l2norm_kernel",
       WS_CLASS_OPTIMIZER },
 
@@ -51,8 +64,9 @@ static const struct rule rules[] = {
       WS_CLASS_ATTENTION },
 
     { "curand|philox|distribution_|normal_and_transform|random_from_to|randperm|uniform_and_transform|bernoulli|"
-      "multinomial|dropout_kernel&!norm|exponential_kernel|rocrand",
+      "multinomial|gen_sequenced|dropout_kernel&!norm|exponential_kernel|rocrand",
       WS_CLASS_RNG },
+    { "topkgating|topk_gating|moe&topk|radixfindkth|gathertopk", WS_CLASS_SORT },
     { "softmax|soft_max|nll_loss|cross_entropy|crossentropy|logsumexp", WS_CLASS_SOFTMAX },
 
     /* TensorIterator's wrappers say nothing, the functor in them everything. */
@@ -71,19 +85,23 @@ static const struct rule rules[] = {
       "direct_copy|_copy_&tensor|copykernel|copy_kernel|cast_to_fp8|cast_and_transpose|castkernel|cast_kernel|"
       "float2half|half2float|convert_&!conv2d|converttensor|scalepackedtensor|subtensor|set_value|setzero|"
       "scaletensor|im2col|col2im|permute_kernel|pack_tensor|unpack_tensor|addpadding|slice_kernel|concat_kernel|"
-      "fillkernel|fill_kernel|zero_kernel|memcpy_kernel|copyvectorized|tensortransform|quantize_kernel",
+      "^cpy_|shuffleintensor|_quant_kernel|quantize_&!gemm&!matmul|kernel_flip|^fill_|fillkernel|fill_kernel|zero_"
+      "kernel|"
+      "memcpy_kernel|copyvectorized|tensortransform|quantize_kernel",
       WS_CLASS_COPY },
 
     { "implicit_gemm|implicitgemm|implicit_convolve|convolve|convolution|conv2d|conv3d|conv1d|_conv_|4conv6|"
       "conv_depthwise|depthwise|grouped_conv|conv_fwd|conv_bwd|wgrad|dgrad|fprop|winograd|scudnn|igemm_fwd|igemm_bwd|"
-      "igemm_wrw|miopenconv|miopensp3|cudnn::cnn|computeoffsetskernel|computewgrad|computebooffsets|fft2d|"
-      "flip_filter|cask_cudnn|cudnn&engine&conv|conv2dwgrad|subsample|naive_conv|gridwise_conv|convfwd|convbwd|"
+      "igemm_wrw|cudnn_fp16|cudnn_fp32|cudnn_int8|miopenconv|miopensp3|cudnn::cnn|computeoffsetskernel|computewgrad|"
+      "computebooffsets|fft2d|"
+      "flip_filter|cask_cudnn|cudnn&engine&conv|conv2dwgrad|naive_conv|gridwise_conv|convfwd|convbwd|"
       "dnnl_conv|xdlops_conv|_conv2d|conv::",
       WS_CLASS_CONV },
 
     { "grouped_gemm|gemm|gemv|cijk_|nvjet|matmul|cublas|cutlass&tensorop|cutlass&simt|splitkreduce|splitk&reduce|"
       "^sm90_xmma|xmma_|wmma|_mm_kernel|dot_kernel|reduce_1block|hgmma|ampere_&_tn|ampere_&_nt|ampere_&_nn|"
-      "deep_gemm|marlin|gemmk1|trsm|syrk|ger_kernel|rocblas|tensile|hipblaslt|magma_|cublaslt|mul_mat|streamk",
+      "deep_gemm|marlin|fused_moe_kernel|moe_gemm|mul_mat|gemmk1|trsm|syrk|ger_kernel|rocblas|tensile|hipblaslt|"
+      "magma_|cublaslt|mul_mat|streamk",
       WS_CLASS_GEMM },
 
     { "radixsort|sort_kernel|sortkv|bitonic|gathertopk|topk|mergesort|merge_sort|devicescan|scan_kernel|"
@@ -91,14 +109,19 @@ static const struct rule rules[] = {
       "devicepartition|devicehistogram|rocprim|argsort|sortpairs|cumsum|tensor_kernel_scan|moe_align|unique_kernel",
       WS_CLASS_SORT },
 
-    { "reduce|max_pool|maxpool|avg_pool|avgpool|average_pool|pooling|argmax|argmin|_sum_|sum_kernel|mean_kernel|"
+    { "cwisebinaryop|cwiseunaryop|cwisenullaryop&!reduc", WS_CLASS_POINTWISE },
+    { "reduce|max_pool|maxpool|avg_pool|avgpool|average_pool|pooling|argmax|argmin|_sum_|sum_kernel|mean_kernel|bias_"
+      "grad|grad_bias|"
       "devicereduce|vector_sum|amax_kernel",
       WS_CLASS_REDUCTION },
 
     { "pointwise|elementwise|element_wise|silu|gelu|relu|swiglu|sigmoid|add_kernel|mul_kernel|axpy|saxpy|addtensor|"
       "act_and_mul|activation|rotary|rope_|bias_add|add_bias|addbias|scal_kernel|fused_add|fused_mul|triad|"
-      "vectoradd|vector_add|vecadd|optensor|op_tensor|tanh_|upsample|interpolate|unaryop|binaryop|kernelpointwise|"
-      "where_kernel|clamp_kernel|exp_kernel|add_one|dropout",
+      "vectoradd|vector_add|vecadd|bin_bcast|^cupy_add|^cupy_mul|^cupy_sub|^cupy_&divide|^cupy_power|^cupy_sqrt|^"
+      "cupy_exp|"
+      "nvfuser_none|add_scalar|mul_scalar|scale_kernel|optensor|op_tensor|tanh_|upsample|interpolate|unaryop|"
+      "binaryop|kernelpointwise|"
+      "where_kernel|add_residual|residual_add|_grad_kernel|clamp_|exp_kernel|add_one|dropout",
       WS_CLASS_POINTWISE },
 };
 

@@ -159,7 +159,6 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     const struct ws_kernel_row *rows = result->rows.data;
     struct ws_table table;
     char share[WS_FORMAT_SIZE];
-    (void)subject;
     if (!result->rows.count) {
         if (result->untimed.count)
             print_untimed(report, result, page);
@@ -187,9 +186,14 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
         ws_page_text(page, "and %zu more names with %s in all (--top 0 shows them)", result->rows.count - shown,
                      ws_format_time(time, left));
     }
-    if (result->untimed.count) {
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    uint64_t missing = track->untimed + track->backwards;
+    if (missing > track->count / 4) {
         fputc('\n', page->out);
         print_untimed(report, result, page);
+    } else if (missing) {
+        ws_page_text(page, "%s operations without device times are not in this table.",
+                     ws_format_count(share, missing));
     }
 }
 

@@ -161,6 +161,74 @@ static void rows_in_any_order_come_into_order(void **state)
     load_finish(&loaded);
 }
 
+/* Operations of several devices and streams in one file: each device has its own, all, in order. */
+static void each_device_gets_its_own(void **state)
+{
+    enum { DEVICES = 3, STREAMS = 7, OPS = 5000 };
+    struct loaded loaded;
+    struct story *story = load_begin(&loaded);
+    uint64_t random = 4;
+    uint32_t shapes[STREAMS];
+    size_t expected[DEVICES] = { 0 };
+    (void)state;
+    for (uint32_t device = DEVICES; device > 0; device--)
+        story_device(story, device, "Test GPU", device * 1000000000, 0);
+    for (uint32_t stream = 0; stream < STREAMS; stream++) {
+        story_stream(story, stream + 1, stream % DEVICES + 1);
+        shapes[stream] = kernel_shape(story, stream + 1);
+    }
+    for (int64_t i = 0; i < OPS; i++) {
+        uint32_t stream = next_random(&random) % STREAMS;
+        int64_t begin = i * 1000 + (int64_t)(next_random(&random) % 50000);
+        struct ws_op op = story_op(story, shapes[stream], begin, begin + 10);
+        story_add(story, WS_FAMILY_op, &op);
+        expected[stream % DEVICES]++;
+    }
+    load_report(&loaded);
+    assert_int_equal(loaded.model->tracks.count, DEVICES);
+    const struct ws_process *process = ws_model_process(loaded.model, 0);
+    for (size_t device = 0; device < DEVICES; device++) {
+        const struct ws_track *track = ws_model_track(loaded.model, device);
+        assert_int_equal(track->device, device + 1);
+        assert_int_equal(track->count, expected[device]);
+        for (size_t i = 0; i < track->count; i++) {
+            uint32_t op = track->order[i];
+            assert_int_equal(ws_process_shape(process, process->ops.shape[op])->track, device);
+            if (i)
+                assert_true(process->ops.begin[op] >= process->ops.begin[track->order[i - 1]]);
+        }
+    }
+    load_finish(&loaded);
+}
+
+/* What fits no 32 bits is kept all the same. */
+static void long_times_and_odd_correlations_are_kept(void **state)
+{
+    const int64_t hour = 3600000000000;
+    struct loaded loaded;
+    struct story *story = load_begin(&loaded);
+    (void)state;
+    story_device(story, 1, "Test GPU", 0, 0);
+    story_stream(story, 1, 1);
+    struct ws_op op = story_op(story, kernel_shape(story, 1), 1000, 1000 + hour);
+    op.host_begin = 5;
+    op.host_end = 5 + 2 * hour;
+    op.correlation = 0xfedcba9876543210;
+    op.bytes = 123456789012345;
+    story_add(story, WS_FAMILY_op, &op);
+    story_kernel(story, 1, kernel, 1000, 1001);
+    load_report(&loaded);
+    const struct ws_ops *ops = &ws_model_process(loaded.model, 0)->ops;
+    assert_int_equal(ws_op_length(ops, 0), hour);
+    assert_int_equal(ws_op_end(ops, 0), 1000 + hour);
+    assert_int_equal(ws_op_host_end(ops, 0), 5 + 2 * hour);
+    assert_true(ws_op_correlation(ops, 0) == 0xfedcba9876543210);
+    assert_int_equal(ws_op_bytes(ops, 0), 123456789012345);
+    assert_true(ws_op_correlation(ops, 1) == ((uint64_t)1 << 40 | story->launches));
+    assert_int_equal(ws_op_bytes(ops, 1), 0);
+    load_finish(&loaded);
+}
+
 static void print_everything(const struct ws_report *report)
 {
     struct ws_page page = { .out = fopen("/dev/null", "w"), .width = 80, .top = 20 };
@@ -223,6 +291,8 @@ int main(void)
         cmocka_unit_test(what_belongs_to_no_device_has_a_track_of_its_own),
         cmocka_unit_test(same_name_from_two_modules_is_one_row),
         cmocka_unit_test(rows_in_any_order_come_into_order),
+        cmocka_unit_test(each_device_gets_its_own),
+        cmocka_unit_test(long_times_and_odd_correlations_are_kept),
         cmocka_unit_test(rows_of_any_content_are_survived),
         cmocka_unit_test(a_trace_without_operations_has_a_report),
     };
