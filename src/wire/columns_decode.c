@@ -15,6 +15,7 @@ struct key_column {
     uint32_t seen;             /* slots met so far */
     uint64_t *distinct;        /* by slot */
     ws_slot slots[BLOCK_ROWS]; /* of this block's rows */
+    struct ws_history history;
     struct ws_predictor predictor;
 };
 
@@ -102,7 +103,8 @@ static void start_slots(struct ws_columns_decoder *decoder, struct decoding *dec
     memset(key->slots, 0, sizeof(key->slots));
     if (used > 1) {
         ws_unpack_start(&decoding->unpacker, head, planes, decoder->count);
-        ws_predictor_start(&key->predictor);
+        memset(&key->predictor, 0, sizeof(key->predictor));
+        key->history = (struct ws_history){ 0 };
     }
     struct ws_unpacker distinct;
     ws_unpack_start(&distinct, head, planes, key->used);
@@ -262,21 +264,28 @@ static int decode_slots(struct decoding *decoding, uint64_t *numbers, uint32_t c
 {
     struct key_column *key = decoding->key;
     if (key->used == 1) {
+        key->seen = 1;
         for (uint32_t i = 0; i < count; i++)
             numbers[i] = key->distinct[0];
         return 0;
     }
     ws_unpack(&decoding->unpacker, numbers, count);
+    const uint64_t *distinct = key->distinct;
+    const uint32_t used = key->used;
+    uint32_t seen = key->seen;
+    struct ws_history history = key->history;
     for (uint32_t i = 0; i < count; i++) {
-        ws_slot *guess = ws_predictor_guess(&key->predictor);
-        uint64_t slot = numbers[i] ? key->seen + 1 - numbers[i] : *guess;
-        if (slot > key->seen || slot >= key->used)
+        ws_slot *guess = ws_predictor_guess(&key->predictor, history);
+        uint64_t slot = numbers[i] ? seen + 1 - numbers[i] : *guess;
+        if (slot > seen || slot >= used)
             return -EBADMSG;
-        key->seen += slot == key->seen;
+        seen += slot == seen;
         key->slots[i] = (ws_slot)slot;
-        numbers[i] = key->distinct[slot];
-        ws_predictor_learn(&key->predictor, guess, (uint32_t)slot);
+        numbers[i] = distinct[slot];
+        history = ws_predictor_learn(history, guess, (uint32_t)slot);
     }
+    key->seen = seen;
+    key->history = history;
     return 0;
 }
 
@@ -295,6 +304,16 @@ static void add_remembered(struct decoding *decoding, uint64_t *numbers, uint32_
     decoding->before = before;
 }
 
+/* The same where every residual is 0 and no key is new: the common case of columns that rarely vary. */
+static void recall(struct decoding *decoding, uint64_t *numbers, uint32_t count)
+{
+    const ws_slot *slots = decoding->key->slots;
+    const uint64_t *remembered = decoding->remembered;
+    for (uint32_t i = 0; i < count; i++)
+        numbers[i] = remembered[slots[i]];
+    decoding->before = numbers[count - 1];
+}
+
 static void add_before(struct decoding *decoding, uint64_t *numbers, uint32_t count)
 {
     uint64_t before = decoding->before;
@@ -307,28 +326,45 @@ static void add_before(struct decoding *decoding, uint64_t *numbers, uint32_t co
 static void join_gaps(const struct decoding *decoding, const struct ws_layout *layout, uint64_t *numbers, char *row,
                       uint32_t count)
 {
-    const ws_slot *slots = decoding->group->slots;
+    const ws_slot *slots = decoding->group->slots, *groups = decoding->groups;
+    const struct ws_column base = *decoding->base;
+    uint64_t *ends = decoding->ends;
     for (uint32_t i = 0; i < count; i++, row += layout->row_size) {
-        uint32_t group = decoding->groups ? decoding->groups[slots[i]] : slots[i];
-        numbers[i] += decoding->ends[group];
-        uint64_t end = numbers[i] + ws_column_load(decoding->base, row);
-        ws_column_store(decoding->base, row, end);
-        decoding->ends[group] = ws_column_load(decoding->base, row);
+        uint32_t group = groups ? groups[slots[i]] : slots[i];
+        uint64_t begin = numbers[i] + ends[group];
+        uint64_t end = begin + ws_column_load(&base, row);
+        numbers[i] = begin;
+        ws_column_store(&base, row, end);
+        ends[group] = base.width == sizeof(uint64_t) ? end : ws_column_load(&base, row);
     }
+}
+
+/* The numbers as they were before base columns were taken off. */
+static void decode_residuals(struct decoding *decoding, uint64_t *numbers, uint32_t count)
+{
+    const uint64_t bias = decoding->bias;
+    const unsigned shift = decoding->shift;
+    if (!ws_unpack_zeros(&decoding->unpacker, count)) {
+        ws_unpack(&decoding->unpacker, numbers, count);
+        for (uint32_t i = 0; i < count; i++)
+            numbers[i] = bias + ((uint64_t)ws_unzigzag(numbers[i]) << shift);
+    } else if (!bias && decoding->key && decoding->seen == decoding->key->seen) {
+        recall(decoding, numbers, count);
+        return;
+    } else {
+        for (uint32_t i = 0; i < count; i++)
+            numbers[i] = bias;
+    }
+    if (decoding->key)
+        add_remembered(decoding, numbers, count);
+    else if (decoding->coding == WS_CODING_DELTA)
+        add_before(decoding, numbers, count);
 }
 
 static void decode_numbers(struct decoding *decoding, const struct ws_layout *layout, uint64_t *numbers, char *row,
                            uint32_t count)
 {
-    const uint64_t bias = decoding->bias;
-    const unsigned shift = decoding->shift;
-    ws_unpack(&decoding->unpacker, numbers, count);
-    for (uint32_t i = 0; i < count; i++)
-        numbers[i] = bias + ((uint64_t)ws_unzigzag(numbers[i]) << shift);
-    if (decoding->key)
-        add_remembered(decoding, numbers, count);
-    else if (decoding->coding == WS_CODING_DELTA)
-        add_before(decoding, numbers, count);
+    decode_residuals(decoding, numbers, count);
     if (decoding->coding == WS_CODING_GAP) {
         join_gaps(decoding, layout, numbers, row, count);
     } else if (decoding->coding == WS_CODING_LENGTH && !decoding->kept_length) {

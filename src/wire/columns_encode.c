@@ -113,21 +113,24 @@ static void encode_slots(struct ws_columns_encoder *encoder, const struct ws_lay
     struct key_column *key = &encoder->keys[encoder->keys_used++];
     const struct ws_column *column = &layout->columns[index];
     struct ws_predictor *predictor = &encoder->predictor;
+    struct ws_history history = { 0 };
+    uint64_t *numbers = encoder->numbers, *distinct = key->distinct;
+    ws_slot *slots = key->slots;
     uint32_t used = 0;
-    ws_predictor_start(predictor);
+    memset(predictor, 0, sizeof(*predictor));
     new_stamp(encoder);
     for (uint32_t i = 0; i < count; i++, row += layout->row_size) {
         uint64_t value = ws_column_load(column, row);
-        ws_slot *guess = ws_predictor_guess(predictor);
+        ws_slot *guess = ws_predictor_guess(predictor, history);
         uint32_t slot = *guess, seen = used;
-        if (slot < used && key->distinct[slot] == value) {
-            encoder->numbers[i] = 0;
+        if (slot < seen && distinct[slot] == value) {
+            numbers[i] = 0;
         } else {
-            slot = find_slot(encoder, value, key->distinct, &used);
-            encoder->numbers[i] = 1 + seen - slot; /* a new value gives 1 */
+            slot = find_slot(encoder, value, distinct, &used);
+            numbers[i] = 1 + seen - slot; /* a new value gives 1 */
         }
-        key->slots[i] = (ws_slot)slot;
-        ws_predictor_learn(predictor, guess, slot);
+        slots[i] = (ws_slot)slot;
+        history = ws_predictor_learn(history, guess, slot);
     }
     key->column = (int)index;
     key->used = used;
@@ -253,12 +256,14 @@ static void encode_gaps(struct ws_columns_encoder *encoder, const struct ws_layo
     ws_bytes_put_varint(&to->head, ws_zigzag((int64_t)start));
     if (column->grouped)
         used = put_groups(encoder, key, groups, to);
+    const ws_slot *slots = key->slots, *group_of = column->grouped ? encoder->groups : NULL;
+    uint64_t *numbers = encoder->numbers, *ends = encoder->ends;
     for (uint32_t i = 0; i < used; i++)
-        encoder->ends[i] = start;
+        ends[i] = start;
     for (uint32_t i = 0; i < count; i++, row += layout->row_size) {
-        uint32_t group = column->grouped ? encoder->groups[key->slots[i]] : key->slots[i];
-        encoder->numbers[i] = ws_column_load(column, row) - encoder->ends[group];
-        encoder->ends[group] = ws_column_load(end, row);
+        uint32_t group = group_of ? group_of[slots[i]] : slots[i];
+        numbers[i] = ws_column_load(column, row) - ends[group];
+        ends[group] = ws_column_load(end, row);
     }
 }
 

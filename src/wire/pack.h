@@ -56,6 +56,15 @@ struct ws_unpacker {
 void ws_unpack_start(struct ws_unpacker *unpacker, struct ws_bytes_in *head, struct ws_bytes_in *planes,
                      uint32_t count);
 
+/* Passes over the next `count` numbers if they are all 0; else does nothing and returns false. */
+static inline bool ws_unpack_zeros(struct ws_unpacker *unpacker, uint32_t count)
+{
+    if (unpacker->width || unpacker->exception_at < unpacker->next + count)
+        return false;
+    unpacker->next += count;
+    return true;
+}
+
 /* The next `count` numbers: no more than are left. */
 void ws_unpack(struct ws_unpacker *unpacker, uint64_t *numbers, uint32_t count);
 

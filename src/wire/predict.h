@@ -4,36 +4,33 @@
 #define WALLSHIM_WIRE_PREDICT_H
 
 #include <stdint.h>
-#include <string.h>
 
 enum { WS_PREDICTOR_BITS = 12 };
 
 /* Number of a value among the frame's distinct ones, in the order of first appearance. */
 typedef uint16_t ws_slot;
 
-struct ws_predictor {
-    uint32_t before; /* the slots of the two rows before */
+/* The slots of the last two rows. Kept apart from the table, so that loops hold it in registers. */
+struct ws_history {
+    uint32_t before;
     uint32_t two_before;
+};
+
+struct ws_predictor {
     ws_slot table[1 << WS_PREDICTOR_BITS];
 };
 
-static inline void ws_predictor_start(struct ws_predictor *predictor)
+/* Where in the table the guess is; all 0 at first. */
+static inline ws_slot *ws_predictor_guess(struct ws_predictor *predictor, struct ws_history history)
 {
-    memset(predictor, 0, sizeof(*predictor));
-}
-
-/* Where the guess is. */
-static inline ws_slot *ws_predictor_guess(struct ws_predictor *predictor)
-{
-    uint32_t hash = predictor->before * 0x9e3779b1u ^ predictor->two_before * 0x85ebca77u;
+    uint32_t hash = history.before * 0x9e3779b1u ^ history.two_before * 0x85ebca77u;
     return &predictor->table[hash >> (32 - WS_PREDICTOR_BITS)];
 }
 
-static inline void ws_predictor_learn(struct ws_predictor *predictor, ws_slot *guess, uint32_t slot)
+static inline struct ws_history ws_predictor_learn(struct ws_history history, ws_slot *guess, uint32_t slot)
 {
     *guess = (ws_slot)slot;
-    predictor->two_before = predictor->before;
-    predictor->before = slot;
+    return (struct ws_history){ .before = slot, .two_before = history.before };
 }
 
 #endif
