@@ -111,7 +111,7 @@ static void encode_slots(struct ws_columns_encoder *encoder, const struct ws_lay
                          const char *row, uint32_t count, struct ws_encoded *to)
 {
     struct key_column *key = &encoder->keys[encoder->keys_used++];
-    const struct ws_column *column = &layout->columns[index];
+    const struct ws_column column = layout->columns[index];
     struct ws_predictor *predictor = &encoder->predictor;
     struct ws_history history = { 0 };
     uint64_t *numbers = encoder->numbers, *distinct = key->distinct;
@@ -120,7 +120,7 @@ static void encode_slots(struct ws_columns_encoder *encoder, const struct ws_lay
     memset(predictor, 0, sizeof(*predictor));
     new_stamp(encoder);
     for (uint32_t i = 0; i < count; i++, row += layout->row_size) {
-        uint64_t value = ws_column_load(column, row);
+        uint64_t value = ws_column_load(&column, row);
         ws_slot *guess = ws_predictor_guess(predictor, history);
         uint32_t slot = *guess, seen = used;
         if (slot < seen && distinct[slot] == value) {
@@ -222,9 +222,11 @@ static bool load_column(uint64_t *numbers, const struct ws_layout *layout, const
 static void load_lengths(uint64_t *numbers, const struct ws_layout *layout, const struct ws_column *column,
                          const char *row, uint32_t count)
 {
-    const struct ws_column *base = &layout->columns[column->base];
-    for (uint32_t i = 0; i < count; i++, row += layout->row_size)
-        numbers[i] = ws_column_load(column, row) - ws_column_load(base, row);
+    /* Copies, so that the loop need not look at them again after each store. */
+    const struct ws_column end = *column, base = layout->columns[column->base];
+    const size_t stride = layout->row_size;
+    for (uint32_t i = 0; i < count; i++, row += stride)
+        numbers[i] = ws_column_load(&end, row) - ws_column_load(&base, row);
 }
 
 /* Numbers the groups that the key's values are in, in the order of first appearance, and packs that
@@ -249,7 +251,8 @@ static void encode_gaps(struct ws_columns_encoder *encoder, const struct ws_layo
                         struct ws_encoded *to)
 {
     const struct key_column *key = key_of(encoder, column->group);
-    const struct ws_column *end = &layout->columns[column->base];
+    const struct ws_column begin = *column, end = layout->columns[column->base];
+    const size_t stride = layout->row_size;
     uint32_t used = key->used;
     uint64_t start = count ? ws_column_load(column, row) : 0;
     ws_bytes_put_u8(&to->head, column->grouped);
@@ -260,10 +263,10 @@ static void encode_gaps(struct ws_columns_encoder *encoder, const struct ws_layo
     uint64_t *numbers = encoder->numbers, *ends = encoder->ends;
     for (uint32_t i = 0; i < used; i++)
         ends[i] = start;
-    for (uint32_t i = 0; i < count; i++, row += layout->row_size) {
+    for (uint32_t i = 0; i < count; i++, row += stride) {
         uint32_t group = group_of ? group_of[slots[i]] : slots[i];
-        numbers[i] = ws_column_load(column, row) - ends[group];
-        ends[group] = ws_column_load(end, row);
+        numbers[i] = ws_column_load(&begin, row) - ends[group];
+        ends[group] = ws_column_load(&end, row);
     }
 }
 

@@ -201,6 +201,37 @@ static void a_payload_cut_short_is_refused(void **state)
     assert_int_not_equal(ws_columns_decode(decoder, &layout, payload, size, ROWS + 1, decoded), 0);
 }
 
+static void varints_and_their_bounds(void **state)
+{
+    (void)state;
+    static const uint64_t numbers[] = { 0,         1, 127, 128, 16383, 16384, UINT32_MAX, INT64_MAX, UINT64_MAX - 1,
+                                        UINT64_MAX };
+    uint8_t bytes[WS_VARINT_MAX];
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        struct ws_bytes_out out = { .data = bytes, .capacity = sizeof(bytes) };
+        ws_bytes_put_varint(&out, numbers[i]);
+        assert_false(out.failed);
+        struct ws_bytes_in in = { .at = bytes, .end = bytes + out.size };
+        assert_int_equal(ws_bytes_get_varint(&in), numbers[i]);
+        assert_true(!in.failed && in.at == in.end);
+        struct ws_bytes_in cut = { .at = bytes, .end = bytes + out.size - 1 };
+        assert_int_equal(ws_bytes_get_varint(&cut), 0);
+        assert_true(cut.failed);
+        assert_int_equal(ws_unzigzag(ws_zigzag((int64_t)numbers[i])), (int64_t)numbers[i]);
+    }
+    /* More than 64 bits, and more than 10 bytes. */
+    static const uint8_t too_large[][11] = { { 255, 255, 255, 255, 255, 255, 255, 255, 255, 2 },
+                                             { 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 0 } };
+    for (int i = 0; i < 2; i++) {
+        struct ws_bytes_in in = { .at = too_large[i], .end = too_large[i] + sizeof(too_large[i]) };
+        ws_bytes_get_varint(&in);
+        assert_true(in.failed);
+    }
+    struct ws_bytes_out full = { .data = bytes, .capacity = 3 };
+    ws_bytes_put(&full, "abcd", 4);
+    assert_true(full.failed && full.size == 0);
+}
+
 /* The tables that families.h makes keep what the codings ask of them. */
 static void every_layout_is_sound(void **state)
 {
@@ -266,6 +297,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_repeats_costs_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(ids_of_every_kind, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_payload_cut_short_is_refused, set_up, tear_down),
+        cmocka_unit_test(varints_and_their_bounds),
         cmocka_unit_test(every_layout_is_sound),
         cmocka_unit_test(an_index_stays_small),
     };
