@@ -1,6 +1,9 @@
 /* Every name the driver exports, and how one is found: cuGetProcAddress. */
 #include "api/api.h"
 
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum flavour { SIM_LEGACY, SIM_PER_THREAD };
@@ -39,7 +42,21 @@ static const struct name *twin_of(const struct name *name, int limit)
     return NULL;
 }
 
-ws_CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags, ws_CUenum *status)
+/* SIMGPU_TRACE_LOOKUPS names a file for a line about each question: what was asked, and which library asked. */
+static void trace_question(const char *symbol, int version, uint64_t flags, const void *caller)
+{
+    const char *path = getenv("SIMGPU_TRACE_LOOKUPS");
+    Dl_info info;
+    FILE *file = path ? fopen(path, "a") : NULL;
+    if (!file)
+        return;
+    const char *from = dladdr(caller, &info) && info.dli_fname ? info.dli_fname : "?";
+    const char *slash = strrchr(from, '/');
+    fprintf(file, "%s\t%d\t%d\t%s\n", symbol ? symbol : "NULL", version, (int)flags, slash ? slash + 1 : from);
+    fclose(file);
+}
+
+static ws_CUresult answer(const char *symbol, void **function, int version, uint64_t flags, ws_CUenum *status)
 {
     sim_config_load();
     NEED(symbol && function && flags <= 2);
@@ -68,9 +85,16 @@ ws_CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version
     return best ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_NOT_FOUND;
 }
 
+ws_CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags, ws_CUenum *status)
+{
+    trace_question(symbol, version, flags, __builtin_return_address(0));
+    return answer(symbol, function, version, flags, status);
+}
+
 ws_CUresult cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags)
 {
-    return cuGetProcAddress_v2(symbol, function, version, flags, NULL);
+    trace_question(symbol, version, flags, __builtin_return_address(0));
+    return answer(symbol, function, version, flags, NULL);
 }
 
 /* The real driver's private tables are not imitated. */
