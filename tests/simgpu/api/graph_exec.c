@@ -213,6 +213,28 @@ API(cuGraphExecEventWaitNodeSetEvent, (struct sim_exec * exec, struct sim_node *
     return set_event(exec, node, event, SIM_WORK_WAIT);
 }
 
+API(cuGraphExecNodeSetParams, (struct sim_exec * exec, struct sim_node *node, ws_CUgraphNodeParams *parameters),
+    (exec, node, parameters))
+{
+    NEED(parameters);
+    switch (parameters->type) {
+    case WS_CU_GRAPH_NODE_TYPE_KERNEL:
+        return body_cuGraphExecKernelNodeSetParams_v2(exec, node, &parameters->kernel);
+    case WS_CU_GRAPH_NODE_TYPE_MEMCPY:
+        return body_cuGraphExecMemcpyNodeSetParams(exec, node, &parameters->memcpy.copyParams, NULL);
+    case WS_CU_GRAPH_NODE_TYPE_MEMSET:
+        return body_cuGraphExecMemsetNodeSetParams(exec, node, &parameters->memset, NULL);
+    case WS_CU_GRAPH_NODE_TYPE_HOST:
+        return body_cuGraphExecHostNodeSetParams(exec, node, &parameters->host);
+    case WS_CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+        return set_event(exec, node, (struct sim_event *)parameters->event, SIM_WORK_WAIT);
+    case WS_CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+        return set_event(exec, node, (struct sim_event *)parameters->event, SIM_WORK_EVENT);
+    default:
+        return WS_CUDA_ERROR_NOT_SUPPORTED;
+    }
+}
+
 API(cuGraphNodeSetEnabled, (struct sim_exec * exec, struct sim_node *node, unsigned enabled), (exec, node, enabled))
 {
     struct sim_step *step;

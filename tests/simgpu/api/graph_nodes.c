@@ -423,3 +423,25 @@ API(cuGraphEventWaitNodeSetEvent, (struct sim_node * node, struct sim_event *eve
 {
     return set_event(node, event, SIM_WORK_WAIT);
 }
+
+API(cuGraphNodeSetParams, (struct sim_node * node, ws_CUgraphNodeParams *parameters), (node, parameters))
+{
+    TRY(node_check(node));
+    NEED(parameters && parameters->type == node->type);
+    switch (parameters->type) {
+    case WS_CU_GRAPH_NODE_TYPE_KERNEL:
+        return body_cuGraphKernelNodeSetParams_v2(node, &parameters->kernel);
+    case WS_CU_GRAPH_NODE_TYPE_MEMCPY:
+        return body_cuGraphMemcpyNodeSetParams(node, &parameters->memcpy.copyParams);
+    case WS_CU_GRAPH_NODE_TYPE_MEMSET:
+        return body_cuGraphMemsetNodeSetParams(node, &parameters->memset);
+    case WS_CU_GRAPH_NODE_TYPE_HOST:
+        return body_cuGraphHostNodeSetParams(node, &parameters->host);
+    case WS_CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+        return set_event(node, (struct sim_event *)parameters->event, SIM_WORK_WAIT);
+    case WS_CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+        return set_event(node, (struct sim_event *)parameters->event, SIM_WORK_EVENT);
+    default:
+        return WS_CUDA_ERROR_NOT_SUPPORTED;
+    }
+}

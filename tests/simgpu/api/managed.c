@@ -54,3 +54,35 @@ API(cuMemRangeGetAttribute, (void *data, size_t bytes, ws_CUenum attribute, ws_C
         *(int *)data = -2; /* no place preferred */
     return WS_CUDA_SUCCESS;
 }
+
+/* Batches of prefetches and discards: one operation for each address. */
+static ws_CUresult prefetch_all(const ws_CUdeviceptr *addresses, const size_t *sizes, size_t count,
+                                ws_CUstream stream)
+{
+    NEED(addresses && sizes && count);
+    for (size_t i = 0; i < count; i++)
+        TRY(prefetch(addresses[i], sizes[i], stream));
+    return WS_CUDA_SUCCESS;
+}
+
+API_TWIN(cuMemPrefetchBatchAsync, _ptsz,
+         (ws_CUdeviceptr * addresses, size_t *sizes, size_t count, ws_CUmemLocation *places, size_t *indices,
+          size_t place_count, unsigned long long flags, ws_CUstream stream),
+         (addresses, sizes, count, places, indices, place_count, flags, stream))
+{
+    NEED(places && indices && place_count && !flags);
+    return prefetch_all(addresses, sizes, count, stream);
+}
+
+API_SAME_TWIN(cuMemDiscardAndPrefetchBatchAsync, _ptsz, cuMemPrefetchBatchAsync,
+              (ws_CUdeviceptr * addresses, size_t *sizes, size_t count, ws_CUmemLocation *places, size_t *indices,
+               size_t place_count, unsigned long long flags, ws_CUstream stream),
+              (addresses, sizes, count, places, indices, place_count, flags, stream))
+
+API_TWIN(cuMemDiscardBatchAsync, _ptsz,
+         (ws_CUdeviceptr * addresses, size_t *sizes, size_t count, unsigned long long flags, ws_CUstream stream),
+         (addresses, sizes, count, flags, stream))
+{
+    NEED(!flags);
+    return prefetch_all(addresses, sizes, count, stream);
+}

@@ -17,9 +17,9 @@ static bool none_active(void)
 
 static void set_tips(struct sim_node ***tips, unsigned *count, struct sim_node **nodes, size_t wanted)
 {
-    struct sim_node **fresh = wanted ? malloc(wanted * sizeof(*fresh)) : NULL;
+    struct sim_node **fresh = wanted ? malloc(wanted * sizeof(struct sim_node *)) : NULL;
     if (fresh)
-        memcpy(fresh, nodes, wanted * sizeof(*fresh));
+        memcpy(fresh, nodes, wanted * sizeof(struct sim_node *));
     free(*tips);
     *tips = fresh;
     *count = fresh ? (unsigned)wanted : 0;
@@ -32,7 +32,7 @@ void sim_capture_tips(struct sim_stream *stream, struct sim_node **nodes, size_t
         return;
     }
     struct sim_node **larger =
-        realloc(stream->capture_tips, (stream->capture_tip_count + count + 1) * sizeof(*larger));
+        realloc(stream->capture_tips, (stream->capture_tip_count + count + 1) * sizeof(struct sim_node *));
     if (!larger)
         return;
     stream->capture_tips = larger;

@@ -340,6 +340,13 @@ bool sim_memory_charge(struct sim_device *device, int64_t bytes);
 bool sim_memory_find(uint64_t address, struct sim_range *range);
 ws_CUresult sim_memory_add(const struct sim_range *range);
 bool sim_memory_remove(uint64_t start, struct sim_range *removed);
+/* The pages a range lies in, as a file that other processes can map. */
+struct sim_shared_block {
+    uint64_t start, bytes;
+    int file;
+};
+ws_CUresult sim_memory_share(const struct sim_range *range, struct sim_shared_block *block);
+void sim_memory_unshare(uint64_t start);
 void sim_memory_release_context(struct sim_context *context);
 void *sim_memory_map(struct sim_device *device, uint64_t bytes, uint64_t alignment);
 

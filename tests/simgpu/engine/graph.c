@@ -23,7 +23,7 @@ struct sim_node *sim_node_add(struct sim_graph *graph, ws_CUenum type, const str
 {
     if (graph->count == graph->capacity) {
         unsigned capacity = graph->capacity ? graph->capacity * 2 : 16;
-        struct sim_node **larger = realloc(graph->nodes, capacity * sizeof(*larger));
+        struct sim_node **larger = realloc(graph->nodes, capacity * sizeof(struct sim_node *));
         if (!larger)
             return NULL;
         graph->nodes = larger;
@@ -48,7 +48,7 @@ bool sim_node_depend(struct sim_node *node, struct sim_node *on)
             return false;
     if (node->dependency_count == node->dependency_capacity) {
         unsigned capacity = node->dependency_capacity ? node->dependency_capacity * 2 : 2;
-        struct sim_node **larger = realloc(node->dependencies, capacity * sizeof(*larger));
+        struct sim_node **larger = realloc(node->dependencies, capacity * sizeof(struct sim_node *));
         if (!larger)
             return false;
         node->dependencies = larger;

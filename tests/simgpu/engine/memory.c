@@ -211,6 +211,8 @@ ws_CUresult sim_memory_allocate(struct sim_context *context, struct sim_device *
 static void give_back(const struct sim_range *range)
 {
     uint64_t size = footprint(range->kind, range->bytes);
+    if (range->bytes >= SMALL)
+        sim_memory_unshare(range->start);
     pthread_mutex_lock(&memory_lock);
     if (range->kind != SIM_MEMORY_PINNED)
         range->device->memory_used -= size;

@@ -41,7 +41,7 @@ static ws_ncclResult run_kernel(struct nccl_task *tasks)
     }
     char arguments[4096] = { 0 };
     size_t size = sizeof(arguments);
-    memcpy(arguments, &launch, sizeof(launch));
+    memcpy(arguments, &launch, sizeof(struct nccl_launch *));
     void *extra[] = { WS_CU_LAUNCH_PARAM_BUFFER_POINTER, arguments, WS_CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
                       WS_CU_LAUNCH_PARAM_END };
     ws_CUlaunchConfig config = { .gridDimX = channels(tasks),

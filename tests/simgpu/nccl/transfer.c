@@ -15,7 +15,7 @@ enum { COLLECTIVE_NS = 8000 };
 static struct nccl_launch *launch_of(void **parameters)
 {
     struct nccl_launch *launch;
-    memcpy(&launch, parameters[0], sizeof(launch));
+    memcpy(&launch, parameters[0], sizeof(struct nccl_launch *));
     return launch;
 }
 
