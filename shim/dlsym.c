@@ -2,6 +2,7 @@
  * are ready for instrumented code, and never with a name of ours. */
 #include <dlfcn.h>
 #include <stddef.h>
+#include <sys/auxv.h>
 
 #include "elf_lookup.h"
 #include "resolve.h"
@@ -51,25 +52,32 @@ static bool from_inside_the_driver(const void *caller)
            (elf_find_by_name("libcupti.so", &object) && (uintptr_t)caller - object.low < object.high - object.low);
 }
 
+/* Only the main program comes before us in the order in which RTLD_NEXT goes on. */
+static bool from_main_program(const void *caller)
+{
+    struct elf_object object;
+    uintptr_t headers = getauxval(AT_PHDR);
+    return elf_find_by_address(caller, &object) && headers >= object.low && headers < object.high;
+}
+
 void *resolve_next(const char *symbol)
 {
     dlsym_function real = real_dlsym();
     return real ? real(RTLD_NEXT, symbol) : NULL;
 }
 
+/* Our own definitions are such as dlsym does not find (exports.map). So where the real one finds
+ * nothing, passing the call on gives the caller the NULL and the error it would have had without us. */
 struct dlsym_answer ws_dlsym_answer(void *handle, const char *name, void *caller)
 {
     int id = may_be_ours(name) ? resolve_id(name) : -1;
     dlsym_function real = real_dlsym();
+    void *value = NULL;
     if (id < 0 || !real || from_inside_the_driver(caller))
         return pass_on();
-    void *wrapper = resolve_table[id].wrapper;
-    if (handle == RTLD_NEXT) /* what comes after the caller; we may be that, but only with something behind us */
-        return resolve_next(name) ? pass_on() : answer(NULL);
-    void *value = handle == RTLD_DEFAULT ? resolve_next(name) : real(handle, name);
-    if (value == wrapper) /* a handle of the whole program finds us first */
+    if (handle == RTLD_DEFAULT || (handle == RTLD_NEXT && from_main_program(caller)))
         value = resolve_next(name);
-    if (!value) /* dlerror has been set by the look-up that failed */
-        return answer(NULL);
-    return answer(resolve_substitute((enum ws_function_id)id, value));
+    else if (handle != RTLD_NEXT) /* what stands behind us on the way calls on: it must not meet us again */
+        value = real(handle, name);
+    return value ? answer(resolve_substitute((enum ws_function_id)id, value)) : pass_on();
 }

@@ -243,6 +243,7 @@ static void *drain_main(void *unused)
     (void)unused;
     is_drain = true;
     prctl(PR_SET_NAME, "wallshim");
+    ticks_init();
     /* Captures in global mode forbid other threads what might disturb them; what we do never does. */
     ws_CUenum mode = WS_CU_STREAM_CAPTURE_MODE_RELAXED;
     if (driver.exchange_capture_mode)

@@ -2,12 +2,15 @@
 #include "driver_calls.h"
 #include "notes.h"
 
-#define EXPORTED __attribute__((visibility("default")))
+/* See exports.map for what the version does. */
+#define EXPORTED(symbol)                                               \
+    __asm__(".symver wrap_" #symbol ", " #symbol "@WALLSHIM"); \
+    __attribute__((visibility("default")))
 
 /* The arguments of a row come in parentheses of their own, so `real arguments` is the call. */
 #define DRIVER_ROW(symbol, base, since, flavour, family, parameters, arguments, before, after)      \
-    EXPORTED ws_CUresult symbol parameters;                                                         \
-    EXPORTED ws_CUresult symbol parameters                                                          \
+    EXPORTED(symbol) ws_CUresult wrap_##symbol parameters;                                          \
+    ws_CUresult wrap_##symbol parameters                                                            \
     {                                                                                               \
         ws_CUresult(*real) parameters =                                                             \
             (ws_CUresult(*) parameters)__atomic_load_n(&resolve_real[WS_ID_##symbol], __ATOMIC_RELAXED); \

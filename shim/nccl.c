@@ -9,7 +9,9 @@
 #include "notes.h"
 #include "registry.h"
 
-#define EXPORTED __attribute__((visibility("default")))
+#define EXPORTED(symbol)                                               \
+    __asm__(".symver wrap_" #symbol ", " #symbol "@WALLSHIM"); \
+    __attribute__((visibility("default")))
 #define NO_PEER (-1)
 
 struct comm_state {
@@ -191,8 +193,8 @@ static void leave_nccl(struct call *call)
 }
 
 #define NCCL_ROW(symbol, parameters, arguments, before, after)                                      \
-    EXPORTED ws_ncclResult symbol parameters;                                                       \
-    EXPORTED ws_ncclResult symbol parameters                                                        \
+    EXPORTED(symbol) ws_ncclResult wrap_##symbol parameters;                                        \
+    ws_ncclResult wrap_##symbol parameters                                                          \
     {                                                                                               \
         ws_ncclResult(*real) parameters =                                                           \
             (ws_ncclResult(*) parameters)__atomic_load_n(&resolve_real[WS_ID_##symbol], __ATOMIC_RELAXED); \

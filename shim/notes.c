@@ -300,8 +300,11 @@ void wait_ordered(struct call *call, ws_CUstream stream, ws_CUevent event)
 {
     struct shim_stream *found =
         call->thread ? stream_known(stream, call->per_thread, call->thread->context) : NULL;
-    if (found)
+    if (found) {
         atomic_store_explicit(&found->fresh, 1, memory_order_release);
+        /* Another thread may be between its begin mark and its launch: let it see that we were there. */
+        atomic_fetch_add_explicit(&found->order, (uint64_t)1 << 16, memory_order_acq_rel);
+    }
     host_call(call, stream, event, 0, 0);
 }
 

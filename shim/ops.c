@@ -1,5 +1,6 @@
 #include "ops.h"
 
+#include <sched.h>
 #include <string.h>
 
 #include "base/map.h"
@@ -8,7 +9,10 @@
 #include "graphs.h"
 #include "registry.h"
 
-enum { HOLD_AFTER_DEPENDENT = 256 /* launches without one until marks go back to their usual place */ };
+enum {
+    HOLD_AFTER_DEPENDENT = 256, /* launches without one until marks go back to their usual place */
+    TURN_DEADLINE_US = 50,
+};
 
 static struct ws_map shape_ids; /* hash of the row → id */
 
@@ -143,6 +147,26 @@ static void note_copy(struct call *call, struct shim_stream *stream, enum copy_d
     call->copies_before = all - own;
 }
 
+/* Marks tell of the operation between them only if no other thread's comes in between. Threads that
+ * share a stream take turns, but nobody waits long: after the deadline the call goes on, both are
+ * contended, and their times say so. */
+static bool take_turn(struct shim_stream *stream)
+{
+    uint32_t free_turn = 0;
+    if (__builtin_expect(atomic_compare_exchange_strong_explicit(&stream->turn, &free_turn, 1, memory_order_acquire,
+                                                                 memory_order_relaxed), 1))
+        return true;
+    uint64_t deadline = ticks_now() + ticks_a_second / 1000000 * TURN_DEADLINE_US;
+    do {
+        sched_yield();
+        free_turn = 0;
+        if (atomic_compare_exchange_strong_explicit(&stream->turn, &free_turn, 1, memory_order_acquire,
+                                                    memory_order_relaxed))
+            return true;
+    } while (ticks_now() < deadline);
+    return false;
+}
+
 void op_mark_begin(struct call *call)
 {
     struct shape_entry *shape = call->shape;
@@ -153,6 +177,7 @@ void op_mark_begin(struct call *call)
         atomic_load_explicit(&stream->context->life, memory_order_relaxed) != CONTEXT_ALIVE)
         return;
     call->timed = true;
+    call->has_turn = take_turn(stream);
     call->order = atomic_fetch_add_explicit(&stream->order, (uint64_t)1 << 16 | 1, memory_order_acq_rel);
     bool contended = call->order & 0xffff;
     const struct ws_shape *row = registry_row(&registry.shape, shape->header.shape);
@@ -208,6 +233,8 @@ uint32_t op_mark_end(struct call *call)
     }
     if (mark && keep)
         mark_release(&stream->context->pool, atomic_exchange_explicit(&stream->last_mark, mark, memory_order_acq_rel));
+    if (call->has_turn)
+        atomic_store_explicit(&stream->turn, 0, memory_order_release);
     return mark;
 }
 

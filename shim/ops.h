@@ -26,6 +26,7 @@ struct call {
     uint16_t flags;  /* enum ws_op_flags */
     uint8_t inner;   /* enum ws_ring_op_inner */
     bool timed;      /* marks are recorded */
+    bool has_turn;   /* of the stream */
     uint32_t begin_mark;
     uint32_t copies_before;
     uint64_t order;  /* of the stream, when the call entered it */

@@ -16,16 +16,16 @@ enum {
     PER_THREAD_FLAG = WS_CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,
 };
 
-#define DRIVER_ROW(symbol, base, since, flavour, family, parameters, ...) extern ws_CUresult symbol parameters;
+#define DRIVER_ROW(symbol, base, since, flavour, family, parameters, ...) extern ws_CUresult wrap_##symbol parameters;
 #include "driver_table.h"
-#define NCCL_ROW(symbol, parameters, ...) extern ws_ncclResult symbol parameters;
+#define NCCL_ROW(symbol, parameters, ...) extern ws_ncclResult wrap_##symbol parameters;
 #include "nccl_table.h"
 
 const struct resolve_row resolve_table[WS_ID_COUNT] = {
 #define DRIVER_ROW(symbol, base, since, flavour, family, ...) \
-    { #symbol, #base, since, FLAVOUR_##flavour, WS_CALL_##family, (void *)symbol },
+    { #symbol, #base, since, FLAVOUR_##flavour, WS_CALL_##family, (void *)wrap_##symbol },
 #include "driver_table.h"
-#define NCCL_ROW(symbol, ...) { #symbol, #symbol, 0, FLAVOUR_NCCL, WS_CALL_NCCL, (void *)symbol },
+#define NCCL_ROW(symbol, ...) { #symbol, #symbol, 0, FLAVOUR_NCCL, WS_CALL_NCCL, (void *)wrap_##symbol },
 #include "nccl_table.h"
 };
 

@@ -102,7 +102,7 @@ void shim_step_aside(const char *why)
 
 static bool start_parts(void)
 {
-    ticks_init();
+    ticks_choose();
     driver_calls_find();
     if (registry_init() || streams_init() || functions_init()) {
         shim_step_aside("not enough address space for the recorder's tables");

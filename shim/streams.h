@@ -54,6 +54,7 @@ struct shim_stream {
     ws_CUstream handle; /* WS_CU_STREAM_LEGACY or _PER_THREAD for the default streams, never NULL */
     uint32_t id, kind;
     bool blocking;           /* waits for the legacy stream and the other way round */
+    _Atomic uint32_t turn;   /* held while one operation and its marks are put in; see ops.c */
     _Atomic uint64_t order;  /* operations begun << 16 | those under way */
     _Atomic uint32_t last_mark; /* the mark after the last operation, one of whose users we are */
     _Atomic uint32_t fresh;  /* the last mark says nothing of when the next operation may begin */

@@ -54,9 +54,13 @@ static void rate_from(struct comparison a, struct comparison b)
         ns_per_tick = (double)(b.ns - a.ns) / (double)(b.ticks - a.ticks);
 }
 
-void ticks_init(void)
+void ticks_choose(void)
 {
     ticks_are_ns = !counter_is_steady();
+}
+
+void ticks_init(void)
+{
     if (ticks_are_ns)
         return;
     struct comparison first = compare_once();

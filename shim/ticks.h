@@ -19,10 +19,14 @@ static inline uint64_t ticks_now(void)
 
 extern uint64_t ticks_a_second; /* about */
 
-/* Decides on the counter and makes the first comparison. */
+/* Decides on the counter. */
+void ticks_choose(void);
+
+/* Makes the first comparisons, which takes a millisecond. */
 void ticks_init(void);
 
-/* One more comparison. Only the drain calls this and ticks_to_ns. */
+/* One more comparison. Only the drain calls this and its neighbours: floating point leaves traces in the
+ * thread that does it. */
 void ticks_compare(void);
 
 int64_t ticks_to_ns(uint64_t ticks);

@@ -42,7 +42,7 @@ static int parse_scaled(const char *text, const struct unit *units, uint64_t *va
             continue;
         if (whole > UINT64_MAX / 2 / units->factor)
             return -EINVAL;
-        *value = whole * units->factor + (uint64_t)((double)fraction / (double)scale * (double)units->factor);
+        *value = whole * units->factor + (uint64_t)((unsigned __int128)fraction * units->factor / scale);
         return 0;
     }
     return -EINVAL;
