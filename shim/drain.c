@@ -32,8 +32,8 @@ enum {
     CONTEXT_DEADLINE_NS = 200000000, /* for work still running when its context goes */
     EXIT_DEADLINE_NS = 500000000,    /* the same at exit */
     ANSWER_DEADLINE_NS = 2000000000, /* for the drain to answer at all, beyond the above */
-    FIRST_MARKS = 256,               /* made by the thread that brings the context */
-    MORE_MARKS = 512,                /* made by the drain when fewer than this are free */
+    BEGIN_DEADLINE_NS = 100000000,   /* for the drain to begin the trace */
+    FIRST_MARKS = 512,               /* made by the thread that brings the context; the drain makes more */
 };
 
 enum request_kind { REQUEST_NONE, REQUEST_CONTEXT, REQUEST_DRIVER_EXIT, REQUEST_FINISH };
@@ -47,6 +47,7 @@ static struct {
 } request = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static _Atomic uint32_t wake; /* a futex: 1 when there is something to do */
+static _Atomic uint32_t begun; /* a futex: 1 when the trace has its beginning, or there will be none */
 static bool driver_gone;      /* the drain's own */
 static __thread bool is_drain __attribute__((tls_model("initial-exec")));
 
@@ -97,9 +98,10 @@ static void keep_context(struct shim_context *context, int64_t now)
     struct ws_clock row;
     if (times_keep_clock(context, now, &row))
         rows_add_clock(&row);
+    /* Twice as many each time: who uses up what there is will use up as many again. */
     uint32_t free_marks = atomic_load_explicit(&context->pool.free_count, memory_order_relaxed);
-    if (free_marks < MORE_MARKS && context->pool.made < context->pool.limit)
-        mark_pool_grow(&context->pool, MORE_MARKS);
+    if (free_marks < context->pool.made / 2 && context->pool.made < context->pool.limit)
+        mark_pool_grow(&context->pool, context->pool.made);
 }
 
 static void harvest_streams(struct shim_context *context)
@@ -238,11 +240,23 @@ static bool left_alone(int64_t now)
            state == 'Z' && threads == 2;
 }
 
+static void say_begun(void)
+{
+    atomic_store(&begun, 1);
+    futex_wake(&begun);
+}
+
 static void *drain_main(void *unused)
 {
     (void)unused;
     is_drain = true;
     prctl(PR_SET_NAME, "wallshim");
+    if (rows_begin()) {
+        shim_step_aside(NULL);
+        say_begun();
+        return NULL;
+    }
+    say_begun();
     ticks_init();
     /* Captures in global mode forbid other threads what might disturb them; what we do never does. */
     ws_CUenum mode = WS_CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -312,6 +326,7 @@ int drain_start(void)
     if (!create)
         return -ENOSYS;
     driver_gone = false;
+    atomic_store(&begun, 0);
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     /* The program's signals are not for us. */
@@ -320,5 +335,8 @@ int drain_start(void)
     int error = create(&thread, &attributes, drain_main, NULL);
     sigprocmask(SIG_SETMASK, &saved, NULL);
     pthread_attr_destroy(&attributes);
+    /* A program that ends in a moment still leaves a trace that says so. */
+    if (!error)
+        futex_wait(&begun, 0, BEGIN_DEADLINE_NS);
     return -error;
 }

@@ -296,15 +296,26 @@ void queried(struct call *call, ws_CUstream stream, const void *object)
         host_call(call, stream, object, 0, 0);
 }
 
-void wait_ordered(struct call *call, ws_CUstream stream, ws_CUevent event)
+/* Another thread may be between a mark and its launch: raised before the wait goes into the stream and
+ * after it, the order shows that thread that something came in. */
+static void raise_order(struct call *call, ws_CUstream stream)
 {
-    struct shim_stream *found =
-        call->thread ? stream_known(stream, call->per_thread, call->thread->context) : NULL;
+    struct shim_stream *found = call->thread ? stream_known(stream, call->per_thread, call->thread->context) : NULL;
     if (found) {
         atomic_store_explicit(&found->fresh, 1, memory_order_release);
-        /* Another thread may be between its begin mark and its launch: let it see that we were there. */
         atomic_fetch_add_explicit(&found->order, (uint64_t)1 << 16, memory_order_acq_rel);
     }
+}
+
+void wait_coming(struct call *call, ws_CUstream stream)
+{
+    waiting(call, stream);
+    raise_order(call, stream);
+}
+
+void wait_ordered(struct call *call, ws_CUstream stream, ws_CUevent event)
+{
+    raise_order(call, stream);
     host_call(call, stream, event, 0, 0);
 }
 

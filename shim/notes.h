@@ -62,6 +62,7 @@ static inline uint64_t pitched(const size_t *pitch, size_t height)
 void waiting(struct call *call, ws_CUstream stream);
 void waiting_all(struct call *call);
 void queried(struct call *call, ws_CUstream stream, const void *object);
+void wait_coming(struct call *call, ws_CUstream stream);
 void wait_ordered(struct call *call, ws_CUstream stream, ws_CUevent event);
 void capture_beginning(struct call *call, ws_CUstream stream);
 void capture_begun(struct call *call, ws_CUstream stream);

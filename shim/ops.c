@@ -12,6 +12,7 @@
 enum {
     HOLD_AFTER_DEPENDENT = 256, /* launches without one until marks go back to their usual place */
     TURN_DEADLINE_US = 50,
+    FEW_MARKS = 192, /* free ones, below which the drain is to make or bring back more */
 };
 
 static struct ws_map shape_ids; /* hash of the row → id */
@@ -103,16 +104,43 @@ static bool may_record(struct call *call, struct shim_stream *stream)
     return status == WS_CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
+/* The processor's floating-point exceptions, which are the program's: the driver may raise some in
+ * calls that are ours alone. */
+static uint64_t float_state(void)
+{
+#if defined(__x86_64__)
+    return __builtin_ia32_stmxcsr();
+#else
+    uint64_t state;
+    __asm__ volatile("mrs %0, fpsr" : "=r"(state));
+    return state;
+#endif
+}
+
+static void restore_float_state(uint64_t state)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_ldmxcsr((uint32_t)state);
+#else
+    __asm__ volatile("msr fpsr, %0" : : "r"(state));
+#endif
+}
+
 /* Records a mark with so many users behind what the stream has; 0 when it cannot be had. */
 static uint32_t record(struct call *call, struct shim_stream *stream, uint8_t users)
 {
     struct mark_pool *pool = &stream->context->pool;
     uint32_t mark = mark_take(pool, users);
+    if (__builtin_expect(atomic_load_explicit(&pool->free_count, memory_order_relaxed) < FEW_MARKS, 0))
+        drain_wake();
     if (!mark) {
         call->flags |= WS_OP_POOL_DRY;
         return 0;
     }
-    if (driver.event_record(mark_at(pool, mark)->event, stream->handle) == WS_CUDA_SUCCESS)
+    uint64_t floats = float_state();
+    ws_CUresult result = driver.event_record(mark_at(pool, mark)->event, stream->handle);
+    restore_float_state(floats);
+    if (result == WS_CUDA_SUCCESS)
         return mark;
     while (users--)
         mark_release(pool, mark);

@@ -190,14 +190,29 @@ static bool is_wanted(const char *variable)
     return false;
 }
 
+/* "NAME=value" after "NAME=value", each with its zero: a copy, since the program may change its
+ * environment while our thread writes it down. */
+static char environment[64 << 10];
+static size_t environment_used;
+
+static void keep_environment(void)
+{
+    environment_used = 0;
+    for (char **at = environ; shim_options.environment && at && *at; at++) {
+        size_t length = strlen(*at) + 1;
+        if (!strchr(*at, '=') || !is_wanted(*at) || length > sizeof(environment) - environment_used)
+            continue;
+        memcpy(environment + environment_used, *at, length);
+        environment_used += length;
+    }
+}
+
 static void add_environment(struct output *output)
 {
     char key[256];
-    for (char **at = environ; shim_options.environment && at && *at; at++) {
-        const char *equals = strchr(*at, '=');
-        if (!equals || !is_wanted(*at))
-            continue;
-        snprintf(key, sizeof(key), "env.%.*s", (int)(equals - *at), *at);
+    for (const char *at = environment; at < environment + environment_used; at += strlen(at) + 1) {
+        const char *equals = strchr(at, '=');
+        snprintf(key, sizeof(key), "env.%.*s", (int)(equals - at), at);
         add_meta(output, key, output_is_secret(key, shim_options.redact) ? "***" : equals + 1);
     }
 }
@@ -260,16 +275,38 @@ static void describe(struct output *output)
 
 /* --- opening and closing ----------------------------------------------------------------------- */
 
-int output_open(struct output *output)
+/* Names are relative to the folder the program is in now, not to one it may go to later. */
+static bool make_absolute(char *path, size_t capacity)
+{
+    char folder[4096];
+    size_t length = strlen(path);
+    if (*path == '/')
+        return true;
+    if (!getcwd(folder, sizeof(folder)))
+        return false;
+    size_t more = strlen(folder) + 1;
+    if (length + more >= capacity)
+        return false;
+    memmove(path + more, path, length + 1);
+    memcpy(path, folder, more - 1);
+    path[more - 1] = '/';
+    return true;
+}
+
+int output_create(struct output *output)
+{
+    if (!output_expand(shim_options.output, output->path, sizeof(output->path)) ||
+        !make_absolute(output->path, sizeof(output->path)))
+        return -ENAMETOOLONG;
+    keep_environment();
+    return ws_file_sink_open(&output->file, output->path);
+}
+
+int output_begin(struct output *output)
 {
     struct ws_encoder_options options = { .write = ws_file_sink_write, .sink = &output->file };
-    if (!output_expand(shim_options.output, output->path, sizeof(output->path)))
-        return -ENAMETOOLONG;
-    int error = ws_file_sink_open(&output->file, output->path);
-    if (error)
-        return error;
     options.compressor = find_zstd();
-    error = ws_encoder_create(&output->encoder, &options);
+    int error = ws_encoder_create(&output->encoder, &options);
     if (error) {
         ws_file_sink_close(&output->file);
         unlink(output->path);

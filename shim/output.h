@@ -14,9 +14,12 @@ struct output {
     char path[4096];
 };
 
-/* Creates the file and the encoder and writes what is known of the program. Returns 0 or -errno, with
- * the path tried in output->path. */
-int output_open(struct output *output);
+/* Creates the file and keeps what must be asked of the program's own thread: its folder and its
+ * environment. Returns 0 or -errno, with the path tried in output->path. */
+int output_create(struct output *output);
+
+/* Makes the encoder and writes what is known of the program. Returns 0, or -errno with the file gone. */
+int output_begin(struct output *output);
 
 /* Writes the footer and closes. Returns 0 or -errno of what went wrong last. */
 int output_close(struct output *output);

@@ -70,14 +70,24 @@ static void emit_functions(void)
     }
 }
 
-int rows_open(void)
+static int said(int error)
 {
-    int error = output_open(&output);
-    params_ids.limit = PARAM_SETS;
-    failed = false;
     if (error)
         ws_warn("cannot write %s: %s; nothing is recorded", output.path, strerror(-error));
-    else
+    return error;
+}
+
+int rows_create(void)
+{
+    return said(output_create(&output));
+}
+
+int rows_begin(void)
+{
+    int error = said(output_begin(&output));
+    params_ids.limit = PARAM_SETS;
+    failed = false;
+    if (!error)
         emit_functions();
     return error;
 }

@@ -1,4 +1,4 @@
-/* From ring records to rows of the trace. Everything here is the drain thread's, but for rows_open. */
+/* From ring records to rows of the trace. Everything here is the drain thread's, but for rows_create. */
 #ifndef WALLSHIM_SHIM_ROWS_H
 #define WALLSHIM_SHIM_ROWS_H
 
@@ -10,8 +10,9 @@ struct shim_context;
 struct shim_stream;
 struct shim_thread;
 
-/* Opens the trace. Returns 0 or -errno, having said on stderr what could not be opened. */
-int rows_open(void);
+/* Creates the trace's file, then begins it. Return 0 or -errno, having said on stderr what went wrong. */
+int rows_create(void);
+int rows_begin(void);
 
 void rows_emit_dictionaries(void);
 

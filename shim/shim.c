@@ -96,8 +96,9 @@ void shim_initialised(void)
 void shim_step_aside(const char *why)
 {
     aside = true;
-    atomic_fetch_and(&shim_page->phase, ~(uint32_t)(SHIM_RECORDING | SHIM_TIMING));
-    ws_warn("%s; the program goes on without being recorded", why);
+    atomic_store(&shim_page->phase, SHIM_ENDED);
+    if (why)
+        ws_warn("%s; the program goes on without being recorded", why);
 }
 
 static bool start_parts(void)
@@ -108,10 +109,11 @@ static bool start_parts(void)
         shim_step_aside("not enough address space for the recorder's tables");
         return false;
     }
-    if (rows_open()) {
-        aside = true; /* said already */
+    if (rows_create()) {
+        shim_step_aside(NULL); /* said already */
         return false;
     }
+    atomic_store(&shim_page->phase, SHIM_STARTED);
     if (drain_start()) {
         shim_step_aside("no thread could be started");
         return false;
@@ -132,16 +134,16 @@ bool shim_start(void)
 {
     if (__builtin_expect(shim_phase() & SHIM_STARTED, 1))
         return !(shim_phase() & SHIM_ENDED);
-    if (aside || refuse_child())
+    if (__atomic_load_n(&aside, __ATOMIC_RELAXED) || refuse_child())
         return false;
     int saved_errno = errno;
     pthread_mutex_lock(&start_lock);
-    if (!(shim_phase() & SHIM_STARTED) && !aside && start_parts()) {
+    if (!(shim_phase() & (SHIM_STARTED | SHIM_ENDED)) && !aside) {
         shim_page->generation = ++generation;
         started_at = ws_clock_ns();
         atomic_store(&range_open, *shim_options.capture_range != 'p');
-        atomic_store(&shim_page->phase, SHIM_STARTED);
-        shim_update_phase(started_at);
+        if (start_parts())
+            shim_update_phase(started_at);
     }
     pthread_mutex_unlock(&start_lock);
     errno = saved_errno;

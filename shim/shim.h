@@ -50,7 +50,7 @@ void shim_initialised(void);
 /* cuProfilerStart and cuProfilerStop, for --capture-range=profiler. */
 void shim_set_range(bool inside);
 
-/* Gives up for good, says why on stderr, and leaves the program alone from here on. */
+/* Gives up for good, says why on stderr (NULL: it has been said), and leaves the program alone from here on. */
 void shim_step_aside(const char *why);
 
 /* Moves between recording and not, as bursts, delay, duration, range and size limit say. The drain

@@ -308,6 +308,14 @@ void times_resolve(struct shim_stream *stream, struct pending *pending, uint32_t
         end.high = end.low;
     set_time(begin, &pending->op.begin, &pending->op.begin_error);
     set_time(end, &pending->op.end, &pending->op.end_error);
+    if (loose) {
+        /* Somewhere in between other operations of the stream ran too. As a whole they fill the span, so
+         * the span is what to show. */
+        pending->op.begin = begin.low;
+        pending->op.begin_error = (uint32_t)smaller(begin.high - begin.low, UINT32_MAX);
+        pending->op.end = end.high;
+        pending->op.end_error = (uint32_t)smaller(end.high - end.low, UINT32_MAX);
+    }
     if (pending->op.end < pending->op.begin) {
         /* The spans overlap: one point in both serves for both, with errors that reach as far. */
         int64_t point = larger(begin.low, smaller(pending->op.begin, end.high));

@@ -5,7 +5,7 @@ DRIVER_PTSZ(cuStreamSynchronize, cuStreamSynchronize, 2000, SYNC,
 DRIVER_PTSZ(cuStreamQuery, cuStreamQuery, 2000, SYNC,
     (ws_CUstream hStream), (hStream), waiting(&call, hStream), queried(&call, hStream, NULL))
 DRIVER_PTSZ(cuStreamWaitEvent, cuStreamWaitEvent, 3020, EVENT,
-    (ws_CUstream hStream, ws_CUevent hEvent, unsigned Flags), (hStream, hEvent, Flags), waiting(&call, hStream),
+    (ws_CUstream hStream, ws_CUevent hEvent, unsigned Flags), (hStream, hEvent, Flags), wait_coming(&call, hStream),
     wait_ordered(&call, hStream, hEvent))
 DRIVER_PTSZ(cuEventRecord, cuEventRecord, 2000, EVENT,
     (ws_CUevent hEvent, ws_CUstream hStream), (hEvent, hStream), waiting(&call, hStream),

@@ -6,19 +6,34 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Which file the number means; 0 where the kernel does not tell. statx, since every glibc has it under one name. */
-static uint64_t inode_of(int fd)
+enum { FIRST_DESCRIPTOR = 500 }; /* above what programs count on, below the usual limit of 1024 */
+
+/* statx, since every glibc has it under one name. A kernel too old for it gives every file the same
+ * identity, but for those that are closed. */
+static int identity(int fd, uint64_t *device, uint64_t *inode)
 {
-    struct statx file;
-    if (statx(fd, "", AT_EMPTY_PATH, STATX_INO, &file) || !(file.stx_mask & STATX_INO))
-        return 0;
-    return file.stx_ino ^ (uint64_t)file.stx_dev_major << 52 ^ (uint64_t)file.stx_dev_minor << 40;
+    struct statx facts = { 0 };
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_INO, &facts) && errno != ENOSYS)
+        return -errno;
+    *device = (uint64_t)facts.stx_dev_major << 32 | facts.stx_dev_minor;
+    *inode = facts.stx_ino;
+    return 0;
 }
 
-/* A program may have closed our number and taken it for a file of its own. */
-static bool still_ours(const struct ws_file_sink *sink)
+static bool is_ours(const struct ws_file_sink *sink, int fd)
 {
-    return inode_of(sink->fd) == sink->inode;
+    uint64_t device, inode;
+    return fd >= 0 && !identity(fd, &device, &inode) && device == sink->device && inode == sink->inode;
+}
+
+/* The same file under a high number, where that is allowed. */
+static int moved_up(int fd)
+{
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_DESCRIPTOR);
+    if (high < 0)
+        return fd;
+    close(fd);
+    return high;
 }
 
 int ws_file_sink_open(struct ws_file_sink *sink, const char *path)
@@ -26,22 +41,40 @@ int ws_file_sink_open(struct ws_file_sink *sink, const char *path)
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0)
         return -errno;
-    *sink = (struct ws_file_sink){ .fd = fd, .inode = inode_of(fd) };
+    *sink = (struct ws_file_sink){ .fd = moved_up(fd), .path = path };
+    return identity(sink->fd, &sink->device, &sink->inode);
+}
+
+/* Opens the file again if its descriptor was closed or given to another file. */
+static int regain(struct ws_file_sink *sink)
+{
+    if (is_ours(sink, sink->fd))
+        return 0;
+    sink->fd = -1;
+    int fd = open(sink->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    if (!is_ours(sink, fd)) {
+        close(fd);
+        return -EBADF;
+    }
+    sink->fd = moved_up(fd);
     return 0;
 }
 
 int ws_file_sink_write(void *context, const void *bytes, size_t size)
 {
     struct ws_file_sink *sink = context;
+    int status = regain(sink);
+    if (status)
+        return status;
     size_t done = 0;
-    if (!still_ours(sink))
-        return -EBADF;
     while (done < size) {
         ssize_t written = pwrite(sink->fd, (const char *)bytes + done, size - done, (off_t)(sink->size + done));
         if (written > 0) {
             done += (size_t)written;
         } else if (!written || errno != EINTR) {
-            int status = written ? -errno : -ENOSPC;
+            status = written ? -errno : -ENOSPC;
             /* Half a frame would be a torn tail; if even this fails, readers cope with one. */
             int ignored = done ? ftruncate(sink->fd, (off_t)sink->size) : 0;
             (void)ignored;
@@ -54,9 +87,7 @@ int ws_file_sink_write(void *context, const void *bytes, size_t size)
 
 int ws_file_sink_close(struct ws_file_sink *sink)
 {
-    if (!still_ours(sink))
-        return -EBADF;
-    int status = close(sink->fd) ? -errno : 0;
+    int status = is_ours(sink, sink->fd) && close(sink->fd) ? -errno : 0;
     sink->fd = -1;
     return status;
 }

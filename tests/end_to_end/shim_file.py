@@ -45,8 +45,13 @@ def main():
         if len(fields) < 8 or not fields[0].rstrip(":").isdigit():
             continue
         name, _, version = fields[7].partition("@")
+        if fields[6] == "ABS": # the name of our own version, which stands for no code
+            continue
         if fields[6] != "UND":
             exported.add(name)
+            # dlsym must pass our definitions over: they are hidden versions ("@", not "@@"), dlsym's own has none.
+            if version != ("" if name == "dlsym" else "WALLSHIM"):
+                wrong.append(f"exports {name} as {version or 'no version'}: a look-up would find it without a driver")
         elif version:
             bound[name] = version.lstrip("@")
     if not bound:
