@@ -136,7 +136,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     result->idle = result->span - result->busy;
     result->busy_most += result->busy + (reach.stretched - reach.all);
     stretch_backwards(result, ops, track);
-    return 0;
+    return track->aligned ? ws_activity_leave_out_unrecorded(process, track, result) : 0;
 }
 
 static void finish(void *memory)
@@ -176,6 +176,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
 {
     const struct ws_track *track = ws_model_track(report->model, subject);
     const struct ws_track_activity *result = memory;
+    int64_t known = ws_activity_known(result);
     char least_share[WS_FORMAT_SIZE], most_share[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE], note[128];
     if (!track->count) {
         if (track->untimed + track->backwards)
@@ -187,20 +188,23 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
             ws_page_text(page, "No operation ran on this device.");
         return;
     }
-    snprintf(note, sizeof(note), "  of %s", ws_format_time(time, result->span));
+    snprintf(note, sizeof(note), "  of %s", ws_format_time(time, known));
     if (result->busy_least != result->busy || result->busy_most != result->busy)
         snprintf(note, sizeof(note), "  of %s; between %s and %s, since times have errors", time,
-                 ws_format_share(least_share, result->busy_least, result->span),
-                 ws_format_share(most_share, least(result->busy_most, result->span), result->span));
-    share_fact(page, "busy", result->busy, result->span, note);
-    share_fact(page, "idle", result->idle, result->span, "");
-    share_fact(page, "compute", result->group[WS_GROUP_COMPUTE], result->span, "");
-    share_fact(page, "communication", result->group[WS_GROUP_COMM], result->span, "");
+                 ws_format_share(least_share, result->busy_least, known),
+                 ws_format_share(most_share, least(result->busy_most, known), known));
+    if (result->unrecorded)
+        share_fact(page, "not recorded", result->unrecorded, result->span,
+                   " of the span, between bursts or outside the range asked for; all else here is of the rest");
+    share_fact(page, "busy", result->busy, known, note);
+    share_fact(page, "idle", result->idle, known, "");
+    share_fact(page, "compute", result->group[WS_GROUP_COMPUTE], known, "");
+    share_fact(page, "communication", result->group[WS_GROUP_COMM], known, "");
     if (result->group[WS_GROUP_COMM]) {
         share_fact(page, "  overlapped", result->comm_overlap, result->group[WS_GROUP_COMM], " of it, under compute");
         share_fact(page, "  exposed", result->exposed_comm, result->group[WS_GROUP_COMM], " of it");
     }
-    share_fact(page, "memory", result->group[WS_GROUP_MEMORY], result->span, "  copies and memsets");
+    share_fact(page, "memory", result->group[WS_GROUP_MEMORY], known, "  copies and memsets");
     if (result->group[WS_GROUP_MEMORY])
         share_fact(page, "  exposed", result->exposed_memory, result->group[WS_GROUP_MEMORY],
                    " of it, outside compute and communication");
@@ -223,6 +227,7 @@ static int json(const struct ws_report *report, size_t subject, const void *memo
         { "busy_ns", result->busy },
         { "busy_error_ns", error },
         { "idle_ns", result->idle },
+        { "unrecorded_ns", result->unrecorded },
         { "compute_ns", result->group[WS_GROUP_COMPUTE] },
         { "comm_ns", result->group[WS_GROUP_COMM] },
         { "memory_ns", result->group[WS_GROUP_MEMORY] },

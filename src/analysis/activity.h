@@ -20,12 +20,13 @@ struct ws_gap {
 struct ws_track_activity {
     int64_t begin, end; /* first start, last end; host clock */
     int64_t span, busy, idle;
+    int64_t unrecorded; /* of the span: between bursts, or outside the range asked for; not idle, not known */
     int64_t busy_least, busy_most; /* busy if every time is as wrong as its error allows */
     int64_t group[WS_GROUP_COUNT];
     int64_t comm_overlap;   /* comm inside compute */
     int64_t exposed_comm;   /* comm outside compute */
     int64_t exposed_memory; /* memory outside compute and outside comm */
-    struct ws_vector gaps;  /* struct ws_gap, in order of time */
+    struct ws_vector gaps;  /* struct ws_gap, in order of time; what was not recorded is none */
     uint64_t quality[4];    /* begins and ends by enum ws_quality */
 };
 
@@ -45,6 +46,16 @@ static inline int64_t ws_gap_length(const struct ws_ops *ops, const struct ws_tr
 {
     return ws_gap_end(ops, track, gap) - ws_gap_begin(ops, gap);
 }
+
+/* The part of the span that the trace speaks of: what shares are of. */
+static inline int64_t ws_activity_known(const struct ws_track_activity *activity)
+{
+    return activity->span - activity->unrecorded;
+}
+
+/* Leaves out the gaps in which nothing was recorded. Returns 0 or -ENOMEM. */
+int ws_activity_leave_out_unrecorded(const struct ws_process *process, const struct ws_track *track,
+                                     struct ws_track_activity *activity);
 
 /* Which union the operations of a name belong to. */
 enum ws_group ws_report_group(const struct ws_report *report, size_t name);

@@ -129,11 +129,12 @@ static void print_busy(const struct ws_report *report, const struct ws_process *
             ws_page_fact(page, i ? "" : "GPU busy?",
                          "%snot known: too many operations have no device times (busy at "
                          "least %s of the time)",
-                         device, ws_format_share(share, activity->busy, activity->span));
+                         device, ws_format_share(share, activity->busy, ws_activity_known(activity)));
         else
             ws_page_fact(page, i ? "" : "GPU busy?", "%s%s of the time; idle %s of %s in %zu gaps", device,
-                         ws_format_share(share, activity->busy, activity->span), ws_format_time(idle, activity->idle),
-                         ws_format_time(span, activity->span), activity->gaps.count);
+                         ws_format_share(share, activity->busy, ws_activity_known(activity)),
+                         ws_format_time(idle, activity->idle), ws_format_time(span, ws_activity_known(activity)),
+                         activity->gaps.count);
     }
 }
 

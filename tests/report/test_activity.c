@@ -189,12 +189,44 @@ static void an_operation_of_no_length_is_an_event_all_the_same(void **state)
     load_finish(&loaded);
 }
 
+static void count_passed(struct story *story, enum ws_loss_reason reason, int64_t time)
+{
+    struct ws_loss loss = { .reason = reason, .thread = 1, .count = 10, .host_ns = time };
+    story_add(story, WS_FAMILY_loss, &loss);
+}
+
+/* Bursts of 1 s with 2 s between them: the holes are no idle time, the pauses within bursts are. */
+static void what_was_not_recorded_is_not_idle(void **state)
+{
+    const int64_t second = 1000000000, ms = 1000000;
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    for (int64_t burst = 0; burst < 3; burst++) {
+        int64_t at = burst * 3 * second;
+        story_kernel(story, 1, compute_name, at, at + 400 * ms);
+        story_kernel(story, 1, compute_name, at + 500 * ms, at + second);
+        for (int64_t time = at + second + 100 * ms; burst < 2 && time < at + 3 * second + 250 * ms; time += 250 * ms)
+            count_passed(story, WS_LOSS_BURST, time);
+        count_passed(story, WS_LOSS_RING_FULL, at + 450 * ms);
+    }
+    load_report(&loaded);
+    const struct ws_track_activity *activity = load_activity(&loaded, 0);
+    assert_int_equal(activity->span, 7 * second);
+    assert_int_equal(activity->busy, 2700 * ms);
+    assert_int_equal(activity->unrecorded, 4 * second);
+    assert_int_equal(activity->idle, 300 * ms);
+    assert_int_equal(activity->gaps.count, 3);
+    load_finish(&loaded);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_of_a_small_timeline),
         cmocka_unit_test(unions_agree_with_interval_sets),
         cmocka_unit_test(busy_bounds_hold_for_any_true_times),
+        cmocka_unit_test(what_was_not_recorded_is_not_idle),
         cmocka_unit_test(an_operation_of_no_length_is_an_event_all_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,74 @@
+/* Telling idle from not recorded. A shim that only counts, between bursts or outside the range asked
+ * for, says from time to time how many calls it let pass since the time before. The device was not idle
+ * then: the hole in the timeline is ours. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/activity.h"
+
+/* The shim flushes its counters this often, with room for a late one. */
+static const int64_t flush_ns = 300000000;
+
+static bool is_pause(uint32_t reason)
+{
+    return reason == WS_LOSS_BURST || reason == WS_LOSS_RANGE || reason == WS_LOSS_SIZE_LIMIT;
+}
+
+/* The first gap that ends after time. */
+static size_t first_ending_after(const struct ws_ops *ops, const struct ws_track *track, const struct ws_gap *gaps,
+                                 size_t count, int64_t time)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ws_gap_end(ops, track, &gaps[middle]) <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The calls counted at `time` were let pass in the longest gap of the time since the count before. */
+static void mark_hole(const struct ws_ops *ops, const struct ws_track *track, const struct ws_vector *gaps,
+                      int64_t time, uint8_t *marks)
+{
+    const struct ws_gap *list = gaps->data;
+    size_t longest = gaps->count;
+    for (size_t i = first_ending_after(ops, track, list, gaps->count, time - flush_ns);
+         i < gaps->count && ws_gap_begin(ops, &list[i]) < time; i++)
+        if (longest == gaps->count || ws_gap_length(ops, track, &list[i]) > ws_gap_length(ops, track, &list[longest]))
+            longest = i;
+    if (longest < gaps->count)
+        marks[longest] = 1;
+}
+
+int ws_activity_leave_out_unrecorded(const struct ws_process *process, const struct ws_track *track,
+                                     struct ws_track_activity *activity)
+{
+    const struct ws_loss *losses = process->losses.data;
+    struct ws_gap *gaps = activity->gaps.data;
+    uint8_t *marks = NULL;
+    for (size_t i = 0; i < process->losses.count; i++) {
+        if (!is_pause(losses[i].reason) || !losses[i].count || losses[i].host_ns < activity->begin - flush_ns ||
+            losses[i].host_ns > activity->end + flush_ns)
+            continue;
+        if (!marks)
+            marks = calloc(activity->gaps.count + 1, 1);
+        if (!marks)
+            return -ENOMEM;
+        mark_hole(&process->ops, track, &activity->gaps, losses[i].host_ns, marks);
+    }
+    size_t kept = 0;
+    for (size_t i = 0; marks && i < activity->gaps.count; i++) {
+        if (marks[i])
+            activity->unrecorded += ws_gap_length(&process->ops, track, &gaps[i]);
+        else
+            gaps[kept++] = gaps[i];
+    }
+    if (marks)
+        activity->gaps.count = kept;
+    activity->idle -= activity->unrecorded;
+    free(marks);
+    return 0;
+}
