@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "analysis/activity.h"
 #include "analysis/sections.h"
 
 struct process_losses {
@@ -49,6 +50,31 @@ static void print_damage(const struct ws_damage *damage, struct ws_page *page)
                      ws_format_bytes(number, damage->torn_bytes));
 }
 
+/* What is there, but not to be taken at its word. */
+static void print_doubts(const struct ws_report *report, const struct ws_process *process, struct ws_page *page)
+{
+    for (uint32_t i = 0; i < process->track_count; i++) {
+        const struct ws_track *track = ws_model_track(report->model, process->first_track + i);
+        const struct ws_track_activity *activity =
+            ws_report_result(report, &ws_analysis_activity, process->first_track + i);
+        uint64_t times = activity->quality[WS_TIME_MEASURED] + activity->quality[WS_TIME_BOUNDED] +
+                         activity->quality[WS_TIME_INFERRED];
+        char title[128], bounded[WS_FORMAT_SIZE], inferred[WS_FORMAT_SIZE], error[WS_FORMAT_SIZE],
+            clock[WS_FORMAT_SIZE];
+        if (!times)
+            continue;
+        int64_t below = activity->busy - activity->busy_least, above = activity->busy_most - activity->busy;
+        ws_report_track_title(report, process->first_track + i, title, sizeof(title));
+        ws_page_text(
+            page, "%s: %s of the device times are inferred and %s only bounded; busy time is right within %s%s%s.",
+            title, ws_format_share(inferred, (int64_t)activity->quality[WS_TIME_INFERRED], (int64_t)times),
+            ws_format_share(bounded, (int64_t)activity->quality[WS_TIME_BOUNDED], (int64_t)times),
+            ws_format_time(error, below > above ? below : above),
+            track->aligned ? ", and device times meet host times within " : "; host times are not comparable",
+            track->aligned ? ws_format_time(clock, track->clock_error) : "");
+    }
+}
+
 static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
 {
     const struct ws_process *process = ws_model_process(report->model, subject);
@@ -67,6 +93,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     print_damage(&process->damage, page);
     if (!result->total && !process->odd_times && !result->nameless && !is_damaged(&process->damage))
         ws_page_text(page, "Nothing lost.");
+    print_doubts(report, process, page);
 }
 
 static int json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)

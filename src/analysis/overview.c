@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/activity.h"
+#include "analysis/kernels.h"
 #include "analysis/sections.h"
 
 struct process_overview {
@@ -138,6 +139,27 @@ static void print_busy(const struct ws_report *report, const struct ws_process *
     }
 }
 
+/* The third question: of the time in which operations ran, how much was matrix work? */
+static void print_matmuls(const struct ws_report *report, const struct ws_process *process, struct ws_page *page)
+{
+    int64_t total = 0, matmuls = 0;
+    char share[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE];
+    for (uint32_t i = 0; i < process->track_count; i++) {
+        const struct ws_track_kernels *kernels =
+            ws_report_result(report, &ws_analysis_kernels, process->first_track + i);
+        const struct ws_kernel_row *rows = kernels->rows.data;
+        for (size_t j = 0; j < kernels->rows.count; j++) {
+            enum ws_kernel_class class = ws_report_class(report, rows[j].name);
+            bool is_matmul = class == WS_CLASS_GEMM || class == WS_CLASS_CONV || class == WS_CLASS_ATTENTION;
+            total = (int64_t)((uint64_t)total + (uint64_t)rows[j].total);
+            matmuls = (int64_t)((uint64_t)matmuls + (uint64_t)(is_matmul ? rows[j].total : 0));
+        }
+    }
+    if (total > 0)
+        ws_page_fact(page, "in matmuls?", "%s of the time of all operations (%s in gemm, conv and attention)",
+                     ws_format_share(share, matmuls, total), ws_format_time(time, matmuls));
+}
+
 static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
 {
     const struct ws_process *process = ws_model_process(report->model, subject);
@@ -158,6 +180,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     print_events(process, result, page);
     print_losses(process, page);
     print_busy(report, process, page);
+    print_matmuls(report, process, page);
 }
 
 static int json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)
