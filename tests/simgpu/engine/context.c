@@ -112,9 +112,9 @@ ws_CUresult sim_context_wait(struct sim_context *context)
 {
     pthread_mutex_lock(&sim_lock);
     for (;;) {
-        struct sim_stream *stream = context->streams;
-        while (stream && !stream->count)
-            stream = stream->next_in_context;
+        struct sim_stream *stream = sim_busy;
+        while (stream && stream->context != context)
+            stream = stream->next_busy;
         if (!stream)
             break;
         uint64_t number = stream->tail->number;

@@ -201,7 +201,7 @@ struct sim_stream {
     struct sim_capture *capture;
     struct sim_node **capture_tips; /* what the next captured node depends on */
     unsigned capture_tip_count;
-    struct sim_stream *next_in_context, *next_free, *next_to_settle;
+    struct sim_stream *next_in_context, *next_free, *next_to_settle, *next_busy, *previous_busy;
     bool to_settle;
 };
 
@@ -242,6 +242,7 @@ struct sim_context {
 extern pthread_mutex_t sim_lock, sim_execute_lock;
 extern pthread_cond_t sim_changed; /* some operation got its times, or finished */
 extern struct sim_context *sim_contexts;
+extern struct sim_stream *sim_busy; /* all streams with work, in no order */
 extern struct sim_device sim_devices[];
 extern int sim_device_count;
 

@@ -126,14 +126,13 @@ static void execute_first(struct sim_stream *stream)
 static struct sim_stream *next_due(int64_t now)
 {
     struct sim_stream *found = NULL;
-    for (struct sim_context *context = sim_contexts; context; context = context->next)
-        for (struct sim_stream *stream = context->streams; stream; stream = stream->next_in_context) {
-            const struct sim_op *op = stream->head;
-            if (op && op->state == SIM_TIMED && op->end <= now) {
-                now = op->end;
-                found = stream;
-            }
+    for (struct sim_stream *stream = sim_busy; stream; stream = stream->next_busy) {
+        const struct sim_op *op = stream->head;
+        if (op->state == SIM_TIMED && op->end <= now) {
+            now = op->end;
+            found = stream;
         }
+    }
     return found;
 }
 

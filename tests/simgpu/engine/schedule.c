@@ -6,6 +6,8 @@
 /* How many operations a queue may gather before the real work of those that ended is done. */
 enum { DRAIN_EVERY = 256 };
 
+struct sim_stream *sim_busy;
+
 static struct sim_op *free_ops;
 static uint64_t correlations;
 static struct sim_stream *settle_list;
@@ -183,9 +185,28 @@ static void depend_on_context(struct sim_op *op)
             sim_depend(op, legacy->tail);
         return;
     }
-    for (struct sim_stream *other = stream->context->streams; other; other = other->next_in_context)
-        if (other->tail && !other->internal && !(other->flags & WS_CU_STREAM_NON_BLOCKING))
+    for (struct sim_stream *other = sim_busy; other; other = other->next_busy)
+        if (other->context == stream->context && !other->internal && !(other->flags & WS_CU_STREAM_NON_BLOCKING))
             sim_depend(op, other->tail);
+}
+
+static void busy_add(struct sim_stream *stream)
+{
+    stream->previous_busy = NULL;
+    stream->next_busy = sim_busy;
+    if (sim_busy)
+        sim_busy->previous_busy = stream;
+    sim_busy = stream;
+}
+
+static void busy_remove(struct sim_stream *stream)
+{
+    if (stream->previous_busy)
+        stream->previous_busy->next_busy = stream->next_busy;
+    else
+        sim_busy = stream->next_busy;
+    if (stream->next_busy)
+        stream->next_busy->previous_busy = stream->previous_busy;
 }
 
 static struct sim_op *op_take(void)
@@ -220,7 +241,8 @@ struct sim_op *sim_enqueue(struct sim_stream *stream, const struct sim_work *wor
     stream->tail = op;
     if (!stream->waiting)
         stream->waiting = op;
-    stream->count++;
+    if (!stream->count++)
+        busy_add(stream);
     depend_on_context(op);
     return op;
 }
@@ -233,7 +255,8 @@ void sim_retire_head(struct sim_stream *stream)
     stream->head = op->next;
     if (!stream->head)
         stream->tail = NULL;
-    stream->count--;
+    if (!--stream->count)
+        busy_remove(stream);
     stream->done = op->number;
     op->next = free_ops;
     free_ops = op;
@@ -286,10 +309,12 @@ ws_CUresult sim_submit(struct sim_stream *stream, struct sim_work *work, int64_t
             sim_event_wait(op, work->event.event);
         sim_settle(stream);
     }
-    bool crowded = stream->count % DRAIN_EVERY == 0;
+    bool crowded = stream->count % DRAIN_EVERY == 0, full = sim_truth_full();
     pthread_mutex_unlock(&sim_lock);
     if (crowded)
         sim_drain();
+    if (full)
+        sim_truth_flush();
     if (host_ns)
         sim_spin_until(now + host_ns);
     return op ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_OUT_OF_MEMORY;

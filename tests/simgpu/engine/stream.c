@@ -92,12 +92,12 @@ ws_CUresult sim_stream_get(ws_CUstream handle, struct sim_stream **stream)
 static struct sim_stream *busy_one(struct sim_stream *stream, int64_t now)
 {
     const struct sim_context *context = stream->context;
-    struct sim_stream *other = stream == context->legacy ? context->streams : stream;
-    for (; other; other = stream == context->legacy ? other->next_in_context : NULL) {
-        bool counts = other == stream || !(other->flags & WS_CU_STREAM_NON_BLOCKING);
-        if (counts && other->tail && !(other->tail->state == SIM_TIMED && other->tail->end <= now))
+    if (stream != context->legacy)
+        return stream->tail && !(stream->tail->state == SIM_TIMED && stream->tail->end <= now) ? stream : NULL;
+    for (struct sim_stream *other = sim_busy; other; other = other->next_busy)
+        if (other->context == context && !(other->flags & WS_CU_STREAM_NON_BLOCKING) &&
+            !(other->tail->state == SIM_TIMED && other->tail->end <= now))
             return other;
-    }
     return NULL;
 }
 
