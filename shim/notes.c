@@ -12,7 +12,7 @@ enum { PARAMS_PER_WINDOW = 64 };
 /* --- operations -------------------------------------------------------------------------------- */
 
 /* Finds or makes the entry for anything but the common kernel launch. */
-static bool describe(struct call *call, const struct shape_key *key, struct ws_shape *row, const void *object,
+static bool describe(struct call *call, struct shape_key key, struct ws_shape *row, const void *object,
                      ws_CUstream stream)
 {
     call->shape = shape_find(call->thread, key, atomic_load_explicit(&shim_page->handles, memory_order_acquire));
@@ -50,19 +50,9 @@ void kernel_params(struct call *call, void **params, void **extra)
         call->inner |= WS_RING_OP_HAS_PARAMS;
 }
 
-void kernel_slow(struct call *call, const struct shape_key *key, ws_CUstream stream)
+void kernel_new(struct call *call, struct shape_key key, struct ws_shape *row, ws_CUfunction f, ws_CUstream stream)
 {
-    struct ws_shape row = {
-        .kind = WS_OP_KERNEL,
-        .grid_x = (uint32_t)key->grid_xy,
-        .grid_y = (uint32_t)(key->grid_xy >> 32),
-        .grid_z = (uint32_t)key->grid_z_block_x,
-        .block_x = (uint32_t)(key->grid_z_block_x >> 32),
-        .block_y = (uint32_t)key->block_yz,
-        .block_z = (uint32_t)(key->block_yz >> 32),
-        .shared_bytes = (uint32_t)key->call,
-    };
-    call->shape = op_shape_fill(call, key, &row, (const void *)(uintptr_t)key->object, stream);
+    call->shape = op_shape_fill(call, key, row, f, stream);
     if (call->shape)
         call->shape->params_wait = 1;
 }
@@ -90,18 +80,11 @@ void kernel_multi(struct call *call, const ws_CUDA_LAUNCH_PARAMS *launches, unsi
     for (unsigned i = 0; launches && i < count; i++) {
         const ws_CUDA_LAUNCH_PARAMS *launch = &launches[i];
         struct call one = { .id = call->id, .per_thread = call->per_thread, .thread = call->thread };
-        struct shape_key key = {
-            .object = AT(launch->function),
-            .stream = AT(launch->hStream),
-            .grid_xy = launch->gridDimX | (uint64_t)launch->gridDimY << 32,
-            .grid_z_block_x = launch->gridDimZ | (uint64_t)launch->blockDimX << 32,
-            .block_yz = launch->blockDimY | (uint64_t)launch->blockDimZ << 32,
-            .call = shape_call(call, launch->hStream, launch->sharedMemBytes, 0, atomic_load(&shim_page->handles)),
-        };
-        kernel_slow(&one, &key, launch->hStream);
+        kernel(&one, launch->function, launch->gridDimX, launch->gridDimY, launch->gridDimZ, launch->blockDimX,
+               launch->blockDimY, launch->blockDimZ, launch->sharedMemBytes, launch->hStream, launch->kernelParams, NULL,
+               WS_OP_COOPERATIVE);
         if (!one.shape)
             continue;
-        one.flags = WS_OP_COOPERATIVE;
         one.ticks_begin = one.ticks_end = ticks_now();
         /* No marks: the call is one for all, and the next operation's begin is not to be taken from before. */
         atomic_store_explicit(&one.shape->stream->fresh, 1, memory_order_release);
@@ -111,10 +94,9 @@ void kernel_multi(struct call *call, const ws_CUDA_LAUNCH_PARAMS *launches, unsi
 
 void graph(struct call *call, ws_CUgraphExec exec, ws_CUstream stream)
 {
-    struct shape_key key = { .object = AT(exec),
-                             .stream = AT(stream),
-                             .call = shape_call(call, stream, 0, 0, atomic_load(&shim_page->handles)) };
-    if (describe(call, &key, &(struct ws_shape){ .kind = WS_OP_GRAPH }, exec, stream))
+    uint64_t which = shape_call(call, stream, 0, atomic_load(&shim_page->handles));
+    struct shape_key key = { .object = AT(exec), .rest = shape_mix(0, 0, 0, AT(stream), which) };
+    if (describe(call, key, &(struct ws_shape){ .kind = WS_OP_GRAPH }, exec, stream))
         op_ready(call);
 }
 
@@ -122,13 +104,12 @@ static void plain_work(struct call *call, enum ws_op_kind kind, enum ws_space fr
                        ws_CUstream stream, unsigned flags)
 {
     uint32_t handles = atomic_load_explicit(&shim_page->handles, memory_order_relaxed);
-    struct shape_key key = { .object = kind,
-                             .stream = AT(stream),
-                             .call = shape_call(call, stream, 0, (uint32_t)from << 4 | (uint32_t)to, handles) };
+    uint64_t which = shape_call(call, stream, (uint32_t)from << 4 | (uint32_t)to, handles);
+    struct shape_key key = { .object = kind, .rest = shape_mix(0, 0, 0, AT(stream), which) };
     struct ws_shape row = { .kind = kind, .from_space = from, .to_space = to };
     call->flags = (uint16_t)flags;
     call->bytes = bytes;
-    if (describe(call, &key, &row, NULL, stream))
+    if (describe(call, key, &row, NULL, stream))
         op_ready(call);
 }
 

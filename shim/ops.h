@@ -84,8 +84,8 @@ HOT void call_leave(struct call *call)
 }
 
 /* The thread's cache entry for the key, filled if need be; NULL where there is no room. */
-struct shape_entry *op_shape_fill(struct call *call, const struct shape_key *key, struct ws_shape *shape,
-                                  const void *object, ws_CUstream stream);
+struct shape_entry *op_shape_fill(struct call *call, struct shape_key key, struct ws_shape *shape, const void *object,
+                                  ws_CUstream stream);
 
 /* Current context, from the thread's cache when it holds. */
 struct shim_context *op_context(struct shim_thread *thread, uint32_t handles);
@@ -103,58 +103,54 @@ void op_drop_marks(struct call *call, uint32_t end_mark);
 /* Ends what dependent launches left without a mark, before the program waits for it. */
 void op_end_held(struct shim_thread *thread, struct shim_stream *stream);
 
-HOT uint64_t shape_hash(const struct shape_key *key)
+/* Multilinear hashing: with random odd factors, two different lists of numbers have the same sum with a
+ * probability of 2^-63 (Lemire and Kaser, "Strongly universal string hashing is fast", 2014). The
+ * factors are digits of pi. */
+HOT uint64_t shape_mix(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
 {
-    /* Kernels of one step differ in the function and the grid most of all. */
-    uint64_t hash = key->object * 0x9e3779b97f4a7c15u ^ key->grid_xy;
-    return (hash ^ key->stream ^ key->call) * 0xff51afd7ed558ccdu;
+    return a * 0x243f6a8885a308d3u + b * 0x13198a2e03707345u + c * 0xa4093822299f31d1u + d * 0x082efa98ec4e6c89u +
+           e * 0x452821e638d01377u;
 }
 
-HOT bool shape_key_equal(const struct shape_key *a, const struct shape_key *b)
+HOT struct shape_entry *shape_first(struct shim_thread *thread, struct shape_key key)
 {
-    return !((a->object ^ b->object) | (a->stream ^ b->stream) | (a->grid_xy ^ b->grid_xy) |
-             (a->grid_z_block_x ^ b->grid_z_block_x) | (a->block_yz ^ b->block_yz) | (a->call ^ b->call));
+    return &thread->shapes[(key.rest + key.object * 0xbe5466cf34e90c6du) >> 52 & (SHAPE_CACHE - 2)];
+}
+
+HOT bool shape_is(const struct shape_entry *entry, struct shape_key key, uint32_t handles)
+{
+    return !((entry->key.object ^ key.object) | (entry->key.rest ^ key.rest) | (entry->handles ^ handles));
 }
 
 /* The thread's entry for the key, or NULL. Two places a key: few enough programs have so many kernels
  * in turn that three of them meet. */
-HOT struct shape_entry *shape_find(struct shim_thread *thread, const struct shape_key *key, uint32_t handles)
+HOT struct shape_entry *shape_find(struct shim_thread *thread, struct shape_key key, uint32_t handles)
 {
-    struct shape_entry *entry = &thread->shapes[shape_hash(key) >> 40 & (SHAPE_CACHE - 2)];
-    if (__builtin_expect(entry->handles == handles && shape_key_equal(&entry->key, key), 1))
+    struct shape_entry *entry = shape_first(thread, key);
+    if (__builtin_expect(shape_is(entry, key, handles), 1))
         return entry;
     entry++;
-    return entry->handles == handles && shape_key_equal(&entry->key, key) ? entry : NULL;
+    return shape_is(entry, key, handles) ? entry : NULL;
 }
 
 /* Where a new entry for the key goes; the one that was there longer makes room. */
-static inline struct shape_entry *shape_place(struct shim_thread *thread, const struct shape_key *key)
+static inline struct shape_entry *shape_place(struct shim_thread *thread, struct shape_key key)
 {
-    struct shape_entry *entry = &thread->shapes[shape_hash(key) >> 40 & (SHAPE_CACHE - 2)];
+    struct shape_entry *entry = shape_first(thread, key);
     entry[1] = entry[0];
     return entry;
 }
 
-enum {
-    /* Bits of shape_key.call. */
-    KEY_ID = 32,
-    KEY_PER_THREAD = 41,
-    KEY_SPACES = 42,
-    KEY_CONTEXT = 50,
-};
-_Static_assert(WS_ID_COUNT < 1 << (KEY_PER_THREAD - KEY_ID), "ids fit their bits");
-_Static_assert(WS_SPACE_COUNT <= 16, "two spaces fit their bits");
-
-/* The part of the key that names the call, its copy spaces, and which stream a null one is. */
-HOT uint64_t shape_call(const struct call *call, ws_CUstream stream, uint32_t shared, uint32_t spaces, uint32_t handles)
+/* The call, the copy's spaces, and which stream a null one is: default streams are told apart by the
+ * context that is current. */
+HOT uint64_t shape_call(const struct call *call, ws_CUstream stream, uint32_t spaces, uint32_t handles)
 {
-    uint64_t key = shared | (uint64_t)call->id << KEY_ID | (uint64_t)call->per_thread << KEY_PER_THREAD |
-                   (uint64_t)spaces << KEY_SPACES;
+    uint64_t which = (uint64_t)call->id << 16 | spaces << 1 | call->per_thread;
     if (__builtin_expect((uintptr_t)stream <= 2, 0)) {
         struct shim_context *context = op_context(call->thread, handles);
-        key |= (uint64_t)(context ? context->id : 0) << KEY_CONTEXT;
+        which |= (uint64_t)(context ? context->id : 0) << 32;
     }
-    return key;
+    return which;
 }
 
 /* Do functions of this family put work into streams? */

@@ -23,6 +23,7 @@
 enum { PARAM_SETS = 65536, PENDING_CHUNK = 1024, MOST_UNMARKED = 65536 };
 
 static struct output output;
+static _Atomic uint64_t bytes;             /* of the trace */
 static bool failed;                       /* the sink refused: said once */
 static uint64_t losses[WS_LOSS_COUNT];    /* since the last loss rows */
 static struct ws_map params_ids;          /* hash of the words → id */
@@ -399,11 +400,12 @@ void rows_flush(int64_t now)
     rows_emit_dictionaries();
     add_losses(now);
     ws_encoder_flush(output.encoder);
+    atomic_store_explicit(&bytes, ws_encoder_bytes(output.encoder), memory_order_relaxed);
 }
 
 uint64_t rows_bytes(void)
 {
-    return output.encoder ? ws_encoder_bytes(output.encoder) : 0;
+    return atomic_load_explicit(&bytes, memory_order_relaxed);
 }
 
 void rows_close(void)

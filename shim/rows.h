@@ -36,7 +36,7 @@ void rows_flush(int64_t now);
 
 void rows_close(void);
 
-/* Bytes of the trace so far. */
+/* Bytes of the trace as of the last flush. Any thread may ask. */
 uint64_t rows_bytes(void);
 
 /* Counts what other parts could not record. */

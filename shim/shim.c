@@ -35,8 +35,8 @@ static bool exit_handler_set;
 static int64_t started_at;
 static uint64_t burst_on, burst_period;
 static _Atomic int range_open;
-static enum ws_loss_reason off_reason = WS_LOSS_RANGE;
-static bool size_reached;
+static _Atomic uint32_t off_reason = WS_LOSS_RANGE; /* enum ws_loss_reason */
+static _Atomic bool size_reached;
 
 static void after_fork_in_child(void)
 {
@@ -164,10 +164,12 @@ static bool wants_recording(int64_t now)
     uint64_t since = now > started_at ? (uint64_t)(now - started_at) : 0;
     bool in_range = atomic_load(&range_open) && since >= shim_options.delay &&
                     (!shim_options.duration || since < shim_options.delay + shim_options.duration);
-    size_reached = size_reached || (shim_options.max_size && rows_bytes() >= shim_options.max_size);
+    if (shim_options.max_size && rows_bytes() >= shim_options.max_size)
+        atomic_store(&size_reached, true);
     bool in_burst = !burst_period || since % burst_period < burst_on;
-    off_reason = size_reached ? WS_LOSS_SIZE_LIMIT : !in_range ? WS_LOSS_RANGE : WS_LOSS_BURST;
-    return in_range && in_burst && !size_reached && !aside;
+    bool full = atomic_load(&size_reached);
+    atomic_store(&off_reason, full ? WS_LOSS_SIZE_LIMIT : !in_range ? WS_LOSS_RANGE : WS_LOSS_BURST);
+    return in_range && in_burst && !full && !aside;
 }
 
 /* Called by the drain, and by the program's thread at the edges of a range: both leave the same. */
@@ -189,7 +191,7 @@ void shim_update_phase(int64_t now)
 
 enum ws_loss_reason shim_off_reason(void)
 {
-    return off_reason;
+    return (enum ws_loss_reason)atomic_load(&off_reason);
 }
 
 uint64_t shim_children(void)

@@ -13,12 +13,11 @@
 struct shim_context;
 struct shim_stream;
 
-/* What is static about an operation, packed to be compared word by word. */
+/* What is static about an operation, short enough to be compared at every launch: what it runs, and a
+ * sum of everything else that tells shapes apart with all but certainty (shape_mix in ops.h). */
 struct shape_key {
     uint64_t object; /* kernel or executable graph: the application's handle */
-    uint64_t stream; /* the application's handle */
-    uint64_t grid_xy, grid_z_block_x, block_yz;
-    uint64_t call; /* dynamic shared bytes, function id, flavour, spaces, default stream's context */
+    uint64_t rest;
 };
 
 struct shape_entry {
