@@ -27,59 +27,59 @@
 #define WS_FORMAT_MINOR 0
 
 /* F(name): in the order of their numbers, which are part of the format. */
-#define WS_FAMILIES(F)                                                                            \
-    F(meta)            /* what was recorded: key and value */                                     \
-    F(driver_function) /* id → name of an intercepted function */                                 \
-    F(device)                                                                                     \
-    F(context)                                                                                    \
-    F(stream)                                                                                     \
-    F(thread)                                                                                     \
-    F(function) /* id → kernel name */                                                            \
-    F(shape)    /* the static tuple that many operations share */                                 \
-    F(params)   /* a kernel parameter block: pointers and small scalars */                        \
-    F(comm)     /* an NCCL communicator */                                                        \
-    F(graph_node)                                                                                 \
-    F(clock)      /* one comparison of a context's clock with the host's */                       \
-    F(op)         /* one operation of a device: kernel, copy, memset, graph … */                  \
-    F(call)       /* one host call that is no operation: wait, allocation, module load … */       \
-    F(collective) /* one NCCL call */                                                             \
+#define WS_FAMILIES(F)                                                                        \
+    F(meta)            /* what was recorded: key and value */                                 \
+    F(driver_function) /* id → name of an intercepted function */                           \
+    F(device)                                                                                 \
+    F(context)                                                                                \
+    F(stream)                                                                                 \
+    F(thread)                                                                                 \
+    F(function) /* id → kernel name */                                                      \
+    F(shape)    /* the static tuple that many operations share */                             \
+    F(params)   /* a kernel parameter block: pointers and small scalars */                    \
+    F(comm)     /* an NCCL communicator */                                                    \
+    F(graph_node)                                                                             \
+    F(clock)      /* one comparison of a context's clock with the host's */                   \
+    F(op)         /* one operation of a device: kernel, copy, memset, graph … */            \
+    F(call)       /* one host call that is no operation: wait, allocation, module load … */ \
+    F(collective) /* one NCCL call */                                                         \
     F(loss)       /* what is not in the trace, counted */
 
 #define WS_COLUMNS_meta(I, S) \
     S(key)                    \
     S(value)
 
-#define WS_COLUMNS_driver_function(I, S) \
-    I(uint32_t, id, DELTA)               \
+#define WS_COLUMNS_driver_function(I, S)                 \
+    I(uint32_t, id, DELTA)                               \
     I(uint32_t, family, PLAIN) /* enum ws_call_family */ \
     S(name)
 
-#define WS_COLUMNS_device(I, S)               \
-    I(uint32_t, id, DELTA) /* ordinal + 1 */  \
-    I(uint32_t, cc_major, PLAIN)              \
-    I(uint32_t, cc_minor, PLAIN)              \
-    I(uint32_t, sms, PLAIN)                   \
-    I(uint32_t, clock_khz, PLAIN)             \
-    I(uint32_t, memory_clock_khz, PLAIN)      \
-    I(uint32_t, memory_bus_bits, PLAIN)       \
-    I(uint64_t, l2_bytes, PLAIN)              \
-    I(uint64_t, memory_bytes, PLAIN)          \
-    S(name)                                   \
-    S(uuid) /* GPU-xxxxxxxx-xxxx-… */         \
-    S(pci) /* domain:bus:device */
+#define WS_COLUMNS_device(I, S)              \
+    I(uint32_t, id, DELTA) /* ordinal + 1 */ \
+    I(uint32_t, cc_major, PLAIN)             \
+    I(uint32_t, cc_minor, PLAIN)             \
+    I(uint32_t, sms, PLAIN)                  \
+    I(uint32_t, clock_khz, PLAIN)            \
+    I(uint32_t, memory_clock_khz, PLAIN)     \
+    I(uint32_t, memory_bus_bits, PLAIN)      \
+    I(uint64_t, l2_bytes, PLAIN)             \
+    I(uint64_t, memory_bytes, PLAIN)         \
+    S(name)                                  \
+    S(uuid) /* GPU-xxxxxxxx-xxxx-… */      \
+    S(pci)  /* domain:bus:device */
 
-#define WS_COLUMNS_context(I, S)  \
-    I(uint32_t, id, DELTA)        \
-    I(uint32_t, device, PLAIN)    \
-    I(uint32_t, flags, PLAIN)     \
+#define WS_COLUMNS_context(I, S) \
+    I(uint32_t, id, DELTA)       \
+    I(uint32_t, device, PLAIN)   \
+    I(uint32_t, flags, PLAIN)    \
     I(uint64_t, handle, PLAIN)
 
-#define WS_COLUMNS_stream(I, S)                       \
-    I(uint32_t, id, DELTA)                            \
-    I(uint32_t, context, PLAIN)                       \
-    I(uint32_t, kind, PLAIN) /* enum ws_stream_kind */ \
+#define WS_COLUMNS_stream(I, S)                                         \
+    I(uint32_t, id, DELTA)                                              \
+    I(uint32_t, context, PLAIN)                                         \
+    I(uint32_t, kind, PLAIN)  /* enum ws_stream_kind */                 \
     I(uint32_t, flags, PLAIN) /* the driver's, as passed at creation */ \
-    I(int32_t, priority, PLAIN)                       \
+    I(int32_t, priority, PLAIN)                                         \
     I(uint64_t, handle, PLAIN)
 
 #define WS_COLUMNS_thread(I, S) \
@@ -87,105 +87,105 @@
     I(uint32_t, tid, PLAIN)     \
     S(name)
 
-#define WS_COLUMNS_function(I, S)                              \
-    I(uint32_t, id, DELTA)                                     \
-    I(uint32_t, registers, PLAIN)                              \
-    I(uint32_t, static_shared_bytes, PLAIN)                    \
-    I(uint32_t, param_bytes, PLAIN) /* 0: layout not known */  \
-    I(uint64_t, handle, PLAIN)                                 \
+#define WS_COLUMNS_function(I, S)                             \
+    I(uint32_t, id, DELTA)                                    \
+    I(uint32_t, registers, PLAIN)                             \
+    I(uint32_t, static_shared_bytes, PLAIN)                   \
+    I(uint32_t, param_bytes, PLAIN) /* 0: layout not known */ \
+    I(uint64_t, handle, PLAIN)                                \
     S(name)
 
-#define WS_COLUMNS_shape(I, S)                                                 \
-    I(uint32_t, id, DELTA)                                                     \
-    I(uint32_t, kind, PLAIN)     /* enum ws_op_kind */                         \
-    I(uint32_t, driver_function, PLAIN)                                        \
-    I(uint32_t, stream, PLAIN)                                                 \
+#define WS_COLUMNS_shape(I, S)                                                                     \
+    I(uint32_t, id, DELTA)                                                                         \
+    I(uint32_t, kind, PLAIN) /* enum ws_op_kind */                                                 \
+    I(uint32_t, driver_function, PLAIN)                                                            \
+    I(uint32_t, stream, PLAIN)                                                                     \
     I(uint32_t, function, PLAIN) /* kernels: family function; graphs: the executable graph's id */ \
-    I(uint32_t, grid_x, PLAIN)                                                 \
-    I(uint32_t, grid_y, PLAIN)                                                 \
-    I(uint32_t, grid_z, PLAIN)                                                 \
-    I(uint32_t, block_x, PLAIN)                                                \
-    I(uint32_t, block_y, PLAIN)                                                \
-    I(uint32_t, block_z, PLAIN)                                                \
-    I(uint32_t, shared_bytes, PLAIN) /* dynamic */                             \
-    I(uint32_t, from_space, PLAIN)   /* copies: enum ws_space */               \
+    I(uint32_t, grid_x, PLAIN)                                                                     \
+    I(uint32_t, grid_y, PLAIN)                                                                     \
+    I(uint32_t, grid_z, PLAIN)                                                                     \
+    I(uint32_t, block_x, PLAIN)                                                                    \
+    I(uint32_t, block_y, PLAIN)                                                                    \
+    I(uint32_t, block_z, PLAIN)                                                                    \
+    I(uint32_t, shared_bytes, PLAIN) /* dynamic */                                                 \
+    I(uint32_t, from_space, PLAIN)   /* copies: enum ws_space */                                   \
     I(uint32_t, to_space, PLAIN)     /* copies and memsets */
 
-#define WS_COLUMNS_params(I, S)                         \
-    I(uint32_t, id, DELTA)                              \
-    I(uint32_t, function, PLAIN)                        \
+#define WS_COLUMNS_params(I, S)  \
+    I(uint32_t, id, DELTA)       \
+    I(uint32_t, function, PLAIN) \
     S(words) /* struct ws_param_word, one after another */
 
-#define WS_COLUMNS_comm(I, S)                                                      \
-    I(uint32_t, id, DELTA)                                                         \
-    I(uint32_t, rank, PLAIN)                                                       \
-    I(uint32_t, size, PLAIN)                                                       \
-    I(uint32_t, device, PLAIN)                                                     \
-    I(uint64_t, handle, PLAIN)                                                     \
+#define WS_COLUMNS_comm(I, S)  \
+    I(uint32_t, id, DELTA)     \
+    I(uint32_t, rank, PLAIN)   \
+    I(uint32_t, size, PLAIN)   \
+    I(uint32_t, device, PLAIN) \
+    I(uint64_t, handle, PLAIN) \
     I(uint64_t, name_hash, PLAIN) /* of the unique id: the same on every rank; 0 unknown */
 
-#define WS_COLUMNS_graph_node(I, S)                                                \
-    I(uint32_t, graph, DELTA) /* the executable graph's id */                      \
-    I(uint32_t, index, DELTA)                                                      \
-    I(uint32_t, shape, PLAIN)                                                      \
-    I(uint32_t, enabled, PLAIN)                                                    \
+#define WS_COLUMNS_graph_node(I, S)                           \
+    I(uint32_t, graph, DELTA) /* the executable graph's id */ \
+    I(uint32_t, index, DELTA)                                 \
+    I(uint32_t, shape, PLAIN)                                 \
+    I(uint32_t, enabled, PLAIN)                               \
     I(uint64_t, bytes, PLAIN)
 
-#define WS_COLUMNS_clock(I, S)                                                     \
-    I(uint32_t, context, DELTA)                                                    \
-    I(int64_t, device_ns, DELTA)                                                   \
-    I(int64_t, host_ns, DELTA)                                                     \
+#define WS_COLUMNS_clock(I, S)   \
+    I(uint32_t, context, DELTA)  \
+    I(int64_t, device_ns, DELTA) \
+    I(int64_t, host_ns, DELTA)   \
     I(uint32_t, error_ns, PLAIN) /* host_ns is right within ± this */
 
-#define WS_COLUMNS_op(I, S)                                                        \
-    I(uint32_t, shape, KEY)                                                        \
-    I(uint32_t, thread, KEY)                                                       \
-    I(uint64_t, correlation, THREAD) /* thread << 40 | number: unique in the process */ \
-    I(int64_t, host_begin, GAP(host_end, thread))                                  \
-    I(int64_t, host_end, LENGTH(host_begin))                                       \
-    I(int64_t, begin, STREAM_GAP(end))          /* device clock; see flags for what it is worth */ \
-    I(int64_t, end, LENGTH(begin))                                                 \
-    I(uint32_t, begin_error, FIRST)  /* the true begin lies within ± this of begin */ \
-    I(uint32_t, end_error, FIRST)                                                  \
-    I(uint32_t, flags, FIRST)        /* enum ws_op_flags, ws_op_begin_quality … */ \
-    I(uint32_t, params, FIRST)       /* family params, or 0 */                     \
-    I(uint64_t, bytes, FIRST)        /* copies, memsets */                         \
-    I(int32_t, result, PLAIN)        /* what the driver answered */
+#define WS_COLUMNS_op(I, S)                                                               \
+    I(uint32_t, shape, KEY)                                                               \
+    I(uint32_t, thread, KEY)                                                              \
+    I(uint64_t, correlation, THREAD) /* thread << 40 | number: unique in the process */   \
+    I(int64_t, host_begin, GAP(host_end, thread))                                         \
+    I(int64_t, host_end, LENGTH(host_begin))                                              \
+    I(int64_t, begin, STREAM_GAP(end)) /* device clock; see flags for what it is worth */ \
+    I(int64_t, end, LENGTH(begin))                                                        \
+    I(uint32_t, begin_error, FIRST) /* the true begin lies within ± this of begin */     \
+    I(uint32_t, end_error, FIRST)                                                         \
+    I(uint32_t, flags, FIRST)  /* enum ws_op_flags, ws_op_begin_quality … */            \
+    I(uint32_t, params, FIRST) /* family params, or 0 */                                  \
+    I(uint64_t, bytes, FIRST)  /* copies, memsets */                                      \
+    I(int32_t, result, PLAIN)  /* what the driver answered */
 
-#define WS_COLUMNS_call(I, S)                                                      \
-    I(uint32_t, function, KEY)       /* family driver_function */                  \
-    I(uint32_t, thread, KEY)                                                       \
-    I(uint64_t, correlation, THREAD)                                               \
-    I(int64_t, host_begin, GAP(host_end, thread))                                  \
-    I(int64_t, host_end, LENGTH(host_begin))                                       \
-    I(uint32_t, context, DELTA)                                                    \
-    I(uint32_t, stream, DELTA)                                                     \
-    I(uint64_t, object, DELTA)       /* event, pool, module, graph: the handle */  \
-    I(uint64_t, address, DELTA)      /* of an allocation */                        \
-    I(uint64_t, bytes, DELTA)                                                      \
+#define WS_COLUMNS_call(I, S)                                                \
+    I(uint32_t, function, KEY) /* family driver_function */                  \
+    I(uint32_t, thread, KEY)                                                 \
+    I(uint64_t, correlation, THREAD)                                         \
+    I(int64_t, host_begin, GAP(host_end, thread))                            \
+    I(int64_t, host_end, LENGTH(host_begin))                                 \
+    I(uint32_t, context, DELTA)                                              \
+    I(uint32_t, stream, DELTA)                                               \
+    I(uint64_t, object, DELTA)  /* event, pool, module, graph: the handle */ \
+    I(uint64_t, address, DELTA) /* of an allocation */                       \
+    I(uint64_t, bytes, DELTA)                                                \
     I(int32_t, result, PLAIN)
 
-#define WS_COLUMNS_collective(I, S)                                                \
-    I(uint32_t, function, KEY)       /* family driver_function: ncclAllReduce … */ \
-    I(uint32_t, thread, KEY)                                                       \
-    I(uint64_t, correlation, THREAD)                                               \
-    I(int64_t, host_begin, GAP(host_end, thread))                                  \
-    I(int64_t, host_end, LENGTH(host_begin))                                       \
-    I(uint32_t, comm, DELTA)                                                       \
-    I(uint32_t, stream, DELTA)                                                     \
-    I(uint64_t, count, DELTA)                                                      \
-    I(uint32_t, datatype, DELTA)     /* ncclDataType_t */                          \
-    I(uint32_t, reduction, DELTA)    /* ncclRedOp_t */                             \
-    I(int32_t, peer, DELTA)          /* root, or the other rank of send and recv; -1 none */ \
-    I(uint64_t, sequence, DELTA)     /* of this communicator on this rank */       \
-    I(uint64_t, first_launch, THREAD) /* correlations of the launches made for it, up to the */ \
-    I(uint64_t, last_launch, LENGTH(first_launch))  /* outermost ncclGroupEnd; 0 0: none */ \
+#define WS_COLUMNS_collective(I, S)                                                                          \
+    I(uint32_t, function, KEY) /* family driver_function: ncclAllReduce … */                               \
+    I(uint32_t, thread, KEY)                                                                                 \
+    I(uint64_t, correlation, THREAD)                                                                         \
+    I(int64_t, host_begin, GAP(host_end, thread))                                                            \
+    I(int64_t, host_end, LENGTH(host_begin))                                                                 \
+    I(uint32_t, comm, DELTA)                                                                                 \
+    I(uint32_t, stream, DELTA)                                                                               \
+    I(uint64_t, count, DELTA)                                                                                \
+    I(uint32_t, datatype, DELTA)                   /* ncclDataType_t */                                      \
+    I(uint32_t, reduction, DELTA)                  /* ncclRedOp_t */                                         \
+    I(int32_t, peer, DELTA)                        /* root, or the other rank of send and recv; -1 none */   \
+    I(uint64_t, sequence, DELTA)                   /* of this communicator on this rank */                   \
+    I(uint64_t, first_launch, THREAD)              /* correlations of the launches made for it, up to the */ \
+    I(uint64_t, last_launch, LENGTH(first_launch)) /* outermost ncclGroupEnd; 0 0: none */                   \
     I(int32_t, result, PLAIN)
 
-#define WS_COLUMNS_loss(I, S)                                                      \
-    I(uint32_t, reason, DELTA)       /* enum ws_loss */                            \
-    I(uint32_t, thread, DELTA)       /* 0: not one thread's */                     \
-    I(uint64_t, count, PLAIN)        /* since the row before of this reason and thread */ \
-    I(int64_t, host_ns, DELTA)       /* when it was counted */
+#define WS_COLUMNS_loss(I, S)                                                       \
+    I(uint32_t, reason, DELTA) /* enum ws_loss */                                   \
+    I(uint32_t, thread, DELTA) /* 0: not one thread's */                            \
+    I(uint64_t, count, PLAIN)  /* since the row before of this reason and thread */ \
+    I(int64_t, host_ns, DELTA) /* when it was counted */
 
 #endif

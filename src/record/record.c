@@ -29,7 +29,7 @@ const char *ws_family_name(uint32_t family)
 
 const char *ws_op_kind_name(uint32_t kind)
 {
-    static const char *const names[] = { "unknown",  "kernel",    "copy",       "memset",    "graph",
+    static const char *const names[] = { "unknown",       "kernel",   "copy",      "memset",    "graph",
                                          "host_function", "prefetch", "memory_op", "decompress" };
     _Static_assert(sizeof(names) / sizeof(names[0]) == WS_OP_KIND_COUNT, "one name a kind");
     return NAME_OF(names, kind);
@@ -50,9 +50,9 @@ const char *ws_quality_name(uint32_t quality)
 
 const char *ws_call_family_name(uint32_t family)
 {
-    static const char *const names[] = { "other",   "launch", "copy",   "memset",   "work",
-                                         "memory",  "sync",   "event",  "capture",  "graph",
-                                         "module",  "lifetime", "profiler", "resolution", "nccl" };
+    static const char *const names[] = { "other",  "launch",   "copy",     "memset",     "work",
+                                         "memory", "sync",     "event",    "capture",    "graph",
+                                         "module", "lifetime", "profiler", "resolution", "nccl" };
     _Static_assert(sizeof(names) / sizeof(names[0]) == WS_CALL_FAMILY_COUNT, "one name a family");
     return NAME_OF(names, family);
 }

@@ -17,15 +17,15 @@ enum ws_family {
 #define FAMILY(name) WS_FAMILY_##name,
     WS_FAMILIES(FAMILY)
 #undef FAMILY
-    WS_FAMILY_COUNT
+        WS_FAMILY_COUNT
 };
 
 /* struct ws_op, struct ws_call, struct ws_shape, … */
 #define WS_ROW_INTEGER(type, name, coding) type name;
 #define WS_ROW_TEXT(name) struct ws_text name;
-#define WS_ROW(family)                                            \
-    struct ws_##family {                                          \
-        WS_COLUMNS_##family(WS_ROW_INTEGER, WS_ROW_TEXT)          \
+#define WS_ROW(family)                                   \
+    struct ws_##family {                                 \
+        WS_COLUMNS_##family(WS_ROW_INTEGER, WS_ROW_TEXT) \
     };
 WS_FAMILIES(WS_ROW)
 #undef WS_ROW
@@ -37,10 +37,10 @@ enum ws_op_kind {
     WS_OP_KERNEL,
     WS_OP_COPY,
     WS_OP_MEMSET,
-    WS_OP_GRAPH,      /* one launch of an executable graph, measured as a whole */
+    WS_OP_GRAPH, /* one launch of an executable graph, measured as a whole */
     WS_OP_HOST_FUNCTION,
-    WS_OP_PREFETCH,   /* prefetch, discard: managed memory moved or dropped */
-    WS_OP_MEMORY_OP,  /* stream wait value, write value, batches of them */
+    WS_OP_PREFETCH,  /* prefetch, discard: managed memory moved or dropped */
+    WS_OP_MEMORY_OP, /* stream wait value, write value, batches of them */
     WS_OP_DECOMPRESS,
     WS_OP_KIND_COUNT
 };
@@ -72,12 +72,12 @@ enum ws_quality {
 };
 
 enum ws_op_flags {
-    WS_OP_BEGIN_QUALITY = 0x3,   /* enum ws_quality of begin */
-    WS_OP_END_QUALITY = 0xc,     /* enum ws_quality of end, << 2 */
-    WS_OP_BLOCKING = 0x10,       /* the call returns only when the work is done */
-    WS_OP_CAPTURED = 0x20,       /* went into a graph under construction: nothing ran yet */
-    WS_OP_DEPENDENT = 0x40,      /* programmatic dependent launch: may overlap the one before */
-    WS_OP_CONTENDED = 0x80,      /* another thread used the stream at the same time */
+    WS_OP_BEGIN_QUALITY = 0x3, /* enum ws_quality of begin */
+    WS_OP_END_QUALITY = 0xc,   /* enum ws_quality of end, << 2 */
+    WS_OP_BLOCKING = 0x10,     /* the call returns only when the work is done */
+    WS_OP_CAPTURED = 0x20,     /* went into a graph under construction: nothing ran yet */
+    WS_OP_DEPENDENT = 0x40,    /* programmatic dependent launch: may overlap the one before */
+    WS_OP_CONTENDED = 0x80,    /* another thread used the stream at the same time */
     WS_OP_COOPERATIVE = 0x100,
     WS_OP_POOL_DRY = 0x200,      /* no event was free, so no device times */
     WS_OP_SAMPLED = 0x400,       /* timed by a pair of its own under sample=K */
@@ -124,26 +124,26 @@ struct ws_param_word {
 };
 
 /* Why something is missing. The texts are what reports say: "N launches: TEXT". */
-#define WS_LOSSES(X)                                                                  \
-    X(RING_FULL, "not recorded: the thread's ring was full")                          \
-    X(POOL_DRY, "recorded without device times: no event was free")                   \
-    X(UNTIMED_AT_EXIT, "recorded without device times: the program ended first")      \
-    X(DRIVER_REFUSED, "recorded without device times: the driver refused an event")   \
-    X(CAPTURE_UNKNOWN, "recorded without device times: the stream may be capturing")  \
+#define WS_LOSSES(X)                                                                   \
+    X(RING_FULL, "not recorded: the thread's ring was full")                           \
+    X(POOL_DRY, "recorded without device times: no event was free")                    \
+    X(UNTIMED_AT_EXIT, "recorded without device times: the program ended first")       \
+    X(DRIVER_REFUSED, "recorded without device times: the driver refused an event")    \
+    X(CAPTURE_UNKNOWN, "recorded without device times: the stream may be capturing")   \
     X(DICTIONARY_FULL, "recorded without a name or parameters: a dictionary was full") \
-    X(NO_THREAD_SLOT, "not recorded: no ring for the thread")                         \
-    X(BURST, "only counted: between bursts")                                          \
-    X(RANGE, "only counted: outside the range asked for")                             \
-    X(SIZE_LIMIT, "not recorded: the trace reached its size limit")                   \
-    X(WRITE_FAILED, "not recorded: the trace could not be written")                   \
-    X(CHILD, "not recorded: a forked child used CUDA")                                \
+    X(NO_THREAD_SLOT, "not recorded: no ring for the thread")                          \
+    X(BURST, "only counted: between bursts")                                           \
+    X(RANGE, "only counted: outside the range asked for")                              \
+    X(SIZE_LIMIT, "not recorded: the trace reached its size limit")                    \
+    X(WRITE_FAILED, "not recorded: the trace could not be written")                    \
+    X(CHILD, "not recorded: a forked child used CUDA")                                 \
     X(BYPASSED, "not seen: a look-up went around the shim")
 
 enum ws_loss_reason {
 #define LOSS(name, text) WS_LOSS_##name,
     WS_LOSSES(LOSS)
 #undef LOSS
-    WS_LOSS_COUNT
+        WS_LOSS_COUNT
 };
 
 /* Index of a ws_loss row's reason → text; a number this version does not know gives a text saying so. */

@@ -30,9 +30,9 @@ struct ws_ring_op {
 };
 
 enum ws_ring_op_inner {
-    WS_RING_OP_OWN_BEGIN = 1,  /* begin_mark was recorded for this operation */
+    WS_RING_OP_OWN_BEGIN = 1, /* begin_mark was recorded for this operation */
     WS_RING_OP_HAS_PARAMS = 2,
-    WS_RING_OP_HELD = 4,       /* no end mark yet: the next mark of the stream ends it */
+    WS_RING_OP_HELD = 4, /* no end mark yet: the next mark of the stream ends it */
 };
 
 /* detail: the function's number, enum ws_function_id; header.shape: the context. */

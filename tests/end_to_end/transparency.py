@@ -304,7 +304,7 @@ def check(build, name, keep, alone):
         else:
             shutil.rmtree(top, ignore_errors=True)
         for line in wrong:
-            print("WRONG", line)
+            print("WRONG", line if len(line) < 2000 else line[:2000] + " … (cut here)")
     return 1 if wrong else 0
 
 
