@@ -358,6 +358,34 @@ static void a_forked_child_has_no_driver(void **state)
     assert_int_equal(status, 0);
 }
 
+static void after_the_driver(void)
+{
+    int count;
+    _exit(cuDeviceGetCount(&count) == WS_CUDA_ERROR_DEINITIALIZED ? 0 : 1);
+}
+
+/* In a process of its own, before this one uses the driver. What is registered before runs after. */
+static int exit_after_the_driver_began(void)
+{
+    int status = 1;
+    pid_t child = fork();
+    if (!child) {
+        ws_CUcontext context;
+        if (atexit(after_the_driver) || cuInit(0) || cuCtxCreate_v2(&context, 0, 0))
+            _exit(2);
+        exit(3);
+    }
+    return waitpid(child, &status, 0) == child ? status : 1;
+}
+
+static int exit_status;
+
+static void the_driver_ends_before_what_was_registered_before_it(void **state)
+{
+    (void)state;
+    assert_int_equal(exit_status, 0);
+}
+
 struct launcher {
     const struct simgpu_fixture *fixture;
     ws_CUstream stream;
@@ -426,6 +454,8 @@ int main(void)
         TEST(what_was_destroyed_is_known_as_such),
         TEST(a_forked_child_has_no_driver),
         TEST(threads_launch_together),
+        cmocka_unit_test(the_driver_ends_before_what_was_registered_before_it),
     };
+    exit_status = exit_after_the_driver_began();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

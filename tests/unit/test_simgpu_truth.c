@@ -149,6 +149,27 @@ static void streams_keep_their_order(void **state)
     }
 }
 
+static void each_device_has_its_clock(void **state)
+{
+    (void)state;
+    char line[512];
+    int device, clocks = 0;
+    long long origin, offset;
+    double drift;
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof(line), file)) {
+        if (sscanf(line, "#clock device=%d origin_host_ns=%lld offset_ns=%lld drift=%lf", &device, &origin, &offset,
+                   &drift) != 4)
+            continue;
+        assert_int_equal(device, clocks++);
+        assert_true(offset == 1000000000LL * clocks);
+        assert_true(drift == (device ? -20e-6 : 20e-6));
+    }
+    fclose(file);
+    assert_int_equal(clocks, DEVICES);
+}
+
 static int by_start(const void *a, const void *b)
 {
     const struct row *left = a, *right = b;
@@ -179,6 +200,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_operation_has_its_line),
         cmocka_unit_test(streams_keep_their_order),
+        cmocka_unit_test(each_device_has_its_clock),
         cmocka_unit_test(a_copy_engine_does_one_thing_at_a_time),
     };
     int failed = cmocka_run_group_tests(tests, run_all, NULL);
