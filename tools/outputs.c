@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "wire/options.h"
@@ -55,6 +56,9 @@ static void list(const char *pattern, char ***paths, size_t *count)
 
 int tool_outputs_init(struct tool_outputs *outputs, const char *name)
 {
+    /* The shim would refuse it too, but only once the command has come to its first CUDA call. */
+    if (name && *name && !strchr(name, '%') && !access(name, F_OK))
+        return tool_error("%s: there is a file of this name already; choose another or remove it", name);
     *outputs = (struct tool_outputs){ .pattern = pattern_of(name && *name ? name : default_name()) };
     if (!outputs->pattern)
         return tool_error("out of memory");

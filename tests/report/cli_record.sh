@@ -56,6 +56,8 @@ one_line
 expect 0 "$wallshim" record -o here-%p.wst sh -c ': >here-2.wst'
 says err "wrote here-2.wst; next: wallshim report here-2.wst"
 grep -q here-1.wst err && fail "named a trace that was there before"
+expect 2 "$wallshim" record -o here-1.wst true
+one_line
 expect 0 "$wallshim" record -o 'odd[name]-%h-%%.wst' sh -c ': >"odd[name]-host-%.wst"; : >"odd[name]-other-%.wst"'
 says err "wrote 2 traces"
 
