@@ -18,7 +18,7 @@ struct image {
 static unsigned add_name(char *table, unsigned *end, const char *name)
 {
     unsigned at = *end;
-    strcpy(table + at, name);
+    memcpy(table + at, name, strlen(name) + 1);
     *end += (unsigned)strlen(name) + 1;
     return at;
 }
