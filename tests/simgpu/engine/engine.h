@@ -292,6 +292,7 @@ bool sim_stream_idle(struct sim_stream *stream, int64_t now);
 
 /* schedule.c. sim_submit returns when the operation is queued; it charges the caller host_ns. */
 ws_CUresult sim_submit(struct sim_stream *stream, struct sim_work *work, int64_t host_ns, uint64_t *number);
+void sim_make_room(struct sim_stream *stream, unsigned most);
 struct sim_op *sim_enqueue(struct sim_stream *stream, const struct sim_work *work, int64_t submit);
 void sim_depend(struct sim_op *op, struct sim_op *on);
 void sim_settle(struct sim_stream *stream);

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* How many launches of a graph may be under way whatever its size. */
+enum { LAUNCHES_AHEAD = 16 };
+
 static int step_add(struct sim_exec *exec, const struct sim_node *source, const struct sim_work *work)
 {
     if (exec->count == exec->capacity) {
@@ -206,6 +209,10 @@ ws_CUresult sim_exec_launch(struct sim_exec *exec, struct sim_stream *stream)
 {
     struct sim_work work = { .kind = SIM_WORK_GRAPH_BEGIN, .unit = SIM_ENGINE_NONE, .name = "graph" };
     pthread_mutex_lock(&sim_lock);
+    /* A graph may have more nodes than a queue takes, so its own streams take some of its launches whole. */
+    for (unsigned i = 0; i < exec->branch_count; i++)
+        sim_make_room(exec->branches[i], (unsigned)sim_config.queue_depth + exec->count * LAUNCHES_AHEAD);
+    sim_make_room(stream, (unsigned)sim_config.queue_depth);
     int64_t now = sim_now(), submit = now + sim_config.launch_ns;
     struct sim_op *begin = sim_enqueue(stream, &work, submit);
     if (begin && exec->last_stream && exec->last_stream->done < exec->last_number)

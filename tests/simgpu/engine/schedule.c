@@ -281,6 +281,23 @@ static void retire_idle(struct sim_stream *stream, int64_t now)
         sim_retire_head(stream);
 }
 
+/* With sim_lock held, which it lets go while it waits: until the queue has fewer than `most`. What has ended is
+ * worked off now and then, so that queues stay short even when nobody waits. */
+void sim_make_room(struct sim_stream *stream, unsigned most)
+{
+    if (stream->count && stream->count % DRAIN_EVERY == 0) {
+        pthread_mutex_unlock(&sim_lock);
+        sim_drain();
+        pthread_mutex_lock(&sim_lock);
+    }
+    while (stream->count >= most) {
+        uint64_t first = stream->head->number;
+        pthread_mutex_unlock(&sim_lock);
+        sim_finish_through(stream, first);
+        pthread_mutex_lock(&sim_lock);
+    }
+}
+
 ws_CUresult sim_submit(struct sim_stream *stream, struct sim_work *work, int64_t host_ns, uint64_t *number)
 {
     bool captured;
@@ -291,12 +308,7 @@ ws_CUresult sim_submit(struct sim_stream *stream, struct sim_work *work, int64_t
         return result;
     }
     pthread_mutex_lock(&sim_lock);
-    while (stream->count >= sim_config.queue_depth) {
-        uint64_t first = stream->head->number;
-        pthread_mutex_unlock(&sim_lock);
-        sim_finish_through(stream, first);
-        pthread_mutex_lock(&sim_lock);
-    }
+    sim_make_room(stream, (unsigned)sim_config.queue_depth);
     int64_t now = sim_now();
     retire_idle(stream, now);
     struct sim_op *op = sim_enqueue(stream, work, now + host_ns);
@@ -309,10 +321,8 @@ ws_CUresult sim_submit(struct sim_stream *stream, struct sim_work *work, int64_t
             sim_event_wait(op, work->event.event);
         sim_settle(stream);
     }
-    bool crowded = stream->count % DRAIN_EVERY == 0, full = sim_truth_full();
+    bool full = sim_truth_full();
     pthread_mutex_unlock(&sim_lock);
-    if (crowded)
-        sim_drain();
     if (full)
         sim_truth_flush();
     if (host_ns)
