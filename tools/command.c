@@ -6,12 +6,12 @@
 
 int tool_error(const char *format, ...)
 {
+    char text[1024];
     va_list arguments;
     va_start(arguments, format);
-    fputs("wallshim: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
+    fprintf(stderr, "wallshim: %s\n", text);
     return TOOL_ERROR;
 }
 

@@ -19,8 +19,10 @@ static int add_surroundings(struct ws_encoder *encoder)
         status = ws_encoder_add(encoder, WS_FAMILY_context, &context);
     /* A clock that gains 12 µs a second, compared once a second. */
     for (int64_t i = 0; i < CLOCK_COMPARISONS && !status; i++) {
-        const struct ws_clock clock = { .context = 1, .device_ns = 1000000000000 + i * 1000012000,
-                                        .host_ns = 1000000000000 + i * 1000000000, .error_ns = 900 };
+        const struct ws_clock clock = { .context = 1,
+                                        .device_ns = 1000000000000 + i * 1000012000,
+                                        .host_ns = 1000000000000 + i * 1000000000,
+                                        .error_ns = 900 };
         status = ws_encoder_add(encoder, WS_FAMILY_clock, &clock);
     }
     return status ? status : training_dictionaries(encoder);
@@ -36,7 +38,8 @@ int main(int count, char **words)
         return 2;
     }
     struct ws_op *ops = malloc((size_t)operations * sizeof(*ops));
-    struct ws_encoder_options options = { .compressor = ws_zstd_compressor(), .write = ws_file_sink_write,
+    struct ws_encoder_options options = { .compressor = ws_zstd_compressor(),
+                                          .write = ws_file_sink_write,
                                           .sink = &sink };
     int status = ops ? ws_file_sink_open(&sink, words[1]) : -ENOMEM;
     if (!status)
