@@ -31,7 +31,7 @@ static bool params_wanted(struct shape_entry *entry)
         return all;
     if (!entry->params_left) {
         uint64_t now = ticks_now();
-        if (now - entry->params_window >= ticks_a_second) {
+        if (now - entry->params_window >= atomic_load_explicit(&ticks_a_second, memory_order_relaxed)) {
             entry->params_window = now;
             entry->params_left = PARAMS_PER_WINDOW;
         }

@@ -184,7 +184,7 @@ static bool take_turn(struct shim_stream *stream)
     if (__builtin_expect(atomic_compare_exchange_strong_explicit(&stream->turn, &free_turn, 1, memory_order_acquire,
                                                                  memory_order_relaxed), 1))
         return true;
-    uint64_t deadline = ticks_now() + ticks_a_second / 1000000 * TURN_DEADLINE_US;
+    uint64_t deadline = ticks_now() + atomic_load_explicit(&ticks_a_second, memory_order_relaxed) / 1000000 * TURN_DEADLINE_US;
     do {
         sched_yield();
         free_turn = 0;

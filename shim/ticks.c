@@ -15,7 +15,7 @@ struct comparison {
 };
 
 bool ticks_are_ns;
-uint64_t ticks_a_second = 1000000000;
+_Atomic uint64_t ticks_a_second = 1000000000;
 static struct comparison comparisons[COMPARISONS];
 static uint64_t comparison_count;
 static double ns_per_tick;
@@ -70,7 +70,7 @@ void ticks_init(void)
         ;
     struct comparison second = compare_once();
     rate_from(first, second);
-    ticks_a_second = (uint64_t)(1e9 / ns_per_tick);
+    atomic_store_explicit(&ticks_a_second, (uint64_t)(1e9 / ns_per_tick), memory_order_relaxed);
     comparisons[0] = first;
     comparisons[1] = second;
     comparison_count = 2;

@@ -5,6 +5,7 @@
 #ifndef WALLSHIM_SHIM_TICKS_H
 #define WALLSHIM_SHIM_TICKS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,7 +18,7 @@ static inline uint64_t ticks_now(void)
     return __builtin_expect(ticks_are_ns, 0) ? (uint64_t)ws_clock_ns() : ws_clock_ticks();
 }
 
-extern uint64_t ticks_a_second; /* about */
+extern _Atomic uint64_t ticks_a_second; /* about; the drain thread sets it once it has measured */
 
 /* Decides on the counter. */
 void ticks_choose(void);
