@@ -22,6 +22,8 @@ int simgpu_setup(void **state)
     succeeds(cuModuleLoadData(&fixture.module, simgpu_ptx));
     succeeds(cuStreamCreate(&fixture.stream, WS_CU_STREAM_NON_BLOCKING));
     succeeds(cuStreamCreate(&fixture.other, WS_CU_STREAM_NON_BLOCKING));
+    succeeds(cuMemAllocHost_v2((void **)&fixture.gate, sizeof(*fixture.gate)));
+    *fixture.gate = 0;
     *state = &fixture;
     return 0;
 }
@@ -29,6 +31,7 @@ int simgpu_setup(void **state)
 int simgpu_teardown(void **state)
 {
     struct simgpu_fixture *fixture = *state;
+    simgpu_release(fixture); /* a test that failed may have left it shut */
     succeeds(cuCtxDestroy_v2(fixture->context));
     return 0;
 }
@@ -44,4 +47,15 @@ void simgpu_spin(const struct simgpu_fixture *fixture, ws_CUstream stream, uint6
 {
     void *parameters[] = { &ns };
     succeeds(cuLaunchKernel(simgpu_function(fixture, "spin"), 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
+}
+
+void simgpu_hold(const struct simgpu_fixture *fixture, ws_CUstream stream)
+{
+    __atomic_store_n(fixture->gate, 0, __ATOMIC_SEQ_CST);
+    succeeds(cuStreamWaitValue32_v2(stream, (ws_CUdeviceptr)fixture->gate, 1, 1));
+}
+
+void simgpu_release(const struct simgpu_fixture *fixture)
+{
+    __atomic_store_n(fixture->gate, 1, __ATOMIC_SEQ_CST);
 }

@@ -124,6 +124,7 @@ struct simgpu_fixture {
     ws_CUcontext context;
     ws_CUmodule module;
     ws_CUstream stream, other; /* non-blocking */
+    uint32_t *gate;            /* pinned */
 };
 
 /* A context of device 0 with the module loaded; every test gets its own. */
@@ -132,6 +133,10 @@ int simgpu_teardown(void **state);
 
 ws_CUfunction simgpu_function(const struct simgpu_fixture *fixture, const char *name);
 void simgpu_spin(const struct simgpu_fixture *fixture, ws_CUstream stream, uint64_t ns);
+
+/* What is queued from now on begins when the gate is opened: times then do not depend on how fast the test runs. */
+void simgpu_hold(const struct simgpu_fixture *fixture, ws_CUstream stream);
+void simgpu_release(const struct simgpu_fixture *fixture);
 
 #define succeeds(call) assert_int_equal(call, WS_CUDA_SUCCESS)
 #define fails(call, error) assert_int_equal(call, WS_CUDA_ERROR_##error)

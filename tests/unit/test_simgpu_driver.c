@@ -26,6 +26,7 @@ static void events_show_the_models_time(void **state)
     ws_CUevent begin = event(0), end = event(0), untimed = event(WS_CU_EVENT_DISABLE_TIMING), never = event(0);
     float milliseconds;
     succeeds(cuEventQuery(never));
+    simgpu_hold(fixture, fixture->stream);
     succeeds(cuEventRecord(begin, fixture->stream));
     simgpu_spin(fixture, fixture->stream, 5000000);
     succeeds(cuEventRecord(end, fixture->stream));
@@ -35,6 +36,7 @@ static void events_show_the_models_time(void **state)
     fails(cuEventElapsedTime(&milliseconds, begin, never), INVALID_HANDLE);
     fails(cuEventElapsedTime(&milliseconds, begin, untimed), INVALID_HANDLE);
     fails(cuStreamQuery(fixture->stream), NOT_READY);
+    simgpu_release(fixture);
     succeeds(cuEventSynchronize(end));
     succeeds(cuEventQuery(end));
     /* 5 ms, and what lies between: the launch's own cost and dispatch. */
@@ -48,6 +50,8 @@ static void streams_run_beside_each_other_and_wait_for_events(void **state)
 {
     const struct simgpu_fixture *fixture = *state;
     ws_CUevent begin = event(0), first = event(0), second = event(0), third = event(0);
+    simgpu_hold(fixture, fixture->stream);
+    simgpu_hold(fixture, fixture->other);
     succeeds(cuEventRecord(begin, fixture->stream));
     simgpu_spin(fixture, fixture->stream, 50000000);
     simgpu_spin(fixture, fixture->other, 20000000);
@@ -56,6 +60,7 @@ static void streams_run_beside_each_other_and_wait_for_events(void **state)
     succeeds(cuStreamWaitEvent(fixture->other, first, 0));
     simgpu_spin(fixture, fixture->other, 1000000);
     succeeds(cuEventRecord(third, fixture->other));
+    simgpu_release(fixture);
     succeeds(cuEventSynchronize(third));
     assert_true(elapsed(begin, second) < 50.0f);
     assert_true(elapsed(begin, third) >= 51.0f);
@@ -68,6 +73,7 @@ static void the_legacy_stream_orders_blocking_streams(void **state)
     ws_CUstream blocking;
     ws_CUevent before = event(0), legacy = event(0), after = event(0), beside = event(0);
     succeeds(cuStreamCreate(&blocking, 0));
+    simgpu_hold(fixture, blocking);
     simgpu_spin(fixture, blocking, 30000000);
     succeeds(cuEventRecord(before, blocking));
     simgpu_spin(fixture, NULL, 10000000);
@@ -75,6 +81,7 @@ static void the_legacy_stream_orders_blocking_streams(void **state)
     simgpu_spin(fixture, blocking, 1000);
     succeeds(cuEventRecord(after, blocking));
     succeeds(cuEventRecord(beside, fixture->stream));
+    simgpu_release(fixture);
     succeeds(cuStreamSynchronize(NULL));
     succeeds(cuEventQuery(after));
     assert_true(elapsed(before, legacy) >= 10.0f);
@@ -221,12 +228,14 @@ static void programmatic_launches_overlap_but_not_across_an_event(void **state)
     float took[2];
     for (int between = 0; between < 2; between++) {
         ws_CUevent begin = event(0), middle = event(0), end = event(0);
+        simgpu_hold(fixture, fixture->stream);
         succeeds(cuEventRecord(begin, fixture->stream));
         simgpu_spin(fixture, fixture->stream, ns);
         if (between)
             succeeds(cuEventRecord(middle, fixture->stream));
         succeeds(cuLaunchKernelEx(&config, simgpu_function(fixture, "spin"), parameters, NULL));
         succeeds(cuEventRecord(end, fixture->stream));
+        simgpu_release(fixture);
         succeeds(cuEventSynchronize(end));
         took[between] = elapsed(begin, end);
     }
@@ -249,10 +258,13 @@ static void host_functions_run_in_their_place(void **state)
     /* The other stream writes what this one waits for, after a host function. */
     succeeds(cuStreamWaitValue32_v2(fixture->stream, flag, 9, 1));
     simgpu_spin(fixture, fixture->stream, 1000);
+    simgpu_hold(fixture, fixture->other);
     simgpu_spin(fixture, fixture->other, 2000000);
     succeeds(cuLaunchHostFunc(fixture->other, set_flag, (void *)&called));
     succeeds(cuStreamWriteValue32_v2(fixture->other, flag, 9, 0));
     fails(cuStreamQuery(fixture->stream), NOT_READY);
+    assert_int_equal(called, 0);
+    simgpu_release(fixture);
     succeeds(cuStreamSynchronize(fixture->stream));
     assert_int_equal(called, 1);
 }

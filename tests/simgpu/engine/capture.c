@@ -112,11 +112,12 @@ ws_CUresult sim_capture_forbids_stream(struct sim_stream *stream)
 
 ws_CUresult sim_capture_forbids_event(struct sim_event *event)
 {
-    if (event->capture) {
+    pthread_mutex_lock(&sim_lock);
+    bool captured = event->capture != NULL;
+    if (captured)
         event->capture->invalidated = true;
-        return WS_CUDA_ERROR_CAPTURED_EVENT;
-    }
-    return sim_capture_unsafe();
+    pthread_mutex_unlock(&sim_lock);
+    return captured ? WS_CUDA_ERROR_CAPTURED_EVENT : sim_capture_unsafe();
 }
 
 /* Calls that may not be made while somebody captures, by the mode of that capture and of this thread. */

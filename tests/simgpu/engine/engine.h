@@ -227,9 +227,10 @@ struct sim_context {
     struct sim_device *device;
     unsigned flags, references;
     int api_version;
-    bool primary, destroyed;
+    bool primary;
+    atomic_bool destroyed;
     uint64_t id;
-    ws_CUresult sticky; /* an error of the device that every later call reports */
+    _Atomic ws_CUresult sticky; /* an error of the device that every later call reports */
     struct sim_stream *legacy, *streams;
     struct sim_event *events;
     struct sim_module *modules;
