@@ -33,7 +33,7 @@ struct shim_context {
     ws_CUcontext handle;
     uint32_t id, device;
     _Atomic uint32_t life; /* enum context_life */
-    bool timed;            /* marks can be recorded here */
+    _Atomic bool timed;    /* marks can be recorded here: set once the pool is there */
     struct mark_pool pool;
     /* Work given to the legacy default stream, and to streams that wait for it: where one side has
      * grown, the next operation of the other may have waited. */

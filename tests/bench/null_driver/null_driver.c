@@ -5,7 +5,7 @@
 
 #include "../../../shim/abi/cuda.h"
 
-#define DRIVER_FUNCTION(name, parameters)                              \
+#define DRIVER_FUNCTION(name, parameters)                               \
     __attribute__((visibility("default"))) ws_CUresult name parameters; \
     ws_CUresult name parameters
 
