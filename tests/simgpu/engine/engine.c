@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -78,13 +79,28 @@ static void mark_forked(void)
     atomic_store(&sim_gate, WS_CUDA_ERROR_NOT_INITIALIZED);
 }
 
+/* Not so when a signal handler ends the process inside one of our calls. */
+static bool obtainable(pthread_mutex_t *lock)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec++;
+    if (pthread_mutex_timedlock(lock, &until) != 0)
+        return false;
+    pthread_mutex_unlock(lock);
+    return true;
+}
+
 static void at_exit(void)
 {
     if (atomic_load(&sim_gate) != WS_CUDA_SUCCESS)
         return;
-    sim_drain();
+    bool free_to_work = obtainable(&sim_execute_lock) && obtainable(&sim_lock);
+    if (free_to_work)
+        sim_drain();
     atomic_store(&sim_gate, WS_CUDA_ERROR_DEINITIALIZED);
-    sim_truth_flush();
+    if (free_to_work)
+        sim_truth_flush();
 }
 
 ws_CUresult sim_engine_init(void)
