@@ -95,7 +95,7 @@ static void at_exit(void)
 {
     if (atomic_load(&sim_gate) != WS_CUDA_SUCCESS)
         return;
-    bool free_to_work = obtainable(&sim_execute_lock) && obtainable(&sim_lock);
+    bool free_to_work = obtainable(&sim_execute_lock) && obtainable(&sim_lock) && obtainable(&sim_truth_lock);
     if (free_to_work)
         sim_drain();
     atomic_store(&sim_gate, WS_CUDA_ERROR_DEINITIALIZED);

@@ -469,5 +469,6 @@ ws_CUresult sim_launch_describe(struct sim_work *work, struct sim_function *func
 void sim_truth_write(const struct sim_op *op); /* with sim_lock held */
 bool sim_truth_full(void);
 void sim_truth_flush(void);
+extern pthread_mutex_t sim_truth_lock;
 
 #endif

@@ -2,6 +2,7 @@
 #include "engine/engine.h"
 
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +20,8 @@ struct row {
 
 static struct row *rows;
 static unsigned row_count;
-static FILE *file;
-static pthread_mutex_t file_lock = PTHREAD_MUTEX_INITIALIZER;
+static int file = -1;
+pthread_mutex_t sim_truth_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static const char *const kind_names[] = {
     [SIM_WORK_KERNEL] = "kernel",
@@ -67,7 +68,37 @@ bool sim_truth_full(void)
     return row_count >= ROWS;
 }
 
-static FILE *open_file(void)
+/* Text on its way to the file. No stdio: a process may exit from a signal handler in the middle of this. */
+struct text {
+    size_t length;
+    char bytes[1 << 16];
+};
+
+static void send(struct text *text)
+{
+    for (size_t done = 0; done < text->length;) {
+        ssize_t written = write(file, text->bytes + done, text->length - done);
+        if (written <= 0)
+            break;
+        done += (size_t)written;
+    }
+    text->length = 0;
+}
+
+__attribute__((format(printf, 2, 3))) static void add(struct text *text, const char *format, ...)
+{
+    enum { LONGEST = 8192 };
+    if (text->length > sizeof(text->bytes) - LONGEST)
+        send(text);
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text->bytes + text->length, LONGEST, format, arguments);
+    va_end(arguments);
+    if (length > 0)
+        text->length += length < LONGEST ? (size_t)length : LONGEST - 1;
+}
+
+static bool open_file(struct text *text)
 {
     char path[4096];
     size_t length = 0;
@@ -80,50 +111,47 @@ static FILE *open_file(void)
         }
     }
     path[length] = '\0';
-    int descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    FILE *opened = descriptor >= 0 ? fdopen(descriptor, "a") : NULL;
-    if (!opened) {
+    file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (file < 0) {
         sim_log("cannot write the truth to %s", path);
-        return NULL;
+        sim_config.truth = NULL;
+        return false;
     }
-    fprintf(
-        opened,
-        "#device\tcontext\tstream\tstream_id\tkind\tname\tcorrelation\ttid\tstart_ns\tend_ns\tbytes\tsubmit_ns\n");
+    add(text, "#device\tcontext\tstream\tstream_id\tkind\tname\tcorrelation\ttid\tstart_ns\tend_ns\tbytes\t"
+              "submit_ns\n");
     for (int i = 0; i < sim_device_count; i++)
-        fprintf(opened, "#clock\tdevice=%d\torigin_host_ns=%lld\toffset_ns=%lld\tdrift=%.9g\tresolution_ns=%lld\n", i,
-                (long long)sim_clock_origin, (long long)sim_devices[i].clock_offset, sim_devices[i].clock_drift,
-                (long long)sim_config.event_resolution_ns);
-    return opened;
+        add(text, "#clock\tdevice=%d\torigin_host_ns=%lld\toffset_ns=%lld\tdrift=%.9g\tresolution_ns=%lld\n", i,
+            (long long)sim_clock_origin, (long long)sim_devices[i].clock_offset, sim_devices[i].clock_drift,
+            (long long)sim_config.event_resolution_ns);
+    return true;
 }
 
-static void print_row(const struct row *row)
+static void add_row(struct text *text, const struct row *row)
 {
-    fprintf(file, "%d\t%d\t0x%llx\t%llu\t%s\t%s\t%llu\t%d\t%lld\t%lld\t%llu\t%lld\n", row->device->ordinal,
-            row->context, (unsigned long long)row->stream, (unsigned long long)row->stream_id, row->kind, row->name,
-            (unsigned long long)row->correlation, row->tid, (long long)sim_device_time(row->device, row->start),
-            (long long)sim_device_time(row->device, row->end), (unsigned long long)row->bytes,
-            (long long)row->submit);
+    add(text, "%d\t%d\t0x%llx\t%llu\t%s\t%s\t%llu\t%d\t%lld\t%lld\t%llu\t%lld\n", row->device->ordinal, row->context,
+        (unsigned long long)row->stream, (unsigned long long)row->stream_id, row->kind, row->name,
+        (unsigned long long)row->correlation, row->tid, (long long)sim_device_time(row->device, row->start),
+        (long long)sim_device_time(row->device, row->end), (unsigned long long)row->bytes, (long long)row->submit);
 }
 
 /* Takes sim_lock itself: only long enough to take the rows away. */
 void sim_truth_flush(void)
 {
+    static struct text text;
     if (!sim_config.truth)
         return;
-    pthread_mutex_lock(&file_lock);
+    pthread_mutex_lock(&sim_truth_lock);
     pthread_mutex_lock(&sim_lock);
     struct row *full = rows;
     unsigned count = row_count;
     rows = NULL;
     row_count = 0;
     pthread_mutex_unlock(&sim_lock);
-    if (!file)
-        file = open_file();
-    if (file) {
+    if (file >= 0 || open_file(&text)) {
         for (unsigned i = 0; i < count; i++)
-            print_row(&full[i]);
-        fflush(file);
+            add_row(&text, &full[i]);
+        send(&text);
     }
     free(full);
-    pthread_mutex_unlock(&file_lock);
+    pthread_mutex_unlock(&sim_truth_lock);
 }
