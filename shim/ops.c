@@ -83,7 +83,7 @@ struct shape_entry *op_shape_fill(struct call *call, struct shape_key key, struc
         .stream_id = found->id,
         .header = { .kind = WS_RING_OP, .slots = 1, .shape = id },
         .function = shape->kind == WS_OP_KERNEL ? shape->function : 0,
-        .until_sample = shim_options.sample ? 1 : 0,
+        .until_sample = shim_options.sample && *shim_options.marks != 'p',
         .stream = found,
     };
     return entry;

@@ -63,7 +63,9 @@
       (ws_CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,               \
        unsigned block_y, unsigned block_z, unsigned shared, ws_CUstream stream, void **parameters, void **extra)) \
     X(cuGetProcAddress, (const char *name, void **function, int version, uint64_t flags))                         \
-    X(cuGetProcAddress_v2, (const char *name, void **function, int version, uint64_t flags, int *status))
+    X(cuGetProcAddress_v2, (const char *name, void **function, int version, uint64_t flags, int *status))         \
+    X(cuProfilerStart, (void))                                                                                    \
+    X(cuProfilerStop, (void))
 
 #define DECLARE(name, parameters) ws_CUresult name parameters;
 DRIVER_CALLS(DECLARE)

@@ -1,0 +1,160 @@
+"""What the shim's options do, seen in the trace of a small program on the simulated GPU.
+
+    options.py BUILD CASE|--list
+"""
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+class Run:
+    """One run of the program; rows of its trace by family."""
+
+    def __init__(self, build, arguments, environment, trace=None):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([f"{ROOT}/tests/run_preloaded.sh", build, f"{build}/tests/programs/hazard_options", *arguments],
+                                  cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, timeout=120,
+                                  check=False)
+            self.status, self.output, self.errors = done.returncode, done.stdout, done.stderr
+            self.files = sorted(os.listdir(folder))
+            self.pid = int(re.search(r"pid (\d+)", done.stdout)[1])
+            self.rows, self.size = {}, 0
+            names = [name for name in self.files if name.endswith(".wst")] if trace is None else [trace]
+            for name in names:
+                self.size = os.path.getsize(f"{folder}/{name}")
+                dump = subprocess.run([f"{build}/tools/wallshim", "dump", "--json", f"{folder}/{name}"], capture_output=True,
+                                      text=True, check=True)
+                for line in dump.stdout.splitlines():
+                    row = json.loads(line)
+                    self.rows.setdefault(row.pop("family"), []).append(row)
+        assert self.status == 0, f"the program ended with {self.status}: {self.errors}"
+
+    def meta(self):
+        return {row["key"]: row["value"] for row in self.rows["meta"]}
+
+    def kernels(self):
+        shapes = {row["id"]: row for row in self.rows.get("shape", [])}
+        return [row for row in self.rows.get("op", []) if shapes[row["shape"]]["kind"] == 1]
+
+    def lost(self):
+        return sum(row["count"] for row in self.rows.get("loss", []))
+
+
+def check(condition, message):
+    if not condition:
+        raise AssertionError(message)
+
+
+def case_name(build):
+    host = socket.gethostname()
+    run = Run(build, ["100"], {"WALLSHIM_OUTPUT": "a-%n-%p-%h-%r-%%.wst", "RANK": "3"})
+    check(run.files == [f"a-hazard_options-{run.pid}-{host}-3-%.wst"], run.files)
+    run = Run(build, ["100"], {})
+    check(run.files == [f"hazard_options-{run.pid}.wst"], run.files)
+
+
+def case_existing(build):
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/mine.wst"
+        with open(path, "w", encoding="ascii") as file:
+            file.write("mine")
+        run = Run(build, ["100"], {"WALLSHIM_OUTPUT": path})
+        with open(path, encoding="ascii") as file:
+            check(file.read() == "mine", "an existing file was written to")
+        check("wallshim: cannot write" in run.errors and path in run.errors, run.errors)
+
+
+def case_secrets(build):
+    secrets = {"CUDA_API_KEY": "k1", "NCCL_TOKEN": "k2", "WALLSHIM_REDACT": "pineapple", "CUDA_PINEAPPLE": "k3"}
+    plain = {"CUDA_HARMLESS": "seen", "UNRELATED": "k4"}
+    run = Run(build, ["100", "--password", "k5", "--api-key=k6", "--pineapple=k7"], {**secrets, **plain})
+    text = json.dumps(run.rows["meta"])
+    for secret in ("k1", "k2", "k3", "k4", "k5", "k6", "k7"):
+        check(f'"{secret}"' not in text and f" {secret}" not in text and f"={secret}" not in text, f"{secret} is in {text}")
+    check(run.meta()["env.CUDA_HARMLESS"] == "seen" and run.meta()["env.CUDA_API_KEY"] == "***", text)
+    run = Run(build, ["100"], {**plain, "WALLSHIM_ENV": "0"})
+    check(not [key for key in run.meta() if key.startswith("env.")], "the environment is there in spite of WALLSHIM_ENV=0")
+
+
+def case_backend(build):
+    run = Run(build, ["300"], {"WALLSHIM_BACKEND": "host"})
+    check(len(run.kernels()) == 300 and all(not row["flags"] & 15 for row in run.kernels()), "host times only")
+    check(run.meta()["backend"] == "host", run.meta())
+    run = Run(build, ["300"], {"WALLSHIM_MARKS": "pairs"})
+    # On a busy machine the drain may come too late to make more events: such launches say so.
+    timed = [row for row in run.kernels() if not row["flags"] & 0x200]
+    check(len(timed) >= 200 and all(row["flags"] & 3 in (1, 2) for row in timed), "pairs: begins measured or bounded")
+    check(not [row for row in timed if row["flags"] & 0x400], "pairs are no samples")
+    run = Run(build, ["300"], {"WALLSHIM_SAMPLE": "0"})
+    sampled = sum(1 for row in run.kernels() if row["flags"] & 0x400)
+    check(not sampled, f"{sampled} sampled with sample=0")
+    run = Run(build, ["300"], {"WALLSHIM_SAMPLE": "10"})
+    sampled = sum(1 for row in run.kernels() if row["flags"] & 0x400)
+    check(25 <= sampled <= 35, f"{sampled} of 300 sampled with sample=10")
+
+
+def case_params(build):
+    for setting, low, high in (("none", 0, 0), ("some", 64, 299), ("all", 300, 300)):
+        run = Run(build, ["300"], {"WALLSHIM_PARAMS": setting})
+        kept = sum(1 for row in run.kernels() if row["params"])
+        check(low <= kept <= high, f"{kept} of 300 with params={setting}")
+        # The program gives every launch one of five durations: equal blocks are kept once.
+        check(len(run.rows.get("params", [])) == (5 if kept else 0), "distinct blocks")
+
+
+def case_range(build):
+    run = Run(build, ["300", "range"], {"WALLSHIM_CAPTURE_RANGE": "profiler"})
+    check(len(run.kernels()) == 100, f"{len(run.kernels())} of the 100 in the range")
+    check(run.lost() >= 200, f"{run.lost()} counted outside the range")
+    run = Run(build, ["300", "range"], {})
+    check(len(run.kernels()) == 300, "without the option the range means nothing")
+
+
+def case_delay(build):
+    run = Run(build, ["300"], {"WALLSHIM_DELAY": "1h"})
+    check(not run.kernels() and run.lost() >= 300, f"{len(run.kernels())} kernels, {run.lost()} counted")
+    run = Run(build, ["2000"], {"WALLSHIM_DURATION": "20ms", "SIMGPU_LAUNCH_NS": "100000"})
+    recorded = len(run.kernels())
+    check(recorded < 2000 <= recorded + run.lost(), f"{recorded} kernels, {run.lost()} counted")
+
+
+def case_size(build):
+    run = Run(build, ["60000"], {"WALLSHIM_MAX_SIZE": "64K", "WALLSHIM_BACKEND": "host", "SIMGPU_LAUNCH_NS": "20000"})
+    recorded = len(run.kernels())
+    check(0 < recorded < 60000, f"{recorded} of 60000 recorded")
+    check(recorded + run.lost() >= 60000, f"{recorded} recorded, {run.lost()} counted")
+    check(run.size < 1 << 20, f"{run.size} bytes")
+
+
+def case_bad(build):
+    run = Run(build, ["100"], {"WALLSHIM_BACKEND": "magic"})
+    check("WALLSHIM_BACKEND=magic is not understood" in run.errors, run.errors)
+    check(len(run.kernels()) == 100, "and the default holds")
+    run = Run(build, ["100"], {"WALLSHIM_BACKEND": "magic", "WALLSHIM_LOG": "quiet"})
+    check(not run.errors, run.errors)
+
+
+def case_quiet(build):
+    run = Run(build, ["300"], {})
+    others = [row for row in run.rows.get("loss", []) if row["reason"] != 1] # 1: no event was free, as above
+    check(not run.errors and not others, f"with everything well: {run.errors}, {others} lost")
+
+
+CASES = {name[len("case_"):]: function for name, function in list(globals().items()) if name.startswith("case_")}
+
+
+def main():
+    if sys.argv[1] == "--list":
+        print("\n".join(CASES))
+        return 0
+    CASES[sys.argv[2]](sys.argv[1])
+    return 0
+
+
+sys.exit(main())
