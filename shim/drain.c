@@ -46,9 +46,9 @@ static struct {
     _Atomic uint32_t answered; /* a futex: counts answers */
 } request = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static _Atomic uint32_t wake; /* a futex: 1 when there is something to do */
+static _Atomic uint32_t wake;  /* a futex: 1 when there is something to do */
 static _Atomic uint32_t begun; /* a futex: 1 when the trace has its beginning, or there will be none */
-static bool driver_gone;      /* the drain's own */
+static bool driver_gone;       /* the drain's own */
 static __thread bool is_drain __attribute__((tls_model("initial-exec")));
 
 static void futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t ns)

@@ -3,32 +3,32 @@
 #include "notes.h"
 
 /* See exports.map for what the version does. */
-#define EXPORTED(symbol)                                               \
+#define EXPORTED(symbol)                                       \
     __asm__(".symver wrap_" #symbol ", " #symbol "@WALLSHIM"); \
     __attribute__((visibility("default")))
 
 /* The arguments of a row come in parentheses of their own, so `real arguments` is the call. */
-#define DRIVER_ROW(symbol, base, since, flavour, family, parameters, arguments, before, after)      \
-    EXPORTED(symbol) ws_CUresult wrap_##symbol parameters;                                          \
-    ws_CUresult wrap_##symbol parameters                                                            \
-    {                                                                                               \
-        ws_CUresult(*real) parameters =                                                             \
+#define DRIVER_ROW(symbol, base, since, flavour, family, parameters, arguments, before, after)           \
+    EXPORTED(symbol) ws_CUresult wrap_##symbol parameters;                                               \
+    ws_CUresult wrap_##symbol parameters                                                                 \
+    {                                                                                                    \
+        ws_CUresult(*real) parameters =                                                                  \
             (ws_CUresult(*) parameters)__atomic_load_n(&resolve_real[WS_ID_##symbol], __ATOMIC_RELAXED); \
-        if (__builtin_expect(!real, 0))                                                             \
-            real = (ws_CUresult(*) parameters)resolve_find(WS_ID_##symbol);                         \
-        if (__builtin_expect(!real, 0))                                                             \
-            return WS_CUDA_ERROR_NO_DEVICE;                                                         \
-        struct call call;                                                                           \
-        if (!call_enter(&call, WS_ID_##symbol, FLAVOUR_##flavour != FLAVOUR_LEGACY, WS_CALL_##family)) \
-            return real arguments;                                                                  \
-        before;                                                                                     \
-        call.ticks_begin = ticks_now();                                                             \
-        call.result = real arguments;                                                               \
-        call.ticks_end = ticks_now();                                                               \
-        if (call_is_op(WS_CALL_##family) && call.shape)                                             \
-            op_finish(&call);                                                                       \
-        after;                                                                                      \
-        call_leave(&call);                                                                          \
-        return call.result;                                                                         \
+        if (__builtin_expect(!real, 0))                                                                  \
+            real = (ws_CUresult(*) parameters)resolve_find(WS_ID_##symbol);                              \
+        if (__builtin_expect(!real, 0))                                                                  \
+            return WS_CUDA_ERROR_NO_DEVICE;                                                              \
+        struct call call;                                                                                \
+        if (!call_enter(&call, WS_ID_##symbol, FLAVOUR_##flavour != FLAVOUR_LEGACY, WS_CALL_##family))   \
+            return real arguments;                                                                       \
+        before;                                                                                          \
+        call.ticks_begin = ticks_now();                                                                  \
+        call.result = real arguments;                                                                    \
+        call.ticks_end = ticks_now();                                                                    \
+        if (call_is_op(WS_CALL_##family) && call.shape)                                                  \
+            op_finish(&call);                                                                            \
+        after;                                                                                           \
+        call_leave(&call);                                                                               \
+        return call.result;                                                                              \
     }
 #include "driver_table.h"

@@ -44,7 +44,7 @@ static uint32_t sysv_hash_of(const char *name)
     return hash;
 }
 
-static void read_dynamic(struct elf_object *object, const ElfW(Dyn) *entry)
+static void read_dynamic(struct elf_object *object, const ElfW(Dyn) * entry)
 {
     for (; entry->d_tag != DT_NULL; entry++) {
         /* glibc has already made these absolute, other loaders leave them relative. */

@@ -15,10 +15,10 @@ struct elf_object {
     uintptr_t low, high; /* the memory it covers */
     const char *path;    /* the linker's own copy */
     const char *strings;
-    const ElfW(Sym) *symbols;
-    const ElfW(Half) *versions; /* or NULL */
-    const uint32_t *gnu_hash;   /* or NULL */
-    const uint32_t *sysv_hash;  /* or NULL */
+    const ElfW(Sym) * symbols;
+    const ElfW(Half) * versions; /* or NULL */
+    const uint32_t *gnu_hash;    /* or NULL */
+    const uint32_t *sysv_hash;   /* or NULL */
 };
 
 /* The object whose file name (without folder) begins with prefix, as "libcuda.so". */

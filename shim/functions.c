@@ -125,24 +125,28 @@ static void ask(ws_CUfunction function, bool seen_as_kernel, struct facts *facts
     ws_CUfunction plain = function;
     size_t offset, size;
     *facts = (struct facts){ 0 };
-    bool is_kernel = seen_as_kernel || (!name_of_function(function, &facts->name) && name_of_kernel(kernel, &facts->name));
+    bool is_kernel =
+        seen_as_kernel || (!name_of_function(function, &facts->name) && name_of_kernel(kernel, &facts->name));
     if (seen_as_kernel)
         name_of_kernel(kernel, &facts->name);
     if (is_kernel && driver.kernel_function)
         driver.kernel_function(&plain, kernel);
     for (uint32_t i = 0; i < MOST_PARAMS; i++) {
-        bool there = is_kernel
-                         ? driver.kernel_param && driver.kernel_param(kernel, i, &offset, &size) == WS_CUDA_SUCCESS
-                         : driver.function_param && driver.function_param(function, i, &offset, &size) == WS_CUDA_SUCCESS;
+        bool there =
+            is_kernel
+                ? driver.kernel_param && driver.kernel_param(kernel, i, &offset, &size) == WS_CUDA_SUCCESS
+                : driver.function_param && driver.function_param(function, i, &offset, &size) == WS_CUDA_SUCCESS;
         if (!there || offset + size > UINT16_MAX)
             break;
-        facts->block.params[facts->block.layout.count++] = (struct function_param){ (uint16_t)offset, (uint16_t)size };
+        facts->block.params[facts->block.layout.count++] =
+            (struct function_param){ (uint16_t)offset, (uint16_t)size };
         facts->param_bytes = (uint32_t)(offset + size);
     }
     int value = 0;
     if (driver.function_attribute && driver.function_attribute(&value, ATTRIBUTE_REGISTERS, plain) == WS_CUDA_SUCCESS)
         facts->registers = (uint32_t)value;
-    if (driver.function_attribute && driver.function_attribute(&value, ATTRIBUTE_SHARED_BYTES, plain) == WS_CUDA_SUCCESS)
+    if (driver.function_attribute &&
+        driver.function_attribute(&value, ATTRIBUTE_SHARED_BYTES, plain) == WS_CUDA_SUCCESS)
         facts->static_shared = (uint32_t)value;
 }
 

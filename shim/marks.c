@@ -34,8 +34,8 @@ ws_CUresult mark_pool_grow(struct mark_pool *pool, uint32_t count)
 {
     while (count-- && pool->made < pool->limit) {
         struct mark *mark = &pool->marks[pool->made];
-        ws_CUresult result =
-            driver.event_create ? driver.event_create(&mark->event, WS_CU_EVENT_DEFAULT) : WS_CUDA_ERROR_NOT_SUPPORTED;
+        ws_CUresult result = driver.event_create ? driver.event_create(&mark->event, WS_CU_EVENT_DEFAULT)
+                                                 : WS_CUDA_ERROR_NOT_SUPPORTED;
         if (result != WS_CUDA_SUCCESS)
             return result;
         push_free(pool, ++pool->made);

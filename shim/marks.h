@@ -16,17 +16,17 @@ enum mark_state { MARK_UNREAD, MARK_READ, MARK_FAILED };
 
 struct mark {
     ws_CUevent event;
-    int64_t time;             /* context's clock, ns; once read */
-    uint32_t error;           /* of time, from the arithmetic alone, ns */
-    uint8_t state;            /* enum mark_state; the drain's */
+    int64_t time;   /* context's clock, ns; once read */
+    uint32_t error; /* of time, from the arithmetic alone, ns */
+    uint8_t state;  /* enum mark_state; the drain's */
     _Atomic uint8_t users;
-    _Atomic uint32_t next;    /* in the stack of free marks */
+    _Atomic uint32_t next; /* in the stack of free marks */
 };
 
 struct mark_pool {
     struct mark *marks;
-    uint32_t limit;           /* events this context may hold */
-    uint32_t made;            /* events it does hold; grown by one thread at a time */
+    uint32_t limit;            /* events this context may hold */
+    uint32_t made;             /* events it does hold; grown by one thread at a time */
     _Atomic uint64_t free_top; /* change count << 32 | mark */
     _Atomic uint32_t free_count;
 };

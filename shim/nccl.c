@@ -9,7 +9,7 @@
 #include "notes.h"
 #include "registry.h"
 
-#define EXPORTED(symbol)                                               \
+#define EXPORTED(symbol)                                       \
     __asm__(".symver wrap_" #symbol ", " #symbol "@WALLSHIM"); \
     __attribute__((visibility("default")))
 #define NO_PEER (-1)
@@ -71,7 +71,8 @@ static bool succeeded(const struct call *call)
 static void comm_made(struct call *call, const ws_ncclComm *comm, int size, int rank, const ws_ncclUniqueId *id)
 {
     if (succeeded(call) && comm)
-        comm_register(call, *comm, (struct ws_comm){ .rank = (uint32_t)rank, .size = (uint32_t)size, .name_hash = id_hash(id) });
+        comm_register(call, *comm,
+                      (struct ws_comm){ .rank = (uint32_t)rank, .size = (uint32_t)size, .name_hash = id_hash(id) });
     host_call(call, NO_STREAM, comm ? *comm : NULL, 0, 0);
 }
 
@@ -192,26 +193,26 @@ static void leave_nccl(struct call *call)
         call->thread->nccl_flag = 0;
 }
 
-#define NCCL_ROW(symbol, parameters, arguments, before, after)                                      \
-    EXPORTED(symbol) ws_ncclResult wrap_##symbol parameters;                                        \
-    ws_ncclResult wrap_##symbol parameters                                                          \
-    {                                                                                               \
-        ws_ncclResult(*real) parameters =                                                           \
+#define NCCL_ROW(symbol, parameters, arguments, before, after)                                             \
+    EXPORTED(symbol) ws_ncclResult wrap_##symbol parameters;                                               \
+    ws_ncclResult wrap_##symbol parameters                                                                 \
+    {                                                                                                      \
+        ws_ncclResult(*real) parameters =                                                                  \
             (ws_ncclResult(*) parameters)__atomic_load_n(&resolve_real[WS_ID_##symbol], __ATOMIC_RELAXED); \
-        if (!real)                                                                                  \
-            real = (ws_ncclResult(*) parameters)resolve_find(WS_ID_##symbol);                       \
-        if (!real)                                                                                  \
-            return WS_ncclSystemError;                                                              \
-        struct call call;                                                                           \
-        if (!call_enter(&call, WS_ID_##symbol, false, WS_CALL_NCCL))                                \
-            return real arguments;                                                                  \
-        enter_nccl(&call);                                                                          \
-        before;                                                                                     \
-        call.ticks_begin = ticks_now();                                                             \
-        call.result = real arguments;                                                               \
-        call.ticks_end = ticks_now();                                                               \
-        leave_nccl(&call);                                                                          \
-        after;                                                                                      \
-        return call.result;                                                                         \
+        if (!real)                                                                                         \
+            real = (ws_ncclResult(*) parameters)resolve_find(WS_ID_##symbol);                              \
+        if (!real)                                                                                         \
+            return WS_ncclSystemError;                                                                     \
+        struct call call;                                                                                  \
+        if (!call_enter(&call, WS_ID_##symbol, false, WS_CALL_NCCL))                                       \
+            return real arguments;                                                                         \
+        enter_nccl(&call);                                                                                 \
+        before;                                                                                            \
+        call.ticks_begin = ticks_now();                                                                    \
+        call.result = real arguments;                                                                      \
+        call.ticks_end = ticks_now();                                                                      \
+        leave_nccl(&call);                                                                                 \
+        after;                                                                                             \
+        return call.result;                                                                                \
     }
 #include "nccl_table.h"

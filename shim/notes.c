@@ -81,8 +81,8 @@ void kernel_multi(struct call *call, const ws_CUDA_LAUNCH_PARAMS *launches, unsi
         const ws_CUDA_LAUNCH_PARAMS *launch = &launches[i];
         struct call one = { .id = call->id, .per_thread = call->per_thread, .thread = call->thread };
         kernel(&one, launch->function, launch->gridDimX, launch->gridDimY, launch->gridDimZ, launch->blockDimX,
-               launch->blockDimY, launch->blockDimZ, launch->sharedMemBytes, launch->hStream, launch->kernelParams, NULL,
-               WS_OP_COOPERATIVE);
+               launch->blockDimY, launch->blockDimZ, launch->sharedMemBytes, launch->hStream, launch->kernelParams,
+               NULL, WS_OP_COOPERATIVE);
         if (!one.shape)
             continue;
         one.ticks_begin = one.ticks_end = ticks_now();
@@ -125,7 +125,9 @@ static enum ws_space ask_space(uint64_t address, enum ws_space otherwise)
     if (!driver.pointer_attribute ||
         driver.pointer_attribute(&type, WS_CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) != WS_CUDA_SUCCESS)
         return otherwise;
-    return type == WS_CU_MEMORYTYPE_DEVICE ? WS_SPACE_DEVICE : type == WS_CU_MEMORYTYPE_HOST ? WS_SPACE_PINNED : otherwise;
+    return type == WS_CU_MEMORYTYPE_DEVICE ? WS_SPACE_DEVICE
+           : type == WS_CU_MEMORYTYPE_HOST ? WS_SPACE_PINNED
+                                           : otherwise;
 }
 
 static enum ws_space space_of(uint64_t address)
@@ -145,11 +147,13 @@ void copy_between(struct call *call, unsigned from, unsigned to, uint64_t source
 
 static unsigned space_of_type(ws_CUenum type)
 {
-    return type == WS_CU_MEMORYTYPE_DEVICE ? WS_SPACE_DEVICE : type == WS_CU_MEMORYTYPE_ARRAY ? WS_SPACE_ARRAY : NOTE_FIND;
+    return type == WS_CU_MEMORYTYPE_DEVICE  ? WS_SPACE_DEVICE
+           : type == WS_CU_MEMORYTYPE_ARRAY ? WS_SPACE_ARRAY
+                                            : NOTE_FIND;
 }
 
 /* The address that counts for its kind of memory. */
-#define COPY_SIDE(copy, side)                                     \
+#define COPY_SIDE(copy, side) \
     ((copy)->side##MemoryType == WS_CU_MEMORYTYPE_HOST ? AT((copy)->side##Host) : (uint64_t)(copy)->side##Device)
 
 void copy_2d(struct call *call, const ws_CUDA_MEMCPY2D *copy, ws_CUstream stream, unsigned flags)
@@ -163,8 +167,8 @@ void copy_3d(struct call *call, const ws_CUDA_MEMCPY3D *copy, ws_CUstream stream
 {
     if (copy)
         copy_between(call, space_of_type(copy->srcMemoryType), space_of_type(copy->dstMemoryType),
-                     COPY_SIDE(copy, src), COPY_SIDE(copy, dst), copy->WidthInBytes * copy->Height * copy->Depth, stream,
-                     flags);
+                     COPY_SIDE(copy, src), COPY_SIDE(copy, dst), copy->WidthInBytes * copy->Height * copy->Depth,
+                     stream, flags);
 }
 
 /* A batch is one operation: the driver may run its copies in any order. */
@@ -186,7 +190,8 @@ void copy_batch_3d(struct call *call, const ws_CUDA_MEMCPY3D_BATCH_OP *copies, s
 void memset_(struct call *call, uint64_t target, uint64_t bytes, ws_CUstream stream)
 {
     enum ws_space space = memory_space(target);
-    plain_work(call, WS_OP_MEMSET, WS_SPACE_UNKNOWN, space == WS_SPACE_UNKNOWN ? WS_SPACE_DEVICE : space, bytes, stream, 0);
+    plain_work(call, WS_OP_MEMSET, WS_SPACE_UNKNOWN, space == WS_SPACE_UNKNOWN ? WS_SPACE_DEVICE : space, bytes,
+               stream, 0);
 }
 
 uint64_t total(const size_t *sizes, size_t count)
@@ -217,7 +222,10 @@ void host_call(struct call *call, ws_CUstream stream, const void *object, uint64
     if (!record)
         return;
     *record = (struct ws_ring_call){
-        .header = { .kind = WS_RING_CALL, .slots = 1, .detail = (uint16_t)call->id, .shape = context ? context->id : 0 },
+        .header = { .kind = WS_RING_CALL,
+                    .slots = 1,
+                    .detail = (uint16_t)call->id,
+                    .shape = context ? context->id : 0 },
         .ticks_begin = call->ticks_begin,
         .ticks_end = call->ticks_end,
         .correlation = thread->correlation,

@@ -103,8 +103,8 @@ HOT void op_ready(struct call *call)
 }
 
 HOT void kernel(struct call *call, ws_CUfunction f, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                          unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, ws_CUstream stream,
-                          void **params, void **extra, unsigned flags)
+                unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, ws_CUstream stream,
+                void **params, void **extra, unsigned flags)
 {
     uint32_t handles = atomic_load_explicit(&shim_page->handles, memory_order_relaxed);
     const struct shape_key key = {

@@ -156,7 +156,8 @@ static bool other_side_moved(struct shim_stream *stream)
     bool legacy = stream->kind == WS_STREAM_LEGACY;
     struct shim_context *context = stream->context;
     atomic_fetch_add_explicit(legacy ? &context->legacy_work : &context->blocking_work, 1, memory_order_relaxed);
-    uint32_t now = atomic_load_explicit(legacy ? &context->blocking_work : &context->legacy_work, memory_order_relaxed);
+    uint32_t now =
+        atomic_load_explicit(legacy ? &context->blocking_work : &context->legacy_work, memory_order_relaxed);
     return atomic_exchange_explicit(&stream->other_work, now, memory_order_relaxed) != now;
 }
 
@@ -182,9 +183,11 @@ static bool take_turn(struct shim_stream *stream)
 {
     uint32_t free_turn = 0;
     if (__builtin_expect(atomic_compare_exchange_strong_explicit(&stream->turn, &free_turn, 1, memory_order_acquire,
-                                                                 memory_order_relaxed), 1))
+                                                                 memory_order_relaxed),
+                         1))
         return true;
-    uint64_t deadline = ticks_now() + atomic_load_explicit(&ticks_a_second, memory_order_relaxed) / 1000000 * TURN_DEADLINE_US;
+    uint64_t deadline =
+        ticks_now() + atomic_load_explicit(&ticks_a_second, memory_order_relaxed) / 1000000 * TURN_DEADLINE_US;
     do {
         sched_yield();
         free_turn = 0;
@@ -260,7 +263,8 @@ uint32_t op_mark_end(struct call *call)
         atomic_store_explicit(&stream->fresh, 1, memory_order_release);
     }
     if (mark && keep)
-        mark_release(&stream->context->pool, atomic_exchange_explicit(&stream->last_mark, mark, memory_order_acq_rel));
+        mark_release(&stream->context->pool,
+                     atomic_exchange_explicit(&stream->last_mark, mark, memory_order_acq_rel));
     if (call->has_turn)
         atomic_store_explicit(&stream->turn, 0, memory_order_release);
     return mark;
@@ -276,7 +280,8 @@ void op_end_held(struct shim_thread *thread, struct shim_stream *stream)
 {
     struct call call = { .thread = thread };
     if (!atomic_load_explicit(&stream->held, memory_order_relaxed) || !stream->context->timed ||
-        atomic_load_explicit(&stream->context->life, memory_order_relaxed) != CONTEXT_ALIVE || !may_record(&call, stream))
+        atomic_load_explicit(&stream->context->life, memory_order_relaxed) != CONTEXT_ALIVE ||
+        !may_record(&call, stream))
         return;
     atomic_store_explicit(&stream->held, 0, memory_order_relaxed);
     uint32_t mark = record(&call, stream, 1);

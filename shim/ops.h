@@ -23,13 +23,13 @@ struct call {
     uint64_t ticks_begin, ticks_end;
     struct shape_entry *shape; /* of an operation; NULL: it is none, or there was no room to name it */
     uint64_t bytes;
-    uint16_t flags;  /* enum ws_op_flags */
-    uint8_t inner;   /* enum ws_ring_op_inner */
-    bool timed;      /* marks are recorded */
-    bool has_turn;   /* of the stream */
+    uint16_t flags; /* enum ws_op_flags */
+    uint8_t inner;  /* enum ws_ring_op_inner */
+    bool timed;     /* marks are recorded */
+    bool has_turn;  /* of the stream */
     uint32_t begin_mark;
     uint32_t copies_before;
-    uint64_t order;  /* of the stream, when the call entered it */
+    uint64_t order;       /* of the stream, when the call entered it */
     uint64_t nccl_before; /* for NCCL calls: the thread's correlation when an NCCL call began */
 };
 

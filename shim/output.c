@@ -95,7 +95,8 @@ static struct ws_compressor find_zstd(void)
         .compress_bound = (size_t(*)(size_t))symbol(library, "ZSTD_compressBound"),
         .create = (void *(*)(void))symbol(library, "ZSTD_createCCtx"),
         .free = (size_t(*)(void *))symbol(library, "ZSTD_freeCCtx"),
-        .compress = (size_t(*)(void *, void *, size_t, const void *, size_t, int))symbol(library, "ZSTD_compressCCtx"),
+        .compress =
+            (size_t(*)(void *, void *, size_t, const void *, size_t, int))symbol(library, "ZSTD_compressCCtx"),
         .is_error = (unsigned (*)(size_t))symbol(library, "ZSTD_isError"),
     };
     bool whole = zstd.compress_bound && zstd.create && zstd.free && zstd.compress && zstd.is_error;
@@ -128,7 +129,8 @@ static bool contains(const char *text, const char *word, size_t length)
 
 bool output_is_secret(const char *name, const char *more_words)
 {
-    static const char *const words[] = { "KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE" };
+    static const char *const words[] = { "KEY",    "TOKEN",      "SECRET", "PASSWORD",
+                                         "PASSWD", "CREDENTIAL", "AUTH",   "COOKIE" };
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (contains(name, words[i], strlen(words[i])))
             return true;
@@ -168,8 +170,8 @@ static void add_command_line(struct output *output)
         bool secret = output_is_secret(argument, shim_options.redact) && (*argument == '-' || equals);
         const char *shown = hide_next ? "***" : argument;
         size_t shown_length = secret && equals && !hide_next ? (size_t)(equals + 1 - argument) : strlen(shown);
-        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.*s%s", used ? " " : "", (int)shown_length, shown,
-                                 secret && equals && !hide_next ? "***" : "");
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.*s%s", used ? " " : "", (int)shown_length,
+                                 shown, secret && equals && !hide_next ? "***" : "");
         if (used >= sizeof(text) - 1)
             break;
         hide_next = secret && !equals && !hide_next;
@@ -180,10 +182,10 @@ static void add_command_line(struct output *output)
 /* What matters to GPU work and to telling processes apart. */
 static bool is_wanted(const char *variable)
 {
-    static const char *const prefixes[] = { "CUDA_",  "NVIDIA_", "NCCL_", "CUBLAS", "CUDNN_", "TORCH_",  "PYTORCH_",
-                                            "TRITON_", "XLA_",   "JAX_",  "OMP_",   "WALLSHIM_", "SLURM_",
-                                            "RANK=",  "LOCAL_RANK=", "WORLD_SIZE=", "MASTER_ADDR=", "LD_PRELOAD=",
-                                            "SIMGPU_" };
+    static const char *const prefixes[] = { "CUDA_",       "NVIDIA_",      "NCCL_",       "CUBLAS", "CUDNN_",
+                                            "TORCH_",      "PYTORCH_",     "TRITON_",     "XLA_",   "JAX_",
+                                            "OMP_",        "WALLSHIM_",    "SLURM_",      "RANK=",  "LOCAL_RANK=",
+                                            "WORLD_SIZE=", "MASTER_ADDR=", "LD_PRELOAD=", "SIMGPU_" };
     for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
         if (!strncmp(variable, prefixes[i], strlen(prefixes[i])))
             return true;
@@ -219,7 +221,7 @@ static void add_environment(struct output *output)
 
 static int add_library(struct dl_phdr_info *info, size_t size, void *data)
 {
-    static const char *const wanted[] = { "libcuda.so",  "libcudart.so", "libcublas.so", "libcublasLt.so",
+    static const char *const wanted[] = { "libcuda.so",  "libcudart.so", "libcublas.so",    "libcublasLt.so",
                                           "libcudnn.so", "libnccl.so",   "libtorch_cuda.so" };
     const char *slash = strrchr(info->dlpi_name, '/');
     const char *file = slash ? slash + 1 : info->dlpi_name;

@@ -19,8 +19,9 @@ static void add(struct words *words, unsigned offset, unsigned size, bool addres
 {
     if (words->count == WS_RING_PARAM_WORDS || (address && words->addresses == MOST_ADDRESSES))
         return;
-    words->word[words->count++] =
-        (struct ws_param_word){ .offset = (uint16_t)offset, .size = (uint8_t)size, .address = address, .value = value };
+    words->word[words->count++] = (struct ws_param_word){
+        .offset = (uint16_t)offset, .size = (uint8_t)size, .address = address, .value = value
+    };
     words->addresses += address;
 }
 
@@ -85,10 +86,9 @@ bool params_keep(struct shim_thread *thread, uint32_t function, void **params, v
     struct ws_ring_params *record = ws_ring_reserve(&thread->ring, slots);
     if (!record)
         return false;
-    record->header = (struct ws_ring_header){ .kind = WS_RING_PARAMS,
-                                              .slots = (uint8_t)slots,
-                                              .detail = (uint16_t)words.count,
-                                              .shape = function };
+    record->header = (struct ws_ring_header){
+        .kind = WS_RING_PARAMS, .slots = (uint8_t)slots, .detail = (uint16_t)words.count, .shape = function
+    };
     memcpy(record->words, words.word, words.count * sizeof(words.word[0]));
     ws_ring_commit(&thread->ring, slots);
     return true;

@@ -16,7 +16,8 @@ static void *reserve(size_t size)
 
 static int table_init(struct registry_table *table, size_t row_size, uint32_t limit)
 {
-    *table = (struct registry_table){ .rows = reserve(row_size * limit), .row_size = (uint32_t)row_size, .limit = limit };
+    *table =
+        (struct registry_table){ .rows = reserve(row_size * limit), .row_size = (uint32_t)row_size, .limit = limit };
     return table->rows ? 0 : -ENOMEM;
 }
 

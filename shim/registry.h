@@ -13,14 +13,14 @@
 #include "record/record.h"
 
 /* R(family, most rows). Memory is reserved for all and touched as it fills. */
-#define REGISTRY_TABLES(R)  \
-    R(device, 64)           \
-    R(context, 256)         \
-    R(stream, 16384)        \
-    R(thread, 16384)        \
-    R(function, 65536)      \
-    R(shape, 262144)        \
-    R(comm, 4096)           \
+#define REGISTRY_TABLES(R) \
+    R(device, 64)          \
+    R(context, 256)        \
+    R(stream, 16384)       \
+    R(thread, 16384)       \
+    R(function, 65536)     \
+    R(shape, 262144)       \
+    R(comm, 4096)          \
     R(graph_node, 262144)
 
 struct registry_table {

@@ -159,8 +159,8 @@ void *resolve_proc(const char *base, int version, uint64_t flags, void *real)
             continue;
         if (have_object && elf_symbol(&object, row->symbol) == real && better(row, exact, flags))
             exact = row;
-        if (row->since <= version && row->since <= newest && (row->flavour == FLAVOUR_LEGACY || flags & PER_THREAD_FLAG) &&
-            better(row, by_rule, flags))
+        if (row->since <= version && row->since <= newest &&
+            (row->flavour == FLAVOUR_LEGACY || flags & PER_THREAD_FLAG) && better(row, by_rule, flags))
             by_rule = row;
     }
     /* A driver may answer with an address it does not export. Then only its rule is left to go by, and

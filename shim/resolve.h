@@ -24,10 +24,10 @@ enum ws_function_id {
 
 struct resolve_row {
     const char *symbol;
-    const char *base;  /* NCCL: the symbol */
-    int since;         /* NCCL: 0 */
-    uint8_t flavour;   /* enum resolve_flavour */
-    uint8_t family;    /* enum ws_call_family */
+    const char *base; /* NCCL: the symbol */
+    int since;        /* NCCL: 0 */
+    uint8_t flavour;  /* enum resolve_flavour */
+    uint8_t family;   /* enum ws_call_family */
     void *wrapper;
 };
 

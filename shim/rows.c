@@ -23,10 +23,10 @@
 enum { PARAM_SETS = 65536, PENDING_CHUNK = 1024, MOST_UNMARKED = 65536 };
 
 static struct output output;
-static _Atomic uint64_t bytes;             /* of the trace */
-static bool failed;                       /* the sink refused: said once */
-static uint64_t losses[WS_LOSS_COUNT];    /* since the last loss rows */
-static struct ws_map params_ids;          /* hash of the words → id */
+static _Atomic uint64_t bytes;         /* of the trace */
+static bool failed;                    /* the sink refused: said once */
+static uint64_t losses[WS_LOSS_COUNT]; /* since the last loss rows */
+static struct ws_map params_ids;       /* hash of the words → id */
 static uint32_t params_count;
 static struct pending *free_pending;
 
@@ -98,8 +98,8 @@ int rows_begin(void)
 static struct pending *pending_take(void)
 {
     if (!free_pending) {
-        struct pending *chunk = mmap(NULL, PENDING_CHUNK * sizeof(*chunk), PROT_READ | PROT_WRITE,
-                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        struct pending *chunk =
+            mmap(NULL, PENDING_CHUNK * sizeof(*chunk), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (chunk == MAP_FAILED)
             return NULL;
         for (int i = 0; i < PENDING_CHUNK; i++) {

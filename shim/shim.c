@@ -25,9 +25,9 @@ struct shim_page *shim_page = &page_before_constructor;
 struct ws_options shim_options;
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t generation;       /* of the latest recording: survives a fork, unlike the page */
-static bool aside;                /* given up for good */
-static bool is_child;             /* of a process that was recording */
+static uint32_t generation;        /* of the latest recording: survives a fork, unlike the page */
+static bool aside;                 /* given up for good */
+static bool is_child;              /* of a process that was recording */
 static _Atomic uint64_t *children; /* shared with them */
 static bool exit_handler_set;
 

@@ -21,9 +21,9 @@ enum shim_phase {
 /* A page of its own that reads as zero in any child process, however it was made, so that a child
  * never touches what belongs to its parent. */
 struct shim_page {
-    _Atomic uint32_t phase;   /* enum shim_phase, or-ed */
-    uint32_t generation;      /* of the process's recording: tells a thread's state from its parent's */
-    _Atomic uint32_t handles; /* raised when a handle may have come to mean something else */
+    _Atomic uint32_t phase;    /* enum shim_phase, or-ed */
+    uint32_t generation;       /* of the process's recording: tells a thread's state from its parent's */
+    _Atomic uint32_t handles;  /* raised when a handle may have come to mean something else */
     _Atomic uint32_t captures; /* streams being captured now, as far as we saw */
 };
 

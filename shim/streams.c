@@ -94,7 +94,8 @@ static void register_devices(ws_CUdevice last)
             driver.device_pci(pci, sizeof(pci), device);
         if (driver.device_memory)
             driver.device_memory(&memory, device);
-        ws_CUresult (*get_uuid)(ws_CUuuid *, ws_CUdevice) = driver.device_uuid ? driver.device_uuid : driver.device_uuid_v1;
+        ws_CUresult (*get_uuid)(ws_CUuuid *, ws_CUdevice) =
+            driver.device_uuid ? driver.device_uuid : driver.device_uuid_v1;
         if (get_uuid && get_uuid(&uuid, device) == WS_CUDA_SUCCESS)
             format_uuid(uuid_text, &uuid);
         struct ws_device row = {
@@ -236,7 +237,7 @@ struct shim_stream *stream_find(ws_CUstream handle, bool per_thread, struct shim
         return NULL;
     struct ws_stream row = {
         .context = context->id,
-        .kind = created                          ? WS_STREAM_CREATED
+        .kind = created                         ? WS_STREAM_CREATED
                 : handle == WS_CU_STREAM_LEGACY ? WS_STREAM_LEGACY
                                                 : WS_STREAM_PER_THREAD,
         .flags = flags,
@@ -294,7 +295,8 @@ void context_gone(struct shim_context *context)
     /* Its default streams are named by its id, which never comes back; created ones by their handle. */
     for (uint32_t id = 1; id <= stream_count(); id++) {
         struct shim_stream *stream = stream_at(id);
-        uint64_t *known = stream->kind == WS_STREAM_CREATED ? ws_map_get(&stream_ids, (uintptr_t)stream->handle) : NULL;
+        uint64_t *known =
+            stream->kind == WS_STREAM_CREATED ? ws_map_get(&stream_ids, (uintptr_t)stream->handle) : NULL;
         if (stream->context == context && known && *known == id)
             ws_map_remove(&stream_ids, (uintptr_t)stream->handle);
     }

@@ -53,14 +53,14 @@ struct shim_stream {
     struct shim_context *context;
     ws_CUstream handle; /* WS_CU_STREAM_LEGACY or _PER_THREAD for the default streams, never NULL */
     uint32_t id, kind;
-    bool blocking;           /* waits for the legacy stream and the other way round */
-    _Atomic uint32_t turn;   /* held while one operation and its marks are put in; see ops.c */
-    _Atomic uint64_t order;  /* operations begun << 16 | those under way */
-    _Atomic uint32_t last_mark; /* the mark after the last operation, one of whose users we are */
-    _Atomic uint32_t fresh;  /* the last mark says nothing of when the next operation may begin */
+    bool blocking;               /* waits for the legacy stream and the other way round */
+    _Atomic uint32_t turn;       /* held while one operation and its marks are put in; see ops.c */
+    _Atomic uint64_t order;      /* operations begun << 16 | those under way */
+    _Atomic uint32_t last_mark;  /* the mark after the last operation, one of whose users we are */
+    _Atomic uint32_t fresh;      /* the last mark says nothing of when the next operation may begin */
     _Atomic uint32_t other_work; /* legacy_work or blocking_work when last looked at */
-    _Atomic uint32_t holding; /* > 0: dependent launches seen lately, so end marks wait for the next */
-    _Atomic uint32_t held;   /* operations without an end mark */
+    _Atomic uint32_t holding;    /* > 0: dependent launches seen lately, so end marks wait for the next */
+    _Atomic uint32_t held;       /* operations without an end mark */
     _Atomic uint32_t copies[COPY_DIRECTIONS]; /* ever given to this stream */
     /* The drain's own: operations whose marks are not read yet, in order. */
     struct pending *first, *last;

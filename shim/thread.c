@@ -60,7 +60,8 @@ static struct shim_thread *thread_create(void)
     uint64_t ring = ring_slots();
     size_t head = (sizeof(struct shim_thread) + 4095) & ~(size_t)4095;
     size_t size = head + ring * WS_RING_SLOT;
-    struct shim_thread *thread = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    struct shim_thread *thread =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (thread == MAP_FAILED)
         return NULL;
     madvise(thread, size, MADV_DONTFORK);

@@ -22,14 +22,14 @@ struct shape_key {
 
 struct shape_entry {
     struct shape_key key;
-    uint32_t handles;        /* shim_page->handles when it was filled */
+    uint32_t handles; /* shim_page->handles when it was filled */
     uint32_t stream_id;
     struct ws_ring_header header; /* of its records, but for the flags */
     uint32_t function;
-    uint32_t until_sample;   /* launches until the next one timed by a pair */
-    uint32_t params_wait;    /* launches until parameters are next thought of: 1 while they are kept */
-    uint32_t params_left;    /* blocks still kept in this window */
-    uint64_t params_window;  /* ticks at which the window began */
+    uint32_t until_sample;  /* launches until the next one timed by a pair */
+    uint32_t params_wait;   /* launches until parameters are next thought of: 1 while they are kept */
+    uint32_t params_left;   /* blocks still kept in this window */
+    uint64_t params_window; /* ticks at which the window began */
     struct shim_stream *stream;
 };
 
@@ -38,24 +38,24 @@ enum { SHAPE_CACHE = 4096, PENDING_COLLECTIVES = 64 };
 enum thread_life { THREAD_ALIVE, THREAD_ENDED };
 
 struct shim_thread {
-    uint32_t id;            /* dictionary id */
-    uint32_t depth;         /* inside a wrapped call: calls made by the driver itself pass through */
-    uint16_t nccl_depth;    /* inside NCCL: launches are its own */
-    uint16_t nccl_flag;     /* WS_OP_IN_COLLECTIVE while that is so */
-    uint64_t correlation;   /* the last one given */
-    uint64_t passed;        /* calls not recorded because recording was off; read relaxed by the drain */
-    uint64_t unregistered;  /* operations lost to full dictionaries */
+    uint32_t id;                  /* dictionary id */
+    uint32_t depth;               /* inside a wrapped call: calls made by the driver itself pass through */
+    uint16_t nccl_depth;          /* inside NCCL: launches are its own */
+    uint16_t nccl_flag;           /* WS_OP_IN_COLLECTIVE while that is so */
+    uint64_t correlation;         /* the last one given */
+    uint64_t passed;              /* calls not recorded because recording was off; read relaxed by the drain */
+    uint64_t unregistered;        /* operations lost to full dictionaries */
     struct shim_context *context; /* current, as of `handles`; NULL unknown */
     uint32_t handles;
-    uint32_t group_depth;   /* of ncclGroupStart */
+    uint32_t group_depth; /* of ncclGroupStart */
     uint32_t collective_count;
     struct ws_ring_collective collectives[PENDING_COLLECTIVES]; /* waiting for the group's end */
     struct shape_entry shapes[SHAPE_CACHE];
-    _Atomic uint32_t life;  /* enum thread_life */
-    size_t mapping;         /* bytes of this structure and the ring */
+    _Atomic uint32_t life; /* enum thread_life */
+    size_t mapping;        /* bytes of this structure and the ring */
     /* The drain's own. */
     uint64_t reported_lost, reported_passed, reported_unregistered;
-    uint32_t params;        /* id for the operation that follows */
+    uint32_t params; /* id for the operation that follows */
     struct ws_ring ring;
 };
 

@@ -16,12 +16,12 @@ enum {
 };
 
 enum {
-    BASE_PERIOD = 1000000000,  /* cuEventElapsedTime is a float32: its steps are 61 ns at one second */
+    BASE_PERIOD = 1000000000, /* cuEventElapsedTime is a float32: its steps are 61 ns at one second */
     FIT_PERIOD = 250000000,
-    FIT_WINDOW = 200000000,    /* least time between two comparisons that give a drift */
-    FIT_RENEWAL = 60,          /* comparisons after which the first one is replaced */
+    FIT_WINDOW = 200000000, /* least time between two comparisons that give a drift */
+    FIT_RENEWAL = 60,       /* comparisons after which the first one is replaced */
     PROBES = 3,
-    PROBE_DEADLINE = 300000,   /* a probe that takes longer found the device busy */
+    PROBE_DEADLINE = 300000, /* a probe that takes longer found the device busy */
 };
 static const double UNKNOWN_DRIFT = 100e-6; /* of a clock compared only once: any crystal is better */
 
@@ -162,7 +162,8 @@ bool times_keep_clock(struct shim_context *context, int64_t now, struct ws_clock
     struct probe probe;
     if (driver.context_set(context->handle) != WS_CUDA_SUCCESS)
         return false;
-    if (now < context->next_fit || (!context->clock_stream && atomic_load(&shim_page->captures)) || !make_clock(context))
+    if (now < context->next_fit || (!context->clock_stream && atomic_load(&shim_page->captures)) ||
+        !make_clock(context))
         return false;
     bool first = !current_base(context)->known;
     unsigned fits = context->fits;
@@ -286,7 +287,8 @@ static void set_time(struct span span, int64_t *time, uint32_t *error)
     *error = (uint32_t)smaller(half, UINT32_MAX);
 }
 
-static enum ws_quality begin_quality(const struct shim_stream *stream, const struct pending *pending, struct span begin)
+static enum ws_quality begin_quality(const struct shim_stream *stream, const struct pending *pending,
+                                     struct span begin)
 {
     if (!pending->begin_mark || !(pending->inner & WS_RING_OP_OWN_BEGIN))
         return WS_TIME_INFERRED;

@@ -43,6 +43,17 @@ def instructions(**options):
     return (counts[1] - counts[0]) / 20000
 
 
+def calls_added(launches=4000, **options):
+    """Driver calls of the launching thread beside the launches themselves, from two runs of different length."""
+    totals = []
+    for count in (launches, 2 * launches):
+        os.environ["NULL_DRIVER_COUNTS"] = "1"
+        lines = run(["1", str(count)], **options).stdout.splitlines()
+        del os.environ["NULL_DRIVER_COUNTS"]
+        totals.append({name: int(number) for name, number in (line.split() for line in lines if line.startswith("cu"))})
+    return {name: (totals[1][name] - totals[0][name]) / launches for name in totals[0] if name != "cuLaunchKernel"}
+
+
 def show(name, value, unit, **more):
     print(json.dumps({"name": name, "value": round(value, 2), "unit": unit, **more}), flush=True)
 
@@ -64,6 +75,12 @@ dormant = ns_of(["41", "20000"], capture_range="profiler")
 show("shim per launch, dormant", dormant - bare, "ns", budget=5)
 marks = ns_of(["41", "4000"], marks="marks")
 show("shim per launch, events recorded at no cost", marks - bare, "ns")
+for marking in ("marks", "pairs"):
+    for function, number in calls_added(marks=marking, events="65536").items():
+        if number:
+            show(f"driver calls added per launch, {marking}: {function}", number, "calls")
+added = sum(calls_added(backend="host").values())
+show("driver calls added per launch, host backend", added, "calls", budget=0)
 if shutil.which("valgrind"):
     base = instructions()
     show("shim per launch, instructions", instructions(backend="host", ring="16M", log="quiet") - base, "instructions",

@@ -1,13 +1,62 @@
 /* A driver whose calls cost nothing, so that what remains is the shim's own work. It knows one context
  * and answers success to what a launching program and the shim ask of it; nothing ever runs. */
+#include <stdbool.h>
 #include <stddef.h>
-#include <string.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "../../../shim/abi/cuda.h"
 
 #define DRIVER_FUNCTION(name, parameters)                               \
     __attribute__((visibility("default"))) ws_CUresult name parameters; \
     ws_CUresult name parameters
+
+/* With NULL_DRIVER_COUNTS set, how often the program's first thread called what: printed at the end. */
+#define COUNTED(X)         \
+    X(cuCtxGetCurrent)     \
+    X(cuStreamIsCapturing) \
+    X(cuEventRecord)       \
+    X(cuEventCreate)       \
+    X(cuEventQuery)        \
+    X(cuEventElapsedTime)  \
+    X(cuStreamGetCtx)      \
+    X(cuFuncGetName)       \
+    X(cuFuncGetParamInfo)  \
+    X(cuLaunchKernel)
+
+enum counted {
+#define X(name) COUNT_##name,
+    COUNTED(X)
+#undef X
+        COUNTS
+};
+
+static unsigned long counts[COUNTS];
+static bool counting;
+
+static void count(enum counted which)
+{
+    if (__builtin_expect(counting, 0) && syscall(SYS_gettid) == getpid())
+        counts[which]++;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+    counting = getenv("NULL_DRIVER_COUNTS");
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    static const char *const names[] = {
+#define X(name) #name,
+        COUNTED(X)
+#undef X
+    };
+    for (int i = 0; counting && i < COUNTS; i++)
+        printf("%s %lu\n", names[i], counts[i]);
+}
 
 static int one_context, one_stream, one_event;
 
@@ -32,6 +81,7 @@ DRIVER_FUNCTION(cuCtxSetCurrent, (ws_CUcontext context))
 
 DRIVER_FUNCTION(cuCtxGetCurrent, (ws_CUcontext * context))
 {
+    count(COUNT_cuCtxGetCurrent);
     *context = (ws_CUcontext)&one_context;
     return WS_CUDA_SUCCESS;
 }
@@ -45,13 +95,23 @@ DRIVER_FUNCTION(cuStreamCreate, (ws_CUstream * stream, unsigned flags))
 
 DRIVER_FUNCTION(cuStreamGetCtx, (ws_CUstream stream, ws_CUcontext *context))
 {
+    count(COUNT_cuStreamGetCtx);
     (void)stream;
     *context = (ws_CUcontext)&one_context;
     return WS_CUDA_SUCCESS;
 }
 
+DRIVER_FUNCTION(cuStreamIsCapturing, (ws_CUstream stream, ws_CUenum *status))
+{
+    count(COUNT_cuStreamIsCapturing);
+    (void)stream;
+    *status = WS_CU_STREAM_CAPTURE_STATUS_NONE;
+    return WS_CUDA_SUCCESS;
+}
+
 DRIVER_FUNCTION(cuEventCreate, (ws_CUevent * event, unsigned flags))
 {
+    count(COUNT_cuEventCreate);
     (void)flags;
     *event = (ws_CUevent)&one_event;
     return WS_CUDA_SUCCESS;
@@ -59,6 +119,7 @@ DRIVER_FUNCTION(cuEventCreate, (ws_CUevent * event, unsigned flags))
 
 DRIVER_FUNCTION(cuEventRecord, (ws_CUevent event, ws_CUstream stream))
 {
+    count(COUNT_cuEventRecord);
     (void)event;
     (void)stream;
     return WS_CUDA_SUCCESS;
@@ -66,12 +127,14 @@ DRIVER_FUNCTION(cuEventRecord, (ws_CUevent event, ws_CUstream stream))
 
 DRIVER_FUNCTION(cuEventQuery, (ws_CUevent event))
 {
+    count(COUNT_cuEventQuery);
     (void)event;
     return WS_CUDA_SUCCESS;
 }
 
 DRIVER_FUNCTION(cuEventElapsedTime, (float *ms, ws_CUevent start, ws_CUevent end))
 {
+    count(COUNT_cuEventElapsedTime);
     (void)start;
     (void)end;
     *ms = 0;
@@ -80,6 +143,7 @@ DRIVER_FUNCTION(cuEventElapsedTime, (float *ms, ws_CUevent start, ws_CUevent end
 
 DRIVER_FUNCTION(cuFuncGetName, (const char **name, ws_CUfunction function))
 {
+    count(COUNT_cuFuncGetName);
     (void)function;
     *name = "nothing";
     return WS_CUDA_SUCCESS;
@@ -88,6 +152,7 @@ DRIVER_FUNCTION(cuFuncGetName, (const char **name, ws_CUfunction function))
 /* Four pointers and two numbers, as a typical kernel has. */
 DRIVER_FUNCTION(cuFuncGetParamInfo, (ws_CUfunction function, size_t index, size_t *offset, size_t *size))
 {
+    count(COUNT_cuFuncGetParamInfo);
     (void)function;
     *offset = index * 8;
     *size = index < 4 ? 8 : 4;
@@ -98,6 +163,7 @@ DRIVER_FUNCTION(cuLaunchKernel, (ws_CUfunction function, unsigned grid_x, unsign
                                  unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                                  ws_CUstream stream, void **params, void **extra))
 {
+    count(COUNT_cuLaunchKernel);
     (void)function;
     (void)grid_x;
     (void)grid_y;
