@@ -43,14 +43,16 @@ def instructions(**options):
     return (counts[1] - counts[0]) / 20000
 
 
-def calls_added(launches=4000, **options):
-    """Driver calls of the launching thread beside the launches themselves, from two runs of different length."""
+def calls_added(**options):
+    """Driver calls of the launching thread beside the launches, from two runs of different length, in bursts so short
+    that events never run out."""
     totals = []
-    for count in (launches, 2 * launches):
+    for bursts in (20, 40):
         os.environ["NULL_DRIVER_COUNTS"] = "1"
-        lines = run(["1", str(count)], **options).stdout.splitlines()
+        lines = run([str(bursts), "200"], **options).stdout.splitlines()
         del os.environ["NULL_DRIVER_COUNTS"]
         totals.append({name: int(number) for name, number in (line.split() for line in lines if line.startswith("cu"))})
+    launches = totals[1]["cuLaunchKernel"] - totals[0]["cuLaunchKernel"]
     return {name: (totals[1][name] - totals[0][name]) / launches for name in totals[0] if name != "cuLaunchKernel"}
 
 
@@ -76,7 +78,7 @@ show("shim per launch, dormant", dormant - bare, "ns", budget=5)
 marks = ns_of(["41", "4000"], marks="marks")
 show("shim per launch, events recorded at no cost", marks - bare, "ns")
 for marking in ("marks", "pairs"):
-    for function, number in calls_added(marks=marking, events="65536").items():
+    for function, number in calls_added(marks=marking).items():
         if number:
             show(f"driver calls added per launch, {marking}: {function}", number, "calls")
 added = sum(calls_added(backend="host").values())

@@ -107,7 +107,7 @@ int main(int argc, char **argv)
                    NULL);
         }
         ns[burst] = (double)(ws_clock_ns() - start) / launches;
-        if (launches > 1000 && bursts > 1) {
+        if (bursts > 1) {
             struct timespec pause = { 0, 20000000 };
             nanosleep(&pause, NULL);
         }
