@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "device_clock.h"
 #include "driver_calls.h"
 #include "elf_lookup.h"
 #include "rows.h"
@@ -23,7 +24,6 @@
 #include "streams.h"
 #include "thread.h"
 #include "ticks.h"
-#include "times.h"
 
 enum {
     ROUND_NS = 4000000,
@@ -72,6 +72,7 @@ void drain_wake(void)
 
 void drain_adopt(struct shim_context *context)
 {
+    context->one_queue = shim_one_queue;
     if (*shim_options.backend != 'e' || !driver.event_create || !driver.event_record || !driver.event_elapsed ||
         !driver.event_query || !driver.context_set || !driver.stream_create)
         return;
@@ -96,7 +97,7 @@ static bool usable(struct shim_context *context)
 static void keep_context(struct shim_context *context, int64_t now)
 {
     struct ws_clock row;
-    if (times_keep_clock(context, now, &row))
+    if (device_clock_keep(context, now, &row))
         rows_add_clock(&row);
     /* Twice as many each time: who uses up what there is will use up as many again. */
     uint32_t free_marks = atomic_load_explicit(&context->pool.free_count, memory_order_relaxed);
@@ -171,7 +172,7 @@ static void rounds_until_read(struct shim_context *context, int64_t deadline_ns)
             read_threads();
             if (driver.context_set(context->handle) == WS_CUDA_SUCCESS) {
                 struct ws_clock row;
-                if (times_keep_clock(context, ws_clock_ns(), &row))
+                if (device_clock_keep(context, ws_clock_ns(), &row))
                     rows_add_clock(&row);
                 harvest_streams(context);
             }

@@ -219,11 +219,12 @@ void rows_harvest(struct shim_stream *stream)
     struct pending *pending;
     while ((pending = stream->first)) {
         uint32_t end_mark = closing_mark(pending);
-        enum times_state state = end_mark ? times_read(stream->context, end_mark) : TIMES_NOT_YET;
+        enum times_state state =
+            end_mark ? times_read(stream->context, end_mark, pending->op.host_end) : TIMES_NOT_YET;
         if (state == TIMES_NOT_YET)
             return;
         if (pending->begin_mark)
-            times_read(stream->context, pending->begin_mark);
+            times_read(stream->context, pending->begin_mark, pending->op.host_begin);
         stream->first = pending->next;
         if (!stream->first)
             stream->last = NULL;

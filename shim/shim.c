@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 static struct shim_page page_before_constructor;
 struct shim_page *shim_page = &page_before_constructor;
 struct ws_options shim_options;
+bool shim_one_queue;
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t generation;        /* of the latest recording: survives a fork, unlike the page */
@@ -140,6 +142,8 @@ bool shim_start(void)
     pthread_mutex_lock(&start_lock);
     if (!(shim_phase() & (SHIM_STARTED | SHIM_ENDED)) && !aside) {
         shim_page->generation = ++generation;
+        const char *connections = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+        shim_one_queue = connections && !strcmp(connections, "1");
         started_at = ws_clock_ns();
         atomic_store(&range_open, *shim_options.capture_range != 'p');
         if (start_parts())

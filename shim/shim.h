@@ -29,6 +29,7 @@ struct shim_page {
 
 extern struct shim_page *shim_page;
 extern struct ws_options shim_options;
+extern bool shim_one_queue; /* CUDA_DEVICE_MAX_CONNECTIONS=1 */
 
 static inline uint32_t shim_phase(void)
 {

@@ -27,6 +27,7 @@ struct clock_base {
     ws_CUevent event;
     int64_t time;
     bool known;
+    uint32_t mark; /* whose event it is; 0: one of our own */
 };
 
 struct shim_context {
@@ -39,14 +40,16 @@ struct shim_context {
      * grown, the next operation of the other may have waited. */
     _Atomic uint32_t legacy_work, blocking_work;
     _Atomic uint32_t copies[COPY_DIRECTIONS]; /* ever given to any stream */
+    bool one_queue;                           /* no stream of ours: see device_clock.h */
     /* The drain's own. */
     ws_CUstream clock_stream;
     struct clock_base base[2];
     unsigned current_base;
     struct clock_fit first_fit, last_fit;
-    unsigned fits;
-    int64_t next_base, next_fit; /* host ns */
-    uint32_t submit_ns;          /* how long work takes to reach an idle device, at most */
+    unsigned fits, fits_reported;
+    int64_t offset_low, offset_high; /* with one queue: bounds of the host's clock minus this one */
+    int64_t next_base, next_fit;     /* host ns */
+    uint32_t submit_ns;              /* how long work takes to reach an idle device, at most */
 };
 
 struct shim_stream {

@@ -1,5 +1,5 @@
-/* Device times: reading marks, keeping each context's clock, and what a pair of marks says about the
- * operation between them. Everything here is the drain thread's. */
+/* Device times: reading marks, and what a pair of them says about the operation between. Everything here is the drain
+ * thread's. */
 #ifndef WALLSHIM_SHIM_TIMES_H
 #define WALLSHIM_SHIM_TIMES_H
 
@@ -22,12 +22,8 @@ struct pending {
 
 enum times_state { TIMES_NOT_YET, TIMES_DONE, TIMES_FAILED };
 
-/* Makes the context current on this thread and keeps its clock: compares it with the host's, and takes
- * a new base every second. Fills *row and returns true when there is a comparison to be recorded. */
-bool times_keep_clock(struct shim_context *context, int64_t now, struct ws_clock *row);
-
-/* Reads a mark. */
-enum times_state times_read(struct shim_context *context, uint32_t mark);
+/* Reads a mark that was recorded behind an operation launched by then (host ns). */
+enum times_state times_read(struct shim_context *context, uint32_t mark, int64_t launched);
 
 /* Fills the device times of an operation whose marks are read. Its end may be given by a later mark. */
 void times_resolve(struct shim_stream *stream, struct pending *pending, uint32_t end_mark);

@@ -1,0 +1,49 @@
+"""No mark may stand between a launch and one that depends on it: it would take away the overlap that programmatic
+dependent launch is for. Seen in what the simulated GPU did; the begins say that they are inferred.
+
+    dependent.py BUILD marks|pairs
+"""
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CHAINS, LENGTH = 20, 6
+
+
+def main():
+    build, marks = sys.argv[1:3]
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([f"{ROOT}/tests/run_preloaded.sh", build, f"{build}/tests/programs/hazard_dependent", str(CHAINS),
+                        str(LENGTH)], cwd=folder, check=True, timeout=60,
+                       env={**os.environ, "WALLSHIM_MARKS": marks, "WALLSHIM_OUTPUT": "trace.wst",
+                            "SIMGPU_TRUTH": f"{folder}/truth"})
+        with open(f"{folder}/truth", encoding="utf-8", newline="") as file:
+            heading = file.readline().lstrip("#").rstrip("\n").split("\t")
+            rows = list(csv.DictReader((line for line in file if not line.startswith("#")), heading, delimiter="\t"))
+        dump = subprocess.run([f"{build}/tools/wallshim", "dump", "--json", "--family", "op", f"{folder}/trace.wst"],
+                              check=True, capture_output=True, text=True)
+        operations = [json.loads(line) for line in dump.stdout.splitlines()]
+
+    stream = next(row["stream"] for row in rows if row["kind"] == "kernel")
+    order = sorted((row for row in rows if row["stream"] == stream), key=lambda row: int(row["correlation"]))
+    kernels = [i for i, row in enumerate(order) if row["kind"] == "kernel"]
+    assert len(kernels) == CHAINS * (LENGTH + 1), f"{len(kernels)} kernels happened"
+    # The first chain teaches the shim that dependent launches come here: only behind its first kernel may one stand.
+    between = [n for n in range(1, len(kernels)) if n % (LENGTH + 1) and kernels[n] != kernels[n - 1] + 1]
+    assert between in ([], [1]), f"marks before the dependent launches {between}"
+
+    assert len(operations) == len(kernels), f"{len(operations)} recorded"
+    dependent = [row for row in operations if row["flags"] & 0x40]
+    assert len(dependent) == CHAINS * LENGTH, f"{len(dependent)} dependent launches"
+    wrong = [row for row in dependent if row["flags"] & 3 not in (0, 3)]
+    assert not wrong, f"begins that do not say they are inferred: {wrong[:3]}"
+    ended = sum(1 for row in dependent if row["flags"] >> 2 & 3)
+    assert ended == len(dependent), f"{len(dependent) - ended} without an end"
+    return 0
+
+
+sys.exit(main())
