@@ -17,7 +17,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 }
 if ldd "$build/tests/simgpu/libcuda.so.1" | grep -qE 'lib(asan|tsan)'; then
     operations=$((operations / 5))
-    set -- --untimed-percent 5 "$@" # events are made as they are needed, and a short run is all beginning
+    set -- --untimed-percent 100 "$@" # what takes so long between a launch and its mark says nothing of times
 fi
 
 folder=$(mktemp -d)
