@@ -239,6 +239,14 @@ void op_mark_begin(struct call *call)
         call->flags |= WS_OP_SAMPLED;
 }
 
+/* A thread may be held up between its launch and the mark: then the mark may stand long behind the end. */
+static void note_lateness(struct call *call)
+{
+    uint64_t late = ticks_now() - call->ticks_end;
+    uint64_t most = UINT32_MAX >> WS_RING_OP_LATENESS;
+    call->inner |= (uint32_t)(late < most ? late : most) << WS_RING_OP_LATENESS;
+}
+
 uint32_t op_mark_end(struct call *call)
 {
     struct shim_stream *stream = call->shape->stream;
@@ -256,6 +264,7 @@ uint32_t op_mark_end(struct call *call)
         call->inner |= WS_RING_OP_HELD;
     } else {
         mark = record(call, stream, keep ? 2 : 1);
+        note_lateness(call);
     }
     uint64_t order = atomic_fetch_sub_explicit(&stream->order, 1, memory_order_acq_rel);
     if (call->order & 0xffff || order >> 16 != (call->order >> 16) + 1) {

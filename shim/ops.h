@@ -24,7 +24,7 @@ struct call {
     struct shape_entry *shape; /* of an operation; NULL: it is none, or there was no room to name it */
     uint64_t bytes;
     uint16_t flags; /* enum ws_op_flags */
-    uint8_t inner;  /* enum ws_ring_op_inner */
+    uint32_t inner; /* enum ws_ring_op_inner */
     bool timed;     /* marks are recorded */
     bool has_turn;  /* of the stream */
     uint32_t begin_mark;

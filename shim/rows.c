@@ -180,7 +180,8 @@ static void read_op(struct shim_thread *thread, const struct ws_ring_op *record)
         .begin_mark = record->begin_mark,
         .end_mark = record->end_mark,
         .copies_before = record->copies_before,
-        .inner = (uint8_t)record->inner,
+        .late = (uint32_t)(ticks_to_ns(record->ticks_end + (record->inner >> WS_RING_OP_LATENESS)) - op.host_end),
+        .inner = record->inner & ((1 << WS_RING_OP_LATENESS) - 1),
         .direction = direction_of(shape),
         .kind = (uint8_t)shape->kind,
     };

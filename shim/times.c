@@ -95,13 +95,26 @@ static enum ws_quality begin_quality(const struct shim_stream *stream, const str
     return beside && !engine_shared(stream, pending) ? WS_TIME_MEASURED : WS_TIME_BOUNDED;
 }
 
+/* How long before its mark an operation may have ended. Behind a busy stream the mark follows at once. A
+ * mark that came to an idle stream stands where it was put in, which is at most the time of both calls
+ * after the operation came. */
+static int64_t end_slack(const struct shim_context *context, const struct pending *pending, const struct mark *mark)
+{
+    int64_t error, in_stream = pending->op.host_end + pending->late;
+    int64_t arrived = device_clock_from_host(context, in_stream, &error) + error + context->submit_ns;
+    if (mark->time - mark->error > arrived)
+        return EVENT_DISPATCH;
+    return larger(EVENT_DISPATCH, in_stream - pending->op.host_begin);
+}
+
 void times_resolve(struct shim_stream *stream, struct pending *pending, uint32_t end_mark)
 {
     const struct mark *mark = mark_at(&stream->context->pool, end_mark);
     bool held = pending->inner & WS_RING_OP_HELD;
     bool loose = held || pending->op.flags & WS_OP_CONTENDED;
     struct span begin = begin_span(stream, pending, mark->time + mark->error);
-    struct span end = { mark->time - mark->error - EVENT_DISPATCH, mark->time + mark->error };
+    struct span end = { mark->time - mark->error - end_slack(stream->context, pending, mark),
+                        mark->time + mark->error };
     if (loose || end.low < begin.low)
         end.low = begin.low;
     if (end.high < end.low)

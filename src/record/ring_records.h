@@ -26,8 +26,11 @@ struct ws_ring_op {
     int32_t result;
     uint32_t begin_mark, end_mark; /* 0: none */
     uint32_t copies_before;        /* copies of its direction given to other streams until then */
-    uint32_t inner;                /* enum ws_ring_op_inner */
+    uint32_t inner;                /* enum ws_ring_op_inner, and above it WS_RING_OP_LATENESS */
 };
+
+/* From bit 3 on: ticks from ticks_end until the end mark was in the stream too. As many as fit. */
+enum { WS_RING_OP_LATENESS = 3 };
 
 enum ws_ring_op_inner {
     WS_RING_OP_OWN_BEGIN = 1, /* begin_mark was recorded for this operation */
