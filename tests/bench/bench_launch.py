@@ -43,6 +43,16 @@ def instructions(**options):
     return (counts[1] - counts[0]) / 20000
 
 
+def drain_cpu(**options):
+    """ns of the drain's CPU time for a launch, from two runs of different length, so that its idle rounds fall out as
+    far as they can."""
+    used = []
+    for launches in (10000, 20000):
+        lines = dict(line.split() for line in run(["41", str(launches), "600"], **options).stdout.splitlines())
+        used.append(int(lines["drain_cpu_ns"]))
+    return (used[1] - used[0]) / (41 * 10000)
+
+
 def calls_added(**options):
     """Driver calls of the launching thread beside the launches, from two runs of different length, in bursts so short
     that events never run out."""
@@ -81,6 +91,7 @@ for marking in ("marks", "pairs"):
     for function, number in calls_added(marks=marking).items():
         if number:
             show(f"driver calls added per launch, {marking}: {function}", number, "calls")
+show("drain's CPU per launch", drain_cpu(backend="host"), "ns", budget=140)
 added = sum(calls_added(backend="host").values())
 show("driver calls added per launch, host backend", added, "calls", budget=0)
 if shutil.which("valgrind"):

@@ -1,7 +1,9 @@
 /* Launches in bursts that the drain can follow, and prints the ns of one launch in the fastest half of
  * the bursts: launch_loop BURSTS LAUNCHES-PER-BURST [SHAPES]. Run with and without the shim; the difference is the
  * shim's. With "floor" for BURSTS it prints what its parts cost at least. */
+#include <dirent.h>
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +78,30 @@ static void *must(void *pointer, const char *what)
     return pointer;
 }
 
+/* ns of CPU the drain has used: the first number of its schedstat (Documentation/scheduler/sched-stats). */
+static uint64_t drain_cpu_ns(void)
+{
+    char path[320], text[64] = "";
+    uint64_t ns = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *task; tasks && (task = readdir(tasks));) {
+        snprintf(path, sizeof(path), "/proc/self/task/%s/comm", task->d_name);
+        FILE *name = fopen(path, "r");
+        bool is_drain = name && fgets(text, sizeof(text), name) && !strcmp(text, "wallshim\n");
+        if (name)
+            fclose(name);
+        snprintf(path, sizeof(path), "/proc/self/task/%s/schedstat", task->d_name);
+        FILE *times = is_drain ? fopen(path, "r") : NULL;
+        if (times && fgets(text, sizeof(text), times))
+            ns = strtoull(text, NULL, 10);
+        if (times)
+            fclose(times);
+    }
+    if (tasks)
+        closedir(tasks);
+    return ns;
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], "floor"))
@@ -113,7 +139,7 @@ int main(int argc, char **argv)
         }
     }
     if (ns)
-        printf("launch %.2f\n", median(ns, (size_t)bursts));
+        printf("launch %.2f\ndrain_cpu_ns %llu\n", median(ns, (size_t)bursts), (unsigned long long)drain_cpu_ns());
     free(ns);
     return 0;
 }
