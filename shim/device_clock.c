@@ -12,6 +12,7 @@ enum {
     FIT_WINDOW = 200000000, /* least time between two comparisons that give a drift */
     FIT_RENEWAL = 60,       /* comparisons after which the first one is replaced */
     PROBES = 3,
+    MOST_FAILED_PROBES = 40,  /* a second of them */
     PROBE_DEADLINE = 300000,  /* a probe that takes longer found the device busy */
     ONE_QUEUE_SUBMIT = 10000, /* taken for the way to an idle device where it cannot be measured */
 };
@@ -109,8 +110,9 @@ static void add_fit(struct shim_context *context, struct clock_fit fit)
 static void add_probe(struct shim_context *context, int64_t device_ns, const struct probe *probe)
 {
     uint32_t submit = (uint32_t)(probe->seen - probe->recorded) + RESOLUTION;
-    if (!context->submit_ns || submit < context->submit_ns)
-        context->submit_ns = submit;
+    /* The longest of late, slowly forgotten. */
+    uint32_t remembered = context->submit_ns - context->submit_ns / 8;
+    context->submit_ns = submit > remembered ? submit : remembered;
     add_fit(context, (struct clock_fit){
                          .device_ns = device_ns,
                          .offset = probe->before + (probe->seen - probe->before) / 2 - device_ns,
@@ -164,6 +166,9 @@ static void keep_by_probes(struct shim_context *context, int64_t now)
     if (!compare(context, base, &probe)) {
         if (first)
             current_base(context)->known = false;
+        /* A device that never lets ours pass has one queue for all, whatever the reason. */
+        if (first && ++context->failed_probes == MOST_FAILED_PROBES)
+            context->one_queue = true;
         context->next_fit = now + FIT_PERIOD / 10;
         return;
     }
@@ -208,7 +213,7 @@ static void base_on_mark(struct shim_context *context, uint32_t mark, int64_t ti
 
 void device_clock_begin(struct shim_context *context, uint32_t mark, int64_t launched)
 {
-    if (context->one_queue && !current_base(context)->known &&
+    if (context->one_queue && launched != INT64_MIN && !current_base(context)->known &&
         driver.event_query(mark_at(&context->pool, mark)->event) == WS_CUDA_SUCCESS) {
         base_on_mark(context, mark, launched); /* the origin is ours to choose */
         context->offset_low = INT64_MIN;
@@ -218,14 +223,17 @@ void device_clock_begin(struct shim_context *context, uint32_t mark, int64_t lau
 
 void device_clock_learn(struct shim_context *context, uint32_t mark, int64_t launched)
 {
-    if (!context->one_queue)
+    if (!context->one_queue || launched == INT64_MIN)
         return;
     int64_t now = ws_clock_ns(), time = mark_at(&context->pool, mark)->time;
     if (launched - time > context->offset_low)
         context->offset_low = launched - time;
     if (now - time < context->offset_high)
         context->offset_high = now - time;
-    if (now >= context->next_fit && context->offset_high >= context->offset_low) {
+    if (context->offset_high < context->offset_low) { /* something was not as we took it: begin again */
+        context->offset_low = INT64_MIN;
+        context->offset_high = INT64_MAX;
+    } else if (now >= context->next_fit) {
         int64_t half = (context->offset_high - context->offset_low) / 2;
         /* The bounds are from anywhere in the period, and the clocks went on drifting. */
         int64_t drifted = (int64_t)(UNKNOWN_DRIFT * FIT_PERIOD);

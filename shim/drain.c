@@ -105,25 +105,33 @@ static void keep_context(struct shim_context *context, int64_t now)
         mark_pool_grow(&context->pool, context->pool.made);
 }
 
-static void harvest_streams(struct shim_context *context)
+/* Reads what waits in the streams of one context (NULL: of all that can be used, made current in turn).
+ * What waits in a context that is gone will not be timed any more. */
+static void harvest_streams(struct shim_context *only)
 {
-    for (uint32_t id = 1; id <= stream_count(); id++)
-        if (stream_at(id)->context == context && stream_at(id)->first)
-            rows_harvest(stream_at(id));
-}
-
-/* What waits in a context that is gone will not be timed any more. */
-static void keep_contexts(int64_t now)
-{
-    for (uint32_t id = 1; id <= context_count(); id++) {
-        struct shim_context *context = context_at(id);
-        if (usable(context)) {
-            keep_context(context, now);
-            harvest_streams(context);
-        } else if (driver_gone || atomic_load(&context->life) == CONTEXT_GONE) {
-            rows_give_up(context);
+    struct shim_context *current = only;
+    for (uint32_t id = 1; id <= stream_count(); id++) {
+        struct shim_stream *stream = stream_at(id);
+        struct shim_context *context = stream->context;
+        if (!stream->first || (only && context != only))
+            continue;
+        if (!only && (driver_gone || atomic_load(&context->life) == CONTEXT_GONE)) {
+            rows_give_up(stream);
+        } else if (only || usable(context)) {
+            if (context != current && driver.context_set(context->handle) != WS_CUDA_SUCCESS)
+                continue;
+            current = context;
+            rows_harvest(stream);
         }
     }
+}
+
+static void keep_contexts(int64_t now)
+{
+    for (uint32_t id = 1; id <= context_count(); id++)
+        if (usable(context_at(id)))
+            keep_context(context_at(id), now);
+    harvest_streams(NULL);
 }
 
 /* --- rounds ------------------------------------------------------------------------------------ */
@@ -167,7 +175,7 @@ static void rounds_until_read(struct shim_context *context, int64_t deadline_ns)
     int64_t deadline = ws_clock_ns() + deadline_ns;
     for (;;) {
         bool waiting = false;
-        if (context && !driver_gone && context->timed) {
+        if (context && !driver_gone && context->timed && atomic_load(&context->life) != CONTEXT_GONE) {
             /* It is on its way out, so the ordinary round passes it by; its owner waits for us. */
             read_threads();
             if (driver.context_set(context->handle) == WS_CUDA_SUCCESS) {
@@ -280,6 +288,7 @@ static void *drain_main(void *unused)
 static void ask(enum request_kind kind, struct shim_context *context, int64_t deadline_ns)
 {
     int64_t deadline = ws_clock_ns() + deadline_ns + ANSWER_DEADLINE_NS;
+    int saved_errno = errno;
     pthread_mutex_lock(&request.lock);
     uint32_t answered = atomic_load(&request.answered);
     request.context = context;
@@ -290,7 +299,11 @@ static void ask(enum request_kind kind, struct shim_context *context, int64_t de
     futex_wake(&wake);
     while (atomic_load(&request.answered) == answered && ws_clock_ns() < deadline)
         futex_wait(&request.answered, answered, deadline - ws_clock_ns());
+    /* Too late is too late: what was to be read out may be gone when the drain gets to it. */
+    uint32_t asked = kind;
+    atomic_compare_exchange_strong(&request.kind, &asked, REQUEST_NONE);
     pthread_mutex_unlock(&request.lock);
+    errno = saved_errno;
 }
 
 void drain_finish_context(struct shim_context *context)

@@ -4,9 +4,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/map.h"
+#include "base/reserve.h"
 #include "driver_calls.h"
 #include "registry.h"
 #include "shim.h"
@@ -36,12 +36,6 @@ static char *layout_arena;
 static size_t layout_used;
 static const struct function_layout no_layout;
 
-static void *reserve(size_t size)
-{
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
 int functions_init(void)
 {
     ws_map_finish(&handles);
@@ -49,9 +43,9 @@ int functions_init(void)
     known_count = 0;
     known_limit = registry.function.limit * 2;
     layout_used = 0;
-    known = reserve(known_limit * sizeof(*known));
-    layouts = reserve(registry.function.limit * sizeof(*layouts));
-    layout_arena = reserve(LAYOUT_ARENA);
+    known = ws_reserve(known_limit * sizeof(*known));
+    layouts = ws_reserve(registry.function.limit * sizeof(*layouts));
+    layout_arena = ws_reserve(LAYOUT_ARENA);
     return known && layouts && layout_arena ? 0 : -ENOMEM;
 }
 

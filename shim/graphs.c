@@ -95,8 +95,10 @@ static void add_nodes(ws_CUgraph graph, uint32_t id, uint32_t *index, int depth)
             .graph = id, .index = (*index)++, .shape = op_shape_id(&shape), .enabled = 1, .bytes = bytes
         };
         registry_lock();
-        registry_add(&registry.graph_node, &row);
+        bool added = registry_add(&registry.graph_node, &row) != 0;
         registry_unlock();
+        if (!added)
+            return;
     }
     free(nodes);
 }
@@ -120,29 +122,34 @@ void graph_instantiated(struct call *call, ws_CUgraphExec *exec, ws_CUgraph grap
     host_call(call, NO_STREAM, graph, 0, 0);
 }
 
-void graph_updated(struct call *call, ws_CUgraphExec exec, ws_CUgraph graph)
+/* An update keeps the nodes and their order, so what a launch runs keeps its name. */
+void graph_updated(struct call *call, ws_CUgraphExec exec)
 {
-    if (call->result == WS_CUDA_SUCCESS && call->thread)
-        describe_graph(exec, graph);
     host_call(call, NO_STREAM, exec, 0, 0);
 }
 
 void graph_exec_ending(struct call *call, ws_CUgraphExec exec)
 {
     (void)call;
+    if (!shim_started())
+        return;
     registry_lock();
     ws_map_remove(&graph_ids, AT(exec));
     registry_unlock();
     shim_forget_handles();
 }
 
+/* Refused because it is another thread's, another stream's or none, a capture goes on. */
+static bool capture_goes_on(int32_t result)
+{
+    return result == WS_CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD || result == WS_CUDA_ERROR_STREAM_CAPTURE_UNMATCHED ||
+           result == WS_CUDA_ERROR_ILLEGAL_STATE || result == WS_CUDA_ERROR_INVALID_VALUE;
+}
+
 void capture_ended(struct call *call, ws_CUstream stream, ws_CUgraph *graph)
 {
-    uint32_t captures = atomic_load(&shim_page->captures);
-    /* Refused with "wrong thread" or "not capturing", the capture is not over. */
-    bool over = call->result == WS_CUDA_SUCCESS || call->result == WS_CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
-                call->result == WS_CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-    while (over && captures && !atomic_compare_exchange_weak(&shim_page->captures, &captures, captures - 1))
-        ;
+    struct shim_stream *found = call->thread ? stream_known(stream, call->per_thread, call->thread->context) : NULL;
+    if (found && !capture_goes_on(call->result))
+        stream_capture_over(found);
     host_call(call, stream, call->result == WS_CUDA_SUCCESS && graph ? *graph : NULL, 0, 0);
 }

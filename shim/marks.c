@@ -1,16 +1,15 @@
 #include "marks.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 
+#include "base/reserve.h"
 #include "driver_calls.h"
 
 int mark_pool_init(struct mark_pool *pool, uint32_t limit)
 {
-    void *memory = mmap(NULL, (size_t)limit * sizeof(struct mark), PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory = ws_reserve((size_t)limit * sizeof(struct mark));
     *pool = (struct mark_pool){ .limit = limit };
-    if (memory == MAP_FAILED)
+    if (!memory)
         return -ENOMEM;
     pool->marks = memory;
     return 0;

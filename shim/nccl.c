@@ -76,10 +76,13 @@ static void comm_made(struct call *call, const ws_ncclComm *comm, int size, int 
     host_call(call, NO_STREAM, comm ? *comm : NULL, 0, 0);
 }
 
-static void comms_made(struct call *call, const ws_ncclComm *comms, int count)
+static void comms_made(struct call *call, const ws_ncclComm *comms, int count, const int *devices)
 {
     for (int rank = 0; succeeded(call) && comms && rank < count; rank++)
-        comm_register(call, comms[rank], (struct ws_comm){ .rank = (uint32_t)rank, .size = (uint32_t)count });
+        comm_register(call, comms[rank],
+                      (struct ws_comm){ .rank = (uint32_t)rank,
+                                        .size = (uint32_t)count,
+                                        .device = (uint32_t)(devices ? devices[rank] : rank) + 1 });
     host_call(call, NO_STREAM, NULL, 0, 0);
 }
 
@@ -90,7 +93,8 @@ static void comm_derived(struct call *call, ws_ncclComm from, const ws_ncclComm 
         int rank = 0, size = 0;
         ws_ncclResult (*get_rank)(ws_ncclComm, int *) = resolve_beside(WS_ID_ncclAllReduce, "ncclCommUserRank");
         ws_ncclResult (*get_size)(ws_ncclComm, int *) = resolve_beside(WS_ID_ncclAllReduce, "ncclCommCount");
-        if (get_rank && get_size && !call->thread->group_depth) {
+        /* One still being made answers nothing, and complains of being asked. */
+        if (get_rank && get_size && call->result == WS_ncclSuccess && !(call->thread && call->thread->group_depth)) {
             get_rank(*made, &rank);
             get_size(*made, &size);
         }
@@ -102,6 +106,8 @@ static void comm_derived(struct call *call, ws_ncclComm from, const ws_ncclComm 
 static void comm_ending(struct call *call, ws_ncclComm comm)
 {
     (void)call;
+    if (!shim_started())
+        return;
     registry_lock();
     ws_map_remove(&comm_ids, AT(comm));
     registry_unlock();
@@ -174,6 +180,8 @@ static void group_ended(struct call *call)
         made->last_launch = first <= last ? last : 0;
         if (shim_recording())
             put_collective(thread, made);
+        else
+            thread->passed++;
     }
     thread->collective_count = 0;
 }

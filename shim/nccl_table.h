@@ -73,7 +73,7 @@ NCCL_ROW(ncclCommInitRankScalable,
     NOTHING, comm_made(&call, comm, nranks, rank, ids))
 NCCL_ROW(ncclCommInitAll,
     (ws_ncclComm *comms, int device_count, const int *devices), (comms, device_count, devices),
-    NOTHING, comms_made(&call, comms, device_count))
+    NOTHING, comms_made(&call, comms, device_count, devices))
 NCCL_ROW(ncclCommSplit,
     (ws_ncclComm comm, int color, int key, ws_ncclComm *made, ws_ncclConfig *config), (comm, color, key, made, config),
     NOTHING, comm_derived(&call, comm, made))

@@ -79,6 +79,7 @@ void kernel_multi(struct call *call, const ws_CUDA_LAUNCH_PARAMS *launches, unsi
 {
     for (unsigned i = 0; launches && i < count; i++) {
         const ws_CUDA_LAUNCH_PARAMS *launch = &launches[i];
+        /* Without a phase nothing is timed: the call is one for all. */
         struct call one = { .id = call->id, .per_thread = call->per_thread, .thread = call->thread };
         kernel(&one, launch->function, launch->gridDimX, launch->gridDimY, launch->gridDimZ, launch->blockDimX,
                launch->blockDimY, launch->blockDimZ, launch->sharedMemBytes, launch->hStream, launch->kernelParams,
@@ -138,11 +139,21 @@ static enum ws_space space_of(uint64_t address)
     return memory_is_device_address(address) ? ask_space(address, WS_SPACE_PAGEABLE) : WS_SPACE_PAGEABLE;
 }
 
+static bool on_device(enum ws_space space)
+{
+    return space == WS_SPACE_DEVICE || space == WS_SPACE_PEER || space == WS_SPACE_ARRAY;
+}
+
 void copy_between(struct call *call, unsigned from, unsigned to, uint64_t source, uint64_t target, uint64_t bytes,
                   ws_CUstream stream, unsigned flags)
 {
-    plain_work(call, WS_OP_COPY, from == NOTE_FIND ? space_of(source) : (enum ws_space)from,
-               to == NOTE_FIND ? space_of(target) : (enum ws_space)to, bytes, stream, flags);
+    enum ws_space source_space = from == NOTE_FIND ? space_of(source) : (enum ws_space)from;
+    enum ws_space target_space = to == NOTE_FIND ? space_of(target) : (enum ws_space)to;
+    /* Copies between device memories do not wait for their end, synchronous form or not (API synchronization
+     * behavior, in the driver API's documentation). */
+    if (on_device(source_space) && on_device(target_space))
+        flags &= ~(unsigned)WS_OP_BLOCKING;
+    plain_work(call, WS_OP_COPY, source_space, target_space, bytes, stream, flags);
 }
 
 static unsigned space_of_type(ws_CUenum type)
@@ -175,16 +186,22 @@ void copy_3d(struct call *call, const ws_CUDA_MEMCPY3D *copy, ws_CUstream stream
 void copy_batch(struct call *call, const ws_CUdeviceptr *to, const ws_CUdeviceptr *from, const size_t *sizes,
                 size_t count, ws_CUstream stream)
 {
-    if (to && from && count)
-        copy_between(call, NOTE_FIND, NOTE_FIND, from[0], to[0], total(sizes, count), stream, 0);
+    if (!to || !from || !count)
+        return;
+    enum ws_space source = space_of(from[0]), target = space_of(to[0]);
+    for (size_t i = 1; i < count; i++) {
+        if (space_of(from[i]) != source)
+            source = WS_SPACE_UNKNOWN;
+        if (space_of(to[i]) != target)
+            target = WS_SPACE_UNKNOWN;
+    }
+    plain_work(call, WS_OP_COPY, source, target, total(sizes, count), stream, 0);
 }
 
-void copy_batch_3d(struct call *call, const ws_CUDA_MEMCPY3D_BATCH_OP *copies, size_t count, ws_CUstream stream)
+/* Extents are in elements whose size depends on the arrays, so how many bytes that is stays unknown. */
+void copy_batch_3d(struct call *call, ws_CUstream stream)
 {
-    uint64_t elements = 0;
-    for (size_t i = 0; copies && i < count; i++)
-        elements += copies[i].extent.width * copies[i].extent.height * copies[i].extent.depth;
-    plain_work(call, WS_OP_COPY, WS_SPACE_UNKNOWN, WS_SPACE_UNKNOWN, elements, stream, 0);
+    plain_work(call, WS_OP_COPY, WS_SPACE_UNKNOWN, WS_SPACE_UNKNOWN, 0, stream, 0);
 }
 
 void memset_(struct call *call, uint64_t target, uint64_t bytes, ws_CUstream stream)
@@ -238,27 +255,34 @@ void host_call(struct call *call, ws_CUstream stream, const void *object, uint64
     ws_ring_commit(&thread->ring, 1);
 }
 
+static void raise_order(struct call *call, ws_CUstream stream);
+
 void allocated_at(struct call *call, const void *address, uint64_t bytes, enum ws_space space, ws_CUstream stream,
                   const void *object)
 {
     uint64_t where = 0;
     if (call->result == WS_CUDA_SUCCESS && address) {
         where = *(const uint64_t *)address;
-        memory_added(where, bytes, space);
+        if (shim_started())
+            memory_added(where, bytes, space);
     }
-    host_call(call, stream ? stream : NO_STREAM, object, where, bytes);
+    /* Memory taken from a pool in stream order may make the stream wait for whoever had it before. */
+    if (stream != NO_STREAM)
+        raise_order(call, stream);
+    host_call(call, stream, object, where, bytes);
 }
 
 /* Before the call: afterwards the address may already be somebody else's. */
 void freeing(struct call *call, uint64_t address)
 {
     (void)call;
-    memory_removed(address);
+    if (shim_started())
+        memory_removed(address);
 }
 
 void freed(struct call *call, uint64_t address, ws_CUstream stream)
 {
-    host_call(call, stream ? stream : NO_STREAM, NULL, address, 0);
+    host_call(call, stream, NULL, address, 0);
 }
 
 void waiting(struct call *call, ws_CUstream stream)
@@ -274,7 +298,7 @@ void waiting_all(struct call *call)
 {
     if (!(shim_phase() & SHIM_TIMING) || !call->thread)
         return;
-    for (uint32_t id = 1; id <= stream_count(); id++)
+    for (uint32_t id = 1; atomic_load(&streams_held) && id <= stream_count(); id++)
         op_end_held(call->thread, stream_at(id));
 }
 
@@ -317,7 +341,11 @@ void capture_beginning(struct call *call, ws_CUstream stream)
 
 void capture_begun(struct call *call, ws_CUstream stream)
 {
-    if (call->result != WS_CUDA_SUCCESS)
+    struct shim_stream *found = NULL;
+    if (call->result == WS_CUDA_SUCCESS && call->thread)
+        found = stream_find(stream, call->per_thread, call->thread->context);
+    /* One that is not known could never be seen to end. */
+    if (!found || atomic_exchange(&found->capturing, 1))
         atomic_fetch_sub(&shim_page->captures, 1);
     host_call(call, stream, NULL, 0, 0);
 }
@@ -362,7 +390,8 @@ void kernel_function_found(struct call *call, ws_CUfunction *function, ws_CUkern
 /* Before the call: the handles are still the old kernels' now, and nobody may launch them any more. */
 void unloading(struct call *call, const void *module)
 {
-    if (call->thread)
+    (void)call;
+    if (shim_started())
         functions_forget_module(module);
 }
 
@@ -388,14 +417,15 @@ void context_switched(struct call *call, ws_CUcontext context)
 
 void context_ending(struct call *call, ws_CUcontext context)
 {
-    struct shim_context *found = call->thread ? context_find(context) : NULL;
+    (void)call;
+    struct shim_context *found = shim_started() ? context_find(context) : NULL;
     if (found)
         context_end(found);
 }
 
 void context_ended(struct call *call, ws_CUcontext context)
 {
-    struct shim_context *found = call->thread ? context_find(context) : NULL;
+    struct shim_context *found = shim_started() ? context_find(context) : NULL;
     if (found)
         context_gone(found);
     host_call(call, NO_STREAM, context, 0, 0);
@@ -403,6 +433,7 @@ void context_ended(struct call *call, ws_CUcontext context)
 
 enum { MOST_DEVICES = 64 };
 static ws_CUcontext _Atomic primaries[MOST_DEVICES];
+static _Atomic int retained[MOST_DEVICES]; /* times; the last release is the end */
 
 static struct shim_context *primary_of(ws_CUdevice device)
 {
@@ -412,17 +443,23 @@ static struct shim_context *primary_of(ws_CUdevice device)
 
 void primary_retained(struct call *call, ws_CUcontext *context, ws_CUdevice device)
 {
-    if (call->result == WS_CUDA_SUCCESS && context && device >= 0 && device < MOST_DEVICES)
+    if (call->result == WS_CUDA_SUCCESS && context && device >= 0 && device < MOST_DEVICES) {
         atomic_store(&primaries[device], *context);
+        atomic_fetch_add(&retained[device], 1);
+    }
     host_call(call, NO_STREAM, call->result == WS_CUDA_SUCCESS && context ? *context : NULL, 0, 0);
 }
 
-/* Releasing may or may not be the end; resetting always is. What is running is read out first either
- * way: reading early costs little, reading late is impossible. */
+static bool is_reset(const struct call *call)
+{
+    return call->id == WS_ID_cuDevicePrimaryCtxReset || call->id == WS_ID_cuDevicePrimaryCtxReset_v2;
+}
+
+/* The last release we know of, or a reset. What is running is read out first: afterwards it is too late. */
 void primary_ending(struct call *call, ws_CUdevice device)
 {
-    struct shim_context *context = call->thread ? primary_of(device) : NULL;
-    if (context)
+    struct shim_context *context = shim_started() ? primary_of(device) : NULL;
+    if (context && (is_reset(call) || atomic_load(&retained[device]) <= 1))
         context_end(context);
 }
 
@@ -430,10 +467,13 @@ void primary_ended(struct call *call, ws_CUdevice device)
 {
     unsigned flags;
     int active = 0;
-    struct shim_context *context = call->thread ? primary_of(device) : NULL;
-    bool reset = call->id == WS_ID_cuDevicePrimaryCtxReset || call->id == WS_ID_cuDevicePrimaryCtxReset_v2;
-    if (context && !reset && driver.primary_state)
-        driver.primary_state(device, &flags, &active);
+    struct shim_context *context = shim_started() ? primary_of(device) : NULL;
+    if (context && !is_reset(call)) {
+        if (call->result == WS_CUDA_SUCCESS && atomic_load(&retained[device]) > 0)
+            atomic_fetch_sub(&retained[device], 1);
+        if (driver.primary_state)
+            driver.primary_state(device, &flags, &active);
+    }
     if (context && active)
         atomic_store(&context->life, CONTEXT_ALIVE);
     else if (context)
@@ -451,18 +491,19 @@ void stream_made(struct call *call, ws_CUstream *stream, unsigned flags, int pri
 
 void stream_ending(struct call *call, ws_CUstream stream)
 {
-    if (!call->thread || (uintptr_t)stream <= 2)
+    if (!shim_started() || (uintptr_t)stream <= 2)
         return;
     waiting(call, stream);
     stream_forget(stream);
 }
 
-/* Streams of a green context go with it; their handles must not be taken for new ones. */
+/* Streams of a green context go with it, and which they are is not known here: all are found anew. */
 void green_ending(struct call *call, ws_CUgreenCtx context)
 {
+    (void)call;
     (void)context;
-    if (call->thread)
-        shim_forget_handles();
+    if (shim_started())
+        streams_forget_created();
 }
 
 void profiler_range(struct call *call, bool inside)

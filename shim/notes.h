@@ -32,7 +32,7 @@ void copy_2d(struct call *call, const ws_CUDA_MEMCPY2D *copy, ws_CUstream stream
 void copy_3d(struct call *call, const ws_CUDA_MEMCPY3D *copy, ws_CUstream stream, unsigned flags);
 void copy_batch(struct call *call, const ws_CUdeviceptr *to, const ws_CUdeviceptr *from, const size_t *sizes,
                 size_t count, ws_CUstream stream);
-void copy_batch_3d(struct call *call, const ws_CUDA_MEMCPY3D_BATCH_OP *copies, size_t count, ws_CUstream stream);
+void copy_batch_3d(struct call *call, ws_CUstream stream);
 void memset_(struct call *call, uint64_t target, uint64_t bytes, ws_CUstream stream);
 uint64_t total(const size_t *sizes, size_t count);
 
@@ -91,7 +91,7 @@ void profiler_range(struct call *call, bool inside);
 
 /* Graphs. */
 void graph_instantiated(struct call *call, ws_CUgraphExec *exec, ws_CUgraph graph);
-void graph_updated(struct call *call, ws_CUgraphExec exec, ws_CUgraph graph);
+void graph_updated(struct call *call, ws_CUgraphExec exec);
 void graph_exec_ending(struct call *call, ws_CUgraphExec exec);
 
 /* The operation is described: time it. While a stream captures, what goes into it is marked so without times too. */

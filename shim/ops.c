@@ -12,6 +12,8 @@
 enum {
     HOLD_AFTER_DEPENDENT = 256, /* launches without one until marks go back to their usual place */
     TURN_DEADLINE_US = 50,
+    TURN_SHORT = 1,
+    TURN_LONG = 2,   /* held across a call that returns when its work is done */
     FEW_MARKS = 192, /* free ones, below which the drain is to make or bring back more */
 };
 
@@ -174,28 +176,41 @@ static void note_copy(struct call *call, struct shim_stream *stream, enum copy_d
     uint32_t all = atomic_fetch_add_explicit(&stream->context->copies[direction], 1, memory_order_relaxed);
     uint32_t own = atomic_fetch_add_explicit(&stream->copies[direction], 1, memory_order_relaxed);
     call->copies_before = all - own;
+    call->inner |= WS_RING_OP_COUNTED;
+    uint32_t all_done = atomic_load_explicit(&stream->context->copies_done[direction], memory_order_relaxed);
+    uint32_t own_done = atomic_load_explicit(&stream->copies_done[direction], memory_order_relaxed);
+    if (all - own != all_done - own_done)
+        call->inner |= WS_RING_OP_ENGINE_BUSY;
 }
 
 /* Marks tell of the operation between them only if no other thread's comes in between. Threads that
  * share a stream take turns, but nobody waits long: after the deadline the call goes on, both are
  * contended, and their times say so. */
-static bool take_turn(struct shim_stream *stream)
+static bool take_turn(struct shim_stream *stream, uint32_t kind)
 {
     uint32_t free_turn = 0;
-    if (__builtin_expect(atomic_compare_exchange_strong_explicit(&stream->turn, &free_turn, 1, memory_order_acquire,
-                                                                 memory_order_relaxed),
+    if (__builtin_expect(atomic_compare_exchange_strong_explicit(&stream->turn, &free_turn, kind,
+                                                                 memory_order_acquire, memory_order_relaxed),
                          1))
         return true;
     uint64_t deadline =
         ticks_now() + atomic_load_explicit(&ticks_a_second, memory_order_relaxed) / 1000000 * TURN_DEADLINE_US;
     do {
+        if (free_turn == TURN_LONG) /* its call waits for the device: that is no moment */
+            return false;
         sched_yield();
         free_turn = 0;
-        if (atomic_compare_exchange_strong_explicit(&stream->turn, &free_turn, 1, memory_order_acquire,
+        if (atomic_compare_exchange_strong_explicit(&stream->turn, &free_turn, kind, memory_order_acquire,
                                                     memory_order_relaxed))
             return true;
     } while (ticks_now() < deadline);
     return false;
+}
+
+static void held_no_more(struct shim_stream *stream)
+{
+    if (atomic_exchange(&stream->held, 0))
+        atomic_fetch_sub(&streams_held, 1);
 }
 
 void op_mark_begin(struct call *call)
@@ -205,15 +220,19 @@ void op_mark_begin(struct call *call)
     /* Asked without device times too: what is captured must not look as if it had run. */
     bool allowed = may_record(call, stream);
     if (!allowed || !stream->context->timed ||
-        atomic_load_explicit(&stream->context->life, memory_order_relaxed) != CONTEXT_ALIVE)
+        atomic_load_explicit(&stream->context->life, memory_order_relaxed) != CONTEXT_ALIVE) {
+        /* Work goes in without a mark: the last one no longer tells when the next may begin. */
+        if (!(call->flags & WS_OP_CAPTURED))
+            atomic_store_explicit(&stream->fresh, 1, memory_order_release);
         return;
+    }
     call->timed = true;
-    call->has_turn = take_turn(stream);
+    call->has_turn = take_turn(stream, call->flags & WS_OP_BLOCKING ? TURN_LONG : TURN_SHORT);
     call->order = atomic_fetch_add_explicit(&stream->order, (uint64_t)1 << 16 | 1, memory_order_acq_rel);
     bool contended = call->order & 0xffff;
     const struct ws_shape *row = registry_row(&registry.shape, shape->header.shape);
-    if (row->kind == WS_OP_COPY && row->from_space != row->to_space)
-        note_copy(call, stream, row->to_space == WS_SPACE_DEVICE ? COPY_TO_DEVICE : COPY_TO_HOST);
+    if (copy_direction(row) != COPY_DIRECTIONS)
+        note_copy(call, stream, copy_direction(row));
 
     bool fresh = other_side_moved(stream);
     fresh |= atomic_exchange_explicit(&stream->fresh, 0, memory_order_acquire) != 0;
@@ -232,7 +251,7 @@ void op_mark_begin(struct call *call)
     }
     mark_release(&stream->context->pool, last);
     if (held)
-        atomic_store_explicit(&stream->held, 0, memory_order_relaxed);
+        held_no_more(stream);
     call->begin_mark = record(call, stream, 1);
     call->inner |= WS_RING_OP_OWN_BEGIN;
     if (sampled)
@@ -260,7 +279,8 @@ uint32_t op_mark_end(struct call *call)
     } else if (atomic_load_explicit(&stream->holding, memory_order_relaxed)) {
         if (!(call->flags & WS_OP_DEPENDENT))
             atomic_fetch_sub_explicit(&stream->holding, 1, memory_order_relaxed);
-        atomic_fetch_add_explicit(&stream->held, 1, memory_order_relaxed);
+        if (!atomic_fetch_add(&stream->held, 1))
+            atomic_fetch_add(&streams_held, 1);
         call->inner |= WS_RING_OP_HELD;
     } else {
         mark = record(call, stream, keep ? 2 : 1);
@@ -283,16 +303,23 @@ void op_drop_marks(struct call *call, uint32_t end_mark)
 {
     mark_release(&call->shape->stream->context->pool, call->begin_mark);
     mark_release(&call->shape->stream->context->pool, end_mark);
+    if (call->inner & WS_RING_OP_COUNTED)
+        stream_copy_done(call->shape->stream,
+                         copy_direction(registry_row(&registry.shape, call->shape->header.shape)));
 }
 
 void op_end_held(struct shim_thread *thread, struct shim_stream *stream)
 {
+    /* A default stream can be named only in its context, and a thread's own only by that thread. */
+    if (stream->kind != WS_STREAM_CREATED &&
+        (stream->context != thread->context || (stream->owner && stream->owner != thread->id)))
+        return;
     struct call call = { .thread = thread };
     if (!atomic_load_explicit(&stream->held, memory_order_relaxed) || !stream->context->timed ||
         atomic_load_explicit(&stream->context->life, memory_order_relaxed) != CONTEXT_ALIVE ||
         !may_record(&call, stream))
         return;
-    atomic_store_explicit(&stream->held, 0, memory_order_relaxed);
+    held_no_more(stream);
     uint32_t mark = record(&call, stream, 1);
     struct ws_ring_mark *entry = mark ? ws_ring_reserve(&thread->ring, 1) : NULL;
     if (!entry) {

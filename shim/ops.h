@@ -59,6 +59,8 @@ HOT bool call_enter(struct call *call, enum ws_function_id id, bool per_thread, 
         if (!thread)
             return false;
     }
+    if (family == WS_CALL_NCCL && !thread && call->phase & SHIM_RECORDING)
+        thread = thread_get();
     if (thread && thread->depth)
         return false;
     if (thread && family != WS_CALL_NCCL) /* NCCL's launches are the program's as well */

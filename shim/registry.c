@@ -2,22 +2,18 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
+
+#include "base/reserve.h"
 
 enum { TEXT_ARENA = 64 << 20, LONGEST_TEXT = 16 << 10 };
 
 struct registry registry = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static void *reserve(size_t size)
-{
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
 static int table_init(struct registry_table *table, size_t row_size, uint32_t limit)
 {
-    *table =
-        (struct registry_table){ .rows = reserve(row_size * limit), .row_size = (uint32_t)row_size, .limit = limit };
+    *table = (struct registry_table){ .rows = ws_reserve(row_size * limit),
+                                      .row_size = (uint32_t)row_size,
+                                      .limit = limit };
     return table->rows ? 0 : -ENOMEM;
 }
 
@@ -29,7 +25,7 @@ int registry_init(void)
 #undef TABLE
     registry.text_used = 0;
     registry.text_size = TEXT_ARENA;
-    registry.text = reserve(TEXT_ARENA);
+    registry.text = ws_reserve(TEXT_ARENA);
     return error ? error : registry.text ? 0 : -ENOMEM;
 }
 

@@ -166,7 +166,11 @@ void *resolve_proc(const char *base, int version, uint64_t flags, void *real)
     /* A driver may answer with an address it does not export. Then only its rule is left to go by, and
      * only as far as we know what it had to choose from. */
     const struct resolve_row *row = exact;
-    if (!exact && by_rule && version <= NEWEST_VERSION && !(have_object && other_form(&object, base, real)))
+    /* cuGraphInstantiate became cuGraphInstantiateWithFlags: the name asked for need not be the name given. */
+    for (int id = 0; !row && have_object && id < WS_ID_COUNT; id++)
+        if (elf_symbol(&object, resolve_table[id].symbol) == real)
+            row = &resolve_table[id];
+    if (!row && by_rule && version <= NEWEST_VERSION && !(have_object && other_form(&object, base, real)))
         row = by_rule;
     return row ? resolve_substitute((enum ws_function_id)(row - resolve_table), real) : real;
 }

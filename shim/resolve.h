@@ -36,7 +36,7 @@ enum resolve_flavour { FLAVOUR_LEGACY, FLAVOUR_PTSZ, FLAVOUR_PTDS, FLAVOUR_NCCL 
 extern const struct resolve_row resolve_table[WS_ID_COUNT];
 
 /* The real functions, by id; NULL until found. Written once each, read by every wrapper. */
-extern void *resolve_real[WS_ID_COUNT];
+extern __attribute__((visibility("hidden"))) void *resolve_real[WS_ID_COUNT];
 
 /* Finds the real function when a wrapper is called that nobody resolved (plain linking). NULL: there
  * is none. errno is left as it was. */

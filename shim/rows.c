@@ -130,13 +130,6 @@ static void release_marks(struct shim_stream *stream, const struct pending *pend
     mark_release(&stream->context->pool, pending->end_mark);
 }
 
-static uint8_t direction_of(const struct ws_shape *shape)
-{
-    if (shape->kind != WS_OP_COPY || shape->from_space == shape->to_space)
-        return COPY_DIRECTIONS;
-    return shape->to_space == WS_SPACE_DEVICE ? COPY_TO_DEVICE : COPY_TO_HOST;
-}
-
 static void queue(struct shim_stream *stream, struct pending *pending)
 {
     pending->next = NULL;
@@ -145,6 +138,7 @@ static void queue(struct shim_stream *stream, struct pending *pending)
     else
         stream->first = pending;
     stream->last = pending;
+    stream->waiting++;
 }
 
 static void read_op(struct shim_thread *thread, const struct ws_ring_op *record)
@@ -165,6 +159,8 @@ static void read_op(struct shim_thread *thread, const struct ws_ring_op *record)
     bool timed = record->end_mark || record->inner & WS_RING_OP_HELD;
     struct pending *pending = timed ? pending_take() : NULL;
     if (!pending) {
+        if (record->inner & WS_RING_OP_COUNTED)
+            stream_copy_done(stream, copy_direction(registry_row(&registry.shape, op.shape)));
         bool wanted = stream->context->timed && !op.result && !(op.flags & WS_OP_CAPTURED);
         mark_release(&stream->context->pool, record->begin_mark);
         mark_release(&stream->context->pool, record->end_mark);
@@ -182,7 +178,7 @@ static void read_op(struct shim_thread *thread, const struct ws_ring_op *record)
         .copies_before = record->copies_before,
         .late = (uint32_t)(ticks_to_ns(record->ticks_end + (record->inner >> WS_RING_OP_LATENESS)) - op.host_end),
         .inner = record->inner & ((1 << WS_RING_OP_LATENESS) - 1),
-        .direction = direction_of(shape),
+        .direction = (uint8_t)copy_direction(shape),
         .kind = (uint8_t)shape->kind,
     };
     queue(stream, pending);
@@ -197,7 +193,7 @@ static void read_mark(const struct ws_ring_mark *record)
         mark_release(&stream->context->pool, record->mark);
         return;
     }
-    *pending = (struct pending){ .end_mark = record->mark, .kind = WS_OP_UNKNOWN };
+    *pending = (struct pending){ .end_mark = record->mark, .kind = WS_OP_UNKNOWN, .direction = COPY_DIRECTIONS };
     queue(stream, pending);
 }
 
@@ -215,20 +211,32 @@ static uint32_t closing_mark(const struct pending *pending)
     return 0;
 }
 
+static struct pending *take_first(struct shim_stream *stream)
+{
+    struct pending *pending = stream->first;
+    stream->first = pending->next;
+    stream->waiting--;
+    if (!stream->first)
+        stream->last = NULL;
+    if (pending->inner & WS_RING_OP_COUNTED)
+        stream_copy_done(stream, (enum copy_direction)pending->direction);
+    return pending;
+}
+
 void rows_harvest(struct shim_stream *stream)
 {
     struct pending *pending;
     while ((pending = stream->first)) {
         uint32_t end_mark = closing_mark(pending);
-        enum times_state state =
-            end_mark ? times_read(stream->context, end_mark, pending->op.host_end) : TIMES_NOT_YET;
+        bool hopeless = !end_mark && stream->waiting > MOST_UNMARKED;
+        enum times_state state = end_mark   ? times_read(stream->context, end_mark, pending->op.host_end)
+                                 : hopeless ? TIMES_FAILED
+                                            : TIMES_NOT_YET;
         if (state == TIMES_NOT_YET)
             return;
         if (pending->begin_mark)
-            times_read(stream->context, pending->begin_mark, pending->op.host_begin);
-        stream->first = pending->next;
-        if (!stream->first)
-            stream->last = NULL;
+            times_read(stream->context, pending->begin_mark, INT64_MIN);
+        take_first(stream);
         if (pending->kind != WS_OP_UNKNOWN || pending->op.shape) {
             if (state == TIMES_DONE) {
                 times_resolve(stream, pending, end_mark);
@@ -242,19 +250,13 @@ void rows_harvest(struct shim_stream *stream)
     }
 }
 
-void rows_give_up(struct shim_context *context)
+void rows_give_up(struct shim_stream *stream)
 {
-    for (uint32_t id = 1; id <= stream_count(); id++) {
-        struct shim_stream *stream = stream_at(id);
-        while (stream->context == context && stream->first) {
-            struct pending *pending = stream->first;
-            stream->first = pending->next;
-            if (pending->op.shape)
-                add_untimed(&pending->op, WS_LOSS_UNTIMED_AT_EXIT);
-            pending_drop(pending);
-        }
-        if (stream->context == context)
-            stream->last = NULL;
+    while (stream->first) {
+        struct pending *pending = take_first(stream);
+        if (pending->op.shape)
+            add_untimed(&pending->op, WS_LOSS_UNTIMED_AT_EXIT);
+        pending_drop(pending);
     }
 }
 

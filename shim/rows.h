@@ -27,7 +27,7 @@ void rows_thread_losses(struct shim_thread *thread);
 void rows_harvest(struct shim_stream *stream);
 
 /* The same without device times, for good. */
-void rows_give_up(struct shim_context *context);
+void rows_give_up(struct shim_stream *stream);
 
 void rows_add_clock(const struct ws_clock *row);
 

@@ -31,7 +31,7 @@ static uint32_t generation;        /* of the latest recording: survives a fork, 
 static bool aside;                 /* given up for good */
 static bool is_child;              /* of a process that was recording */
 static _Atomic uint64_t *children; /* shared with them */
-static bool exit_handler_set;
+static _Atomic bool exit_handler_set;
 
 /* Recording on and off. */
 static int64_t started_at;
@@ -47,6 +47,26 @@ static void after_fork_in_child(void)
     shim_page->generation = 0;
 }
 
+/* Programs that set their title write over the environment they were started with. */
+static void keep_texts(void)
+{
+    static char texts[8192];
+    size_t used = 0;
+    for (size_t i = 0; i < ws_option_count; i++) {
+        const char **text = (const char **)((char *)&shim_options + ws_option_table[i].offset);
+        if (ws_option_table[i].kind != WS_OPTION_TEXT)
+            continue;
+        size_t length = strlen(*text) + 1;
+        if (length > sizeof(texts) - used) {
+            *text = ws_option_table[i].fallback;
+            continue;
+        }
+        memcpy(texts + used, *text, length);
+        *text = texts + used;
+        used += length;
+    }
+}
+
 __attribute__((constructor)) static void shim_load(void)
 {
     const struct ws_option_info *bad;
@@ -56,6 +76,7 @@ __attribute__((constructor)) static void shim_load(void)
     if (bad)
         ws_warn("%s=%s is not understood (%s); using %s", bad->variable, getenv(bad->variable), bad->argument,
                 *bad->fallback ? bad->fallback : "the default");
+    keep_texts();
     ws_parse_burst(shim_options.burst, &burst_on, &burst_period);
     long page_size = sysconf(_SC_PAGESIZE);
     void *page = mmap(NULL, (size_t)page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -89,10 +110,8 @@ __attribute__((destructor)) static void shim_unload(void)
 
 void shim_initialised(void)
 {
-    pthread_mutex_lock(&start_lock);
-    if (!exit_handler_set)
-        exit_handler_set = !atexit(at_exit);
-    pthread_mutex_unlock(&start_lock);
+    if (!atomic_exchange(&exit_handler_set, true) && atexit(at_exit))
+        atomic_store(&exit_handler_set, false);
 }
 
 void shim_step_aside(const char *why)

@@ -27,13 +27,20 @@ struct shim_page {
     _Atomic uint32_t captures; /* streams being captured now, as far as we saw */
 };
 
-extern struct shim_page *shim_page;
+extern __attribute__((visibility("hidden"))) struct shim_page *shim_page;
 extern struct ws_options shim_options;
 extern bool shim_one_queue; /* CUDA_DEVICE_MAX_CONNECTIONS=1 */
 
 static inline uint32_t shim_phase(void)
 {
     return atomic_load_explicit(&shim_page->phase, memory_order_relaxed);
+}
+
+/* Is there anything of ours to keep in step? False before the start, and in a forked child, whose copies of
+ * our locks may be held by threads that it does not have. */
+static inline bool shim_started(void)
+{
+    return (shim_phase() & SHIM_STARTED) != 0;
 }
 
 static inline bool shim_recording(void)

@@ -2,9 +2,9 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/map.h"
+#include "base/reserve.h"
 #include "driver_calls.h"
 #include "drain.h"
 #include "shim.h"
@@ -15,18 +15,12 @@ static struct ws_map stream_ids;  /* stream_key → id */
 static struct shim_context *contexts;
 static struct shim_stream *streams;
 
-static void *reserve(size_t size)
-{
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
 int streams_init(void)
 {
     ws_map_finish(&context_ids);
     ws_map_finish(&stream_ids);
-    contexts = reserve(registry.context.limit * sizeof(*contexts));
-    streams = reserve(registry.stream.limit * sizeof(*streams));
+    contexts = ws_reserve(registry.context.limit * sizeof(*contexts));
+    streams = ws_reserve(registry.stream.limit * sizeof(*streams));
     return contexts && streams ? 0 : -ENOMEM;
 }
 
@@ -254,6 +248,7 @@ struct shim_stream *stream_find(ws_CUstream handle, bool per_thread, struct shim
                 .handle = handle,
                 .id = next + 1,
                 .kind = row.kind,
+                .owner = row.kind == WS_STREAM_PER_THREAD ? thread_id() : 0,
                 .blocking = row.kind == WS_STREAM_PER_THREAD || !(flags & WS_CU_STREAM_NON_BLOCKING),
                 .fresh = 1,
             };
@@ -268,6 +263,39 @@ struct shim_stream *stream_find(ws_CUstream handle, bool per_thread, struct shim
     return stream;
 }
 
+_Atomic uint32_t streams_held;
+
+void stream_copy_done(struct shim_stream *stream, enum copy_direction direction)
+{
+    atomic_fetch_add_explicit(&stream->context->copies_done[direction], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&stream->copies_done[direction], 1, memory_order_relaxed);
+}
+
+void stream_capture_over(struct shim_stream *stream)
+{
+    if (atomic_exchange(&stream->capturing, 0))
+        atomic_fetch_sub(&shim_page->captures, 1);
+}
+
+/* Nothing will be put into it any more. */
+static void stream_over(struct shim_stream *stream)
+{
+    stream_capture_over(stream);
+    if (atomic_exchange(&stream->held, 0))
+        atomic_fetch_sub(&streams_held, 1);
+    mark_release(&stream->context->pool, atomic_exchange(&stream->last_mark, 0));
+}
+
+void streams_forget_created(void)
+{
+    registry_lock();
+    for (uint32_t id = 1; id <= stream_count(); id++)
+        if (stream_at(id)->kind == WS_STREAM_CREATED)
+            ws_map_remove(&stream_ids, (uintptr_t)stream_at(id)->handle);
+    registry_unlock();
+    shim_forget_handles();
+}
+
 void stream_forget(ws_CUstream handle)
 {
     registry_lock();
@@ -276,7 +304,7 @@ void stream_forget(ws_CUstream handle)
     ws_map_remove(&stream_ids, (uintptr_t)handle);
     registry_unlock();
     if (stream)
-        mark_release(&stream->context->pool, atomic_exchange(&stream->last_mark, 0));
+        stream_over(stream);
     shim_forget_handles();
 }
 
@@ -299,6 +327,8 @@ void context_gone(struct shim_context *context)
             stream->kind == WS_STREAM_CREATED ? ws_map_get(&stream_ids, (uintptr_t)stream->handle) : NULL;
         if (stream->context == context && known && *known == id)
             ws_map_remove(&stream_ids, (uintptr_t)stream->handle);
+        if (stream->context == context)
+            stream_over(stream);
     }
     registry_unlock();
     shim_forget_handles();

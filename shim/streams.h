@@ -14,6 +14,14 @@
 /* Directions in which copies queue for an engine of their own. */
 enum copy_direction { COPY_TO_DEVICE, COPY_TO_HOST, COPY_DIRECTIONS };
 
+/* COPY_DIRECTIONS for what is no such copy. */
+static inline enum copy_direction copy_direction(const struct ws_shape *shape)
+{
+    if (shape->kind != WS_OP_COPY || shape->from_space == shape->to_space)
+        return COPY_DIRECTIONS;
+    return shape->to_space == WS_SPACE_DEVICE ? COPY_TO_DEVICE : COPY_TO_HOST;
+}
+
 enum context_life { CONTEXT_ALIVE, CONTEXT_ENDING, CONTEXT_GONE };
 
 /* A comparison of the context's clock with the host's: host_ns = device_ns + offset ± error. */
@@ -40,7 +48,9 @@ struct shim_context {
      * grown, the next operation of the other may have waited. */
     _Atomic uint32_t legacy_work, blocking_work;
     _Atomic uint32_t copies[COPY_DIRECTIONS]; /* ever given to any stream */
-    bool one_queue;                           /* no stream of ours: see device_clock.h */
+    _Atomic uint32_t copies_done[COPY_DIRECTIONS];
+    unsigned failed_probes; /* before the first that passed */
+    bool one_queue;         /* no stream of ours: see device_clock.h */
     /* The drain's own. */
     ws_CUstream clock_stream;
     struct clock_base base[2];
@@ -56,7 +66,9 @@ struct shim_stream {
     struct shim_context *context;
     ws_CUstream handle; /* WS_CU_STREAM_LEGACY or _PER_THREAD for the default streams, never NULL */
     uint32_t id, kind;
-    bool blocking;               /* waits for the legacy stream and the other way round */
+    bool blocking;  /* waits for the legacy stream and the other way round */
+    uint32_t owner; /* thread whose default stream it is; 0: anybody's */
+    _Atomic uint32_t capturing;
     _Atomic uint32_t turn;       /* held while one operation and its marks are put in; see ops.c */
     _Atomic uint64_t order;      /* operations begun << 16 | those under way */
     _Atomic uint32_t last_mark;  /* the mark after the last operation, one of whose users we are */
@@ -65,8 +77,10 @@ struct shim_stream {
     _Atomic uint32_t holding;    /* > 0: dependent launches seen lately, so end marks wait for the next */
     _Atomic uint32_t held;       /* operations without an end mark */
     _Atomic uint32_t copies[COPY_DIRECTIONS]; /* ever given to this stream */
+    _Atomic uint32_t copies_done[COPY_DIRECTIONS];
     /* The drain's own: operations whose marks are not read yet, in order. */
     struct pending *first, *last;
+    uint32_t waiting; /* of them */
 };
 
 /* The calling thread's current context, registered; NULL when there is none. Asks the driver. */
@@ -86,10 +100,22 @@ struct shim_stream *stream_find(ws_CUstream handle, bool per_thread, struct shim
 /* The same, but only if it is known: asks the driver nothing, so the handle may be anything. */
 struct shim_stream *stream_known(ws_CUstream handle, bool per_thread, const struct shim_context *context);
 
+/* A copy that was counted is over, or was lost. */
+void stream_copy_done(struct shim_stream *stream, enum copy_direction direction);
+
 /* By dictionary id. */
 struct shim_stream *stream_at(uint32_t id);
 uint32_t stream_count(void);
 uint32_t context_count(void);
+
+/* How many streams have operations held without a mark. */
+extern _Atomic uint32_t streams_held;
+
+/* A capture that began in the stream is over, or the stream is. */
+void stream_capture_over(struct shim_stream *stream);
+
+/* Every stream but the default ones is to be found anew. */
+void streams_forget_created(void);
 
 /* The handle is about to mean nothing. */
 void stream_forget(ws_CUstream handle);

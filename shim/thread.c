@@ -88,8 +88,10 @@ struct shim_thread *thread_get(void)
     struct shim_thread *thread = thread_if_known();
     if (thread || !shim_start())
         return thread;
-    thread = thread_create();
+    if (thread_self.refused != shim_page->generation)
+        thread = thread_create();
     if (!thread) {
+        thread_self.refused = shim_page->generation;
         atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
         return NULL;
     }

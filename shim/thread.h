@@ -64,6 +64,7 @@ struct shim_thread {
 struct thread_self {
     struct shim_thread *thread;
     uint32_t generation; /* of the recording that made it: a child's differs from its parent's */
+    uint32_t refused;    /* generation in which there was no room for this thread */
 };
 extern __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")));
 

@@ -11,7 +11,8 @@
 
 #include "base/clock.h"
 
-extern bool ticks_are_ns; /* no counter to be trusted here: ticks are clock_gettime's */
+extern __attribute__((
+    visibility("hidden"))) bool ticks_are_ns; /* no counter to be trusted here: ticks are clock_gettime's */
 
 static inline uint64_t ticks_now(void)
 {

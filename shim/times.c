@@ -45,14 +45,14 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Did other streams give the copy engine work that may have gone before this copy? */
+/* Did other streams have copies for the same engine, before this one or since? */
 static bool engine_shared(const struct shim_stream *stream, const struct pending *pending)
 {
     if (pending->direction >= COPY_DIRECTIONS)
         return false;
     uint32_t all = atomic_load(&stream->context->copies[pending->direction]);
     uint32_t own = atomic_load(&stream->copies[pending->direction]);
-    return all - own != pending->copies_before;
+    return pending->inner & WS_RING_OP_ENGINE_BUSY || all - own != pending->copies_before;
 }
 
 /* When the operation can have begun: not before its stream was ready nor before it was launched, and
@@ -111,11 +111,20 @@ void times_resolve(struct shim_stream *stream, struct pending *pending, uint32_t
 {
     const struct mark *mark = mark_at(&stream->context->pool, end_mark);
     bool held = pending->inner & WS_RING_OP_HELD;
+    /* The mark behind a call that waits for its work is put in when that work is long over. */
+    bool blocking = pending->op.flags & WS_OP_BLOCKING;
     bool loose = held || pending->op.flags & WS_OP_CONTENDED;
     struct span begin = begin_span(stream, pending, mark->time + mark->error);
     struct span end = { mark->time - mark->error - end_slack(stream->context, pending, mark),
                         mark->time + mark->error };
-    if (loose || end.low < begin.low)
+    if (blocking) {
+        int64_t error;
+        int64_t returned = device_clock_from_host(stream->context, pending->op.host_end, &error);
+        end.high = smaller(end.high, returned + error);
+        begin.high = smaller(begin.high, end.high);
+        begin.low = smaller(begin.low, begin.high);
+    }
+    if (loose || blocking || end.low < begin.low)
         end.low = begin.low;
     if (end.high < end.low)
         end.high = end.low;
@@ -137,5 +146,5 @@ void times_resolve(struct shim_stream *stream, struct pending *pending, uint32_t
         pending->op.end_error = (uint32_t)larger(end.high - point, point - end.low);
     }
     pending->op.flags |= (uint32_t)begin_quality(stream, pending, begin);
-    pending->op.flags |= (uint32_t)(loose ? WS_TIME_BOUNDED : WS_TIME_MEASURED) << 2;
+    pending->op.flags |= (uint32_t)(loose || blocking ? WS_TIME_BOUNDED : WS_TIME_MEASURED) << 2;
 }

@@ -95,8 +95,8 @@ DRIVER_PTSZ(cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync, 13000, COPY,
 DRIVER_PTSZ(cuMemcpy3DBatchAsync, cuMemcpy3DBatchAsync, 12080, COPY,
     (size_t numParams, ws_CUDA_MEMCPY3D_BATCH_OP *opList, size_t *failIdx, unsigned long long flags, ws_CUstream
      hStream),
-    (numParams, opList, failIdx, flags, hStream), copy_batch_3d(&call, opList, numParams, hStream), NOTHING)
+    (numParams, opList, failIdx, flags, hStream), copy_batch_3d(&call, hStream), NOTHING)
 DRIVER_PTSZ(cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync, 13000, COPY,
     (size_t numParams, ws_CUDA_MEMCPY3D_BATCH_OP *opList, unsigned long long flags, ws_CUstream hStream),
-    (numParams, opList, flags, hStream), copy_batch_3d(&call, opList, numParams, hStream), NOTHING)
+    (numParams, opList, flags, hStream), copy_batch_3d(&call, hStream), NOTHING)
 /* clang-format on */

@@ -18,10 +18,10 @@ DRIVER_PTSZ(cuGraphInstantiateWithParams, cuGraphInstantiateWithParams, 12000, G
     (phGraphExec, hGraph, instantiateParams), NOTHING, graph_instantiated(&call, phGraphExec, hGraph))
 DRIVER(cuGraphExecUpdate, cuGraphExecUpdate, 10020, GRAPH,
     (ws_CUgraphExec hGraphExec, ws_CUgraph hGraph, ws_CUgraphNode *hErrorNode_out, ws_CUenum *updateResult_out),
-    (hGraphExec, hGraph, hErrorNode_out, updateResult_out), NOTHING, graph_updated(&call, hGraphExec, hGraph))
+    (hGraphExec, hGraph, hErrorNode_out, updateResult_out), NOTHING, graph_updated(&call, hGraphExec))
 DRIVER(cuGraphExecUpdate_v2, cuGraphExecUpdate, 12000, GRAPH,
     (ws_CUgraphExec hGraphExec, ws_CUgraph hGraph, void *resultInfo), (hGraphExec, hGraph, resultInfo), NOTHING,
-    graph_updated(&call, hGraphExec, hGraph))
+    graph_updated(&call, hGraphExec))
 DRIVER(cuGraphExecKernelNodeSetParams, cuGraphExecKernelNodeSetParams, 10010, GRAPH,
     (ws_CUgraphExec hGraphExec, ws_CUgraphNode hNode, const ws_CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams),
     (hGraphExec, hNode, nodeParams), NOTHING, host_call(&call, NO_STREAM, hGraphExec, AT(hNode), 0))

@@ -42,28 +42,28 @@ DRIVER_PTSZ(cuMemsetD2D32Async, cuMemsetD2D32Async, 3020, MEMSET,
     NOTHING)
 DRIVER(cuMemAlloc_v2, cuMemAlloc, 3020, MEMORY,
     (ws_CUdeviceptr *dptr, size_t bytesize), (dptr, bytesize), NOTHING,
-    allocated(&call, dptr, bytesize, DEVICE, NULL, NULL))
+    allocated(&call, dptr, bytesize, DEVICE, NO_STREAM, NULL))
 DRIVER(cuMemAllocPitch_v2, cuMemAllocPitch, 3020, MEMORY,
     (ws_CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height, unsigned ElementSizeBytes),
     (dptr, pPitch, WidthInBytes, Height, ElementSizeBytes), NOTHING,
-    allocated(&call, dptr, pitched(pPitch, Height), DEVICE, NULL, NULL))
+    allocated(&call, dptr, pitched(pPitch, Height), DEVICE, NO_STREAM, NULL))
 DRIVER(cuMemAllocManaged, cuMemAllocManaged, 6000, MEMORY,
     (ws_CUdeviceptr *dptr, size_t bytesize, unsigned flags), (dptr, bytesize, flags), NOTHING,
-    allocated(&call, dptr, bytesize, MANAGED, NULL, NULL))
+    allocated(&call, dptr, bytesize, MANAGED, NO_STREAM, NULL))
 DRIVER(cuMemFree_v2, cuMemFree, 3020, MEMORY,
-    (ws_CUdeviceptr dptr), (dptr), freeing(&call, AT(dptr)), freed(&call, AT(dptr), NULL))
+    (ws_CUdeviceptr dptr), (dptr), freeing(&call, AT(dptr)), freed(&call, AT(dptr), NO_STREAM))
 DRIVER(cuMemAllocHost_v2, cuMemAllocHost, 3020, MEMORY,
-    (void **pp, size_t bytesize), (pp, bytesize), NOTHING, allocated(&call, pp, bytesize, PINNED, NULL, NULL))
+    (void **pp, size_t bytesize), (pp, bytesize), NOTHING, allocated(&call, pp, bytesize, PINNED, NO_STREAM, NULL))
 DRIVER(cuMemHostAlloc, cuMemHostAlloc, 2020, MEMORY,
     (void **pp, size_t bytesize, unsigned Flags), (pp, bytesize, Flags), NOTHING,
-    allocated(&call, pp, bytesize, PINNED, NULL, NULL))
+    allocated(&call, pp, bytesize, PINNED, NO_STREAM, NULL))
 DRIVER(cuMemHostRegister_v2, cuMemHostRegister, 6050, MEMORY,
     (void *p, size_t bytesize, unsigned Flags), (p, bytesize, Flags), NOTHING,
-    allocated(&call, &p, bytesize, PINNED, NULL, NULL))
+    allocated(&call, &p, bytesize, PINNED, NO_STREAM, NULL))
 DRIVER(cuMemHostUnregister, cuMemHostUnregister, 4000, MEMORY,
-    (void *p), (p), freeing(&call, AT(p)), freed(&call, AT(p), NULL))
+    (void *p), (p), freeing(&call, AT(p)), freed(&call, AT(p), NO_STREAM))
 DRIVER(cuMemFreeHost, cuMemFreeHost, 2000, MEMORY,
-    (void *p), (p), freeing(&call, AT(p)), freed(&call, AT(p), NULL))
+    (void *p), (p), freeing(&call, AT(p)), freed(&call, AT(p), NO_STREAM))
 DRIVER_PTSZ(cuMemAllocAsync, cuMemAllocAsync, 11020, MEMORY,
     (ws_CUdeviceptr *dptr, size_t bytesize, ws_CUstream hStream), (dptr, bytesize, hStream), NOTHING,
     allocated(&call, dptr, bytesize, DEVICE, hStream, NULL))
@@ -80,9 +80,9 @@ DRIVER(cuMemCreate, cuMemCreate, 10020, MEMORY,
 DRIVER(cuMemMap, cuMemMap, 10020, MEMORY,
     (ws_CUdeviceptr ptr, size_t size, size_t offset, ws_CUmemGenericAllocationHandle handle, unsigned long long
      flags),
-    (ptr, size, offset, handle, flags), NOTHING, allocated(&call, &ptr, size, DEVICE, NULL, OBJECT(handle)))
+    (ptr, size, offset, handle, flags), NOTHING, allocated(&call, &ptr, size, DEVICE, NO_STREAM, OBJECT(handle)))
 DRIVER(cuMemUnmap, cuMemUnmap, 10020, MEMORY,
-    (ws_CUdeviceptr ptr, size_t size), (ptr, size), freeing(&call, AT(ptr)), freed(&call, AT(ptr), NULL))
+    (ws_CUdeviceptr ptr, size_t size), (ptr, size), freeing(&call, AT(ptr)), freed(&call, AT(ptr), NO_STREAM))
 DRIVER(cuMemRelease, cuMemRelease, 10020, MEMORY,
     (ws_CUmemGenericAllocationHandle handle), (handle), NOTHING, host_call(&call, NO_STREAM, OBJECT(handle), 0, 0))
 DRIVER(cuMemAddressReserve, cuMemAddressReserve, 10020, MEMORY,
@@ -124,15 +124,15 @@ DRIVER(cuMemPoolExportPointer, cuMemPoolExportPointer, 11020, MEMORY,
     host_call(&call, NO_STREAM, NULL, AT(ptr), 0))
 DRIVER(cuMemPoolImportPointer, cuMemPoolImportPointer, 11020, MEMORY,
     (ws_CUdeviceptr *ptr_out, ws_CUmemoryPool pool, ws_CUmemPoolPtrExportData *shareData),
-    (ptr_out, pool, shareData), NOTHING, allocated(&call, ptr_out, 0, DEVICE, NULL, pool))
+    (ptr_out, pool, shareData), NOTHING, allocated(&call, ptr_out, 1, DEVICE, NO_STREAM, pool))
 DRIVER(cuIpcOpenMemHandle, cuIpcOpenMemHandle, 4010, MEMORY,
     (ws_CUdeviceptr *pdptr, ws_CUipcMemHandle handle, unsigned Flags), (pdptr, handle, Flags), NOTHING,
-    allocated(&call, pdptr, 0, DEVICE, NULL, NULL))
+    allocated(&call, pdptr, 1, DEVICE, NO_STREAM, NULL))
 DRIVER(cuIpcOpenMemHandle_v2, cuIpcOpenMemHandle, 11000, MEMORY,
     (ws_CUdeviceptr *pdptr, ws_CUipcMemHandle handle, unsigned Flags), (pdptr, handle, Flags), NOTHING,
-    allocated(&call, pdptr, 0, DEVICE, NULL, NULL))
+    allocated(&call, pdptr, 1, DEVICE, NO_STREAM, NULL))
 DRIVER(cuIpcCloseMemHandle, cuIpcCloseMemHandle, 4010, MEMORY,
-    (ws_CUdeviceptr dptr), (dptr), freeing(&call, AT(dptr)), freed(&call, AT(dptr), NULL))
+    (ws_CUdeviceptr dptr), (dptr), freeing(&call, AT(dptr)), freed(&call, AT(dptr), NO_STREAM))
 DRIVER_PTSZ(cuStreamAttachMemAsync, cuStreamAttachMemAsync, 6000, MEMORY,
     (ws_CUstream hStream, ws_CUdeviceptr dptr, size_t length, unsigned flags), (hStream, dptr, length, flags),
     NOTHING, host_call(&call, hStream, NULL, AT(dptr), length))

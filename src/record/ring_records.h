@@ -29,13 +29,15 @@ struct ws_ring_op {
     uint32_t inner;                /* enum ws_ring_op_inner, and above it WS_RING_OP_LATENESS */
 };
 
-/* From bit 3 on: ticks from ticks_end until the end mark was in the stream too. As many as fit. */
-enum { WS_RING_OP_LATENESS = 3 };
+/* From bit 5 on: ticks from ticks_end until the end mark was in the stream too. As many as fit. */
+enum { WS_RING_OP_LATENESS = 5 };
 
 enum ws_ring_op_inner {
     WS_RING_OP_OWN_BEGIN = 1, /* begin_mark was recorded for this operation */
     WS_RING_OP_HAS_PARAMS = 2,
-    WS_RING_OP_HELD = 4, /* no end mark yet: the next mark of the stream ends it */
+    WS_RING_OP_COUNTED = 16,    /* among the copies of its stream and context */
+    WS_RING_OP_ENGINE_BUSY = 8, /* other streams had copies in its direction then */
+    WS_RING_OP_HELD = 4,        /* no end mark yet: the next mark of the stream ends it */
 };
 
 /* detail: the function's number, enum ws_function_id; header.shape: the context. */

@@ -125,11 +125,11 @@ def case_delay(build):
 
 
 def case_size(build):
-    run = Run(build, ["60000"], {"WALLSHIM_MAX_SIZE": "64K", "WALLSHIM_BACKEND": "host", "SIMGPU_LAUNCH_NS": "20000"})
+    run = Run(build, ["60000"], {"WALLSHIM_MAX_SIZE": "16K", "WALLSHIM_BACKEND": "host", "SIMGPU_LAUNCH_NS": "20000"})
     recorded = len(run.kernels())
     check(0 < recorded < 60000, f"{recorded} of 60000 recorded")
     check(recorded + run.lost() >= 60000, f"{recorded} recorded, {run.lost()} counted")
-    check(run.size < 1 << 20, f"{run.size} bytes")
+    check(run.size < 256 << 10, f"{run.size} bytes")
 
 
 def case_bad(build):
