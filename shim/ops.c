@@ -218,7 +218,7 @@ void op_mark_begin(struct call *call)
     struct shape_entry *shape = call->shape;
     struct shim_stream *stream = shape->stream;
     /* Asked without device times too: what is captured must not look as if it had run. */
-    bool allowed = may_record(call, stream);
+    bool allowed = may_record(call, stream) && call->phase & SHIM_TIMING;
     if (!allowed || !stream->context->timed ||
         atomic_load_explicit(&stream->context->life, memory_order_relaxed) != CONTEXT_ALIVE) {
         /* Work goes in without a mark: the last one no longer tells when the next may begin. */
