@@ -1,0 +1,215 @@
+/* Notes of operations: what a stream is given to do. */
+#include "driver_calls.h"
+#include "memory.h"
+#include "notes.h"
+#include "params.h"
+
+enum { PARAMS_PER_WINDOW = 64 };
+
+/* Finds or makes the entry for anything but the common kernel launch. */
+static bool describe(struct call *call, struct shape_key key, struct ws_shape *row, const void *object,
+                     ws_CUstream stream)
+{
+    call->shape = shape_find(call->thread, key, atomic_load_explicit(&shim_page->handles, memory_order_acquire));
+    if (!call->shape)
+        call->shape = op_shape_fill(call, key, row, object, stream);
+    return call->shape != NULL;
+}
+
+/* Is this launch's block to be kept? Says when to ask again: at the next launch while blocks are kept,
+ * after a good many once the window's share is used up, so that the clock is read seldom. */
+static bool params_wanted(struct shape_entry *entry)
+{
+    bool all = *shim_options.params == 'a';
+    entry->params_wait = *shim_options.params == 'n' ? UINT32_MAX : 1;
+    if (all || *shim_options.params == 'n')
+        return all;
+    if (!entry->params_left) {
+        uint64_t now = ticks_now();
+        if (now - entry->params_window >= atomic_load_explicit(&ticks_a_second, memory_order_relaxed)) {
+            entry->params_window = now;
+            entry->params_left = PARAMS_PER_WINDOW;
+        }
+    }
+    if (!entry->params_left) {
+        entry->params_wait = PARAMS_PER_WINDOW;
+        return false;
+    }
+    entry->params_left--;
+    return true;
+}
+
+void kernel_params(struct call *call, void **params, void **extra)
+{
+    if (params_wanted(call->shape) && params_keep(call->thread, call->shape->function, params, extra))
+        call->inner |= WS_RING_OP_HAS_PARAMS;
+}
+
+void kernel_new(struct call *call, struct shape_key key, struct ws_shape *row, ws_CUfunction f, ws_CUstream stream)
+{
+    call->shape = op_shape_fill(call, key, row, f, stream);
+    if (call->shape)
+        call->shape->params_wait = 1;
+}
+
+void kernel_ex(struct call *call, const ws_CUlaunchConfig *config, ws_CUfunction f, void **params, void **extra)
+{
+    unsigned flags = 0;
+    if (!config)
+        return;
+    for (unsigned i = 0; config->attrs && i < config->numAttrs; i++) {
+        const ws_CUlaunchAttribute *attribute = &config->attrs[i];
+        if (attribute->id == WS_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
+            attribute->value.programmaticStreamSerializationAllowed)
+            flags |= WS_OP_DEPENDENT;
+        if (attribute->id == WS_CU_LAUNCH_ATTRIBUTE_COOPERATIVE && attribute->value.cooperative)
+            flags |= WS_OP_COOPERATIVE;
+    }
+    kernel(call, f, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX, config->blockDimY,
+           config->blockDimZ, config->sharedMemBytes, config->hStream, params, extra, flags);
+}
+
+/* Several devices in one call: each launch is put into the ring by itself, untimed. */
+void kernel_multi(struct call *call, const ws_CUDA_LAUNCH_PARAMS *launches, unsigned count)
+{
+    for (unsigned i = 0; launches && i < count; i++) {
+        const ws_CUDA_LAUNCH_PARAMS *launch = &launches[i];
+        /* Without a phase nothing is timed: the call is one for all. */
+        struct call one = { .id = call->id, .per_thread = call->per_thread, .thread = call->thread };
+        kernel(&one, launch->function, launch->gridDimX, launch->gridDimY, launch->gridDimZ, launch->blockDimX,
+               launch->blockDimY, launch->blockDimZ, launch->sharedMemBytes, launch->hStream, launch->kernelParams,
+               NULL, WS_OP_COOPERATIVE);
+        if (!one.shape)
+            continue;
+        one.ticks_begin = one.ticks_end = ticks_now();
+        /* No marks: the call is one for all, and the next operation's begin is not to be taken from before. */
+        atomic_store_explicit(&one.shape->stream->fresh, 1, memory_order_release);
+        op_finish(&one);
+    }
+}
+
+void graph(struct call *call, ws_CUgraphExec exec, ws_CUstream stream)
+{
+    uint64_t which = shape_call(call, stream, 0, atomic_load(&shim_page->handles));
+    struct shape_key key = { .object = AT(exec), .rest = shape_mix(0, 0, 0, AT(stream), which) };
+    if (describe(call, key, &(struct ws_shape){ .kind = WS_OP_GRAPH }, exec, stream))
+        op_ready(call);
+}
+
+static void plain_work(struct call *call, enum ws_op_kind kind, enum ws_space from, enum ws_space to, uint64_t bytes,
+                       ws_CUstream stream, unsigned flags)
+{
+    uint32_t handles = atomic_load_explicit(&shim_page->handles, memory_order_relaxed);
+    uint64_t which = shape_call(call, stream, (uint32_t)from << 4 | (uint32_t)to, handles);
+    struct shape_key key = { .object = kind, .rest = shape_mix(0, 0, 0, AT(stream), which) };
+    struct ws_shape row = { .kind = kind, .from_space = from, .to_space = to };
+    call->flags = (uint16_t)flags;
+    call->bytes = bytes;
+    if (describe(call, key, &row, NULL, stream))
+        op_ready(call);
+}
+
+void work(struct call *call, enum ws_op_kind kind, uint64_t bytes, ws_CUstream stream)
+{
+    plain_work(call, kind, WS_SPACE_UNKNOWN, WS_SPACE_UNKNOWN, bytes, stream, 0);
+}
+
+/* What the driver says of an address we did not see allocated. */
+static enum ws_space ask_space(uint64_t address, enum ws_space otherwise)
+{
+    ws_CUenum type = 0;
+    if (!driver.pointer_attribute ||
+        driver.pointer_attribute(&type, WS_CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) != WS_CUDA_SUCCESS)
+        return otherwise;
+    return type == WS_CU_MEMORYTYPE_DEVICE ? WS_SPACE_DEVICE
+           : type == WS_CU_MEMORYTYPE_HOST ? WS_SPACE_PINNED
+                                           : otherwise;
+}
+
+static enum ws_space space_of(uint64_t address)
+{
+    enum ws_space space = memory_space(address);
+    if (space != WS_SPACE_UNKNOWN)
+        return space;
+    return memory_is_device_address(address) ? ask_space(address, WS_SPACE_PAGEABLE) : WS_SPACE_PAGEABLE;
+}
+
+static bool on_device(enum ws_space space)
+{
+    return space == WS_SPACE_DEVICE || space == WS_SPACE_PEER || space == WS_SPACE_ARRAY;
+}
+
+void copy_between(struct call *call, unsigned from, unsigned to, uint64_t source, uint64_t target, uint64_t bytes,
+                  ws_CUstream stream, unsigned flags)
+{
+    enum ws_space source_space = from == NOTE_FIND ? space_of(source) : (enum ws_space)from;
+    enum ws_space target_space = to == NOTE_FIND ? space_of(target) : (enum ws_space)to;
+    /* Copies between device memories do not wait for their end, synchronous form or not (API synchronization
+     * behavior, in the driver API's documentation). */
+    if (on_device(source_space) && on_device(target_space))
+        flags &= ~(unsigned)WS_OP_BLOCKING;
+    plain_work(call, WS_OP_COPY, source_space, target_space, bytes, stream, flags);
+}
+
+static unsigned space_of_type(ws_CUenum type)
+{
+    return type == WS_CU_MEMORYTYPE_DEVICE  ? WS_SPACE_DEVICE
+           : type == WS_CU_MEMORYTYPE_ARRAY ? WS_SPACE_ARRAY
+                                            : NOTE_FIND;
+}
+
+/* The address that counts for its kind of memory. */
+#define COPY_SIDE(copy, side) \
+    ((copy)->side##MemoryType == WS_CU_MEMORYTYPE_HOST ? AT((copy)->side##Host) : (uint64_t)(copy)->side##Device)
+
+void copy_2d(struct call *call, const ws_CUDA_MEMCPY2D *copy, ws_CUstream stream, unsigned flags)
+{
+    if (copy)
+        copy_between(call, space_of_type(copy->srcMemoryType), space_of_type(copy->dstMemoryType),
+                     COPY_SIDE(copy, src), COPY_SIDE(copy, dst), copy->WidthInBytes * copy->Height, stream, flags);
+}
+
+void copy_3d(struct call *call, const ws_CUDA_MEMCPY3D *copy, ws_CUstream stream, unsigned flags)
+{
+    if (copy)
+        copy_between(call, space_of_type(copy->srcMemoryType), space_of_type(copy->dstMemoryType),
+                     COPY_SIDE(copy, src), COPY_SIDE(copy, dst), copy->WidthInBytes * copy->Height * copy->Depth,
+                     stream, flags);
+}
+
+/* A batch is one operation: the driver may run its copies in any order. */
+void copy_batch(struct call *call, const ws_CUdeviceptr *to, const ws_CUdeviceptr *from, const size_t *sizes,
+                size_t count, ws_CUstream stream)
+{
+    if (!to || !from || !count)
+        return;
+    enum ws_space source = space_of(from[0]), target = space_of(to[0]);
+    for (size_t i = 1; i < count; i++) {
+        if (space_of(from[i]) != source)
+            source = WS_SPACE_UNKNOWN;
+        if (space_of(to[i]) != target)
+            target = WS_SPACE_UNKNOWN;
+    }
+    plain_work(call, WS_OP_COPY, source, target, total(sizes, count), stream, 0);
+}
+
+/* Extents are in elements whose size depends on the arrays, so how many bytes that is stays unknown. */
+void copy_batch_3d(struct call *call, ws_CUstream stream)
+{
+    plain_work(call, WS_OP_COPY, WS_SPACE_UNKNOWN, WS_SPACE_UNKNOWN, 0, stream, 0);
+}
+
+void memset_(struct call *call, uint64_t target, uint64_t bytes, ws_CUstream stream)
+{
+    enum ws_space space = memory_space(target);
+    plain_work(call, WS_OP_MEMSET, WS_SPACE_UNKNOWN, space == WS_SPACE_UNKNOWN ? WS_SPACE_DEVICE : space, bytes,
+               stream, 0);
+}
+
+uint64_t total(const size_t *sizes, size_t count)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; sizes && i < count; i++)
+        sum += sizes[i];
+    return sum;
+}
