@@ -78,7 +78,7 @@ static void put_environment(void)
     }
     fputs(".TP\n\\fBWALLSHIM_LIBRARY\\fR=\\fIPATH\\fR\nlibwallshim.so for \\fBwallshim record\\fR, where it is not "
           "beside the program\n"
-          ".TP\n\\fBCOLUMNS\\fR, \\fBNO_COLOR\\fR\nwidth of reports; no colour, whatever its value\n",
+          ".TP\n\\fBCOLUMNS\\fR, \\fBNO_COLOR\\fR\nwidth of reports; no colour, where it is set to anything\n",
           stdout);
 }
 
@@ -104,11 +104,11 @@ static void put_manual(const char *version)
           stdout);
     for (size_t i = 0; i < tool_command_count; i++)
         put_command(tool_commands[i]);
-    fputs(".PP\nEvery command knows \\fB\\-\\-help\\fR.\n", stdout);
+    fputs(".PP\nEvery command knows \\fB\\-\\-help\\fR; \\fBwallshim \\-\\-version\\fR says which version this is.\n",
+          stdout);
     put_environment();
-    fputs(".SH EXIT STATUS\n.TP\n0\ndone\n.TP\n1\na rule does not hold\n.TP\n2\nwrong usage or unreadable input, "
-          "with one "
-          "line on standard error\n.PP\n\\fBwallshim record\\fR answers with the command's own status, with 128 and "
+    fputs(".SH EXIT STATUS\n.TP\n0\ndone\n.TP\n2\nwrong usage or unreadable input, with one line on standard "
+          "error\n.PP\n\\fBwallshim record\\fR answers with the command's own status, with 128 and "
           "the "
           "number of the signal that ended it, with 127 when there is no such command and with 126 when it cannot be "
           "run.\n"

@@ -35,12 +35,14 @@ const char *tool_value(const struct tool_arguments *arguments, const char *name)
     return NULL;
 }
 
-/* Does the word name this switch? *value then points behind its '=', or is NULL. */
+/* Does the word name this switch? *value then points behind its '=' or its letter, or is NULL. */
 static bool names_switch(const struct tool_switch *candidate, const char *word, const char **value)
 {
     *value = NULL;
-    if (word[1] != '-')
-        return candidate->letter && word[1] == candidate->letter && !word[2];
+    if (word[1] != '-') {
+        *value = word[1] && word[2] ? word + 2 : NULL;
+        return candidate->letter && word[1] == candidate->letter;
+    }
     size_t length = strlen(candidate->name);
     if (strncmp(word + 2, candidate->name, length) || (word[2 + length] && word[2 + length] != '='))
         return false;
@@ -118,6 +120,15 @@ static void put_wrapped(FILE *out, const char *text, int indent)
     fputc('\n', out);
 }
 
+/* How many columns UTF-8 takes: ours has no wide characters. */
+static int columns_of(const char *text)
+{
+    int columns = 0;
+    for (; *text; text++)
+        columns += ((unsigned char)*text & 0xc0) != 0x80;
+    return columns;
+}
+
 void tool_help(const struct tool_command *command, FILE *out)
 {
     size_t count;
@@ -134,10 +145,10 @@ void tool_help(const struct tool_command *command, FILE *out)
             snprintf(letter, sizeof(letter), "-%c, ", switches[i].letter);
         snprintf(left, sizeof(left), "  %s--%s%s%s", letter, switches[i].name, switches[i].argument ? " " : "",
                  switches[i].argument ? switches[i].argument : "");
-        if (strlen(left) > 28)
+        if (columns_of(left) > 28)
             fprintf(out, "%s\n%*s", left, 30, "");
         else
-            fprintf(out, "%-30s", left);
+            fprintf(out, "%s%*s", left, 30 - columns_of(left), "");
         put_wrapped(out, switches[i].help, 30);
     }
 }

@@ -59,7 +59,7 @@ static int write_output(const struct ws_model *model, const struct ws_export_for
         return TOOL_DONE;
     if (out != stdout)
         unlink(path);
-    return tool_error("%s: %s", path, message);
+    return tool_error("%s: %s", out == stdout ? "standard output" : path, message);
 }
 
 static int run(const struct tool_arguments *arguments)

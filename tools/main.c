@@ -7,12 +7,12 @@ static void help(FILE *out)
 {
     fputs("usage: wallshim COMMAND …\n\n"
           "Says which wall a CUDA program hits (compute, memory bandwidth, communication or\n"
-          "overhead), where, by how much, and what would move it.\n\nCommands:\n",
+          "overhead): what the GPUs did, when they had nothing to do, and what they waited for.\n\nCommands:\n",
           out);
     for (size_t i = 0; i < tool_command_count; i++)
         fprintf(out, "  %-10s %s\n", tool_commands[i]->name, tool_commands[i]->summary);
-    fputs("\nwallshim COMMAND --help says more. Exit status: 0 done, 1 a rule does not hold,\n"
-          "2 wrong usage or unreadable input; record answers with the command's own status.\n",
+    fputs("\nwallshim COMMAND --help says more, wallshim --version which one this is. Exit status: 0\n"
+          "done, 2 wrong usage or unreadable input; record answers with the command's own status.\n",
           out);
 }
 
@@ -30,10 +30,15 @@ static bool wants_help(const struct tool_command *command, int count, char **wor
 
 int main(int count, char **words)
 {
+    static char help_switch[] = "--help";
     struct tool_arguments arguments;
     if (count < 2) {
         help(stderr);
         return TOOL_ERROR;
+    }
+    if (!strcmp(words[1], "help") && count > 2) { /* help COMMAND is COMMAND --help */
+        words[1] = words[2];
+        words[2] = help_switch;
     }
     if (!strcmp(words[1], "--help") || !strcmp(words[1], "-h") || !strcmp(words[1], "help")) {
         help(stdout);

@@ -1,5 +1,6 @@
 #include "outputs.h"
 
+#include <errno.h>
 #include <glob.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -54,11 +55,28 @@ static void list(const char *pattern, char ***paths, size_t *count)
     }
 }
 
+/* Whether a trace of this name can be written. The shim would refuse it too, but only once the command
+ * has come to its first CUDA call. */
+static int check_name(const char *name)
+{
+    char folder[4096];
+    const char *slash = strrchr(name, '/');
+    for (const char *at = strchr(name, '%'); at; at = strchr(at + 2, '%'))
+        if (!at[1] || !strchr("nphr%", at[1]))
+            return tool_error("--output %s: what follows a %% is one of n, p, h, r and %%", name);
+    snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - name) + (slash == name) : 0, name);
+    if (*folder && !strchr(folder, '%') && access(folder, F_OK))
+        return tool_error("--output %s: %s: %s", name, folder, strerror(errno));
+    if (*name && !strchr(name, '%') && !access(name, F_OK))
+        return tool_error("%s: there is a file of this name already; choose another or remove it", name);
+    return 0;
+}
+
 int tool_outputs_init(struct tool_outputs *outputs, const char *name)
 {
-    /* The shim would refuse it too, but only once the command has come to its first CUDA call. */
-    if (name && *name && !strchr(name, '%') && !access(name, F_OK))
-        return tool_error("%s: there is a file of this name already; choose another or remove it", name);
+    int status = check_name(name ? name : "");
+    if (status)
+        return status;
     *outputs = (struct tool_outputs){ .pattern = pattern_of(name && *name ? name : default_name()) };
     if (!outputs->pattern)
         return tool_error("out of memory");

@@ -39,6 +39,20 @@ static const struct tool_switch *switches(size_t *count)
     return list;
 }
 
+static const char *example_of(const struct ws_option_info *info)
+{
+    switch (info->kind) {
+    case WS_OPTION_DURATION:
+        return ", as 500ms, 2s or 1m";
+    case WS_OPTION_SIZE:
+        return ", as 64M or 2G";
+    case WS_OPTION_COUNT:
+        return ", a whole number";
+    default:
+        return strcmp(info->name, "burst") ? "" : ", as 1s/30s, ON no longer than PERIOD";
+    }
+}
+
 static int set_variables(const struct tool_arguments *arguments)
 {
     struct ws_options scratch;
@@ -50,7 +64,7 @@ static int set_variables(const struct tool_arguments *arguments)
         if (info->kind == WS_OPTION_FLAG)
             value = strcmp(info->fallback, "1") ? "1" : "0";
         if (ws_option_set(&scratch, info, value))
-            return tool_error("--%s %s: give %s", info->name, value, info->argument);
+            return tool_error("--%s %s: give %s%s", info->name, value, info->argument, example_of(info));
         if (setenv(info->variable, value, 1))
             return tool_error("out of memory");
     }
@@ -174,9 +188,11 @@ const struct tool_command tool_record = {
     .name = "record",
     .operands = "[--] COMMAND…",
     .summary = "run a command and record what it does with its GPUs",
-    .text = "Runs the command with libwallshim.so loaded into it and writes one trace for each of its processes that "
-            "uses CUDA. Answers with the command's own status, or 128 and the number of the signal that ended it. "
-            "Each switch stands for an environment variable of the same meaning.",
+    .text =
+        "Runs the command with libwallshim.so loaded into it and writes one trace for each of its processes that "
+        "uses CUDA. Answers with the command's own status, or 128 and the number of the signal that ended it. "
+        "Each switch stands for an environment variable of the same meaning. TIME is written 500ms, 2s, 1m or as a "
+        "number of seconds, SIZE 64K, 2G or as a number of bytes.",
     .switches = switches,
     .passes_on = true,
     .run = run,

@@ -48,6 +48,23 @@ one_line
 says err "events|host"
 expect 2 "$wallshim" record --delay soon true
 one_line
+says err "500ms"
+# What could not be written is said before the command runs.
+expect 2 "$wallshim" record -o no-such-folder/x.wst touch was-run
+one_line
+says err "no-such-folder: No such file"
+expect 2 "$wallshim" record -o '%q.wst' touch was-run
+one_line
+expect 2 "$wallshim" record -o 'x%' touch was-run
+one_line
+[ -e was-run ] && fail "the command ran"
+expect 0 "$wallshim" record -oglued-%p.wst sh -c ': >glued-1.wst'
+says err "wrote glued-1.wst"
+expect 2 "$wallshim" record --no-env=1 true
+one_line
+expect 0 "$wallshim" help record
+grep -q "usage: wallshim record" out || fail "help COMMAND"
+awk '/^  +(-., )?--/ && /   *[a-z]/' out | grep -q -- "--redact WORD,WORD…     *more words" || fail "columns of --help"
 WALLSHIM_LIBRARY=/nowhere.so expect 2 "$wallshim" record true
 one_line
 
