@@ -41,8 +41,8 @@ static void print_damage(const struct ws_damage *damage, struct ws_page *page)
                      "the trace has no footer: the program was killed while recording, or the file was "
                      "cut; everything before is here");
     if (damage->lost_frames)
-        ws_page_fact(page, "damaged", "%s blocks of rows could not be read",
-                     ws_format_count(number, damage->lost_frames));
+        ws_page_fact(page, "damaged", "%s block%s of rows could not be read",
+                     ws_format_count(number, damage->lost_frames), damage->lost_frames == 1 ? "" : "s");
     if (damage->lost_bytes)
         ws_page_fact(page, "damaged", "%s of the file are not readable", ws_format_bytes(number, damage->lost_bytes));
     if (damage->torn_bytes)

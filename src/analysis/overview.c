@@ -113,13 +113,26 @@ static void print_losses(const struct ws_process *process, struct ws_page *page)
                      ws_format_count(count, lost), damaged ? ", and the trace is not whole" : "");
 }
 
+/* What the errors of the times leave open, where that is too much for the one figure to stand alone. */
+static const char *format_range(char *text, size_t size, const struct ws_track_activity *activity)
+{
+    char least[WS_FORMAT_SIZE], most[WS_FORMAT_SIZE];
+    int64_t known = ws_activity_known(activity), top = activity->busy_most < known ? activity->busy_most : known;
+    *text = 0;
+    if (top - activity->busy_least > known / 5)
+        snprintf(text, size, " (between %s and %s)", ws_format_share(least, activity->busy_least, known),
+                 ws_format_share(most, top, known));
+    return text;
+}
+
 static void print_busy(const struct ws_report *report, const struct ws_process *process, struct ws_page *page)
 {
     for (uint32_t i = 0; i < process->track_count; i++) {
         const struct ws_track *track = ws_model_track(report->model, process->first_track + i);
         const struct ws_track_activity *activity =
             ws_report_result(report, &ws_analysis_activity, process->first_track + i);
-        char share[WS_FORMAT_SIZE], idle[WS_FORMAT_SIZE], span[WS_FORMAT_SIZE], device[32] = "";
+        char share[WS_FORMAT_SIZE], idle[WS_FORMAT_SIZE], span[WS_FORMAT_SIZE], gaps[WS_FORMAT_SIZE];
+        char range[64], device[32] = "";
         if (process->track_count > 1 && track->device)
             snprintf(device, sizeof(device), "GPU %u: ", track->device - 1);
         else if (process->track_count > 1)
@@ -132,10 +145,11 @@ static void print_busy(const struct ws_report *report, const struct ws_process *
                          "least %s of the time)",
                          device, ws_format_share(share, activity->busy, ws_activity_known(activity)));
         else
-            ws_page_fact(page, i ? "" : "GPU busy?", "%s%s of the time; idle %s of %s in %zu gaps", device,
+            ws_page_fact(page, i ? "" : "GPU busy?", "%s%s of the time%s; idle %s of %s in %s gaps", device,
                          ws_format_share(share, activity->busy, ws_activity_known(activity)),
-                         ws_format_time(idle, activity->idle), ws_format_time(span, ws_activity_known(activity)),
-                         activity->gaps.count);
+                         format_range(range, sizeof(range), activity), ws_format_time(idle, activity->idle),
+                         ws_format_time(span, ws_activity_known(activity)),
+                         ws_format_count(gaps, activity->gaps.count));
     }
 }
 
