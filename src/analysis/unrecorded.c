@@ -9,6 +9,9 @@
 /* The shim flushes its counters this often, with room for a late one. */
 static const int64_t flush_ns = 300000000;
 
+/* Gaps as long as the longest are holes too only from here on: shorter ones lie between any two kernels. */
+static const int64_t shortest_ns = 1000000;
+
 static bool is_pause(uint32_t reason)
 {
     return reason == WS_LOSS_BURST || reason == WS_LOSS_RANGE || reason == WS_LOSS_SIZE_LIMIT;
@@ -29,18 +32,20 @@ static size_t first_ending_after(const struct ws_ops *ops, const struct ws_track
     return low;
 }
 
-/* The calls counted at `time` were let pass in the longest gap of the time since the count before. */
+/* The calls counted at `time` were let pass in the longest gap of the time since the count before, and
+ * in all that are about as long: there is more than one hole between two counts where bursts are short. */
 static void mark_hole(const struct ws_ops *ops, const struct ws_track *track, const struct ws_vector *gaps,
                       int64_t time, uint8_t *marks)
 {
     const struct ws_gap *list = gaps->data;
-    size_t longest = gaps->count;
-    for (size_t i = first_ending_after(ops, track, list, gaps->count, time - flush_ns);
-         i < gaps->count && ws_gap_begin(ops, &list[i]) < time; i++)
-        if (longest == gaps->count || ws_gap_length(ops, track, &list[i]) > ws_gap_length(ops, track, &list[longest]))
-            longest = i;
-    if (longest < gaps->count)
-        marks[longest] = 1;
+    size_t first = first_ending_after(ops, track, list, gaps->count, time - flush_ns), end;
+    int64_t longest = 0;
+    for (end = first; end < gaps->count && ws_gap_begin(ops, &list[end]) < time; end++)
+        if (ws_gap_length(ops, track, &list[end]) > longest)
+            longest = ws_gap_length(ops, track, &list[end]);
+    int64_t alike = longest - longest / 4 > shortest_ns ? longest - longest / 4 : shortest_ns;
+    for (size_t i = first; i < end; i++)
+        marks[i] |= ws_gap_length(ops, track, &list[i]) >= (alike < longest ? alike : longest);
 }
 
 int ws_activity_leave_out_unrecorded(const struct ws_process *process, const struct ws_track *track,

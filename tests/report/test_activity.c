@@ -220,6 +220,29 @@ static void what_was_not_recorded_is_not_idle(void **state)
     load_finish(&loaded);
 }
 
+/* Bursts of 50 ms with 150 ms between them, of unequal length as holes are: a count every 250 ms. */
+static void short_bursts_leave_more_holes_than_counts(void **state)
+{
+    const int64_t ms = 1000000;
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    for (int64_t burst = 0; burst < 5; burst++) {
+        int64_t at = burst * 200 * ms + (burst == 3 ? 2 * ms : 0);
+        story_kernel(story, 1, compute_name, at, at + 20 * ms);
+        story_kernel(story, 1, compute_name, at + 25 * ms, at + 50 * ms);
+    }
+    for (int64_t time = 255 * ms; time < 1250 * ms; time += 250 * ms)
+        count_passed(story, WS_LOSS_BURST, time);
+    load_report(&loaded);
+    const struct ws_track_activity *activity = load_activity(&loaded, 0);
+    assert_int_equal(activity->span, 850 * ms);
+    assert_int_equal(activity->unrecorded, 600 * ms);
+    assert_int_equal(activity->idle, 25 * ms);
+    assert_int_equal(activity->gaps.count, 5);
+    load_finish(&loaded);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +250,7 @@ int main(void)
         cmocka_unit_test(unions_agree_with_interval_sets),
         cmocka_unit_test(busy_bounds_hold_for_any_true_times),
         cmocka_unit_test(what_was_not_recorded_is_not_idle),
+        cmocka_unit_test(short_bursts_leave_more_holes_than_counts),
         cmocka_unit_test(an_operation_of_no_length_is_an_event_all_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
