@@ -11,6 +11,8 @@ enum {
     FIT_PERIOD = 250000000,
     FIT_WINDOW = 200000000, /* least time between two comparisons that give a drift */
     FIT_RENEWAL = 60,       /* comparisons after which the first one is replaced */
+    SUBMIT_WINDOW = 64,     /* comparisons after which the shortest way is found anew */
+    SUBMIT_MARGIN = 2,
     PROBES = 3,
     MOST_FAILED_PROBES = 40,  /* a second of them */
     PROBE_DEADLINE = 300000,  /* a probe that takes longer found the device busy */
@@ -110,9 +112,11 @@ static void add_fit(struct shim_context *context, struct clock_fit fit)
 static void add_probe(struct shim_context *context, int64_t device_ns, const struct probe *probe)
 {
     uint32_t submit = (uint32_t)(probe->seen - probe->recorded) + RESOLUTION;
-    /* The longest of late, slowly forgotten. */
-    uint32_t remembered = context->submit_ns - context->submit_ns / 8;
-    context->submit_ns = submit > remembered ? submit : remembered;
+    /* The shortest of late is what the way takes when nothing holds up the thread that looks; the work of
+     * others may take somewhat longer than an empty event. */
+    if (context->fits % SUBMIT_WINDOW == 0 || submit < context->shortest_submit)
+        context->shortest_submit = submit;
+    context->submit_ns = SUBMIT_MARGIN * context->shortest_submit;
     add_fit(context, (struct clock_fit){
                          .device_ns = device_ns,
                          .offset = probe->before + (probe->seen - probe->before) / 2 - device_ns,

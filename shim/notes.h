@@ -19,7 +19,7 @@ enum { NOTE_FIND = WS_SPACE_COUNT };
 
 /* Launches. */
 void kernel_new(struct call *call, struct shape_key key, struct ws_shape *row, ws_CUfunction f, ws_CUstream stream);
-void kernel_params(struct call *call, void **params, void **extra);
+uint32_t kernel_params(struct call *call, void **params, void **extra);
 void kernel_ex(struct call *call, const ws_CUlaunchConfig *config, ws_CUfunction f, void **params, void **extra);
 void kernel_multi(struct call *call, const ws_CUDA_LAUNCH_PARAMS *launches, unsigned count);
 void graph(struct call *call, ws_CUgraphExec exec, ws_CUstream stream);
@@ -94,14 +94,6 @@ void graph_instantiated(struct call *call, ws_CUgraphExec *exec, ws_CUgraph grap
 void graph_updated(struct call *call, ws_CUgraphExec exec);
 void graph_exec_ending(struct call *call, ws_CUgraphExec exec);
 
-/* The operation is described: time it. While a stream captures, what goes into it is marked so without times too. */
-HOT void op_ready(struct call *call)
-{
-    if ((call->phase & SHIM_TIMING) ||
-        __builtin_expect(atomic_load_explicit(&shim_page->captures, memory_order_relaxed) != 0, 0))
-        op_mark_begin(call);
-}
-
 HOT void kernel(struct call *call, ws_CUfunction f, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                 unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, ws_CUstream stream,
                 void **params, void **extra, unsigned flags)
@@ -130,9 +122,10 @@ HOT void kernel(struct call *call, ws_CUfunction f, unsigned grid_x, unsigned gr
     }
     if (__builtin_expect(!call->shape, 0))
         return;
+    uint32_t inner = 0;
     if (__builtin_expect(!--call->shape->params_wait, 0))
-        kernel_params(call, params, extra);
-    op_ready(call);
+        inner = kernel_params(call, params, extra);
+    op_ready(call, 0, inner);
 }
 
 #endif

@@ -39,10 +39,11 @@ static bool params_wanted(struct shape_entry *entry)
     return true;
 }
 
-void kernel_params(struct call *call, void **params, void **extra)
+/* Keeps the parameter block if it is its turn; what the operation's record is to say of that. */
+uint32_t kernel_params(struct call *call, void **params, void **extra)
 {
-    if (params_wanted(call->shape) && params_keep(call->thread, call->shape->function, params, extra))
-        call->inner |= WS_RING_OP_HAS_PARAMS;
+    bool kept = params_wanted(call->shape) && params_keep(call->thread, call->shape->function, params, extra);
+    return kept ? WS_RING_OP_HAS_PARAMS : 0;
 }
 
 void kernel_new(struct call *call, struct shape_key key, struct ws_shape *row, ws_CUfunction f, ws_CUstream stream)
@@ -93,7 +94,7 @@ void graph(struct call *call, ws_CUgraphExec exec, ws_CUstream stream)
     uint64_t which = shape_call(call, stream, 0, atomic_load(&shim_page->handles));
     struct shape_key key = { .object = AT(exec), .rest = shape_mix(0, 0, 0, AT(stream), which) };
     if (describe(call, key, &(struct ws_shape){ .kind = WS_OP_GRAPH }, exec, stream))
-        op_ready(call);
+        op_ready(call, 0, 0);
 }
 
 static void plain_work(struct call *call, enum ws_op_kind kind, enum ws_space from, enum ws_space to, uint64_t bytes,
@@ -104,9 +105,8 @@ static void plain_work(struct call *call, enum ws_op_kind kind, enum ws_space fr
     struct shape_key key = { .object = kind, .rest = shape_mix(0, 0, 0, AT(stream), which) };
     struct ws_shape row = { .kind = kind, .from_space = from, .to_space = to };
     call->flags = (uint16_t)flags;
-    call->bytes = bytes;
     if (describe(call, key, &row, NULL, stream))
-        op_ready(call);
+        op_ready(call, bytes, 0);
 }
 
 void work(struct call *call, enum ws_op_kind kind, uint64_t bytes, ws_CUstream stream)

@@ -175,12 +175,12 @@ static void note_copy(struct call *call, struct shim_stream *stream, enum copy_d
 {
     uint32_t all = atomic_fetch_add_explicit(&stream->context->copies[direction], 1, memory_order_relaxed);
     uint32_t own = atomic_fetch_add_explicit(&stream->copies[direction], 1, memory_order_relaxed);
-    call->copies_before = all - own;
-    call->inner |= WS_RING_OP_COUNTED;
+    call->record->copies_before = all - own;
+    call->record->inner |= WS_RING_OP_COUNTED;
     uint32_t all_done = atomic_load_explicit(&stream->context->copies_done[direction], memory_order_relaxed);
     uint32_t own_done = atomic_load_explicit(&stream->copies_done[direction], memory_order_relaxed);
     if (all - own != all_done - own_done)
-        call->inner |= WS_RING_OP_ENGINE_BUSY;
+        call->record->inner |= WS_RING_OP_ENGINE_BUSY;
 }
 
 /* Marks tell of the operation between them only if no other thread's comes in between. Threads that
@@ -239,21 +239,21 @@ void op_mark_begin(struct call *call)
     bool sampled = sample_due(shape);
     if (call->flags & WS_OP_DEPENDENT) {
         atomic_store_explicit(&stream->holding, HOLD_AFTER_DEPENDENT, memory_order_relaxed);
-        call->begin_mark = atomic_exchange_explicit(&stream->last_mark, 0, memory_order_acquire);
+        call->record->begin_mark = atomic_exchange_explicit(&stream->last_mark, 0, memory_order_acquire);
         return;
     }
     bool held = atomic_load_explicit(&stream->held, memory_order_relaxed) != 0;
     bool pair = *shim_options.marks == 'p' || row->kind == WS_OP_GRAPH || sampled || fresh || contended || held;
     uint32_t last = atomic_exchange_explicit(&stream->last_mark, 0, memory_order_acquire);
     if (!pair && last) {
-        call->begin_mark = last;
+        call->record->begin_mark = last;
         return;
     }
     mark_release(&stream->context->pool, last);
     if (held)
         held_no_more(stream);
-    call->begin_mark = record(call, stream, 1);
-    call->inner |= WS_RING_OP_OWN_BEGIN;
+    call->record->begin_mark = record(call, stream, 1);
+    call->record->inner |= WS_RING_OP_OWN_BEGIN;
     if (sampled)
         call->flags |= WS_OP_SAMPLED;
 }
@@ -263,7 +263,7 @@ static void note_lateness(struct call *call)
 {
     uint64_t late = ticks_now() - call->ticks_end;
     uint64_t most = UINT32_MAX >> WS_RING_OP_LATENESS;
-    call->inner |= (uint32_t)(late < most ? late : most) << WS_RING_OP_LATENESS;
+    call->record->inner |= (uint32_t)(late < most ? late : most) << WS_RING_OP_LATENESS;
 }
 
 uint32_t op_mark_end(struct call *call)
@@ -273,15 +273,15 @@ uint32_t op_mark_end(struct call *call)
     uint32_t mark = 0;
     if (call->result != WS_CUDA_SUCCESS) {
         /* Nothing was put into the stream. What could be read from a mark would be about something else. */
-        mark_release(&stream->context->pool, call->begin_mark);
-        call->begin_mark = 0;
+        mark_release(&stream->context->pool, call->record->begin_mark);
+        call->record->begin_mark = 0;
         atomic_store_explicit(&stream->fresh, 1, memory_order_release);
     } else if (atomic_load_explicit(&stream->holding, memory_order_relaxed)) {
         if (!(call->flags & WS_OP_DEPENDENT))
             atomic_fetch_sub_explicit(&stream->holding, 1, memory_order_relaxed);
         if (!atomic_fetch_add(&stream->held, 1))
             atomic_fetch_add(&streams_held, 1);
-        call->inner |= WS_RING_OP_HELD;
+        call->record->inner |= WS_RING_OP_HELD;
     } else {
         mark = record(call, stream, keep ? 2 : 1);
         note_lateness(call);
@@ -299,13 +299,12 @@ uint32_t op_mark_end(struct call *call)
     return mark;
 }
 
-void op_drop_marks(struct call *call, uint32_t end_mark)
+void op_lost(struct call *call)
 {
-    mark_release(&call->shape->stream->context->pool, call->begin_mark);
-    mark_release(&call->shape->stream->context->pool, end_mark);
-    if (call->inner & WS_RING_OP_COUNTED)
-        stream_copy_done(call->shape->stream,
-                         copy_direction(registry_row(&registry.shape, call->shape->header.shape)));
+    call->thread->correlation++;
+    /* It goes into its stream all the same. */
+    atomic_store_explicit(&call->shape->stream->fresh, 1, memory_order_release);
+    call->shape = NULL;
 }
 
 void op_end_held(struct shim_thread *thread, struct shim_stream *stream)

@@ -21,16 +21,13 @@ struct call {
     struct shim_thread *thread; /* NULL: not recorded */
     int32_t result;
     uint64_t ticks_begin, ticks_end;
-    struct shape_entry *shape; /* of an operation; NULL: it is none, or there was no room to name it */
-    uint64_t bytes;
-    uint16_t flags; /* enum ws_op_flags */
-    uint32_t inner; /* enum ws_ring_op_inner */
-    bool timed;     /* marks are recorded */
-    bool has_turn;  /* of the stream */
-    uint32_t begin_mark;
-    uint32_t copies_before;
-    uint64_t order;       /* of the stream, when the call entered it */
-    uint64_t nccl_before; /* for NCCL calls: the thread's correlation when an NCCL call began */
+    struct shape_entry *shape; /* of an operation; NULL: it is none, or there was no room for it */
+    struct ws_ring_op *record; /* its place in the ring, filled on the way and committed at the end */
+    uint16_t flags;            /* enum ws_op_flags */
+    bool timed;                /* marks are recorded */
+    bool has_turn;             /* of the stream */
+    uint64_t order;            /* of the stream, when the call entered it */
+    uint64_t nccl_before;      /* for NCCL calls: the thread's correlation when it began */
 };
 
 /* The parts of every launch's way that are worth a copy in each wrapper. */
@@ -46,11 +43,11 @@ HOT bool call_always_noted(enum ws_call_family family)
 
 HOT bool call_enter(struct call *call, enum ws_function_id id, bool per_thread, enum ws_call_family family)
 {
-    struct shim_thread *thread = thread_if_known();
-    call->phase = shim_phase();
+    uint32_t phase = shim_phase();
+    struct shim_thread *thread = thread_of_phase(phase);
     if (!call_always_noted(family)) {
-        if (__builtin_expect(!(call->phase & SHIM_RECORDING), 0)) {
-            if (thread && call->phase)
+        if (__builtin_expect(!(phase & SHIM_RECORDING), 0)) {
+            if (thread)
                 __atomic_store_n(&thread->passed, thread->passed + 1, __ATOMIC_RELAXED);
             return false;
         }
@@ -59,23 +56,20 @@ HOT bool call_enter(struct call *call, enum ws_function_id id, bool per_thread, 
         if (!thread)
             return false;
     }
-    if (family == WS_CALL_NCCL && !thread && call->phase & SHIM_RECORDING)
+    if (family == WS_CALL_NCCL && !thread && phase & SHIM_RECORDING)
         thread = thread_get();
     if (thread && thread->depth)
         return false;
     if (thread && family != WS_CALL_NCCL) /* NCCL's launches are the program's as well */
         thread->depth = 1;
-    /* Only what an operation may leave as it is: the rest is set before it is read. */
+    /* The rest is set before it is read. */
     call->id = id;
     call->per_thread = per_thread;
+    call->phase = phase;
     call->thread = thread;
     call->shape = NULL;
-    call->bytes = 0;
     call->flags = 0;
-    call->inner = 0;
     call->timed = false;
-    call->begin_mark = 0;
-    call->copies_before = 0;
     return true;
 }
 
@@ -98,9 +92,6 @@ uint32_t op_shape_id(const struct ws_shape *shape);
 /* Marks around the real call, where operations are timed. */
 void op_mark_begin(struct call *call);
 uint32_t op_mark_end(struct call *call);
-
-/* The operation found no room in the ring: its marks are nobody's. */
-void op_drop_marks(struct call *call, uint32_t end_mark);
 
 /* Ends what dependent launches left without a mark, before the program waits for it. */
 void op_end_held(struct shim_thread *thread, struct shim_stream *stream);
@@ -164,31 +155,45 @@ HOT bool call_is_op(enum ws_call_family family)
 /* How many operations pass between looks at how full the ring is. */
 enum { WAKE_EVERY = 4096 };
 
-/* Puts the finished operation into the ring. */
-HOT void op_finish(struct call *call)
+/* The ring is full: the operation goes unrecorded. */
+void op_lost(struct call *call);
+
+/* The operation is described: takes its place in the ring, and marks its begin where it is timed. While a
+ * stream captures, what goes into it is told apart without times too. */
+HOT void op_ready(struct call *call, uint64_t bytes, uint32_t inner)
 {
-    struct shim_thread *thread = call->thread;
-    uint32_t end_mark = __builtin_expect(call->timed, 0) ? op_mark_end(call) : 0;
-    struct ws_ring_op *record = ws_ring_reserve_one(&thread->ring);
-    thread->correlation++;
+    struct ws_ring_op *record = ws_ring_reserve_one(&call->thread->ring);
     if (__builtin_expect(!record, 0)) {
-        op_drop_marks(call, end_mark);
+        op_lost(call);
         return;
     }
     record->header = call->shape->header;
+    record->bytes = bytes;
+    record->stream = call->shape->stream_id;
+    record->begin_mark = record->end_mark = 0;
+    record->copies_before = 0;
+    record->inner = inner;
+    call->record = record;
+    if ((call->phase & SHIM_TIMING) ||
+        __builtin_expect(atomic_load_explicit(&shim_page->captures, memory_order_relaxed) != 0, 0))
+        op_mark_begin(call);
+}
+
+/* Commits the finished operation. */
+HOT void op_finish(struct call *call)
+{
+    struct shim_thread *thread = call->thread;
+    struct ws_ring_op *record = call->record;
+    uint64_t correlation = ++thread->correlation;
+    if (__builtin_expect(call->timed, 0))
+        record->end_mark = op_mark_end(call);
     record->header.detail = (uint16_t)(call->flags | thread->nccl_flag);
     record->ticks_begin = call->ticks_begin;
     record->ticks_end = call->ticks_end;
-    record->correlation = thread->correlation;
-    record->bytes = call->bytes;
-    record->stream = call->shape->stream_id;
+    record->correlation = correlation;
     record->result = call->result;
-    record->begin_mark = call->begin_mark;
-    record->end_mark = end_mark;
-    record->copies_before = call->copies_before;
-    record->inner = call->inner;
     ws_ring_commit(&thread->ring, 1);
-    if (__builtin_expect(!(thread->correlation % WAKE_EVERY), 0))
+    if (__builtin_expect(!(correlation % WAKE_EVERY), 0))
         drain_wake();
 }
 

@@ -59,7 +59,8 @@ struct shim_context {
     unsigned fits, fits_reported;
     int64_t offset_low, offset_high; /* with one queue: bounds of the host's clock minus this one */
     int64_t next_base, next_fit;     /* host ns */
-    uint32_t submit_ns;              /* how long work takes to reach an idle device, at most */
+    uint32_t shortest_submit;
+    uint32_t submit_ns; /* how long work takes to reach an idle device, at most */
 };
 
 struct shim_stream {

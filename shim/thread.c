@@ -96,7 +96,6 @@ struct shim_thread *thread_get(void)
         return NULL;
     }
     thread_self.thread = thread;
-    thread_self.generation = shim_page->generation;
     __cxa_thread_atexit_impl(thread_ended, thread, &__dso_handle);
     return thread;
 }

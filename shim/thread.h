@@ -63,8 +63,7 @@ struct shim_thread {
  * other ways of reaching thread-locals from a library cost a call. */
 struct thread_self {
     struct shim_thread *thread;
-    uint32_t generation; /* of the recording that made it: a child's differs from its parent's */
-    uint32_t refused;    /* generation in which there was no room for this thread */
+    uint32_t refused; /* generation in which there was no room for this thread */
 };
 extern __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")));
 
@@ -72,10 +71,16 @@ extern __thread struct thread_self thread_self __attribute__((tls_model("initial
  * memory, too many threads). */
 struct shim_thread *thread_get(void);
 
-/* The same, but only if it exists. */
+/* The same, but only if it exists. A child of a process that had started never starts itself, and its
+ * phase says so: what it has of its parent's is not looked at. */
+static inline struct shim_thread *thread_of_phase(uint32_t phase)
+{
+    return phase & SHIM_STARTED ? thread_self.thread : NULL;
+}
+
 static inline struct shim_thread *thread_if_known(void)
 {
-    return thread_self.generation == shim_page->generation ? thread_self.thread : NULL;
+    return thread_of_phase(shim_phase());
 }
 
 /* Dictionary id of the calling thread, 0 when it has none. */
