@@ -13,6 +13,8 @@ enum {
     FIT_RENEWAL = 60,       /* comparisons after which the first one is replaced */
     SUBMIT_WINDOW = 64,     /* comparisons after which the shortest way is found anew */
     SUBMIT_MARGIN = 2,
+    GOOD_FIT = 8000,     /* error of a comparison that was not disturbed, at most */
+    SETTLING = 50000000, /* time to wait for the first such one */
     PROBES = 3,
     MOST_FAILED_PROBES = 40,  /* a second of them */
     PROBE_DEADLINE = 300000,  /* a probe that takes longer found the device busy */
@@ -183,6 +185,12 @@ static void keep_by_probes(struct shim_context *context, int64_t now)
     if (first || now >= context->next_base)
         context->next_base = now + BASE_PERIOD;
     /* Were none of the probes any good, try again soon. */
+    if (!context->first_base)
+        context->first_base = now;
+    if (context->last_fit.error > GOOD_FIT && now - context->first_base < SETTLING) {
+        context->next_fit = now; /* at every round, until there is one to go by */
+        return;
+    }
     context->next_fit = now + (context->fits == fits ? FIT_PERIOD / 10
                                : context->fits < 4   ? FIT_PERIOD / 5
                                                      : FIT_PERIOD);
@@ -194,7 +202,8 @@ bool device_clock_keep(struct shim_context *context, int64_t now, struct ws_cloc
         return false;
     if (!context->one_queue)
         keep_by_probes(context, now);
-    if (context->fits == context->fits_reported)
+    /* Nobody is to lay a timeline through a comparison that only stands in for a better one. */
+    if (context->fits == context->fits_reported || !device_clock_known(context))
         return false;
     context->fits_reported = context->fits;
     *row = (struct ws_clock){ .context = context->id,
@@ -257,7 +266,10 @@ void device_clock_learn(struct shim_context *context, uint32_t mark, int64_t lau
 
 bool device_clock_known(const struct shim_context *context)
 {
-    return context->base[context->current_base].known;
+    /* With the first comparisons the thread is often held up; what is read meanwhile waits for a good one. */
+    bool settled =
+        context->one_queue || context->last_fit.error <= GOOD_FIT || ws_clock_ns() - context->first_base >= SETTLING;
+    return context->base[context->current_base].known && settled;
 }
 
 ws_CUresult device_clock_read(struct shim_context *context, ws_CUevent event, int64_t *time, uint32_t *error)

@@ -27,10 +27,11 @@ struct ws_options shim_options;
 bool shim_one_queue;
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t generation;        /* of the latest recording: survives a fork, unlike the page */
-static bool aside;                 /* given up for good */
-static bool is_child;              /* of a process that was recording */
-static _Atomic uint64_t *children; /* shared with them */
+static uint32_t generation;                        /* of the latest recording: survives a fork, unlike the page */
+static const struct ws_option_info *misunderstood; /* an option with a value that is none */
+static bool aside;                                 /* given up for good */
+static bool is_child;                              /* of a process that was recording */
+static _Atomic uint64_t *children;                 /* shared with them */
 static _Atomic bool exit_handler_set;
 
 /* Recording on and off. */
@@ -73,9 +74,7 @@ __attribute__((constructor)) static void shim_load(void)
     int saved_errno = errno;
     ws_options_from_environment(&shim_options, &bad);
     ws_log_set_level(*shim_options.log == 'q' ? WS_LOG_QUIET : *shim_options.log == 'd' ? WS_LOG_DEBUG : WS_LOG_WARN);
-    if (bad)
-        ws_warn("%s=%s is not understood (%s); using %s", bad->variable, getenv(bad->variable), bad->argument,
-                *bad->fallback ? bad->fallback : "the default");
+    misunderstood = bad;
     keep_texts();
     ws_parse_burst(shim_options.burst, &burst_on, &burst_period);
     long page_size = sysconf(_SC_PAGESIZE);
@@ -122,8 +121,19 @@ void shim_step_aside(const char *why)
         ws_warn("%s; the program goes on without being recorded", why);
 }
 
+/* Said only by processes that record: a launcher's other children have nothing to do with it. */
+static void complain_of_options(void)
+{
+    const struct ws_option_info *bad = misunderstood;
+    const char *value = bad ? getenv(bad->variable) : NULL;
+    if (value)
+        ws_warn("%s=%s is not understood (%s); using %s", bad->variable, value, bad->argument,
+                *bad->fallback ? bad->fallback : "the default");
+}
+
 static bool start_parts(void)
 {
+    complain_of_options();
     ticks_choose();
     driver_calls_find();
     if (registry_init() || streams_init() || functions_init()) {
@@ -191,7 +201,8 @@ static bool wants_recording(int64_t now)
         atomic_store(&size_reached, true);
     bool in_burst = !burst_period || since % burst_period < burst_on;
     bool full = atomic_load(&size_reached);
-    atomic_store(&off_reason, full ? WS_LOSS_SIZE_LIMIT : !in_range ? WS_LOSS_RANGE : WS_LOSS_BURST);
+    if (full || !in_range || !in_burst)
+        atomic_store(&off_reason, full ? WS_LOSS_SIZE_LIMIT : !in_range ? WS_LOSS_RANGE : WS_LOSS_BURST);
     return in_range && in_burst && !full && !aside;
 }
 

@@ -58,7 +58,8 @@ struct shim_context {
     struct clock_fit first_fit, last_fit;
     unsigned fits, fits_reported;
     int64_t offset_low, offset_high; /* with one queue: bounds of the host's clock minus this one */
-    int64_t next_base, next_fit;     /* host ns */
+    int64_t first_base;
+    int64_t next_base, next_fit; /* host ns */
     uint32_t shortest_submit;
     uint32_t submit_ns; /* how long work takes to reach an idle device, at most */
 };

@@ -130,9 +130,9 @@ void times_resolve(struct shim_stream *stream, struct pending *pending, uint32_t
         end.high = end.low;
     set_time(begin, &pending->op.begin, &pending->op.begin_error);
     set_time(end, &pending->op.end, &pending->op.end_error);
-    if (loose) {
-        /* Somewhere in between other operations of the stream ran too. As a whole they fill the span, so
-         * the span is what to show. */
+    if (loose || blocking) {
+        /* Somewhere in between other operations of the stream ran too, and as a whole they fill the span; or
+         * all that is known is the call around it. The span is what to show. */
         pending->op.begin = begin.low;
         pending->op.begin_error = (uint32_t)smaller(begin.high - begin.low, UINT32_MAX);
         pending->op.end = end.high;
