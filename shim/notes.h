@@ -18,7 +18,7 @@
 enum { NOTE_FIND = WS_SPACE_COUNT };
 
 /* Launches. */
-void kernel_new(struct call *call, struct shape_key key, struct ws_shape *row, ws_CUfunction f, ws_CUstream stream);
+void kernel_new(struct call *call, const struct shape_key *key, ws_CUstream stream);
 uint32_t kernel_params(struct call *call, void **params, void **extra);
 void kernel_ex(struct call *call, const ws_CUlaunchConfig *config, ws_CUfunction f, void **params, void **extra);
 void kernel_multi(struct call *call, const ws_CUDA_LAUNCH_PARAMS *launches, unsigned count);
@@ -101,24 +101,21 @@ HOT void kernel(struct call *call, ws_CUfunction f, unsigned grid_x, unsigned gr
     uint32_t handles = atomic_load_explicit(&shim_page->handles, memory_order_relaxed);
     const struct shape_key key = {
         .object = AT(f),
-        .rest = shape_mix(grid_x | (uint64_t)grid_y << 32, grid_z | (uint64_t)block_x << 32,
-                          block_y | (uint64_t)block_z << 32, AT(stream),
-                          shape_call(call, stream, 0, handles) ^ (uint64_t)shared << 42),
+        .stream = AT(stream),
+        .grid_x = grid_x,
+        .grid_y = grid_y,
+        .grid_z = grid_z,
+        .block_x = block_x,
+        .block_y = block_y,
+        .block_z = block_z,
+        .shared = shared,
+        .which = shape_which(call, stream, 0, handles),
     };
     call->flags = (uint16_t)flags;
-    call->shape = shape_find(call->thread, key, handles);
+    call->shape = shape_find(call->thread, &key, handles);
     if (__builtin_expect(!call->shape, 0)) {
-        struct ws_shape row = {
-            .kind = WS_OP_KERNEL,
-            .grid_x = grid_x,
-            .grid_y = grid_y,
-            .grid_z = grid_z,
-            .block_x = block_x,
-            .block_y = block_y,
-            .block_z = block_z,
-            .shared_bytes = shared,
-        };
-        kernel_new(call, key, &row, f, stream);
+        const struct shape_key kept = key; /* so that the key itself need never be in memory */
+        kernel_new(call, &kept, stream);
     }
     if (__builtin_expect(!call->shape, 0))
         return;

@@ -7,7 +7,7 @@
 enum { PARAMS_PER_WINDOW = 64 };
 
 /* Finds or makes the entry for anything but the common kernel launch. */
-static bool describe(struct call *call, struct shape_key key, struct ws_shape *row, const void *object,
+static bool describe(struct call *call, const struct shape_key *key, struct ws_shape *row, const void *object,
                      ws_CUstream stream)
 {
     call->shape = shape_find(call->thread, key, atomic_load_explicit(&shim_page->handles, memory_order_acquire));
@@ -46,9 +46,19 @@ uint32_t kernel_params(struct call *call, void **params, void **extra)
     return kept ? WS_RING_OP_HAS_PARAMS : 0;
 }
 
-void kernel_new(struct call *call, struct shape_key key, struct ws_shape *row, ws_CUfunction f, ws_CUstream stream)
+void kernel_new(struct call *call, const struct shape_key *key, ws_CUstream stream)
 {
-    call->shape = op_shape_fill(call, key, row, f, stream);
+    struct ws_shape row = {
+        .kind = WS_OP_KERNEL,
+        .grid_x = key->grid_x,
+        .grid_y = key->grid_y,
+        .grid_z = key->grid_z,
+        .block_x = key->block_x,
+        .block_y = key->block_y,
+        .block_z = key->block_z,
+        .shared_bytes = key->shared,
+    };
+    call->shape = op_shape_fill(call, key, &row, OBJECT(key->object), stream);
     if (call->shape)
         call->shape->params_wait = 1;
 }
@@ -91,9 +101,9 @@ void kernel_multi(struct call *call, const ws_CUDA_LAUNCH_PARAMS *launches, unsi
 
 void graph(struct call *call, ws_CUgraphExec exec, ws_CUstream stream)
 {
-    uint64_t which = shape_call(call, stream, 0, atomic_load(&shim_page->handles));
-    struct shape_key key = { .object = AT(exec), .rest = shape_mix(0, 0, 0, AT(stream), which) };
-    if (describe(call, key, &(struct ws_shape){ .kind = WS_OP_GRAPH }, exec, stream))
+    uint32_t which = shape_which(call, stream, 0, atomic_load(&shim_page->handles));
+    struct shape_key key = { .object = AT(exec), .stream = AT(stream), .which = which };
+    if (describe(call, &key, &(struct ws_shape){ .kind = WS_OP_GRAPH }, exec, stream))
         op_ready(call, 0, 0);
 }
 
@@ -101,11 +111,11 @@ static void plain_work(struct call *call, enum ws_op_kind kind, enum ws_space fr
                        ws_CUstream stream, unsigned flags)
 {
     uint32_t handles = atomic_load_explicit(&shim_page->handles, memory_order_relaxed);
-    uint64_t which = shape_call(call, stream, (uint32_t)from << 4 | (uint32_t)to, handles);
-    struct shape_key key = { .object = kind, .rest = shape_mix(0, 0, 0, AT(stream), which) };
+    uint32_t which = shape_which(call, stream, (uint32_t)from << 4 | (uint32_t)to, handles);
+    struct shape_key key = { .object = kind, .stream = AT(stream), .which = which };
     struct ws_shape row = { .kind = kind, .from_space = from, .to_space = to };
     call->flags = (uint16_t)flags;
-    if (describe(call, key, &row, NULL, stream))
+    if (describe(call, &key, &row, NULL, stream))
         op_ready(call, bytes, 0);
 }
 

@@ -61,8 +61,8 @@ uint32_t op_shape_id(const struct ws_shape *shape)
     return id;
 }
 
-struct shape_entry *op_shape_fill(struct call *call, struct shape_key key, struct ws_shape *shape, const void *object,
-                                  ws_CUstream stream)
+struct shape_entry *op_shape_fill(struct call *call, const struct shape_key *key, struct ws_shape *shape,
+                                  const void *object, ws_CUstream stream)
 {
     struct shim_thread *thread = call->thread;
     uint32_t handles = atomic_load_explicit(&shim_page->handles, memory_order_acquire);
@@ -80,7 +80,7 @@ struct shape_entry *op_shape_fill(struct call *call, struct shape_key key, struc
     }
     struct shape_entry *entry = shape_place(thread, key);
     *entry = (struct shape_entry){
-        .key = key,
+        .key = *key,
         .handles = handles,
         .stream_id = found->id,
         .header = { .kind = WS_RING_OP, .slots = 1, .shape = id },

@@ -80,8 +80,8 @@ HOT void call_leave(struct call *call)
 }
 
 /* The thread's cache entry for the key, filled if need be; NULL where there is no room. */
-struct shape_entry *op_shape_fill(struct call *call, struct shape_key key, struct ws_shape *shape, const void *object,
-                                  ws_CUstream stream);
+struct shape_entry *op_shape_fill(struct call *call, const struct shape_key *key, struct ws_shape *shape,
+                                  const void *object, ws_CUstream stream);
 
 /* Current context, from the thread's cache when it holds. */
 struct shim_context *op_context(struct shim_thread *thread, uint32_t handles);
@@ -96,28 +96,25 @@ uint32_t op_mark_end(struct call *call);
 /* Ends what dependent launches left without a mark, before the program waits for it. */
 void op_end_held(struct shim_thread *thread, struct shim_stream *stream);
 
-/* Multilinear hashing: with random odd factors, two different lists of numbers have the same sum with a
- * probability of 2^-63 (Lemire and Kaser, "Strongly universal string hashing is fast", 2014). The
- * factors are digits of pi. */
-HOT uint64_t shape_mix(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
+/* Kernels of one program differ in the function and the grid most of all. */
+HOT struct shape_entry *shape_first(struct shim_thread *thread, const struct shape_key *key)
 {
-    return a * 0x243f6a8885a308d3u + b * 0x13198a2e03707345u + c * 0xa4093822299f31d1u + d * 0x082efa98ec4e6c89u +
-           e * 0x452821e638d01377u;
+    uint64_t hash = (key->object ^ (uint64_t)key->grid_x << 32 ^ key->which) * 0x9e3779b97f4a7c15u;
+    return &thread->shapes[hash >> 52 & (SHAPE_CACHE - 2)];
 }
 
-HOT struct shape_entry *shape_first(struct shim_thread *thread, struct shape_key key)
+HOT bool shape_is(const struct shape_entry *entry, const struct shape_key *key, uint32_t handles)
 {
-    return &thread->shapes[(key.rest + key.object * 0xbe5466cf34e90c6du) >> 52 & (SHAPE_CACHE - 2)];
-}
-
-HOT bool shape_is(const struct shape_entry *entry, struct shape_key key, uint32_t handles)
-{
-    return !((entry->key.object ^ key.object) | (entry->key.rest ^ key.rest) | (entry->handles ^ handles));
+    const struct shape_key *own = &entry->key;
+    return own->object == key->object && own->stream == key->stream && own->grid_x == key->grid_x &&
+           own->grid_y == key->grid_y && own->grid_z == key->grid_z && own->block_x == key->block_x &&
+           own->block_y == key->block_y && own->block_z == key->block_z && own->shared == key->shared &&
+           own->which == key->which && entry->handles == handles;
 }
 
 /* The thread's entry for the key, or NULL. Two places a key: few enough programs have so many kernels
  * in turn that three of them meet. */
-HOT struct shape_entry *shape_find(struct shim_thread *thread, struct shape_key key, uint32_t handles)
+HOT struct shape_entry *shape_find(struct shim_thread *thread, const struct shape_key *key, uint32_t handles)
 {
     struct shape_entry *entry = shape_first(thread, key);
     if (__builtin_expect(shape_is(entry, key, handles), 1))
@@ -127,7 +124,7 @@ HOT struct shape_entry *shape_find(struct shim_thread *thread, struct shape_key 
 }
 
 /* Where a new entry for the key goes; the one that was there longer makes room. */
-static inline struct shape_entry *shape_place(struct shim_thread *thread, struct shape_key key)
+static inline struct shape_entry *shape_place(struct shim_thread *thread, const struct shape_key *key)
 {
     struct shape_entry *entry = shape_first(thread, key);
     entry[1] = entry[0];
@@ -136,15 +133,16 @@ static inline struct shape_entry *shape_place(struct shim_thread *thread, struct
 
 /* The call, the copy's spaces, and which stream a null one is: default streams are told apart by the
  * context that is current. */
-HOT uint64_t shape_call(const struct call *call, ws_CUstream stream, uint32_t spaces, uint32_t handles)
+HOT uint32_t shape_which(const struct call *call, ws_CUstream stream, uint32_t spaces, uint32_t handles)
 {
-    uint64_t which = (uint64_t)call->id << 16 | spaces << 1 | call->per_thread;
+    uint32_t which = (uint32_t)call->id << 9 | spaces << 1 | call->per_thread;
     if (__builtin_expect((uintptr_t)stream <= 2, 0)) {
         struct shim_context *context = op_context(call->thread, handles);
-        which |= (uint64_t)(context ? context->id : 0) << 32;
+        which |= (context ? context->id : 0) << 18;
     }
     return which;
 }
+_Static_assert(WS_ID_COUNT <= 1 << 9 && WS_SPACE_COUNT <= 16, "each has its bits");
 
 /* Do functions of this family put work into streams? */
 HOT bool call_is_op(enum ws_call_family family)
@@ -167,7 +165,6 @@ HOT void op_ready(struct call *call, uint64_t bytes, uint32_t inner)
         op_lost(call);
         return;
     }
-    record->header = call->shape->header;
     record->bytes = bytes;
     record->stream = call->shape->stream_id;
     record->begin_mark = record->end_mark = 0;
@@ -187,7 +184,9 @@ HOT void op_finish(struct call *call)
     uint64_t correlation = ++thread->correlation;
     if (__builtin_expect(call->timed, 0))
         record->end_mark = op_mark_end(call);
-    record->header.detail = (uint16_t)(call->flags | thread->nccl_flag);
+    struct ws_ring_header header = call->shape->header;
+    header.detail = (uint16_t)(call->flags | thread->nccl_flag);
+    record->header = header;
     record->ticks_begin = call->ticks_begin;
     record->ticks_end = call->ticks_end;
     record->correlation = correlation;

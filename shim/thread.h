@@ -13,11 +13,12 @@
 struct shim_context;
 struct shim_stream;
 
-/* What is static about an operation, short enough to be compared at every launch: what it runs, and a
- * sum of everything else that tells shapes apart with all but certainty (shape_mix in ops.h). */
+/* What is static about an operation, as the wrapper has it at hand. */
 struct shape_key {
     uint64_t object; /* kernel or executable graph: the application's handle */
-    uint64_t rest;
+    uint64_t stream; /* the application's handle */
+    uint32_t grid_x, grid_y, grid_z, block_x, block_y, block_z, shared;
+    uint32_t which; /* call, spaces, default stream's flavour and context: shape_which in ops.h */
 };
 
 struct shape_entry {

@@ -27,7 +27,7 @@ struct ws_ring_header {
 struct ws_ring {
     /* The producer's line. */
     _Alignas(64) _Atomic uint64_t head; /* slots ever written */
-    uint64_t known_tail;                /* tail when last read */
+    uint64_t room_until;                /* head may go so far, by the tail when last read */
     uint64_t mask;                      /* slots − 1 */
     char *slots;
     uint64_t lost; /* records that found no room; read by the consumer with relaxed loads */
@@ -38,7 +38,7 @@ struct ws_ring {
 /* memory holds `slots` (a power of two) times WS_RING_SLOT bytes. */
 static inline void ws_ring_init(struct ws_ring *ring, void *memory, uint64_t slots)
 {
-    *ring = (struct ws_ring){ .mask = slots - 1, .slots = memory };
+    *ring = (struct ws_ring){ .room_until = slots, .mask = slots - 1, .slots = memory };
 }
 
 static inline char *ws_ring_slot(const struct ws_ring *ring, uint64_t position)
@@ -48,10 +48,10 @@ static inline char *ws_ring_slot(const struct ws_ring *ring, uint64_t position)
 
 static inline bool ws_ring_has_room(struct ws_ring *ring, uint64_t head, uint64_t slots)
 {
-    if (__builtin_expect(head + slots - ring->known_tail <= ring->mask + 1, 1))
+    if (__builtin_expect(head + slots <= ring->room_until, 1))
         return true;
-    ring->known_tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
-    return head + slots - ring->known_tail <= ring->mask + 1;
+    ring->room_until = atomic_load_explicit(&ring->tail, memory_order_acquire) + ring->mask + 1;
+    return head + slots <= ring->room_until;
 }
 
 /* Room for a record of one slot, which never needs padding; NULL and one more lost when there is none. */
@@ -89,12 +89,6 @@ static inline void ws_ring_commit(struct ws_ring *ring, unsigned slots)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
     atomic_store_explicit(&ring->head, head + slots, memory_order_release);
-}
-
-/* Slots waiting, as the producer knows it: an upper bound. */
-static inline uint64_t ws_ring_backlog(const struct ws_ring *ring)
-{
-    return atomic_load_explicit(&ring->head, memory_order_relaxed) - ring->known_tail;
 }
 
 /* The consumer's side: everything below *head may be read; release what has been read. */

@@ -33,14 +33,14 @@ def ns_of(arguments, **options):
 def instructions(**options):
     """Per launch, from two runs of different length, so that starting up falls out."""
     counts = []
-    for launches in (20000, 40000):
+    for launches in (100000, 200000):
         with tempfile.TemporaryDirectory() as folder:
             out = os.path.join(folder, "out")
             tool = ["valgrind", "--tool=callgrind", "--separate-threads=yes", "--callgrind-out-file=" + out]
             run(["1", str(launches)], prefix=tool, **options)
             with open(out + "-01", encoding="utf-8") as text: # the launching thread
                 counts.append(int(re.search(r"^(?:totals|summary): (\d+)", text.read(), re.M).group(1)))
-    return (counts[1] - counts[0]) / 20000
+    return (counts[1] - counts[0]) / 100000
 
 
 def drain_cpu(**options):
@@ -96,6 +96,6 @@ added = sum(calls_added(backend="host").values())
 show("driver calls added per launch, host backend", added, "calls", budget=0)
 if shutil.which("valgrind"):
     base = instructions()
-    show("shim per launch, instructions", instructions(backend="host", ring="16M", log="quiet") - base, "instructions",
+    show("shim per launch, instructions", instructions(backend="host", ring="64M", log="quiet") - base, "instructions",
          budget=150)
     show("shim per launch, dormant, instructions", instructions(capture_range="profiler") - base, "instructions")
