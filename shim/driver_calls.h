@@ -10,12 +10,10 @@
 
 #define DRIVER_CALLS(X)                                                                                             \
     X(event_create, "cuEventCreate", (ws_CUevent * event, unsigned flags))                                          \
-    X(event_destroy, "cuEventDestroy_v2", (ws_CUevent event))                                                       \
     X(event_record, "cuEventRecord", (ws_CUevent event, ws_CUstream stream))                                        \
     X(event_elapsed, "cuEventElapsedTime", (float *ms, ws_CUevent start, ws_CUevent end))                           \
     X(event_query, "cuEventQuery", (ws_CUevent event))                                                              \
     X(stream_create, "cuStreamCreate", (ws_CUstream * stream, unsigned flags))                                      \
-    X(stream_destroy, "cuStreamDestroy_v2", (ws_CUstream stream))                                                   \
     X(stream_context, "cuStreamGetCtx", (ws_CUstream stream, ws_CUcontext * context))                               \
     X(stream_flags, "cuStreamGetFlags", (ws_CUstream stream, unsigned *flags))                                      \
     X(stream_priority, "cuStreamGetPriority", (ws_CUstream stream, int *priority))                                  \

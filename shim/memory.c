@@ -16,6 +16,7 @@ struct range {
 enum { RANGES = 65536 };
 static struct range *ranges;
 static size_t range_count;
+static bool ranges_dropped;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic uint64_t device_low = UINT64_MAX, device_high;
 
@@ -60,6 +61,8 @@ void memory_added(uint64_t address, uint64_t bytes, enum ws_space space)
         memmove(&ranges[at + 1], &ranges[at], (range_count - at) * sizeof(*ranges));
         ranges[at] = (struct range){ address, address + bytes, space };
         range_count++;
+    } else {
+        ranges_dropped = true;
     }
     pthread_mutex_unlock(&lock);
 }
@@ -75,13 +78,14 @@ void memory_removed(uint64_t address)
     pthread_mutex_unlock(&lock);
 }
 
-enum ws_space memory_space(uint64_t address)
+enum ws_space memory_space(uint64_t address, bool *complete)
 {
     enum ws_space space = WS_SPACE_UNKNOWN;
     pthread_mutex_lock(&lock);
     size_t at = after(address);
     if (at && address < ranges[at - 1].end)
         space = ranges[at - 1].space;
+    *complete = !ranges_dropped;
     pthread_mutex_unlock(&lock);
     return space;
 }

@@ -11,8 +11,9 @@
 void memory_added(uint64_t address, uint64_t bytes, enum ws_space space);
 void memory_removed(uint64_t address);
 
-/* PINNED, MANAGED or DEVICE where we saw it allocated; UNKNOWN otherwise. */
-enum ws_space memory_space(uint64_t address);
+/* PINNED, MANAGED or DEVICE where we saw it allocated; UNKNOWN otherwise. *complete says whether every
+ * range of host memory that we saw is still known. */
+enum ws_space memory_space(uint64_t address, bool *complete);
 
 /* Could this word be a device address? */
 bool memory_is_device_address(uint64_t word);

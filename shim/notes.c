@@ -266,10 +266,8 @@ void primary_ended(struct call *call, ws_CUdevice device)
     host_call(call, NO_STREAM, NULL, 0, 0);
 }
 
-void stream_made(struct call *call, ws_CUstream *stream, unsigned flags, int priority)
+void stream_made(struct call *call, ws_CUstream *stream)
 {
-    (void)flags;
-    (void)priority;
     if (call->result == WS_CUDA_SUCCESS && stream)
         host_call(call, *stream, NULL, 0, 0);
 }

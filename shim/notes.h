@@ -84,7 +84,7 @@ void context_ended(struct call *call, ws_CUcontext context);
 void primary_retained(struct call *call, ws_CUcontext *context, ws_CUdevice device);
 void primary_ending(struct call *call, ws_CUdevice device);
 void primary_ended(struct call *call, ws_CUdevice device);
-void stream_made(struct call *call, ws_CUstream *stream, unsigned flags, int priority);
+void stream_made(struct call *call, ws_CUstream *stream);
 void stream_ending(struct call *call, ws_CUstream stream);
 void green_ending(struct call *call, ws_CUgreenCtx context);
 void profiler_range(struct call *call, bool inside);

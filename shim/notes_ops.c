@@ -138,10 +138,11 @@ static enum ws_space ask_space(uint64_t address, enum ws_space otherwise)
 
 static enum ws_space space_of(uint64_t address)
 {
-    enum ws_space space = memory_space(address);
+    bool complete;
+    enum ws_space space = memory_space(address, &complete);
     if (space != WS_SPACE_UNKNOWN)
         return space;
-    return memory_is_device_address(address) ? ask_space(address, WS_SPACE_PAGEABLE) : WS_SPACE_PAGEABLE;
+    return memory_is_device_address(address) || !complete ? ask_space(address, WS_SPACE_PAGEABLE) : WS_SPACE_PAGEABLE;
 }
 
 static bool on_device(enum ws_space space)
@@ -211,7 +212,8 @@ void copy_batch_3d(struct call *call, ws_CUstream stream)
 
 void memset_(struct call *call, uint64_t target, uint64_t bytes, ws_CUstream stream)
 {
-    enum ws_space space = memory_space(target);
+    bool complete;
+    enum ws_space space = memory_space(target, &complete);
     plain_work(call, WS_OP_MEMSET, WS_SPACE_UNKNOWN, space == WS_SPACE_UNKNOWN ? WS_SPACE_DEVICE : space, bytes,
                stream, 0);
 }

@@ -23,20 +23,25 @@
 enum { PARAM_SETS = 65536, PENDING_CHUNK = 1024, MOST_UNMARKED = 65536 };
 
 static struct output output;
-static _Atomic uint64_t bytes;         /* of the trace */
-static bool failed;                    /* the sink refused: said once */
-static uint64_t losses[WS_LOSS_COUNT]; /* since the last loss rows */
-static struct ws_map params_ids;       /* hash of the words → id */
+static _Atomic uint64_t bytes;            /* of the trace */
+static bool failed;                       /* the sink refused: said once */
+static uint64_t unflushed[WS_LOSS_COUNT]; /* in loss rows that are not in the file yet */
+static uint64_t losses[WS_LOSS_COUNT];    /* since the last loss rows */
+static struct ws_map params_ids;          /* hash of the words → id */
 static uint32_t params_count;
 static struct pending *free_pending;
 
-static void add(enum ws_family family, const void *row)
+static void complain(int error)
 {
-    int error = ws_encoder_add(output.encoder, family, row);
     if (error && !failed) {
         failed = true;
         ws_warn("%s: %s; what does not fit is counted and left out", output.path, strerror(-error));
     }
+}
+
+static void add(enum ws_family family, const void *row)
+{
+    complain(ws_encoder_add(output.encoder, family, row));
 }
 
 void rows_count_loss(enum ws_loss_reason reason, uint64_t count)
@@ -141,6 +146,14 @@ static void queue(struct shim_stream *stream, struct pending *pending)
     stream->waiting++;
 }
 
+/* Asked for and not given, or not asked for: while streams are captured, or when the driver is going. */
+static enum ws_loss_reason why_unmarked(const struct ws_ring_op *record)
+{
+    if (record->begin_mark || record->inner & WS_RING_OP_OWN_BEGIN)
+        return WS_LOSS_DRIVER_REFUSED;
+    return shim_phase() & SHIM_TIMING ? WS_LOSS_CAPTURE_UNKNOWN : WS_LOSS_UNTIMED_AT_EXIT;
+}
+
 static void read_op(struct shim_thread *thread, const struct ws_ring_op *record)
 {
     struct ws_op op = {
@@ -165,7 +178,7 @@ static void read_op(struct shim_thread *thread, const struct ws_ring_op *record)
         mark_release(&stream->context->pool, record->begin_mark);
         mark_release(&stream->context->pool, record->end_mark);
         if (wanted)
-            add_untimed(&op, WS_LOSS_DRIVER_REFUSED);
+            add_untimed(&op, why_unmarked(record));
         else
             add(WS_FAMILY_op, &op);
         return;
@@ -363,8 +376,10 @@ void rows_add_clock(const struct ws_clock *row)
 static void add_loss(enum ws_loss_reason reason, uint32_t thread, uint64_t count, int64_t now)
 {
     struct ws_loss row = { .reason = reason, .thread = thread, .count = count, .host_ns = now };
-    if (count)
-        add(WS_FAMILY_loss, &row);
+    if (!count)
+        return;
+    add(WS_FAMILY_loss, &row);
+    unflushed[reason] += count;
 }
 
 static uint64_t grown(const uint64_t *counter, uint64_t *reported)
@@ -388,6 +403,12 @@ static void add_losses(int64_t now)
     for (unsigned slot = 0; slot < thread_slots_used(); slot++)
         if (thread_at(slot))
             rows_thread_losses(thread_at(slot));
+    static uint64_t unwritten_reported;
+    uint64_t unwritten = ws_encoder_lost(output.encoder, WS_FAMILY_op) +
+                         ws_encoder_lost(output.encoder, WS_FAMILY_call) +
+                         ws_encoder_lost(output.encoder, WS_FAMILY_collective);
+    losses[WS_LOSS_WRITE_FAILED] += unwritten - unwritten_reported;
+    unwritten_reported = unwritten;
     uint64_t refused = threads_refused(), children = shim_children();
     losses[WS_LOSS_NO_THREAD_SLOT] += refused - refused_reported;
     losses[WS_LOSS_CHILD] += children - children_reported;
@@ -403,7 +424,13 @@ void rows_flush(int64_t now)
 {
     rows_emit_dictionaries();
     add_losses(now);
-    ws_encoder_flush(output.encoder);
+    int error = ws_encoder_flush(output.encoder);
+    complain(error);
+    /* A count that did not reach the file is counted again, so that no loss is lost. */
+    for (int reason = 0; reason < WS_LOSS_COUNT; reason++) {
+        losses[reason] += error ? unflushed[reason] : 0;
+        unflushed[reason] = 0;
+    }
     atomic_store_explicit(&bytes, ws_encoder_bytes(output.encoder), memory_order_relaxed);
 }
 

@@ -77,6 +77,7 @@ __attribute__((constructor)) static void shim_load(void)
     misunderstood = bad;
     keep_texts();
     ws_parse_burst(shim_options.burst, &burst_on, &burst_period);
+    atomic_store(&range_open, *shim_options.capture_range != 'p');
     long page_size = sysconf(_SC_PAGESIZE);
     void *page = mmap(NULL, (size_t)page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page != MAP_FAILED) {
@@ -174,7 +175,6 @@ bool shim_start(void)
         const char *connections = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
         shim_one_queue = connections && !strcmp(connections, "1");
         started_at = ws_clock_ns();
-        atomic_store(&range_open, *shim_options.capture_range != 'p');
         if (start_parts())
             shim_update_phase(started_at);
     }

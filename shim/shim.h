@@ -22,7 +22,7 @@ enum shim_phase {
  * never touches what belongs to its parent. */
 struct shim_page {
     _Atomic uint32_t phase;    /* enum shim_phase, or-ed */
-    uint32_t generation;       /* of the process's recording: tells a thread's state from its parent's */
+    uint32_t generation;       /* of the process's recording, 0 in a child: tells that its parent had started */
     _Atomic uint32_t handles;  /* raised when a handle may have come to mean something else */
     _Atomic uint32_t captures; /* streams being captured now, as far as we saw */
 };

@@ -76,10 +76,10 @@ DRIVER(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset, 7000, LIFETIME,
 DRIVER(cuDevicePrimaryCtxReset_v2, cuDevicePrimaryCtxReset, 11000, LIFETIME,
     (ws_CUdevice dev), (dev), primary_ending(&call, dev), primary_ended(&call, dev))
 DRIVER(cuStreamCreate, cuStreamCreate, 2000, LIFETIME,
-    (ws_CUstream *phStream, unsigned Flags), (phStream, Flags), NOTHING, stream_made(&call, phStream, Flags, 0))
+    (ws_CUstream *phStream, unsigned Flags), (phStream, Flags), NOTHING, stream_made(&call, phStream))
 DRIVER(cuStreamCreateWithPriority, cuStreamCreateWithPriority, 5050, LIFETIME,
     (ws_CUstream *phStream, unsigned flags, int priority), (phStream, flags, priority), NOTHING,
-    stream_made(&call, phStream, flags, priority))
+    stream_made(&call, phStream))
 DRIVER(cuStreamDestroy, cuStreamDestroy, 2000, LIFETIME,
     (ws_CUstream hStream), (hStream), stream_ending(&call, hStream), host_call(&call, NO_STREAM, hStream, 0, 0))
 DRIVER(cuStreamDestroy_v2, cuStreamDestroy, 4000, LIFETIME,
@@ -91,7 +91,7 @@ DRIVER(cuGreenCtxDestroy, cuGreenCtxDestroy, 12040, LIFETIME,
     (ws_CUgreenCtx hCtx), (hCtx), green_ending(&call, hCtx), host_call(&call, NO_STREAM, hCtx, 0, 0))
 DRIVER(cuGreenCtxStreamCreate, cuGreenCtxStreamCreate, 12050, LIFETIME,
     (ws_CUstream *phStream, ws_CUgreenCtx greenCtx, unsigned flags, int priority),
-    (phStream, greenCtx, flags, priority), NOTHING, stream_made(&call, phStream, flags, priority))
+    (phStream, greenCtx, flags, priority), NOTHING, stream_made(&call, phStream))
 DRIVER(cuProfilerStart, cuProfilerStart, 4000, PROFILER,
     (void), (), NOTHING, profiler_range(&call, true))
 DRIVER(cuProfilerStop, cuProfilerStop, 4000, PROFILER,

@@ -132,6 +132,13 @@ def case_size(build):
     check(run.size < 256 << 10, f"{run.size} bytes")
 
 
+def case_full(build):
+    run = Run(build, ["3000", "full"], {"WALLSHIM_BACKEND": "host"})
+    unwritten = sum(row["count"] for row in run.rows.get("loss", []) if row["reason"] == 10)
+    check(unwritten >= 1000 and len(run.kernels()) + unwritten >= 3000, f"{len(run.kernels())} kernels, {unwritten} lost")
+    check("wallshim:" in run.errors, "nothing was said of it")
+
+
 def case_bad(build):
     run = Run(build, ["100"], {"WALLSHIM_BACKEND": "magic"})
     check("WALLSHIM_BACKEND=magic is not understood" in run.errors, run.errors)

@@ -1,12 +1,27 @@
-/* Launches for tests of the shim's options: options COUNT [range] [ANYTHING…]. With "range" the middle third is
- * between cuProfilerStart and cuProfilerStop. */
+/* Launches for tests of the shim's options: options COUNT [range|full] [ANYTHING…]. With "range" the middle third is
+ * between cuProfilerStart and cuProfilerStop; with "full" no file can grow while it runs, as on a full disk. */
+#include <sys/resource.h>
+#include <time.h>
+
 #include "program.h"
+
+/* Long enough on both sides for the shim to have written what was launched before. */
+static void let_files_grow(bool may)
+{
+    struct timespec pause = { 0, 600000000 };
+    struct rlimit limit;
+    nanosleep(&pause, NULL);
+    getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = may ? limit.rlim_max : 1;
+    setrlimit(RLIMIT_FSIZE, &limit);
+}
 
 int main(int argc, char **argv)
 {
     struct gpu gpu;
     int count = argc > 1 ? atoi(argv[1]) : 100;
     bool range = argc > 2 && !strcmp(argv[2], "range");
+    bool full = argc > 2 && !strcmp(argv[2], "full");
     gpu_open(&gpu, 0);
     dprintf(STDOUT_FILENO, "pid %d\n", (int)getpid());
     for (int i = 0; i < count; i++) {
@@ -14,6 +29,8 @@ int main(int argc, char **argv)
             MUST(cuProfilerStart());
         if (range && i == count / 3 * 2)
             MUST(cuProfilerStop());
+        if (full && (i == count / 3 || i == count / 3 * 2))
+            let_files_grow(i != count / 3);
         spin(gpu.spin, gpu.stream, 1000 + (uint64_t)(i % 5) * 100);
         if (i % 100 == 99)
             MUST(cuStreamSynchronize(gpu.stream));
