@@ -27,22 +27,24 @@
 #define WS_FORMAT_MINOR 0
 
 /* F(name): in the order of their numbers, which are part of the format. */
-#define WS_FAMILIES(F)                                                                        \
-    F(meta)            /* what was recorded: key and value */                                 \
-    F(driver_function) /* id → name of an intercepted function */                           \
-    F(device)                                                                                 \
-    F(context)                                                                                \
-    F(stream)                                                                                 \
-    F(thread)                                                                                 \
-    F(function) /* id → kernel name */                                                      \
-    F(shape)    /* the static tuple that many operations share */                             \
-    F(params)   /* a kernel parameter block: pointers and small scalars */                    \
-    F(comm)     /* an NCCL communicator */                                                    \
-    F(graph_node)                                                                             \
-    F(clock)      /* one comparison of a context's clock with the host's */                   \
-    F(op)         /* one operation of a device: kernel, copy, memset, graph … */            \
-    F(call)       /* one host call that is no operation: wait, allocation, module load … */ \
-    F(collective) /* one NCCL call */                                                         \
+#define WS_FAMILIES(F)                                                                          \
+    F(meta)            /* what was recorded: key and value */                                   \
+    F(driver_function) /* id → name of an intercepted function */                             \
+    F(device)                                                                                   \
+    F(context)                                                                                  \
+    F(stream)                                                                                   \
+    F(thread)                                                                                   \
+    F(function) /* id → kernel name */                                                        \
+    F(shape)    /* the static tuple that many operations share */                               \
+    F(params)   /* a kernel parameter block: pointers and small scalars */                      \
+    F(comm)     /* an NCCL communicator */                                                      \
+    F(graph_node)                                                                               \
+    F(label)      /* names of ranges, and what operators were given */                          \
+    F(clock)      /* one comparison of a context's clock with the host's */                     \
+    F(op)         /* one operation of a device: kernel, copy, memset, graph … */              \
+    F(call)       /* one host call that is no operation: wait, allocation, module load … */   \
+    F(collective) /* one NCCL call */                                                           \
+    F(range)      /* a stretch of a thread's time that has a name: operator, frame, step … */ \
     F(loss)       /* what is not in the trace, counted */
 
 #define WS_COLUMNS_meta(I, S) \
@@ -131,6 +133,10 @@
     I(uint32_t, enabled, PLAIN)                               \
     I(uint64_t, bytes, PLAIN)
 
+#define WS_COLUMNS_label(I, S) \
+    I(uint32_t, id, DELTA)     \
+    S(text)
+
 #define WS_COLUMNS_clock(I, S)   \
     I(uint32_t, context, DELTA)  \
     I(int64_t, device_ns, DELTA) \
@@ -181,6 +187,15 @@
     I(uint64_t, first_launch, THREAD)              /* correlations of the launches made for it, up to the */ \
     I(uint64_t, last_launch, LENGTH(first_launch)) /* outermost ncclGroupEnd; 0 0: none */                   \
     I(int32_t, result, PLAIN)
+
+#define WS_COLUMNS_range(I, S)                                                                \
+    I(uint32_t, name, KEY) /* family label */                                                 \
+    I(uint32_t, thread, KEY)                                                                  \
+    I(int64_t, host_begin, GAP(host_end, thread))                                             \
+    I(int64_t, host_end, LENGTH(host_begin))                                                  \
+    I(uint32_t, kind, FIRST)   /* enum ws_range_kind */                                       \
+    I(uint32_t, inputs, FIRST) /* operators: family label, "TYPE[2,3] TYPE[3,4] …"; or 0 */ \
+    I(uint64_t, number, DELTA) /* steps: which; else 0 */
 
 #define WS_COLUMNS_loss(I, S)                                                       \
     I(uint32_t, reason, DELTA) /* enum ws_loss */                                   \

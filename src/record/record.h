@@ -94,6 +94,16 @@ static inline enum ws_quality ws_op_end_quality(const struct ws_op *op)
     return (enum ws_quality)((op->flags & WS_OP_END_QUALITY) >> 2);
 }
 
+/* What gave a range its name. */
+enum ws_range_kind {
+    WS_RANGE_UNKNOWN,
+    WS_RANGE_STEP,         /* one iteration, marked by the program or its framework */
+    WS_RANGE_ANNOTATION,   /* the program's own, or its framework's: record_function, NVTX */
+    WS_RANGE_OPERATOR,     /* a framework's operator: aten::mm */
+    WS_RANGE_PYTHON,       /* a Python function: "train.py(41): step" */
+    WS_RANGE_COMMUNICATION /* a framework's record of a collective */
+};
+
 /* What a host call is for: column family of driver_function. */
 enum ws_call_family {
     WS_CALL_OTHER,
