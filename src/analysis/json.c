@@ -94,7 +94,7 @@ json_t *ws_report_json(const struct ws_report *report)
     status |= json_object_set_new(root, "processes", processes);
     for (size_t i = 0; i < report->model->processes.count && !status; i++)
         status = json_array_append_new(processes, process_json(report, i));
-    if (status) {
+    if (status || add_results(report, WS_SCOPE_JOB, 0, root)) {
         json_decref(root);
         return NULL;
     }

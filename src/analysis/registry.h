@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/advice.h"
 #include "analysis/classify.h"
 #include "analysis/page.h"
 #include "model/model.h"
@@ -17,14 +18,20 @@ struct ws_report;
 enum ws_scope {
     WS_SCOPE_TRACK,   /* a device of a process; its index in ws_model.tracks */
     WS_SCOPE_PROCESS, /* its index in ws_model.processes */
+    WS_SCOPE_JOB,     /* all of them together; 0 */
 };
+
+enum { WS_MOST_NEEDS = 6 };
 
 struct ws_analysis {
     const char *name;  /* for --section */
     const char *title; /* the section's heading; NULL: no section of its own */
     enum ws_scope scope;
     size_t result_size;
-    const struct ws_analysis *needs; /* same scope, listed before; its result is ready when run is called */
+
+    /* Whose results are ready when run is called, NULL after the last: of the same scope for the same
+     * subject, of another scope for every subject. No circles. */
+    const struct ws_analysis *needs[WS_MOST_NEEDS];
 
     /* Fills the result, all 0 before. Called from several threads, each for another subject. Returns
      * 0 or -errno. */
@@ -34,7 +41,10 @@ struct ws_analysis {
     /* Prints the section's body. */
     void (*text)(const struct ws_report *report, size_t subject, const void *result, struct ws_page *page);
 
-    /* Adds keys to the subject's object. Returns 0 or -ENOMEM. */
+    /* Adds advice on the subject, devices and the job only. May be NULL. Returns 0 or -ENOMEM. */
+    int (*advise)(const struct ws_report *report, size_t subject, const void *result, struct ws_advice_list *list);
+
+    /* Adds keys to the subject's object; the job's is the whole report. Returns 0 or -ENOMEM. */
     int (*json)(const struct ws_report *report, size_t subject, const void *result, json_t *object);
 };
 

@@ -20,13 +20,24 @@ struct work {
 
 static size_t subject_count(const struct ws_model *model, enum ws_scope scope)
 {
-    return scope == WS_SCOPE_TRACK ? model->tracks.count : model->processes.count;
+    switch (scope) {
+    case WS_SCOPE_TRACK:
+        return model->tracks.count;
+    case WS_SCOPE_PROCESS:
+        return model->processes.count;
+    case WS_SCOPE_JOB:
+        return 1;
+    }
+    return 0;
 }
 
 static size_t stride_of(const struct ws_model *model)
 {
-    size_t tracks = model->tracks.count, processes = model->processes.count;
-    return tracks > processes ? tracks : processes;
+    size_t stride = 1;
+    for (int scope = WS_SCOPE_TRACK; scope <= WS_SCOPE_JOB; scope++)
+        if (subject_count(model, (enum ws_scope)scope) > stride)
+            stride = subject_count(model, (enum ws_scope)scope);
+    return stride;
 }
 
 static size_t place_of(const struct ws_analysis *analysis)
@@ -42,15 +53,32 @@ const void *ws_report_result(const struct ws_report *report, const struct ws_ana
     return report->results[place_of(analysis) * stride_of(report->model) + subject];
 }
 
+static bool is_done(const struct work *work, const struct ws_analysis *analysis, size_t subject)
+{
+    return work->states[place_of(analysis) * work->stride + subject] == TASK_DONE;
+}
+
+static bool may_run(const struct work *work, const struct ws_analysis *analysis, size_t subject)
+{
+    for (size_t i = 0; i < WS_MOST_NEEDS && analysis->needs[i]; i++) {
+        const struct ws_analysis *needed = analysis->needs[i];
+        if (needed->scope == analysis->scope && !is_done(work, needed, subject))
+            return false;
+        size_t count = needed->scope == analysis->scope ? 0 : subject_count(work->report->model, needed->scope);
+        for (size_t other = 0; other < count; other++)
+            if (!is_done(work, needed, other))
+                return false;
+    }
+    return true;
+}
+
 /* A task that may run now, or -1. */
 static ssize_t next_task(const struct work *work)
 {
     for (size_t i = 0; i < ws_analysis_count; i++) {
-        const struct ws_analysis *needs = ws_analyses[i]->needs;
         size_t count = subject_count(work->report->model, ws_analyses[i]->scope);
         for (size_t subject = 0; subject < count; subject++)
-            if (work->states[i * work->stride + subject] == TASK_WAITING &&
-                (!needs || work->states[place_of(needs) * work->stride + subject] == TASK_DONE))
+            if (work->states[i * work->stride + subject] == TASK_WAITING && may_run(work, ws_analyses[i], subject))
                 return (ssize_t)(i * work->stride + subject);
     }
     return -1;

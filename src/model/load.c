@@ -15,6 +15,8 @@ static void init(struct ws_process *process, const char *path)
         .calls = WS_VECTOR(struct ws_call),
         .collectives = WS_VECTOR(struct ws_collective),
         .losses = WS_VECTOR(struct ws_loss),
+        .graph_nodes = WS_VECTOR(struct ws_graph_node),
+        .ranges.rows = WS_VECTOR(struct ws_range),
     };
     ws_rows_init(&process->driver_functions, WS_FAMILY_driver_function);
     ws_rows_init(&process->devices, WS_FAMILY_device);
@@ -23,6 +25,8 @@ static void init(struct ws_process *process, const char *path)
     ws_rows_init(&process->threads, WS_FAMILY_thread);
     ws_rows_init(&process->functions, WS_FAMILY_function);
     ws_rows_init(&process->comms, WS_FAMILY_comm);
+    ws_rows_init(&process->params, WS_FAMILY_params);
+    ws_rows_init(&process->labels, WS_FAMILY_label);
     ws_rows_init(&process->shape_rows, WS_FAMILY_shape);
 }
 
@@ -43,6 +47,10 @@ static struct ws_rows *dictionary_of(struct ws_process *process, enum ws_family 
         return &process->functions;
     case WS_FAMILY_comm:
         return &process->comms;
+    case WS_FAMILY_params:
+        return &process->params;
+    case WS_FAMILY_label:
+        return &process->labels;
     case WS_FAMILY_shape:
         return &process->shape_rows;
     default:
@@ -59,6 +67,10 @@ static struct ws_vector *list_of(struct ws_process *process, enum ws_family fami
         return &process->collectives;
     case WS_FAMILY_loss:
         return &process->losses;
+    case WS_FAMILY_graph_node:
+        return &process->graph_nodes;
+    case WS_FAMILY_range:
+        return &process->ranges.rows;
     default:
         return NULL;
     }
@@ -69,6 +81,7 @@ static void tame_rows(struct ws_process *process, enum ws_family family, size_t 
 {
     struct ws_call *calls = process->calls.data;
     struct ws_collective *collectives = process->collectives.data;
+    struct ws_range *ranges = process->ranges.rows.data;
     for (size_t i = from; family == WS_FAMILY_call && i < process->calls.count; i++) {
         calls[i].host_begin = ws_tame_time(calls[i].host_begin, &process->odd_times);
         calls[i].host_end = ws_tame_time(calls[i].host_end, &process->odd_times);
@@ -76,6 +89,10 @@ static void tame_rows(struct ws_process *process, enum ws_family family, size_t 
     for (size_t i = from; family == WS_FAMILY_collective && i < process->collectives.count; i++) {
         collectives[i].host_begin = ws_tame_time(collectives[i].host_begin, &process->odd_times);
         collectives[i].host_end = ws_tame_time(collectives[i].host_end, &process->odd_times);
+    }
+    for (size_t i = from; family == WS_FAMILY_range && i < process->ranges.rows.count; i++) {
+        ranges[i].host_begin = ws_tame_time(ranges[i].host_begin, &process->odd_times);
+        ranges[i].host_end = ws_tame_time(ranges[i].host_end, &process->odd_times);
     }
 }
 
@@ -124,8 +141,8 @@ static int add_block(struct ws_process *process, struct ws_arena *texts, const s
     if (block->family >= WS_FAMILY_COUNT)
         return 0;
     process->rows[block->family] += block->count;
-    if (references_only &&
-        (block->family == WS_FAMILY_op || block->family == WS_FAMILY_call || block->family == WS_FAMILY_collective))
+    if (references_only && (block->family == WS_FAMILY_op || block->family == WS_FAMILY_call ||
+                            block->family == WS_FAMILY_collective || block->family == WS_FAMILY_range))
         return 0;
     struct ws_rows *dictionary = dictionary_of(process, block->family);
     struct ws_vector *list = list_of(process, block->family);
@@ -206,6 +223,7 @@ void ws_process_finish(struct ws_process *process)
         if (list)
             ws_vector_finish(list);
     }
+    ws_ranges_finish(&process->ranges);
     ws_vector_finish(&process->meta);
     ws_vector_finish(&process->shapes);
     ws_vector_finish(&process->clocks);

@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/vector.h"
 #include "model/ops.h"
+#include "model/ranges.h"
 #include "model/rows.h"
 #include "record/record.h"
 #include "trace/reader.h"
@@ -67,6 +68,8 @@ struct ws_process {
     struct ws_rows threads;
     struct ws_rows functions;
     struct ws_rows comms;
+    struct ws_rows params;
+    struct ws_rows labels;
     struct ws_rows shape_rows;
     struct ws_vector shapes; /* struct ws_op_shape, with one for each that is lost */
     struct ws_vector clocks; /* struct ws_clock_map, one a context and one for no context */
@@ -74,6 +77,8 @@ struct ws_process {
     struct ws_vector calls;       /* struct ws_call */
     struct ws_vector collectives; /* struct ws_collective */
     struct ws_vector losses;      /* struct ws_loss */
+    struct ws_vector graph_nodes; /* struct ws_graph_node */
+    struct ws_ranges ranges;
     uint64_t rows[WS_FAMILY_COUNT];
     uint64_t odd_times; /* host times further away than WS_TIME_MOST, brought there */
     struct ws_damage damage;
@@ -108,7 +113,7 @@ typedef void (*ws_progress)(void *user, uint64_t done, uint64_t total);
 struct ws_model_options {
     ws_progress progress; /* called now and then while reading; may be NULL */
     void *user;
-    bool references_only; /* leave out the rows that others refer to: no operations, calls, collectives */
+    bool references_only; /* leave out the rows that others refer to: no operations, calls, collectives, ranges */
 };
 
 /* Reads the traces. Returns 0, or -errno with one line in message that says what is wrong with which

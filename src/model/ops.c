@@ -143,6 +143,15 @@ static int thread_number(struct ws_ops *ops, uint32_t id)
     return (int)(*place - 1);
 }
 
+static int set_aside(struct ws_map *map, size_t op, uint64_t value)
+{
+    uint64_t *place = ws_map_put(map, op + 1);
+    if (!place)
+        return -ENOMEM;
+    *place = value;
+    return 0;
+}
+
 static int add_row(struct ws_ops *ops, const struct ws_op *row)
 {
     size_t op = ops->count;
@@ -174,12 +183,10 @@ static int add_row(struct ws_ops *ops, const struct ws_op *row)
         status = set_length(ops, op, WS_WIDE_HOST_LENGTH, &ops->host_length[op], host_end - host_begin);
     if (!status && (flags & WS_OP_CORRELATED_WIDE))
         status = set_wide(ops, op, WS_WIDE_CORRELATION, (int64_t)row->correlation);
-    if (!status && row->bytes) {
-        uint64_t *bytes = ws_map_put(&ops->bytes, op + 1);
-        if (!bytes)
-            return -ENOMEM;
-        *bytes = row->bytes;
-    }
+    if (!status && row->bytes)
+        status = set_aside(&ops->bytes, op, row->bytes);
+    if (!status && row->params)
+        status = set_aside(&ops->params, op, row->params);
     if (!status)
         ops->count++;
     return status;
@@ -211,5 +218,6 @@ void ws_ops_finish(struct ws_ops *ops)
     ws_map_finish(&ops->thread_numbers);
     ws_map_finish(&ops->wide);
     ws_map_finish(&ops->bytes);
+    ws_map_finish(&ops->params);
     *ops = (struct ws_ops){ 0 };
 }

@@ -38,6 +38,7 @@ struct ws_ops {
     struct ws_map thread_numbers; /* identifier + 1 → index + 1 */
     struct ws_map wide;           /* what fits no 32 bits, by operation and column */
     struct ws_map bytes;          /* operation + 1 → bytes moved; most move none */
+    struct ws_map params;         /* operation + 1 → identifier of its parameters; few are kept */
     uint64_t odd_times;           /* host times that cannot be, brought to WS_TIME_MOST */
     struct ws_ops_helper *helper; /* finds memory for rows to come */
 };
@@ -107,7 +108,8 @@ static inline int64_t ws_op_host_end(const struct ws_ops *ops, size_t op)
     return ops->host_begin[op] + ws_op_host_length(ops, op);
 }
 
-/* Its identifier in the trace. */
+/* Its identifier in the trace; 0 when the trace does not know the host's side of the operation, whose host
+ * times then mean nothing. */
 static inline uint32_t ws_op_thread(const struct ws_ops *ops, size_t op)
 {
     return ((const uint32_t *)ops->threads.data)[ops->thread[op]];
@@ -124,6 +126,13 @@ static inline uint64_t ws_op_bytes(const struct ws_ops *ops, size_t op)
 {
     const uint64_t *bytes = ws_map_get(&ops->bytes, op + 1);
     return bytes ? *bytes : 0;
+}
+
+/* Identifier in ws_process.params; 0 when they were not kept. */
+static inline uint32_t ws_op_params(const struct ws_ops *ops, size_t op)
+{
+    const uint64_t *params = ws_map_get(&ops->params, op + 1);
+    return params ? (uint32_t)*params : 0;
 }
 
 #endif

@@ -14,6 +14,8 @@ CHECK_ID(thread);
 CHECK_ID(function);
 CHECK_ID(shape);
 CHECK_ID(comm);
+CHECK_ID(params);
+CHECK_ID(label);
 
 void ws_rows_init(struct ws_rows *dictionary, enum ws_family family)
 {

@@ -156,3 +156,14 @@ void story_call(struct story *story, const char *function, enum ws_call_family f
                            .host_end = end };
     story_add(story, WS_FAMILY_call, &row);
 }
+
+void story_range(struct story *story, enum ws_range_kind kind, uint32_t thread, const char *name, int64_t begin,
+                 int64_t end)
+{
+    struct ws_label label = { .id = ++story->labels, .text = { name, (uint32_t)strlen(name) } };
+    struct ws_range range = {
+        .name = label.id, .thread = thread, .host_begin = begin, .host_end = end, .kind = kind
+    };
+    story_add(story, WS_FAMILY_label, &label);
+    story_add(story, WS_FAMILY_range, &range);
+}

@@ -13,7 +13,7 @@ struct story {
     uint64_t launches;
     int64_t clock_offset;   /* of the device named last */
     const char *names[256]; /* of functions and driver functions by identifier - 1 */
-    uint32_t driver_functions;
+    uint32_t driver_functions, labels;
     const char *driver_names[64];
     struct ws_shape known[512];
 };
@@ -42,6 +42,10 @@ struct ws_op story_op(struct story *story, uint32_t shape, int64_t begin, int64_
 void story_kernel(struct story *story, uint32_t stream, const char *name, int64_t begin, int64_t end);
 void story_copy(struct story *story, uint32_t stream, enum ws_space from, enum ws_space to, uint64_t bytes,
                 int64_t begin, int64_t end);
+
+/* A stretch of a thread's time with a name. */
+void story_range(struct story *story, enum ws_range_kind kind, uint32_t thread, const char *name, int64_t begin,
+                 int64_t end);
 
 /* A call of the host on thread 1. */
 void story_call(struct story *story, const char *function, enum ws_call_family family, int64_t begin, int64_t end);

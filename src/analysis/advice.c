@@ -1,0 +1,66 @@
+#include "analysis/advice.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name, *label;
+    enum ws_wall wall;
+} parts[WS_PART_COUNT] = {
+#define PART(part, key, of, text) [WS_PART_##part] = { key, text, WS_WALL_##of },
+    WS_PARTS(PART)
+#undef PART
+};
+
+static const char *const walls[WS_WALL_COUNT] = { "none", "compute", "bandwidth", "communication", "overhead" };
+
+const char *ws_part_name(enum ws_part part)
+{
+    return parts[part].name;
+}
+
+const char *ws_part_label(enum ws_part part)
+{
+    return parts[part].label;
+}
+
+enum ws_wall ws_part_wall(enum ws_part part)
+{
+    return parts[part].wall;
+}
+
+const char *ws_wall_name(enum ws_wall wall)
+{
+    return walls[wall];
+}
+
+static void finish_one(struct ws_advice *advice)
+{
+    free(advice->what);
+    free(advice->where);
+    free(advice->evidence);
+}
+
+int ws_advice_add(struct ws_advice_list *list, const struct ws_advice *advice)
+{
+    struct ws_advice copy = *advice;
+    copy.what = strdup(advice->what);
+    copy.where = strdup(advice->where ? advice->where : "");
+    copy.evidence = strdup(advice->evidence ? advice->evidence : "");
+    struct ws_advice *place = copy.what && copy.where && copy.evidence ? ws_vector_push(&list->items) : NULL;
+    if (!place) {
+        finish_one(&copy);
+        return -ENOMEM;
+    }
+    *place = copy;
+    return 0;
+}
+
+void ws_advice_finish(struct ws_advice_list *list)
+{
+    struct ws_advice *items = list->items.data;
+    for (size_t i = 0; i < list->items.count; i++)
+        finish_one(&items[i]);
+    ws_vector_finish(&list->items);
+}

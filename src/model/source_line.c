@@ -1,0 +1,69 @@
+#include "model/source_line.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "model/ranges.h"
+
+/* Parts of a path that say: somebody else's code. */
+static const char *const foreign[] = { "/site-packages/", "/dist-packages/", "/lib/python", "<frozen ", "<string>" };
+
+static const char *name_of(const struct ws_process *process, const struct ws_range *range)
+{
+    const struct ws_label *label = ws_rows_find(&process->labels, range->name);
+    return label ? label->text.data : "";
+}
+
+/* "PATH(LINE): FUNCTION", as PyTorch's profiler writes Python frames; false for any other text. */
+static bool split_frame(const char *name, int *path_length, int *line, const char **function)
+{
+    const char *end = strstr(name, "): ");
+    const char *open = end;
+    while (open && open > name && *open != '(')
+        open--;
+    if (!end || open == name || *open != '(' || sscanf(open, "(%d)", line) != 1)
+        return false;
+    *path_length = (int)(open - name);
+    *function = end + 3;
+    return true;
+}
+
+static bool is_foreign(const char *name, int path_length)
+{
+    for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
+        if (memmem(name, (size_t)path_length, foreign[i], strlen(foreign[i])))
+            return true;
+    return !strncmp(name, "torch/", 6); /* PyTorch's profiler shortens its own paths so */
+}
+
+static bool write_frame(const char *name, char *text, size_t capacity)
+{
+    int length, line;
+    const char *function;
+    if (!split_frame(name, &length, &line, &function) || is_foreign(name, length))
+        return false;
+    const char *slash = memrchr(name, '/', (size_t)length);
+    const char *file = slash ? slash + 1 : name;
+    snprintf(text, capacity, "%s (%.*s:%d)", function, (int)(name + length - file), file, line);
+    return true;
+}
+
+bool ws_source_line(const struct ws_process *process, uint32_t thread, int64_t time, char *text, size_t capacity)
+{
+    const struct ws_ranges *ranges = &process->ranges;
+    const struct ws_range *annotation = NULL, *operator= NULL;
+    *text = 0;
+    for (uint32_t i = ws_ranges_at(ranges, thread, time); i != WS_NO_RANGE; i = ranges->parents[i]) {
+        const struct ws_range *range = ws_range(ranges, i);
+        if (range->kind == WS_RANGE_PYTHON && write_frame(name_of(process, range), text, capacity))
+            return true;
+        if (range->kind == WS_RANGE_ANNOTATION && !annotation)
+            annotation = range;
+        if (range->kind == WS_RANGE_OPERATOR)
+            operator= range;
+    }
+    const struct ws_range *named = annotation ? annotation : operator;
+    if (named)
+        snprintf(text, capacity, "%s", name_of(process, named));
+    return *text != 0;
+}
