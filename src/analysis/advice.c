@@ -45,6 +45,8 @@ static void finish_one(struct ws_advice *advice)
 int ws_advice_add(struct ws_advice_list *list, const struct ws_advice *advice)
 {
     struct ws_advice copy = *advice;
+    if (!copy.name)
+        copy.name = ws_part_name(copy.part);
     copy.what = strdup(advice->what);
     copy.where = strdup(advice->where ? advice->where : "");
     copy.evidence = strdup(advice->evidence ? advice->evidence : "");

@@ -46,6 +46,7 @@ enum ws_part {
 };
 
 struct ws_advice {
+    const char *name;  /* what is to be removed, in JSON; static: "straggler", "fusion"; NULL: the part's name */
     enum ws_part part; /* what the saving comes out of */
     int64_t saving_ns; /* at most, of one steady step; of the recording where there are no steps */
     char *what;        /* to do: "read the loss every N steps instead of every one" */

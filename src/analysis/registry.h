@@ -21,7 +21,7 @@ enum ws_scope {
     WS_SCOPE_JOB,     /* all of them together; 0 */
 };
 
-enum { WS_MOST_NEEDS = 6 };
+enum { WS_MOST_NEEDS = 12 };
 
 struct ws_analysis {
     const char *name;  /* for --section */
