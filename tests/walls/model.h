@@ -1,0 +1,39 @@
+/* A transformer and its training, as a list of launches. */
+#ifndef WALLSHIM_WALLS_MODEL_H
+#define WALLSHIM_WALLS_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernels.h"
+
+enum { MOST_LAYERS = 32 };
+
+struct layer {
+    ws_CUdeviceptr weights, gradients; /* and the optimizer's moments behind the gradients */
+    ws_CUdeviceptr input, normed, mixed, attended, wide, active, output;
+};
+
+struct model {
+    uint32_t layers, hidden, tokens, vocabulary;
+    ws_CUstream stream;
+    /* Pointwise kernels in a row between the two products of the MLP, beyond the one there always is; fused: one. */
+    uint32_t chain;
+    bool fused;
+    struct layer layer[MOST_LAYERS];
+    ws_CUdeviceptr batch, table, logits, gradient, loss;
+    void (*in_forward)(void *context, uint32_t layer), *context;
+    void (*after_backward)(void *context, uint32_t layer); /* of a layer: its gradients are complete */
+};
+
+/* Buffers for the sizes set. */
+void model_allocate(struct model *model);
+
+uint64_t model_layer_parameters(const struct model *model);
+
+void model_forward(const struct model *model);
+void model_loss(const struct model *model);
+void model_backward(const struct model *model);
+void model_update(const struct model *model);
+
+#endif

@@ -1,0 +1,70 @@
+"""The walls: what the report is to say of each, and in which settings each is met. See walls.c for their meaning; names in
+capitals are of the environment."""
+
+SMALL = {"layers": 2, "tokens": 1024}  # a step of about 1 ms
+LARGE = {"layers": 3, "hidden": 2048}  # of about 10
+TINY = {"layers": 24, "hidden": 256, "tokens": 128, "vocabulary": 1024, "inference": 1}  # short kernels, a few hundred of them
+MANY = {"layers": 8, "tokens": 2048}  # gradients in eight pieces
+WIDE = {"layers": 3, "tokens": 8192, "hidden": 512}  # much to move, little to compute
+
+# wall: (verdict, cause of the first piece of advice, settings)
+WALLS = {
+    "input": ("overhead", "input", [
+        {"wait_us": 8000},
+        {"wait_us": 12000, "background": 1, "host_jitter": 20},
+        {"wait_us": 3000, "busy": 1, "pinned": 0, "batch_bytes": 2000000, **SMALL},
+        {"wait_us": 6000, "pinned": 0, "batch_bytes": 4000000, "host_jitter": 15, "device_jitter": 8, "steps": 30},
+        {"wait_us": 20000, **LARGE, "steps": 25, "background": 1, "host_jitter": 5},
+        {"wait_us": 9000, "eval_every": 12, "steps": 50, "warmup": 5, "seed": 7},
+    ]),
+    "sync": ("overhead", "sync", [
+        {"count": 2, "after_us": 200, **SMALL},
+        {"count": 2, "after_us": 300, "way": 3, **SMALL, "steps": 60},
+        {"count": 4, "after_us": 400, "way": 1, "layers": 4, "tokens": 2048, "host_jitter": 20},
+        {"count": 3, "after_us": 800, "way": 2, "layers": 3, "device_jitter": 8},
+        {"count": 2, "after_us": 1000, "way": 3, "layers": 2, "eval_every": 15, "steps": 45, "seed": 3},
+    ]),
+    "launch": ("overhead", "launch", [
+        {**TINY, "dispatch_ns": 6000},
+        {**TINY, "dispatch_ns": 8000, "host_jitter": 20},
+        {**TINY, "dispatch_ns": 10000, "layers": 12, "hidden": 384, "steps": 60},
+        {**TINY, "dispatch_ns": 7000, "inference": 0, "layers": 6, "device_jitter": 10},
+        {**TINY, "dispatch_ns": 9000, "tokens": 256, "layers": 16, "seed": 5, "log_every": 4},
+    ]),
+    "allocation": ("overhead", "allocation", [
+        {"count": 2, "SIMGPU_ALLOCATE_NS": 200000, **SMALL},
+        {"count": 2, "SIMGPU_ALLOCATE_NS": 100000, "bytes": 4194304, "after_us": 50, **SMALL, "steps": 60},
+        {"count": 4, "SIMGPU_ALLOCATE_NS": 250000, "layers": 4, "tokens": 2048, "host_jitter": 20},
+        {"count": 3, "SIMGPU_ALLOCATE_NS": 400000, "bytes": 134217728, "layers": 3, "device_jitter": 8},
+        {"count": 2, "SIMGPU_ALLOCATE_NS": 500000, "layers": 2, "eval_every": 15, "steps": 45, "seed": 3},
+    ]),
+    "communication": ("communication", "communication", [
+        {"ranks": 2, **MANY, "SIMGPU_LINK_GB_S": 90},
+        {"ranks": 2, **MANY, "SIMGPU_LINK_GB_S": 100, "same_stream": 1, "device_jitter": 6},
+        {"ranks": 2, **MANY, "layers": 12, "SIMGPU_LINK_GB_S": 110, "steps": 25},
+        {"ranks": 3, **MANY, "SIMGPU_LINK_GB_S": 150, "host_jitter": 20},
+        {"ranks": 2, **MANY, "layers": 10, "SIMGPU_LINK_GB_S": 80, "eval_every": 10, "steps": 30, "seed": 9},
+    ]),
+    "straggler": ("communication", "straggler", [
+        {"ranks": 2, **MANY, "SIMGPU_LINK_GB_S": 200, "slow_rank": 1, "slow_percent": 50},
+        {"ranks": 3, **MANY, "SIMGPU_LINK_GB_S": 400, "slow_rank": 0, "slow_percent": 80, "steps": 25},
+        {"ranks": 2, **MANY, "SIMGPU_LINK_GB_S": 300, "slow_rank": 1, "slow_us": 6000, "host_jitter": 20},
+        {"ranks": 4, **MANY, "SIMGPU_LINK_GB_S": 450, "slow_rank": 2, "slow_percent": 60, "steps": 25},
+        {"ranks": 2, **MANY, "layers": 6, "SIMGPU_LINK_GB_S": 200, "slow_rank": 0, "slow_us": 8000, "eval_every": 10,
+         "device_jitter": 6},
+    ]),
+    "chain": ("bandwidth", "fusion", [
+        {"length": 8, **WIDE},
+        {"length": 12, **WIDE, "host_jitter": 20, "steps": 30},
+        {"length": 6, **WIDE, "tokens": 16384, "layers": 2, "device_jitter": 8},
+        {"length": 10, **WIDE, "layers": 4, "bytes_percent": 75, "steps": 30},
+        {"length": 16, **WIDE, "layers": 2, "eval_every": 9, "seed": 4},
+    ]),
+    "compute": ("compute", None, [
+        {},
+        {**LARGE, "steps": 25},
+        {"layers": 6, "tokens": 2048, "hidden": 2048, "steps": 25, "host_jitter": 20},
+        {"layers": 2, "hidden": 4096, "tokens": 2048, "steps": 20, "device_jitter": 8},
+        {"flops_percent": 80, **LARGE, "steps": 30, "eval_every": 10, "seed": 2},
+    ]),
+}
