@@ -1,0 +1,178 @@
+#include "hardware/gpu.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "hardware/gpus.h"
+
+#define P(core, tensor)            \
+    {                              \
+        (core) * 1e3, (tensor)*1e3 \
+    }
+#define ROW(name, major, minor, sms, mhz, l2, memory, bandwidth, fp64, fp32, tf32, fp16, bf16, fp8, int8, fp4, \
+            source)                                                                                            \
+    { name, major, minor, sms, mhz, l2, memory, bandwidth, { fp64, fp32, tf32, fp16, bf16, fp8, int8, fp4 }, source },
+
+static const struct ws_gpu gpus[] = { WS_GPUS(ROW) };
+enum { GPUS = sizeof(gpus) / sizeof(gpus[0]) };
+
+static const struct {
+    const char *name;
+    uint32_t bits;
+} precisions[WS_PRECISION_COUNT] = {
+#define PRECISION(name, text, bits) { text, bits },
+    WS_PRECISIONS(PRECISION)
+#undef PRECISION
+};
+
+/* The next run of letters and digits; NULL at the end. */
+static const char *next_word(const char *text, size_t *length)
+{
+    while (*text && !isalnum((unsigned char)*text))
+        text++;
+    for (*length = 0; isalnum((unsigned char)text[*length]); ++*length)
+        ;
+    return *length ? text : NULL;
+}
+
+static bool has_word(const char *text, const char *word, size_t length)
+{
+    size_t other;
+    for (const char *at = next_word(text, &other); at; at = next_word(at + other, &other))
+        if (other == length && !strncasecmp(at, word, length))
+            return true;
+    return false;
+}
+
+static size_t count_words(const char *text)
+{
+    size_t count = 0, length;
+    for (const char *word = next_word(text, &length); word; word = next_word(word + length, &length))
+        count++;
+    return count;
+}
+
+/* How many words of the first text are in the second. */
+static size_t words_in(const char *words, const char *text)
+{
+    size_t count = 0, length;
+    for (const char *word = next_word(words, &length); word; word = next_word(word + length, &length))
+        count += has_word(text, word, length);
+    return count;
+}
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
+/* The row all of whose words are in the device's name: the one with most, then the nearest in memory. */
+static const struct ws_gpu *find_by_name(const struct ws_gpu_facts *facts)
+{
+    const struct ws_gpu *best = NULL;
+    size_t best_words = 0;
+    uint64_t memory = facts->memory_bytes >> 30;
+    for (const struct ws_gpu *gpu = gpus; facts->name && gpu < gpus + GPUS; gpu++) {
+        size_t words = words_in(gpu->name, facts->name);
+        if (words < count_words(gpu->name) || words < best_words)
+            continue;
+        if (words > best_words ||
+            (memory && distance(gpu->memory_gib, memory) < distance(best->memory_gib, memory))) {
+            best = gpu;
+            best_words = words;
+        }
+    }
+    return best;
+}
+
+/* A chip of the same generation whose rate a multiprocessor and clock is likely the same: GeForce chips multiply at
+ * half the rate of their professional siblings where sums are kept in fp32. */
+static const struct ws_gpu *find_sibling(const struct ws_gpu_facts *facts)
+{
+    bool geforce = facts->name && has_word(facts->name, "GeForce", strlen("GeForce"));
+    if (!facts->cc_major || (facts->name && has_word(facts->name, "AMD", strlen("AMD"))))
+        return NULL;
+    for (const struct ws_gpu *gpu = gpus; gpu < gpus + GPUS; gpu++)
+        if (gpu->cc_major == facts->cc_major && gpu->cc_minor == facts->cc_minor &&
+            strncmp(gpu->name, "MI", 2) != 0 && has_word(gpu->name, "GeForce", strlen("GeForce")) == geforce)
+            return gpu;
+    return NULL;
+}
+
+enum ws_gpu_match ws_gpu_find(const struct ws_gpu_facts *facts, struct ws_gpu *gpu)
+{
+    const struct ws_gpu *found = find_by_name(facts);
+    if (found) {
+        *gpu = *found;
+        return WS_GPU_BY_NAME;
+    }
+    found = find_sibling(facts);
+    if (!found || !facts->sms || !facts->clock_khz)
+        return WS_GPU_UNKNOWN;
+    *gpu = *found;
+    double scale = (double)facts->sms / found->sms * (facts->clock_khz / 1e3) / found->boost_mhz;
+    for (int precision = 0; precision < WS_PRECISION_COUNT; precision++)
+        for (int unit = 0; unit < WS_UNIT_COUNT; unit++)
+            gpu->flops_per_ns[precision][unit] *= scale;
+    gpu->name = facts->name;
+    gpu->sms = facts->sms;
+    gpu->boost_mhz = facts->clock_khz / 1000;
+    gpu->l2_mib = 0;
+    gpu->memory_gib = (uint32_t)(facts->memory_bytes >> 30);
+    /* Both edges of the clock move a bit on every wire. */
+    gpu->bytes_per_ns = 2.0 * (facts->memory_clock_khz / 1e6) * (facts->memory_bus_bits / 8.0);
+    return WS_GPU_BY_CAPABILITY;
+}
+
+/* The row that has most of the text's words, and no unneeded ones of its own. */
+const struct ws_gpu *ws_gpu_named(const char *text)
+{
+    const struct ws_gpu *best = NULL;
+    size_t asked = count_words(text), best_common = 0;
+    for (const struct ws_gpu *gpu = gpus; gpu < gpus + GPUS; gpu++) {
+        size_t common = words_in(gpu->name, text), own = count_words(gpu->name);
+        if (!common || (common < own && common < asked))
+            continue;
+        if (common > best_common || (common == best_common && own < count_words(best->name))) {
+            best = gpu;
+            best_common = common;
+        }
+    }
+    return best;
+}
+
+const struct ws_gpu *ws_gpu_table(size_t *count)
+{
+    *count = GPUS;
+    return gpus;
+}
+
+double ws_gpu_peak(const struct ws_gpu *gpu, enum ws_precision precision)
+{
+    const double *units = gpu->flops_per_ns[precision];
+    return units[WS_UNIT_TENSOR] > units[WS_UNIT_CORE] ? units[WS_UNIT_TENSOR] : units[WS_UNIT_CORE];
+}
+
+double ws_gpu_ridge(const struct ws_gpu *gpu, enum ws_precision precision)
+{
+    return gpu->bytes_per_ns > 0 ? ws_gpu_peak(gpu, precision) / gpu->bytes_per_ns : 0;
+}
+
+const char *ws_precision_name(enum ws_precision precision)
+{
+    return precisions[precision].name;
+}
+
+uint32_t ws_precision_bits(enum ws_precision precision)
+{
+    return precisions[precision].bits;
+}
+
+enum ws_precision ws_precision_named(const char *text)
+{
+    int precision = 0;
+    while (precision < WS_PRECISION_COUNT && strcasecmp(precisions[precision].name, text) != 0)
+        precision++;
+    return (enum ws_precision)precision;
+}
