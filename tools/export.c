@@ -10,7 +10,7 @@
 
 static const struct tool_switch *switches(size_t *count)
 {
-    static char formats[256];
+    static char formats[512];
     static const struct tool_switch list[] = {
         { "format", 'f', "FORMAT", formats },
         { "output", 'o', "FILE", "where to; - for standard output. A file that exists is left alone" },
@@ -20,8 +20,8 @@ static const struct tool_switch *switches(size_t *count)
         return list;
     for (size_t i = 0; i < ws_export_format_count; i++) {
         size_t used = strlen(formats);
-        snprintf(formats + used, sizeof(formats) - used, "%s%s: %s", i ? "; " : "", ws_export_formats[i]->name,
-                 ws_export_formats[i]->summary);
+        snprintf(formats + used, sizeof(formats) - used, "%s%s: %s; taken where FILE ends in %s", i ? "; " : "",
+                 ws_export_formats[i]->name, ws_export_formats[i]->summary, ws_export_formats[i]->suffix);
     }
     return list;
 }
@@ -69,11 +69,13 @@ static int run(const struct tool_arguments *arguments)
     struct ws_model *model;
     char message[512];
     const char *name = tool_value(arguments, "format"), *path = tool_value(arguments, "output");
-    const struct ws_export_format *format = name ? ws_export_find(name) : NULL;
-    if (!name || !path)
-        return tool_error("export: needs --%s; see wallshim export --help", name ? "output FILE" : "format FORMAT");
-    if (!format)
+    if (!path)
+        return tool_error("export: needs --output FILE; see wallshim export --help");
+    const struct ws_export_format *format = name ? ws_export_find(name) : ws_export_find_by_file(path);
+    if (!format && name)
         return tool_error("--format %s: no such format; see wallshim export --help", name);
+    if (!format)
+        return tool_error("%s: the name says no format; give --format FORMAT, see wallshim export --help", path);
     int status = tool_find_traces(&traces, arguments);
     if (status)
         return status;

@@ -13,7 +13,7 @@ enum { FILE_WIDTH = 100, LEAST_WIDTH = 60, MOST_WIDTH = 400, TOP = 20 };
 
 static const struct tool_switch *switches(size_t *count)
 {
-    static char sections[256] = "only this section:";
+    static char sections[256] = "only this section of the text:";
     static const struct tool_switch list[] = {
         { "json", 0, NULL, "everything as JSON, described by report.schema.json" },
         { "section", 's', "NAME", sections },
@@ -84,6 +84,8 @@ static int run(const struct tool_arguments *arguments)
     char message[512];
     size_t top = TOP;
     const char *given = tool_value(arguments, "top");
+    if (tool_value(arguments, "json") && tool_value(arguments, "section"))
+        return tool_error("report: --section chooses from the text; --json is always the whole");
     if (given && tool_number("top", given, 1000, &top))
         return TOOL_ERROR;
     int status = tool_find_traces(&traces, arguments);

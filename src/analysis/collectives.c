@@ -213,7 +213,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
 {
     static const struct ws_table_column columns[] = {
         { "operation", true, false }, { "ranks", false, false }, { "calls", false, false },
-        { "bytes", false, false },    { "total", false, false }, { "algorithm", false, false },
+        { "bytes", false, false },    { "total", false, false }, { "algorithm", false, WS_NARROW_LEAVE_OUT },
         { "bus", false, false },
     };
     const struct track_collectives *result = memory;

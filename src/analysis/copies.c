@@ -123,8 +123,14 @@ static void print_advice(const struct track_copies *result, struct ws_page *page
 static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
 {
     static const struct ws_table_column columns[] = {
-        { "total", false, false }, { "count", false, false }, { "blocking", false, false }, { "bytes", false, false },
-        { "mean", false, false },  { "rate", false, false },  { "", true, false },          { "kind", true, true },
+        { "total", false, false },
+        { "count", false, false },
+        { "blocking", false, WS_NARROW_LEAVE_OUT },
+        { "bytes", false, WS_NARROW_LEAVE_OUT },
+        { "mean", false, WS_NARROW_LEAVE_OUT },
+        { "rate", false, false },
+        { "", true, false },
+        { "kind", true, true },
     };
     const struct track_copies *result = memory;
     const struct copy_row *rows = result->rows.data;

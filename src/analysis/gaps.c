@@ -159,8 +159,9 @@ static void print_histogram(const struct track_gaps *result, struct ws_page *pag
 static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
 {
     static const struct ws_table_column columns[] = {
-        { "idle", false, false },   { "at", false, false },     { "thread", true, false },
-        { "stream", false, false }, { "ended by", true, true }, { "after", true, true },
+        { "idle", false, false },   { "at", false, false },
+        { "thread", true, false },  { "stream", false, WS_NARROW_LEAVE_OUT },
+        { "ended by", true, true }, { "after", true, WS_NARROW_SHORTEN | WS_NARROW_LEAVE_OUT },
     };
     const struct ws_track *track = ws_model_track(report->model, subject);
     const struct ws_process *process = ws_model_process(report->model, track->process);

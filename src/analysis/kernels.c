@@ -152,8 +152,14 @@ static void print_untimed(const struct ws_report *report, const struct ws_track_
 static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
 {
     static const struct ws_table_column columns[] = {
-        { "total", false, false }, { "share", false, false }, { "count", false, false }, { "mean", false, false },
-        { "min", false, false },   { "max", false, false },   { "class", true, false },  { "name", true, true },
+        { "total", false, false },
+        { "share", false, false },
+        { "count", false, false },
+        { "mean", false, WS_NARROW_LEAVE_OUT },
+        { "min", false, WS_NARROW_LEAVE_OUT },
+        { "max", false, WS_NARROW_LEAVE_OUT },
+        { "class", true, false },
+        { "name", true, true },
     };
     const struct ws_track_kernels *result = memory;
     const struct ws_kernel_row *rows = result->rows.data;

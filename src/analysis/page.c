@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GAP = 2, FACT_LABEL = 14, SHORTEST_NAME = 10 };
+enum { GAP = 2, FACT_LABEL = 14, READABLE_NAME = 24, SHORTEST_NAME = 10 };
 
 /* Bytes of the character at text, 0 when they are no UTF-8. */
 static size_t character(const char *text)
@@ -195,30 +195,66 @@ static const char *cell_text(const struct ws_table *table, size_t row, size_t co
     return text ? text : "";
 }
 
-static void choose_widths(const struct ws_table *table, size_t rows, size_t *widths)
+static size_t natural_width(const struct ws_table *table, size_t rows, size_t column)
 {
-    size_t total = 0;
-    for (size_t column = 0; column < table->column_count; column++) {
-        widths[column] = text_width(table->columns[column].title);
-        for (size_t row = 0; row < rows; row++) {
-            size_t width = text_width(cell_text(table, row, column));
-            if (width > widths[column])
-                widths[column] = width;
-        }
-        total += widths[column] + GAP;
+    size_t widest = text_width(table->columns[column].title);
+    for (size_t row = 0; row < rows; row++) {
+        size_t width = text_width(cell_text(table, row, column));
+        if (width > widest)
+            widest = width;
     }
-    /* The widest column that may give way does so, bit by bit. */
-    while (total > (size_t)table->page->width && !table->page->wide) {
+    return widest;
+}
+
+/* How much of a column's width may go. */
+static size_t spare_width(const struct ws_table *table, const size_t *widths, size_t column, size_t shortest)
+{
+    bool gives = table->columns[column].when_narrow & WS_NARROW_SHORTEN && widths[column] > shortest;
+    return gives ? widths[column] - shortest : 0;
+}
+
+/* Leaves out columns, the last first, by giving them no width, until the rest fits with readable names.
+ * Returns what is still too much. */
+static size_t leave_out_columns(const struct ws_table *table, size_t *widths, size_t excess)
+{
+    size_t spare = 0;
+    for (size_t column = 0; column < table->column_count; column++)
+        spare += spare_width(table, widths, column, READABLE_NAME);
+    for (size_t column = table->column_count; column-- > 0 && excess > spare;) {
+        if (!(table->columns[column].when_narrow & WS_NARROW_LEAVE_OUT))
+            continue;
+        size_t won = widths[column] + GAP;
+        spare -= spare_width(table, widths, column, READABLE_NAME);
+        excess -= won < excess ? won : excess;
+        widths[column] = 0;
+    }
+    return excess;
+}
+
+/* Shortens names bit by bit, always the widest column. */
+static void shorten_names(const struct ws_table *table, size_t *widths, size_t excess)
+{
+    for (; excess; excess--) {
         size_t widest = table->column_count;
         for (size_t column = 0; column < table->column_count; column++)
-            if (table->columns[column].flexible && widths[column] > SHORTEST_NAME &&
+            if (spare_width(table, widths, column, SHORTEST_NAME) &&
                 (widest == table->column_count || widths[column] > widths[widest]))
                 widest = column;
         if (widest == table->column_count)
             break;
         widths[widest]--;
-        total--;
     }
+}
+
+static void choose_widths(const struct ws_table *table, size_t rows, size_t *widths)
+{
+    size_t total = 0, page = (size_t)table->page->width;
+    for (size_t column = 0; column < table->column_count; column++) {
+        widths[column] = natural_width(table, rows, column);
+        total += widths[column] + GAP;
+    }
+    if (total > page && !table->page->wide)
+        shorten_names(table, widths, leave_out_columns(table, widths, total - page));
 }
 
 void ws_table_finish(struct ws_table *table)
@@ -227,13 +263,18 @@ void ws_table_finish(struct ws_table *table)
     size_t rows = table->cells.count / table->column_count;
     size_t widths[WS_TABLE_COLUMNS];
     choose_widths(table, rows, widths);
+    size_t last = table->column_count - 1;
+    while (last && !widths[last])
+        last--;
     for (size_t line = 0; rows && line <= rows; line++) {
         if (!line && table->page->colour)
             fputs("\033[2m", out);
         for (size_t column = 0; column < table->column_count; column++) {
+            if (!widths[column]) /* left out, or nothing in it */
+                continue;
             put_spaces(out, GAP);
             put_cell(table->page, line ? cell_text(table, line - 1, column) : table->columns[column].title,
-                     widths[column], table->columns[column].left, column + 1 == table->column_count);
+                     widths[column], table->columns[column].left, column == last);
         }
         fputs(!line && table->page->colour ? "\033[0m\n" : "\n", out);
     }

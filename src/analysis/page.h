@@ -27,10 +27,15 @@ void ws_page_text(struct ws_page *page, const char *format, ...) __attribute__((
 void ws_page_fact(struct ws_page *page, const char *label, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* What may become of a column, one or both, when the page is too narrow for the table. Names are shortened
+ * while they still tell something, then columns are left out, the last one first, and only then are names
+ * shortened further. */
+enum ws_when_narrow { WS_NARROW_SHORTEN = 1, WS_NARROW_LEAVE_OUT = 2 };
+
 struct ws_table_column {
     const char *title;
-    bool left;     /* text, else a number */
-    bool flexible; /* gives way when the page is too narrow */
+    bool left;            /* text, else a number */
+    unsigned when_narrow; /* of enum ws_when_narrow; 0: stays as it is */
 };
 
 enum { WS_TABLE_COLUMNS = 12 };

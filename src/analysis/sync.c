@@ -96,7 +96,7 @@ static const char *function_name(const struct ws_process *process, uint32_t id)
 static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
 {
     static const struct ws_table_column columns[] = {
-        { "waited", false, false },  { "count", false, false }, { "mean", false, false },
+        { "waited", false, false },  { "count", false, false }, { "mean", false, WS_NARROW_LEAVE_OUT },
         { "longest", false, false }, { "thread", true, false }, { "function", true, true },
     };
     const struct ws_process *process = ws_model_process(report->model, subject);

@@ -72,13 +72,24 @@ static void put_name(struct chrome *chrome, const char *what, uint64_t process, 
     ws_put(&chrome->out, "}}");
 }
 
+/* "rank 3: ", so that the processes of a job can be told apart; nothing where there is but rank 0. */
+static const char *rank_of(const struct chrome *chrome, char *text, size_t size)
+{
+    const char *rank = ws_process_meta(chrome->process, "rank");
+    *text = 0;
+    if (rank && *rank && (chrome->model->processes.count > 1 || strcmp(rank, "0") != 0))
+        snprintf(text, size, "rank %s: ", rank);
+    return text;
+}
+
 static void put_process_names(struct chrome *chrome)
 {
     const struct ws_process *process = chrome->process;
     const char *program = ws_process_meta(process, "program"), *pid = ws_process_meta(process, "pid");
     const struct ws_thread *threads = process->threads.rows.data;
-    char name[512];
-    snprintf(name, sizeof(name), "%s %s", program ? program : process->path, pid ? pid : "");
+    char name[512], rank[64];
+    snprintf(name, sizeof(name), "%s%s%s%s", rank_of(chrome, rank, sizeof(rank)), program ? program : process->path,
+             pid ? " " : "", pid ? pid : "");
     put_name(chrome, "process_name", chrome->host, 0, name);
     for (size_t i = 0; i < process->threads.rows.count; i++) {
         snprintf(name, sizeof(name), "%s %u", threads[i].name.data, threads[i].tid);
@@ -91,11 +102,12 @@ static void put_device_names(struct chrome *chrome)
     const struct ws_process *process = chrome->process;
     const struct ws_device *devices = process->devices.rows.data;
     const struct ws_stream *streams = process->streams.rows.data;
-    char name[512];
+    char name[512], rank[64];
     for (size_t i = 0; i < process->devices.rows.count; i++) {
         if (devices[i].id >= NUMBERS_A_PROCESS - 1)
             continue;
-        snprintf(name, sizeof(name), "GPU %u %s", devices[i].id - 1, devices[i].name.data);
+        snprintf(name, sizeof(name), "%sGPU %u %s", rank_of(chrome, rank, sizeof(rank)), devices[i].id - 1,
+                 devices[i].name.data);
         put_name(chrome, "process_name", device_number(chrome, devices[i].id), 0, name);
     }
     for (size_t i = 0; i < process->streams.rows.count; i++) {
@@ -265,5 +277,6 @@ static int write_chrome(const struct ws_model *model, FILE *file, const struct w
 const struct ws_export_format ws_export_chrome = {
     .name = "chrome",
     .summary = "Chrome trace events (JSON), for Perfetto and chrome://tracing",
+    .suffix = ".json",
     .write = write_chrome,
 };

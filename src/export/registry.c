@@ -12,3 +12,14 @@ const struct ws_export_format *ws_export_find(const char *name)
             return ws_export_formats[i];
     return NULL;
 }
+
+const struct ws_export_format *ws_export_find_by_file(const char *path)
+{
+    size_t length = strlen(path);
+    for (size_t i = 0; i < ws_export_format_count; i++) {
+        size_t suffix = strlen(ws_export_formats[i]->suffix);
+        if (length > suffix && !strcmp(path + length - suffix, ws_export_formats[i]->suffix))
+            return ws_export_formats[i];
+    }
+    return NULL;
+}

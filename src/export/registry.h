@@ -10,6 +10,7 @@
 struct ws_export_format {
     const char *name;
     const char *summary;
+    const char *suffix; /* of files that are taken to be meant for it: ".json" */
 
     /* Writes the traces to out, reading each a second time: the model holds what the rows refer to but
      * none of the rows (ws_model_options.references_only), so memory does not grow with them. Returns 0,
@@ -23,6 +24,9 @@ extern const size_t ws_export_format_count;
 
 /* NULL when there is none of that name. */
 const struct ws_export_format *ws_export_find(const char *name);
+
+/* The format whose suffix the file's name ends in, NULL when there is none. */
+const struct ws_export_format *ws_export_find_by_file(const char *path);
 
 extern const struct ws_export_format ws_export_chrome;
 

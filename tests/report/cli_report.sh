@@ -30,6 +30,8 @@ expect 2 "$wallshim" report --top many demo.wst
 one_line
 expect 2 "$wallshim" report --section nothing demo.wst
 one_line
+expect 2 "$wallshim" report --json --section kernels demo.wst
+one_line
 expect 2 "$wallshim" frobnicate
 one_line
 expect 2 "$wallshim"
@@ -43,11 +45,14 @@ says out "Kernels, copies and memsets"
 grep -q Overview out && fail "other sections than the one asked for"
 expect 0 "$wallshim" report --section gaps --top 3 demo.wst
 [ "$(grep -c 'Memcpy HtoD' out)" -eq 3 ] || fail "--top 3 gave other than 3 rows"
-for columns in 80 100 200; do
+for columns in 60 80 100 200; do
     COLUMNS=$columns expect 0 "$wallshim" report demo.wst
     python3 -c 'import sys; sys.exit(max(len(l) for l in open("out", encoding="utf-8").read().split("\n")) > int(sys.argv[1]))' \
         "$columns" || fail "lines wider than $columns"
 done
+COLUMNS=60 expect 0 "$wallshim" report --section copies demo.wst
+says out "Memcpy HtoD (Pag"
+grep -q mean out && fail "narrow, and no column left out for the names"
 expect 0 "$wallshim" report --wide demo.wst
 says out "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas"
 
@@ -95,6 +100,17 @@ expect 2 "$wallshim" export --format papyrus demo.wst -o other.json
 one_line
 expect 2 "$wallshim" export --format chrome demo.wst
 one_line
+expect 2 "$wallshim" export demo.wst -o demo.txt
+one_line
+says err "give --format"
+expect 0 "$wallshim" export demo.wst -o guessed.json
+cmp -s guessed.json demo.json || fail "FILE.json is not taken for chrome"
+"$make_demo" rank3.wst 3 || fail "make_demo"
+expect 0 "$wallshim" export rank3.wst -o ranks.json
+says ranks.json '"rank 3: python3"'
+says ranks.json '"rank 3: GPU 0 NVIDIA H100 80GB HBM3"'
+grep -q 'rank' demo.json && fail "a rank where there is none"
+rm rank3.wst ranks.json guessed.json
 expect 2 "$wallshim" export --format chrome absent.wst -o absent.json
 [ -e absent.json ] && fail "an empty export left behind"
 expect 0 "$wallshim" export --format chrome demo.wst -o -

@@ -98,8 +98,8 @@ int main(int count, char **words)
     struct story story;
     uint64_t random = 1;
     int64_t at = 1000000;
-    if (count != 2 || *words[1] == '-') {
-        fputs("usage: make_demo TRACE\n", stderr);
+    if (count < 2 || count > 3 || *words[1] == '-') {
+        fputs("usage: make_demo TRACE [RANK]\n", stderr);
         return 2;
     }
     story_begin(&story, words[1]);
@@ -107,6 +107,8 @@ int main(int count, char **words)
     story_meta(&story, "command_line", "python3 train.py --model small");
     story_meta(&story, "driver_version", "13.0");
     story_meta(&story, "backend", "events");
+    if (count > 2)
+        story_meta(&story, "rank", words[2]);
     story_device(&story, 1, "NVIDIA H100 80GB HBM3", clock_offset, 900);
     story_stream(&story, COMPUTE, 1);
     story_stream(&story, COMM, 1);
