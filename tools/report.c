@@ -17,6 +17,9 @@ static const struct tool_switch *switches(size_t *count)
     static const struct tool_switch list[] = {
         { "json", 0, NULL, "everything as JSON, described by report.schema.json" },
         { "section", 's', "NAME", sections },
+        { "steps", 0, "WHERE",
+          "take steps from markers of the program (marked), from the order of operations (found), markers where "
+          "there are any (auto, the default), or none" },
         { "top", 't', "N", "rows of a table at most; 0 all (20 without this switch)" },
         { "wide", 'w', NULL, "print names whole, however wide the lines become" },
     };
@@ -28,6 +31,22 @@ static const struct tool_switch *switches(size_t *count)
         snprintf(sections + used, sizeof(sections) - used, "%s %s", i ? "," : "", ws_analyses[i]->name);
     }
     return list;
+}
+
+/* Returns 0, or TOOL_ERROR after a line on stderr. */
+static int steps_choice(const char *text, enum ws_steps_choice *choice)
+{
+    static const char *const names[] = { [WS_STEPS_AUTO] = "auto",
+                                         [WS_STEPS_ONLY_MARKED] = "marked",
+                                         [WS_STEPS_ONLY_FOUND] = "found",
+                                         [WS_STEPS_NOT_ASKED] = "none" };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (!text || !strcmp(text, names[i])) {
+            *choice = (enum ws_steps_choice)i;
+            return 0;
+        }
+    }
+    return tool_error("--steps %s: auto, marked, found or none", text);
 }
 
 static int page_width(void)
@@ -82,11 +101,12 @@ static int run(const struct tool_arguments *arguments)
     struct ws_model *model = NULL;
     struct ws_report *report = NULL;
     char message[512];
-    size_t top = TOP;
+    struct ws_report_options wanted = { .top = TOP };
     const char *given = tool_value(arguments, "top");
     if (tool_value(arguments, "json") && tool_value(arguments, "section"))
         return tool_error("report: --section chooses from the text; --json is always the whole");
-    if (given && tool_number("top", given, 1000, &top))
+    if ((given && tool_number("top", given, 1000, &wanted.top)) ||
+        steps_choice(tool_value(arguments, "steps"), &wanted.steps))
         return TOOL_ERROR;
     int status = tool_find_traces(&traces, arguments);
     if (status)
@@ -94,16 +114,17 @@ static int run(const struct tool_arguments *arguments)
     tool_progress_start(&progress);
     struct ws_model_options options = { .progress = tool_progress_show, .user = &progress };
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    wanted.threads = cores > 1 ? (unsigned)cores : 1;
     if (ws_model_create(&model, (const char *const *)traces.paths, traces.count, &options, message,
                         sizeof(message))) {
         tool_progress_end(&progress);
         status = tool_error("%s", message);
-    } else if (ws_report_create(&report, model, top, cores > 1 ? (unsigned)cores : 1)) {
+    } else if (ws_report_create(&report, model, &wanted)) {
         tool_progress_end(&progress);
         status = tool_error("out of memory");
     } else {
         tool_progress_end(&progress);
-        status = tool_value(arguments, "json") ? print_json(report) : print_text(report, arguments, top);
+        status = tool_value(arguments, "json") ? print_json(report) : print_text(report, arguments, wanted.top);
     }
     ws_report_destroy(report);
     ws_model_destroy(model);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum ws_group ws_report_group(const struct ws_report *report, size_t name)
 {
@@ -10,39 +11,13 @@ enum ws_group ws_report_group(const struct ws_report *report, size_t name)
     return ws_report_class(report, name) == WS_CLASS_COMM ? WS_GROUP_COMM : WS_GROUP_COMPUTE;
 }
 
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* How far the running operations reach. Since operations come in order of their begin, each union
- * holds exactly [now, its reach) of the time up to the next begin. */
+/* How far the running operations reach. */
 struct reach {
-    int64_t all;
-    int64_t group[WS_GROUP_COUNT];
+    struct ws_reach of;
     int64_t sure;      /* up to where the shrunk operations have been counted */
     int64_t stretched; /* of the operations made longer by their errors */
     uint32_t last;     /* the operation that reaches furthest */
 };
-
-static void count_slice(struct ws_track_activity *result, const struct reach *reach, int64_t now, int64_t next)
-{
-    int64_t compute = least(reach->group[WS_GROUP_COMPUTE], next);
-    int64_t comm = least(reach->group[WS_GROUP_COMM], next);
-    int64_t memory = least(reach->group[WS_GROUP_MEMORY], next);
-    result->busy += most(least(reach->all, next) - now, 0);
-    result->group[WS_GROUP_COMPUTE] += most(compute - now, 0);
-    result->group[WS_GROUP_COMM] += most(comm - now, 0);
-    result->group[WS_GROUP_MEMORY] += most(memory - now, 0);
-    result->comm_overlap += most(least(compute, comm) - now, 0);
-    result->exposed_comm += most(comm - most(compute, now), 0);
-    result->exposed_memory += most(memory - most(most(compute, comm), now), 0);
-}
 
 static int note_gap(struct ws_track_activity *result, const struct reach *reach, int64_t next, size_t place)
 {
@@ -51,7 +26,7 @@ static int note_gap(struct ws_track_activity *result, const struct reach *reach,
         return -ENOMEM;
     *gap = (struct ws_gap){ reach->last, (uint32_t)place };
     /* The part of the gap that operations before it may have filled; those after it follow later. */
-    result->busy_most += least(most(reach->stretched - reach->all, 0), next - reach->all);
+    result->busy_most += ws_least(ws_most(reach->stretched - reach->of.all, 0), next - reach->of.all);
     return 0;
 }
 
@@ -66,24 +41,33 @@ static void stretch_backwards(struct ws_track_activity *result, const struct ws_
     for (size_t i = result->gaps.count; i-- > 0;) {
         while (place > gaps[i].after) {
             uint32_t op = track->order[--place];
-            earliest = least(earliest, ops->begin[op] - ops->begin_error[op]);
+            earliest = ws_least(earliest, ops->begin[op] - ops->begin_error[op]);
         }
         int64_t end = ws_gap_end(ops, track, &gaps[i]);
-        result->busy_most += least(most(end - earliest, 0), end - ws_gap_begin(ops, &gaps[i]));
+        result->busy_most += ws_least(ws_most(end - earliest, 0), end - ws_gap_begin(ops, &gaps[i]));
     }
     while (place > 0) {
         uint32_t op = track->order[--place];
-        earliest = least(earliest, ops->begin[op] - ops->begin_error[op]);
+        earliest = ws_least(earliest, ops->begin[op] - ops->begin_error[op]);
     }
     result->busy_most += result->begin - earliest;
 }
 
-static uint8_t *groups_of_shapes(const struct ws_report *report, const struct ws_process *process)
+uint8_t *ws_report_shape_groups(const struct ws_report *report, const struct ws_process *process)
 {
     uint8_t *groups = malloc(process->shapes.count + 1);
     for (size_t i = 0; groups && i < process->shapes.count; i++)
         groups[i] = (uint8_t)ws_report_group(report, ws_process_shape(process, i)->name);
     return groups;
+}
+
+static void keep_split(struct ws_track_activity *result, const struct ws_split *split)
+{
+    result->busy = split->busy;
+    memcpy(result->group, split->group, sizeof(result->group));
+    result->comm_overlap = split->comm_overlap;
+    result->exposed_comm = split->exposed_comm;
+    result->exposed_memory = split->exposed_memory;
 }
 
 static int run(const struct ws_report *report, size_t subject, void *memory)
@@ -95,33 +79,32 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     result->gaps = WS_VECTOR(struct ws_gap);
     if (!track->count)
         return 0;
-    uint8_t *groups = groups_of_shapes(report, process);
+    uint8_t *groups = ws_report_shape_groups(report, process);
     if (!groups)
         return -ENOMEM;
     result->begin = ops->begin[track->order[0]];
-    struct reach reach = { .all = result->begin, .sure = INT64_MIN, .stretched = INT64_MIN };
-    for (int group = 0; group < WS_GROUP_COUNT; group++)
-        reach.group[group] = result->begin;
+    struct reach reach = { .of = ws_reach_from(result->begin), .sure = INT64_MIN, .stretched = INT64_MIN };
+    struct ws_split split = { 0 };
     int64_t now = result->begin;
     for (size_t i = 0; i < track->count; i++) {
         uint32_t op = track->order[i];
         int64_t begin = ops->begin[op], end = ws_op_end(ops, op);
         if (begin > now) {
-            count_slice(result, &reach, now, begin);
-            if (begin > reach.all && note_gap(result, &reach, begin, i)) {
+            ws_split_slice(&split, &reach.of, now, begin);
+            if (begin > reach.of.all && note_gap(result, &reach, begin, i)) {
                 free(groups);
                 return -ENOMEM;
             }
             now = begin;
         }
         uint8_t group = groups[ops->shape[op]];
-        if (end >= reach.all) {
-            reach.all = end;
+        if (end >= reach.of.all) {
+            reach.of.all = end;
             reach.last = op;
         }
-        reach.group[group] = most(reach.group[group], end);
-        reach.stretched = most(reach.stretched, end + ops->end_error[op]);
-        int64_t from = most(begin + ops->begin_error[op], reach.sure), to = end - ops->end_error[op];
+        reach.of.group[group] = ws_most(reach.of.group[group], end);
+        reach.stretched = ws_most(reach.stretched, end + ops->end_error[op]);
+        int64_t from = ws_most(begin + ops->begin_error[op], reach.sure), to = end - ops->end_error[op];
         if (from < to) {
             result->busy_least += to - from;
             reach.sure = to;
@@ -130,11 +113,12 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
         result->quality[(ops->flags[op] & WS_OP_END_QUALITY) >> 2]++;
     }
     free(groups);
-    count_slice(result, &reach, now, INT64_MAX);
-    result->end = reach.all;
+    ws_split_slice(&split, &reach.of, now, INT64_MAX);
+    keep_split(result, &split);
+    result->end = reach.of.all;
     result->span = result->end - result->begin;
     result->idle = result->span - result->busy;
-    result->busy_most += result->busy + (reach.stretched - reach.all);
+    result->busy_most += result->busy + (reach.stretched - reach.of.all);
     stretch_backwards(result, ops, track);
     return track->aligned ? ws_activity_leave_out_unrecorded(process, track, result) : 0;
 }
@@ -192,7 +176,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     if (result->busy_least != result->busy || result->busy_most != result->busy)
         snprintf(note, sizeof(note), "  of %s; between %s and %s, since times have errors", time,
                  ws_format_share(least_share, result->busy_least, known),
-                 ws_format_share(most_share, least(result->busy_most, known), known));
+                 ws_format_share(most_share, ws_least(result->busy_most, known), known));
     if (result->unrecorded)
         share_fact(page, "not recorded", result->unrecorded, result->span,
                    " of the span, between bursts or outside the range asked for; all else here is of the rest");
@@ -215,7 +199,7 @@ static int json(const struct ws_report *report, size_t subject, const void *memo
 {
     const struct ws_track *track = ws_model_track(report->model, subject);
     const struct ws_track_activity *result = memory;
-    int64_t error = most(result->busy - result->busy_least, result->busy_most - result->busy);
+    int64_t error = ws_most(result->busy - result->busy_least, result->busy_most - result->busy);
     const struct {
         const char *key;
         int64_t value;

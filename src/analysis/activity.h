@@ -7,9 +7,8 @@
 #define WALLSHIM_ANALYSIS_ACTIVITY_H
 
 #include "analysis/registry.h"
+#include "analysis/split.h"
 #include "base/vector.h"
-
-enum ws_group { WS_GROUP_COMPUTE, WS_GROUP_COMM, WS_GROUP_MEMORY, WS_GROUP_COUNT };
 
 /* A time in which nothing ran: from the end of one operation to the begin of another. */
 struct ws_gap {
@@ -59,5 +58,8 @@ int ws_activity_leave_out_unrecorded(const struct ws_process *process, const str
 
 /* Which union the operations of a name belong to. */
 enum ws_group ws_report_group(const struct ws_report *report, size_t name);
+
+/* The same by index into ws_process.shapes, or NULL when memory is out. For free(). */
+uint8_t *ws_report_shape_groups(const struct ws_report *report, const struct ws_process *process);
 
 #endif

@@ -51,15 +51,31 @@ struct ws_analysis {
 extern const struct ws_analysis *const ws_analyses[];
 extern const size_t ws_analysis_count;
 
+/* Where the steps of a report come from. */
+enum ws_steps_choice {
+    WS_STEPS_AUTO,        /* the program's markers where there are any, else the kernel stream */
+    WS_STEPS_ONLY_MARKED, /* markers or none */
+    WS_STEPS_ONLY_FOUND,  /* the kernel stream, even where there are markers */
+    WS_STEPS_NOT_ASKED,   /* none: figures are of the whole recording */
+};
+
+struct ws_report_options {
+    size_t top;       /* items of an open-ended list in JSON; 0: all */
+    unsigned threads; /* that run analyses; 0 counts as 1 */
+    enum ws_steps_choice steps;
+};
+
 struct ws_report {
     const struct ws_model *model;
+    enum ws_steps_choice steps;
     uint8_t *classes; /* enum ws_kernel_class by index into ws_model.names */
     size_t top;       /* items of an open-ended list in JSON */
     void **results;   /* by analysis and subject; use ws_report_result */
 };
 
-/* Runs every analysis on up to `threads` threads. Returns 0 or -errno. The model outlives the report. */
-int ws_report_create(struct ws_report **report, const struct ws_model *model, size_t top, unsigned threads);
+/* Runs every analysis. Returns 0 or -errno. The model outlives the report. */
+int ws_report_create(struct ws_report **report, const struct ws_model *model,
+                     const struct ws_report_options *options);
 
 /* Accepts NULL. */
 void ws_report_destroy(struct ws_report *report);

@@ -149,14 +149,16 @@ static int classify_names(struct ws_report *report)
     return 0;
 }
 
-int ws_report_create(struct ws_report **result, const struct ws_model *model, size_t top, unsigned threads)
+int ws_report_create(struct ws_report **result, const struct ws_model *model,
+                     const struct ws_report_options *options)
 {
     size_t stride = stride_of(model);
     struct ws_report *report = calloc(1, sizeof(*report));
     if (!report)
         return -ENOMEM;
     report->model = model;
-    report->top = top;
+    report->top = options->top;
+    report->steps = options->steps;
     int status = -ENOMEM;
     report->results = calloc(ws_analysis_count * stride + 1, sizeof(*report->results));
     if (!report->results || classify_names(report))
@@ -168,7 +170,7 @@ int ws_report_create(struct ws_report **result, const struct ws_model *model, si
                 goto failed;
         }
     }
-    status = run_all(report, threads);
+    status = run_all(report, options->threads);
     if (status)
         goto failed;
     *result = report;

@@ -18,7 +18,8 @@ void load_report(struct loaded *loaded)
     story_end(&loaded->story);
     if (ws_model_create(&loaded->model, &path, 1, NULL, message, sizeof(message)))
         fail_msg("%s", message);
-    assert_int_equal(ws_report_create(&loaded->report, loaded->model, 20, 2), 0);
+    const struct ws_report_options options = { .top = 20, .threads = 2, .steps = loaded->steps };
+    assert_int_equal(ws_report_create(&loaded->report, loaded->model, &options), 0);
 }
 
 void load_finish(struct loaded *loaded)

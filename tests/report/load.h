@@ -11,6 +11,7 @@ struct loaded {
     char path[64];
     struct ws_model *model;
     struct ws_report *report;
+    enum ws_steps_choice steps; /* to be set between load_begin and load_report */
 };
 
 /* Opens a story in a file of its own; ended by load_report. */

@@ -1,0 +1,144 @@
+#include "analysis/marked_steps.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* A marker, and the first operation launched after its begin and, of the last marker, after its end. */
+struct marker {
+    int64_t host_begin, host_end;
+    uint64_t number;
+    int64_t launched; /* host time of that launch */
+    int64_t begin;    /* of that operation; INT64_MAX: none */
+};
+
+/* Markers of the thread that has most of them, in order of their begin, for ranges are. */
+static int collect(const struct ws_ranges *ranges, struct ws_vector *markers)
+{
+    const struct ws_thread_ranges *threads = ranges->threads.data, *best = NULL;
+    size_t most = 0;
+    for (size_t i = 0; i < ranges->threads.count; i++) {
+        size_t count = 0;
+        for (uint32_t place = 0; place < threads[i].count; place++)
+            count += ws_range(ranges, threads[i].first + place)->kind == WS_RANGE_STEP;
+        if (count > most) {
+            most = count;
+            best = &threads[i];
+        }
+    }
+    for (uint32_t place = 0; best && place < best->count; place++) {
+        const struct ws_range *range = ws_range(ranges, best->first + place);
+        if (range->kind != WS_RANGE_STEP)
+            continue;
+        struct marker *marker = ws_vector_push(markers);
+        if (!marker)
+            return -ENOMEM;
+        *marker = (struct marker){ range->host_begin, range->host_end, range->number, INT64_MAX, INT64_MAX };
+    }
+    return 0;
+}
+
+/* The end of the last marker is a boundary like the begins of all. */
+static int add_last_end(struct ws_vector *markers)
+{
+    const struct marker *list = markers->data;
+    int64_t end = ws_most(list[markers->count - 1].host_end, list[markers->count - 1].host_begin);
+    struct marker *marker = ws_vector_push(markers);
+    if (!marker)
+        return -ENOMEM;
+    *marker = (struct marker){ end, end, 0, INT64_MAX, INT64_MAX };
+    return 0;
+}
+
+/* The marker before whose successor an operation was launched, or -1. */
+static ptrdiff_t marker_at(const struct marker *list, size_t count, size_t hint, int64_t time)
+{
+    if (list[hint].host_begin <= time && (hint + 1 == count || time < list[hint + 1].host_begin))
+        return (ptrdiff_t)hint;
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (list[middle].host_begin <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return (ptrdiff_t)low - 1;
+}
+
+static void find_first_launches(const struct ws_ops *ops, const struct ws_track *track, struct ws_vector *markers)
+{
+    struct marker *list = markers->data;
+    size_t hint = 0;
+    for (size_t i = 0; i < track->count; i++) {
+        uint32_t op = track->order[i];
+        ptrdiff_t at = marker_at(list, markers->count, hint, ops->host_begin[op]);
+        if (at < 0)
+            continue;
+        hint = (size_t)at;
+        if (ops->host_begin[op] >= list[at].launched)
+            continue;
+        list[at].launched = ops->host_begin[op];
+        list[at].begin = ops->begin[op];
+    }
+    /* A marker in which nothing was launched begins with the next. */
+    for (size_t i = markers->count - 1; i-- > 0;)
+        if (list[i].begin == INT64_MAX)
+            list[i].begin = list[i + 1].begin;
+}
+
+static int64_t last_end(const struct ws_ops *ops, const struct ws_track *track)
+{
+    int64_t end = INT64_MIN;
+    for (size_t i = 0; i < track->count; i++)
+        end = ws_most(end, ws_op_end(ops, track->order[i]));
+    return end;
+}
+
+static int add_steps(const struct ws_vector *markers, int64_t end, struct ws_track_steps *result)
+{
+    const struct marker *list = markers->data;
+    size_t last = markers->count - 1;
+    int64_t before = INT64_MIN;
+    for (size_t i = 0; i < last && list[i].begin != INT64_MAX; i++) {
+        bool cut = list[i + 1].begin == INT64_MAX;
+        int64_t next = cut ? end : list[i + 1].begin;
+        int64_t begin = ws_most(list[i].begin, before);
+        if (next <= begin)
+            continue;
+        struct ws_step *step = ws_vector_push(&result->steps);
+        if (!step)
+            return -ENOMEM;
+        step->begin = begin;
+        step->end = before = next;
+        step->number = list[i].number;
+        step->kind = cut ? WS_STEP_CUT : WS_STEP_STEADY;
+    }
+    return 0;
+}
+
+int ws_marked_steps(const struct ws_model *model, const struct ws_track *track, struct ws_track_steps *result)
+{
+    const struct ws_process *process = ws_model_process(model, track->process);
+    struct ws_vector markers = WS_VECTOR(struct marker);
+    result->why_none = "The program marked none.";
+    int status = collect(&process->ranges, &markers);
+    if (status || !markers.count)
+        goto out;
+    status = add_last_end(&markers);
+    if (status)
+        goto out;
+    find_first_launches(&process->ops, track, &markers);
+    status = add_steps(&markers, last_end(&process->ops, track), result);
+    struct ws_step *steps = result->steps.data;
+    if (result->steps.count)
+        result->source = WS_STEPS_MARKED;
+    else
+        result->why_none = "Nothing that the program launched in the steps it marked ran on this device.";
+    /* Where nothing runs after the last step its end is that of its operations: good enough where there
+     * are no better ones. */
+    if (result->steps.count && result->steps.count < 4)
+        steps[result->steps.count - 1].kind = WS_STEP_STEADY;
+out:
+    ws_vector_finish(&markers);
+    return status;
+}

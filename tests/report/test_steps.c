@@ -1,0 +1,166 @@
+#include "check.h"
+
+#include "analysis/steps.h"
+#include "load.h"
+
+static struct story *begin(struct loaded *loaded)
+{
+    struct story *story = load_begin(loaded);
+    story_device(story, 1, "Test GPU", 0, 0);
+    story_stream(story, 1, 1);
+    story_stream(story, 2, 1);
+    return story;
+}
+
+static const struct ws_track_steps *steps_of(const struct loaded *loaded)
+{
+    return ws_report_result(loaded->report, &ws_analysis_steps, 0);
+}
+
+static const struct ws_step *step(const struct ws_track_steps *steps, size_t place)
+{
+    assert_true(place < steps->steps.count);
+    return (const struct ws_step *)steps->steps.data + place;
+}
+
+static void mark(struct story *story, int64_t from, int64_t to)
+{
+    story_range(story, WS_RANGE_STEP, 1, "ProfilerStep", from, to);
+}
+
+/* story_kernel launches 10 µs before the begin. */
+static void a_marker_begins_with_the_first_operation_launched_after_it(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    for (int64_t i = 0; i < 5; i++) {
+        int64_t at = 1000000 * (i + 1);
+        story_kernel(story, 1, "before", at - 5000, at + 15000);
+        mark(story, at - 12000, at + 980000);
+        story_kernel(story, 1, "first", at + 20000, at + 120000);
+        story_kernel(story, 2, "ncclDevKernel_AllReduce", at + 100000, at + 200000);
+        story_copy(story, 2, WS_SPACE_DEVICE, WS_SPACE_PINNED, 4, at + 300000, at + 350000);
+    }
+    story_kernel(story, 1, "before", 6100000, 6200000);
+    load_report(&loaded);
+    const struct ws_track_steps *steps = steps_of(&loaded);
+    assert_int_equal(steps->source, WS_STEPS_MARKED);
+    assert_int_equal(steps->steps.count, 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(step(steps, i)->begin, 1000000 * (int64_t)(i + 1) + 20000);
+    assert_int_equal(step(steps, 4)->end, 6100000);
+    assert_int_equal(step(steps, 0)->first, 1);
+    assert_int_equal(step(steps, 0)->count, 4);
+    assert_int_equal(steps->kinds[WS_STEP_STEADY], 5);
+    assert_int_equal(steps->median, 1000000);
+    assert_true(steps->stable);
+    /* "before" runs the last 5 µs of its step and the 15 first before the boundary of the next. */
+    assert_int_equal(step(steps, 0)->split.busy, 250000);
+    assert_int_equal(steps->comm.median, 100000);
+    assert_int_equal(steps->exposed_comm.median, 80000);
+    assert_int_equal(steps->memory.median, 50000);
+    load_finish(&loaded);
+}
+
+static void run_lengths(struct loaded *loaded, const int64_t *lengths, size_t count)
+{
+    struct story *story = begin(loaded);
+    int64_t at = 1000000;
+    for (size_t i = 0; i < count; i++) {
+        mark(story, at - 11000, at + lengths[i] - 20000);
+        story_kernel(story, 1, "a", at, at + 1000);
+        story_kernel(story, 1, "b", at + 2000, at + lengths[i] / 2);
+        at += lengths[i];
+    }
+    story_kernel(story, 1, "end", at, at + 1000);
+    load_report(loaded);
+}
+
+static void warm_up_and_slow_steps_are_told_apart(void **state)
+{
+    static const int64_t lengths[] = { 9000000, 1000000, 1500000, 1000000, 1100000, 1000000,
+                                       1000000, 1000000, 2000000, 900000,  1000000 };
+    struct loaded loaded;
+    (void)state;
+    run_lengths(&loaded, lengths, sizeof(lengths) / sizeof(lengths[0]));
+    const struct ws_track_steps *steps = steps_of(&loaded);
+    assert_int_equal(steps->kinds[WS_STEP_WARM_UP], 3);
+    assert_int_equal(steps->kinds[WS_STEP_STEADY], 8);
+    assert_int_equal(step(steps, 2)->kind, WS_STEP_WARM_UP);
+    assert_int_equal(step(steps, 3)->kind, WS_STEP_STEADY);
+    assert_int_equal(steps->median, 1000000);
+    assert_int_equal(steps->most, 2000000);
+    assert_int_equal(steps->slow, 1);
+    assert_true(step(steps, 8)->slow);
+    assert_false(steps->stable);
+    assert_int_equal(steps->mean, 1125000);
+    assert_ptr_equal(ws_steps_at(steps, step(steps, 4)->begin), step(steps, 4));
+    assert_ptr_equal(ws_steps_at(steps, step(steps, 4)->end - 1), step(steps, 4));
+    assert_null(ws_steps_at(steps, step(steps, 0)->begin - 1));
+    assert_null(ws_steps_at(steps, step(steps, 10)->end));
+    size_t cursor = 0;
+    for (int64_t time = 0; time < 25000000; time += 70000)
+        assert_ptr_equal(ws_steps_next(steps, &cursor, time), ws_steps_at(steps, time));
+    load_finish(&loaded);
+}
+
+static void steps_tile_whatever_markers_say(void **state)
+{
+    uint64_t random = 3;
+    (void)state;
+    for (int round = 0; round < 50; round++) {
+        struct loaded loaded;
+        struct story *story = begin(&loaded);
+        for (int i = 0; i < 20; i++) {
+            int64_t from = (int64_t)(next_random(&random) % 1000000);
+            mark(story, from, from + (int64_t)(next_random(&random) % 100000) - 1000);
+        }
+        for (int i = 0; i < 60; i++) {
+            int64_t from = (int64_t)(next_random(&random) % 1000000);
+            story_kernel(story, 1 + next_random(&random) % 2, "k", from,
+                         from + (int64_t)(next_random(&random) % 30000));
+        }
+        load_report(&loaded);
+        const struct ws_track_steps *steps = steps_of(&loaded);
+        const struct ws_track_activity *activity = load_activity(&loaded, 0);
+        int64_t busy = 0;
+        for (size_t i = 0; i < steps->steps.count; i++) {
+            assert_true(step(steps, i)->begin < step(steps, i)->end);
+            assert_true(!i || step(steps, i)->begin == step(steps, i - 1)->end);
+            assert_true(step(steps, i)->split.busy <= step(steps, i)->end - step(steps, i)->begin);
+            busy += step(steps, i)->split.busy;
+        }
+        assert_true(busy <= activity->busy);
+        load_finish(&loaded);
+    }
+}
+
+static void markers_may_be_left_aside(void **state)
+{
+    static const int64_t lengths[] = { 1000000, 1000000, 1000000 };
+    struct loaded loaded = { 0 };
+    (void)state;
+    struct story *story = begin(&loaded);
+    mark(story, 0, 1000);
+    story_kernel(story, 1, "a", 11000, 12000);
+    loaded.steps = WS_STEPS_NOT_ASKED;
+    load_report(&loaded);
+    assert_int_equal(steps_of(&loaded)->source, WS_STEPS_NONE);
+    assert_non_null(steps_of(&loaded)->why_none);
+    load_finish(&loaded);
+    run_lengths(&loaded, lengths, 3);
+    assert_int_equal(steps_of(&loaded)->kinds[WS_STEP_STEADY], 3);
+    load_finish(&loaded);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_marker_begins_with_the_first_operation_launched_after_it),
+        cmocka_unit_test(warm_up_and_slow_steps_are_told_apart),
+        cmocka_unit_test(steps_tile_whatever_markers_say),
+        cmocka_unit_test(markers_may_be_left_aside),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
