@@ -38,7 +38,7 @@ WALLS = {
         {"count": 3, "SIMGPU_ALLOCATE_NS": 400000, "bytes": 134217728, "layers": 3, "device_jitter": 8},
         {"count": 2, "SIMGPU_ALLOCATE_NS": 500000, "layers": 2, "eval_every": 15, "steps": 45, "seed": 3},
     ]),
-    "communication": ("communication", "communication", [
+    "communication": ("communication", "exposed_communication", [
         {"ranks": 2, **MANY, "SIMGPU_LINK_GB_S": 90},
         {"ranks": 2, **MANY, "SIMGPU_LINK_GB_S": 100, "same_stream": 1, "device_jitter": 6},
         {"ranks": 2, **MANY, "layers": 12, "SIMGPU_LINK_GB_S": 110, "steps": 25},

@@ -1,0 +1,102 @@
+"""Holds the steps that a report finds in made-up traces against when they truly began (make_steps.c):
+
+    steps.py BUILD [SEED...]
+
+A trace is right when the median length of its steady steps is within 2 % of the truth. A true begin after the warm-up is found
+when a step of the report begins within 5 % of a step of it, up to one constant phase of the trace. Nine traces and nine
+begins in ten must be, and of the steady steps of the report as many must be true ones. A control must have no steps.
+"""
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+SEEDS = [*range(1, 51), *range(1000, 1010)]
+PERIOD_WITHIN, BEGIN_WITHIN, SHARE = 0.02, 0.05, 0.9
+
+
+def nearest(values, to):
+    return min(values, key=lambda value: abs(value - to))
+
+
+def matches(truth, found, within):
+    """How many of each have a partner in the other, under the phase that is best."""
+    best = (0, 0)
+    for phase in {nearest(found, begin) - begin for begin in truth}:
+        shifted = [begin - phase for begin in found]
+        hits = sum(abs(nearest(shifted, begin) - begin) <= within for begin in truth)
+        best = max(best, (hits, sum(abs(nearest(truth, begin) - begin) <= within for begin in shifted)))
+    return best
+
+
+def examine(build, folder, seed):
+    trace, truth = os.path.join(folder, f"{seed}.wst"), os.path.join(folder, f"{seed}.json")
+    subprocess.run([f"{build}/tests/walls/make_steps", str(seed), trace, truth], check=True)
+    output = subprocess.run([f"{build}/tools/wallshim", "report", "--json", trace], check=True, capture_output=True, text=True)
+    with open(truth, encoding="utf-8") as file:
+        truth = json.load(file)
+    device = json.loads(output.stdout)["processes"][0]["devices"][0]
+    shift = truth["first"] - device["begin_ns"]
+    return truth, [{**step, "begin_ns": step["begin_ns"] + shift} for step in device["steps"]]
+
+
+class Score:
+    def __init__(self):
+        self.traces, self.right, self.controls, self.quiet = 0, 0, 0, 0
+        self.begins, self.found, self.said, self.true = 0, 0, 0, 0
+
+    def control(self, seed, steps):
+        self.controls += 1
+        self.quiet += not steps
+        if steps:
+            print(f"{seed}: {len(steps)} steps in a control")
+
+    def program(self, seed, truth, steps):
+        steady = [step for step in steps if step["kind"] == "steady"]
+        begins = truth["steps"][truth["warm_up"]:]
+        self.traces += 1
+        self.begins += len(begins)
+        if not steady:
+            print(f"{seed}: no steps, {len(begins)} in truth of {truth['period'] / 1e6:.2f} ms ({truth['program']})")
+            return
+        period = statistics.median(step["length_ns"] for step in steady)
+        right = abs(period - truth["period"]) <= PERIOD_WITHIN * truth["period"]
+        within = BEGIN_WITHIN * truth["period"]
+        found, _ = matches(begins, [step["begin_ns"] for step in steps], within)
+        _, true = matches(truth["steps"], [step["begin_ns"] for step in steady], within)
+        self.right += right
+        self.found += found
+        self.said += len(steady)
+        self.true += true
+        if not right or found < len(begins) or true < len(steady):
+            print(f"{seed}: period {period / 1e6:.3f} ms, truly {truth['period'] / 1e6:.3f}; {found} of {len(begins)} begins found; "
+                  f"{true} of {len(steady)} steady steps true ({truth['program']}, {truth['accumulate']} batches a step)")
+
+    def verdict(self):
+        lines = [("periods within 2 %", self.right, self.traces), ("begins found", self.found, self.begins),
+                 ("steady steps that are true", self.true, self.said), ("controls without steps", self.quiet, self.controls)]
+        for what, good, of in lines:
+            print(f"{what}: {good} of {of}")
+        return all(good >= SHARE * of for _, good, of in lines)
+
+
+def main():
+    build, seeds = sys.argv[1], [int(word) for word in sys.argv[2:]] or SEEDS
+    score = Score()
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in seeds:
+            truth, steps = examine(build, folder, seed)
+            if truth["steps"]:
+                score.program(seed, truth, steps)
+            else:
+                score.control(seed, steps)
+    good = score.verdict()
+    if not score.said:
+        print("skipped: the report finds no steps")
+        return 77
+    return 0 if good else 1
+
+
+sys.exit(main())
