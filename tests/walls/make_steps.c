@@ -384,7 +384,7 @@ static bool write_truth(const struct run *run, const char *path, int seed)
             "{\"seed\": %d, \"program\": \"%s\", \"period\": %lld, \"warm_up\": %d, \"accumulate\": %d, \"first\": "
             "%lld,\n \"steps\": [",
             seed, run->step_count ? run->plan.program->name : "none", (long long)period(run), run->plan.warm_up,
-            run->plan.accumulate);
+            run->plan.accumulate, (long long)run->first);
     for (int i = 0; i < run->step_count; i++)
         fprintf(file, "%s%lld", i ? ", " : "", (long long)run->steps[i]);
     fputs("],\n \"others\": [", file);
