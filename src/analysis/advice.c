@@ -59,6 +59,44 @@ int ws_advice_add(struct ws_advice_list *list, const struct ws_advice *advice)
     return 0;
 }
 
+static int largest_first(const void *a, const void *b)
+{
+    const struct ws_advice *x = a, *y = b;
+    if (x->saving_ns != y->saving_ns)
+        return x->saving_ns < y->saving_ns ? 1 : -1;
+    return strcmp(x->what, y->what);
+}
+
+static void sort(struct ws_advice_list *list)
+{
+    if (list->items.count)
+        qsort(list->items.data, list->items.count, sizeof(struct ws_advice), largest_first);
+}
+
+int64_t ws_advice_settle(struct ws_advice_list *list, uint32_t track, const int64_t *available)
+{
+    struct ws_advice *items = list->items.data;
+    int64_t left[WS_PART_COUNT], sum = 0;
+    size_t kept = 0;
+    memcpy(left, available, sizeof(left));
+    sort(list);
+    for (size_t i = 0; i < list->items.count; i++) {
+        int64_t *part = &left[items[i].part];
+        if (items[i].saving_ns > *part)
+            items[i].saving_ns = *part;
+        if (items[i].track != track || items[i].saving_ns <= 0) {
+            finish_one(&items[i]);
+            continue;
+        }
+        *part -= items[i].saving_ns;
+        sum += items[i].saving_ns;
+        items[kept++] = items[i];
+    }
+    list->items.count = kept;
+    sort(list);
+    return sum;
+}
+
 void ws_advice_finish(struct ws_advice_list *list)
 {
     struct ws_advice *items = list->items.data;

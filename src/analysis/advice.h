@@ -65,6 +65,10 @@ struct ws_advice_list {
 /* Adds a copy of the advice; texts are copied too. Returns 0 or -ENOMEM. */
 int ws_advice_add(struct ws_advice_list *list, const struct ws_advice *advice);
 
+/* Keeps the advice on this track, largest saving first, where it may promise anything: of each part no more than
+ * there is in it, available[] by enum ws_part. Returns the sum of the savings. */
+int64_t ws_advice_settle(struct ws_advice_list *list, uint32_t track, const int64_t *available);
+
 void ws_advice_finish(struct ws_advice_list *list);
 
 const char *ws_part_name(enum ws_part part);  /* in JSON */

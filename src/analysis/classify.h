@@ -30,4 +30,10 @@ bool ws_is_comm(const char *name);
 
 const char *ws_kernel_class_name(uint32_t kernel_class);
 
+/* Matrix work, what tensor cores are for. */
+static inline bool ws_class_is_matmul(enum ws_kernel_class class)
+{
+    return class == WS_CLASS_GEMM || class == WS_CLASS_CONV || class == WS_CLASS_ATTENTION;
+}
+
 #endif

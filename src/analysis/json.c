@@ -37,17 +37,13 @@ static int add_results(const struct ws_report *report, enum ws_scope scope, size
     return status;
 }
 
-/* Lists that later analyses fill, so that readers may rely on them; and the verdict, not reached yet. */
+/* Lists that no analysis fills yet, so that readers may rely on them. */
 static int add_empty_lists(json_t *object)
 {
     static const char *const lists[] = { "kernels", "steps", "gaps", "storms", "chains", "copies", "collectives" };
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
         if (!json_object_get(object, lists[i]) && json_object_set_new(object, lists[i], json_array()))
             return -ENOMEM;
-    if (!json_object_get(object, "wall") &&
-        (json_object_set_new(object, "wall", json_null()) ||
-         json_object_set_new(object, "wall_reason", json_string("this version of wallshim gives no verdict yet"))))
-        return -ENOMEM;
     return 0;
 }
 

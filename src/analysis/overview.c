@@ -113,67 +113,6 @@ static void print_losses(const struct ws_process *process, struct ws_page *page)
                      ws_format_count(count, lost), damaged ? ", and the trace is not whole" : "");
 }
 
-/* What the errors of the times leave open, where that is too much for the one figure to stand alone. */
-static const char *format_range(char *text, size_t size, const struct ws_track_activity *activity)
-{
-    char least[WS_FORMAT_SIZE], most[WS_FORMAT_SIZE];
-    int64_t known = ws_activity_known(activity), top = activity->busy_most < known ? activity->busy_most : known;
-    *text = 0;
-    if (top - activity->busy_least > known / 5)
-        snprintf(text, size, " (between %s and %s)", ws_format_share(least, activity->busy_least, known),
-                 ws_format_share(most, top, known));
-    return text;
-}
-
-static void print_busy(const struct ws_report *report, const struct ws_process *process, struct ws_page *page)
-{
-    for (uint32_t i = 0; i < process->track_count; i++) {
-        const struct ws_track *track = ws_model_track(report->model, process->first_track + i);
-        const struct ws_track_activity *activity =
-            ws_report_result(report, &ws_analysis_activity, process->first_track + i);
-        char share[WS_FORMAT_SIZE], idle[WS_FORMAT_SIZE], span[WS_FORMAT_SIZE], gaps[WS_FORMAT_SIZE];
-        char range[64], device[32] = "";
-        if (process->track_count > 1 && track->device)
-            snprintf(device, sizeof(device), "GPU %u: ", track->device - 1);
-        else if (process->track_count > 1)
-            snprintf(device, sizeof(device), "unknown GPU: ");
-        if (!track->count)
-            ws_page_fact(page, i ? "" : "GPU busy?", "%snot known: no device times", device);
-        else if (track->untimed + track->backwards > track->count / 50)
-            ws_page_fact(page, i ? "" : "GPU busy?",
-                         "%snot known: too many operations have no device times (busy at "
-                         "least %s of the time)",
-                         device, ws_format_share(share, activity->busy, ws_activity_known(activity)));
-        else
-            ws_page_fact(page, i ? "" : "GPU busy?", "%s%s of the time%s; idle %s of %s in %s gaps", device,
-                         ws_format_share(share, activity->busy, ws_activity_known(activity)),
-                         format_range(range, sizeof(range), activity), ws_format_time(idle, activity->idle),
-                         ws_format_time(span, ws_activity_known(activity)),
-                         ws_format_count(gaps, activity->gaps.count));
-    }
-}
-
-/* The third question: of the time in which operations ran, how much was matrix work? */
-static void print_matmuls(const struct ws_report *report, const struct ws_process *process, struct ws_page *page)
-{
-    int64_t total = 0, matmuls = 0;
-    char share[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE];
-    for (uint32_t i = 0; i < process->track_count; i++) {
-        const struct ws_track_kernels *kernels =
-            ws_report_result(report, &ws_analysis_kernels, process->first_track + i);
-        const struct ws_kernel_row *rows = kernels->rows.data;
-        for (size_t j = 0; j < kernels->rows.count; j++) {
-            enum ws_kernel_class class = ws_report_class(report, rows[j].name);
-            bool is_matmul = class == WS_CLASS_GEMM || class == WS_CLASS_CONV || class == WS_CLASS_ATTENTION;
-            total = (int64_t)((uint64_t)total + (uint64_t)rows[j].total);
-            matmuls = (int64_t)((uint64_t)matmuls + (uint64_t)(is_matmul ? rows[j].total : 0));
-        }
-    }
-    if (total > 0)
-        ws_page_fact(page, "in matmuls?", "%s of the time of all operations (%s in gemm, conv and attention)",
-                     ws_format_share(share, matmuls, total), ws_format_time(time, matmuls));
-}
-
 static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
 {
     const struct ws_process *process = ws_model_process(report->model, subject);
@@ -193,8 +132,6 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
                      ws_format_time(time, result->last - result->first));
     print_events(process, result, page);
     print_losses(process, page);
-    print_busy(report, process, page);
-    print_matmuls(report, process, page);
 }
 
 static int json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)

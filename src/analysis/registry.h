@@ -32,6 +32,7 @@ struct ws_analysis {
     /* Whose results are ready when run is called, NULL after the last: of the same scope for the same
      * subject, of another scope for every subject. No circles. */
     const struct ws_analysis *needs[WS_MOST_NEEDS];
+    bool last; /* needs every analysis that is not last itself, for every subject */
 
     /* Fills the result, all 0 before. Called from several threads, each for another subject. Returns
      * 0 or -errno. */

@@ -58,16 +58,25 @@ static bool is_done(const struct work *work, const struct ws_analysis *analysis,
     return work->states[place_of(analysis) * work->stride + subject] == TASK_DONE;
 }
 
+/* Is it done for every subject? */
+static bool is_done_throughout(const struct work *work, const struct ws_analysis *analysis)
+{
+    size_t count = subject_count(work->report->model, analysis->scope);
+    for (size_t subject = 0; subject < count; subject++)
+        if (!is_done(work, analysis, subject))
+            return false;
+    return true;
+}
+
 static bool may_run(const struct work *work, const struct ws_analysis *analysis, size_t subject)
 {
+    for (size_t i = 0; i < ws_analysis_count && analysis->last; i++)
+        if (!ws_analyses[i]->last && !is_done_throughout(work, ws_analyses[i]))
+            return false;
     for (size_t i = 0; i < WS_MOST_NEEDS && analysis->needs[i]; i++) {
         const struct ws_analysis *needed = analysis->needs[i];
-        if (needed->scope == analysis->scope && !is_done(work, needed, subject))
+        if (needed->scope == analysis->scope ? !is_done(work, needed, subject) : !is_done_throughout(work, needed))
             return false;
-        size_t count = needed->scope == analysis->scope ? 0 : subject_count(work->report->model, needed->scope);
-        for (size_t other = 0; other < count; other++)
-            if (!is_done(work, needed, other))
-                return false;
     }
     return true;
 }
@@ -149,8 +158,7 @@ static int classify_names(struct ws_report *report)
     return 0;
 }
 
-int ws_report_create(struct ws_report **result, const struct ws_model *model,
-                     const struct ws_report_options *options)
+int ws_report_create(struct ws_report **result, const struct ws_model *model, const struct ws_report_options *options)
 {
     size_t stride = stride_of(model);
     struct ws_report *report = calloc(1, sizeof(*report));

@@ -77,7 +77,7 @@ static const struct ws_gpu *find_by_name(const struct ws_gpu_facts *facts)
         size_t words = words_in(gpu->name, facts->name);
         if (words < count_words(gpu->name) || words < best_words)
             continue;
-        if (words > best_words ||
+        if (!best || words > best_words ||
             (memory && distance(gpu->memory_gib, memory) < distance(best->memory_gib, memory))) {
             best = gpu;
             best_words = words;

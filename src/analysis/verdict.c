@@ -1,0 +1,198 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/activity.h"
+#include "analysis/sections.h"
+#include "analysis/steps.h"
+#include "analysis/wall.h"
+
+enum { ADVICE_SHOWN = 5, LABEL = 22, BUSY_LIMIT = 85 };
+
+/* What a part of a step is spent on, as the end of a sentence. */
+static const char *const spent[WS_PART_COUNT] = {
+    [WS_PART_INPUT] = "waiting for input",
+    [WS_PART_SYNC] = "after the host had waited for the GPU",
+    [WS_PART_LAUNCH] = "waiting for the host to launch",
+    [WS_PART_ALLOCATION] = "waiting for allocations or module loads",
+    [WS_PART_DEPENDENCY] = "waiting for other streams",
+    [WS_PART_COMM_WAIT] = "waiting for other ranks",
+    [WS_PART_DISPATCH] = "between operations that were ready",
+    [WS_PART_UNEXPLAINED] = "for reasons that the trace does not show",
+    [WS_PART_EXPOSED_COMM] = "in collectives that no compute hides",
+    [WS_PART_EXPOSED_MEMORY] = "in copies that nothing hides",
+    [WS_PART_MATMUL] = "in matrix work",
+    [WS_PART_OTHER_COMPUTE] = "in kernels that are no matrix work",
+};
+
+static const struct ws_track_wall *wall_of(const struct ws_report *report, size_t track)
+{
+    return ws_report_result(report, &ws_analysis_wall, track);
+}
+
+static int64_t idle_of(const struct ws_track_wall *wall)
+{
+    int64_t idle = 0;
+    for (int cause = 0; cause < WS_CAUSE_COUNT; cause++)
+        idle += wall->parts[cause];
+    return idle;
+}
+
+/* The device that a job waits for: the one whose step takes longest; WS_NOWHERE when there is no verdict at all. */
+static size_t slowest_track(const struct ws_report *report)
+{
+    size_t slowest = WS_NOWHERE;
+    for (size_t i = 0; i < report->model->tracks.count; i++) {
+        const struct ws_track_wall *wall = wall_of(report, i);
+        const struct ws_track_wall *before = slowest == WS_NOWHERE ? NULL : wall_of(report, slowest);
+        if (wall->wall && (!before || wall->per_step > before->per_step ||
+                           (wall->per_step == before->per_step && wall->length > before->length)))
+            slowest = i;
+    }
+    return slowest;
+}
+
+static const char *unit_of(const struct ws_track_wall *wall)
+{
+    return wall->per_step ? "a step" : "the recording";
+}
+
+static void print_wall(const struct ws_track_wall *wall, struct ws_page *page)
+{
+    char part[WS_FORMAT_SIZE], whole[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], most[WS_FORMAT_SIZE];
+    int64_t time = wall->by_wall[wall->wall];
+    ws_page_fact(page, "the wall", "%s: %s of the %s of %s (%s), %s of it %s", ws_wall_name(wall->wall),
+                 ws_format_time(part, time), ws_format_time(whole, wall->length), unit_of(wall),
+                 ws_format_share(share, time, wall->length), ws_format_time(most, wall->parts[wall->cause]),
+                 spent[wall->cause]);
+}
+
+static void print_steps(const struct ws_track_steps *steps, struct ws_page *page)
+{
+    char count[WS_FORMAT_SIZE], median[WS_FORMAT_SIZE], p95[WS_FORMAT_SIZE], left_out[80] = "";
+    size_t warm_up = steps->kinds[WS_STEP_WARM_UP];
+    if (!steps->kinds[WS_STEP_STEADY]) {
+        ws_page_fact(page, "1 step time stable?", "not known  %s",
+                     steps->why_none ? steps->why_none : "no step is like the others");
+        return;
+    }
+    if (warm_up)
+        snprintf(left_out, sizeof(left_out), "  (%zu warm-up %s left out)", warm_up, warm_up == 1 ? "step" : "steps");
+    ws_page_fact(page, "1 step time stable?", "%s  %s %s, median %s, p95 %s, CoV %.1f %%%s",
+                 steps->stable ? "yes" : "no ", ws_format_count(count, steps->kinds[WS_STEP_STEADY]),
+                 steps->source == WS_STEPS_MARKED ? "marked steps" : "steps found",
+                 ws_format_time(median, steps->median), ws_format_time(p95, steps->p95), steps->cov * 100, left_out);
+}
+
+static void print_busy(const struct ws_track_wall *wall, struct ws_page *page)
+{
+    char share[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE], causes[400] = "";
+    int64_t idle = idle_of(wall), busy = wall->length - idle;
+    uint32_t order[WS_CAUSE_COUNT];
+    for (uint32_t i = 0; i < WS_CAUSE_COUNT; i++) {
+        uint32_t at = i;
+        for (; at && wall->parts[order[at - 1]] < wall->parts[i]; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    for (uint32_t i = 0; i < WS_CAUSE_COUNT && wall->parts[order[i]] > wall->length / 1000; i++)
+        snprintf(causes + strlen(causes), sizeof(causes) - strlen(causes), "%s %s %s",
+                 *causes ? "," : "; idle:", ws_part_label((enum ws_part)order[i]),
+                 ws_format_time(time, wall->parts[order[i]]));
+    ws_page_fact(page, "2 GPU busy?", "%s  %s%s%s",
+                 (double)busy >= (double)wall->length * BUSY_LIMIT / 100 ? "yes" : "no ",
+                 ws_format_share(share, busy, wall->length), causes, *causes && wall->per_step ? " a step" : "");
+}
+
+static void print_matmuls(const struct ws_track_wall *wall, struct ws_page *page)
+{
+    char share[WS_FORMAT_SIZE];
+    int64_t matmul = wall->parts[WS_PART_MATMUL], compute = matmul + wall->parts[WS_PART_OTHER_COMPUTE];
+    ws_page_fact(page, "3 busy in matmuls?", "%s  %s of compute", 2 * matmul >= compute ? "yes" : "no ",
+                 ws_format_share(share, matmul, compute));
+    ws_page_fact(page, "4 matmuls near peak?", "not known  this version counts no FLOPs");
+}
+
+static void print_advice(const struct ws_track_wall *wall, struct ws_page *page)
+{
+    const struct ws_advice *advice = wall->advice.items.data;
+    size_t count = wall->advice.items.count, shown = count < ADVICE_SHOWN ? count : ADVICE_SHOWN;
+    char time[WS_FORMAT_SIZE];
+    if (!count)
+        ws_page_fact(page, "do first", "nothing cheap to win was found");
+    for (size_t i = 0; i < shown; i++)
+        ws_page_fact(page, i ? "" : "do first", "up to %s%s: %s%s%s%s%s%s", ws_format_time(time, advice[i].saving_ns),
+                     wall->per_step ? " a step" : "", advice[i].what, *advice[i].where ? "; at " : "",
+                     advice[i].where, *advice[i].evidence ? " (" : "", advice[i].evidence,
+                     *advice[i].evidence ? ")" : "");
+    if (shown < count)
+        ws_page_fact(page, "", "and %zu more in the sections below", count - shown);
+}
+
+/* One line a device. */
+static void print_table(const struct ws_report *report, struct ws_page *page)
+{
+    static const struct ws_table_column columns[] = {
+        { "GPU", true, true },   { "rank", false, false },  { "step", false, false },     { "busy", false, false },
+        { "wall", true, false }, { "of it", false, false }, { "most of it", true, true },
+    };
+    struct ws_table table;
+    char share[WS_FORMAT_SIZE], title[256];
+    ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < report->model->tracks.count; i++) {
+        const struct ws_track_wall *wall = wall_of(report, i);
+        const char *rank =
+            ws_process_meta(ws_model_process(report->model, ws_model_track(report->model, i)->process), "rank");
+        ws_report_track_title(report, i, title, sizeof(title));
+        ws_table_cell(&table, "%s", title);
+        ws_table_cell(&table, "%s", rank ? rank : "");
+        ws_table_time(&table, wall->length);
+        ws_table_cell(&table, "%s", ws_format_share(share, wall->length - idle_of(wall), wall->length));
+        ws_table_cell(&table, "%s", wall->wall ? ws_wall_name(wall->wall) : "not known");
+        ws_table_cell(&table, "%s", ws_format_share(share, wall->by_wall[wall->wall], wall->length));
+        ws_table_cell(&table, "%s", wall->wall ? spent[wall->cause] : wall->why_none);
+    }
+    ws_table_finish(&table);
+    fputc('\n', page->out);
+}
+
+static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
+{
+    size_t label = page->label, shown = slowest_track(report), count = report->model->tracks.count;
+    char title[256];
+    (void)subject;
+    (void)memory;
+    if (count > 1)
+        print_table(report, page);
+    if (shown == WS_NOWHERE) {
+        ws_page_text(page, "No verdict: %s.", count ? wall_of(report, 0)->why_none : "the trace names no device");
+        return;
+    }
+    page->label = LABEL;
+    if (count > 1) {
+        ws_report_track_title(report, shown, title, sizeof(title));
+        ws_page_fact(page, "slowest", "%s", title);
+    }
+    print_wall(wall_of(report, shown), page);
+    print_steps(ws_report_result(report, &ws_analysis_steps, shown), page);
+    print_busy(wall_of(report, shown), page);
+    print_matmuls(wall_of(report, shown), page);
+    print_advice(wall_of(report, shown), page);
+    page->label = label;
+}
+
+static int run(const struct ws_report *report, size_t subject, void *memory)
+{
+    (void)report;
+    (void)subject;
+    (void)memory;
+    return 0;
+}
+
+const struct ws_analysis ws_analysis_verdict = {
+    .name = "verdict",
+    .title = "The wall",
+    .scope = WS_SCOPE_JOB,
+    .last = true,
+    .run = run,
+    .text = text,
+};

@@ -1,0 +1,233 @@
+#include "analysis/wall.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/activity.h"
+#include "analysis/steps.h"
+
+/* Shares of the step in percent; wall.h says whose limits they are. */
+enum { OVERHEAD_LIMIT = 15, INPUT_LIMIT = 5, COMMUNICATION_LIMIT = 10, UNTIMED_LIMIT = 2 };
+
+static bool exceeds(int64_t part, int64_t whole, int percent)
+{
+    return (double)part > (double)whole * percent / 100.0;
+}
+
+/* How much of the time of kernels that are no communication is matrix work, over operations of the track from
+ * place `first` on; classes by shape. */
+struct kernel_time {
+    double matmul, all;
+};
+
+static void add_kernels(struct kernel_time *time, const struct ws_ops *ops, const struct ws_track *track,
+                        const uint8_t *classes, size_t first, size_t count)
+{
+    for (size_t i = first; i < first + count; i++) {
+        uint32_t op = track->order[i];
+        enum ws_kernel_class class = (enum ws_kernel_class)classes[ops->shape[op]];
+        if (class == WS_CLASS_COMM || class == WS_CLASS_COPY)
+            continue;
+        double length = (double)ws_op_length(ops, op);
+        time->all += length;
+        time->matmul += ws_class_is_matmul(class) ? length : 0;
+    }
+}
+
+static uint8_t *classes_of_shapes(const struct ws_report *report, const struct ws_process *process)
+{
+    uint8_t *classes = malloc(process->shapes.count + 1);
+    for (size_t i = 0; classes && i < process->shapes.count; i++)
+        classes[i] = (uint8_t)ws_report_class(report, ws_process_shape(process, i)->name);
+    return classes;
+}
+
+/* Compute is a union of intervals; its share of matrix work is that of the kernels' summed time. */
+static int split_compute(const struct ws_report *report, size_t subject, const struct ws_track_steps *steps,
+                         struct ws_track_wall *result, int64_t compute)
+{
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    const struct ws_process *process = ws_model_process(report->model, track->process);
+    const struct ws_step *list = steps->steps.data;
+    struct kernel_time time = { 0 };
+    uint8_t *classes = classes_of_shapes(report, process);
+    if (!classes)
+        return -ENOMEM;
+    if (!result->per_step)
+        add_kernels(&time, &process->ops, track, classes, 0, track->count);
+    for (size_t i = 0; i < steps->steps.count && result->per_step; i++)
+        if (ws_step_is_steady(&list[i]))
+            add_kernels(&time, &process->ops, track, classes, list[i].first, list[i].count);
+    free(classes);
+    result->parts[WS_PART_MATMUL] = time.all > 0 ? (int64_t)((double)compute * (time.matmul / time.all)) : 0;
+    result->parts[WS_PART_OTHER_COMPUTE] = compute - result->parts[WS_PART_MATMUL];
+    return 0;
+}
+
+/* The parts of all steady steps, or of the recording, summed; the parts of one then are a division away. */
+static int sum_parts(const struct ws_report *report, size_t subject, struct ws_track_wall *result)
+{
+    const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
+    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
+    const struct ws_step *list = steps->steps.data;
+    int64_t compute = activity->group[WS_GROUP_COMPUTE];
+    result->per_step = steps->kinds[WS_STEP_STEADY] > 0;
+    result->steps = result->per_step ? steps->kinds[WS_STEP_STEADY] : 1;
+    result->length = ws_activity_known(activity);
+    result->parts[WS_PART_EXPOSED_COMM] = activity->exposed_comm;
+    result->parts[WS_PART_EXPOSED_MEMORY] = activity->exposed_memory;
+    if (result->per_step) {
+        result->length = compute = 0;
+        result->parts[WS_PART_EXPOSED_COMM] = result->parts[WS_PART_EXPOSED_MEMORY] = 0;
+    }
+    for (size_t i = 0; i < steps->steps.count && result->per_step; i++) {
+        if (!ws_step_is_steady(&list[i]))
+            continue;
+        result->length += list[i].end - list[i].begin;
+        result->parts[WS_PART_EXPOSED_COMM] += list[i].split.exposed_comm;
+        result->parts[WS_PART_EXPOSED_MEMORY] += list[i].split.exposed_memory;
+        compute += list[i].split.group[WS_GROUP_COMPUTE];
+    }
+    result->parts[WS_PART_UNEXPLAINED] =
+        result->length - compute - result->parts[WS_PART_EXPOSED_COMM] - result->parts[WS_PART_EXPOSED_MEMORY];
+    return split_compute(report, subject, steps, result, compute);
+}
+
+static void average(struct ws_track_wall *result)
+{
+    int64_t steps = (int64_t)result->steps;
+    result->length /= steps;
+    for (int part = 0; part < WS_PART_COUNT; part++) {
+        result->parts[part] /= steps;
+        result->by_wall[ws_part_wall((enum ws_part)part)] += result->parts[part];
+    }
+}
+
+static enum ws_wall judge(const struct ws_track_wall *result)
+{
+    int64_t overhead = result->by_wall[WS_WALL_OVERHEAD], comm = result->by_wall[WS_WALL_COMMUNICATION];
+    bool held_up = exceeds(overhead, result->length, OVERHEAD_LIMIT) ||
+                   exceeds(result->parts[WS_PART_INPUT], result->length, INPUT_LIMIT);
+    if (exceeds(comm, result->length, COMMUNICATION_LIMIT) && (!held_up || comm > overhead))
+        return WS_WALL_COMMUNICATION;
+    if (held_up)
+        return WS_WALL_OVERHEAD;
+    return result->by_wall[WS_WALL_COMPUTE] >= result->by_wall[WS_WALL_BANDWIDTH] ? WS_WALL_COMPUTE
+                                                                                  : WS_WALL_BANDWIDTH;
+}
+
+static enum ws_part largest_part(const struct ws_track_wall *result, enum ws_wall wall)
+{
+    int largest = -1;
+    for (int part = 0; part < WS_PART_COUNT; part++)
+        if (ws_part_wall((enum ws_part)part) == wall && (largest < 0 || result->parts[part] > result->parts[largest]))
+            largest = part;
+    return (enum ws_part)largest;
+}
+
+/* The advice of every analysis on this device. */
+static int gather(const struct ws_report *report, size_t subject, struct ws_track_wall *result)
+{
+    int status = 0;
+    result->advice = WS_ADVICE_LIST;
+    for (size_t i = 0; i < ws_analysis_count && !status; i++) {
+        const struct ws_analysis *analysis = ws_analyses[i];
+        size_t of = analysis->scope == WS_SCOPE_TRACK ? subject : 0;
+        if (analysis->advise)
+            status = analysis->advise(report, of, ws_report_result(report, analysis, of), &result->advice);
+    }
+    if (!status)
+        result->saving = ws_advice_settle(&result->advice, (uint32_t)subject, result->parts);
+    return status;
+}
+
+static const char *why_none(const struct ws_track *track, const struct ws_track_wall *result)
+{
+    uint64_t untimed = track->untimed + track->backwards;
+    if (!track->count)
+        return untimed ? "the trace holds no device times" : "no operation ran on this device";
+    if (exceeds((int64_t)untimed, (int64_t)(track->count + untimed), UNTIMED_LIMIT))
+        return "too many operations have no device times";
+    return result->length > 0 ? NULL : "the recording is too short";
+}
+
+static int run(const struct ws_report *report, size_t subject, void *memory)
+{
+    struct ws_track_wall *result = memory;
+    int status = sum_parts(report, subject, result);
+    if (status)
+        return status;
+    average(result);
+    result->why_none = why_none(ws_model_track(report->model, subject), result);
+    if (!result->why_none) {
+        result->wall = judge(result);
+        result->cause = largest_part(result, result->wall);
+    }
+    return gather(report, subject, result);
+}
+
+static void finish(void *memory)
+{
+    struct ws_track_wall *result = memory;
+    ws_advice_finish(&result->advice);
+}
+
+static int advice_json(json_t *list, const struct ws_advice *advice, size_t count)
+{
+    int status = 0;
+    for (size_t i = 0; i < count && !status; i++) {
+        json_t *row = json_object();
+        status |= json_array_append_new(list, row);
+        status |= json_object_set_new(row, "cause", json_string(advice[i].name));
+        status |= json_object_set_new(row, "part", json_string(ws_part_name(advice[i].part)));
+        status |= json_object_set_new(row, "wall", json_string(ws_wall_name(ws_part_wall(advice[i].part))));
+        status |= ws_json_set(row, "saving_ns_per_step", advice[i].saving_ns);
+        status |= json_object_set_new(row, "text", ws_json_text(advice[i].what));
+        status |= json_object_set_new(row, "where", ws_json_text(advice[i].where));
+        status |= json_object_set_new(row, "evidence", ws_json_text(advice[i].evidence));
+    }
+    return status;
+}
+
+static int wall_json(json_t *object, const struct ws_track_wall *result)
+{
+    json_t *wall = json_object(), *parts = json_object();
+    int status = json_object_set_new(object, "wall", wall);
+    status |= json_object_set_new(wall, "name", json_string(ws_wall_name(result->wall)));
+    status |= json_object_set_new(wall, "cause", json_string(ws_part_name(result->cause)));
+    status |= json_object_set_new(wall, "per_step", json_boolean(result->per_step));
+    status |= ws_json_set(wall, "step_ns", result->length);
+    status |= ws_json_set(wall, "wall_ns", result->by_wall[result->wall]);
+    status |= ws_json_set(wall, "saving_ns", result->saving);
+    status |= json_object_set_new(wall, "parts", parts);
+    for (int part = 0; part < WS_PART_COUNT; part++)
+        status |= ws_json_set(parts, ws_part_name((enum ws_part)part), result->parts[part]);
+    return status;
+}
+
+static int json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)
+{
+    const struct ws_track_wall *result = memory;
+    json_t *advice = json_array();
+    (void)report;
+    (void)subject;
+    int status = json_object_set_new(object, "advice", advice);
+    if (result->why_none) {
+        status |= json_object_set_new(object, "wall", json_null());
+        status |= json_object_set_new(object, "wall_reason", json_string(result->why_none));
+    } else {
+        status |= wall_json(object, result);
+        status |= advice_json(advice, result->advice.items.data, result->advice.items.count);
+    }
+    return status ? -ENOMEM : 0;
+}
+
+const struct ws_analysis ws_analysis_wall = {
+    .name = "wall",
+    .scope = WS_SCOPE_TRACK,
+    .result_size = sizeof(struct ws_track_wall),
+    .last = true,
+    .run = run,
+    .finish = finish,
+    .json = json,
+};
