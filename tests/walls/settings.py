@@ -37,6 +37,8 @@ WALLS = {
         {"count": 4, "SIMGPU_ALLOCATE_NS": 250000, "layers": 4, "tokens": 2048, "host_jitter": 20},
         {"count": 3, "SIMGPU_ALLOCATE_NS": 400000, "bytes": 134217728, "layers": 3, "device_jitter": 8},
         {"count": 2, "SIMGPU_ALLOCATE_NS": 500000, "layers": 2, "eval_every": 15, "steps": 45, "seed": 3},
+        {"count": 2, "way": 1, "SIMGPU_ALLOCATE_NS": 300000, "bytes": 1048576, **SMALL},
+        {"count": 1, "way": 2, "SIMGPU_MODULE_NS": 4000000, "layers": 2, "host_jitter": 15},
     ]),
     "communication": ("communication", "exposed_communication", [
         {"ranks": 2, **MANY, "SIMGPU_LINK_GB_S": 90},
@@ -66,5 +68,12 @@ WALLS = {
         {"layers": 6, "tokens": 2048, "hidden": 2048, "steps": 25, "host_jitter": 20},
         {"layers": 2, "hidden": 4096, "tokens": 2048, "steps": 20, "device_jitter": 8},
         {"flops_percent": 80, **LARGE, "steps": 30, "eval_every": 10, "seed": 2},
+    ]),
+    "bandwidth": ("bandwidth", None, [
+        {"table_millions": 300, **SMALL},
+        {"table_millions": 500, "layers": 3, "tokens": 2048, "steps": 25, "host_jitter": 20},
+        {"table_millions": 800, "steps": 20, "device_jitter": 8, "bytes_percent": 75},
+        {"inference": 1, "tokens": 1, "hidden": 8192, "layers": 4, "vocabulary": 32768, "steps": 30},
+        {"inference": 1, "tokens": 1, "hidden": 6144, "layers": 8, "vocabulary": 32768, "eval_every": 20},
     ]),
 }

@@ -23,6 +23,7 @@ EMBEDDING = "vectorized_gather_kernel"
 WARM_UP = 3 + 2  # the program's own, and what a queue takes to fill
 WITHIN = 0.2     # of the truth
 HEALTHY = 0.05   # of a step: what may be advised to a program that has nothing to win
+BUSY = 0.95      # of the steps after the warm-up: what such a program keeps its GPU
 TRIES = 3        # the machine is shared: a run whose steps other work disturbed says nothing
 
 
@@ -68,13 +69,20 @@ def step_ns(begins):
         for times in begins.values())
 
 
-def busy_ns(rows):
-    """The union of the operations' intervals."""
-    total, until = 0, 0
+def busy_ns(rows, begin=0):
+    """The union of the operations' intervals, as far as it is after `begin`."""
+    total, until = 0, begin
     for row in sorted(rows, key=lambda row: row["start"]):
         total += max(0, row["end"] - max(until, row["start"]))
         until = max(until, row["end"])
     return total
+
+
+def check_health(truth, begins):
+    """That a program called healthy is: the truth's business, not the report's."""
+    begin = begins[0][WARM_UP]
+    share = busy_ns(truth, begin) / (max(row["end"] for row in truth) - begin)
+    assert share >= BUSY, f"a healthy program that is busy for {share:.1%}"
 
 
 def report(build, folder):
@@ -147,6 +155,7 @@ def judge_setting(build, folder, wall, setting):
     begins, truth = run(build, f"{folder}/with", wall, "with", setting)
     step = step_ns(begins)
     if WALLS[wall][1] is None:
+        check_health(truth, begins)
         saving = 0
     else:
         removed, _ = run(build, f"{folder}/without", wall, "without", setting)
