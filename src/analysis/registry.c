@@ -1,14 +1,15 @@
 #include "analysis/registry.h"
 
 #include "analysis/activity.h"
+#include "analysis/chains.h"
 #include "analysis/kernels.h"
 #include "analysis/sections.h"
 #include "analysis/steps.h"
 #include "analysis/wall.h"
 
 const struct ws_analysis *const ws_analyses[] = {
-    &ws_analysis_verdict, &ws_analysis_wall,    &ws_analysis_overview,    &ws_analysis_activity,
-    &ws_analysis_steps,   &ws_analysis_kernels, &ws_analysis_gaps,        &ws_analysis_launches,
-    &ws_analysis_copies,  &ws_analysis_sync,    &ws_analysis_collectives, &ws_analysis_losses,
+    &ws_analysis_verdict, &ws_analysis_wall,        &ws_analysis_overview, &ws_analysis_activity, &ws_analysis_steps,
+    &ws_analysis_kernels, &ws_analysis_gaps,        &ws_analysis_chains,   &ws_analysis_launches, &ws_analysis_copies,
+    &ws_analysis_sync,    &ws_analysis_collectives, &ws_analysis_losses,
 };
 const size_t ws_analysis_count = sizeof(ws_analyses) / sizeof(ws_analyses[0]);

@@ -23,7 +23,7 @@ static const struct {
       "5x_"
       "cublas",
       310 },
-    { "_ZN2at6native29vectorized_elementwise_kernelILi4EZNS0_14GeluCUDAKernelImplERNS_18TensorIteratorBaseEEUlfE_"
+    { "_ZN2at6native29vectorized_elementwise_kernelILi4EZNS0_18GeluCUDAKernelImplERNS_18TensorIteratorBaseEEUlfE_"
       "St5arrayIPcLm2EEEEviT0_T1_",
       24 },
     { "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float>(int, float, "

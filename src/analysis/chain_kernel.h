@@ -1,0 +1,54 @@
+/* What chains have to know of one kernel: its part in them, and what its name, its grid and its parameters say of
+ * the data it works on. */
+#ifndef WALLSHIM_ANALYSIS_CHAIN_KERNEL_H
+#define WALLSHIM_ANALYSIS_CHAIN_KERNEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analysis/classify.h"
+#include "model/model.h"
+
+enum ws_chain_role {
+    WS_CHAIN_ENDS,   /* no part of any chain */
+    WS_CHAIN_PASSES, /* memsets, fills: they read nothing, and break nothing */
+    WS_CHAIN_BELONGS,
+};
+
+/* Of PyTorch's kernels made by TensorIterator, by their names. All 0: it is none, or does not say. */
+struct ws_iterator {
+    uint32_t operands;      /* arrays, the output first */
+    uint32_t element_bytes; /* of an element */
+    uint32_t per_thread;    /* elements a thread sees to, at most */
+};
+
+enum ws_chain_role ws_chain_role(const struct ws_op_name *name, enum ws_kernel_class kernel_class);
+
+struct ws_iterator ws_iterator_of(const char *name);
+
+/* Bytes of one array as the grid has it: elements up to the end of the last block. 0: not known. */
+uint64_t ws_iterator_bytes(const struct ws_iterator *iterator, const struct ws_shape *shape);
+
+enum { WS_OPERANDS_MOST = 16 };
+
+/* The addresses among a kernel's parameters. */
+struct ws_operands {
+    uint64_t address[WS_OPERANDS_MOST];
+    uint32_t count;
+    uint32_t ordered;  /* the first of them is written, the others up to this number read; 0: order not known */
+    uint64_t elements; /* of each array; 0: not known */
+};
+
+/* Returns false when the parameters were not kept. */
+bool ws_operands_read(struct ws_operands *operands, const struct ws_process *process, uint32_t params,
+                      const struct ws_iterator *iterator);
+
+/* Between which of them data goes over: bit i stands for the place after kernel i. */
+struct ws_chain_links {
+    uint32_t shared;  /* an address is on both sides */
+    uint32_t ordered; /* one is written before and read after */
+};
+
+struct ws_chain_links ws_operands_link(const struct ws_operands *operands, uint32_t count);
+
+#endif

@@ -1,0 +1,97 @@
+/* Chains: pointwise, norm, softmax and reduction kernels in a row on one stream, that one kernel could do.
+ *
+ * Whatever else runs on the stream ends a chain, and so do the end of a step and a pause of more than a
+ * millisecond; memsets and fills pass. Kernels that a compiler has fused already (triton_*, nvFuser's, XLA's) end one
+ * too: it has decided. Chains of the same kernels in the same order are one pattern, and all figures are of patterns.
+ *
+ * What is won: between two kernels of a chain the first writes what the second reads again, so that n kernels over
+ * N elements of s bytes move 2·n·N·s bytes where one would move 2·N·s. By time: the one takes about as long as the
+ * longest of them, so their sum less the longest is won, at most: what is needed elsewhere must still be written.
+ *
+ * How sure it is that they work on the same data is said of each pattern, see enum ws_chain_proof. Where parameters
+ * are known and two neighbours, with all before and after them, have no address in common, the chain is two.
+ */
+#ifndef WALLSHIM_ANALYSIS_CHAINS_H
+#define WALLSHIM_ANALYSIS_CHAINS_H
+
+#include <stdint.h>
+
+#include "analysis/registry.h"
+#include "base/vector.h"
+
+enum {
+    WS_CHAIN_MOST = 32,           /* kernels of a chain; a longer run is several */
+    WS_CHAIN_ADVISED_PERCENT = 2, /* of the device's time, from which on to fuse it is advised: as TraceLens has it */
+};
+
+enum ws_chain_proof {
+    WS_CHAIN_ADJACENT,     /* by names and neighbourhood alone */
+    WS_CHAIN_SHARES,       /* one has an address among its parameters that one after it has too */
+    WS_CHAIN_WRITES_READS, /* one writes where one after it reads: both are TensorIterator's, whose output is first */
+    WS_CHAIN_PROOF_COUNT
+};
+
+enum ws_bytes_source {
+    WS_BYTES_UNKNOWN,
+    WS_BYTES_ARGUMENTS, /* elements and addresses are among the parameters */
+    WS_BYTES_LAUNCH,    /* elements from the grid, as TensorIterator chooses it */
+    WS_BYTES_TIME,      /* at most what the memory can move in the time */
+    WS_BYTES_SOURCE_COUNT
+};
+
+/* One kernel of a pattern, over all its occurrences, and what lies between it and the next. */
+struct ws_chain_kernel {
+    uint32_t name;    /* index into ws_model.names */
+    int64_t total;    /* time in it */
+    int64_t steady;   /* of that, in steady steps */
+    int64_t gap;      /* from its end to the next one's begin */
+    uint64_t bytes;   /* written for the next to read again, and read: by the grids */
+    uint64_t unsized; /* occurrences whose grids do not tell */
+
+    /* Of the examined occurrences: */
+    uint32_t shared;         /* it, or one before it, has an address in common with one after it */
+    uint32_t ordered;        /* which is written, then read */
+    uint32_t sized;          /* the parameters tell how much that is */
+    uint64_t examined_bytes; /* in those, as above */
+};
+
+struct ws_chain {
+    uint32_t first, length; /* kernels: places in ws_track_chains.kernels */
+    uint64_t count;         /* occurrences */
+    uint64_t steady;        /* of them, in steady steps */
+    uint32_t examined;      /* of them, those whose buffers were compared */
+    uint32_t example;       /* operation: the first one's first kernel */
+
+    int64_t total, gap;      /* time in the kernels and between them */
+    int64_t longest, saving; /* of the kernels; total - longest */
+    int64_t steady_saving;   /* the same in steady steps */
+    uint64_t bytes;          /* moved again */
+    enum ws_bytes_source bytes_source;
+    enum ws_chain_proof proof;
+};
+
+struct ws_track_chains {
+    struct ws_vector chains;  /* struct ws_chain, by saving, greatest first */
+    struct ws_vector kernels; /* struct ws_chain_kernel, those of a chain together */
+    size_t steps;             /* steady ones; 0: there are none */
+    uint64_t left_out;        /* occurrences of patterns beyond the number kept */
+    uint64_t graphs;          /* launches of graphs measured as a whole: what is in a row inside is not known */
+};
+
+extern const struct ws_analysis ws_analysis_chains;
+
+const char *ws_chain_proof_name(enum ws_chain_proof proof);    /* in JSON */
+const char *ws_bytes_source_name(enum ws_bytes_source source); /* in JSON */
+
+/* How a report shows them: chains_report.c. */
+void ws_chains_text(const struct ws_report *report, size_t subject, const void *result, struct ws_page *page);
+int ws_chains_json(const struct ws_report *report, size_t subject, const void *result, json_t *object);
+int ws_chains_advise(const struct ws_report *report, size_t subject, const void *result, struct ws_advice_list *list);
+
+static inline const struct ws_chain_kernel *ws_chain_kernels(const struct ws_track_chains *result,
+                                                             const struct ws_chain *chain)
+{
+    return (const struct ws_chain_kernel *)result->kernels.data + chain->first;
+}
+
+#endif

@@ -1,0 +1,238 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/activity.h"
+#include "analysis/chains.h"
+#include "analysis/label.h"
+#include "analysis/steps.h"
+#include "model/source_line.h"
+
+enum { LABEL_SIZE = 64, LABELS_SIZE = 400, NAMED_IN_A_ROW = 6 };
+
+static const struct {
+    const char *name, *label;
+} proofs[WS_CHAIN_PROOF_COUNT] = {
+    [WS_CHAIN_ADJACENT] = { "adjacent", "by names" },
+    [WS_CHAIN_SHARES] = { "shares_a_buffer", "shared buffer" },
+    [WS_CHAIN_WRITES_READS] = { "writes_then_reads", "write, read" },
+};
+
+static const char *const sources[WS_BYTES_SOURCE_COUNT] = { "unknown", "arguments", "launch", "time" };
+
+const char *ws_chain_proof_name(enum ws_chain_proof proof)
+{
+    return proofs[proof].name;
+}
+
+const char *ws_bytes_source_name(enum ws_bytes_source source)
+{
+    return sources[source];
+}
+
+/* "gelu + mul + add"; the same several times in a row as "3 × add". */
+static void write_labels(const struct ws_report *report, const struct ws_track_chains *result,
+                         const struct ws_chain *chain, char text[LABELS_SIZE])
+{
+    const struct ws_chain_kernel *kernels = ws_chain_kernels(result, chain);
+    size_t used = 0, groups = 0;
+    *text = 0;
+    for (uint32_t i = 0, same; i < chain->length; i += same) {
+        char label[LABEL_SIZE];
+        for (same = 1; i + same < chain->length && kernels[i + same].name == kernels[i].name; same++)
+            ;
+        if (groups++ == NAMED_IN_A_ROW) {
+            snprintf(text + used, LABELS_SIZE - used, " + %u more", chain->length - i);
+            return;
+        }
+        ws_kernel_label(label, sizeof(label), ws_model_name(report->model, kernels[i].name)->text);
+        if (used < LABELS_SIZE)
+            used += (size_t)snprintf(text + used, LABELS_SIZE - used, i ? " + " : "");
+        if (used < LABELS_SIZE && same > 1)
+            used += (size_t)snprintf(text + used, LABELS_SIZE - used, "%u × %s", same, label);
+        else if (used < LABELS_SIZE)
+            used += (size_t)snprintf(text + used, LABELS_SIZE - used, "%s", label);
+    }
+}
+
+/* Of a steady step where there are steps, else of the recording. */
+static int64_t saving_of(const struct ws_track_chains *result, const struct ws_chain *chain)
+{
+    return result->steps ? chain->steady_saving / (int64_t)result->steps : chain->saving;
+}
+
+static double count_of(const struct ws_track_chains *result, const struct ws_chain *chain)
+{
+    return result->steps ? (double)chain->steady / (double)result->steps : (double)chain->count;
+}
+
+static int64_t all_savings(const struct ws_track_chains *result)
+{
+    const struct ws_chain *chains = result->chains.data;
+    uint64_t total = 0;
+    for (size_t i = 0; i < result->chains.count; i++)
+        total += (uint64_t)saving_of(result, &chains[i]);
+    return (int64_t)total;
+}
+
+static void print_notes(const struct ws_report *report, size_t subject, const struct ws_track_chains *result,
+                        struct ws_page *page)
+{
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    char count[WS_FORMAT_SIZE];
+    if (result->left_out)
+        ws_page_text(page, "%s more of them are left out: there are too many kinds.",
+                     ws_format_count(count, result->left_out));
+    if (result->graphs)
+        ws_page_text(page, "%s launches of graphs were measured as a whole: what is in a row inside is not known.",
+                     ws_format_count(count, result->graphs));
+    if (track->untimed)
+        ws_page_text(page, "%s operations without device times may lie between kernels that seem to be in a row.",
+                     ws_format_count(count, track->untimed));
+}
+
+static void bytes_cell(struct ws_table *table, const struct ws_track_chains *result, const struct ws_chain *chain)
+{
+    char bytes[WS_FORMAT_SIZE];
+    double each = (double)chain->bytes / (double)chain->count;
+    if (chain->bytes_source == WS_BYTES_UNKNOWN)
+        ws_table_cell(table, "?");
+    else
+        ws_table_cell(table, "%s%s", chain->bytes_source == WS_BYTES_TIME ? "≤ " : "",
+                      ws_format_bytes(bytes, (uint64_t)(each * count_of(result, chain))));
+}
+
+void ws_chains_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
+{
+    static const struct ws_table_column columns[] = {
+        { "to win", false, false },   { "count", false, false },  { "again", false, false },
+        { "confirmed", true, false }, { "in a row", true, true },
+    };
+    const struct ws_track_chains *result = memory;
+    const struct ws_chain *chains = result->chains.data;
+    struct ws_table table;
+    char labels[LABELS_SIZE], time[WS_FORMAT_SIZE];
+    if (!result->chains.count) {
+        ws_page_text(page, "None: no pointwise kernels, norms, softmax or reductions follow one another.");
+        print_notes(report, subject, result, page);
+        return;
+    }
+    ws_page_text(
+        page,
+        "Kernels in a row that one could do%s. \"to win\" is an upper limit: the one takes about as long as the "
+        "longest of them; \"again\" is what each writes for the next to read.",
+        result->steps ? ", for a steady step" : "");
+    ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
+    size_t shown = page->top && page->top < result->chains.count ? page->top : result->chains.count;
+    for (size_t i = 0; i < shown; i++) {
+        write_labels(report, result, &chains[i], labels);
+        ws_table_time(&table, saving_of(result, &chains[i]));
+        ws_table_cell(&table, "%.*f", result->steps ? 1 : 0, count_of(result, &chains[i]));
+        bytes_cell(&table, result, &chains[i]);
+        ws_table_cell(&table, "%s", proofs[chains[i].proof].label);
+        ws_table_cell(&table, "%s", labels);
+    }
+    ws_table_finish(&table);
+    if (shown < result->chains.count)
+        ws_page_text(page, "and %zu more; all together %s (--top 0 shows them)", result->chains.count - shown,
+                     ws_format_time(time, all_savings(result)));
+    print_notes(report, subject, result, page);
+}
+
+static int add_kernels(const struct ws_report *report, const struct ws_track_chains *result,
+                       const struct ws_chain *chain, json_t *row)
+{
+    json_t *list = json_array();
+    int status = json_object_set_new(row, "kernels", list);
+    for (uint32_t i = 0; i < chain->length && !status; i++)
+        status = json_array_append_new(
+            list, ws_json_text(ws_model_name(report->model, ws_chain_kernels(result, chain)[i].name)->text));
+    return status;
+}
+
+static json_t *chain_json(const struct ws_report *report, const struct ws_track_chains *result,
+                          const struct ws_chain *chain)
+{
+    char labels[LABELS_SIZE];
+    json_t *row = json_object();
+    write_labels(report, result, chain, labels);
+    int status = json_object_set_new(row, "name", ws_json_text(labels));
+    status |= add_kernels(report, result, chain, row);
+    status |= ws_json_set(row, "count", (int64_t)chain->count);
+    status |= ws_json_set(row, "steady_count", (int64_t)chain->steady);
+    status |= ws_json_set(row, "total_ns", chain->total);
+    status |= ws_json_set(row, "longest_ns", chain->longest);
+    status |= ws_json_set(row, "gap_ns", chain->gap);
+    status |= ws_json_set(row, "saving_ns", chain->saving);
+    if (result->steps)
+        status |= ws_json_set(row, "saving_ns_per_step", saving_of(result, chain));
+    status |= json_object_set_new(row, "confirmed", json_string(ws_chain_proof_name(chain->proof)));
+    status |= ws_json_set(row, "examined", (int64_t)chain->examined);
+    if (chain->bytes_source) {
+        status |= ws_json_set(row, "bytes_again", (int64_t)chain->bytes);
+        status |= json_object_set_new(row, "bytes_source", json_string(ws_bytes_source_name(chain->bytes_source)));
+    }
+    if (!status)
+        return row;
+    json_decref(row);
+    return NULL;
+}
+
+int ws_chains_json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)
+{
+    const struct ws_track_chains *result = memory;
+    const struct ws_chain *chains = result->chains.data;
+    json_t *list = json_array();
+    (void)subject;
+    int status = json_object_set_new(object, "chains", list);
+    status |= ws_json_set(object, "chain_count", (int64_t)result->chains.count);
+    size_t shown = report->top && report->top < result->chains.count ? report->top : result->chains.count;
+    for (size_t i = 0; i < shown && !status; i++)
+        status = json_array_append_new(list, chain_json(report, result, &chains[i]));
+    return status ? -ENOMEM : 0;
+}
+
+static int advise_one(const struct ws_report *report, size_t subject, const struct ws_track_chains *result,
+                      const struct ws_chain *chain, struct ws_advice_list *list)
+{
+    const struct ws_process *process =
+        ws_model_process(report->model, ws_model_track(report->model, subject)->process);
+    char labels[LABELS_SIZE], what[LABELS_SIZE + 80], where[256], evidence[240], bytes[WS_FORMAT_SIZE];
+    uint32_t thread = ws_op_thread(&process->ops, chain->example);
+    double count = count_of(result, chain);
+    write_labels(report, result, chain, labels);
+    snprintf(what, sizeof(what), "fuse %s: %u kernels in a row", labels, chain->length);
+    if (!thread || !ws_source_line(process, thread, process->ops.host_begin[chain->example], where, sizeof(where)))
+        *where = 0;
+    int length = snprintf(evidence, sizeof(evidence), "%.*f times%s", count < 10 && result->steps ? 1 : 0, count,
+                          result->steps ? " a step" : "");
+    if (chain->bytes_source)
+        length += snprintf(evidence + length, sizeof(evidence) - (size_t)length, ", %s%s moved again",
+                           chain->bytes_source == WS_BYTES_TIME ? "at most " : "",
+                           ws_format_bytes(bytes, (uint64_t)((double)chain->bytes / (double)chain->count * count)));
+    snprintf(evidence + length, sizeof(evidence) - (size_t)length, "; confirmed %s",
+             chain->proof == WS_CHAIN_ADJACENT ? "by names and order alone"
+             : chain->proof == WS_CHAIN_SHARES ? "by buffers: each shares one with the next"
+                                               : "by buffers: each writes what the next reads");
+    struct ws_advice advice = { .name = "fusion",
+                                .part = WS_PART_OTHER_COMPUTE,
+                                .saving_ns = saving_of(result, chain),
+                                .what = what,
+                                .where = where,
+                                .evidence = evidence,
+                                .track = (uint32_t)subject };
+    return ws_advice_add(list, &advice);
+}
+
+int ws_chains_advise(const struct ws_report *report, size_t subject, const void *memory, struct ws_advice_list *list)
+{
+    const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
+    const struct ws_track_chains *result = memory;
+    const struct ws_chain *chains = result->chains.data;
+    int64_t least = ws_activity_known(activity) / 100 * WS_CHAIN_ADVISED_PERCENT;
+    int status = 0;
+    for (size_t i = 0; i < result->chains.count && !status; i++)
+        if (chains[i].total >= least && saving_of(result, &chains[i]) > 0)
+            status = advise_one(report, subject, result, &chains[i], list);
+    return status;
+}

@@ -1,0 +1,151 @@
+#include "analysis/label.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/* An identifier inside a name. */
+struct word {
+    const char *start;
+    size_t length;
+};
+
+static bool is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Digits that are no length: "Li128E" is a literal, "S12_" a substitution, "E10_" the number of a lambda. */
+static bool is_length(const char *digits, const char *end)
+{
+    if (islower((unsigned char)digits[-1]) && digits[-2] == 'L')
+        return false;
+    return !(*end == '_' && strchr("STE", digits[-1]));
+}
+
+/* The next identifier of a mangled name, which is past its "_Z": the identifier's length stands before it. */
+static bool next_mangled(const char **at, struct word *word)
+{
+    while (**at) {
+        const char *digits = *at;
+        size_t length = 0;
+        while (isdigit((unsigned char)**at) && length < 10000)
+            length = length * 10 + (size_t)(*(*at)++ - '0');
+        if (*at == digits) {
+            ++*at;
+            continue;
+        }
+        if (length && is_length(digits, *at) && strnlen(*at, length) == length && is_word(**at)) {
+            *word = (struct word){ *at, length };
+            *at += length;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool next_plain(const char **at, struct word *word)
+{
+    while (**at && !is_word(**at))
+        ++*at;
+    word->start = *at;
+    while (is_word(**at))
+        ++*at;
+    word->length = (size_t)(*at - word->start);
+    return word->length;
+}
+
+static bool next_word(const char **at, bool mangled, struct word *word)
+{
+    return mangled ? next_mangled(at, word) : next_plain(at, word);
+}
+
+static bool holds(struct word word, const char *part)
+{
+    return memmem(word.start, word.length, part, strlen(part)) != NULL;
+}
+
+/* Wrappers and adaptors of TensorIterator: the functor inside them says what is done. */
+static bool says_nothing(struct word word)
+{
+    static const char *const empty[] = { "elementwise_kernel", "gpu_kernel",      "cu_kernel", "UnaryFunctor",
+                                         "BinaryFunctor",      "binary_internal", "opmath",    "func_wrapper",
+                                         "reduce_kernel" };
+    for (size_t i = 0; i < sizeof(empty) / sizeof(empty[0]); i++)
+        if (holds(word, empty[i]))
+            return true;
+    return holds(word, "GLOBAL__N_");
+}
+
+static bool is_functor(struct word word)
+{
+    static const char *const marks[] = { "Functor", "functor", "_kernel", "KernelImpl", "Ops", "launch_clamp" };
+    for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+        if (holds(word, marks[i]))
+            return !says_nothing(word);
+    return false;
+}
+
+/* The functor that TensorIterator runs. */
+static bool find_functor(const char *name, bool mangled, struct word *found)
+{
+    while (next_word(&name, mangled, found))
+        if (is_functor(*found))
+            return true;
+    return false;
+}
+
+static bool begins_arguments(const char *text)
+{
+    return (*text == '<' && strncmp(text, "<unnamed>", 9) != 0) ||
+           (*text == '(' && strncmp(text, "(anonymous", 10) != 0);
+}
+
+/* The kernel's own name: the last identifier before its template arguments or parameters. */
+static bool find_function(const char *name, bool mangled, struct word *found)
+{
+    struct word word;
+    *found = (struct word){ 0 };
+    while (next_word(&name, mangled, &word)) {
+        *found = word;
+        if (mangled ? strchr("IEPvi", *name) != NULL : begins_arguments(name))
+            break;
+    }
+    return found->length;
+}
+
+/* Leaves out what only says that it is a kernel of CUDA. */
+static struct word trim(struct word word)
+{
+    static const char *const before[] = { "CUDAFunctorOnSelf_", "CUDAFunctorOnOther_", "CUDAFunctor_", "launch_" };
+    static const char *const after[] = {
+        "_kernel_cuda", "_cuda_kernel",  "CUDAKernelImpl", "_kernel_impl", "KernelImpl", "CUDAKernel", "_kernel",
+        "Kernel",       "ScalarFunctor", "Functor",        "Ops",          "_functor",   "_cuda"
+    };
+    for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++) {
+        size_t length = strlen(before[i]);
+        if (word.length > length && !strncmp(word.start, before[i], length))
+            word = (struct word){ word.start + length, word.length - length };
+    }
+    for (size_t i = 0; i < sizeof(after) / sizeof(after[0]); i++) {
+        size_t length = strlen(after[i]);
+        if (word.length > length && !strncmp(word.start + word.length - length, after[i], length))
+            word.length -= length;
+    }
+    return word;
+}
+
+void ws_kernel_label(char *text, size_t capacity, const char *name)
+{
+    bool mangled = name[0] == '_' && name[1] == 'Z';
+    const char *inside = mangled ? name + 2 : name;
+    bool iterator = strstr(name, "elementwise_kernel") || strstr(name, "reduce_kernel");
+    struct word word;
+    if (!(iterator && find_functor(inside, mangled, &word)) && !find_function(inside, mangled, &word))
+        word = (struct word){ name, strlen(name) };
+    word = trim(word);
+    snprintf(text, capacity, "%.*s", word.length < 10000 ? (int)word.length : 10000, word.start);
+    if (iterator && text[0] && !strchr(text, '_'))
+        text[0] = (char)tolower((unsigned char)text[0]);
+}
