@@ -38,7 +38,7 @@ struct tool_command {
 extern const struct tool_command *const tool_commands[];
 extern const size_t tool_command_count;
 
-extern const struct tool_command tool_record, tool_report, tool_info, tool_dump, tool_export;
+extern const struct tool_command tool_record, tool_report, tool_info, tool_dump, tool_export, tool_roofline;
 
 /* The value given for a switch, NULL when it was not. */
 const char *tool_value(const struct tool_arguments *arguments, const char *name);

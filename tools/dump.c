@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "trace/reader.h"
+#include "import/source.h"
 #include "traces.h"
 #include "wire/columns.h"
 
@@ -98,20 +98,20 @@ static int chosen_family(const struct tool_arguments *arguments, uint32_t *famil
 static int dump(const char *path, uint32_t family, bool json)
 {
     char message[512];
-    struct ws_reader *reader;
+    struct ws_source *source;
     struct ws_block block;
     int status;
-    if (ws_reader_open(&reader, path, message, sizeof(message)))
+    if (ws_source_open(&source, path, message, sizeof(message)))
         return tool_error("%s", message);
-    while ((status = ws_reader_next(reader, &block)) > 0 && !ferror(stdout)) {
+    while ((status = ws_source_next(source, &block, message, sizeof(message))) > 0 && !ferror(stdout)) {
         const struct ws_layout *layout = ws_layout(block.family);
         if (!layout || (family != WS_FAMILY_COUNT && family != block.family))
             continue;
         for (uint32_t i = 0; i < block.count; i++)
             print_row(layout, (const char *)block.rows + (size_t)i * layout->row_size, json);
     }
-    ws_reader_close(reader);
-    return status < 0 ? tool_error("%s: cannot be read further: %s", path, strerror(-status)) : TOOL_DONE;
+    ws_source_close(source);
+    return status < 0 ? tool_error("%s", message) : TOOL_DONE;
 }
 
 static int run(const struct tool_arguments *arguments)

@@ -4,7 +4,7 @@
 
 #include "analysis/page.h"
 #include "command.h"
-#include "trace/reader.h"
+#include "import/source.h"
 #include "traces.h"
 #include "wire/columns.h"
 
@@ -88,24 +88,24 @@ static int show(const char *path)
 {
     struct ws_page page = { .out = stdout, .width = 100, .wide = true, .label = 24 };
     struct summary summary = { .first = INT64_MAX, .last = INT64_MIN };
-    struct ws_reader *reader;
+    struct ws_source *source;
     struct ws_block block;
     char message[512];
     int status;
-    if (ws_reader_open(&reader, path, message, sizeof(message)))
+    if (ws_source_open(&source, path, message, sizeof(message)))
         return tool_error("%s", message);
     ws_page_fact(&page, "trace", "%s", path);
-    while ((status = ws_reader_next(reader, &block)) > 0) {
+    while ((status = ws_source_next(source, &block, message, sizeof(message))) > 0) {
         /* The footer says the dictionaries again; what is said once is enough here. */
-        if (block.family == WS_FAMILY_meta && !summary.rows[WS_FAMILY_meta])
+        if (block.family == WS_FAMILY_meta && (ws_source_is_foreign(source) || !summary.rows[WS_FAMILY_meta]))
             print_meta(&page, &block);
         add_block(&summary, &block);
     }
     print_summary(&page, &summary, path);
     fputc('\n', stdout);
-    print_damage(&page, ws_reader_damage(reader));
-    ws_reader_close(reader);
-    return status < 0 ? tool_error("%s: cannot be read further: %s", path, strerror(-status)) : TOOL_DONE;
+    print_damage(&page, ws_source_damage(source));
+    ws_source_close(source);
+    return status < 0 ? tool_error("%s", message) : TOOL_DONE;
 }
 
 static int run(const struct tool_arguments *arguments)

@@ -19,16 +19,32 @@ static int add(struct tool_traces *traces, const char *folder, const char *name)
     return 0;
 }
 
+static bool ends_with(const char *name, const char *end)
+{
+    size_t length = strlen(name), part = strlen(end);
+    return length > part && !strcmp(name + length - part, end);
+}
+
 static int is_trace(const struct dirent *entry)
 {
-    size_t length = strlen(entry->d_name);
-    return length > 4 && !strcmp(entry->d_name + length - 4, ".wst");
+    return ends_with(entry->d_name, ".wst");
+}
+
+/* As other profilers name theirs. */
+static int is_foreign_trace(const struct dirent *entry)
+{
+    return ends_with(entry->d_name, ".json") || ends_with(entry->d_name, ".json.gz");
 }
 
 static int add_folder(struct tool_traces *traces, const char *folder)
 {
     struct dirent **entries;
     int count = scandir(folder, &entries, is_trace, alphasort), status = 0;
+    /* Beside traces of ours the others may well be what they were imported from. */
+    if (!count) {
+        free(entries);
+        count = scandir(folder, &entries, is_foreign_trace, alphasort);
+    }
     if (count < 0)
         return tool_error("%s: %s", folder, strerror(errno));
     for (int i = 0; i < count; i++) {
@@ -38,7 +54,7 @@ static int add_folder(struct tool_traces *traces, const char *folder)
     }
     free(entries);
     if (!status && !count)
-        return tool_error("%s: no trace (*.wst) in this folder", folder);
+        return tool_error("%s: no trace (*.wst, *.json, *.json.gz) in this folder", folder);
     return status;
 }
 

@@ -11,7 +11,8 @@ struct tool_traces {
     size_t count;
 };
 
-/* Files as they are, folders as the traces in them, nothing at all as the newest trace in the current
+/* Files as they are; folders as the traces of ours in them, or, where there are none, those of other
+ * profilers; nothing at all as the newest trace in the current
  * folder, which is then named on stderr. Returns 0, or TOOL_ERROR after a line on stderr. */
 int tool_find_traces(struct tool_traces *traces, const struct tool_arguments *arguments);
 

@@ -73,7 +73,7 @@ static void count_calls(const struct ws_process *process, size_t subject, struct
 {
     const struct ws_ops *ops = &process->ops;
     for (size_t i = 0; i < ops->count; i++) {
-        if (ws_process_shape(process, ops->shape[i])->track != subject)
+        if (ws_process_shape(process, ops->shape[i])->track != subject || !ws_op_has_call(ops, i))
             continue;
         result->launches++;
         if (ops->flags[i] & WS_OP_BLOCKING)
@@ -91,7 +91,8 @@ static void count_waits(const struct ws_report *report, size_t subject, const st
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
     const struct ws_gap *gaps = activity->gaps.data;
     for (size_t i = 0; i < activity->gaps.count; i++) {
-        if (ws_op_host_end(ops, track->order[gaps[i].after]) <= ws_gap_begin(ops, &gaps[i]))
+        uint32_t op = track->order[gaps[i].after];
+        if (!ws_op_has_call(ops, op) || ws_op_host_end(ops, op) <= ws_gap_begin(ops, &gaps[i]))
             continue;
         result->waited_for++;
         result->waited_ns += ws_gap_length(ops, track, &gaps[i]);
@@ -119,6 +120,8 @@ static int measure_streams(const struct ws_process *process, const struct ws_tra
         goto out;
     for (size_t i = 0; i < track->count; i++) {
         uint32_t stream = ws_process_shape(process, ops->shape[track->order[i]])->stream;
+        if (!ws_op_has_call(ops, track->order[i]))
+            continue;
         starts[stream == WS_NOWHERE ? streams - 1 : stream]++;
     }
     for (size_t i = 0; i < streams; i++) {
@@ -128,6 +131,8 @@ static int measure_streams(const struct ws_process *process, const struct ws_tra
     }
     for (size_t i = 0; i < track->count; i++) {
         uint32_t op = track->order[i], stream = ws_process_shape(process, ops->shape[op])->stream;
+        if (!ws_op_has_call(ops, op))
+            continue;
         delays[starts[stream == WS_NOWHERE ? streams - 1 : stream]++] = ops->begin[op] - ops->host_begin[op];
     }
     const struct ws_stream *rows = process->streams.rows.data;

@@ -9,8 +9,8 @@
 
 #include "export/registry.h"
 #include "export/text_out.h"
+#include "import/source.h"
 #include "model/clock.h"
-#include "trace/reader.h"
 
 enum { NUMBERS_A_PROCESS = 1000 };
 
@@ -226,7 +226,7 @@ static int put_process(struct chrome *chrome, const struct ws_model_options *opt
 {
     const struct ws_process *process = chrome->process;
     const struct ws_clock_map *maps = process->clocks.data;
-    struct ws_reader *reader;
+    struct ws_source *source;
     struct ws_block block;
     uint64_t done, total;
     chrome->cursors = calloc(process->clocks.count + 1, sizeof(*chrome->cursors));
@@ -236,15 +236,16 @@ static int put_process(struct chrome *chrome, const struct ws_model_options *opt
         ws_clock_cursor_init(&chrome->cursors[i], maps[i].knots.data, maps[i].knots.count);
     put_process_names(chrome);
     put_device_names(chrome);
-    int status = ws_reader_open(&reader, process->path, message, capacity);
-    while (!status && !chrome->out.error && (status = ws_reader_next(reader, &block)) > 0) {
+    int opened = ws_source_open(&source, process->path, message, capacity), status = opened;
+    while (!status && !chrome->out.error && (status = ws_source_next(source, &block, message, capacity)) > 0) {
         status = 0;
         put_block(chrome, &block);
-        ws_reader_position(reader, &done, &total);
+        ws_source_position(source, &done, &total);
         if (options && options->progress)
             options->progress(options->user, done, total);
     }
-    ws_reader_close(reader);
+    if (!opened)
+        ws_source_close(source);
     free(chrome->cursors);
     return status;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "import/source.h"
 #include "model/build.h"
 
 static void init(struct ws_process *process, const char *path)
@@ -135,7 +136,7 @@ static int add_clock(struct ws_process *process, const struct ws_clock *row)
 }
 
 static int add_block(struct ws_process *process, struct ws_arena *texts, const struct ws_block *block,
-                     bool references_only)
+                     size_t expected_ops, bool references_only)
 {
     int error = 0;
     if (block->family >= WS_FAMILY_COUNT)
@@ -157,8 +158,8 @@ static int add_block(struct ws_process *process, struct ws_arena *texts, const s
             tame_rows(process, block->family, before);
         }
     } else if (block->family == WS_FAMILY_op) {
-        /* Rows take about five bytes each in a file; memory that is asked for and not used costs nothing. */
-        error = ws_ops_add(&process->ops, block->rows, block->count, process->file_bytes / 4);
+        /* Memory that is asked for and not used costs nothing. */
+        error = ws_ops_add(&process->ops, block->rows, block->count, expected_ops);
     } else if (block->family == WS_FAMILY_meta) {
         for (uint32_t i = 0; i < block->count && !error; i++)
             error = add_meta(process, texts, (const struct ws_meta *)block->rows + i);
@@ -172,20 +173,21 @@ static int add_block(struct ws_process *process, struct ws_arena *texts, const s
 int ws_process_load(struct ws_process *process, struct ws_arena *texts, const char *path,
                     const struct ws_model_options *options, char *message, size_t capacity)
 {
-    struct ws_reader *reader;
+    struct ws_source *source;
     struct ws_block block;
     uint64_t done;
     bool expected = false;
     init(process, path);
-    int status = ws_reader_open(&reader, path, message, capacity);
+    int status = ws_source_open(&source, path, message, capacity);
     if (status)
         return status;
-    ws_reader_position(reader, &done, &process->file_bytes);
-    while ((status = ws_reader_next(reader, &block)) > 0) {
-        status = add_block(process, texts, &block, options && options->references_only);
+    ws_source_position(source, &done, &process->file_bytes);
+    while ((status = ws_source_next(source, &block, message, capacity)) > 0) {
+        status =
+            add_block(process, texts, &block, ws_source_expected_ops(source), options && options->references_only);
         if (status)
             break;
-        ws_reader_position(reader, &done, &process->file_bytes);
+        ws_source_position(source, &done, &process->file_bytes);
         if (options && options->progress)
             options->progress(options->user, done, process->file_bytes);
         if (!expected && done > process->file_bytes / 32) {
@@ -196,15 +198,13 @@ int ws_process_load(struct ws_process *process, struct ws_arena *texts, const ch
     }
     ws_ops_complete(&process->ops);
     process->odd_times += process->ops.odd_times;
-    process->damage = *ws_reader_damage(reader);
-    ws_reader_position(reader, &done, &process->file_bytes);
-    ws_reader_close(reader);
+    process->damage = *ws_source_damage(source);
+    ws_source_position(source, &done, &process->file_bytes);
+    ws_source_close(source);
     if (status == -ENOMEM)
         snprintf(message, capacity, "%s: needs more memory than there is", path);
     else if (status == -EFBIG)
         snprintf(message, capacity, "%s: holds more than 4 billion operations; record a shorter time", path);
-    else if (status < 0)
-        snprintf(message, capacity, "%s: cannot be read to its end: %s", path, strerror(-status));
     return status;
 }
 

@@ -9,7 +9,8 @@
 /* The words of Kineto's traces, so that the same copy has the same name in both. */
 static const char *space_word(uint32_t space)
 {
-    static const char *const words[] = { "Unknown", "Pageable", "Pinned", "Device", "Array", "Managed", "Device" };
+    static const char *const words[] = { "Unknown", "Pageable", "Pinned", "Device",
+                                         "Array",   "Managed",  "Device", "Host" };
     _Static_assert(sizeof(words) / sizeof(words[0]) == WS_SPACE_COUNT, "one word a space");
     return space < WS_SPACE_COUNT ? words[space] : "Unknown";
 }
@@ -19,6 +20,7 @@ static char side_letter(uint32_t space)
     switch (space) {
     case WS_SPACE_PAGEABLE:
     case WS_SPACE_PINNED:
+    case WS_SPACE_HOST:
         return 'H';
     case WS_SPACE_ARRAY:
         return 'A';
@@ -86,6 +88,10 @@ uint32_t ws_build_shape_name(struct ws_build *build, const struct ws_process *pr
         snprintf(text, sizeof(text), "operation #%u (description lost)", row->id);
         return ws_build_name(build, text, WS_OP_UNKNOWN, WS_ACTIVITY_KERNEL);
     }
+    const struct ws_function *function = ws_rows_find(&process->functions, row->function);
+    bool named = (row->kind == WS_OP_COPY || row->kind == WS_OP_MEMSET) && function && function->name.length;
+    if (named) /* as the profiler it was imported from calls it */
+        return ws_build_name(build, function->name.data, (enum ws_op_kind)row->kind, WS_ACTIVITY_MEMORY);
     switch (row->kind) {
     case WS_OP_KERNEL:
         return kernel_name(build, process, row->function);

@@ -115,6 +115,13 @@ static inline uint32_t ws_op_thread(const struct ws_ops *ops, size_t op)
     return ((const uint32_t *)ops->threads.data)[ops->thread[op]];
 }
 
+/* Is the call known that made it? Imported traces may hold operations alone: their host times are then
+ * when they began. */
+static inline bool ws_op_has_call(const struct ws_ops *ops, size_t op)
+{
+    return ws_op_thread(ops, op) != 0;
+}
+
 static inline uint64_t ws_op_correlation(const struct ws_ops *ops, size_t op)
 {
     if (ops->flags[op] & WS_OP_CORRELATED_WIDE)

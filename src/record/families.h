@@ -97,20 +97,20 @@
     I(uint64_t, handle, PLAIN)                                \
     S(name)
 
-#define WS_COLUMNS_shape(I, S)                                                                     \
-    I(uint32_t, id, DELTA)                                                                         \
-    I(uint32_t, kind, PLAIN) /* enum ws_op_kind */                                                 \
-    I(uint32_t, driver_function, PLAIN)                                                            \
-    I(uint32_t, stream, PLAIN)                                                                     \
-    I(uint32_t, function, PLAIN) /* kernels: family function; graphs: the executable graph's id */ \
-    I(uint32_t, grid_x, PLAIN)                                                                     \
-    I(uint32_t, grid_y, PLAIN)                                                                     \
-    I(uint32_t, grid_z, PLAIN)                                                                     \
-    I(uint32_t, block_x, PLAIN)                                                                    \
-    I(uint32_t, block_y, PLAIN)                                                                    \
-    I(uint32_t, block_z, PLAIN)                                                                    \
-    I(uint32_t, shared_bytes, PLAIN) /* dynamic */                                                 \
-    I(uint32_t, from_space, PLAIN)   /* copies: enum ws_space */                                   \
+#define WS_COLUMNS_shape(I, S)                                                            \
+    I(uint32_t, id, DELTA)                                                                \
+    I(uint32_t, kind, PLAIN) /* enum ws_op_kind */                                        \
+    I(uint32_t, driver_function, PLAIN)                                                   \
+    I(uint32_t, stream, PLAIN)                                                            \
+    I(uint32_t, function, PLAIN) /* family function; graphs: the executable graph's id */ \
+    I(uint32_t, grid_x, PLAIN)                                                            \
+    I(uint32_t, grid_y, PLAIN)                                                            \
+    I(uint32_t, grid_z, PLAIN)                                                            \
+    I(uint32_t, block_x, PLAIN)                                                           \
+    I(uint32_t, block_y, PLAIN)                                                           \
+    I(uint32_t, block_z, PLAIN)                                                           \
+    I(uint32_t, shared_bytes, PLAIN) /* dynamic */                                        \
+    I(uint32_t, from_space, PLAIN)   /* copies: enum ws_space */                          \
     I(uint32_t, to_space, PLAIN)     /* copies and memsets */
 
 #define WS_COLUMNS_params(I, S)  \
@@ -143,19 +143,19 @@
     I(int64_t, host_ns, DELTA)   \
     I(uint32_t, error_ns, PLAIN) /* host_ns is right within ± this */
 
-#define WS_COLUMNS_op(I, S)                                                               \
-    I(uint32_t, shape, KEY)                                                               \
-    I(uint32_t, thread, KEY)                                                              \
-    I(uint64_t, correlation, THREAD) /* thread << 40 | number: unique in the process */   \
-    I(int64_t, host_begin, GAP(host_end, thread))                                         \
-    I(int64_t, host_end, LENGTH(host_begin))                                              \
-    I(int64_t, begin, STREAM_GAP(end)) /* device clock; see flags for what it is worth */ \
-    I(int64_t, end, LENGTH(begin))                                                        \
-    I(uint32_t, begin_error, FIRST) /* the true begin lies within ± this of begin */     \
-    I(uint32_t, end_error, FIRST)                                                         \
-    I(uint32_t, flags, FIRST)  /* enum ws_op_flags, ws_op_begin_quality … */            \
-    I(uint32_t, params, FIRST) /* family params, or 0 */                                  \
-    I(uint64_t, bytes, FIRST)  /* copies, memsets */                                      \
+#define WS_COLUMNS_op(I, S)                                                                    \
+    I(uint32_t, shape, KEY)                                                                    \
+    I(uint32_t, thread, KEY)         /* 0: the call is not known; host times are then begin */ \
+    I(uint64_t, correlation, THREAD) /* thread << 40 | number: unique in the process */        \
+    I(int64_t, host_begin, GAP(host_end, thread))                                              \
+    I(int64_t, host_end, LENGTH(host_begin))                                                   \
+    I(int64_t, begin, STREAM_GAP(end)) /* device clock; see flags for what it is worth */      \
+    I(int64_t, end, LENGTH(begin))                                                             \
+    I(uint32_t, begin_error, FIRST) /* the true begin lies within ± this of begin */          \
+    I(uint32_t, end_error, FIRST)                                                              \
+    I(uint32_t, flags, FIRST)  /* enum ws_op_flags, ws_op_begin_quality … */                 \
+    I(uint32_t, params, FIRST) /* family params, or 0 */                                       \
+    I(uint64_t, bytes, FIRST)  /* copies, memsets */                                           \
     I(int32_t, result, PLAIN)  /* what the driver answered */
 
 #define WS_COLUMNS_call(I, S)                                                \

@@ -37,7 +37,7 @@ const char *ws_op_kind_name(uint32_t kind)
 
 const char *ws_space_name(uint32_t space)
 {
-    static const char *const names[] = { "unknown", "pageable", "pinned", "device", "array", "managed", "peer" };
+    static const char *const names[] = { "unknown", "pageable", "pinned", "device", "array", "managed", "peer", "host" };
     _Static_assert(sizeof(names) / sizeof(names[0]) == WS_SPACE_COUNT, "one name a space");
     return NAME_OF(names, space);
 }

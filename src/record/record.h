@@ -53,6 +53,7 @@ enum ws_space {
     WS_SPACE_ARRAY,
     WS_SPACE_MANAGED,
     WS_SPACE_PEER, /* another device's memory */
+    WS_SPACE_HOST, /* the host's, pageable or pinned: not known which */
     WS_SPACE_COUNT
 };
 
@@ -147,7 +148,10 @@ struct ws_param_word {
     X(SIZE_LIMIT, "not recorded: the trace reached its size limit")                    \
     X(WRITE_FAILED, "not recorded: the trace could not be written")                    \
     X(CHILD, "not recorded: a forked child used CUDA")                                 \
-    X(BYPASSED, "not seen: a look-up went around the shim")
+    X(BYPASSED, "not seen: a look-up went around the shim")                            \
+    X(NO_TIMES, "left out: without times, or with times that cannot be")               \
+    X(NO_CALL, "in the file without the call that made them")                          \
+    X(NO_OPERATION, "in the file without what they launched: captured, or not recorded")
 
 enum ws_loss_reason {
 #define LOSS(name, text) WS_LOSS_##name,

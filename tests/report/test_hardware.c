@@ -1,6 +1,6 @@
 #include "check.h"
 
-#include "hardware/gpu.h"
+#include "hardware/roofline.h"
 
 static void check(const char *name, uint32_t memory_gib, const char *row, enum ws_precision precision, double ridge)
 {
@@ -101,6 +101,54 @@ static void rows_agree_with_themselves(void **state)
     }
 }
 
+static struct ws_roof roof_on(const char *gpu, enum ws_precision precision, struct ws_work work)
+{
+    return ws_roof_of(ws_gpu_named(gpu), precision, &work);
+}
+
+static void matrix_products_by_hand(void **state)
+{
+    struct ws_work work = ws_work_gemm(4096, 4096, 4096, 1, 2);
+    struct ws_roof roof = roof_on("h100", WS_PRECISION_FP16, work);
+    (void)state;
+    assert_true(work.flops == 137438953472.0 && work.bytes == 100663296.0);
+    assert_float_equal(roof.intensity, 4096 / 3.0, 1e-9);
+    assert_true(roof.compute_bound && roof.attainable == roof.peak);
+    assert_float_equal(roof.ns, 137438953472.0 / 989400, 1e-6);
+    roof = roof_on("h100", WS_PRECISION_FP16, ws_work_gemm(1, 4096, 4096, 1, 2)); /* a decode step's product */
+    assert_float_equal(roof.intensity, 1, 0.001);
+    assert_false(roof.compute_bound);
+}
+
+static void pointwise_kernels_by_hand(void **state)
+{
+    double elements = 32.0 * 2048 * 4096;
+    struct ws_roof roof = roof_on("h100", WS_PRECISION_FP16, ws_work_pointwise(elements, 1, 10, 2));
+    (void)state;
+    assert_true(roof.intensity == 2.5);
+    assert_float_equal(roof.attainable / roof.peak, 0.0085, 0.00005);
+    roof = roof_on("h100", WS_PRECISION_FP32, ws_work_pointwise(elements, 2, 1, 4)); /* c = a + b */
+    assert_float_equal(roof.intensity, 1 / 12.0, 1e-12);
+    for (int kernels = 1; kernels < 20; kernels++) {
+        struct ws_work apart = ws_work_chain(kernels, false, elements, 1, 10, 2);
+        struct ws_work fused = ws_work_chain(kernels, true, elements, 1, 10, 2);
+        assert_true(apart.flops == fused.flops);
+        assert_true(apart.bytes == 2.0 * kernels * elements * 2 && fused.bytes == 2 * elements * 2);
+    }
+}
+
+static void attention_by_hand(void **state)
+{
+    struct ws_attention attention = { .batch = 2, .heads = 4, .queries = 1024, .keys = 1024, .head_size = 64 };
+    struct ws_work standard = ws_work_attention(&attention, false, 2), fused = ws_work_attention(&attention, true, 2);
+    (void)state;
+    assert_true(standard.flops == 8.0 * 4 * 1024 * 1024 * 64 && fused.flops == standard.flops);
+    assert_true(fused.bytes == 8.0 * 4 * 1024 * 64 * 2);
+    assert_true(standard.bytes == fused.bytes + 8.0 * 4 * 1024 * 1024 * 2);
+    attention.causal = true;
+    assert_true(ws_work_attention(&attention, true, 2).flops == fused.flops / 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -108,6 +156,9 @@ int main(void)
         cmocka_unit_test(a_sibling_stands_in_for_a_chip_the_table_lacks),
         cmocka_unit_test(people_name_gpus_shortly),
         cmocka_unit_test(rows_agree_with_themselves),
+        cmocka_unit_test(matrix_products_by_hand),
+        cmocka_unit_test(pointwise_kernels_by_hand),
+        cmocka_unit_test(attention_by_hand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

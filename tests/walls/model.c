@@ -2,6 +2,8 @@
 
 #include "tests/programs/program.h"
 
+enum { TABLE_PIECE = 64000000 };
+
 static ws_CUdeviceptr buffer(uint64_t bytes)
 {
     ws_CUdeviceptr address;
@@ -17,11 +19,13 @@ uint64_t model_layer_parameters(const struct model *model)
 void model_allocate(struct model *model)
 {
     uint64_t row = (uint64_t)model->tokens * model->hidden * 2, parameters = model_layer_parameters(model);
-    model->batch = buffer((uint64_t)model->tokens * 4096);
+    model->batch = buffer((uint64_t)8 << 20);
     model->table = buffer((uint64_t)model->vocabulary * model->hidden * 2);
     model->logits = buffer((uint64_t)model->vocabulary * model->tokens * 2);
     model->gradient = buffer(row * 4);
     model->loss = buffer(512);
+    if (model->table_parameters)
+        model->big_table = buffer(model->table_parameters * 16);
     for (uint32_t i = 0; i < model->layers; i++) {
         struct layer *layer = &model->layer[i];
         layer->weights = buffer(parameters * 4);
@@ -50,19 +54,25 @@ static void activate(const struct model *model, const struct layer *layer)
         launch_pointwise(model->stream, in_a_row[i % 4], elements, layer->active, layer->active, layer->wide);
 }
 
+static enum kernel product_of(const struct model *model)
+{
+    return model->tokens == 1 ? KERNEL_GEMV : KERNEL_GEMM;
+}
+
 static void layer_forward(const struct model *model, const struct layer *layer)
 {
     uint32_t t = model->tokens, h = model->hidden;
+    enum kernel product = product_of(model);
     ws_CUstream stream = model->stream;
     launch_rows(stream, KERNEL_NORM, t, h, layer->normed, layer->input);
-    launch_gemm(stream, KERNEL_GEMM, layer->mixed, layer->normed, layer->weights, t, 3 * h, h);
+    launch_gemm(stream, product, layer->mixed, layer->normed, layer->weights, t, 3 * h, h);
     launch_attention(stream, KERNEL_ATTENTION, t, h, layer->attended, layer->mixed);
-    launch_gemm(stream, KERNEL_GEMM, layer->output, layer->attended, layer->weights, t, h, h);
+    launch_gemm(stream, product, layer->output, layer->attended, layer->weights, t, h, h);
     launch_pointwise(stream, KERNEL_ADD, t * h, layer->output, layer->output, layer->input);
     launch_rows(stream, KERNEL_NORM, t, h, layer->normed, layer->output);
-    launch_gemm(stream, KERNEL_GEMM, layer->wide, layer->normed, layer->weights, t, 4 * h, h);
+    launch_gemm(stream, product, layer->wide, layer->normed, layer->weights, t, 4 * h, h);
     activate(model, layer);
-    launch_gemm(stream, KERNEL_GEMM, layer->normed, layer->active, layer->weights, t, h, 4 * h);
+    launch_gemm(stream, product, layer->normed, layer->active, layer->weights, t, h, 4 * h);
     launch_pointwise(stream, KERNEL_ADD, t * h, layer->output, layer->normed, layer->output);
 }
 
@@ -80,7 +90,7 @@ void model_loss(const struct model *model)
 {
     uint32_t t = model->tokens, h = model->hidden, v = model->vocabulary;
     ws_CUdeviceptr last = model->layer[model->layers - 1].output;
-    launch_gemm(model->stream, KERNEL_GEMM, model->logits, last, model->table, t, v, h);
+    launch_gemm(model->stream, product_of(model), model->logits, last, model->table, t, v, h);
     launch_rows(model->stream, KERNEL_SOFTMAX, t, v, model->logits, model->logits);
     launch_rows(model->stream, KERNEL_REDUCE, t, 1, model->loss, model->logits);
 }
@@ -130,4 +140,9 @@ void model_update(const struct model *model)
     for (uint32_t i = 0; i < model->layers; i++)
         launch_adam(model->stream, (uint32_t)model_layer_parameters(model), model->layer[i].weights,
                     model->layer[i].gradients);
+    for (uint64_t at = 0; at < model->table_parameters; at += TABLE_PIECE) {
+        uint64_t left = model->table_parameters - at, piece = left < TABLE_PIECE ? left : TABLE_PIECE;
+        ws_CUdeviceptr weights = model->big_table + 16 * at;
+        launch_adam(model->stream, (uint32_t)piece, weights, weights + 4 * piece);
+    }
 }

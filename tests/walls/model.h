@@ -21,7 +21,8 @@ struct model {
     uint32_t chain;
     bool fused;
     struct layer layer[MOST_LAYERS];
-    ws_CUdeviceptr batch, table, logits, gradient, loss;
+    uint64_t table_parameters; /* of an embedding beside the layers, which the optimizer goes through */
+    ws_CUdeviceptr batch, table, logits, gradient, loss, big_table;
     void (*in_forward)(void *context, uint32_t layer), *context;
     void (*after_backward)(void *context, uint32_t layer); /* of a layer: its gradients are complete */
 };

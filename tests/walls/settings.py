@@ -5,7 +5,12 @@ SMALL = {"layers": 2, "tokens": 1024}  # a step of about 1 ms
 LARGE = {"layers": 3, "hidden": 2048}  # of about 10
 TINY = {"layers": 24, "hidden": 256, "tokens": 128, "vocabulary": 1024, "inference": 1}  # short kernels, a few hundred of them
 MANY = {"layers": 8, "tokens": 2048}  # gradients in eight pieces
-WIDE = {"layers": 3, "tokens": 8192, "hidden": 512}  # much to move, little to compute
+WIDE = {"layers": 3, "tokens": 16384, "hidden": 256, "vocabulary": 1024}  # much to move, little to compute
+DECODING = {"inference": 1, "tokens": 1, "hidden": 8192, "vocabulary": 32768,  # matrices by vectors
+            "pending": "the verdict takes products of matrices and vectors for compute"}
+
+# Walls whose advice no analysis gives yet: until it does, the verdict's name is all that is asked for.
+PENDING = {"input", "sync", "launch", "allocation", "communication", "straggler", "chain"}
 
 # wall: (verdict, cause of the first piece of advice, settings)
 WALLS = {
@@ -37,6 +42,8 @@ WALLS = {
         {"count": 4, "SIMGPU_ALLOCATE_NS": 250000, "layers": 4, "tokens": 2048, "host_jitter": 20},
         {"count": 3, "SIMGPU_ALLOCATE_NS": 400000, "bytes": 134217728, "layers": 3, "device_jitter": 8},
         {"count": 2, "SIMGPU_ALLOCATE_NS": 500000, "layers": 2, "eval_every": 15, "steps": 45, "seed": 3},
+        {"count": 2, "way": 1, "SIMGPU_ALLOCATE_NS": 300000, "bytes": 1048576, **SMALL},
+        {"count": 1, "way": 2, "SIMGPU_MODULE_NS": 4000000, "layers": 2, "host_jitter": 15},
     ]),
     "communication": ("communication", "exposed_communication", [
         {"ranks": 2, **MANY, "SIMGPU_LINK_GB_S": 90},
@@ -54,11 +61,11 @@ WALLS = {
          "device_jitter": 6},
     ]),
     "chain": ("bandwidth", "fusion", [
-        {"length": 8, **WIDE},
-        {"length": 12, **WIDE, "host_jitter": 20, "steps": 30},
-        {"length": 6, **WIDE, "tokens": 16384, "layers": 2, "device_jitter": 8},
-        {"length": 10, **WIDE, "layers": 4, "bytes_percent": 75, "steps": 30},
-        {"length": 16, **WIDE, "layers": 2, "eval_every": 9, "seed": 4},
+        {"length": 12, **WIDE},
+        {"length": 16, **WIDE, "host_jitter": 20, "steps": 30},
+        {"length": 10, **WIDE, "tokens": 32768, "hidden": 128, "device_jitter": 8},
+        {"length": 14, **WIDE, "layers": 5, "bytes_percent": 75, "steps": 30},
+        {"length": 20, **WIDE, "layers": 2, "eval_every": 9, "seed": 4},
     ]),
     "compute": ("compute", None, [
         {},
@@ -66,5 +73,12 @@ WALLS = {
         {"layers": 6, "tokens": 2048, "hidden": 2048, "steps": 25, "host_jitter": 20},
         {"layers": 2, "hidden": 4096, "tokens": 2048, "steps": 20, "device_jitter": 8},
         {"flops_percent": 80, **LARGE, "steps": 30, "eval_every": 10, "seed": 2},
+    ]),
+    "bandwidth": ("bandwidth", None, [
+        {"table_millions": 300, **SMALL},
+        {"table_millions": 500, "layers": 3, "tokens": 2048, "steps": 25, "host_jitter": 20},
+        {"table_millions": 800, "steps": 20, "device_jitter": 8, "bytes_percent": 75},
+        {**DECODING, "layers": 4, "steps": 30},
+        {**DECODING, "hidden": 6144, "layers": 8, "eval_every": 20},
     ]),
 }

@@ -29,38 +29,40 @@ NCCL_CALLS(DECLARE)
 enum { MOST_RANKS = 8, MOST_STEPS = 1000, GRAPH_AFTER = 2 };
 
 /* X(name, default): times of the host in µs but for dispatch_ns, which is for each launch. */
-#define SETTINGS(X)                                                      \
-    X(layers, 4)                                                         \
-    X(hidden, 1024)                                                      \
-    X(tokens, 4096)                                                      \
-    X(vocabulary, 8192)                                                  \
-    X(inference, 0) /* 1: forward passes only */                         \
-    X(steps, 40)                                                         \
-    X(warmup, 3) /* steps at the beginning that take the host longer */  \
-    X(warmup_us, 8000)                                                   \
-    X(eval_every, 0) /* training steps; 0: never */                      \
-    X(eval_batches, 2)                                                   \
-    X(log_every, 10)                                                     \
-    X(seed, 1)                                                           \
-    X(host_jitter, 10)  /* per cent, up or down */                       \
-    X(device_jitter, 3) /* the same */                                   \
-    X(dispatch_ns, 2000)                                                 \
-    X(flops_percent, 65) /* of the GPU's peak that products reach */     \
-    X(bytes_percent, 88)                                                 \
-    X(batch_bytes, 262144)                                               \
-    X(pinned, 1)                                                         \
-    X(wait_us, 0)      /* loader: for a batch, or a batch's making */    \
-    X(background, 0)   /* loader: 1: batches are made beside the loop */ \
-    X(busy, 0)         /* loader: 1: the loop's own thread makes it */   \
-    X(count, 1)        /* sync, allocation: times in a step */           \
-    X(way, 0)          /* sync: 0 stream, 1 context, 2 event, 3 read */  \
-    X(after_us, 20)    /* sync, allocation: host work after each */      \
-    X(bytes, 33554432) /* allocation: of each */                         \
-    X(length, 4)       /* chain: kernels beyond the first */             \
-    X(ranks, 1)                                                          \
-    X(same_stream, 0)  /* communication: 1: on the computing stream */   \
-    X(slow_rank, 0)    /* straggler: which */                            \
-    X(slow_percent, 0) /* straggler: its GPU is slower by so much */     \
+#define SETTINGS(X)                                                       \
+    X(layers, 4)                                                          \
+    X(hidden, 1024)                                                       \
+    X(tokens, 4096)                                                       \
+    X(vocabulary, 8192)                                                   \
+    X(table_millions, 0) /* parameters that only the optimizer touches */ \
+    X(inference, 0)      /* 1: forward passes only */                     \
+    X(steps, 40)                                                          \
+    X(warmup, 3) /* steps at the beginning that take the host longer */   \
+    X(warmup_us, 8000)                                                    \
+    X(eval_every, 0) /* training steps; 0: never */                       \
+    X(eval_batches, 2)                                                    \
+    X(log_every, 10)                                                      \
+    X(seed, 1)                                                            \
+    X(host_jitter, 10)  /* per cent, up or down */                        \
+    X(device_jitter, 3) /* the same */                                    \
+    X(dispatch_ns, 2000)                                                  \
+    X(flops_percent, 65) /* of the GPU's peak that products reach */      \
+    X(bytes_percent, 88)                                                  \
+    X(batch_bytes, 262144)                                                \
+    X(pinned, 1)                                                          \
+    X(wait_us, 0)    /* loader: for a batch, or a batch's making */       \
+    X(background, 0) /* loader: 1: batches are made beside the loop */    \
+    X(busy, 0)       /* loader: 1: the loop's own thread makes it */      \
+    X(count, 1)      /* sync, allocation: times in a step */              \
+    X(way, 0)        /* sync: 0 stream, 1 context, 2 event, 3 read */     \
+    /* allocation: 0 on the device, 1 pinned, 2 a module */               \
+    X(after_us, 20)    /* sync, allocation: host work after each */       \
+    X(bytes, 33554432) /* allocation: of each */                          \
+    X(length, 4)       /* chain: kernels beyond the first */              \
+    X(ranks, 1)                                                           \
+    X(same_stream, 0)  /* communication: 1: on the computing stream */    \
+    X(slow_rank, 0)    /* straggler: which */                             \
+    X(slow_percent, 0) /* straggler: its GPU is slower by so much */      \
     X(slow_us, 0)      /* straggler: its host works so much a step */
 
 struct settings {
@@ -189,14 +191,26 @@ static void sync_in_forward(struct run *run)
     work(run, run->set.after_us * 1000);
 }
 
+/* A buffer that is used for one kernel, pinned memory, or a module. */
 static void allocate_in_forward(struct run *run)
 {
     ws_CUdeviceptr buffer = run->scratch;
-    if (run->with)
+    ws_CUmodule module;
+    void *pinned;
+    long way = run->with ? run->set.way : -1;
+    if (way == 0)
         MUST(cuMemAlloc_v2(&buffer, (size_t)run->set.bytes));
+    else if (way == 1)
+        MUST(cuMemAllocHost_v2(&pinned, (size_t)run->set.bytes));
+    else if (way == 2)
+        MUST(cuModuleLoadData(&module, SPIN_IMAGE));
     launch_pointwise(run->model.stream, KERNEL_FILL, (uint32_t)run->set.bytes / 8, buffer, 0, 0);
-    if (run->with)
+    if (way == 0)
         MUST(cuMemFree_v2(buffer));
+    else if (way == 1)
+        MUST(cuMemFreeHost(pinned));
+    else if (way == 2)
+        MUST(cuModuleUnload(module));
     work(run, run->set.after_us * 1000);
 }
 
@@ -356,6 +370,7 @@ static void open_run(struct run *run, const ws_ncclUniqueId *id)
                                  .hidden = (uint32_t)set->hidden,
                                  .tokens = (uint32_t)set->tokens,
                                  .vocabulary = (uint32_t)set->vocabulary,
+                                 .table_parameters = (uint64_t)set->table_millions * 1000000,
                                  .stream = gpu.stream,
                                  .chain = strcmp(run->wall->name, "chain") ? 0 : (uint32_t)set->length,
                                  .fused = !strcmp(run->wall->name, "chain") && !run->with,

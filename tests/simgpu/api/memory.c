@@ -2,12 +2,6 @@
 
 #include <string.h>
 
-static void pay_for_memory(void)
-{
-    if (sim_config.allocate_ns)
-        sim_spin_until(sim_now() + sim_config.allocate_ns);
-}
-
 static ws_CUresult allocate(ws_CUdeviceptr *pointer, size_t bytes, enum sim_memory_kind kind, unsigned flags)
 {
     struct sim_context *context;
@@ -16,7 +10,7 @@ static ws_CUresult allocate(ws_CUdeviceptr *pointer, size_t bytes, enum sim_memo
     TRY(sim_capture_unsafe());
     struct sim_range range = { .flags = flags };
     TRY(sim_memory_allocate(context, context->device, kind, bytes, &range));
-    pay_for_memory();
+    sim_pay(sim_config.allocate_ns);
     *pointer = range.start;
     return WS_CUDA_SUCCESS;
 }
@@ -51,7 +45,7 @@ API(cuMemFree_v2, (ws_CUdeviceptr pointer), (pointer))
     TRY(sim_capture_unsafe());
     NEED(sim_memory_find(pointer, &range) && range.start == pointer);
     TRY(sim_context_wait(range.context ? range.context : context));
-    pay_for_memory();
+    sim_pay(sim_config.allocate_ns);
     return sim_memory_free(pointer, SIM_MEMORY_DEVICE);
 }
 
@@ -81,6 +75,7 @@ API(cuMemFreeHost, (void *pointer), (pointer))
     TRY(sim_capture_unsafe());
     NEED(sim_memory_find((uint64_t)pointer, &range) && range.kind == SIM_MEMORY_PINNED);
     TRY(sim_context_wait(range.context ? range.context : context));
+    sim_pay(sim_config.allocate_ns);
     return sim_memory_free((uint64_t)pointer, SIM_MEMORY_PINNED);
 }
 

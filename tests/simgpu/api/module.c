@@ -23,6 +23,7 @@ static ws_CUresult load(struct sim_module **made, const void *image)
     module->next = context->modules;
     context->modules = module;
     pthread_mutex_unlock(&sim_lock);
+    sim_pay(sim_config.module_ns);
     *made = module;
     return WS_CUDA_SUCCESS;
 }

@@ -24,6 +24,12 @@ void sim_spin_until(int64_t host_ns)
         ;
 }
 
+void sim_pay(int64_t ns)
+{
+    if (ns > 0)
+        sim_spin_until(sim_now() + ns);
+}
+
 void sim_wait_until(int64_t host_ns)
 {
     int64_t left = host_ns - sim_now();

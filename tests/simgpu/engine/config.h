@@ -18,6 +18,7 @@
     X(event_record_ns, "SIMGPU_EVENT_RECORD_NS", 2500)                           \
     X(event_plain_ns, "SIMGPU_EVENT_RECORD_UNTIMED_NS", 240)                     \
     X(allocate_ns, "SIMGPU_ALLOCATE_NS", 0)                                      \
+    X(module_ns, "SIMGPU_MODULE_NS", 0)                                          \
     X(event_query_ns, "SIMGPU_EVENT_QUERY_NS", 1050)                             \
     X(event_resolution_ns, "SIMGPU_EVENT_RESOLUTION_NS", 500)                    \
     X(clock_drift_ppm, "SIMGPU_CLOCK_DRIFT_PPM", 20)                             \

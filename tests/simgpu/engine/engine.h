@@ -262,6 +262,7 @@ extern int64_t sim_clock_origin; /* host time at which device clocks read their 
 int64_t sim_now(void);
 int64_t sim_device_time(const struct sim_device *device, int64_t host_ns);
 void sim_spin_until(int64_t host_ns);
+void sim_pay(int64_t ns); /* of the calling thread's time */
 void sim_wait_until(int64_t host_ns);
 
 /* device.c */

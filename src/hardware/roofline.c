@@ -1,0 +1,41 @@
+#include "hardware/roofline.h"
+
+struct ws_roof ws_roof_of(const struct ws_gpu *gpu, enum ws_precision precision, const struct ws_work *work)
+{
+    struct ws_roof roof = { .peak = ws_gpu_peak(gpu, precision), .ridge = ws_gpu_ridge(gpu, precision) };
+    roof.intensity = work->bytes > 0 ? work->flops / work->bytes : 0;
+    roof.compute_bound = roof.intensity >= roof.ridge;
+    roof.attainable = roof.compute_bound ? roof.peak : roof.intensity * gpu->bytes_per_ns;
+    double compute = roof.peak > 0 ? work->flops / roof.peak : 0;
+    double memory = gpu->bytes_per_ns > 0 ? work->bytes / gpu->bytes_per_ns : 0;
+    roof.ns = compute > memory ? compute : memory;
+    return roof;
+}
+
+struct ws_work ws_work_gemm(double m, double n, double k, double batch, double element_bytes)
+{
+    return (struct ws_work){ 2 * m * n * k * batch, (m * k + k * n + m * n) * batch * element_bytes };
+}
+
+struct ws_work ws_work_pointwise(double elements, double inputs, double flops_per_element, double element_bytes)
+{
+    return ws_work_chain(1, true, elements, inputs, flops_per_element, element_bytes);
+}
+
+struct ws_work ws_work_chain(double kernels, bool fused, double elements, double inputs, double flops_per_element,
+                             double element_bytes)
+{
+    double passed_on = fused ? 2 : 2 * kernels, extra = inputs > 1 ? (inputs - 1) * kernels : 0;
+    if (inputs < 1)
+        passed_on -= fused ? 1 : kernels; /* written, not read */
+    return (struct ws_work){ kernels * elements * flops_per_element, (passed_on + extra) * elements * element_bytes };
+}
+
+struct ws_work ws_work_attention(const struct ws_attention *attention, bool fused, double element_bytes)
+{
+    double heads = attention->batch * attention->heads, share = attention->causal ? 0.5 : 1;
+    double scores = attention->queries * attention->keys * share;
+    double vectors = 2 * (attention->queries + attention->keys) * attention->head_size;
+    return (struct ws_work){ 4 * heads * scores * attention->head_size,
+                             heads * (vectors + (fused ? 0 : 4 * scores)) * element_bytes };
+}

@@ -1,0 +1,126 @@
+/* What importers hand over, made into rows of the record families.
+ *
+ * Foreign files name things by texts and numbers of their own, tell of a kernel and of the call that
+ * launched it far apart, and in any order. Here names become identifiers, and operations and calls wait
+ * for each other; ranges do not wait. An importer adds what it reads, piece by piece, and calls
+ * ws_gather_finish when there is no more; ws_gather_next hands out the blocks that are there.
+ *
+ * Memory running out is kept in `error`: functions then give 0 and change nothing, so that an importer
+ * looks once a piece.
+ */
+#ifndef WALLSHIM_IMPORT_GATHER_H
+#define WALLSHIM_IMPORT_GATHER_H
+
+#include "import/intern.h"
+#include "record/record.h"
+#include "trace/reader.h"
+
+/* One operation, without its call. 48 bytes. */
+struct ws_gather_op {
+    int64_t begin, end;
+    uint64_t correlation; /* the source's; 0 none */
+    uint64_t bytes;
+    uint32_t shape; /* number in ws_gather.shapes */
+    uint32_t flags; /* enum ws_op_flags */
+    uint32_t call;  /* index + 1; set by the join */
+};
+
+/* One host call. */
+struct ws_gather_call {
+    int64_t begin, end;
+    uint64_t correlation;
+    uint32_t function; /* family driver_function; the top bit: it made operations */
+    uint32_t thread;
+};
+
+struct ws_gather {
+    int error; /* 0 or -ENOMEM */
+    struct ws_arena texts;
+    struct ws_vector rows[WS_FAMILY_COUNT]; /* waiting to be handed out */
+    int handed;                             /* family handed out last; -1 none */
+    struct ws_intern labels, names, driver_functions, functions, threads, contexts, streams;
+    struct ws_intern shapes;       /* struct ws_shape without call */
+    struct ws_intern final_shapes; /* struct final_shape, join.c */
+    struct ws_vector attributes;   /* of driver functions: struct ws_call_kind */
+    struct ws_vector spans;        /* of contexts: struct ws_gather_span */
+    struct ws_vector ops;          /* struct ws_gather_op */
+    struct ws_vector calls;        /* struct ws_gather_call */
+    uint64_t losses[WS_LOSS_COUNT];
+    struct ws_gather_join *join; /* once all is read */
+};
+
+void ws_gather_init(struct ws_gather *gather);
+
+/* --- names: identifiers, or 0 -------------------------------------------------------------------- */
+
+uint32_t ws_gather_label(struct ws_gather *gather, const char *text, size_t length);
+
+/* Its family follows from its name. */
+uint32_t ws_gather_driver_function(struct ws_gather *gather, const char *name, size_t length);
+
+uint32_t ws_gather_function(struct ws_gather *gather, const char *name, size_t length, uint32_t registers,
+                            uint32_t static_shared_bytes);
+
+/* Any two numbers that tell threads apart; tid is written into the row. */
+uint32_t ws_gather_thread(struct ws_gather *gather, int64_t pid, int64_t tid);
+
+/* Gives a thread its name if it has been seen. */
+void ws_gather_thread_name(struct ws_gather *gather, int64_t pid, int64_t tid, const char *name, size_t length);
+
+/* ordinal < 0: not known. context and stream are the source's numbers. */
+uint32_t ws_gather_stream(struct ws_gather *gather, int64_t ordinal, int64_t context, int64_t stream);
+
+/* Of a shape without id and driver_function: for ws_gather_add_op only. */
+uint32_t ws_gather_shape(struct ws_gather *gather, const struct ws_shape *shape);
+
+/* --- rows -------------------------------------------------------------------------------------- */
+
+void ws_gather_meta(struct ws_gather *gather, const char *key, const char *value, size_t length);
+
+/* Any row that waits for nothing; texts in it must last until it is handed out. */
+void ws_gather_row(struct ws_gather *gather, enum ws_family family, const void *row);
+
+/* A copy of a text that lasts. */
+struct ws_text ws_gather_text(struct ws_gather *gather, const char *text, size_t length);
+
+void ws_gather_op(struct ws_gather *gather, const struct ws_gather_op *op);
+
+void ws_gather_call(struct ws_gather *gather, const struct ws_gather_call *call);
+
+/* --- the way out ------------------------------------------------------------------------------- */
+
+/* Nothing more will be added: ties operations to calls. */
+void ws_gather_finish(struct ws_gather *gather);
+
+/* 1 a block, valid until the next call; 0 there is none (yet); -ENOMEM. */
+int ws_gather_next(struct ws_gather *gather, struct ws_block *block);
+
+void ws_gather_destroy(struct ws_gather *gather);
+
+/* --- what names say (words.c) ------------------------------------------------------------------- */
+
+struct ws_call_kind {
+    uint32_t family; /* enum ws_call_family */
+    bool blocks;     /* a copy that returns when it is done */
+};
+
+struct ws_call_kind ws_call_kind_of(const char *name, size_t length);
+
+/* From "Memcpy HtoD (Pageable -> Device)". */
+void ws_copy_spaces(const char *name, size_t length, uint32_t *from, uint32_t *to);
+
+/* From "Memset (Device)", "Pinned" … */
+uint32_t ws_space_of(const char *word, size_t length);
+
+/* --- between gather.c and join.c ------------------------------------------------------------------ */
+
+struct ws_gather_span {
+    int64_t first, last; /* device times of a context's operations; first > last: none */
+};
+
+/* Fills the next slice of rows; 0 nothing is left, 1, or -ENOMEM. */
+int ws_gather_join_more(struct ws_gather *gather);
+
+void ws_gather_join_destroy(struct ws_gather_join *join);
+
+#endif

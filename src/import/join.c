@@ -1,0 +1,229 @@
+/* From operations and calls to rows: which call made which operation, and all in order of the host's time. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "import/gather.h"
+
+enum { SLICE = 4096 };
+#define CALL_MADE_OPERATIONS 0x80000000u
+
+/* A shape and the function that was called for it. */
+struct final_shape {
+    uint32_t shape, driver_function;
+};
+
+struct ws_gather_join {
+    uint32_t *ops, *calls; /* indices in order of host time */
+    size_t op, call;       /* handed out already */
+    bool started;
+};
+
+static struct ws_gather_op *op_at(const struct ws_gather *gather, size_t index)
+{
+    return (struct ws_gather_op *)gather->ops.data + index;
+}
+
+static struct ws_gather_call *call_at(const struct ws_gather *gather, size_t index)
+{
+    return (struct ws_gather_call *)gather->calls.data + index;
+}
+
+/* When the host asked for it; without a call, when the device began. */
+static int64_t host_time(const struct ws_gather *gather, size_t op)
+{
+    uint32_t call = op_at(gather, op)->call;
+    return call ? call_at(gather, call - 1)->begin : op_at(gather, op)->begin;
+}
+
+/* Gives each operation its call: the outermost of those with its correlation. */
+static int tie(struct ws_gather *gather)
+{
+    struct ws_map calls = { 0 }; /* correlation of an operation → index of its call + 1 */
+    for (size_t i = 0; i < gather->ops.count; i++) {
+        uint64_t correlation = op_at(gather, i)->correlation;
+        if (correlation && !ws_map_put(&calls, correlation)) {
+            ws_map_finish(&calls);
+            return -ENOMEM;
+        }
+    }
+    for (size_t i = 0; i < gather->calls.count; i++) {
+        const struct ws_gather_call *call = call_at(gather, i);
+        uint64_t *place = ws_map_get(&calls, call->correlation);
+        if (place && (!*place || call->begin < call_at(gather, *place - 1)->begin))
+            *place = i + 1;
+    }
+    for (size_t i = 0; i < gather->ops.count; i++) {
+        struct ws_gather_op *op = op_at(gather, i);
+        const uint64_t *place = ws_map_get(&calls, op->correlation);
+        if (place && *place) {
+            op->call = (uint32_t)*place;
+            call_at(gather, *place - 1)->function |= CALL_MADE_OPERATIONS;
+        } else {
+            gather->losses[WS_LOSS_NO_CALL]++;
+        }
+    }
+    ws_map_finish(&calls);
+    return 0;
+}
+
+static int by_op_time(const void *a, const void *b, void *user)
+{
+    uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+    int64_t x = host_time(user, i), y = host_time(user, j);
+    return x != y ? (x > y) - (x < y) : (i > j) - (i < j);
+}
+
+static int by_call_time(const void *a, const void *b, void *user)
+{
+    uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+    int64_t x = call_at(user, i)->begin, y = call_at(user, j)->begin;
+    return x != y ? (x > y) - (x < y) : (i > j) - (i < j);
+}
+
+static uint32_t *sorted(struct ws_gather *gather, size_t count, int (*compare)(const void *, const void *, void *))
+{
+    uint32_t *order = count < UINT32_MAX ? malloc((count + 1) * sizeof(*order)) : NULL;
+    bool in_order = true;
+    if (!order)
+        return NULL;
+    for (size_t i = 0; i < count; i++) {
+        order[i] = (uint32_t)i;
+        in_order = in_order && (!i || compare(&order[i - 1], &order[i], gather) < 0);
+    }
+    if (!in_order)
+        qsort_r(order, count, sizeof(*order), compare, gather);
+    return order;
+}
+
+void ws_gather_finish(struct ws_gather *gather)
+{
+    struct ws_gather_join *join = gather->error ? NULL : calloc(1, sizeof(*join));
+    gather->final_shapes = WS_INTERN(struct final_shape);
+    if (!join || tie(gather)) {
+        free(join);
+        gather->error = -ENOMEM;
+        return;
+    }
+    gather->join = join;
+    join->ops = sorted(gather, gather->ops.count, by_op_time);
+    join->calls = sorted(gather, gather->calls.count, by_call_time);
+    if (!join->ops || !join->calls)
+        gather->error = -ENOMEM;
+}
+
+static uint32_t shape_id(struct ws_gather *gather, const struct ws_gather_op *op, uint32_t driver_function)
+{
+    struct final_shape key = { op->shape, driver_function };
+    bool fresh;
+    uint32_t id = ws_intern_key(&gather->final_shapes, &key, &fresh);
+    if (!id)
+        gather->error = -ENOMEM;
+    if (id && fresh) {
+        struct ws_shape row = *(const struct ws_shape *)ws_intern_item(&gather->shapes, op->shape);
+        row.id = id;
+        row.driver_function = driver_function;
+        ws_gather_row(gather, WS_FAMILY_shape, &row);
+    }
+    return id;
+}
+
+static uint64_t correlation_of(uint32_t thread, uint64_t correlation)
+{
+    return (uint64_t)thread << 40 | (correlation & (((uint64_t)1 << 40) - 1));
+}
+
+static void put_op(struct ws_gather *gather, const struct ws_gather_op *op)
+{
+    const struct ws_gather_call *call = op->call ? call_at(gather, op->call - 1) : NULL;
+    uint32_t function = call ? call->function & ~CALL_MADE_OPERATIONS : 0, thread = call ? call->thread : 0;
+    const struct ws_call_kind *kinds = gather->attributes.data;
+    struct ws_op row = {
+        .shape = shape_id(gather, op, function),
+        .thread = thread,
+        .correlation = correlation_of(thread, op->correlation),
+        .host_begin = call ? call->begin : op->begin,
+        .host_end = call ? call->end : op->begin,
+        .begin = op->begin,
+        .end = op->end,
+        .flags = op->flags | WS_TIME_MEASURED | WS_TIME_MEASURED << 2,
+        .bytes = op->bytes,
+    };
+    if (function && kinds[function - 1].blocks)
+        row.flags |= WS_OP_BLOCKING;
+    ws_gather_row(gather, WS_FAMILY_op, &row);
+}
+
+static void put_call(struct ws_gather *gather, const struct ws_gather_call *call)
+{
+    if (call->function & CALL_MADE_OPERATIONS)
+        return;
+    const struct ws_call_kind *kinds = gather->attributes.data;
+    if (kinds[call->function - 1].family == WS_CALL_LAUNCH)
+        gather->losses[WS_LOSS_NO_OPERATION]++;
+    struct ws_call row = {
+        .function = call->function,
+        .thread = call->thread,
+        .correlation = correlation_of(call->thread, call->correlation),
+        .host_begin = call->begin,
+        .host_end = call->end,
+    };
+    ws_gather_row(gather, WS_FAMILY_call, &row);
+}
+
+/* The source puts device times on the host's clock itself: the two are the same. */
+static void put_clocks(struct ws_gather *gather)
+{
+    const struct ws_gather_span *spans = gather->spans.data;
+    for (size_t i = 0; i < gather->spans.count; i++) {
+        if (spans[i].first > spans[i].last)
+            continue;
+        struct ws_clock row = { .context = (uint32_t)i + 1, .device_ns = spans[i].first, .host_ns = spans[i].first };
+        ws_gather_row(gather, WS_FAMILY_clock, &row);
+        row.device_ns = row.host_ns = spans[i].last;
+        ws_gather_row(gather, WS_FAMILY_clock, &row);
+    }
+}
+
+static void put_losses(struct ws_gather *gather)
+{
+    for (uint32_t reason = 0; reason < WS_LOSS_COUNT; reason++) {
+        struct ws_loss row = { .reason = reason, .count = gather->losses[reason] };
+        if (row.count)
+            ws_gather_row(gather, WS_FAMILY_loss, &row);
+        gather->losses[reason] = 0;
+    }
+}
+
+static bool has_rows(const struct ws_gather *gather)
+{
+    for (int family = 0; family < WS_FAMILY_COUNT; family++)
+        if (gather->rows[family].count)
+            return true;
+    return false;
+}
+
+int ws_gather_join_more(struct ws_gather *gather)
+{
+    struct ws_gather_join *join = gather->join;
+    if (!join->started) {
+        join->started = true;
+        put_clocks(gather);
+    }
+    for (size_t i = 0; join->op < gather->ops.count && i < SLICE; i++)
+        put_op(gather, op_at(gather, join->ops[join->op++]));
+    /* Most calls may have become operations already: go on until there is something to hand out. */
+    for (size_t i = 0; join->call < gather->calls.count && (i < SLICE || !has_rows(gather)); i++)
+        put_call(gather, call_at(gather, join->calls[join->call++]));
+    if (join->op == gather->ops.count && join->call == gather->calls.count)
+        put_losses(gather);
+    return gather->error ? gather->error : has_rows(gather);
+}
+
+void ws_gather_join_destroy(struct ws_gather_join *join)
+{
+    if (!join)
+        return;
+    free(join->ops);
+    free(join->calls);
+    free(join);
+}

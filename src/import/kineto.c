@@ -1,0 +1,449 @@
+/* Traces of Kineto, the profiler in PyTorch: JSON in Chrome's format, as it is or compressed by gzip, read
+ * in pieces. Only what leads to an event's fields is kept; everything else goes by. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <yajl/yajl_parse.h>
+#include <zlib.h>
+
+#include "base/hash.h"
+#include "import/decimal.h"
+#include "import/importer.h"
+#include "import/kineto.h"
+
+enum { PIECE = 128 * 1024, INFLATED = 256 * 1024, DEPTH = 8, KEY_SLOTS = 256 };
+
+/* What a map or an array of the file is. */
+enum node {
+    NODE_SKIPPED, /* of no interest, with all in it */
+    NODE_ROOT,
+    NODE_EVENTS,
+    NODE_EVENT,
+    NODE_ARGS,
+    NODE_DEVICES,
+    NODE_DEVICE,
+    NODE_DISTRIBUTED,
+    NODE_GRID,
+    NODE_BLOCK,
+};
+
+struct place {
+    enum node node;
+    enum kineto_key key; /* the last of the map */
+    size_t index;        /* of an array's next element */
+};
+
+struct reading {
+    struct kineto kineto;
+    gzFile file;
+    yajl_handle parser;
+    uint64_t file_bytes;
+    bool has_events;
+    struct place places[DEPTH];
+    unsigned depth;   /* of places that are in use */
+    unsigned skipped; /* maps and arrays that lie within the last place */
+    struct ws_device device;
+    char *scratch; /* texts of the event */
+    size_t scratch_used, scratch_capacity;
+    size_t name_at, said_at; /* in scratch */
+    unsigned char piece[PIECE];
+};
+
+/* --- names of fields ---------------------------------------------------------------------------- */
+
+struct key_slot {
+    const char *text;
+    uint8_t length, key;
+};
+
+static struct key_slot key_slots[KEY_SLOTS];
+
+static unsigned key_hash(const char *text, size_t length)
+{
+    return ((unsigned)length * 31 + (unsigned char)text[0] * 7 + (unsigned char)text[length - 1] * 13 +
+            (unsigned char)text[length / 2]) %
+           KEY_SLOTS;
+}
+
+static void fill_key_slots(void)
+{
+    static const char *const texts[] = { NULL,
+#define TEXT(id, text) text,
+                                         KINETO_KEYS(TEXT)
+#undef TEXT
+    };
+    if (key_slots[key_hash(texts[1], strlen(texts[1]))].text)
+        return;
+    for (unsigned key = 1; key < KINETO_KEY_COUNT; key++) {
+        size_t length = strlen(texts[key]);
+        unsigned at = key_hash(texts[key], length);
+        while (key_slots[at].text)
+            at = (at + 1) % KEY_SLOTS;
+        key_slots[at] = (struct key_slot){ texts[key], (uint8_t)length, (uint8_t)key };
+    }
+}
+
+static enum kineto_key find_key(const char *text, size_t length)
+{
+    if (!length)
+        return KINETO_NONE;
+    for (unsigned at = key_hash(text, length); key_slots[at].text; at = (at + 1) % KEY_SLOTS)
+        if (key_slots[at].length == length && !memcmp(key_slots[at].text, text, length))
+            return (enum kineto_key)key_slots[at].key;
+    return KINETO_NONE;
+}
+
+/* --- values ------------------------------------------------------------------------------------- */
+
+static size_t keep_text(struct reading *reading, const char *text, size_t length)
+{
+    if (reading->scratch_capacity - reading->scratch_used < length) {
+        size_t capacity = (reading->scratch_used + length) * 2;
+        char *scratch = realloc(reading->scratch, capacity);
+        if (!scratch) {
+            reading->kineto.gather->error = -ENOMEM;
+            return 0;
+        }
+        reading->scratch = scratch;
+        reading->scratch_capacity = capacity;
+    }
+    size_t at = reading->scratch_used;
+    if (length)
+        memcpy(reading->scratch + at, text, length);
+    reading->scratch_used += length;
+    return at;
+}
+
+static void keep_number(struct kineto_event *event, enum kineto_key key, const char *text, size_t length, int shift)
+{
+    if (ws_decimal(text, length, shift, &event->number[key]))
+        event->seen |= (uint64_t)1 << key;
+    else
+        event->number[key] = 0;
+}
+
+static void take_event_value(struct reading *reading, enum kineto_key key, const char *text, size_t length,
+                             bool is_text)
+{
+    struct kineto_event *event = &reading->kineto.event;
+    switch (key) {
+    case KINETO_PHASE:
+        event->phase = length ? *text : 0;
+        break;
+    case KINETO_CATEGORY:
+        event->category = kineto_category_of(text, length);
+        break;
+    case KINETO_NAME:
+        reading->name_at = keep_text(reading, text, length);
+        event->name.length = (uint32_t)length;
+        break;
+    case KINETO_TIME:
+    case KINETO_DURATION:
+        keep_number(event, key, text, length, 3);
+        break;
+    case KINETO_PID:
+    case KINETO_TID:
+        keep_number(event, key, text, length, 0);
+        if (is_text && !kineto_saw(event, key)) /* "stream 7": any number that is its own */
+            event->number[key] = (int64_t)(ws_hash(text, length) | (uint64_t)1 << 63);
+        break;
+    default:
+        break;
+    }
+}
+
+static void take_argument(struct reading *reading, enum kineto_key key, const char *text, size_t length)
+{
+    struct kineto_event *event = &reading->kineto.event;
+    switch (key) {
+    case KINETO_NAME:
+    case KINETO_LABELS:
+        reading->said_at = keep_text(reading, text, length);
+        event->said.length = (uint32_t)length;
+        break;
+    case KINETO_DEVICE:
+    case KINETO_CONTEXT:
+    case KINETO_STREAM:
+    case KINETO_CORRELATION:
+    case KINETO_REGISTERS:
+    case KINETO_SHARED:
+    case KINETO_BYTES:
+        keep_number(event, key, text, length, 0);
+        break;
+    default:
+        break;
+    }
+}
+
+static void take_device_value(struct reading *reading, enum kineto_key key, const char *text, size_t length)
+{
+    struct ws_device *device = &reading->device;
+    int64_t value = -1;
+    if (key == KINETO_NAME)
+        device->name = ws_gather_text(reading->kineto.gather, text, length);
+    if (!ws_decimal(text, length, 0, &value) || value < 0)
+        return;
+    uint32_t number = value < INT32_MAX ? (uint32_t)value : 0;
+    if (key == KINETO_ID)
+        device->id = value < INT32_MAX ? number + 1 : 0;
+    else if (key == KINETO_COMPUTE_MAJOR)
+        device->cc_major = number;
+    else if (key == KINETO_COMPUTE_MINOR)
+        device->cc_minor = number;
+    else if (key == KINETO_SMS)
+        device->sms = number;
+    else if (key == KINETO_TOTAL_MEMORY)
+        device->memory_bytes = (uint64_t)value;
+}
+
+static void take_extent(uint32_t extent[3], size_t index, const char *text, size_t length)
+{
+    int64_t value;
+    if (index < 3 && ws_decimal(text, length, 0, &value) && value >= 0 && value <= UINT32_MAX)
+        extent[index] = (uint32_t)value;
+}
+
+static int take_value(struct reading *reading, const char *text, size_t length, bool is_text)
+{
+    if (reading->skipped || !reading->depth)
+        return 1;
+    struct place *place = &reading->places[reading->depth - 1];
+    switch (place->node) {
+    case NODE_ROOT:
+    case NODE_DISTRIBUTED:
+        kineto_take_fact(&reading->kineto, place->key, text, length);
+        break;
+    case NODE_EVENT:
+        take_event_value(reading, place->key, text, length, is_text);
+        break;
+    case NODE_ARGS:
+        take_argument(reading, place->key, text, length);
+        break;
+    case NODE_DEVICE:
+        take_device_value(reading, place->key, text, length);
+        break;
+    case NODE_GRID:
+        take_extent(reading->kineto.event.grid, place->index++, text, length);
+        break;
+    case NODE_BLOCK:
+        take_extent(reading->kineto.event.block, place->index++, text, length);
+        break;
+    default:
+        break;
+    }
+    return !reading->kineto.gather->error;
+}
+
+static int on_text(void *user, const unsigned char *text, size_t length)
+{
+    return take_value(user, (const char *)text, length, true);
+}
+
+static int on_number(void *user, const char *text, size_t length)
+{
+    return take_value(user, text, length, false);
+}
+
+static int on_key(void *user, const unsigned char *text, size_t length)
+{
+    struct reading *reading = user;
+    if (!reading->skipped)
+        reading->places[reading->depth - 1].key = find_key((const char *)text, length);
+    return 1;
+}
+
+/* --- maps and arrays ------------------------------------------------------------------------------ */
+
+/* What begins within a place, a map or an array. */
+static enum node node_within(const struct reading *reading, bool is_map)
+{
+    static const struct {
+        enum node outer;
+        enum kineto_key key;
+        bool is_map;
+        enum node node;
+    } nodes[] = {
+        { NODE_ROOT, KINETO_TRACE_EVENTS, false, NODE_EVENTS },
+        { NODE_ROOT, KINETO_DEVICE_PROPERTIES, false, NODE_DEVICES },
+        { NODE_ROOT, KINETO_DISTRIBUTED_INFO, true, NODE_DISTRIBUTED },
+        { NODE_EVENTS, KINETO_NONE, true, NODE_EVENT },
+        { NODE_EVENT, KINETO_ARGS, true, NODE_ARGS },
+        { NODE_ARGS, KINETO_GRID, false, NODE_GRID },
+        { NODE_ARGS, KINETO_BLOCK, false, NODE_BLOCK },
+        { NODE_DEVICES, KINETO_NONE, true, NODE_DEVICE },
+    };
+    if (!reading->depth)
+        return is_map ? NODE_ROOT : NODE_EVENTS;
+    const struct place *place = &reading->places[reading->depth - 1];
+    for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+        if (nodes[i].outer == place->node && nodes[i].key == place->key && nodes[i].is_map == is_map)
+            return nodes[i].node;
+    return NODE_SKIPPED;
+}
+
+static int begin(struct reading *reading, bool is_map)
+{
+    enum node node = reading->skipped ? NODE_SKIPPED : node_within(reading, is_map);
+    if (node == NODE_SKIPPED) {
+        reading->skipped++;
+        return 1;
+    }
+    reading->places[reading->depth++] = (struct place){ .node = node };
+    if (node == NODE_EVENTS) {
+        reading->has_events = true;
+    } else if (node == NODE_EVENT) {
+        memset(&reading->kineto.event, 0, sizeof(reading->kineto.event));
+        reading->scratch_used = 0;
+    } else if (node == NODE_DEVICE) {
+        reading->device = (struct ws_device){ 0 };
+    }
+    return 1;
+}
+
+static int end(void *user)
+{
+    struct reading *reading = user;
+    struct kineto *kineto = &reading->kineto;
+    if (reading->skipped) {
+        reading->skipped--;
+        return 1;
+    }
+    enum node node = reading->places[--reading->depth].node;
+    if (node == NODE_EVENT) {
+        kineto->event.name.data = reading->scratch + reading->name_at;
+        kineto->event.said.data = reading->scratch + reading->said_at;
+        kineto_take_event(kineto);
+    } else if (node == NODE_DEVICE && reading->device.id) {
+        ws_gather_row(kineto->gather, WS_FAMILY_device, &reading->device);
+    }
+    return !kineto->gather->error;
+}
+
+static int on_map(void *user)
+{
+    return begin(user, true);
+}
+
+static int on_array(void *user)
+{
+    return begin(user, false);
+}
+
+/* --- the file ------------------------------------------------------------------------------------- */
+
+static const yajl_callbacks callbacks = {
+    .yajl_number = on_number,
+    .yajl_string = on_text,
+    .yajl_start_map = on_map,
+    .yajl_map_key = on_key,
+    .yajl_end_map = end,
+    .yajl_start_array = on_array,
+    .yajl_end_array = end,
+};
+
+static bool claims(const unsigned char *head, size_t size)
+{
+    size_t at = 0;
+    if (size > 2 && head[0] == 0x1f && head[1] == 0x8b)
+        return true;
+    while (at < size && strchr(" \t\r\n", head[at]) && head[at])
+        at++;
+    return at < size && (head[at] == '{' || head[at] == '[');
+}
+
+static void close_reading(void *state)
+{
+    struct reading *reading = state;
+    if (reading->parser)
+        yajl_free(reading->parser);
+    if (reading->file)
+        gzclose_r(reading->file);
+    kineto_finish(&reading->kineto);
+    free(reading->scratch);
+    free(reading);
+}
+
+static int open_reading(void **state, const char *path, struct ws_gather *gather)
+{
+    struct reading *reading = calloc(1, sizeof(*reading));
+    int file = -1, status = -ENOMEM;
+    struct stat about;
+    if (!reading)
+        return -ENOMEM;
+    fill_key_slots();
+    kineto_init(&reading->kineto, gather);
+    reading->parser = yajl_alloc(&callbacks, NULL, reading);
+    reading->scratch = malloc(reading->scratch_capacity = 4096);
+    if (!reading->parser || !reading->scratch)
+        goto failed;
+    yajl_config(reading->parser, yajl_dont_validate_strings, 1);
+    file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0 || fstat(file, &about)) {
+        status = -errno;
+        goto failed;
+    }
+    reading->file_bytes = (uint64_t)about.st_size;
+    reading->file = gzdopen(file, "rb");
+    if (!reading->file)
+        goto failed;
+    gzbuffer(reading->file, INFLATED);
+    *state = reading;
+    return 0;
+failed:
+    if (file >= 0)
+        close(file);
+    close_reading(reading);
+    return status;
+}
+
+static void position(const void *state, uint64_t *done, uint64_t *total)
+{
+    const struct reading *reading = state;
+    z_off_t at = gzoffset(reading->file);
+    *done = at > 0 ? (uint64_t)at : 0;
+    *total = reading->file_bytes;
+}
+
+/* No more can be read. Without events there is nothing to show at all. */
+static int finish_reading(struct reading *reading, char *message, size_t capacity)
+{
+    if (!reading->has_events) {
+        snprintf(message, capacity, "no trace: it has no traceEvents; wanted is what the PyTorch profiler exports");
+        return -EINVAL;
+    }
+    kineto_end(&reading->kineto);
+    return 0;
+}
+
+static int read_piece(void *state, struct ws_damage *damage, char *message, size_t capacity)
+{
+    struct reading *reading = state;
+    int size = gzread(reading->file, reading->piece, PIECE);
+    yajl_status status = size > 0 ? yajl_parse(reading->parser, reading->piece, (size_t)size) : yajl_status_ok;
+    if (reading->kineto.gather->error)
+        return reading->kineto.gather->error;
+    if (size > 0 && status == yajl_status_ok)
+        return 1;
+    uint64_t done, total;
+    int error;
+    position(reading, &done, &total);
+    gzerror(reading->file, &error);
+    if (size > 0 || error == Z_DATA_ERROR) { /* no JSON from here on, or no gzip */
+        damage->lost_bytes = total > done ? total - done : 1;
+    } else if (error == Z_BUF_ERROR || yajl_complete_parse(reading->parser) != yajl_status_ok) {
+        damage->no_footer = true;
+    }
+    return finish_reading(reading, message, capacity);
+}
+
+const struct ws_importer ws_importer_kineto = {
+    .claims = claims,
+    .open = open_reading,
+    .read = read_piece,
+    .position = position,
+    .close = close_reading,
+};

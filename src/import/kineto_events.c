@@ -1,0 +1,218 @@
+/* What the events of a Kineto trace mean, in all the words its versions have had for it. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "import/decimal.h"
+#include "import/kineto.h"
+
+struct kineto_name {
+    int64_t pid, tid;
+    struct ws_text text;
+};
+
+void kineto_init(struct kineto *kineto, struct ws_gather *gather)
+{
+    *kineto = (struct kineto){ .gather = gather,
+                               .processes = WS_VECTOR(struct kineto_name),
+                               .threads = WS_VECTOR(struct kineto_name) };
+}
+
+enum kineto_category kineto_category_of(const char *text, size_t length)
+{
+    static const struct {
+        const char *text;
+        enum kineto_category category;
+    } categories[] = {
+        { "kernel", CATEGORY_KERNEL },     { "gpu_memcpy", CATEGORY_COPY },  { "gpu_memset", CATEGORY_MEMSET },
+        { "cuda_runtime", CATEGORY_CALL }, { "cuda_driver", CATEGORY_CALL }, { "hip_runtime", CATEGORY_CALL },
+        { "hip_driver", CATEGORY_CALL },   { "Kernel", CATEGORY_KERNEL },    { "Memcpy", CATEGORY_COPY },
+        { "Memset", CATEGORY_MEMSET },     { "Runtime", CATEGORY_CALL },
+    };
+    for (size_t i = 0; i < sizeof(categories) / sizeof(categories[0]); i++)
+        if (strlen(categories[i].text) == length && !memcmp(categories[i].text, text, length))
+            return categories[i].category;
+    return CATEGORY_OTHER;
+}
+
+/* --- facts about the whole ---------------------------------------------------------------------- */
+
+void kineto_take_fact(struct kineto *kineto, enum kineto_key key, const char *text, size_t length)
+{
+    static const char *const metas[KINETO_KEY_COUNT] = {
+        [KINETO_CUDA_RUNTIME] = "cuda_runtime_version",
+        [KINETO_CUPTI] = "cupti_version",
+        [KINETO_HIP_DRIVER] = "hip_driver_version",
+        [KINETO_HIP_RUNTIME] = "hip_runtime_version",
+        [KINETO_ROCTRACER] = "roctracer_version",
+        [KINETO_TRACE_ID] = "trace_id",
+        [KINETO_BASE_TIME] = "base_time_ns",
+        [KINETO_HOST_NAME] = "host",
+        [KINETO_RANK] = "rank",
+        [KINETO_WORLD_SIZE] = "world_size",
+        [KINETO_BACKEND] = "collective_backend",
+        [KINETO_NCCL] = "nccl_version",
+    };
+    char shown[64];
+    int64_t version;
+    if (key == KINETO_CUDA_DRIVER && ws_decimal(text, length, 0, &version)) {
+        int size = snprintf(shown, sizeof(shown), "%d.%d", (int)(version / 1000), (int)(version % 1000 / 10));
+        ws_gather_meta(kineto->gather, "driver_version", shown, (size_t)size);
+    } else if (key == KINETO_SCHEMA_VERSION) {
+        int size = snprintf(shown, sizeof(shown), "Kineto (PyTorch profiler) JSON, schema %.*s",
+                            (int)(length < 16 ? length : 16), text);
+        ws_gather_meta(kineto->gather, "import", shown, (size_t)size);
+    } else if (metas[key]) {
+        ws_gather_meta(kineto->gather, metas[key], text, length);
+    }
+}
+
+static void take_name(struct kineto *kineto, struct ws_vector *names)
+{
+    const struct kineto_event *event = &kineto->event;
+    struct kineto_name *name = event->said.length ? ws_vector_push(names) : NULL;
+    if (name)
+        *name = (struct kineto_name){ event->number[KINETO_PID], event->number[KINETO_TID],
+                                      ws_gather_text(kineto->gather, event->said.data, event->said.length) };
+    else if (event->said.length)
+        kineto->gather->error = -ENOMEM;
+}
+
+static void take_metadata(struct kineto *kineto)
+{
+    const struct ws_text *name = &kineto->event.name;
+    if (name->length == 12 && !memcmp(name->data, "process_name", 12))
+        take_name(kineto, &kineto->processes);
+    else if (name->length == 11 && !memcmp(name->data, "thread_name", 11))
+        take_name(kineto, &kineto->threads);
+}
+
+/* "thread 4037 (python3.8)" is python3.8. */
+static struct ws_text inner_name(struct ws_text text)
+{
+    const char *open = memchr(text.data, '(', text.length);
+    if (open && text.length > 8 && !memcmp(text.data, "thread ", 7) && text.data[text.length - 1] == ')')
+        return (struct ws_text){ open + 1, (uint32_t)(text.data + text.length - 1 - (open + 1)) };
+    return text;
+}
+
+void kineto_end(struct kineto *kineto)
+{
+    const struct kineto_name *names = kineto->processes.data;
+    char text[32];
+    for (size_t i = 0; i < kineto->processes.count && kineto->has_pid; i++)
+        if (names[i].pid == kineto->pid) {
+            ws_gather_meta(kineto->gather, "program", names[i].text.data, names[i].text.length);
+            break;
+        }
+    if (kineto->has_pid) {
+        int size = snprintf(text, sizeof(text), "%lld", (long long)kineto->pid);
+        ws_gather_meta(kineto->gather, "pid", text, (size_t)size);
+    }
+    names = kineto->threads.data;
+    for (size_t i = 0; i < kineto->threads.count; i++) {
+        struct ws_text name = inner_name(names[i].text);
+        ws_gather_thread_name(kineto->gather, names[i].pid, names[i].tid, name.data, name.length);
+    }
+}
+
+void kineto_finish(struct kineto *kineto)
+{
+    ws_vector_finish(&kineto->processes);
+    ws_vector_finish(&kineto->threads);
+}
+
+/* --- events with a begin and a duration ----------------------------------------------------------- */
+
+static uint32_t narrow(int64_t value)
+{
+    return value < 0 ? 0 : value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+}
+
+static int64_t device_of(const struct kineto_event *event)
+{
+    return event->number[kineto_saw(event, KINETO_DEVICE) ? KINETO_DEVICE : KINETO_PID];
+}
+
+static int64_t stream_of(const struct kineto_event *event)
+{
+    return event->number[kineto_saw(event, KINETO_STREAM) ? KINETO_STREAM : KINETO_TID];
+}
+
+static uint32_t shape_of(struct kineto *kineto)
+{
+    static const enum ws_op_kind kinds[] = {
+        [CATEGORY_KERNEL] = WS_OP_KERNEL, [CATEGORY_COPY] = WS_OP_COPY, [CATEGORY_MEMSET] = WS_OP_MEMSET
+    };
+    const struct kineto_event *event = &kineto->event;
+    const struct ws_text *name = &event->name;
+    struct ws_gather *gather = kineto->gather;
+    struct ws_shape shape = {
+        .kind = kinds[event->category],
+        .stream = ws_gather_stream(gather, device_of(event), event->number[KINETO_CONTEXT], stream_of(event)),
+        .function = ws_gather_function(gather, name->data, name->length, narrow(event->number[KINETO_REGISTERS]), 0),
+        .grid_x = event->grid[0],
+        .grid_y = event->grid[1],
+        .grid_z = event->grid[2],
+        .block_x = event->block[0],
+        .block_y = event->block[1],
+        .block_z = event->block[2],
+        .shared_bytes = narrow(event->number[KINETO_SHARED]),
+    };
+    uint32_t from;
+    if (event->category == CATEGORY_COPY)
+        ws_copy_spaces(name->data, name->length, &shape.from_space, &shape.to_space);
+    else if (event->category == CATEGORY_MEMSET)
+        ws_copy_spaces(name->data, name->length, &shape.to_space, &from);
+    return shape.stream && shape.function ? ws_gather_shape(gather, &shape) : 0;
+}
+
+static void take_operation(struct kineto *kineto, int64_t begin, int64_t end)
+{
+    const struct kineto_event *event = &kineto->event;
+    struct ws_gather_op op = { .begin = begin,
+                               .end = end,
+                               .shape = shape_of(kineto),
+                               .correlation = (uint64_t)event->number[KINETO_CORRELATION] };
+    if (event->category != CATEGORY_KERNEL && event->number[KINETO_BYTES] > 0)
+        op.bytes = (uint64_t)event->number[KINETO_BYTES];
+    ws_gather_op(kineto->gather, &op);
+}
+
+static void take_call(struct kineto *kineto, int64_t begin, int64_t end)
+{
+    const struct kineto_event *event = &kineto->event;
+    struct ws_gather_call call = {
+        .begin = begin,
+        .end = end,
+        .correlation = (uint64_t)event->number[KINETO_CORRELATION],
+        .function = ws_gather_driver_function(kineto->gather, event->name.data, event->name.length),
+        .thread = ws_gather_thread(kineto->gather, event->number[KINETO_PID], event->number[KINETO_TID]),
+    };
+    if (!kineto->has_pid) {
+        kineto->has_pid = true;
+        kineto->pid = event->number[KINETO_PID];
+    }
+    ws_gather_call(kineto->gather, &call);
+}
+
+void kineto_take_event(struct kineto *kineto)
+{
+    const struct kineto_event *event = &kineto->event;
+    if (event->phase == 'M') {
+        take_metadata(kineto);
+        return;
+    }
+    if (event->category == CATEGORY_OTHER)
+        return;
+    int64_t begin = event->number[KINETO_TIME], end = begin + event->number[KINETO_DURATION];
+    if (!kineto_saw(event, KINETO_TIME) || !kineto_saw(event, KINETO_DURATION) || end < begin ||
+        end > WS_DECIMAL_MOST) {
+        kineto->gather->losses[WS_LOSS_NO_TIMES]++;
+        return;
+    }
+    if (event->category == CATEGORY_CALL)
+        take_call(kineto, begin, end);
+    else
+        take_operation(kineto, begin, end);
+}

@@ -1,0 +1,130 @@
+#include "import/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "import/importer.h"
+
+static const struct ws_importer *const importers[] = { &ws_importer_kineto };
+
+struct ws_source {
+    const char *path;
+    struct ws_reader *reader; /* of a trace of ours; else the rest is in use */
+    const struct ws_importer *importer;
+    void *state;
+    bool ended;
+    struct ws_damage damage;
+    struct ws_gather gather;
+};
+
+static const struct ws_importer *importer_for(const char *path)
+{
+    unsigned char head[64];
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t size = file < 0 ? -1 : read(file, head, sizeof(head));
+    if (file >= 0)
+        close(file);
+    for (size_t i = 0; i < sizeof(importers) / sizeof(importers[0]) && size > 0; i++)
+        if (importers[i]->claims(head, (size_t)size))
+            return importers[i];
+    return NULL;
+}
+
+int ws_source_open(struct ws_source **result, const char *path, char *message, size_t capacity)
+{
+    struct ws_source *source = calloc(1, sizeof(*source));
+    int status = source ? 0 : -ENOMEM;
+    if (!source) {
+        snprintf(message, capacity, "out of memory");
+        return status;
+    }
+    source->path = path;
+    source->importer = importer_for(path);
+    if (source->importer) {
+        ws_gather_init(&source->gather);
+        status = source->importer->open(&source->state, path, &source->gather);
+        if (status)
+            snprintf(message, capacity, "%s: cannot be read: %s", path, strerror(-status));
+    } else {
+        status = ws_reader_open(&source->reader, path, message, capacity);
+    }
+    if (status) {
+        ws_source_close(source);
+        return status;
+    }
+    *result = source;
+    return 0;
+}
+
+static int next_imported(struct ws_source *source, struct ws_block *block, char *message, size_t capacity)
+{
+    char what[256] = "";
+    for (;;) {
+        int status = ws_gather_next(&source->gather, block);
+        if (status || source->ended)
+            return status;
+        status = source->importer->read(source->state, &source->damage, what, sizeof(what));
+        if (status < 0) {
+            snprintf(message, capacity, "%s: %s", source->path, *what ? what : strerror(-status));
+            return status;
+        }
+        if (!status) {
+            source->ended = true;
+            ws_gather_finish(&source->gather);
+        }
+    }
+}
+
+int ws_source_next(struct ws_source *source, struct ws_block *block, char *message, size_t capacity)
+{
+    int status =
+        source->importer ? next_imported(source, block, message, capacity) : ws_reader_next(source->reader, block);
+    if (status == -ENOMEM)
+        snprintf(message, capacity, "%s: needs more memory than there is", source->path);
+    else if (status < 0 && !source->importer)
+        snprintf(message, capacity, "%s: cannot be read further: %s", source->path, strerror(-status));
+    return status;
+}
+
+bool ws_source_is_foreign(const struct ws_source *source)
+{
+    return source->importer;
+}
+
+const struct ws_damage *ws_source_damage(const struct ws_source *source)
+{
+    return source->importer ? &source->damage : ws_reader_damage(source->reader);
+}
+
+void ws_source_position(const struct ws_source *source, uint64_t *done, uint64_t *total)
+{
+    if (source->importer)
+        source->importer->position(source->state, done, total);
+    else
+        ws_reader_position(source->reader, done, total);
+}
+
+size_t ws_source_expected_ops(const struct ws_source *source)
+{
+    uint64_t done, total;
+    if (source->importer)
+        return source->gather.ops.count;
+    ws_reader_position(source->reader, &done, &total);
+    return (size_t)(total / 4); /* rows take about five bytes each in a file */
+}
+
+void ws_source_close(struct ws_source *source)
+{
+    if (!source)
+        return;
+    ws_reader_close(source->reader);
+    if (source->state)
+        source->importer->close(source->state);
+    if (source->importer)
+        ws_gather_destroy(&source->gather);
+    free(source);
+}

@@ -1,0 +1,97 @@
+/* What the names of calls, copies and memories say. */
+#include <string.h>
+
+#include "import/gather.h"
+
+/* A name's family is that of the first row it has the word of: CUDA's runtime, its driver and HIP use the
+ * same words. */
+static const struct {
+    const char *word;
+    enum ws_call_family family;
+} words[] = {
+    { "nccl", WS_CALL_NCCL },
+    { "LaunchHostFunc", WS_CALL_WORK },
+    { "AddCallback", WS_CALL_WORK },
+    { "Launch", WS_CALL_LAUNCH }, /* GraphLaunch, too */
+    { "Captur", WS_CALL_CAPTURE },
+    { "Graph", WS_CALL_GRAPH },
+    { "MemPrefetch", WS_CALL_WORK },
+    { "MemDiscard", WS_CALL_WORK },
+    { "StreamWaitValue", WS_CALL_WORK },
+    { "StreamWriteValue", WS_CALL_WORK },
+    { "BatchMemOp", WS_CALL_WORK },
+    { "Memcpy", WS_CALL_COPY },
+    { "Memset", WS_CALL_MEMSET },
+    { "Synchronize", WS_CALL_SYNC },
+    { "EventQuery", WS_CALL_SYNC },
+    { "StreamQuery", WS_CALL_SYNC },
+    { "EventRecord", WS_CALL_EVENT },
+    { "WaitEvent", WS_CALL_EVENT },
+    { "Malloc", WS_CALL_MEMORY },
+    { "MemAlloc", WS_CALL_MEMORY },
+    { "Free", WS_CALL_MEMORY },
+    { "HostAlloc", WS_CALL_MEMORY },
+    { "HostRegister", WS_CALL_MEMORY },
+    { "HostUnregister", WS_CALL_MEMORY },
+    { "MemCreate", WS_CALL_MEMORY },
+    { "MemMap", WS_CALL_MEMORY },
+    { "MemUnmap", WS_CALL_MEMORY },
+    { "MemRelease", WS_CALL_MEMORY },
+    { "MemAddress", WS_CALL_MEMORY },
+    { "MemPool", WS_CALL_MEMORY },
+    { "MemSetAccess", WS_CALL_MEMORY },
+    { "ModuleLoad", WS_CALL_MODULE },
+    { "ModuleUnload", WS_CALL_MODULE },
+    { "ModuleGet", WS_CALL_MODULE },
+    { "Library", WS_CALL_MODULE },
+    { "KernelGetFunction", WS_CALL_MODULE },
+    { "GetProcAddress", WS_CALL_RESOLUTION },
+    { "EntryPoint", WS_CALL_RESOLUTION },
+    { "Profiler", WS_CALL_PROFILER },
+    { "Ctx", WS_CALL_LIFETIME },
+    { "StreamCreate", WS_CALL_LIFETIME },
+    { "StreamDestroy", WS_CALL_LIFETIME },
+};
+
+struct ws_call_kind ws_call_kind_of(const char *name, size_t length)
+{
+    struct ws_call_kind kind = { .family = WS_CALL_OTHER };
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (memmem(name, length, words[i].word, strlen(words[i].word))) {
+            kind.family = words[i].family;
+            break;
+        }
+    }
+    kind.blocks = kind.family == WS_CALL_COPY && !memmem(name, length, "Async", 5);
+    return kind;
+}
+
+uint32_t ws_space_of(const char *word, size_t length)
+{
+    static const struct {
+        const char *word;
+        enum ws_space space;
+    } spaces[] = {
+        { "Pageable", WS_SPACE_PAGEABLE }, { "Pinned", WS_SPACE_PINNED },   { "Host", WS_SPACE_HOST },
+        { "Device", WS_SPACE_DEVICE },     { "Array", WS_SPACE_ARRAY },     { "Managed", WS_SPACE_MANAGED },
+        { "Peer", WS_SPACE_PEER },         { "Unified", WS_SPACE_MANAGED },
+    };
+    for (size_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++)
+        if (length >= strlen(spaces[i].word) && !memcmp(word, spaces[i].word, strlen(spaces[i].word)))
+            return spaces[i].space;
+    return WS_SPACE_UNKNOWN;
+}
+
+void ws_copy_spaces(const char *name, size_t length, uint32_t *from, uint32_t *to)
+{
+    const char *open = memchr(name, '(', length);
+    *from = *to = WS_SPACE_UNKNOWN;
+    if (!open)
+        return;
+    const char *first = open + 1;
+    size_t left = length - (size_t)(first - name);
+    const char *arrow = memmem(first, left, " -> ", 4);
+    *from = ws_space_of(first, left);
+    if (arrow)
+        *to = ws_space_of(arrow + 4, left - (size_t)(arrow + 4 - first));
+}

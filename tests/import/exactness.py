@@ -1,0 +1,80 @@
+"""Every figure of the given traces of other profilers against an independent computation, to the nanosecond:
+exactness.py WALLSHIM FOLDER, where the folder holds traces/ and reference/. Without it the test is skipped."""
+import json
+import os
+import subprocess
+import sys
+
+# The reference's name → the report's.
+PLAIN = {"gpu_events": "gpu_events", "start_ns": "begin_ns", "span_ns": "span_ns", "busy_union_ns": "busy_ns",
+         "idle_ns": "idle_ns", "n_idle_gaps": "gap_count"}
+UNIONS = {"compute_union_ns": "compute_ns", "comm_union_ns": "comm_ns", "mem_union_ns": "memory_ns",
+          "comm_comp_overlap_ns": "comm_overlap_ns", "exposed_comm_ns": "exposed_comm_ns",
+          "exposed_mem_ns": "exposed_memory_ns"}
+
+failures = 0
+checked = 0
+
+
+def check(what, found, expected):
+    global failures, checked
+    checked += 1
+    if found != expected:
+        failures += 1
+        print(f"{what}: {found}, not {expected}")
+
+
+def report(wallshim, path):
+    result = subprocess.run([wallshim, "report", "--json", "--top", "0", path], capture_output=True, text=True, check=False)
+    if result.returncode:
+        sys.exit(f"{path}: status {result.returncode}: {result.stderr}")
+    return json.loads(result.stdout)["processes"]
+
+
+def check_kernels(where, device, reference):
+    found = {row["name"]: [row["count"], row["total_ns"], row["min_ns"], row["max_ns"]] for row in device["kernels"]}
+    expected = {row["name"]: [row["n"], row["sum_ns"], row["min_ns"], row["max_ns"]] for row in reference}
+    check(f"{where}: rows of kernels", len(device["kernels"]), len(reference))
+    for name in sorted(found.keys() | expected.keys()):
+        check(f"{where}: {name[:80]}", found.get(name), expected.get(name))
+
+
+def check_rank(wallshim, folder, name, rank, reference):
+    processes = report(wallshim, os.path.join(folder, reference["file"]))
+    where = f"{name} rank {rank}"
+    check(f"{where}: processes", len(processes), 1)
+    process = processes[0]
+    check(f"{where}: rank", process["meta"].get("rank", "0"), rank)
+    devices = {device["device"]: device for device in process["devices"] if device["gpu_events"]}
+    check(f"{where}: devices", sorted(devices), reference["devices"])
+    device = devices[reference["devices"][0]]
+    for theirs, ours in PLAIN.items():
+        check(f"{where}: {ours}", device[ours], reference[theirs])
+    for theirs, ours in UNIONS.items():
+        check(f"{where}: {ours}", device[ours], reference["collectives_unions"][theirs])
+    check(f"{where}: copies", process["events"]["copy"], reference["memcpy"])
+    check(f"{where}: memsets", process["events"]["memset"], reference["memset"])
+    check_kernels(where, device, reference["kernels"])
+
+
+def main():
+    wallshim, folder = os.path.abspath(sys.argv[1]), sys.argv[2]
+    references = os.path.join(folder, "reference")
+    if not os.path.isdir(references):
+        print(f"skipped: there is no {references}")
+        sys.exit(77)
+    for file in sorted(os.listdir(references)):
+        name, extension = os.path.splitext(file)
+        if extension != ".json":
+            continue
+        with open(os.path.join(references, file), encoding="utf-8") as text:
+            reference = json.load(text)
+        if "devices" in reference:
+            continue
+        for rank in reference:
+            check_rank(wallshim, folder, name, rank, reference[rank])
+    print(f"{checked} figures checked, {failures} wrong")
+    sys.exit(1 if failures or not checked else 0)
+
+
+main()

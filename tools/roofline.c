@@ -1,0 +1,326 @@
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "analysis/page.h"
+#include "command.h"
+#include "hardware/roofline.h"
+
+static const struct tool_switch *switches(size_t *count)
+{
+    static const struct tool_switch list[] = {
+        { "op", 0, "OP", "gemm, pointwise or attention" },
+        { "gpu", 'g', "NAME", "the GPU: h100, \"a100 80gb pcie\" …; --list names them" },
+        { "dtype", 'd', "TYPE", "fp64, fp32, tf32, fp16, bf16, fp8, int8 or fp4 (bf16 without this switch)" },
+        { "m", 'm', "N", "gemm: rows of the result" },
+        { "n", 'n', "N", "gemm: columns of the result" },
+        { "k", 'k', "N", "gemm: length of the sums" },
+        { "batch", 'b', "N", "gemm, attention: how many of them (1)" },
+        { "shape", 's', "DIMS", "pointwise: dimensions of the tensor, as 32x2048x4096 or 32,2048,4096" },
+        { "flops-per-element", 'f', "X", "pointwise: of one kernel (1)" },
+        { "inputs", 'i', "N", "pointwise: tensors that a kernel reads (1)" },
+        { "kernels", 0, "N", "pointwise: so many in a row, against one that fuses them (1)" },
+        { "heads", 0, "N", "attention: heads of all (1)" },
+        { "queries", 0, "N", "attention: length of the query sequence" },
+        { "keys", 0, "N", "attention: length of the key sequence (that of the queries)" },
+        { "head-size", 0, "N", "attention: elements of a head's vector (128)" },
+        { "causal", 0, NULL, "attention: a query sees only the keys before it" },
+        { "list", 'l', NULL, "the GPUs that are known, with their roofs" },
+        { "json", 0, NULL, "the answer as JSON" },
+    };
+    *count = sizeof(list) / sizeof(list[0]);
+    return list;
+}
+
+/* One way to do the work, with its roof. */
+struct variant {
+    const char *name;
+    struct ws_work work;
+    double launches;
+    struct ws_roof roof; /* filled in for all alike */
+};
+
+struct question {
+    const struct ws_gpu *gpu;
+    enum ws_precision precision;
+    double element_bytes;
+    struct variant variants[2]; /* as it is, and fused */
+    size_t count;
+    char what[160];
+};
+
+/* A switch's number, or what it is without; NAN after a line on stderr. */
+static double number(const struct tool_arguments *arguments, const char *name, double without)
+{
+    const char *text = tool_value(arguments, name);
+    char *end;
+    if (!text && without >= 0)
+        return without;
+    if (!text) {
+        tool_error("--%s is needed for --op %s", name, tool_value(arguments, "op"));
+        return NAN;
+    }
+    errno = 0;
+    double value = strtod(text, &end);
+    if (end == text || *end || errno || !(value >= 0) || value > 1e15) {
+        tool_error("--%s %s: not a number from 0 to 1e15", name, text);
+        return NAN;
+    }
+    return value;
+}
+
+/* Elements of "32x2048x4096"; NAN after a line on stderr. */
+static double elements_of(const char *shape)
+{
+    double product = 1;
+    const char *at = shape;
+    if (!shape) {
+        tool_error("--shape is needed for --op pointwise");
+        return NAN;
+    }
+    for (;;) {
+        char *end;
+        double size = strtod(at, &end);
+        if (end == at || !(size > 0) || size > 1e15)
+            break;
+        product *= size;
+        if (!*end && product < 1e18)
+            return product;
+        if (*end != 'x' && *end != ',')
+            break;
+        at = end + 1;
+    }
+    tool_error("--shape %s: not dimensions such as 32x2048x4096", shape);
+    return NAN;
+}
+
+static int ask_gemm(const struct tool_arguments *arguments, struct question *question)
+{
+    double m = number(arguments, "m", -1), n = isnan(m) ? NAN : number(arguments, "n", -1);
+    double k = isnan(n) ? NAN : number(arguments, "k", -1), batch = isnan(k) ? NAN : number(arguments, "batch", 1);
+    if (isnan(batch))
+        return TOOL_ERROR;
+    question->variants[0] = (struct variant){ .name = "gemm",
+                                              .work = ws_work_gemm(m, n, k, batch, question->element_bytes),
+                                              .launches = 1 };
+    question->count = 1;
+    snprintf(question->what, sizeof(question->what), "gemm %.0f × %.0f × %.0f, batch %.0f", m, n, k, batch);
+    return 0;
+}
+
+static int ask_pointwise(const struct tool_arguments *arguments, struct question *question)
+{
+    double elements = elements_of(tool_value(arguments, "shape"));
+    double flops = isnan(elements) ? NAN : number(arguments, "flops-per-element", 1);
+    double inputs = isnan(flops) ? NAN : number(arguments, "inputs", 1);
+    double kernels = isnan(inputs) ? NAN : number(arguments, "kernels", 1);
+    if (isnan(kernels))
+        return TOOL_ERROR;
+    if (kernels < 1)
+        return tool_error("--kernels: at least 1");
+    for (int fused = 0; fused <= (kernels > 1); fused++)
+        question->variants[question->count++] = (struct variant){
+            .name = fused         ? "fused"
+                    : kernels > 1 ? "unfused"
+                                  : "pointwise",
+            .work = ws_work_chain(kernels, fused, elements, inputs, flops, question->element_bytes),
+            .launches = fused ? 1 : kernels,
+        };
+    snprintf(question->what, sizeof(question->what), "%.0f pointwise %s over %s, %.4g FLOPs an element", kernels,
+             kernels > 1 ? "kernels" : "kernel", tool_value(arguments, "shape"), flops);
+    return 0;
+}
+
+static int ask_attention(const struct tool_arguments *arguments, struct question *question)
+{
+    struct ws_attention attention = { .causal = tool_value(arguments, "causal") != NULL };
+    attention.queries = number(arguments, "queries", -1);
+    attention.keys = isnan(attention.queries) ? NAN : number(arguments, "keys", attention.queries);
+    attention.heads = isnan(attention.keys) ? NAN : number(arguments, "heads", 1);
+    attention.batch = isnan(attention.heads) ? NAN : number(arguments, "batch", 1);
+    attention.head_size = isnan(attention.batch) ? NAN : number(arguments, "head-size", 128);
+    if (isnan(attention.head_size))
+        return TOOL_ERROR;
+    if (attention.causal && attention.keys != attention.queries)
+        return tool_error("--causal: only for as many keys as queries");
+    for (int fused = 0; fused <= 1; fused++)
+        question->variants[question->count++] =
+            (struct variant){ .name = fused ? "fused" : "standard",
+                              .work = ws_work_attention(&attention, fused, question->element_bytes),
+                              .launches = fused ? 1 : 3 };
+    snprintf(question->what, sizeof(question->what), "attention of %.0f × %.0f, %.0f heads of %.0f, batch %.0f%s",
+             attention.queries, attention.keys, attention.heads, attention.head_size, attention.batch,
+             attention.causal ? ", causal" : "");
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    int (*ask)(const struct tool_arguments *arguments, struct question *question);
+} ops[] = { { "gemm", ask_gemm }, { "pointwise", ask_pointwise }, { "attention", ask_attention } };
+
+static int ask(const struct tool_arguments *arguments, struct question *question)
+{
+    const char *gpu = tool_value(arguments, "gpu"), *type = tool_value(arguments, "dtype"),
+               *op = tool_value(arguments, "op");
+    size_t at = 0;
+    while (op && at < sizeof(ops) / sizeof(ops[0]) && strcmp(ops[at].name, op) != 0)
+        at++;
+    if (!op || at == sizeof(ops) / sizeof(ops[0]))
+        return tool_error("--op: one of gemm, pointwise, attention; see wallshim roofline --help");
+    if (!gpu)
+        return tool_error("--gpu is needed: h100, a100 …; wallshim roofline --list names them");
+    question->gpu = ws_gpu_named(gpu);
+    if (!question->gpu)
+        return tool_error("--gpu %s: not known; wallshim roofline --list names those that are", gpu);
+    question->precision = ws_precision_named(type ? type : "bf16");
+    if (question->precision == WS_PRECISION_COUNT)
+        return tool_error("--dtype %s: one of fp64, fp32, tf32, fp16, bf16, fp8, int8, fp4", type);
+    if (ws_gpu_peak(question->gpu, question->precision) <= 0)
+        return tool_error("%s has no peak at %s", question->gpu->name, ws_precision_name(question->precision));
+    question->element_bytes = ws_precision_bits(question->precision) / 8.0;
+    int status = ops[at].ask(arguments, question);
+    for (size_t i = 0; i < question->count && !status; i++)
+        question->variants[i].roof = ws_roof_of(question->gpu, question->precision, &question->variants[i].work);
+    return status;
+}
+
+static const char *bound_of(const struct ws_roof *roof)
+{
+    return roof->compute_bound ? "compute-bound" : "memory-bound";
+}
+
+static void print_text(const struct question *question)
+{
+    static const struct ws_table_column columns[] = {
+        { "", true, false },           { "FLOPs", false, false },    { "bytes", false, false },
+        { "intensity", false, false }, { "bound", true, false },     { "attainable", false, false },
+        { "of peak", false, false },   { "at least", false, false },
+    };
+    struct ws_page page = { .out = stdout, .width = 120, .wide = true };
+    struct ws_table table;
+    char time[WS_FORMAT_SIZE], bytes[WS_FORMAT_SIZE];
+    const struct ws_roof *roof = &question->variants[0].roof;
+    ws_page_fact(&page, "question", "%s, %s", question->what, ws_precision_name(question->precision));
+    ws_page_fact(&page, "GPU", "%s: %.4g TFLOP/s %s, %.4g TB/s, ridge %.0f FLOPs a byte (%s)", question->gpu->name,
+                 roof->peak / 1e3, ws_precision_name(question->precision), question->gpu->bytes_per_ns / 1e3,
+                 roof->ridge, question->gpu->source);
+    fputc('\n', stdout);
+    ws_table_init(&table, &page, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < question->count; i++) {
+        const struct variant *variant = &question->variants[i];
+        ws_table_cell(&table, "%s", variant->name);
+        ws_table_cell(&table, "%.4g", variant->work.flops);
+        ws_table_cell(&table, "%s", ws_format_bytes(bytes, (uint64_t)variant->work.bytes));
+        ws_table_cell(&table, "%.4g", variant->roof.intensity);
+        ws_table_cell(&table, "%s", bound_of(&variant->roof));
+        ws_table_cell(&table, "%.4g TFLOP/s", variant->roof.attainable / 1e3);
+        ws_table_cell(&table, "%.2f %%", 100 * variant->roof.attainable / variant->roof.peak);
+        ws_table_cell(&table, "%s", ws_format_time(time, (int64_t)variant->roof.ns));
+    }
+    ws_table_finish(&table);
+    if (question->count < 2)
+        return;
+    const struct variant *now = &question->variants[0], *fused = &question->variants[1];
+    fputc('\n', stdout);
+    ws_page_fact(&page, "fusing", "%s moved again; up to %.2f times as fast, %s and %.0f launches saved",
+                 ws_format_bytes(bytes, (uint64_t)(now->work.bytes - fused->work.bytes)),
+                 now->roof.ns / fused->roof.ns, ws_format_time(time, (int64_t)(now->roof.ns - fused->roof.ns)),
+                 now->launches - fused->launches);
+}
+
+static int print_json(const struct question *question)
+{
+    const struct variant *now = &question->variants[0], *fused = &question->variants[1];
+    json_t *variants = json_array();
+    for (size_t i = 0; i < question->count; i++) {
+        const struct variant *variant = &question->variants[i];
+        json_array_append_new(variants,
+                              json_pack("{s:s, s:f, s:f, s:f, s:s, s:f, s:f, s:f, s:f}", "name", variant->name,
+                                        "flops", variant->work.flops, "bytes", variant->work.bytes, "intensity",
+                                        variant->roof.intensity, "bound", bound_of(&variant->roof),
+                                        "attainable_flops_per_s", variant->roof.attainable * 1e9, "of_peak",
+                                        variant->roof.attainable / variant->roof.peak, "least_ns", variant->roof.ns,
+                                        "launches", variant->launches));
+    }
+    json_t *root =
+        json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:o}", "question", question->what, "gpu", question->gpu->name,
+                  "gpu_source", question->gpu->source, "precision", ws_precision_name(question->precision),
+                  "peak_flops_per_s", now->roof.peak * 1e9, "bytes_per_s", question->gpu->bytes_per_ns * 1e9, "ridge",
+                  now->roof.ridge, "variants", variants);
+    if (!root)
+        return tool_error("out of memory");
+    if (question->count > 1) {
+        json_object_set_new(root, "wasted_bytes", json_real(now->work.bytes - fused->work.bytes));
+        json_object_set_new(root, "speedup_bound", json_real(now->roof.ns / fused->roof.ns));
+    }
+    int status = json_dumpf(root, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+    json_decref(root);
+    fputc('\n', stdout);
+    return status ? tool_error("standard output: cannot write everything") : TOOL_DONE;
+}
+
+static int print_list(void)
+{
+    static const struct ws_table_column columns[] = {
+        { "GPU", true, false },         { "GB/s", false, false },  { "fp32", false, false }, { "tf32", false, false },
+        { "bf16", false, false },       { "fp16", false, false },  { "fp8", false, false },  { "fp4", false, false },
+        { "ridge fp16", false, false }, { "source", true, false },
+    };
+    static const enum ws_precision shown[] = { WS_PRECISION_FP32, WS_PRECISION_TF32, WS_PRECISION_BF16,
+                                               WS_PRECISION_FP16, WS_PRECISION_FP8,  WS_PRECISION_FP4 };
+    struct ws_page page = { .out = stdout, .width = 120, .wide = true };
+    struct ws_table table;
+    size_t count;
+    const struct ws_gpu *gpus = ws_gpu_table(&count);
+    ws_page_text(&page, "Peaks in TFLOP/s, dense, by whichever units are faster.");
+    fputc('\n', stdout);
+    ws_table_init(&table, &page, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < count; i++) {
+        ws_table_cell(&table, "%s", gpus[i].name);
+        ws_table_cell(&table, "%.0f", gpus[i].bytes_per_ns);
+        for (size_t j = 0; j < sizeof(shown) / sizeof(shown[0]); j++) {
+            double peak = ws_gpu_peak(&gpus[i], shown[j]);
+            if (peak > 0)
+                ws_table_cell(&table, "%.4g", peak / 1e3);
+            else
+                ws_table_cell(&table, "–");
+        }
+        ws_table_cell(&table, "%.0f", ws_gpu_ridge(&gpus[i], WS_PRECISION_FP16));
+        ws_table_cell(&table, "%s", gpus[i].source);
+    }
+    ws_table_finish(&table);
+    return TOOL_DONE;
+}
+
+static int run(const struct tool_arguments *arguments)
+{
+    struct question question = { 0 };
+    if (arguments->operand_count)
+        return tool_error("roofline: %s: takes no trace; see wallshim roofline --help", arguments->operands[0]);
+    if (tool_value(arguments, "list"))
+        return print_list();
+    if (ask(arguments, &question) || !question.gpu)
+        return TOOL_ERROR;
+    if (tool_value(arguments, "json"))
+        return print_json(&question);
+    print_text(&question);
+    return TOOL_DONE;
+}
+
+const struct tool_command tool_roofline = {
+    .name = "roofline",
+    .operands = "--op OP --gpu NAME",
+    .summary = "predict on paper how fast an operation can run",
+    .text =
+        "Says which roof of a GPU holds an operation: its FLOPs, the least bytes it must move, its arithmetic "
+        "intensity "
+        "against the GPU's ridge, the rate it can reach and the time it takes at least. For a chain of pointwise "
+        "kernels and for attention it sets the fused form beside the other: what is moved again, and how much faster "
+        "it could be at most.",
+    .switches = switches,
+    .run = run,
+};
