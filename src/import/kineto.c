@@ -15,7 +15,7 @@
 #include "import/importer.h"
 #include "import/kineto.h"
 
-enum { PIECE = 128 * 1024, INFLATED = 256 * 1024, DEPTH = 8, KEY_SLOTS = 256 };
+enum { PIECE = 128 * 1024, INFLATED = 256 * 1024, DEPTH = 8 };
 
 /* What a map or an array of the file is. */
 enum node {
@@ -29,6 +29,9 @@ enum node {
     NODE_DISTRIBUTED,
     NODE_GRID,
     NODE_BLOCK,
+    NODE_TYPES,      /* of an operator's inputs */
+    NODE_DIMENSIONS, /* of its inputs: an array each, of numbers or of such arrays */
+    NODE_DIMENSION,
 };
 
 struct place {
@@ -47,75 +50,18 @@ struct reading {
     unsigned depth;   /* of places that are in use */
     unsigned skipped; /* maps and arrays that lie within the last place */
     struct ws_device device;
-    char *scratch; /* texts of the event */
-    size_t scratch_used, scratch_capacity;
-    size_t name_at, said_at; /* in scratch */
+    struct kineto_text name, said; /* of the event */
+    struct kineto_inputs inputs;
     unsigned char piece[PIECE];
 };
 
-/* --- names of fields ---------------------------------------------------------------------------- */
-
-struct key_slot {
-    const char *text;
-    uint8_t length, key;
-};
-
-static struct key_slot key_slots[KEY_SLOTS];
-
-static unsigned key_hash(const char *text, size_t length)
-{
-    return ((unsigned)length * 31 + (unsigned char)text[0] * 7 + (unsigned char)text[length - 1] * 13 +
-            (unsigned char)text[length / 2]) %
-           KEY_SLOTS;
-}
-
-static void fill_key_slots(void)
-{
-    static const char *const texts[] = { NULL,
-#define TEXT(id, text) text,
-                                         KINETO_KEYS(TEXT)
-#undef TEXT
-    };
-    if (key_slots[key_hash(texts[1], strlen(texts[1]))].text)
-        return;
-    for (unsigned key = 1; key < KINETO_KEY_COUNT; key++) {
-        size_t length = strlen(texts[key]);
-        unsigned at = key_hash(texts[key], length);
-        while (key_slots[at].text)
-            at = (at + 1) % KEY_SLOTS;
-        key_slots[at] = (struct key_slot){ texts[key], (uint8_t)length, (uint8_t)key };
-    }
-}
-
-static enum kineto_key find_key(const char *text, size_t length)
-{
-    if (!length)
-        return KINETO_NONE;
-    for (unsigned at = key_hash(text, length); key_slots[at].text; at = (at + 1) % KEY_SLOTS)
-        if (key_slots[at].length == length && !memcmp(key_slots[at].text, text, length))
-            return (enum kineto_key)key_slots[at].key;
-    return KINETO_NONE;
-}
-
 /* --- values ------------------------------------------------------------------------------------- */
 
-static size_t keep_text(struct reading *reading, const char *text, size_t length)
+static void keep(struct reading *reading, struct kineto_text *to, const char *text, size_t length)
 {
-    if (reading->scratch_capacity - reading->scratch_used < length) {
-        size_t capacity = (reading->scratch_used + length) * 2;
-        char *scratch = realloc(reading->scratch, capacity);
-        if (!scratch) {
-            reading->kineto.gather->error = -ENOMEM;
-            return 0;
-        }
-        reading->scratch = scratch;
-        reading->scratch_capacity = capacity;
-    }
-    size_t at = reading->scratch_used;
-    if (length)
-        memcpy(reading->scratch + at, text, length);
-    reading->scratch_used += length;
-    return at;
+    to->size = 0;
+    if (kineto_append(to, text, length))
+        reading->kineto.gather->error = -ENOMEM;
 }
 
 static void keep_number(struct kineto_event *event, enum kineto_key key, const char *text, size_t length, int shift)
@@ -138,8 +84,7 @@ static void take_event_value(struct reading *reading, enum kineto_key key, const
         event->category = kineto_category_of(text, length);
         break;
     case KINETO_NAME:
-        reading->name_at = keep_text(reading, text, length);
-        event->name.length = (uint32_t)length;
+        keep(reading, &reading->name, text, length);
         break;
     case KINETO_TIME:
     case KINETO_DURATION:
@@ -162,8 +107,7 @@ static void take_argument(struct reading *reading, enum kineto_key key, const ch
     switch (key) {
     case KINETO_NAME:
     case KINETO_LABELS:
-        reading->said_at = keep_text(reading, text, length);
-        event->said.length = (uint32_t)length;
+        keep(reading, &reading->said, text, length);
         break;
     case KINETO_DEVICE:
     case KINETO_CONTEXT:
@@ -207,6 +151,8 @@ static void take_extent(uint32_t extent[3], size_t index, const char *text, size
         extent[index] = (uint32_t)value;
 }
 
+/* --- any value ---------------------------------------------------------------------------------- */
+
 static int take_value(struct reading *reading, const char *text, size_t length, bool is_text)
 {
     if (reading->skipped || !reading->depth)
@@ -232,6 +178,15 @@ static int take_value(struct reading *reading, const char *text, size_t length, 
     case NODE_BLOCK:
         take_extent(reading->kineto.event.block, place->index++, text, length);
         break;
+    case NODE_TYPES:
+        kineto_take_type(&reading->inputs, text, length);
+        break;
+    case NODE_DIMENSIONS: /* no array: an input without dimensions */
+        kineto_take_dimensions(&reading->inputs, "[] ", 3);
+        break;
+    case NODE_DIMENSION:
+        kineto_take_dimension(&reading->inputs, text, is_text ? 0 : length);
+        break;
     default:
         break;
     }
@@ -248,11 +203,16 @@ static int on_number(void *user, const char *text, size_t length)
     return take_value(user, text, length, false);
 }
 
+static int on_null(void *user)
+{
+    return take_value(user, "", 0, true);
+}
+
 static int on_key(void *user, const unsigned char *text, size_t length)
 {
     struct reading *reading = user;
     if (!reading->skipped)
-        reading->places[reading->depth - 1].key = find_key((const char *)text, length);
+        reading->places[reading->depth - 1].key = kineto_find_key((const char *)text, length);
     return 1;
 }
 
@@ -274,6 +234,10 @@ static enum node node_within(const struct reading *reading, bool is_map)
         { NODE_EVENT, KINETO_ARGS, true, NODE_ARGS },
         { NODE_ARGS, KINETO_GRID, false, NODE_GRID },
         { NODE_ARGS, KINETO_BLOCK, false, NODE_BLOCK },
+        { NODE_ARGS, KINETO_INPUT_TYPES, false, NODE_TYPES },
+        { NODE_ARGS, KINETO_INPUT_DIMENSIONS, false, NODE_DIMENSIONS },
+        { NODE_DIMENSIONS, KINETO_NONE, false, NODE_DIMENSION },
+        { NODE_DIMENSION, KINETO_NONE, false, NODE_DIMENSION },
         { NODE_DEVICES, KINETO_NONE, true, NODE_DEVICE },
     };
     if (!reading->depth)
@@ -285,42 +249,67 @@ static enum node node_within(const struct reading *reading, bool is_map)
     return NODE_SKIPPED;
 }
 
+static void begin_event(struct reading *reading)
+{
+    memset(&reading->kineto.event, 0, sizeof(reading->kineto.event));
+    reading->name.size = reading->said.size = 0;
+    kineto_inputs_begin(&reading->inputs);
+}
+
 static int begin(struct reading *reading, bool is_map)
 {
-    enum node node = reading->skipped ? NODE_SKIPPED : node_within(reading, is_map);
+    enum node node = reading->skipped || reading->depth == DEPTH ? NODE_SKIPPED : node_within(reading, is_map);
     if (node == NODE_SKIPPED) {
+        if (!reading->skipped && reading->places[reading->depth - 1].node == NODE_TYPES)
+            kineto_take_type(&reading->inputs, "", 0);
         reading->skipped++;
         return 1;
     }
     reading->places[reading->depth++] = (struct place){ .node = node };
-    if (node == NODE_EVENTS) {
+    if (node == NODE_EVENTS)
         reading->has_events = true;
-    } else if (node == NODE_EVENT) {
-        memset(&reading->kineto.event, 0, sizeof(reading->kineto.event));
-        reading->scratch_used = 0;
-    } else if (node == NODE_DEVICE) {
+    else if (node == NODE_EVENT)
+        begin_event(reading);
+    else if (node == NODE_DEVICE)
         reading->device = (struct ws_device){ 0 };
-    }
+    else if (node == NODE_DIMENSION)
+        kineto_take_dimension(&reading->inputs, "[", 1);
     return 1;
+}
+
+static struct ws_text text_of(const struct kineto_text *text)
+{
+    return (struct ws_text){ text->data ? text->data : "", (uint32_t)text->size };
+}
+
+static void end_event(struct reading *reading)
+{
+    struct kineto_event *event = &reading->kineto.event;
+    event->name = text_of(&reading->name);
+    event->said = text_of(&reading->said);
+    event->inputs = kineto_inputs_end(&reading->inputs);
+    if (reading->inputs.failed)
+        reading->kineto.gather->error = -ENOMEM;
+    kineto_take_event(&reading->kineto);
 }
 
 static int end(void *user)
 {
     struct reading *reading = user;
-    struct kineto *kineto = &reading->kineto;
     if (reading->skipped) {
         reading->skipped--;
         return 1;
     }
     enum node node = reading->places[--reading->depth].node;
-    if (node == NODE_EVENT) {
-        kineto->event.name.data = reading->scratch + reading->name_at;
-        kineto->event.said.data = reading->scratch + reading->said_at;
-        kineto_take_event(kineto);
-    } else if (node == NODE_DEVICE && reading->device.id) {
-        ws_gather_row(kineto->gather, WS_FAMILY_device, &reading->device);
-    }
-    return !kineto->gather->error;
+    if (node == NODE_EVENT)
+        end_event(reading);
+    else if (node == NODE_DEVICE && reading->device.id)
+        ws_gather_row(reading->kineto.gather, WS_FAMILY_device, &reading->device);
+    else if (node == NODE_DIMENSION)
+        kineto_take_dimensions(&reading->inputs, "]", 1);
+    if (node == NODE_DIMENSION && reading->places[reading->depth - 1].node == NODE_DIMENSIONS)
+        kineto_take_dimensions(&reading->inputs, " ", 1);
+    return !reading->kineto.gather->error;
 }
 
 static int on_map(void *user)
@@ -336,6 +325,7 @@ static int on_array(void *user)
 /* --- the file ------------------------------------------------------------------------------------- */
 
 static const yajl_callbacks callbacks = {
+    .yajl_null = on_null,
     .yajl_number = on_number,
     .yajl_string = on_text,
     .yajl_start_map = on_map,
@@ -363,7 +353,9 @@ static void close_reading(void *state)
     if (reading->file)
         gzclose_r(reading->file);
     kineto_finish(&reading->kineto);
-    free(reading->scratch);
+    kineto_inputs_finish(&reading->inputs);
+    free(reading->name.data);
+    free(reading->said.data);
     free(reading);
 }
 
@@ -374,11 +366,10 @@ static int open_reading(void **state, const char *path, struct ws_gather *gather
     struct stat about;
     if (!reading)
         return -ENOMEM;
-    fill_key_slots();
+    kineto_fill_keys();
     kineto_init(&reading->kineto, gather);
     reading->parser = yajl_alloc(&callbacks, NULL, reading);
-    reading->scratch = malloc(reading->scratch_capacity = 4096);
-    if (!reading->parser || !reading->scratch)
+    if (!reading->parser)
         goto failed;
     yajl_config(reading->parser, yajl_dont_validate_strings, 1);
     file = open(path, O_RDONLY | O_CLOEXEC);

@@ -50,6 +50,8 @@
     X(GRID, "grid")                          \
     X(BLOCK, "block")                        \
     X(BYTES, "bytes")                        \
+    X(INPUT_TYPES, "Input type")             \
+    X(INPUT_DIMENSIONS, "Input Dims")        \
     X(LABELS, "labels")
 
 enum kineto_key {
@@ -66,6 +68,9 @@ enum kineto_category {
     CATEGORY_COPY,
     CATEGORY_MEMSET,
     CATEGORY_CALL,
+    CATEGORY_OPERATOR,
+    CATEGORY_ANNOTATION,
+    CATEGORY_PYTHON,
 };
 
 /* One event, as far as it is of use. Its texts are gone when it is. */
@@ -75,7 +80,8 @@ struct kineto_event {
     enum kineto_category category;
     char phase;
     struct ws_text name;
-    struct ws_text said; /* args.name or args.labels of metadata */
+    struct ws_text said;   /* args.name or args.labels of metadata */
+    struct ws_text inputs; /* of an operator, as the label has them; length 0 not known */
     uint32_t grid[3], block[3];
 };
 
@@ -94,6 +100,46 @@ static inline bool kineto_saw(const struct kineto_event *event, enum kineto_key 
 }
 
 _Static_assert(KINETO_KEY_COUNT <= 64, "a bit a key");
+
+/* --- kineto_keys.c ------------------------------------------------------------------------------ */
+
+void kineto_fill_keys(void); /* once, before the first search */
+
+enum kineto_key kineto_find_key(const char *text, size_t length);
+
+/* --- kineto_inputs.c ------------------------------------------------------------------------------ */
+
+/* A text that grows. */
+struct kineto_text {
+    char *data;
+    size_t size, capacity;
+};
+
+/* Returns 0 or -ENOMEM. */
+int kineto_append(struct kineto_text *to, const char *text, size_t length);
+
+struct kineto_inputs {
+    struct kineto_text types, dimensions, all;
+    bool too_long, failed;
+};
+
+void kineto_inputs_begin(struct kineto_inputs *inputs);
+
+/* "long int" becomes long_int; no text: not known. */
+void kineto_take_type(struct kineto_inputs *inputs, const char *text, size_t length);
+
+/* A number, or the bracket that begins a list of them, with the comma that belongs before it. */
+void kineto_take_dimension(struct kineto_inputs *inputs, const char *text, size_t length);
+
+/* Text as it is: a closing bracket, the space after an input. */
+void kineto_take_dimensions(struct kineto_inputs *inputs, const char *text, size_t length);
+
+/* Valid until the next begin; empty when nothing is known or it would be too long. */
+struct ws_text kineto_inputs_end(struct kineto_inputs *inputs);
+
+void kineto_inputs_finish(struct kineto_inputs *inputs);
+
+/* --- kineto_events.c ------------------------------------------------------------------------------ */
 
 enum kineto_category kineto_category_of(const char *text, size_t length);
 

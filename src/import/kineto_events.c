@@ -24,10 +24,21 @@ enum kineto_category kineto_category_of(const char *text, size_t length)
         const char *text;
         enum kineto_category category;
     } categories[] = {
-        { "kernel", CATEGORY_KERNEL },     { "gpu_memcpy", CATEGORY_COPY },  { "gpu_memset", CATEGORY_MEMSET },
-        { "cuda_runtime", CATEGORY_CALL }, { "cuda_driver", CATEGORY_CALL }, { "hip_runtime", CATEGORY_CALL },
-        { "hip_driver", CATEGORY_CALL },   { "Kernel", CATEGORY_KERNEL },    { "Memcpy", CATEGORY_COPY },
-        { "Memset", CATEGORY_MEMSET },     { "Runtime", CATEGORY_CALL },
+        { "kernel", CATEGORY_KERNEL },
+        { "gpu_memcpy", CATEGORY_COPY },
+        { "gpu_memset", CATEGORY_MEMSET },
+        { "cuda_runtime", CATEGORY_CALL },
+        { "cuda_driver", CATEGORY_CALL },
+        { "hip_runtime", CATEGORY_CALL },
+        { "hip_driver", CATEGORY_CALL },
+        { "Kernel", CATEGORY_KERNEL },
+        { "Memcpy", CATEGORY_COPY },
+        { "Memset", CATEGORY_MEMSET },
+        { "Runtime", CATEGORY_CALL },
+        { "cpu_op", CATEGORY_OPERATOR },
+        { "Operator", CATEGORY_OPERATOR },
+        { "user_annotation", CATEGORY_ANNOTATION },
+        { "python_function", CATEGORY_PYTHON },
     };
     for (size_t i = 0; i < sizeof(categories) / sizeof(categories[0]); i++)
         if (strlen(categories[i].text) == length && !memcmp(categories[i].text, text, length))
@@ -196,6 +207,54 @@ static void take_call(struct kineto *kineto, int64_t begin, int64_t end)
     ws_gather_call(kineto->gather, &call);
 }
 
+/* "ProfilerStep#12", and whatever else calls itself a step and has a number: "train_step#12". */
+static bool is_step(const struct ws_text *name, uint64_t *number)
+{
+    static const char *const words[] = { "step", "iteration" };
+    const char *mark = memrchr(name->data, '#', name->length);
+    size_t length = mark ? (size_t)(mark - name->data) : 0, digits = mark ? name->length - length - 1 : 0;
+    int64_t value;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        size_t size = strlen(words[i]);
+        if (digits && length >= size && !strncasecmp(mark - size, words[i], size) && mark[1] >= '0' &&
+            mark[1] <= '9' && ws_decimal(mark + 1, digits, 0, &value)) {
+            *number = (uint64_t)value;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_communication(const struct ws_text *name)
+{
+    static const char record[] = "record_param_comms", nccl[] = "nccl:";
+    return (name->length == sizeof(record) - 1 && !memcmp(name->data, record, sizeof(record) - 1)) ||
+           (name->length >= sizeof(nccl) - 1 && !memcmp(name->data, nccl, sizeof(nccl) - 1));
+}
+
+static void take_range(struct kineto *kineto, int64_t begin, int64_t end)
+{
+    static const enum ws_range_kind kinds[] = { [CATEGORY_OPERATOR] = WS_RANGE_OPERATOR,
+                                                [CATEGORY_ANNOTATION] = WS_RANGE_ANNOTATION,
+                                                [CATEGORY_PYTHON] = WS_RANGE_PYTHON };
+    const struct kineto_event *event = &kineto->event;
+    struct ws_gather *gather = kineto->gather;
+    struct ws_range range = {
+        .name = ws_gather_label(gather, event->name.data, event->name.length),
+        .thread = ws_gather_thread(gather, event->number[KINETO_PID], event->number[KINETO_TID]),
+        .host_begin = begin,
+        .host_end = end,
+        .kind = kinds[event->category],
+    };
+    if (event->category != CATEGORY_PYTHON && is_step(&event->name, &range.number))
+        range.kind = WS_RANGE_STEP;
+    else if (event->category != CATEGORY_PYTHON && is_communication(&event->name))
+        range.kind = WS_RANGE_COMMUNICATION;
+    if (event->inputs.length)
+        range.inputs = ws_gather_label(gather, event->inputs.data, event->inputs.length);
+    ws_gather_row(gather, WS_FAMILY_range, &range);
+}
+
 void kineto_take_event(struct kineto *kineto)
 {
     const struct kineto_event *event = &kineto->event;
@@ -213,6 +272,8 @@ void kineto_take_event(struct kineto *kineto)
     }
     if (event->category == CATEGORY_CALL)
         take_call(kineto, begin, end);
+    else if (event->category >= CATEGORY_OPERATOR)
+        take_range(kineto, begin, end);
     else
         take_operation(kineto, begin, end);
 }

@@ -1,0 +1,80 @@
+"""What the tests of imports share: files written on the spot, and what wallshim makes of them."""
+import collections
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import types
+
+WALLSHIM = os.path.abspath(sys.argv[1])
+FOLDER = tempfile.TemporaryDirectory()
+
+
+def path(name):
+    return os.path.join(FOLDER.name, name)
+
+
+def write(content, name="trace.json", packed=False):
+    """content: anything that becomes JSON, text, or bytes."""
+    if not isinstance(content, (str, bytes)):
+        content = json.dumps(content)
+    data = content.encode() if isinstance(content, str) else content
+    with open(path(name), "wb") as file:
+        file.write(gzip.compress(data) if packed else data)
+    return path(name)
+
+
+def run(*arguments):
+    return subprocess.run([WALLSHIM, *arguments], capture_output=True, text=True, check=False)
+
+
+def rows(file):
+    """The rows of each family, in their order."""
+    result = run("dump", "--json", file)
+    if result.returncode:
+        raise AssertionError(result.stderr)
+    families = collections.defaultdict(list)
+    for line in result.stdout.splitlines():
+        pairs = json.loads(line, object_pairs_hook=list)  # the first names the family; a column may be called so, too
+        families[pairs[0][1]].append(types.SimpleNamespace(**dict(pairs[1:])))
+    return families
+
+
+def by_id(table):
+    return {row.id: row for row in table}
+
+
+def meta(families):
+    return {row.key: row.value for row in families["meta"]}
+
+
+def report(*files):
+    result = run("report", "--json", "--top", "0", *files)
+    if result.returncode:
+        raise AssertionError(result.stderr)
+    return json.loads(result.stdout)["processes"]
+
+
+def refused(*arguments):
+    """The one line that says why."""
+    result = run(*arguments)
+    assert result.returncode == 2, f"status {result.returncode}: {result.stderr}"
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1, result.stderr
+    return lines[0]
+
+
+def run_tests(module):
+    """Runs every function of a module whose name begins with test_; exits 1 when one fails."""
+    failed = 0
+    tests = [(name, value) for name, value in module.items() if name.startswith("test_")]
+    for name, test in tests:
+        try:
+            test()
+        except Exception as error:  # pylint: disable=broad-except
+            failed += 1
+            print(f"{name}: {type(error).__name__}: {error}")
+    print(f"{len(tests)} tests, {failed} failed")
+    sys.exit(1 if failed or not tests else 0)

@@ -1,0 +1,166 @@
+"""Kineto's JSON, row by row: kineto.py WALLSHIM"""
+from foreign import by_id, meta, report, rows, run_tests, write
+
+KERNEL = {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 20.5, "dur": 10,
+          "args": {"device": 0, "context": 1, "stream": 7, "correlation": 5, "grid": [4, 2, 1], "block": [128, 1, 1],
+                   "registers per thread": 32, "shared memory": 1024}}
+CALL = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 99, "tid": 100, "ts": 10, "dur": 2.25,
+        "args": {"cbid": 211, "correlation": 5}}
+
+
+def trace(*events, **others):
+    return {"schemaVersion": 1, "traceEvents": list(events), **others}
+
+
+def op_of(families, number=0):
+    """An operation and what its shape leads to."""
+    op = families["op"][number]
+    shape = by_id(families["shape"])[op.shape]
+    function = by_id(families["function"]).get(shape.function)
+    called = by_id(families["driver_function"]).get(shape.driver_function)
+    return op, shape, function, called
+
+
+def test_kernel_and_its_call():
+    for events in ((KERNEL, CALL), (CALL, KERNEL)):
+        families = rows(write(trace(*events)))
+        op, shape, function, called = op_of(families)
+        assert (op.begin, op.end, op.begin_error, op.end_error, op.flags & 15) == (20500, 30500, 0, 0, 5), op
+        assert (op.host_begin, op.host_end, op.correlation) == (10000, 12250, op.thread << 40 | 5), op
+        assert (shape.grid_x, shape.grid_y, shape.block_x, shape.shared_bytes) == (4, 2, 128, 1024), shape
+        assert (function.name, function.registers, called.name) == ("gemm", 32, "cudaLaunchKernel")
+        thread = by_id(families["thread"])[op.thread]
+        assert thread.tid == 100, thread
+        stream = by_id(families["stream"])[shape.stream]
+        context = by_id(families["context"])[stream.context]
+        assert (stream.handle, context.handle, context.device) == (7, 1, 1)
+        assert not families["call"] and not families["loss"]
+
+
+def test_clocks_are_the_same():
+    device = report(write(trace(KERNEL, CALL)))[0]["devices"][0]
+    assert device["clock_error_ns"] == 0 and device["begin_ns"] == 20500, device
+
+
+def test_operation_without_a_call():
+    families = rows(write(trace(KERNEL)))
+    op, _, _, called = op_of(families)
+    assert (op.thread, op.host_begin, op.host_end, called) == (0, op.begin, op.begin, None), op
+    assert [row.count for row in families["loss"]] == [1]
+    assert report(write(trace(KERNEL)))[0]["devices"][0]["launches"]["count"] == 0
+
+
+def test_a_graph_launch_makes_many():
+    launch = {**CALL, "name": "cudaGraphLaunch"}
+    families = rows(write(trace(KERNEL, {**KERNEL, "ts": 40}, launch)))
+    for number in (0, 1):
+        op, shape, _, called = op_of(families, number)
+        assert (op.host_begin, called.name, shape.kind) == (10000, "cudaGraphLaunch", 1)
+
+
+def test_the_outermost_call_counts():
+    inner = {**CALL, "cat": "cuda_driver", "name": "cuLaunchKernel", "ts": 11, "dur": 1}
+    families = rows(write(trace(inner, CALL, KERNEL)))
+    assert op_of(families)[3].name == "cudaLaunchKernel"
+    assert len(families["call"]) == 1
+
+
+def test_calls():
+    names = ["cudaDeviceSynchronize", "cudaMalloc", "cudaEventRecord", "hipModuleLoadData", "cudaStreamIsCapturing",
+             "cudaGraphInstantiate", "hipGetDevicePropertiesR0600", "cudaEventQuery", "cudaStreamWaitEvent", "cudaFree"]
+    events = [{**CALL, "name": name, "ts": 1000 - i, "args": {"correlation": i + 1}} for i, name in enumerate(names)]
+    families = rows(write(trace(*events)))
+    functions = by_id(families["driver_function"])
+    found = {functions[row.function].name: functions[row.function].family for row in families["call"]}
+    assert [found[name] for name in names] == [6, 5, 7, 10, 8, 9, 0, 6, 7, 5], found
+    times = [row.host_begin for row in families["call"]]
+    assert times == sorted(times), "calls are not in order of time"
+
+
+def test_copies():
+    words = {"Memcpy HtoD (Pageable -> Device)": (1, 3), "Memcpy DtoH (Device -> Pinned)": (3, 2),
+             "Memcpy DtoD (Device -> Device)": (3, 3), "Memcpy HtoD (Host -> Device)": (7, 3), "Memcpy": (0, 0)}
+    for name, spaces in words.items():
+        copy = {**KERNEL, "cat": "gpu_memcpy", "name": name, "args": {"device": 0, "stream": 7, "correlation": 5, "bytes": 4096}}
+        file = write(trace(copy, {**CALL, "name": "cudaMemcpy"}))
+        op, shape, function, _ = op_of(rows(file))
+        assert (shape.kind, shape.from_space, shape.to_space, op.bytes, function.name) == (2, *spaces, 4096, name), shape
+        assert op.flags & 0x10, "cudaMemcpy returns when it is done"
+        assert [row["name"] for row in report(file)[0]["devices"][0]["kernels"]] == [name]
+
+
+def test_old_words():
+    args = {"device": 0, "context": 1, "stream": 7, "correlation": 5}
+    events = [{**KERNEL, "cat": cat, "name": cat, "tid": "stream 7", "ts": i * 100, "args": args}
+              for i, cat in enumerate(("Kernel", "Memcpy", "Memset"))]
+    families = rows(write(trace(*events, {**CALL, "cat": "Runtime", "tid": "100"})))
+    assert [by_id(families["shape"])[op.shape].kind for op in families["op"]] == [1, 2, 3]
+    assert len(families["stream"]) == 1 and families["thread"][0].tid == 100
+
+
+def operator(**arguments):
+    return {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 99, "tid": 100, "ts": 5, "dur": 1, "args": arguments}
+
+
+def inputs_of(event):
+    families = rows(write(trace(event)))
+    return by_id(families["label"])[families["range"][0].inputs].text if families["range"][0].inputs else None
+
+
+def test_inputs_of_operators():
+    types = ["c10::BFloat16", "long int", "Scalar", "", "TensorList"]
+    dimensions = [[32, 128], [7], [], [], [[2, 3], [], [4]]]
+    expected = "c10::BFloat16[32,128] long_int[7] Scalar - TensorList[[2,3],[],[4]]"
+    assert inputs_of(operator(**{"Input type": types, "Input Dims": dimensions})) == expected
+    assert inputs_of(operator(**{"Input Dims": dimensions, "Input type": types})) == expected
+    assert inputs_of(operator(**{"Input Dims": [[2], []]})) == "-[2] -"
+    assert inputs_of(operator(**{"Input type": ["float", None, ["float"], 5], "Input Dims": [[1], None, "x"]})) == "float[1] - - 5"
+    assert inputs_of(operator(**{"Input type": [], "Input Dims": []})) is None
+    assert inputs_of(operator()) is None
+    assert inputs_of(operator(**{"Input Dims": [[i] for i in range(100000)]})) is None
+
+
+def test_ranges():
+    kinds = {("cpu_op", "aten::mm"): (3, 0), ("Operator", "ProfilerStep#12"): (1, 12), ("user_annotation", "ProfilerStep#7"): (1, 7),
+             ("user_annotation", "train_step#3"): (1, 3), ("user_annotation", "Optimizer.step#SGD.step"): (2, 0),
+             ("user_annotation", "forward"): (2, 0), ("python_function", "train.py(41): step"): (4, 0),
+             ("cpu_op", "record_param_comms"): (5, 0), ("user_annotation", "nccl:all_reduce"): (5, 0), ("user_annotation", "step#"): (2, 0)}
+    for (category, name), (kind, number) in kinds.items():
+        families = rows(write(trace({**CALL, "cat": category, "name": name})))
+        row = families["range"][0]
+        assert (row.kind, row.number, row.host_begin, row.host_end) == (kind, number, 10000, 12250), (name, row)
+        assert by_id(families["label"])[row.name].text == name
+
+
+def test_what_says_nothing_of_its_own():
+    events = [{**KERNEL, "cat": category} for category in ("gpu_user_annotation", "ac2g", "Trace", "overhead", "nonsense")]
+    families = rows(write(trace(*events)))
+    assert not families["op"] and not families["range"] and not families["loss"]
+
+
+def test_facts():
+    properties = [{"id": 0, "name": "NVIDIA A100", "totalGlobalMem": 42505273344, "computeMajor": 8, "computeMinor": 0, "numSms": 108}]
+    names = [{"ph": "M", "name": "process_name", "pid": 99, "tid": 0, "ts": 1, "args": {"name": "python3"}},
+             {"ph": "M", "name": "process_name", "pid": 0, "tid": 0, "ts": 1, "args": {"name": "other"}},
+             {"ph": "M", "name": "thread_name", "pid": 99, "tid": 100, "ts": 1, "args": {"name": "thread 100 (worker)"}}]
+    families = rows(write(trace(KERNEL, CALL, *names, deviceProperties=properties, cuda_driver_version=12040,
+                                distributedInfo={"backend": "nccl", "rank": 3, "world_size": 8})))
+    found = meta(families)
+    expected = {"rank": "3", "world_size": "8", "driver_version": "12.4", "program": "python3", "pid": "99"}
+    assert {key: found.get(key) for key in expected} == expected, found
+    assert "Kineto" in found["import"]
+    device = families["device"][0]
+    assert (device.id, device.name, device.sms, device.cc_major) == (1, "NVIDIA A100", 108, 8), device
+    assert by_id(families["thread"])[families["op"][0].thread].name == "worker"
+
+
+def test_packed_and_plain_are_the_same():
+    content = trace(KERNEL, CALL)
+    assert rows(write(content)) == rows(write(content, packed=True))
+
+
+def test_events_alone():
+    assert len(rows(write([KERNEL, CALL]))["op"]) == 1
+
+
+run_tests(globals())
