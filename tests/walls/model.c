@@ -19,7 +19,7 @@ uint64_t model_layer_parameters(const struct model *model)
 void model_allocate(struct model *model)
 {
     uint64_t row = (uint64_t)model->tokens * model->hidden * 2, parameters = model_layer_parameters(model);
-    model->batch = buffer((uint64_t)8 << 20);
+    model->batch = buffer(MODEL_BATCH);
     model->table = buffer((uint64_t)model->vocabulary * model->hidden * 2);
     model->logits = buffer((uint64_t)model->vocabulary * model->tokens * 2);
     model->gradient = buffer(row * 4);

@@ -7,7 +7,7 @@
 
 #include "kernels.h"
 
-enum { MOST_LAYERS = 32 };
+enum { MOST_LAYERS = 32, MODEL_BATCH = 8 << 20 };
 
 struct layer {
     ws_CUdeviceptr weights, gradients; /* and the optimizer's moments behind the gradients */

@@ -4,7 +4,7 @@ capitals are of the environment."""
 SMALL = {"layers": 2, "tokens": 1024}  # a step of about 1 ms
 LARGE = {"layers": 3, "hidden": 2048}  # of about 10
 TINY = {"layers": 24, "hidden": 256, "tokens": 128, "vocabulary": 1024, "inference": 1}  # short kernels, a few hundred of them
-MANY = {"layers": 8, "tokens": 2048}  # gradients in eight pieces
+MANY = {"layers": 8, "hidden": 2048, "tokens": 2048, "dispatch_ns": 500, "steps": 24}  # gradients in eight pieces
 WIDE = {"layers": 3, "tokens": 16384, "hidden": 256, "vocabulary": 1024}  # much to move, little to compute
 DECODING = {"inference": 1, "tokens": 1, "hidden": 8192, "vocabulary": 32768,  # matrices by vectors
             "pending": "the verdict takes products of matrices and vectors for compute"}
@@ -16,7 +16,7 @@ PENDING = {"input", "sync", "launch", "allocation", "communication", "straggler"
 WALLS = {
     "input": ("overhead", "input", [
         {"wait_us": 8000},
-        {"wait_us": 12000, "background": 1, "host_jitter": 20},
+        {"wait_us": 12000, "background": 1, "host_jitter": 20, "prefetch": 1},
         {"wait_us": 3000, "busy": 1, "pinned": 0, "batch_bytes": 2000000, **SMALL},
         {"wait_us": 6000, "pinned": 0, "batch_bytes": 4000000, "host_jitter": 15, "device_jitter": 8, "steps": 30},
         {"wait_us": 20000, **LARGE, "steps": 25, "background": 1, "host_jitter": 5},
@@ -26,7 +26,7 @@ WALLS = {
         {"count": 2, "after_us": 200, **SMALL},
         {"count": 2, "after_us": 300, "way": 3, **SMALL, "steps": 60},
         {"count": 4, "after_us": 400, "way": 1, "layers": 4, "tokens": 2048, "host_jitter": 20},
-        {"count": 3, "after_us": 800, "way": 2, "layers": 3, "device_jitter": 8},
+        {"count": 3, "after_us": 800, "way": 2, "layers": 3, "device_jitter": 8, "prefetch": 1},
         {"count": 2, "after_us": 1000, "way": 3, "layers": 2, "eval_every": 15, "steps": 45, "seed": 3},
     ]),
     "launch": ("overhead", "launch", [
@@ -46,18 +46,18 @@ WALLS = {
         {"count": 1, "way": 2, "SIMGPU_MODULE_NS": 4000000, "layers": 2, "host_jitter": 15},
     ]),
     "communication": ("communication", "exposed_communication", [
-        {"ranks": 2, **MANY, "SIMGPU_LINK_GB_S": 90},
-        {"ranks": 2, **MANY, "SIMGPU_LINK_GB_S": 100, "same_stream": 1, "device_jitter": 6},
-        {"ranks": 2, **MANY, "layers": 12, "SIMGPU_LINK_GB_S": 110, "steps": 25},
-        {"ranks": 3, **MANY, "SIMGPU_LINK_GB_S": 150, "host_jitter": 20},
-        {"ranks": 2, **MANY, "layers": 10, "SIMGPU_LINK_GB_S": 80, "eval_every": 10, "steps": 30, "seed": 9},
+        {"ranks": 2, **MANY, "SIMGPU_LINK_GB_S": 120},
+        {"ranks": 2, **MANY, "SIMGPU_LINK_GB_S": 140, "same_stream": 1, "device_jitter": 6},
+        {"ranks": 2, **MANY, "layers": 12, "SIMGPU_LINK_GB_S": 130, "steps": 18},
+        {"ranks": 3, **MANY, "SIMGPU_LINK_GB_S": 200, "host_jitter": 20},
+        {"ranks": 2, **MANY, "layers": 10, "SIMGPU_LINK_GB_S": 110, "eval_every": 8, "seed": 9},
     ]),
     "straggler": ("communication", "straggler", [
-        {"ranks": 2, **MANY, "SIMGPU_LINK_GB_S": 200, "slow_rank": 1, "slow_percent": 50},
-        {"ranks": 3, **MANY, "SIMGPU_LINK_GB_S": 400, "slow_rank": 0, "slow_percent": 80, "steps": 25},
-        {"ranks": 2, **MANY, "SIMGPU_LINK_GB_S": 300, "slow_rank": 1, "slow_us": 6000, "host_jitter": 20},
-        {"ranks": 4, **MANY, "SIMGPU_LINK_GB_S": 450, "slow_rank": 2, "slow_percent": 60, "steps": 25},
-        {"ranks": 2, **MANY, "layers": 6, "SIMGPU_LINK_GB_S": 200, "slow_rank": 0, "slow_us": 8000, "eval_every": 10,
+        {"ranks": 2, **MANY, "SIMGPU_LINK_GB_S": 300, "slow_rank": 1, "slow_percent": 50},
+        {"ranks": 3, **MANY, "SIMGPU_LINK_GB_S": 450, "slow_rank": 0, "slow_percent": 80},
+        {"ranks": 2, **MANY, "SIMGPU_LINK_GB_S": 400, "slow_rank": 1, "slow_us": 22000, "host_jitter": 20},
+        {"ranks": 4, **MANY, "SIMGPU_LINK_GB_S": 450, "slow_rank": 2, "slow_percent": 60, "steps": 18},
+        {"ranks": 2, **MANY, "layers": 6, "SIMGPU_LINK_GB_S": 300, "slow_rank": 0, "slow_us": 20000, "eval_every": 10,
          "device_jitter": 6},
     ]),
     "chain": ("bandwidth", "fusion", [
@@ -70,7 +70,7 @@ WALLS = {
     "compute": ("compute", None, [
         {},
         {**LARGE, "steps": 25},
-        {"layers": 6, "tokens": 2048, "hidden": 2048, "steps": 25, "host_jitter": 20},
+        {"layers": 6, "tokens": 2048, "hidden": 2048, "steps": 25, "host_jitter": 20, "prefetch": 1},
         {"layers": 2, "hidden": 4096, "tokens": 2048, "steps": 20, "device_jitter": 8},
         {"flops_percent": 80, **LARGE, "steps": 30, "eval_every": 10, "seed": 2},
     ]),

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "helper.h"
 #include "model.h"
 #include "shim/abi/nccl.h"
 #include "tests/programs/program.h"
@@ -49,6 +50,7 @@ enum { MOST_RANKS = 8, MOST_STEPS = 1000, GRAPH_AFTER = 2 };
     X(flops_percent, 65) /* of the GPU's peak that products reach */      \
     X(bytes_percent, 88)                                                  \
     X(batch_bytes, 262144)                                                \
+    X(prefetch, 0) /* 1: batches are copied on a stream of their own */   \
     X(pinned, 1)                                                          \
     X(wait_us, 0)    /* loader: for a batch, or a batch's making */       \
     X(background, 0) /* loader: 1: batches are made beside the loop */    \
@@ -268,6 +270,12 @@ static void after_layer(void *context, uint32_t layer)
         all_reduce(run, layer);
 }
 
+static void backward(void *argument)
+{
+    struct run *run = argument;
+    model_backward(&run->model);
+}
+
 /* What the device does for one training step. */
 static void compute(struct run *run)
 {
@@ -276,7 +284,7 @@ static void compute(struct run *run)
     model_loss(model);
     if (run->set.inference)
         return;
-    model_backward(model);
+    helper_do(backward, run);
     for (uint32_t i = model->layers; run->comm && reduces_late(run) && i-- > 0;)
         all_reduce(run, i);
     if (run->comm) {
@@ -298,9 +306,12 @@ static void capture(struct run *run)
 
 static void copy_batch(struct run *run)
 {
-    size_t bytes = (size_t)run->set.batch_bytes;
-    if (bytes)
-        MUST(cuMemcpyHtoDAsync_v2(run->model.batch, run->batch, bytes, run->model.stream));
+    ws_CUstream stream = run->set.prefetch ? run->side : run->model.stream;
+    MUST(cuMemcpyHtoDAsync_v2(run->model.batch, run->batch, (size_t)run->set.batch_bytes, stream));
+    if (run->set.prefetch) {
+        MUST(cuEventRecord(run->ready, stream));
+        MUST(cuStreamWaitEvent(run->model.stream, run->ready, 0));
+    }
 }
 
 /* The loss, now and then, on a stream of its own and without waiting. */
@@ -363,9 +374,9 @@ static void open_run(struct run *run, const ws_ncclUniqueId *id)
     MUST(cuMemAllocHost_v2((void **)&run->loss, 4096));
     MUST(cuMemAlloc_v2(&run->scratch, (size_t)set->bytes));
     if (set->pinned || !run->with)
-        MUST(cuMemAllocHost_v2(&run->batch, (size_t)set->batch_bytes + 1));
+        MUST(cuMemAllocHost_v2(&run->batch, (size_t)set->batch_bytes));
     else
-        run->batch = calloc((size_t)set->batch_bytes + 1, 1);
+        run->batch = calloc((size_t)set->batch_bytes, 1);
     run->model = (struct model){ .layers = (uint32_t)set->layers,
                                  .hidden = (uint32_t)set->hidden,
                                  .tokens = (uint32_t)set->tokens,
@@ -379,6 +390,7 @@ static void open_run(struct run *run, const ws_ncclUniqueId *id)
                                  .context = run };
     model_allocate(&run->model);
     kernels_dispatch(dispatch, run);
+    helper_start(gpu.context);
     if (id && ncclCommInitRank(&run->comm, (int)set->ranks, *id, run->rank))
         exit(91);
 }
@@ -428,7 +440,7 @@ static bool read_words(struct run *run, int count, char **words)
             return false;
     const struct settings *set = &run->set;
     return set->layers > 0 && set->layers <= MOST_LAYERS && set->steps > 0 && set->steps <= MOST_STEPS &&
-           set->ranks > 0 && set->ranks <= MOST_RANKS;
+           set->batch_bytes > 0 && set->batch_bytes <= MODEL_BATCH && set->ranks > 0 && set->ranks <= MOST_RANKS;
 }
 
 /* CUDA does not survive a fork: rank 0, which makes the identifier, is a child as well. */

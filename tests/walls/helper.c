@@ -1,0 +1,45 @@
+#include "helper.h"
+
+#include <pthread.h>
+
+#include "tests/programs/program.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static void (*told)(void *argument); /* NULL: nothing, or it is done */
+static void *told_argument;
+
+static void *help(void *context)
+{
+    MUST(cuCtxSetCurrent(context));
+    pthread_mutex_lock(&lock);
+    for (;;) {
+        while (!told)
+            pthread_cond_wait(&changed, &lock);
+        pthread_mutex_unlock(&lock);
+        told(told_argument);
+        pthread_mutex_lock(&lock);
+        told = NULL;
+        pthread_cond_broadcast(&changed);
+    }
+    return NULL;
+}
+
+void helper_start(ws_CUcontext context)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, help, context))
+        exit(1);
+    pthread_detach(thread);
+}
+
+void helper_do(void (*work)(void *argument), void *argument)
+{
+    pthread_mutex_lock(&lock);
+    told_argument = argument;
+    told = work;
+    pthread_cond_broadcast(&changed);
+    while (told)
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+}

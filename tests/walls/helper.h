@@ -1,0 +1,12 @@
+/* A second thread of the program that launches what it is told, as autograd's does for the backward pass. */
+#ifndef WALLSHIM_WALLS_HELPER_H
+#define WALLSHIM_WALLS_HELPER_H
+
+#include "shim/abi/cuda.h"
+
+void helper_start(ws_CUcontext context);
+
+/* Has it done there, and waits until it is. */
+void helper_do(void (*work)(void *argument), void *argument);
+
+#endif
