@@ -10,6 +10,7 @@ DECODING = {"inference": 1, "tokens": 1, "hidden": 8192, "vocabulary": 32768,  #
             "pending": "the verdict takes products of matrices and vectors for compute"}
 
 # Walls whose advice no analysis gives yet: until it does, the verdict's name is all that is asked for.
+STEPS_PENDING = True  # and the same for steps that no marker tells
 PENDING = {"input", "sync", "launch", "allocation", "communication", "straggler", "chain"}
 
 # wall: (verdict, cause of the first piece of advice, settings)

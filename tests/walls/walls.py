@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-from settings import PENDING, WALLS
+from settings import PENDING, STEPS_PENDING, WALLS
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 EMBEDDING = "vectorized_gather_kernel"
@@ -125,6 +125,12 @@ def check_verdict(judge, wall, devices, step, saving):
         said = device["wall"]["name"] if device["wall"] else device["wall_reason"]
         judge.expect(said == expected, f"wall of {rank}: {said}, expected {expected}")
     devices = devices.values()
+    if not all(device["wall"] and device["wall"]["per_step"] for device in devices):
+        judge.wrong.append("the report finds no steps")
+        if STEPS_PENDING:
+            judge.skipped += judge.wrong
+            judge.wrong = []
+        return
     if wall in PENDING and not any(piece["cause"] == cause for device in devices for piece in device.get("advice", [])):
         judge.skipped.append(f"no analysis gives the advice {cause} yet")
         return
