@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "analysis/activity.h"
+#include "analysis/gaps.h"
 #include "analysis/sections.h"
+#include "analysis/steps.h"
 
 enum { DECADES = 10, LARGEST = 1000 };
 
@@ -11,6 +13,7 @@ enum { DECADES = 10, LARGEST = 1000 };
 struct long_gap {
     int64_t begin, length;
     uint32_t before, after; /* operations */
+    uint32_t line;          /* place in ws_track_causes.lines */
 };
 
 struct decade {
@@ -88,6 +91,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
     const struct ws_track *track = ws_model_track(report->model, subject);
     const struct ws_ops *ops = &ws_model_process(report->model, track->process)->ops;
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
     const struct ws_gap *gaps = activity->gaps.data;
     struct track_gaps *result = memory;
     result->largest = malloc(LARGEST * sizeof(*result->largest));
@@ -95,7 +99,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
         return -ENOMEM;
     for (size_t i = 0; i < activity->gaps.count; i++) {
         struct long_gap gap = { ws_gap_begin(ops, &gaps[i]), ws_gap_length(ops, track, &gaps[i]), gaps[i].before,
-                                track->order[gaps[i].after] };
+                                track->order[gaps[i].after], causes->line_of[i] };
         struct decade *decade = &result->histogram[decade_of(gap.length)];
         decade->count++;
         decade->total += gap.length;
@@ -156,24 +160,101 @@ static void print_histogram(const struct track_gaps *result, struct ws_page *pag
     ws_table_finish(&table);
 }
 
-static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
+/* Of a steady step where there are some; else of the whole recording. */
+static void time_cell(struct ws_table *table, const struct ws_track_causes *causes,
+                      const struct ws_track_steps *steps, const struct ws_gap_total *total)
+{
+    ws_table_time(table, causes->per_step ? ws_steps_share(steps, total->steady) : total->total);
+}
+
+static const char *time_title(const struct ws_track_causes *causes)
+{
+    return causes->per_step ? "a step" : "idle time";
+}
+
+/* Causes of no time are left out. */
+static void print_causes(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
+                         const struct track_gaps *result, struct ws_page *page)
+{
+    const struct ws_table_column columns[] = {
+        { "cause", true, false },
+        { time_title(causes), false, false },
+        { "gaps", false, false },
+        { "share of all", false, false },
+    };
+    enum ws_part order[WS_CAUSE_COUNT];
+    struct ws_table table;
+    char share[WS_FORMAT_SIZE];
+    ws_gap_causes_order(causes, order);
+    ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < WS_CAUSE_COUNT; i++) {
+        const struct ws_gap_total *total = &causes->totals[order[i]];
+        if (!total->count)
+            continue;
+        ws_table_cell(&table, "%s", ws_part_label(order[i]));
+        time_cell(&table, causes, steps, total);
+        ws_table_count(&table, total->count);
+        ws_table_cell(&table, "%s", ws_format_share(share, total->total, result->total));
+    }
+    ws_table_finish(&table);
+    char time[WS_FORMAT_SIZE], count[WS_FORMAT_SIZE];
+    if (causes->hostless.count)
+        ws_page_text(page,
+                     "Incomplete: host side missing. The trace does not hold the calls that launched what ended %s "
+                     "gaps (%s), or does not tie the device's clock to the host's: that is no idle time of the "
+                     "program's making, as far as the trace shows.",
+                     ws_format_count(count, causes->hostless.count), ws_format_time(time, causes->hostless.total));
+    if (causes->within_error.count)
+        ws_page_text(page, "%s gaps (%s) are no longer than the errors of their times; no cause is looked for.",
+                     ws_format_count(count, causes->within_error.count),
+                     ws_format_time(time, causes->within_error.total));
+}
+
+/* The place in the program; else the call; else nothing. */
+static void line_cell(struct ws_table *table, const struct ws_process *process, const struct ws_gap_line *line)
+{
+    char text[256];
+    const struct ws_driver_function *function = ws_rows_find(&process->driver_functions, line->function);
+    if (ws_gap_line_text(process, line, text, sizeof(text)))
+        ws_table_cell(table, "%s", text);
+    else
+        ws_table_cell(table, "%s", function ? function->name.data : "");
+}
+
+static void print_lines(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
+                        const struct ws_process *process, struct ws_page *page)
+{
+    const struct ws_table_column columns[] = {
+        { "cause", true, false }, { time_title(causes), false, false }, { "gaps", false, false },
+        { "thread", true, true }, { "line or call", true, true },
+    };
+    const struct ws_gap_line *lines = causes->lines.data;
+    size_t shown = page->top && page->top < causes->lines.count ? page->top : causes->lines.count;
+    struct ws_table table;
+    ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < shown; i++) {
+        ws_table_cell(&table, "%s", ws_part_label(lines[i].cause));
+        time_cell(&table, causes, steps, &lines[i].gaps);
+        ws_table_count(&table, lines[i].gaps.count);
+        thread_cell(&table, process, lines[i].thread);
+        line_cell(&table, process, &lines[i]);
+    }
+    ws_table_finish(&table);
+}
+
+static void print_longest(const struct ws_report *report, size_t subject, const struct track_gaps *result,
+                          struct ws_page *page)
 {
     static const struct ws_table_column columns[] = {
-        { "idle", false, false },   { "at", false, false },
-        { "thread", true, false },  { "stream", false, WS_NARROW_LEAVE_OUT },
-        { "ended by", true, true }, { "after", true, WS_NARROW_SHORTEN | WS_NARROW_LEAVE_OUT },
+        { "idle", false, false },   { "at", false, false },     { "cause", true, false },
+        { "stream", false, false }, { "ended by", true, true }, { "after", true, true },
     };
     const struct ws_track *track = ws_model_track(report->model, subject);
     const struct ws_process *process = ws_model_process(report->model, track->process);
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
-    const struct track_gaps *result = memory;
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
+    const struct ws_gap_line *lines = causes->lines.data;
     struct ws_table table;
-    if (!result->count) {
-        ws_page_text(page, track->count ? "None: something ran all the time." : "Not known: no device times.");
-        return;
-    }
-    print_histogram(result, page);
-    fputc('\n', page->out);
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
     size_t shown = page->top && page->top < result->largest_count ? page->top : result->largest_count;
     for (size_t i = 0; i < shown; i++) {
@@ -181,12 +262,32 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
         struct side before = side_of(report, process, gap->before), after = side_of(report, process, gap->after);
         ws_table_time(&table, gap->length);
         ws_table_time(&table, gap->begin - activity->begin);
-        thread_cell(&table, process, after.thread);
+        ws_table_cell(&table, "%s", ws_part_label(lines[gap->line].cause));
         ws_table_cell(&table, "%u", after.stream);
         ws_table_cell(&table, "%s", after.name);
         ws_table_cell(&table, "%s", before.name);
     }
     ws_table_finish(&table);
+}
+
+static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
+{
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    const struct ws_process *process = ws_model_process(report->model, track->process);
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
+    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
+    const struct track_gaps *result = memory;
+    if (!result->count) {
+        ws_page_text(page, track->count ? "None: something ran all the time." : "Not known: no device times.");
+        return;
+    }
+    print_causes(causes, steps, result, page);
+    fputc('\n', page->out);
+    print_lines(causes, steps, process, page);
+    fputc('\n', page->out);
+    print_longest(report, subject, result, page);
+    fputc('\n', page->out);
+    print_histogram(result, page);
 }
 
 static json_t *side_json(const struct ws_report *report, const struct ws_process *process, uint32_t op)
@@ -203,13 +304,80 @@ static json_t *side_json(const struct ws_report *report, const struct ws_process
     return NULL;
 }
 
+static int line_json(json_t *row, const struct ws_process *process, const struct ws_gap_line *line)
+{
+    char text[256];
+    const struct ws_driver_function *function = ws_rows_find(&process->driver_functions, line->function);
+    bool known = ws_gap_line_text(process, line, text, sizeof(text));
+    int status = json_object_set_new(row, "line", known ? ws_json_text(text) : json_null());
+    status |= json_object_set_new(row, "function", function ? ws_json_text(function->name.data) : json_null());
+    return status;
+}
+
+static int total_json(json_t *row, const struct ws_gap_total *total, const struct ws_track_causes *causes,
+                      const struct ws_track_steps *steps)
+{
+    int status = ws_json_set(row, "count", (int64_t)total->count);
+    status |= ws_json_set(row, "total_ns", total->total);
+    status |= json_object_set_new(
+        row, "per_step_ns", causes->per_step ? json_integer(ws_steps_share(steps, total->steady)) : json_null());
+    return status;
+}
+
+static int lines_json(json_t *list, const struct ws_report *report, const struct ws_process *process,
+                      const struct ws_track_causes *causes, const struct ws_track_steps *steps, enum ws_part cause)
+{
+    const struct ws_gap_line *lines = causes->lines.data;
+    int status = 0;
+    for (size_t i = 0; i < causes->lines.count && !status; i++) {
+        if (lines[i].cause != cause || (report->top && json_array_size(list) >= report->top))
+            continue;
+        json_t *row = json_object();
+        status |= json_array_append_new(list, row);
+        status |= line_json(row, process, &lines[i]);
+        status |= ws_json_set(row, "thread", lines[i].thread);
+        status |= total_json(row, &lines[i].gaps, causes, steps);
+        status |= ws_json_set(row, "max_ns", lines[i].longest);
+    }
+    return status;
+}
+
+static int causes_json(json_t *object, const struct ws_report *report, size_t subject)
+{
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    const struct ws_process *process = ws_model_process(report->model, track->process);
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
+    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
+    enum ws_part order[WS_CAUSE_COUNT];
+    json_t *list = json_array();
+    int status = json_object_set_new(object, "gap_causes", list);
+    ws_gap_causes_order(causes, order);
+    for (size_t i = 0; i < WS_CAUSE_COUNT && !status; i++) {
+        const struct ws_gap_total *total = &causes->totals[order[i]];
+        if (!total->count)
+            continue;
+        json_t *row = json_object(), *lines = json_array();
+        status |= json_array_append_new(list, row);
+        status |= json_object_set_new(row, "cause", json_string(ws_part_name(order[i])));
+        status |= total_json(row, total, causes, steps);
+        status |= json_object_set_new(row, "lines", lines);
+        status = status ? status : lines_json(lines, report, process, causes, steps, order[i]);
+    }
+    status |= ws_json_set(object, "gaps_without_host_ns", causes->hostless.total);
+    status |= ws_json_set(object, "gaps_within_error_ns", causes->within_error.total);
+    return status;
+}
+
 static int json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)
 {
     const struct ws_track *track = ws_model_track(report->model, subject);
     const struct ws_process *process = ws_model_process(report->model, track->process);
     const struct track_gaps *result = memory;
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
+    const struct ws_gap_line *lines = causes->lines.data;
     json_t *list = json_array(), *histogram = json_array();
     int status = json_object_set_new(object, "gaps", list);
+    status |= causes_json(object, report, subject);
     status |= json_object_set_new(object, "gap_histogram", histogram);
     status |= ws_json_set(object, "gap_count", (int64_t)result->count);
     size_t shown = report->top && report->top < result->largest_count ? report->top : result->largest_count;
@@ -218,6 +386,8 @@ static int json(const struct ws_report *report, size_t subject, const void *memo
         json_t *row = json_object();
         status |= ws_json_set(row, "begin_ns", gap->begin);
         status |= ws_json_set(row, "length_ns", gap->length);
+        status |= json_object_set_new(row, "cause", json_string(ws_part_name(lines[gap->line].cause)));
+        status |= line_json(row, process, &lines[gap->line]);
         status |= json_object_set_new(row, "before", side_json(report, process, gap->before));
         status |= json_object_set_new(row, "after", side_json(report, process, gap->after));
         status |= json_array_append_new(list, row);
@@ -239,7 +409,7 @@ const struct ws_analysis ws_analysis_gaps = {
     .title = "Gaps",
     .scope = WS_SCOPE_TRACK,
     .result_size = sizeof(struct track_gaps),
-    .needs = { &ws_analysis_activity },
+    .needs = { &ws_analysis_activity, &ws_analysis_causes },
     .run = run,
     .finish = finish,
     .text = text,

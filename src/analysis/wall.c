@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/activity.h"
+#include "analysis/gaps.h"
 #include "analysis/steps.h"
 
 /* Shares of the step in percent; wall.h says whose limits they are. */
@@ -69,6 +70,7 @@ static int sum_parts(const struct ws_report *report, size_t subject, struct ws_t
 {
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
     const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
     const struct ws_step *list = steps->steps.data;
     int64_t compute = activity->group[WS_GROUP_COMPUTE];
     result->per_step = steps->kinds[WS_STEP_STEADY] > 0;
@@ -88,8 +90,14 @@ static int sum_parts(const struct ws_report *report, size_t subject, struct ws_t
         result->parts[WS_PART_EXPOSED_MEMORY] += list[i].split.exposed_memory;
         compute += list[i].split.group[WS_GROUP_COMPUTE];
     }
-    result->parts[WS_PART_UNEXPLAINED] =
+    /* Idle time outside the gaps, as between bursts inside a step, has no cause either. */
+    int64_t idle =
         result->length - compute - result->parts[WS_PART_EXPOSED_COMM] - result->parts[WS_PART_EXPOSED_MEMORY];
+    for (int cause = 0; cause < WS_CAUSE_COUNT; cause++) {
+        result->parts[cause] = ws_gap_time(causes, &causes->totals[cause]);
+        idle -= result->parts[cause];
+    }
+    result->parts[WS_PART_UNEXPLAINED] += idle;
     return split_compute(report, subject, steps, result, compute);
 }
 

@@ -36,12 +36,42 @@ static bool is_foreign(const char *name, int path_length)
     return !strncmp(name, "torch/", 6); /* PyTorch's profiler shortens its own paths so */
 }
 
-static bool write_frame(const char *name, char *text, size_t capacity)
+static bool is_own_frame(const char *name)
 {
     int length, line;
     const char *function;
-    if (!split_frame(name, &length, &line, &function) || is_foreign(name, length))
+    return split_frame(name, &length, &line, &function) && !is_foreign(name, length);
+}
+
+uint32_t ws_source_range(const struct ws_process *process, uint32_t thread, int64_t time)
+{
+    const struct ws_ranges *ranges = &process->ranges;
+    uint32_t annotation = WS_NO_RANGE, operator= WS_NO_RANGE;
+    for (uint32_t i = ws_ranges_at(ranges, thread, time); i != WS_NO_RANGE; i = ranges->parents[i]) {
+        const struct ws_range *range = ws_range(ranges, i);
+        if (range->kind == WS_RANGE_PYTHON && is_own_frame(name_of(process, range)))
+            return i;
+        if (range->kind == WS_RANGE_ANNOTATION && annotation == WS_NO_RANGE)
+            annotation = i;
+        if (range->kind == WS_RANGE_OPERATOR)
+            operator= i;
+    }
+    return annotation != WS_NO_RANGE ? annotation : operator;
+}
+
+bool ws_source_text(const struct ws_process *process, uint32_t place, char *text, size_t capacity)
+{
+    int length, line;
+    const char *function;
+    *text = 0;
+    if (place == WS_NO_RANGE)
         return false;
+    const struct ws_range *range = ws_range(&process->ranges, place);
+    const char *name = name_of(process, range);
+    if (range->kind != WS_RANGE_PYTHON || !split_frame(name, &length, &line, &function)) {
+        snprintf(text, capacity, "%s", name);
+        return *text != 0;
+    }
     const char *slash = memrchr(name, '/', (size_t)length);
     const char *file = slash ? slash + 1 : name;
     snprintf(text, capacity, "%s (%.*s:%d)", function, (int)(name + length - file), file, line);
@@ -50,20 +80,5 @@ static bool write_frame(const char *name, char *text, size_t capacity)
 
 bool ws_source_line(const struct ws_process *process, uint32_t thread, int64_t time, char *text, size_t capacity)
 {
-    const struct ws_ranges *ranges = &process->ranges;
-    const struct ws_range *annotation = NULL, *operator= NULL;
-    *text = 0;
-    for (uint32_t i = ws_ranges_at(ranges, thread, time); i != WS_NO_RANGE; i = ranges->parents[i]) {
-        const struct ws_range *range = ws_range(ranges, i);
-        if (range->kind == WS_RANGE_PYTHON && write_frame(name_of(process, range), text, capacity))
-            return true;
-        if (range->kind == WS_RANGE_ANNOTATION && !annotation)
-            annotation = range;
-        if (range->kind == WS_RANGE_OPERATOR)
-            operator= range;
-    }
-    const struct ws_range *named = annotation ? annotation : operator;
-    if (named)
-        snprintf(text, capacity, "%s", name_of(process, named));
-    return *text != 0;
+    return ws_source_text(process, ws_source_range(process, thread, time), text, capacity);
 }

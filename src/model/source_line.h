@@ -13,4 +13,9 @@
  * empty text, when the trace does not know. */
 bool ws_source_line(const struct ws_process *process, uint32_t thread, int64_t time, char *text, size_t capacity);
 
+/* The same in two steps, for those who group many times by place: the range that says where, or WS_NO_RANGE; and
+ * its text. */
+uint32_t ws_source_range(const struct ws_process *process, uint32_t thread, int64_t time);
+bool ws_source_text(const struct ws_process *process, uint32_t range, char *text, size_t capacity);
+
 #endif

@@ -1,0 +1,330 @@
+#include "analysis/gaps.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/activity.h"
+#include "analysis/gap_lines.h"
+#include "analysis/host_time.h"
+#include "analysis/steps.h"
+#include "model/source_line.h"
+
+/* In ns; gaps.h says why. */
+enum {
+    DISPATCH_MOST = 10000,
+    PAUSE_SHORT = 100000,
+    LAUNCH_DELAY = 8000,       /* where the trace shows too few launches onto an idle device */
+    LAUNCH_DELAY_MOST = 30000, /* what else it shows is no launch delay */
+    SAMPLES = 4096,
+    SAMPLES_LEAST = 8,
+    SYNC_SHARE = 4, /* of the lateness, a part in so many */
+};
+
+struct answer {
+    enum ws_part cause;
+    uint32_t thread;           /* place in ws_ops.threads: whose doing it was */
+    int64_t time;              /* of the host, when it did that; INT64_MIN: not known */
+    uint32_t function;         /* that it called; 0: none */
+    int64_t debt;              /* what it delayed the host by beyond the gap */
+    struct ws_gap_total *also; /* counts the gap too; may be NULL */
+};
+
+struct finder {
+    const struct ws_report *report;
+    const struct ws_track *track;
+    const struct ws_process *process;
+    const struct ws_host_time *time;
+    struct ws_host_cursor *cursors; /* by thread */
+    struct ws_track_causes *result;
+    struct answer debtor; /* whose debt is not used up */
+};
+
+/* A gap with all that the rule asks for. */
+struct question {
+    const struct ws_gap *gap;
+    uint32_t before, after; /* operations */
+    int64_t begin, end;     /* of the gap */
+    int64_t launch;         /* when the call began that launched what ended it */
+    int64_t error;
+};
+
+static struct question question_of(const struct finder *finder, const struct ws_gap *gap)
+{
+    const struct ws_ops *ops = &finder->process->ops;
+    uint32_t after = finder->track->order[gap->after];
+    return (struct question){
+        .gap = gap,
+        .before = gap->before,
+        .after = after,
+        .begin = ws_gap_begin(ops, gap),
+        .end = ops->begin[after],
+        .launch = ops->host_begin[after],
+        .error = finder->track->clock_error + ops->end_error[gap->before] + ops->begin_error[after],
+    };
+}
+
+static const struct ws_shape *shape_of(const struct finder *finder, uint32_t op)
+{
+    return &ws_process_shape(finder->process, finder->process->ops.shape[op])->row;
+}
+
+static bool is_comm(const struct finder *finder, uint32_t op)
+{
+    return ws_report_group(finder->report, ws_process_shape(finder->process, finder->process->ops.shape[op])->name) ==
+           WS_GROUP_COMM;
+}
+
+static bool is_host_to_device(const struct finder *finder, uint32_t op)
+{
+    const struct ws_shape *shape = shape_of(finder, op);
+    return shape->kind == WS_OP_COPY &&
+           (shape->from_space == WS_SPACE_PAGEABLE || shape->from_space == WS_SPACE_PINNED) &&
+           shape->to_space != WS_SPACE_PAGEABLE && shape->to_space != WS_SPACE_PINNED;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median delay of kernels that were launched when the device had run dry already. */
+static int measure_launch_delay(struct finder *finder, const struct ws_track_activity *activity)
+{
+    const struct ws_gap *gaps = activity->gaps.data;
+    int64_t *delays = malloc(SAMPLES * sizeof(*delays));
+    size_t count = 0, stride = activity->gaps.count / SAMPLES + 1;
+    if (!delays)
+        return -ENOMEM;
+    for (size_t i = 0; i < activity->gaps.count && count < SAMPLES; i += stride) {
+        struct question question = question_of(finder, &gaps[i]);
+        if (ws_op_thread(&finder->process->ops, question.after) &&
+            question.launch > question.begin + question.error &&
+            shape_of(finder, question.after)->kind == WS_OP_KERNEL)
+            delays[count++] = question.end - question.launch;
+    }
+    qsort(delays, count, sizeof(*delays), ascending);
+    finder->result->launch_delay = count < SAMPLES_LEAST ? LAUNCH_DELAY : ws_most(delays[count / 2], 0);
+    finder->result->launch_delay = ws_least(finder->result->launch_delay, LAUNCH_DELAY_MOST);
+    free(delays);
+    return 0;
+}
+
+/* Nodes of a graph that one call launched. */
+static bool same_call(const struct finder *finder, const struct question *question)
+{
+    const struct ws_ops *ops = &finder->process->ops;
+    return ops->thread[question->before] == ops->thread[question->after] &&
+           ops->host_begin[question->before] == question->launch && question->launch <= question->begin;
+}
+
+/* The host was in time. */
+static enum ws_part cause_on_device(const struct finder *finder, const struct question *question)
+{
+    if (shape_of(finder, question->before)->stream != shape_of(finder, question->after)->stream &&
+        (is_comm(finder, question->before) || is_comm(finder, question->after)))
+        return WS_PART_COMM_WAIT;
+    return question->end - question->begin <= DISPATCH_MOST ? WS_PART_DISPATCH : WS_PART_DEPENDENCY;
+}
+
+/* The window of the thread, or of the one that launched what ran before where that says more. */
+static uint32_t look(const struct finder *finder, const struct question *question, struct ws_host_window *window)
+{
+    const struct ws_ops *ops = &finder->process->ops;
+    uint32_t thread = ops->thread[question->after], other = ops->thread[question->before];
+    int64_t slack = finder->track->clock_error;
+    ws_host_time_window(finder->time, &finder->cursors[thread], question->begin, question->launch, slack, window);
+    if (other == thread || !ws_op_thread(ops, question->before) ||
+        2 * window->used[WS_USE_OWN] < question->launch - question->begin)
+        return thread;
+    struct ws_host_window second;
+    ws_host_time_window(finder->time, &finder->cursors[other], question->begin, question->launch, slack, &second);
+    if (2 * second.used[WS_USE_OWN] >= window->used[WS_USE_OWN])
+        return thread;
+    *window = second;
+    return other;
+}
+
+static const enum ws_part part_of_use[WS_USE_COUNT] = {
+    [WS_USE_SYNC] = WS_PART_SYNC,     [WS_USE_ALLOCATION] = WS_PART_ALLOCATION, [WS_USE_COMM] = WS_PART_COMM_WAIT,
+    [WS_USE_LAUNCH] = WS_PART_LAUNCH, [WS_USE_INPUT] = WS_PART_INPUT,           [WS_USE_OWN] = WS_PART_LAUNCH,
+};
+
+/* The thread was in no call for most of the time, and in no loader's range. */
+static enum ws_part cause_of_pause(const struct finder *finder, const struct question *question,
+                                   const struct ws_host_window *window, uint32_t thread)
+{
+    const struct ws_process *process = finder->process;
+    const struct ws_host_event *pause = &window->longest[WS_USE_OWN].event;
+    if (window->used[WS_USE_OWN] / (window->calls + 1) < PAUSE_SHORT)
+        return WS_PART_LAUNCH;
+    uint32_t place = ws_ranges_at(&process->ranges, ((const uint32_t *)process->ops.threads.data)[thread],
+                                  pause->begin + (pause->end - pause->begin) / 2);
+    if (place != WS_NO_RANGE) {
+        uint32_t kind = ws_range(&process->ranges, place)->kind;
+        if (kind == WS_RANGE_OPERATOR || kind == WS_RANGE_PYTHON)
+            return WS_PART_LAUNCH;
+    }
+    return is_host_to_device(finder, question->after) ? WS_PART_INPUT : WS_PART_UNEXPLAINED;
+}
+
+/* The host was late: what did it do instead? */
+static struct answer cause_on_host(const struct finder *finder, const struct question *question)
+{
+    struct ws_host_window window;
+    uint32_t thread = look(finder, question, &window);
+    int64_t length = question->launch - question->begin;
+    enum ws_host_use most = WS_USE_LAUNCH;
+    for (enum ws_host_use use = 0; use < WS_USE_COUNT; use++)
+        if (window.used[use] > window.used[most])
+            most = use;
+    enum ws_part pause = WS_PART_LAUNCH;
+    if (most == WS_USE_OWN)
+        pause = cause_of_pause(finder, question, &window, thread);
+    enum ws_host_use waited =
+        window.whole[WS_USE_ALLOCATION] > window.whole[WS_USE_SYNC] ? WS_USE_ALLOCATION : WS_USE_SYNC;
+    bool waits = window.whole[waited] && window.whole[waited] >= length / SYNC_SHARE;
+    bool loads = most == WS_USE_INPUT ||
+                 (pause == WS_PART_INPUT && window.used[WS_USE_OWN] >= window.whole[waited] / SYNC_SHARE);
+    if (waits && !loads)
+        most = waited;
+    struct answer answer = {
+        .cause = most == WS_USE_OWN ? pause : part_of_use[most],
+        .thread = thread,
+        .time = question->launch,
+        .debt = most == waited ? ws_most(window.whole[most] - (question->end - question->begin), 0) : 0,
+    };
+    if (answer.cause != WS_PART_LAUNCH && window.longest[most].length) {
+        const struct ws_host_event *event = &window.longest[most].event;
+        bool call = most != WS_USE_INPUT && most != WS_USE_OWN;
+        answer.time = call ? event->begin : event->begin + (event->end - event->begin) / 2;
+        answer.function = call ? ws_host_event_function(finder->process, event) : 0;
+    }
+    return answer;
+}
+
+static struct answer answer(struct finder *finder, const struct question *question)
+{
+    const struct ws_ops *ops = &finder->process->ops;
+    struct ws_track_causes *result = finder->result;
+    struct answer answer = { .cause = WS_PART_UNEXPLAINED,
+                             .thread = ops->thread[question->after],
+                             .time = INT64_MIN };
+    int64_t length = question->end - question->begin;
+    if (!finder->track->aligned || !ws_op_thread(ops, question->after)) {
+        answer.also = &result->hostless;
+    } else if (same_call(finder, question)) {
+        answer.cause = WS_PART_DISPATCH;
+    } else if (length <= question->error) {
+        answer.also = &result->within_error;
+        answer.cause = length <= DISPATCH_MOST ? WS_PART_DISPATCH : WS_PART_UNEXPLAINED;
+    } else if (question->launch > question->begin) {
+        answer = cause_on_host(finder, question);
+    } else if (question->end - question->launch <= result->launch_delay * 3 / 2 + question->error) {
+        answer.cause = WS_PART_LAUNCH;
+        answer.time = question->launch;
+    } else {
+        answer.cause = cause_on_device(finder, question);
+        answer.time = question->launch;
+    }
+    return answer;
+}
+
+/* Counts a launch gap as that of an earlier delay as long as this is not used up. */
+static void settle(struct finder *finder, struct answer *answer, int64_t length)
+{
+    struct answer *debtor = &finder->debtor;
+    if (answer->debt) {
+        *debtor = *answer;
+    } else if (answer->cause == WS_PART_LAUNCH && debtor->debt > 0 && 2 * debtor->debt >= length) {
+        debtor->debt = ws_most(debtor->debt - length, 0);
+        *answer = *debtor;
+    }
+}
+
+static void count(struct ws_gap_total *total, int64_t length, bool steady)
+{
+    total->count++;
+    total->total += length;
+    total->steady_count += steady;
+    total->steady += steady ? length : 0;
+}
+
+static int find_causes(struct finder *finder, const struct ws_track_activity *activity,
+                       const struct ws_track_steps *steps)
+{
+    const struct ws_gap *gaps = activity->gaps.data;
+    struct ws_track_causes *result = finder->result;
+    struct ws_gap_lines lines;
+    size_t cursor = 0;
+    int status = 0;
+    ws_gap_lines_init(&lines, finder->process, &result->lines);
+    for (size_t i = 0; i < activity->gaps.count && !status; i++) {
+        struct question question = question_of(finder, &gaps[i]);
+        struct answer found = answer(finder, &question);
+        int64_t length = question.end - question.begin;
+        bool steady = ws_step_is_steady(ws_steps_next(steps, &cursor, question.begin));
+        settle(finder, &found, length);
+        result->causes[i] = (uint8_t)found.cause;
+        count(&result->totals[found.cause], length, steady);
+        if (found.also)
+            count(found.also, length, steady);
+        struct ws_gap_line *line = ws_gap_lines_put(&lines, found.cause, found.thread, found.time, found.function);
+        if (line) {
+            count(&line->gaps, length, steady);
+            line->longest = ws_most(line->longest, length);
+            result->line_of[i] = (uint32_t)(line - (struct ws_gap_line *)result->lines.data);
+        } else {
+            status = -ENOMEM;
+        }
+    }
+    ws_gap_lines_finish(&lines);
+    return status ? status : ws_gap_lines_sort(result, activity->gaps.count);
+}
+
+static int run(const struct ws_report *report, size_t subject, void *memory)
+{
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
+    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
+    struct ws_track_causes *result = memory;
+    struct finder finder = {
+        .report = report,
+        .track = track,
+        .process = ws_model_process(report->model, track->process),
+        .time = ws_report_result(report, &ws_analysis_host_time, track->process),
+        .result = result,
+    };
+    result->lines = WS_VECTOR(struct ws_gap_line);
+    result->per_step = steps->kinds[WS_STEP_STEADY] > 0;
+    result->causes = malloc(activity->gaps.count + 1);
+    result->line_of = malloc((activity->gaps.count + 1) * sizeof(*result->line_of));
+    finder.cursors = calloc(finder.time->host.thread_count + 1, sizeof(*finder.cursors));
+    int status = result->causes && result->line_of && finder.cursors ? 0 : -ENOMEM;
+    for (size_t i = 0; i < finder.time->host.thread_count && !status; i++)
+        finder.cursors[i].thread = i;
+    if (!status)
+        status = measure_launch_delay(&finder, activity);
+    if (!status)
+        status = find_causes(&finder, activity, steps);
+    free(finder.cursors);
+    return status;
+}
+
+static void finish(void *memory)
+{
+    struct ws_track_causes *result = memory;
+    ws_vector_finish(&result->lines);
+    free(result->causes);
+    free(result->line_of);
+}
+
+const struct ws_analysis ws_analysis_causes = {
+    .name = "causes",
+    .scope = WS_SCOPE_TRACK,
+    .result_size = sizeof(struct ws_track_causes),
+    .needs = { &ws_analysis_activity, &ws_analysis_steps, &ws_analysis_host_time },
+    .run = run,
+    .finish = finish,
+};

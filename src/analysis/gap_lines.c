@@ -1,0 +1,106 @@
+#include "analysis/gap_lines.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "model/source_line.h"
+
+/* Bits of a key; what does not fit is as if it were not known. */
+enum { THREAD_BITS = 16, FUNCTION_BITS = 16, LABEL_BITS = 27 };
+
+void ws_gap_lines_init(struct ws_gap_lines *lines, const struct ws_process *process, struct ws_vector *rows)
+{
+    *lines = (struct ws_gap_lines){ .process = process, .rows = rows };
+}
+
+void ws_gap_lines_finish(struct ws_gap_lines *lines)
+{
+    ws_map_finish(&lines->places);
+}
+
+/* Place + 1 of a row in a dictionary; 0 when it is not there or has no room in a key. */
+static uint64_t key_part(const struct ws_rows *rows, uint32_t id, int bits)
+{
+    uint64_t place = id ? (uint64_t)ws_rows_place(rows, id) + 1 : 0;
+    return place >> bits ? 0 : place;
+}
+
+struct ws_gap_line *ws_gap_lines_put(struct ws_gap_lines *lines, enum ws_part cause, uint32_t thread, int64_t time,
+                                     uint32_t function)
+{
+    const struct ws_process *process = lines->process;
+    uint32_t identifier = ((const uint32_t *)process->ops.threads.data)[thread], range = WS_NO_RANGE;
+    if (time != INT64_MIN)
+        range = ws_source_range(process, identifier, time);
+    uint64_t label =
+        range == WS_NO_RANGE ? 0 : key_part(&process->labels, ws_range(&process->ranges, range)->name, LABEL_BITS);
+    uint64_t key = label ? label << FUNCTION_BITS : key_part(&process->driver_functions, function, FUNCTION_BITS);
+    key = (key << THREAD_BITS | thread) << 4 | (cause + 1);
+    uint64_t *place = ws_map_put(&lines->places, key);
+    if (!place)
+        return NULL;
+    if (!*place) {
+        struct ws_gap_line *line = ws_vector_push(lines->rows);
+        if (!line)
+            return NULL;
+        *line = (struct ws_gap_line){
+            .cause = cause, .thread = identifier, .range = label ? range : WS_NO_RANGE, .function = function
+        };
+        *place = lines->rows->count;
+    }
+    return (struct ws_gap_line *)lines->rows->data + (*place - 1);
+}
+
+void ws_gap_causes_order(const struct ws_track_causes *causes, enum ws_part order[WS_CAUSE_COUNT])
+{
+    for (size_t i = 0; i < WS_CAUSE_COUNT; i++) {
+        int64_t time = ws_gap_time(causes, &causes->totals[i]);
+        size_t at = i;
+        for (; at && ws_gap_time(causes, &causes->totals[order[at - 1]]) < time; at--)
+            order[at] = order[at - 1];
+        order[at] = (enum ws_part)i;
+    }
+}
+
+bool ws_gap_line_text(const struct ws_process *process, const struct ws_gap_line *line, char *text, size_t capacity)
+{
+    return ws_source_text(process, line->range, text, capacity);
+}
+
+/* A row and where it was. */
+struct ranked {
+    struct ws_gap_line line;
+    uint32_t place;
+};
+
+static int most_first(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    if (x->line.gaps.steady != y->line.gaps.steady)
+        return x->line.gaps.steady < y->line.gaps.steady ? 1 : -1;
+    if (x->line.gaps.total != y->line.gaps.total)
+        return x->line.gaps.total < y->line.gaps.total ? 1 : -1;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+int ws_gap_lines_sort(struct ws_track_causes *causes, size_t gaps)
+{
+    struct ws_gap_line *rows = causes->lines.data;
+    size_t count = causes->lines.count;
+    struct ranked *ranked = malloc((count + 1) * sizeof(*ranked));
+    uint32_t *now = malloc((count + 1) * sizeof(*now));
+    int status = ranked && now ? 0 : -ENOMEM;
+    for (size_t i = 0; i < count && !status; i++)
+        ranked[i] = (struct ranked){ rows[i], (uint32_t)i };
+    if (!status && count)
+        qsort(ranked, count, sizeof(*ranked), most_first);
+    for (size_t i = 0; i < count && !status; i++) {
+        rows[i] = ranked[i].line;
+        now[ranked[i].place] = (uint32_t)i;
+    }
+    for (size_t i = 0; i < gaps && !status; i++)
+        causes->line_of[i] = now[causes->line_of[i]];
+    free(ranked);
+    free(now);
+    return status;
+}

@@ -1,0 +1,320 @@
+#include "check.h"
+
+#include "analysis/gaps.h"
+#include "load.h"
+
+static const int64_t us = 1000, ms = 1000000;
+static const char *const gemm = "ampere_sgemm_128x64_nn", *const all_reduce = "ncclDevKernel_AllReduce_Sum";
+enum { COMPUTE = 1, OTHER = 2 };
+
+/* One device whose clock is the host's, right within 1 µs. */
+static struct story *begin(struct loaded *loaded)
+{
+    struct story *story = load_begin(loaded);
+    story_device(story, 1, "Test GPU", 0, 1000);
+    story_stream(story, COMPUTE, 1);
+    story_stream(story, OTHER, 1);
+    story_thread(story, 1, 100, "main");
+    story_thread(story, 2, 101, "other");
+    return story;
+}
+
+/* What ran from `from` to `to`, launched at `host` by a call of 5 µs. */
+struct launch {
+    uint32_t stream, thread;
+    const char *name; /* NULL: a copy to the device */
+    int64_t host, from, to;
+    uint32_t flags;
+};
+
+static void launch(struct story *story, const struct launch *launch)
+{
+    struct ws_shape shape = { .stream = launch->stream };
+    if (launch->name) {
+        shape.kind = WS_OP_KERNEL;
+        shape.function = story_function(story, launch->name);
+        shape.driver_function = story_driver_function(story, "cuLaunchKernel", WS_CALL_LAUNCH);
+    } else {
+        shape.kind = WS_OP_COPY;
+        shape.from_space = WS_SPACE_PINNED;
+        shape.to_space = WS_SPACE_DEVICE;
+        shape.driver_function = story_driver_function(story, "cuMemcpyHtoDAsync", WS_CALL_COPY);
+    }
+    struct ws_op op = story_op(story, story_shape(story, &shape), launch->from, launch->to);
+    op.thread = launch->thread;
+    op.host_begin = launch->host;
+    op.host_end = launch->host + 5 * us;
+    op.flags |= launch->flags;
+    story_add(story, WS_FAMILY_op, &op);
+}
+
+/* The kernel before the gap, of 1 ms from 0 on, which was launched long before. */
+static void first(struct story *story)
+{
+    launch(story, &(struct launch){ COMPUTE, 1, gemm, -100 * us, 0, ms, 0 });
+}
+
+/* A kernel that runs as soon as it is launched: 7 µs later. */
+static void second(struct story *story, int64_t host)
+{
+    launch(story, &(struct launch){ COMPUTE, 1, gemm, host, host + 7 * us, host + ms, 0 });
+}
+
+static const struct ws_track_causes *causes_of(struct loaded *loaded)
+{
+    load_report(loaded);
+    return ws_report_result(loaded->report, &ws_analysis_causes, 0);
+}
+
+/* The only gap's cause. */
+static void expect(struct loaded *loaded, enum ws_part cause)
+{
+    const struct ws_track_causes *causes = causes_of(loaded);
+    assert_int_equal(load_activity(loaded, 0)->gaps.count, 1);
+    assert_string_equal(ws_part_name((enum ws_part)causes->causes[0]), ws_part_name(cause));
+    assert_int_equal(causes->totals[cause].count, 1);
+    assert_int_equal(causes->totals[cause].total, load_activity(loaded, 0)->idle);
+    assert_int_equal(causes->lines.count, 1);
+}
+
+static void expect_line(struct loaded *loaded, const char *expected)
+{
+    const struct ws_track_causes *causes = ws_report_result(loaded->report, &ws_analysis_causes, 0);
+    char text[128];
+    ws_gap_line_text(ws_model_process(loaded->model, 0), causes->lines.data, text, sizeof(text));
+    assert_string_equal(text, expected);
+}
+
+static const char *function_of(const struct loaded *loaded)
+{
+    const struct ws_track_causes *causes = ws_report_result(loaded->report, &ws_analysis_causes, 0);
+    const struct ws_gap_line *line = causes->lines.data;
+    const struct ws_driver_function *function =
+        ws_rows_find(&ws_model_process(loaded->model, 0)->driver_functions, line->function);
+    return function ? function->name.data : "";
+}
+
+/* The wait is over when the gap begins; what the host does next is idle time of the device. */
+static void after_a_wait(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    first(story);
+    story_call(story, "cuStreamSynchronize", WS_CALL_SYNC, -90 * us, ms + 8 * us);
+    second(story, ms + 60 * us);
+    expect(&loaded, WS_PART_SYNC);
+    assert_string_equal(function_of(&loaded), "cuStreamSynchronize");
+    load_finish(&loaded);
+}
+
+/* A wait of 10 µs does not explain that nothing was launched for 2 ms. */
+static void a_short_wait_before_a_long_pause(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    first(story);
+    story_call(story, "cuStreamSynchronize", WS_CALL_SYNC, ms - 5 * us, ms + 5 * us);
+    second(story, 3 * ms);
+    expect(&loaded, WS_PART_UNEXPLAINED);
+    load_finish(&loaded);
+}
+
+static void in_an_allocation(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    first(story);
+    story_call(story, "cuMemAlloc_v2", WS_CALL_MEMORY, ms - 10 * us, ms + 300 * us);
+    second(story, ms + 320 * us);
+    expect(&loaded, WS_PART_ALLOCATION);
+    assert_string_equal(function_of(&loaded), "cuMemAlloc_v2");
+    load_finish(&loaded);
+}
+
+/* Nothing says what the thread did, but it then copied to the device. */
+static void a_batch_that_came_late(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    first(story);
+    launch(story, &(struct launch){ COMPUTE, 1, NULL, 3 * ms, 3 * ms + 8 * us, 4 * ms, 0 });
+    expect(&loaded, WS_PART_INPUT);
+    load_finish(&loaded);
+}
+
+static void in_a_loader(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    first(story);
+    story_range(story, WS_RANGE_PYTHON, 1, "train.py(41): main", -ms, 5 * ms);
+    story_range(story, WS_RANGE_ANNOTATION, 1, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", ms / 2,
+                3 * ms - 20 * us);
+    second(story, 3 * ms);
+    expect(&loaded, WS_PART_INPUT);
+    expect_line(&loaded, "main (train.py:41)");
+    load_finish(&loaded);
+}
+
+/* The host works its way through operators: that it is slow is its own affair. */
+static void in_an_operator(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    first(story);
+    story_range(story, WS_RANGE_OPERATOR, 1, "aten::nonzero", ms / 2, 4 * ms);
+    launch(story, &(struct launch){ COMPUTE, 1, NULL, 3 * ms, 3 * ms + 8 * us, 4 * ms, 0 });
+    expect(&loaded, WS_PART_LAUNCH);
+    expect_line(&loaded, "aten::nonzero");
+    load_finish(&loaded);
+}
+
+static void between_launches(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    first(story);
+    second(story, ms + 30 * us);
+    expect(&loaded, WS_PART_LAUNCH);
+    load_finish(&loaded);
+}
+
+/* The call began before the device ran dry, but what it launched could not have begun earlier. */
+static void launched_just_too_late(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    first(story);
+    second(story, ms - 2 * us);
+    expect(&loaded, WS_PART_LAUNCH);
+    load_finish(&loaded);
+}
+
+static void queued(struct loaded *loaded, uint32_t stream, const char *name, int64_t gap)
+{
+    struct story *story = begin(loaded);
+    first(story);
+    launch(story, &(struct launch){ stream, 1, name, -80 * us, ms + gap, 2 * ms, 0 });
+}
+
+static void queued_work(void **state)
+{
+    struct loaded loaded;
+    (void)state;
+    queued(&loaded, COMPUTE, gemm, 4 * us);
+    expect(&loaded, WS_PART_DISPATCH);
+    load_finish(&loaded);
+    queued(&loaded, OTHER, gemm, 40 * us);
+    expect(&loaded, WS_PART_DEPENDENCY);
+    load_finish(&loaded);
+    queued(&loaded, OTHER, all_reduce, 40 * us);
+    expect(&loaded, WS_PART_COMM_WAIT);
+    load_finish(&loaded);
+}
+
+/* Nodes of a graph, as importers see them: one call, long before. */
+static void between_nodes_of_a_graph(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    first(story);
+    launch(story, &(struct launch){ OTHER, 1, gemm, -100 * us, ms + 30 * us, 2 * ms, 0 });
+    expect(&loaded, WS_PART_DISPATCH);
+    load_finish(&loaded);
+}
+
+static void without_the_hosts_side(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    first(story);
+    launch(story, &(struct launch){ COMPUTE, 0, gemm, 0, 3 * ms, 4 * ms, 0 });
+    expect(&loaded, WS_PART_UNEXPLAINED);
+    const struct ws_track_causes *causes = ws_report_result(loaded.report, &ws_analysis_causes, 0);
+    assert_int_equal(causes->hostless.total, 2 * ms);
+    load_finish(&loaded);
+}
+
+static void gaps_that_may_not_exist(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    first(story);
+    struct ws_shape shape = { .kind = WS_OP_KERNEL, .stream = COMPUTE, .function = story_function(story, gemm) };
+    struct ws_op op = story_op(story, story_shape(story, &shape), ms + 50 * us, 2 * ms);
+    op.host_begin = ms + 40 * us;
+    op.host_end = ms + 44 * us;
+    op.begin_error = 60000;
+    story_add(story, WS_FAMILY_op, &op);
+    expect(&loaded, WS_PART_UNEXPLAINED);
+    const struct ws_track_causes *causes = ws_report_result(loaded.report, &ws_analysis_causes, 0);
+    assert_int_equal(causes->within_error.count, 1);
+    load_finish(&loaded);
+}
+
+/* Backward passes are launched by a thread of their own; it was the main thread that waited. */
+static void the_other_threads_wait(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    first(story);
+    story_call(story, "cuStreamSynchronize", WS_CALL_SYNC, -90 * us, ms + 250 * us);
+    launch(story, &(struct launch){ COMPUTE, 2, gemm, ms + 300 * us, ms + 308 * us, 2 * ms, 0 });
+    expect(&loaded, WS_PART_SYNC);
+    load_finish(&loaded);
+}
+
+/* What a wait of 1 ms cost beyond the gap it made also made the gaps that follow: 40 and 30 µs are its, and so
+ * on until its 1 ms is used up. */
+static void a_wait_makes_the_gaps_that_follow(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    int64_t host = ms + 40 * us, total = 47 * us;
+    (void)state;
+    first(story);
+    story_call(story, "cuStreamSynchronize", WS_CALL_SYNC, 5 * us, ms + 5 * us);
+    for (int i = 0; i < 40; i++) {
+        launch(story, &(struct launch){ COMPUTE, 1, gemm, host, host + 7 * us, host + 10 * us, 0 });
+        host += 40 * us;
+        total += i < 39 ? 37 * us : 0;
+    }
+    const struct ws_track_causes *causes = causes_of(&loaded);
+    const struct ws_gap_total *sync = &causes->totals[WS_PART_SYNC], *launches = &causes->totals[WS_PART_LAUNCH];
+    assert_int_equal(sync->total + launches->total, total);
+    assert_true(sync->total <= ms + 40 * us && sync->total >= ms - 40 * us);
+    load_finish(&loaded);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(after_a_wait),
+        cmocka_unit_test(a_short_wait_before_a_long_pause),
+        cmocka_unit_test(in_an_allocation),
+        cmocka_unit_test(a_batch_that_came_late),
+        cmocka_unit_test(in_a_loader),
+        cmocka_unit_test(in_an_operator),
+        cmocka_unit_test(between_launches),
+        cmocka_unit_test(launched_just_too_late),
+        cmocka_unit_test(queued_work),
+        cmocka_unit_test(between_nodes_of_a_graph),
+        cmocka_unit_test(without_the_hosts_side),
+        cmocka_unit_test(gaps_that_may_not_exist),
+        cmocka_unit_test(the_other_threads_wait),
+        cmocka_unit_test(a_wait_makes_the_gaps_that_follow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
