@@ -94,4 +94,16 @@ DRIVER_PTSZ(cuStreamBatchMemOp, cuStreamBatchMemOp, 8000, WORK,
 DRIVER_PTSZ(cuStreamBatchMemOp_v2, cuStreamBatchMemOp, 11070, WORK,
     (ws_CUstream stream, unsigned count, void *paramArray, unsigned flags), (stream, count, paramArray, flags),
     work(&call, WS_OP_MEMORY_OP, 0, stream), NOTHING)
+DRIVER_PTSZ(cuSignalExternalSemaphoresAsync, cuSignalExternalSemaphoresAsync, 10000, WORK,
+    (const void *extSemArray, const void *paramsArray, unsigned numExtSems, ws_CUstream stream),
+    (extSemArray, paramsArray, numExtSems, stream), work(&call, WS_OP_INTEROP, 0, stream), NOTHING)
+DRIVER_PTSZ(cuWaitExternalSemaphoresAsync, cuWaitExternalSemaphoresAsync, 10000, WORK,
+    (const void *extSemArray, const void *paramsArray, unsigned numExtSems, ws_CUstream stream),
+    (extSemArray, paramsArray, numExtSems, stream), work(&call, WS_OP_INTEROP, 0, stream), NOTHING)
+DRIVER_PTSZ(cuGraphicsMapResources, cuGraphicsMapResources, 3000, WORK,
+    (unsigned count, void *resources, ws_CUstream hStream), (count, resources, hStream),
+    work(&call, WS_OP_INTEROP, 0, hStream), NOTHING)
+DRIVER_PTSZ(cuGraphicsUnmapResources, cuGraphicsUnmapResources, 3000, WORK,
+    (unsigned count, void *resources, ws_CUstream hStream), (count, resources, hStream),
+    work(&call, WS_OP_INTEROP, 0, hStream), NOTHING)
 /* clang-format on */

@@ -112,6 +112,8 @@ uint32_t ws_build_shape_name(struct ws_build *build, const struct ws_process *pr
         return ws_build_name(build, "Host function", WS_OP_HOST_FUNCTION, WS_ACTIVITY_NONE);
     case WS_OP_MEMORY_OP:
         return ws_build_name(build, "Stream memory operation", WS_OP_MEMORY_OP, WS_ACTIVITY_NONE);
+    case WS_OP_INTEROP:
+        return ws_build_name(build, "External semaphore or graphics resource", WS_OP_INTEROP, WS_ACTIVITY_NONE);
     default:
         snprintf(text, sizeof(text), "operation of kind %u", row->kind);
         return ws_build_name(build, text, WS_OP_UNKNOWN, WS_ACTIVITY_KERNEL);

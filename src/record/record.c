@@ -29,15 +29,17 @@ const char *ws_family_name(uint32_t family)
 
 const char *ws_op_kind_name(uint32_t kind)
 {
-    static const char *const names[] = { "unknown",       "kernel",   "copy",      "memset",    "graph",
-                                         "host_function", "prefetch", "memory_op", "decompress" };
+    static const char *const names[] = { "unknown",       "kernel",   "copy",      "memset",     "graph",
+                                         "host_function", "prefetch", "memory_op", "decompress", "interop" };
     _Static_assert(sizeof(names) / sizeof(names[0]) == WS_OP_KIND_COUNT, "one name a kind");
     return NAME_OF(names, kind);
 }
 
 const char *ws_space_name(uint32_t space)
 {
-    static const char *const names[] = { "unknown", "pageable", "pinned", "device", "array", "managed", "peer", "host" };
+    static const char *const names[] = {
+        "unknown", "pageable", "pinned", "device", "array", "managed", "peer", "host"
+    };
     _Static_assert(sizeof(names) / sizeof(names[0]) == WS_SPACE_COUNT, "one name a space");
     return NAME_OF(names, space);
 }

@@ -42,6 +42,7 @@ enum ws_op_kind {
     WS_OP_PREFETCH,  /* prefetch, discard: managed memory moved or dropped */
     WS_OP_MEMORY_OP, /* stream wait value, write value, batches of them */
     WS_OP_DECOMPRESS,
+    WS_OP_INTEROP, /* external semaphores waited for and signalled, graphics resources mapped and unmapped */
     WS_OP_KIND_COUNT
 };
 
