@@ -58,11 +58,13 @@ static const struct fact facts[] = {
 static void print_devices(const struct ws_process *process, struct ws_page *page)
 {
     const struct ws_device *devices = process->devices.rows.data;
+    size_t shown = 0;
     for (size_t i = 0; i < process->devices.rows.count; i++)
-        ws_page_fact(page, i ? "" : "GPU", "%u  %s, %u SMs, %.0f GiB, compute capability %u.%u", devices[i].id - 1,
-                     devices[i].name.data, devices[i].sms, (double)devices[i].memory_bytes / (1 << 30),
-                     devices[i].cc_major, devices[i].cc_minor);
-    if (!process->devices.rows.count)
+        if (ws_process_uses_device(process, devices[i].id))
+            ws_page_fact(page, shown++ ? "" : "GPU", "%u  %s, %u SMs, %.0f GiB, compute capability %u.%u",
+                         devices[i].id - 1, devices[i].name.data, devices[i].sms,
+                         (double)devices[i].memory_bytes / (1 << 30), devices[i].cc_major, devices[i].cc_minor);
+    if (!shown)
         ws_page_fact(page, "GPU", "not known");
 }
 

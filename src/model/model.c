@@ -66,6 +66,15 @@ const char *ws_process_meta(const struct ws_process *process, const char *key)
     return NULL;
 }
 
+bool ws_process_uses_device(const struct ws_process *process, uint32_t device)
+{
+    const struct ws_context *contexts = process->contexts.rows.data;
+    for (size_t i = 0; i < process->contexts.rows.count; i++)
+        if (contexts[i].device == device)
+            return true;
+    return false;
+}
+
 const struct ws_device *ws_track_device(const struct ws_model *model, const struct ws_track *track)
 {
     return ws_rows_find(&ws_model_process(model, track->process)->devices, track->device);

@@ -127,6 +127,9 @@ void ws_model_destroy(struct ws_model *model);
 /* The value, or NULL. */
 const char *ws_process_meta(const struct ws_process *process, const char *key);
 
+/* Did the process use the device? A trace also holds the rows of the devices below it, by ordinal. */
+bool ws_process_uses_device(const struct ws_process *process, uint32_t device);
+
 /* The device's row, or NULL when the trace does not hold it. */
 const struct ws_device *ws_track_device(const struct ws_model *model, const struct ws_track *track);
 

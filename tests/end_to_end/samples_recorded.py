@@ -8,6 +8,7 @@ import csv
 import glob
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -71,6 +72,16 @@ def count_reported(build, folder):
     return timed, untimed, kinds
 
 
+def check_devices(build, folder):
+    """A rank is shown with the device it used, not with all that it could see."""
+    for trace in glob.glob(f"{folder}/*.wst"):
+        report = [f"{build}/tools/wallshim", "report", trace]
+        shown = re.findall(r"^ +(?:GPU +)?(\d+) .*compute capability", subprocess.check_output(report, text=True), re.M)
+        process = json.loads(subprocess.check_output([*report, "--json"]))["processes"][0]
+        used = [str(device["device"]) for device in process["devices"]]
+        assert shown == used and used, f"{trace}: GPUs {shown} shown, {used} used"
+
+
 def main():
     build, sample, mode = sys.argv[1:]
     arguments = command(build, sample)
@@ -83,6 +94,7 @@ def main():
         kernels, kinds = count_true(folder)
         assert kernels, "the simulated GPU ran no kernel"
         timed, untimed, reported = count_reported(build, folder)
+        check_devices(build, folder)
     assert reported == kinds, f"ran: {kinds}, reported: {reported}"
     for name, count in kernels.items():
         # An operation may be without device times, but then it is counted as such.

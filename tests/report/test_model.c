@@ -33,6 +33,22 @@ static void times_of_each_context_come_to_the_hosts_clock(void **state)
     load_finish(&loaded);
 }
 
+static void a_device_is_used_where_it_has_a_context(void **state)
+{
+    struct loaded loaded;
+    struct story *story = load_begin(&loaded);
+    (void)state;
+    struct ws_device unused = { .id = 1, .name = { "Unused", 6 } };
+    story_add(story, WS_FAMILY_device, &unused);
+    story_device(story, 2, "Used", 0, 0);
+    load_report(&loaded);
+    const struct ws_process *process = ws_model_process(loaded.model, 0);
+    assert_int_equal(process->devices.rows.count, 2);
+    assert_false(ws_process_uses_device(process, 1));
+    assert_true(ws_process_uses_device(process, 2));
+    load_finish(&loaded);
+}
+
 static void what_has_no_interval_is_counted(void **state)
 {
     struct loaded loaded;
@@ -286,6 +302,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_of_each_context_come_to_the_hosts_clock),
+        cmocka_unit_test(a_device_is_used_where_it_has_a_context),
         cmocka_unit_test(what_has_no_interval_is_counted),
         cmocka_unit_test(lost_descriptions_get_names_that_say_so),
         cmocka_unit_test(what_belongs_to_no_device_has_a_track_of_its_own),
