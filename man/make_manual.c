@@ -72,6 +72,8 @@ static void put_environment(void)
         if (*info->fallback) {
             fputs(" (default: ", stdout);
             put_roff(info->fallback);
+            if (*info->least && *info->most)
+                printf("; %s to %s", info->least, info->most);
             putchar(')');
         }
         putchar('\n');

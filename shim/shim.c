@@ -127,9 +127,10 @@ static void complain_of_options(void)
 {
     const struct ws_option_info *bad = misunderstood;
     const char *value = bad ? getenv(bad->variable) : NULL;
+    char takes[128];
     if (value)
-        ws_warn("%s=%s is not understood (%s); using %s", bad->variable, value, bad->argument,
-                *bad->fallback ? bad->fallback : "the default");
+        ws_warn("%s=%s is not understood (%s); using %s", bad->variable, value,
+                ws_option_takes(bad, takes, sizeof(takes)), *bad->fallback ? bad->fallback : "the default");
 }
 
 static bool start_parts(void)

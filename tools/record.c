@@ -39,23 +39,10 @@ static const struct tool_switch *switches(size_t *count)
     return list;
 }
 
-static const char *example_of(const struct ws_option_info *info)
-{
-    switch (info->kind) {
-    case WS_OPTION_DURATION:
-        return ", as 500ms, 2s or 1m";
-    case WS_OPTION_SIZE:
-        return ", as 64M or 2G";
-    case WS_OPTION_COUNT:
-        return ", a whole number";
-    default:
-        return strcmp(info->name, "burst") ? "" : ", as 1s/30s, ON no longer than PERIOD";
-    }
-}
-
 static int set_variables(const struct tool_arguments *arguments)
 {
     struct ws_options scratch;
+    char takes[128];
     for (size_t i = 0; i < ws_option_count; i++) {
         const struct ws_option_info *info = &ws_option_table[i];
         const char *value = arguments->values[i];
@@ -64,7 +51,7 @@ static int set_variables(const struct tool_arguments *arguments)
         if (info->kind == WS_OPTION_FLAG)
             value = strcmp(info->fallback, "1") ? "1" : "0";
         if (ws_option_set(&scratch, info, value))
-            return tool_error("--%s %s: give %s%s", info->name, value, info->argument, example_of(info));
+            return tool_error("--%s %s: give %s", info->name, value, ws_option_takes(info, takes, sizeof(takes)));
         if (setenv(info->variable, value, 1))
             return tool_error("out of memory");
     }

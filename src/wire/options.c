@@ -1,12 +1,13 @@
 #include "wire/options.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 const struct ws_option_info ws_option_table[] = {
-#define OPTION(field, variable, name, kind, def, argument, help) \
-    { variable, name, WS_OPTION_##kind, def, argument, help, offsetof(struct ws_options, field) },
+#define OPTION(field, variable, name, kind, def, least, most, argument, help) \
+    { variable, name, WS_OPTION_##kind, def, least, most, argument, help, offsetof(struct ws_options, field) },
     WS_OPTIONS(OPTION)
 #undef OPTION
 };
@@ -100,6 +101,32 @@ static bool one_of(const char *text, const char *words)
     return false;
 }
 
+/* Text as a number of the option's kind. Returns 0 or -EINVAL. */
+static int parse_number(const struct ws_option_info *info, const char *text, uint64_t *number)
+{
+    static const struct unit plain[] = { { "", 1 }, { NULL, 0 } };
+    switch (info->kind) {
+    case WS_OPTION_COUNT:
+        return strchr(text, '.') ? -EINVAL : parse_scaled(text, plain, number);
+    case WS_OPTION_DURATION:
+        return ws_parse_duration(text, number);
+    case WS_OPTION_SIZE:
+        return ws_parse_size(text, number);
+    default:
+        return -EINVAL;
+    }
+}
+
+static bool within(const struct ws_option_info *info, uint64_t number)
+{
+    uint64_t least = 0, most = UINT64_MAX;
+    if (*info->least)
+        parse_number(info, info->least, &least);
+    if (*info->most)
+        parse_number(info, info->most, &most);
+    return number >= least && number <= most;
+}
+
 int ws_option_set(struct ws_options *options, const struct ws_option_info *info, const char *text)
 {
     char *field = (char *)options + info->offset;
@@ -117,25 +144,34 @@ int ws_option_set(struct ws_options *options, const struct ws_option_info *info,
             return -EINVAL;
         *(bool *)field = *text == '1';
         return 0;
-    case WS_OPTION_COUNT: {
-        static const struct unit plain[] = { { "", 1 }, { NULL, 0 } };
-        if (strchr(text, '.') || parse_scaled(text, plain, &number))
-            return -EINVAL;
-        break;
-    }
-    case WS_OPTION_DURATION:
-        if (ws_parse_duration(text, &number))
-            return -EINVAL;
-        break;
-    case WS_OPTION_SIZE:
-        if (ws_parse_size(text, &number))
-            return -EINVAL;
-        break;
     default:
-        return -EINVAL;
+        if (parse_number(info, text, &number) || !within(info, number))
+            return -EINVAL;
+        memcpy(field, &number, sizeof(number));
+        return 0;
     }
-    memcpy(field, &number, sizeof(number));
-    return 0;
+}
+
+static const char *example_of(const struct ws_option_info *info)
+{
+    switch (info->kind) {
+    case WS_OPTION_DURATION:
+        return ", as 500ms, 2s or 1m";
+    case WS_OPTION_SIZE:
+        return ", as 64M or 2G";
+    case WS_OPTION_COUNT:
+        return ", a whole number";
+    default:
+        return strcmp(info->name, "burst") ? "" : ", as 1s/30s, ON no longer than PERIOD";
+    }
+}
+
+const char *ws_option_takes(const struct ws_option_info *info, char *text, size_t size)
+{
+    bool bounded = *info->least && *info->most;
+    snprintf(text, size, "%s%s%s%s%s%s", info->argument, example_of(info), bounded ? ", from " : "", info->least,
+             bounded ? " to " : "", info->most);
+    return text;
 }
 
 void ws_options_from_environment(struct ws_options *options, const struct ws_option_info **bad)

@@ -105,6 +105,28 @@ static void choices_take_their_words_only(void **state)
     assert_int_equal(ws_option_set(&options, option("sample"), "1.5"), -EINVAL);
 }
 
+static void numbers_keep_their_bounds(void **state)
+{
+    (void)state;
+    struct ws_options options = { .ring = 1, .events = 1 };
+    char takes[128];
+    static const char *const bad_rings[] = { "0", "1", "4095", "4.1G", "" };
+    for (size_t i = 0; i < sizeof(bad_rings) / sizeof(bad_rings[0]); i++)
+        assert_int_equal(ws_option_set(&options, option("ring"), bad_rings[i]), -EINVAL);
+    static const char *const bad_events[] = { "0", "15", "1000001", "4294967312" };
+    for (size_t i = 0; i < sizeof(bad_events) / sizeof(bad_events[0]); i++)
+        assert_int_equal(ws_option_set(&options, option("events"), bad_events[i]), -EINVAL);
+    assert_true(options.ring == 1 && options.events == 1);
+    assert_int_equal(ws_option_set(&options, option("ring"), "4K"), 0);
+    assert_int_equal(ws_option_set(&options, option("events"), "16"), 0);
+    assert_true(options.ring == 4096 && options.events == 16);
+    assert_int_equal(ws_option_set(&options, option("max-size"), "1"), 0);
+    assert_string_equal(ws_option_takes(option("ring"), takes, sizeof(takes)), "SIZE, as 64M or 2G, from 4K to 4G");
+    assert_string_equal(ws_option_takes(option("events"), takes, sizeof(takes)),
+                        "N, a whole number, from 16 to 1000000");
+    assert_string_equal(ws_option_takes(option("backend"), takes, sizeof(takes)), "events|host");
+}
+
 static void the_environment_overrides_defaults(void **state)
 {
     (void)state;
@@ -132,6 +154,7 @@ int main(void)
         cmocka_unit_test(bursts),
         cmocka_unit_test(every_default_is_valid),
         cmocka_unit_test(choices_take_their_words_only),
+        cmocka_unit_test(numbers_keep_their_bounds),
         cmocka_unit_test(the_environment_overrides_defaults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
