@@ -22,6 +22,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 EMBEDDING = "vectorized_gather_kernel"
 WARM_UP = 3 + 2  # the program's own, and what a queue takes to fill
 WITHIN = 0.2     # of the truth
+STEP_WITHIN = 0.02
 HEALTHY = 0.05   # of a step: what may be advised to a program that has nothing to win
 BUSY = 0.95      # of the steps after the warm-up: what such a program keeps its GPU
 TRIES = 3        # the machine is shared: a run whose steps other work disturbed says nothing
@@ -118,6 +119,10 @@ def check_timeline(judge, devices, truth):
                  f"busy {said / 1e6:.2f} ± {error / 1e6:.2f} ms, truly {really / 1e6:.2f}")
 
 
+def steady_lengths(device):
+    return [step["length_ns"] for step in device["steps"] if step["kind"] == "steady"]
+
+
 def check_verdict(judge, wall, devices, step, saving):
     """What is said of the devices given, of which a job may have several."""
     expected, cause, _ = WALLS[wall]
@@ -131,6 +136,8 @@ def check_verdict(judge, wall, devices, step, saving):
             judge.skipped += judge.wrong
             judge.wrong = []
         return
+    said = statistics.median(length for device in devices for length in steady_lengths(device))
+    judge.expect(abs(said - step) <= STEP_WITHIN * step, f"step: {said / 1e3:.0f} µs said")
     if wall in PENDING and not any(piece["cause"] == cause for device in devices for piece in device.get("advice", [])):
         judge.skipped.append(f"no analysis gives the advice {cause} yet")
         return
