@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/activity.h"
 #include "analysis/gaps.h"
@@ -35,11 +36,19 @@ static void add_kernels(struct kernel_time *time, const struct ws_ops *ops, cons
     }
 }
 
+/* A product of a matrix and a vector reads each weight for two operations: it waits for memory on any GPU, and is no
+ * matrix work. */
+static enum ws_kernel_class class_by_wall(const struct ws_report *report, size_t name)
+{
+    bool vector = strstr(ws_model_name(report->model, name)->text, "gemv") != NULL;
+    return vector ? WS_CLASS_OTHER : ws_report_class(report, name);
+}
+
 static uint8_t *classes_of_shapes(const struct ws_report *report, const struct ws_process *process)
 {
     uint8_t *classes = malloc(process->shapes.count + 1);
     for (size_t i = 0; classes && i < process->shapes.count; i++)
-        classes[i] = (uint8_t)ws_report_class(report, ws_process_shape(process, i)->name);
+        classes[i] = (uint8_t)class_by_wall(report, ws_process_shape(process, i)->name);
     return classes;
 }
 

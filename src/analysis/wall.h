@@ -5,8 +5,9 @@
  *   copies alone, for more than 15 % of the step (TraceLens' limit for idle time), or for more than 5 % of it
  *   waits for input (the limit of PyTorch's TensorBoard plugin); collectives that hide behind nothing take more
  *   than 10 % (the same);
- * - else what the busy time is spent on: compute where matrix work (gemm, conv, attention) takes at least half of
- *   it, bandwidth where it does not. Whether a kernel really reaches a roof is for the roofline to say.
+ * - else what the busy time is spent on: compute where matrix work (gemm, conv, attention; not a matrix by a
+ *   vector) takes at least half of it, bandwidth where it does not. Whether a kernel really reaches a roof is for
+ *   the roofline to say.
  */
 #ifndef WALLSHIM_ANALYSIS_WALL_H
 #define WALLSHIM_ANALYSIS_WALL_H

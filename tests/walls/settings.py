@@ -6,8 +6,7 @@ LARGE = {"layers": 3, "hidden": 2048}  # of about 10
 TINY = {"layers": 24, "hidden": 256, "tokens": 128, "vocabulary": 1024, "inference": 1}  # short kernels, a few hundred of them
 MANY = {"layers": 8, "hidden": 2048, "tokens": 2048, "dispatch_ns": 500, "steps": 24}  # gradients in eight pieces
 WIDE = {"layers": 3, "tokens": 16384, "hidden": 256, "vocabulary": 1024}  # much to move, little to compute
-DECODING = {"inference": 1, "tokens": 1, "hidden": 8192, "vocabulary": 32768,  # matrices by vectors
-            "pending": "the verdict takes products of matrices and vectors for compute"}
+DECODING = {"inference": 1, "tokens": 1, "hidden": 8192, "vocabulary": 32768}  # matrices by vectors
 
 # Walls whose advice no analysis gives yet: until it does, the verdict's name is all that is asked for.
 STEPS_PENDING = True  # and the same for steps that no marker tells

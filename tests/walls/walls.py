@@ -31,7 +31,7 @@ TRIES = 3        # the machine is shared: a run whose steps other work disturbed
 def run(build, folder, wall, variant, setting):
     """Records one run; returns for each rank when its steps began, on its device's clock."""
     os.makedirs(folder)
-    words = [f"{name}={value}" for name, value in setting.items() if not name.isupper() and name != "pending"]
+    words = [f"{name}={value}" for name, value in setting.items() if not name.isupper()]
     environment = {name: str(value) for name, value in setting.items() if name.isupper()}
     result = subprocess.run(
         [f"{ROOT}/tests/run_preloaded.sh", build, f"{build}/tests/walls/walls", wall, variant, *words],
@@ -172,10 +172,6 @@ def judge_setting(build, folder, wall, setting):
     # A straggler has a wall of its own; it is the others that wait.
     waiting = {rank: device for rank, device in devices.items() if wall != "straggler" or rank != setting["slow_rank"]}
     check_verdict(judge, wall, waiting, step, saving)
-    if "pending" in setting and judge.wrong:
-        judge.skipped.append(setting["pending"])
-        judge.lines += judge.wrong
-        judge.wrong = []
     return judge
 
 
