@@ -22,11 +22,9 @@
         if (!call_enter(&call, WS_ID_##symbol, FLAVOUR_##flavour != FLAVOUR_LEGACY, WS_CALL_##family))   \
             return real arguments;                                                                       \
         before;                                                                                          \
-        call.ticks_begin = ticks_now();                                                                  \
+        call_begins(&call, WS_CALL_##family);                                                            \
         call.result = real arguments;                                                                    \
-        call.ticks_end = ticks_now();                                                                    \
-        if (call_is_op(WS_CALL_##family) && call.shape)                                                  \
-            op_finish(&call);                                                                            \
+        call_returned(&call, WS_CALL_##family);                                                          \
         after;                                                                                           \
         call_leave(&call);                                                                               \
         return call.result;                                                                              \

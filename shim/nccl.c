@@ -39,7 +39,7 @@ static void comm_register(struct call *call, ws_ncclComm comm, struct ws_comm ro
     struct shim_thread *thread = call->thread ? call->thread : thread_get();
     if (!thread)
         return;
-    struct shim_context *context = op_context(thread, atomic_load(&shim_page->handles));
+    struct shim_context *context = op_context(thread, atomic_load(&shim_page.handles));
     row.handle = AT(comm);
     if (!row.device)
         row.device = context ? context->device : 0;
@@ -133,7 +133,7 @@ static void collective(struct call *call, size_t count, ws_ncclEnum datatype, ws
     struct shim_thread *thread = call->thread;
     if (!thread || !shim_recording())
         return;
-    struct shim_context *context = op_context(thread, atomic_load(&shim_page->handles));
+    struct shim_context *context = op_context(thread, atomic_load(&shim_page.handles));
     struct shim_stream *found = succeeded(call) ? stream_find(stream, false, context) : NULL;
     struct ws_ring_collective made = {
         .header = { .kind = WS_RING_COLLECTIVE, .slots = 2, .detail = (uint16_t)call->id },
@@ -188,17 +188,17 @@ static void group_ended(struct call *call)
 
 static void enter_nccl(struct call *call)
 {
+    call->nccl_before = call->thread ? call->thread->correlation : 0;
     if (call->thread) {
-        call->nccl_before = call->thread->correlation;
         call->thread->nccl_depth++;
-        call->thread->nccl_flag = WS_OP_IN_COLLECTIVE;
+        call->thread->op_header.detail = WS_OP_IN_COLLECTIVE;
     }
 }
 
 static void leave_nccl(struct call *call)
 {
     if (call->thread && !--call->thread->nccl_depth)
-        call->thread->nccl_flag = 0;
+        call->thread->op_header.detail = 0;
 }
 
 #define NCCL_ROW(symbol, parameters, arguments, before, after)                                             \

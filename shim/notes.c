@@ -14,7 +14,7 @@ void host_call(struct call *call, ws_CUstream stream, const void *object, uint64
     struct shim_thread *thread = call->thread ? call->thread : thread_get();
     if (!thread || !shim_recording())
         return;
-    uint32_t handles = atomic_load(&shim_page->handles);
+    uint32_t handles = atomic_load(&shim_page.handles);
     struct shim_context *context = op_context(thread, handles);
     /* The handle of a call that failed may be no stream at all. */
     bool about_stream = stream != NO_STREAM && call->result == WS_CUDA_SUCCESS;
@@ -121,7 +121,7 @@ void wait_ordered(struct call *call, ws_CUstream stream, ws_CUevent event)
 void capture_beginning(struct call *call, ws_CUstream stream)
 {
     waiting(call, stream);
-    atomic_fetch_add(&shim_page->captures, 1);
+    atomic_fetch_add(&shim_page.captures, 1);
 }
 
 void capture_begun(struct call *call, ws_CUstream stream)
@@ -131,7 +131,7 @@ void capture_begun(struct call *call, ws_CUstream stream)
         found = stream_find(stream, call->per_thread, call->thread->context);
     /* One that is not known could never be seen to end. */
     if (!found || atomic_exchange(&found->capturing, 1))
-        atomic_fetch_sub(&shim_page->captures, 1);
+        atomic_fetch_sub(&shim_page.captures, 1);
     host_call(call, stream, NULL, 0, 0);
 }
 
@@ -197,7 +197,7 @@ void context_switched(struct call *call, ws_CUcontext context)
     if (call->result != WS_CUDA_SUCCESS || !thread)
         return;
     thread->context = context ? context_find(context) : NULL;
-    thread->handles = atomic_load(&shim_page->handles);
+    thread->handles = atomic_load(&shim_page.handles);
 }
 
 void context_ending(struct call *call, ws_CUcontext context)

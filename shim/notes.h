@@ -18,8 +18,8 @@
 enum { NOTE_FIND = WS_SPACE_COUNT };
 
 /* Launches. */
-void kernel_new(struct call *call, const struct shape_key *key, ws_CUstream stream);
-uint32_t kernel_params(struct call *call, void **params, void **extra);
+struct shape_entry *kernel_new(struct shim_thread *thread, const struct shape_key *key);
+uint32_t kernel_params(struct shim_thread *thread, struct shape_entry *shape, void **params, void **extra);
 void kernel_ex(struct call *call, const ws_CUlaunchConfig *config, ws_CUfunction f, void **params, void **extra);
 void kernel_multi(struct call *call, const ws_CUDA_LAUNCH_PARAMS *launches, unsigned count);
 void graph(struct call *call, ws_CUgraphExec exec, ws_CUstream stream);
@@ -98,7 +98,8 @@ HOT void kernel(struct call *call, ws_CUfunction f, unsigned grid_x, unsigned gr
                 unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, ws_CUstream stream,
                 void **params, void **extra, unsigned flags)
 {
-    uint32_t handles = atomic_load_explicit(&shim_page->handles, memory_order_relaxed);
+    struct shim_thread *thread = call->thread;
+    uint32_t handles = atomic_load_explicit(&shim_page.handles, memory_order_relaxed);
     const struct shape_key key = {
         .object = AT(f),
         .stream = AT(stream),
@@ -111,18 +112,17 @@ HOT void kernel(struct call *call, ws_CUfunction f, unsigned grid_x, unsigned gr
         .shared = shared,
         .which = shape_which(call, stream, 0, handles),
     };
-    call->flags = (uint16_t)flags;
-    call->shape = shape_find(call->thread, &key, handles);
-    if (__builtin_expect(!call->shape, 0)) {
+    struct shape_entry *shape = shape_find(thread, &key, handles);
+    if (__builtin_expect(!shape, 0)) {
         const struct shape_key kept = key; /* so that the key itself need never be in memory */
-        kernel_new(call, &kept, stream);
+        shape = kernel_new(thread, &kept);
+        if (!shape)
+            return;
     }
-    if (__builtin_expect(!call->shape, 0))
-        return;
     uint32_t inner = 0;
-    if (__builtin_expect(!--call->shape->params_wait, 0))
-        inner = kernel_params(call, params, extra);
-    op_ready(call, 0, inner);
+    if (__builtin_expect(!--shape->params_wait, 0))
+        inner = kernel_params(thread, shape, params, extra);
+    op_ready(call, shape, 0, flags, inner);
 }
 
 #endif

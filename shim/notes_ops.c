@@ -7,13 +7,11 @@
 enum { PARAMS_PER_WINDOW = 64 };
 
 /* Finds or makes the entry for anything but the common kernel launch. */
-static bool describe(struct call *call, const struct shape_key *key, struct ws_shape *row, const void *object,
-                     ws_CUstream stream)
+static struct shape_entry *describe(struct shim_thread *thread, const struct shape_key *key, struct ws_shape *row)
 {
-    call->shape = shape_find(call->thread, key, atomic_load_explicit(&shim_page->handles, memory_order_acquire));
-    if (!call->shape)
-        call->shape = op_shape_fill(call, key, row, object, stream);
-    return call->shape != NULL;
+    uint32_t handles = atomic_load_explicit(&shim_page.handles, memory_order_acquire);
+    struct shape_entry *entry = shape_find(thread, key, handles);
+    return entry ? entry : op_shape_fill(thread, key, row);
 }
 
 /* Is this launch's block to be kept? Says when to ask again: at the next launch while blocks are kept,
@@ -40,13 +38,13 @@ static bool params_wanted(struct shape_entry *entry)
 }
 
 /* Keeps the parameter block if it is its turn; what the operation's record is to say of that. */
-uint32_t kernel_params(struct call *call, void **params, void **extra)
+uint32_t kernel_params(struct shim_thread *thread, struct shape_entry *shape, void **params, void **extra)
 {
-    bool kept = params_wanted(call->shape) && params_keep(call->thread, call->shape->function, params, extra);
+    bool kept = params_wanted(shape) && params_keep(thread, shape->function, params, extra);
     return kept ? WS_RING_OP_HAS_PARAMS : 0;
 }
 
-void kernel_new(struct call *call, const struct shape_key *key, ws_CUstream stream)
+struct shape_entry *kernel_new(struct shim_thread *thread, const struct shape_key *key)
 {
     struct ws_shape row = {
         .kind = WS_OP_KERNEL,
@@ -58,9 +56,7 @@ void kernel_new(struct call *call, const struct shape_key *key, ws_CUstream stre
         .block_z = key->block_z,
         .shared_bytes = key->shared,
     };
-    call->shape = op_shape_fill(call, key, &row, OBJECT(key->object), stream);
-    if (call->shape)
-        call->shape->params_wait = 1;
+    return op_shape_fill(thread, key, &row);
 }
 
 void kernel_ex(struct call *call, const ws_CUlaunchConfig *config, ws_CUfunction f, void **params, void **extra)
@@ -90,33 +86,35 @@ void kernel_multi(struct call *call, const ws_CUDA_LAUNCH_PARAMS *launches, unsi
         kernel(&one, launch->function, launch->gridDimX, launch->gridDimY, launch->gridDimZ, launch->blockDimX,
                launch->blockDimY, launch->blockDimZ, launch->sharedMemBytes, launch->hStream, launch->kernelParams,
                NULL, WS_OP_COOPERATIVE);
-        if (!one.shape)
+        if (!one.record)
             continue;
-        one.ticks_begin = one.ticks_end = ticks_now();
+        one.record->result = WS_CUDA_SUCCESS;
+        one.record->ticks_begin = one.record->ticks_end = ticks_now();
         /* No marks: the call is one for all, and the next operation's begin is not to be taken from before. */
-        atomic_store_explicit(&one.shape->stream->fresh, 1, memory_order_release);
+        atomic_store_explicit(&stream_at(one.record->stream)->fresh, 1, memory_order_release);
         op_finish(&one);
     }
 }
 
 void graph(struct call *call, ws_CUgraphExec exec, ws_CUstream stream)
 {
-    uint32_t which = shape_which(call, stream, 0, atomic_load(&shim_page->handles));
+    uint32_t which = shape_which(call, stream, 0, atomic_load(&shim_page.handles));
     struct shape_key key = { .object = AT(exec), .stream = AT(stream), .which = which };
-    if (describe(call, &key, &(struct ws_shape){ .kind = WS_OP_GRAPH }, exec, stream))
-        op_ready(call, 0, 0);
+    struct shape_entry *shape = describe(call->thread, &key, &(struct ws_shape){ .kind = WS_OP_GRAPH });
+    if (shape)
+        op_ready(call, shape, 0, 0, 0);
 }
 
 static void plain_work(struct call *call, enum ws_op_kind kind, enum ws_space from, enum ws_space to, uint64_t bytes,
                        ws_CUstream stream, unsigned flags)
 {
-    uint32_t handles = atomic_load_explicit(&shim_page->handles, memory_order_relaxed);
+    uint32_t handles = atomic_load_explicit(&shim_page.handles, memory_order_relaxed);
     uint32_t which = shape_which(call, stream, (uint32_t)from << 4 | (uint32_t)to, handles);
-    struct shape_key key = { .object = kind, .stream = AT(stream), .which = which };
+    struct shape_key key = { .object = which, .stream = AT(stream), .which = which };
     struct ws_shape row = { .kind = kind, .from_space = from, .to_space = to };
-    call->flags = (uint16_t)flags;
-    if (describe(call, &key, &row, NULL, stream))
-        op_ready(call, bytes, 0);
+    struct shape_entry *shape = describe(call->thread, &key, &row);
+    if (shape)
+        op_ready(call, shape, bytes, flags, 0);
 }
 
 void work(struct call *call, enum ws_op_kind kind, uint64_t bytes, ws_CUstream stream)

@@ -61,19 +61,27 @@ uint32_t op_shape_id(const struct ws_shape *shape)
     return id;
 }
 
-struct shape_entry *op_shape_fill(struct call *call, const struct shape_key *key, struct ws_shape *shape,
-                                  const void *object, ws_CUstream stream)
+/* Where a new entry for the key goes; the one that was there longer makes room. */
+static struct shape_entry *shape_place(struct shim_thread *thread, const struct shape_key *key)
 {
-    struct shim_thread *thread = call->thread;
-    uint32_t handles = atomic_load_explicit(&shim_page->handles, memory_order_acquire);
-    struct shim_stream *found = stream_find(stream, call->per_thread, op_context(thread, handles));
-    shape->driver_function = (uint32_t)call->id + 1;
-    if (shape->kind == WS_OP_KERNEL)
-        shape->function = function_find((ws_CUfunction)object);
-    else if (shape->kind == WS_OP_GRAPH)
-        shape->function = graph_id((ws_CUgraphExec)object);
-    shape->stream = found ? found->id : 0;
-    uint32_t id = found ? op_shape_id(shape) : 0;
+    struct shape_entry *entry = shape_places(thread, key);
+    entry[1] = entry[0];
+    return entry;
+}
+
+struct shape_entry *op_shape_fill(struct shim_thread *thread, const struct shape_key *key, struct ws_shape *row)
+{
+    uint32_t handles = atomic_load_explicit(&shim_page.handles, memory_order_acquire);
+    bool per_thread = key->which & 1;
+    struct shim_stream *stream =
+        stream_find((ws_CUstream)(uintptr_t)key->stream, per_thread, op_context(thread, handles));
+    row->driver_function = (key->which >> 9 & 0x1ff) + 1;
+    if (row->kind == WS_OP_KERNEL)
+        row->function = function_find((ws_CUfunction)(uintptr_t)key->object);
+    else if (row->kind == WS_OP_GRAPH)
+        row->function = graph_id((ws_CUgraphExec)(uintptr_t)key->object);
+    row->stream = stream ? stream->id : 0;
+    uint32_t id = stream ? op_shape_id(row) : 0;
     if (!id) {
         __atomic_store_n(&thread->unregistered, thread->unregistered + 1, __ATOMIC_RELAXED);
         return NULL;
@@ -82,27 +90,28 @@ struct shape_entry *op_shape_fill(struct call *call, const struct shape_key *key
     *entry = (struct shape_entry){
         .key = *key,
         .handles = handles,
-        .stream_id = found->id,
-        .header = { .kind = WS_RING_OP, .slots = 1, .shape = id },
-        .function = shape->kind == WS_OP_KERNEL ? shape->function : 0,
+        .shape = id,
+        .stream_id = stream->id,
+        .params_wait = 1,
+        .function = row->kind == WS_OP_KERNEL ? row->function : 0,
         .until_sample = shim_options.sample && *shim_options.marks != 'p',
-        .stream = found,
+        .stream = stream,
     };
     return entry;
 }
 
 /* May an event be recorded into this stream now? While anything is captured, ask about this stream;
  * the legacy stream is left alone then, since touching it would break the capture. */
-static bool may_record(struct call *call, struct shim_stream *stream)
+static bool may_record(struct shim_stream *stream, uint16_t *flags)
 {
-    if (__builtin_expect(!atomic_load_explicit(&shim_page->captures, memory_order_relaxed), 1))
+    if (__builtin_expect(!atomic_load_explicit(&shim_page.captures, memory_order_relaxed), 1))
         return true;
     ws_CUenum status = WS_CU_STREAM_CAPTURE_STATUS_NONE;
     if (stream->kind == WS_STREAM_LEGACY || !driver.stream_is_capturing ||
         driver.stream_is_capturing(stream->handle, &status) != WS_CUDA_SUCCESS)
         return false;
     if (status != WS_CU_STREAM_CAPTURE_STATUS_NONE)
-        call->flags |= WS_OP_CAPTURED;
+        *flags |= WS_OP_CAPTURED;
     return status == WS_CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
@@ -129,14 +138,14 @@ static void restore_float_state(uint64_t state)
 }
 
 /* Records a mark with so many users behind what the stream has; 0 when it cannot be had. */
-static uint32_t record(struct call *call, struct shim_stream *stream, uint8_t users)
+static uint32_t record_mark(struct shim_stream *stream, uint8_t users, uint16_t *flags)
 {
     struct mark_pool *pool = &stream->context->pool;
     uint32_t mark = mark_take(pool, users);
     if (__builtin_expect(atomic_load_explicit(&pool->free_count, memory_order_relaxed) < FEW_MARKS, 0))
         drain_wake();
     if (!mark) {
-        call->flags |= WS_OP_POOL_DRY;
+        *flags |= WS_OP_POOL_DRY;
         return 0;
     }
     uint64_t floats = float_state();
@@ -171,16 +180,16 @@ static bool sample_due(struct shape_entry *shape)
     return true;
 }
 
-static void note_copy(struct call *call, struct shim_stream *stream, enum copy_direction direction)
+static void note_copy(struct ws_ring_op *record, struct shim_stream *stream, enum copy_direction direction)
 {
     uint32_t all = atomic_fetch_add_explicit(&stream->context->copies[direction], 1, memory_order_relaxed);
     uint32_t own = atomic_fetch_add_explicit(&stream->copies[direction], 1, memory_order_relaxed);
-    call->record->copies_before = all - own;
-    call->record->inner |= WS_RING_OP_COUNTED;
+    record->copies_before = all - own;
+    record->inner |= WS_RING_OP_COUNTED;
     uint32_t all_done = atomic_load_explicit(&stream->context->copies_done[direction], memory_order_relaxed);
     uint32_t own_done = atomic_load_explicit(&stream->copies_done[direction], memory_order_relaxed);
     if (all - own != all_done - own_done)
-        call->record->inner |= WS_RING_OP_ENGINE_BUSY;
+        record->inner |= WS_RING_OP_ENGINE_BUSY;
 }
 
 /* Marks tell of the operation between them only if no other thread's comes in between. Threads that
@@ -213,98 +222,99 @@ static void held_no_more(struct shim_stream *stream)
         atomic_fetch_sub(&streams_held, 1);
 }
 
-void op_mark_begin(struct call *call)
+void op_mark_begin(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape, uint32_t phase)
 {
-    struct shape_entry *shape = call->shape;
     struct shim_stream *stream = shape->stream;
+    uint16_t *flags = &record->header.detail;
     /* Asked without device times too: what is captured must not look as if it had run. */
-    bool allowed = may_record(call, stream) && call->phase & SHIM_TIMING;
+    bool allowed = may_record(stream, flags) && phase & SHIM_TIMING;
     if (!allowed || !stream->context->timed ||
         atomic_load_explicit(&stream->context->life, memory_order_relaxed) != CONTEXT_ALIVE) {
         /* Work goes in without a mark: the last one no longer tells when the next may begin. */
-        if (!(call->flags & WS_OP_CAPTURED))
+        if (!(*flags & WS_OP_CAPTURED))
             atomic_store_explicit(&stream->fresh, 1, memory_order_release);
         return;
     }
-    call->timed = true;
-    call->has_turn = take_turn(stream, call->flags & WS_OP_BLOCKING ? TURN_LONG : TURN_SHORT);
-    call->order = atomic_fetch_add_explicit(&stream->order, (uint64_t)1 << 16 | 1, memory_order_acq_rel);
-    bool contended = call->order & 0xffff;
-    const struct ws_shape *row = registry_row(&registry.shape, shape->header.shape);
+    thread->timed = true;
+    thread->has_turn = take_turn(stream, *flags & WS_OP_BLOCKING ? TURN_LONG : TURN_SHORT);
+    thread->order = atomic_fetch_add_explicit(&stream->order, (uint64_t)1 << 16 | 1, memory_order_acq_rel);
+    bool contended = thread->order & 0xffff;
+    const struct ws_shape *row = registry_row(&registry.shape, shape->shape);
     if (copy_direction(row) != COPY_DIRECTIONS)
-        note_copy(call, stream, copy_direction(row));
+        note_copy(record, stream, copy_direction(row));
 
     bool fresh = other_side_moved(stream);
     fresh |= atomic_exchange_explicit(&stream->fresh, 0, memory_order_acquire) != 0;
     bool sampled = sample_due(shape);
-    if (call->flags & WS_OP_DEPENDENT) {
+    if (*flags & WS_OP_DEPENDENT) {
         atomic_store_explicit(&stream->holding, HOLD_AFTER_DEPENDENT, memory_order_relaxed);
-        call->record->begin_mark = atomic_exchange_explicit(&stream->last_mark, 0, memory_order_acquire);
+        record->begin_mark = atomic_exchange_explicit(&stream->last_mark, 0, memory_order_acquire);
         return;
     }
     bool held = atomic_load_explicit(&stream->held, memory_order_relaxed) != 0;
     bool pair = *shim_options.marks == 'p' || row->kind == WS_OP_GRAPH || sampled || fresh || contended || held;
     uint32_t last = atomic_exchange_explicit(&stream->last_mark, 0, memory_order_acquire);
     if (!pair && last) {
-        call->record->begin_mark = last;
+        record->begin_mark = last;
         return;
     }
     mark_release(&stream->context->pool, last);
     if (held)
         held_no_more(stream);
-    call->record->begin_mark = record(call, stream, 1);
-    call->record->inner |= WS_RING_OP_OWN_BEGIN;
+    record->begin_mark = record_mark(stream, 1, flags);
+    record->inner |= WS_RING_OP_OWN_BEGIN;
     if (sampled)
-        call->flags |= WS_OP_SAMPLED;
+        *flags |= WS_OP_SAMPLED;
 }
 
 /* A thread may be held up between its launch and the mark: then the mark may stand long behind the end. */
-static void note_lateness(struct call *call)
+static void note_lateness(struct ws_ring_op *record)
 {
-    uint64_t late = ticks_now() - call->ticks_end;
+    uint64_t late = ticks_now() - record->ticks_end;
     uint64_t most = UINT32_MAX >> WS_RING_OP_LATENESS;
-    call->record->inner |= (uint32_t)(late < most ? late : most) << WS_RING_OP_LATENESS;
+    record->inner |= (uint32_t)(late < most ? late : most) << WS_RING_OP_LATENESS;
 }
 
-uint32_t op_mark_end(struct call *call)
+void op_mark_end(struct shim_thread *thread, struct ws_ring_op *record)
 {
-    struct shim_stream *stream = call->shape->stream;
+    struct shim_stream *stream = stream_at(record->stream);
+    uint16_t *flags = &record->header.detail;
     bool keep = *shim_options.marks != 'p';
     uint32_t mark = 0;
-    if (call->result != WS_CUDA_SUCCESS) {
+    thread->timed = false;
+    if (record->result != WS_CUDA_SUCCESS) {
         /* Nothing was put into the stream. What could be read from a mark would be about something else. */
-        mark_release(&stream->context->pool, call->record->begin_mark);
-        call->record->begin_mark = 0;
+        mark_release(&stream->context->pool, record->begin_mark);
+        record->begin_mark = 0;
         atomic_store_explicit(&stream->fresh, 1, memory_order_release);
     } else if (atomic_load_explicit(&stream->holding, memory_order_relaxed)) {
-        if (!(call->flags & WS_OP_DEPENDENT))
+        if (!(*flags & WS_OP_DEPENDENT))
             atomic_fetch_sub_explicit(&stream->holding, 1, memory_order_relaxed);
         if (!atomic_fetch_add(&stream->held, 1))
             atomic_fetch_add(&streams_held, 1);
-        call->record->inner |= WS_RING_OP_HELD;
+        record->inner |= WS_RING_OP_HELD;
     } else {
-        mark = record(call, stream, keep ? 2 : 1);
-        note_lateness(call);
+        mark = record_mark(stream, keep ? 2 : 1, flags);
+        note_lateness(record);
     }
     uint64_t order = atomic_fetch_sub_explicit(&stream->order, 1, memory_order_acq_rel);
-    if (call->order & 0xffff || order >> 16 != (call->order >> 16) + 1) {
-        call->flags |= WS_OP_CONTENDED;
+    if (thread->order & 0xffff || order >> 16 != (thread->order >> 16) + 1) {
+        *flags |= WS_OP_CONTENDED;
         atomic_store_explicit(&stream->fresh, 1, memory_order_release);
     }
     if (mark && keep)
         mark_release(&stream->context->pool,
                      atomic_exchange_explicit(&stream->last_mark, mark, memory_order_acq_rel));
-    if (call->has_turn)
+    if (thread->has_turn)
         atomic_store_explicit(&stream->turn, 0, memory_order_release);
-    return mark;
+    record->end_mark = mark;
 }
 
-void op_lost(struct call *call)
+void op_lost(struct shim_thread *thread, const struct shape_entry *shape)
 {
-    call->thread->correlation++;
+    thread->correlation++;
     /* It goes into its stream all the same. */
-    atomic_store_explicit(&call->shape->stream->fresh, 1, memory_order_release);
-    call->shape = NULL;
+    atomic_store_explicit(&shape->stream->fresh, 1, memory_order_release);
 }
 
 void op_end_held(struct shim_thread *thread, struct shim_stream *stream)
@@ -313,13 +323,13 @@ void op_end_held(struct shim_thread *thread, struct shim_stream *stream)
     if (stream->kind != WS_STREAM_CREATED &&
         (stream->context != thread->context || (stream->owner && stream->owner != thread->id)))
         return;
-    struct call call = { .thread = thread };
+    uint16_t flags = 0;
     if (!atomic_load_explicit(&stream->held, memory_order_relaxed) || !stream->context->timed ||
         atomic_load_explicit(&stream->context->life, memory_order_relaxed) != CONTEXT_ALIVE ||
-        !may_record(&call, stream))
+        !may_record(stream, &flags))
         return;
     held_no_more(stream);
-    uint32_t mark = record(&call, stream, 1);
+    uint32_t mark = record_mark(stream, 1, &flags);
     struct ws_ring_mark *entry = mark ? ws_ring_reserve(&thread->ring, 1) : NULL;
     if (!entry) {
         mark_release(&stream->context->pool, mark);

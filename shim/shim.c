@@ -21,8 +21,7 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-static struct shim_page page_before_constructor;
-struct shim_page *shim_page = &page_before_constructor;
+struct shim_page shim_page;
 struct ws_options shim_options;
 bool shim_one_queue;
 
@@ -43,9 +42,9 @@ static _Atomic bool size_reached;
 
 static void after_fork_in_child(void)
 {
-    /* Where the kernel cannot wipe the page, or the page is not one of its own yet. */
-    atomic_store(&shim_page->phase, 0);
-    shim_page->generation = 0;
+    /* Where the kernel cannot wipe the page. */
+    atomic_store(&shim_page.phase, 0);
+    shim_page.generation = 0;
 }
 
 /* Programs that set their title write over the environment they were started with. */
@@ -79,11 +78,7 @@ __attribute__((constructor)) static void shim_load(void)
     ws_parse_burst(shim_options.burst, &burst_on, &burst_period);
     atomic_store(&range_open, *shim_options.capture_range != 'p');
     long page_size = sysconf(_SC_PAGESIZE);
-    void *page = mmap(NULL, (size_t)page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (page != MAP_FAILED) {
-        madvise(page, (size_t)page_size, MADV_WIPEONFORK);
-        shim_page = page;
-    }
+    madvise(&shim_page, sizeof(shim_page), MADV_WIPEONFORK);
     void *shared = mmap(NULL, (size_t)page_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     children = shared == MAP_FAILED ? NULL : shared;
     pthread_atfork(NULL, NULL, after_fork_in_child);
@@ -96,15 +91,15 @@ static void at_exit(void)
     if (!(shim_phase() & SHIM_STARTED) || shim_phase() & SHIM_ENDED)
         return;
     drain_before_driver_exit();
-    atomic_fetch_and(&shim_page->phase, ~(uint32_t)SHIM_TIMING);
+    atomic_fetch_and(&shim_page.phase, ~(uint32_t)SHIM_TIMING);
 }
 
 /* The last of all, when handlers and destructors of the program have run. */
 __attribute__((destructor)) static void shim_unload(void)
 {
-    if (!(shim_phase() & SHIM_STARTED) || atomic_fetch_or(&shim_page->phase, SHIM_ENDED) & SHIM_ENDED)
+    if (!(shim_phase() & SHIM_STARTED) || atomic_fetch_or(&shim_page.phase, SHIM_ENDED) & SHIM_ENDED)
         return;
-    atomic_fetch_and(&shim_page->phase, ~(uint32_t)(SHIM_RECORDING | SHIM_TIMING));
+    atomic_fetch_and(&shim_page.phase, ~(uint32_t)(SHIM_RECORDING | SHIM_TIMING));
     drain_finish();
 }
 
@@ -117,7 +112,7 @@ void shim_initialised(void)
 void shim_step_aside(const char *why)
 {
     aside = true;
-    atomic_store(&shim_page->phase, SHIM_ENDED);
+    atomic_store(&shim_page.phase, SHIM_ENDED);
     if (why)
         ws_warn("%s; the program goes on without being recorded", why);
 }
@@ -146,7 +141,7 @@ static bool start_parts(void)
         shim_step_aside(NULL); /* said already */
         return false;
     }
-    atomic_store(&shim_page->phase, SHIM_STARTED);
+    atomic_store(&shim_page.phase, SHIM_STARTED);
     if (drain_start()) {
         shim_step_aside("no thread could be started");
         return false;
@@ -157,7 +152,7 @@ static bool start_parts(void)
 /* A child of a process that was recording cannot use CUDA itself: the driver says so. It is counted. */
 static bool refuse_child(void)
 {
-    is_child = is_child || (generation && !shim_page->generation);
+    is_child = is_child || (generation && !shim_page.generation);
     if (is_child && children)
         atomic_fetch_add(children, 1);
     return is_child;
@@ -172,7 +167,7 @@ bool shim_start(void)
     int saved_errno = errno;
     pthread_mutex_lock(&start_lock);
     if (!(shim_phase() & (SHIM_STARTED | SHIM_ENDED)) && !aside) {
-        shim_page->generation = ++generation;
+        shim_page.generation = ++generation;
         const char *connections = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
         shim_one_queue = connections && !strcmp(connections, "1");
         started_at = ws_clock_ns();
@@ -215,13 +210,13 @@ void shim_update_phase(int64_t now)
     if (shim_phase() & SHIM_ENDED || wants_recording(now) == is_on)
         return;
     if (is_on) {
-        atomic_fetch_and(&shim_page->phase, ~(uint32_t)(SHIM_RECORDING | SHIM_TIMING));
+        atomic_fetch_and(&shim_page.phase, ~(uint32_t)(SHIM_RECORDING | SHIM_TIMING));
         return;
     }
     /* What the streams did meanwhile is not known. */
     for (uint32_t id = 1; id <= stream_count(); id++)
         atomic_store(&stream_at(id)->fresh, 1);
-    atomic_fetch_or(&shim_page->phase, on);
+    atomic_fetch_or(&shim_page.phase, on);
 }
 
 enum ws_loss_reason shim_off_reason(void)

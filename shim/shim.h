@@ -1,5 +1,5 @@
 /* The shim's life: idle until the program's first context, then recording (always, in bursts, or in a
- * range), then ended. Every wrapper looks at `shim_page->phase` first and does nothing else when it
+ * range), then ended. Every wrapper looks at its phase first and does nothing else when it
  * has nothing to do. */
 #ifndef WALLSHIM_SHIM_SHIM_H
 #define WALLSHIM_SHIM_SHIM_H
@@ -18,22 +18,30 @@ enum shim_phase {
     SHIM_ENDED = 8,     /* no more: at exit, or after a failure of our own */
 };
 
+enum {
+#if defined(__aarch64__)
+    SHIM_PAGE_SIZE = 65536, /* the largest page its kernels are built with */
+#else
+    SHIM_PAGE_SIZE = 4096,
+#endif
+};
+
 /* A page of its own that reads as zero in any child process, however it was made, so that a child
  * never touches what belongs to its parent. */
 struct shim_page {
-    _Atomic uint32_t phase;    /* enum shim_phase, or-ed */
+    _Alignas(SHIM_PAGE_SIZE) _Atomic uint32_t phase; /* enum shim_phase, or-ed */
     uint32_t generation;       /* of the process's recording, 0 in a child: tells that its parent had started */
     _Atomic uint32_t handles;  /* raised when a handle may have come to mean something else */
     _Atomic uint32_t captures; /* streams being captured now, as far as we saw */
 };
 
-extern __attribute__((visibility("hidden"))) struct shim_page *shim_page;
+extern __attribute__((visibility("hidden"))) struct shim_page shim_page;
 extern struct ws_options shim_options;
 extern bool shim_one_queue; /* CUDA_DEVICE_MAX_CONNECTIONS=1 */
 
 static inline uint32_t shim_phase(void)
 {
-    return atomic_load_explicit(&shim_page->phase, memory_order_relaxed);
+    return atomic_load_explicit(&shim_page.phase, memory_order_relaxed);
 }
 
 /* Is there anything of ours to keep in step? False before the start, and in a forked child, whose copies of
@@ -74,7 +82,7 @@ uint64_t shim_children(void);
 /* Every thread cache of handles is void from now on. */
 static inline void shim_forget_handles(void)
 {
-    atomic_fetch_add_explicit(&shim_page->handles, 1, memory_order_release);
+    atomic_fetch_add_explicit(&shim_page.handles, 1, memory_order_release);
 }
 
 #endif

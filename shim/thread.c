@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "drain.h"
 #include "registry.h"
 
 __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")));
@@ -74,8 +75,9 @@ static struct shim_thread *thread_create(void)
     registry_unlock();
     thread->correlation = (uint64_t)thread->id << 40;
     thread->mapping = size;
-    thread->handles = atomic_load(&shim_page->handles) - 1;
-    ws_ring_init(&thread->ring, (char *)thread + head, ring);
+    thread->handles = atomic_load(&shim_page.handles) - 1;
+    thread->op_header = (struct ws_ring_header){ .kind = WS_RING_OP, .slots = 1 };
+    ws_ring_init(&thread->ring, (char *)thread + head, ring, drain_wake);
     if (!thread->id || !take_slot(thread)) {
         munmap(thread, size);
         return NULL;
@@ -88,10 +90,10 @@ struct shim_thread *thread_get(void)
     struct shim_thread *thread = thread_if_known();
     if (thread || !shim_start())
         return thread;
-    if (thread_self.refused != shim_page->generation)
+    if (thread_self.refused != shim_page.generation)
         thread = thread_create();
     if (!thread) {
-        thread_self.refused = shim_page->generation;
+        thread_self.refused = shim_page.generation;
         atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
         return NULL;
     }

@@ -15,20 +15,20 @@ struct shim_stream;
 
 /* What is static about an operation, as the wrapper has it at hand. */
 struct shape_key {
-    uint64_t object; /* kernel or executable graph: the application's handle */
+    uint64_t object; /* kernel or executable graph: the application's handle; of other operations, which */
     uint64_t stream; /* the application's handle */
     uint32_t grid_x, grid_y, grid_z, block_x, block_y, block_z, shared;
     uint32_t which; /* call, spaces, default stream's flavour and context: shape_which in ops.h */
 };
 
+/* What every launch needs is in one cache line. */
 struct shape_entry {
-    struct shape_key key;
-    uint32_t handles; /* shim_page->handles when it was filled */
-    uint32_t stream_id;
-    struct ws_ring_header header; /* of its records, but for the flags */
+    _Alignas(64) struct shape_key key;
+    uint32_t handles; /* shim_page.handles when it was filled */
+    uint32_t shape, stream_id;
+    uint32_t params_wait; /* launches until parameters are next thought of: 1 while they are kept */
     uint32_t function;
     uint32_t until_sample;  /* launches until the next one timed by a pair */
-    uint32_t params_wait;   /* launches until parameters are next thought of: 1 while they are kept */
     uint32_t params_left;   /* blocks still kept in this window */
     uint64_t params_window; /* ticks at which the window began */
     struct shim_stream *stream;
@@ -39,15 +39,20 @@ enum { SHAPE_CACHE = 4096, PENDING_COLLECTIVES = 64 };
 enum thread_life { THREAD_ALIVE, THREAD_ENDED };
 
 struct shim_thread {
-    uint32_t id;                  /* dictionary id */
-    uint32_t depth;               /* inside a wrapped call: calls made by the driver itself pass through */
-    uint16_t nccl_depth;          /* inside NCCL: launches are its own */
-    uint16_t nccl_flag;           /* WS_OP_IN_COLLECTIVE while that is so */
-    uint64_t correlation;         /* the last one given */
-    uint64_t passed;              /* calls not recorded because recording was off; read relaxed by the drain */
-    uint64_t unregistered;        /* operations lost to full dictionaries */
-    struct shim_context *context; /* current, as of `handles`; NULL unknown */
+    struct ws_ring ring;             /* first, so that what a launch needs of it is at the pointer itself */
+    uint32_t id;                     /* dictionary id */
+    uint32_t depth;                  /* inside a wrapped call: calls made by the driver itself pass through */
+    struct ws_ring_header op_header; /* of its operations: WS_OP_IN_COLLECTIVE is in it while inside NCCL */
+    uint64_t correlation;            /* the last one given */
+    uint64_t passed;                 /* calls not recorded because recording was off; read relaxed by the drain */
+    uint64_t unregistered;           /* operations lost to full dictionaries */
+    struct shim_context *context;    /* current, as of `handles`; NULL unknown */
     uint32_t handles;
+    /* Of the operation under way. */
+    bool timed;           /* marks are recorded */
+    bool has_turn;        /* of the stream */
+    uint64_t order;       /* of the stream, when the call entered it */
+    uint32_t nccl_depth;  /* inside NCCL: launches are its own */
     uint32_t group_depth; /* of ncclGroupStart */
     uint32_t collective_count;
     struct ws_ring_collective collectives[PENDING_COLLECTIVES]; /* waiting for the group's end */
@@ -57,7 +62,6 @@ struct shim_thread {
     /* The drain's own. */
     uint64_t reported_lost, reported_passed, reported_unregistered;
     uint32_t params; /* id for the operation that follows */
-    struct ws_ring ring;
 };
 
 /* One pointer and one number of static thread-local storage: there is little of it, and the compiler's

@@ -27,7 +27,7 @@ shift
 
 simgpu=$build/tests/simgpu
 library=$build/shim/libwallshim.so
-sanitizer=$(ldd "$simgpu/libcuda.so.1" | awk '$1 ~ /^lib(asan|tsan)/ { print $3 }')
+sanitizer=$(ldd "$simgpu/libcuda.so.1" | sed -n 's,^[[:space:]]*lib[at]san[^ ]* => \([^ ]*\).*,\1,p')
 
 # Pythons that are not the system's may be linked in ways that a preloaded sanitizer does not survive.
 if [ -n "$sanitizer" ] && [ "$1" = python3 ] && [ -x /usr/bin/python3 ]; then

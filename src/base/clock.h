@@ -18,9 +18,9 @@ static inline int64_t ws_clock_ns(void)
 static inline uint64_t ws_clock_ticks(void)
 {
 #if defined(__x86_64__)
-    uint32_t low, high;
+    uint64_t low, high; /* the upper halves of both registers become 0 */
     __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
-    return (uint64_t)high << 32 | low;
+    return high << 32 | low;
 #elif defined(__aarch64__)
     uint64_t ticks;
     __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));

@@ -61,7 +61,7 @@ static void store(void)
 static int print_floors(void)
 {
     volatile int64_t keep;
-    ws_ring_init(&ring, aligned_alloc(64, 65536 * WS_RING_SLOT), 65536);
+    ws_ring_init(&ring, aligned_alloc(64, 65536 * WS_RING_SLOT), 65536, NULL);
     FLOOR("clock_gettime", keep = ws_clock_ns());
     FLOOR("counter", keep = (int64_t)ws_clock_ticks());
     FLOOR("ring_store", store());
