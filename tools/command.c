@@ -69,6 +69,11 @@ static int take_switch(struct tool_arguments *arguments, int count, char **words
             value = words[++*at];
         }
         arguments->values[i] = switches[i].argument ? value : "";
+        if (!command->repeats || strcmp(command->repeats, switches[i].name) != 0)
+            return 0;
+        if (arguments->repeated_count == TOOL_REPEATED)
+            return tool_error("--%s: given more than %d times", command->repeats, TOOL_REPEATED);
+        arguments->repeated[arguments->repeated_count++] = value;
         return 0;
     }
     return tool_error("%s: no such switch; see wallshim %s --help", word, command->name);

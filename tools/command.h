@@ -16,12 +16,14 @@ struct tool_switch {
     const char *help;
 };
 
-enum { TOOL_SWITCHES = 40 };
+enum { TOOL_SWITCHES = 40, TOOL_REPEATED = 100 };
 
 struct tool_arguments {
     const struct tool_command *command;
-    const char *values[TOOL_SWITCHES]; /* by place in the switches: NULL not given; flags "" */
-    char **operands;                   /* what is no switch */
+    const char *values[TOOL_SWITCHES];   /* by place in the switches: NULL not given; flags "" */
+    const char *repeated[TOOL_REPEATED]; /* values of the switch that may be repeated, in order */
+    size_t repeated_count;
+    char **operands; /* what is no switch */
     size_t operand_count;
 };
 
@@ -31,14 +33,16 @@ struct tool_command {
     const char *summary;  /* one line, no full stop */
     const char *text;     /* paragraphs of --help and the manual */
     const struct tool_switch *(*switches)(size_t *count);
-    bool passes_on; /* the first operand ends the switches: the rest is somebody else's command */
+    const char *repeats; /* the switch that may be given several times; NULL: none */
+    bool passes_on;      /* the first operand ends the switches: the rest is somebody else's command */
     int (*run)(const struct tool_arguments *arguments);
 };
 
 extern const struct tool_command *const tool_commands[];
 extern const size_t tool_command_count;
 
-extern const struct tool_command tool_record, tool_report, tool_info, tool_dump, tool_export, tool_roofline;
+extern const struct tool_command tool_record, tool_report, tool_check, tool_info, tool_dump, tool_export,
+    tool_roofline;
 
 /* The value given for a switch, NULL when it was not. */
 const char *tool_value(const struct tool_arguments *arguments, const char *name);

@@ -1,15 +1,8 @@
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
-#include "analysis/registry.h"
-#include "command.h"
-#include "model/model.h"
-#include "progress.h"
-#include "traces.h"
+#include "reports.h"
 
-enum { FILE_WIDTH = 100, LEAST_WIDTH = 60, MOST_WIDTH = 400, TOP = 20 };
+enum { TOP = 20 };
 
 static const struct tool_switch *switches(size_t *count)
 {
@@ -17,9 +10,7 @@ static const struct tool_switch *switches(size_t *count)
     static const struct tool_switch list[] = {
         { "json", 0, NULL, "everything as JSON, described by report.schema.json" },
         { "section", 's', "NAME", sections },
-        { "steps", 0, "WHERE",
-          "take steps from markers of the program (marked), from the order of operations (found), markers where "
-          "there are any (auto, the default), or none" },
+        TOOL_STEPS_SWITCH,
         { "top", 't', "N", "rows of a table at most; 0 all (20 without this switch)" },
         { "wide", 'w', NULL, "print names whole, however wide the lines become" },
     };
@@ -33,61 +24,9 @@ static const struct tool_switch *switches(size_t *count)
     return list;
 }
 
-/* Returns 0, or TOOL_ERROR after a line on stderr. */
-static int steps_choice(const char *text, enum ws_steps_choice *choice)
-{
-    static const char *const names[] = { [WS_STEPS_AUTO] = "auto",
-                                         [WS_STEPS_ONLY_MARKED] = "marked",
-                                         [WS_STEPS_ONLY_FOUND] = "found",
-                                         [WS_STEPS_NOT_ASKED] = "none" };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (!text || !strcmp(text, names[i])) {
-            *choice = (enum ws_steps_choice)i;
-            return 0;
-        }
-    }
-    return tool_error("--steps %s: auto, marked, found or none", text);
-}
-
-static int page_width(void)
-{
-    const char *columns = getenv("COLUMNS");
-    struct winsize window;
-    int width = columns ? atoi(columns) : 0;
-    if (width <= 0 && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &window))
-        width = window.ws_col;
-    if (width <= 0)
-        width = FILE_WIDTH;
-    return width < LEAST_WIDTH ? LEAST_WIDTH : width > MOST_WIDTH ? MOST_WIDTH : width;
-}
-
-static bool wants_colour(void)
-{
-    const char *none = getenv("NO_COLOR");
-    const char *terminal = getenv("TERM");
-    return isatty(STDOUT_FILENO) && !(none && *none) && terminal && strcmp(terminal, "dumb") != 0;
-}
-
-static int print_json(const struct ws_report *report)
-{
-    json_t *root = ws_report_json(report);
-    if (!root)
-        return tool_error("out of memory");
-    int status = json_dumpf(root, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-    json_decref(root);
-    fputc('\n', stdout);
-    return status ? tool_error("standard output: cannot write everything") : TOOL_DONE;
-}
-
 static int print_text(const struct ws_report *report, const struct tool_arguments *arguments, size_t top)
 {
-    struct ws_page page = {
-        .out = stdout,
-        .width = page_width(),
-        .wide = tool_value(arguments, "wide") != NULL,
-        .colour = wants_colour(),
-        .top = top,
-    };
+    struct ws_page page = tool_page(arguments, top);
     const char *section = tool_value(arguments, "section");
     if (ws_report_print(report, &page, section))
         return tool_error("--section %s: no such section; see wallshim report --help", section);
@@ -97,37 +36,21 @@ static int print_text(const struct ws_report *report, const struct tool_argument
 static int run(const struct tool_arguments *arguments)
 {
     struct tool_traces traces;
-    struct tool_progress progress;
-    struct ws_model *model = NULL;
-    struct ws_report *report = NULL;
-    char message[512];
-    struct ws_report_options wanted = { .top = TOP };
-    const char *given = tool_value(arguments, "top");
-    if (tool_value(arguments, "json") && tool_value(arguments, "section"))
+    struct tool_loaded loaded;
+    struct ws_report_options wanted = { 0 };
+    bool as_json = tool_value(arguments, "json") != NULL;
+    if (as_json && tool_value(arguments, "section"))
         return tool_error("report: --section chooses from the text; --json is always the whole");
-    if ((given && tool_number("top", given, 1000, &wanted.top)) ||
-        steps_choice(tool_value(arguments, "steps"), &wanted.steps))
+    if (tool_top(arguments, TOP, &wanted.top) || tool_steps(arguments, &wanted.steps))
         return TOOL_ERROR;
     int status = tool_find_traces(&traces, arguments);
     if (status)
         return status;
-    tool_progress_start(&progress);
-    struct ws_model_options options = { .progress = tool_progress_show, .user = &progress };
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    wanted.threads = cores > 1 ? (unsigned)cores : 1;
-    if (ws_model_create(&model, (const char *const *)traces.paths, traces.count, &options, message,
-                        sizeof(message))) {
-        tool_progress_end(&progress);
-        status = tool_error("%s", message);
-    } else if (ws_report_create(&report, model, &wanted)) {
-        tool_progress_end(&progress);
-        status = tool_error("out of memory");
-    } else {
-        tool_progress_end(&progress);
-        status = tool_value(arguments, "json") ? print_json(report) : print_text(report, arguments, wanted.top);
-    }
-    ws_report_destroy(report);
-    ws_model_destroy(model);
+    status = tool_load(&loaded, &traces, &wanted);
+    if (!status)
+        status = as_json ? tool_print_json(ws_report_json(loaded.report))
+                         : print_text(loaded.report, arguments, wanted.top);
+    tool_unload(&loaded);
     tool_traces_finish(&traces);
     return status;
 }

@@ -86,18 +86,27 @@ static int add_newest(struct tool_traces *traces)
     return add(traces, NULL, newest);
 }
 
-int tool_find_traces(struct tool_traces *traces, const struct tool_arguments *arguments)
+static int add_path(struct tool_traces *traces, const char *path)
 {
     struct stat file;
+    return !stat(path, &file) && S_ISDIR(file.st_mode) ? add_folder(traces, path) : add(traces, NULL, path);
+}
+
+int tool_find_traces(struct tool_traces *traces, const struct tool_arguments *arguments)
+{
     *traces = (struct tool_traces){ 0 };
     int status = arguments->operand_count ? 0 : add_newest(traces);
-    for (size_t i = 0; i < arguments->operand_count && !status; i++) {
-        const char *path = arguments->operands[i];
-        if (!stat(path, &file) && S_ISDIR(file.st_mode))
-            status = add_folder(traces, path);
-        else
-            status = add(traces, NULL, path);
-    }
+    for (size_t i = 0; i < arguments->operand_count && !status; i++)
+        status = add_path(traces, arguments->operands[i]);
+    if (status)
+        tool_traces_finish(traces);
+    return status;
+}
+
+int tool_find_traces_at(struct tool_traces *traces, const char *path)
+{
+    *traces = (struct tool_traces){ 0 };
+    int status = add_path(traces, path);
     if (status)
         tool_traces_finish(traces);
     return status;

@@ -16,6 +16,9 @@ struct tool_traces {
  * folder, which is then named on stderr. Returns 0, or TOOL_ERROR after a line on stderr. */
 int tool_find_traces(struct tool_traces *traces, const struct tool_arguments *arguments);
 
+/* The same for one path. */
+int tool_find_traces_at(struct tool_traces *traces, const char *path);
+
 void tool_traces_finish(struct tool_traces *traces);
 
 /* The one trace that a command takes. */

@@ -22,20 +22,22 @@ enum ws_wall {
     WS_WALL_COUNT
 };
 
-/* X(NAME, name in JSON, wall, what a report calls it). The first ones are causes of gaps. */
-#define WS_PARTS(X)                                                          \
-    X(INPUT, "input", OVERHEAD, "input")                                     \
-    X(SYNC, "sync", OVERHEAD, "sync")                                        \
-    X(LAUNCH, "launch", OVERHEAD, "launch")                                  \
-    X(ALLOCATION, "allocation", OVERHEAD, "allocation")                      \
-    X(DEPENDENCY, "dependency", OVERHEAD, "wait")                            \
-    X(COMM_WAIT, "communication", COMMUNICATION, "communication")            \
-    X(DISPATCH, "dispatch", OVERHEAD, "dispatch")                            \
-    X(UNEXPLAINED, "unexplained", OVERHEAD, "unexplained")                   \
+/* X(NAME, name in JSON, wall, what a report calls it). The causes of gaps, and what busy time is spent on. */
+#define WS_CAUSES(X)                                              \
+    X(INPUT, "input", OVERHEAD, "input")                          \
+    X(SYNC, "sync", OVERHEAD, "sync")                             \
+    X(LAUNCH, "launch", OVERHEAD, "launch")                       \
+    X(ALLOCATION, "allocation", OVERHEAD, "allocation")           \
+    X(DEPENDENCY, "dependency", OVERHEAD, "wait")                 \
+    X(COMM_WAIT, "communication", COMMUNICATION, "communication") \
+    X(DISPATCH, "dispatch", OVERHEAD, "dispatch")                 \
+    X(UNEXPLAINED, "unexplained", OVERHEAD, "unexplained")
+#define WS_BUSY_PARTS(X)                                                     \
     X(EXPOSED_COMM, "exposed_communication", COMMUNICATION, "communication") \
     X(EXPOSED_MEMORY, "exposed_memory", OVERHEAD, "copies")                  \
     X(MATMUL, "matmul", COMPUTE, "matmuls")                                  \
     X(OTHER_COMPUTE, "other_compute", BANDWIDTH, "kernels that are no matmuls")
+#define WS_PARTS(X) WS_CAUSES(X) WS_BUSY_PARTS(X)
 
 enum ws_part {
 #define WS_PART(name, key, wall, text) WS_PART_##name,

@@ -1,0 +1,75 @@
+/* Rules on the figures of a report: "busy >= 80 %", "step_time.p95 < 45 ms", "kernels["gemm"].share > 0.5".
+ *
+ *     rule    FIGURE OPERATOR VALUE, with or without blanks between them
+ *     FIGURE  KEY { . KEY | [N] | [*] | ["TEXT"] }: a figure's name (figure.h), or a path into the JSON report
+ *     OPERATOR  < <= > >= == !=
+ *     VALUE   a number, alone or with a unit; or a word or "TEXT", for == and !=
+ *     unit    % ; ns us µs ms s ; B kB MB GB TB KiB MiB GiB TiB
+ */
+#ifndef WALLSHIM_CHECK_RULE_H
+#define WALLSHIM_CHECK_RULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What a number counts, and so which units it may be compared in. */
+enum ws_unit {
+    WS_UNIT_NONE,  /* a count, or anything a path names that says no unit */
+    WS_UNIT_SHARE, /* of 1 */
+    WS_UNIT_TIME,  /* ns */
+    WS_UNIT_BYTES,
+    WS_UNIT_TEXT,
+};
+
+enum ws_relation { WS_LESS, WS_AT_MOST, WS_MORE, WS_AT_LEAST, WS_EQUAL, WS_UNEQUAL, WS_RELATION_COUNT };
+
+enum ws_path_kind {
+    WS_PATH_KEY,   /* of an object */
+    WS_PATH_INDEX, /* one item of a list */
+    WS_PATH_EACH,  /* every item of a list */
+    WS_PATH_ROWS,  /* the rows of a list that are called so */
+};
+
+struct ws_path_part {
+    enum ws_path_kind kind;
+    const char *text; /* key, or what rows are called */
+    size_t index;
+};
+
+enum { WS_PATH_PARTS = 8 };
+
+struct ws_path {
+    struct ws_path_part parts[WS_PATH_PARTS];
+    size_t count;
+    char *texts; /* what the parts point into */
+};
+
+struct ws_value {
+    enum ws_unit unit;
+    double number;
+    char *text; /* WS_UNIT_TEXT, else NULL */
+};
+
+struct ws_rule {
+    char *figure; /* as it stands in the rule: "step_time.p95" */
+    struct ws_path path;
+    enum ws_relation relation;
+    struct ws_value value;
+};
+
+/* Returns 0, -EINVAL with one line in message that says what is wrong where, or -ENOMEM. */
+int ws_rule_parse(struct ws_rule *rule, const char *text, char *message, size_t capacity);
+
+/* Accepts a rule that could not be parsed. */
+void ws_rule_finish(struct ws_rule *rule);
+
+/* The path alone, as above. */
+int ws_path_parse(struct ws_path *path, const char *text, char *message, size_t capacity);
+void ws_path_finish(struct ws_path *path);
+
+const char *ws_relation_text(enum ws_relation relation);
+
+/* Does "number relation value" hold? */
+bool ws_numbers_hold(double number, enum ws_relation relation, double value);
+
+#endif

@@ -1,0 +1,39 @@
+/* From trace files to a report, and from a report to the terminal: what several subcommands share. */
+#ifndef WALLSHIM_TOOLS_REPORTS_H
+#define WALLSHIM_TOOLS_REPORTS_H
+
+#include "analysis/registry.h"
+#include "command.h"
+#include "traces.h"
+
+struct tool_loaded {
+    struct ws_model *model;
+    struct ws_report *report;
+};
+
+/* Reads the traces, with progress on a terminal, and runs the analyses, on every core. Returns 0, or TOOL_ERROR
+ * after a line on stderr; to be unloaded in any case. */
+int tool_load(struct tool_loaded *loaded, const struct tool_traces *traces, const struct ws_report_options *options);
+
+void tool_unload(struct tool_loaded *loaded);
+
+/* The value of --top, `otherwise` where it was not given. Returns 0, or TOOL_ERROR after a line on stderr. */
+int tool_top(const struct tool_arguments *arguments, size_t otherwise, size_t *top);
+
+/* The value of --steps, auto where it was not given. Returns 0, or TOOL_ERROR after a line on stderr. */
+int tool_steps(const struct tool_arguments *arguments, enum ws_steps_choice *choice);
+
+#define TOOL_STEPS_SWITCH                                                                                           \
+    {                                                                                                               \
+        "steps", 0, "WHERE",                                                                                        \
+            "take steps from markers of the program (marked), from the order of operations (found), markers where " \
+            "there are any (auto, the default), or none"                                                            \
+    }
+
+/* Standard output as a page: as wide as the terminal or COLUMNS, with colour on a terminal unless NO_COLOR. */
+struct ws_page tool_page(const struct tool_arguments *arguments, size_t top);
+
+/* Prints the object, which it takes over, on standard output; NULL is out of memory. */
+int tool_print_json(json_t *root);
+
+#endif
