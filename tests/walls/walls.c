@@ -226,6 +226,7 @@ static void straggle(struct run *run)
 static const struct wall walls[] = {
     { .name = "input", .before_step = wait_for_batch },
     { .name = "sync", .in_forward = sync_in_forward },
+    { .name = "mixed", .before_step = wait_for_batch, .in_forward = sync_in_forward },
     { .name = "launch", .graph_without = true },
     { .name = "allocation", .in_forward = allocate_in_forward },
     { .name = "communication", .ranks = true },

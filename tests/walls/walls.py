@@ -24,8 +24,10 @@ WARM_UP = 3 + 2  # the program's own, and what a queue takes to fill
 WITHIN = 0.2     # of the truth
 STEP_WITHIN = 0.02
 HEALTHY = 0.05   # of a step: what may be advised to a program that has nothing to win
-BUSY = 0.95      # of the steps after the warm-up: what such a program keeps its GPU
-TRIES = 3        # the machine is shared: a run whose steps other work disturbed says nothing
+BUSY = 0.9  # of the time after the warm-up: what a program without a wall keeps its GPU; the rest is between kernels
+DISTURBED = 1.25
+RUNS = 6         # until one was not disturbed: the machine is shared
+TRIES = 2
 
 
 def run(build, folder, wall, variant, setting):
@@ -63,11 +65,20 @@ def read_truth(folder):
     return rows
 
 
+def lengths(times):
+    """Of the steps after the warm-up, from the shortest."""
+    return sorted(after - before for before, after in zip(times[WARM_UP:], times[WARM_UP + 1:]))
+
+
 def step_ns(begins):
     """The median step of the median rank."""
-    return statistics.median(
-        statistics.median(after - before for before, after in zip(times[WARM_UP:], times[WARM_UP + 1:]))
-        for times in begins.values())
+    return statistics.median(statistics.median(lengths(times)) for times in begins.values())
+
+
+def disturbed(begins):
+    """Whether more steps were much longer than the median than evaluation and jitter explain: the machine did other work,
+    and a median says little of what steps took in the mean."""
+    return any(steps[len(steps) * 4 // 5] > DISTURBED * statistics.median(steps) for steps in map(lengths, begins.values()))
 
 
 def busy_ns(rows, begin=0):
@@ -79,11 +90,21 @@ def busy_ns(rows, begin=0):
     return total
 
 
-def check_health(truth, begins):
-    """That a program called healthy is: the truth's business, not the report's."""
-    begin = begins[0][WARM_UP]
-    share = busy_ns(truth, begin) / (max(row["end"] for row in truth) - begin)
-    assert share >= BUSY, f"a healthy program that is busy for {share:.1%}"
+def busy_share(truth, begins):
+    """Of the first device, after the warm-up."""
+    begin, rows = begins[0][WARM_UP], [row for row in truth if row["device"] == 0]
+    return busy_ns(rows, begin) / (max(row["end"] for row in rows) - begin)
+
+
+def step_without(build, folder, wall, setting):
+    """Other work on the machine only ever makes a step longer: the shortest of some runs, of which one kept its GPU busy.
+    Where launches were the wall, a graph's short kernels leave it idle for good."""
+    steps, share = [], 0
+    while len(steps) < 2 or (share < BUSY and wall != "launch" and len(steps) < RUNS):
+        begins, truth = run(build, f"{folder}/without-{len(steps)}", wall, "without", setting)
+        steps.append(step_ns(begins))
+        share = max(share, busy_share(truth, begins))
+    return min(steps), share
 
 
 def report(build, folder):
@@ -125,7 +146,7 @@ def steady_lengths(device):
 
 def check_verdict(judge, wall, devices, step, saving):
     """What is said of the devices given, of which a job may have several."""
-    expected, cause, _ = WALLS[wall]
+    expected, causes, _ = WALLS[wall]
     for rank, device in devices.items():
         said = device["wall"]["name"] if device["wall"] else device["wall_reason"]
         judge.expect(said == expected, f"wall of {rank}: {said}, expected {expected}")
@@ -138,36 +159,41 @@ def check_verdict(judge, wall, devices, step, saving):
         return
     said = statistics.median(length for device in devices for length in steady_lengths(device))
     judge.expect(abs(said - step) <= STEP_WITHIN * step, f"step: {said / 1e3:.0f} µs said")
-    if wall in PENDING and not any(piece["cause"] == cause for device in devices for piece in device.get("advice", [])):
-        judge.skipped.append(f"no analysis gives the advice {cause} yet")
+    if wall in PENDING and not any(piece["cause"] in causes for device in devices for piece in device["advice"]):
+        judge.skipped.append(f"no analysis gives the advice {' or '.join(causes)} yet")
         return
     # Of several ranks the one that would win most speaks.
-    advice = max((device.get("advice") or [] for device in devices),
+    advice = max((device["advice"] for device in devices),
                  key=lambda pieces: pieces[0]["saving_ns_per_step"] if pieces else -1)
     first = advice[0] if advice else {"cause": None, "saving_ns_per_step": 0}
-    predicted = first["saving_ns_per_step"]
-    if cause is None:
-        judge.expect(predicted <= HEALTHY * step, f"advice: {first['cause']} would win {predicted / 1e3:.0f} µs of a healthy "
-                                                  f"step of {step / 1e3:.0f}")
+    if not causes:
+        judge.expect(first["saving_ns_per_step"] <= HEALTHY * step,
+                     f"advice: {first['cause']} would win {first['saving_ns_per_step'] / 1e3:.0f} µs of a healthy step")
         return
-    judge.expect(first["cause"] == cause, f"first advice: {first['cause']}, expected {cause}")
+    judge.expect(first["cause"] in causes, f"first advice: {first['cause']}, expected {' or '.join(causes)}")
+    # One chain is what is removed, and others may be advised; of all else the whole is.
+    asked = [first] if causes == ["fusion"] else [piece for piece in advice if piece["cause"] in causes]
+    predicted = sum(piece["saving_ns_per_step"] for piece in asked)
     judge.expect(abs(predicted - saving) <= WITHIN * saving,
                  f"saving: {predicted / 1e3:.0f} µs a step predicted, {saving / 1e3:.0f} in truth")
 
 
 def judge_setting(build, folder, wall, setting):
     judge = Judge()
-    begins, truth = run(build, f"{folder}/with", wall, "with", setting)
+    for attempt in range(RUNS):
+        with_wall = f"{folder}/with-{attempt}"
+        begins, truth = run(build, with_wall, wall, "with", setting)
+        if not disturbed(begins):
+            break
     step = step_ns(begins)
-    if WALLS[wall][1] is None:
-        check_health(truth, begins)
-        saving = 0
+    if not WALLS[wall][1]:
+        saving, share = 0, busy_share(truth, begins)
     else:
-        # Other work on the machine only ever makes a step longer.
-        removed = min(step_ns(run(build, f"{folder}/without-{i}", wall, "without", setting)[0]) for i in range(2))
+        removed, share = step_without(build, folder, wall, setting)
         saving = step - removed
-    judge.lines.append(f"step {step / 1e3:.0f} µs, {saving / 1e3:.0f} of them the wall ({saving / step:.0%})")
-    devices = report(build, f"{folder}/with")
+    judge.lines.append(f"step {step / 1e3:.0f} µs, {saving / 1e3:.0f} of them the wall ({saving / step:.0%}), "
+                       f"without it {share:.0%} busy")
+    devices = report(build, with_wall)
     check_timeline(judge, devices, truth)
     # A straggler has a wall of its own; it is the others that wait.
     waiting = {rank: device for rank, device in devices.items() if wall != "straggler" or rank != setting["slow_rank"]}
