@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "analysis/activity.h"
+#include "analysis/found_steps.h"
 #include "analysis/marked_steps.h"
 #include "analysis/sections.h"
 
@@ -218,7 +219,11 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     result->why_none = "Steps were not asked for.";
     if (report->steps == WS_STEPS_NOT_ASKED)
         return 0;
-    int status = ws_marked_steps(report->model, track, result);
+    int status = 0;
+    if (report->steps != WS_STEPS_ONLY_FOUND)
+        status = ws_marked_steps(report->model, track, result);
+    if (!status && report->steps != WS_STEPS_ONLY_MARKED && result->source == WS_STEPS_NONE)
+        status = ws_found_steps(report, track, result);
     if (!status)
         status = split_steps(report, track, result);
     return status ? status : measure_all(result);

@@ -154,6 +154,63 @@ static void markers_may_be_left_aside(void **state)
     load_finish(&loaded);
 }
 
+/* A loop of layers, forward and backward, and an update; the host lets the device wait at times. */
+static int64_t train_step(struct story *story, uint64_t *random, int64_t at)
+{
+    static const char *const forward[] = { "gemm", "gelu", "norm" }, *const backward[] = { "gemm", "dgelu", "dnorm" };
+    story_copy(story, 1, WS_SPACE_PINNED, WS_SPACE_DEVICE, 4096, at, at + 5000);
+    at += 6000;
+    for (int i = 0; i < 30; i++) {
+        const char *name = i < 15 ? forward[i % 3] : backward[i % 3];
+        int64_t length = 10000 + (int64_t)(next_random(random) % 3000);
+        story_kernel(story, 1, name, at, at + length);
+        at += length + 1000;
+    }
+    story_kernel(story, 1, "multi_tensor_apply_kernel<Adam>", at, at + 20000);
+    return at + 21000 + (int64_t)(next_random(random) % 30000);
+}
+
+static void steps_are_found_without_markers(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    uint64_t random = 11;
+    int64_t begins[21], at = 1000000;
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        begins[i] = at;
+        at = train_step(story, &random, at);
+        if (i == 9) /* evaluation */
+            for (int j = 0; j < 12; j++, at += 11000)
+                story_kernel(story, 1, j % 2 ? "gemm" : "argmax", at, at + 10000);
+    }
+    load_report(&loaded);
+    const struct ws_track_steps *steps = steps_of(&loaded);
+    assert_int_equal(steps->source, WS_STEPS_FOUND);
+    assert_int_equal(steps->steps.count, 20);
+    for (size_t i = 0; i < 20; i++)
+        assert_int_equal(step(steps, i)->begin, begins[i]);
+    assert_int_equal(steps->kinds[WS_STEP_CUT], 1);
+    load_finish(&loaded);
+}
+
+static void kernels_in_no_order_have_no_steps(void **state)
+{
+    static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g", "h" };
+    uint64_t random = 12;
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        struct loaded loaded;
+        struct story *story = begin(&loaded);
+        for (int64_t i = 0; i < 50 << round / 4; i++)
+            story_kernel(story, 1, names[next_random(&random) % 8], i * 2000, i * 2000 + 1000);
+        load_report(&loaded);
+        assert_int_equal(steps_of(&loaded)->source, WS_STEPS_NONE);
+        assert_non_null(steps_of(&loaded)->why_none);
+        load_finish(&loaded);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +218,8 @@ int main(void)
         cmocka_unit_test(warm_up_and_slow_steps_are_told_apart),
         cmocka_unit_test(steps_tile_whatever_markers_say),
         cmocka_unit_test(markers_may_be_left_aside),
+        cmocka_unit_test(steps_are_found_without_markers),
+        cmocka_unit_test(kernels_in_no_order_have_no_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,115 @@
+#include "analysis/found_steps.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/activity.h"
+#include "analysis/period.h"
+
+/* Fewer than this are none: what comes twice may do so by chance. */
+enum { LEAST_STEPS = 3 };
+
+static enum ws_period_hint hint_of_copy(const struct ws_shape *row)
+{
+    bool from_device = row->from_space >= WS_SPACE_DEVICE, to_device = row->to_space >= WS_SPACE_DEVICE;
+    if (row->from_space == WS_SPACE_UNKNOWN || row->to_space == WS_SPACE_UNKNOWN || from_device == to_device)
+        return WS_HINT_MEMORY;
+    return to_device ? WS_HINT_FROM_HOST : WS_HINT_TO_HOST;
+}
+
+static enum ws_period_hint hint_of(const struct ws_report *report, const struct ws_op_shape *shape)
+{
+    const struct ws_op_name *name = ws_model_name(report->model, shape->name);
+    if (name->kind == WS_OP_COPY)
+        return hint_of_copy(&shape->row);
+    if (name->kind == WS_OP_GRAPH)
+        return WS_HINT_GRAPH;
+    if (name->activity == WS_ACTIVITY_MEMORY)
+        return WS_HINT_MEMORY;
+    return ws_report_class(report, shape->name) == WS_CLASS_OPTIMIZER ? WS_HINT_UPDATE : WS_HINT_NONE;
+}
+
+/* What the search for a period is given beside the operations themselves. */
+struct tables {
+    uint16_t *names;
+    uint32_t *lanes;
+    uint8_t *hints;
+};
+
+static int fill_tables(const struct ws_report *report, const struct ws_process *process, struct tables *tables)
+{
+    size_t count = process->shapes.count;
+    tables->names = malloc((count + 1) * sizeof(*tables->names));
+    tables->lanes = malloc((count + 1) * sizeof(*tables->lanes));
+    tables->hints = calloc(WS_PERIOD_NAMES, 1);
+    if (!tables->names || !tables->lanes || !tables->hints)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        const struct ws_op_shape *shape = ws_process_shape(process, i);
+        tables->names[i] = (uint16_t)shape->name;
+        tables->lanes[i] = shape->stream == WS_NOWHERE ? (uint32_t)process->streams.rows.count : shape->stream;
+        tables->hints[tables->names[i]] = (uint8_t)hint_of(report, shape);
+    }
+    return 0;
+}
+
+static int add_steps(const struct ws_process *process, const struct ws_track *track, const struct ws_period *period,
+                     struct ws_track_steps *result)
+{
+    const struct ws_period_step *list = period->steps.data;
+    const int64_t *begins = process->ops.begin;
+    for (size_t i = 0; i < period->steps.count; i++) {
+        bool last = i + 1 == period->steps.count;
+        int64_t begin = begins[track->order[list[i].first]], end = begin;
+        for (size_t op = list[i].first; last && op < track->count; op++)
+            end = ws_most(end, ws_op_end(&process->ops, track->order[op]));
+        if (!last)
+            end = begins[track->order[list[i + 1].first]];
+        if (end <= begin)
+            continue;
+        struct ws_step *step = ws_vector_push(&result->steps);
+        if (!step)
+            return -ENOMEM;
+        step->begin = begin;
+        step->end = end;
+        step->number = result->steps.count - 1;
+        step->kind = last ? WS_STEP_CUT : list[i].alike ? WS_STEP_STEADY : WS_STEP_OTHER;
+    }
+    return 0;
+}
+
+static bool are_enough(const struct ws_period *period)
+{
+    const struct ws_period_step *list = period->steps.data;
+    size_t alike = 0;
+    for (size_t i = 0; i < period->steps.count; i++)
+        alike += list[i].alike;
+    return alike >= LEAST_STEPS || (alike + 1 >= LEAST_STEPS && period->steps.count >= LEAST_STEPS);
+}
+
+int ws_found_steps(const struct ws_report *report, const struct ws_track *track, struct ws_track_steps *result)
+{
+    const struct ws_process *process = ws_model_process(report->model, track->process);
+    struct tables tables = { 0 };
+    struct ws_period period = { 0 };
+    int status = fill_tables(report, process, &tables);
+    if (status)
+        goto out;
+    const struct ws_period_source source = { &process->ops, track->order, track->count,
+                                             tables.names,  tables.lanes, process->streams.rows.count + 1,
+                                             tables.hints };
+    status = ws_period_find(&source, &period);
+    if (status)
+        goto out;
+    result->why_none = period.why_none ? period.why_none : "What repeats does so too seldom.";
+    if (!are_enough(&period))
+        goto out;
+    status = add_steps(process, track, &period, result);
+    result->source = WS_STEPS_FOUND;
+out:
+    ws_period_finish(&period);
+    free(tables.names);
+    free(tables.lanes);
+    free(tables.hints);
+    return status;
+}

@@ -1,0 +1,64 @@
+/* Finds what repeats in the operations of a device, by the order of their names alone: when anything ran
+ * decides nothing, so jitter does not matter, and kernels that come and go from one repetition to the next
+ * matter little.
+ *
+ * 1. A gram is a name, or a name and the one before it on the same stream. Grams that come back at even
+ *    distances, counted in operations, are candidates (period.c).
+ * 2. A candidate cuts the operations into segments. It is a level of repetition where most operations lie
+ *    in segments of about one length and most names come as often in each of those (period_level.c). In
+ *    operations without a period numbers of occurrences scatter as chance has it.
+ * 3. Levels lie in one another: layers in steps, micro-batches in steps, steps in epochs. Of two, the
+ *    longer is taken where it is what makes an iteration whole (period_choice.c): it holds the optimizer, or
+ *    an exchange with the host, or new kernels, fewer than another iteration of the shorter would be.
+ * 4. A step begins at the operation that comes once in it, on the stream with most operations, and follows
+ *    the longest idle time, a copy from the host or the optimizer (period_cut.c). Segments that lack much of
+ *    what steps have are not like them: evaluation.
+ */
+#ifndef WALLSHIM_ANALYSIS_PERIOD_H
+#define WALLSHIM_ANALYSIS_PERIOD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vector.h"
+#include "model/ops.h"
+
+/* What a name tells beside being the same or another. */
+enum ws_period_hint {
+    WS_HINT_NONE,
+    WS_HINT_UPDATE,    /* an optimizer's kernel */
+    WS_HINT_FROM_HOST, /* a copy from the host to the device */
+    WS_HINT_TO_HOST,
+    WS_HINT_MEMORY, /* any other copy, and memsets */
+    WS_HINT_GRAPH,  /* a CUDA graph: many operations as one */
+};
+
+enum { WS_PERIOD_NAMES = 1 << 16 };
+
+struct ws_period_source {
+    const struct ws_ops *ops;
+    const uint32_t *order; /* operations in order of their begin */
+    size_t count;
+    const uint16_t *names; /* by shape: names, or what those that do not fit share */
+    const uint32_t *lanes; /* by shape: streams, from 0 */
+    size_t lane_count;
+    const uint8_t *hints; /* enum ws_period_hint by name, WS_PERIOD_NAMES of them */
+};
+
+struct ws_period_step {
+    uint32_t first; /* place in order of its first operation */
+    bool alike;     /* like the others */
+};
+
+struct ws_period {
+    struct ws_vector steps; /* struct ws_period_step: each ends where the next begins, the last nowhere */
+    const char *why_none;   /* a sentence, where there are none */
+};
+
+/* Returns 0 or -ENOMEM. */
+int ws_period_find(const struct ws_period_source *source, struct ws_period *period);
+
+void ws_period_finish(struct ws_period *period);
+
+#endif

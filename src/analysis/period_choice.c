@@ -1,0 +1,146 @@
+#include "analysis/period_choice.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A level repeats where this share of operations is in typical segments, and this share of names steady; more
+ * where few segments and names agree, which chance may bring about. */
+static const double least_regular = 0.35, least_steady = 0.5;
+enum { LEAST_SEGMENTS = 2 };
+
+/* An outer level holds a fixed number of the inner's where at least this share of its segments do. */
+static const double same_number = 0.7;
+
+/* Names that are in nearly all segments. */
+static const uint16_t nearly_all = (uint16_t)(0.8 * UINT16_MAX);
+
+/* What tells an iteration from a part of one, where neither optimizer nor exchange with the host does: an
+ * iteration's own kernels, by number of names and of operations, and how often the same one comes in it. */
+static const double own_names = 0.3, own_operations = 0.05, layered = 3, most_extra = 0.8;
+enum { most_batches = 8, batches_seen = 4 };
+
+/* A segment in which each name comes so often repeats something. */
+static const double many_times = 4;
+
+/* Of two that cut as often, the later one must be better by this. */
+static const double clearly_better = 0.03;
+
+static bool repeats(const struct ws_period_level *level)
+{
+    if (level->typical < LEAST_SEGMENTS || level->regular < least_regular || !level->names)
+        return false;
+    return level->steady >= least_steady + 1 / sqrt((double)level->names * (double)(level->typical - 1));
+}
+
+/* An iteration of a program, rather than a layer of its model: it updates the model, exchanges something
+ * with the host, launches a graph, or holds repetitions itself. */
+static bool is_iteration(const struct ws_period_level *level)
+{
+    return level->updates || level->exchanges || level->graphs || level->multiplicity >= many_times;
+}
+
+static int most_cuts_first(const void *a, const void *b)
+{
+    const struct ws_period_level *x = a, *y = b;
+    if (x->count != y->count)
+        return x->count < y->count ? 1 : -1;
+    return (x->gram > y->gram) - (x->gram < y->gram);
+}
+
+/* How the segments of an inner level lie in those of an outer one. */
+struct nesting {
+    unsigned inside; /* most often */
+    double share;    /* of the outer segments that hold that many */
+};
+
+enum { MOST_INSIDE = 4096 };
+
+static struct nesting nest(const struct ws_period_level *inner, const struct ws_period_level *outer)
+{
+    uint32_t numbers[MOST_INSIDE + 1] = { 0 };
+    size_t at = 0, segments = 0;
+    struct nesting nesting = { 0 };
+    uint32_t end = ws_level_place(inner, ws_level_cuts(inner) - 1);
+    for (size_t i = 0; i + 1 < ws_level_cuts(outer); i++) {
+        size_t inside = 0;
+        if (inner->truncated && ws_level_place(outer, i + 1) > end)
+            break;
+        while (at < ws_level_cuts(inner) && ws_level_place(inner, at) < ws_level_place(outer, i))
+            at++;
+        while (at < ws_level_cuts(inner) && ws_level_place(inner, at) < ws_level_place(outer, i + 1)) {
+            at++;
+            inside++;
+        }
+        numbers[inside < MOST_INSIDE ? inside : MOST_INSIDE]++;
+        segments++;
+    }
+    for (unsigned i = 0; i <= MOST_INSIDE; i++)
+        if (numbers[i] > numbers[nesting.inside])
+            nesting.inside = i;
+    nesting.share = segments ? (double)numbers[nesting.inside] / (double)segments : 0;
+    return nesting;
+}
+
+/* Kernels that each outer segment has, and few inner ones. */
+struct novelty {
+    unsigned names;
+    double share; /* of the operations of an outer segment */
+};
+
+static struct novelty novel(const struct ws_period_text *text, const struct ws_period_level *inner,
+                            const struct ws_period_level *outer, unsigned inside)
+{
+    struct novelty novelty = { 0 };
+    double rare = fmin(0.75, 1.5 / inside) * UINT16_MAX;
+    for (size_t name = 0; name < text->names; name++) {
+        uint8_t hint = text->source->hints[name];
+        if (outer->presence[name] < nearly_all || inner->presence[name] > rare ||
+            (hint != WS_HINT_NONE && hint != WS_HINT_GRAPH))
+            continue;
+        novelty.names++;
+        novelty.share += outer->mass[name] / outer->operations;
+    }
+    return novelty;
+}
+
+/* Is the outer one the iteration, and the inner a part of it? */
+static bool makes_whole(const struct ws_period_text *text, const struct ws_period_level *inner,
+                        const struct ws_period_level *outer)
+{
+    struct nesting nesting = nest(inner, outer);
+    if (nesting.inside <= 1)
+        return outer->regular * outer->steady > inner->regular * inner->steady + clearly_better;
+    if (inner->updates || nesting.share < same_number)
+        return false;
+    if (outer->updates)
+        return true;
+    bool layer = inner->multiplicity < layered;
+    if (layer && outer->exchanges && !inner->exchanges)
+        return true;
+    struct novelty novelty = novel(text, inner, outer, nesting.inside);
+    if (layer && novelty.names >= own_names * inner->names)
+        return true;
+    double extra = outer->operations - nesting.inside * inner->operations;
+    return extra <= most_extra * inner->operations && nesting.inside <= most_batches &&
+           outer->typical >= batches_seen && novelty.names >= 2 && novelty.share >= own_operations;
+}
+
+const struct ws_period_level *ws_period_choose(const struct ws_period_text *text, struct ws_period_level *levels,
+                                               size_t count, const char **why_none)
+{
+    const struct ws_period_level *best = NULL;
+    bool repeating = false;
+    qsort(levels, count, sizeof(*levels), most_cuts_first);
+    for (size_t i = 0; i < count; i++) {
+        if (!repeats(&levels[i]))
+            continue;
+        repeating = true;
+        if (is_iteration(&levels[i]) && (!best || makes_whole(text, best, &levels[i])))
+            best = &levels[i];
+    }
+    if (!best)
+        *why_none = repeating ? "What repeats looks like layers of a model rather than iterations of a program."
+                              : "Nothing repeats that holds much of the operations.";
+    return best;
+}

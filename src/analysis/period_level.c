@@ -1,0 +1,231 @@
+#include "analysis/period_level.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* Looked into at most, where that is enough segments. */
+enum { MOST_OPERATIONS = 1 << 20, ENOUGH_SEGMENTS = 32 };
+
+/* A name is steady where this share of the segments has it equally often. Where chance scatters names, few
+ * segments agree on a number. */
+static const double steady_share = 0.6;
+
+/* In nearly all segments; in most. */
+static const double nearly_all = 0.8, in_most = 0.5;
+
+double ws_idle_ns(uint8_t idle)
+{
+    return idle ? exp2(idle / 4.0) : 0;
+}
+
+uint8_t ws_idle_of(int64_t ns)
+{
+    if (ns <= 1)
+        return 0;
+    int bits = 63 - __builtin_clzll((uint64_t)ns);
+    int quarter = bits < 2 ? 0 : (int)((uint64_t)ns >> (bits - 2) & 3);
+    return (uint8_t)(4 * bits + quarter);
+}
+
+static void swap(uint32_t *a, uint32_t *b)
+{
+    uint32_t saved = *a;
+    *a = *b;
+    *b = saved;
+}
+
+uint32_t ws_period_median(uint32_t *values, size_t count)
+{
+    if (!count)
+        return 0;
+    size_t wanted = count / 2, low = 0, high = count - 1;
+    while (low < high) {
+        uint32_t pivot = values[low + (high - low) / 2];
+        size_t left = low, right = high;
+        for (;;) {
+            while (values[left] < pivot)
+                left++;
+            while (values[right] > pivot)
+                right--;
+            if (left >= right)
+                break;
+            swap(&values[left++], &values[right--]);
+        }
+        if (wanted <= right)
+            high = right;
+        else
+            low = right + 1;
+    }
+    return values[wanted];
+}
+
+/* How often a name came in the segments looked into. The number that more than half of them hold is found
+ * by vote (Boyer and Moore), the segments that hold it are then counted. */
+struct tally {
+    uint32_t segment; /* looked at last, + 1 */
+    uint32_t now;     /* in it */
+    uint32_t segments;
+    uint32_t usual; /* the number voted for */
+    uint32_t votes;
+    uint32_t agree; /* segments that hold it */
+    uint64_t sum;
+};
+
+static void vote(struct tally *tally)
+{
+    if (!tally->now)
+        return;
+    tally->segments++;
+    tally->sum += tally->now;
+    if (!tally->votes)
+        tally->usual = tally->now;
+    tally->votes += tally->now == tally->usual ? 1 : -1U;
+}
+
+static void compare(struct tally *tally)
+{
+    tally->agree += tally->now && tally->now == tally->usual;
+}
+
+static bool is_typical(const struct ws_period_level *level, size_t segment)
+{
+    double length = ws_level_place(level, segment + 1) - ws_level_place(level, segment);
+    return 2 * length >= level->operations && length <= 2 * level->operations;
+}
+
+static int measure_lengths(const struct ws_period_text *text, struct ws_period_level *level)
+{
+    size_t segments = ws_level_cuts(level) - 1;
+    uint32_t *lengths = malloc((segments + 1) * sizeof(*lengths));
+    if (!lengths)
+        return -ENOMEM;
+    for (size_t i = 0; i < segments; i++)
+        lengths[i] = ws_level_place(level, i + 1) - ws_level_place(level, i);
+    level->operations = ws_period_median(lengths, segments);
+    free(lengths);
+    double all = text->count, regular = 0;
+    for (size_t i = 0; i < segments; i++)
+        if (is_typical(level, i))
+            regular += ws_level_place(level, i + 1) - ws_level_place(level, i);
+    if (level->truncated)
+        all = ws_level_place(level, segments) - ws_level_place(level, 0);
+    level->regular = all > 0 ? regular / all : 0;
+    return 0;
+}
+
+/* The segments to look into: all, or enough of them from the middle on. */
+static void choose_region(const struct ws_period_level *level, size_t *from, size_t *to)
+{
+    size_t segments = ws_level_cuts(level) - 1;
+    size_t enough = level->operations > 0 ? (size_t)(MOST_OPERATIONS / level->operations) : segments;
+    if (enough < ENOUGH_SEGMENTS)
+        enough = ENOUGH_SEGMENTS;
+    *from = 0;
+    *to = segments;
+    if (segments > enough) {
+        *from = (segments - enough) / 2;
+        *to = *from + enough;
+    }
+}
+
+/* Calls done for each name and each segment that has it, with its number; returns how many segments. */
+static uint32_t count_names(const struct ws_period_text *text, const struct ws_period_level *level,
+                            struct tally *tallies, void (*done)(struct tally *))
+{
+    size_t from, to;
+    uint32_t segments = 0;
+    choose_region(level, &from, &to);
+    for (size_t i = from; i < to; i++) {
+        if (!is_typical(level, i))
+            continue;
+        segments++;
+        for (uint32_t place = ws_level_place(level, i); place < ws_level_place(level, i + 1); place++) {
+            struct tally *tally = &tallies[ws_text_name(text, place)];
+            if (tally->segment != segments) {
+                done(tally);
+                tally->segment = segments;
+                tally->now = 0;
+            }
+            tally->now++;
+        }
+    }
+    for (size_t name = 0; name < text->names; name++) {
+        done(&tallies[name]);
+        tallies[name].segment = tallies[name].now = 0;
+    }
+    return segments;
+}
+
+static void note_hint(const struct ws_period_text *text, struct ws_period_level *level, size_t name)
+{
+    switch ((enum ws_period_hint)text->source->hints[name]) {
+    case WS_HINT_UPDATE:
+        level->updates = true;
+        break;
+    case WS_HINT_FROM_HOST:
+    case WS_HINT_TO_HOST:
+        level->exchanges = true;
+        break;
+    case WS_HINT_GRAPH:
+        level->graphs = true;
+        break;
+    default:
+        break;
+    }
+}
+
+static void judge_names(const struct ws_period_text *text, struct ws_period_level *level, struct tally *tallies)
+{
+    double segments = (double)level->typical, all = 0, mass = 0, steady_mass = 0;
+    unsigned usual = 0, steady = 0;
+    for (size_t name = 0; name < text->names; name++) {
+        struct tally *tally = &tallies[name];
+        double mean = (double)tally->sum / segments, share = tally->segments / segments;
+        all += mean;
+        level->presence[name] = (uint16_t)(share * UINT16_MAX);
+        level->mass[name] = (float)mean;
+        if (share >= in_most)
+            note_hint(text, level, name);
+        if (share >= nearly_all) {
+            level->names++;
+            mass += mean;
+        }
+        if (share < in_most)
+            continue;
+        usual++;
+        if (tally->agree < steady_share * segments)
+            continue;
+        steady++;
+        steady_mass += mean;
+    }
+    level->multiplicity = level->names ? mass / level->names : 0;
+    level->steady = usual ? fmin((double)steady / usual, steady_mass / all) : 0;
+}
+
+int ws_period_level_measure(const struct ws_period_text *text, struct ws_period_level *level)
+{
+    if (ws_level_cuts(level) < 2)
+        return 0;
+    level->presence = calloc(text->names + 1, sizeof(*level->presence));
+    level->mass = calloc(text->names + 1, sizeof(*level->mass));
+    struct tally *tallies = calloc(text->names + 1, sizeof(*tallies));
+    int status = level->presence && level->mass && tallies ? measure_lengths(text, level) : -ENOMEM;
+    if (!status) {
+        level->typical = count_names(text, level, tallies, vote);
+        count_names(text, level, tallies, compare);
+        if (level->typical)
+            judge_names(text, level, tallies);
+    }
+    free(tallies);
+    return status;
+}
+
+void ws_period_level_finish(struct ws_period_level *level)
+{
+    ws_vector_finish(&level->places);
+    free(level->presence);
+    free(level->mass);
+    level->presence = NULL;
+    level->mass = NULL;
+}
