@@ -33,7 +33,8 @@ static int is_trace(const struct dirent *entry)
 /* As other profilers name theirs. */
 static int is_foreign_trace(const struct dirent *entry)
 {
-    return ends_with(entry->d_name, ".json") || ends_with(entry->d_name, ".json.gz");
+    return ends_with(entry->d_name, ".json") || ends_with(entry->d_name, ".json.gz") ||
+           ends_with(entry->d_name, ".sqlite");
 }
 
 static int add_folder(struct tool_traces *traces, const char *folder)
@@ -54,7 +55,7 @@ static int add_folder(struct tool_traces *traces, const char *folder)
     }
     free(entries);
     if (!status && !count)
-        return tool_error("%s: no trace (*.wst, *.json, *.json.gz) in this folder", folder);
+        return tool_error("%s: no trace (*.wst, *.json, *.json.gz, *.sqlite) in this folder", folder);
     return status;
 }
 

@@ -112,6 +112,9 @@ void ws_copy_spaces(const char *name, size_t length, uint32_t *from, uint32_t *t
 /* From "Memset (Device)", "Pinned" … */
 uint32_t ws_space_of(const char *word, size_t length);
 
+/* "ProfilerStep#12", and whatever else calls itself a step and has a number: "train_step#12". */
+bool ws_is_step(const char *name, size_t length, uint64_t *number);
+
 /* --- between gather.c and join.c ------------------------------------------------------------------ */
 
 struct ws_gather_span {

@@ -17,5 +17,6 @@ struct ws_importer {
 };
 
 extern const struct ws_importer ws_importer_kineto;
+extern const struct ws_importer ws_importer_nsight;
 
 #endif

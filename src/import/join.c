@@ -127,9 +127,10 @@ static uint32_t shape_id(struct ws_gather *gather, const struct ws_gather_op *op
     return id;
 }
 
+/* The source's number without whatever was put above it to tell processes apart. */
 static uint64_t correlation_of(uint32_t thread, uint64_t correlation)
 {
-    return (uint64_t)thread << 40 | (correlation & (((uint64_t)1 << 40) - 1));
+    return (uint64_t)thread << 40 | (uint32_t)correlation;
 }
 
 static void put_op(struct ws_gather *gather, const struct ws_gather_op *op)

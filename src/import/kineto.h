@@ -92,6 +92,8 @@ struct kineto {
     struct ws_vector threads;   /* struct kineto_name */
     int64_t pid;                /* of the first host call; only where has_pid */
     bool has_pid;
+    int64_t first; /* time of an event; 0 none yet */
+    bool has_base; /* the file says what its times count from */
 };
 
 static inline bool kineto_saw(const struct kineto_event *event, enum kineto_key key)

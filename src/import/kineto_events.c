@@ -57,7 +57,7 @@ void kineto_take_fact(struct kineto *kineto, enum kineto_key key, const char *te
         [KINETO_HIP_RUNTIME] = "hip_runtime_version",
         [KINETO_ROCTRACER] = "roctracer_version",
         [KINETO_TRACE_ID] = "trace_id",
-        [KINETO_BASE_TIME] = "base_time_ns",
+        [KINETO_BASE_TIME] = "start_realtime_ns",
         [KINETO_HOST_NAME] = "host",
         [KINETO_RANK] = "rank",
         [KINETO_WORLD_SIZE] = "world_size",
@@ -66,6 +66,10 @@ void kineto_take_fact(struct kineto *kineto, enum kineto_key key, const char *te
     };
     char shown[64];
     int64_t version;
+    if (key == KINETO_BASE_TIME) {
+        kineto->has_base = true;
+        ws_gather_meta(kineto->gather, "start_monotonic_ns", "0", 1);
+    }
     if (key == KINETO_CUDA_DRIVER && ws_decimal(text, length, 0, &version)) {
         int size = snprintf(shown, sizeof(shown), "%d.%d", (int)(version / 1000), (int)(version % 1000 / 10));
         ws_gather_meta(kineto->gather, "driver_version", shown, (size_t)size);
@@ -107,6 +111,18 @@ static struct ws_text inner_name(struct ws_text text)
     return text;
 }
 
+/* Before there was a base time, times were those since 1970. */
+static void say_start(struct kineto *kineto)
+{
+    const int64_t year_2001 = 1000000000000000000;
+    char text[32];
+    if (kineto->has_base || kineto->first < year_2001)
+        return;
+    int size = snprintf(text, sizeof(text), "%lld", (long long)kineto->first);
+    ws_gather_meta(kineto->gather, "start_monotonic_ns", text, (size_t)size);
+    ws_gather_meta(kineto->gather, "start_realtime_ns", text, (size_t)size);
+}
+
 void kineto_end(struct kineto *kineto)
 {
     const struct kineto_name *names = kineto->processes.data;
@@ -120,6 +136,7 @@ void kineto_end(struct kineto *kineto)
         int size = snprintf(text, sizeof(text), "%lld", (long long)kineto->pid);
         ws_gather_meta(kineto->gather, "pid", text, (size_t)size);
     }
+    say_start(kineto);
     names = kineto->threads.data;
     for (size_t i = 0; i < kineto->threads.count; i++) {
         struct ws_text name = inner_name(names[i].text);
@@ -207,24 +224,6 @@ static void take_call(struct kineto *kineto, int64_t begin, int64_t end)
     ws_gather_call(kineto->gather, &call);
 }
 
-/* "ProfilerStep#12", and whatever else calls itself a step and has a number: "train_step#12". */
-static bool is_step(const struct ws_text *name, uint64_t *number)
-{
-    static const char *const words[] = { "step", "iteration" };
-    const char *mark = memrchr(name->data, '#', name->length);
-    size_t length = mark ? (size_t)(mark - name->data) : 0, digits = mark ? name->length - length - 1 : 0;
-    int64_t value;
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        size_t size = strlen(words[i]);
-        if (digits && length >= size && !strncasecmp(mark - size, words[i], size) && mark[1] >= '0' &&
-            mark[1] <= '9' && ws_decimal(mark + 1, digits, 0, &value)) {
-            *number = (uint64_t)value;
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool is_communication(const struct ws_text *name)
 {
     static const char record[] = "record_param_comms", nccl[] = "nccl:";
@@ -246,7 +245,7 @@ static void take_range(struct kineto *kineto, int64_t begin, int64_t end)
         .host_end = end,
         .kind = kinds[event->category],
     };
-    if (event->category != CATEGORY_PYTHON && is_step(&event->name, &range.number))
+    if (event->category != CATEGORY_PYTHON && ws_is_step(event->name.data, event->name.length, &range.number))
         range.kind = WS_RANGE_STEP;
     else if (event->category != CATEGORY_PYTHON && is_communication(&event->name))
         range.kind = WS_RANGE_COMMUNICATION;
@@ -270,6 +269,8 @@ void kineto_take_event(struct kineto *kineto)
         kineto->gather->losses[WS_LOSS_NO_TIMES]++;
         return;
     }
+    if (!kineto->first)
+        kineto->first = begin;
     if (event->category == CATEGORY_CALL)
         take_call(kineto, begin, end);
     else if (event->category >= CATEGORY_OPERATOR)

@@ -9,7 +9,7 @@
 
 #include "import/importer.h"
 
-static const struct ws_importer *const importers[] = { &ws_importer_kineto };
+static const struct ws_importer *const importers[] = { &ws_importer_kineto, &ws_importer_nsight };
 
 struct ws_source {
     const char *path;

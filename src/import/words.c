@@ -1,6 +1,7 @@
 /* What the names of calls, copies and memories say. */
 #include <string.h>
 
+#include "import/decimal.h"
 #include "import/gather.h"
 
 /* A name's family is that of the first row it has the word of: CUDA's runtime, its driver and HIP use the
@@ -64,6 +65,23 @@ struct ws_call_kind ws_call_kind_of(const char *name, size_t length)
     }
     kind.blocks = kind.family == WS_CALL_COPY && !memmem(name, length, "Async", 5);
     return kind;
+}
+
+bool ws_is_step(const char *name, size_t length, uint64_t *number)
+{
+    static const char *const steps[] = { "step", "iteration" };
+    const char *mark = memrchr(name, '#', length);
+    size_t before = mark ? (size_t)(mark - name) : 0, digits = mark ? length - before - 1 : 0;
+    int64_t value;
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        size_t size = strlen(steps[i]);
+        if (digits && before >= size && !strncasecmp(mark - size, steps[i], size) && mark[1] >= '0' &&
+            mark[1] <= '9' && ws_decimal(mark + 1, digits, 0, &value)) {
+            *number = (uint64_t)value;
+            return true;
+        }
+    }
+    return false;
 }
 
 uint32_t ws_space_of(const char *word, size_t length)

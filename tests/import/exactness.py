@@ -2,6 +2,7 @@
 exactness.py WALLSHIM FOLDER, where the folder holds traces/ and reference/. Without it the test is skipped."""
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 
@@ -57,6 +58,32 @@ def check_rank(wallshim, folder, name, rank, reference):
     check_kernels(where, device, reference["kernels"])
 
 
+# Of Nsight Systems' exports; the reference sums kernels by short name, which the export holds beside the long one.
+DEVICE = {"gpu_ops": "gpu_events", "span_ns": "span_ns", "busy_ns": "busy_ns", "idle_ns": "idle_ns",
+          "compute_union_ns": "compute_ns", "comm_union_ns": "comm_ns", "overlap_ns": "comm_overlap_ns"}
+
+
+def check_database(wallshim, folder, name, reference):
+    path = os.path.join(folder, reference["file"])
+    database = sqlite3.connect(f"file:{path}?immutable=1", uri=True)
+    short = dict(database.execute("SELECT DISTINCT d.value, s.value FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds d "
+                                  "ON d.id = k.demangledName JOIN StringIds s ON s.id = k.shortName"))
+    devices = {str(device["device"]): device for process in report(wallshim, path) for device in process["devices"]}
+    check(f"{name}: devices", sorted(devices), sorted(reference["devices"]))
+    for number, expected in reference["devices"].items():
+        device, where = devices[number], f"{name} device {number}"
+        for theirs, ours in DEVICE.items():
+            check(f"{where}: {ours}", device[ours], expected[theirs])
+        sums = {}
+        for row in device["kernels"]:
+            if row["name"] in short:
+                count, total = sums.get(short[row["name"]], (0, 0))
+                sums[short[row["name"]]] = (count + row["count"], total + row["total_ns"])
+        check(f"{where}: kernels", sum(count for count, _ in sums.values()), expected["kernels"])
+        for kernel, count, total in expected["kernel_sum"]:
+            check(f"{where}: {kernel[:80]}", sums.get(kernel), (count, total))
+
+
 def main():
     wallshim, folder = os.path.abspath(sys.argv[1]), sys.argv[2]
     references = os.path.join(folder, "reference")
@@ -70,6 +97,7 @@ def main():
         with open(os.path.join(references, file), encoding="utf-8") as text:
             reference = json.load(text)
         if "devices" in reference:
+            check_database(wallshim, folder, name, reference)
             continue
         for rank in reference:
             check_rank(wallshim, folder, name, rank, reference[rank])

@@ -1,0 +1,201 @@
+/* Exports of Nsight Systems: SQLite databases (nsys export --type sqlite), whose tables and columns vary with
+ * its version. What a file lacks is read as nothing: a column as NULL, a table as empty. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "import/importer.h"
+#include "import/nsight.h"
+
+enum { ROWS_A_PIECE = 4096, LONGEST_VALUE = 1 << 24, MOST_SQL = 4096 };
+
+struct reading {
+    struct nsight nsight;
+    sqlite3 *base;
+    sqlite3_stmt *rows; /* of the table being read */
+    size_t table;       /* in nsight_tables */
+    bool any;           /* a table of theirs was found */
+    bool broken;        /* not even the list of tables can be read */
+    uint64_t file_bytes;
+};
+
+static bool claims(const unsigned char *head, size_t size)
+{
+    return size >= 16 && !memcmp(head, "SQLite format 3", 16);
+}
+
+static void close_reading(void *state)
+{
+    struct reading *reading = state;
+    sqlite3_finalize(reading->rows);
+    sqlite3_close(reading->base);
+    nsight_finish(&reading->nsight);
+    free(reading);
+}
+
+/* "file:PATH?immutable=1": no lock is taken, nothing is written beside the file. */
+static char *make_uri(const char *path)
+{
+    char *uri = malloc(strlen(path) * 3 + 32), *at = uri;
+    if (!uri)
+        return NULL;
+    at += sprintf(at, "file:");
+    for (; *path; path++)
+        at += strchr("?#%", *path) ? sprintf(at, "%%%02x", *path) : sprintf(at, "%c", *path);
+    sprintf(at, "?immutable=1");
+    return uri;
+}
+
+static int open_reading(void **state, const char *path, struct ws_gather *gather)
+{
+    struct reading *reading = calloc(1, sizeof(*reading));
+    char *uri = make_uri(path);
+    struct stat about;
+    int status = reading && uri ? 0 : -ENOMEM;
+    if (!status && stat(path, &about))
+        status = -errno;
+    if (!status) {
+        nsight_init(&reading->nsight, gather);
+        reading->file_bytes = (uint64_t)about.st_size;
+        if (sqlite3_open_v2(uri, &reading->base, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL))
+            status = -EIO;
+    }
+    free(uri);
+    if (status) {
+        if (reading)
+            close_reading(reading);
+        return status;
+    }
+    /* The file is not believed: nothing in it may run, and no value fill the memory. */
+    sqlite3_db_config(reading->base, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(reading->base, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_limit(reading->base, SQLITE_LIMIT_LENGTH, LONGEST_VALUE);
+    *state = reading;
+    return 0;
+}
+
+/* --- tables and columns that may be there or not --------------------------------------------------- */
+
+static bool answers(struct reading *reading, const char *sql, const char *first, const char *second)
+{
+    sqlite3_stmt *statement = NULL;
+    bool found = false;
+    if (!sqlite3_prepare_v2(reading->base, sql, -1, &statement, NULL)) {
+        sqlite3_bind_text(statement, 1, first, -1, SQLITE_STATIC);
+        if (second)
+            sqlite3_bind_text(statement, 2, second, -1, SQLITE_STATIC);
+        found = sqlite3_step(statement) == SQLITE_ROW;
+    }
+    if (!found && sqlite3_errcode(reading->base) != SQLITE_DONE && sqlite3_errcode(reading->base) != SQLITE_OK)
+        reading->broken = true;
+    sqlite3_finalize(statement);
+    return found;
+}
+
+static bool has_table(struct reading *reading, const char *table)
+{
+    return answers(reading, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1", table, NULL);
+}
+
+static bool has_column(struct reading *reading, const char *table, const char *column)
+{
+    return answers(reading, "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2", table, column);
+}
+
+/* A column that names another table's row is asked for as "column>Table.value": the value, looked up. */
+static int add_column(struct reading *reading, const char *table, const char *wanted, char *sql)
+{
+    char column[64], other[64], value[64];
+    int parts = sscanf(wanted, "%63[^>]>%63[^.].%63s", column, other, value);
+    if (!has_column(reading, table, column) || (parts == 3 && !has_column(reading, other, value)))
+        return snprintf(sql, MOST_SQL / 2, "NULL");
+    if (parts == 3)
+        return snprintf(sql, MOST_SQL / 2, "(SELECT o.\"%s\" FROM \"%s\" o WHERE o.id = t.\"%s\")", value, other,
+                        column);
+    return snprintf(sql, MOST_SQL / 2, "t.\"%s\"", column);
+}
+
+/* Starts on the next table that is there. Returns 1, 0 when there is none left, or -ENOMEM. */
+static int next_table(struct reading *reading)
+{
+    char sql[MOST_SQL];
+    for (; reading->table < nsight_table_count; reading->table++) {
+        const struct nsight_table *table = &nsight_tables[reading->table];
+        if (!has_table(reading, table->name))
+            continue;
+        reading->any = true;
+        int used = snprintf(sql, sizeof(sql), "SELECT ");
+        for (size_t i = 0; i < NSIGHT_COLUMNS && table->columns[i] && used < MOST_SQL / 2; i++) {
+            used += snprintf(sql + used, 3, "%s", i ? ", " : "");
+            used += add_column(reading, table->name, table->columns[i], sql + used);
+        }
+        snprintf(sql + used, sizeof(sql) - (size_t)used, " FROM \"%s\" t%s%s", table->name,
+                 table->order && has_column(reading, table->name, table->order) ? " ORDER BY t." : "",
+                 table->order && has_column(reading, table->name, table->order) ? table->order : "");
+        int error = sqlite3_prepare_v2(reading->base, sql, -1, &reading->rows, NULL);
+        if (!error)
+            return 1;
+        if (error == SQLITE_NOMEM)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* --- reading --------------------------------------------------------------------------------------- */
+
+static int finish_reading(struct reading *reading, char *message, size_t capacity)
+{
+    if (!reading->any && !has_table(reading, "StringIds")) {
+        snprintf(message, capacity,
+                 reading->broken ? "this SQLite file is damaged; export it again: nsys export --type sqlite"
+                                 : "no trace: this SQLite file has none of Nsight Systems' tables; wanted is what "
+                                   "nsys export --type sqlite writes");
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static int read_piece(void *state, struct ws_damage *damage, char *message, size_t capacity)
+{
+    struct reading *reading = state;
+    struct ws_gather *gather = reading->nsight.gather;
+    if (!reading->rows) {
+        int status = next_table(reading);
+        if (status < 0)
+            return status;
+        if (!status)
+            return finish_reading(reading, message, capacity);
+    }
+    for (int i = 0; i < ROWS_A_PIECE && !gather->error; i++) {
+        int status = sqlite3_step(reading->rows);
+        if (status == SQLITE_ROW) {
+            nsight_tables[reading->table].take(&reading->nsight, reading->rows);
+            continue;
+        }
+        if (status == SQLITE_NOMEM)
+            return -ENOMEM;
+        damage->lost_frames += status != SQLITE_DONE; /* the rest of the table */
+        sqlite3_finalize(reading->rows);
+        reading->rows = NULL;
+        reading->table++;
+        break;
+    }
+    return gather->error ? gather->error : 1;
+}
+
+static void position(const void *state, uint64_t *done, uint64_t *total)
+{
+    const struct reading *reading = state;
+    *total = reading->file_bytes;
+    *done = reading->file_bytes / nsight_table_count * reading->table;
+}
+
+const struct ws_importer ws_importer_nsight = {
+    .claims = claims,
+    .open = open_reading,
+    .read = read_piece,
+    .position = position,
+    .close = close_reading,
+};

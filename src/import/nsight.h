@@ -1,0 +1,31 @@
+/* Between the files of the Nsight Systems importer. */
+#ifndef WALLSHIM_IMPORT_NSIGHT_H
+#define WALLSHIM_IMPORT_NSIGHT_H
+
+#include <sqlite3.h>
+
+#include "import/gather.h"
+
+enum { NSIGHT_COLUMNS = 20 };
+
+struct nsight {
+    struct ws_gather *gather;
+    struct ws_intern processes; /* int64_t globalPid; the first is whose name the trace gets */
+};
+
+/* One table as it is read. Columns that a file lacks are NULL. */
+struct nsight_table {
+    const char *name;
+    const char *columns[NSIGHT_COLUMNS]; /* "column", or "column>Table.value" for what it refers to by id */
+    void (*take)(struct nsight *nsight, sqlite3_stmt *row);
+    const char *order; /* column to order rows by; NULL: as they come */
+};
+
+extern const struct nsight_table nsight_tables[];
+extern const size_t nsight_table_count;
+
+void nsight_init(struct nsight *nsight, struct ws_gather *gather);
+
+void nsight_finish(struct nsight *nsight);
+
+#endif

@@ -1,0 +1,329 @@
+/* What the tables of Nsight Systems mean. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "import/decimal.h"
+#include "import/nsight.h"
+
+void nsight_init(struct nsight *nsight, struct ws_gather *gather)
+{
+    *nsight = (struct nsight){ .gather = gather, .processes = WS_INTERN(int64_t) };
+    ws_gather_meta(gather, "import", "Nsight Systems (SQLite export)", 30);
+}
+
+void nsight_finish(struct nsight *nsight)
+{
+    ws_intern_finish(&nsight->processes);
+}
+
+static struct ws_text text_at(sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    return (struct ws_text){ text ? text : "", text ? (uint32_t)sqlite3_column_bytes(row, column) : 0 };
+}
+
+static bool is_null(sqlite3_stmt *row, int column)
+{
+    return sqlite3_column_type(row, column) == SQLITE_NULL;
+}
+
+static uint32_t narrow_at(sqlite3_stmt *row, int column)
+{
+    int64_t value = sqlite3_column_int64(row, column);
+    return value < 0 ? 0 : value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+}
+
+/* The first two columns of every table of events: begin and end. Counts what has no times. */
+static bool times_at(struct nsight *nsight, sqlite3_stmt *row, int64_t *begin, int64_t *end)
+{
+    *begin = sqlite3_column_int64(row, 0);
+    *end = sqlite3_column_int64(row, 1);
+    bool fine = !is_null(row, 0) && !is_null(row, 1) && *begin >= -WS_DECIMAL_MOST && *end <= WS_DECIMAL_MOST &&
+                *begin <= *end;
+    nsight->gather->losses[WS_LOSS_NO_TIMES] += !fine;
+    return fine;
+}
+
+/* --- identifiers ------------------------------------------------------------------------------------ */
+
+/* A globalTid is the machine, the process and the thread, 24 bits each of the last two; a globalPid has
+ * 0 for the thread. */
+static int64_t process_of(int64_t global)
+{
+    return global & ~(int64_t)0xffffff;
+}
+
+/* The number of a process, which makes its identifiers differ from those of the others. */
+static uint64_t process_number(struct nsight *nsight, int64_t global)
+{
+    int64_t key = process_of(global);
+    bool fresh;
+    uint32_t number = ws_intern_key(&nsight->processes, &key, &fresh);
+    if (!number)
+        nsight->gather->error = -ENOMEM;
+    return number;
+}
+
+static uint64_t of_process(struct nsight *nsight, int64_t global, int64_t id)
+{
+    return process_number(nsight, global) << 32 | (uint32_t)id;
+}
+
+static uint32_t thread_of(struct nsight *nsight, int64_t global)
+{
+    return ws_gather_thread(nsight->gather, process_of(global), global & 0xffffff);
+}
+
+/* --- operations ------------------------------------------------------------------------------------- */
+
+#define OPERATION_COLUMNS "start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid"
+enum { AFTER_OPERATION = 7 };
+
+static void take_operation(struct nsight *nsight, sqlite3_stmt *row, struct ws_shape *shape, uint64_t bytes)
+{
+    struct ws_gather_op op = { .bytes = bytes };
+    if (!times_at(nsight, row, &op.begin, &op.end))
+        return;
+    int64_t process = sqlite3_column_int64(row, 6), correlation = sqlite3_column_int64(row, 5);
+    shape->stream = ws_gather_stream(nsight->gather, is_null(row, 2) ? -1 : sqlite3_column_int64(row, 2),
+                                     (int64_t)of_process(nsight, process, sqlite3_column_int64(row, 3)),
+                                     sqlite3_column_int64(row, 4));
+    op.correlation = correlation ? of_process(nsight, process, correlation) : 0;
+    op.shape = shape->stream ? ws_gather_shape(nsight->gather, shape) : 0;
+    ws_gather_op(nsight->gather, &op);
+}
+
+static void take_kernel(struct nsight *nsight, sqlite3_stmt *row)
+{
+    struct ws_text name = { "", 0 };
+    for (int i = 0; i < 3 && !name.length; i++)
+        name = text_at(row, AFTER_OPERATION + i);
+    struct ws_shape shape = { .kind = WS_OP_KERNEL };
+    uint32_t *fields[] = { &shape.grid_x,  &shape.grid_y,  &shape.grid_z,      &shape.block_x,
+                           &shape.block_y, &shape.block_z, &shape.shared_bytes };
+    for (int i = 0; i < 7; i++)
+        *fields[i] = narrow_at(row, AFTER_OPERATION + 5 + i);
+    shape.function = ws_gather_function(nsight->gather, name.data, name.length, narrow_at(row, AFTER_OPERATION + 3),
+                                        narrow_at(row, AFTER_OPERATION + 4));
+    take_operation(nsight, row, &shape, 0);
+}
+
+/* What copyKind says of the two sides where their own columns do not. */
+static void spaces_of_kind(int64_t kind, uint32_t *from, uint32_t *to)
+{
+    static const uint8_t sides[][2] = {
+        { WS_SPACE_UNKNOWN, WS_SPACE_UNKNOWN }, { WS_SPACE_HOST, WS_SPACE_DEVICE },
+        { WS_SPACE_DEVICE, WS_SPACE_HOST },     { WS_SPACE_HOST, WS_SPACE_ARRAY },
+        { WS_SPACE_ARRAY, WS_SPACE_HOST },      { WS_SPACE_ARRAY, WS_SPACE_ARRAY },
+        { WS_SPACE_ARRAY, WS_SPACE_DEVICE },    { WS_SPACE_DEVICE, WS_SPACE_ARRAY },
+        { WS_SPACE_DEVICE, WS_SPACE_DEVICE },   { WS_SPACE_HOST, WS_SPACE_HOST },
+        { WS_SPACE_PEER, WS_SPACE_PEER },       { WS_SPACE_HOST, WS_SPACE_MANAGED },
+        { WS_SPACE_MANAGED, WS_SPACE_HOST },    { WS_SPACE_MANAGED, WS_SPACE_MANAGED },
+    };
+    bool known = kind >= 0 && kind < (int64_t)(sizeof(sides) / sizeof(sides[0]));
+    *from = sides[known ? kind : 0][0];
+    *to = sides[known ? kind : 0][1];
+}
+
+static void take_copy(struct nsight *nsight, sqlite3_stmt *row)
+{
+    struct ws_shape shape = { .kind = WS_OP_COPY };
+    int64_t bytes = sqlite3_column_int64(row, AFTER_OPERATION), kind = sqlite3_column_int64(row, AFTER_OPERATION + 1);
+    struct ws_text from = text_at(row, AFTER_OPERATION + 2), to = text_at(row, AFTER_OPERATION + 3);
+    spaces_of_kind(kind, &shape.from_space, &shape.to_space);
+    if (shape.from_space != WS_SPACE_PEER && ws_space_of(from.data, from.length))
+        shape.from_space = ws_space_of(from.data, from.length);
+    if (shape.to_space != WS_SPACE_PEER && ws_space_of(to.data, to.length))
+        shape.to_space = ws_space_of(to.data, to.length);
+    take_operation(nsight, row, &shape, bytes > 0 ? (uint64_t)bytes : 0);
+}
+
+static void take_memset(struct nsight *nsight, sqlite3_stmt *row)
+{
+    struct ws_text to = text_at(row, AFTER_OPERATION + 1);
+    int64_t bytes = sqlite3_column_int64(row, AFTER_OPERATION);
+    struct ws_shape shape = { .kind = WS_OP_MEMSET, .to_space = ws_space_of(to.data, to.length) };
+    take_operation(nsight, row, &shape, bytes > 0 ? (uint64_t)bytes : 0);
+}
+
+/* A graph launched and measured as a whole. */
+static void take_graph(struct nsight *nsight, sqlite3_stmt *row)
+{
+    struct ws_shape shape = { .kind = WS_OP_GRAPH,
+                              .function = narrow_at(row, AFTER_OPERATION + (is_null(row, AFTER_OPERATION) ? 1 : 0)) };
+    take_operation(nsight, row, &shape, 0);
+}
+
+/* --- calls and ranges --------------------------------------------------------------------------------- */
+
+/* "cudaLaunchKernel_v7000" is cudaLaunchKernel: the version of CUDA that brought it is no part of its name. */
+static size_t without_version(struct ws_text name)
+{
+    size_t length = name.length;
+    while (length && name.data[length - 1] >= '0' && name.data[length - 1] <= '9')
+        length--;
+    bool versioned = name.length - length >= 4 && length > 2 && !memcmp(name.data + length - 2, "_v", 2);
+    return versioned ? length - 2 : name.length;
+}
+
+static void take_call(struct nsight *nsight, sqlite3_stmt *row)
+{
+    struct ws_gather_call call = { 0 };
+    struct ws_text name = text_at(row, 4);
+    int64_t thread = sqlite3_column_int64(row, 2), correlation = sqlite3_column_int64(row, 3);
+    if (!times_at(nsight, row, &call.begin, &call.end))
+        return;
+    call.correlation = correlation ? of_process(nsight, thread, correlation) : 0;
+    call.function = ws_gather_driver_function(nsight->gather, name.data, without_version(name));
+    call.thread = thread_of(nsight, thread);
+    ws_gather_call(nsight->gather, &call);
+}
+
+/* PyTorch's emit_nvtx writes "aten::mm, seq = 3, op_id = 41, sizes = [[2, 3], [3, 4]]". */
+static size_t operator_length(struct ws_text text)
+{
+    const char *seq = memmem(text.data, text.length, ", seq = ", 8);
+    const char *id = memmem(text.data, text.length, ", op_id = ", 10);
+    const char *end = seq && (!id || seq < id) ? seq : id;
+    return end ? (size_t)(end - text.data) : 0;
+}
+
+static void take_nvtx(struct nsight *nsight, sqlite3_stmt *row)
+{
+    enum { PUSH_POP = 59, START_END = 60 };
+    struct ws_text text = text_at(row, is_null(row, 5) ? 6 : 5);
+    struct ws_range range = { .kind = WS_RANGE_ANNOTATION };
+    int64_t type = sqlite3_column_int64(row, 2);
+    /* A range that ends on another thread is nobody's time; one that never ended has no length. */
+    if ((type != PUSH_POP && type != START_END) || is_null(row, 1) ||
+        (!is_null(row, 4) && sqlite3_column_int64(row, 4) != sqlite3_column_int64(row, 3)))
+        return;
+    if (!text.length || !times_at(nsight, row, &range.host_begin, &range.host_end))
+        return;
+    size_t name = operator_length(text);
+    if (name)
+        range.kind = WS_RANGE_OPERATOR;
+    else if (ws_is_step(text.data, text.length, &range.number))
+        range.kind = WS_RANGE_STEP;
+    range.name = ws_gather_label(nsight->gather, text.data, name ? name : text.length);
+    range.thread = thread_of(nsight, sqlite3_column_int64(row, 3));
+    ws_gather_row(nsight->gather, WS_FAMILY_range, &range);
+}
+
+/* --- what things are called ------------------------------------------------------------------------- */
+
+static void take_thread_name(struct nsight *nsight, sqlite3_stmt *row)
+{
+    struct ws_text name = text_at(row, 1);
+    int64_t thread = sqlite3_column_int64(row, 0);
+    if (name.length)
+        ws_gather_thread_name(nsight->gather, process_of(thread), thread & 0xffffff, name.data, name.length);
+}
+
+static void take_process(struct nsight *nsight, sqlite3_stmt *row)
+{
+    int64_t key = process_of(sqlite3_column_int64(row, 0));
+    struct ws_text name = text_at(row, 2);
+    char pid[32];
+    if (ws_intern_find(&nsight->processes, &key) != 1) /* others than the first that did anything */
+        return;
+    int size = snprintf(pid, sizeof(pid), "%lld", (long long)sqlite3_column_int64(row, 1));
+    ws_gather_meta(nsight->gather, "pid", pid, (size_t)size);
+    if (name.length)
+        ws_gather_meta(nsight->gather, "program", name.data, name.length);
+}
+
+static void take_gpu(struct nsight *nsight, sqlite3_stmt *row)
+{
+    int64_t ordinal = sqlite3_column_int64(row, is_null(row, 1) ? 0 : 1);
+    int64_t clock = sqlite3_column_int64(row, 6), memory = sqlite3_column_int64(row, 7);
+    int64_t l2 = sqlite3_column_int64(row, 8);
+    struct ws_text name = text_at(row, 2), uuid = text_at(row, 9), pci = text_at(row, 10);
+    char text[64];
+    if (ordinal < 0 || ordinal >= INT32_MAX)
+        return;
+    int size = uuid.length
+                   ? snprintf(text, sizeof(text), "GPU-%.*s", (int)(uuid.length < 40 ? uuid.length : 40), uuid.data)
+                   : 0;
+    struct ws_device device = {
+        .id = (uint32_t)ordinal + 1,
+        .cc_major = narrow_at(row, 3),
+        .cc_minor = narrow_at(row, 4),
+        .sms = narrow_at(row, 5),
+        .clock_khz = clock > 0 && clock / 1000 <= UINT32_MAX ? (uint32_t)(clock / 1000) : 0,
+        .memory_bytes = memory > 0 ? (uint64_t)memory : 0,
+        .l2_bytes = l2 > 0 ? (uint64_t)l2 : 0,
+        .name = ws_gather_text(nsight->gather, name.data, name.length),
+        .uuid = ws_gather_text(nsight->gather, text, (size_t)size),
+        .pci = ws_gather_text(nsight->gather, pci.data, pci.length),
+    };
+    ws_gather_row(nsight->gather, WS_FAMILY_device, &device);
+}
+
+static void take_start(struct nsight *nsight, sqlite3_stmt *row)
+{
+    char text[32];
+    if (is_null(row, 0))
+        return;
+    /* Times count from the session's start; later versions say what their clock was then. */
+    int size = snprintf(text, sizeof(text), "%lld", (long long)sqlite3_column_int64(row, 0));
+    ws_gather_meta(nsight->gather, "start_realtime_ns", text, (size_t)size);
+    size = snprintf(text, sizeof(text), "%lld", (long long)sqlite3_column_int64(row, 1));
+    ws_gather_meta(nsight->gather, "start_monotonic_ns", text, (size_t)size);
+}
+
+static void take_fact(struct nsight *nsight, sqlite3_stmt *row)
+{
+    static const struct {
+        const char *name, *key;
+    } facts[] = {
+        { "EXPORT_PRODUCT_VERSION", "nsight_version" },
+        { "EXPORT_SCHEMA_VERSION", "nsight_schema" },
+    };
+    struct ws_text name = text_at(row, 0), value = text_at(row, 1);
+    for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
+        if (name.length == strlen(facts[i].name) && !memcmp(name.data, facts[i].name, name.length))
+            ws_gather_meta(nsight->gather, facts[i].key, value.data, value.length);
+}
+
+#define NAME(column) column ">StringIds.value"
+#define MEMORY(column) column ">ENUM_CUDA_MEM_KIND.label"
+
+const struct nsight_table nsight_tables[] = {
+    { "META_DATA_EXPORT", { "name", "value" }, take_fact, NULL },
+    { "EXPORT_META_DATA", { "name", "value" }, take_fact, NULL },
+    { "TARGET_INFO_SESSION_START_TIME", { "utcEpochNs", "systemClockNs" }, take_start, NULL },
+    { "TARGET_INFO_GPU",
+      { "id", "cuDevice", "name", "computeMajor", "computeMinor", "smCount", "clockRate", "totalMemory",
+        "l2CacheSize", "uuid", "busLocation" },
+      take_gpu,
+      NULL },
+    { "CUPTI_ACTIVITY_KIND_KERNEL",
+      { OPERATION_COLUMNS, NAME("demangledName"), NAME("shortName"), NAME("mangledName"), "registersPerThread",
+        "staticSharedMemory", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ", "dynamicSharedMemory" },
+      take_kernel,
+      NULL },
+    { "CUPTI_ACTIVITY_KIND_MEMCPY",
+      { OPERATION_COLUMNS, "bytes", "copyKind", MEMORY("srcKind"), MEMORY("dstKind") },
+      take_copy,
+      NULL },
+    { "CUPTI_ACTIVITY_KIND_MEMSET", { OPERATION_COLUMNS, "bytes", MEMORY("memKind") }, take_memset, NULL },
+    { "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", { OPERATION_COLUMNS, "graphExecId", "graphId" }, take_graph, NULL },
+    { "CUPTI_ACTIVITY_KIND_RUNTIME",
+      { "start", "end", "globalTid", "correlationId", NAME("nameId") },
+      take_call,
+      NULL },
+    { "CUPTI_ACTIVITY_KIND_DRIVER",
+      { "start", "end", "globalTid", "correlationId", NAME("nameId") },
+      take_call,
+      NULL },
+    { "NVTX_EVENTS",
+      { "start", "end", "eventType", "globalTid", "endGlobalTid", "text", NAME("textId") },
+      take_nvtx,
+      NULL },
+    { "ThreadNames", { "globalTid", NAME("nameId") }, take_thread_name, "priority" },
+    { "PROCESSES", { "globalPid", "pid", "name" }, take_process, NULL },
+};
+const size_t nsight_table_count = sizeof(nsight_tables) / sizeof(nsight_tables[0]);

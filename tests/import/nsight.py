@@ -1,0 +1,143 @@
+"""Exports of Nsight Systems, row by row, in tables as full and as bare as its versions write them: nsight.py WALLSHIM"""
+import os
+import sqlite3
+
+from foreign import by_id, meta, path, refused, report, rows, run_tests
+
+PROCESS = 281 << 40 | 77 << 24
+KERNEL = {"start": 20500, "end": 30500, "deviceId": 0, "contextId": 1, "streamId": 7, "correlationId": 5, "globalPid": PROCESS,
+          "demangledName": 1, "shortName": 2, "mangledName": 3, "registersPerThread": 32, "gridX": 4, "gridY": 2, "gridZ": 1,
+          "blockX": 128, "blockY": 1, "blockZ": 1, "staticSharedMemory": 16, "dynamicSharedMemory": 1024}
+CALL = {"start": 10000, "end": 12250, "eventClass": 0, "globalTid": PROCESS | 78, "correlationId": 5, "nameId": 4}
+COPY = {"start": 100, "end": 200, "deviceId": 0, "contextId": 1, "streamId": 7, "correlationId": 6, "globalPid": PROCESS,
+        "bytes": 4096, "copyKind": 1, "srcKind": 1, "dstKind": 2}
+STRINGS = [{"id": 1, "value": "void gemm<float>(int)"}, {"id": 2, "value": "gemm"}, {"id": 3, "value": "_Z4gemm"},
+           {"id": 4, "value": "cudaLaunchKernel_v7000"}, {"id": 5, "value": "worker"}, {"id": 6, "value": "main"}]
+KINDS = [{"id": 0, "name": "", "label": "Pageable"}, {"id": 1, "name": "", "label": "Pinned"}, {"id": 2, "name": "", "label": "Device"}]
+WHOLE = {"StringIds": STRINGS, "CUPTI_ACTIVITY_KIND_KERNEL": [KERNEL], "CUPTI_ACTIVITY_KIND_RUNTIME": [CALL],
+         "CUPTI_ACTIVITY_KIND_MEMCPY": [COPY], "ENUM_CUDA_MEM_KIND": KINDS}
+
+
+def write(name="trace.sqlite", **tables):
+    file = path(name)
+    if os.path.exists(file):
+        os.remove(file)
+    database = sqlite3.connect(file)
+    for table, content in tables.items():
+        columns = ", ".join(f'"{column}"' for column in content[0])
+        database.execute(f"CREATE TABLE {table} ({columns})")
+        marks = ", ".join("?" * len(content[0]))
+        database.executemany(f"INSERT INTO {table} VALUES ({marks})", [tuple(row.values()) for row in content])
+    database.commit()
+    database.close()
+    return file
+
+
+def test_kernel_and_its_call():
+    families = rows(write(**WHOLE))
+    op = families["op"][1]
+    shape = by_id(families["shape"])[op.shape]
+    function = by_id(families["function"])[shape.function]
+    assert (op.begin, op.end, op.host_begin, op.host_end, op.correlation) == (20500, 30500, 10000, 12250, op.thread << 40 | 5), op
+    assert (function.name, function.registers, function.static_shared_bytes) == ("void gemm<float>(int)", 32, 16)
+    assert (shape.grid_x, shape.grid_y, shape.block_x, shape.shared_bytes) == (4, 2, 128, 1024), shape
+    assert by_id(families["driver_function"])[shape.driver_function].name == "cudaLaunchKernel"
+    assert by_id(families["thread"])[op.thread].tid == 78
+    assert by_id(families["context"])[by_id(families["stream"])[shape.stream].context].device == 1
+
+
+def test_copies():
+    families = rows(write(**WHOLE))
+    op = families["op"][0]
+    shape = by_id(families["shape"])[op.shape]
+    assert (shape.kind, shape.from_space, shape.to_space, op.bytes, op.thread) == (2, 2, 3, 4096, 0), shape
+    names = {row["name"] for row in report(write(**WHOLE))[0]["devices"][0]["kernels"]}
+    assert "Memcpy HtoD (Pinned -> Device)" in names, names
+    # Without the table that says what the numbers of memories mean, the kind of the copy has to do.
+    families = rows(write(CUPTI_ACTIVITY_KIND_MEMCPY=[COPY]))
+    shape = families["shape"][0]
+    assert (shape.from_space, shape.to_space) == (7, 3), shape
+
+
+def test_memsets_and_graphs():
+    common = {key: COPY[key] for key in list(COPY)[:7]}
+    families = rows(write(CUPTI_ACTIVITY_KIND_MEMSET=[{**common, "bytes": 64, "memKind": 2}], ENUM_CUDA_MEM_KIND=KINDS,
+                          CUPTI_ACTIVITY_KIND_GRAPH_TRACE=[{**common, "start": 300, "end": 900, "graphId": 3, "graphExecId": 9}]))
+    shapes = by_id(families["shape"])
+    found = [(shapes[op.shape].kind, shapes[op.shape].to_space, shapes[op.shape].function, op.bytes) for op in families["op"]]
+    assert found == [(3, 3, 0, 64), (4, 0, 9, 0)], found
+
+
+def test_bare_tables():
+    bare = {key: KERNEL[key] for key in ("start", "end", "deviceId", "streamId", "shortName")}
+    families = rows(write(CUPTI_ACTIVITY_KIND_KERNEL=[bare], StringIds=STRINGS))
+    assert (families["op"][0].begin, families["function"][0].name) == (20500, "gemm")
+    families = rows(write(CUPTI_ACTIVITY_KIND_KERNEL=[bare]))
+    assert len(families["op"]) == 1, "names may lack"
+    families = rows(write(StringIds=STRINGS))
+    assert not families["op"], "an export of a program that did nothing"
+
+
+def test_processes_do_not_mix():
+    other = 281 << 40 | 99 << 24
+    kernels = [KERNEL, {**KERNEL, "globalPid": other, "start": 40000, "end": 41000, "deviceId": 1}]
+    calls = [CALL, {**CALL, "globalTid": other | 1, "start": 15000, "end": 16000}]
+    families = rows(write(StringIds=STRINGS, CUPTI_ACTIVITY_KIND_KERNEL=kernels, CUPTI_ACTIVITY_KIND_RUNTIME=calls))
+    assert [op.host_begin for op in families["op"]] == [10000, 15000]
+    assert len(families["context"]) == 2 and len(families["thread"]) == 2
+
+
+def test_ranges():
+    event = {"start": 5, "end": 9, "eventType": 59, "globalTid": PROCESS | 78, "endGlobalTid": None, "text": "forward", "textId": None}
+    events = [event, {**event, "text": None, "textId": 6}, {**event, "text": "aten::mm, seq = 3, op_id = 4"},
+              {**event, "text": "ProfilerStep#8"}, {**event, "eventType": 60, "endGlobalTid": PROCESS | 78, "text": "phase"},
+              {**event, "eventType": 60, "endGlobalTid": PROCESS | 79, "text": "elsewhere"},
+              {**event, "eventType": 34, "end": None, "text": "mark"}, {**event, "end": None, "text": "open"}]
+    families = rows(write(NVTX_EVENTS=events, StringIds=STRINGS))
+    labels = by_id(families["label"])
+    found = [(labels[row.name].text, row.kind, row.number) for row in families["range"]]
+    assert found == [("forward", 2, 0), ("main", 2, 0), ("aten::mm", 3, 0), ("ProfilerStep#8", 1, 8), ("phase", 2, 0)], found
+
+
+def test_facts():
+    gpu = {"id": 2, "cuDevice": 0, "name": "NVIDIA A100", "uuid": "abc", "busLocation": "0000:81:00.0", "smCount": 108,
+           "computeMajor": 8, "computeMinor": 0, "clockRate": 1410000000, "totalMemory": 42505273344, "l2CacheSize": 41943040}
+    families = rows(write(**WHOLE, TARGET_INFO_GPU=[gpu], PROCESSES=[{"globalPid": PROCESS, "pid": 77, "name": "train"}],
+                          ThreadNames=[{"nameId": 5, "priority": 20, "globalTid": PROCESS | 78}, {"nameId": 6, "priority": 10, "globalTid": PROCESS | 78}],
+                          TARGET_INFO_SESSION_START_TIME=[{"utcEpochNs": 1705446034890745579}],
+                          META_DATA_EXPORT=[{"name": "EXPORT_PRODUCT_VERSION", "value": "2026.2.1"}]))
+    device = families["device"][0]
+    assert (device.id, device.name, device.uuid, device.sms, device.clock_khz) == (1, "NVIDIA A100", "GPU-abc", 108, 1410000), device
+    found = meta(families)
+    expected = {"program": "train", "pid": "77", "nsight_version": "2026.2.1", "start_realtime_ns": "1705446034890745579"}
+    assert {key: found.get(key) for key in expected} == expected, found
+    assert by_id(families["thread"])[families["op"][1].thread].name == "worker"
+
+
+def test_what_cannot_be():
+    kernels = [KERNEL, {**KERNEL, "end": 1}, {**KERNEL, "start": None}, {**KERNEL, "start": "soon", "end": -5},
+               {**KERNEL, "deviceId": -1, "contextId": "x", "streamId": 2.5, "gridX": -7, "registersPerThread": 1 << 50},
+               {**KERNEL, "end": (1 << 63) - 1}]
+    families = rows(write(StringIds=STRINGS, CUPTI_ACTIVITY_KIND_KERNEL=kernels))
+    assert len(families["op"]) == 2
+    assert {row.reason: row.count for row in families["loss"]}[13] == 4, families["loss"]
+    report(path("trace.sqlite"))
+
+
+def test_damage():
+    file = write(**{**WHOLE, "CUPTI_ACTIVITY_KIND_KERNEL": [{**KERNEL, "start": i * 100, "end": i * 100 + 50} for i in range(5000)]})
+    whole = os.path.getsize(file)
+    with open(file, "r+b") as database:
+        database.seek(whole // 2)
+        database.write(b"\xff" * 20000)
+    damaged = report(file)[0]
+    assert damaged["damage"]["lost_frames"] > 0, damaged["damage"]
+    os.truncate(file, 200)
+    assert "damaged" in refused("report", file)
+
+
+def test_no_trace():
+    assert "nsys export" in refused("report", write(OTHER=[{"a": 1}]))
+
+
+run_tests(globals())
