@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "analysis/chain_kernel.h"
+#include "analysis/peaks.h"
 #include "analysis/steps.h"
 #include "base/hash.h"
 #include "base/map.h"
-#include "hardware/gpu.h"
 
 enum {
     PAUSE_NS = 1000000,  /* longer than this, and what follows belongs to something else */
@@ -261,24 +261,6 @@ static int take_apart(struct finder *finder)
     return status;
 }
 
-/* Bytes a nanosecond that the device's memory can move; 0 when that is not known. */
-static double peak_bandwidth(const struct ws_report *report, const struct ws_track *track)
-{
-    const struct ws_device *device = ws_track_device(report->model, track);
-    struct ws_gpu gpu;
-    if (!device)
-        return 0;
-    struct ws_gpu_facts facts = { .name = device->name.data,
-                                  .cc_major = device->cc_major,
-                                  .cc_minor = device->cc_minor,
-                                  .sms = device->sms,
-                                  .clock_khz = device->clock_khz,
-                                  .memory_clock_khz = device->memory_clock_khz,
-                                  .memory_bus_bits = device->memory_bus_bits,
-                                  .memory_bytes = device->memory_bytes };
-    return ws_gpu_find(&facts, &gpu) != WS_GPU_UNKNOWN ? gpu.bytes_per_ns : 0;
-}
-
 /* From the best source that knows all of it. */
 static void find_bytes(const struct ws_track_chains *result, struct ws_chain *chain, double bytes_per_ns)
 {
@@ -397,7 +379,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     if (!status)
         status = take_apart(&finder);
     if (!status)
-        conclude_all(result, peak_bandwidth(report, track));
+        conclude_all(result, ws_track_bandwidth(report, track));
     free(finder.shapes);
     free(finder.runs);
     ws_map_finish(&finder.index);

@@ -105,8 +105,11 @@ static void bytes_cell(struct ws_table *table, const struct ws_track_chains *res
 void ws_chains_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
 {
     static const struct ws_table_column columns[] = {
-        { "to win", false, false },   { "count", false, false },  { "again", false, false },
-        { "confirmed", true, false }, { "in a row", true, true },
+        { "to win", false, false },
+        { "count", false, false },
+        { "again", false, WS_NARROW_LEAVE_OUT },
+        { "confirmed", true, WS_NARROW_LEAVE_OUT },
+        { "in a row", true, WS_NARROW_SHORTEN },
     };
     const struct ws_track_chains *result = memory;
     const struct ws_chain *chains = result->chains.data;

@@ -1,72 +1,232 @@
+#include "analysis/copies.h"
+
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "analysis/sections.h"
+#include "analysis/activity.h"
+#include "analysis/peaks.h"
+#include "analysis/steps.h"
 
-/* Below this a copy's cost is its launch, not its bytes. */
-enum { SMALL_COPY = 64 * 1024 };
-
-struct copy_row {
-    uint32_t name;
-    uint32_t from, to; /* enum ws_space */
-    uint64_t count, bytes, small;
-    uint64_t blocking;
-    uint64_t timed; /* of count: those with device times */
-    uint64_t timed_bytes;
-    int64_t total;
-};
-
-struct track_copies {
-    struct ws_vector rows; /* struct copy_row, by time, longest first */
-};
+static int64_t sum(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
 
 static int longest_first(const void *a, const void *b)
 {
-    const struct copy_row *x = a, *y = b;
+    const struct ws_copy_row *x = a, *y = b;
     if (x->total != y->total)
         return x->total < y->total ? 1 : -1;
     return (x->name > y->name) - (x->name < y->name);
 }
 
-/* All copies count, also those whose time is not known. */
-static void add_copy(const struct ws_ops *ops, size_t op, const struct ws_op_shape *shape, struct copy_row *row)
+double ws_copy_rate(const struct ws_copy_row *row)
 {
+    return row->total > 0 ? (double)row->timed_bytes / (double)row->total : 0;
+}
+
+double ws_copy_best_rate(const struct ws_track_copies *result, const struct ws_copy_row *row)
+{
+    bool inside = row->from == WS_SPACE_DEVICE && row->to == WS_SPACE_DEVICE;
+    return inside && result->memory_bytes_per_ns > 0 ? result->memory_bytes_per_ns / 2 : row->fastest;
+}
+
+static bool is_small(uint64_t bytes)
+{
+    return bytes && bytes < WS_COPY_SMALL;
+}
+
+/* All copies count, also those whose time is not known. */
+static void add_copy(const struct ws_ops *ops, size_t op, const struct ws_op_shape *shape, struct ws_copy_row *row)
+{
+    uint64_t bytes = ws_op_bytes(ops, op);
     row->name = shape->name;
     row->from = shape->row.from_space;
     row->to = shape->row.to_space;
     row->count++;
-    row->bytes += ws_op_bytes(ops, op);
-    row->small += ws_op_bytes(ops, op) < SMALL_COPY;
+    row->bytes += bytes;
+    row->small += is_small(bytes);
     row->blocking += (ops->flags[op] & WS_OP_BLOCKING) != 0;
+    if (ws_op_thread(ops, op))
+        row->host = sum(row->host, ws_op_host_length(ops, op));
     if (ws_op_is_timed(ops, op)) {
+        int64_t length = ws_op_length(ops, op);
+        double rate = length > 0 ? (double)bytes / (double)length : 0;
         row->timed++;
-        row->timed_bytes += ws_op_bytes(ops, op);
-        row->total = (int64_t)((uint64_t)row->total + (uint64_t)(ws_op_length(ops, op)));
+        row->timed_bytes += bytes;
+        row->total = sum(row->total, length);
+        if (bytes >= WS_COPY_LARGE && rate > row->fastest)
+            row->fastest = rate;
     }
+}
+
+static enum ws_copy_cure cure_of(const struct ws_shape *shape, uint64_t bytes)
+{
+    uint32_t from = shape->from_space, to = shape->to_space;
+    if (is_small(bytes))
+        return WS_CURE_BATCH;
+    if (ws_copy_is_pageable(from, to))
+        return WS_CURE_PIN;
+    bool inside = from == to && from == WS_SPACE_DEVICE;
+    return inside || !from || !to ? WS_CURE_NONE : WS_CURE_OVERLAP;
+}
+
+/* Small copies that follow one another on a stream. */
+struct storm {
+    uint64_t count, bytes;
+    int64_t begin, end;
+};
+
+/* A walk over a track in order of time. */
+struct walk {
+    const struct ws_process *process;
+    struct ws_copy_row *names; /* by name */
+    struct ws_track_copies *result;
+    struct storm *storms; /* by stream; the last is of operations without one */
+    struct ws_reach reach;
+    int64_t now;
+    uint32_t holder; /* the copy or memset that reaches furthest */
+    bool held, steady;
+};
+
+/* The time until next, in which no operation begins, is the holder's where nothing hides it. */
+static void expose(struct walk *walk, int64_t next)
+{
+    const struct ws_ops *ops = &walk->process->ops;
+    int64_t hidden = ws_most(walk->reach.group[WS_GROUP_COMPUTE], walk->reach.group[WS_GROUP_COMM]);
+    int64_t from = ws_most(walk->now, hidden), to = ws_least(walk->reach.group[WS_GROUP_MEMORY], next);
+    walk->now = next;
+    if (!walk->held || from >= to)
+        return;
+    const struct ws_op_shape *shape = ws_process_shape(walk->process, ops->shape[walk->holder]);
+    if (shape->row.kind != WS_OP_COPY)
+        return;
+    walk->names[shape->name].exposed += to - from;
+    if (walk->steady)
+        walk->result->cures[cure_of(&shape->row, ws_op_bytes(ops, walk->holder))].exposed += to - from;
+}
+
+static void end_storm(struct ws_track_copies *result, struct storm *storm)
+{
+    if (storm->count >= WS_STORM_LEAST) {
+        result->storms++;
+        result->storm_copies += storm->count;
+        result->storm_bytes += storm->bytes;
+        result->storm_time = sum(result->storm_time, storm->end - storm->begin);
+    }
+    storm->count = 0;
+}
+
+static void look_for_storm(struct walk *walk, const struct ws_op_shape *shape, uint32_t op)
+{
+    const struct ws_ops *ops = &walk->process->ops;
+    size_t stream = shape->stream != WS_NOWHERE ? shape->stream : walk->process->streams.rows.count;
+    struct storm *storm = &walk->storms[stream];
+    uint64_t bytes = shape->row.kind == WS_OP_COPY ? ws_op_bytes(ops, op) : 0;
+    if (storm->count && (!is_small(bytes) || ops->begin[op] - storm->end > WS_STORM_PAUSE_NS))
+        end_storm(walk->result, storm);
+    if (!is_small(bytes))
+        return;
+    if (!storm->count++)
+        *storm = (struct storm){ .count = 1, .begin = ops->begin[op] };
+    storm->bytes += bytes;
+    storm->end = ws_op_end(ops, op);
+}
+
+static void count_cure(struct walk *walk, const struct ws_op_shape *shape, uint32_t op)
+{
+    uint64_t bytes = ws_op_bytes(&walk->process->ops, op);
+    int64_t length = ws_op_length(&walk->process->ops, op);
+    struct ws_copy_exposure *cure = &walk->result->cures[cure_of(&shape->row, bytes)];
+    if (!cure->count++ || length > cure->longest) {
+        cure->longest = length;
+        cure->example = op;
+    }
+    cure->bytes += bytes;
+}
+
+static void walk_track(struct walk *walk, const struct ws_track *track, const struct ws_track_steps *steps,
+                       const uint8_t *groups)
+{
+    const struct ws_ops *ops = &walk->process->ops;
+    size_t cursor = 0;
+    for (size_t i = 0; i < track->count; i++) {
+        uint32_t op = track->order[i];
+        const struct ws_op_shape *shape = ws_process_shape(walk->process, ops->shape[op]);
+        uint8_t group = groups[ops->shape[op]];
+        int64_t end = ws_op_end(ops, op);
+        if (ops->begin[op] > walk->now)
+            expose(walk, ops->begin[op]);
+        if (end >= walk->reach.group[group]) {
+            walk->reach.group[group] = end;
+            if (group == WS_GROUP_MEMORY) {
+                walk->holder = op;
+                walk->held = true;
+            }
+        }
+        walk->steady = !walk->result->steps || ws_step_is_steady(ws_steps_next(steps, &cursor, ops->begin[op]));
+        if (shape->row.kind == WS_OP_COPY && walk->steady)
+            count_cure(walk, shape, op);
+        look_for_storm(walk, shape, op);
+    }
+    expose(walk, INT64_MAX);
+    for (size_t i = 0; i <= walk->process->streams.rows.count; i++)
+        end_storm(walk->result, &walk->storms[i]);
+}
+
+/* What of the time of copies nothing hides, and runs of small ones. */
+static int find_exposed(const struct ws_report *report, size_t subject, struct ws_copy_row *names,
+                        struct ws_track_copies *result)
+{
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
+    struct walk walk = { .process = ws_model_process(report->model, track->process),
+                         .names = names,
+                         .result = result };
+    if (!track->count)
+        return 0;
+    walk.now = walk.process->ops.begin[track->order[0]];
+    walk.reach = ws_reach_from(walk.now);
+    uint8_t *groups = ws_report_shape_groups(report, walk.process);
+    walk.storms = calloc(walk.process->streams.rows.count + 1, sizeof(*walk.storms));
+    int status = groups && walk.storms ? 0 : -ENOMEM;
+    if (!status)
+        walk_track(&walk, track, steps, groups);
+    free(groups);
+    free(walk.storms);
+    return status;
+}
+
+static bool add_copies(const struct ws_process *process, size_t subject, struct ws_copy_row *names)
+{
+    const struct ws_ops *ops = &process->ops;
+    bool any = false;
+    for (size_t i = 0; i < ops->count; i++) {
+        const struct ws_op_shape *shape = ws_process_shape(process, ops->shape[i]);
+        if (shape->row.kind == WS_OP_COPY && shape->track == subject &&
+            !(ops->flags[i] & (WS_OP_FAILED | WS_OP_CAPTURED))) {
+            add_copy(ops, i, shape, &names[shape->name]);
+            any = true;
+        }
+    }
+    return any;
 }
 
 static int run(const struct ws_report *report, size_t subject, void *memory)
 {
     const struct ws_track *track = ws_model_track(report->model, subject);
     const struct ws_process *process = ws_model_process(report->model, track->process);
-    const struct ws_ops *ops = &process->ops;
-    struct track_copies *result = memory;
-    result->rows = WS_VECTOR(struct copy_row);
-    struct copy_row *names = calloc(report->model->names.count + 1, sizeof(*names));
-    if (!names)
-        return -ENOMEM;
-    for (size_t i = 0; i < ops->count; i++) {
-        const struct ws_op_shape *shape = ws_process_shape(process, ops->shape[i]);
-        if (shape->row.kind == WS_OP_COPY && shape->track == subject &&
-            !(ops->flags[i] & (WS_OP_FAILED | WS_OP_CAPTURED)))
-            add_copy(ops, i, shape, &names[shape->name]);
-    }
-    int status = 0;
+    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
+    struct ws_track_copies *result = memory;
+    result->rows = WS_VECTOR(struct ws_copy_row);
+    result->steps = steps->kinds[WS_STEP_STEADY];
+    result->memory_bytes_per_ns = ws_track_bandwidth(report, track);
+    struct ws_copy_row *names = calloc(report->model->names.count + 1, sizeof(*names));
+    int status = names ? 0 : -ENOMEM;
+    if (!status && add_copies(process, subject, names))
+        status = find_exposed(report, subject, names, result);
     for (size_t i = 0; i < report->model->names.count && !status; i++) {
-        if (!names[i].count)
-            continue;
-        struct copy_row *row = ws_vector_push(&result->rows);
+        struct ws_copy_row *row = names[i].count ? ws_vector_push(&result->rows) : &names[i];
         if (row)
             *row = names[i];
         else
@@ -74,127 +234,25 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     }
     free(names);
     if (result->rows.count)
-        qsort(result->rows.data, result->rows.count, sizeof(struct copy_row), longest_first);
+        qsort(result->rows.data, result->rows.count, sizeof(struct ws_copy_row), longest_first);
     return status;
 }
 
 static void finish(void *memory)
 {
-    struct track_copies *result = memory;
+    struct ws_track_copies *result = memory;
     ws_vector_finish(&result->rows);
-}
-
-static bool is_pageable(const struct copy_row *row)
-{
-    return row->from == WS_SPACE_PAGEABLE || row->to == WS_SPACE_PAGEABLE;
-}
-
-/* Bytes a nanosecond are gigabytes a second. */
-static double rate(const struct copy_row *row)
-{
-    return row->total > 0 ? (double)row->timed_bytes / (double)row->total : 0;
-}
-
-static void print_advice(const struct track_copies *result, struct ws_page *page)
-{
-    const struct copy_row *rows = result->rows.data;
-    uint64_t pageable = 0, count = 0, small = 0;
-    int64_t pageable_time = 0;
-    char number[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE];
-    for (size_t i = 0; i < result->rows.count; i++) {
-        count += rows[i].count;
-        small += rows[i].small;
-        if (is_pageable(&rows[i])) {
-            pageable += rows[i].count;
-            pageable_time += rows[i].total;
-        }
-    }
-    if (pageable)
-        ws_page_text(page,
-                     "! %s copies use pageable host memory%s%s: they go through a staging buffer and hold up the "
-                     "host. Allocate it pinned (cudaMallocHost, pin_memory=True) and copy asynchronously.",
-                     ws_format_count(number, pageable), pageable_time ? ", for " : "",
-                     pageable_time ? ws_format_time(time, pageable_time) : "");
-    if (small)
-        ws_page_text(page, "%s of the copies are smaller than 64 KiB: what they cost is the launch, not the bytes.",
-                     ws_format_share(share, (int64_t)small, (int64_t)count));
-}
-
-static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
-{
-    static const struct ws_table_column columns[] = {
-        { "total", false, false },
-        { "count", false, false },
-        { "blocking", false, WS_NARROW_LEAVE_OUT },
-        { "bytes", false, WS_NARROW_LEAVE_OUT },
-        { "mean", false, WS_NARROW_LEAVE_OUT },
-        { "rate", false, false },
-        { "", true, false },
-        { "kind", true, true },
-    };
-    const struct track_copies *result = memory;
-    const struct copy_row *rows = result->rows.data;
-    struct ws_table table;
-    (void)subject;
-    if (!result->rows.count) {
-        ws_page_text(page, "None.");
-        return;
-    }
-    ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < result->rows.count; i++) {
-        if (rows[i].timed)
-            ws_table_time(&table, rows[i].total);
-        else
-            ws_table_cell(&table, "?");
-        ws_table_count(&table, rows[i].count);
-        ws_table_count(&table, rows[i].blocking);
-        ws_table_bytes(&table, rows[i].bytes);
-        ws_table_bytes(&table, rows[i].bytes / rows[i].count);
-        if (rows[i].total > 0)
-            ws_table_cell(&table, "%.*f GB/s", rate(&rows[i]) < 10 ? 2 : 1, rate(&rows[i]));
-        else
-            ws_table_cell(&table, "?");
-        ws_table_cell(&table, "%s", is_pageable(&rows[i]) ? "!" : "");
-        ws_table_cell(&table, "%s", ws_model_name(report->model, rows[i].name)->text);
-    }
-    ws_table_finish(&table);
-    print_advice(result, page);
-}
-
-static int json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)
-{
-    const struct track_copies *result = memory;
-    const struct copy_row *rows = result->rows.data;
-    json_t *list = json_array();
-    (void)subject;
-    int status = json_object_set_new(object, "copies", list);
-    for (size_t i = 0; i < result->rows.count && !status; i++) {
-        json_t *row = json_object();
-        status |= json_object_set_new(row, "name", ws_json_text(ws_model_name(report->model, rows[i].name)->text));
-        status |= json_object_set_new(row, "from", json_string(ws_space_name(rows[i].from)));
-        status |= json_object_set_new(row, "to", json_string(ws_space_name(rows[i].to)));
-        status |= ws_json_set(row, "count", (int64_t)rows[i].count);
-        status |= ws_json_set(row, "blocking", (int64_t)rows[i].blocking);
-        status |= ws_json_set(row, "small", (int64_t)rows[i].small);
-        status |= ws_json_set(row, "bytes", (int64_t)rows[i].bytes);
-        status |= ws_json_set(row, "timed", (int64_t)rows[i].timed);
-        status |= ws_json_set(row, "timed_bytes", (int64_t)rows[i].timed_bytes);
-        status |= ws_json_set(row, "total_ns", rows[i].total);
-        status |= json_object_set_new(row, "pageable", json_boolean(is_pageable(&rows[i])));
-        if (rows[i].total > 0)
-            status |= json_object_set_new(row, "gb_per_s", json_real(rate(&rows[i])));
-        status |= json_array_append_new(list, row);
-    }
-    return status ? -ENOMEM : 0;
 }
 
 const struct ws_analysis ws_analysis_copies = {
     .name = "copies",
     .title = "Copies",
     .scope = WS_SCOPE_TRACK,
-    .result_size = sizeof(struct track_copies),
+    .result_size = sizeof(struct ws_track_copies),
+    .needs = { &ws_analysis_steps },
     .run = run,
     .finish = finish,
-    .text = text,
-    .json = json,
+    .text = ws_copies_text,
+    .json = ws_copies_json,
+    .advise = ws_copies_advise,
 };

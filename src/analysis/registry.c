@@ -2,6 +2,7 @@
 
 #include "analysis/activity.h"
 #include "analysis/chains.h"
+#include "analysis/copies.h"
 #include "analysis/gaps.h"
 #include "analysis/host_time.h"
 #include "analysis/kernels.h"

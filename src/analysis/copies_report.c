@@ -1,0 +1,191 @@
+#include <errno.h>
+
+#include "analysis/activity.h"
+#include "analysis/copies.h"
+#include "model/source_line.h"
+
+/* Advice on less than this share of a step, or of the recording, is not worth its line. */
+enum { LEAST_ADVISED_PER_MILLE = 5 };
+
+static const struct {
+    const char *name, *what;
+} cures[WS_CURE_COUNT] = {
+    [WS_CURE_BATCH] = { "small_copies", "gather small copies into few: one buffer, one copy" },
+    [WS_CURE_PIN] = { "pageable_copies",
+                      "copy from and to pinned memory, asynchronously: pin_memory=True, non_blocking=True" },
+    [WS_CURE_OVERLAP] = { "exposed_copies",
+                          "copy beside compute: on a stream of its own, before the data is needed" },
+};
+
+static void print_notes(const struct ws_track_copies *result, struct ws_page *page)
+{
+    const struct ws_copy_row *rows = result->rows.data;
+    uint64_t pageable = 0, count = 0, small = 0;
+    int64_t pageable_time = 0;
+    char number[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], bytes[WS_FORMAT_SIZE],
+        runs[WS_FORMAT_SIZE];
+    for (size_t i = 0; i < result->rows.count; i++) {
+        count += rows[i].count;
+        small += rows[i].small;
+        if (ws_copy_is_pageable(rows[i].from, rows[i].to)) {
+            pageable += rows[i].count;
+            pageable_time += rows[i].total;
+        }
+    }
+    if (pageable)
+        ws_page_text(page,
+                     "! %s copies use pageable host memory%s%s: they go through a staging buffer and hold up the "
+                     "host. Allocate it pinned (cudaMallocHost, pin_memory=True) and copy asynchronously.",
+                     ws_format_count(number, pageable), pageable_time ? ", for " : "",
+                     pageable_time ? ws_format_time(time, pageable_time) : "");
+    if (small)
+        ws_page_text(page, "%s of the copies are smaller than 64 KiB: what they cost is the launch, not the bytes.",
+                     ws_format_share(share, (int64_t)small, (int64_t)count));
+    if (result->storms)
+        ws_page_text(page, "%s of these small copies follow one another in %s runs of %d and more: %s in %s.",
+                     ws_format_count(number, result->storm_copies), ws_format_count(runs, result->storms),
+                     WS_STORM_LEAST, ws_format_bytes(bytes, result->storm_bytes),
+                     ws_format_time(time, result->storm_time));
+}
+
+static void rate_cell(struct ws_table *table, double rate)
+{
+    if (rate > 0)
+        ws_table_cell(table, "%.*f", rate < 10 ? 2 : 1, rate);
+    else
+        ws_table_cell(table, "?");
+}
+
+void ws_copies_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
+{
+    static const struct ws_table_column columns[] = {
+        { "total", false, false },
+        { "exposed", false, false },
+        { "count", false, false },
+        { "blocking", false, WS_NARROW_LEAVE_OUT },
+        { "bytes", false, WS_NARROW_LEAVE_OUT },
+        { "GB/s", false, false },
+        { "best", false, WS_NARROW_LEAVE_OUT },
+        { "kind", true, WS_NARROW_SHORTEN },
+    };
+    const struct ws_track_copies *result = memory;
+    const struct ws_copy_row *rows = result->rows.data;
+    struct ws_table table;
+    (void)subject;
+    if (!result->rows.count) {
+        ws_page_text(page, "None.");
+        return;
+    }
+    ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < result->rows.count; i++) {
+        if (rows[i].timed) {
+            ws_table_time(&table, rows[i].total);
+            ws_table_time(&table, rows[i].exposed);
+        } else {
+            ws_table_cell(&table, "?");
+            ws_table_cell(&table, "?");
+        }
+        ws_table_count(&table, rows[i].count);
+        ws_table_count(&table, rows[i].blocking);
+        ws_table_bytes(&table, rows[i].bytes);
+        rate_cell(&table, ws_copy_rate(&rows[i]));
+        rate_cell(&table, ws_copy_best_rate(result, &rows[i]));
+        ws_table_cell(&table, "%s", ws_model_name(report->model, rows[i].name)->text);
+    }
+    ws_table_finish(&table);
+    ws_page_text(page,
+                 "\"exposed\" is what neither compute nor communication hides; \"best\" the rate of the fastest copy "
+                 "from 1 MiB on, or within the device half its memory's bandwidth.");
+    print_notes(result, page);
+}
+
+static json_t *row_json(const struct ws_report *report, const struct ws_track_copies *result,
+                        const struct ws_copy_row *row)
+{
+    double best = ws_copy_best_rate(result, row);
+    json_t *object = json_object();
+    int status = json_object_set_new(object, "name", ws_json_text(ws_model_name(report->model, row->name)->text));
+    status |= json_object_set_new(object, "from", json_string(ws_space_name(row->from)));
+    status |= json_object_set_new(object, "to", json_string(ws_space_name(row->to)));
+    status |= ws_json_set(object, "count", (int64_t)row->count);
+    status |= ws_json_set(object, "blocking", (int64_t)row->blocking);
+    status |= ws_json_set(object, "small", (int64_t)row->small);
+    status |= ws_json_set(object, "bytes", (int64_t)row->bytes);
+    status |= ws_json_set(object, "timed", (int64_t)row->timed);
+    status |= ws_json_set(object, "timed_bytes", (int64_t)row->timed_bytes);
+    status |= ws_json_set(object, "total_ns", row->total);
+    status |= ws_json_set(object, "exposed_ns", row->exposed);
+    status |= ws_json_set(object, "call_ns", row->host);
+    status |= json_object_set_new(object, "pageable", json_boolean(ws_copy_is_pageable(row->from, row->to)));
+    if (row->total > 0)
+        status |= json_object_set_new(object, "gb_per_s", json_real(ws_copy_rate(row)));
+    if (best > 0)
+        status |= json_object_set_new(object, "best_gb_per_s", json_real(best));
+    if (!status)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+int ws_copies_json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)
+{
+    const struct ws_track_copies *result = memory;
+    const struct ws_copy_row *rows = result->rows.data;
+    json_t *list = json_array(), *storms = json_object();
+    (void)subject;
+    int status = json_object_set_new(object, "copies", list);
+    for (size_t i = 0; i < result->rows.count && !status; i++)
+        status = json_array_append_new(list, row_json(report, result, &rows[i]));
+    status |= json_object_set_new(object, "copy_storms", storms);
+    status |= ws_json_set(storms, "count", (int64_t)result->storms);
+    status |= ws_json_set(storms, "copies", (int64_t)result->storm_copies);
+    status |= ws_json_set(storms, "bytes", (int64_t)result->storm_bytes);
+    status |= ws_json_set(storms, "total_ns", result->storm_time);
+    return status ? -ENOMEM : 0;
+}
+
+static int64_t per_step(const struct ws_track_copies *result, int64_t total)
+{
+    return result->steps ? total / (int64_t)result->steps : total;
+}
+
+static int advise_cure(const struct ws_report *report, size_t subject, const struct ws_track_copies *result,
+                       enum ws_copy_cure cure, struct ws_advice_list *list)
+{
+    const struct ws_process *process =
+        ws_model_process(report->model, ws_model_track(report->model, subject)->process);
+    const struct ws_copy_exposure *exposure = &result->cures[cure];
+    const struct ws_op_shape *shape = ws_process_shape(process, process->ops.shape[exposure->example]);
+    double steps = result->steps ? (double)result->steps : 1;
+    char where[256], evidence[256], bytes[WS_FORMAT_SIZE];
+    uint32_t thread = ws_op_thread(&process->ops, exposure->example);
+    if (!thread || !ws_source_line(process, thread, process->ops.host_begin[exposure->example], where, sizeof(where)))
+        *where = 0;
+    snprintf(evidence, sizeof(evidence), "%.*f copies%s, %s, mostly %s", result->steps ? 1 : 0,
+             (double)exposure->count / steps, result->steps ? " a step" : "",
+             ws_format_bytes(bytes, (uint64_t)((double)exposure->bytes / steps)),
+             ws_model_name(report->model, shape->name)->text);
+    struct ws_advice advice = { .name = cures[cure].name,
+                                .part = WS_PART_EXPOSED_MEMORY,
+                                .saving_ns = per_step(result, exposure->exposed),
+                                .what = (char *)cures[cure].what,
+                                .where = where,
+                                .evidence = evidence,
+                                .track = (uint32_t)subject };
+    return ws_advice_add(list, &advice);
+}
+
+int ws_copies_advise(const struct ws_report *report, size_t subject, const void *memory, struct ws_advice_list *list)
+{
+    const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
+    const struct ws_track_copies *result = memory;
+    int64_t least = ws_activity_known(activity) / 1000 * LEAST_ADVISED_PER_MILLE;
+    int status = 0;
+    for (int cure = WS_CURE_NONE + 1; cure < WS_CURE_COUNT && !status; cure++) {
+        const struct ws_copy_exposure *exposure = &result->cures[cure];
+        bool few = cure == WS_CURE_BATCH && exposure->count < WS_STORM_LEAST * (result->steps ? result->steps : 1);
+        if (exposure->exposed > least && !few)
+            status = advise_cure(report, subject, result, (enum ws_copy_cure)cure, list);
+    }
+    return status;
+}
