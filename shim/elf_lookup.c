@@ -46,6 +46,7 @@ static uint32_t sysv_hash_of(const char *name)
 
 static void read_dynamic(struct elf_object *object, const ElfW(Dyn) * entry)
 {
+    object->dynamic = entry;
     for (; entry->d_tag != DT_NULL; entry++) {
         /* glibc has already made these absolute, other loaders leave them relative. */
         uintptr_t address = entry->d_un.d_ptr;
@@ -66,6 +67,18 @@ static void read_dynamic(struct elf_object *object, const ElfW(Dyn) * entry)
             break;
         case DT_HASH:
             object->sysv_hash = (const uint32_t *)address;
+            break;
+        case DT_RELA:
+            object->relocations[0] = (const ElfW(Rela) *)address;
+            break;
+        case DT_RELASZ:
+            object->relocation_count[0] = entry->d_un.d_val / sizeof(ElfW(Rela));
+            break;
+        case DT_JMPREL:
+            object->relocations[1] = (const ElfW(Rela) *)address;
+            break;
+        case DT_PLTRELSZ:
+            object->relocation_count[1] = entry->d_un.d_val / sizeof(ElfW(Rela));
             break;
         default:
             break;
@@ -132,18 +145,11 @@ void *elf_symbol(const struct elf_object *object, const char *name)
     return object->sysv_hash ? search_sysv(object, name) : NULL;
 }
 
-struct search {
-    const char *prefix;
-    uintptr_t address;
-    struct elf_object *object;
-};
-
-static int visit(struct dl_phdr_info *info, size_t size, void *data)
+/* What the linker says of one object. False where there is nothing to look up in. */
+static bool read_object(const struct dl_phdr_info *info, struct elf_object *object)
 {
-    (void)size;
-    struct search *search = data;
-    struct elf_object found = { .base = info->dlpi_addr, .low = UINTPTR_MAX, .path = info->dlpi_name };
     const ElfW(Dyn) *dynamic = NULL;
+    *object = (struct elf_object){ .base = info->dlpi_addr, .low = UINTPTR_MAX, .path = info->dlpi_name };
     for (unsigned i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
         uintptr_t start = info->dlpi_addr + segment->p_vaddr;
@@ -151,28 +157,70 @@ static int visit(struct dl_phdr_info *info, size_t size, void *data)
             dynamic = (const ElfW(Dyn) *)start;
         if (segment->p_type != PT_LOAD)
             continue;
-        if (start < found.low)
-            found.low = start;
-        if (start + segment->p_memsz > found.high)
-            found.high = start + segment->p_memsz;
+        if (start < object->low)
+            object->low = start;
+        if (start + segment->p_memsz > object->high)
+            object->high = start + segment->p_memsz;
     }
-    bool match = search->prefix ? file_begins(info->dlpi_name, search->prefix)
-                                : search->address >= found.low && search->address < found.high;
-    if (!match || !dynamic)
+    if (dynamic)
+        read_dynamic(object, dynamic);
+    return dynamic != NULL;
+}
+
+struct search {
+    const char *prefix;
+    uintptr_t address;
+    struct elf_object *object;
+};
+
+static int match(struct dl_phdr_info *info, size_t size, void *data)
+{
+    (void)size;
+    struct search *search = data;
+    struct elf_object found;
+    if ((search->prefix && !file_begins(info->dlpi_name, search->prefix)) || !read_object(info, &found) ||
+        (!search->prefix && (search->address < found.low || search->address >= found.high)))
         return 0;
-    read_dynamic(&found, dynamic);
     *search->object = found;
     return 1;
 }
 
 bool elf_find_by_name(const char *prefix, struct elf_object *object)
 {
-    return dl_iterate_phdr(visit, &(struct search){ .prefix = prefix, .object = object });
+    return dl_iterate_phdr(match, &(struct search){ .prefix = prefix, .object = object });
 }
 
 bool elf_find_by_address(const void *address, struct elf_object *object)
 {
-    return dl_iterate_phdr(visit, &(struct search){ .address = (uintptr_t)address, .object = object });
+    return dl_iterate_phdr(match, &(struct search){ .address = (uintptr_t)address, .object = object });
+}
+
+struct visitor {
+    void (*visit)(const struct elf_object *object, void *data);
+    void *data;
+};
+
+static int visit_one(struct dl_phdr_info *info, size_t size, void *data)
+{
+    (void)size;
+    const struct visitor *visitor = data;
+    struct elf_object object;
+    if (read_object(info, &object))
+        visitor->visit(&object, visitor->data);
+    return 0;
+}
+
+void elf_each(void (*visit)(const struct elf_object *object, void *data), void *data)
+{
+    dl_iterate_phdr(visit_one, &(struct visitor){ visit, data });
+}
+
+bool elf_needs(const struct elf_object *object, const char *prefix)
+{
+    for (const ElfW(Dyn) *entry = object->dynamic; entry->d_tag != DT_NULL; entry++)
+        if (entry->d_tag == DT_NEEDED && object->strings && file_begins(object->strings + entry->d_un.d_val, prefix))
+            return true;
+    return false;
 }
 
 /* The linker's list of loaded objects, found as a debugger finds it. */

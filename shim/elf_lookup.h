@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { ELF_RELOCATION_KINDS = 2 }; /* of data, and of calls */
+
 struct elf_object {
     uintptr_t base;      /* what addresses in the file are relative to */
     uintptr_t low, high; /* the memory it covers */
@@ -19,6 +21,9 @@ struct elf_object {
     const ElfW(Half) * versions; /* or NULL */
     const uint32_t *gnu_hash;    /* or NULL */
     const uint32_t *sysv_hash;   /* or NULL */
+    const ElfW(Dyn) * dynamic;
+    const ElfW(Rela) * relocations[ELF_RELOCATION_KINDS];
+    size_t relocation_count[ELF_RELOCATION_KINDS];
 };
 
 /* The object whose file name (without folder) begins with prefix, as "libcuda.so". */
@@ -26,6 +31,12 @@ bool elf_find_by_name(const char *prefix, struct elf_object *object);
 
 /* The object that holds the address. */
 bool elf_find_by_address(const void *address, struct elf_object *object);
+
+/* Visits every object of our namespace. */
+void elf_each(void (*visit)(const struct elf_object *object, void *data), void *data);
+
+/* Was the object linked with a library whose name begins with prefix? */
+bool elf_needs(const struct elf_object *object, const char *prefix);
 
 /* The address of a defined function or object, its default version where there are several; NULL if
  * there is none. */

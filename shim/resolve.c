@@ -30,6 +30,7 @@ const struct resolve_row resolve_table[WS_ID_COUNT] = {
 };
 
 void *resolve_real[WS_ID_COUNT];
+_Atomic uint64_t resolve_passed_through;
 
 static void *real_of(enum ws_function_id id)
 {
@@ -89,6 +90,7 @@ void *resolve_substitute(enum ws_function_id id, void *real)
         remember(id, real);
     else if (known != real && !same_library(known, real)) {
         ws_debug("%s of a second library passes through", resolve_table[id].symbol);
+        atomic_fetch_add_explicit(&resolve_passed_through, 1, memory_order_relaxed);
         return real;
     }
     return resolve_table[id].wrapper;

@@ -7,6 +7,7 @@
 #ifndef WALLSHIM_SHIM_RESOLVE_H
 #define WALLSHIM_SHIM_RESOLVE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -52,6 +53,9 @@ void *resolve_proc(const char *base, int version, uint64_t flags, void *real);
 /* What is to be handed out for `id` where a look-up found `real`: our wrapper, or `real` itself when it
  * belongs to another library than the one the wrapper already forwards to. */
 void *resolve_substitute(enum ws_function_id id, void *real);
+
+/* How often that was so. */
+extern _Atomic uint64_t resolve_passed_through;
 
 /* The next definition of the symbol after ours, as the dynamic linker orders them. */
 void *resolve_next(const char *symbol);

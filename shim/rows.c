@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "bypass.h"
 #include "output.h"
 #include "record/ring_records.h"
 #include "registry.h"
@@ -441,6 +442,7 @@ uint64_t rows_bytes(void)
 
 void rows_close(void)
 {
+    rows_count_loss(WS_LOSS_BYPASSED, bypass_count());
     rows_flush(ws_clock_ns());
     int error = output_close(&output);
     if (error && !failed)

@@ -1,15 +1,28 @@
-/* Ways around a preloaded library: RTLD_DEEPBIND, and a namespace of its own. */
+/* Ways around a preloaded library: RTLD_DEEPBIND, and a namespace of its own; by themselves, and beside work that
+ * takes no such way. */
 #include <dlfcn.h>
+#include <string.h>
 
 #include "program.h"
+
+static int work_plainly(void)
+{
+    void *client = dlopen("libclient_beside.so", RTLD_NOW);
+    int (*run)(void) = client ? (int (*)(void))dlsym(client, "client_run") : NULL;
+    dprintf(STDOUT_FILENO, "refused: %d\n", run ? run() : -1);
+    return run ? 0 : -1;
+}
 
 int main(int argc, char **argv)
 {
     const char *mode = mode_of(argc, argv);
     void *client = NULL;
-    if (!strcmp(mode, "deepbind"))
+    size_t way = strcspn(mode, "-");
+    if (mode[way] && work_plainly())
+        return 1;
+    if (!strncmp(mode, "deepbind", way))
         client = dlopen("libclient.so", RTLD_NOW | RTLD_DEEPBIND);
-    else if (!strcmp(mode, "namespace"))
+    else if (!strncmp(mode, "namespace", way))
         client = dlmopen(LM_ID_NEWLM, "libclient.so", RTLD_NOW);
     else
         return unknown_mode(mode);

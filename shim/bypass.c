@@ -1,0 +1,94 @@
+#include "bypass.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "elf_lookup.h"
+#include "resolve.h"
+
+enum { LIBRARIES = 2 };
+
+struct bindings {
+    struct elf_object library[LIBRARIES];
+    bool present[LIBRARIES];
+    uint64_t count;
+};
+
+static const char *const prefixes[LIBRARIES] = { "libcuda.so", "libnccl.so" };
+
+static bool is_wrapped_library(const struct bindings *bindings, const void *address)
+{
+    for (int i = 0; i < LIBRARIES; i++)
+        if (bindings->present[i] && (uintptr_t)address >= bindings->library[i].low &&
+            (uintptr_t)address < bindings->library[i].high)
+            return true;
+    return false;
+}
+
+/* A function that is bound when it is first called is bound to no library before. */
+static void count_bindings(const struct elf_object *object, void *data)
+{
+    struct bindings *bindings = data;
+    if (!object->symbols || (!elf_needs(object, prefixes[0]) && !elf_needs(object, prefixes[1])))
+        return;
+    for (int kind = 0; kind < ELF_RELOCATION_KINDS; kind++) {
+        for (size_t i = 0; i < object->relocation_count[kind]; i++) {
+            const ElfW(Rela) *relocation = &object->relocations[kind][i];
+            uint32_t symbol = (uint32_t)ELF64_R_SYM(relocation->r_info);
+            if (!symbol || resolve_id(object->strings + object->symbols[symbol].st_name) < 0)
+                continue;
+            const void *bound = *(void *const *)(object->base + relocation->r_offset);
+            bindings->count += is_wrapped_library(bindings, bound);
+        }
+    }
+}
+
+/* Is this line of /proc/self/maps code of a driver that is in none of the objects of our namespace? */
+static bool is_other_driver(const char *line)
+{
+    struct elf_object object;
+    unsigned long start;
+    char permissions[5];
+    const char *file = strrchr(line, '/');
+    return file && !strncmp(file + 1, prefixes[0], strlen(prefixes[0])) &&
+           sscanf(line, "%lx-%*x %4s", &start, permissions) == 2 && permissions[2] == 'x' &&
+           !elf_find_by_address((const void *)start, &object);
+}
+
+static uint64_t count_other_drivers(void)
+{
+    char text[8192];
+    size_t held = 0;
+    uint64_t count = 0;
+    int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    ssize_t length;
+    while (file >= 0 && (length = read(file, text + held, sizeof(text) - 1 - held)) > 0) {
+        char *line = text, *end;
+        held += (size_t)length;
+        text[held] = 0;
+        for (; (end = strchr(line, '\n')); line = end + 1) {
+            *end = 0;
+            count += is_other_driver(line);
+        }
+        held = (size_t)(text + held - line);
+        if (held == sizeof(text) - 1) /* no line is so long */
+            break;
+        memmove(text, line, held);
+    }
+    if (file >= 0)
+        close(file);
+    return count;
+}
+
+uint64_t bypass_count(void)
+{
+    struct bindings bindings = { .count = 0 };
+    for (int i = 0; i < LIBRARIES; i++)
+        bindings.present[i] = elf_find_by_name(prefixes[i], &bindings.library[i]);
+    elf_each(count_bindings, &bindings);
+    return bindings.count + count_other_drivers() +
+           atomic_load_explicit(&resolve_passed_through, memory_order_relaxed);
+}
