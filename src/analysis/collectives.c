@@ -1,287 +1,457 @@
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "analysis/sections.h"
+#include "analysis/activity.h"
+#include "analysis/comm.h"
+#include "analysis/steps.h"
 
-/* What an NCCL call moves, as nccl-tests count it: size bytes in the algorithm, times a factor of the
- * number of ranks over the busiest link. */
-enum factor { FACTOR_ONE, FACTOR_ALL_REDUCE, FACTOR_SHARE };
+/* Operations follow one another without a pause where the stream had the next one waiting. */
+enum { PAUSE_NS = 10000 };
 
-struct operation {
-    const char *function;
-    const char *name;
-    enum factor factor;
-    bool times_ranks; /* count is of one rank's part */
+/* The time of a communication kernel that no earlier one has: parts do not overlap. Within it, how long compute ran:
+ * in all, before the last rank came, and from when the last that is no straggler had come until then. */
+struct part {
+    int64_t begin, fair, last, end;
+    int64_t under, under_wait;
+    uint32_t comm_op;
 };
 
-static const struct operation operations[] = {
-    { "ncclAllReduce", "all-reduce", FACTOR_ALL_REDUCE, false },
-    { "ncclReduceScatter", "reduce-scatter", FACTOR_SHARE, true },
-    { "ncclAllGather", "all-gather", FACTOR_SHARE, true },
-    { "ncclBroadcast", "broadcast", FACTOR_ONE, false },
-    { "ncclBcast", "broadcast", FACTOR_ONE, false },
-    { "ncclReduce", "reduce", FACTOR_ONE, false },
-    { "ncclSend", "send", FACTOR_ONE, false },
-    { "ncclRecv", "receive", FACTOR_ONE, false },
-    { "ncclAlltoAll", "all-to-all", FACTOR_SHARE, true },
-    { "ncclGather", "gather", FACTOR_SHARE, true },
-    { "ncclScatter", "scatter", FACTOR_SHARE, true },
-};
-enum { OPERATIONS = sizeof(operations) / sizeof(operations[0]) };
-
-struct collective_row {
-    uint32_t operation; /* index into operations, OPERATIONS: another */
-    uint32_t ranks;     /* 0: not known */
-    uint64_t count, bytes;
-    uint64_t timed; /* calls with at least one launch that has device times */
-    uint64_t timed_bytes;
-    int64_t total; /* from the first begin to the last end of each call's launches, summed */
+struct cost {
+    const struct ws_report *report;
+    const struct ws_process *process;
+    const struct ws_track *track;
+    const struct ws_track_comm *comm;
+    const struct ws_rank *rank;
+    struct ws_track_collectives *result;
+    struct part *parts; /* in order of time */
+    size_t count, at;
 };
 
-struct track_collectives {
-    struct ws_vector rows; /* struct collective_row, by total, longest first */
-};
-
-static unsigned type_bytes(uint32_t datatype)
+static int64_t clamp(int64_t value, int64_t low, int64_t high)
 {
-    /* ncclDataType_t: int8 uint8 int32 uint32 int64 uint64 half float double bfloat16 fp8 fp8 */
-    static const uint8_t bytes[] = { 1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1 };
-    return datatype < sizeof(bytes) ? bytes[datatype] : 1;
+    return value < low ? low : value > high ? high : value;
 }
 
-static uint32_t operation_of(const struct ws_process *process, uint32_t id)
+static int64_t common(int64_t a_begin, int64_t a_end, int64_t b_begin, int64_t b_end)
 {
-    const struct ws_driver_function *function = ws_rows_find(&process->driver_functions, id);
-    uint32_t at = 0;
-    while (function && at < OPERATIONS && strcmp(function->name.data, operations[at].function))
-        at++;
-    return function ? at : OPERATIONS;
+    int64_t begin = a_begin > b_begin ? a_begin : b_begin, end = a_end < b_end ? a_end : b_end;
+    return end > begin ? end - begin : 0;
 }
 
-/* Communication launches of the process, in order of their correlation. */
-struct launch {
-    uint64_t correlation;
-    uint32_t op;
-};
-
-static int by_correlation(const void *a, const void *b)
+static struct ws_arrival arrival_of(const struct cost *cost, uint32_t comm_op)
 {
-    const struct launch *x = a, *y = b;
-    return (x->correlation > y->correlation) - (x->correlation < y->correlation);
+    return cost->rank->arrivals ? cost->rank->arrivals[comm_op] : (struct ws_arrival){ INT64_MIN, INT64_MIN };
 }
 
-static int find_launches(const struct ws_process *process, struct ws_vector *launches)
+/* Only what counts as communication in the device's activity, so that sums agree with it. */
+static int make_parts(struct cost *cost)
 {
-    const struct ws_ops *ops = &process->ops;
-    for (size_t i = 0; i < ops->count; i++) {
-        if (!(ops->flags[i] & WS_OP_IN_COLLECTIVE) || !ws_op_is_timed(ops, i))
+    const struct ws_comm_launch *launches = cost->comm->launches.data;
+    const struct ws_ops *ops = &cost->process->ops;
+    int64_t reach = INT64_MIN;
+    cost->parts = malloc((cost->comm->launches.count + 1) * sizeof(*cost->parts));
+    if (!cost->parts)
+        return -ENOMEM;
+    for (size_t i = 0; i < cost->comm->launches.count; i++) {
+        uint32_t op = launches[i].op;
+        int64_t begin = ops->begin[op] > reach ? ops->begin[op] : reach, end = ws_op_end(ops, op);
+        uint32_t name = ws_process_shape(cost->process, ops->shape[op])->name;
+        if (end <= begin || ws_report_group(cost->report, name) != WS_GROUP_COMM)
             continue;
-        struct launch *launch = ws_vector_push(launches);
-        if (!launch)
-            return -ENOMEM;
-        *launch = (struct launch){ ws_op_correlation(ops, i), (uint32_t)i };
+        struct ws_arrival arrival = arrival_of(cost, launches[i].comm_op);
+        int64_t last = clamp(arrival.last, begin, end);
+        cost->parts[cost->count++] =
+            (struct part){ .begin = begin,
+                           .fair = arrival.fair == INT64_MIN ? last : clamp(arrival.fair, begin, last),
+                           .last = last,
+                           .end = end,
+                           .comm_op = launches[i].comm_op };
+        reach = end;
     }
-    if (launches->count)
-        qsort(launches->data, launches->count, sizeof(struct launch), by_correlation);
     return 0;
 }
 
-/* From the first begin to the last end of a call's launches; false when none has times. */
-static bool device_time(const struct ws_process *process, const struct ws_vector *launches,
-                        const struct ws_collective *call, int64_t *length)
+/* Compute ran in [begin, end), a time that lies behind all earlier ones. */
+static void cover(struct cost *cost, int64_t begin, int64_t end)
 {
-    const struct launch *list = launches->data;
-    size_t low = 0, high = launches->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (list[middle].correlation < call->first_launch)
-            low = middle + 1;
-        else
-            high = middle;
+    struct part *parts = cost->parts;
+    while (cost->at < cost->count && parts[cost->at].end <= begin)
+        cost->at++;
+    for (size_t i = cost->at; i < cost->count && parts[i].begin < end; i++) {
+        parts[i].under += common(begin, end, parts[i].begin, parts[i].end);
+        parts[i].under_wait += common(begin, end, parts[i].begin, parts[i].last);
     }
-    int64_t begin = INT64_MAX, end = INT64_MIN;
-    for (; low < launches->count && list[low].correlation <= call->last_launch; low++) {
-        uint32_t op = list[low].op;
-        begin = process->ops.begin[op] < begin ? process->ops.begin[op] : begin;
-        end = ws_op_end(&process->ops, op) > end ? ws_op_end(&process->ops, op) : end;
-    }
-    *length = begin < end ? end - begin : 0;
-    return begin <= end;
 }
 
-static struct collective_row *row_for(struct track_collectives *result, uint32_t operation, uint32_t ranks)
+/* Sweeps over all operations of the device: the union of its compute against the parts. */
+static int sweep(struct cost *cost)
 {
-    struct collective_row *rows = result->rows.data;
-    for (size_t i = 0; i < result->rows.count; i++)
-        if (rows[i].operation == operation && rows[i].ranks == ranks)
-            return &rows[i];
-    struct collective_row *row = ws_vector_push(&result->rows);
-    if (row)
-        *row = (struct collective_row){ .operation = operation, .ranks = ranks };
-    return row;
+    const struct ws_ops *ops = &cost->process->ops;
+    int64_t from = cost->rank->begin, to = cost->rank->end, busy = 0, reach = INT64_MIN, compute_reach = INT64_MIN;
+    bool *is_compute = malloc(cost->process->shapes.count + 1);
+    if (!is_compute)
+        return -ENOMEM;
+    for (size_t i = 0; i < cost->process->shapes.count; i++)
+        is_compute[i] = ws_report_group(cost->report, ws_process_shape(cost->process, i)->name) == WS_GROUP_COMPUTE;
+    for (size_t i = 0; i < cost->track->count; i++) {
+        uint32_t op = cost->track->order[i];
+        int64_t begin = ops->begin[op], end = ws_op_end(ops, op);
+        busy += common(begin > reach ? begin : reach, end, from, to);
+        reach = end > reach ? end : reach;
+        if (!is_compute[ops->shape[op]])
+            continue;
+        cost->result->kernels += begin >= from && begin < to;
+        begin = begin > compute_reach ? begin : compute_reach;
+        if (end <= begin)
+            continue;
+        compute_reach = end;
+        cost->result->compute += common(begin, end, from, to);
+        cover(cost, begin, end);
+    }
+    free(is_compute);
+    cost->result->idle = to - from - busy;
+    return 0;
 }
 
-static int longest_first(const void *a, const void *b)
+static void add_exposure(struct ws_comm_cost *cost, const struct part *part)
 {
-    const struct collective_row *x = a, *y = b;
+    cost->exposed += part->end - part->begin - part->under;
+    cost->overlap += part->under;
+    cost->exposed_wait += part->last - part->begin - part->under_wait;
+}
+
+static void add_times(struct ws_comm_cost *cost, const struct ws_comm_op *op, struct ws_arrival arrival)
+{
+    cost->total += op->end - op->begin;
+    if (arrival.last == INT64_MIN)
+        return;
+    int64_t waited = clamp(arrival.last, op->begin, op->end) - op->begin;
+    cost->matched++;
+    cost->matched_bytes += op->bytes <= INT64_MAX - cost->matched_bytes ? op->bytes : 0;
+    cost->waited += waited;
+    cost->transfer += op->end - op->begin - waited;
+}
+
+/* Operations that follow one another without a pause, waited for together at their end. */
+struct train {
+    size_t count;
+    int64_t exposed, exposed_wait, under;
+    int64_t waited_for_stragglers;
+    int64_t last_transfer; /* the last one's, outside compute: it stays where it is, whatever the others do */
+};
+
+/* If stragglers came with the others, what is exposed would shrink by what was waited for them. If communication
+ * began as soon as its data is there, all could go under compute but the last piece; one operation that nothing
+ * runs beside might be cut into pieces. */
+static void add_train(struct ws_track_collectives *result, const struct train *train)
+{
+    bool one_piece = train->count == 1 && !train->under;
+    int64_t transfer = train->exposed - train->exposed_wait;
+    result->waited_for_stragglers += train->waited_for_stragglers;
+    result->caused_by_stragglers += clamp(train->exposed - train->last_transfer, 0, train->waited_for_stragglers);
+    result->hideable += one_piece ? transfer : transfer - train->last_transfer;
+}
+
+/* Figures of steps where there are steady ones, of all that was recorded where there are none. */
+static void add_trains(const struct cost *cost, const struct ws_track_steps *steps)
+{
+    struct train train = { 0 };
+    size_t cursor = 0;
+    bool counts = true;
+    for (size_t i = 0; i < cost->count; i++) {
+        const struct part *part = &cost->parts[i];
+        if (!train.count && steps->kinds[WS_STEP_STEADY])
+            counts = ws_step_is_steady(ws_steps_next(steps, &cursor, part->begin));
+        train.count++;
+        train.exposed += part->end - part->begin - part->under;
+        train.exposed_wait += part->last - part->begin - part->under_wait;
+        train.under += part->under;
+        train.waited_for_stragglers += part->last - part->fair;
+        if (i + 1 < cost->count && part[1].begin - part->end < PAUSE_NS)
+            continue;
+        train.last_transfer = part->end - part->last - (part->under - part->under_wait);
+        if (counts)
+            add_train(cost->result, &train);
+        train = (struct train){ 0 };
+    }
+}
+
+static int longest_first(const void *a, const void *b, void *user)
+{
+    const struct ws_comm_cost *costs = user, *x = &costs[*(const uint32_t *)a], *y = &costs[*(const uint32_t *)b];
     if (x->total != y->total)
         return x->total < y->total ? 1 : -1;
-    return x->operation != y->operation ? (x->operation > y->operation ? 1 : -1)
-                                        : (x->ranks > y->ranks) - (x->ranks < y->ranks);
+    return (*(const uint32_t *)a > *(const uint32_t *)b) - (*(const uint32_t *)a < *(const uint32_t *)b);
 }
 
-static int add_call(const struct ws_process *process, const struct ws_vector *launches,
-                    const struct ws_collective *call, struct track_collectives *result)
+static int add_up(struct cost *cost)
 {
-    const struct ws_comm *comm = ws_rows_find(&process->comms, call->comm);
-    uint32_t operation = operation_of(process, call->function);
-    uint32_t ranks = comm ? comm->size : 0;
-    struct collective_row *row = row_for(result, operation, ranks);
-    int64_t length;
-    if (!row)
+    struct ws_track_collectives *result = cost->result;
+    const struct ws_comm_op *ops = cost->comm->ops.data;
+    const struct ws_comm_kind *kinds = cost->comm->kinds.data;
+    if (ws_vector_reach(&result->costs, cost->comm->kinds.count))
         return -ENOMEM;
-    uint64_t bytes = call->count * type_bytes(call->datatype);
-    if (operation < OPERATIONS && operations[operation].times_ranks && ranks)
-        bytes *= ranks;
-    row->count++;
-    row->bytes += bytes;
-    if (call->first_launch && device_time(process, launches, call, &length)) {
-        row->timed++;
-        row->timed_bytes += bytes;
-        row->total = (int64_t)((uint64_t)row->total + (uint64_t)length);
+    struct ws_comm_cost *costs = result->costs.data;
+    for (size_t i = 0; i < cost->comm->ops.count; i++) {
+        struct ws_arrival arrival = arrival_of(cost, (uint32_t)i);
+        add_times(&costs[ops[i].kind], &ops[i], arrival);
+        add_times(&result->all, &ops[i], arrival);
     }
+    for (size_t i = 0; i < cost->count; i++) {
+        add_exposure(&costs[ops[cost->parts[i].comm_op].kind], &cost->parts[i]);
+        add_exposure(&result->all, &cost->parts[i]);
+    }
+    for (uint32_t i = 0; i < cost->comm->kinds.count; i++) {
+        uint32_t *place = kinds[i].calls || kinds[i].timed ? ws_vector_push(&result->order) : NULL;
+        if (place)
+            *place = i;
+        else if (kinds[i].calls || kinds[i].timed)
+            return -ENOMEM;
+    }
+    if (result->order.count)
+        qsort_r(result->order.data, result->order.count, sizeof(uint32_t), longest_first, costs);
     return 0;
-}
-
-static uint32_t device_of(const struct ws_process *process, const struct ws_collective *call)
-{
-    const struct ws_comm *comm = ws_rows_find(&process->comms, call->comm);
-    if (comm)
-        return comm->device;
-    const struct ws_stream *stream = ws_rows_find(&process->streams, call->stream);
-    const struct ws_context *context = stream ? ws_rows_find(&process->contexts, stream->context) : NULL;
-    return context ? context->device : 0;
 }
 
 static int run(const struct ws_report *report, size_t subject, void *memory)
 {
-    const struct ws_track *track = ws_model_track(report->model, subject);
-    const struct ws_process *process = ws_model_process(report->model, track->process);
-    const struct ws_collective *calls = process->collectives.data;
-    struct track_collectives *result = memory;
-    result->rows = WS_VECTOR(struct collective_row);
-    if (!process->collectives.count)
-        return 0;
-    struct ws_vector launches = WS_VECTOR(struct launch);
-    int status = find_launches(process, &launches);
-    for (size_t i = 0; i < process->collectives.count && !status; i++)
-        if (!calls[i].result && device_of(process, &calls[i]) == track->device)
-            status = add_call(process, &launches, &calls[i], result);
-    ws_vector_finish(&launches);
-    if (result->rows.count)
-        qsort(result->rows.data, result->rows.count, sizeof(struct collective_row), longest_first);
+    const struct ws_job_comm *job = ws_report_result(report, &ws_analysis_comm_match, 0);
+    struct ws_track_collectives *result = memory;
+    struct cost cost = { .report = report,
+                         .track = ws_model_track(report->model, subject),
+                         .comm = ws_report_comm(report, subject),
+                         .rank = (const struct ws_rank *)job->ranks.data + subject,
+                         .result = result };
+    cost.process = ws_model_process(report->model, cost.track->process);
+    *result = (struct ws_track_collectives){ .costs = WS_VECTOR(struct ws_comm_cost), .order = WS_VECTOR(uint32_t) };
+    int status = make_parts(&cost);
+    if (!status && (cost.count || cost.rank->matched))
+        status = sweep(&cost);
+    if (!status)
+        status = add_up(&cost);
+    if (!status)
+        add_trains(&cost, ws_report_result(report, &ws_analysis_steps, subject));
+    free(cost.parts);
     return status;
 }
 
 static void finish(void *memory)
 {
-    struct track_collectives *result = memory;
-    ws_vector_finish(&result->rows);
+    struct ws_track_collectives *result = memory;
+    ws_vector_finish(&result->costs);
+    ws_vector_finish(&result->order);
 }
 
-static const char *operation_name(const struct collective_row *row)
+static double rate(uint64_t bytes, int64_t time)
 {
-    return row->operation < OPERATIONS ? operations[row->operation].name : "other";
+    return time > 0 ? (double)bytes / (double)time : 0;
 }
 
-static double algorithm_rate(const struct collective_row *row)
+static void rate_cell(struct ws_table *table, uint64_t bytes, int64_t time, double factor)
 {
-    return row->total > 0 ? (double)row->timed_bytes / (double)row->total : 0;
+    if (bytes && time > 0)
+        ws_table_cell(table, "%.2f GB/s", rate(bytes, time) * factor);
+    else
+        ws_table_cell(table, "?");
 }
 
-static double bus_factor(const struct collective_row *row)
+static void print_row(struct ws_table *table, const struct ws_comm_kind *kind, const struct ws_comm_cost *cost)
 {
-    enum factor factor = row->operation < OPERATIONS ? operations[row->operation].factor : FACTOR_ONE;
-    if (factor == FACTOR_ONE || !row->ranks)
-        return 1;
-    double share = (double)(row->ranks - 1) / row->ranks;
-    return factor == FACTOR_ALL_REDUCE ? 2 * share : share;
+    double factor = ws_comm_bus_factor(kind->operation, kind->ranks);
+    char share[WS_FORMAT_SIZE];
+    ws_table_cell(table, "%s%s", ws_comm_name(kind->operation), kind->by_name ? " *" : "");
+    if (kind->ranks)
+        ws_table_cell(table, "%u", kind->ranks);
+    else
+        ws_table_cell(table, "?");
+    ws_table_count(table, kind->calls);
+    if (kind->by_name)
+        ws_table_cell(table, "?");
+    else
+        ws_table_bytes(table, kind->bytes);
+    if (!kind->timed) {
+        for (int column = 0; column < 6; column++)
+            ws_table_cell(table, "?");
+        return;
+    }
+    ws_table_time(table, cost->total);
+    ws_table_time(table, cost->exposed);
+    ws_table_cell(table, "%s", ws_format_share(share, cost->overlap, cost->overlap + cost->exposed));
+    if (cost->matched)
+        ws_table_time(table, cost->waited);
+    else
+        ws_table_cell(table, "?");
+    if (cost->matched)
+        rate_cell(table, cost->matched_bytes, cost->transfer, 1);
+    else
+        rate_cell(table, kind->timed_bytes, cost->total, 1);
+    if (cost->matched)
+        rate_cell(table, cost->matched_bytes, cost->transfer, factor);
+    else
+        rate_cell(table, kind->timed_bytes, cost->total, factor);
 }
 
 static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
 {
     static const struct ws_table_column columns[] = {
-        { "operation", true, false }, { "ranks", false, false }, { "calls", false, false },
-        { "bytes", false, false },    { "total", false, false }, { "algorithm", false, WS_NARROW_LEAVE_OUT },
-        { "bus", false, false },
+        { "operation", true, 0 },
+        { "ranks", false, WS_NARROW_LEAVE_OUT },
+        { "calls", false, 0 },
+        { "bytes", false, WS_NARROW_LEAVE_OUT },
+        { "total", false, 0 },
+        { "exposed", false, 0 },
+        { "under", false, WS_NARROW_LEAVE_OUT },
+        { "waiting", false, WS_NARROW_LEAVE_OUT },
+        { "algorithm", false, WS_NARROW_LEAVE_OUT },
+        { "bus", false, WS_NARROW_LEAVE_OUT },
     };
-    const struct track_collectives *result = memory;
-    const struct collective_row *rows = result->rows.data;
+    const struct ws_track_collectives *result = memory;
+    const struct ws_comm_kind *kinds = ws_report_comm(report, subject)->kinds.data;
+    const struct ws_comm_cost *costs = result->costs.data;
+    const uint32_t *order = result->order.data;
+    bool by_name = false, by_call = false;
     struct ws_table table;
-    (void)report;
-    (void)subject;
-    if (!result->rows.count) {
+    if (!result->order.count) {
         ws_page_text(page, "None.");
         return;
     }
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < result->rows.count; i++) {
-        ws_table_cell(&table, "%s", operation_name(&rows[i]));
-        if (rows[i].ranks)
-            ws_table_cell(&table, "%u", rows[i].ranks);
-        else
-            ws_table_cell(&table, "?");
-        ws_table_count(&table, rows[i].count);
-        ws_table_bytes(&table, rows[i].bytes);
-        if (rows[i].timed) {
-            ws_table_time(&table, rows[i].total);
-            ws_table_cell(&table, "%.2f GB/s", algorithm_rate(&rows[i]));
-            ws_table_cell(&table, "%.2f GB/s", algorithm_rate(&rows[i]) * bus_factor(&rows[i]));
-        } else {
-            for (int column = 0; column < 3; column++)
-                ws_table_cell(&table, "?");
-        }
+    for (size_t i = 0; i < result->order.count; i++) {
+        print_row(&table, &kinds[order[i]], &costs[order[i]]);
+        by_name |= kinds[order[i]].by_name;
+        by_call |= !kinds[order[i]].by_name;
     }
     ws_table_finish(&table);
-    ws_page_text(page,
-                 "Bandwidths as nccl-tests define them; the time of a call includes waiting for the slowest rank. "
-                 "Calls of one group share its launches, so theirs overlap.");
+    ws_page_text(page, "exposed: outside compute; under: the share that ran while compute did.%s",
+                 result->all.matched ? " waiting: until the last rank that was recorded had come." : "");
+    if (by_call)
+        ws_page_text(page, "Bandwidths as nccl-tests define them, %s. Calls of one group count as one.",
+                     result->all.matched ? "over the time after the last rank had come"
+                                         : "over the whole time of a call, waiting for the slowest rank with it");
+    if (by_name)
+        ws_page_text(page, "* by the kernels' names: the trace holds no calls for them, so sizes are not known.");
+}
+
+static int row_json(json_t *list, const struct ws_comm_kind *kind, const struct ws_comm_cost *cost)
+{
+    double factor = ws_comm_bus_factor(kind->operation, kind->ranks);
+    json_t *row = json_object();
+    int status = json_array_append_new(list, row);
+    status |= json_object_set_new(row, "operation", json_string(ws_comm_name(kind->operation)));
+    status |= json_object_set_new(row, "source", json_string(kind->by_name ? "kernel names" : "calls"));
+    status |= ws_json_set(row, "ranks", kind->ranks);
+    status |= ws_json_set(row, "count", (int64_t)kind->calls);
+    if (!kind->by_name)
+        status |= ws_json_set(row, "bytes", (int64_t)kind->bytes);
+    status |= ws_json_set(row, "timed", (int64_t)kind->timed);
+    status |= ws_json_set(row, "total_ns", cost->total);
+    status |= ws_json_set(row, "exposed_ns", cost->exposed);
+    status |= ws_json_set(row, "overlap_ns", cost->overlap);
+    status |= ws_json_set(row, "matched", (int64_t)cost->matched);
+    if (cost->total > 0 && !kind->by_name) {
+        double algorithm = rate(kind->timed_bytes, cost->total);
+        status |= json_object_set_new(row, "algorithm_gb_per_s", json_real(algorithm));
+        status |= json_object_set_new(row, "bus_gb_per_s", json_real(algorithm * factor));
+    }
+    if (cost->matched) {
+        status |= ws_json_set(row, "waited_ns", cost->waited);
+        status |= ws_json_set(row, "transfer_ns", cost->transfer);
+        status |= ws_json_set(row, "exposed_wait_ns", cost->exposed_wait);
+    }
+    if (cost->matched && cost->matched_bytes && cost->transfer > 0)
+        status |= json_object_set_new(row, "transfer_bus_gb_per_s",
+                                      json_real(rate(cost->matched_bytes, cost->transfer) * factor));
+    return status ? -ENOMEM : 0;
 }
 
 static int json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)
 {
-    const struct track_collectives *result = memory;
-    const struct collective_row *rows = result->rows.data;
+    const struct ws_track_collectives *result = memory;
+    const struct ws_comm_kind *kinds = ws_report_comm(report, subject)->kinds.data;
+    const struct ws_comm_cost *costs = result->costs.data;
+    const uint32_t *order = result->order.data;
     json_t *list = json_array();
-    (void)report;
-    (void)subject;
     int status = json_object_set_new(object, "collectives", list);
-    for (size_t i = 0; i < result->rows.count && !status; i++) {
-        json_t *row = json_object();
-        status |= json_object_set_new(row, "operation", json_string(operation_name(&rows[i])));
-        status |= ws_json_set(row, "ranks", rows[i].ranks);
-        status |= ws_json_set(row, "count", (int64_t)rows[i].count);
-        status |= ws_json_set(row, "bytes", (int64_t)rows[i].bytes);
-        status |= ws_json_set(row, "timed", (int64_t)rows[i].timed);
-        status |= ws_json_set(row, "total_ns", rows[i].total);
-        if (rows[i].total > 0) {
-            status |= json_object_set_new(row, "algorithm_gb_per_s", json_real(algorithm_rate(&rows[i])));
-            status |=
-                json_object_set_new(row, "bus_gb_per_s", json_real(algorithm_rate(&rows[i]) * bus_factor(&rows[i])));
-        }
-        status |= json_array_append_new(list, row);
-    }
+    for (size_t i = 0; i < result->order.count && !status; i++)
+        status = row_json(list, &kinds[order[i]], &costs[order[i]]);
     return status ? -ENOMEM : 0;
+}
+
+/* A total of steady steps as a figure of one; that of the recording where there are no steps. */
+static int64_t per_step(const struct ws_track_steps *steps, int64_t total)
+{
+    return steps->kinds[WS_STEP_STEADY] ? ws_steps_share(steps, total) : total;
+}
+
+/* Compute with no communication beside it. */
+static int64_t room_of(const struct ws_report *report, size_t subject, const struct ws_track_steps *steps)
+{
+    const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
+    if (steps->kinds[WS_STEP_STEADY])
+        return steps->compute.mean - (steps->comm.mean - steps->exposed_comm.mean);
+    return activity->group[WS_GROUP_COMPUTE] - activity->comm_overlap;
+}
+
+static int advise_overlap(const struct ws_report *report, size_t subject, const struct ws_track_collectives *result,
+                          struct ws_advice_list *list)
+{
+    static char what[] =
+        "let communication run beside compute: on a stream of its own, in pieces, each as soon as its "
+        "data is there";
+    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
+    int64_t room = room_of(report, subject, steps), saving = per_step(steps, result->hideable);
+    char time[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], evidence[256];
+    saving = saving < room ? saving : room;
+    if (saving <= 0)
+        return 0;
+    snprintf(evidence, sizeof(evidence), "%s outside compute in all%s; %s of all communication runs under it",
+             ws_format_time(time, result->all.exposed - result->all.exposed_wait),
+             result->all.matched ? ", waiting for other ranks left out" : "",
+             ws_format_share(share, result->all.overlap, result->all.overlap + result->all.exposed));
+    return ws_advice_add(list, &(struct ws_advice){ .part = WS_PART_EXPOSED_COMM,
+                                                    .saving_ns = saving,
+                                                    .what = what,
+                                                    .evidence = evidence,
+                                                    .track = (uint32_t)subject });
+}
+
+static int advise_stragglers(const struct ws_report *report, size_t subject,
+                             const struct ws_track_collectives *result, struct ws_advice_list *list)
+{
+    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
+    char what[WS_STRAGGLERS_TEXT + 64], where[WS_STRAGGLERS_TEXT], evidence[WS_STRAGGLERS_TEXT + 64];
+    char why[WS_STRAGGLERS_TEXT], time[WS_FORMAT_SIZE];
+    int64_t saving = per_step(steps, result->caused_by_stragglers);
+    if (saving <= 0)
+        return 0;
+    ws_stragglers_describe(report, where, why);
+    snprintf(what, sizeof(what), "let %s come to collectives with the others", where);
+    snprintf(evidence, sizeof(evidence), "%s of waiting for late ranks; %s",
+             ws_format_time(time, result->waited_for_stragglers), why);
+    return ws_advice_add(list, &(struct ws_advice){ .name = "straggler",
+                                                    .part = WS_PART_EXPOSED_COMM,
+                                                    .saving_ns = saving,
+                                                    .what = what,
+                                                    .where = where,
+                                                    .evidence = evidence,
+                                                    .track = (uint32_t)subject });
+}
+
+static int advise(const struct ws_report *report, size_t subject, const void *memory, struct ws_advice_list *list)
+{
+    int status = advise_stragglers(report, subject, memory, list);
+    return status ? status : advise_overlap(report, subject, memory, list);
 }
 
 const struct ws_analysis ws_analysis_collectives = {
     .name = "collectives",
     .title = "Communication",
     .scope = WS_SCOPE_TRACK,
-    .result_size = sizeof(struct track_collectives),
+    .result_size = sizeof(struct ws_track_collectives),
+    .needs = { &ws_analysis_activity, &ws_analysis_steps, &ws_analysis_comm_ops, &ws_analysis_comm_match },
     .run = run,
     .finish = finish,
     .text = text,
+    .advise = advise,
     .json = json,
 };

@@ -2,6 +2,7 @@
 
 #include "analysis/activity.h"
 #include "analysis/chains.h"
+#include "analysis/comm.h"
 #include "analysis/copies.h"
 #include "analysis/gaps.h"
 #include "analysis/host_time.h"
@@ -11,9 +12,10 @@
 #include "analysis/wall.h"
 
 const struct ws_analysis *const ws_analyses[] = {
-    &ws_analysis_verdict, &ws_analysis_wall,        &ws_analysis_overview,  &ws_analysis_activity,
-    &ws_analysis_steps,   &ws_analysis_kernels,     &ws_analysis_host_time, &ws_analysis_causes,
-    &ws_analysis_gaps,    &ws_analysis_chains,      &ws_analysis_launches,  &ws_analysis_copies,
-    &ws_analysis_sync,    &ws_analysis_collectives, &ws_analysis_losses,
+    &ws_analysis_verdict, &ws_analysis_wall,     &ws_analysis_overview,   &ws_analysis_activity,
+    &ws_analysis_steps,   &ws_analysis_kernels,  &ws_analysis_host_time,  &ws_analysis_causes,
+    &ws_analysis_gaps,    &ws_analysis_chains,   &ws_analysis_launches,   &ws_analysis_copies,
+    &ws_analysis_sync,    &ws_analysis_comm_ops, &ws_analysis_comm_match, &ws_analysis_collectives,
+    &ws_analysis_ranks,   &ws_analysis_losses,
 };
 const size_t ws_analysis_count = sizeof(ws_analyses) / sizeof(ws_analyses[0]);

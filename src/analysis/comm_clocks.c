@@ -1,0 +1,226 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/comm.h"
+
+/* Of each rank so many differences are kept, spread evenly over the recording. */
+enum { SAMPLES = 2048, FEWEST = 3, FEWEST_FOR_DRIFT = 30 };
+
+/* Clocks of one machine are one clock; that they are not must be shown by more than this. Of other machines, or
+ * where the trace does not say which, an offset below the smaller one changes nothing worth a correction. */
+static const int64_t same_host_limit = 1000000, other_host_limit = 20000, shortest_for_drift = 1000000000;
+
+struct sample {
+    int64_t time; /* on the rank's clock */
+    int64_t difference;
+};
+
+/* Every stride-th sample; the stride doubles whenever there are too many. */
+struct samples {
+    struct sample *items;
+    uint32_t count, stride, seen;
+};
+
+struct walk {
+    const struct ws_report *report;
+    struct ws_job_comm *job;
+    struct samples *samples; /* by track */
+    uint32_t *queue;
+    size_t head, tail;
+    bool *known;       /* by track: its clock has been estimated */
+    uint32_t **joined; /* by track and operation: index into job->joined + 1 */
+};
+
+int64_t ws_rank_to_reference(const struct ws_rank_clock *clock, int64_t time)
+{
+    if (!clock->applied)
+        return time;
+    return time - clock->offset - (int64_t)(clock->drift * (double)(time - clock->at));
+}
+
+int64_t ws_rank_from_reference(const struct ws_rank_clock *clock, int64_t time)
+{
+    if (!clock->applied)
+        return time;
+    return time + clock->offset + (int64_t)(clock->drift * (double)(time - clock->at));
+}
+
+static int add_sample(struct samples *samples, int64_t time, int64_t difference)
+{
+    if (!samples->items) {
+        samples->items = malloc(SAMPLES * sizeof(*samples->items));
+        samples->stride = 1;
+    }
+    if (!samples->items)
+        return -ENOMEM;
+    if (samples->seen++ % samples->stride)
+        return 0;
+    if (samples->count == SAMPLES) {
+        for (uint32_t i = 0; i < SAMPLES / 2; i++)
+            samples->items[i] = samples->items[2 * i];
+        samples->count = SAMPLES / 2;
+        samples->stride *= 2;
+    }
+    samples->items[samples->count++] = (struct sample){ time, difference };
+    return 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Median and distance of the quartiles of what samples [from, to) have beyond a line. */
+static void quartiles(const struct samples *samples, uint32_t from, uint32_t to, double drift, int64_t at,
+                      int64_t *median, int64_t *spread)
+{
+    int64_t values[SAMPLES];
+    uint32_t count = to - from;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct sample *sample = &samples->items[from + i];
+        values[i] = sample->difference - (int64_t)(drift * (double)(sample->time - at));
+    }
+    qsort(values, count, sizeof(*values), by_value);
+    *median = values[count / 2];
+    *spread = values[count * 3 / 4] - values[count / 4];
+}
+
+/* A line through the medians of the first and the last third, if it leaves half of the spread or less. */
+static void find_drift(const struct samples *samples, struct ws_rank_clock *clock)
+{
+    uint32_t third = samples->count / 3, last = samples->count - third;
+    const struct sample *items = samples->items;
+    int64_t early, late, median, spread;
+    int64_t time = items[last + third / 2].time - items[third / 2].time;
+    if (samples->count < FEWEST_FOR_DRIFT || time < shortest_for_drift)
+        return;
+    quartiles(samples, 0, third, 0, 0, &early, &spread);
+    quartiles(samples, last, samples->count, 0, 0, &late, &spread);
+    double drift = (double)(late - early) / (double)time;
+    quartiles(samples, 0, samples->count, drift, clock->at, &median, &spread);
+    if (spread > clock->spread / 2)
+        return;
+    clock->drift = drift;
+    clock->offset = median;
+    clock->spread = spread;
+}
+
+static void estimate(const struct samples *samples, struct ws_rank_clock *clock)
+{
+    clock->samples = samples->seen;
+    clock->at = samples->items[samples->count / 2].time;
+    quartiles(samples, 0, samples->count, 0, 0, &clock->offset, &clock->spread);
+    find_drift(samples, clock);
+    int64_t effect = clock->offset < 0 ? -clock->offset : clock->offset;
+    int64_t limit = clock->shared_host ? same_host_limit : other_host_limit;
+    clock->applied = samples->count >= FEWEST && effect > clock->spread && effect > limit;
+}
+
+static struct ws_rank *rank_at(const struct walk *walk, uint32_t track)
+{
+    return (struct ws_rank *)walk->job->ranks.data + track;
+}
+
+static const struct ws_comm_op *op_at(const struct walk *walk, const struct ws_joined_entry *entry)
+{
+    return (const struct ws_comm_op *)ws_report_comm(walk->report, entry->track)->ops.data + entry->op;
+}
+
+/* How the clocks of all that a rank meets differ from its own, as far as they are not known yet. */
+static int compare_with(struct walk *walk, uint32_t parent)
+{
+    const struct ws_rank_clock *clock = &rank_at(walk, parent)->clock;
+    const struct ws_comm_op *ops = ws_report_comm(walk->report, parent)->ops.data;
+    size_t count = ws_report_comm(walk->report, parent)->ops.count;
+    for (size_t i = 0; walk->joined[parent] && i < count; i++) {
+        if (!walk->joined[parent][i])
+            continue;
+        const struct ws_joined *joined = (struct ws_joined *)walk->job->joined.data + (walk->joined[parent][i] - 1);
+        const struct ws_joined_entry *entries = (struct ws_joined_entry *)walk->job->entries.data + joined->first;
+        int64_t end = ws_rank_to_reference(clock, ops[i].end);
+        for (uint32_t other = 0; other < joined->count; other++) {
+            const struct ws_comm_op *op = op_at(walk, &entries[other]);
+            if (!walk->known[entries[other].track] &&
+                add_sample(&walk->samples[entries[other].track], op->end, op->end - end))
+                return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
+static const char *host_of(const struct ws_report *report, uint32_t track)
+{
+    const struct ws_process *process = ws_model_process(report->model, ws_model_track(report->model, track)->process);
+    return ws_process_meta(process, "host");
+}
+
+/* All ranks that can be reached from one, by way of those between. */
+static int walk_from(struct walk *walk, uint32_t reference)
+{
+    const char *host = host_of(walk->report, reference);
+    size_t tracks = walk->job->ranks.count;
+    walk->known[reference] = true;
+    walk->queue[walk->tail++] = reference;
+    while (walk->head < walk->tail) {
+        if (compare_with(walk, walk->queue[walk->head++]))
+            return -ENOMEM;
+        for (uint32_t track = 0; track < tracks; track++) {
+            struct samples *samples = &walk->samples[track];
+            if (walk->known[track] || !samples->count)
+                continue;
+            const char *own = host_of(walk->report, track);
+            struct ws_rank_clock *clock = &rank_at(walk, track)->clock;
+            clock->shared_host = host && own && !strcmp(host, own);
+            estimate(samples, clock);
+            free(samples->items);
+            *samples = (struct samples){ 0 };
+            walk->known[track] = true;
+            walk->queue[walk->tail++] = track;
+        }
+    }
+    return 0;
+}
+
+static int index_joined(struct walk *walk)
+{
+    const struct ws_joined *joined = walk->job->joined.data;
+    const struct ws_joined_entry *entries = walk->job->entries.data;
+    for (size_t i = 0; i < walk->job->joined.count; i++) {
+        for (uint32_t at = joined[i].first; at < joined[i].first + joined[i].count; at++) {
+            uint32_t **list = &walk->joined[entries[at].track];
+            if (!*list)
+                *list = calloc(ws_report_comm(walk->report, entries[at].track)->ops.count, sizeof(**list));
+            if (!*list)
+                return -ENOMEM;
+            (*list)[entries[at].op] = (uint32_t)i + 1;
+        }
+    }
+    return 0;
+}
+
+int ws_comm_clocks(const struct ws_report *report, struct ws_job_comm *job)
+{
+    size_t tracks = job->ranks.count;
+    struct walk walk = { .report = report, .job = job };
+    walk.samples = calloc(tracks + 1, sizeof(*walk.samples));
+    walk.queue = calloc(tracks + 1, sizeof(*walk.queue));
+    walk.known = calloc(tracks + 1, sizeof(*walk.known));
+    walk.joined = calloc(tracks + 1, sizeof(*walk.joined));
+    int status = walk.samples && walk.queue && walk.known && walk.joined ? index_joined(&walk) : -ENOMEM;
+    for (uint32_t track = 0; track < tracks && !status; track++)
+        if (!walk.known[track] && walk.joined[track])
+            status = walk_from(&walk, track);
+    for (size_t track = 0; track < tracks; track++) {
+        if (walk.samples)
+            free(walk.samples[track].items);
+        if (walk.joined)
+            free(walk.joined[track]);
+    }
+    free(walk.samples);
+    free(walk.queue);
+    free(walk.known);
+    free(walk.joined);
+    return status;
+}

@@ -1,0 +1,395 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/activity.h"
+#include "analysis/comm.h"
+#include "base/hash.h"
+#include "base/map.h"
+
+/* Communicators and names come from the trace: more rows than this share one. */
+enum { MOST_KINDS = 256 };
+
+/* Calls of one group: they share its launches. */
+struct bundle {
+    uint64_t first, last; /* correlations */
+    uint32_t comm_op;     /* once a launch of it has been met */
+    uint32_t kind, member;
+    uint32_t calls;
+    uint64_t sequence, bytes;
+};
+
+/* A communication kernel by correlation. */
+struct numbered {
+    uint64_t correlation;
+    uint32_t launch; /* index into ws_track_comm.launches */
+};
+
+/* Kernels of one name on one stream. */
+struct line {
+    uint32_t member, kind;
+};
+
+struct finder {
+    const struct ws_report *report;
+    const struct ws_process *process;
+    const struct ws_track *track;
+    struct ws_track_comm *result;
+    struct ws_vector bundles; /* struct bundle, by first correlation */
+    struct ws_vector lines;   /* struct line */
+    struct ws_map comms;      /* identifier of a communicator → its member + 1 */
+    struct ws_map sizes;      /* size + 1 → how many nameless communicators of it there are */
+    struct ws_map streams;    /* name and stream → line + 1 */
+    struct ws_map names;      /* name + 1 → streams it was seen on */
+};
+
+static uint64_t add_up(uint64_t a, uint64_t b)
+{
+    uint64_t sum;
+    return __builtin_add_overflow(a, b, &sum) || sum > INT64_MAX ? INT64_MAX : sum;
+}
+
+/* ---- calls */
+
+static uint32_t device_of(const struct ws_process *process, const struct ws_collective *call)
+{
+    const struct ws_comm *comm = ws_rows_find(&process->comms, call->comm);
+    if (comm)
+        return comm->device;
+    const struct ws_stream *stream = ws_rows_find(&process->streams, call->stream);
+    const struct ws_context *context = stream ? ws_rows_find(&process->contexts, stream->context) : NULL;
+    return context ? context->device : 0;
+}
+
+/* The row for these; WS_NOWHERE when memory is out. */
+static uint32_t kind_for(struct ws_track_comm *result, ws_comm_operation operation, uint32_t ranks, bool by_name)
+{
+    struct ws_comm_kind *kinds = result->kinds.data;
+    if (result->kinds.count >= MOST_KINDS)
+        ranks = 0;
+    for (uint32_t i = 0; i < result->kinds.count; i++)
+        if (kinds[i].operation == operation && kinds[i].ranks == ranks && kinds[i].by_name == by_name)
+            return i;
+    struct ws_comm_kind *kind = ws_vector_push(&result->kinds);
+    if (!kind)
+        return WS_NOWHERE;
+    *kind = (struct ws_comm_kind){ .operation = operation, .ranks = ranks, .by_name = by_name };
+    return (uint32_t)result->kinds.count - 1;
+}
+
+static uint64_t group_of(const char *what, uint64_t a, uint64_t b)
+{
+    uint64_t words[3] = { ws_hash(what, strlen(what)), a, b };
+    uint64_t group = ws_hash(words, sizeof(words));
+    return group ? group : 1;
+}
+
+static struct ws_comm_member *member_at(const struct ws_track_comm *result, uint32_t index)
+{
+    return (struct ws_comm_member *)result->members.data + index;
+}
+
+/* The communicator of a call; WS_NOWHERE when the trace does not describe it, or memory is out. */
+static uint32_t member_for(struct finder *finder, uint32_t id)
+{
+    const struct ws_comm *comm = ws_rows_find(&finder->process->comms, id);
+    uint64_t *place = comm ? ws_map_put(&finder->comms, (uint64_t)id + 1) : NULL;
+    if (!place)
+        return WS_NOWHERE;
+    if (*place)
+        return (uint32_t)(*place - 1);
+    uint64_t group = comm->name_hash ? group_of("communicator", comm->name_hash, 0) : 0;
+    uint64_t *nameless = group ? NULL : ws_map_put(&finder->sizes, (uint64_t)comm->size + 1);
+    if (nameless)
+        group = group_of("nameless", comm->size, ++*nameless);
+    struct ws_comm_member *member = group ? ws_vector_push(&finder->result->members) : NULL;
+    if (!member)
+        return WS_NOWHERE;
+    *member = (struct ws_comm_member){ .group = group, .rank = comm->rank, .size = comm->size };
+    *place = finder->result->members.count;
+    return (uint32_t)(*place - 1);
+}
+
+static int by_first_launch(const void *a, const void *b)
+{
+    const struct ws_collective *x = *(const struct ws_collective *const *)a,
+                               *y = *(const struct ws_collective *const *)b;
+    if (x->first_launch != y->first_launch)
+        return x->first_launch < y->first_launch ? -1 : 1;
+    return (x->correlation > y->correlation) - (x->correlation < y->correlation);
+}
+
+static int add_to_bundle(struct finder *finder, const struct ws_collective *call, uint32_t kind, uint64_t bytes)
+{
+    struct ws_comm_kind *kinds = finder->result->kinds.data;
+    size_t count = finder->bundles.count;
+    struct bundle *bundle = count ? (struct bundle *)finder->bundles.data + (count - 1) : NULL;
+    if (bundle && bundle->first == call->first_launch && bundle->last == call->last_launch) {
+        ws_comm_operation both = ws_comm_together(kinds[bundle->kind].operation, kinds[kind].operation);
+        uint32_t ranks = kinds[bundle->kind].ranks == kinds[kind].ranks ? kinds[kind].ranks : 0;
+        bundle->kind = kind_for(finder->result, both, ranks, false);
+        bundle->bytes = add_up(bundle->bytes, bytes);
+        bundle->calls++;
+        return bundle->kind == WS_NOWHERE ? -ENOMEM : 0;
+    }
+    bundle = ws_vector_push(&finder->bundles);
+    if (!bundle)
+        return -ENOMEM;
+    *bundle = (struct bundle){ .first = call->first_launch,
+                               .last = call->last_launch,
+                               .comm_op = WS_NOWHERE,
+                               .kind = kind,
+                               .member = member_for(finder, call->comm),
+                               .calls = 1,
+                               .sequence = call->sequence,
+                               .bytes = bytes };
+    return 0;
+}
+
+static void count_calls(struct finder *finder, uint32_t kind, uint64_t calls, uint64_t bytes)
+{
+    struct ws_comm_kind *row = (struct ws_comm_kind *)finder->result->kinds.data + kind;
+    row->calls += calls;
+    row->bytes = add_up(row->bytes, bytes);
+}
+
+static int add_call(struct finder *finder, const struct ws_collective *call)
+{
+    const struct ws_process *process = finder->process;
+    const struct ws_comm *comm = ws_rows_find(&process->comms, call->comm);
+    const struct ws_driver_function *function = ws_rows_find(&process->driver_functions, call->function);
+    ws_comm_operation operation = ws_comm_by_function(function ? function->name.data : "");
+    uint32_t ranks = comm ? comm->size : 0;
+    uint64_t bytes = ws_comm_bytes(operation, call->count, call->datatype, ranks);
+    uint32_t kind = kind_for(finder->result, operation, ranks, false);
+    if (kind == WS_NOWHERE)
+        return -ENOMEM;
+    uint32_t member = ws_comm_is_joint(operation) ? WS_NOWHERE : member_for(finder, call->comm);
+    if (member != WS_NOWHERE) /* these are numbered too, and not the same on every rank */
+        member_at(finder->result, member)->by_order = true;
+    if (call->first_launch)
+        return add_to_bundle(finder, call, kind, bytes);
+    count_calls(finder, kind, 1, bytes);
+    return 0;
+}
+
+static int find_bundles(struct finder *finder)
+{
+    const struct ws_collective *calls = finder->process->collectives.data;
+    size_t count = 0;
+    const struct ws_collective **sorted = malloc((finder->process->collectives.count + 1) * sizeof(*sorted));
+    if (!sorted)
+        return -ENOMEM;
+    for (size_t i = 0; i < finder->process->collectives.count; i++)
+        if (!calls[i].result && device_of(finder->process, &calls[i]) == finder->track->device)
+            sorted[count++] = &calls[i];
+    qsort(sorted, count, sizeof(*sorted), by_first_launch);
+    int status = 0;
+    for (size_t i = 0; i < count && !status; i++)
+        status = add_call(finder, sorted[i]);
+    free(sorted);
+    const struct bundle *bundles = finder->bundles.data;
+    for (size_t i = 0; i < finder->bundles.count && !status; i++)
+        count_calls(finder, bundles[i].kind, bundles[i].calls, bundles[i].bytes);
+    return status;
+}
+
+/* ---- launches */
+
+/* The communication kernels of the track, none of any operation yet. */
+static int find_launches(struct finder *finder)
+{
+    const struct ws_ops *ops = &finder->process->ops;
+    size_t shapes = finder->process->shapes.count;
+    bool *is_comm = calloc(shapes + 1, sizeof(*is_comm)), any = finder->process->collectives.count;
+    int status = is_comm ? 0 : -ENOMEM;
+    for (size_t i = 0; is_comm && i < shapes; i++) {
+        is_comm[i] = ws_report_group(finder->report, ws_process_shape(finder->process, i)->name) == WS_GROUP_COMM;
+        any |= is_comm[i];
+    }
+    for (size_t i = 0; any && i < finder->track->count && !status; i++) {
+        uint32_t op = finder->track->order[i];
+        if (!is_comm[ops->shape[op]] && !(ops->flags[op] & WS_OP_IN_COLLECTIVE))
+            continue;
+        struct ws_comm_launch *launch = ws_vector_push(&finder->result->launches);
+        status = launch ? 0 : -ENOMEM;
+        if (launch)
+            *launch = (struct ws_comm_launch){ op, WS_NOWHERE };
+    }
+    free(is_comm);
+    return status;
+}
+
+static int by_correlation(const void *a, const void *b)
+{
+    const struct numbered *x = a, *y = b;
+    return (x->correlation > y->correlation) - (x->correlation < y->correlation);
+}
+
+/* Says for each launch which bundle it was made for: until the operations are made, comm_op is that. */
+static int assign_launches(struct finder *finder)
+{
+    struct ws_comm_launch *launches = finder->result->launches.data;
+    const struct bundle *bundles = finder->bundles.data;
+    size_t count = finder->result->launches.count, at = 0;
+    struct numbered *sorted = finder->bundles.count ? malloc((count + 1) * sizeof(*sorted)) : NULL;
+    if (!sorted)
+        return finder->bundles.count ? -ENOMEM : 0;
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = (struct numbered){ ws_op_correlation(&finder->process->ops, launches[i].op), (uint32_t)i };
+    qsort(sorted, count, sizeof(*sorted), by_correlation);
+    for (size_t i = 0; i < finder->bundles.count; i++) {
+        while (at < count && sorted[at].correlation < bundles[i].first)
+            at++;
+        for (; at < count && sorted[at].correlation <= bundles[i].last; at++)
+            launches[sorted[at].launch].comm_op = (uint32_t)i;
+    }
+    free(sorted);
+    return 0;
+}
+
+/* ---- operations */
+
+/* Where the n-th kernel of a name on a stream has a place of its own among the ranks. */
+static struct line *line_for(struct finder *finder, const struct ws_op_shape *shape)
+{
+    uint64_t *place = ws_map_put(&finder->streams, ((uint64_t)shape->name << 32 | shape->stream) + 1);
+    uint64_t *streams = place && !*place ? ws_map_put(&finder->names, (uint64_t)shape->name + 1) : NULL;
+    if (!place || (!*place && !streams))
+        return NULL;
+    if (*place)
+        return (struct line *)finder->lines.data + (*place - 1);
+    const char *name = ws_model_name(finder->report->model, shape->name)->text;
+    struct ws_comm_member *member = ws_vector_push(&finder->result->members);
+    struct line *line = member ? ws_vector_push(&finder->lines) : NULL;
+    if (!line)
+        return NULL;
+    *member = (struct ws_comm_member){ .group = group_of(name, 0, ++*streams), .by_name = true, .by_order = true };
+    *line = (struct line){ (uint32_t)finder->result->members.count - 1,
+                           kind_for(finder->result, ws_comm_by_kernel(name), 0, true) };
+    *place = finder->lines.count;
+    return line->kind == WS_NOWHERE ? NULL : line;
+}
+
+static struct ws_comm_op *push_op(struct finder *finder, struct ws_comm_op op)
+{
+    struct ws_comm_kind *kind = (struct ws_comm_kind *)finder->result->kinds.data + op.kind;
+    struct ws_comm_op *place = ws_vector_push(&finder->result->ops);
+    if (!place)
+        return NULL;
+    *place = op;
+    kind->timed += op.calls;
+    kind->timed_bytes = add_up(kind->timed_bytes, op.bytes);
+    if (kind->by_name)
+        kind->calls++;
+    return place;
+}
+
+/* The operation that a launch belongs to, made with its first. */
+static struct ws_comm_op *op_for(struct finder *finder, const struct ws_comm_launch *launch)
+{
+    struct ws_comm_op made = { .begin = INT64_MAX, .end = INT64_MIN, .calls = 1 };
+    if (launch->comm_op == WS_NOWHERE) {
+        const struct line *line =
+            line_for(finder, ws_process_shape(finder->process, finder->process->ops.shape[launch->op]));
+        if (!line)
+            return NULL;
+        made.kind = line->kind;
+        made.member = line->member;
+        return push_op(finder, made);
+    }
+    struct bundle *bundles = finder->bundles.data, *bundle = &bundles[launch->comm_op];
+    if (bundle->comm_op != WS_NOWHERE) /* NOLINT(clang-analyzer-core.NullDereference): there are bundles */
+        return (struct ws_comm_op *)finder->result->ops.data + bundle->comm_op;
+    bundle->comm_op = (uint32_t)finder->result->ops.count;
+    made.sequence = bundle->sequence;
+    made.bytes = bundle->bytes;
+    made.calls = bundle->calls;
+    made.kind = bundle->kind;
+    made.member = bundle->member;
+    return push_op(finder, made);
+}
+
+static int make_ops(struct finder *finder)
+{
+    const struct ws_ops *ops = &finder->process->ops;
+    struct ws_comm_launch *launches = finder->result->launches.data;
+    for (size_t i = 0; i < finder->result->launches.count; i++) {
+        uint32_t op = launches[i].op;
+        struct ws_comm_op *made = op_for(finder, &launches[i]);
+        if (!made)
+            return -ENOMEM;
+        int64_t begin = ops->begin[op], end = ws_op_end(ops, op);
+        made->begin = begin < made->begin ? begin : made->begin;
+        made->end = end > made->end ? end : made->end;
+        launches[i].comm_op = (uint32_t)(made - (struct ws_comm_op *)finder->result->ops.data);
+    }
+    return 0;
+}
+
+/* Counts what all ranks must join, and numbers it where calls are not numbered, or not alike on all ranks. Kernels
+ * known by name alone are taken to be what all join: whether they are shows when their ends are compared. */
+static void number_ops(struct ws_track_comm *result)
+{
+    struct ws_comm_op *ops = result->ops.data;
+    const struct ws_comm_kind *kinds = result->kinds.data;
+    for (size_t i = 0; i < result->ops.count; i++) {
+        struct ws_comm_member *member = ops[i].member != WS_NOWHERE ? member_at(result, ops[i].member) : NULL;
+        if (member && !ws_comm_is_joint(kinds[ops[i].kind].operation) && !member->by_name)
+            ops[i].member = WS_NOWHERE;
+        else if (member) {
+            member->joint++;
+            if (member->by_order)
+                ops[i].sequence = member->joint;
+        }
+    }
+}
+
+static int run(const struct ws_report *report, size_t subject, void *memory)
+{
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    struct ws_track_comm *result = memory;
+    *result = (struct ws_track_comm){ .ops = WS_VECTOR(struct ws_comm_op),
+                                      .launches = WS_VECTOR(struct ws_comm_launch),
+                                      .kinds = WS_VECTOR(struct ws_comm_kind),
+                                      .members = WS_VECTOR(struct ws_comm_member) };
+    struct finder finder = { .report = report,
+                             .process = ws_model_process(report->model, track->process),
+                             .track = track,
+                             .result = result,
+                             .bundles = WS_VECTOR(struct bundle),
+                             .lines = WS_VECTOR(struct line) };
+    int status = find_bundles(&finder);
+    if (!status)
+        status = find_launches(&finder);
+    if (!status)
+        status = assign_launches(&finder);
+    if (!status)
+        status = make_ops(&finder);
+    if (!status)
+        number_ops(result);
+    ws_vector_finish(&finder.bundles);
+    ws_vector_finish(&finder.lines);
+    ws_map_finish(&finder.comms);
+    ws_map_finish(&finder.sizes);
+    ws_map_finish(&finder.streams);
+    ws_map_finish(&finder.names);
+    return status;
+}
+
+static void finish(void *memory)
+{
+    struct ws_track_comm *result = memory;
+    ws_vector_finish(&result->ops);
+    ws_vector_finish(&result->launches);
+    ws_vector_finish(&result->kinds);
+    ws_vector_finish(&result->members);
+}
+
+const struct ws_analysis ws_analysis_comm_ops = {
+    .name = "comm_ops",
+    .scope = WS_SCOPE_TRACK,
+    .result_size = sizeof(struct ws_track_comm),
+    .run = run,
+    .finish = finish,
+};

@@ -1,0 +1,184 @@
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/activity.h"
+#include "analysis/comm.h"
+
+/* A collective costs when the others wait this long on average for the last: launches alone differ by less. */
+static const int64_t costly_ns = 10000;
+
+/* Operations that do not overlap by more than errors of clocks explain are no one collective. */
+static const int64_t apart_ns = 1000000;
+
+/* A straggler is one of the fewest ranks, a quarter of them at most but at least one, that caused four fifths of the
+ * waits, each coming last in three collectives or more, where a rank waits for 2 % of its time or more. */
+enum { CAUSED_SHARE = 80, RANKS_SHARE = 4, LATE_FEWEST = 3, WAIT_SHARE = 2 };
+
+struct ranks {
+    const struct ws_report *report;
+    struct ws_job_comm *job;
+    struct ws_rank *list; /* by track */
+};
+
+static const struct ws_joined_entry *entries_of(const struct ranks *ranks, const struct ws_joined *joined)
+{
+    return (const struct ws_joined_entry *)ranks->job->entries.data + joined->first;
+}
+
+static const struct ws_comm_op *op_of(const struct ranks *ranks, const struct ws_joined_entry *entry)
+{
+    return (const struct ws_comm_op *)ws_report_comm(ranks->report, entry->track)->ops.data + entry->op;
+}
+
+static int64_t begin_of(const struct ranks *ranks, const struct ws_joined_entry *entry)
+{
+    return ws_rank_to_reference(&ranks->list[entry->track].clock, op_of(ranks, entry)->begin);
+}
+
+static int64_t end_of(const struct ranks *ranks, const struct ws_joined_entry *entry)
+{
+    return ws_rank_to_reference(&ranks->list[entry->track].clock, op_of(ranks, entry)->end);
+}
+
+/* How long an operation waited for a time of its own clock. */
+static int64_t wait_until(const struct ws_comm_op *op, int64_t time)
+{
+    int64_t until = time < op->end ? time : op->end;
+    return until > op->begin ? until - op->begin : 0;
+}
+
+static void note_rank(struct ws_rank *rank, const struct ws_comm_op *op)
+{
+    if (!rank->matched++ || op->begin < rank->begin)
+        rank->begin = op->begin;
+    if (rank->matched == 1 || op->end > rank->end)
+        rank->end = op->end;
+}
+
+/* Who came last, and who waited for it how long. */
+static void judge(const struct ranks *ranks, const struct ws_joined *joined)
+{
+    const struct ws_joined_entry *entries = entries_of(ranks, joined);
+    uint32_t last = 0;
+    int64_t last_begin = INT64_MIN, first_end = INT64_MAX, waits = 0;
+    for (uint32_t i = 0; i < joined->count; i++) {
+        int64_t begin = begin_of(ranks, &entries[i]), end = end_of(ranks, &entries[i]);
+        if (begin > last_begin) {
+            last_begin = begin;
+            last = i;
+        }
+        first_end = end < first_end ? end : first_end;
+    }
+    if (last_begin - first_end > apart_ns) {
+        ranks->job->apart++;
+        return;
+    }
+    ranks->job->by_method[joined->method]++;
+    for (uint32_t i = 0; i < joined->count; i++) {
+        struct ws_rank *rank = &ranks->list[entries[i].track];
+        const struct ws_comm_op *op = op_of(ranks, &entries[i]);
+        int64_t own = ws_rank_from_reference(&rank->clock, last_begin);
+        rank->arrivals[entries[i].op].last = i == last ? op->begin : own;
+        note_rank(rank, op);
+        int64_t wait = i == last ? 0 : wait_until(op, own);
+        rank->waited += wait;
+        waits += wait;
+    }
+    struct ws_rank *late = &ranks->list[entries[last].track];
+    late->last++;
+    late->caused += waits;
+    if (waits >= costly_ns * (joined->count - 1)) {
+        late->late++;
+        ranks->job->costly++;
+    }
+}
+
+/* When those had come that are no stragglers. */
+static void judge_fairly(const struct ranks *ranks, const struct ws_joined *joined)
+{
+    const struct ws_joined_entry *entries = entries_of(ranks, joined);
+    int64_t fair = INT64_MIN;
+    for (uint32_t i = 0; i < joined->count; i++) {
+        int64_t begin = begin_of(ranks, &entries[i]);
+        if (!ranks->list[entries[i].track].straggler && begin > fair)
+            fair = begin;
+    }
+    for (uint32_t i = 0; i < joined->count && fair > INT64_MIN; i++) {
+        const struct ws_rank *rank = &ranks->list[entries[i].track];
+        struct ws_arrival *arrival = &rank->arrivals[entries[i].op];
+        if (arrival->last != INT64_MIN)
+            arrival->fair = ws_rank_from_reference(&rank->clock, fair);
+    }
+}
+
+static int most_caused_first(const void *a, const void *b)
+{
+    const struct ws_rank *x = *(struct ws_rank *const *)a, *y = *(struct ws_rank *const *)b;
+    if (x->caused != y->caused)
+        return x->caused < y->caused ? 1 : -1;
+    return (x > y) - (x < y);
+}
+
+static int find_stragglers(const struct ranks *ranks)
+{
+    size_t count = ranks->job->ranks.count, met = 0, chosen = 0;
+    struct ws_rank **sorted = malloc((count + 1) * sizeof(struct ws_rank *));
+    double caused = 0, time = 0, by_chosen = 0;
+    if (!sorted)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        if (!ranks->list[i].matched)
+            continue;
+        sorted[met++] = &ranks->list[i];
+        caused += (double)ranks->list[i].caused;
+        time += (double)(ranks->list[i].end - ranks->list[i].begin);
+    }
+    qsort(sorted, met, sizeof(*sorted), most_caused_first);
+    size_t most = met / RANKS_SHARE ? met / RANKS_SHARE : 1;
+    while (chosen < met && by_chosen * 100 < caused * CAUSED_SHARE && sorted[chosen]->late >= LATE_FEWEST)
+        by_chosen += (double)sorted[chosen++]->caused;
+    if (chosen && chosen <= most && by_chosen * 100 >= caused * CAUSED_SHARE && caused * 100 >= time * WAIT_SHARE)
+        for (size_t i = 0; i < chosen; i++)
+            sorted[i]->straggler = true;
+    else
+        chosen = 0;
+    ranks->job->stragglers = (uint32_t)chosen;
+    free(sorted);
+    return 0;
+}
+
+static int make_arrivals(const struct ranks *ranks)
+{
+    for (size_t i = 0; i < ranks->job->ranks.count; i++) {
+        const struct ws_track_comm *comm = ws_report_comm(ranks->report, i);
+        const struct ws_comm_member *members = comm->members.data;
+        struct ws_rank *rank = &ranks->list[i];
+        for (size_t member = 0; member < comm->members.count; member++)
+            rank->joint += members[member].joint;
+        if (!comm->ops.count)
+            continue;
+        rank->arrivals = malloc(comm->ops.count * sizeof(*rank->arrivals));
+        if (!rank->arrivals)
+            return -ENOMEM;
+        for (size_t op = 0; op < comm->ops.count; op++)
+            rank->arrivals[op] = (struct ws_arrival){ INT64_MIN, INT64_MIN };
+    }
+    return 0;
+}
+
+int ws_comm_waits(const struct ws_report *report, struct ws_job_comm *job)
+{
+    struct ranks ranks = { report, job, job->ranks.data };
+    const struct ws_joined *joined = job->joined.data;
+    int status = make_arrivals(&ranks);
+    if (status)
+        return status;
+    for (size_t i = 0; i < job->joined.count; i++)
+        judge(&ranks, &joined[i]);
+    status = find_stragglers(&ranks);
+    for (size_t i = 0; i < job->joined.count && !status && job->stragglers; i++)
+        judge_fairly(&ranks, &joined[i]);
+    for (size_t i = 0; i < job->ranks.count; i++)
+        job->unmatched += ranks.list[i].joint - ranks.list[i].matched;
+    return status;
+}

@@ -1,0 +1,418 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/activity.h"
+#include "analysis/comm.h"
+
+/* Two counts of kernels this close, in percent, are the same work. */
+enum { SAME_WORK = 2 };
+
+/* What a rank did between the collectives, beside what the other ranks did on average. */
+struct lateness {
+    int64_t compute, idle; /* more than the others */
+    bool same_kernels;
+};
+
+struct job_ranks {
+    uint32_t *order; /* tracks with operations, by number of the rank */
+    size_t count;
+    size_t hosts; /* that have a name */
+};
+
+static const struct ws_job_comm *job_of(const struct ws_report *report)
+{
+    return ws_report_result(report, &ws_analysis_comm_match, 0);
+}
+
+static const struct ws_rank *rank_at(const struct ws_report *report, uint32_t track)
+{
+    return (const struct ws_rank *)job_of(report)->ranks.data + track;
+}
+
+static const struct ws_process *process_of(const struct ws_report *report, uint32_t track)
+{
+    return ws_model_process(report->model, ws_model_track(report->model, track)->process);
+}
+
+static const char *host_of(const struct ws_report *report, uint32_t track)
+{
+    const char *host = ws_process_meta(process_of(report, track), "host");
+    return host ? host : "";
+}
+
+/* ---- why a rank is late */
+
+static struct lateness lateness_of(const struct ws_report *report, uint32_t track)
+{
+    const struct ws_track_collectives *own = ws_report_result(report, &ws_analysis_collectives, track);
+    double compute = 0, idle = 0, kernels = 0, others = 0;
+    for (uint32_t other = 0; other < report->model->tracks.count; other++) {
+        const struct ws_track_collectives *cost = ws_report_result(report, &ws_analysis_collectives, other);
+        if (!rank_at(report, other)->matched || rank_at(report, other)->straggler)
+            continue;
+        compute += (double)cost->compute;
+        idle += (double)cost->idle;
+        kernels += (double)cost->kernels;
+        others++;
+    }
+    if (others == 0)
+        return (struct lateness){ 0 };
+    double more = (double)own->kernels - kernels / others;
+    return (struct lateness){ .compute = own->compute - (int64_t)(compute / others),
+                              .idle = own->idle - (int64_t)(idle / others),
+                              .same_kernels = (more < 0 ? -more : more) * 100 <= kernels / others * SAME_WORK };
+}
+
+static void describe_lateness(uint32_t number, const struct lateness *lateness, char text[WS_STRAGGLERS_TEXT])
+{
+    char time[WS_FORMAT_SIZE];
+    if (lateness->compute <= 0 && lateness->idle <= 0)
+        snprintf(text, WS_STRAGGLERS_TEXT, "why it is late does not show");
+    else if (lateness->compute >= lateness->idle)
+        snprintf(text, WS_STRAGGLERS_TEXT, "rank %" PRIu32 " computes %s longer than the others, with %s kernels",
+                 number, ws_format_time(time, lateness->compute),
+                 lateness->same_kernels ? "as many" : "another number of");
+    else
+        snprintf(text, WS_STRAGGLERS_TEXT,
+                 "the device of rank %" PRIu32 " is idle %s longer than the others': its host is late", number,
+                 ws_format_time(time, lateness->idle));
+}
+
+static void append(char *text, size_t capacity, const char *separator, uint32_t number)
+{
+    size_t used = strlen(text);
+    snprintf(text + used, capacity - used, "%s%" PRIu32, separator, number);
+}
+
+void ws_stragglers_describe(const struct ws_report *report, char who[WS_STRAGGLERS_TEXT],
+                            char why[WS_STRAGGLERS_TEXT])
+{
+    enum { MOST_NAMED = 8 };
+    uint32_t stragglers = job_of(report)->stragglers, named = 0;
+    snprintf(who, WS_STRAGGLERS_TEXT, stragglers == 1 ? "rank " : "ranks ");
+    why[0] = 0;
+    for (uint32_t track = 0; track < report->model->tracks.count && named < MOST_NAMED; track++) {
+        const struct ws_rank *rank = rank_at(report, track);
+        if (!rank->straggler)
+            continue;
+        append(who, WS_STRAGGLERS_TEXT, !named ? "" : named + 1 == stragglers ? " and " : ", ", rank->number);
+        if (!named++) {
+            struct lateness lateness = lateness_of(report, track);
+            describe_lateness(rank->number, &lateness, why);
+        }
+    }
+    if (stragglers > named)
+        append(who, WS_STRAGGLERS_TEXT, " and others, in all ", stragglers);
+}
+
+/* ---- the ranks of the job */
+
+static int by_number(const void *a, const void *b, void *user)
+{
+    const struct ws_rank *ranks = user;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    if (ranks[x].number != ranks[y].number)
+        return ranks[x].number < ranks[y].number ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int count_hosts(const struct ws_report *report, struct job_ranks *result)
+{
+    const char **hosts = malloc((result->count + 1) * sizeof(*hosts));
+    size_t count = 0;
+    if (!hosts)
+        return -ENOMEM;
+    for (size_t i = 0; i < result->count; i++)
+        if (*host_of(report, result->order[i]))
+            hosts[count++] = host_of(report, result->order[i]);
+    qsort(hosts, count, sizeof(*hosts), by_text);
+    for (size_t i = 0; i < count; i++)
+        result->hosts += !i || strcmp(hosts[i], hosts[i - 1]);
+    free(hosts);
+    return 0;
+}
+
+static int run(const struct ws_report *report, size_t subject, void *memory)
+{
+    struct job_ranks *result = memory;
+    (void)subject;
+    result->order = malloc((report->model->tracks.count + 1) * sizeof(*result->order));
+    if (!result->order)
+        return -ENOMEM;
+    for (uint32_t track = 0; track < report->model->tracks.count; track++)
+        if (ws_model_track(report->model, track)->count)
+            result->order[result->count++] = track;
+    qsort_r(result->order, result->count, sizeof(*result->order), by_number, job_of(report)->ranks.data);
+    return count_hosts(report, result);
+}
+
+static void finish(void *memory)
+{
+    struct job_ranks *result = memory;
+    free(result->order);
+}
+
+/* ---- text */
+
+static void print_rank(const struct ws_report *report, uint32_t track, bool with_host, struct ws_table *table)
+{
+    const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, track);
+    const struct ws_rank *rank = rank_at(report, track);
+    uint32_t device = ws_model_track(report->model, track)->device;
+    char time[WS_FORMAT_SIZE];
+    ws_table_cell(table, rank->known ? "%" PRIu32 "%s" : "(%" PRIu32 ")%s", rank->number,
+                  rank->straggler ? " !" : "");
+    if (with_host)
+        ws_table_cell(table, "%s", *host_of(report, track) ? host_of(report, track) : "?");
+    if (device)
+        ws_table_cell(table, "%" PRIu32, device - 1);
+    else
+        ws_table_cell(table, "?");
+    ws_table_time(table, activity->busy);
+    ws_table_time(table, activity->group[WS_GROUP_COMPUTE]);
+    ws_table_time(table, activity->exposed_comm);
+    if (!rank->matched) {
+        for (int column = 0; column < 5; column++)
+            ws_table_cell(table, "?");
+        return;
+    }
+    ws_table_count(table, rank->matched);
+    ws_table_count(table, rank->late);
+    ws_table_time(table, rank->waited);
+    ws_table_time(table, rank->caused);
+    if (rank->clock.applied)
+        ws_table_cell(table, "%s%s", rank->clock.offset < 0 ? "-" : "+",
+                      ws_format_time(time, rank->clock.offset < 0 ? -rank->clock.offset : rank->clock.offset));
+    else
+        ws_table_cell(table, "as is");
+}
+
+static void print_table(const struct ws_report *report, const struct job_ranks *result, struct ws_page *page)
+{
+    static const struct ws_table_column columns[] = {
+        { "rank", false, 0 },
+        { "GPU", false, WS_NARROW_LEAVE_OUT },
+        { "busy", false, WS_NARROW_LEAVE_OUT },
+        { "compute", false, WS_NARROW_LEAVE_OUT },
+        { "exposed", false, 0 },
+        { "matched", false, WS_NARROW_LEAVE_OUT },
+        { "late", false, 0 },
+        { "waited", false, 0 },
+        { "caused", false, 0 },
+        { "clock", false, WS_NARROW_LEAVE_OUT },
+    };
+    struct ws_table_column with_host[sizeof(columns) / sizeof(columns[0]) + 1];
+    size_t count = sizeof(columns) / sizeof(columns[0]), shown = result->count;
+    struct ws_table table;
+    memcpy(with_host + 1, columns, sizeof(columns));
+    with_host[0] = columns[0];
+    with_host[1] = (struct ws_table_column){ "host", true, WS_NARROW_SHORTEN | WS_NARROW_LEAVE_OUT };
+    ws_table_init(&table, page, result->hosts > 1 ? with_host : columns, count + (result->hosts > 1));
+    if (page->top && page->top < shown)
+        shown = page->top;
+    for (size_t i = 0; i < shown; i++)
+        print_rank(report, result->order[i], result->hosts > 1, &table);
+    ws_table_finish(&table);
+    if (shown < result->count)
+        ws_page_text(page, "and %zu ranks more", result->count - shown);
+    ws_page_text(page, "late: collectives for which the others waited for this rank, 10 µs or more on average; "
+                       "waited: for the last to come; caused: what the others waited for this one, all added up.");
+}
+
+static void print_matching(const struct ws_report *report, struct ws_page *page)
+{
+    static const char *const how[WS_MATCH_COUNT] = {
+        "by communicator and number of the call",
+        "by the order of kernels of one name on a stream, whose ends agree",
+        "by kernels of one name that overlap and end together",
+    };
+    const struct ws_job_comm *job = job_of(report);
+    char count[WS_FORMAT_SIZE];
+    for (int method = 0; method < WS_MATCH_COUNT; method++)
+        if (job->by_method[method])
+            ws_page_text(page, "%s collectives matched %s.", ws_format_count(count, job->by_method[method]),
+                         how[method]);
+    if (job->unmatched)
+        ws_page_text(page, "%s operations that all ranks join, or may join, were found on one rank only.",
+                     ws_format_count(count, job->unmatched));
+    if (job->apart)
+        ws_page_text(page, "%s collectives left out: their operations do not overlap in time.",
+                     ws_format_count(count, job->apart));
+}
+
+static void print_odd_ranks(const struct ws_report *report, const struct job_ranks *result, struct ws_page *page)
+{
+    const struct ws_job_comm *job = job_of(report);
+    for (size_t i = 0, said = 0; i < result->count && said < 8; i++)
+        if (rank_at(report, result->order[i])->twice) {
+            ws_page_text(page, "Rank %" PRIu32 " was recorded more than once: %s is one too many, or of another job.",
+                         rank_at(report, result->order[i])->number, process_of(report, result->order[i])->path);
+            said++;
+        }
+    if (job->twice)
+        ws_page_text(page, "%" PRIu32 " of the communicators' ranks were recorded more than once; the first counts.",
+                     job->twice);
+    if (job->largest > result->count)
+        ws_page_text(page,
+                     "%zu of %" PRIu32 " ranks were recorded: the last to come may be one of those that were not.",
+                     result->count, job->largest);
+}
+
+static void print_clocks(const struct ws_report *report, const struct job_ranks *result, struct ws_page *page)
+{
+    char spread[WS_FORMAT_SIZE], offset[WS_FORMAT_SIZE];
+    int64_t widest = 0, largest = 0;
+    size_t applied = 0, compared = 0;
+    for (size_t i = 0; i < result->count; i++) {
+        const struct ws_rank_clock *clock = &rank_at(report, result->order[i])->clock;
+        int64_t size = clock->offset < 0 ? -clock->offset : clock->offset;
+        compared += clock->samples > 0;
+        applied += clock->applied;
+        widest = clock->spread > widest ? clock->spread : widest;
+        largest = size > largest ? size : largest;
+    }
+    if (!compared)
+        return;
+    if (applied)
+        ws_page_text(page,
+                     "Clocks are set by the ends of collectives, which ranks leave together: %zu of %zu by up to %s, "
+                     "their differences spread over %s (estimates).",
+                     applied, compared + 1, ws_format_time(offset, largest), ws_format_time(spread, widest));
+    else
+        ws_page_text(
+            page,
+            "The ranks leave collectives within %s of one another, spread over %s: their clocks agree as far "
+            "as can be told, and times are taken as they are.",
+            ws_format_time(offset, largest), ws_format_time(spread, widest));
+}
+
+static void print_stragglers(const struct ws_report *report, struct ws_page *page)
+{
+    const struct ws_job_comm *job = job_of(report);
+    char who[WS_STRAGGLERS_TEXT], why[WS_STRAGGLERS_TEXT];
+    if (!job->stragglers) {
+        ws_page_text(page,
+                     "No straggler: no rank, or quarter of the ranks, causes four fifths of the waits and costs "
+                     "2 %% of the time.");
+        return;
+    }
+    ws_stragglers_describe(report, who, why);
+    ws_page_text(page, "! late: %s %s four fifths of the waits; %s.", who, job->stragglers == 1 ? "causes" : "cause",
+                 why);
+}
+
+static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
+{
+    const struct ws_job_comm *job = job_of(report);
+    const struct job_ranks *result = memory;
+    (void)subject;
+    if (result->count < 2) {
+        if (result->count && job->largest > 1)
+            ws_page_text(page, "Only rank %" PRIu32 " of %" PRIu32 " was recorded: whom it waits for is not known.",
+                         rank_at(report, result->order[0])->number, job->largest);
+        else
+            ws_page_text(page, "One rank.");
+        return;
+    }
+    print_table(report, result, page);
+    if (!job->joined.count)
+        ws_page_text(page, "No collective was found on more than one of them.");
+    print_matching(report, page);
+    print_odd_ranks(report, result, page);
+    print_clocks(report, result, page);
+    if (job->joined.count)
+        print_stragglers(report, page);
+}
+
+/* ---- JSON */
+
+static int clock_json(json_t *row, const struct ws_rank_clock *clock)
+{
+    json_t *object = json_object();
+    int status = json_object_set_new(row, "clock", object);
+    status |= ws_json_set(object, "samples", clock->samples);
+    status |= ws_json_set(object, "offset_ns", clock->offset);
+    status |= ws_json_set(object, "spread_ns", clock->spread);
+    status |= json_object_set_new(object, "drift", json_real(clock->drift));
+    status |= json_object_set_new(object, "same_host", json_boolean(clock->shared_host));
+    status |= json_object_set_new(object, "applied", json_boolean(clock->applied));
+    return status;
+}
+
+static int rank_json(const struct ws_report *report, uint32_t track, json_t *list)
+{
+    const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, track);
+    const struct ws_track_collectives *cost = ws_report_result(report, &ws_analysis_collectives, track);
+    const struct ws_rank *rank = rank_at(report, track);
+    uint32_t device = ws_model_track(report->model, track)->device;
+    json_t *row = json_object();
+    int status = json_array_append_new(list, row);
+    status |= json_object_set_new(row, "rank", rank->known ? json_integer(rank->number) : json_null());
+    status |= json_object_set_new(row, "twice", json_boolean(rank->twice));
+    status |= json_object_set_new(row, "trace", ws_json_text(process_of(report, track)->path));
+    status |= json_object_set_new(row, "host",
+                                  *host_of(report, track) ? ws_json_text(host_of(report, track)) : json_null());
+    status |= json_object_set_new(row, "device", device ? json_integer(device - 1) : json_null());
+    status |= ws_json_set(row, "busy_ns", activity->busy);
+    status |= ws_json_set(row, "compute_ns", activity->group[WS_GROUP_COMPUTE]);
+    status |= ws_json_set(row, "exposed_comm_ns", activity->exposed_comm);
+    status |= ws_json_set(row, "joint", (int64_t)rank->joint);
+    status |= ws_json_set(row, "matched", (int64_t)rank->matched);
+    status |= ws_json_set(row, "last", (int64_t)rank->last);
+    status |= ws_json_set(row, "late", (int64_t)rank->late);
+    status |= ws_json_set(row, "waited_ns", rank->waited);
+    status |= ws_json_set(row, "exposed_wait_ns", cost->all.exposed_wait);
+    status |= ws_json_set(row, "waited_for_stragglers_ns", cost->waited_for_stragglers);
+    status |= ws_json_set(row, "caused_ns", rank->caused);
+    status |= json_object_set_new(row, "straggler", json_boolean(rank->straggler));
+    if (rank->straggler) {
+        struct lateness lateness = lateness_of(report, track);
+        status |= ws_json_set(row, "more_compute_ns", lateness.compute);
+        status |= ws_json_set(row, "more_idle_ns", lateness.idle);
+        status |= json_object_set_new(row, "same_kernels", json_boolean(lateness.same_kernels));
+    }
+    if (rank->clock.samples)
+        status |= clock_json(row, &rank->clock);
+    return status;
+}
+
+static int json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)
+{
+    const struct ws_job_comm *job = job_of(report);
+    const struct job_ranks *result = memory;
+    json_t *ranks = json_array(), *matching = json_object();
+    (void)subject;
+    int status = json_object_set_new(object, "ranks", ranks);
+    for (size_t i = 0; i < result->count && !status; i++)
+        status = rank_json(report, result->order[i], ranks);
+    status |= json_object_set_new(object, "matching", matching);
+    for (int method = 0; method < WS_MATCH_COUNT && !status; method++) {
+        char key[32];
+        snprintf(key, sizeof(key), "by_%s", ws_match_name((enum ws_match_method)method));
+        status |= ws_json_set(matching, key, (int64_t)job->by_method[method]);
+    }
+    status |= ws_json_set(matching, "unmatched", (int64_t)job->unmatched);
+    status |= ws_json_set(matching, "apart", (int64_t)job->apart);
+    status |= ws_json_set(matching, "costly", (int64_t)job->costly);
+    status |= ws_json_set(matching, "largest_communicator", job->largest);
+    return status ? -ENOMEM : 0;
+}
+
+const struct ws_analysis ws_analysis_ranks = {
+    .name = "ranks",
+    .title = "Ranks",
+    .scope = WS_SCOPE_JOB,
+    .result_size = sizeof(struct job_ranks),
+    .needs = { &ws_analysis_activity, &ws_analysis_comm_match, &ws_analysis_collectives },
+    .run = run,
+    .finish = finish,
+    .text = text,
+    .json = json,
+};
