@@ -42,6 +42,9 @@ static const struct rule rules[] = {
     { "gemm_fusion", WS_CLASS_GEMM },
     { "^loop_&fusion|^wrapped_|^input_&fusion|^fusion_|^fusion", WS_CLASS_POINTWISE },
 
+    /* TensorRT-LLM names batched products for all that is fused into them. */
+    { "^bmm_", WS_CLASS_GEMM },
+
     { "fmha|rotary_embedding&attention", WS_CLASS_ATTENTION },
     { "rotary|rope_", WS_CLASS_POINTWISE },
 

@@ -1,8 +1,22 @@
 #include "analysis/peaks.h"
 
+#include <string.h>
+
+static bool all_alike(const struct ws_rows *devices)
+{
+    const struct ws_device *rows = devices->rows.data;
+    for (size_t i = 1; i < devices->rows.count; i++)
+        if (strcmp(rows[i].name.data, rows[0].name.data) != 0)
+            return false;
+    return devices->rows.count > 0;
+}
+
 enum ws_gpu_match ws_track_gpu(const struct ws_report *report, const struct ws_track *track, struct ws_gpu *gpu)
 {
+    const struct ws_rows *devices = &ws_model_process(report->model, track->process)->devices;
     const struct ws_device *device = ws_track_device(report->model, track);
+    if (!device && all_alike(devices))
+        device = devices->rows.data;
     if (!device)
         return WS_GPU_UNKNOWN;
     struct ws_gpu_facts facts = { .name = device->name.data,

@@ -2,11 +2,12 @@
 #include <string.h>
 
 #include "analysis/activity.h"
+#include "analysis/roofline.h"
 #include "analysis/sections.h"
 #include "analysis/steps.h"
 #include "analysis/wall.h"
 
-enum { ADVICE_SHOWN = 5, LABEL = 22, BUSY_LIMIT = 85 };
+enum { ADVICE_SHOWN = 5, LABEL = 22, BUSY_LIMIT = 85, PEAK_LIMIT = 60, FEWEST_STEPS = 3 };
 
 /* What a part of a step is spent on, as the end of a sentence. */
 static const char *const spent[WS_PART_COUNT] = {
@@ -75,6 +76,11 @@ static void print_steps(const struct ws_track_steps *steps, struct ws_page *page
                      steps->why_none ? steps->why_none : "no step is like the others");
         return;
     }
+    if (steps->kinds[WS_STEP_STEADY] < FEWEST_STEPS) {
+        ws_page_fact(page, "1 step time stable?", "not known  too few steps: %zu, median %s",
+                     steps->kinds[WS_STEP_STEADY], ws_format_time(median, steps->median));
+        return;
+    }
     if (warm_up)
         snprintf(left_out, sizeof(left_out), "  (%zu warm-up %s left out)", warm_up, warm_up == 1 ? "step" : "steps");
     ws_page_fact(page, "1 step time stable?", "%s  %s %s, median %s, p95 %s, CoV %.1f %%%s",
@@ -109,7 +115,28 @@ static void print_matmuls(const struct ws_track_wall *wall, struct ws_page *page
     int64_t matmul = wall->parts[WS_PART_MATMUL], compute = matmul + wall->parts[WS_PART_OTHER_COMPUTE];
     ws_page_fact(page, "3 busy in matmuls?", "%s  %s of compute", 2 * matmul >= compute ? "yes" : "no ",
                  ws_format_share(share, matmul, compute));
-    ws_page_fact(page, "4 matmuls near peak?", "not known  this version counts no FLOPs");
+}
+
+/* Only what is known counts, so the figures say how much of the matrix work that is. */
+static void print_peak(const struct ws_track_roofline *roofline, struct ws_page *page)
+{
+    char share[WS_FORMAT_SIZE];
+    double peak = roofline->match ? ws_gpu_peak(&roofline->gpu, roofline->precision) : 0;
+    if (!(peak > 0) || roofline->matmul_known <= 0) {
+        ws_page_fact(page, "4 matmuls near peak?", "not known  %s",
+                     !roofline->match          ? "the GPU is none whose peaks are known"
+                     : !roofline->matmul_total ? "there are none"
+                                               : "the trace holds no shapes for most of them");
+        return;
+    }
+    double of_peak = roofline->matmul_flops / (double)roofline->matmul_known / peak;
+    ws_page_fact(page, "4 matmuls near peak?",
+                 "%s  %.1f %% of %.4g TFLOP/s %s, for the %s of their time that has shapes",
+                 of_peak >= PEAK_LIMIT / 100.0 ? "yes" : "no ", 100 * of_peak, peak / 1e3,
+                 ws_precision_name(roofline->precision),
+                 ws_format_share(share, roofline->matmul_known, roofline->matmul_total));
+    ws_page_fact(page, "MFU", "%s%.1f %%  of %.4g TFLOP/s; FLOPs from shapes",
+                 roofline->matmul_known < roofline->matmul_total ? "at least " : "", 100 * roofline->mfu, peak / 1e3);
 }
 
 static void print_advice(const struct ws_track_wall *wall, struct ws_page *page)
@@ -176,6 +203,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     print_steps(ws_report_result(report, &ws_analysis_steps, shown), page);
     print_busy(wall_of(report, shown), page);
     print_matmuls(wall_of(report, shown), page);
+    print_peak(ws_report_result(report, &ws_analysis_roofline, shown), page);
     print_advice(wall_of(report, shown), page);
     page->label = label;
 }

@@ -113,7 +113,7 @@ enum ws_gpu_match ws_gpu_find(const struct ws_gpu_facts *facts, struct ws_gpu *g
     *gpu = *found;
     double scale = (double)facts->sms / found->sms * (facts->clock_khz / 1e3) / found->boost_mhz;
     for (int precision = 0; precision < WS_PRECISION_COUNT; precision++)
-        for (int unit = 0; unit < WS_UNIT_COUNT; unit++)
+        for (int unit = 0; unit < WS_CORES_COUNT; unit++)
             gpu->flops_per_ns[precision][unit] *= scale;
     gpu->name = facts->name;
     gpu->sms = facts->sms;
@@ -151,7 +151,7 @@ const struct ws_gpu *ws_gpu_table(size_t *count)
 double ws_gpu_peak(const struct ws_gpu *gpu, enum ws_precision precision)
 {
     const double *units = gpu->flops_per_ns[precision];
-    return units[WS_UNIT_TENSOR] > units[WS_UNIT_CORE] ? units[WS_UNIT_TENSOR] : units[WS_UNIT_CORE];
+    return units[WS_CORES_TENSOR] > units[WS_CORES_ORDINARY] ? units[WS_CORES_TENSOR] : units[WS_CORES_ORDINARY];
 }
 
 double ws_gpu_ridge(const struct ws_gpu *gpu, enum ws_precision precision)

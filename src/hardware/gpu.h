@@ -28,7 +28,7 @@ enum ws_precision {
 };
 
 /* Which units of the chip do the work. */
-enum ws_unit { WS_UNIT_CORE, WS_UNIT_TENSOR, WS_UNIT_COUNT };
+enum ws_cores { WS_CORES_ORDINARY, WS_CORES_TENSOR, WS_CORES_COUNT };
 
 struct ws_gpu {
     const char *name;            /* the words of it that tell it from others: "H100 PCIe" */
@@ -38,7 +38,7 @@ struct ws_gpu {
     uint32_t l2_mib;
     uint32_t memory_gib;
     double bytes_per_ns;                                    /* of device memory: GB/s */
-    double flops_per_ns[WS_PRECISION_COUNT][WS_UNIT_COUNT]; /* GFLOP/s; 0: the units do not do it */
+    double flops_per_ns[WS_PRECISION_COUNT][WS_CORES_COUNT]; /* GFLOP/s; 0: the units do not do it */
     const char *source;
 };
 

@@ -87,11 +87,11 @@ static void rows_agree_with_themselves(void **state)
     (void)state;
     assert_true(count >= 20);
     for (size_t i = 0; i < count; i++) {
-        double fp16 = gpus[i].flops_per_ns[WS_PRECISION_FP16][WS_UNIT_TENSOR];
-        double bf16 = gpus[i].flops_per_ns[WS_PRECISION_BF16][WS_UNIT_TENSOR];
-        double fp8 = gpus[i].flops_per_ns[WS_PRECISION_FP8][WS_UNIT_TENSOR];
-        double tf32 = gpus[i].flops_per_ns[WS_PRECISION_TF32][WS_UNIT_TENSOR];
-        double fp32 = gpus[i].flops_per_ns[WS_PRECISION_FP32][WS_UNIT_CORE];
+        double fp16 = gpus[i].flops_per_ns[WS_PRECISION_FP16][WS_CORES_TENSOR];
+        double bf16 = gpus[i].flops_per_ns[WS_PRECISION_BF16][WS_CORES_TENSOR];
+        double fp8 = gpus[i].flops_per_ns[WS_PRECISION_FP8][WS_CORES_TENSOR];
+        double tf32 = gpus[i].flops_per_ns[WS_PRECISION_TF32][WS_CORES_TENSOR];
+        double fp32 = gpus[i].flops_per_ns[WS_PRECISION_FP32][WS_CORES_ORDINARY];
         assert_true(fp16 > fp32);
         assert_true(!bf16 || bf16 == fp16);
         assert_true(!fp8 || (fp8 / fp16 > 1.98 && fp8 / fp16 < 2.03));

@@ -1,0 +1,256 @@
+#include "analysis/operators.h"
+
+#include <string.h>
+
+typedef bool cost_function(const struct ws_operator *operator, const struct ws_tensor * tensors, size_t count,
+                           struct ws_operator_cost *cost);
+
+struct ws_operator {
+    const char *name; /* "triton_*": all that begin so */
+    cost_function *cost;
+    const char *inputs; /* moves: a letter an input; products: see there */
+    double flops;       /* moves: an element of the largest tensor */
+    bool matmul;
+};
+
+static bool is_matrix(const struct ws_tensor *tensor, uint32_t rank)
+{
+    return tensor->known && tensor->rank == rank;
+}
+
+static void set_product(struct ws_operator_cost *cost, double batch, double m, double n, double k)
+{
+    cost->batch = batch;
+    cost->m = m;
+    cost->n = n;
+    cost->k = k;
+    cost->flops = 2 * batch * m * n * k;
+}
+
+/* A[m,k] · B[k,n], of rank 2 or, in batches, 3; `inputs` is how many come before A: "", "b". */
+static bool cost_product(const struct ws_operator *operator, const struct ws_tensor * tensors, size_t count,
+                         struct ws_operator_cost *cost)
+{
+    size_t first = strlen(operator->inputs);
+    if (count < first + 2)
+        return false;
+    const struct ws_tensor *a = &tensors[first], *b = &tensors[first + 1];
+    uint32_t batched = a->rank == 3;
+    if (!is_matrix(a, 2 + batched) || !is_matrix(b, 2 + batched) || a->size[1 + batched] != b->size[batched] ||
+        (batched && a->size[0] != b->size[0]))
+        return false;
+    set_product(cost, batched ? a->size[0] : 1, a->size[batched], b->size[1 + batched], b->size[batched]);
+    cost->element = a->element;
+    /* The result is as wide as the inputs but for fp8 and int8, whose products are kept in 16 bits at least. */
+    double out_bytes = a->element_bytes > 1 ? a->element_bytes : 2;
+    cost->bytes = ws_tensor_bytes(a) + ws_tensor_bytes(b) + cost->batch * cost->m * cost->n * out_bytes;
+    return true;
+}
+
+/* x[…,k] · W[n,k]ᵀ */
+static bool cost_linear(const struct ws_operator *operator, const struct ws_tensor * tensors, size_t count,
+                        struct ws_operator_cost *cost)
+{
+    (void)operator;
+    if (count < 2 || !tensors[0].known || !tensors[0].rank || !is_matrix(&tensors[1], 2))
+        return false;
+    double k = tensors[1].size[1], m = k > 0 ? tensors[0].elements / k : 0;
+    if (tensors[0].size[tensors[0].rank - 1] != k)
+        return false;
+    set_product(cost, 1, m, tensors[1].size[0], k);
+    cost->element = tensors[0].element;
+    cost->bytes = ws_tensor_bytes(&tensors[0]) + ws_tensor_bytes(&tensors[1]) +
+                  m * cost->n * (tensors[0].element_bytes > 1 ? tensors[0].element_bytes : 2);
+    return true;
+}
+
+/* Q, K, V; `inputs` says the order of their dimensions, h heads and n sequence, and with a g before it that the
+ * output's gradient comes first. Backward recomputes the scores: five products for the two of forward. */
+static bool cost_attention(const struct ws_operator *operator, const struct ws_tensor * tensors, size_t count,
+                           struct ws_operator_cost *cost)
+{
+    bool backward = operator->inputs[0] == 'g';
+    const char *order = operator->inputs + backward;
+    const struct ws_tensor *q = &tensors[backward], *k = q + 1, *v = q + 2;
+    if (count < 3u + backward || !is_matrix(q, 4) || !is_matrix(k, 4) || !is_matrix(v, 4))
+        return false;
+    int heads = order[0] == 'h' ? 1 : 2, sequence = 3 - heads;
+    double scores = q->size[0] * q->size[heads] * q->size[sequence] * k->size[sequence];
+    cost->flops = (backward ? 5 : 2) * scores * (q->size[3] + v->size[3]);
+    cost->bytes = 2 * ws_tensor_bytes(q) + ws_tensor_bytes(k) + ws_tensor_bytes(v);
+    if (backward)
+        cost->bytes *= 2;
+    cost->element = q->element;
+    cost->note = "not known whether causal: counted in full";
+    return true;
+}
+
+/* Kernels that do little arithmetic. A letter an input: r read, w written, x both, - neither or only in part; then o
+ * an output as large as the largest input, p one of a byte an element. "*" stands for r at all inputs. */
+static bool cost_moves(const struct ws_operator *operator, const struct ws_tensor * tensors, size_t count,
+                       struct ws_operator_cost *cost)
+{
+    const struct ws_tensor *largest = NULL;
+    const char *letter = operator->inputs;
+    bool all = *letter == '*';
+    for (size_t i = 0; i < count && (all || (*letter && *letter != 'o' && *letter != 'p')); i++) {
+        char how = all ? 'r' : *letter++;
+        if (how == '-' || !tensors[i].known)
+            continue;
+        cost->bytes += ws_tensor_bytes(&tensors[i]) * (how == 'x' ? 2 : 1);
+        if (!largest || tensors[i].elements > largest->elements)
+            largest = &tensors[i];
+    }
+    if (!largest)
+        return false;
+    while (*letter && *letter != 'o' && *letter != 'p')
+        letter++;
+    if (*letter)
+        cost->bytes += largest->elements * (*letter == 'o' ? largest->element_bytes : 1);
+    cost->flops = operator->flops * largest->elements;
+    cost->element = largest->element;
+    return true;
+}
+
+/* Experts: x[tokens, hidden] and the router's [tokens, experts]. How many experts a token goes to is not said, nor
+ * how large they are; but weights that are read for so few rows bound the intensity: 2 FLOPs for each element of a
+ * weight and each row, half a byte an element at least. */
+static bool cost_experts(const struct ws_operator *operator, const struct ws_tensor * tensors, size_t count,
+                         struct ws_operator_cost *cost)
+{
+    enum { MOST_EXPERTS_A_TOKEN = 8 };
+    (void)operator;
+    if (count < 2 || !is_matrix(&tensors[0], 2) || !is_matrix(&tensors[1], 2) ||
+        tensors[0].size[0] != tensors[1].size[0] || tensors[1].size[1] < 1)
+        return false;
+    double rows = tensors[0].size[0] * MOST_EXPERTS_A_TOKEN / tensors[1].size[1];
+    cost->intensity_most = 2 * rows / 0.5;
+    cost->element = tensors[0].element;
+    cost->note = "taken: no more than 8 experts a token, all used alike";
+    return true;
+}
+
+/* clang-format off */
+static const struct ws_operator operators[] = {
+    { "aten::mm", cost_product, "", 0, true },
+    { "aten::bmm", cost_product, "", 0, true },
+    { "aten::matmul", cost_product, "", 0, true },
+    { "aten::addmm", cost_product, "b", 0, true },
+    { "aten::addbmm", cost_product, "b", 0, true },
+    { "aten::baddbmm", cost_product, "b", 0, true },
+    { "aten::_addmm_activation", cost_product, "b", 0, true },
+    { "aten::_scaled_mm", cost_product, "", 0, true },
+    { "aten::_int_mm", cost_product, "", 0, true },
+    { "aten::linear", cost_linear, "", 0, true },
+    { "aten::scaled_dot_product_attention", cost_attention, "hn", 0, true },
+    { "aten::_scaled_dot_product_flash_attention", cost_attention, "hn", 0, true },
+    { "aten::_scaled_dot_product_efficient_attention", cost_attention, "hn", 0, true },
+    { "aten::_scaled_dot_product_cudnn_attention", cost_attention, "hn", 0, true },
+    { "aten::_flash_attention_forward", cost_attention, "nh", 0, true },
+    { "aten::_efficient_attention_forward", cost_attention, "nh", 0, true },
+    { "aten::_scaled_dot_product_flash_attention_backward", cost_attention, "ghn", 0, true },
+    { "aten::_scaled_dot_product_efficient_attention_backward", cost_attention, "ghn", 0, true },
+    { "aten::_flash_attention_backward", cost_attention, "gnh", 0, true },
+    { "aten::_efficient_attention_backward", cost_attention, "gnh", 0, true },
+    { "vllm::moe_forward", cost_experts, "", 0, true },
+    { "aten::copy_", cost_moves, "wr", 0, false },
+    { "aten::fill_", cost_moves, "w", 0, false },
+    { "aten::zero_", cost_moves, "w", 0, false },
+    { "aten::add", cost_moves, "rro", 1, false },
+    { "aten::sub", cost_moves, "rro", 1, false },
+    { "aten::mul", cost_moves, "rro", 1, false },
+    { "aten::div", cost_moves, "rro", 1, false },
+    { "aten::add_", cost_moves, "xr", 1, false },
+    { "aten::sub_", cost_moves, "xr", 1, false },
+    { "aten::mul_", cost_moves, "xr", 1, false },
+    { "aten::div_", cost_moves, "xr", 1, false },
+    { "aten::addcmul", cost_moves, "rrro", 2, false },
+    { "aten::addcmul_", cost_moves, "xrr", 2, false },
+    { "aten::addcdiv_", cost_moves, "xrr", 2, false },
+    { "aten::lerp_", cost_moves, "xr", 2, false },
+    { "aten::neg", cost_moves, "ro", 1, false },
+    { "aten::abs", cost_moves, "ro", 1, false },
+    { "aten::exp", cost_moves, "ro", 1, false },
+    { "aten::pow", cost_moves, "rro", 1, false },
+    { "aten::sqrt", cost_moves, "ro", 1, false },
+    { "aten::rsqrt", cost_moves, "ro", 1, false },
+    { "aten::sin", cost_moves, "ro", 1, false },
+    { "aten::cos", cost_moves, "ro", 1, false },
+    { "aten::tanh", cost_moves, "ro", 1, false },
+    { "aten::sigmoid", cost_moves, "ro", 1, false },
+    { "aten::silu", cost_moves, "ro", 2, false },
+    { "aten::gelu", cost_moves, "ro", 1, false },
+    { "aten::relu", cost_moves, "ro", 1, false },
+    { "aten::relu_", cost_moves, "x", 1, false },
+    { "aten::clamp_min", cost_moves, "ro", 1, false },
+    { "aten::clamp_min_", cost_moves, "x", 1, false },
+    { "aten::threshold_backward", cost_moves, "rro", 1, false },
+    { "aten::gelu_backward", cost_moves, "rro", 1, false },
+    { "aten::silu_backward", cost_moves, "rro", 1, false },
+    { "aten::tanh_backward", cost_moves, "rro", 1, false },
+    { "aten::sigmoid_backward", cost_moves, "rro", 1, false },
+    { "aten::masked_fill_", cost_moves, "wr", 0, false },
+    { "aten::where", cost_moves, "rrro", 0, false },
+    { "aten::eq", cost_moves, "rrp", 0, false },
+    { "aten::ne", cost_moves, "rrp", 0, false },
+    { "aten::lt", cost_moves, "rrp", 0, false },
+    { "aten::gt", cost_moves, "rrp", 0, false },
+    { "aten::sum", cost_moves, "r", 1, false },
+    { "aten::mean", cost_moves, "r", 1, false },
+    { "aten::amax", cost_moves, "r", 1, false },
+    { "aten::max", cost_moves, "r", 1, false },
+    { "aten::argmax", cost_moves, "r", 0, false },
+    { "aten::all", cost_moves, "r", 0, false },
+    { "aten::any", cost_moves, "r", 0, false },
+    { "aten::var_mean", cost_moves, "r", 3, false },
+    { "aten::linalg_vector_norm", cost_moves, "r", 2, false },
+    { "aten::_softmax", cost_moves, "ro", 4, false },
+    { "aten::_log_softmax", cost_moves, "ro", 4, false },
+    { "aten::_softmax_backward_data", cost_moves, "rro", 3, false },
+    { "aten::_log_softmax_backward_data", cost_moves, "rro", 3, false },
+    { "aten::native_layer_norm", cost_moves, "r-rro", 8, false },
+    { "aten::native_group_norm", cost_moves, "rrro", 8, false },
+    { "aten::native_batch_norm", cost_moves, "rrrrro", 8, false },
+    { "aten::cudnn_batch_norm", cost_moves, "rrrrro", 8, false },
+    { "aten::_fused_rms_norm", cost_moves, "r-ro", 4, false },
+    { "aten::native_dropout", cost_moves, "ro", 1, false },
+    { "_C::rms_norm", cost_moves, "wrr", 4, false },
+    { "_C::fused_add_rms_norm", cost_moves, "xxr", 5, false },
+    { "_C::rotary_embedding", cost_moves, "rxx", 4, false },
+    { "_C::static_scaled_fp8_quant", cost_moves, "wrr", 1, false },
+    { "_C::dynamic_scaled_fp8_quant", cost_moves, "wrr", 1, false },
+    { "_C::silu_and_mul", cost_moves, "wr", 2, false },
+    { "_C_cache_ops::reshape_and_cache_flash", cost_moves, "xx--r", 0, false },
+    { "triton_poi_*", cost_moves, "*", 0, false },
+    { "triton_red_*", cost_moves, "*", 0, false },
+    { "triton_per_*", cost_moves, "*", 0, false },
+};
+/* clang-format on */
+
+static bool is_named(const struct ws_operator *operator, const char * name, size_t length)
+{
+    size_t own = strlen(operator->name);
+    if (operator->name[own - 1] == '*')
+        return length >= own - 1 && !memcmp(operator->name, name, own - 1);
+    return length == own && !memcmp(operator->name, name, length);
+}
+
+const struct ws_operator *ws_operator_find(const char *name, size_t length)
+{
+    for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++)
+        if (is_named(&operators[i], name, length))
+            return &operators[i];
+    return NULL;
+}
+
+bool ws_operator_is_done_by(const struct ws_operator *operator, enum ws_kernel_class class)
+{
+    return operator->matmul == ws_class_is_matmul(class) && class != WS_CLASS_COMM;
+}
+
+bool ws_operator_cost(const struct ws_operator *operator, const struct ws_tensor * tensors, size_t count,
+                      struct ws_operator_cost *cost)
+{
+    *cost = (struct ws_operator_cost){ 0 };
+    return operator->cost(operator, tensors, count, cost);
+}

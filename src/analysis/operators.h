@@ -1,0 +1,38 @@
+/* What a framework's operators cost, from the types and sizes of what they were given.
+ *
+ * FLOPs count a multiply and an add as two; a function of one element (exp, rsqrt …) counts as one. Bytes are the
+ * least that must move: every input read once, every output written once, broadcast inputs not repeated. An
+ * operator that is not in the table, or whose sizes the trace does not hold, costs nothing that we would know.
+ */
+#ifndef WALLSHIM_ANALYSIS_OPERATORS_H
+#define WALLSHIM_ANALYSIS_OPERATORS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "analysis/classify.h"
+#include "hardware/gpu.h"
+#include "model/tensors.h"
+
+struct ws_operator;
+
+struct ws_operator_cost {
+    double flops;            /* 0: not known */
+    double bytes;            /* 0: not known */
+    double intensity_most;   /* FLOPs per byte at most, where neither is known but their ratio has a bound; else 0 */
+    enum ws_element element; /* of what is multiplied, or of the first tensor */
+    double m, n, k, batch;   /* of a matrix product; 0: it is none */
+    const char *note;        /* what was taken for granted; NULL: nothing */
+};
+
+/* The operator of this name: "aten::mm"; NULL when the table has none. */
+const struct ws_operator *ws_operator_find(const char *name, size_t length);
+
+/* Do kernels of this class do the operator's work, rather than help with it? */
+bool ws_operator_is_done_by(const struct ws_operator *operator, enum ws_kernel_class class);
+
+/* Returns false where the inputs do not say. */
+bool ws_operator_cost(const struct ws_operator *operator, const struct ws_tensor * tensors, size_t count,
+                      struct ws_operator_cost *cost);
+
+#endif

@@ -1,0 +1,364 @@
+#include "analysis/roofline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/activity.h"
+#include "analysis/peaks.h"
+#include "analysis/roofline_report.h"
+#include "analysis/steps.h"
+#include "base/map.h"
+
+enum { SHORT_NS = 10000, ROOF_SLACK_PERCENT = 105, LATENCY_PERCENT = 20 };
+
+/* An operator with what it was given; many ranges share one. */
+struct priced {
+    const struct ws_operator *operator; /* NULL: not in the table */
+    struct ws_operator_cost cost;
+    bool known;
+    struct ws_product_row product;
+};
+
+struct work {
+    const struct ws_report *report;
+    const struct ws_process *process;
+    const struct ws_track *track;
+    const struct ws_track_steps *steps;
+    struct ws_map prices;    /* name << 32 | inputs → place in priced + 1 */
+    struct ws_vector priced; /* struct priced */
+    uint32_t *owners;        /* by place in the track's order: the range of the operator that the kernel works for */
+    double *kernel_time;     /* by range: of all such kernels */
+    struct ws_roofline_row *rows; /* by name */
+};
+
+static int price(struct work *work, const struct ws_range *range, struct priced **result)
+{
+    struct ws_tensor tensors[WS_TENSORS];
+    uint64_t *place = ws_map_put(&work->prices, ((uint64_t)range->name << 32 | range->inputs) + 1);
+    if (!place)
+        return -ENOMEM;
+    if (!*place) {
+        struct priced *priced = ws_vector_push(&work->priced);
+        const struct ws_label *name = ws_rows_find(&work->process->labels, range->name);
+        const struct ws_label *inputs = ws_rows_find(&work->process->labels, range->inputs);
+        if (!priced)
+            return -ENOMEM;
+        *priced = (struct priced){ .operator= name ? ws_operator_find(name->text.data, name->text.length) : NULL };
+        if (priced->operator&& inputs)
+            priced->known =
+                ws_operator_cost(priced->operator, tensors, ws_tensors_parse(&inputs->text, tensors), &priced->cost);
+        *place = work->priced.count;
+    }
+    *result = (struct priced *)work->priced.data + *place - 1;
+    return 0;
+}
+
+static enum ws_kernel_class class_of(const struct work *work, uint32_t op)
+{
+    return ws_report_class(work->report, ws_process_shape(work->process, work->process->ops.shape[op])->name);
+}
+
+/* The innermost operator around the launch whose work such kernels do, where its cost is known. */
+static int find_owner(struct work *work, uint32_t op, uint32_t *owner)
+{
+    const struct ws_ops *ops = &work->process->ops;
+    const struct ws_ranges *ranges = &work->process->ranges;
+    enum ws_kernel_class class = class_of(work, op);
+    struct priced *priced;
+    *owner = WS_NO_RANGE;
+    if (!ws_op_thread(ops, op))
+        return 0;
+    uint32_t place = ws_ranges_at(ranges, ws_op_thread(ops, op), ops->host_begin[op]);
+    for (; place != WS_NO_RANGE; place = ranges->parents[place]) {
+        if (ws_range(ranges, place)->kind != WS_RANGE_OPERATOR)
+            continue;
+        if (price(work, ws_range(ranges, place), &priced))
+            return -ENOMEM;
+        if (priced->known && ws_operator_is_done_by(priced->operator, class)) {
+            *owner = place;
+            return 0;
+        }
+        /* What helps a known operator along (a cast, the sums of a split product) is not its caller's work. */
+        if (priced->known)
+            return 0;
+    }
+    return 0;
+}
+
+static bool is_kernel(const struct work *work, uint32_t op)
+{
+    return ws_model_name(work->report->model, ws_process_shape(work->process, work->process->ops.shape[op])->name)
+               ->kind == WS_OP_KERNEL;
+}
+
+static int find_owners(struct work *work)
+{
+    const struct ws_ops *ops = &work->process->ops;
+    size_t ranges = work->process->ranges.rows.count;
+    if (!ranges)
+        return 0;
+    work->owners = malloc((work->track->count + 1) * sizeof(*work->owners));
+    work->kernel_time = calloc(ranges + 1, sizeof(*work->kernel_time));
+    if (!work->owners || !work->kernel_time)
+        return -ENOMEM;
+    for (size_t i = 0; i < work->track->count; i++) {
+        uint32_t op = work->track->order[i];
+        work->owners[i] = WS_NO_RANGE;
+        if (is_kernel(work, op) && find_owner(work, op, &work->owners[i]))
+            return -ENOMEM;
+        if (work->owners[i] != WS_NO_RANGE)
+            work->kernel_time[work->owners[i]] += (double)ws_op_length(ops, op);
+    }
+    return 0;
+}
+
+/* Matrix work on fp32 inputs runs on tensor cores where the kernel's name says so. */
+static enum ws_precision precision_of(enum ws_element element, const char *kernel)
+{
+    switch (element) {
+    case WS_ELEMENT_FP64:
+        return WS_PRECISION_FP64;
+    case WS_ELEMENT_FP16:
+        return WS_PRECISION_FP16;
+    case WS_ELEMENT_BF16:
+        return WS_PRECISION_BF16;
+    case WS_ELEMENT_FP8:
+        return WS_PRECISION_FP8;
+    case WS_ELEMENT_INT8:
+        return WS_PRECISION_INT8;
+    default:
+        return strstr(kernel, "tf32") || strstr(kernel, "TF32") || strstr(kernel, "s1688") ? WS_PRECISION_TF32
+                                                                                           : WS_PRECISION_FP32;
+    }
+}
+
+static void add_work(struct work *work, size_t place, struct ws_roofline_row *row, struct ws_track_roofline *result)
+{
+    uint32_t op = work->track->order[place];
+    uint32_t owner = work->owners ? work->owners[place] : WS_NO_RANGE;
+    int64_t length = ws_op_length(&work->process->ops, op);
+    struct priced *priced;
+    if (owner == WS_NO_RANGE || price(work, ws_range(&work->process->ranges, owner), &priced))
+        return;
+    /* A kernel of no time at all, as some recorders have them, still did its work. */
+    double time = work->kernel_time[owner], share = time > 0 ? (double)length / time : 1;
+    const struct ws_operator_cost *cost = &priced->cost;
+    row->source = WS_WORK_SHAPE;
+    row->known += length;
+    row->flops += cost->flops * share;
+    row->bytes += cost->bytes * share;
+    if (cost->intensity_most > row->intensity_most)
+        row->intensity_most = cost->intensity_most;
+    row->precision = precision_of(cost->element, ws_model_name(work->report->model, row->name)->text);
+    if (cost->note)
+        row->note = cost->note;
+    if (ws_step_is_steady(ws_steps_at(work->steps, work->process->ops.begin[op])) ||
+        !work->steps->kinds[WS_STEP_STEADY])
+        result->step_flops += cost->flops * share;
+    if (cost->m > 0) {
+        priced->product.total += length;
+        priced->product.count++;
+        priced->product.flops += cost->flops * share;
+        priced->product.name = row->name;
+        priced->product.precision = row->precision;
+    }
+}
+
+static void add_kernels(struct work *work, struct ws_track_roofline *result)
+{
+    for (size_t i = 0; i < work->track->count; i++) {
+        uint32_t op = work->track->order[i];
+        const struct ws_op_shape *shape = ws_process_shape(work->process, work->process->ops.shape[op]);
+        if (!is_kernel(work, op))
+            continue;
+        struct ws_roofline_row *row = &work->rows[shape->name];
+        int64_t length = ws_op_length(&work->process->ops, op);
+        uint64_t blocks = (uint64_t)shape->row.grid_x * shape->row.grid_y * shape->row.grid_z;
+        row->name = shape->name;
+        row->count++;
+        row->total += length;
+        if (blocks && blocks < result->gpu.sms)
+            row->small += length;
+        add_work(work, i, row, result);
+    }
+}
+
+/* Kernels whose arithmetic cannot matter, whatever their sizes. */
+static bool moves_only(enum ws_kernel_class class)
+{
+    switch (class) {
+    case WS_CLASS_POINTWISE:
+    case WS_CLASS_REDUCTION:
+    case WS_CLASS_NORM:
+    case WS_CLASS_SOFTMAX:
+    case WS_CLASS_EMBEDDING:
+    case WS_CLASS_OPTIMIZER:
+    case WS_CLASS_COPY:
+    case WS_CLASS_SORT:
+    case WS_CLASS_RNG:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool exceeds(double share, int percent)
+{
+    return share > percent / 100.0;
+}
+
+/* Where FLOPs or bytes are known: the roof that applies and how near the kernel comes to it. */
+static enum ws_roof_class class_by_work(const struct ws_gpu *gpu, struct ws_roofline_row *row,
+                                        enum ws_kernel_class class)
+{
+    double peak = ws_gpu_peak(gpu, row->precision), ridge = ws_gpu_ridge(gpu, row->precision);
+    if (!(ridge > 0) || row->known <= 0)
+        return WS_ROOF_UNKNOWN;
+    if (!row->flops && !row->bytes)
+        return row->intensity_most > 0 && row->intensity_most < ridge ? WS_ROOF_MEMORY : WS_ROOF_UNKNOWN;
+    row->of_compute = row->flops / (double)row->known / peak;
+    row->of_memory = row->bytes / (double)row->known / gpu->bytes_per_ns;
+    double a_launch = row->bytes / (double)row->count;
+    row->cached = exceeds(row->of_memory, ROOF_SLACK_PERCENT) && a_launch < gpu->l2_mib * 1048576.0;
+    row->inconsistent =
+        exceeds(row->of_compute, ROOF_SLACK_PERCENT) || (exceeds(row->of_memory, ROOF_SLACK_PERCENT) && !row->cached);
+    bool by_compute = row->flops >= row->bytes * ridge;
+    if (!row->flops && !moves_only(class))
+        return WS_ROOF_UNKNOWN;
+    bool is_small = row->total / (int64_t)row->count < SHORT_NS || 2 * row->small > row->total;
+    if (is_small && !exceeds(by_compute ? row->of_compute : row->of_memory, LATENCY_PERCENT))
+        return WS_ROOF_LATENCY;
+    return by_compute ? WS_ROOF_COMPUTE : WS_ROOF_MEMORY;
+}
+
+static enum ws_roof_class judge(const struct ws_track_roofline *result, struct ws_roofline_row *row,
+                                enum ws_kernel_class class)
+{
+    if (class == WS_CLASS_COMM)
+        return WS_ROOF_COMMUNICATION;
+    if (result->match == WS_GPU_UNKNOWN)
+        return WS_ROOF_UNKNOWN;
+    if (row->source != WS_WORK_NONE)
+        return class_by_work(&result->gpu, row, class);
+    if (!moves_only(class) || row->total / (int64_t)row->count < SHORT_NS)
+        return WS_ROOF_UNKNOWN;
+    row->source = WS_WORK_NAME;
+    return WS_ROOF_MEMORY;
+}
+
+static int longest_row(const void *a, const void *b)
+{
+    const struct ws_roofline_row *x = a, *y = b;
+    if (x->total != y->total)
+        return x->total < y->total ? 1 : -1;
+    return (x->name > y->name) - (x->name < y->name);
+}
+
+static int longest_product(const void *a, const void *b)
+{
+    const struct ws_product_row *x = a, *y = b;
+    if (x->total != y->total)
+        return x->total < y->total ? 1 : -1;
+    return (x->cost.flops < y->cost.flops) - (x->cost.flops > y->cost.flops);
+}
+
+static int keep_rows(struct work *work, struct ws_track_roofline *result)
+{
+    double flops[WS_PRECISION_COUNT] = { 0 };
+    for (size_t i = 0; i < work->report->model->names.count; i++) {
+        struct ws_roofline_row *row = &work->rows[i];
+        if (!row->count)
+            continue;
+        enum ws_kernel_class class = ws_report_class(work->report, i);
+        row->class = judge(result, row, class);
+        result->total += row->total;
+        result->by_class[row->class] += row->total;
+        flops[row->precision] += row->flops;
+        if (ws_class_is_matmul(class)) {
+            result->matmul_flops += row->flops;
+            result->matmul_known += row->flops > 0 ? row->known : 0;
+            result->matmul_total += row->total;
+        }
+        struct ws_roofline_row *kept = ws_vector_push(&result->rows);
+        if (!kept)
+            return -ENOMEM;
+        *kept = *row;
+    }
+    for (int i = 1; i < WS_PRECISION_COUNT; i++)
+        if (flops[i] > flops[result->precision])
+            result->precision = (enum ws_precision)i;
+    const struct priced *priced = work->priced.data;
+    for (size_t i = 0; i < work->priced.count; i++) {
+        struct ws_product_row *product = priced[i].product.count ? ws_vector_push(&result->products) : NULL;
+        if (!product && priced[i].product.count)
+            return -ENOMEM;
+        if (product) {
+            *product = priced[i].product;
+            product->cost = priced[i].cost;
+        }
+    }
+    if (result->rows.count)
+        qsort(result->rows.data, result->rows.count, sizeof(struct ws_roofline_row), longest_row);
+    if (result->products.count)
+        qsort(result->products.data, result->products.count, sizeof(struct ws_product_row), longest_product);
+    return 0;
+}
+
+/* MFU counts what is known to have been computed: the report says of how much of the matrix work that is. */
+static void count_steps(const struct work *work, const struct ws_track_activity *activity,
+                        struct ws_track_roofline *result)
+{
+    size_t steps = work->steps->kinds[WS_STEP_STEADY];
+    double length = steps ? (double)work->steps->mean : (double)ws_activity_known(activity);
+    double peak = result->match ? ws_gpu_peak(&result->gpu, result->precision) : 0;
+    if (steps)
+        result->step_flops /= (double)steps;
+    if (length > 0 && peak > 0)
+        result->mfu = result->step_flops / length / peak;
+}
+
+static int run(const struct ws_report *report, size_t subject, void *memory)
+{
+    struct ws_track_roofline *result = memory;
+    struct work work = { .report = report, .track = ws_model_track(report->model, subject) };
+    work.process = ws_model_process(report->model, work.track->process);
+    work.steps = ws_report_result(report, &ws_analysis_steps, subject);
+    work.priced = WS_VECTOR(struct priced);
+    work.rows = calloc(report->model->names.count + 1, sizeof(*work.rows));
+    result->rows = WS_VECTOR(struct ws_roofline_row);
+    result->products = WS_VECTOR(struct ws_product_row);
+    result->match = ws_track_gpu(report, work.track, &result->gpu);
+    int status = work.rows ? find_owners(&work) : -ENOMEM;
+    if (!status) {
+        add_kernels(&work, result);
+        status = keep_rows(&work, result);
+    }
+    if (!status)
+        count_steps(&work, ws_report_result(report, &ws_analysis_activity, subject), result);
+    ws_map_finish(&work.prices);
+    ws_vector_finish(&work.priced);
+    free(work.owners);
+    free(work.kernel_time);
+    free(work.rows);
+    return status;
+}
+
+static void finish(void *memory)
+{
+    struct ws_track_roofline *result = memory;
+    ws_vector_finish(&result->rows);
+    ws_vector_finish(&result->products);
+}
+
+const struct ws_analysis ws_analysis_roofline = {
+    .name = "roofline",
+    .title = "Roofline",
+    .scope = WS_SCOPE_TRACK,
+    .result_size = sizeof(struct ws_track_roofline),
+    .needs = { &ws_analysis_activity, &ws_analysis_steps },
+    .run = run,
+    .finish = finish,
+    .text = ws_roofline_text,
+    .json = ws_roofline_json,
+};

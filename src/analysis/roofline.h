@@ -1,0 +1,94 @@
+/* Each kernel against the roofline of its GPU: FLOPs, bytes, intensity, which roof holds it and how near it comes.
+ *
+ * Where FLOPs and bytes come from is said with each figure:
+ * - shape: the operator that launched the kernel, by the types and sizes it was given (operators.h). Where an
+ *   operator's work is done by several kernels, each gets the share that its time has;
+ * - name: nothing but the class of the kernel is known. Pointwise, norm, softmax, reduction, embedding, optimizer,
+ *   copying, sorting and random kernels do too little arithmetic for any ridge, so they are memory-bound where they
+ *   run for 10 µs or longer on average; no FLOPs or bytes are claimed.
+ *
+ * The class: compute-bound where the intensity reaches the ridge of the kernel's precision, else memory-bound; but
+ * latency-bound where it comes to less than a fifth of its roof and is too small to fill the chip: blocks for fewer
+ * than its multiprocessors, or less than 10 µs long (the limit that peers publish for short kernels). Communication
+ * has the network for a roof and is only counted. Above 105 % of a roof something is not as it was taken to be:
+ * such a kernel is named as inconsistent, or, where what it moves fits in the L2 cache, as served by it.
+ */
+#ifndef WALLSHIM_ANALYSIS_ROOFLINE_H
+#define WALLSHIM_ANALYSIS_ROOFLINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/operators.h"
+#include "analysis/registry.h"
+#include "base/vector.h"
+#include "hardware/gpu.h"
+
+enum ws_roof_class {
+    WS_ROOF_UNKNOWN,
+    WS_ROOF_COMPUTE,
+    WS_ROOF_MEMORY,
+    WS_ROOF_LATENCY,
+    WS_ROOF_COMMUNICATION,
+    WS_ROOF_CLASS_COUNT
+};
+
+enum ws_work_source {
+    WS_WORK_NONE,
+    WS_WORK_NAME,
+    WS_WORK_ARGUMENTS,
+    WS_WORK_SHAPE,
+    WS_WORK_COUNTER,
+    WS_WORK_SOURCES
+};
+
+/* A kernel by name. */
+struct ws_roofline_row {
+    uint32_t name; /* index into ws_model.names */
+    uint64_t count;
+    int64_t total; /* ns of all of them */
+    int64_t known; /* ns of those whose work is known */
+    int64_t small; /* ns of those with fewer blocks than multiprocessors */
+    double flops;  /* of those known; 0: not known */
+    double bytes;
+    double intensity_most; /* where only a bound of it is known */
+    enum ws_precision precision;
+    enum ws_work_source source;
+    enum ws_roof_class class;
+    double of_compute, of_memory; /* achieved share of each roof; 0: not known */
+    bool inconsistent;
+    bool cached;      /* above the roof of memory, but what it moves fits in L2 */
+    const char *note; /* what was taken for granted; NULL: nothing */
+};
+
+/* Matrix products of the same sizes. */
+struct ws_product_row {
+    struct ws_operator_cost cost;
+    uint32_t name;  /* of the kernel that did most of it */
+    uint64_t count; /* kernels */
+    int64_t total;  /* ns of them */
+    double flops;   /* of all of them */
+    enum ws_precision precision;
+};
+
+struct ws_track_roofline {
+    struct ws_gpu gpu;
+    enum ws_gpu_match match;
+    struct ws_vector rows;     /* struct ws_roofline_row, by total time, longest first */
+    struct ws_vector products; /* struct ws_product_row, the same */
+    int64_t total;             /* ns of all kernels */
+    int64_t by_class[WS_ROOF_CLASS_COUNT];
+    double matmul_flops;                /* of kernels of matrix work whose FLOPs are known */
+    int64_t matmul_known, matmul_total; /* their time, and that of all */
+    enum ws_precision precision;        /* that most of the known FLOPs are in */
+    double step_flops;                  /* of a steady step, or of the recording */
+    double mfu;                         /* of the time of that, at the peak of the precision; 0: not known */
+};
+
+extern const struct ws_analysis ws_analysis_roofline;
+
+const char *ws_roof_class_name(enum ws_roof_class class);
+const char *ws_work_source_name(enum ws_work_source source);
+
+#endif

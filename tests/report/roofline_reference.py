@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""FLOPs of matrix products in real traces equal 2·m·n·k of the operators that launched them, no kernel is above its
+roofs unless the report says so, and most of the kernel time has a roofline class.
+
+roofline_reference.py WALLSHIM TRACES"""
+import bisect
+import collections
+import gzip
+import json
+import os
+import subprocess
+import sys
+
+# Share of the kernel time with a class, at least.
+TRACES = {"h100-qwen": 0.55, "b200-eager": 0.80, "xdit-sd35": 0.80}
+PRODUCTS = {"aten::mm": 0, "aten::bmm": 0, "aten::addmm": 1, "aten::baddbmm": 1}
+
+
+def product_flops(operator):
+    first = PRODUCTS[operator["name"]]
+    a, b = operator["args"]["Input Dims"][first:first + 2]
+    batch = a[0] if len(a) == 3 else 1
+    return 2 * batch * a[-2] * a[-1] * b[-1]
+
+
+def expected_flops(path):
+    """Of every product operator inside which some kernel was launched."""
+    with gzip.open(path) as file:
+        events = json.load(file)["traceEvents"]
+    kernels = {e["args"]["correlation"] for e in events if e.get("cat") == "kernel"}
+    operators = collections.defaultdict(list)
+    for event in events:
+        if event.get("cat") == "cpu_op" and event["name"] in PRODUCTS:
+            operators[event["tid"]].append((event["ts"], event["ts"] + event["dur"], event))
+    for of_thread in operators.values():
+        of_thread.sort(key=lambda entry: entry[0])
+    working = {}
+    for event in events:
+        if event.get("cat") not in ("cuda_runtime", "cuda_driver") or event["args"].get("correlation") not in kernels:
+            continue
+        of_thread = operators[event["tid"]]
+        at = bisect.bisect_right(of_thread, event["ts"], key=lambda entry: entry[0]) - 1
+        if at >= 0 and of_thread[at][1] > event["ts"]:
+            working[id(of_thread[at][2])] = product_flops(of_thread[at][2])
+    return sum(working.values())
+
+
+def check(wallshim, path, name, least):
+    report = json.loads(subprocess.run([wallshim, "report", "--json", "--top", "0", path], check=True,
+                                       capture_output=True).stdout)
+    failures = []
+    for device in report["processes"][0]["devices"]:
+        roofline = device["roofline"]
+        got = sum(product["flops"] for product in roofline["products"])
+        wanted = expected_flops(path)
+        if abs(got - wanted) > 1e-6 * wanted:
+            failures.append(f"{got} FLOPs, not {wanted}")
+        unknown = roofline["time_by_class"]["unknown"] / roofline["kernel_ns"]
+        if 1 - unknown < least:
+            failures.append(f"only {1 - unknown:.1%} of the kernel time has a class, not {least:.0%}")
+        for kernel in device["kernels"]:
+            row = kernel.get("roofline", {})
+            above = max(row.get("of_compute", 0), row.get("of_memory", 0) if not row.get("cached") else 0)
+            if above > 1.05 and not row["inconsistent"]:
+                failures.append(f"{kernel['name'][:60]}: {above:.0%} of a roof and not named inconsistent")
+        print(f"{name}: {wanted:.4g} FLOPs in {len(roofline['products'])} sizes, "
+              f"{1 - unknown:.1%} of the kernel time has a class")
+    return [f"{name}: {failure}" for failure in failures]
+
+
+def main():
+    wallshim, traces = sys.argv[1:]
+    if not os.path.isdir(traces):
+        print(f"{traces} is not there: nothing to compare with")
+        return 77
+    failures = []
+    for name, least in TRACES.items():
+        failures += check(wallshim, os.path.join(traces, name + ".json.gz"), name, least)
+    for failure in failures:
+        print("FAIL:", failure)
+    return 1 if failures else 0
+
+
+sys.exit(main())

@@ -1,0 +1,114 @@
+#include "check.h"
+
+#include "analysis/operators.h"
+
+static size_t parse(const char *text, struct ws_tensor *tensors)
+{
+    struct ws_text inputs = { text, (uint32_t)strlen(text) };
+    return ws_tensors_parse(&inputs, tensors);
+}
+
+static bool cost_of(const char *operator, const char * inputs, struct ws_operator_cost *cost)
+{
+    struct ws_tensor tensors[WS_TENSORS];
+    const struct ws_operator *found = ws_operator_find(operator, strlen(operator));
+    assert_non_null(found);
+    return ws_operator_cost(found, tensors, parse(inputs, tensors), cost);
+}
+
+static void check_cost(const char *operator, const char * inputs, double flops, double bytes)
+{
+    struct ws_operator_cost cost;
+    assert_true(cost_of(operator, inputs, &cost));
+    assert_true(cost.flops == flops);
+    assert_true(cost.bytes == bytes);
+}
+
+static void inputs_are_read(void **state)
+{
+    struct ws_tensor tensors[WS_TENSORS];
+    (void)state;
+    assert_int_equal(
+        parse("c10::BFloat16[32,128] long_int[32] Scalar - float TensorList[[2,3],[4]] float[]", tensors), 7);
+    assert_true(tensors[0].known && tensors[0].element == WS_ELEMENT_BF16 && ws_tensor_bytes(&tensors[0]) == 8192);
+    assert_true(tensors[1].known && tensors[1].rank == 1 && ws_tensor_bytes(&tensors[1]) == 256);
+    assert_false(tensors[2].known || tensors[3].known || tensors[5].known);
+    assert_true(tensors[4].known && tensors[4].elements == 1);
+    assert_true(tensors[6].known && tensors[6].elements == 1);
+}
+
+static void odd_inputs_are_not_believed(void **state)
+{
+    static const char *const odd[] = { "float[",
+                                       "float[2",
+                                       "float[2,",
+                                       "float[,]",
+                                       "float[-1]",
+                                       "float[2x3]",
+                                       "[2,3]",
+                                       "float[1,1,1,1,1,1,1,1,1]",
+                                       "float[99999999999999999999999]",
+                                       "float[[2]]",
+                                       "?" };
+    struct ws_tensor tensors[WS_TENSORS];
+    (void)state;
+    for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+        assert_int_equal(parse(odd[i], tensors), 1);
+        assert_false(tensors[0].known);
+    }
+    assert_int_equal(parse("", tensors), 0);
+    assert_int_equal(parse("a b c d e f g h i j k l m n o p q r s t", tensors), WS_TENSORS);
+}
+
+static void products_by_hand(void **state)
+{
+    (void)state;
+    check_cost("aten::mm", "float[3,5] float[5,7]", 2 * 3 * 5 * 7, (15 + 35 + 21) * 4);
+    check_cost("aten::addmm", "c10::Half[7] c10::Half[3,5] c10::Half[5,7] Scalar Scalar", 210, 71 * 2);
+    check_cost("aten::bmm", "float[2,3,5] float[2,5,7]", 420, 2 * 71 * 4);
+    check_cost("aten::linear", "float[4,6,5] float[7,5] float[7]", 2 * 24 * 7 * 5, (120 + 35 + 24 * 7) * 4);
+    check_cost("aten::_scaled_mm", "c10::Float8_e4m3fn[16,32] c10::Float8_e4m3fn[32,64] float float",
+               2 * 16 * 32 * 64, 16 * 32 + 32 * 64 + 16 * 64 * 2);
+    struct ws_operator_cost cost;
+    assert_false(cost_of("aten::mm", "float[3,5] float[6,7]", &cost));
+    assert_false(cost_of("aten::mm", "float[3,5]", &cost));
+    assert_false(cost_of("aten::mm", "- -", &cost));
+    assert_false(cost_of("aten::addmm", "float[7] float[3,5]", &cost));
+}
+
+static void attention_by_hand(void **state)
+{
+    (void)state;
+    check_cost("aten::_flash_attention_forward", "c10::Half[2,10,4,8] c10::Half[2,20,4,8] c10::Half[2,20,4,8]",
+               4.0 * 2 * 4 * 10 * 20 * 8, (2 * 640 + 1280 + 1280) * 2);
+    check_cost("aten::_scaled_dot_product_flash_attention",
+               "c10::Half[2,4,10,8] c10::Half[2,4,20,8] c10::Half[2,4,20,8]", 4.0 * 2 * 4 * 10 * 20 * 8,
+               (2 * 640 + 1280 + 1280) * 2);
+    check_cost("aten::_flash_attention_backward",
+               "c10::Half[2,10,4,8] c10::Half[2,10,4,8] c10::Half[2,20,4,8] c10::Half[2,20,4,8]",
+               10.0 * 2 * 4 * 10 * 20 * 8, 2 * (2 * 640 + 1280 + 1280) * 2);
+}
+
+static void moves_by_hand(void **state)
+{
+    (void)state;
+    check_cost("aten::add", "float[100,10] float[10] Scalar", 1000, (1000 + 10 + 1000) * 4);
+    check_cost("aten::copy_", "c10::Half[1000] float[1000] Scalar", 0, 6000);
+    check_cost("aten::eq", "float[1000] Scalar", 0, 5000);
+    check_cost("aten::mul_", "float[1000] float[1000]", 1000, 12000);
+    check_cost("aten::native_layer_norm", "float[10,100] ScalarList float[100] float[100] Scalar", 8000,
+               (1000 + 100 + 100 + 1000) * 4);
+    check_cost("triton_poi_fused_add_1", "float[100] float[200] long_int", 0, 1200 + 8);
+    assert_null(ws_operator_find("aten::unheard_of", 16));
+    assert_null(ws_operator_find("aten::m", 7));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(inputs_are_read),  cmocka_unit_test(odd_inputs_are_not_believed),
+        cmocka_unit_test(products_by_hand), cmocka_unit_test(attention_by_hand),
+        cmocka_unit_test(moves_by_hand),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
