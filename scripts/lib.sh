@@ -13,6 +13,7 @@ fail() {
 packages_build=(gcc libc6-dev meson ninja-build pkg-config libzstd-dev libxxhash-dev libjansson-dev libyajl-dev libsqlite3-dev zlib1g-dev libcmocka-dev python3)
 packages_test=(git binutils clang-format clang-tidy procps python3-numpy ffmpeg)
 packages_bench=(valgrind)
+packages_cross=(binutils gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
 packages_fuzz=(clang libclang-rt-14-dev)
 
 installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }

@@ -48,7 +48,8 @@ def main():
         if len(fields) < 8 or not fields[0].rstrip(":").isdigit():
             continue
         name, _, version = fields[7].partition("@")
-        if fields[6] == "ABS": # the name of our own version, which stands for no code
+        # The name of our own version, and sections, which stand for no code.
+        if fields[6] == "ABS" or fields[3] == "SECTION":
             continue
         if fields[6] != "UND":
             exported.add(name)
