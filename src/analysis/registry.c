@@ -7,6 +7,7 @@
 #include "analysis/gaps.h"
 #include "analysis/host_time.h"
 #include "analysis/kernels.h"
+#include "analysis/memory.h"
 #include "analysis/roofline.h"
 #include "analysis/sections.h"
 #include "analysis/steps.h"
@@ -28,6 +29,7 @@ const struct ws_analysis *const ws_analyses[] = {
     &ws_analysis_chains,
     &ws_analysis_launches,
     &ws_analysis_copies,
+    &ws_analysis_memory,
     &ws_analysis_sync,
     &ws_analysis_comm_ops,
     &ws_analysis_comm_match,

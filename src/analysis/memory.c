@@ -1,0 +1,277 @@
+#include "analysis/memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/steps.h"
+#include "base/map.h"
+
+/* No device has more; what a trace claims beyond is left out, so that sums fit. */
+static const uint64_t most_bytes = (uint64_t)1 << 60;
+
+/* Fewer steps show no trend. */
+enum { LEAST_STEPS = 8 };
+
+/* What a function does, by the first of these that is in its name: the driver's, the runtime's, HIP's. */
+struct kind {
+    const char *part;
+    enum ws_memory_pool pool;
+    enum { NOTHING, TAKES, GIVES, GIVES_WAITING } way;
+};
+
+static const struct kind kinds[] = {
+    { "[memory] alloc", WS_MEMORY_FRAMEWORK, TAKES },
+    { "[memory] free", WS_MEMORY_FRAMEWORK, GIVES },
+    { "Address", WS_MEMORY_DEVICE, NOTHING },
+    { "MemPool", WS_MEMORY_DEVICE, NOTHING },
+    { "MapArray", WS_MEMORY_DEVICE, NOTHING },
+    { "HostUnregister", WS_MEMORY_PINNED, GIVES },
+    { "HostRegister", WS_MEMORY_PINNED, TAKES },
+    { "FreeHost", WS_MEMORY_PINNED, GIVES_WAITING },
+    { "HostFree", WS_MEMORY_PINNED, GIVES_WAITING },
+    { "HostAlloc", WS_MEMORY_PINNED, TAKES },
+    { "HostMalloc", WS_MEMORY_PINNED, TAKES },
+    { "AllocHost", WS_MEMORY_PINNED, TAKES },
+    { "MallocHost", WS_MEMORY_PINNED, TAKES },
+    { "FreeAsync", WS_MEMORY_DEVICE, GIVES },
+    { "Free", WS_MEMORY_DEVICE, GIVES_WAITING },
+    { "MemUnmap", WS_MEMORY_DEVICE, GIVES },
+    { "MemMap", WS_MEMORY_DEVICE, TAKES }, /* with cuMemCreate it would count twice */
+    { "MemAlloc", WS_MEMORY_DEVICE, TAKES },
+    { "Malloc", WS_MEMORY_DEVICE, TAKES },
+};
+
+static const struct kind *kind_of(const struct ws_driver_function *function)
+{
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && function->family == WS_CALL_MEMORY; i++)
+        if (strstr(function->name.data, kinds[i].part))
+            return kinds[i].way ? &kinds[i] : NULL;
+    return NULL;
+}
+
+/* One call at the moment from which on it counts. */
+struct event {
+    int64_t time;
+    const struct kind *kind;
+    const struct ws_call *call;
+};
+
+static int by_time(const void *a, const void *b)
+{
+    const struct event *x = a, *y = b;
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    return (x->call > y->call) - (x->call < y->call);
+}
+
+/* The device a call worked for: its context's, or the only one there is. */
+static bool is_of_track(const struct ws_process *process, const struct ws_track *track, const struct ws_call *call)
+{
+    const struct ws_context *context = call->context ? ws_rows_find(&process->contexts, call->context) : NULL;
+    return context ? context->device == track->device : process->track_count == 1;
+}
+
+static int gather(const struct ws_process *process, const struct ws_track *track, struct ws_vector *events)
+{
+    const struct ws_driver_function *functions = process->driver_functions.rows.data;
+    const struct ws_call *calls = process->calls.data;
+    const struct kind **known = calloc(process->driver_functions.rows.count + 1, sizeof(*known));
+    int status = known ? 0 : -ENOMEM;
+    for (size_t i = 0; i < process->driver_functions.rows.count && !status; i++)
+        known[i] = kind_of(&functions[i]);
+    for (size_t i = 0; i < process->calls.count && !status; i++) {
+        uint32_t place = ws_rows_place(&process->driver_functions, calls[i].function);
+        const struct kind *kind = place != UINT32_MAX ? known[place] : NULL;
+        if (!kind || calls[i].result || !is_of_track(process, track, &calls[i]))
+            continue;
+        struct event *event = ws_vector_push(events);
+        if (event)
+            *event = (struct event){ kind->way == TAKES ? calls[i].host_end : calls[i].host_begin, kind, &calls[i] };
+        else
+            status = -ENOMEM;
+    }
+    free(known);
+    if (events->count)
+        qsort(events->data, events->count, sizeof(struct event), by_time);
+    return status;
+}
+
+struct ledger {
+    struct ws_track_memory *result;
+    struct ws_map alive[WS_MEMORY_POOL_COUNT]; /* address → bytes */
+    uint64_t bytes[WS_MEMORY_POOL_COUNT];      /* alive now */
+    size_t slice;                              /* of the time until which the timelines are written */
+};
+
+/* Timelines go on as they are until a time. */
+static void carry_on(struct ledger *ledger, int64_t time)
+{
+    struct ws_track_memory *result = ledger->result;
+    size_t slice = result->slice ? (size_t)((time - result->begin) / result->slice) : 0;
+    for (size_t i = ledger->slice + 1; i <= slice && i < WS_MEMORY_POINTS; i++)
+        for (int pool = 0; pool < WS_MEMORY_POOL_COUNT; pool++)
+            result->pools[pool].most[i] = ledger->bytes[pool];
+    if (slice > ledger->slice)
+        ledger->slice = slice < WS_MEMORY_POINTS ? slice : WS_MEMORY_POINTS - 1;
+}
+
+static void count(struct ws_memory_calls *calls, const struct event *event)
+{
+    int64_t length = event->call->host_end - event->call->host_begin;
+    if (length < 0)
+        length = 0;
+    calls->takes += event->kind->way == TAKES;
+    calls->gives += event->kind->way != TAKES;
+    calls->time = (int64_t)((uint64_t)calls->time + (uint64_t)length);
+    if (event->kind->way == GIVES_WAITING) {
+        calls->waits++;
+        calls->wait_time = (int64_t)((uint64_t)calls->wait_time + (uint64_t)length);
+    }
+}
+
+static int take(struct ledger *ledger, const struct event *event)
+{
+    enum ws_memory_pool pool = event->kind->pool;
+    struct ws_memory_use *use = &ledger->result->pools[pool];
+    const struct ws_call *call = event->call;
+    /* Memory of another process, opened here, says 1. */
+    if (!call->address || call->bytes <= 1 || call->bytes > most_bytes || ledger->bytes[pool] > most_bytes) {
+        use->unsized++;
+        return 0;
+    }
+    uint64_t *bytes = ws_map_put(&ledger->alive[pool], call->address);
+    if (!bytes)
+        return -ENOMEM;
+    ledger->bytes[pool] += call->bytes - *bytes; /* what lived there before was given back unseen */
+    *bytes = call->bytes;
+    return 0;
+}
+
+static void give(struct ledger *ledger, const struct event *event)
+{
+    enum ws_memory_pool pool = event->kind->pool;
+    uint64_t *bytes = event->call->address ? ws_map_get(&ledger->alive[pool], event->call->address) : NULL;
+    if (bytes) {
+        ledger->bytes[pool] -= *bytes;
+        ws_map_remove(&ledger->alive[pool], event->call->address);
+    } else {
+        ledger->result->pools[pool].unmatched += event->call->address != 0;
+    }
+}
+
+static int apply(struct ledger *ledger, const struct event *event, bool steady)
+{
+    enum ws_memory_pool pool = event->kind->pool;
+    struct ws_memory_use *use = &ledger->result->pools[pool];
+    int status = 0;
+    count(&use->all, event);
+    if (steady)
+        count(&use->steady, event);
+    carry_on(ledger, event->time);
+    if (event->kind->way == TAKES)
+        status = take(ledger, event);
+    else
+        give(ledger, event);
+    /* The framework says itself how much it has handed out. */
+    if (pool == WS_MEMORY_FRAMEWORK && event->call->object && event->call->object <= most_bytes)
+        ledger->bytes[pool] = event->call->object;
+    if (ledger->bytes[pool] > use->most[ledger->slice])
+        use->most[ledger->slice] = ledger->bytes[pool];
+    if (ledger->bytes[pool] > use->peak) {
+        use->peak = ledger->bytes[pool];
+        use->peak_time = event->time;
+    }
+    return status;
+}
+
+/* Bytes alive at the ends of steady steps, one after another. */
+struct trend {
+    const struct ws_track_steps *steps;
+    size_t next; /* step */
+    uint64_t *ends;
+    size_t count;
+};
+
+static void pass_steps(struct trend *trend, int64_t time, uint64_t bytes)
+{
+    const struct ws_step *steps = trend->steps->steps.data;
+    for (; trend->next < trend->steps->steps.count && steps[trend->next].end <= time; trend->next++)
+        if (ws_step_is_steady(&steps[trend->next]))
+            trend->ends[trend->count++] = bytes;
+}
+
+/* Growth that lasts: over the second half of the steps, in most of them, and over the first half too. */
+static void find_growth(const struct trend *trend, struct ws_track_memory *result)
+{
+    size_t half = trend->count / 2, grown = 0;
+    if (trend->count < LEAST_STEPS)
+        return;
+    size_t later = trend->count - 1 - half;
+    for (size_t i = half + 1; i < trend->count; i++)
+        grown += trend->ends[i] > trend->ends[i - 1];
+    uint64_t first = trend->ends[0], middle = trend->ends[half], last = trend->ends[trend->count - 1];
+    if (!later || middle <= first || last <= middle || 2 * grown < later)
+        return;
+    result->growth = (int64_t)((last - middle) / later);
+    result->grown_steps = grown;
+}
+
+static int walk(const struct ws_vector *events, struct ledger *ledger, struct trend *trend)
+{
+    const struct event *list = events->data;
+    enum ws_memory_pool shown = WS_MEMORY_DEVICE;
+    size_t cursor = 0;
+    int status = 0;
+    for (size_t i = 0; i < events->count; i++)
+        if (list[i].kind->pool == WS_MEMORY_FRAMEWORK)
+            shown = WS_MEMORY_FRAMEWORK;
+    for (size_t i = 0; i < events->count && !status; i++) {
+        bool steady = ws_step_is_steady(ws_steps_next(trend->steps, &cursor, list[i].time));
+        pass_steps(trend, list[i].time, ledger->bytes[shown]);
+        status = apply(ledger, &list[i], steady);
+    }
+    pass_steps(trend, INT64_MAX, ledger->bytes[shown]);
+    carry_on(ledger, ledger->result->begin + ledger->result->slice * WS_MEMORY_POINTS);
+    return status;
+}
+
+static int run(const struct ws_report *report, size_t subject, void *memory)
+{
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    const struct ws_process *process = ws_model_process(report->model, track->process);
+    const struct ws_device *device = ws_track_device(report->model, track);
+    struct ws_track_memory *result = memory;
+    struct ws_vector events = WS_VECTOR(struct event);
+    struct ledger ledger = { .result = result };
+    struct trend trend = { .steps = ws_report_result(report, &ws_analysis_steps, subject) };
+    result->device_bytes = device ? device->memory_bytes : 0;
+    result->steps = trend.steps->kinds[WS_STEP_STEADY];
+    trend.ends = calloc(result->steps + 1, sizeof(*trend.ends));
+    int status = trend.ends ? gather(process, track, &events) : -ENOMEM;
+    if (!status && events.count) {
+        const struct event *list = events.data;
+        result->begin = list[0].time;
+        result->slice = (list[events.count - 1].time - result->begin) / WS_MEMORY_POINTS + 1;
+        status = walk(&events, &ledger, &trend);
+    }
+    for (int pool = 0; pool < WS_MEMORY_POOL_COUNT; pool++) {
+        result->pools[pool].end = ledger.bytes[pool];
+        ws_map_finish(&ledger.alive[pool]);
+    }
+    find_growth(&trend, result);
+    free(trend.ends);
+    ws_vector_finish(&events);
+    return status;
+}
+
+const struct ws_analysis ws_analysis_memory = {
+    .name = "memory",
+    .title = "Memory",
+    .scope = WS_SCOPE_TRACK,
+    .result_size = sizeof(struct ws_track_memory),
+    .needs = { &ws_analysis_steps },
+    .run = run,
+    .text = ws_memory_text,
+    .json = ws_memory_json,
+};
