@@ -377,12 +377,6 @@ static int json(const struct ws_report *report, size_t subject, const void *memo
     return status ? -ENOMEM : 0;
 }
 
-/* A total of steady steps as a figure of one; that of the recording where there are no steps. */
-static int64_t per_step(const struct ws_track_steps *steps, int64_t total)
-{
-    return steps->kinds[WS_STEP_STEADY] ? ws_steps_share(steps, total) : total;
-}
-
 /* Compute with no communication beside it. */
 static int64_t room_of(const struct ws_report *report, size_t subject, const struct ws_track_steps *steps)
 {
@@ -399,7 +393,7 @@ static int advise_overlap(const struct ws_report *report, size_t subject, const 
         "let communication run beside compute: on a stream of its own, in pieces, each as soon as its "
         "data is there";
     const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
-    int64_t room = room_of(report, subject, steps), saving = per_step(steps, result->hideable);
+    int64_t room = room_of(report, subject, steps), saving = ws_comm_per_step(report, subject, result->hideable);
     char time[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], evidence[256];
     saving = saving < room ? saving : room;
     if (saving <= 0)
@@ -415,31 +409,9 @@ static int advise_overlap(const struct ws_report *report, size_t subject, const 
                                                     .track = (uint32_t)subject });
 }
 
-static int advise_stragglers(const struct ws_report *report, size_t subject,
-                             const struct ws_track_collectives *result, struct ws_advice_list *list)
-{
-    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
-    char what[WS_STRAGGLERS_TEXT + 64], where[WS_STRAGGLERS_TEXT], evidence[WS_STRAGGLERS_TEXT + 64];
-    char why[WS_STRAGGLERS_TEXT], time[WS_FORMAT_SIZE];
-    int64_t saving = per_step(steps, result->caused_by_stragglers);
-    if (saving <= 0)
-        return 0;
-    ws_stragglers_describe(report, where, why);
-    snprintf(what, sizeof(what), "let %s come to collectives with the others", where);
-    snprintf(evidence, sizeof(evidence), "%s of waiting for late ranks; %s",
-             ws_format_time(time, result->waited_for_stragglers), why);
-    return ws_advice_add(list, &(struct ws_advice){ .name = "straggler",
-                                                    .part = WS_PART_EXPOSED_COMM,
-                                                    .saving_ns = saving,
-                                                    .what = what,
-                                                    .where = where,
-                                                    .evidence = evidence,
-                                                    .track = (uint32_t)subject });
-}
-
 static int advise(const struct ws_report *report, size_t subject, const void *memory, struct ws_advice_list *list)
 {
-    int status = advise_stragglers(report, subject, memory, list);
+    int status = ws_stragglers_advise(report, subject, list);
     return status ? status : advise_overlap(report, subject, memory, list);
 }
 

@@ -131,8 +131,10 @@ struct ws_rank {
     struct ws_arrival *arrivals; /* by operation; NULL: none */
     uint64_t joint, matched;     /* operations that all must join */
     uint64_t last, late;         /* of matched: it came last; and that cost */
-    int64_t waited, caused;      /* by it; and by others for it */
-    int64_t begin, end;          /* of what was matched; own clock */
+    uint32_t steps, late_steps; /* steady ones; those in which the others waited for it for 2 % of the step or more */
+    int64_t waited, caused;     /* by it; and by others for it, added up */
+    int64_t delay;              /* the same by an other rank on average */
+    int64_t begin, end;         /* of what was matched; own clock */
     bool straggler;
 };
 
@@ -189,15 +191,31 @@ struct ws_track_collectives {
 
 extern const struct ws_analysis ws_analysis_collectives;
 
+/* ---- why a rank is late (stragglers.c) */
+
+/* What a rank did from the first collective to the last, beside what ranks that are no stragglers did on average. */
+struct ws_lateness {
+    int64_t compute, idle; /* more than theirs */
+    bool same_kernels;     /* as many as they */
+};
+
+enum { WS_LATENESS_TEXT = 160 };
+
+struct ws_lateness ws_lateness_of(const struct ws_report *report, size_t track);
+
+/* "rank 3 computes 1.2 ms longer than the others, with as many kernels" */
+void ws_lateness_describe(uint32_t number, const struct ws_lateness *lateness, char text[WS_LATENESS_TEXT]);
+
+/* What the rank would win if stragglers came with the others; a straggler that computes longer, what all would win.
+ * Returns 0 or -ENOMEM. */
+int ws_stragglers_advise(const struct ws_report *report, size_t track, struct ws_advice_list *list);
+
+/* A total over steady steps as a figure of one of them; over the recording where there are none. */
+int64_t ws_comm_per_step(const struct ws_report *report, size_t track, int64_t total);
+
 /* ---- what it cost the job (ranks.c) */
 
 extern const struct ws_analysis ws_analysis_ranks;
-
-enum { WS_STRAGGLERS_TEXT = 200 };
-
-/* The stragglers of the job, "rank 3" or "ranks 0 and 6", and why the first is late, as far as that shows. */
-void ws_stragglers_describe(const struct ws_report *report, char who[WS_STRAGGLERS_TEXT],
-                            char why[WS_STRAGGLERS_TEXT]);
 
 static inline const struct ws_track_comm *ws_report_comm(const struct ws_report *report, size_t track)
 {

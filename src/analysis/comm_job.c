@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "analysis/comm.h"
+#include "analysis/steps.h"
 
 /* The communicator with most ranks is the job's, as far as it can be told. */
 static const struct ws_comm_member *largest_member(const struct ws_track_comm *comm)
@@ -101,7 +102,7 @@ const struct ws_analysis ws_analysis_comm_match = {
     .name = "comm_match",
     .scope = WS_SCOPE_JOB,
     .result_size = sizeof(struct ws_job_comm),
-    .needs = { &ws_analysis_comm_ops },
+    .needs = { &ws_analysis_comm_ops, &ws_analysis_steps },
     .run = run,
     .finish = finish,
 };

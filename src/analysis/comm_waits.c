@@ -3,6 +3,7 @@
 
 #include "analysis/activity.h"
 #include "analysis/comm.h"
+#include "analysis/steps.h"
 
 /* A collective costs when the others wait this long on average for the last: launches alone differ by less. */
 static const int64_t costly_ns = 10000;
@@ -10,14 +11,16 @@ static const int64_t costly_ns = 10000;
 /* Operations that do not overlap by more than errors of clocks explain are no one collective. */
 static const int64_t apart_ns = 1000000;
 
-/* A straggler is one of the fewest ranks, a quarter of them at most but at least one, that caused four fifths of the
- * waits, each coming last in three collectives or more, where a rank waits for 2 % of its time or more. */
-enum { CAUSED_SHARE = 80, RANKS_SHARE = 4, LATE_FEWEST = 3, WAIT_SHARE = 2 };
+/* A straggler is one of the fewest ranks that caused four fifths of the waits, a quarter of all at most but at least
+ * one, and has another rank wait for 2 % of the time in half of the steps; where there are no steps, in the whole
+ * recording and three times or more. */
+enum { CAUSED_SHARE = 80, RANKS_SHARE = 4, WAIT_SHARE = 2, FEWEST_STEPS = 3, LATE_FEWEST = 3 };
 
 struct ranks {
     const struct ws_report *report;
     struct ws_job_comm *job;
-    struct ws_rank *list; /* by track */
+    struct ws_rank *list;    /* by track */
+    int64_t **delay_by_step; /* by track and step */
 };
 
 static const struct ws_joined_entry *entries_of(const struct ranks *ranks, const struct ws_joined *joined)
@@ -55,6 +58,29 @@ static void note_rank(struct ws_rank *rank, const struct ws_comm_op *op)
         rank->end = op->end;
 }
 
+static const struct ws_track_steps *steps_of(const struct ranks *ranks, uint32_t track)
+{
+    return ws_report_result(ranks->report, &ws_analysis_steps, track);
+}
+
+/* The others waited for an operation that came last. */
+static void blame(const struct ranks *ranks, const struct ws_joined_entry *entry, int64_t waits, uint32_t others)
+{
+    struct ws_rank *late = &ranks->list[entry->track];
+    const struct ws_step *step = ws_steps_at(steps_of(ranks, entry->track), op_of(ranks, entry)->begin);
+    late->last++;
+    late->caused += waits;
+    late->delay += waits / others;
+    if (step)
+        ranks
+            ->delay_by_step[entry->track][step - (const struct ws_step *)steps_of(ranks, entry->track)->steps.data] +=
+            waits / others;
+    if (waits / others >= costly_ns) {
+        late->late++;
+        ranks->job->costly++;
+    }
+}
+
 /* Who came last, and who waited for it how long. */
 static void judge(const struct ranks *ranks, const struct ws_joined *joined)
 {
@@ -84,13 +110,7 @@ static void judge(const struct ranks *ranks, const struct ws_joined *joined)
         rank->waited += wait;
         waits += wait;
     }
-    struct ws_rank *late = &ranks->list[entries[last].track];
-    late->last++;
-    late->caused += waits;
-    if (waits >= costly_ns * (joined->count - 1)) {
-        late->late++;
-        ranks->job->costly++;
-    }
+    blame(ranks, &entries[last], waits, joined->count - 1);
 }
 
 /* When those had come that are no stragglers. */
@@ -119,37 +139,53 @@ static int most_caused_first(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static void count_late_steps(const struct ranks *ranks, uint32_t track)
+{
+    const struct ws_step *steps = steps_of(ranks, track)->steps.data;
+    struct ws_rank *rank = &ranks->list[track];
+    for (size_t i = 0; i < steps_of(ranks, track)->steps.count; i++) {
+        double length = (double)(steps[i].end - steps[i].begin);
+        rank->steps += ws_step_is_steady(&steps[i]);
+        rank->late_steps +=
+            ws_step_is_steady(&steps[i]) && (double)ranks->delay_by_step[track][i] * 100 >= length * WAIT_SHARE;
+    }
+}
+
+static bool is_late_often(const struct ws_rank *rank)
+{
+    if (rank->steps >= FEWEST_STEPS)
+        return (uint64_t)rank->late_steps * 2 >= rank->steps;
+    return rank->late >= LATE_FEWEST && (double)rank->delay * 100 >= (double)(rank->end - rank->begin) * WAIT_SHARE;
+}
+
 static int find_stragglers(const struct ranks *ranks)
 {
     size_t count = ranks->job->ranks.count, met = 0, chosen = 0;
     struct ws_rank **sorted = malloc((count + 1) * sizeof(struct ws_rank *));
-    double caused = 0, time = 0, by_chosen = 0;
+    double caused = 0, by_chosen = 0;
     if (!sorted)
         return -ENOMEM;
-    for (size_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         if (!ranks->list[i].matched)
             continue;
+        count_late_steps(ranks, i);
         sorted[met++] = &ranks->list[i];
         caused += (double)ranks->list[i].caused;
-        time += (double)(ranks->list[i].end - ranks->list[i].begin);
     }
     qsort(sorted, met, sizeof(*sorted), most_caused_first);
-    size_t most = met / RANKS_SHARE ? met / RANKS_SHARE : 1;
-    while (chosen < met && by_chosen * 100 < caused * CAUSED_SHARE && sorted[chosen]->late >= LATE_FEWEST)
+    while (chosen < met && by_chosen * 100 < caused * CAUSED_SHARE)
         by_chosen += (double)sorted[chosen++]->caused;
-    if (chosen && chosen <= most && by_chosen * 100 >= caused * CAUSED_SHARE && caused * 100 >= time * WAIT_SHARE)
-        for (size_t i = 0; i < chosen; i++)
-            sorted[i]->straggler = true;
-    else
-        chosen = 0;
-    ranks->job->stragglers = (uint32_t)chosen;
+    for (size_t i = 0; i < chosen && (chosen == 1 || chosen <= met / RANKS_SHARE); i++) {
+        sorted[i]->straggler = is_late_often(sorted[i]);
+        ranks->job->stragglers += sorted[i]->straggler;
+    }
     free(sorted);
     return 0;
 }
 
 static int make_arrivals(const struct ranks *ranks)
 {
-    for (size_t i = 0; i < ranks->job->ranks.count; i++) {
+    for (uint32_t i = 0; i < ranks->job->ranks.count; i++) {
         const struct ws_track_comm *comm = ws_report_comm(ranks->report, i);
         const struct ws_comm_member *members = comm->members.data;
         struct ws_rank *rank = &ranks->list[i];
@@ -157,8 +193,9 @@ static int make_arrivals(const struct ranks *ranks)
             rank->joint += members[member].joint;
         if (!comm->ops.count)
             continue;
+        ranks->delay_by_step[i] = calloc(steps_of(ranks, i)->steps.count + 1, sizeof(**ranks->delay_by_step));
         rank->arrivals = malloc(comm->ops.count * sizeof(*rank->arrivals));
-        if (!rank->arrivals)
+        if (!rank->arrivals || !ranks->delay_by_step[i])
             return -ENOMEM;
         for (size_t op = 0; op < comm->ops.count; op++)
             rank->arrivals[op] = (struct ws_arrival){ INT64_MIN, INT64_MIN };
@@ -168,17 +205,20 @@ static int make_arrivals(const struct ranks *ranks)
 
 int ws_comm_waits(const struct ws_report *report, struct ws_job_comm *job)
 {
-    struct ranks ranks = { report, job, job->ranks.data };
+    struct ranks ranks = { report, job, job->ranks.data, calloc(job->ranks.count + 1, sizeof(int64_t *)) };
     const struct ws_joined *joined = job->joined.data;
-    int status = make_arrivals(&ranks);
-    if (status)
-        return status;
-    for (size_t i = 0; i < job->joined.count; i++)
+    int status = ranks.delay_by_step ? make_arrivals(&ranks) : -ENOMEM;
+    for (size_t i = 0; i < job->joined.count && !status; i++)
         judge(&ranks, &joined[i]);
-    status = find_stragglers(&ranks);
+    if (!status)
+        status = find_stragglers(&ranks);
     for (size_t i = 0; i < job->joined.count && !status && job->stragglers; i++)
         judge_fairly(&ranks, &joined[i]);
-    for (size_t i = 0; i < job->ranks.count; i++)
+    for (size_t i = 0; i < job->ranks.count; i++) {
         job->unmatched += ranks.list[i].joint - ranks.list[i].matched;
+        if (ranks.delay_by_step)
+            free(ranks.delay_by_step[i]);
+    }
+    free(ranks.delay_by_step);
     return status;
 }

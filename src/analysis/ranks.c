@@ -6,15 +6,6 @@
 #include "analysis/activity.h"
 #include "analysis/comm.h"
 
-/* Two counts of kernels this close, in percent, are the same work. */
-enum { SAME_WORK = 2 };
-
-/* What a rank did between the collectives, beside what the other ranks did on average. */
-struct lateness {
-    int64_t compute, idle; /* more than the others */
-    bool same_kernels;
-};
-
 struct job_ranks {
     uint32_t *order; /* tracks with operations, by number of the rank */
     size_t count;
@@ -40,71 +31,6 @@ static const char *host_of(const struct ws_report *report, uint32_t track)
 {
     const char *host = ws_process_meta(process_of(report, track), "host");
     return host ? host : "";
-}
-
-/* ---- why a rank is late */
-
-static struct lateness lateness_of(const struct ws_report *report, uint32_t track)
-{
-    const struct ws_track_collectives *own = ws_report_result(report, &ws_analysis_collectives, track);
-    double compute = 0, idle = 0, kernels = 0, others = 0;
-    for (uint32_t other = 0; other < report->model->tracks.count; other++) {
-        const struct ws_track_collectives *cost = ws_report_result(report, &ws_analysis_collectives, other);
-        if (!rank_at(report, other)->matched || rank_at(report, other)->straggler)
-            continue;
-        compute += (double)cost->compute;
-        idle += (double)cost->idle;
-        kernels += (double)cost->kernels;
-        others++;
-    }
-    if (others == 0)
-        return (struct lateness){ 0 };
-    double more = (double)own->kernels - kernels / others;
-    return (struct lateness){ .compute = own->compute - (int64_t)(compute / others),
-                              .idle = own->idle - (int64_t)(idle / others),
-                              .same_kernels = (more < 0 ? -more : more) * 100 <= kernels / others * SAME_WORK };
-}
-
-static void describe_lateness(uint32_t number, const struct lateness *lateness, char text[WS_STRAGGLERS_TEXT])
-{
-    char time[WS_FORMAT_SIZE];
-    if (lateness->compute <= 0 && lateness->idle <= 0)
-        snprintf(text, WS_STRAGGLERS_TEXT, "why it is late does not show");
-    else if (lateness->compute >= lateness->idle)
-        snprintf(text, WS_STRAGGLERS_TEXT, "rank %" PRIu32 " computes %s longer than the others, with %s kernels",
-                 number, ws_format_time(time, lateness->compute),
-                 lateness->same_kernels ? "as many" : "another number of");
-    else
-        snprintf(text, WS_STRAGGLERS_TEXT,
-                 "the device of rank %" PRIu32 " is idle %s longer than the others': its host is late", number,
-                 ws_format_time(time, lateness->idle));
-}
-
-static void append(char *text, size_t capacity, const char *separator, uint32_t number)
-{
-    size_t used = strlen(text);
-    snprintf(text + used, capacity - used, "%s%" PRIu32, separator, number);
-}
-
-void ws_stragglers_describe(const struct ws_report *report, char who[WS_STRAGGLERS_TEXT],
-                            char why[WS_STRAGGLERS_TEXT])
-{
-    enum { MOST_NAMED = 8 };
-    uint32_t stragglers = job_of(report)->stragglers, named = 0;
-    snprintf(who, WS_STRAGGLERS_TEXT, stragglers == 1 ? "rank " : "ranks ");
-    why[0] = 0;
-    for (uint32_t track = 0; track < report->model->tracks.count && named < MOST_NAMED; track++) {
-        const struct ws_rank *rank = rank_at(report, track);
-        if (!rank->straggler)
-            continue;
-        append(who, WS_STRAGGLERS_TEXT, !named ? "" : named + 1 == stragglers ? " and " : ", ", rank->number);
-        if (!named++) {
-            struct lateness lateness = lateness_of(report, track);
-            describe_lateness(rank->number, &lateness, why);
-        }
-    }
-    if (stragglers > named)
-        append(who, WS_STRAGGLERS_TEXT, " and others, in all ", stragglers);
 }
 
 /* ---- the ranks of the job */
@@ -293,19 +219,39 @@ static void print_clocks(const struct ws_report *report, const struct job_ranks 
             ws_format_time(offset, largest), ws_format_time(spread, widest));
 }
 
-static void print_stragglers(const struct ws_report *report, struct ws_page *page)
+static void print_straggler(const struct ws_report *report, uint32_t track, struct ws_page *page)
 {
-    const struct ws_job_comm *job = job_of(report);
-    char who[WS_STRAGGLERS_TEXT], why[WS_STRAGGLERS_TEXT];
-    if (!job->stragglers) {
-        ws_page_text(page,
-                     "No straggler: no rank, or quarter of the ranks, causes four fifths of the waits and costs "
-                     "2 %% of the time.");
-        return;
+    const struct ws_rank *rank = rank_at(report, track);
+    struct ws_lateness lateness = ws_lateness_of(report, track);
+    char late[WS_FORMAT_SIZE], costly[WS_FORMAT_SIZE], steps[64] = "", delay[WS_FORMAT_SIZE];
+    char why[WS_LATENESS_TEXT];
+    if (rank->steps > 1)
+        snprintf(steps, sizeof(steps), ", in %" PRIu32 " of %" PRIu32 " steps", rank->late_steps, rank->steps);
+    ws_lateness_describe(rank->number, &lateness, why);
+    ws_page_text(page,
+                 "! rank %" PRIu32
+                 " is late: the last in %s of the %s collectives that cost%s; another rank waits %s "
+                 "for it on average; %s.",
+                 rank->number, ws_format_count(late, rank->late), ws_format_count(costly, job_of(report)->costly),
+                 steps, ws_format_time(delay, rank->delay), why);
+}
+
+static void print_stragglers(const struct ws_report *report, const struct job_ranks *result, struct ws_page *page)
+{
+    enum { MOST_SAID = 8 };
+    uint32_t said = 0;
+    for (size_t i = 0; i < result->count && said < MOST_SAID; i++) {
+        if (!rank_at(report, result->order[i])->straggler)
+            continue;
+        print_straggler(report, result->order[i], page);
+        said++;
     }
-    ws_stragglers_describe(report, who, why);
-    ws_page_text(page, "! late: %s %s four fifths of the waits; %s.", who, job->stragglers == 1 ? "causes" : "cause",
-                 why);
+    if (job_of(report)->stragglers > said)
+        ws_page_text(page, "%" PRIu32 " ranks are late in all.", job_of(report)->stragglers);
+    if (!said)
+        ws_page_text(page,
+                     "No straggler: no rank, nor a quarter of them, causes four fifths of the waits and has the "
+                     "others wait for 2 %% of the time in half of the steps.");
 }
 
 static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
@@ -328,7 +274,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     print_odd_ranks(report, result, page);
     print_clocks(report, result, page);
     if (job->joined.count)
-        print_stragglers(report, page);
+        print_stragglers(report, result, page);
 }
 
 /* ---- JSON */
@@ -367,13 +313,16 @@ static int rank_json(const struct ws_report *report, uint32_t track, json_t *lis
     status |= ws_json_set(row, "matched", (int64_t)rank->matched);
     status |= ws_json_set(row, "last", (int64_t)rank->last);
     status |= ws_json_set(row, "late", (int64_t)rank->late);
+    status |= ws_json_set(row, "steps", rank->steps);
+    status |= ws_json_set(row, "late_steps", rank->late_steps);
     status |= ws_json_set(row, "waited_ns", rank->waited);
     status |= ws_json_set(row, "exposed_wait_ns", cost->all.exposed_wait);
     status |= ws_json_set(row, "waited_for_stragglers_ns", cost->waited_for_stragglers);
     status |= ws_json_set(row, "caused_ns", rank->caused);
+    status |= ws_json_set(row, "delay_ns", rank->delay);
     status |= json_object_set_new(row, "straggler", json_boolean(rank->straggler));
     if (rank->straggler) {
-        struct lateness lateness = lateness_of(report, track);
+        struct ws_lateness lateness = ws_lateness_of(report, track);
         status |= ws_json_set(row, "more_compute_ns", lateness.compute);
         status |= ws_json_set(row, "more_idle_ns", lateness.idle);
         status |= json_object_set_new(row, "same_kernels", json_boolean(lateness.same_kernels));

@@ -1,7 +1,7 @@
 #include "check.h"
 
 #include "analysis/comm.h"
-#include "analysis/steps.h"
+#include "analysis/wall.h"
 #include "load.h"
 
 enum { MOST_RANKS = 8, COMPUTE = 1, COMM = 2 };
@@ -131,6 +131,17 @@ static int64_t exposed_comm(const struct job *job, size_t track)
         ->exposed_comm;
 }
 
+/* The first advice of the device. */
+static void assert_advised(const struct job *job, size_t track, const char *name, enum ws_part part, int64_t saving)
+{
+    const struct ws_track_wall *wall = ws_report_result(job->report, &ws_analysis_wall, track);
+    const struct ws_advice *advice = wall->advice.items.data;
+    assert_true(wall->advice.items.count > 0);
+    assert_string_equal(advice->name, name);
+    assert_int_equal(advice->part, part);
+    assert_int_equal(advice->saving_ns, saving);
+}
+
 /* Rounds in which each rank computes for a time of its own and then all reduce: the last to come has the others
  * wait, and the transfer takes as long for all. Each rank's clock is its offset ahead. */
 static void rounds(struct job *job, int count, const int64_t *compute, const int64_t *offset, int64_t transfer)
@@ -176,10 +187,13 @@ static void a_slow_rank_is_named(void **state)
         assert_int_equal(cost->all.matched_bytes, 10 * 4000000);
         assert_int_equal(cost->caused_by_stragglers, waits);
     }
-    char who[WS_STRAGGLERS_TEXT], why[WS_STRAGGLERS_TEXT];
-    ws_stragglers_describe(job.report, who, why);
-    assert_string_equal(who, "rank 2");
-    assert_string_equal(why, "rank 2 computes 4.50 ms longer than the others, with as many kernels");
+    struct ws_lateness lateness = ws_lateness_of(job.report, 2);
+    assert_int_equal(lateness.compute, 9 * 500 * us); /* the first collective begins the comparison */
+    assert_int_equal(lateness.idle, 0);
+    assert_true(lateness.same_kernels);
+    /* Those that wait are told what they would win, and the late one what all would. */
+    assert_advised(&job, 0, "straggler", WS_PART_EXPOSED_COMM, 10 * 500 * us);
+    assert_advised(&job, 2, "straggler", WS_PART_MATMUL, 9 * 500 * us);
     job_finish(&job);
 }
 
@@ -187,7 +201,6 @@ static void a_slow_rank_is_named(void **state)
 static void a_late_host_is_told_from_a_slow_device(void **state)
 {
     struct job job;
-    char who[WS_STRAGGLERS_TEXT], why[WS_STRAGGLERS_TEXT];
     (void)state;
     job_begin(&job, 2, false);
     for (uint32_t i = 0; i < 2; i++)
@@ -200,9 +213,11 @@ static void a_late_host_is_told_from_a_slow_device(void **state)
         all_reduce(&job, 1, now + 1100 * us, now + 1200 * us);
     }
     job_report(&job);
-    ws_stragglers_describe(job.report, who, why);
-    assert_string_equal(who, "rank 1");
-    assert_string_equal(why, "the device of rank 1 is idle 6.30 ms longer than the others': its host is late");
+    assert_true(rank_of(&job, 1)->straggler);
+    struct ws_lateness lateness = ws_lateness_of(job.report, 1);
+    assert_int_equal(lateness.compute, 0);
+    assert_int_equal(lateness.idle, 9 * 700 * us);
+    assert_advised(&job, 0, "straggler", WS_PART_EXPOSED_COMM, 10 * 700 * us);
     job_finish(&job);
 }
 

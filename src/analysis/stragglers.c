@@ -1,0 +1,188 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/comm.h"
+#include "analysis/kernels.h"
+#include "analysis/steps.h"
+
+/* Two counts of kernels this close, in percent, are the same work. */
+enum { SAME_WORK = 2 };
+
+/* Of several stragglers so many are named. */
+enum { MOST_NAMED = 8, NAMES_TEXT = 160 };
+
+static const struct ws_job_comm *job_of(const struct ws_report *report)
+{
+    return ws_report_result(report, &ws_analysis_comm_match, 0);
+}
+
+static const struct ws_rank *rank_at(const struct ws_report *report, size_t track)
+{
+    return (const struct ws_rank *)job_of(report)->ranks.data + track;
+}
+
+static const struct ws_track_collectives *cost_of(const struct ws_report *report, size_t track)
+{
+    return ws_report_result(report, &ws_analysis_collectives, track);
+}
+
+static const struct ws_track_steps *steps_of(const struct ws_report *report, size_t track)
+{
+    return ws_report_result(report, &ws_analysis_steps, track);
+}
+
+int64_t ws_comm_per_step(const struct ws_report *report, size_t track, int64_t total)
+{
+    const struct ws_track_steps *steps = steps_of(report, track);
+    return steps->kinds[WS_STEP_STEADY] ? ws_steps_share(steps, total) : total;
+}
+
+/* ---- why */
+
+/* Was it matched, and is it no straggler? */
+static bool is_on_time(const struct ws_report *report, size_t track)
+{
+    return rank_at(report, track)->matched && !rank_at(report, track)->straggler;
+}
+
+struct ws_lateness ws_lateness_of(const struct ws_report *report, size_t track)
+{
+    const struct ws_track_collectives *own = cost_of(report, track);
+    double compute = 0, idle = 0, kernels = 0, others = 0;
+    for (size_t other = 0; other < report->model->tracks.count; other++) {
+        if (!is_on_time(report, other))
+            continue;
+        compute += (double)cost_of(report, other)->compute;
+        idle += (double)cost_of(report, other)->idle;
+        kernels += (double)cost_of(report, other)->kernels;
+        others++;
+    }
+    if (others == 0)
+        return (struct ws_lateness){ 0 };
+    double more = (double)own->kernels - kernels / others;
+    return (struct ws_lateness){ .compute = own->compute - (int64_t)(compute / others),
+                                 .idle = own->idle - (int64_t)(idle / others),
+                                 .same_kernels = (more < 0 ? -more : more) * 100 <= kernels / others * SAME_WORK };
+}
+
+void ws_lateness_describe(uint32_t number, const struct ws_lateness *lateness, char text[WS_LATENESS_TEXT])
+{
+    char time[WS_FORMAT_SIZE];
+    if (lateness->compute <= 0 && lateness->idle <= 0)
+        snprintf(text, WS_LATENESS_TEXT, "why it is late does not show");
+    else if (lateness->compute >= lateness->idle)
+        snprintf(text, WS_LATENESS_TEXT, "rank %" PRIu32 " computes %s longer than the others, with %s kernels",
+                 number, ws_format_time(time, lateness->compute),
+                 lateness->same_kernels ? "as many" : "another number of");
+    else
+        snprintf(text, WS_LATENESS_TEXT,
+                 "the device of rank %" PRIu32 " is idle %s longer than the others': its host is late", number,
+                 ws_format_time(time, lateness->idle));
+}
+
+/* ---- advice */
+
+/* "rank 3", "ranks 0 and 6"; why is that of the first. */
+static void describe(const struct ws_report *report, char who[NAMES_TEXT], char why[WS_LATENESS_TEXT])
+{
+    uint32_t stragglers = job_of(report)->stragglers, named = 0;
+    snprintf(who, NAMES_TEXT, stragglers == 1 ? "rank " : "ranks ");
+    why[0] = 0;
+    for (size_t track = 0; track < report->model->tracks.count && named < MOST_NAMED; track++) {
+        const struct ws_rank *rank = rank_at(report, track);
+        if (!rank->straggler)
+            continue;
+        const char *separator = !named ? "" : named + 1 == stragglers ? " and " : ", ";
+        snprintf(who + strlen(who), NAMES_TEXT - strlen(who), "%s%" PRIu32, separator, rank->number);
+        if (!named++) {
+            struct ws_lateness lateness = ws_lateness_of(report, track);
+            ws_lateness_describe(rank->number, &lateness, why);
+        }
+    }
+    if (stragglers > named)
+        snprintf(who + strlen(who), NAMES_TEXT - strlen(who), " and %" PRIu32 " others", stragglers - named);
+}
+
+/* To a rank that waits. */
+static int advise_waiting(const struct ws_report *report, size_t track, struct ws_advice_list *list)
+{
+    const struct ws_track_collectives *cost = cost_of(report, track);
+    static char what[] = "have the late ranks come to collectives with the others";
+    char who[NAMES_TEXT], evidence[WS_LATENESS_TEXT + 64], why[WS_LATENESS_TEXT];
+    char time[WS_FORMAT_SIZE];
+    describe(report, who, why);
+    snprintf(evidence, sizeof(evidence), "%s of waiting for late ranks; %s",
+             ws_format_time(time, cost->waited_for_stragglers), why);
+    return ws_advice_add(
+        list, &(struct ws_advice){ .name = "straggler",
+                                   .part = WS_PART_EXPOSED_COMM,
+                                   .saving_ns = ws_comm_per_step(report, track, cost->caused_by_stragglers),
+                                   .what = what,
+                                   .where = who,
+                                   .evidence = evidence,
+                                   .track = (uint32_t)track });
+}
+
+/* The part that most of a device's compute is. */
+static enum ws_part larger_part(const struct ws_report *report, size_t track)
+{
+    const struct ws_track_kernels *kernels = ws_report_result(report, &ws_analysis_kernels, track);
+    const struct ws_kernel_row *rows = kernels->rows.data;
+    double matmul = 0, other = 0;
+    for (size_t i = 0; i < kernels->rows.count; i++) {
+        enum ws_kernel_class class = ws_report_class(report, rows[i].name);
+        if (class != WS_CLASS_COMM && class != WS_CLASS_COPY)
+            *(ws_class_is_matmul(class) ? &matmul : &other) += (double)rows[i].total;
+    }
+    return matmul >= other ? WS_PART_MATMUL : WS_PART_OTHER_COMPUTE;
+}
+
+/* What ranks that are on time would win on average, in a step of theirs. */
+static int64_t won_by_others(const struct ws_report *report)
+{
+    double won = 0, others = 0;
+    for (size_t track = 0; track < report->model->tracks.count; track++) {
+        if (!is_on_time(report, track))
+            continue;
+        won += (double)ws_comm_per_step(report, track, cost_of(report, track)->caused_by_stragglers);
+        others++;
+    }
+    return others > 0 ? (int64_t)(won / others) : 0;
+}
+
+/* To a straggler: what it computes longer, as far as others wait for it. Why its device is idle longer, if that is
+ * it, its gaps say. */
+static int advise_straggler(const struct ws_report *report, size_t track, struct ws_advice_list *list)
+{
+    const struct ws_rank *rank = rank_at(report, track);
+    struct ws_lateness lateness = ws_lateness_of(report, track);
+    char what[160], where[32], why[WS_LATENESS_TEXT];
+    int64_t won = won_by_others(report), more = lateness.compute;
+    if (rank->steps && rank->matched)
+        more = (int64_t)((double)more * ((double)steps_of(report, track)->mean / (double)(rank->end - rank->begin)));
+    if (lateness.compute <= lateness.idle || more <= 0 || won <= 0)
+        return 0;
+    snprintf(what, sizeof(what), "find out why this rank computes longer than the others: %s",
+             lateness.same_kernels ? "clocks, temperature, other users of the GPU, larger inputs"
+                                   : "it has other work to do");
+    snprintf(where, sizeof(where), "rank %" PRIu32, rank->number);
+    ws_lateness_describe(rank->number, &lateness, why);
+    return ws_advice_add(list, &(struct ws_advice){ .name = "straggler",
+                                                    .part = larger_part(report, track),
+                                                    .saving_ns = more < won ? more : won,
+                                                    .what = what,
+                                                    .where = where,
+                                                    .evidence = why,
+                                                    .track = (uint32_t)track });
+}
+
+int ws_stragglers_advise(const struct ws_report *report, size_t track, struct ws_advice_list *list)
+{
+    int status = 0;
+    if (rank_at(report, track)->straggler)
+        status = advise_straggler(report, track, list);
+    if (!status && cost_of(report, track)->caused_by_stragglers > 0)
+        status = advise_waiting(report, track, list);
+    return status;
+}
