@@ -6,7 +6,7 @@
 
 /* A level repeats where this share of operations is in typical segments, and this share of names steady; more
  * where few segments and names agree, which chance may bring about. */
-static const double least_regular = 0.35, least_steady = 0.5;
+static const double least_regular = 0.35, least_regular_updates = 0.2, least_steady = 0.5;
 enum { LEAST_SEGMENTS = 2 };
 
 /* An outer level holds a fixed number of the inner's where at least this share of its segments do. */
@@ -17,7 +17,7 @@ static const uint16_t nearly_all = (uint16_t)(0.8 * UINT16_MAX);
 
 /* What tells an iteration from a part of one, where neither optimizer nor exchange with the host does: an
  * iteration's own kernels, by number of names and of operations, and how often the same one comes in it. */
-static const double own_names = 0.3, own_operations = 0.05, layered = 3, most_extra = 0.8;
+static const double own_names = 0.3, own_operations = 0.05, layered = 3, most_extra = 0.25;
 enum { most_batches = 8, batches_seen = 4 };
 
 /* A segment in which each name comes so often repeats something. */
@@ -28,7 +28,8 @@ static const double clearly_better = 0.03;
 
 static bool repeats(const struct ws_period_level *level)
 {
-    if (level->typical < LEAST_SEGMENTS || level->regular < least_regular || !level->names)
+    double regular = level->updates ? least_regular_updates : least_regular;
+    if (level->typical < LEAST_SEGMENTS || level->regular < regular || !level->names)
         return false;
     return level->steady >= least_steady + 1 / sqrt((double)level->names * (double)(level->typical - 1));
 }
@@ -109,12 +110,12 @@ static bool makes_whole(const struct ws_period_text *text, const struct ws_perio
                         const struct ws_period_level *outer)
 {
     struct nesting nesting = nest(inner, outer);
+    if (outer->updates && !inner->updates)
+        return nesting.inside <= 1 || nesting.share >= same_number;
     if (nesting.inside <= 1)
         return outer->regular * outer->steady > inner->regular * inner->steady + clearly_better;
     if (inner->updates || nesting.share < same_number)
         return false;
-    if (outer->updates)
-        return true;
     bool layer = inner->multiplicity < layered;
     if (layer && outer->exchanges && !inner->exchanges)
         return true;

@@ -12,7 +12,7 @@ struct ws_period_text {
     const struct ws_period_source *source;
     size_t count;
     uint32_t *grams; /* low half the name, high half the pair */
-    uint8_t *idle;   /* how long nothing ran before: ws_idle_ns */
+    uint8_t *idle;   /* how long nothing ran since the one before on the lane: ws_idle_ns */
     uint32_t lane;   /* that most operations are on */
     size_t names;    /* all are below this */
 };

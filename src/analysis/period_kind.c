@@ -1,0 +1,193 @@
+#include "analysis/period_kind.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* So many segments, spread over all, vote for one of so many of them to stand for its kind. */
+enum { VOTERS = 64, CANDIDATES = 16, OPERATIONS_LOOKED_AT = 1 << 21, LEAST_VOTERS = 12 };
+
+/* Segments are of a kind where they share this many of their names, and one has no more than so many times
+ * the operations of the other. */
+static const double like_names = 0.7, like_least = 0.5, like_most = 1.6;
+
+/* A name is the kind's where this share of the voters for it have it. */
+static const double kinds_own = 0.8;
+
+/* Many are of a kind where so many vote for it as a share of the most that do for any. */
+static const double many_votes = 0.5;
+
+struct segment {
+    uint32_t from, to;
+    unsigned names;
+};
+
+struct vote {
+    struct segment voters[VOTERS];
+    size_t voter_count, candidate_count;
+    uint16_t *candidates;                /* by name: bits of those that have it */
+    unsigned common[VOTERS][CANDIDATES]; /* names */
+};
+
+static struct segment *candidate(struct vote *vote, size_t number)
+{
+    return &vote->voters[number * vote->voter_count / vote->candidate_count];
+}
+
+static void choose_voters(const struct ws_period_level *level, struct vote *vote)
+{
+    size_t segments = ws_level_cuts(level) - 1;
+    double affordable = OPERATIONS_LOOKED_AT / (level->operations + 1);
+    size_t most = affordable < LEAST_VOTERS ? LEAST_VOTERS : affordable > VOTERS ? VOTERS : (size_t)affordable;
+    vote->voter_count = segments < most ? segments : most;
+    vote->candidate_count = vote->voter_count < CANDIDATES ? vote->voter_count : CANDIDATES;
+    for (size_t i = 0; i < vote->voter_count; i++) {
+        size_t segment = i * segments / vote->voter_count;
+        vote->voters[i] = (struct segment){ ws_level_place(level, segment), ws_level_place(level, segment + 1), 0 };
+    }
+}
+
+/* Is this the first time that the name is seen since the stamp changed? */
+static bool is_new(struct ws_period_kind *kind, uint32_t name)
+{
+    bool new = kind->seen[name] != kind->stamp;
+    kind->seen[name] = kind->stamp;
+    return new;
+}
+
+static void count_common(struct ws_period_kind *kind, struct vote *vote, size_t voter)
+{
+    struct segment *segment = &vote->voters[voter];
+    kind->stamp++;
+    for (uint32_t place = segment->from; place < segment->to; place++) {
+        uint32_t name = ws_text_name(kind->text, place);
+        if (!is_new(kind, name))
+            continue;
+        segment->names++;
+        for (uint16_t bits = vote->candidates[name]; bits; bits &= (uint16_t)(bits - 1))
+            vote->common[voter][__builtin_ctz(bits)]++;
+    }
+}
+
+static bool are_alike(const struct segment *a, const struct segment *b, unsigned common)
+{
+    unsigned names = a->names > b->names ? a->names : b->names;
+    double ratio = (double)(a->to - a->from) / (b->to - b->from);
+    return common >= like_names * names && ratio >= like_least && ratio <= like_most;
+}
+
+static bool updates(const struct ws_period_text *text, const struct segment *segment)
+{
+    for (uint32_t place = segment->from; place < segment->to; place++)
+        if (ws_text_hint(text, place) == WS_HINT_UPDATE)
+            return true;
+    return false;
+}
+
+/* Voters that are like a candidate, and the first of them. */
+struct count {
+    size_t votes, first;
+};
+
+static struct count count_votes(struct vote *vote, size_t number)
+{
+    struct count count = { 0, 0 };
+    for (size_t voter = vote->voter_count; voter-- > 0;) {
+        if (!are_alike(&vote->voters[voter], candidate(vote, number), vote->common[voter][number]))
+            continue;
+        count.votes++;
+        count.first = voter;
+    }
+    return count;
+}
+
+/* The candidate most voters are like. Of several that many are like the first is taken: programs end with
+ * evaluation, not with what they are for. With an optimizer, where steps have one. */
+static size_t elect(const struct ws_period_text *text, const struct ws_period_level *level, struct vote *vote)
+{
+    struct count counts[CANDIDATES] = { { 0, 0 } };
+    size_t best = 0, most = 0;
+    for (size_t i = 0; i < vote->candidate_count; i++) {
+        if (level->updates && !updates(text, candidate(vote, i)))
+            continue;
+        counts[i] = count_votes(vote, i);
+        most = counts[i].votes > most ? counts[i].votes : most;
+    }
+    size_t first = SIZE_MAX;
+    for (size_t i = 0; i < vote->candidate_count; i++) {
+        bool many = counts[i].votes && counts[i].votes >= many_votes * (double)most;
+        if (!many || counts[i].first > first || (counts[i].first == first && counts[i].votes <= counts[best].votes))
+            continue;
+        first = counts[i].first;
+        best = i;
+    }
+    return best;
+}
+
+/* The names that those who voted for it have in common. */
+static void describe(struct ws_period_kind *kind, struct vote *vote, size_t best)
+{
+    uint32_t lengths[VOTERS];
+    uint8_t *counts = kind->has;
+    size_t voters = 0;
+    for (size_t i = 0; i < vote->voter_count; i++) {
+        const struct segment *voter = &vote->voters[i];
+        if (!are_alike(voter, candidate(vote, best), vote->common[i][best]))
+            continue;
+        lengths[voters++] = voter->to - voter->from;
+        kind->stamp++;
+        for (uint32_t place = voter->from; place < voter->to; place++)
+            if (is_new(kind, ws_text_name(kind->text, place)))
+                counts[ws_text_name(kind->text, place)]++;
+    }
+    for (size_t name = 0; name < kind->text->names; name++) {
+        kind->has[name] = counts[name] >= kinds_own * (double)voters && counts[name];
+        kind->names += kind->has[name];
+    }
+    kind->operations = ws_period_median(lengths, voters);
+}
+
+int ws_period_kind_find(const struct ws_period_text *text, const struct ws_period_level *level,
+                        struct ws_period_kind *kind)
+{
+    struct vote *vote = calloc(1, sizeof(*vote));
+    *kind = (struct ws_period_kind){ .text = text,
+                                     .has = calloc(text->names + 1, 1),
+                                     .seen = calloc(text->names + 1, sizeof(*kind->seen)) };
+    if (vote)
+        vote->candidates = calloc(text->names + 1, sizeof(*vote->candidates));
+    int status = vote && vote->candidates && kind->has && kind->seen ? 0 : -ENOMEM;
+    if (!status) {
+        choose_voters(level, vote);
+        for (size_t i = 0; i < vote->candidate_count; i++)
+            for (uint32_t place = candidate(vote, i)->from; place < candidate(vote, i)->to; place++)
+                vote->candidates[ws_text_name(text, place)] |= (uint16_t)(1u << i);
+        for (size_t i = 0; i < vote->voter_count; i++)
+            count_common(kind, vote, i);
+        describe(kind, vote, elect(text, level, vote));
+    }
+    if (vote)
+        free(vote->candidates);
+    free(vote);
+    return status;
+}
+
+bool ws_period_kind_is(struct ws_period_kind *kind, uint32_t from, uint32_t to)
+{
+    double operations = to - from;
+    unsigned found = 0;
+    if (operations < like_least * kind->operations || operations > like_most * kind->operations)
+        return false;
+    kind->stamp++;
+    for (uint32_t place = from; place < to; place++) {
+        uint32_t name = ws_text_name(kind->text, place);
+        found += kind->has[name] && is_new(kind, name);
+    }
+    return found >= like_names * kind->names;
+}
+
+void ws_period_kind_finish(struct ws_period_kind *kind)
+{
+    free(kind->has);
+    free(kind->seen);
+}
