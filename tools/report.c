@@ -6,12 +6,14 @@ enum { TOP = 20 };
 
 static const struct tool_switch *switches(size_t *count)
 {
-    static char sections[256] = "only this section of the text:";
+    static char sections[512] = "only this section of the text:";
     static const struct tool_switch list[] = {
         { "json", 0, NULL, "everything as JSON, described by report.schema.json" },
         { "section", 's', "NAME", sections },
         TOOL_STEPS_SWITCH,
         { "top", 't', "N", "rows of a table at most; 0 all (20 without this switch)" },
+        { "all", 'a', NULL,
+          "every device of a job; without it the one that the job waits for, where there are many" },
         { "wide", 'w', NULL, "print names whole, however wide the lines become" },
     };
     *count = sizeof(list) / sizeof(list[0]);
@@ -19,7 +21,9 @@ static const struct tool_switch *switches(size_t *count)
         return list;
     for (size_t i = 0; i < ws_analysis_count; i++) {
         size_t used = strlen(sections);
-        snprintf(sections + used, sizeof(sections) - used, "%s %s", i ? "," : "", ws_analyses[i]->name);
+        if (ws_analyses[i]->title)
+            snprintf(sections + used, sizeof(sections) - used, "%s %s", sections[used - 1] != ':' ? "," : "",
+                     ws_analyses[i]->name);
     }
     return list;
 }
@@ -28,6 +32,7 @@ static int print_text(const struct ws_report *report, const struct tool_argument
 {
     struct ws_page page = tool_page(arguments, top);
     const char *section = tool_value(arguments, "section");
+    page.all = tool_value(arguments, "all") != NULL;
     if (ws_report_print(report, &page, section))
         return tool_error("--section %s: no such section; see wallshim report --help", section);
     return TOOL_DONE;

@@ -89,7 +89,10 @@ int ws_report_print(const struct ws_report *report, struct ws_page *page, const 
 /* The whole as one object, or NULL when memory is out. The caller's reference. */
 json_t *ws_report_json(const struct ws_report *report);
 
-/* "GPU 0 NVIDIA H100", with the trace when there are several. */
+/* "rank 3", or the name of the trace's file. */
+void ws_report_process_title(const struct ws_report *report, size_t process, char *text, size_t capacity);
+
+/* "GPU 0 NVIDIA H100", after the process when there are several. */
 void ws_report_track_title(const struct ws_report *report, size_t track, char *text, size_t capacity);
 
 /* Classes and groups of an operation's name. */

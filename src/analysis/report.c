@@ -4,6 +4,10 @@
 #include <string.h>
 
 #include "analysis/registry.h"
+#include "analysis/wall.h"
+
+/* Devices up to which every section is shown for each. */
+enum { SHOWN_IN_FULL = 2 };
 
 /* Analyses run as tasks: one for each analysis and subject. */
 enum task_state { TASK_WAITING, TASK_RUNNING, TASK_DONE };
@@ -204,38 +208,67 @@ void ws_report_destroy(struct ws_report *report)
     free(report);
 }
 
+/* A rank is what people know a process by, unless several claim to be the same. */
+void ws_report_process_title(const struct ws_report *report, size_t index, char *text, size_t capacity)
+{
+    const struct ws_process *process = ws_model_process(report->model, index);
+    const char *rank = ws_process_meta(process, "rank"), *slash = strrchr(process->path, '/');
+    bool unique = rank && *rank;
+    for (size_t i = 0; i < report->model->processes.count && unique; i++) {
+        const char *other = ws_process_meta(ws_model_process(report->model, i), "rank");
+        unique = i == index || !other || strcmp(other, rank) != 0;
+    }
+    if (unique)
+        snprintf(text, capacity, "rank %s", rank);
+    else
+        snprintf(text, capacity, "%s", slash ? slash + 1 : process->path);
+}
+
 void ws_report_track_title(const struct ws_report *report, size_t index, char *text, size_t capacity)
 {
     const struct ws_track *track = ws_model_track(report->model, index);
-    const struct ws_process *process = ws_model_process(report->model, track->process);
     const struct ws_device *device = ws_track_device(report->model, track);
-    int length;
+    size_t used = 0;
+    if (report->model->processes.count > 1) {
+        ws_report_process_title(report, track->process, text, capacity);
+        used = strlen(text);
+    }
+    const char *comma = used ? ", " : "";
     if (!track->device)
-        length = snprintf(text, capacity, "GPU not known");
+        snprintf(text + used, capacity - used, "%sGPU not known", comma);
     else
-        length = snprintf(text, capacity, "GPU %u%s%s", track->device - 1, device ? " " : "",
-                          device ? device->name.data : "");
-    if (report->model->processes.count > 1 && length >= 0 && (size_t)length < capacity)
-        snprintf(text + length, capacity - (size_t)length, ", %s", process->path);
+        snprintf(text + used, capacity - used, "%sGPU %u%s%s", comma, track->device - 1, device ? " " : "",
+                 device ? device->name.data : "");
 }
 
-static bool several(const struct ws_report *report, enum ws_scope scope)
+static void print_subject(const struct ws_report *report, const struct ws_analysis *analysis, size_t subject,
+                          struct ws_page *page)
 {
-    return subject_count(report->model, scope) > 1;
+    char subtitle[256] = "";
+    bool several = subject_count(report->model, analysis->scope) > 1;
+    if (several && analysis->scope == WS_SCOPE_TRACK)
+        ws_report_track_title(report, subject, subtitle, sizeof(subtitle));
+    else if (several)
+        ws_report_process_title(report, subject, subtitle, sizeof(subtitle));
+    ws_page_heading(page, analysis->title, subtitle);
+    analysis->text(report, subject, ws_report_result(report, analysis, subject), page);
 }
 
+/* Of a job's many devices the report shows the one that the others wait for, unless it is asked for all. */
 static void print_section(const struct ws_report *report, const struct ws_analysis *analysis, struct ws_page *page)
 {
-    size_t count = subject_count(report->model, analysis->scope);
-    for (size_t subject = 0; subject < count; subject++) {
-        char subtitle[256] = "";
-        if (analysis->scope == WS_SCOPE_TRACK && several(report, analysis->scope))
-            ws_report_track_title(report, subject, subtitle, sizeof(subtitle));
-        else if (several(report, analysis->scope))
-            snprintf(subtitle, sizeof(subtitle), "%s", ws_model_process(report->model, subject)->path);
-        ws_page_heading(page, analysis->title, subtitle);
-        analysis->text(report, subject, ws_report_result(report, analysis, subject), page);
+    size_t count = subject_count(report->model, analysis->scope), slowest = ws_report_slowest(report);
+    bool only_slowest = !page->all && slowest != WS_NOWHERE && report->model->tracks.count > SHOWN_IN_FULL;
+    if (only_slowest && analysis->scope == WS_SCOPE_TRACK) {
+        print_subject(report, analysis, slowest, page);
+        return;
     }
+    if (only_slowest && analysis->scope == WS_SCOPE_PROCESS) {
+        print_subject(report, analysis, ws_model_track(report->model, slowest)->process, page);
+        return;
+    }
+    for (size_t subject = 0; subject < count; subject++)
+        print_subject(report, analysis, subject, page);
 }
 
 int ws_report_print(const struct ws_report *report, struct ws_page *page, const char *section)

@@ -38,20 +38,6 @@ static int64_t idle_of(const struct ws_track_wall *wall)
     return idle;
 }
 
-/* The device that a job waits for: the one whose step takes longest; WS_NOWHERE when there is no verdict at all. */
-static size_t slowest_track(const struct ws_report *report)
-{
-    size_t slowest = WS_NOWHERE;
-    for (size_t i = 0; i < report->model->tracks.count; i++) {
-        const struct ws_track_wall *wall = wall_of(report, i);
-        const struct ws_track_wall *before = slowest == WS_NOWHERE ? NULL : wall_of(report, slowest);
-        if (wall->wall && (!before || wall->per_step > before->per_step ||
-                           (wall->per_step == before->per_step && wall->length > before->length)))
-            slowest = i;
-    }
-    return slowest;
-}
-
 static const char *unit_of(const struct ws_track_wall *wall)
 {
     return wall->per_step ? "a step" : "the recording";
@@ -159,7 +145,7 @@ static void print_advice(const struct ws_track_wall *wall, struct ws_page *page)
 static void print_table(const struct ws_report *report, struct ws_page *page)
 {
     static const struct ws_table_column columns[] = {
-        { "GPU", true, true },   { "rank", false, false },  { "step", false, false },     { "busy", false, false },
+        { "GPU", true, true },   { "step", false, false },  { "busy", false, false },
         { "wall", true, false }, { "of it", false, false }, { "most of it", true, true },
     };
     struct ws_table table;
@@ -167,11 +153,8 @@ static void print_table(const struct ws_report *report, struct ws_page *page)
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < report->model->tracks.count; i++) {
         const struct ws_track_wall *wall = wall_of(report, i);
-        const char *rank =
-            ws_process_meta(ws_model_process(report->model, ws_model_track(report->model, i)->process), "rank");
         ws_report_track_title(report, i, title, sizeof(title));
         ws_table_cell(&table, "%s", title);
-        ws_table_cell(&table, "%s", rank ? rank : "");
         ws_table_time(&table, wall->length);
         ws_table_cell(&table, "%s", ws_format_share(share, wall->length - idle_of(wall), wall->length));
         ws_table_cell(&table, "%s", wall->wall ? ws_wall_name(wall->wall) : "not known");
@@ -184,7 +167,7 @@ static void print_table(const struct ws_report *report, struct ws_page *page)
 
 static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
 {
-    size_t label = page->label, shown = slowest_track(report), count = report->model->tracks.count;
+    size_t label = page->label, shown = ws_report_slowest(report), count = report->model->tracks.count;
     char title[256];
     (void)subject;
     (void)memory;
@@ -197,7 +180,8 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     page->label = LABEL;
     if (count > 1) {
         ws_report_track_title(report, shown, title, sizeof(title));
-        ws_page_fact(page, "slowest", "%s", title);
+        ws_page_fact(page, "slowest", "%s%s", title,
+                     count > 2 && !page->all ? "; sections on devices are of it alone, --all shows each" : "");
     }
     print_wall(wall_of(report, shown), page);
     print_steps(ws_report_result(report, &ws_analysis_steps, shown), page);

@@ -189,6 +189,20 @@ static void finish(void *memory)
     ws_advice_finish(&result->advice);
 }
 
+size_t ws_report_slowest(const struct ws_report *report)
+{
+    size_t slowest = WS_NOWHERE;
+    for (size_t i = 0; i < report->model->tracks.count; i++) {
+        const struct ws_track_wall *wall = ws_report_result(report, &ws_analysis_wall, i);
+        const struct ws_track_wall *before =
+            slowest == WS_NOWHERE ? NULL : ws_report_result(report, &ws_analysis_wall, slowest);
+        if (wall->wall && (!before || wall->per_step > before->per_step ||
+                           (wall->per_step == before->per_step && wall->length > before->length)))
+            slowest = i;
+    }
+    return slowest;
+}
+
 static int advice_json(json_t *list, const struct ws_advice *advice, size_t count)
 {
     int status = 0;

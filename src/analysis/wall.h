@@ -33,6 +33,9 @@ struct ws_track_wall {
 
 extern const struct ws_analysis ws_analysis_wall;
 
+/* The device that a job waits for: the one whose step takes longest. WS_NOWHERE when no device has a verdict. */
+size_t ws_report_slowest(const struct ws_report *report);
+
 /* The whole job in a few lines: the first section of a report. */
 extern const struct ws_analysis ws_analysis_verdict;
 

@@ -142,4 +142,14 @@ for command in record report check info dump export; do
     expect 0 "$wallshim" $command --help
     says out "usage: wallshim $command"
 done
+# Of a job with many devices, sections on devices show the one it waits for; --all shows each.
+mkdir job
+for rank in 0 1 2; do cp demo.wst job/rank$rank.wst; done
+sections() { grep -c '^What the GPU did' out; }
+expect 0 "$wallshim" report job
+[ "$(sections)" -eq 1 ] || fail "not one section of devices but $(sections)"
+says out "slowest"
+expect 0 "$wallshim" report --all job
+[ "$(sections)" -eq 3 ] || fail "not three sections of devices but $(sections)"
+
 finish
