@@ -38,9 +38,13 @@ void ws_gather_init(struct ws_gather *gather)
         .streams = WS_INTERN(struct stream_key),
         .shapes = WS_INTERN(struct ws_shape),
         .attributes = WS_VECTOR(struct ws_call_kind),
+        .communicates = WS_VECTOR(bool),
         .spans = WS_VECTOR(struct ws_gather_span),
         .ops = WS_VECTOR(struct ws_gather_op),
         .calls = WS_VECTOR(struct ws_gather_call),
+        .comms = WS_VECTOR(struct ws_comm),
+        .collectives = WS_VECTOR(struct ws_gather_collective),
+        .memory = WS_VECTOR(struct ws_gather_memory),
     };
     for (int family = 0; family < WS_FAMILY_COUNT; family++)
         gather->rows[family].size = ws_layout((enum ws_family)family)->row_size;
@@ -138,6 +142,9 @@ uint32_t ws_gather_function(struct ws_gather *gather, const char *name, size_t l
     uint32_t id;
     is_new_text(gather, &gather->names, name, length, &key.name);
     if (key.name && is_new_key(gather, &gather->functions, &key, &id)) {
+        bool *communicates = push(gather, &gather->communicates);
+        if (communicates)
+            *communicates = memmem(name, length, "nccl", 4) || memmem(name, length, "rccl", 4);
         struct ws_function row = { .id = id,
                                    .registers = registers,
                                    .static_shared_bytes = static_shared_bytes,
@@ -238,6 +245,35 @@ void ws_gather_call(struct ws_gather *gather, const struct ws_gather_call *call)
         *place = *call;
 }
 
+void ws_gather_collective(struct ws_gather *gather, const struct ws_gather_collective *collective)
+{
+    struct ws_gather_collective *place = push(gather, &gather->collectives);
+    if (place)
+        *place = *collective;
+}
+
+void ws_gather_memory(struct ws_gather *gather, const struct ws_gather_memory *memory)
+{
+    struct ws_gather_memory *place = push(gather, &gather->memory);
+    if (place)
+        *place = *memory;
+}
+
+uint32_t ws_gather_context_of(const struct ws_gather *gather, int64_t ordinal)
+{
+    const struct context_key *contexts = gather->contexts.items.data;
+    for (size_t i = 0; i < gather->contexts.items.count; i++)
+        if (ordinal >= 0 && contexts[i].device == (uint64_t)ordinal + 1)
+            return (uint32_t)i + 1;
+    return 0;
+}
+
+uint32_t ws_gather_device_of(const struct ws_gather *gather, uint32_t stream)
+{
+    const struct stream_key *key = ws_intern_item(&gather->streams, stream);
+    return ((const struct context_key *)ws_intern_item(&gather->contexts, key->context))->device;
+}
+
 /* The first family after the one handed out last that has rows. */
 static int next_family(const struct ws_gather *gather)
 {
@@ -271,7 +307,10 @@ void ws_gather_destroy(struct ws_gather *gather)
     struct ws_intern *interns[] = { &gather->labels,    &gather->names,        &gather->driver_functions,
                                     &gather->functions, &gather->threads,      &gather->contexts,
                                     &gather->streams,   &gather->final_shapes, &gather->shapes };
-    struct ws_vector *vectors[] = { &gather->attributes, &gather->spans, &gather->ops, &gather->calls };
+    struct ws_vector *vectors[] = {
+        &gather->attributes, &gather->communicates, &gather->spans,       &gather->ops,
+        &gather->calls,      &gather->comms,        &gather->collectives, &gather->memory
+    };
     for (size_t i = 0; i < sizeof(interns) / sizeof(interns[0]); i++)
         ws_intern_finish(interns[i]);
     for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++)

@@ -33,6 +33,30 @@ struct ws_gather_call {
     uint32_t thread;
 };
 
+/* What a framework says of one collective call. */
+struct ws_gather_collective {
+    int64_t begin, end; /* on its thread; the kernels launched meanwhile are its */
+    uint64_t count;
+    uint64_t sequence;
+    uint32_t thread;
+    uint32_t function; /* family driver_function; 0: says only what comm it is */
+    uint32_t comm;     /* number in ws_gather.comms; 0 not known */
+    uint32_t datatype;
+    uint32_t stream; /* of the operation launched for it; the join sets it */
+    int32_t peer;
+    bool all_parts; /* count is of all ranks' parts together where NCCL counts one */
+    uint32_t op;    /* index + 1 of the one operation that it is, thread and times being the call's; or 0 */
+};
+
+/* One allocation or release by a framework's allocator. */
+struct ws_gather_memory {
+    int64_t time;
+    uint64_t address, bytes;
+    uint64_t total;  /* allocated after it */
+    int64_t ordinal; /* of the device; -1 the host's memory */
+    uint32_t function, thread;
+};
+
 struct ws_gather {
     int error; /* 0 or -ENOMEM */
     struct ws_arena texts;
@@ -42,9 +66,13 @@ struct ws_gather {
     struct ws_intern shapes;       /* struct ws_shape without call */
     struct ws_intern final_shapes; /* struct final_shape, join.c */
     struct ws_vector attributes;   /* of driver functions: struct ws_call_kind */
+    struct ws_vector communicates; /* of functions: bool, is it one of NCCL's? */
     struct ws_vector spans;        /* of contexts: struct ws_gather_span */
     struct ws_vector ops;          /* struct ws_gather_op */
     struct ws_vector calls;        /* struct ws_gather_call */
+    struct ws_vector comms;        /* struct ws_comm; their devices are set by the join */
+    struct ws_vector collectives;  /* struct ws_gather_collective */
+    struct ws_vector memory;       /* struct ws_gather_memory */
     uint64_t losses[WS_LOSS_COUNT];
     struct ws_gather_join *join; /* once all is read */
 };
@@ -87,6 +115,10 @@ void ws_gather_op(struct ws_gather *gather, const struct ws_gather_op *op);
 
 void ws_gather_call(struct ws_gather *gather, const struct ws_gather_call *call);
 
+void ws_gather_collective(struct ws_gather *gather, const struct ws_gather_collective *collective);
+
+void ws_gather_memory(struct ws_gather *gather, const struct ws_gather_memory *memory);
+
 /* --- the way out ------------------------------------------------------------------------------- */
 
 /* Nothing more will be added: ties operations to calls. */
@@ -115,11 +147,35 @@ uint32_t ws_space_of(const char *word, size_t length);
 /* "ProfilerStep#12", and whatever else calls itself a step and has a number: "train_step#12". */
 bool ws_is_step(const char *name, size_t length, uint64_t *number);
 
+/* What NCCL calls a collective that a framework calls so: "_allgather_base" is ncclAllGather. The text as
+ * it is when it is none of NCCL's. */
+struct ws_text ws_collective_function(struct ws_text name);
+
+/* ncclDataType_t of a type in the words of PyTorch: "BFloat16", "c10::BFloat16"; WS_NO_TYPE: not known. */
+uint32_t ws_collective_type(struct ws_text name);
+#define WS_NO_TYPE UINT32_MAX
+
 /* --- between gather.c and join.c ------------------------------------------------------------------ */
 
 struct ws_gather_span {
     int64_t first, last; /* device times of a context's operations; first > last: none */
 };
+
+/* The context that stands for a device, 0 when there is none. */
+uint32_t ws_gather_context_of(const struct ws_gather *gather, int64_t ordinal);
+
+/* Identifier of the device, or 0. */
+uint32_t ws_gather_device_of(const struct ws_gather *gather, uint32_t stream);
+
+/* Ties collectives to the operations launched for them (collectives.c). order: operations in order of their
+ * host times. Returns 0 or -ENOMEM. */
+int ws_gather_tie_collectives(struct ws_gather *gather, const uint32_t *order);
+
+/* The correlation of a row. */
+static inline uint64_t ws_gather_correlation(uint32_t thread, uint64_t correlation)
+{
+    return (uint64_t)thread << 40 | (uint32_t)correlation; /* without what was put above to tell processes apart */
+}
 
 /* Fills the next slice of rows; 0 nothing is left, 1, or -ENOMEM. */
 int ws_gather_join_more(struct ws_gather *gather);

@@ -13,8 +13,8 @@ struct final_shape {
 };
 
 struct ws_gather_join {
-    uint32_t *ops, *calls; /* indices in order of host time */
-    size_t op, call;       /* handed out already */
+    uint32_t *ops, *calls;   /* indices in order of host time */
+    size_t op, call, memory; /* handed out already */
     bool started;
 };
 
@@ -107,7 +107,7 @@ void ws_gather_finish(struct ws_gather *gather)
     gather->join = join;
     join->ops = sorted(gather, gather->ops.count, by_op_time);
     join->calls = sorted(gather, gather->calls.count, by_call_time);
-    if (!join->ops || !join->calls)
+    if (!join->ops || !join->calls || ws_gather_tie_collectives(gather, join->ops))
         gather->error = -ENOMEM;
 }
 
@@ -127,12 +127,6 @@ static uint32_t shape_id(struct ws_gather *gather, const struct ws_gather_op *op
     return id;
 }
 
-/* The source's number without whatever was put above it to tell processes apart. */
-static uint64_t correlation_of(uint32_t thread, uint64_t correlation)
-{
-    return (uint64_t)thread << 40 | (uint32_t)correlation;
-}
-
 static void put_op(struct ws_gather *gather, const struct ws_gather_op *op)
 {
     const struct ws_gather_call *call = op->call ? call_at(gather, op->call - 1) : NULL;
@@ -141,7 +135,7 @@ static void put_op(struct ws_gather *gather, const struct ws_gather_op *op)
     struct ws_op row = {
         .shape = shape_id(gather, op, function),
         .thread = thread,
-        .correlation = correlation_of(thread, op->correlation),
+        .correlation = ws_gather_correlation(thread, op->correlation),
         .host_begin = call ? call->begin : op->begin,
         .host_end = call ? call->end : op->begin,
         .begin = op->begin,
@@ -164,9 +158,25 @@ static void put_call(struct ws_gather *gather, const struct ws_gather_call *call
     struct ws_call row = {
         .function = call->function,
         .thread = call->thread,
-        .correlation = correlation_of(call->thread, call->correlation),
+        .correlation = ws_gather_correlation(call->thread, call->correlation),
         .host_begin = call->begin,
         .host_end = call->end,
+    };
+    ws_gather_row(gather, WS_FAMILY_call, &row);
+}
+
+static void put_memory(struct ws_gather *gather, const struct ws_gather_memory *memory)
+{
+    struct ws_call row = {
+        .function = memory->function,
+        .thread = memory->thread,
+        .correlation = ws_gather_correlation(memory->thread, 0),
+        .host_begin = memory->time,
+        .host_end = memory->time,
+        .context = ws_gather_context_of(gather, memory->ordinal),
+        .object = memory->total,
+        .address = memory->address,
+        .bytes = memory->bytes,
     };
     ws_gather_row(gather, WS_FAMILY_call, &row);
 }
@@ -215,7 +225,10 @@ int ws_gather_join_more(struct ws_gather *gather)
     /* Most calls may have become operations already: go on until there is something to hand out. */
     for (size_t i = 0; join->call < gather->calls.count && (i < SLICE || !has_rows(gather)); i++)
         put_call(gather, call_at(gather, join->calls[join->call++]));
-    if (join->op == gather->ops.count && join->call == gather->calls.count)
+    const struct ws_gather_memory *memory = gather->memory.data;
+    for (size_t i = 0; join->memory < gather->memory.count && i < SLICE; i++)
+        put_memory(gather, &memory[join->memory++]);
+    if (join->op == gather->ops.count && join->call == gather->calls.count && join->memory == gather->memory.count)
         put_losses(gather);
     return gather->error ? gather->error : has_rows(gather);
 }

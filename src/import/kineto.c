@@ -29,6 +29,7 @@ enum node {
     NODE_DISTRIBUTED,
     NODE_GRID,
     NODE_BLOCK,
+    NODE_CONCRETE,   /* values of an operator's inputs */
     NODE_TYPES,      /* of an operator's inputs */
     NODE_DIMENSIONS, /* of its inputs: an array each, of numbers or of such arrays */
     NODE_DIMENSION,
@@ -50,17 +51,17 @@ struct reading {
     unsigned depth;   /* of places that are in use */
     unsigned skipped; /* maps and arrays that lie within the last place */
     struct ws_device device;
-    struct kineto_text name, said; /* of the event */
+    struct kineto_text texts[TEXT_KINDS]; /* of the event */
     struct kineto_inputs inputs;
     unsigned char piece[PIECE];
 };
 
 /* --- values ------------------------------------------------------------------------------------- */
 
-static void keep(struct reading *reading, struct kineto_text *to, const char *text, size_t length)
+static void keep(struct reading *reading, enum kineto_text_kind kind, const char *text, size_t length)
 {
-    to->size = 0;
-    if (kineto_append(to, text, length))
+    reading->texts[kind].size = 0;
+    if (kineto_append(&reading->texts[kind], text, length))
         reading->kineto.gather->error = -ENOMEM;
 }
 
@@ -84,7 +85,7 @@ static void take_event_value(struct reading *reading, enum kineto_key key, const
         event->category = kineto_category_of(text, length);
         break;
     case KINETO_NAME:
-        keep(reading, &reading->name, text, length);
+        keep(reading, TEXT_NAME, text, length);
         break;
     case KINETO_TIME:
     case KINETO_DURATION:
@@ -101,26 +102,55 @@ static void take_event_value(struct reading *reading, enum kineto_key key, const
     }
 }
 
+/* What an argument's value is. */
+static const struct {
+    bool number, text;
+    enum kineto_text_kind kind;
+} arguments[KINETO_KEY_COUNT] = {
+    [KINETO_NAME] = { .text = true, .kind = TEXT_SAID },
+    [KINETO_LABELS] = { .text = true, .kind = TEXT_SAID },
+    [KINETO_COLLECTIVE] = { .text = true, .kind = TEXT_COLLECTIVE },
+    [KINETO_ELEMENT_TYPE] = { .text = true, .kind = TEXT_ELEMENT_TYPE },
+    [KINETO_GROUP_NAME] = { .text = true, .kind = TEXT_GROUP_NAME },
+    [KINETO_GROUP_RANKS] = { .text = true, .kind = TEXT_GROUP_RANKS },
+    [KINETO_DEVICE] = { .number = true },
+    [KINETO_CONTEXT] = { .number = true },
+    [KINETO_STREAM] = { .number = true },
+    [KINETO_CORRELATION] = { .number = true },
+    [KINETO_REGISTERS] = { .number = true },
+    [KINETO_SHARED] = { .number = true },
+    [KINETO_BYTES] = { .number = true },
+    [KINETO_ADDRESS] = { .number = true },
+    [KINETO_ALLOCATED] = { .number = true },
+    [KINETO_TOTAL_ALLOCATED] = { .number = true },
+    [KINETO_DEVICE_TYPE] = { .number = true },
+    [KINETO_DEVICE_ID] = { .number = true },
+    [KINETO_ELEMENTS_IN] = { .number = true },
+    [KINETO_ELEMENTS_OUT] = { .number = true },
+    [KINETO_GROUP_SIZE] = { .number = true },
+    [KINETO_GROUP_RANK] = { .number = true },
+    [KINETO_SEQUENCE] = { .number = true },
+    [KINETO_SOURCE_RANK] = { .number = true },
+    [KINETO_TARGET_RANK] = { .number = true },
+};
+
 static void take_argument(struct reading *reading, enum kineto_key key, const char *text, size_t length)
 {
-    struct kineto_event *event = &reading->kineto.event;
-    switch (key) {
-    case KINETO_NAME:
-    case KINETO_LABELS:
-        keep(reading, &reading->said, text, length);
-        break;
-    case KINETO_DEVICE:
-    case KINETO_CONTEXT:
-    case KINETO_STREAM:
-    case KINETO_CORRELATION:
-    case KINETO_REGISTERS:
-    case KINETO_SHARED:
-    case KINETO_BYTES:
-        keep_number(event, key, text, length, 0);
-        break;
-    default:
-        break;
-    }
+    if (arguments[key].number)
+        keep_number(&reading->kineto.event, key, text, length, 0);
+    else if (arguments[key].text)
+        keep(reading, arguments[key].kind, text, length);
+}
+
+/* The second, third, fourth and last input. */
+static void take_concrete(struct kineto_event *event, size_t index, const char *text, size_t length)
+{
+    int64_t value;
+    if (!ws_decimal(text, length, 0, &value))
+        value = 0;
+    if (index >= 1 && index <= 3)
+        event->concrete[index - 1] = value;
+    event->concrete[3] = value;
 }
 
 static void take_device_value(struct reading *reading, enum kineto_key key, const char *text, size_t length)
@@ -178,6 +208,9 @@ static int take_value(struct reading *reading, const char *text, size_t length, 
     case NODE_BLOCK:
         take_extent(reading->kineto.event.block, place->index++, text, length);
         break;
+    case NODE_CONCRETE:
+        take_concrete(&reading->kineto.event, place->index++, text, length);
+        break;
     case NODE_TYPES:
         kineto_take_type(&reading->inputs, text, length);
         break;
@@ -234,6 +267,7 @@ static enum node node_within(const struct reading *reading, bool is_map)
         { NODE_EVENT, KINETO_ARGS, true, NODE_ARGS },
         { NODE_ARGS, KINETO_GRID, false, NODE_GRID },
         { NODE_ARGS, KINETO_BLOCK, false, NODE_BLOCK },
+        { NODE_ARGS, KINETO_CONCRETE_INPUTS, false, NODE_CONCRETE },
         { NODE_ARGS, KINETO_INPUT_TYPES, false, NODE_TYPES },
         { NODE_ARGS, KINETO_INPUT_DIMENSIONS, false, NODE_DIMENSIONS },
         { NODE_DIMENSIONS, KINETO_NONE, false, NODE_DIMENSION },
@@ -252,7 +286,8 @@ static enum node node_within(const struct reading *reading, bool is_map)
 static void begin_event(struct reading *reading)
 {
     memset(&reading->kineto.event, 0, sizeof(reading->kineto.event));
-    reading->name.size = reading->said.size = 0;
+    for (int i = 0; i < TEXT_KINDS; i++)
+        reading->texts[i].size = 0;
     kineto_inputs_begin(&reading->inputs);
 }
 
@@ -285,8 +320,8 @@ static struct ws_text text_of(const struct kineto_text *text)
 static void end_event(struct reading *reading)
 {
     struct kineto_event *event = &reading->kineto.event;
-    event->name = text_of(&reading->name);
-    event->said = text_of(&reading->said);
+    for (int i = 0; i < TEXT_KINDS; i++)
+        event->text[i] = text_of(&reading->texts[i]);
     event->inputs = kineto_inputs_end(&reading->inputs);
     if (reading->inputs.failed)
         reading->kineto.gather->error = -ENOMEM;
@@ -354,8 +389,8 @@ static void close_reading(void *state)
         gzclose_r(reading->file);
     kineto_finish(&reading->kineto);
     kineto_inputs_finish(&reading->inputs);
-    free(reading->name.data);
-    free(reading->said.data);
+    for (int i = 0; i < TEXT_KINDS; i++)
+        free(reading->texts[i].data);
     free(reading);
 }
 

@@ -52,7 +52,24 @@
     X(BYTES, "bytes")                        \
     X(INPUT_TYPES, "Input type")             \
     X(INPUT_DIMENSIONS, "Input Dims")        \
-    X(LABELS, "labels")
+    X(LABELS, "labels")                      \
+    X(CONCRETE_INPUTS, "Concrete Inputs")    \
+    X(ADDRESS, "Addr")                       \
+    X(ALLOCATED, "Bytes")                    \
+    X(TOTAL_ALLOCATED, "Total Allocated")    \
+    X(DEVICE_TYPE, "Device Type")            \
+    X(DEVICE_ID, "Device Id")                \
+    X(COLLECTIVE, "Collective name")         \
+    X(ELEMENTS_IN, "In msg nelems")          \
+    X(ELEMENTS_OUT, "Out msg nelems")        \
+    X(ELEMENT_TYPE, "dtype")                 \
+    X(GROUP_NAME, "Process Group Name")      \
+    X(GROUP_RANKS, "Process Group Ranks")    \
+    X(GROUP_SIZE, "Group size")              \
+    X(GROUP_RANK, "Rank")                    \
+    X(SEQUENCE, "Seq")                       \
+    X(SOURCE_RANK, "Src Rank")               \
+    X(TARGET_RANK, "Dst Rank")
 
 enum kineto_key {
     KINETO_NONE,
@@ -73,16 +90,27 @@ enum kineto_category {
     CATEGORY_PYTHON,
 };
 
+/* Texts that an event may hold. */
+enum kineto_text_kind {
+    TEXT_NAME,
+    TEXT_SAID, /* args.name or args.labels of metadata */
+    TEXT_COLLECTIVE,
+    TEXT_ELEMENT_TYPE,
+    TEXT_GROUP_NAME,
+    TEXT_GROUP_RANKS,
+    TEXT_KINDS
+};
+
 /* One event, as far as it is of use. Its texts are gone when it is. */
 struct kineto_event {
     uint64_t seen;                    /* bits of enum kineto_key: those with a value of the right type */
     int64_t number[KINETO_KEY_COUNT]; /* times in ns */
     enum kineto_category category;
     char phase;
-    struct ws_text name;
-    struct ws_text said;   /* args.name or args.labels of metadata */
+    struct ws_text text[TEXT_KINDS];
     struct ws_text inputs; /* of an operator, as the label has them; length 0 not known */
     uint32_t grid[3], block[3];
+    int64_t concrete[4]; /* values of the second, third, fourth and last input, where those are numbers */
 };
 
 struct kineto {
@@ -92,8 +120,11 @@ struct kineto {
     struct ws_vector threads;   /* struct kineto_name */
     int64_t pid;                /* of the first host call; only where has_pid */
     bool has_pid;
-    int64_t first; /* time of an event; 0 none yet */
-    bool has_base; /* the file says what its times count from */
+    int64_t first;                /* time of an event; 0 none yet */
+    bool has_base;                /* the file says what its times count from */
+    int64_t rank;                 /* in the job; -1 not known */
+    struct ws_intern groups;      /* struct ws_text: what tells a process group from others */
+    struct ws_vector group_ranks; /* struct ws_text: the ranks in it, as many; so are ws_gather.comms */
 };
 
 static inline bool kineto_saw(const struct kineto_event *event, enum kineto_key key)
@@ -157,5 +188,19 @@ void kineto_take_fact(struct kineto *kineto, enum kineto_key key, const char *te
 void kineto_end(struct kineto *kineto);
 
 void kineto_finish(struct kineto *kineto);
+
+/* --- kineto_collectives.c -------------------------------------------------------------------------- */
+
+/* Is this operator or annotation the record of a collective? */
+bool kineto_is_communication(const struct ws_text *name);
+
+/* Takes what such a range says of the collective. */
+void kineto_take_communication(struct kineto *kineto, uint32_t thread, int64_t begin, int64_t end);
+
+/* What a kernel says of the collective it belongs to, if anything; its operation has been added. */
+void kineto_take_communication_kernel(struct kineto *kineto);
+
+/* All events are read: finds the rank in each process group. */
+void kineto_end_groups(struct kineto *kineto);
 
 #endif

@@ -15,7 +15,10 @@ void kineto_init(struct kineto *kineto, struct ws_gather *gather)
 {
     *kineto = (struct kineto){ .gather = gather,
                                .processes = WS_VECTOR(struct kineto_name),
-                               .threads = WS_VECTOR(struct kineto_name) };
+                               .threads = WS_VECTOR(struct kineto_name),
+                               .rank = -1,
+                               .groups = WS_INTERN(struct ws_text),
+                               .group_ranks = WS_VECTOR(struct ws_text) };
 }
 
 enum kineto_category kineto_category_of(const char *text, size_t length)
@@ -66,6 +69,8 @@ void kineto_take_fact(struct kineto *kineto, enum kineto_key key, const char *te
     };
     char shown[64];
     int64_t version;
+    if (key == KINETO_RANK && !ws_decimal(text, length, 0, &kineto->rank))
+        kineto->rank = -1;
     if (key == KINETO_BASE_TIME) {
         kineto->has_base = true;
         ws_gather_meta(kineto->gather, "start_monotonic_ns", "0", 1);
@@ -85,17 +90,18 @@ void kineto_take_fact(struct kineto *kineto, enum kineto_key key, const char *te
 static void take_name(struct kineto *kineto, struct ws_vector *names)
 {
     const struct kineto_event *event = &kineto->event;
-    struct kineto_name *name = event->said.length ? ws_vector_push(names) : NULL;
+    struct kineto_name *name = event->text[TEXT_SAID].length ? ws_vector_push(names) : NULL;
     if (name)
         *name = (struct kineto_name){ event->number[KINETO_PID], event->number[KINETO_TID],
-                                      ws_gather_text(kineto->gather, event->said.data, event->said.length) };
-    else if (event->said.length)
+                                      ws_gather_text(kineto->gather, event->text[TEXT_SAID].data,
+                                                     event->text[TEXT_SAID].length) };
+    else if (event->text[TEXT_SAID].length)
         kineto->gather->error = -ENOMEM;
 }
 
 static void take_metadata(struct kineto *kineto)
 {
-    const struct ws_text *name = &kineto->event.name;
+    const struct ws_text *name = &kineto->event.text[TEXT_NAME];
     if (name->length == 12 && !memcmp(name->data, "process_name", 12))
         take_name(kineto, &kineto->processes);
     else if (name->length == 11 && !memcmp(name->data, "thread_name", 11))
@@ -137,6 +143,7 @@ void kineto_end(struct kineto *kineto)
         ws_gather_meta(kineto->gather, "pid", text, (size_t)size);
     }
     say_start(kineto);
+    kineto_end_groups(kineto);
     names = kineto->threads.data;
     for (size_t i = 0; i < kineto->threads.count; i++) {
         struct ws_text name = inner_name(names[i].text);
@@ -148,6 +155,8 @@ void kineto_finish(struct kineto *kineto)
 {
     ws_vector_finish(&kineto->processes);
     ws_vector_finish(&kineto->threads);
+    ws_intern_finish(&kineto->groups);
+    ws_vector_finish(&kineto->group_ranks);
 }
 
 /* --- events with a begin and a duration ----------------------------------------------------------- */
@@ -173,7 +182,7 @@ static uint32_t shape_of(struct kineto *kineto)
         [CATEGORY_KERNEL] = WS_OP_KERNEL, [CATEGORY_COPY] = WS_OP_COPY, [CATEGORY_MEMSET] = WS_OP_MEMSET
     };
     const struct kineto_event *event = &kineto->event;
-    const struct ws_text *name = &event->name;
+    const struct ws_text *name = &event->text[TEXT_NAME];
     struct ws_gather *gather = kineto->gather;
     struct ws_shape shape = {
         .kind = kinds[event->category],
@@ -205,6 +214,8 @@ static void take_operation(struct kineto *kineto, int64_t begin, int64_t end)
     if (event->category != CATEGORY_KERNEL && event->number[KINETO_BYTES] > 0)
         op.bytes = (uint64_t)event->number[KINETO_BYTES];
     ws_gather_op(kineto->gather, &op);
+    if (event->category == CATEGORY_KERNEL && event->text[TEXT_COLLECTIVE].length)
+        kineto_take_communication_kernel(kineto);
 }
 
 static void take_call(struct kineto *kineto, int64_t begin, int64_t end)
@@ -214,7 +225,8 @@ static void take_call(struct kineto *kineto, int64_t begin, int64_t end)
         .begin = begin,
         .end = end,
         .correlation = (uint64_t)event->number[KINETO_CORRELATION],
-        .function = ws_gather_driver_function(kineto->gather, event->name.data, event->name.length),
+        .function =
+            ws_gather_driver_function(kineto->gather, event->text[TEXT_NAME].data, event->text[TEXT_NAME].length),
         .thread = ws_gather_thread(kineto->gather, event->number[KINETO_PID], event->number[KINETO_TID]),
     };
     if (!kineto->has_pid) {
@@ -222,13 +234,6 @@ static void take_call(struct kineto *kineto, int64_t begin, int64_t end)
         kineto->pid = event->number[KINETO_PID];
     }
     ws_gather_call(kineto->gather, &call);
-}
-
-static bool is_communication(const struct ws_text *name)
-{
-    static const char record[] = "record_param_comms", nccl[] = "nccl:";
-    return (name->length == sizeof(record) - 1 && !memcmp(name->data, record, sizeof(record) - 1)) ||
-           (name->length >= sizeof(nccl) - 1 && !memcmp(name->data, nccl, sizeof(nccl) - 1));
 }
 
 static void take_range(struct kineto *kineto, int64_t begin, int64_t end)
@@ -239,19 +244,47 @@ static void take_range(struct kineto *kineto, int64_t begin, int64_t end)
     const struct kineto_event *event = &kineto->event;
     struct ws_gather *gather = kineto->gather;
     struct ws_range range = {
-        .name = ws_gather_label(gather, event->name.data, event->name.length),
+        .name = ws_gather_label(gather, event->text[TEXT_NAME].data, event->text[TEXT_NAME].length),
         .thread = ws_gather_thread(gather, event->number[KINETO_PID], event->number[KINETO_TID]),
         .host_begin = begin,
         .host_end = end,
         .kind = kinds[event->category],
     };
-    if (event->category != CATEGORY_PYTHON && ws_is_step(event->name.data, event->name.length, &range.number))
+    if (event->category != CATEGORY_PYTHON &&
+        ws_is_step(event->text[TEXT_NAME].data, event->text[TEXT_NAME].length, &range.number))
         range.kind = WS_RANGE_STEP;
-    else if (event->category != CATEGORY_PYTHON && is_communication(&event->name))
+    else if (event->category != CATEGORY_PYTHON && kineto_is_communication(&event->text[TEXT_NAME]))
         range.kind = WS_RANGE_COMMUNICATION;
     if (event->inputs.length)
         range.inputs = ws_gather_label(gather, event->inputs.data, event->inputs.length);
     ws_gather_row(gather, WS_FAMILY_range, &range);
+    if (range.kind == WS_RANGE_COMMUNICATION)
+        kineto_take_communication(kineto, range.thread, begin, end);
+}
+
+/* The caching allocator says what it gave out or took back, and how much is out then. */
+static void take_memory(struct kineto *kineto)
+{
+    static const char *const names[2][2] = { { "[memory] host free", "[memory] host alloc" },
+                                             { "[memory] free", "[memory] alloc" } };
+    const struct kineto_event *event = &kineto->event;
+    int64_t bytes = event->number[KINETO_ALLOCATED], total = event->number[KINETO_TOTAL_ALLOCATED];
+    bool on_device = event->number[KINETO_DEVICE_TYPE] != 0;
+    const char *name = names[on_device][bytes >= 0];
+    if (!kineto_saw(event, KINETO_TIME) || !kineto_saw(event, KINETO_ALLOCATED)) {
+        kineto->gather->losses[WS_LOSS_NO_TIMES]++;
+        return;
+    }
+    struct ws_gather_memory memory = {
+        .time = event->number[KINETO_TIME],
+        .function = ws_gather_driver_function(kineto->gather, name, strlen(name)),
+        .thread = ws_gather_thread(kineto->gather, event->number[KINETO_PID], event->number[KINETO_TID]),
+        .address = (uint64_t)event->number[KINETO_ADDRESS],
+        .bytes = (uint64_t)(bytes < 0 ? -bytes : bytes),
+        .total = total > 0 ? (uint64_t)total : 0,
+        .ordinal = on_device ? event->number[KINETO_DEVICE_ID] : -1,
+    };
+    ws_gather_memory(kineto->gather, &memory);
 }
 
 void kineto_take_event(struct kineto *kineto)
@@ -259,6 +292,11 @@ void kineto_take_event(struct kineto *kineto)
     const struct kineto_event *event = &kineto->event;
     if (event->phase == 'M') {
         take_metadata(kineto);
+        return;
+    }
+    if (event->phase == 'i' && event->text[TEXT_NAME].length == 8 &&
+        !memcmp(event->text[TEXT_NAME].data, "[memory]", 8)) {
+        take_memory(kineto);
         return;
     }
     if (event->category == CATEGORY_OTHER)

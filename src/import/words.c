@@ -11,6 +11,7 @@ static const struct {
     enum ws_call_family family;
 } words[] = {
     { "nccl", WS_CALL_NCCL },
+    { "[memory]", WS_CALL_MEMORY },
     { "LaunchHostFunc", WS_CALL_WORK },
     { "AddCallback", WS_CALL_WORK },
     { "Launch", WS_CALL_LAUNCH }, /* GraphLaunch, too */
@@ -65,6 +66,56 @@ struct ws_call_kind ws_call_kind_of(const char *name, size_t length)
     }
     kind.blocks = kind.family == WS_CALL_COPY && !memmem(name, length, "Async", 5);
     return kind;
+}
+
+struct ws_text ws_collective_function(struct ws_text name)
+{
+    static const struct {
+        const char *words[2];
+        const char *function;
+    } functions[] = {
+        { { "all_reduce", "allreduce" }, "ncclAllReduce" },
+        { { "reduce_scatter", "reducescatter" }, "ncclReduceScatter" },
+        { { "all_gather", "allgather" }, "ncclAllGather" },
+        { { "all_to_all", "alltoall" }, "ncclAlltoAll" },
+        { { "broadcast", "broadcast" }, "ncclBroadcast" },
+        { { "reduce", "reduce" }, "ncclReduce" },
+        { { "gather", "gather" }, "ncclGather" },
+        { { "scatter", "scatter" }, "ncclScatter" },
+        { { "send", "send" }, "ncclSend" },
+        { { "recv", "recv" }, "ncclRecv" },
+    };
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+        for (int j = 0; j < 2; j++)
+            if (memmem(name.data, name.length, functions[i].words[j], strlen(functions[i].words[j])))
+                return (struct ws_text){ functions[i].function, (uint32_t)strlen(functions[i].function) };
+    return name;
+}
+
+uint32_t ws_collective_type(struct ws_text name)
+{
+    /* ncclInt8 and so on, by their numbers */
+    static const struct {
+        const char *words[3];
+        uint32_t type;
+    } types[] = {
+        { { "Char", "signed char", "signed_char" }, 0 },
+        { { "Byte", "unsigned char", "unsigned_char" }, 1 },
+        { { "Bool", "bool", "bool" }, 1 },
+        { { "Int", "int", "int" }, 2 },
+        { { "Long", "long int", "long_int" }, 4 },
+        { { "Half", "c10::Half", "c10::Half" }, 6 },
+        { { "Float", "float", "float" }, 7 },
+        { { "Double", "double", "double" }, 8 },
+        { { "BFloat16", "c10::BFloat16", "c10::BFloat16" }, 9 },
+        { { "Float8_e4m3fn", "c10::Float8_e4m3fn", "c10::Float8_e4m3fn" }, 10 },
+        { { "Float8_e5m2", "c10::Float8_e5m2", "c10::Float8_e5m2" }, 11 },
+    };
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+        for (int j = 0; j < 3; j++)
+            if (strlen(types[i].words[j]) == name.length && !memcmp(types[i].words[j], name.data, name.length))
+                return types[i].type;
+    return WS_NO_TYPE;
 }
 
 bool ws_is_step(const char *name, size_t length, uint64_t *number)

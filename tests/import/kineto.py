@@ -132,6 +132,58 @@ def test_ranges():
         assert by_id(families["label"])[row.name].text == name
 
 
+def test_allocations():
+    def event(**arguments):
+        return {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 99, "tid": 100, "ts": 3.5, "args": arguments}
+    events = [event(**{"Total Allocated": 5000, "Bytes": 512, "Addr": 4096, "Device Id": 0, "Device Type": 1}),
+              event(**{"Total Allocated": 4488, "Bytes": -512, "Addr": 4096, "Device Id": 0, "Device Type": 1}),
+              event(**{"Bytes": 8, "Device Id": -1, "Device Type": 0}), event(Bytes="many"), KERNEL]
+    families = rows(write(trace(*events)))
+    functions = by_id(families["driver_function"])
+    found = [(functions[row.function].name, row.bytes, row.address, row.object, row.context) for row in families["call"]]
+    assert found == [("[memory] alloc", 512, 4096, 5000, 1), ("[memory] free", 512, 4096, 4488, 1),
+                     ("[memory] host alloc", 8, 0, 0, 0)], found
+    assert {functions[row.function].family for row in families["call"]} == {5}
+    assert all(row.host_begin == row.host_end == 3500 for row in families["call"])
+    assert sum(row.count for row in families["loss"] if row.reason == 13) == 1
+
+
+NCCL = {**KERNEL, "name": "ncclDevKernel_AllGather_RING_LL(args)"}
+GROUP = {"Collective name": "_allgather_base", "In msg nelems": 100, "Out msg nelems": 800, "Group size": 8, "dtype": "BFloat16",
+         "Process Group Name": "3", "Process Group Ranks": "[0, 4, 8]"}
+
+
+def test_collectives_that_kernels_tell_of():
+    kernel = {**NCCL, "args": {**NCCL["args"], **GROUP}}
+    for extra in ([], [{**CALL, "cat": "cpu_op", "name": "record_param_comms", "ts": 9, "dur": 5, "args": GROUP}]):
+        families = rows(write(trace(kernel, CALL, *extra, distributedInfo={"rank": 4, "world_size": 16})))
+        assert len(families["collective"]) == 1, "one call, told of twice"
+        row, op, comm = families["collective"][0], families["op"][0], families["comm"][0]
+        assert by_id(families["driver_function"])[row.function].name == "ncclAllGather"
+        assert (row.count, row.datatype, row.first_launch, row.last_launch) == (100, 9, op.correlation, op.correlation), row
+        assert op.flags & 0x800 and row.comm == comm.id and (comm.size, comm.rank, comm.device) == (8, 1, 1), comm
+        assert row.host_begin == (9000 if extra else 10000)
+    other = rows(write(trace(kernel, CALL, distributedInfo={"rank": 0})))["comm"][0]
+    assert other.name_hash == comm.name_hash != 0 and other.rank == 0
+
+
+def test_collectives_that_annotations_tell_of():
+    note = {**CALL, "cat": "user_annotation", "name": "nccl:_reduce_scatter_base", "ts": 9, "dur": 5,
+            "args": {"Input Dims": [[20, 40]], "Input type": ["c10::Half"]}}
+    comms = {**note, "cat": "cpu_op", "name": "record_param_comms", "ts": 8, "dur": 8,
+             "args": {"Concrete Inputs": ["", "337", "93825114103440", "2", "", "[]", "[]", "4"]}}
+    families = rows(write(trace(NCCL, KERNEL, CALL, note)))
+    row = families["collective"][0]
+    assert (row.count, row.datatype, row.comm, row.first_launch >> 40) == (800, 6, 0, families["op"][0].thread), row
+    assert [op.flags & 0x800 for op in families["op"]] == [0x800, 0], "only kernels of NCCL's"
+    families = rows(write(trace(note, comms, NCCL, CALL)))
+    row, comm = families["collective"][0], families["comm"][0]
+    assert len(families["collective"]) == 1 and (row.count, comm.size, comm.rank) == (200, 4, 2), (row, comm)
+    # Not launched within it.
+    families = rows(write(trace({**note, "ts": 50}, NCCL, CALL)))
+    assert families["collective"][0].first_launch == 0 and not families["op"][0].flags & 0x800
+
+
 def test_what_says_nothing_of_its_own():
     events = [{**KERNEL, "cat": category} for category in ("gpu_user_annotation", "ac2g", "Trace", "overhead", "nonsense")]
     families = rows(write(trace(*events)))

@@ -1,0 +1,218 @@
+/* Collectives as PyTorch tells of them: its later versions on each kernel and on the operator
+ * record_param_comms, with the process group; its earlier ones only by the annotation "nccl:all_reduce",
+ * whose input is the data. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "import/decimal.h"
+#include "import/kineto.h"
+
+static const char record[] = "record_param_comms", prefix[] = "nccl:";
+
+bool kineto_is_communication(const struct ws_text *name)
+{
+    return (name->length == sizeof(record) - 1 && !memcmp(name->data, record, sizeof(record) - 1)) ||
+           (name->length >= sizeof(prefix) - 1 && !memcmp(name->data, prefix, sizeof(prefix) - 1));
+}
+
+/* --- process groups ------------------------------------------------------------------------------- */
+
+static struct ws_comm *group_for(struct kineto *kineto, const char *key, size_t length, struct ws_text ranks,
+                                 uint32_t *id)
+{
+    struct ws_gather *gather = kineto->gather;
+    bool fresh;
+    *id = ws_intern_text(&kineto->groups, &gather->texts, key, length, &fresh);
+    if (fresh) {
+        struct ws_comm *row = ws_vector_push(&kineto->gather->comms);
+        struct ws_text *kept = ws_vector_push(&kineto->group_ranks);
+        if (!row || !kept) {
+            gather->error = -ENOMEM;
+            return NULL;
+        }
+        *row = (struct ws_comm){ .id = *id, .rank = UINT32_MAX };
+        *kept = ws_gather_text(gather, ranks.data, ranks.length);
+    }
+    if (!*id)
+        gather->error = -ENOMEM;
+    return *id ? (struct ws_comm *)kineto->gather->comms.data + (*id - 1) : NULL;
+}
+
+static uint32_t small(int64_t value)
+{
+    return value > 0 && value < INT32_MAX ? (uint32_t)value : 0;
+}
+
+/* The group an event names, by its name and ranks: the same texts on every rank. */
+static uint32_t named_group(struct kineto *kineto)
+{
+    const struct kineto_event *event = &kineto->event;
+    const struct ws_text *name = &event->text[TEXT_GROUP_NAME], *ranks = &event->text[TEXT_GROUP_RANKS];
+    char key[4096];
+    uint32_t id;
+    int size = snprintf(key, sizeof(key), "%.*s of %lld: %.*s", (int)(name->length < 256 ? name->length : 256),
+                        name->data, (long long)event->number[KINETO_GROUP_SIZE],
+                        (int)(ranks->length < 3072 ? ranks->length : 3072), ranks->data);
+    struct ws_comm *group = group_for(kineto, key, (size_t)size, *ranks, &id);
+    if (!group)
+        return 0;
+    group->size = small(event->number[KINETO_GROUP_SIZE]);
+    group->name_hash = ws_hash(key, (size_t)size);
+    if (kineto_saw(event, KINETO_GROUP_RANK))
+        group->rank = small(event->number[KINETO_GROUP_RANK]);
+    return id;
+}
+
+/* Earlier versions give record_param_comms, among its inputs, the group's address in this process and its
+ * size, and the rank. */
+static uint32_t unnamed_group(struct kineto *kineto)
+{
+    const struct kineto_event *event = &kineto->event;
+    int64_t handle = event->concrete[1], rank = event->concrete[2], size = event->concrete[3];
+    char key[64];
+    uint32_t id;
+    if (size < 1 || size > 1 << 24 || rank < 0 || rank >= size || !handle)
+        return 0;
+    int length = snprintf(key, sizeof(key), "at %lld of %lld", (long long)handle, (long long)size);
+    struct ws_comm *group = group_for(kineto, key, (size_t)length, (struct ws_text){ "", 0 }, &id);
+    if (!group)
+        return 0;
+    group->size = (uint32_t)size;
+    group->rank = (uint32_t)rank;
+    group->handle = (uint64_t)handle;
+    return id;
+}
+
+/* The place of a rank in "[0, 8, 16]"; UINT32_MAX when it is not there. */
+static uint32_t place_in(struct ws_text ranks, int64_t rank)
+{
+    uint32_t place = 0;
+    for (size_t at = 0; at < ranks.length; place++) {
+        while (at < ranks.length && (ranks.data[at] < '0' || ranks.data[at] > '9'))
+            at++;
+        size_t begin = at;
+        int64_t value;
+        while (at < ranks.length && ranks.data[at] >= '0' && ranks.data[at] <= '9')
+            at++;
+        if (at > begin && ws_decimal(ranks.data + begin, at - begin, 0, &value) && value == rank)
+            return place;
+    }
+    return UINT32_MAX;
+}
+
+void kineto_end_groups(struct kineto *kineto)
+{
+    struct ws_comm *rows = kineto->gather->comms.data;
+    const struct ws_text *ranks = kineto->group_ranks.data;
+    for (size_t i = 0; i < kineto->gather->comms.count; i++) {
+        if (rows[i].rank == UINT32_MAX)
+            rows[i].rank = place_in(ranks[i], kineto->rank);
+        if (rows[i].rank == UINT32_MAX)
+            rows[i].rank = 0;
+    }
+}
+
+/* --- calls ---------------------------------------------------------------------------------------- */
+
+static bool is_function(struct ws_text function, const char *name)
+{
+    return function.length == strlen(name) && !memcmp(function.data, name, function.length);
+}
+
+/* NCCL's count: elements of one rank's part where parts are put together or given out. */
+static uint64_t count_of(struct ws_text function, int64_t in, int64_t out, int64_t ranks)
+{
+    int64_t count = is_function(function, "ncclReduceScatter") || is_function(function, "ncclScatter") ||
+                            is_function(function, "ncclRecv")
+                        ? out
+                        : in;
+    if (is_function(function, "ncclAlltoAll") && ranks > 1)
+        count /= ranks;
+    return count > 0 ? (uint64_t)count : 0;
+}
+
+/* All that later versions say of a call. */
+static struct ws_gather_collective described(struct kineto *kineto)
+{
+    const struct kineto_event *event = &kineto->event;
+    struct ws_text function = ws_collective_function(event->text[TEXT_COLLECTIVE]);
+    uint32_t type = ws_collective_type(event->text[TEXT_ELEMENT_TYPE]);
+    enum kineto_key peer = is_function(function, "ncclRecv") ? KINETO_SOURCE_RANK : KINETO_TARGET_RANK;
+    return (struct ws_gather_collective){
+        .function = ws_gather_driver_function(kineto->gather, function.data, function.length),
+        .comm = named_group(kineto),
+        .datatype = type == WS_NO_TYPE ? 0 : type,
+        .count = type == WS_NO_TYPE ? 0
+                                    : count_of(function, event->number[KINETO_ELEMENTS_IN],
+                                               event->number[KINETO_ELEMENTS_OUT], event->number[KINETO_GROUP_SIZE]),
+        .sequence = event->number[KINETO_SEQUENCE] > 0 ? (uint64_t)event->number[KINETO_SEQUENCE] : 0,
+        .peer = kineto_saw(event, peer) ? (int32_t)small(event->number[peer]) : -1,
+    };
+}
+
+/* Elements of the first input, from "float[19618307] …"; 0 when it is no tensor of a known type. */
+static uint64_t elements_of(struct ws_text inputs, uint32_t *type)
+{
+    size_t end = 0, at;
+    uint64_t elements = 1;
+    while (end < inputs.length && inputs.data[end] != '[' && inputs.data[end] != ' ')
+        end++;
+    *type = ws_collective_type((struct ws_text){ inputs.data, (uint32_t)end });
+    if (*type == WS_NO_TYPE)
+        return 0;
+    for (at = end; at < inputs.length && (inputs.data[at] == '[' || inputs.data[at] == ','); at = end) {
+        int64_t dimension;
+        for (end = at + 1; end < inputs.length && inputs.data[end] >= '0' && inputs.data[end] <= '9';)
+            end++;
+        if (!ws_decimal(inputs.data + at + 1, end - at - 1, 0, &dimension) ||
+            __builtin_mul_overflow(elements, (uint64_t)dimension, &elements))
+            return 0;
+    }
+    return elements;
+}
+
+/* What an annotation's name and input say. */
+static struct ws_gather_collective annotated(struct kineto *kineto)
+{
+    const struct kineto_event *event = &kineto->event;
+    struct ws_text function =
+        ws_collective_function((struct ws_text){ event->text[TEXT_NAME].data + sizeof(prefix) - 1,
+                                                 event->text[TEXT_NAME].length - (uint32_t)(sizeof(prefix) - 1) });
+    uint32_t type;
+    uint64_t count = elements_of(event->inputs, &type);
+    return (struct ws_gather_collective){
+        .function = ws_gather_driver_function(kineto->gather, function.data, function.length),
+        .count = count,
+        .datatype = type == WS_NO_TYPE ? 0 : type,
+        .peer = -1,
+        .all_parts = is_function(function, "ncclReduceScatter") || is_function(function, "ncclAlltoAll"),
+    };
+}
+
+void kineto_take_communication(struct kineto *kineto, uint32_t thread, int64_t begin, int64_t end)
+{
+    const struct kineto_event *event = &kineto->event;
+    bool is_record = event->text[TEXT_NAME].data[0] == *record;
+    struct ws_gather_collective collective = { .peer = -1 };
+    if (event->text[TEXT_COLLECTIVE].length)
+        collective = described(kineto);
+    else if (is_record)
+        collective.comm = unnamed_group(kineto);
+    else
+        collective = annotated(kineto);
+    collective.thread = thread;
+    collective.begin = begin;
+    collective.end = end;
+    if (collective.function || collective.comm)
+        ws_gather_collective(kineto->gather, &collective);
+}
+
+void kineto_take_communication_kernel(struct kineto *kineto)
+{
+    struct ws_gather_collective collective = described(kineto);
+    collective.op = (uint32_t)kineto->gather->ops.count;
+    if (collective.op && !kineto->gather->error)
+        ws_gather_collective(kineto->gather, &collective);
+}
