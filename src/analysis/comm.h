@@ -63,12 +63,13 @@ struct ws_comm_kind {
 
 /* A communicator as a rank knows it. */
 struct ws_comm_member {
-    uint64_t group; /* the same number on every rank */
-    uint32_t rank;  /* in the communicator */
-    uint32_t size;  /* 0: neither is known */
-    uint32_t joint; /* operations that every rank must join */
-    bool by_name;   /* kernels of one name on one stream, in place of a communicator */
-    bool by_order;  /* sequence counts only operations that all join, as they came */
+    uint64_t group;  /* the same number on every rank */
+    uint32_t rank;   /* in the communicator */
+    uint32_t size;   /* 0: neither is known */
+    uint32_t joint;  /* operations that every rank must join */
+    bool by_name;    /* kernels of one name on one stream, in place of a communicator */
+    bool unnumbered; /* its calls have no numbers, or not all */
+    bool by_order;   /* sequence counts only operations that all join, as they came */
 };
 
 struct ws_comm_launch {

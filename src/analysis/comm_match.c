@@ -237,7 +237,10 @@ static int match_one(struct matcher *matcher, struct side *sides, size_t count)
 {
     if (count < 2)
         return 0;
-    if (!sides[0].member->by_name)
+    bool guess = false; /* is the n-th of each one collective? */
+    for (size_t i = 0; i < count; i++)
+        guess |= sides[i].member->by_name || sides[i].member->unnumbered;
+    if (!guess)
         return match_by_sequence(matcher, sides, count, WS_MATCH_SEQUENCE);
     if (agree_in_order(sides, count))
         return match_by_sequence(matcher, sides, count, WS_MATCH_ORDER);

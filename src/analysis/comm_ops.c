@@ -164,9 +164,12 @@ static int add_call(struct finder *finder, const struct ws_collective *call)
     uint32_t kind = kind_for(finder->result, operation, ranks, false);
     if (kind == WS_NOWHERE)
         return -ENOMEM;
-    uint32_t member = ws_comm_is_joint(operation) ? WS_NOWHERE : member_for(finder, call->comm);
-    if (member != WS_NOWHERE) /* these are numbered too, and not the same on every rank */
+    bool numbered = ws_comm_is_joint(operation) && call->sequence;
+    uint32_t member = numbered ? WS_NOWHERE : member_for(finder, call->comm);
+    if (member != WS_NOWHERE) { /* others than joint ones are numbered too, and not the same on every rank */
         member_at(finder->result, member)->by_order = true;
+        member_at(finder->result, member)->unnumbered |= !call->sequence;
+    }
     if (call->first_launch)
         return add_to_bundle(finder, call, kind, bytes);
     count_calls(finder, kind, 1, bytes);

@@ -65,15 +65,15 @@ static uint32_t named_group(struct kineto *kineto)
     return id;
 }
 
-/* Earlier versions give record_param_comms, among its inputs, the group's address in this process and its
- * size, and the rank. */
+/* Earlier versions give record_param_comms, among its inputs, the call's number, the group's address in this
+ * process, the rank, and the group's size. */
 static uint32_t unnamed_group(struct kineto *kineto)
 {
     const struct kineto_event *event = &kineto->event;
     int64_t handle = event->concrete[1], rank = event->concrete[2], size = event->concrete[3];
     char key[64];
     uint32_t id;
-    if (size < 1 || size > 1 << 24 || rank < 0 || rank >= size || !handle)
+    if (size < 1 || size > 1 << 24 || rank < 0 || rank >= size || handle < 4096) /* no address */
         return 0;
     int length = snprintf(key, sizeof(key), "at %lld of %lld", (long long)handle, (long long)size);
     struct ws_comm *group = group_for(kineto, key, (size_t)length, (struct ws_text){ "", 0 }, &id);
@@ -198,10 +198,10 @@ void kineto_take_communication(struct kineto *kineto, uint32_t thread, int64_t b
     struct ws_gather_collective collective = { .peer = -1 };
     if (event->text[TEXT_COLLECTIVE].length)
         collective = described(kineto);
-    else if (is_record)
-        collective.comm = unnamed_group(kineto);
-    else
+    else if (!is_record)
         collective = annotated(kineto);
+    else if ((collective.comm = unnamed_group(kineto)) && event->concrete[0] > 0)
+        collective.sequence = (uint64_t)event->concrete[0];
     collective.thread = thread;
     collective.begin = begin;
     collective.end = end;

@@ -50,7 +50,7 @@ def check_tensor_parallel():
         last[[begin for begin, _ in meeting].index(latest)] += 1
         for rank, (begin, end) in enumerate(meeting):
             waited[rank] += min(latest, end) - begin
-    assert job["matching"]["by_order"] == 84 and not job["matching"]["unmatched"], job["matching"]
+    assert job["matching"]["by_sequence"] == 84 and not job["matching"]["unmatched"], job["matching"]
     assert [rank["waited_ns"] for rank in job["ranks"]] == waited
     assert [rank["last"] for rank in job["ranks"]] == last
     assert [rank["rank"] for rank in job["ranks"] if rank["straggler"]] == [0, 6]

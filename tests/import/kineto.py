@@ -178,7 +178,7 @@ def test_collectives_that_annotations_tell_of():
     assert [op.flags & 0x800 for op in families["op"]] == [0x800, 0], "only kernels of NCCL's"
     families = rows(write(trace(note, comms, NCCL, CALL)))
     row, comm = families["collective"][0], families["comm"][0]
-    assert len(families["collective"]) == 1 and (row.count, comm.size, comm.rank) == (200, 4, 2), (row, comm)
+    assert len(families["collective"]) == 1 and (row.count, row.sequence, comm.size, comm.rank) == (200, 337, 4, 2), (row, comm)
     # Not launched within it.
     families = rows(write(trace({**note, "ts": 50}, NCCL, CALL)))
     assert families["collective"][0].first_launch == 0 and not families["op"][0].flags & 0x800
