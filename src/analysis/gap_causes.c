@@ -27,6 +27,7 @@ struct answer {
     int64_t time;              /* of the host, when it did that; INT64_MIN: not known */
     uint32_t function;         /* that it called; 0: none */
     int64_t debt;              /* what it delayed the host by beyond the gap */
+    bool late;                 /* the host was */
     struct ws_gap_total *also; /* counts the gap too; may be NULL */
 };
 
@@ -46,7 +47,7 @@ struct question {
     uint32_t before, after; /* operations */
     int64_t begin, end;     /* of the gap */
     int64_t launch;         /* when the call began that launched what ended it */
-    int64_t error;
+    int64_t error;          /* of its length */
 };
 
 static struct question question_of(const struct finder *finder, const struct ws_gap *gap)
@@ -60,7 +61,7 @@ static struct question question_of(const struct finder *finder, const struct ws_
         .begin = ws_gap_begin(ops, gap),
         .end = ops->begin[after],
         .launch = ops->host_begin[after],
-        .error = finder->track->clock_error + ops->end_error[gap->before] + ops->begin_error[after],
+        .error = (int64_t)ops->end_error[gap->before] + ops->begin_error[after],
     };
 }
 
@@ -75,39 +76,39 @@ static bool is_comm(const struct finder *finder, uint32_t op)
            WS_GROUP_COMM;
 }
 
-static bool is_host_to_device(const struct finder *finder, uint32_t op)
-{
-    const struct ws_shape *shape = shape_of(finder, op);
-    return shape->kind == WS_OP_COPY &&
-           (shape->from_space == WS_SPACE_PAGEABLE || shape->from_space == WS_SPACE_PINNED) &&
-           shape->to_space != WS_SPACE_PAGEABLE && shape->to_space != WS_SPACE_PINNED;
-}
-
 static int ascending(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
 }
 
-/* The median delay of kernels that were launched when the device had run dry already. */
+/* How long a launch takes to reach an idle device: the median of kernels that were surely launched when the device
+ * had run dry; where there are too few of these, the delay that one kernel in twenty has at most. */
 static int measure_launch_delay(struct finder *finder, const struct ws_track_activity *activity)
 {
     const struct ws_gap *gaps = activity->gaps.data;
-    int64_t *delays = malloc(SAMPLES * sizeof(*delays));
-    size_t count = 0, stride = activity->gaps.count / SAMPLES + 1;
-    if (!delays)
+    int64_t *late = malloc(2 * SAMPLES * sizeof(*late)), *all = late + SAMPLES;
+    size_t late_count = 0, count = 0, stride = activity->gaps.count / SAMPLES + 1;
+    if (!late)
         return -ENOMEM;
     for (size_t i = 0; i < activity->gaps.count && count < SAMPLES; i += stride) {
         struct question question = question_of(finder, &gaps[i]);
-        if (ws_op_thread(&finder->process->ops, question.after) &&
-            question.launch > question.begin + question.error &&
-            shape_of(finder, question.after)->kind == WS_OP_KERNEL)
-            delays[count++] = question.end - question.launch;
+        if (!ws_op_thread(&finder->process->ops, question.after) ||
+            shape_of(finder, question.after)->kind != WS_OP_KERNEL)
+            continue;
+        all[count++] = question.end - question.launch;
+        if (question.launch > question.begin + question.error + finder->track->clock_error)
+            late[late_count++] = question.end - question.launch;
     }
-    qsort(delays, count, sizeof(*delays), ascending);
-    finder->result->launch_delay = count < SAMPLES_LEAST ? LAUNCH_DELAY : ws_most(delays[count / 2], 0);
-    finder->result->launch_delay = ws_least(finder->result->launch_delay, LAUNCH_DELAY_MOST);
-    free(delays);
+    qsort(late, late_count, sizeof(*late), ascending);
+    qsort(all, count, sizeof(*all), ascending);
+    int64_t delay = LAUNCH_DELAY;
+    if (late_count >= SAMPLES_LEAST)
+        delay = late[late_count / 2];
+    else if (count >= SAMPLES_LEAST && all[count / 20] < LAUNCH_DELAY_MOST)
+        delay = all[count / 20];
+    finder->result->launch_delay = ws_least(ws_most(delay, 0), LAUNCH_DELAY_MOST);
+    free(late);
     return 0;
 }
 
@@ -166,7 +167,7 @@ static enum ws_part cause_of_pause(const struct finder *finder, const struct que
         if (kind == WS_RANGE_OPERATOR || kind == WS_RANGE_PYTHON)
             return WS_PART_LAUNCH;
     }
-    return is_host_to_device(finder, question->after) ? WS_PART_INPUT : WS_PART_UNEXPLAINED;
+    return ws_is_host_to_device(shape_of(finder, question->after)) ? WS_PART_INPUT : WS_PART_UNEXPLAINED;
 }
 
 /* The host was late: what did it do instead? */
@@ -204,6 +205,13 @@ static struct answer cause_on_host(const struct finder *finder, const struct que
     return answer;
 }
 
+/* Did the operation begin as soon as its launch had reached the device? */
+static bool began_at_once(const struct finder *finder, const struct question *question)
+{
+    return question->end - question->launch <=
+           finder->result->launch_delay * 3 / 2 + finder->process->ops.begin_error[question->after];
+}
+
 static struct answer answer(struct finder *finder, const struct question *question)
 {
     const struct ws_ops *ops = &finder->process->ops;
@@ -214,20 +222,27 @@ static struct answer answer(struct finder *finder, const struct question *questi
     int64_t length = question->end - question->begin;
     if (!finder->track->aligned || !ws_op_thread(ops, question->after)) {
         answer.also = &result->hostless;
-    } else if (same_call(finder, question)) {
+        return answer;
+    }
+    if (same_call(finder, question)) {
         answer.cause = WS_PART_DISPATCH;
-    } else if (length <= question->error) {
-        answer.also = &result->within_error;
-        answer.cause = length <= DISPATCH_MOST ? WS_PART_DISPATCH : WS_PART_UNEXPLAINED;
-    } else if (question->launch > question->begin) {
+        return answer;
+    }
+    if (question->launch > question->begin) {
         answer = cause_on_host(finder, question);
-    } else if (question->end - question->launch <= result->launch_delay * 3 / 2 + question->error) {
+        answer.late = true;
+    } else if (began_at_once(finder, question)) {
         answer.cause = WS_PART_LAUNCH;
         answer.time = question->launch;
+        answer.late = true;
+    } else if (length <= question->error) {
+        answer.cause = length <= DISPATCH_MOST ? WS_PART_DISPATCH : WS_PART_UNEXPLAINED;
     } else {
         answer.cause = cause_on_device(finder, question);
         answer.time = question->launch;
     }
+    if (length <= question->error)
+        answer.also = &result->within_error;
     return answer;
 }
 
@@ -237,8 +252,10 @@ static void settle(struct finder *finder, struct answer *answer, int64_t length)
     struct answer *debtor = &finder->debtor;
     if (answer->debt) {
         *debtor = *answer;
-    } else if (answer->cause == WS_PART_LAUNCH && debtor->debt > 0 && 2 * debtor->debt >= length) {
+    } else if (answer->late && (answer->cause == WS_PART_LAUNCH || answer->cause == WS_PART_UNEXPLAINED) &&
+               debtor->debt > 0 && 2 * debtor->debt >= length) {
         debtor->debt = ws_most(debtor->debt - length, 0);
+        debtor->also = answer->also;
         *answer = *debtor;
     }
 }

@@ -205,9 +205,9 @@ static void print_causes(const struct ws_track_causes *causes, const struct ws_t
                      "program's making, as far as the trace shows.",
                      ws_format_count(count, causes->hostless.count), ws_format_time(time, causes->hostless.total));
     if (causes->within_error.count)
-        ws_page_text(page, "%s gaps (%s) are no longer than the errors of their times; no cause is looked for.",
-                     ws_format_count(count, causes->within_error.count),
-                     ws_format_time(time, causes->within_error.total));
+        ws_page_text(
+            page, "%s gaps (%s) are no longer than the errors of their times: whether they are there is not sure.",
+            ws_format_count(count, causes->within_error.count), ws_format_time(time, causes->within_error.total));
 }
 
 /* The place in the program; else the call; else nothing. */

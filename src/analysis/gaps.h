@@ -1,9 +1,10 @@
 /* Why a device ran nothing: one cause for each gap (advice.h lists them), and the totals.
  *
  * The operation that ended a gap was launched by a thread; its call began at `launch`. What the host did is
- * only asked where the host was late: where the operation began as soon after its call as an idle device
- * can begin one. That delay is taken from the trace: the median over the gaps that began after nothing at all was
- * waiting, that is whose ending operation was launched when the gap had begun already.
+ * only asked where the host was late: where the call came after the gap's begin, or so little before that the
+ * operation began as soon after it as an idle device can begin one. That delay is taken from the trace
+ * (launch_delay): the median over kernels that were surely launched when the device had run dry, else what one in
+ * twenty had at most.
  *
  * Where the host was not late, work was queued and the device did not begin it:
  * - communication: a collective ended or began beside the gap, on another stream;
@@ -16,7 +17,8 @@
  * - sync: it was in a call that waits for the device, and what it waited makes up at least a quarter of its lateness:
  *   the queue is empty when such a call returns, and whatever the host does next is idle time of the device. Had the
  *   host not waited, it would have been ahead by what it waited;
- * - allocation: in calls that allocate, free, load modules, or in a launch of more than 0.5 ms (lazy loading);
+ * - allocation: in calls that allocate, free, load modules, or in the first launch of a kernel, of more than 0.5 ms
+ *   (lazy loading);
  * - communication: in NCCL's calls, or in a collective's range;
  * - input: in no call, inside a range that names a loader; where the trace names nothing that the thread
  *   did: in no call for 0.1 ms or more, and the operation that ends the gap copies from the host to the device; that
@@ -27,12 +29,13 @@
  * A thread that was in no call is often one that was handed work by another (autograd's): then the thread that
  * launched what ran before the gap is asked.
  *
- * Lateness is a debt: what a sync, an allocation or a loader delays the host by beyond the gap it makes also makes
- * the launch gaps that follow, until it is used up, and they are counted as its.
+ * Lateness is a debt: what a sync or an allocation delays the host by beyond the gap it makes also makes the
+ * launch and unexplained gaps that follow, until it is used up, and they are counted as its.
  *
- * Gaps no longer than the errors of the times they are made of may not exist: up to 10 µs they count as dispatch,
- * else as unexplained. Where the host's side of the ending operation is not in the trace, the gap is unexplained and
- * the report says that it is the trace that is incomplete. Limits without a source are ours.
+ * Gaps no longer than the errors of the two times they lie between may not exist. Their causes are those they have if
+ * they do; where work was queued they count as dispatch up to 10 µs, else as unexplained. Where the host's side of
+ * the ending operation is not in the trace, the gap is unexplained and the report says that it is the trace that is
+ * incomplete. Limits without a source are ours.
  */
 #ifndef WALLSHIM_ANALYSIS_GAPS_H
 #define WALLSHIM_ANALYSIS_GAPS_H

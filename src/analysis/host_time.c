@@ -77,12 +77,35 @@ static int find_ranges(struct ws_host_time *time, const struct ws_process *proce
     return status;
 }
 
+/* The first operation of each name: by shape first, which operations hold. */
+static int find_firsts(struct ws_host_time *time, const struct ws_model *model, const struct ws_process *process)
+{
+    const struct ws_ops *ops = &process->ops;
+    uint32_t *of_shape = malloc((process->shapes.count + 1) * sizeof(*of_shape));
+    time->firsts = malloc((model->names.count + 1) * sizeof(*time->firsts));
+    int status = of_shape && time->firsts ? 0 : -ENOMEM;
+    for (size_t i = 0; i < process->shapes.count && !status; i++)
+        of_shape[i] = UINT32_MAX;
+    for (size_t i = 0; i < model->names.count && !status; i++)
+        time->firsts[i] = UINT32_MAX;
+    for (size_t i = ops->count; i-- > 0 && !status;)
+        of_shape[ops->shape[i]] = (uint32_t)i;
+    for (size_t i = 0; i < process->shapes.count && !status; i++) {
+        uint32_t *first = &time->firsts[ws_process_shape(process, i)->name];
+        *first = of_shape[i] < *first ? of_shape[i] : *first;
+    }
+    free(of_shape);
+    return status;
+}
+
 static int run(const struct ws_report *report, size_t subject, void *memory)
 {
     const struct ws_process *process = ws_model_process(report->model, subject);
     const struct ws_driver_function *functions = process->driver_functions.rows.data;
     struct ws_host_time *time = memory;
     int status = ws_host_init(&time->host, process);
+    if (!status)
+        status = find_firsts(time, report->model, process);
     if (status)
         return status;
     time->functions = malloc(process->driver_functions.rows.count + 1);
@@ -107,6 +130,7 @@ static void finish(void *memory)
     free(time->input);
     free(time->comm);
     free(time->functions);
+    free(time->firsts);
     ws_host_finish(&time->host);
 }
 
@@ -131,8 +155,9 @@ enum ws_host_use ws_host_time_use(const struct ws_host_time *time, const struct 
         if (process->ops.flags[event->index] & WS_OP_BLOCKING)
             return WS_USE_SYNC;
         const struct ws_op_shape *shape = ws_process_shape(process, process->ops.shape[event->index]);
-        return shape->row.kind == WS_OP_KERNEL && event->end - event->begin > WS_LAUNCH_MOST ? WS_USE_ALLOCATION
-                                                                                             : WS_USE_LAUNCH;
+        bool loads = event->end - event->begin > WS_LAUNCH_MOST && shape->row.kind == WS_OP_KERNEL &&
+                     time->firsts[shape->name] == event->index;
+        return loads ? WS_USE_ALLOCATION : WS_USE_LAUNCH;
     }
     uint32_t place = ws_rows_place(&process->driver_functions, ws_host_event_function(process, event));
     return place == UINT32_MAX ? WS_USE_LAUNCH : (enum ws_host_use)time->functions[place];

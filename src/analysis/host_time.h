@@ -18,13 +18,13 @@ enum ws_host_use {
     WS_USE_COUNT
 };
 
-/* A launch that takes longer than this did more than launch: the driver loads a module when a function of it
- * is first launched. Launches take 2 to 20 µs; where the queue of a stream is full they wait, but then the device
- * is not idle. The threshold is ours. */
+/* A first launch of a kernel that takes longer than this did more than launch: the driver loads modules lazily.
+ * Launches take 2 to 20 µs. The threshold is ours. */
 #define WS_LAUNCH_MOST 500000
 
 struct ws_host_time {
     struct ws_host host;
+    uint32_t *firsts;              /* first operation of each name */
     uint8_t *functions;            /* enum ws_host_use by place in ws_process.driver_functions */
     struct ws_interval_set *input; /* by thread */
     struct ws_interval_set *comm;
@@ -53,6 +53,13 @@ enum ws_host_use ws_host_time_use(const struct ws_host_time *time, const struct 
 
 /* The function that an event called, in ws_process.driver_functions; 0 when not known. */
 uint32_t ws_host_event_function(const struct ws_process *process, const struct ws_host_event *event);
+
+static inline bool ws_is_host_to_device(const struct ws_shape *shape)
+{
+    return shape->kind == WS_OP_COPY &&
+           (shape->from_space == WS_SPACE_PAGEABLE || shape->from_space == WS_SPACE_PINNED) &&
+           shape->to_space != WS_SPACE_PAGEABLE && shape->to_space != WS_SPACE_PINNED;
+}
 
 /* Does the name of a range say that data are loaded in it? */
 bool ws_is_input_range(const char *name);

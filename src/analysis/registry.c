@@ -9,6 +9,7 @@
 #include "analysis/kernels.h"
 #include "analysis/memory.h"
 #include "analysis/roofline.h"
+#include "analysis/savings.h"
 #include "analysis/sections.h"
 #include "analysis/steps.h"
 #include "analysis/wall.h"
@@ -25,6 +26,7 @@ const struct ws_analysis *const ws_analyses[] = {
     &ws_analysis_roofline,
     &ws_analysis_host_time,
     &ws_analysis_causes,
+    &ws_analysis_savings,
     &ws_analysis_gaps,
     &ws_analysis_chains,
     &ws_analysis_launches,

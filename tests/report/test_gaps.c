@@ -253,8 +253,8 @@ static void gaps_that_may_not_exist(void **state)
     first(story);
     struct ws_shape shape = { .kind = WS_OP_KERNEL, .stream = COMPUTE, .function = story_function(story, gemm) };
     struct ws_op op = story_op(story, story_shape(story, &shape), ms + 50 * us, 2 * ms);
-    op.host_begin = ms + 40 * us;
-    op.host_end = ms + 44 * us;
+    op.host_begin = -80 * us;
+    op.host_end = -76 * us;
     op.begin_error = 60000;
     story_add(story, WS_FAMILY_op, &op);
     expect(&loaded, WS_PART_UNEXPLAINED);

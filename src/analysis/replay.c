@@ -1,0 +1,405 @@
+#include "analysis/replay.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/activity.h"
+#include "analysis/gaps.h"
+#include "analysis/host_time.h"
+#include "analysis/steps.h"
+
+/* Times in ns; those without a source are ours. */
+enum {
+    MOST_OPS = 500000,
+    MOST_INDICES = 4000000,
+    STEPS_LEAST = 4,
+    MOST_THREADS = 64,     /* that launch on one device; more than any program has */
+    MOST_RUNNING = 128,    /* at once: the operations a device can hold (CUDA programming guide) */
+    HANDOFF_LEAST = 50000, /* a pause in which others made calls */
+    PAUSE_LEAST = 100000,  /* before a copy to the device: a loader's, as gaps.h has it */
+    RETURN_MOST = 20000,   /* after the end of what a call waited for */
+    WAIT_LEAST = 100000,   /* a launch that takes longer waits for room in the queue */
+    WAIT_KNOWN = 10000,    /* what nodes of a graph may have waited without a dependency */
+    DISPATCH = 1500,       /* between operations that are ready, where the recording shows none */
+    DISPATCH_MOST = 2000,
+    GRAPH_NODE =
+        1000, /* between nodes of a graph: 0.5 µs in NVIDIA's "Getting Started with CUDA Graphs", 1.5 at most */
+};
+
+/* Of a stretch: a year. Sums of shifts must fit. */
+static const int64_t LONGEST = (int64_t)366 * 86400 * 1000000000;
+
+/* An end as recorded and as replayed. */
+struct moment {
+    int64_t recorded, replayed;
+};
+
+struct thread_clock {
+    struct ws_host_cursor cursor;
+    struct ws_host_event event; /* the next one */
+    bool waits;                 /* there is one */
+    bool began;
+    struct moment end; /* of the last one */
+    int64_t call;      /* its begin, replayed */
+};
+
+struct replay {
+    const struct ws_report *report;
+    const struct ws_track *track;
+    const struct ws_process *process;
+    const struct ws_host_time *time;
+    unsigned without;
+    int64_t delay, dispatch;
+    size_t first, end; /* places in the track's order */
+    int64_t from, to;  /* launches of these operations, on the host */
+    uint32_t low;      /* least index of them */
+    size_t indices;    /* from there on */
+    int64_t *launches; /* when each is launched, by index - low; INT64_MIN: not yet */
+    struct thread_clock threads[MOST_THREADS];
+    size_t thread_count;
+    size_t place; /* the next operation of the device */
+    struct moment done, running[MOST_RUNNING];
+    size_t running_count;
+    bool began;
+    const struct ws_step *steps;
+    size_t step_count, step; /* the next whose first operation is due */
+    int64_t *boundaries;     /* begins of steps, replayed */
+    size_t launched;         /* steps whose first operation was launched */
+};
+
+/* ---- the device */
+
+static void set_done(struct replay *replay, int64_t until)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < replay->running_count; i++) {
+        struct moment end = replay->running[i];
+        if (end.recorded > until) {
+            replay->running[kept++] = end;
+            continue;
+        }
+        replay->done.recorded = ws_most(replay->done.recorded, end.recorded);
+        replay->done.replayed = ws_most(replay->done.replayed, end.replayed);
+    }
+    replay->running_count = kept;
+}
+
+/* When the operation begins, were it launched at `launch`; INT64_MIN: its launch is not in the recording. */
+static int64_t begin_of(const struct replay *replay, uint32_t op, int64_t launch)
+{
+    const struct ws_ops *ops = &replay->process->ops;
+    int64_t begin = ops->begin[op], launched = ops->host_begin[op], delay = ws_most(begin - launched, 0);
+    if (!replay->began)
+        return launch == INT64_MIN ? begin : ws_least(launch + delay, begin);
+    int64_t gap = begin - replay->done.recorded, least = ws_least(gap, replay->dispatch);
+    if (launch == INT64_MIN)
+        return ws_least(replay->done.replayed + gap, begin);
+    if (launched < replay->done.recorded) /* while others ran */
+        delay = ws_least(delay, replay->delay);
+    int64_t waited = ws_most(begin - ws_most(launched + delay, replay->done.recorded + least), 0);
+    if (replay->without & WS_WITHOUT_LAUNCHES && waited < WAIT_KNOWN)
+        waited = 0;
+    return ws_least(ws_most(launch + delay, replay->done.replayed + least) + waited, begin);
+}
+
+/* Runs what began up to a time of the recording and whose launch is known by now. */
+static void run_device(struct replay *replay, int64_t until)
+{
+    const struct ws_ops *ops = &replay->process->ops;
+    for (; replay->place < replay->end; replay->place++) {
+        uint32_t op = replay->track->order[replay->place];
+        int64_t begin = ops->begin[op], launch = INT64_MIN;
+        if (begin > until)
+            return;
+        if (ws_op_thread(ops, op)) {
+            launch = ops->host_begin[op] < replay->from ? ops->host_begin[op] : replay->launches[op - replay->low];
+            if (launch == INT64_MIN && until != INT64_MAX)
+                return;
+        }
+        set_done(replay, begin);
+        int64_t begins = begin_of(replay, op, launch), length = ws_op_length(ops, op);
+        if (!replay->began)
+            replay->done = (struct moment){ begin, begins };
+        replay->began = true;
+        if (replay->running_count == MOST_RUNNING)
+            set_done(replay, INT64_MAX);
+        replay->running[replay->running_count++] = (struct moment){ begin + length, begins + length };
+        while (replay->step < replay->step_count && replay->steps[replay->step].first <= replay->place)
+            replay->boundaries[replay->step++] = begins;
+    }
+}
+
+/* ---- the host */
+
+/* Where a thread goes on from: its own last event, or that of another which it waited for. */
+static struct moment last_before(const struct replay *replay, const struct thread_clock *thread, int64_t begin)
+{
+    struct moment last = thread->end;
+    bool known = thread->began;
+    if (known && begin - last.recorded < HANDOFF_LEAST)
+        return last;
+    for (size_t i = 0; i < replay->thread_count; i++) {
+        const struct thread_clock *other = &replay->threads[i];
+        if (other->began && other->end.recorded <= begin && (!known || other->end.recorded > last.recorded)) {
+            last = other->end;
+            known = true;
+        }
+    }
+    return known ? last : (struct moment){ begin, begin };
+}
+
+static bool copies_to_device(const struct ws_process *process, const struct ws_host_event *event)
+{
+    if (event->kind != WS_HOST_OP)
+        return false;
+    const struct ws_shape *shape = &ws_process_shape(process, process->ops.shape[event->index])->row;
+    return ws_is_host_to_device(shape);
+}
+
+/* What is left of a pause before an event. */
+static int64_t pause_before(const struct replay *replay, const struct thread_clock *thread, int64_t from)
+{
+    const struct ws_host_event *event = &thread->event;
+    int64_t pause = event->begin - from;
+    if (pause <= 0)
+        return pause;
+    if (replay->without & WS_WITHOUT_INPUT) {
+        const struct ws_interval_set *input = &replay->time->input[thread->cursor.thread];
+        pause -= input->count ? ws_interval_set_within(input, from, event->begin) : 0;
+        if (pause >= PAUSE_LEAST && copies_to_device(replay->process, event))
+            pause = 0;
+    }
+    if (replay->without & WS_WITHOUT_LAUNCHES && pause < PAUSE_LEAST)
+        pause = 0;
+    return pause;
+}
+
+/* When a call that began at `begin` returns, where it waits for what the device does. */
+static int64_t return_of_wait(struct replay *replay, const struct ws_host_event *event, int64_t begin)
+{
+    run_device(replay, event->end);
+    set_done(replay, event->end);
+    if (!replay->began || replay->done.recorded <= event->begin)
+        return begin + (event->end - event->begin);
+    return ws_most(begin, replay->done.replayed) + (event->end - replay->done.recorded);
+}
+
+static bool waits(struct replay *replay, const struct ws_host_event *event, enum ws_host_use use)
+{
+    if (use == WS_USE_SYNC)
+        return true;
+    if (event->end - event->begin < (use == WS_USE_ALLOCATION ? RETURN_MOST : WAIT_LEAST))
+        return false;
+    /* Freeing memory waits for the device, and so does a launch into a full queue. */
+    run_device(replay, event->end);
+    set_done(replay, event->end);
+    return replay->done.recorded > event->begin && event->end - replay->done.recorded <= RETURN_MOST;
+}
+
+/* Is this launch one that a graph of the whole step would make unnecessary? */
+static bool in_graph(struct replay *replay, const struct ws_host_event *event, enum ws_host_use use)
+{
+    if (!(replay->without & WS_WITHOUT_LAUNCHES) || use != WS_USE_LAUNCH)
+        return false;
+    if (event->kind != WS_HOST_OP)
+        return true;
+    const struct ws_ops *ops = &replay->process->ops;
+    size_t step = replay->launched;
+    while (step < replay->step_count &&
+           ops->host_begin[replay->track->order[replay->steps[step].first]] <= event->begin)
+        step++;
+    bool first = step != replay->launched;
+    replay->launched = step;
+    return !first;
+}
+
+static void play_event(struct replay *replay, struct thread_clock *thread)
+{
+    const struct ws_host_event *event = &thread->event;
+    struct moment last = last_before(replay, thread, event->begin);
+    enum ws_host_use use = ws_host_time_use(replay->time, event);
+    int64_t begin = last.replayed + pause_before(replay, thread, last.recorded), end;
+    if (thread->began && event->begin < thread->end.recorded) /* inside another call */
+        begin = ws_most(begin, thread->call);
+    if (event->kind == WS_HOST_OP && event->index >= replay->low && event->index - replay->low < replay->indices)
+        replay->launches[event->index - replay->low] = begin;
+    if ((use == WS_USE_SYNC && replay->without & WS_WITHOUT_SYNC) ||
+        (use == WS_USE_ALLOCATION && replay->without & WS_WITHOUT_ALLOCATION) || in_graph(replay, event, use))
+        end = begin;
+    else if (waits(replay, event, use))
+        end = return_of_wait(replay, event, begin);
+    else
+        end = begin + (event->end - event->begin);
+    /* Calls inside a call change nothing about when that returns. */
+    if (!thread->began || event->end > thread->end.recorded) {
+        thread->end = (struct moment){ event->end, end };
+        thread->call = begin;
+    }
+    thread->began = true;
+    thread->waits = ws_host_next(&replay->time->host, &thread->cursor, replay->to + 1, &thread->event);
+}
+
+static void play(struct replay *replay)
+{
+    for (;;) {
+        struct thread_clock *next = NULL;
+        for (size_t i = 0; i < replay->thread_count; i++) {
+            struct thread_clock *thread = &replay->threads[i];
+            if (thread->waits && (!next || thread->event.begin < next->event.begin))
+                next = thread;
+        }
+        if (!next)
+            break;
+        play_event(replay, next);
+    }
+    run_device(replay, INT64_MAX);
+    set_done(replay, INT64_MAX);
+}
+
+/* ---- the stretch */
+
+/* All steps from the first steady one to the last that fits; without steps, all that fits. */
+static void choose(struct replay *replay, const struct ws_track_steps *steps)
+{
+    const struct ws_step *list = steps->steps.data;
+    size_t first = 0;
+    while (first < steps->steps.count && !ws_step_is_steady(&list[first]))
+        first++;
+    size_t last = first;
+    replay->end = replay->track->count;
+    if (first == steps->steps.count)
+        goto limit;
+    for (size_t i = first; i < steps->steps.count; i++)
+        if (ws_step_is_steady(&list[i]) && list[i].first + list[i].count - list[first].first <= MOST_OPS)
+            last = i;
+    replay->first = list[first].first;
+    replay->end = list[last].first + list[last].count;
+    replay->steps = list + first;
+    replay->step_count = last - first + 1;
+limit:
+    if (replay->end - replay->first > MOST_OPS)
+        replay->end = replay->first + MOST_OPS;
+}
+
+static struct thread_clock *thread_of(struct replay *replay, uint16_t thread)
+{
+    for (size_t i = 0; i < replay->thread_count; i++)
+        if (replay->threads[i].cursor.thread == thread)
+            return &replay->threads[i];
+    if (replay->thread_count == MOST_THREADS)
+        return NULL;
+    replay->threads[replay->thread_count].cursor.thread = thread;
+    return &replay->threads[replay->thread_count++];
+}
+
+/* Which threads launched the operations, from when to when. Returns whether they are few enough. */
+static bool survey(struct replay *replay)
+{
+    const struct ws_ops *ops = &replay->process->ops;
+    uint32_t high = 0;
+    replay->low = UINT32_MAX;
+    replay->from = INT64_MAX;
+    replay->to = INT64_MIN;
+    for (size_t i = replay->first; i < replay->end; i++) {
+        uint32_t op = replay->track->order[i];
+        if (!ws_op_thread(ops, op))
+            continue;
+        if (!thread_of(replay, ops->thread[op]))
+            return false;
+        replay->low = op < replay->low ? op : replay->low;
+        high = op > high ? op : high;
+        replay->to = ws_most(replay->to, ops->host_begin[op]);
+        replay->from = ws_least(replay->from, ops->host_begin[op]);
+    }
+    replay->indices = replay->low > high ? 0 : (size_t)(high - replay->low) + 1;
+    return replay->indices && replay->indices <= MOST_INDICES && replay->to - replay->from < LONGEST;
+}
+
+static int prepare(struct replay *replay)
+{
+    replay->launches = malloc((replay->indices + 1) * sizeof(*replay->launches));
+    replay->boundaries = calloc(replay->step_count + 1, sizeof(*replay->boundaries));
+    if (!replay->launches || !replay->boundaries)
+        return -ENOMEM;
+    for (size_t i = 0; i < replay->indices; i++)
+        replay->launches[i] = INT64_MIN;
+    for (size_t i = 0; i < replay->thread_count; i++) {
+        struct thread_clock *thread = &replay->threads[i];
+        ws_host_seek(&replay->time->host, &thread->cursor, replay->from);
+        thread->waits = ws_host_next(&replay->time->host, &thread->cursor, replay->to + 1, &thread->event);
+    }
+    replay->place = replay->first;
+    return 0;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The medians of steady steps but the first, in which the host is not ahead yet. */
+static int compare_steps(const struct replay *replay, struct ws_replay_times *times)
+{
+    int64_t *values = malloc(2 * replay->step_count * sizeof(*values)), *replayed = values + replay->step_count;
+    size_t count = 0;
+    if (!values)
+        return -ENOMEM;
+    for (size_t i = 1; i + 1 < replay->step_count; i++) {
+        if (!ws_step_is_steady(&replay->steps[i]))
+            continue;
+        values[count] = replay->steps[i].end - replay->steps[i].begin;
+        replayed[count++] = replay->boundaries[i + 1] - replay->boundaries[i];
+    }
+    qsort(values, count, sizeof(*values), ascending);
+    qsort(replayed, count, sizeof(*values), ascending);
+    if (count)
+        *times = (struct ws_replay_times){ values[count / 2], replayed[count / 2], count };
+    free(values);
+    return 0;
+}
+
+static int compare(const struct replay *replay, struct ws_replay_times *times)
+{
+    if (replay->step_count >= STEPS_LEAST)
+        return compare_steps(replay, times);
+    int64_t begin = replay->process->ops.begin[replay->track->order[replay->first]];
+    *times = (struct ws_replay_times){ replay->done.recorded - begin, replay->done.replayed - begin, 0 };
+    return 0;
+}
+
+int ws_replay(const struct ws_report *report, size_t subject, unsigned without, struct ws_replay_times *times)
+{
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
+    const struct ws_gap_total *dispatch = &causes->totals[WS_PART_DISPATCH];
+    struct replay *replay = calloc(1, sizeof(*replay));
+    *times = (struct ws_replay_times){ 0 };
+    if (!replay)
+        return -ENOMEM;
+    *replay = (struct replay){
+        .report = report,
+        .track = track,
+        .process = ws_model_process(report->model, track->process),
+        .time = ws_report_result(report, &ws_analysis_host_time, track->process),
+        .without = without,
+        .delay = causes->launch_delay,
+        .dispatch = without & WS_WITHOUT_LAUNCHES ? GRAPH_NODE
+                    : dispatch->count ? ws_least(dispatch->total / (int64_t)dispatch->count, DISPATCH_MOST)
+                                      : DISPATCH,
+    };
+    choose(replay, ws_report_result(report, &ws_analysis_steps, subject));
+    int status = 0;
+    if (track->aligned && survey(replay)) {
+        status = prepare(replay);
+        if (!status) {
+            play(replay);
+            status = compare(replay, times);
+        }
+    }
+    free(replay->launches);
+    free(replay->boundaries);
+    free(replay);
+    return status;
+}

@@ -1,0 +1,156 @@
+#include "analysis/savings.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/activity.h"
+#include "analysis/gaps.h"
+#include "analysis/host_time.h"
+#include "analysis/replay.h"
+#include "analysis/split.h"
+#include "analysis/steps.h"
+
+enum {
+    WORTHWHILE = 200, /* a cause below one part in so many of a step's time is not looked into */
+    MOST_LINES = 5,   /* advice for each cause */
+};
+
+static const struct {
+    enum ws_part cause;
+    unsigned without;
+    const char *what; /* to do */
+    const char *who;  /* made the gaps, in the evidence */
+} remedies[] = {
+    { WS_PART_INPUT, WS_WITHOUT_INPUT,
+      "load input ahead: more loader workers, prefetch, pinned memory with copies that do not block",
+      "waiting for input" },
+    { WS_PART_SYNC, WS_WITHOUT_SYNC,
+      "wait for the GPU less often: read results every N steps, or copy them asynchronously and read them a step "
+      "later",
+      "after waits" },
+    { WS_PART_ALLOCATION, WS_WITHOUT_ALLOCATION,
+      "keep allocations and module loads out of the loop: reuse buffers, use a caching or stream-ordered allocator",
+      "in allocations and loads" },
+    { WS_PART_LAUNCH, WS_WITHOUT_LAUNCHES, NULL, NULL },
+};
+enum { REMEDIES = sizeof(remedies) / sizeof(remedies[0]) };
+
+static int run(const struct ws_report *report, size_t subject, void *memory)
+{
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
+    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
+    const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
+    struct ws_track_savings *result = memory;
+    int64_t length = causes->per_step ? steps->mean : ws_activity_known(activity);
+    int status = 0;
+    for (int cause = 0; cause < WS_CAUSE_COUNT; cause++) {
+        int64_t time = ws_gap_time(causes, &causes->totals[cause]);
+        result->idle[cause] = causes->per_step ? ws_steps_share(steps, time) : time;
+    }
+    for (size_t i = 0; i < REMEDIES && !status; i++) {
+        struct ws_replay_times times;
+        enum ws_part cause = remedies[i].cause;
+        if (result->idle[cause] <= length / WORTHWHILE)
+            continue;
+        status = ws_replay(report, subject, remedies[i].without, &times);
+        int64_t saving = times.recorded - times.replayed;
+        result->saving[cause] = ws_most(ws_least(saving, result->idle[cause]), 0);
+    }
+    return status;
+}
+
+/* A cause's lines, those that the trace knows each for itself, the rest together. */
+struct share {
+    const struct ws_gap_line *line; /* NULL: several, or none known */
+    struct ws_gap_total gaps;
+    const char *function; /* that most of it was in */
+};
+
+static const char *function_of(const struct ws_process *process, const struct ws_gap_line *line)
+{
+    const struct ws_driver_function *function = ws_rows_find(&process->driver_functions, line->function);
+    return function ? function->name.data : NULL;
+}
+
+static void add(struct share *share, const struct ws_process *process, const struct ws_gap_line *line)
+{
+    if (!share->function)
+        share->function = function_of(process, line);
+    share->gaps.count += line->gaps.count;
+    share->gaps.total += line->gaps.total;
+    share->gaps.steady_count += line->gaps.steady_count;
+    share->gaps.steady += line->gaps.steady;
+}
+
+static size_t shares_of(const struct ws_process *process, const struct ws_track_causes *causes, enum ws_part cause,
+                        struct share shares[MOST_LINES + 1])
+{
+    const struct ws_gap_line *lines = causes->lines.data;
+    struct share rest = { 0 };
+    size_t count = 0;
+    for (size_t i = 0; i < causes->lines.count; i++) {
+        char text[8];
+        if (lines[i].cause != cause)
+            continue;
+        if (count == MOST_LINES || !ws_gap_line_text(process, &lines[i], text, sizeof(text))) {
+            add(&rest, process, &lines[i]);
+            continue;
+        }
+        shares[count] = (struct share){ .line = &lines[i] };
+        add(&shares[count++], process, &lines[i]);
+    }
+    if (rest.gaps.count)
+        shares[count++] = rest;
+    return count;
+}
+
+static int advise_cause(const struct ws_report *report, size_t subject, const struct ws_track_savings *savings,
+                        size_t remedy, struct ws_advice_list *list)
+{
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    const struct ws_process *process = ws_model_process(report->model, track->process);
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
+    enum ws_part cause = remedies[remedy].cause;
+    int64_t all = ws_gap_time(causes, &causes->totals[cause]);
+    struct share shares[MOST_LINES + 1];
+    size_t count = shares_of(process, causes, cause, shares);
+    int status = 0;
+    for (size_t i = 0; i < count && !status && all > 0; i++) {
+        int64_t time = ws_gap_time(causes, &shares[i].gaps);
+        char where[256] = "", evidence[256], total[WS_FORMAT_SIZE], gaps[WS_FORMAT_SIZE];
+        if (shares[i].line)
+            ws_gap_line_text(process, shares[i].line, where, sizeof(where));
+        snprintf(evidence, sizeof(evidence), "%s gaps %s%s%s, %s idle in all; from a replay without",
+                 ws_format_count(gaps, shares[i].gaps.count), remedies[remedy].who, shares[i].function ? ", " : "",
+                 shares[i].function ? shares[i].function : "", ws_format_time(total, shares[i].gaps.total));
+        status = ws_advice_add(
+            list, &(struct ws_advice){
+                      .part = cause,
+                      .saving_ns = (int64_t)((double)savings->saving[cause] * ((double)time / (double)all)),
+                      .what = (char *)remedies[remedy].what,
+                      .where = where,
+                      .evidence = evidence,
+                      .track = (uint32_t)subject,
+                  });
+    }
+    return status;
+}
+
+static int advise(const struct ws_report *report, size_t subject, const void *memory, struct ws_advice_list *list)
+{
+    const struct ws_track_savings *savings = memory;
+    int status = 0;
+    for (size_t i = 0; i < REMEDIES && !status; i++)
+        if (savings->saving[remedies[i].cause] > 0 && remedies[i].what)
+            status = advise_cause(report, subject, savings, i, list);
+    return status;
+}
+
+const struct ws_analysis ws_analysis_savings = {
+    .name = "savings",
+    .scope = WS_SCOPE_TRACK,
+    .result_size = sizeof(struct ws_track_savings),
+    .needs = { &ws_analysis_activity, &ws_analysis_steps, &ws_analysis_host_time, &ws_analysis_causes },
+    .run = run,
+    .advise = advise,
+};

@@ -1,0 +1,209 @@
+#include "check.h"
+
+#include "analysis/replay.h"
+#include "analysis/savings.h"
+#include "load.h"
+
+static const int64_t us = 1000, ms = 1000000;
+enum { COMPUTE = 1, STEPS = 20 };
+
+/* A host that launches onto one stream, and a device that runs it: what a recording would hold. */
+struct machine {
+    struct story *story;
+    int64_t host, device; /* now; free from */
+};
+
+enum { CALL = 4000, REACH = 6000, DISPATCH = 1000 }; /* ns: a launch; until it reaches the device; between two */
+
+static struct machine begin(struct loaded *loaded)
+{
+    struct story *story = load_begin(loaded);
+    story_device(story, 1, "Test GPU", 0, 100);
+    story_stream(story, COMPUTE, 1);
+    story_thread(story, 1, 100, "main");
+    return (struct machine){ story, ms, 0 };
+}
+
+static void launch(struct machine *machine, bool copy, int64_t length)
+{
+    struct ws_shape shape = { .kind = copy ? WS_OP_COPY : WS_OP_KERNEL, .stream = COMPUTE };
+    if (copy) {
+        shape.from_space = WS_SPACE_PINNED;
+        shape.to_space = WS_SPACE_DEVICE;
+        shape.driver_function = story_driver_function(machine->story, "cuMemcpyHtoDAsync", WS_CALL_COPY);
+    } else {
+        shape.function = story_function(machine->story, "ampere_sgemm_128x64_nn");
+        shape.driver_function = story_driver_function(machine->story, "cuLaunchKernel", WS_CALL_LAUNCH);
+    }
+    int64_t reached = machine->host + REACH, free = machine->device + DISPATCH,
+            from = reached > free ? reached : free;
+    struct ws_op op = story_op(machine->story, story_shape(machine->story, &shape), from, from + length);
+    op.host_begin = machine->host;
+    op.host_end = machine->host + CALL;
+    story_add(machine->story, WS_FAMILY_op, &op);
+    machine->host += CALL;
+    machine->device = from + length;
+}
+
+static void wait(struct machine *machine)
+{
+    int64_t until = machine->device + 5 * us;
+    until = until > machine->host + us ? until : machine->host + us;
+    story_call(machine->story, "cuStreamSynchronize", WS_CALL_SYNC, machine->host, until);
+    machine->host = until;
+}
+
+static void allocate(struct machine *machine, int64_t length)
+{
+    story_call(machine->story, "cuMemAlloc_v2", WS_CALL_MEMORY, machine->host, machine->host + length);
+    machine->host += length;
+}
+
+static struct ws_replay_times replay(struct loaded *loaded, unsigned without)
+{
+    struct ws_replay_times times;
+    assert_int_equal(ws_replay(loaded->report, 0, without, &times), 0);
+    return times;
+}
+
+/* What a loop takes, with what is asked for in it and without. */
+struct loop {
+    bool copy, wait;
+    int64_t load, work, allocate; /* host time before the copy; after the wait; in an allocation */
+    int kernels;
+    int64_t kernel; /* how long each runs */
+};
+
+static int64_t run(struct machine *machine, const struct loop *loop)
+{
+    int64_t from = 0;
+    for (int i = 0; i < STEPS; i++) {
+        machine->host += loop->load;
+        if (loop->copy)
+            launch(machine, true, 20 * us);
+        if (!from)
+            from = machine->device;
+        if (loop->allocate)
+            allocate(machine, loop->allocate);
+        for (int kernel = 0; kernel < loop->kernels; kernel++)
+            launch(machine, false, loop->kernel);
+        if (loop->wait)
+            wait(machine);
+        machine->host += loop->work;
+    }
+    return machine->device - from;
+}
+
+static int64_t length_of(const struct loop *loop)
+{
+    struct loaded loaded;
+    struct machine machine = begin(&loaded);
+    int64_t length = run(&machine, loop);
+    load_report(&loaded);
+    load_finish(&loaded);
+    return length;
+}
+
+/* Replays the loop without something, with steps and as a whole, and runs it without. */
+static void expect(const struct loop *with, const struct loop *without, unsigned what)
+{
+    int64_t recorded = length_of(with), truth = recorded - length_of(without);
+    assert_true(truth > recorded / 20);
+    for (int whole = 0; whole < 2; whole++) {
+        struct loaded loaded;
+        struct machine machine = begin(&loaded);
+        loaded.steps = whole ? WS_STEPS_NOT_ASKED : WS_STEPS_AUTO;
+        run(&machine, with);
+        load_report(&loaded);
+        struct ws_replay_times times = replay(&loaded, what);
+        assert_int_equal(times.steps > 0, !whole);
+        int64_t said = (times.recorded - times.replayed) * (whole ? 1 : STEPS);
+        assert_true(llabs(said - truth) < recorded / 20);
+        times = replay(&loaded, 0);
+        assert_int_equal(times.replayed, times.recorded);
+        load_finish(&loaded);
+    }
+}
+
+/* The device would be busy all the time. */
+static void a_wait_with_much_to_do(void **state)
+{
+    struct loop with = { .copy = true, .wait = true, .work = 300 * us, .kernels = 10, .kernel = 100 * us },
+                without = with;
+    (void)state;
+    without.wait = false;
+    expect(&with, &without, WS_WITHOUT_SYNC);
+}
+
+/* The host would not be faster than its own work. */
+static void a_wait_with_much_work_of_the_host(void **state)
+{
+    struct loop with = { .copy = true, .wait = true, .work = 900 * us, .kernels = 5, .kernel = 100 * us },
+                without = with;
+    (void)state;
+    without.wait = false;
+    expect(&with, &without, WS_WITHOUT_SYNC);
+}
+
+static void a_slow_loader(void **state)
+{
+    struct loop with = { .copy = true, .load = 3 * ms, .kernels = 10, .kernel = 100 * us }, without = with;
+    (void)state;
+    without.load = 0;
+    expect(&with, &without, WS_WITHOUT_INPUT);
+    with.wait = without.wait = true; /* the wait stays, and what it costs */
+    expect(&with, &without, WS_WITHOUT_INPUT);
+}
+
+static void an_allocation_in_the_loop(void **state)
+{
+    struct loop with = { .copy = true, .allocate = 700 * us, .kernels = 5, .kernel = 100 * us, .work = 20 * us },
+                without = with;
+    (void)state;
+    without.allocate = 0;
+    expect(&with, &without, WS_WITHOUT_ALLOCATION);
+}
+
+/* 3 µs kernels, each launched 12 µs after the one before: back to back as in a graph they take a third. */
+static void short_kernels(void **state)
+{
+    struct loaded loaded;
+    struct machine machine = begin(&loaded);
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        launch(&machine, false, 3 * us);
+        machine.host += 8 * us;
+    }
+    load_report(&loaded);
+    struct ws_replay_times times = replay(&loaded, WS_WITHOUT_LAUNCHES);
+    assert_true(times.recorded > 11900 * us && times.recorded < 12100 * us);
+    assert_true(times.replayed > 3900 * us && times.replayed < 4200 * us);
+    load_finish(&loaded);
+}
+
+/* Taken out of what is there, nothing is won: the device never waits for the host. */
+static void nothing_to_win(void **state)
+{
+    struct loaded loaded;
+    struct machine machine = begin(&loaded);
+    struct loop loop = { .copy = true, .load = 200 * us, .allocate = 100 * us, .kernels = 10, .kernel = 100 * us };
+    (void)state;
+    run(&machine, &loop);
+    load_report(&loaded);
+    struct ws_replay_times times = replay(&loaded, WS_WITHOUT_SYNC | WS_WITHOUT_INPUT | WS_WITHOUT_ALLOCATION);
+    assert_true(times.recorded - times.replayed < times.recorded / 50);
+    const struct ws_track_savings *savings = ws_report_result(loaded.report, &ws_analysis_savings, 0);
+    for (int cause = 0; cause < WS_CAUSE_COUNT; cause++)
+        assert_true(savings->saving[cause] <= savings->idle[cause]);
+    load_finish(&loaded);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wait_with_much_to_do), cmocka_unit_test(a_wait_with_much_work_of_the_host),
+        cmocka_unit_test(a_slow_loader),          cmocka_unit_test(an_allocation_in_the_loop),
+        cmocka_unit_test(short_kernels),          cmocka_unit_test(nothing_to_win),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
