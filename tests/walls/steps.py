@@ -3,9 +3,10 @@
     steps.py BUILD [SEED...]
 
 A trace is right when the median length of its steady steps is within 2 % of the truth; the mean, where steps differ so much
-(by more than 5 % between the quartiles, as with sequences of different lengths) that a median falls between kinds. A true begin after the warm-up is found
-when a step of the report begins within 5 % of a step of it, up to one constant phase of the trace. Nine traces and nine
-begins in ten must be, and of the steady steps of the report as many must be true ones. A control must have no steps.
+(by more than 5 % between the quartiles, as with sequences of different lengths) that a median falls between kinds. A true
+begin after the warm-up is found when a step of the report begins within 5 % of a step of it, up to one constant phase of
+the trace. Nine traces and nine begins in ten must be, and of the steady steps of the report as many must be true ones. A
+control must have no steps.
 """
 import json
 import os

@@ -4,7 +4,7 @@ difference: the wall's name, the cause of the first piece of advice, and what it
     walls.py BUILD WALL [SETTING NUMBER] [--keep FOLDER]
 
 The truth is the simulated GPU's: a step lasts from the begin of one training step's embedding on the device to that of the
-next; medians of the steps after the warm-up. settings.py lists the walls.
+next. settings.py lists the walls.
 """
 import argparse
 import csv
@@ -20,12 +20,11 @@ from settings import PENDING, WALLS
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 EMBEDDING = "vectorized_gather_kernel"
-WARM_UP = 3 + 2  # the program's own, and what a queue takes to fill
+WARM_UP = 7      # the program's own, and what a queue takes to fill
 WITHIN = 0.2     # of the truth
 STEP_WITHIN = 0.02
 HEALTHY = 0.05   # of a step: what may be advised to a program that has nothing to win
 BUSY = 0.9  # of the time after the warm-up: what a program without a wall keeps its GPU; the rest is between kernels
-DISTURBED = 1.25
 RUNS = 6         # until one was not disturbed: the machine is shared
 TRIES = 2
 
@@ -49,7 +48,7 @@ def run(build, folder, wall, variant, setting):
     for line in result.stdout.splitlines():
         rank = json.loads(line)
         embeddings = sorted(row["start"] for row in truth if row["device"] == rank["rank"] and EMBEDDING in row["name"])
-        begins[rank["rank"]] = [embeddings[number] for _, number in rank["steps"]]
+        begins[rank["rank"]] = [(embeddings[number], number) for _, number in rank["steps"]]
     return begins, truth
 
 
@@ -65,20 +64,20 @@ def read_truth(folder):
     return rows
 
 
-def lengths(times):
-    """Of the steps after the warm-up, from the shortest."""
-    return sorted(after - before for before, after in zip(times[WARM_UP:], times[WARM_UP + 1:]))
+def lengths(begins):
+    """Of the steps after the warm-up that no evaluation follows, each rank's in a list from the shortest."""
+    return [sorted(after - before for (before, number), (after, following) in zip(times[WARM_UP:], times[WARM_UP + 1:])
+                   if following == number + 1) for times in begins.values()]
 
 
-def step_ns(begins):
-    """The median step of the median rank."""
-    return statistics.median(statistics.median(lengths(times)) for times in begins.values())
+def step_ns(begins, average=statistics.median):
+    """A step of the median rank."""
+    return statistics.median(map(average, lengths(begins)))
 
 
-def disturbed(begins):
-    """Whether more steps were much longer than the median than evaluation and jitter explain: the machine did other work,
-    and a median says little of what steps took in the mean."""
-    return any(steps[len(steps) * 4 // 5] > DISTURBED * statistics.median(steps) for steps in map(lengths, begins.values()))
+def disturbed(begins, by=1.5):
+    """Whether more steps were much longer than the median than jitter explains: the machine did other work."""
+    return any(steps[len(steps) * 4 // 5] > by * statistics.median(steps) for steps in lengths(begins))
 
 
 def busy_ns(rows, begin=0):
@@ -92,7 +91,7 @@ def busy_ns(rows, begin=0):
 
 def busy_share(truth, begins):
     """Of the first device, after the warm-up."""
-    begin, rows = begins[0][WARM_UP], [row for row in truth if row["device"] == 0]
+    (begin, _), rows = begins[0][WARM_UP], [row for row in truth if row["device"] == 0]
     return busy_ns(rows, begin) / (max(row["end"] for row in rows) - begin)
 
 
@@ -144,7 +143,7 @@ def steady_lengths(device):
     return [step["length_ns"] for step in device["steps"] if step["kind"] == "steady"]
 
 
-def check_verdict(judge, wall, devices, step, saving):
+def check_verdict(judge, wall, devices, begins, saving):
     """What is said of the devices given, of which a job may have several."""
     expected, causes, _ = WALLS[wall]
     for rank, device in devices.items():
@@ -154,8 +153,8 @@ def check_verdict(judge, wall, devices, step, saving):
     if not all(device["wall"] and device["wall"]["per_step"] for device in devices):
         judge.wrong.append("the report finds no steps")
         return
-    said = statistics.median(length for device in devices for length in steady_lengths(device))
-    judge.expect(abs(said - step) <= STEP_WITHIN * step, f"step: {said / 1e3:.0f} µs said")
+    step, said = step_ns(begins), statistics.median(length for device in devices for length in steady_lengths(device))
+    judge.expect(abs(said - step) <= STEP_WITHIN * step or disturbed(begins, by=1.1), f"step: {said / 1e3:.0f} µs said")
     if wall in PENDING and not any(piece["cause"] in causes for device in devices for piece in device["advice"]):
         judge.skipped.append(f"no analysis gives the advice {' or '.join(causes)} yet")
         return
@@ -182,7 +181,8 @@ def judge_setting(build, folder, wall, setting):
         begins, truth = run(build, with_wall, wall, "with", setting)
         if not disturbed(begins):
             break
-    step = step_ns(begins)
+    # Where the host is the wall, other work on the machine adds to it in some steps more than in others.
+    step = step_ns(begins, statistics.mean if WALLS[wall][0] == "overhead" else statistics.median)
     if not WALLS[wall][1]:
         saving, share = 0, busy_share(truth, begins)
     else:
@@ -198,7 +198,7 @@ def judge_setting(build, folder, wall, setting):
         return judge
     # A straggler has a wall of its own; it is the others that wait.
     waiting = {rank: device for rank, device in devices.items() if wall != "straggler" or rank != setting["slow_rank"]}
-    check_verdict(judge, wall, waiting, step, saving)
+    check_verdict(judge, wall, waiting, begins, saving)
     return judge
 
 
