@@ -32,18 +32,31 @@ struct walk {
     uint32_t **joined; /* by track and operation: index into job->joined + 1 */
 };
 
+/* So that differences of two fit, whatever a trace says. */
+static int64_t within_reason(int64_t time)
+{
+    return time > WS_TIME_MOST ? WS_TIME_MOST : time < -WS_TIME_MOST ? -WS_TIME_MOST : time;
+}
+
+/* What a clock gains between two times. */
+static int64_t gained(double drift, int64_t from, int64_t to)
+{
+    double gain = drift * (double)(to - from);
+    return gain > -1e18 && gain < 1e18 ? (int64_t)gain : 0;
+}
+
 int64_t ws_rank_to_reference(const struct ws_rank_clock *clock, int64_t time)
 {
     if (!clock->applied)
         return time;
-    return time - clock->offset - (int64_t)(clock->drift * (double)(time - clock->at));
+    return within_reason(time - clock->offset - gained(clock->drift, clock->at, time));
 }
 
 int64_t ws_rank_from_reference(const struct ws_rank_clock *clock, int64_t time)
 {
     if (!clock->applied)
         return time;
-    return time + clock->offset + (int64_t)(clock->drift * (double)(time - clock->at));
+    return within_reason(time + clock->offset + gained(clock->drift, clock->at, time));
 }
 
 static int add_sample(struct samples *samples, int64_t time, int64_t difference)
@@ -62,7 +75,7 @@ static int add_sample(struct samples *samples, int64_t time, int64_t difference)
         samples->count = SAMPLES / 2;
         samples->stride *= 2;
     }
-    samples->items[samples->count++] = (struct sample){ time, difference };
+    samples->items[samples->count++] = (struct sample){ time, within_reason(difference) };
     return 0;
 }
 
@@ -80,7 +93,7 @@ static void quartiles(const struct samples *samples, uint32_t from, uint32_t to,
     uint32_t count = to - from;
     for (uint32_t i = 0; i < count; i++) {
         const struct sample *sample = &samples->items[from + i];
-        values[i] = sample->difference - (int64_t)(drift * (double)(sample->time - at));
+        values[i] = within_reason(sample->difference - gained(drift, at, sample->time));
     }
     qsort(values, count, sizeof(*values), by_value);
     *median = values[count / 2];

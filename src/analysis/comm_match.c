@@ -201,7 +201,8 @@ static int64_t side_offset(const struct side *first, const struct side *side)
     for (uint32_t i = 0; i < first->count; i += stride)
         differences[count++] = side->ops[side->list[i]].end - first->ops[first->list[i]].end;
     qsort(differences, count, sizeof(*differences), by_value);
-    return differences[count / 2];
+    int64_t median = differences[count / 2];
+    return median > WS_TIME_MOST ? WS_TIME_MOST : median < -WS_TIME_MOST ? -WS_TIME_MOST : median;
 }
 
 /* May the n-th of each be taken to be one collective? Yes if there are as many on each rank and they end together

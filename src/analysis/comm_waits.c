@@ -63,19 +63,20 @@ static const struct ws_track_steps *steps_of(const struct ranks *ranks, uint32_t
     return ws_report_result(ranks->report, &ws_analysis_steps, track);
 }
 
-/* The others waited for an operation that came last. */
-static void blame(const struct ranks *ranks, const struct ws_joined_entry *entry, int64_t waits, uint32_t others)
+/* The others waited for an operation that came last, so long in all and on average. */
+static void blame(const struct ranks *ranks, const struct ws_joined_entry *entry, int64_t waits, int64_t mean)
 {
     struct ws_rank *late = &ranks->list[entry->track];
     const struct ws_step *step = ws_steps_at(steps_of(ranks, entry->track), op_of(ranks, entry)->begin);
     late->last++;
-    late->caused += waits;
-    late->delay += waits / others;
-    if (step)
-        ranks
-            ->delay_by_step[entry->track][step - (const struct ws_step *)steps_of(ranks, entry->track)->steps.data] +=
-            waits / others;
-    if (waits / others >= costly_ns) {
+    late->caused = ws_comm_sum(late->caused, waits);
+    late->delay = ws_comm_sum(late->delay, mean);
+    if (step) {
+        const struct ws_step *first = steps_of(ranks, entry->track)->steps.data;
+        int64_t *delay = &ranks->delay_by_step[entry->track][step - first];
+        *delay = ws_comm_sum(*delay, mean);
+    }
+    if (mean >= costly_ns) {
         late->late++;
         ranks->job->costly++;
     }
@@ -107,10 +108,10 @@ static void judge(const struct ranks *ranks, const struct ws_joined *joined)
         rank->arrivals[entries[i].op].last = i == last ? op->begin : own;
         note_rank(rank, op);
         int64_t wait = i == last ? 0 : wait_until(op, own);
-        rank->waited += wait;
-        waits += wait;
+        rank->waited = ws_comm_sum(rank->waited, wait);
+        waits = ws_comm_sum(waits, wait);
     }
-    blame(ranks, &entries[last], waits, joined->count - 1);
+    blame(ranks, &entries[last], waits, joined->count > 1 ? waits / (joined->count - 1) : 0);
 }
 
 /* When those had come that are no stragglers. */
@@ -143,11 +144,11 @@ static void count_late_steps(const struct ranks *ranks, uint32_t track)
 {
     const struct ws_step *steps = steps_of(ranks, track)->steps.data;
     struct ws_rank *rank = &ranks->list[track];
-    for (size_t i = 0; i < steps_of(ranks, track)->steps.count; i++) {
+    const int64_t *delays = ranks->delay_by_step[track];
+    for (size_t i = 0; delays && i < steps_of(ranks, track)->steps.count; i++) {
         double length = (double)(steps[i].end - steps[i].begin);
         rank->steps += ws_step_is_steady(&steps[i]);
-        rank->late_steps +=
-            ws_step_is_steady(&steps[i]) && (double)ranks->delay_by_step[track][i] * 100 >= length * WAIT_SHARE;
+        rank->late_steps += ws_step_is_steady(&steps[i]) && (double)delays[i] * 100 >= length * WAIT_SHARE;
     }
 }
 

@@ -158,11 +158,11 @@ static int advise_straggler(const struct ws_report *report, size_t track, struct
     const struct ws_rank *rank = rank_at(report, track);
     struct ws_lateness lateness = ws_lateness_of(report, track);
     char what[160], where[32], why[WS_LATENESS_TEXT];
-    int64_t won = won_by_others(report), more = lateness.compute;
-    if (rank->steps && rank->matched)
-        more = (int64_t)((double)more * ((double)steps_of(report, track)->mean / (double)(rank->end - rank->begin)));
-    if (lateness.compute <= lateness.idle || more <= 0 || won <= 0)
+    int64_t won = won_by_others(report), more = lateness.compute, time = rank->end - rank->begin;
+    if (lateness.compute <= lateness.idle || more <= 0 || won <= 0 || time <= 0)
         return 0;
+    if (rank->steps)
+        more = (int64_t)((double)more * ((double)steps_of(report, track)->mean / (double)time));
     snprintf(what, sizeof(what), "find out why this rank computes longer than the others: %s",
              lateness.same_kernels ? "clocks, temperature, other users of the GPU, larger inputs"
                                    : "it has other work to do");

@@ -539,6 +539,32 @@ static void exposed_times_add_up(void **state)
     }
 }
 
+/* As far away as times may be, on clocks that differ by as much. */
+static void times_beyond_measure_do_no_harm(void **state)
+{
+    static const int64_t most = WS_TIME_MOST;
+    for (int calls = 0; calls < 2; calls++) {
+        struct job job;
+        (void)state;
+        job_begin(&job, 3, true);
+        for (uint32_t i = 0; i < 3; i++)
+            add_comm(&job, i, 1, i, 3, 77);
+        for (int64_t round = 0; round < 40; round++)
+            for (size_t rank = 0; rank < 3; rank++) {
+                int64_t begin = rank == 1 ? most - 100 + round : rank == 2 ? -most : round;
+                int64_t end = rank == 1 ? most : rank == 2 ? most - round : 1000;
+                if (calls)
+                    all_reduce(&job, rank, begin, end);
+                else
+                    story_kernel(&job.stories[rank], COMM, all_reduce_kernel, begin, end);
+            }
+        job_report(&job);
+        assert_true(rank_of(&job, 2)->waited >= 0);
+        assert_true(cost_of(&job, 2)->all.total > 0);
+        job_finish(&job);
+    }
+}
+
 /* Identifiers that nothing describes, numbers that come twice, sizes beyond measure. */
 static void rows_are_not_believed(void **state)
 {
@@ -580,6 +606,7 @@ int main(void)
         cmocka_unit_test(a_group_is_one_operation),
         cmocka_unit_test(only_what_could_be_hidden_is_promised),
         cmocka_unit_test(exposed_times_add_up),
+        cmocka_unit_test(times_beyond_measure_do_no_harm),
         cmocka_unit_test(rows_are_not_believed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
