@@ -4,6 +4,7 @@
  * ncclGroupEnd: its record waits for that and then names them by their correlations, which count up
  * within a thread. */
 #include <string.h>
+#include <unistd.h>
 
 #include "base/map.h"
 #include "notes.h"
@@ -16,6 +17,8 @@
 
 struct comm_state {
     uint64_t sequence;
+    uint64_t name_hash;
+    uint64_t derived; /* communicators made from it */
 };
 
 static struct ws_map comm_ids; /* handle → id */
@@ -50,17 +53,33 @@ static void comm_register(struct call *call, ws_ncclComm comm, struct ws_comm ro
         if (!*id)
             ws_map_remove(&comm_ids, AT(comm));
         else
-            comm_states[*id - 1] = (struct comm_state){ 0 };
+            comm_states[*id - 1] = (struct comm_state){ .name_hash = row.name_hash };
     }
     registry_unlock();
 }
 
-static uint64_t id_hash(const ws_ncclUniqueId *id)
+static uint64_t hash_bytes(const void *data, size_t size)
 {
+    const unsigned char *bytes = data;
     uint64_t hash = 1469598103934665603u;
-    for (size_t i = 0; i < sizeof(id->internal); i++)
-        hash = (hash ^ (unsigned char)id->internal[i]) * 1099511628211u;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ bytes[i]) * 1099511628211u;
     return hash;
+}
+
+/* What all ranks of a communicator call it: they make it from the same one, in the same turn, with the same key.
+ * 0 when what they call that one is not known. */
+static uint64_t derived_hash(ws_ncclComm from, uint64_t key)
+{
+    uint64_t words[3] = { 0, 0, key };
+    registry_lock();
+    uint64_t *known = ws_map_get(&comm_ids, AT(from));
+    if (known) {
+        words[0] = comm_states[*known - 1].name_hash;
+        words[1] = ++comm_states[*known - 1].derived;
+    }
+    registry_unlock();
+    return words[0] ? hash_bytes(words, sizeof(words)) : 0;
 }
 
 static bool succeeded(const struct call *call)
@@ -72,23 +91,34 @@ static void comm_made(struct call *call, const ws_ncclComm *comm, int size, int 
 {
     if (succeeded(call) && comm)
         comm_register(call, *comm,
-                      (struct ws_comm){ .rank = (uint32_t)rank, .size = (uint32_t)size, .name_hash = id_hash(id) });
+                      (struct ws_comm){
+                          .rank = (uint32_t)rank, .size = (uint32_t)size, .name_hash = hash_bytes(id, sizeof(*id)) });
     host_call(call, NO_STREAM, comm ? *comm : NULL, 0, 0);
 }
 
+/* All ranks are this process's: they share a name that no other has. */
 static void comms_made(struct call *call, const ws_ncclComm *comms, int count, const int *devices)
 {
+    uint64_t words[3] = { (uint64_t)getpid(), call->ticks_begin, AT(comms) };
     for (int rank = 0; succeeded(call) && comms && rank < count; rank++)
         comm_register(call, comms[rank],
                       (struct ws_comm){ .rank = (uint32_t)rank,
                                         .size = (uint32_t)count,
-                                        .device = (uint32_t)(devices ? devices[rank] : rank) + 1 });
+                                        .device = (uint32_t)(devices ? devices[rank] : rank) + 1,
+                                        .name_hash = hash_bytes(words, sizeof(words)) });
     host_call(call, NO_STREAM, NULL, 0, 0);
 }
 
-/* Split and shrink: rank and size are the new communicator's own affair, asked of NCCL. */
-static void comm_derived(struct call *call, ws_ncclComm from, const ws_ncclComm *made)
+/* Of the ranks that a shrunk communicator goes without. */
+static uint64_t excluded_hash(const int *ranks, int count)
 {
+    return ranks && count > 0 ? hash_bytes(ranks, (size_t)count * sizeof(*ranks)) : 0;
+}
+
+/* Split and shrink: rank and size are the new communicator's own affair, asked of NCCL. */
+static void comm_derived(struct call *call, ws_ncclComm from, uint64_t key, const ws_ncclComm *made)
+{
+    uint64_t hash = derived_hash(from, key);
     if (succeeded(call) && made && *made) {
         int rank = 0, size = 0;
         ws_ncclResult (*get_rank)(ws_ncclComm, int *) = resolve_beside(WS_ID_ncclAllReduce, "ncclCommUserRank");
@@ -98,7 +128,8 @@ static void comm_derived(struct call *call, ws_ncclComm from, const ws_ncclComm 
             get_rank(*made, &rank);
             get_size(*made, &size);
         }
-        comm_register(call, *made, (struct ws_comm){ .rank = (uint32_t)rank, .size = (uint32_t)size });
+        comm_register(call, *made,
+                      (struct ws_comm){ .rank = (uint32_t)rank, .size = (uint32_t)size, .name_hash = hash });
     }
     host_call(call, NO_STREAM, from, 0, 0);
 }

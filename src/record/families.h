@@ -124,7 +124,7 @@
     I(uint32_t, size, PLAIN)   \
     I(uint32_t, device, PLAIN) \
     I(uint64_t, handle, PLAIN) \
-    I(uint64_t, name_hash, PLAIN) /* of the unique id: the same on every rank; 0 unknown */
+    I(uint64_t, name_hash, PLAIN) /* the same on every rank of it, and of no other; 0 unknown */
 
 #define WS_COLUMNS_graph_node(I, S)                           \
     I(uint32_t, graph, DELTA) /* the executable graph's id */ \

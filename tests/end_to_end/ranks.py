@@ -1,0 +1,54 @@
+"""Collectives are matched across ranks, however their communicators were made: by an identifier that goes round, by a
+split, for all devices of a process at once.
+
+    ranks.py BUILD processes|devices
+"""
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ROUNDS = 5
+RANKS = {"processes": 4, "devices": 2}
+# One communicator of all and two pairs; or one of both devices.
+COLLECTIVES = {"processes": 3 * ROUNDS, "devices": ROUNDS}
+NAMES = {"processes": 3, "devices": 1}
+
+
+def wallshim(build, *words):
+    return subprocess.run([f"{build}/tools/wallshim", *words], check=True, capture_output=True, text=True).stdout
+
+
+def main():
+    build, mode = sys.argv[1:3]
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([f"{ROOT}/tests/run_preloaded.sh", build, f"{build}/tests/programs/ranks", mode], check=True,
+                       timeout=60, env={**os.environ, "SIMGPU_DEVICES": str(RANKS[mode]), "TMPDIR": folder,
+                                        "WALLSHIM_OUTPUT": f"{folder}/%p.wst"})
+        traces = sorted(glob.glob(f"{folder}/*.wst"))
+        comms = [json.loads(line) for path in traces
+                 for line in wallshim(build, "dump", "--json", "--family", "comm", path).splitlines()]
+        report = json.loads(wallshim(build, "report", "--json", *traces))
+
+    names = {}
+    for comm in comms:
+        names.setdefault(comm["name_hash"], set()).add((comm["rank"], comm["size"]))
+    assert 0 not in names, "a communicator without a name"
+    assert len(names) == NAMES[mode], f"names and their ranks: {names}"
+    # The split pairs have the ranks of one size between them: told apart by their names alone.
+    for ranks in names.values():
+        size = next(iter(ranks))[1]
+        assert ranks == {(rank, size) for rank in range(size)}, f"ranks of one name: {ranks}"
+
+    matching = report["matching"]
+    assert matching["by_sequence"] == COLLECTIVES[mode], matching
+    assert matching["unmatched"] == matching["apart"] == 0, matching
+    assert [rank["rank"] for rank in report["ranks"]] == list(range(RANKS[mode])), report["ranks"]
+    assert not any(rank["clock"]["applied"] for rank in report["ranks"][1:]), report["ranks"]
+    return 0
+
+
+sys.exit(main())
