@@ -110,13 +110,15 @@ static void put_manual(const char *version)
           stdout);
     put_environment();
     fputs(".SH EXIT STATUS\n.TP\n0\ndone\n.TP\n1\na rule of \\fBwallshim check\\fR does not "
-          "hold\n.TP\n2\nwrong usage or unreadable input, with one line on standard "
+          "hold, or \\fBwallshim diff \\-\\-fail\\-on\\-regression\\fR found one\n.TP\n2\nwrong usage or unreadable "
+          "input, with one line on standard "
           "error\n.PP\n\\fBwallshim record\\fR answers with the command's own status, with 128 and "
           "the "
           "number of the signal that ended it, with 127 when there is no such command and with 126 when it cannot be "
           "run.\n"
           ".SH EXAMPLES\n.nf\nwallshim record \\-\\- python train.py\nwallshim report\n"
           "wallshim report \\-\\-json train\\-4242.wst\n"
+          "wallshim diff before.wst after.wst\n"
           "wallshim check \\-\\-rule 'busy >= 80 %' \\-\\-rule 'step_time.p95 < 45 ms' train\\-4242.wst\n"
           "wallshim export \\-\\-format chrome train\\-4242.wst \\-o train.json\n.fi\n"
           ".SH FILES\n.TP\n\\fINAME\\fR.wst\na trace, of one process; a folder of them is a job of several\n",

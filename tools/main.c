@@ -12,8 +12,8 @@ static void help(FILE *out)
     for (size_t i = 0; i < tool_command_count; i++)
         fprintf(out, "  %-10s %s\n", tool_commands[i]->name, tool_commands[i]->summary);
     fputs("\nwallshim COMMAND --help says more, wallshim --version which one this is. Exit status: 0\n"
-          "done, 1 a rule of check does not hold, 2 wrong usage or unreadable input; record answers\n"
-          "with the command's own status.\n",
+          "done, 1 a rule of check does not hold or diff found a regression, 2 wrong usage or\n"
+          "unreadable input; record answers with the command's own status.\n",
           out);
 }
 

@@ -12,7 +12,7 @@ struct tool_loaded {
 };
 
 /* Reads the traces, with progress on a terminal, and runs the analyses, on every core. Returns 0, or TOOL_ERROR
- * after a line on stderr; to be unloaded in any case. */
+ * after a line on stderr; to be unloaded in any case, before the traces are finished. */
 int tool_load(struct tool_loaded *loaded, const struct tool_traces *traces, const struct ws_report_options *options);
 
 void tool_unload(struct tool_loaded *loaded);

@@ -1,0 +1,255 @@
+#include "check.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "compare/compare.h"
+#include "load.h"
+
+static const int64_t us = 1000, ms = 1000000;
+
+/* A step of 1 ms and more: a GEMM, a copy, and idle time before it in which the host waits for its input. */
+struct recipe {
+    const char *gemm;
+    int64_t length, input;
+    const char *others[4]; /* 20 µs each */
+    int64_t jitter;        /* every other step takes so much longer in its GEMM */
+    uint32_t error;        /* of each begin */
+    size_t steps;          /* 0: 8 */
+    bool marked;
+};
+
+static void kernel(struct story *story, const char *name, int64_t begin, int64_t length, uint32_t error)
+{
+    struct ws_shape shape = { .kind = WS_OP_KERNEL,
+                              .stream = 1,
+                              .function = story_function(story, name),
+                              .driver_function = story_driver_function(story, "cuLaunchKernel", WS_CALL_LAUNCH),
+                              .grid_x = (uint32_t)strlen(name) > 30 ? 7 : 64,
+                              .grid_y = 1,
+                              .grid_z = 1,
+                              .block_x = 256,
+                              .block_y = 1,
+                              .block_z = 1 };
+    struct ws_op op = story_op(story, story_shape(story, &shape), begin, begin + length);
+    op.begin_error = error;
+    story_add(story, WS_FAMILY_op, &op);
+}
+
+static void record(struct loaded *loaded, const struct recipe *recipe)
+{
+    struct story *story = load_begin(loaded);
+    size_t steps = recipe->steps ? recipe->steps : 8;
+    int64_t at = ms;
+    story_device(story, 1, "Test GPU", 0, 0);
+    story_stream(story, 1, 1);
+    for (size_t i = 0; i <= steps; i++) {
+        int64_t gemm = recipe->length + (i % 2 ? recipe->jitter : 0), begin = at;
+        kernel(story, recipe->gemm, at, gemm, recipe->error);
+        at += gemm;
+        for (size_t j = 0; j < 4 && recipe->others[j]; j++, at += 20 * us)
+            kernel(story, recipe->others[j], at, 20 * us, recipe->error);
+        story_range(story, WS_RANGE_OPERATOR, 1, "enumerate(DataLoader)#next", at - 5 * us,
+                    at + recipe->input - 12 * us);
+        at += recipe->input;
+        if (recipe->marked && i < steps)
+            story_range(story, WS_RANGE_STEP, 1, "ProfilerStep", begin - 11 * us, at - 11 * us);
+    }
+    load_report(loaded);
+}
+
+struct compared {
+    struct loaded before, after;
+    struct ws_comparison comparison;
+};
+
+static void compare(struct compared *compared, const struct recipe *before, const struct recipe *after)
+{
+    char message[200];
+    record(&compared->before, before);
+    record(&compared->after, after);
+    assert_int_equal(
+        ws_compare(&compared->comparison, compared->before.report, compared->after.report, message, sizeof(message)),
+        0);
+}
+
+static void finish(struct compared *compared)
+{
+    ws_comparison_finish(&compared->comparison);
+    load_finish(&compared->before);
+    load_finish(&compared->after);
+}
+
+static const struct ws_change *change_of(const struct compared *compared, enum ws_change_group group, const char *key)
+{
+    const struct ws_change *changes = compared->comparison.changes.data;
+    for (size_t i = compared->comparison.begins[group]; i < compared->comparison.begins[group + 1]; i++)
+        if (!strcmp(changes[i].key ? changes[i].key : changes[i].label, key))
+            return &changes[i];
+    fail_msg("no change of %s", key);
+    return NULL;
+}
+
+static void check_times(const struct ws_change *change, int64_t before, int64_t after, bool noise)
+{
+    assert_int_equal(llround(change->before), before);
+    assert_int_equal(llround(change->after), after);
+    assert_int_equal(ws_change_is_noise(change), noise);
+}
+
+static void a_step_changes_by_what_its_parts_do(void **state)
+{
+    struct compared compared;
+    const struct recipe before = {
+        .gemm = "sgemm_nt", .length = ms, .input = 500 * us, .others = { "vectorized_add" }, .marked = true
+    };
+    const struct recipe after = {
+        .gemm = "sgemm_nt", .length = 900 * us, .input = 100 * us, .others = { "vectorized_add" }, .marked = true
+    };
+    (void)state;
+    compare(&compared, &before, &after);
+    assert_true(compared.comparison.per_step);
+    assert_int_equal(compared.comparison.before.samples, 8);
+    check_times(change_of(&compared, WS_CHANGE_TIME, "length"), 1520 * us, 1020 * us, false);
+    check_times(change_of(&compared, WS_CHANGE_TIME, "busy"), 1020 * us, 920 * us, false);
+    check_times(change_of(&compared, WS_CHANGE_PART, "input"), 500 * us, 100 * us, false);
+    check_times(change_of(&compared, WS_CHANGE_PART, "compute"), 1020 * us, 920 * us, false);
+    check_times(change_of(&compared, WS_CHANGE_CLASS, "gemm"), ms, 900 * us, false);
+    check_times(change_of(&compared, WS_CHANGE_KERNEL, "vectorized_add"), 20 * us, 20 * us, true);
+    double parts = 0;
+    const struct ws_change *changes = compared.comparison.changes.data;
+    for (size_t i = compared.comparison.begins[WS_CHANGE_PART]; i < compared.comparison.begins[WS_CHANGE_CLASS]; i++)
+        parts += changes[i].after - changes[i].before;
+    assert_int_equal(llround(parts), -500 * us);
+    assert_string_equal(changes[compared.comparison.begins[WS_CHANGE_PART]].key, "input");
+    assert_false(ws_change_is_regression(ws_comparison_total(&compared.comparison), 0));
+    finish(&compared);
+}
+
+static void a_change_within_the_spread_of_the_steps_is_noise(void **state)
+{
+    struct compared compared;
+    struct recipe before = {
+        .gemm = "sgemm_nt", .length = ms, .input = 100 * us, .jitter = 200 * us, .marked = true
+    };
+    struct recipe after = {
+        .gemm = "sgemm_nt", .length = 1080 * us, .input = 100 * us, .jitter = 200 * us, .marked = true
+    };
+    (void)state;
+    compare(&compared, &before, &after);
+    check_times(change_of(&compared, WS_CHANGE_TIME, "length"), 1200 * us, 1280 * us, true);
+    assert_false(ws_change_is_regression(ws_comparison_total(&compared.comparison), 0.05));
+    finish(&compared);
+
+    /* The same change, steadier, or over more steps, is one. */
+    before.jitter = after.jitter = 10 * us;
+    compare(&compared, &before, &after);
+    assert_true(ws_change_is_regression(ws_comparison_total(&compared.comparison), 0.05));
+    assert_false(ws_change_is_regression(ws_comparison_total(&compared.comparison), 0.08));
+    finish(&compared);
+    before.jitter = after.jitter = 200 * us;
+    before.steps = after.steps = 200;
+    compare(&compared, &before, &after);
+    assert_true(ws_change_is_regression(ws_comparison_total(&compared.comparison), 0.05));
+    finish(&compared);
+}
+
+static void a_change_within_the_errors_of_the_times_is_noise(void **state)
+{
+    struct compared compared;
+    struct recipe before = { .gemm = "sgemm_nt", .length = ms, .input = 100 * us, .error = 20000 },
+                  after = { .gemm = "sgemm_nt", .length = 1030 * us, .input = 100 * us };
+    (void)state;
+    compare(&compared, &before, &after);
+    assert_false(compared.comparison.per_step);
+    check_times(change_of(&compared, WS_CHANGE_KERNEL, "sgemm_nt"), 9 * ms, 9 * 1030 * us, false);
+    finish(&compared);
+    after.error = 11000;
+    compare(&compared, &before, &after);
+    check_times(change_of(&compared, WS_CHANGE_KERNEL, "sgemm_nt"), 9 * ms, 9 * 1030 * us, true);
+    finish(&compared);
+}
+
+static void check_pair(const struct compared *compared, const char *before, const char *after, enum ws_pairing match)
+{
+    const struct ws_pair *pairs = compared->comparison.pairs.data;
+    for (size_t i = 0; i < compared->comparison.pairs.count; i++) {
+        const char *first = ws_pair_name(&compared->comparison.before, pairs[i].before);
+        const char *second = ws_pair_name(&compared->comparison.after, pairs[i].after);
+        if (strcmp(first ? first : "-", before) != 0 || strcmp(second ? second : "-", after) != 0)
+            continue;
+        assert_int_equal(pairs[i].match, match);
+        return;
+    }
+    fail_msg("%s and %s are no pair", before, after);
+}
+
+static void kernels_are_matched_by_name_and_by_likeness(void **state)
+{
+    struct compared compared;
+    const struct recipe before = { .gemm = "sm90_gemm_128x128x64",
+                                   .length = ms,
+                                   .others = { "add_kernel<float>(float*)", "softmax_warp",
+                                               "an_odd_kernel_with_a_rather_long_name", "rotary" } };
+    const struct recipe after = { .gemm = "sm90_gemm_64x256x64",
+                                  .length = ms,
+                                  .others = { "add_kernel<half>(half*)", "cunn_SoftMax",
+                                              "another_kernel_of_other_kind", "rotary" } };
+    (void)state;
+    compare(&compared, &before, &after);
+    check_pair(&compared, "rotary", "rotary", WS_PAIRED_BY_NAME);
+    check_pair(&compared, "sm90_gemm_128x128x64", "sm90_gemm_64x256x64", WS_PAIRED_BY_NUMBERS);
+    check_pair(&compared, "add_kernel<float>(float*)", "add_kernel<half>(half*)", WS_PAIRED_BY_STEM);
+    check_pair(&compared, "softmax_warp", "cunn_SoftMax", WS_PAIRED_BY_SHAPE);
+    check_pair(&compared, "an_odd_kernel_with_a_rather_long_name", "-", WS_UNPAIRED);
+    check_pair(&compared, "-", "another_kernel_of_other_kind", WS_UNPAIRED);
+    assert_int_equal(compared.comparison.pairs.count, 6);
+    finish(&compared);
+}
+
+/* Two of one stem on a side: which is which cannot be told. */
+static void what_cannot_be_told_is_not_matched(void **state)
+{
+    struct compared compared;
+    const struct recipe before = {
+        .gemm = "sgemm", .length = ms, .input = 0, .others = { "add_kernel<float>", "add_kernel<int>" }
+    };
+    const struct recipe after = {
+        .gemm = "sgemm", .length = ms, .input = 0, .others = { "add_kernel<half>", "add_kernel<char>" }
+    };
+    (void)state;
+    compare(&compared, &before, &after);
+    assert_int_equal(compared.comparison.pairs.count, 5);
+    check_pair(&compared, "add_kernel<int>", "-", WS_UNPAIRED);
+    check_pair(&compared, "-", "add_kernel<char>", WS_UNPAIRED);
+    finish(&compared);
+}
+
+static void without_device_times_there_is_nothing_to_compare(void **state)
+{
+    struct compared compared;
+    const struct recipe recipe = { .gemm = "sgemm", .length = ms, .input = 0 };
+    char message[200];
+    (void)state;
+    record(&compared.before, &recipe);
+    load_begin(&compared.after);
+    load_report(&compared.after);
+    assert_int_equal(
+        ws_compare(&compared.comparison, compared.before.report, compared.after.report, message, sizeof(message)),
+        -ENODATA);
+    assert_non_null(strstr(message, "second"));
+    finish(&compared);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_step_changes_by_what_its_parts_do),
+        cmocka_unit_test(a_change_within_the_spread_of_the_steps_is_noise),
+        cmocka_unit_test(a_change_within_the_errors_of_the_times_is_noise),
+        cmocka_unit_test(kernels_are_matched_by_name_and_by_likeness),
+        cmocka_unit_test(what_cannot_be_told_is_not_matched),
+        cmocka_unit_test(without_device_times_there_is_nothing_to_compare),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

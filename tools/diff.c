@@ -1,0 +1,109 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare/compare.h"
+#include "reports.h"
+
+enum { TOP = 20 };
+
+static const struct tool_switch *switches(size_t *count)
+{
+    static const struct tool_switch list[] = {
+        { "json", 0, NULL, "everything as JSON, described by diff.schema.json" },
+        { "fail-on-regression", 0, "PERCENT",
+          "answer with status 1 where a step takes that much longer than before, and more than by chance" },
+        TOOL_STEPS_SWITCH,
+        { "top", 't', "N", "rows of a table at most; 0 all (20 without this switch)" },
+        { "wide", 'w', NULL, "print names whole, however wide the lines become" },
+    };
+    *count = sizeof(list) / sizeof(list[0]);
+    return list;
+}
+
+/* The value of --fail-on-regression as a share, negative where it was not given. */
+static int limit_of(const struct tool_arguments *arguments, double *limit)
+{
+    const char *text = tool_value(arguments, "fail-on-regression");
+    char *end;
+    *limit = -1;
+    if (!text)
+        return 0;
+    *limit = strtod(text, &end) / 100;
+    end += *end == '%';
+    if (end == text || *end || !(*limit >= 0 && *limit <= 1000))
+        return tool_error("--fail-on-regression %s: give percents, such as 5", text);
+    return 0;
+}
+
+static int show(const struct tool_arguments *arguments, const struct ws_comparison *comparison, size_t top,
+                double limit)
+{
+    const struct ws_change *total = ws_comparison_total(comparison);
+    struct ws_page page = tool_page(arguments, top);
+    if (!tool_value(arguments, "json"))
+        ws_comparison_print(comparison, &page);
+    else if (tool_print_json(ws_comparison_json(comparison)))
+        return TOOL_ERROR;
+    if (limit < 0 || !ws_change_is_regression(total, limit))
+        return TOOL_DONE;
+    fflush(stdout); /* before what goes to standard error */
+    fprintf(stderr, "wallshim: a regression: the %s takes %.1f %% longer than before, more than %.3g %%\n",
+            total->label, 100 * (total->after / total->before - 1), 100 * limit);
+    return TOOL_RULE_BROKEN;
+}
+
+struct recording {
+    struct tool_traces traces;
+    struct tool_loaded loaded;
+};
+
+static int load(struct recording *recording, const char *path, const struct ws_report_options *wanted)
+{
+    int status = tool_find_traces_at(&recording->traces, path);
+    return status ? status : tool_load(&recording->loaded, &recording->traces, wanted);
+}
+
+static void unload(struct recording *recording)
+{
+    tool_unload(&recording->loaded);
+    tool_traces_finish(&recording->traces);
+}
+
+static int run(const struct tool_arguments *arguments)
+{
+    struct recording before = { 0 }, after = { 0 };
+    struct ws_report_options wanted = { .top = TOP };
+    char message[128];
+    double limit;
+    size_t top;
+    if (arguments->operand_count != 2)
+        return tool_error("diff: takes two recordings, before and after; each a trace or a folder of them");
+    if (tool_top(arguments, TOP, &top) || tool_steps(arguments, &wanted.steps) || limit_of(arguments, &limit))
+        return TOOL_ERROR;
+    int status = load(&before, arguments->operands[0], &wanted);
+    status = status ? status : load(&after, arguments->operands[1], &wanted);
+    if (!status) {
+        struct ws_comparison comparison;
+        if (ws_compare(&comparison, before.loaded.report, after.loaded.report, message, sizeof(message)))
+            status = tool_error("diff: %s", message);
+        else
+            status = show(arguments, &comparison, top, limit);
+        ws_comparison_finish(&comparison);
+    }
+    unload(&before);
+    unload(&after);
+    return status;
+}
+
+const struct tool_command tool_diff = {
+    .name = "diff",
+    .operands = "BEFORE AFTER",
+    .summary = "say what changed between two recordings",
+    .text = "Compares two recordings of a program, each a trace or a folder of them, step by step where both have "
+            "steps, else as a whole: the parts of a step, classes of kernels, and kernels by name. Kernels whose "
+            "names differ are matched where names differ in numbers or template arguments only, or where class, "
+            "grid, block and count are the same; such guesses are marked. Changes that the spread of the steps or "
+            "the errors of the times may have made are marked too.",
+    .switches = switches,
+    .run = run,
+};
