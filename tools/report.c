@@ -14,6 +14,7 @@ static const struct tool_switch *switches(size_t *count)
         { "top", 't', "N", "rows of a table at most; 0 all (20 without this switch)" },
         { "all", 'a', NULL,
           "every device of a job; without it the one that the job waits for, where there are many" },
+        { "gpu", 'g', "NAME", "hold kernels against this GPU's peaks: h100 …, or a JSON file that describes it" },
         { "wide", 'w', NULL, "print names whole, however wide the lines become" },
     };
     *count = sizeof(list) / sizeof(list[0]);
@@ -43,10 +44,12 @@ static int run(const struct tool_arguments *arguments)
     struct tool_traces traces;
     struct tool_loaded loaded;
     struct ws_report_options wanted = { 0 };
+    struct ws_gpu_file file;
     bool as_json = tool_value(arguments, "json") != NULL;
     if (as_json && tool_value(arguments, "section"))
         return tool_error("report: --section chooses from the text; --json is always the whole");
-    if (tool_top(arguments, TOP, &wanted.top) || tool_steps(arguments, &wanted.steps))
+    if (tool_gpu(arguments, &file, &wanted.gpu) || tool_top(arguments, TOP, &wanted.top) ||
+        tool_steps(arguments, &wanted.steps))
         return TOOL_ERROR;
     int status = tool_find_traces(&traces, arguments);
     if (status)

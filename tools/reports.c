@@ -59,6 +59,21 @@ int tool_steps(const struct tool_arguments *arguments, enum ws_steps_choice *cho
     return tool_error("--steps %s: auto, marked, found or none", text);
 }
 
+int tool_gpu(const struct tool_arguments *arguments, struct ws_gpu_file *file, const struct ws_gpu **gpu)
+{
+    const char *text = tool_value(arguments, "gpu");
+    char message[512];
+    *gpu = text ? ws_gpu_named(text) : NULL;
+    if (!text || *gpu)
+        return 0;
+    if (access(text, F_OK))
+        return tool_error("--gpu %s: no GPU that is known (wallshim roofline --list), and no file", text);
+    if (ws_gpu_read(file, text, message, sizeof(message)))
+        return tool_error("--gpu: %s", message);
+    *gpu = &file->gpu;
+    return 0;
+}
+
 static int page_width(void)
 {
     const char *columns = getenv("COLUMNS");

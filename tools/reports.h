@@ -4,6 +4,7 @@
 
 #include "analysis/registry.h"
 #include "command.h"
+#include "hardware/gpu_file.h"
 #include "traces.h"
 
 struct tool_loaded {
@@ -22,6 +23,10 @@ int tool_top(const struct tool_arguments *arguments, size_t otherwise, size_t *t
 
 /* The value of --steps, auto where it was not given. Returns 0, or TOOL_ERROR after a line on stderr. */
 int tool_steps(const struct tool_arguments *arguments, enum ws_steps_choice *choice);
+
+/* The GPU that --gpu names, or describes in a file that `file` then holds; NULL in *gpu where it was not given.
+ * Returns 0, or TOOL_ERROR after a line on stderr. */
+int tool_gpu(const struct tool_arguments *arguments, struct ws_gpu_file *file, const struct ws_gpu **gpu);
 
 #define TOOL_STEPS_SWITCH                                                                                           \
     {                                                                                                               \

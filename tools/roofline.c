@@ -8,12 +8,13 @@
 #include "analysis/page.h"
 #include "command.h"
 #include "hardware/roofline.h"
+#include "reports.h"
 
 static const struct tool_switch *switches(size_t *count)
 {
     static const struct tool_switch list[] = {
         { "op", 0, "OP", "gemm, pointwise or attention" },
-        { "gpu", 'g', "NAME", "the GPU: h100, \"a100 80gb pcie\" …; --list names them" },
+        { "gpu", 'g', "NAME", "the GPU: h100, \"a100 80gb pcie\" … (--list names them), or a JSON file" },
         { "dtype", 'd', "TYPE", "fp64, fp32, tf32, fp16, bf16, fp8, int8 or fp4 (bf16 without this switch)" },
         { "m", 'm', "N", "gemm: rows of the result" },
         { "n", 'n', "N", "gemm: columns of the result" },
@@ -44,6 +45,7 @@ struct variant {
 };
 
 struct question {
+    struct ws_gpu_file file;
     const struct ws_gpu *gpu;
     enum ws_precision precision;
     double element_bytes;
@@ -173,9 +175,8 @@ static int ask(const struct tool_arguments *arguments, struct question *question
         return tool_error("--op: one of gemm, pointwise, attention; see wallshim roofline --help");
     if (!gpu)
         return tool_error("--gpu is needed: h100, a100 …; wallshim roofline --list names them");
-    question->gpu = ws_gpu_named(gpu);
-    if (!question->gpu)
-        return tool_error("--gpu %s: not known; wallshim roofline --list names those that are", gpu);
+    if (tool_gpu(arguments, &question->file, &question->gpu))
+        return TOOL_ERROR;
     question->precision = ws_precision_named(type ? type : "bf16");
     if (question->precision == WS_PRECISION_COUNT)
         return tool_error("--dtype %s: one of fp64, fp32, tf32, fp16, bf16, fp8, int8, fp4", type);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-typedef bool cost_function(const struct ws_operator *operator, const struct ws_tensor * tensors, size_t count,
+typedef bool cost_function(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                            struct ws_operator_cost *cost);
 
 struct ws_operator {
@@ -28,10 +28,10 @@ static void set_product(struct ws_operator_cost *cost, double batch, double m, d
 }
 
 /* A[m,k] · B[k,n], of rank 2 or, in batches, 3; `inputs` is how many come before A: "", "b". */
-static bool cost_product(const struct ws_operator *operator, const struct ws_tensor * tensors, size_t count,
+static bool cost_product(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                          struct ws_operator_cost *cost)
 {
-    size_t first = strlen(operator->inputs);
+    size_t first = strlen(entry->inputs);
     if (count < first + 2)
         return false;
     const struct ws_tensor *a = &tensors[first], *b = &tensors[first + 1];
@@ -48,10 +48,10 @@ static bool cost_product(const struct ws_operator *operator, const struct ws_ten
 }
 
 /* x[…,k] · W[n,k]ᵀ */
-static bool cost_linear(const struct ws_operator *operator, const struct ws_tensor * tensors, size_t count,
+static bool cost_linear(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                         struct ws_operator_cost *cost)
 {
-    (void)operator;
+    (void)entry;
     if (count < 2 || !tensors[0].known || !tensors[0].rank || !is_matrix(&tensors[1], 2))
         return false;
     double k = tensors[1].size[1], m = k > 0 ? tensors[0].elements / k : 0;
@@ -66,11 +66,11 @@ static bool cost_linear(const struct ws_operator *operator, const struct ws_tens
 
 /* Q, K, V; `inputs` says the order of their dimensions, h heads and n sequence, and with a g before it that the
  * output's gradient comes first. Backward recomputes the scores: five products for the two of forward. */
-static bool cost_attention(const struct ws_operator *operator, const struct ws_tensor * tensors, size_t count,
+static bool cost_attention(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                            struct ws_operator_cost *cost)
 {
-    bool backward = operator->inputs[0] == 'g';
-    const char *order = operator->inputs + backward;
+    bool backward = entry->inputs[0] == 'g';
+    const char *order = entry->inputs + backward;
     const struct ws_tensor *q = &tensors[backward], *k = q + 1, *v = q + 2;
     if (count < 3u + backward || !is_matrix(q, 4) || !is_matrix(k, 4) || !is_matrix(v, 4))
         return false;
@@ -87,14 +87,16 @@ static bool cost_attention(const struct ws_operator *operator, const struct ws_t
 
 /* Kernels that do little arithmetic. A letter an input: r read, w written, x both, - neither or only in part; then o
  * an output as large as the largest input, p one of a byte an element. "*" stands for r at all inputs. */
-static bool cost_moves(const struct ws_operator *operator, const struct ws_tensor * tensors, size_t count,
+static bool cost_moves(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                        struct ws_operator_cost *cost)
 {
     const struct ws_tensor *largest = NULL;
-    const char *letter = operator->inputs;
+    const char *letter = entry->inputs;
     bool all = *letter == '*';
     for (size_t i = 0; i < count && (all || (*letter && *letter != 'o' && *letter != 'p')); i++) {
-        char how = all ? 'r' : *letter++;
+        char how = 'r';
+        if (!all)
+            how = *letter++;
         if (how == '-' || !tensors[i].known)
             continue;
         cost->bytes += ws_tensor_bytes(&tensors[i]) * (how == 'x' ? 2 : 1);
@@ -107,7 +109,7 @@ static bool cost_moves(const struct ws_operator *operator, const struct ws_tenso
         letter++;
     if (*letter)
         cost->bytes += largest->elements * (*letter == 'o' ? largest->element_bytes : 1);
-    cost->flops = operator->flops * largest->elements;
+    cost->flops = entry->flops * largest->elements;
     cost->element = largest->element;
     return true;
 }
@@ -115,11 +117,11 @@ static bool cost_moves(const struct ws_operator *operator, const struct ws_tenso
 /* Experts: x[tokens, hidden] and the router's [tokens, experts]. How many experts a token goes to is not said, nor
  * how large they are; but weights that are read for so few rows bound the intensity: 2 FLOPs for each element of a
  * weight and each row, half a byte an element at least. */
-static bool cost_experts(const struct ws_operator *operator, const struct ws_tensor * tensors, size_t count,
+static bool cost_experts(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                          struct ws_operator_cost *cost)
 {
     enum { MOST_EXPERTS_A_TOKEN = 8 };
-    (void)operator;
+    (void)entry;
     if (count < 2 || !is_matrix(&tensors[0], 2) || !is_matrix(&tensors[1], 2) ||
         tensors[0].size[0] != tensors[1].size[0] || tensors[1].size[1] < 1)
         return false;
@@ -227,12 +229,12 @@ static const struct ws_operator operators[] = {
 };
 /* clang-format on */
 
-static bool is_named(const struct ws_operator *operator, const char * name, size_t length)
+static bool is_named(const struct ws_operator *entry, const char *name, size_t length)
 {
-    size_t own = strlen(operator->name);
-    if (operator->name[own - 1] == '*')
-        return length >= own - 1 && !memcmp(operator->name, name, own - 1);
-    return length == own && !memcmp(operator->name, name, length);
+    size_t own = strlen(entry->name);
+    if (entry->name[own - 1] == '*')
+        return length >= own - 1 && !memcmp(entry->name, name, own - 1);
+    return length == own && !memcmp(entry->name, name, length);
 }
 
 const struct ws_operator *ws_operator_find(const char *name, size_t length)
@@ -243,14 +245,14 @@ const struct ws_operator *ws_operator_find(const char *name, size_t length)
     return NULL;
 }
 
-bool ws_operator_is_done_by(const struct ws_operator *operator, enum ws_kernel_class class)
+bool ws_operator_is_done_by(const struct ws_operator *entry, enum ws_kernel_class class)
 {
-    return operator->matmul == ws_class_is_matmul(class) && class != WS_CLASS_COMM;
+    return entry->matmul == ws_class_is_matmul(class) && class != WS_CLASS_COMM;
 }
 
-bool ws_operator_cost(const struct ws_operator *operator, const struct ws_tensor * tensors, size_t count,
+bool ws_operator_cost(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                       struct ws_operator_cost *cost)
 {
     *cost = (struct ws_operator_cost){ 0 };
-    return operator->cost(operator, tensors, count, cost);
+    return entry->cost(entry, tensors, count, cost);
 }

@@ -29,10 +29,10 @@ struct ws_operator_cost {
 const struct ws_operator *ws_operator_find(const char *name, size_t length);
 
 /* Do kernels of this class do the operator's work, rather than help with it? */
-bool ws_operator_is_done_by(const struct ws_operator *operator, enum ws_kernel_class class);
+bool ws_operator_is_done_by(const struct ws_operator *entry, enum ws_kernel_class class);
 
 /* Returns false where the inputs do not say. */
-bool ws_operator_cost(const struct ws_operator *operator, const struct ws_tensor * tensors, size_t count,
+bool ws_operator_cost(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                       struct ws_operator_cost *cost);
 
 #endif

@@ -15,6 +15,10 @@ enum ws_gpu_match ws_track_gpu(const struct ws_report *report, const struct ws_t
 {
     const struct ws_rows *devices = &ws_model_process(report->model, track->process)->devices;
     const struct ws_device *device = ws_track_device(report->model, track);
+    if (report->gpu) {
+        *gpu = *report->gpu;
+        return WS_GPU_GIVEN;
+    }
     if (!device && all_alike(devices))
         device = devices->rows.data;
     if (!device)

@@ -11,6 +11,7 @@
 #include "analysis/advice.h"
 #include "analysis/classify.h"
 #include "analysis/page.h"
+#include "hardware/gpu.h"
 #include "model/model.h"
 
 struct ws_report;
@@ -64,11 +65,13 @@ struct ws_report_options {
     size_t top;       /* items of an open-ended list in JSON; 0: all */
     unsigned threads; /* that run analyses; 0 counts as 1 */
     enum ws_steps_choice steps;
+    const struct ws_gpu *gpu; /* peaks to hold kernels against; NULL: those of each device */
 };
 
 struct ws_report {
     const struct ws_model *model;
     enum ws_steps_choice steps;
+    const struct ws_gpu *gpu;
     uint8_t *classes; /* enum ws_kernel_class by index into ws_model.names */
     size_t top;       /* items of an open-ended list in JSON */
     void **results;   /* by analysis and subject; use ws_report_result */

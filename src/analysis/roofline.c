@@ -14,7 +14,7 @@ enum { SHORT_NS = 10000, ROOF_SLACK_PERCENT = 105, LATENCY_PERCENT = 20 };
 
 /* An operator with what it was given; many ranges share one. */
 struct priced {
-    const struct ws_operator *operator; /* NULL: not in the table */
+    const struct ws_operator *entry; /* NULL: not in the table */
     struct ws_operator_cost cost;
     bool known;
     struct ws_product_row product;
@@ -44,10 +44,10 @@ static int price(struct work *work, const struct ws_range *range, struct priced 
         const struct ws_label *inputs = ws_rows_find(&work->process->labels, range->inputs);
         if (!priced)
             return -ENOMEM;
-        *priced = (struct priced){ .operator= name ? ws_operator_find(name->text.data, name->text.length) : NULL };
-        if (priced->operator&& inputs)
+        *priced = (struct priced){ .entry = name ? ws_operator_find(name->text.data, name->text.length) : NULL };
+        if (priced->entry && inputs)
             priced->known =
-                ws_operator_cost(priced->operator, tensors, ws_tensors_parse(&inputs->text, tensors), &priced->cost);
+                ws_operator_cost(priced->entry, tensors, ws_tensors_parse(&inputs->text, tensors), &priced->cost);
         *place = work->priced.count;
     }
     *result = (struct priced *)work->priced.data + *place - 1;
@@ -75,7 +75,7 @@ static int find_owner(struct work *work, uint32_t op, uint32_t *owner)
             continue;
         if (price(work, ws_range(ranges, place), &priced))
             return -ENOMEM;
-        if (priced->known && ws_operator_is_done_by(priced->operator, class)) {
+        if (priced->known && ws_operator_is_done_by(priced->entry, class)) {
             *owner = place;
             return 0;
         }
@@ -263,6 +263,16 @@ static int longest_product(const void *a, const void *b)
     return (x->cost.flops < y->cost.flops) - (x->cost.flops > y->cost.flops);
 }
 
+/* What roofs are shown for where no FLOPs are known. */
+static enum ws_precision usual_precision(const struct ws_gpu *gpu)
+{
+    static const enum ws_precision usual[] = { WS_PRECISION_BF16, WS_PRECISION_FP16, WS_PRECISION_TF32 };
+    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+        if (ws_gpu_peak(gpu, usual[i]) > 0)
+            return usual[i];
+    return WS_PRECISION_FP32;
+}
+
 static int keep_rows(struct work *work, struct ws_track_roofline *result)
 {
     double flops[WS_PRECISION_COUNT] = { 0 };
@@ -285,7 +295,8 @@ static int keep_rows(struct work *work, struct ws_track_roofline *result)
             return -ENOMEM;
         *kept = *row;
     }
-    for (int i = 1; i < WS_PRECISION_COUNT; i++)
+    result->precision = usual_precision(&result->gpu);
+    for (int i = 0; i < WS_PRECISION_COUNT; i++)
         if (flops[i] > flops[result->precision])
             result->precision = (enum ws_precision)i;
     const struct priced *priced = work->priced.data;

@@ -36,7 +36,9 @@ static void print_facts(const struct ws_track_roofline *result, struct ws_page *
         ws_page_fact(page, "roofs", "%.4g TFLOP/s %s, %.4g TB/s, ridge %.0f FLOPs a byte%s",
                      ws_gpu_peak(gpu, result->precision) / 1e3, ws_precision_name(result->precision),
                      gpu->bytes_per_ns / 1e3, ws_gpu_ridge(gpu, result->precision),
-                     result->match == WS_GPU_BY_CAPABILITY ? " (estimated from a GPU of the same generation)" : "");
+                     result->match == WS_GPU_GIVEN           ? ", as told"
+                     : result->match == WS_GPU_BY_CAPABILITY ? " (estimated from a GPU of the same generation)"
+                                                             : "");
         ws_page_fact(page, "their source", "%s", gpu->source);
     }
     for (int i = WS_ROOF_CLASS_COUNT - 1; i >= 0; i--)

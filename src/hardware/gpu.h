@@ -37,7 +37,7 @@ struct ws_gpu {
     uint32_t boost_mhz;          /* the clock the peaks are for */
     uint32_t l2_mib;
     uint32_t memory_gib;
-    double bytes_per_ns;                                    /* of device memory: GB/s */
+    double bytes_per_ns;                                     /* of device memory: GB/s */
     double flops_per_ns[WS_PRECISION_COUNT][WS_CORES_COUNT]; /* GFLOP/s; 0: the units do not do it */
     const char *source;
 };
@@ -56,6 +56,7 @@ struct ws_gpu_facts {
 enum ws_gpu_match {
     WS_GPU_UNKNOWN,
     WS_GPU_BY_NAME,
+    WS_GPU_GIVEN,         /* somebody said so */
     WS_GPU_BY_CAPABILITY, /* peaks of the table's chip of the same compute capability, scaled by SMs and clock;
                            * bandwidth from the memory's own clock and width */
 };
