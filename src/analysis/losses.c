@@ -33,10 +33,16 @@ static bool is_damaged(const struct ws_damage *damage)
     return damage->lost_frames || damage->lost_bytes || damage->torn_bytes || damage->no_footer;
 }
 
-static void print_damage(const struct ws_damage *damage, struct ws_page *page)
+static void print_damage(const struct ws_process *process, struct ws_page *page)
 {
+    const struct ws_damage *damage = &process->damage;
+    const char *imported = ws_process_meta(process, "import_damage");
     char number[WS_FORMAT_SIZE];
-    if (damage->no_footer)
+    if (imported)
+        ws_page_fact(page, "imported", "the file it was imported from is %s", imported);
+    if (damage->no_footer && ws_process_meta(process, "import"))
+        ws_page_fact(page, "no end", "the file was cut; everything before is here");
+    else if (damage->no_footer)
         ws_page_fact(page, "no end",
                      "the trace has no footer: the program was killed while recording, or the file was "
                      "cut; everything before is here");
@@ -90,7 +96,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
         ws_page_text(page, "%s operations whose description is lost", ws_format_count(number, result->nameless));
     if (process->odd_times)
         ws_page_text(page, "%s host times that cannot be", ws_format_count(number, process->odd_times));
-    print_damage(&process->damage, page);
+    print_damage(process, page);
     if (!result->total && !process->odd_times && !result->nameless && !is_damaged(&process->damage))
         ws_page_text(page, "Nothing lost.");
     print_doubts(report, process, page);

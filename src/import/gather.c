@@ -65,14 +65,6 @@ void ws_gather_row(struct ws_gather *gather, enum ws_family family, const void *
         memcpy(place, row, gather->rows[family].size);
 }
 
-struct ws_text ws_gather_text(struct ws_gather *gather, const char *text, size_t length)
-{
-    char *copy = ws_arena_copy(&gather->texts, text, length);
-    if (!copy)
-        gather->error = -ENOMEM;
-    return (struct ws_text){ copy, copy ? (uint32_t)length : 0 };
-}
-
 /* A long text is cut between characters of UTF-8. */
 static size_t cut(const char *text, size_t length)
 {
@@ -82,6 +74,14 @@ static size_t cut(const char *text, size_t length)
     while (length > MOST_TEXT - 4 && ((unsigned char)text[length] & 0xc0) == 0x80)
         length--;
     return length;
+}
+
+struct ws_text ws_gather_text(struct ws_gather *gather, const char *text, size_t length)
+{
+    char *copy = ws_arena_copy(&gather->texts, text, cut(text, length));
+    if (!copy)
+        gather->error = -ENOMEM;
+    return (struct ws_text){ copy, copy ? (uint32_t)cut(text, length) : 0 };
 }
 
 /* Numbers a text; true when it is new, and its row is then to be written. */
@@ -171,9 +171,7 @@ void ws_gather_thread_name(struct ws_gather *gather, int64_t pid, int64_t tid, c
     uint32_t id = ws_intern_find(&gather->threads, &key);
     if (!id)
         return;
-    struct ws_thread row = { .id = id,
-                             .tid = (uint32_t)tid,
-                             .name = ws_gather_text(gather, name, cut(name, length)) };
+    struct ws_thread row = { .id = id, .tid = (uint32_t)tid, .name = ws_gather_text(gather, name, length) };
     ws_gather_row(gather, WS_FAMILY_thread, &row);
 }
 
@@ -215,7 +213,7 @@ uint32_t ws_gather_shape(struct ws_gather *gather, const struct ws_shape *shape)
 void ws_gather_meta(struct ws_gather *gather, const char *key, const char *value, size_t length)
 {
     struct ws_meta row = { .key = ws_gather_text(gather, key, strlen(key)),
-                           .value = ws_gather_text(gather, value, cut(value, length)) };
+                           .value = ws_gather_text(gather, value, length) };
     ws_gather_row(gather, WS_FAMILY_meta, &row);
 }
 

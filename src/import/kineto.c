@@ -1,21 +1,18 @@
 /* Traces of Kineto, the profiler in PyTorch: JSON in Chrome's format, as it is or compressed by gzip, read
  * in pieces. Only what leads to an event's fields is kept; everything else goes by. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <yajl/yajl_parse.h>
-#include <zlib.h>
 
 #include "base/hash.h"
 #include "import/decimal.h"
 #include "import/importer.h"
+#include "import/input.h"
 #include "import/kineto.h"
 
-enum { PIECE = 128 * 1024, INFLATED = 256 * 1024, DEPTH = 8 };
+enum { PIECE = 128 * 1024, DEPTH = 8 };
 
 /* What a map or an array of the file is. */
 enum node {
@@ -43,9 +40,8 @@ struct place {
 
 struct reading {
     struct kineto kineto;
-    gzFile file;
+    struct ws_input *input;
     yajl_handle parser;
-    uint64_t file_bytes;
     bool has_events;
     struct place places[DEPTH];
     unsigned depth;   /* of places that are in use */
@@ -385,8 +381,7 @@ static void close_reading(void *state)
     struct reading *reading = state;
     if (reading->parser)
         yajl_free(reading->parser);
-    if (reading->file)
-        gzclose_r(reading->file);
+    ws_input_close(reading->input);
     kineto_finish(&reading->kineto);
     kineto_inputs_finish(&reading->inputs);
     for (int i = 0; i < TEXT_KINDS; i++)
@@ -397,41 +392,24 @@ static void close_reading(void *state)
 static int open_reading(void **state, const char *path, struct ws_gather *gather)
 {
     struct reading *reading = calloc(1, sizeof(*reading));
-    int file = -1, status = -ENOMEM;
-    struct stat about;
     if (!reading)
         return -ENOMEM;
     kineto_fill_keys();
     kineto_init(&reading->kineto, gather);
     reading->parser = yajl_alloc(&callbacks, NULL, reading);
-    if (!reading->parser)
-        goto failed;
-    yajl_config(reading->parser, yajl_dont_validate_strings, 1);
-    file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0 || fstat(file, &about)) {
-        status = -errno;
-        goto failed;
+    int status = reading->parser ? ws_input_open(&reading->input, path) : -ENOMEM;
+    if (status) {
+        close_reading(reading);
+        return status;
     }
-    reading->file_bytes = (uint64_t)about.st_size;
-    reading->file = gzdopen(file, "rb");
-    if (!reading->file)
-        goto failed;
-    gzbuffer(reading->file, INFLATED);
+    yajl_config(reading->parser, yajl_dont_validate_strings, 1);
     *state = reading;
     return 0;
-failed:
-    if (file >= 0)
-        close(file);
-    close_reading(reading);
-    return status;
 }
 
 static void position(const void *state, uint64_t *done, uint64_t *total)
 {
-    const struct reading *reading = state;
-    z_off_t at = gzoffset(reading->file);
-    *done = at > 0 ? (uint64_t)at : 0;
-    *total = reading->file_bytes;
+    ws_input_position(((const struct reading *)state)->input, done, total);
 }
 
 /* No more can be read. Without events there is nothing to show at all. */
@@ -448,19 +426,20 @@ static int finish_reading(struct reading *reading, char *message, size_t capacit
 static int read_piece(void *state, struct ws_damage *damage, char *message, size_t capacity)
 {
     struct reading *reading = state;
-    int size = gzread(reading->file, reading->piece, PIECE);
-    yajl_status status = size > 0 ? yajl_parse(reading->parser, reading->piece, (size_t)size) : yajl_status_ok;
+    ssize_t size = ws_input_read(reading->input, reading->piece, PIECE);
+    if (size < 0)
+        return (int)size;
+    yajl_status status = size ? yajl_parse(reading->parser, reading->piece, (size_t)size) : yajl_status_ok;
     if (reading->kineto.gather->error)
         return reading->kineto.gather->error;
-    if (size > 0 && status == yajl_status_ok)
+    if (size && status == yajl_status_ok)
         return 1;
-    uint64_t done, total;
-    int error;
-    position(reading, &done, &total);
-    gzerror(reading->file, &error);
-    if (size > 0 || error == Z_DATA_ERROR) { /* no JSON from here on, or no gzip */
+    enum ws_input_end end = ws_input_end(reading->input);
+    if (size || end == WS_INPUT_DAMAGED) { /* no JSON from here on, or no gzip */
+        uint64_t done, total;
+        position(reading, &done, &total);
         damage->lost_bytes = total > done ? total - done : 1;
-    } else if (error == Z_BUF_ERROR || yajl_complete_parse(reading->parser) != yajl_status_ok) {
+    } else if (end == WS_INPUT_CUT || yajl_complete_parse(reading->parser) != yajl_status_ok) {
         damage->no_footer = true;
     }
     return finish_reading(reading, message, capacity);

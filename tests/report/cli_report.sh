@@ -135,10 +135,10 @@ fi
 expect 0 "$wallshim" --version
 says out "wallshim "
 expect 0 "$wallshim" --help
-for command in record report diff check info dump export; do
+for command in record report diff check info dump export import; do
     says out "$command"
 done
-for command in record report diff check info dump export; do
+for command in record report diff check info dump export import; do
     expect 0 "$wallshim" $command --help
     says out "usage: wallshim $command"
 done

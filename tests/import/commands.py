@@ -1,0 +1,103 @@
+"""wallshim import, and folders of foreign traces: commands.py WALLSHIM [FOLDER], where the folder holds traces/. The
+report of what was imported is the report of what it was imported from."""
+import glob
+import json
+import os
+import shutil
+import sys
+
+from foreign import path, refused, run, run_tests, write
+
+KERNEL = {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 20, "dur": 10,
+          "args": {"device": 0, "context": 1, "stream": 7, "correlation": 5}}
+
+
+def trace(rank):
+    return {"schemaVersion": 1, "distributedInfo": {"rank": rank, "world_size": 2}, "traceEvents": [KERNEL]}
+
+
+def folder(name, *files):
+    if os.path.exists(path(name)):
+        shutil.rmtree(path(name))
+    os.mkdir(path(name))
+    for file in files:
+        write(trace(int(file[4])), os.path.join(name, file), packed=file.endswith("gz"))
+    return path(name)
+
+
+def done(*arguments):
+    result = run(*arguments)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_import_one():
+    file, out = write(trace(1)), path("one.wst")
+    assert done("import", file, "-o", out) == ""
+    assert "10.0 µs" in done("report", out)
+    assert "already" in refused("import", file, "-o", out)
+    assert "already" in refused("import", out, "-o", path("two.wst"))
+    assert not os.path.exists(path("two.wst"))
+
+
+def test_import_several():
+    ranks = folder("ranks", "rank0.json", "rank1.json.gz")
+    done("import", ranks, "-o", path("imported"))
+    assert sorted(os.listdir(path("imported"))) == ["rank0.wst", "rank1.wst"]
+    assert len(json.loads(done("report", "--json", path("imported")))["processes"]) == 2
+    assert "already" in refused("import", ranks, "-o", path("imported"))
+    shutil.rmtree(path("imported"))
+
+
+def test_what_cannot_be_imported():
+    refused("import", write(trace(0)))
+    refused("import", "-o", path("none.wst"))
+    refused("import", path("absent.json"), "-o", path("none.wst"))
+    refused("import", write("{}"), "-o", path("none.wst"))
+    assert not os.path.exists(path("none.wst")), "half a trace left behind"
+
+
+def test_a_cut_file_stays_so():
+    file = write(json.dumps(trace(0))[:-2])
+    if os.path.exists(path("cut.wst")):
+        os.remove(path("cut.wst"))
+    result = run("import", file, "-o", path("cut.wst"))
+    assert result.returncode == 0 and "cut or damaged" in result.stderr, result.stderr
+    assert "cut or damaged" in done("report", path("cut.wst"))
+
+
+def test_folders():
+    ranks = folder("mixed", "rank0.json", "rank1.json.gz")
+    assert len(json.loads(done("report", "--json", ranks))["processes"]) == 2
+    done("import", os.path.join(ranks, "rank0.json"), "-o", os.path.join(ranks, "rank0.wst"))
+    traces = [process["trace"] for process in json.loads(done("report", "--json", ranks))["processes"]]
+    assert [os.path.basename(name) for name in traces] == ["rank0.wst"], traces
+    refused("report", folder("empty"))
+
+
+def test_every_command_takes_them():
+    file = write(trace(0))
+    for arguments in (("info", file), ("dump", file), ("export", "--format", "chrome", file, "-o", "-")):
+        assert "gemm" in done(*arguments) or arguments[0] == "info"
+
+
+def without_paths(text):
+    document = json.loads(text)
+    for process in document["processes"]:
+        process.pop("trace")
+    return {"processes": document["processes"]}
+
+
+def test_the_given_traces():
+    if len(sys.argv) < 3 or not os.path.isdir(sys.argv[2]):
+        print("the given traces are not here: left out")
+        return
+    files = glob.glob(os.path.join(sys.argv[2], "traces", "*.*")) + glob.glob(os.path.join(sys.argv[2], "traces", "*", "rank[03]*"))
+    for file in files:
+        out = path("given.wst")
+        done("import", file, "-o", out)
+        assert without_paths(done("report", "--json", "--top", "0", file)) == without_paths(done("report", "--json", "--top", "0", out)), file
+        os.remove(out)
+
+
+run_tests(globals())

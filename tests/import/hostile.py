@@ -1,0 +1,172 @@
+"""Files that are not what they say they are: cut, damaged, of wrong types, of absurd sizes. Each gives a clear
+error or a report that says what was left out: hostile.py WALLSHIM"""
+import gzip
+import json
+import os
+import random
+
+from foreign import path, refused, report, rows, run, run_tests, write
+
+KERNEL = {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 20, "dur": 10,
+          "args": {"device": 0, "context": 1, "stream": 7, "correlation": 5}}
+CALL = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 99, "tid": 100, "ts": 10, "dur": 2,
+        "args": {"correlation": 5}}
+
+
+def trace(*events, **others):
+    return {"schemaVersion": 1, "traceEvents": list(events), **others}
+
+
+def losses(file):
+    return {row["reason"].split(":")[0]: row["count"] for row in report(file)[0]["losses"]}
+
+
+def device_of(file):
+    return report(file)[0]["devices"][0]
+
+
+def kernels(count):
+    return [{**KERNEL, "ts": i * 20, "args": {**KERNEL["args"], "correlation": i + 1}} for i in range(count)]
+
+
+def test_cut_anywhere():
+    whole = json.dumps(trace(*kernels(3000), CALL)).encode()
+    for size in (len(whole) // 2, len(whole) - 1, 40000, 1000):
+        file = write(whole[:size])
+        process = report(file)[0]
+        assert process["damage"]["no_footer"], size
+        assert process["devices"][0]["gpu_events"] == min(whole[:size].count(b'}}'), 3000), size
+    text = run("report", write(whole[: len(whole) // 2])).stdout
+    assert "cut" in text and "the trace is not whole" in text
+
+
+def test_cut_while_packed():
+    packed = gzip.compress(json.dumps(trace(*kernels(3000))).encode())
+    process = report(write(packed[: len(packed) // 2]))[0]
+    assert process["damage"]["no_footer"] and 0 < process["devices"][0]["gpu_events"] < 3000
+
+
+def test_damaged_while_packed():
+    packed = bytearray(gzip.compress(random.Random(1).randbytes(20000).hex().encode() + json.dumps(trace()).encode()))
+    packed[5000:5100] = bytes(100)
+    assert "traceEvents" in refused("report", write(bytes(packed)))
+    whole = json.dumps(trace(*kernels(5000), note=random.Random(2).randbytes(30000).hex()))
+    packed = bytearray(gzip.compress(whole.encode()))
+    packed[-2000:-1900] = bytes(100)
+    process = report(write(bytes(packed)))[0]
+    assert process["damage"]["lost_bytes"] > 0 and process["devices"][0]["gpu_events"] == 5000
+
+
+def test_no_json_from_here_on():
+    whole = json.dumps(trace(*kernels(5000)))
+    broken = whole[:300000] + "}}}]]]" + whole[300000:]
+    process = report(write(broken))[0]
+    assert process["damage"]["lost_bytes"] > 0 and process["devices"][0]["gpu_events"] > 1000
+    assert "not readable" in run("report", path("trace.json")).stdout
+
+
+def test_nothing_of_use():
+    for content in ("{", "[", "{}", '{"a": [1, 2]}', '{"traceEvents"', '{"traceEvents": 5}', "[1, 2, 3", "{'a': 1}"):
+        result = run("report", write(content))
+        assert result.returncode == (0 if content[0] == "[" else 2), content
+        assert result.returncode == 0 or len(result.stderr.splitlines()) == 1, content
+    refused("report", write(b"\x1f\x8b"))
+    refused("report", write(b"\x1f\x8b\x08garbage that is no gzip"))
+    refused("report", write(b""))
+
+
+def test_empty_traces():
+    for content in (trace(), [], trace(deviceProperties=[]), trace({}), trace({"ph": "X"})):
+        process = report(write(content))[0]
+        assert not process["devices"] or not process["devices"][0]["gpu_events"]
+
+
+def test_wrong_types():
+    oddities = [None, True, [], {}, "", "x", -1, 1e300, [[[[[[]]]]]], {"args": {"args": {"dur": 1}}}, 10**30, "9" * 400]
+    events = []
+    for field in ("ph", "cat", "name", "pid", "tid", "ts", "dur", "args"):
+        events += [{**KERNEL, field: oddity} for oddity in oddities]
+    for field in ("device", "context", "stream", "correlation", "grid", "block", "bytes", "shared memory", "Collective name",
+                  "Input Dims", "Input type", "Concrete Inputs", "Process Group Ranks", "Group size"):
+        events += [{**KERNEL, "args": {**KERNEL["args"], field: oddity}} for oddity in oddities]
+    found = report(write(trace(*events, {"ph": "M", "name": "process_name", "args": 7}, KERNEL)))[0]
+    assert sum(device["gpu_events"] for device in found["devices"]) > 100
+    report(write({"traceEvents": [None, 1, "x", [], [[KERNEL]], KERNEL], "deviceProperties": {"id": 1}, "distributedInfo": [3]}))
+    report(write(trace(KERNEL, deviceProperties=[{"id": oddity, "name": oddity, "numSms": oddity} for oddity in oddities],
+                       distributedInfo={"rank": {}, "world_size": []})))
+
+
+def test_times_that_cannot_be():
+    events = [KERNEL, {**KERNEL, "dur": -5}, {**KERNEL, "ts": "soon"}, {**KERNEL, "ts": 1e300}, {**KERNEL, "dur": 1e18},
+              {**KERNEL, "ts": 2.3e15, "dur": 1e15}, {**CALL, "dur": -1}]
+    events += [{key: value for key, value in KERNEL.items() if key != missing} for missing in ("ts", "dur")]
+    file = write(trace(*events))
+    assert losses(file)["left out"] == 8 and device_of(file)["gpu_events"] == 1
+    assert "left out: without times" in run("report", file).stdout
+
+
+def test_times_that_go_back():
+    shuffled = kernels(1000)
+    random.Random(3).shuffle(shuffled)
+    device = device_of(write(trace(*shuffled)))
+    assert (device["busy_ns"], device["span_ns"], device["gap_count"]) == (1000 * 10000, 999 * 20000 + 10000, 999)
+
+
+def test_kernels_that_overlap_on_a_stream():
+    device = device_of(write(trace(*[{**KERNEL, "ts": i * 5} for i in range(100)])))
+    assert (device["busy_ns"], device["gpu_events"], device["gap_count"]) == (99 * 5000 + 10000, 100, 0)
+
+
+def test_long_names():
+    for length in (5000, 65536, 70000, 1 << 20, 5 << 20):
+        file = write(trace({**KERNEL, "name": "ü" * (length // 2)}))
+        assert len(device_of(file)["kernels"][0]["name"]) == min(length, 65536) // 2, length
+        run("report", file)
+
+
+def test_a_million_names():
+    with open(path("trace.json"), "w", encoding="utf-8") as file:
+        file.write('{"traceEvents": [')
+        for i in range(1000000):
+            file.write('{"ph":"X","cat":"kernel","name":"k%d","pid":0,"tid":7,"ts":%d,"dur":1,"args":{"device":0,"stream":7}},' % (i, i * 2))
+        file.write("{}]}")
+    result = run("report", path("trace.json"))
+    assert result.returncode == 0 and "1,000,000 kernels" in result.stdout, result.stderr
+    os.remove(path("trace.json"))
+
+
+def test_many_of_everything_else():
+    events = [{**KERNEL, "args": {"device": i, "context": i * 7, "stream": i * 3, "correlation": i}} for i in range(300)]
+    events += [{**CALL, "pid": i, "tid": i * 5, "name": f"call{i}"} for i in range(3000)]
+    process = report(write(trace(*events)))[0]
+    assert len(process["devices"]) == 300
+    deep = "[" * 100000
+    result = run("report", write('{"traceEvents": [{"args": {"Input Dims": ' + deep))
+    assert result.returncode == 0, result.stderr
+
+
+def test_identifiers_of_any_size():
+    for value in (-1, 2**31, 2**32, 2**53, 2**60, -(2**60)):
+        events = [{**KERNEL, "pid": value, "tid": value, "args": {"device": value, "context": value, "stream": value, "correlation": value}},
+                  {**CALL, "pid": value, "tid": value, "args": {"correlation": value}}]
+        assert len(rows(write(trace(*events)))["op"]) == 1
+        report(path("trace.json"))
+
+
+def test_ranks_twice():
+    content = trace(*kernels(50), distributedInfo={"rank": 3, "world_size": 8})
+    processes = report(write(content, "a.json"), write(content, "b.json"))
+    assert [process["devices"][0]["gpu_events"] for process in processes] == [50, 50]
+
+
+def test_two_traces_in_one_packed_file():
+    packed = gzip.compress(b'{"traceEvents": [') + gzip.compress(json.dumps(KERNEL).encode() + b"]}")
+    assert device_of(write(packed))["gpu_events"] == 1
+
+
+def test_odd_names_of_files():
+    for name in ("a b.json", "100%?#.json", "no suffix"):
+        assert device_of(write(trace(KERNEL), name))["gpu_events"] == 1
+
+
+run_tests(globals())

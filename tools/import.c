@@ -1,0 +1,151 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "import/source.h"
+#include "progress.h"
+#include "trace/writer.h"
+#include "traces.h"
+#include "wire/columns.h"
+
+static const struct tool_switch *switches(size_t *count)
+{
+    static const struct tool_switch list[] = {
+        { "output", 'o', "TRACE", "the file to write; of several traces the folder. What exists is left alone" },
+    };
+    *count = sizeof(list) / sizeof(list[0]);
+    return list;
+}
+
+static int add_block(struct ws_writer *writer, const struct ws_block *block)
+{
+    const struct ws_layout *layout = ws_layout(block->family);
+    int status = 0;
+    for (uint32_t i = 0; i < block->count && layout && !status; i++)
+        status = ws_writer_add(writer, block->family, (const char *)block->rows + (size_t)i * layout->row_size);
+    return status;
+}
+
+/* What the file lacks is no longer to be seen once it is another file. */
+static int add_damage(struct ws_writer *writer, const struct ws_source *source, const char *path)
+{
+    static const char key[] = "import_damage";
+    uint64_t done, total;
+    char text[128];
+    if (!ws_damage_any(ws_source_damage(source)))
+        return 0;
+    ws_source_position(source, &done, &total);
+    int size = snprintf(text, sizeof(text), "cut or damaged: read up to byte %" PRIu64 " of %" PRIu64, done, total);
+    fprintf(stderr, "wallshim: %s is %s\n", path, text);
+    struct ws_meta row = { .key = { key, sizeof(key) - 1 }, .value = { text, (uint32_t)size } };
+    return ws_writer_add(writer, WS_FAMILY_meta, &row);
+}
+
+static int copy(struct ws_source *source, const char *from, struct ws_writer *writer, const char *to,
+                struct tool_progress *progress)
+{
+    struct ws_block block;
+    char message[512];
+    uint64_t done, total;
+    int status = 0, read;
+    while ((read = ws_source_next(source, &block, message, sizeof(message))) > 0 && !status) {
+        status = add_block(writer, &block);
+        ws_source_position(source, &done, &total);
+        tool_progress_show(progress, done, total);
+    }
+    tool_progress_end(progress);
+    if (read < 0)
+        return tool_error("%s", message);
+    if (!status)
+        status = add_damage(writer, source, from);
+    return status ? tool_error("%s: cannot be written: %s", to, strerror(-status)) : TOOL_DONE;
+}
+
+static int convert(const char *from, const char *to)
+{
+    struct ws_source *source;
+    struct ws_writer *writer;
+    struct tool_progress progress;
+    char message[512];
+    if (ws_source_open(&source, from, message, sizeof(message)))
+        return tool_error("%s", message);
+    int status = ws_source_is_foreign(source) ? TOOL_DONE : tool_error("%s: is a trace of wallshim's already", from);
+    int error = status ? 0 : ws_writer_create(&writer, to);
+    if (error == -EEXIST)
+        status = tool_error("%s: there is a file of this name already; choose another or remove it", to);
+    else if (error)
+        status = tool_error("%s: cannot be written: %s", to, strerror(-error));
+    if (!status) {
+        tool_progress_start(&progress);
+        status = copy(source, from, writer, to, &progress);
+        error = ws_writer_close(writer);
+        if (error && !status)
+            status = tool_error("%s: cannot be written: %s", to, strerror(-error));
+        if (status)
+            unlink(to);
+    }
+    ws_source_close(source);
+    return status;
+}
+
+/* "runs/rank3.json.gz" to FOLDER/rank3.wst. Returns NULL when memory is out. */
+static char *name_in(const char *folder, const char *path)
+{
+    static const char *const suffixes[] = { ".gz", ".json", ".sqlite" };
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+        size_t size = strlen(suffixes[i]);
+        if (length > size && !memcmp(name + length - size, suffixes[i], size))
+            length -= size;
+    }
+    char *result = NULL;
+    return asprintf(&result, "%s/%.*s.wst", folder, (int)length, name) < 0 ? NULL : result;
+}
+
+static int convert_all(const struct tool_traces *traces, const char *folder)
+{
+    int status = TOOL_DONE;
+    if (mkdir(folder, 0777))
+        return tool_error(errno == EEXIST ? "%s: there is something of this name already; several traces need a new "
+                                            "folder"
+                                          : "%s: cannot be made",
+                          folder);
+    for (size_t i = 0; i < traces->count && !status; i++) {
+        char *to = name_in(folder, traces->paths[i]);
+        status = to ? convert(traces->paths[i], to) : tool_error("out of memory");
+        free(to);
+    }
+    return status;
+}
+
+static int run(const struct tool_arguments *arguments)
+{
+    struct tool_traces traces;
+    const char *output = tool_value(arguments, "output");
+    if (!output || !arguments->operand_count)
+        return tool_error("import: needs %s; see wallshim import --help", output ? "a FILE" : "--output TRACE");
+    int status = tool_find_traces(&traces, arguments);
+    if (status)
+        return status;
+    status = traces.count == 1 ? convert(traces.paths[0], output) : convert_all(&traces, output);
+    tool_traces_finish(&traces);
+    return status;
+}
+
+const struct tool_command tool_import = {
+    .name = "import",
+    .operands = "FILE…",
+    .summary = "turn another profiler's trace into one of wallshim's",
+    .text = "Reads traces of PyTorch's profiler (Kineto's JSON, plain or gzip) and exports of Nsight Systems (nsys "
+            "export "
+            "--type sqlite), and writes them in wallshim's own format: smaller, and read faster. Every other command "
+            "takes "
+            "such files as they are, too. A folder is the files *.json, *.json.gz and *.sqlite in it.",
+    .switches = switches,
+    .run = run,
+};
