@@ -33,6 +33,25 @@ void helper_start(ws_CUcontext context)
     pthread_detach(thread);
 }
 
+static void add_wait(void *sum)
+{
+    long long waited = 0;
+    FILE *file = fopen("/proc/thread-self/schedstat", "r");
+    if (!file)
+        return;
+    if (fscanf(file, "%*d %lld", &waited) == 1)
+        *(int64_t *)sum += waited;
+    fclose(file);
+}
+
+int64_t helper_cpu_wait(void)
+{
+    int64_t sum = 0;
+    add_wait(&sum);
+    helper_do(add_wait, &sum);
+    return sum;
+}
+
 void helper_do(void (*work)(void *argument), void *argument)
 {
     pthread_mutex_lock(&lock);

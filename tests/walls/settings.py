@@ -9,7 +9,7 @@ WIDE = {"layers": 3, "tokens": 16384, "hidden": 256, "vocabulary": 1024}  # much
 DECODING = {"inference": 1, "tokens": 1, "hidden": 8192, "vocabulary": 32768}  # matrices by vectors
 
 # Walls whose advice no analysis gives yet: until it does, the verdict's name is all that is asked for.
-PENDING = {"input", "sync", "launch", "allocation", "mixed"}
+PENDING = {"launch"}
 
 # wall: (verdict, causes that the first piece of advice may have, settings)
 WALLS = {

@@ -4,8 +4,8 @@
  *
  * Both do the same work for the model; the wall is what differs. Prints a line of JSON for each rank: for each
  * training step when the host began it (CLOCK_MONOTONIC) and which launch of the embedding, counted from 0, belongs
- * to it, by which the step is found in the simulated GPU's truth. The walls are in the table at the end, the settings
- * in another.
+ * to it, by which the step is found in the simulated GPU's truth; and how long the program was kept from a processor
+ * after the warm-up. The walls are in the table at the end, the settings in another.
  */
 #include <stddef.h>
 #include <sys/wait.h>
@@ -399,12 +399,17 @@ static void open_run(struct run *run, const ws_ncclUniqueId *id)
 static int train(struct run *run, const ws_ncclUniqueId *id)
 {
     open_run(run, id);
-    for (long step = 0; step < run->set.steps; step++)
+    int64_t waited = 0;
+    for (long step = 0; step < run->set.steps; step++) {
         train_step(run, step);
+        if (step == run->set.warmup)
+            waited = helper_cpu_wait();
+    }
+    waited = helper_cpu_wait() - waited;
     MUST(cuCtxSynchronize());
     if (run->comm)
         ncclCommDestroy(run->comm);
-    printf("{\"rank\": %d, \"steps\": [", run->rank);
+    printf("{\"rank\": %d, \"cpu_wait_ns\": %lld, \"steps\": [", run->rank, (long long)waited);
     for (long step = 0; step < run->set.steps; step++)
         printf("%s[%lld, %d]", step ? ", " : "", (long long)run->steps[step].begin, run->steps[step].embedding);
     puts("]}");
