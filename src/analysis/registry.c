@@ -12,6 +12,7 @@
 #include "analysis/savings.h"
 #include "analysis/sections.h"
 #include "analysis/steps.h"
+#include "analysis/storms.h"
 #include "analysis/wall.h"
 
 /* In the order of the report. */
@@ -28,6 +29,7 @@ const struct ws_analysis *const ws_analyses[] = {
     &ws_analysis_causes,
     &ws_analysis_savings,
     &ws_analysis_gaps,
+    &ws_analysis_storms,
     &ws_analysis_chains,
     &ws_analysis_launches,
     &ws_analysis_copies,

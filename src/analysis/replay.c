@@ -23,8 +23,6 @@ enum {
     WAIT_KNOWN = 10000,    /* what nodes of a graph may have waited without a dependency */
     DISPATCH = 1500,       /* between operations that are ready, where the recording shows none */
     DISPATCH_MOST = 2000,
-    GRAPH_NODE =
-        1000, /* between nodes of a graph: 0.5 µs in NVIDIA's "Getting Started with CUDA Graphs", 1.5 at most */
 };
 
 /* Of a stretch: a year. Sums of shifts must fit. */
@@ -385,7 +383,7 @@ int ws_replay(const struct ws_report *report, size_t subject, unsigned without, 
         .time = ws_report_result(report, &ws_analysis_host_time, track->process),
         .without = without,
         .delay = causes->launch_delay,
-        .dispatch = without & WS_WITHOUT_LAUNCHES ? GRAPH_NODE
+        .dispatch = without & WS_WITHOUT_LAUNCHES ? WS_GRAPH_NODE
                     : dispatch->count ? ws_least(dispatch->total / (int64_t)dispatch->count, DISPATCH_MOST)
                                       : DISPATCH,
     };

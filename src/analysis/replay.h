@@ -28,6 +28,10 @@ enum ws_replay_without {
     WS_WITHOUT_LAUNCHES = 8,   /* all but the first launch of a step, as in a graph */
 };
 
+/* Between two nodes of a graph, in ns: 0.5 µs in NVIDIA's "Getting Started with CUDA Graphs", up to 1.5 on other
+ * GPUs. */
+#define WS_GRAPH_NODE 1000
+
 struct ws_replay_times {
     int64_t recorded; /* a steady step's median; the whole stretch where there are no steps */
     int64_t replayed;
