@@ -163,8 +163,7 @@ static bool compare(struct shim_context *context, struct clock_base *base, struc
 static void keep_by_probes(struct shim_context *context, int64_t now)
 {
     struct probe probe;
-    if (now < context->next_fit || (!context->clock_stream && atomic_load(&shim_page.captures)) ||
-        !make_clock(context))
+    if (now < context->next_fit || (!context->clock_stream && shim_captures()) || !make_clock(context))
         return;
     bool first = !current_base(context)->known;
     unsigned fits = context->fits;

@@ -121,7 +121,7 @@ void wait_ordered(struct call *call, ws_CUstream stream, ws_CUevent event)
 void capture_beginning(struct call *call, ws_CUstream stream)
 {
     waiting(call, stream);
-    atomic_fetch_add(&shim_page.captures, 1);
+    shim_capture_begins();
 }
 
 void capture_begun(struct call *call, ws_CUstream stream)
@@ -131,7 +131,7 @@ void capture_begun(struct call *call, ws_CUstream stream)
         found = stream_find(stream, call->per_thread, call->thread->context);
     /* One that is not known could never be seen to end. */
     if (!found || atomic_exchange(&found->capturing, 1))
-        atomic_fetch_sub(&shim_page.captures, 1);
+        shim_capture_ends();
     host_call(call, stream, NULL, 0, 0);
 }
 
@@ -186,7 +186,7 @@ void context_made(struct call *call, ws_CUcontext *context)
         return;
     struct shim_thread *thread = thread_get();
     if (thread)
-        thread->context = NULL; /* it is current now */
+        op_set_context(thread, NULL, atomic_load(&shim_page.handles)); /* the new one is current now */
     host_call(call, NO_STREAM, context ? *context : NULL, 0, 0);
 }
 
@@ -196,8 +196,7 @@ void context_switched(struct call *call, ws_CUcontext context)
     struct shim_thread *thread = call->thread;
     if (call->result != WS_CUDA_SUCCESS || !thread)
         return;
-    thread->context = context ? context_find(context) : NULL;
-    thread->handles = atomic_load(&shim_page.handles);
+    op_set_context(thread, context ? context_find(context) : NULL, atomic_load(&shim_page.handles));
 }
 
 void context_ending(struct call *call, ws_CUcontext context)

@@ -81,18 +81,20 @@ void kernel_multi(struct call *call, const ws_CUDA_LAUNCH_PARAMS *launches, unsi
 {
     for (unsigned i = 0; launches && i < count; i++) {
         const ws_CUDA_LAUNCH_PARAMS *launch = &launches[i];
-        /* Without a phase nothing is timed: the call is one for all. */
-        struct call one = { .id = call->id, .per_thread = call->per_thread, .thread = call->thread };
+        /* Nothing is timed: the call is one for all. */
+        struct call one = { .id = call->id,
+                            .per_thread = call->per_thread,
+                            .phase = call->phase & ~(uint32_t)SHIM_TIMING,
+                            .thread = call->thread };
         kernel(&one, launch->function, launch->gridDimX, launch->gridDimY, launch->gridDimZ, launch->blockDimX,
                launch->blockDimY, launch->blockDimZ, launch->sharedMemBytes, launch->hStream, launch->kernelParams,
                NULL, WS_OP_COOPERATIVE);
         if (!one.record)
             continue;
-        one.record->result = WS_CUDA_SUCCESS;
-        one.record->ticks_begin = one.record->ticks_end = ticks_now();
-        /* No marks: the call is one for all, and the next operation's begin is not to be taken from before. */
+        /* The next operation's begin is not to be taken from before. */
         atomic_store_explicit(&stream_at(one.record->stream)->fresh, 1, memory_order_release);
-        op_finish(&one);
+        one.result = WS_CUDA_SUCCESS;
+        op_returned(&one);
     }
 }
 

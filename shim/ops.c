@@ -19,12 +19,17 @@ enum {
 
 static struct ws_map shape_ids; /* hash of the row → id */
 
+void op_set_context(struct shim_thread *thread, struct shim_context *context, uint32_t handles)
+{
+    thread->context = context;
+    thread->context_bits = context ? context->id << SHAPE_CONTEXT_BIT : 0;
+    thread->handles = context ? handles : handles - 1;
+}
+
 struct shim_context *op_context(struct shim_thread *thread, uint32_t handles)
 {
-    if (thread->context && thread->handles == handles)
-        return thread->context;
-    thread->context = context_current();
-    thread->handles = handles;
+    if (thread->handles != handles)
+        op_set_context(thread, context_current(), handles);
     return thread->context;
 }
 
@@ -104,7 +109,7 @@ struct shape_entry *op_shape_fill(struct shim_thread *thread, const struct shape
  * the legacy stream is left alone then, since touching it would break the capture. */
 static bool may_record(struct shim_stream *stream, uint16_t *flags)
 {
-    if (__builtin_expect(!atomic_load_explicit(&shim_page.captures, memory_order_relaxed), 1))
+    if (__builtin_expect(!shim_captures(), 1))
         return true;
     ws_CUenum status = WS_CU_STREAM_CAPTURE_STATUS_NONE;
     if (stream->kind == WS_STREAM_LEGACY || !driver.stream_is_capturing ||
@@ -222,7 +227,8 @@ static void held_no_more(struct shim_stream *stream)
         atomic_fetch_sub(&streams_held, 1);
 }
 
-void op_mark_begin(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape, uint32_t phase)
+static void mark_begin(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape,
+                       uint32_t phase)
 {
     struct shim_stream *stream = shape->stream;
     uint16_t *flags = &record->header.detail;
@@ -275,13 +281,12 @@ static void note_lateness(struct ws_ring_op *record)
     record->inner |= (uint32_t)(late < most ? late : most) << WS_RING_OP_LATENESS;
 }
 
-void op_mark_end(struct shim_thread *thread, struct ws_ring_op *record)
+static void mark_end(struct shim_thread *thread, struct ws_ring_op *record)
 {
     struct shim_stream *stream = stream_at(record->stream);
     uint16_t *flags = &record->header.detail;
     bool keep = *shim_options.marks != 'p';
     uint32_t mark = 0;
-    thread->timed = false;
     if (record->result != WS_CUDA_SUCCESS) {
         /* Nothing was put into the stream. What could be read from a mark would be about something else. */
         mark_release(&stream->context->pool, record->begin_mark);
@@ -308,6 +313,23 @@ void op_mark_end(struct shim_thread *thread, struct ws_ring_op *record)
     if (thread->has_turn)
         atomic_store_explicit(&stream->turn, 0, memory_order_release);
     record->end_mark = mark;
+}
+
+void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape, uint32_t phase)
+{
+    thread->slow = true;
+    thread->timed = false;
+    mark_begin(thread, record, shape, phase);
+    record->ticks_begin = ticks_now();
+}
+
+void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
+{
+    thread->slow = false;
+    if (ticks_are_ns)
+        record->ticks_end = ticks_now();
+    if (thread->timed)
+        mark_end(thread, record);
 }
 
 void op_lost(struct shim_thread *thread, const struct shape_entry *shape)

@@ -80,12 +80,17 @@ struct shape_entry *op_shape_fill(struct shim_thread *thread, const struct shape
 /* Current context, from the thread's cache when it holds. */
 struct shim_context *op_context(struct shim_thread *thread, uint32_t handles);
 
+/* This one is current from now on; NULL: which one is not known. */
+void op_set_context(struct shim_thread *thread, struct shim_context *context, uint32_t handles);
+
 /* The id of a shape made by others than launches (graph nodes), or 0. */
 uint32_t op_shape_id(const struct ws_shape *shape);
 
-/* Marks around the real call, where operations are timed. */
-void op_mark_begin(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape, uint32_t phase);
-void op_mark_end(struct shim_thread *thread, struct ws_ring_op *record);
+/* What is to be done around the real call in any phase but SHIM_PLAIN: marks, where operations are timed; while a
+ * stream captures, what goes into it is told apart without times too; times where there is no counter. */
+void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape,
+                     uint32_t phase);
+void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record);
 
 /* Ends what dependent launches left without a mark, before the program waits for it. */
 void op_end_held(struct shim_thread *thread, struct shim_stream *stream);
@@ -120,14 +125,17 @@ HOT struct shape_entry *shape_find(struct shim_thread *thread, const struct shap
     return shape_is(entry, key, handles) ? entry : NULL;
 }
 
+enum { SHAPE_CONTEXT_BIT = 18 };
+
 /* The call, the copy's spaces, and which stream a null one is: default streams are told apart by the
  * context that is current. */
 HOT uint32_t shape_which(const struct call *call, ws_CUstream stream, uint32_t spaces, uint32_t handles)
 {
     uint32_t which = (uint32_t)call->id << 9 | spaces << 1 | call->per_thread;
-    if (__builtin_expect((uintptr_t)stream <= 2, 0)) {
-        struct shim_context *context = op_context(call->thread, handles);
-        which |= (context ? context->id : 0) << 18;
+    if ((uintptr_t)stream <= 2) {
+        if (__builtin_expect(call->thread->handles != handles, 0))
+            op_context(call->thread, handles);
+        which |= call->thread->context_bits;
     }
     return which;
 }
@@ -142,8 +150,7 @@ HOT bool call_is_op(enum ws_call_family family)
 /* The ring is full: the operation goes unrecorded. */
 void op_lost(struct shim_thread *thread, const struct shape_entry *shape);
 
-/* The operation is described: takes its place in the ring, and marks its begin where it is timed. While a
- * stream captures, what goes into it is told apart without times too. */
+/* The operation is described: takes its place in the ring, and begins. */
 HOT void op_ready(struct call *call, struct shape_entry *shape, uint64_t bytes, uint32_t flags, uint32_t inner)
 {
     struct shim_thread *thread = call->thread;
@@ -162,39 +169,36 @@ HOT void op_ready(struct call *call, struct shape_entry *shape, uint64_t bytes, 
     record->copies_before = 0;
     record->inner = inner;
     call->record = record;
-    if (__builtin_expect(
-            call->phase & SHIM_TIMING || atomic_load_explicit(&shim_page.captures, memory_order_relaxed) != 0, 0))
-        op_mark_begin(thread, record, shape, call->phase);
+    record->ticks_begin = ws_clock_ticks();
+    if (__builtin_expect(call->phase != SHIM_PLAIN, 0))
+        op_begin_slowly(thread, record, shape, call->phase);
 }
 
-/* Commits the finished operation. */
-HOT void op_finish(struct call *call)
+/* The operation's call has returned: commits it. */
+HOT void op_returned(struct call *call)
 {
     struct shim_thread *thread = call->thread;
-    if (__builtin_expect(thread->timed, 0))
-        op_mark_end(thread, call->record);
+    struct ws_ring_op *record = call->record;
+    record->result = call->result;
+    record->ticks_end = ws_clock_ticks();
+    if (__builtin_expect(thread->slow, 0))
+        op_end_slowly(thread, record);
     ws_ring_commit(&thread->ring, 1);
 }
 
-/* Around the real call. */
+/* Around the real call; an operation has begun when it was described. */
 HOT void call_begins(struct call *call, enum ws_call_family family)
 {
-    uint64_t now = ticks_now();
     if (!call_is_op(family))
-        call->ticks_begin = now;
-    else if (call->record)
-        call->record->ticks_begin = now;
+        call->ticks_begin = ticks_now();
 }
 
 HOT void call_returned(struct call *call, enum ws_call_family family)
 {
-    if (!call_is_op(family)) {
+    if (!call_is_op(family))
         call->ticks_end = ticks_now();
-    } else if (call->record) {
-        call->record->result = call->result;
-        call->record->ticks_end = ticks_now();
-        op_finish(call);
-    }
+    else if (call->record)
+        op_returned(call);
 }
 
 #endif

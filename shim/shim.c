@@ -112,7 +112,8 @@ void shim_initialised(void)
 void shim_step_aside(const char *why)
 {
     aside = true;
-    atomic_store(&shim_page.phase, SHIM_ENDED);
+    atomic_fetch_or(&shim_page.phase, SHIM_ENDED);
+    atomic_fetch_and(&shim_page.phase, ~(uint32_t)(SHIM_STARTED | SHIM_RECORDING | SHIM_TIMING));
     if (why)
         ws_warn("%s; the program goes on without being recorded", why);
 }
@@ -141,7 +142,7 @@ static bool start_parts(void)
         shim_step_aside(NULL); /* said already */
         return false;
     }
-    atomic_store(&shim_page.phase, SHIM_STARTED);
+    atomic_fetch_or(&shim_page.phase, SHIM_STARTED | (ticks_are_ns ? SHIM_NO_COUNTER : 0));
     if (drain_start()) {
         shim_step_aside("no thread could be started");
         return false;

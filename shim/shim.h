@@ -12,10 +12,13 @@
 #include "wire/options.h"
 
 enum shim_phase {
-    SHIM_STARTED = 1,   /* the drain thread runs, registries are there */
-    SHIM_RECORDING = 2, /* operations and waits are recorded now */
-    SHIM_TIMING = 4,    /* and their device times taken */
-    SHIM_ENDED = 8,     /* no more: at exit, or after a failure of our own */
+    SHIM_STARTED = 1,                           /* the drain thread runs, registries are there */
+    SHIM_RECORDING = 2,                         /* operations and waits are recorded now */
+    SHIM_TIMING = 4,                            /* and their device times taken */
+    SHIM_ENDED = 8,                             /* no more: at exit, or after a failure of our own */
+    SHIM_NO_COUNTER = 16,                       /* no counter to be trusted here: see ticks.h */
+    SHIM_PLAIN = SHIM_STARTED | SHIM_RECORDING, /* an operation is recorded, and that is all */
+    SHIM_CAPTURE = 256,                         /* times the streams being captured now, as far as we saw */
 };
 
 enum {
@@ -30,9 +33,8 @@ enum {
  * never touches what belongs to its parent. */
 struct shim_page {
     _Alignas(SHIM_PAGE_SIZE) _Atomic uint32_t phase; /* enum shim_phase, or-ed */
-    uint32_t generation;       /* of the process's recording, 0 in a child: tells that its parent had started */
-    _Atomic uint32_t handles;  /* raised when a handle may have come to mean something else */
-    _Atomic uint32_t captures; /* streams being captured now, as far as we saw */
+    uint32_t generation;      /* of the process's recording, 0 in a child: tells that its parent had started */
+    _Atomic uint32_t handles; /* raised when a handle may have come to mean something else */
 };
 
 extern __attribute__((visibility("hidden"))) struct shim_page shim_page;
@@ -42,6 +44,21 @@ extern bool shim_one_queue; /* CUDA_DEVICE_MAX_CONNECTIONS=1 */
 static inline uint32_t shim_phase(void)
 {
     return atomic_load_explicit(&shim_page.phase, memory_order_relaxed);
+}
+
+static inline uint32_t shim_captures(void)
+{
+    return shim_phase() / SHIM_CAPTURE;
+}
+
+static inline void shim_capture_begins(void)
+{
+    atomic_fetch_add(&shim_page.phase, SHIM_CAPTURE);
+}
+
+static inline void shim_capture_ends(void)
+{
+    atomic_fetch_sub(&shim_page.phase, SHIM_CAPTURE);
 }
 
 /* Is there anything of ours to keep in step? False before the start, and in a forked child, whose copies of

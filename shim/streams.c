@@ -274,7 +274,7 @@ void stream_copy_done(struct shim_stream *stream, enum copy_direction direction)
 void stream_capture_over(struct shim_stream *stream)
 {
     if (atomic_exchange(&stream->capturing, 0))
-        atomic_fetch_sub(&shim_page.captures, 1);
+        shim_capture_ends();
 }
 
 /* Nothing will be put into it any more. */

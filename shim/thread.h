@@ -47,8 +47,10 @@ struct shim_thread {
     uint64_t passed;                 /* calls not recorded because recording was off; read relaxed by the drain */
     uint64_t unregistered;           /* operations lost to full dictionaries */
     struct shim_context *context;    /* current, as of `handles`; NULL unknown */
-    uint32_t handles;
+    uint32_t handles;                /* never that of now while the context is unknown */
+    uint32_t context_bits;           /* its dictionary id, where shape_which puts it */
     /* Of the operation under way. */
+    bool slow;            /* more is to be done when it returns than to commit its record */
     bool timed;           /* marks are recorded */
     bool has_turn;        /* of the stream */
     uint64_t order;       /* of the stream, when the call entered it */

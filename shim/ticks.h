@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 
-extern __attribute__((
-    visibility("hidden"))) bool ticks_are_ns; /* no counter to be trusted here: ticks are clock_gettime's */
+/* No counter to be trusted here: ticks are clock_gettime's. The phase says so too (SHIM_NO_COUNTER). */
+extern __attribute__((visibility("hidden"))) bool ticks_are_ns;
 
 static inline uint64_t ticks_now(void)
 {

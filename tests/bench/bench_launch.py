@@ -30,14 +30,14 @@ def ns_of(arguments, **options):
     return float(run(arguments, **options).stdout.split()[1])
 
 
-def instructions(**options):
+def instructions(*more, **options):
     """Per launch, from two runs of different length, so that starting up falls out."""
     counts = []
     for launches in (100000, 200000):
         with tempfile.TemporaryDirectory() as folder:
             out = os.path.join(folder, "out")
             tool = ["valgrind", "--tool=callgrind", "--separate-threads=yes", "--callgrind-out-file=" + out]
-            run(["1", str(launches)], prefix=tool, **options)
+            run(["1", str(launches), *more], prefix=tool, **options)
             with open(out + "-01", encoding="utf-8") as text: # the launching thread
                 counts.append(int(re.search(r"^(?:totals|summary): (\d+)", text.read(), re.M).group(1)))
     return (counts[1] - counts[0]) / 100000
@@ -98,4 +98,7 @@ if shutil.which("valgrind"):
     base = instructions()
     show("shim per launch, instructions", instructions(backend="host", ring="64M", log="quiet") - base, "instructions",
          budget=150)
+    default = ("16", "default")
+    show("shim per launch on a default stream, instructions",
+         instructions(*default, backend="host", ring="64M", log="quiet") - instructions(*default), "instructions", budget=150)
     show("shim per launch, dormant, instructions", instructions(capture_range="profiler") - base, "instructions")

@@ -1,6 +1,6 @@
 /* Launches in bursts that the drain can follow, and prints the ns of one launch in the fastest half of
- * the bursts: launch_loop BURSTS LAUNCHES-PER-BURST [SHAPES]. Run with and without the shim; the difference is the
- * shim's. With "floor" for BURSTS it prints what its parts cost at least. */
+ * the bursts: launch_loop BURSTS LAUNCHES-PER-BURST [SHAPES [default]]; "default" is the stream. Run with and without
+ * the shim; the difference is the shim's. With "floor" for BURSTS it prints what its parts cost at least. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -120,6 +120,8 @@ int main(int argc, char **argv)
     init(0);
     retain(&context, 0);
     stream_create(&stream, 1);
+    if (argc > 4 && !strcmp(argv[4], "default"))
+        stream = NULL;
 
     uint64_t pointers[4] = { 0 };
     uint32_t numbers[2] = { 1, 2 };
