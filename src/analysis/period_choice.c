@@ -23,6 +23,10 @@ enum { most_batches = 8, batches_seen = 4 };
 /* A segment in which each name comes so often repeats something. */
 static const double many_times = 4;
 
+/* Of two loops one after the other the first is taken, where it holds at least this share of what the other
+ * does: programs end with evaluation, not with what they are for. */
+static const double as_much = 0.35;
+
 /* Of two that cut as often, the later one must be better by this. */
 static const double clearly_better = 0.03;
 
@@ -105,6 +109,11 @@ static struct novelty novel(const struct ws_period_text *text, const struct ws_p
     return novelty;
 }
 
+static bool begins_before(const struct ws_period_level *a, const struct ws_period_level *b)
+{
+    return ws_level_place(a, 0) < ws_level_place(b, 0);
+}
+
 /* Is the outer one the iteration, and the inner a part of it? */
 static bool makes_whole(const struct ws_period_text *text, const struct ws_period_level *inner,
                         const struct ws_period_level *outer)
@@ -112,6 +121,8 @@ static bool makes_whole(const struct ws_period_text *text, const struct ws_perio
     struct nesting nesting = nest(inner, outer);
     if (outer->updates && !inner->updates)
         return nesting.inside <= 1 || nesting.share >= same_number;
+    if (!nesting.inside && nesting.share >= same_number)
+        return begins_before(outer, inner) && outer->regular >= as_much * inner->regular;
     if (nesting.inside <= 1)
         return outer->regular * outer->steady > inner->regular * inner->steady + clearly_better;
     if (inner->updates || nesting.share < same_number)

@@ -15,7 +15,7 @@ static const double like_names = 0.7, like_least = 0.5, like_most = 1.6;
 static const double kinds_own = 0.8;
 
 /* Many are of a kind where so many vote for it as a share of the most that do for any. */
-static const double many_votes = 0.5;
+static const double many_votes = 0.35;
 
 struct segment {
     uint32_t from, to;
