@@ -6,7 +6,7 @@
 
 /* A level repeats where this share of operations is in typical segments, and this share of names steady; more
  * where few segments and names agree, which chance may bring about. */
-static const double least_regular = 0.35, least_regular_updates = 0.2, least_steady = 0.5;
+static const double least_regular = 0.35, least_regular_updates = 0.2, least_steady = 0.5, least_steady_mass = 0.15;
 enum { LEAST_SEGMENTS = 2 };
 
 /* An outer level holds a fixed number of the inner's where at least this share of its segments do. */
@@ -17,8 +17,8 @@ static const uint16_t nearly_all = (uint16_t)(0.8 * UINT16_MAX);
 
 /* What tells an iteration from a part of one, where neither optimizer nor exchange with the host does: an
  * iteration's own kernels, by number of names and of operations, and how often the same one comes in it. */
-static const double own_names = 0.3, own_operations = 0.05, layered = 3, most_extra = 0.25;
-enum { most_batches = 8, batches_seen = 4 };
+static const double own_names = 0.3, own_operations = 0.03, layered = 3, layered_updates = 1.5, most_extra = 0.5;
+enum { MOST_BATCHES = 8, BATCHES_SEEN = 4 };
 
 /* A segment in which each name comes so often repeats something. */
 static const double many_times = 4;
@@ -33,7 +33,8 @@ static const double clearly_better = 0.03;
 static bool repeats(const struct ws_period_level *level)
 {
     double regular = level->updates ? least_regular_updates : least_regular;
-    if (level->typical < LEAST_SEGMENTS || level->regular < regular || !level->names)
+    if (level->typical < LEAST_SEGMENTS || level->regular < regular || level->steady_mass < least_steady_mass ||
+        !level->names)
         return false;
     return level->steady >= least_steady + 1 / sqrt((double)level->names * (double)(level->typical - 1));
 }
@@ -42,7 +43,7 @@ static bool repeats(const struct ws_period_level *level)
  * with the host, launches a graph, or holds repetitions itself. */
 static bool is_iteration(const struct ws_period_level *level)
 {
-    return level->updates || level->exchanges || level->graphs || level->multiplicity >= many_times;
+    return level->updates || level->fed || level->read || level->graphs || level->multiplicity >= many_times;
 }
 
 static int most_cuts_first(const void *a, const void *b)
@@ -114,28 +115,52 @@ static bool begins_before(const struct ws_period_level *a, const struct ws_perio
     return ws_level_place(a, 0) < ws_level_place(b, 0);
 }
 
+/* How sure it is that an inner segment has the names that most of them have. */
+static double sameness(const struct ws_period_text *text, const struct ws_period_level *inner)
+{
+    double sum = 0, all = 0;
+    for (size_t name = 0; name < text->names; name++) {
+        if (inner->presence[name] < UINT16_MAX / 2)
+            continue;
+        sum += (double)inner->mass[name] * inner->presence[name] / UINT16_MAX;
+        all += inner->mass[name];
+    }
+    return all > 0 ? sum / all : 0;
+}
+
+/* Are the inner segments micro-batches, alike but for an update after so many of them? */
+static bool accumulates(const struct ws_period_text *text, const struct ws_period_level *inner,
+                        const struct ws_period_level *outer, struct nesting nesting)
+{
+    struct novelty novelty = novel(text, inner, outer, nesting.inside);
+    double extra = outer->operations - nesting.inside * inner->operations;
+    return nesting.inside <= MOST_BATCHES && outer->typical >= BATCHES_SEEN && novelty.names &&
+           novelty.share >= own_operations && extra <= most_extra * inner->operations &&
+           sameness(text, inner) >= 1 - 0.5 / nesting.inside;
+}
+
 /* Is the outer one the iteration, and the inner a part of it? */
 static bool makes_whole(const struct ws_period_text *text, const struct ws_period_level *inner,
                         const struct ws_period_level *outer)
 {
     struct nesting nesting = nest(inner, outer);
+    bool layer = inner->multiplicity < (inner->updates ? layered_updates : layered) && !inner->fed && !inner->read;
+    bool fixed = nesting.share >= same_number;
     if (outer->updates && !inner->updates)
-        return nesting.inside <= 1 || nesting.share >= same_number;
-    if (!nesting.inside && nesting.share >= same_number)
+        return nesting.inside <= 1 || fixed;
+    if (!nesting.inside && fixed)
         return begins_before(outer, inner) && outer->regular >= as_much * inner->regular;
     if (nesting.inside <= 1)
         return outer->regular * outer->steady > inner->regular * inner->steady + clearly_better;
-    if (inner->updates || nesting.share < same_number)
+    if (!fixed)
         return false;
-    bool layer = inner->multiplicity < layered;
-    if (layer && outer->exchanges && !inner->exchanges)
+    if (outer->fed && !inner->fed && (layer || nesting.inside <= MOST_BATCHES))
         return true;
-    struct novelty novelty = novel(text, inner, outer, nesting.inside);
-    if (layer && novelty.names >= own_names * inner->names)
+    if (layer && outer->read)
         return true;
-    double extra = outer->operations - nesting.inside * inner->operations;
-    return extra <= most_extra * inner->operations && nesting.inside <= most_batches &&
-           outer->typical >= batches_seen && novelty.names >= 2 && novelty.share >= own_operations;
+    if (layer && novel(text, inner, outer, nesting.inside).names >= own_names * inner->names)
+        return true;
+    return !inner->updates && accumulates(text, inner, outer, nesting);
 }
 
 const struct ws_period_level *ws_period_choose(const struct ws_period_text *text, struct ws_period_level *levels,

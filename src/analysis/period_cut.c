@@ -211,7 +211,7 @@ static int add_steps(const struct ws_period_text *text, struct ws_period_kind *k
     for (size_t i = 0; i < places->count; i++) {
         struct ws_period_step *last = steps->count ? (struct ws_period_step *)steps->data + steps->count - 1 : NULL;
         uint32_t to = i + 1 < places->count ? list[i + 1] : (uint32_t)text->count;
-        bool like = ws_period_kind_is(kind, list[i], to);
+        bool like = ws_period_kind_is(kind, list[i], to) || ws_period_kind_varies(kind, list[i], to);
         if (last && !last->alike && !like) {
             last->alike = ws_period_kind_is(kind, last->first, to);
             continue;

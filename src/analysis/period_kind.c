@@ -1,6 +1,7 @@
 #include "analysis/period_kind.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,10 @@ enum { VOTERS = 64, CANDIDATES = 16, OPERATIONS_LOOKED_AT = 1 << 21, LEAST_VOTER
 /* Segments are of a kind where they share this many of their names, and one has no more than so many times
  * the operations of the other. */
 static const double like_names = 0.7, like_least = 0.5, like_most = 1.6;
+
+/* It is a variety of the kind, with kernels for another shape, where it has about as many operations and still
+ * so many of the names, the optimizer among them. */
+static const double same_length = 0.1, varied_names = 0.4;
 
 /* A name is the kind's where this share of the voters for it have it. */
 static const double kinds_own = 0.8;
@@ -152,6 +157,7 @@ int ws_period_kind_find(const struct ws_period_text *text, const struct ws_perio
 {
     struct vote *vote = calloc(1, sizeof(*vote));
     *kind = (struct ws_period_kind){ .text = text,
+                                     .updates = level->updates,
                                      .has = calloc(text->names + 1, 1),
                                      .seen = calloc(text->names + 1, sizeof(*kind->seen)) };
     if (vote)
@@ -184,6 +190,22 @@ bool ws_period_kind_is(struct ws_period_kind *kind, uint32_t from, uint32_t to)
         found += kind->has[name] && is_new(kind, name);
     }
     return found >= like_names * kind->names;
+}
+
+bool ws_period_kind_varies(struct ws_period_kind *kind, uint32_t from, uint32_t to)
+{
+    double operations = to - from;
+    unsigned found = 0;
+    bool update = false;
+    if (!kind->updates || fabs(operations - kind->operations) > same_length * kind->operations)
+        return false;
+    kind->stamp++;
+    for (uint32_t place = from; place < to; place++) {
+        uint32_t name = ws_text_name(kind->text, place);
+        found += kind->has[name] && is_new(kind, name);
+        update |= ws_text_hint(kind->text, place) == WS_HINT_UPDATE;
+    }
+    return found >= varied_names * kind->names && update;
 }
 
 void ws_period_kind_finish(struct ws_period_kind *kind)

@@ -11,6 +11,7 @@ struct ws_period_kind {
     uint32_t *seen;    /* by name: when a segment was last looked into that has it */
     uint32_t stamp;    /* of now */
     unsigned names;    /* that they have */
+    bool updates;      /* they have an optimizer */
     double operations; /* in one: the median */
 };
 
@@ -20,6 +21,9 @@ int ws_period_kind_find(const struct ws_period_text *text, const struct ws_perio
 
 /* Is a segment of that kind? */
 bool ws_period_kind_is(struct ws_period_kind *kind, uint32_t from, uint32_t to);
+
+/* Is a segment one of that kind with other kernels, those for another shape? */
+bool ws_period_kind_varies(struct ws_period_kind *kind, uint32_t from, uint32_t to);
 
 void ws_period_kind_finish(struct ws_period_kind *kind);
 

@@ -164,8 +164,10 @@ static void note_hint(const struct ws_period_text *text, struct ws_period_level 
         level->updates = true;
         break;
     case WS_HINT_FROM_HOST:
+        level->fed = true;
+        break;
     case WS_HINT_TO_HOST:
-        level->exchanges = true;
+        level->read = true;
         break;
     case WS_HINT_GRAPH:
         level->graphs = true;
@@ -200,7 +202,8 @@ static void judge_names(const struct ws_period_text *text, struct ws_period_leve
         steady_mass += mean;
     }
     level->multiplicity = level->names ? mass / level->names : 0;
-    level->steady = usual ? fmin((double)steady / usual, steady_mass / all) : 0;
+    level->steady = usual ? (double)steady / usual : 0;
+    level->steady_mass = all > 0 ? steady_mass / all : 0;
 }
 
 int ws_period_level_measure(const struct ws_period_text *text, struct ws_period_level *level)

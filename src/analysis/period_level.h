@@ -51,11 +51,11 @@ struct ws_period_level {
     size_t typical;                  /* typical segments looked into */
     double operations;               /* in a segment: the median */
     double regular;                  /* share of all operations that are in typical segments */
-    double steady;                   /* share of names that come about as often in each typical segment, by number of
-                                        names and by number of operations, whichever is less */
+    double steady;                   /* share of names that come equally often in most typical segments */
+    double steady_mass;              /* share of operations that are of such names */
     unsigned names;                  /* that are in nearly all typical segments */
     double multiplicity;             /* operations for each of these */
-    bool updates, exchanges, graphs; /* in most typical segments: optimizer, copies from or to the host, graphs */
+    bool updates, fed, read, graphs; /* in most typical segments: optimizer, copies from and to the host, graphs */
     uint16_t *presence;              /* by name: share of typical segments that have it, in 1/65535 */
     float *mass;                     /* by name: operations in a typical segment */
 };
