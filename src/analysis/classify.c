@@ -1,6 +1,8 @@
 #include "analysis/classify.h"
 
+#include <assert.h>
 #include <ctype.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -21,169 +23,291 @@ static const struct rule rules[] = {
 
     /* Compilers name a kernel for what was fused into it and for its neighbours; only the prefix tells
      * the shape of the loop. */
-    { "^triton_poi_|^triton_for_|nvfuser_pointwise", WS_CLASS_POINTWISE },
+    { "^triton_poi_|^triton_for_|^triton_unk_|^triton_fused_|nvfuser_pointwise", WS_CLASS_POINTWISE },
     { "^triton_tem_&conv|^triton_convolution", WS_CLASS_CONV },
     { "^triton_tem_&attention|^triton_flex_attention|^triton_tem_&flex", WS_CLASS_ATTENTION },
-    { "^triton_tem_|^triton_mm|^triton_bmm", WS_CLASS_GEMM },
-    { "^triton_per_&softmax|^triton_red_&softmax", WS_CLASS_SOFTMAX },
+    { "^triton_tem_|^triton_mm|^triton_bmm|^triton_gemm", WS_CLASS_GEMM },
+    { "^triton_split_scan", WS_CLASS_SORT },
+    { "^triton_per_&softmax|^triton_red_&softmax|^triton_per_&nll_loss|^triton_red_&nll_loss|"
+      "^triton_per_&logsumexp|^triton_red_&logsumexp",
+      WS_CLASS_SOFTMAX },
     { "^triton_per_&mean&pow|^triton_red_&mean&pow|nvfuser_inner_persistent|nvfuser_inner_outer_persistent|"
-      "^triton_per_&norm|^triton_red_&norm|^triton_per_&rsqrt|^triton_red_&rsqrt",
+      "^triton_per_&norm|^triton_red_&norm|^triton_per_&rsqrt|^triton_red_&rsqrt|^triton_per_&var_mean|"
+      "^triton_red_&var_mean",
       WS_CLASS_NORM },
     { "^triton_per_|^triton_red_|nvfuser_reduction|nvfuser_persistent|nvfuser_outer|nvfuser_inner",
       WS_CLASS_REDUCTION },
     { "nvfuser_transpose", WS_CLASS_COPY },
     { "^triton__0d", WS_CLASS_OTHER },
 
-    /* XLA names a fusion for its root. */
-    { "fusion&!allreduce&reduce", WS_CLASS_REDUCTION },
-    { "loop_transpose|loop_convert|loop_copy|wrapped_transpose|wrapped_convert|wrapped_copy|input_transpose|"
-      "loop_concatenate|loop_broadcast|loop_pad",
+    /* XLA names a fusion for its root, TensorRT's Myelin a kernel for all its parts. */
+    { "fusion&rng|^wrapped_rng", WS_CLASS_RNG },
+    { "fusion&!allreduce&reduce|^wrapped_reduce", WS_CLASS_REDUCTION },
+    { "fusion&gather|fusion&scatter|^wrapped_gather|^wrapped_scatter", WS_CLASS_EMBEDDING },
+    { "loop_transpose|loop_convert|loop_copy|loop_concatenate|loop_broadcast|loop_pad|loop_slice|loop_reverse|"
+      "dynamic_slice|dynamic_update_slice|input_transpose|input_concatenate|input_slice|wrapped_transpose|"
+      "wrapped_convert|wrapped_copy|wrapped_concatenate|wrapped_slice|wrapped_broadcast|wrapped_pad|transpose_fusion",
       WS_CLASS_COPY },
     { "gemm_fusion", WS_CLASS_GEMM },
     { "^loop_&fusion|^wrapped_|^input_&fusion|^fusion_|^fusion", WS_CLASS_POINTWISE },
+    { "^__myl_fc|^__myl_&gemm", WS_CLASS_GEMM },
+    { "^__myl_&mean&sqrt|^__myl_&mean&rsqr", WS_CLASS_NORM },
+    { "^__myl_&max&exp&sum", WS_CLASS_SOFTMAX },
+    { "^__myl_&!resh&sum|^__myl_&mean", WS_CLASS_REDUCTION },
+    { "^__myl_&mul|^__myl_&add|^__myl_&sub|^__myl_&div|^__myl_&silu|^__myl_&gelu|^__myl_&tanh", WS_CLASS_POINTWISE },
 
-    /* TensorRT-LLM names batched products for all that is fused into them. */
-    { "^bmm_", WS_CLASS_GEMM },
+    /* CuPy's kernels begin with the name of the function. */
+    { "^cupy_copy|^cupy_fill|^cupy_concatenate", WS_CLASS_COPY },
+    { "^cupy_sum|^cupy_amax|^cupy_amin|^cupy_arg|^cupy_mean|^cupy_prod|^cupy_nansum|^cupy_max|^cupy_min",
+      WS_CLASS_REDUCTION },
+    { "^cupy_take|^cupy_getitem|^cupy_scatter", WS_CLASS_EMBEDDING },
+    { "^cupy_&!scan&!sort", WS_CLASS_POINTWISE },
 
     { "fmha|rotary_embedding&attention", WS_CLASS_ATTENTION },
-    { "rotary|rope_", WS_CLASS_POINTWISE },
+    { "qknorm|qk_norm|normrope|norm_rope&!cache", WS_CLASS_NORM },
+    { "rotary|rope_&!append|biasrope", WS_CLASS_POINTWISE },
 
-    { "^memcpy|^memset|^[cuda memcpy|^[cuda memset", WS_CLASS_COPY },
+    { "^memcpy|^memset|^[cuda memcpy|^[cuda memset|^copyhostto|^copydeviceto|rocclr_copybuffer|rocclr_fillbuffer|"
+      "copyop<",
+      WS_CLASS_COPY },
     { "multi_tensor|adamfunctor|fused_adam|fusedadam|fusedoptimizer|fused_sgd|fusedsgd|lambstage|lamb_stage|"
-      "koptimizer|adamw|adam_kernel|adam_update|adam_step|sgd_update|sgd_step|adagrad_kernel&!embedding|sgd_kernel|"
-      "distributedadam|l2norm_kernel",
+      "koptimizer|kpreconditionoptimizer|adamw|adam_kernel|adamkernel|adam_update|adam_step|applyadam|"
+      "applygradientdescent|applymomentum|applykeras|applyrmsprop|applyadagrad|momentum|sgd_update|sgd_step|"
+      "adagrad_kernel&!embedding|sgd_kernel|distributedadam|l2norm_kernel|lars_|lion_kernel",
       WS_CLASS_OPTIMIZER },
 
+    { "topk_index|topk_softmax|topksoftmax|topkgating|topk_gating|moe&topk|radixfindkth|gathertopk|topkperrow|"
+      "top_k_per_row",
+      WS_CLASS_SORT },
+
     /* Index arithmetic around tables: look-ups, caches of keys and values, bags. */
-    { "reshape_and_cache|concat_and_cache|copy_blocks|embedding|_embs_|fbgemm|indexselect|index_select|"
-      "index_elementwise|index_kernel|gpu_index|indexfunc|index_add|index_put|indexing_backward|gather_elementwise|"
-      "scatter_gather|gathernd|scatter_add|take_kernel|bounds_check_indices|lookup&!logit|vectorized_gather|"
-      "krn_partial|krn_partials|compute_grad_weight|sum_and_scatter|getrows|k_get_rows",
+    { "reshape_and_cache|concat_and_cache|and_cache_kernel|_quant_cache|copy_blocks|append&kv_cache|appendpagedkv|"
+      "append_paged|gather&cache|fp8_append|kv_buffer|kv_indices|req_to_token|set_rows|embedding|_embs_|fbgemm|"
+      "indexselect|"
+      "index_select|index_elementwise|index_kernel|gpu_index|indexfunc|index_add|index_put|index_fill|"
+      "indexing_backward|gather_elementwise|scatter_gather|gathernd|scatternd|gatherop|scatterop|_gatherkernel|"
+      "scatter_add|ep_gather|ep_scatter|take_kernel|bounds_check_indices|lookup&!logit|vectorized_gather|krn_partial|"
+      "krn_partials|compute_grad_weight|sum_and_scatter|getrows|k_get_rows",
       WS_CLASS_EMBEDDING },
 
-    { "flash_fwd|flash_bwd|flash_attn|flashattn|fmha|attention|sage_fwd|sage_attn|mha_fwd|mha_bwd|"
-      "flashfwd|flashbwd|attn_fwd|attn_bwd|_attn_&!norm|^attn|splitkv|batchprefill|batchdecode|flash_&kernel&!cache|"
-      "reduce_segments|mla_kernel|_mla_|flashmla|aotriton|bert_mha|sdpa",
+    { "flash_fwd|flash_bwd|flash_attn|flashattn|fmha|attention|sage_fwd|sage_attn|mha_fwd|mha_bwd|_mha|mmha|"
+      "flashfwd|flashbwd|attn_fwd|attn_bwd|_attn_&!norm&!softmax|^attn&!softmax|_atten_|splitkv|batchprefill|"
+      "batchdecode|"
+      "prefillwith|decodewith|paged_decode|paged_prefill|mergestate|merge_state|merge_attn|"
+      "flash_&kernel&!cache|reduce_segments|mla_&!cache&!concat|flashmla|aotriton|bert_mha|sdpa|_sdp_|xqa_|_gqa|gqa_|"
+      "^_fwd_kernel|^_fwd_grouped_kernel|^_bwd_kernel|^_bwd_preprocess|^bwd_kernel_d|^bwd_preprocess|gated_delta_"
+      "rule",
       WS_CLASS_ATTENTION },
 
     { "curand|philox|distribution_|normal_and_transform|random_from_to|randperm|uniform_and_transform|bernoulli|"
-      "multinomial|gen_sequenced|dropout_kernel&!norm|exponential_kernel|rocrand",
+      "multinomial|gen_sequenced|generate_seed|randomgenerator|mt19937|dropout_kernel&!norm|exponential_kernel|"
+      "rocrand|xorwow",
       WS_CLASS_RNG },
-    { "topkgating|topk_gating|moe&topk|radixfindkth|gathertopk", WS_CLASS_SORT },
     { "softmax|soft_max|nll_loss|cross_entropy|crossentropy|logsumexp", WS_CLASS_SOFTMAX },
 
-    /* TensorIterator's wrappers say nothing, the functor in them everything. */
+    /* TensorIterator's wrappers say nothing, the functor in them everything; so it is with Eigen's. */
     { "elementwise_kernel&fillfunctor|elementwise_kernel&copy_kernel|elementwise_kernel&copy_device|"
       "elementwise_kernel&loadwithcast&copy|elementwise_kernel&copyfunctor",
       WS_CLASS_COPY },
     { "elementwise_kernel", WS_CLASS_POINTWISE },
     { "reduce_kernel&reduceop|at::native::reduce_kernel|6native13reduce_kernel", WS_CLASS_REDUCTION },
+    { "eigen&scankernel|eigen&tensorscanop", WS_CLASS_SORT },
+    { "eigen&reductionop|eigen&reducerop|eigen&reductionkernel", WS_CLASS_REDUCTION },
+    { "eigenmetakernel&cwise", WS_CLASS_POINTWISE },
+    { "eigenmetakernel&conversionop|eigenmetakernel&shufflingop|eigenmetakernel&slicingop|eigenmetakernel&paddingop|"
+      "eigenmetakernel&broadcastingop|eigenmetakernel&reverseop|eigenmetakernel&concatenationop",
+      WS_CLASS_COPY },
+    { "eigenmetakernel", WS_CLASS_POINTWISE },
 
-    { "layernorm|layer_norm|rmsnorm|rms_norm|batchnorm|batch_norm|groupnorm|group_norm|instancenorm|instance_norm|"
-      "cudnn::bn_|5cudnn&bn_fw|5cudnn&bn_bw|bn_fw_|bn_bw_|bnfwd|bnbwd|rowwisemoments|gammabeta|computefusedparams|"
-      "welford|l2norm|ln_fwd|ln_bwd|_norm_kernel|norm_fwd|norm_bwd|cuda_norm|internalgradients",
+    { "layernorm|layer_norm|rmsnorm|rms_norm|fused_rms|batchnorm|batch_norm|groupnorm|group_norm|instancenorm|"
+      "instance_norm|"
+      "cudnn::bn_|5cudnn&bn_fw|5cudnn&bn_bw|bn_fw_|bn_bw_|bnfwd|bnbwd|kebn|localstats|rowwisemoments|gammabeta|"
+      "fusedparams|welford|l2norm|ln_fwd|ln_bwd|fused_ln|residual_ln|_norm_kernel|normkernel|norm_fwd|norm_bwd|"
+      "norm_f32|cuda_norm|internalgradients",
       WS_CLASS_NORM },
 
-    { "nchwtonhwc|nhwctonchw|nhwc2nchw|nchw2nhwc|batched_transpose|transpose&!conv&!gemm&!matmul|catarray|reformat|"
-      "direct_copy|_copy_&tensor|copykernel|copy_kernel|cast_to_fp8|cast_and_transpose|castkernel|cast_kernel|"
-      "float2half|half2float|convert_&!conv2d|converttensor|scalepackedtensor|subtensor|set_value|setzero|"
-      "scaletensor|im2col|col2im|permute_kernel|pack_tensor|unpack_tensor|addpadding|slice_kernel|concat_kernel|"
-      "^cpy_|shuffleintensor|_quant_kernel|quantize_&!gemm&!matmul|kernel_flip|^fill_|fillkernel|fill_kernel|zero_"
-      "kernel|"
-      "memcpy_kernel|copyvectorized|tensortransform|quantize_kernel",
+    { "swiglu&!matmul&!gemm&!bmm_|act_and_mul|silu_and_mul|^_silu_mul|silu_mul&!gemm|subtensoropwithcast",
+      WS_CLASS_POINTWISE },
+    { "rocprim::&!transform_kernel", WS_CLASS_SORT },
+
+    /* Convolutions whose names hold the layout they convert to, and products that unpack as they go. */
+    { "884cudnn|688cudnn|816cudnn", WS_CLASS_CONV },
+    { "mul_mat", WS_CLASS_GEMM },
+
+    { "nchwtonhwc|nhwctonchw|nhwc2nchw|nchw2nhwc|batched_transpose|transpose&!conv&!gemm&!matmul|swapdimension|"
+      "catarray|"
+      "reformat|direct_copy|_copy_&tensor|copykernel|copy_kernel|copy_out|cast_to_fp8|cast_and_transpose|"
+      "castkernel&!raycast&!broadcast|cast_kernel|float2half|half2float|convert_&!conv2d|converttensor|"
+      "scalepackedtensor|"
+      "subtensor|set_value|setzero|scaletensor|im2col|col2im|vol2col|col2vol|permute_kernel|pack_tensor|unpack_"
+      "tensor|"
+      "addpadding|padinput|padded_kernel|_pad1d|_pad2d|_pad3d|slice_kernel|concat_&!norm|concat_kernel|reshape_cat|"
+      "^cpy_|cpy_flt|cpy_scalar|shuffleintensor|repack|kernel_flip|^fill_|fillkernel|fill_kernel|uninitialized_fill|"
+      "uninitialized_copy|chunk_cat|deep_gemm::transpose|deep_gemm::pack|zero_kernel|memcpy_kernel|copyvectorized|"
+      "copypacked|tensortransform",
       WS_CLASS_COPY },
+    { "quant&!gemm&!gemv&!matmul&!moe_kernel&!_mm_&!act_and_mul&!and_mul&!silu&!gelu&!swiglu", WS_CLASS_COPY },
 
     { "implicit_gemm|implicitgemm|implicit_convolve|convolve|convolution|conv2d|conv3d|conv1d|_conv_|4conv6|"
       "conv_depthwise|depthwise|grouped_conv|conv_fwd|conv_bwd|wgrad|dgrad|fprop|winograd|scudnn|igemm_fwd|igemm_bwd|"
-      "igemm_wrw|cudnn_fp16|cudnn_fp32|cudnn_int8|miopenconv|miopensp3|cudnn::cnn|computeoffsetskernel|computewgrad|"
-      "computebooffsets|fft2d|"
-      "flip_filter|cask_cudnn|cudnn&engine&conv|conv2dwgrad|naive_conv|gridwise_conv|convfwd|convbwd|"
-      "dnnl_conv|xdlops_conv|_conv2d|conv::",
+      "igemm_wrw|cudnn_fp16|cudnn_fp32|cudnn_int8|miopen&conv|miopensp3|cudnn::cnn|computeoffsetskernel|computewgrad|"
+      "computebooffsets|fft2d|flip_filter|cask_cudnn|cudnn&engine&conv|conv2dwgrad|naive_conv|gridwise_conv|convfwd|"
+      "convbwd|dnnl_conv|xdlops_conv|_conv2d|conv_transpose|conv::",
       WS_CLASS_CONV },
 
+    /* Of cuBLAS and its like, what is no product. */
+    { "axpy|scal_kernel|scalkernel|swap_kernel", WS_CLASS_POINTWISE },
+    { "asum|nrm2|amax_kernel|iamax", WS_CLASS_REDUCTION },
+
     { "grouped_gemm|gemm|gemv|cijk_|nvjet|matmul|cublas|cutlass&tensorop|cutlass&simt|splitkreduce|splitk&reduce|"
-      "^sm90_xmma|xmma_|wmma|_mm_kernel|dot_kernel|reduce_1block|hgmma|ampere_&_tn|ampere_&_nt|ampere_&_nn|"
-      "deep_gemm|marlin|fused_moe_kernel|moe_gemm|mul_mat|gemmk1|trsm|syrk|ger_kernel|rocblas|tensile|hipblaslt|"
-      "magma_|cublaslt|mul_mat|streamk",
+      "^sm90_xmma|xmma_|wmma|_mm_kernel|^bmm_|dot_kernel|reduce_1block|hgmma|ampere_&_tn|ampere_&_nt|ampere_&_nn|"
+      "deep_gemm|marlin|fused_moe_kernel|fmoe_|moe_kernel|moe_gemm|flatmm|gemmk1|trsm|syrk|ger_kernel|rocblas|"
+      "tensile|"
+      "hipblaslt|magma_|cublaslt|streamk|splitk|split_k|sgmv|bgmv|lora_shrink|lora_expand|weight_only",
       WS_CLASS_GEMM },
 
-    { "radixsort|sort_kernel|sortkv|bitonic|gathertopk|topk|mergesort|merge_sort|devicescan|scan_kernel|"
-      "searchsorted|unique_&indices|routingind|routing_|histogram|partition_config|deviceselect|"
-      "devicepartition|devicehistogram|rocprim|argsort|sortpairs|cumsum|tensor_kernel_scan|moe_align|unique_kernel",
+    { "radixsort|_sort|sort_|sortkv|sortkernel|sortingkernel|sortagent|bitonic|gathertopk|topk|mergesort|devicescan|"
+      "scan_kernel|scankernel|scan_by_key|searchsorted|unique_&indices|routingind|routing|histogram|partition_config|"
+      "deviceselect|devicecompact|devicepartition|devicehistogram|rocprim|argsort|sortpairs|cumsum|cumprod|"
+      "tensor_kernel_scan|moe_align|fused_gate|unique_kernel|onesweep",
       WS_CLASS_SORT },
 
     { "cwisebinaryop|cwiseunaryop|cwisenullaryop&!reduc", WS_CLASS_POINTWISE },
-    { "reduce|max_pool|maxpool|avg_pool|avgpool|average_pool|pooling|argmax|argmin|_sum_|sum_kernel|mean_kernel|bias_"
-      "grad|grad_bias|"
-      "devicereduce|vector_sum|amax_kernel",
+    { "reduce|max_pool|maxpool|avg_pool|avgpool|average_pool|pooling|adaptive_average|adaptiveaverage|adaptivemax|"
+      "argmax|argmin|_sum_|sum_kernel|sum_rows|mean_kernel|bias_grad|grad_bias|devicereduce|vector_sum",
       WS_CLASS_REDUCTION },
 
-    { "pointwise|elementwise|element_wise|silu|gelu|relu|swiglu|sigmoid|add_kernel|mul_kernel|axpy|saxpy|addtensor|"
-      "act_and_mul|activation|rotary|rope_|bias_add|add_bias|addbias|scal_kernel|fused_add|fused_mul|triad|"
-      "vectoradd|vector_add|vecadd|bin_bcast|^cupy_add|^cupy_mul|^cupy_sub|^cupy_&divide|^cupy_power|^cupy_sqrt|^"
-      "cupy_exp|"
-      "nvfuser_none|add_scalar|mul_scalar|scale_kernel|optensor|op_tensor|tanh_|upsample|interpolate|unaryop|"
-      "binaryop|kernelpointwise|"
-      "where_kernel|add_residual|residual_add|_grad_kernel|clamp_|exp_kernel|add_one|dropout",
+    { "pointwise|elementwise|element_wise|silu|gelu|relu|swiglu|geglu|sigmoid|add_kernel|mul_kernel|addtensor|"
+      "add_tensor|act_and_mul|activation|activefwd|activebwd|rotary|rope|bias_add|add_bias|addbias|biasnhwc|biasnchw|"
+      "bias_residual|fused_add|fused_mul|triad|vectoradd|vector_add|vecadd|bin_bcast|nvfuser_none|add_scalar|mul_"
+      "scalar|"
+      "scale_kernel|scale_shift|optensor|op_tensor|op2dtensor|generic_tensor|tanh_|triu_tril|roll_cuda|upsample|"
+      "interpolate|nearest_neighbor|grid_sampl|glu_kernel|unaryop|binaryop|broadcastkernel|kernelpointwise|where_"
+      "kernel|"
+      "add_residual|residual_add|_grad_kernel|clamp_|exp_kernel|add_one|dropout|cell_forward|cell_backward|scale_f32|"
+      "add_f32|mul_f32|elu_f|softcap|gdn_gating|bias_rescale",
       WS_CLASS_POINTWISE },
+
+    /* Words that say little, for names that nothing else knows. */
+    { "rms_|_norm|norm_", WS_CLASS_NORM },
+    { "gather|scatter|_cache|kvcache|partial_segment|recat_", WS_CLASS_EMBEDDING },
+    { "sort|uniquebykey|unique_by_key|segment_reduce_by", WS_CLASS_SORT },
+    { "absmax|amax|pool2d|pool3d|biasgrad|sum_|_sum", WS_CLASS_REDUCTION },
+    { "copy|fill_|concat|slicekernel|split_v|splitkernel|padkernel|pad_f|repeatbuffer|cvt_|permute|transpose|"
+      "tilekernel|memset|zerofill|zero_fill",
+      WS_CLASS_COPY },
+    { "transform_f|transform_kernel|resize|upscale|penalt|diag_mask|bias", WS_CLASS_POINTWISE },
 };
 
-enum { NAME_MOST = 4096 };
+enum { NAME_MOST = 4096, PARTS_MOST = 1024, PAIRS = 3 };
 
-/* The part from `from` up to one of `stops`, its end in *end. */
-static bool part_holds(const char *name, const char *part, size_t length)
+/* A part of a pattern, taken apart once for all names. */
+struct part {
+    const char *text;
+    size_t length;
+    uint16_t pairs[PAIRS]; /* first, middle and last pair of characters */
+    bool negated, anchored;
+    bool last; /* of its alternative */
+    enum ws_kernel_class class;
+};
+
+static struct part parts[PARTS_MOST];
+static size_t part_count, comm_part_count; /* communication comes first */
+static pthread_once_t compiled = PTHREAD_ONCE_INIT;
+
+/* A name in lower case, and which pairs of characters are in it: by them nearly all parts are told not to be there.
+ */
+struct subject {
+    size_t length;
+    uint64_t pairs[64]; /* a bit for each value of pair_of */
+    char text[NAME_MOST];
+};
+
+static uint16_t pair_of(const char *text)
 {
-    bool negated = length && *part == '!';
-    part += negated;
-    length -= negated;
-    bool anchored = length && *part == '^';
-    part += anchored;
-    length -= anchored;
-    bool found = anchored ? !strncmp(name, part, length) : memmem(name, strlen(name), part, length) != NULL;
-    return found != negated;
+    return ((unsigned char)text[0] * 67u + (unsigned char)text[1]) & 4095;
 }
 
-static bool holds(const char *name, const char *pattern)
+static const char *compile_part(const char *pattern, enum ws_kernel_class class)
 {
-    while (*pattern) {
-        bool all = true;
-        for (bool more = true; more;) {
-            size_t length = strcspn(pattern, "&|");
-            all = all && part_holds(name, pattern, length);
-            pattern += length;
-            more = *pattern == '&';
-            pattern += *pattern != 0;
-        }
-        if (all)
-            return true;
+    struct part part = { .class = class };
+    part.negated = *pattern == '!';
+    pattern += part.negated;
+    part.anchored = *pattern == '^';
+    pattern += part.anchored;
+    part.text = pattern;
+    part.length = strcspn(pattern, "&|");
+    part.last = pattern[part.length] != '&';
+    for (size_t i = 0; i < PAIRS; i++)
+        part.pairs[i] = pair_of(pattern + (part.length - 2) * i / (PAIRS - 1));
+    assert(part.length >= 2 && part_count < PARTS_MOST);
+    parts[part_count++] = part;
+    return pattern + part.length;
+}
+
+static void compile(void)
+{
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+        const char *pattern = compile_part(rules[i].pattern, rules[i].class);
+        while (*pattern)
+            pattern = compile_part(pattern + 1, rules[i].class);
+        if (!i)
+            comm_part_count = part_count;
     }
-    return false;
+}
+
+static bool part_holds(const struct subject *name, const struct part *part)
+{
+    bool found = true;
+    for (size_t i = 0; i < PAIRS && found; i++)
+        found = name->pairs[part->pairs[i] / 64] >> part->pairs[i] % 64 & 1;
+    if (found && part->anchored)
+        found = !strncmp(name->text, part->text, part->length);
+    else if (found)
+        found = memmem(name->text, name->length, part->text, part->length) != NULL;
+    return found != part->negated;
+}
+
+/* The class of the first alternative all of whose parts hold, of so many parts. */
+static enum ws_kernel_class first_that_holds(const struct subject *name, size_t count)
+{
+    bool all = true;
+    for (size_t i = 0; i < count; i++) {
+        all = all && part_holds(name, &parts[i]);
+        if (all && parts[i].last)
+            return parts[i].class;
+        all = all || parts[i].last;
+    }
+    return WS_CLASS_OTHER;
 }
 
 /* Lower case, and cut: what decides stands in the first few hundred characters. */
-static void lower(char *to, const char *name)
+static void prepare(struct subject *subject, const char *name)
 {
     size_t i = 0;
-    for (; name[i] && i + 1 < NAME_MOST; i++)
-        to[i] = (char)tolower((unsigned char)name[i]);
-    to[i] = 0;
+    memset(subject->pairs, 0, sizeof(subject->pairs));
+    for (; name[i] && i + 1 < NAME_MOST; i++) {
+        subject->text[i] = (char)tolower((unsigned char)name[i]);
+        unsigned pair = i ? pair_of(&subject->text[i - 1]) : 0;
+        subject->pairs[pair / 64] |= (uint64_t)1 << pair % 64;
+    }
+    subject->text[i] = 0;
+    subject->length = i;
+    pthread_once(&compiled, compile);
 }
 
 enum ws_kernel_class ws_classify(const char *name)
 {
-    char text[NAME_MOST];
-    lower(text, name);
-    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-        if (holds(text, rules[i].pattern))
-            return rules[i].class;
-    return WS_CLASS_OTHER;
+    struct subject subject;
+    prepare(&subject, name);
+    return first_that_holds(&subject, part_count);
 }
 
 bool ws_is_comm(const char *name)
 {
-    char text[NAME_MOST];
-    lower(text, name);
-    return holds(text, comm_pattern);
+    struct subject subject;
+    prepare(&subject, name);
+    return first_that_holds(&subject, comm_part_count) == WS_CLASS_COMM;
 }
 
 const char *ws_kernel_class_name(uint32_t kernel_class)
