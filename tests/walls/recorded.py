@@ -60,7 +60,8 @@ class Run:
             sys.exit(77)
         assert result.returncode == 0, f"{wall} {variant}: status {result.returncode}: {result.stderr}"
         self.folder, self.truth = folder, read_truth(folder)
-        self.ranks = [self._rank(json.loads(line)) for line in result.stdout.splitlines()]
+        said = sorted(map(json.loads, result.stdout.splitlines()), key=lambda rank: rank["rank"])
+        self.ranks = [self._rank(rank) for rank in said]
 
     def _rank(self, said):
         embeddings = sorted(row["start"] for row in self.truth if row["device"] == said["rank"] and EMBEDDING in row["name"])
