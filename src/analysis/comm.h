@@ -148,7 +148,7 @@ struct ws_job_comm {
     uint64_t apart;     /* collectives whose operations do not overlap in time; not used */
     uint64_t costly;    /* collectives in which the others waited long enough to count */
     uint32_t twice;     /* members of communicators that claim another's rank */
-    uint32_t largest;   /* ranks of the largest communicator; 0 not known */
+    uint32_t largest;   /* ranks of the job, or of its largest communicator; 0 not known */
     uint32_t stragglers;
 };
 

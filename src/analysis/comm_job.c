@@ -42,6 +42,21 @@ static void number_rank(const struct ws_report *report, uint32_t track, struct w
     }
 }
 
+/* Ranks that the launcher or a communicator speaks of. */
+static uint32_t largest_job(const struct ws_report *report)
+{
+    uint32_t largest = 0, size;
+    for (size_t i = 0; i < report->model->processes.count; i++)
+        if (read_number(ws_process_meta(ws_model_process(report->model, i), "world_size"), &size) && size > largest)
+            largest = size;
+    for (size_t i = 0; i < report->model->tracks.count; i++) {
+        const struct ws_comm_member *member = largest_member(ws_report_comm(report, i));
+        if (member && member->size > largest)
+            largest = member->size;
+    }
+    return largest;
+}
+
 static int by_number(const void *a, const void *b)
 {
     const struct ws_rank *x = *(struct ws_rank *const *)a, *y = *(struct ws_rank *const *)b;
@@ -73,6 +88,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     *job = (struct ws_job_comm){ .ranks = WS_VECTOR(struct ws_rank),
                                  .joined = WS_VECTOR(struct ws_joined),
                                  .entries = WS_VECTOR(struct ws_joined_entry) };
+    job->largest = largest_job(report);
     int status = ws_vector_reach(&job->ranks, report->model->tracks.count);
     for (uint32_t track = 0; track < job->ranks.count && !status; track++)
         number_rank(report, track, (struct ws_rank *)job->ranks.data + track);

@@ -271,11 +271,8 @@ int ws_comm_match(const struct ws_report *report, struct ws_job_comm *job)
     for (uint32_t track = 0; track < tracks && !status; track++)
         status = add_sides(&matcher, track);
     struct side *sides = matcher.sides.data;
-    for (size_t i = 0; i < matcher.sides.count && !status; i++) {
+    for (size_t i = 0; i < matcher.sides.count && !status; i++)
         sort_side(&sides[i], matcher.lists[sides[i].track]);
-        if (sides[i].member->size > job->largest)
-            job->largest = sides[i].member->size;
-    }
     if (!status)
         status = match_all(&matcher);
     for (size_t track = 0; matcher.lists && track < tracks; track++)

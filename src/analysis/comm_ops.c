@@ -25,7 +25,7 @@ struct numbered {
     uint32_t launch; /* index into ws_track_comm.launches */
 };
 
-/* Kernels of one name on one stream. */
+/* Kernels of one name on one stream; their kind where no calls say it. */
 struct line {
     uint32_t member, kind;
 };
@@ -39,8 +39,8 @@ struct finder {
     struct ws_vector lines;   /* struct line */
     struct ws_map comms;      /* identifier of a communicator → its member + 1 */
     struct ws_map sizes;      /* size + 1 → how many nameless communicators of it there are */
-    struct ws_map streams;    /* name and stream → line + 1 */
-    struct ws_map names;      /* name + 1 → streams it was seen on */
+    struct ws_map streams;    /* name, stream and operation → line + 1 */
+    struct ws_map names;      /* name and operation → streams it was seen on */
 };
 
 static uint64_t add_up(uint64_t a, uint64_t b)
@@ -253,11 +253,14 @@ static int assign_launches(struct finder *finder)
 
 /* ---- operations */
 
-/* Where the n-th kernel of a name on a stream has a place of its own among the ranks. */
-static struct line *line_for(struct finder *finder, const struct ws_op_shape *shape)
+/* Where the n-th kernel of a name on a stream has a place of its own among the ranks; of an operation where it is
+ * known of which. */
+static struct line *line_for(struct finder *finder, const struct ws_op_shape *shape, ws_comm_operation operation)
 {
-    uint64_t *place = ws_map_put(&finder->streams, ((uint64_t)shape->name << 32 | shape->stream) + 1);
-    uint64_t *streams = place && !*place ? ws_map_put(&finder->names, (uint64_t)shape->name + 1) : NULL;
+    uint64_t *place =
+        ws_map_put(&finder->streams, group_of("stream", (uint64_t)shape->name << 32 | shape->stream, operation));
+    uint64_t *streams =
+        place && !*place ? ws_map_put(&finder->names, group_of("name", shape->name, operation)) : NULL;
     if (!place || (!*place && !streams))
         return NULL;
     if (*place)
@@ -267,11 +270,11 @@ static struct line *line_for(struct finder *finder, const struct ws_op_shape *sh
     struct line *line = member ? ws_vector_push(&finder->lines) : NULL;
     if (!line)
         return NULL;
-    *member = (struct ws_comm_member){ .group = group_of(name, 0, ++*streams), .by_name = true, .by_order = true };
-    *line = (struct line){ (uint32_t)finder->result->members.count - 1,
-                           kind_for(finder->result, ws_comm_by_kernel(name), 0, true) };
+    *member =
+        (struct ws_comm_member){ .group = group_of(name, operation, ++*streams), .by_name = true, .by_order = true };
+    *line = (struct line){ .member = (uint32_t)finder->result->members.count - 1, .kind = WS_NOWHERE };
     *place = finder->lines.count;
-    return line->kind == WS_NOWHERE ? NULL : line;
+    return line;
 }
 
 static struct ws_comm_op *push_op(struct finder *finder, struct ws_comm_op op)
@@ -288,29 +291,43 @@ static struct ws_comm_op *push_op(struct finder *finder, struct ws_comm_op op)
     return place;
 }
 
-/* The operation that a launch belongs to, made with its first. */
-static struct ws_comm_op *op_for(struct finder *finder, const struct ws_comm_launch *launch)
+/* Of a kernel that no call is known for. */
+static struct ws_comm_op *op_by_name(struct finder *finder, const struct ws_op_shape *shape)
 {
-    struct ws_comm_op made = { .begin = INT64_MAX, .end = INT64_MIN, .calls = 1 };
-    if (launch->comm_op == WS_NOWHERE) {
-        const struct line *line =
-            line_for(finder, ws_process_shape(finder->process, finder->process->ops.shape[launch->op]));
+    struct line *line = line_for(finder, shape, WS_NOWHERE);
+    if (!line)
+        return NULL;
+    if (line->kind == WS_NOWHERE) {
+        ws_comm_operation operation = ws_comm_by_kernel(ws_model_name(finder->report->model, shape->name)->text);
+        line->kind = kind_for(finder->result, operation, 0, true);
+    }
+    if (line->kind == WS_NOWHERE)
+        return NULL;
+    return push_op(
+        finder, (struct ws_comm_op){
+                    .begin = INT64_MAX, .end = INT64_MIN, .calls = 1, .kind = line->kind, .member = line->member });
+}
+
+/* Of calls; where their communicator is not known, a kernel's name stands for it. */
+static struct ws_comm_op *op_of_bundle(struct finder *finder, struct bundle *bundle, const struct ws_op_shape *shape)
+{
+    const struct ws_comm_kind *kind = (struct ws_comm_kind *)finder->result->kinds.data + bundle->kind;
+    if (bundle->comm_op != WS_NOWHERE)
+        return (struct ws_comm_op *)finder->result->ops.data + bundle->comm_op;
+    if (bundle->member == WS_NOWHERE && ws_comm_is_joint(kind->operation)) {
+        const struct line *line = line_for(finder, shape, kind->operation);
         if (!line)
             return NULL;
-        made.kind = line->kind;
-        made.member = line->member;
-        return push_op(finder, made);
+        bundle->member = line->member;
     }
-    struct bundle *bundles = finder->bundles.data, *bundle = &bundles[launch->comm_op];
-    if (bundle->comm_op != WS_NOWHERE) /* NOLINT(clang-analyzer-core.NullDereference): there are bundles */
-        return (struct ws_comm_op *)finder->result->ops.data + bundle->comm_op;
     bundle->comm_op = (uint32_t)finder->result->ops.count;
-    made.sequence = bundle->sequence;
-    made.bytes = bundle->bytes;
-    made.calls = bundle->calls;
-    made.kind = bundle->kind;
-    made.member = bundle->member;
-    return push_op(finder, made);
+    return push_op(finder, (struct ws_comm_op){ .begin = INT64_MAX,
+                                                .end = INT64_MIN,
+                                                .sequence = bundle->sequence,
+                                                .bytes = bundle->bytes,
+                                                .calls = bundle->calls,
+                                                .kind = bundle->kind,
+                                                .member = bundle->member });
 }
 
 static int make_ops(struct finder *finder)
@@ -319,7 +336,11 @@ static int make_ops(struct finder *finder)
     struct ws_comm_launch *launches = finder->result->launches.data;
     for (size_t i = 0; i < finder->result->launches.count; i++) {
         uint32_t op = launches[i].op;
-        struct ws_comm_op *made = op_for(finder, &launches[i]);
+        const struct ws_op_shape *shape = ws_process_shape(finder->process, ops->shape[op]);
+        uint32_t bundle = launches[i].comm_op;
+        struct ws_comm_op *made = bundle < finder->bundles.count
+                                      ? op_of_bundle(finder, (struct bundle *)finder->bundles.data + bundle, shape)
+                                      : op_by_name(finder, shape);
         if (!made)
             return -ENOMEM;
         int64_t begin = ops->begin[op], end = ws_op_end(ops, op);

@@ -13,7 +13,7 @@ static const int64_t apart_ns = 1000000;
 
 /* A straggler is one of the fewest ranks that caused four fifths of the waits, a quarter of all at most but at least
  * one, and has another rank wait for 2 % of the time in half of the steps; where there are no steps, in the whole
- * recording and three times or more. */
+ * recording and three times or more. Who is last of a job of which less than half was recorded is not known. */
 enum { CAUSED_SHARE = 80, RANKS_SHARE = 4, WAIT_SHARE = 2, FEWEST_STEPS = 3, LATE_FEWEST = 3 };
 
 struct ranks {
@@ -176,7 +176,8 @@ static int find_stragglers(const struct ranks *ranks)
     qsort(sorted, met, sizeof(*sorted), most_caused_first);
     while (chosen < met && by_chosen * 100 < caused * CAUSED_SHARE)
         by_chosen += (double)sorted[chosen++]->caused;
-    for (size_t i = 0; i < chosen && (chosen == 1 || chosen <= met / RANKS_SHARE); i++) {
+    bool few = chosen == 1 || chosen <= met / RANKS_SHARE;
+    for (size_t i = 0; i < chosen && few && met * 2 >= ranks->job->largest; i++) {
         sorted[i]->straggler = is_late_often(sorted[i]);
         ranks->job->stragglers += sorted[i]->straggler;
     }

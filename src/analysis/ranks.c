@@ -248,7 +248,9 @@ static void print_stragglers(const struct ws_report *report, const struct job_ra
     }
     if (job_of(report)->stragglers > said)
         ws_page_text(page, "%" PRIu32 " ranks are late in all.", job_of(report)->stragglers);
-    if (!said)
+    if (!said && result->count * 2 < job_of(report)->largest)
+        ws_page_text(page, "No rank is called late where less than half of them were recorded.");
+    else if (!said)
         ws_page_text(page,
                      "No straggler: no rank, nor a quarter of them, causes four fifths of the waits and has the "
                      "others wait for 2 %% of the time in half of the steps.");
@@ -350,7 +352,7 @@ static int json(const struct ws_report *report, size_t subject, const void *memo
     status |= ws_json_set(matching, "unmatched", (int64_t)job->unmatched);
     status |= ws_json_set(matching, "apart", (int64_t)job->apart);
     status |= ws_json_set(matching, "costly", (int64_t)job->costly);
-    status |= ws_json_set(matching, "largest_communicator", job->largest);
+    status |= ws_json_set(matching, "job_ranks", job->largest);
     return status ? -ENOMEM : 0;
 }
 
