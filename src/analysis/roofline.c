@@ -153,13 +153,15 @@ static void add_work(struct work *work, size_t place, struct ws_roofline_row *ro
     row->precision = precision_of(cost->element, ws_model_name(work->report->model, row->name)->text);
     if (cost->note)
         row->note = cost->note;
-    if (ws_step_is_steady(ws_steps_at(work->steps, work->process->ops.begin[op])) ||
-        !work->steps->kinds[WS_STEP_STEADY])
+    bool counts = !work->steps->kinds[WS_STEP_STEADY] ||
+                  ws_step_is_steady(ws_steps_at(work->steps, work->process->ops.begin[op]));
+    if (counts)
         result->step_flops += cost->flops * share;
     if (cost->m > 0) {
         priced->product.total += length;
         priced->product.count++;
         priced->product.flops += cost->flops * share;
+        priced->product.steady += counts ? length : 0;
         priced->product.name = row->name;
         priced->product.precision = row->precision;
     }
@@ -307,6 +309,7 @@ static int keep_rows(struct work *work, struct ws_track_roofline *result)
         if (product) {
             *product = priced[i].product;
             product->cost = priced[i].cost;
+            product->steady /= work->steps->kinds[WS_STEP_STEADY] ? (int64_t)work->steps->kinds[WS_STEP_STEADY] : 1;
         }
     }
     if (result->rows.count)
@@ -370,6 +373,7 @@ const struct ws_analysis ws_analysis_roofline = {
     .needs = { &ws_analysis_activity, &ws_analysis_steps },
     .run = run,
     .finish = finish,
+    .advise = ws_roofline_advise,
     .text = ws_roofline_text,
     .json = ws_roofline_json,
 };

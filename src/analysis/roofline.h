@@ -69,6 +69,7 @@ struct ws_product_row {
     uint64_t count; /* kernels */
     int64_t total;  /* ns of them */
     double flops;   /* of all of them */
+    int64_t steady; /* ns of those of a steady step; of the recording where there are none */
     enum ws_precision precision;
 };
 
