@@ -52,26 +52,26 @@ static int show(const struct tool_arguments *arguments, const struct ws_comparis
     return TOOL_RULE_BROKEN;
 }
 
-struct recording {
+/* Of a recording only what is compared is kept: two models at once would take twice the memory. The texts that
+ * a side needs are its own, so nothing of the traces outlives this. */
+static int load(struct ws_side *side, const char *path, const struct ws_report_options *wanted)
+{
     struct tool_traces traces;
     struct tool_loaded loaded;
-};
-
-static int load(struct recording *recording, const char *path, const struct ws_report_options *wanted)
-{
-    int status = tool_find_traces_at(&recording->traces, path);
-    return status ? status : tool_load(&recording->loaded, &recording->traces, wanted);
-}
-
-static void unload(struct recording *recording)
-{
-    tool_unload(&recording->loaded);
-    tool_traces_finish(&recording->traces);
+    int status = tool_find_traces_at(&traces, path);
+    if (status)
+        return status;
+    status = tool_load(&loaded, &traces, wanted);
+    if (!status && ws_side_init(side, loaded.report))
+        status = tool_error("out of memory");
+    tool_unload(&loaded);
+    tool_traces_finish(&traces);
+    return status;
 }
 
 static int run(const struct tool_arguments *arguments)
 {
-    struct recording before = { 0 }, after = { 0 };
+    struct ws_side before = { 0 }, after = { 0 };
     struct ws_report_options wanted = { .top = TOP };
     char message[128];
     double limit;
@@ -84,14 +84,14 @@ static int run(const struct tool_arguments *arguments)
     status = status ? status : load(&after, arguments->operands[1], &wanted);
     if (!status) {
         struct ws_comparison comparison;
-        if (ws_compare(&comparison, before.loaded.report, after.loaded.report, message, sizeof(message)))
+        if (ws_compare(&comparison, &before, &after, message, sizeof(message)))
             status = tool_error("diff: %s", message);
         else
             status = show(arguments, &comparison, top, limit);
         ws_comparison_finish(&comparison);
     }
-    unload(&before);
-    unload(&after);
+    ws_side_finish(&before);
+    ws_side_finish(&after);
     return status;
 }
 

@@ -3,6 +3,10 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/map.h"
 
 static const char *const match_names[WS_PAIRING_COUNT] = {
     [WS_PAIRED_BY_NAME] = "name", [WS_PAIRED_BY_NUMBERS] = "numbers",
@@ -15,14 +19,15 @@ const char *ws_pairing_name(enum ws_pairing match)
     return match_names[match];
 }
 
-const char *ws_sample_class_name(uint32_t class)
+const char *ws_sample_class_name(uint32_t of_class)
 {
-    return class == WS_GRAPH_CLASS ? "graph" : ws_kernel_class_name(class);
+    return of_class == WS_GRAPH_CLASS ? "graph" : ws_kernel_class_name(of_class);
 }
 
-const char *ws_pair_name(const struct ws_side *side, const struct ws_side_kernel *kernel)
+int64_t ws_change_ns(double ns)
 {
-    return kernel ? ws_model_name(side->report->model, kernel->name)->text : NULL;
+    double most = (double)(INT64_MAX / 2);
+    return ns > most ? INT64_MAX / 2 : ns < -most ? -INT64_MAX / 2 : (int64_t)llround(ns);
 }
 
 /* --- one change -------------------------------------------------------------------------------- */
@@ -35,11 +40,25 @@ static double students_t(double degrees)
     return whole < sizeof(table) / sizeof(table[0]) ? table[whole] : 1.96 + 2.6 / degrees;
 }
 
+static double mean(const struct ws_sum *sum, size_t samples)
+{
+    return sum->sum / (double)samples;
+}
+
+/* Of the samples; 0 where there are not two of them. */
+static double variance_of(const struct ws_sum *sum, size_t samples)
+{
+    if (samples < 2)
+        return 0;
+    double count = (double)samples, variance = (sum->squares - sum->sum * (sum->sum / count)) / (count - 1);
+    return variance > 0 ? variance : 0;
+}
+
 /* What chance makes of the difference of two means, after Welch. A side of one sample is taken to vary as the other
  * does. */
 static double chance(const struct ws_sum *before, size_t first, const struct ws_sum *after, size_t second)
 {
-    double variance[2] = { ws_sum_variance(before, first), ws_sum_variance(after, second) };
+    double variance[2] = { variance_of(before, first), variance_of(after, second) };
     double count[2] = { (double)first, (double)second };
     if (first < 2)
         variance[0] = variance[1];
@@ -53,34 +72,36 @@ static double chance(const struct ws_sum *before, size_t first, const struct ws_
     return students_t((x + y) * (x + y) / degrees) * sqrt(x + y);
 }
 
-/* What a change may be off by: see compare.h. */
-static double noise_of(const struct ws_comparison *comparison, const struct ws_sum *before,
-                       const struct ws_sum *after)
+static size_t samples_of(const struct ws_comparison *comparison, const struct ws_side *side)
 {
-    size_t first = comparison->before.samples, second = comparison->after.samples;
-    double spread = comparison->per_step ? chance(before, first, after, second) : 0;
-    return spread + before->error / (double)first + after->error / (double)second;
+    return side->per[comparison->sampling].count;
 }
 
+/* Adds a change; noise as compare.h has it. */
 static struct ws_change *add(struct ws_comparison *comparison, enum ws_change_group group,
                              const struct ws_sum *before, const struct ws_sum *after)
 {
+    static const struct ws_sum none = { 0 };
+    size_t first = samples_of(comparison, comparison->before), second = samples_of(comparison, comparison->after);
     struct ws_change *change = ws_vector_push(&comparison->changes);
-    if (change)
-        *change = (struct ws_change){
-            .group = group,
-            .before = ws_sum_mean(before, comparison->before.samples),
-            .after = ws_sum_mean(after, comparison->after.samples),
-            .noise = noise_of(comparison, before, after),
-        };
+    before = before ? before : &none;
+    after = after ? after : &none;
+    if (!change)
+        return NULL;
+    change->group = group;
+    change->before = mean(before, first);
+    change->after = mean(after, second);
+    change->noise = before->error / (double)first + after->error / (double)second;
+    if (comparison->sampling == WS_PER_STEP)
+        change->noise += chance(before, first, after, second);
     return change;
 }
 
+/* What was 0 and is 0 is left out. */
 static int add_named(struct ws_comparison *comparison, enum ws_change_group group, const char *key, const char *label,
                      const struct ws_sum *before, const struct ws_sum *after)
 {
-    bool total = comparison->changes.count == 0; /* there is always a length */
-    if (!before->sum && !after->sum && !total)
+    if (!before->sum && !after->sum)
         return 0;
     struct ws_change *change = add(comparison, group, before, after);
     if (!change)
@@ -97,70 +118,138 @@ bool ws_change_is_regression(const struct ws_change *change, double share)
 
 /* --- what is compared -------------------------------------------------------------------------- */
 
-static int add_times(struct ws_comparison *comparison)
+static int add_times(struct ws_comparison *comparison, const struct ws_samples *before,
+                     const struct ws_samples *after)
 {
-    const struct ws_side *before = &comparison->before, *after = &comparison->after;
-    const struct {
+    static const struct {
         const char *key, *label;
-        const struct ws_sum *before, *after;
     } times[] = {
-        { "length", comparison->per_step ? "step" : "recording", &before->length, &after->length },
-        { "busy", "busy", &before->busy, &after->busy },
-        { "compute", "compute", &before->compute, &after->compute },
-        { "comm", "communication", &before->comm, &after->comm },
-        { "memory", "copies and memsets", &before->memory, &after->memory },
+#define TIME(name, key, label) { key, label },
+        WS_SAMPLE_TIMES(TIME)
+#undef TIME
     };
-    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
-        if (add_named(comparison, WS_CHANGE_TIME, times[i].key, times[i].label, times[i].before, times[i].after))
+    struct ws_change *length = add(comparison, WS_CHANGE_TIME, &before->times[0], &after->times[0]);
+    if (!length)
+        return -ENOMEM;
+    length->key = times[0].key;
+    length->label = comparison->sampling == WS_PER_STEP ? "step" : "recording";
+    for (size_t i = 1; i < WS_SAMPLE_TIME_COUNT; i++)
+        if (add_named(comparison, WS_CHANGE_TIME, times[i].key, times[i].label, &before->times[i], &after->times[i]))
             return -ENOMEM;
     return 0;
 }
 
-static int add_parts(struct ws_comparison *comparison)
+static int add_parts(struct ws_comparison *comparison, const struct ws_samples *before,
+                     const struct ws_samples *after)
 {
-    static const char *const keys[] = {
-#define KEY(name, key, wall, text) key,
-        WS_SAMPLE_PARTS(KEY)
-#undef KEY
+    static const struct {
+        const char *key, *label;
+    } parts[WS_SAMPLE_PART_COUNT] = {
+#define CAUSE(name, key, wall, text) { key, text " gaps" },
+        WS_CAUSES(CAUSE)
+#undef CAUSE
+            [WS_SAMPLE_EXPOSED_COMM] = { "exposed_communication", "exposed communication" },
+        [WS_SAMPLE_EXPOSED_MEMORY] = { "exposed_memory", "exposed copies" },
+        [WS_SAMPLE_COMPUTE] = { "compute", "compute" },
     };
-    static const char *const labels[] = {
-#define LABEL(name, key, wall, text) text " gaps",
-        WS_CAUSES(LABEL)
-#undef LABEL
-            "exposed communication",
-        "exposed copies",
-        "compute",
-    };
-    for (int part = 0; part < WS_SAMPLE_PART_COUNT; part++)
-        if (add_named(comparison, WS_CHANGE_PART, keys[part], labels[part], &comparison->before.parts[part],
-                      &comparison->after.parts[part]))
+    for (size_t i = 0; i < WS_SAMPLE_PART_COUNT; i++)
+        if (add_named(comparison, WS_CHANGE_PART, parts[i].key, parts[i].label, &before->parts[i], &after->parts[i]))
             return -ENOMEM;
     return 0;
 }
 
-static int add_classes(struct ws_comparison *comparison)
+static int add_classes(struct ws_comparison *comparison, const struct ws_samples *before,
+                       const struct ws_samples *after)
 {
-    for (uint32_t class = 0; class < WS_SAMPLE_CLASSES; class ++)
-        if (add_named(comparison, WS_CHANGE_CLASS, ws_sample_class_name(class), ws_sample_class_name(class),
-                      &comparison->before.classes[class], &comparison->after.classes[class]))
+    for (uint32_t i = 0; i < WS_SAMPLE_CLASSES; i++)
+        if (add_named(comparison, WS_CHANGE_CLASS, ws_sample_class_name(i), ws_sample_class_name(i),
+                      &before->classes[i], &after->classes[i]))
             return -ENOMEM;
     return 0;
 }
 
-static int add_kernels(struct ws_comparison *comparison)
+static int add_amounts(struct ws_comparison *comparison, const struct ws_samples *before,
+                       const struct ws_samples *after)
+{
+    static const struct {
+        const char *key, *unit, *label;
+    } amounts[] = {
+#define AMOUNT(name, key, unit, label) { key, unit, label },
+        WS_SAMPLE_AMOUNTS(AMOUNT)
+#undef AMOUNT
+    };
+    for (size_t i = 0; i < WS_SAMPLE_AMOUNT_COUNT; i++) {
+        size_t count = comparison->changes.count;
+        if (add_named(comparison, WS_CHANGE_AMOUNT, amounts[i].key, amounts[i].label, &before->amounts[i],
+                      &after->amounts[i]))
+            return -ENOMEM;
+        if (comparison->changes.count > count)
+            ((struct ws_change *)comparison->changes.data)[count].unit = amounts[i].unit;
+    }
+    return 0;
+}
+
+static uint64_t key_of_line(const struct ws_side_line *line)
+{
+    uint64_t hash = ws_hash(line->where, strlen(line->where)) * WS_CAUSE_COUNT + line->cause;
+    return hash ? hash : 1;
+}
+
+static int add_line(struct ws_comparison *comparison, const struct ws_side_line *before,
+                    const struct ws_side_line *after)
 {
     static const struct ws_sum none = { 0 };
-    if (ws_pair_kernels(&comparison->before, &comparison->after, &comparison->pairs))
+    const struct ws_side_line *either = before ? before : after;
+    return add_named(comparison, WS_CHANGE_LINE, ws_part_name(either->cause), either->where,
+                     before ? &before->per[comparison->sampling].time : &none,
+                     after ? &after->per[comparison->sampling].time : &none);
+}
+
+/* Lines of one cause and place are the same. */
+static int add_lines(struct ws_comparison *comparison, const struct ws_samples *before,
+                     const struct ws_samples *after)
+{
+    const struct ws_side_line *first = comparison->before->lines.data, *second = comparison->after->lines.data;
+    struct ws_map places = { 0 }; /* of the lines after + 1; 0 once they are taken */
+    int status = 0;
+    (void)before;
+    (void)after;
+    for (size_t i = 0; i < comparison->after->lines.count && !status; i++) {
+        uint64_t *place = ws_map_put(&places, key_of_line(&second[i]));
+        status = place ? 0 : -ENOMEM;
+        if (place)
+            *place = i + 1;
+    }
+    for (size_t i = 0; i < comparison->before->lines.count && !status; i++) {
+        uint64_t *place = ws_map_get(&places, key_of_line(&first[i]));
+        status = add_line(comparison, &first[i], place && *place ? &second[*place - 1] : NULL);
+        if (place)
+            *place = 0;
+    }
+    for (size_t i = 0; i < comparison->after->lines.count && !status; i++) {
+        const uint64_t *place = ws_map_get(&places, key_of_line(&second[i]));
+        status = place && *place == i + 1 ? add_line(comparison, NULL, &second[i]) : 0;
+    }
+    ws_map_finish(&places);
+    return status;
+}
+
+static int add_kernels(struct ws_comparison *comparison, const struct ws_samples *before,
+                       const struct ws_samples *after)
+{
+    (void)before;
+    (void)after;
+    if (ws_pair_kernels(comparison->before, comparison->after, comparison->sampling, &comparison->pairs))
         return -ENOMEM;
     const struct ws_pair *pairs = comparison->pairs.data;
     for (size_t i = 0; i < comparison->pairs.count; i++) {
-        struct ws_change *change = add(comparison, WS_CHANGE_KERNEL, pairs[i].before ? &pairs[i].before->time : &none,
-                                       pairs[i].after ? &pairs[i].after->time : &none);
+        struct ws_change *change = add(comparison, WS_CHANGE_KERNEL,
+                                       pairs[i].before ? &pairs[i].before->per[comparison->sampling].time : NULL,
+                                       pairs[i].after ? &pairs[i].after->per[comparison->sampling].time : NULL);
         if (!change)
             return -ENOMEM;
         change->pair = &pairs[i];
-        change->label = pairs[i].after ? ws_pair_name(&comparison->after, pairs[i].after)
-                                       : ws_pair_name(&comparison->before, pairs[i].before);
+        change->label = pairs[i].after ? pairs[i].after->name : pairs[i].before->name;
     }
     return 0;
 }
@@ -175,18 +264,42 @@ static int largest_first(const void *a, const void *b)
         return first < second ? 1 : -1;
     first = x->after + x->before;
     second = y->after + y->before;
-    return first != second ? (first < second ? 1 : -1) : (x->pair > y->pair) - (x->pair < y->pair);
+    return first != second ? (first < second ? 1 : -1) : strcmp(x->label, y->label);
 }
 
-static int add_all(struct ws_comparison *comparison)
+static const struct {
+    int (*add)(struct ws_comparison *comparison, const struct ws_samples *before, const struct ws_samples *after);
+    bool sorted;
+} groups[WS_CHANGE_GROUP_COUNT] = {
+    [WS_CHANGE_TIME] = { add_times, false },    [WS_CHANGE_PART] = { add_parts, true },
+    [WS_CHANGE_LINE] = { add_lines, true },     [WS_CHANGE_CLASS] = { add_classes, true },
+    [WS_CHANGE_KERNEL] = { add_kernels, true }, [WS_CHANGE_AMOUNT] = { add_amounts, false },
+};
+
+int ws_compare(struct ws_comparison *comparison, const struct ws_side *before, const struct ws_side *after,
+               char *message, size_t capacity)
 {
-    int (*const groups[])(struct ws_comparison *) = { add_times, add_parts, add_classes, add_kernels };
-    for (size_t group = 0; group < WS_CHANGE_GROUP_COUNT; group++) {
-        size_t first = comparison->begins[group] = comparison->changes.count;
-        if (groups[group](comparison))
+    bool both = before->per[WS_PER_STEP].count && after->per[WS_PER_STEP].count;
+    *comparison = (struct ws_comparison){
+        .before = before,
+        .after = after,
+        .sampling = both ? WS_PER_STEP : WS_PER_RECORDING,
+        .pairs = WS_VECTOR(struct ws_pair),
+        .changes = WS_VECTOR(struct ws_change),
+    };
+    if (!samples_of(comparison, before) || !samples_of(comparison, after)) {
+        snprintf(message, capacity, "%s recording holds no device times: there is nothing to compare",
+                 samples_of(comparison, before) ? "the second" : "the first");
+        return -ENODATA;
+    }
+    for (size_t i = 0; i < WS_CHANGE_GROUP_COUNT; i++) {
+        size_t first = comparison->begins[i] = comparison->changes.count;
+        if (groups[i].add(comparison, &before->per[comparison->sampling], &after->per[comparison->sampling])) {
+            snprintf(message, capacity, "out of memory");
             return -ENOMEM;
+        }
         size_t count = comparison->changes.count - first;
-        if (group != WS_CHANGE_TIME && count)
+        if (groups[i].sorted && count)
             qsort((struct ws_change *)comparison->changes.data + first, count, sizeof(struct ws_change),
                   largest_first);
     }
@@ -194,31 +307,8 @@ static int add_all(struct ws_comparison *comparison)
     return 0;
 }
 
-int ws_compare(struct ws_comparison *comparison, const struct ws_report *before, const struct ws_report *after,
-               char *message, size_t capacity)
-{
-    *comparison = (struct ws_comparison){
-        .per_step = ws_report_has_steps(before) && ws_report_has_steps(after),
-        .pairs = WS_VECTOR(struct ws_pair),
-        .changes = WS_VECTOR(struct ws_change),
-    };
-    snprintf(message, capacity, "out of memory");
-    int status = ws_side_init(&comparison->before, before, comparison->per_step);
-    status = status ? status : ws_side_init(&comparison->after, after, comparison->per_step);
-    if (status)
-        return status;
-    if (!comparison->before.samples || !comparison->after.samples) {
-        snprintf(message, capacity, "%s holds no device times: there is nothing to compare",
-                 comparison->before.samples ? "the second recording" : "the first recording");
-        return -ENODATA;
-    }
-    return add_all(comparison);
-}
-
 void ws_comparison_finish(struct ws_comparison *comparison)
 {
-    ws_side_finish(&comparison->before);
-    ws_side_finish(&comparison->after);
     ws_vector_finish(&comparison->pairs);
     ws_vector_finish(&comparison->changes);
 }

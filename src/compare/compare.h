@@ -1,6 +1,6 @@
 /* Two recordings of a program against each other: what a step takes longer or less time for.
  *
- * Figures are compared per step where both sides have steps, else per recording and device (side.h). A change is
+ * Figures are compared per step where both sides have steps, else per recording of a device (side.h). A change is
  * called noise where it is no larger than what chance and the stated errors of the times may have made: the 95 %
  * confidence of the difference of the two means by Welch's t-test, from the spread of the steps, so that about one
  * change in twenty is taken for real without being so; and the errors of both sides on top. What else differs
@@ -18,31 +18,34 @@
 enum ws_change_group {
     WS_CHANGE_TIME,   /* of a step; they overlap */
     WS_CHANGE_PART,   /* the parts that make it up */
-    WS_CHANGE_CLASS,  /* kernels by class */
+    WS_CHANGE_LINE,   /* idle time by cause and line of code */
+    WS_CHANGE_CLASS,  /* operations by class */
     WS_CHANGE_KERNEL, /* kernels, copies and memsets by name */
+    WS_CHANGE_AMOUNT, /* what is counted */
     WS_CHANGE_GROUP_COUNT
 };
 
 struct ws_change {
     enum ws_change_group group;
-    const char *key;            /* in JSON, NULL for kernels */
-    const char *label;          /* in text */
-    double before, after;       /* ns a step */
+    const char *key;            /* in JSON; of lines the cause; NULL for kernels */
+    const char *label;          /* in text; of lines where */
+    const char *unit;           /* in JSON, of amounts: number, bytes */
+    double before, after;       /* a step; ns, or what the unit says */
     double noise;               /* a change of no more than this may be none */
     const struct ws_pair *pair; /* kernels */
 };
 
 struct ws_comparison {
-    struct ws_side before, after;
-    bool per_step;
+    const struct ws_side *before, *after;
+    enum ws_sampling sampling;
     struct ws_vector pairs;   /* struct ws_pair */
-    struct ws_vector changes; /* struct ws_change, by group, the largest change first in all but WS_CHANGE_TIME */
+    struct ws_vector changes; /* struct ws_change, by group; the largest first but for times and amounts */
     size_t begins[WS_CHANGE_GROUP_COUNT + 1]; /* of groups in changes */
 };
 
-/* Returns 0; -ENODATA with one line in message where one of them holds no device times; -ENOMEM. Both reports
+/* Returns 0; -ENODATA with one line in message where one of them holds no device times; -ENOMEM. Both sides
  * outlive the comparison, which is to be finished in any case. */
-int ws_compare(struct ws_comparison *comparison, const struct ws_report *before, const struct ws_report *after,
+int ws_compare(struct ws_comparison *comparison, const struct ws_side *before, const struct ws_side *after,
                char *message, size_t capacity);
 
 void ws_comparison_finish(struct ws_comparison *comparison);
@@ -59,11 +62,11 @@ static inline bool ws_change_is_noise(const struct ws_change *change)
 /* Is it longer by more than this share of the time before, and not by chance? */
 bool ws_change_is_regression(const struct ws_change *change, double share);
 
-/* The name of a pair's kernel on the one side, or NULL. */
-const char *ws_pair_name(const struct ws_side *side, const struct ws_side_kernel *kernel);
+const char *ws_pairing_name(enum ws_pairing pairing); /* in JSON */
+const char *ws_sample_class_name(uint32_t of_class);
 
-const char *ws_pairing_name(enum ws_pairing match); /* in JSON */
-const char *ws_sample_class_name(uint32_t class);
+/* Whole ns, within what integers hold. */
+int64_t ws_change_ns(double ns);
 
 void ws_comparison_print(const struct ws_comparison *comparison, struct ws_page *page);
 

@@ -10,8 +10,8 @@
 
 /* The kernels of one side that have no partner yet. */
 struct pool {
-    const struct ws_side *side;
-    const struct ws_side_kernel *kernels;
+    const struct ws_side_kernel **kernels; /* longest first */
+    double *launches;                      /* a sample */
     size_t count;
     bool *taken;
     uint64_t *keys; /* of the rule that is being tried; 0: cannot be matched by it */
@@ -21,11 +21,6 @@ struct matching {
     struct pool before, after;
     struct ws_vector *pairs;
 };
-
-static const char *name_of(const struct pool *pool, size_t kernel)
-{
-    return ws_model_name(pool->side->report->model, pool->kernels[kernel].name)->text;
-}
 
 /* Never 0, which is no key. */
 static uint64_t key_of(const void *bytes, size_t size)
@@ -38,7 +33,7 @@ static uint64_t key_of(const void *bytes, size_t size)
 
 static uint64_t key_by_name(const struct pool *pool, size_t kernel)
 {
-    const char *name = name_of(pool, kernel);
+    const char *name = pool->kernels[kernel]->name;
     return key_of(name, strlen(name));
 }
 
@@ -47,7 +42,7 @@ static uint64_t key_by_text(const struct pool *pool, size_t kernel, bool with_br
 {
     char text[8192];
     size_t length = 0, depth = 0;
-    for (const char *at = name_of(pool, kernel); *at && length < sizeof(text) - 4; at++) {
+    for (const char *at = pool->kernels[kernel]->name; *at && length < sizeof(text) - 4; at++) {
         bool opens = *at == '<' || *at == '(', closes = *at == '>' || *at == ')';
         depth += opens;
         if (!isdigit((unsigned char)*at) && (with_brackets || !depth))
@@ -55,7 +50,7 @@ static uint64_t key_by_text(const struct pool *pool, size_t kernel, bool with_br
         depth -= closes && depth;
     }
     /* A class is part of what must be the same. */
-    memcpy(text + length, &pool->kernels[kernel].class, sizeof(uint32_t));
+    memcpy(text + length, &pool->kernels[kernel]->class, sizeof(uint32_t));
     return length ? key_of(text, length + sizeof(uint32_t)) : 0;
 }
 
@@ -71,19 +66,18 @@ static uint64_t key_by_stem(const struct pool *pool, size_t kernel)
 
 static uint64_t key_by_shape(const struct pool *pool, size_t kernel)
 {
-    const struct ws_side_kernel *one = &pool->kernels[kernel];
-    const struct ws_shape *row = one->shape ? &one->shape->row : NULL;
-    if (!row || row->kind != WS_OP_KERNEL || !row->grid_x || !row->block_x)
+    const struct ws_side_kernel *one = pool->kernels[kernel];
+    uint32_t key[1 + 6] = { one->class };
+    if (!one->launch[0] || !one->launch[3])
         return 0;
-    uint32_t key[] = { one->class, row->grid_x, row->grid_y, row->grid_z, row->block_x, row->block_y, row->block_z };
+    memcpy(key + 1, one->launch, sizeof(one->launch));
     return key_of(key, sizeof(key));
 }
 
 /* Launches a step within 1 % of each other. */
 static bool same_count(const struct matching *matching, size_t before, size_t after)
 {
-    double x = (double)matching->before.kernels[before].count * (double)matching->after.side->samples;
-    double y = (double)matching->after.kernels[after].count * (double)matching->before.side->samples;
+    double x = matching->before.launches[before], y = matching->after.launches[after];
     return x <= y * 1.01 && y <= x * 1.01;
 }
 
@@ -167,7 +161,7 @@ static int pair_up(struct matching *matching, const struct rule *rule, struct ws
             continue;
         *head = next[other];
         before->taken[i] = after->taken[other] = true;
-        if (add_pair(matching, &before->kernels[i], &after->kernels[other], rule->match))
+        if (add_pair(matching, before->kernels[i], after->kernels[other], rule->match))
             return -ENOMEM;
     }
     return 0;
@@ -190,32 +184,61 @@ static int apply_rule(struct matching *matching, const struct rule *rule)
     return status;
 }
 
-static int pool_init(struct pool *pool, const struct ws_side *side)
+struct by_time {
+    const struct ws_side_kernel *kernel;
+    double time;
+};
+
+static int longest_first(const void *a, const void *b)
 {
-    *pool = (struct pool){ side, side->kernels.data, side->kernels.count,
-                           calloc(side->kernels.count + 1, sizeof(*pool->taken)),
-                           calloc(side->kernels.count + 1, sizeof(*pool->keys)) };
-    return pool->taken && pool->keys ? 0 : -ENOMEM;
+    const struct by_time *x = a, *y = b;
+    return x->time != y->time ? (x->time < y->time ? 1 : -1) : (x->kernel > y->kernel) - (x->kernel < y->kernel);
+}
+
+static int pool_init(struct pool *pool, const struct ws_side *side, enum ws_sampling sampling)
+{
+    const struct ws_side_kernel *kernels = side->kernels.data;
+    size_t count = side->kernels.count;
+    struct by_time *sorted = calloc(count + 1, sizeof(*sorted));
+    *pool = (struct pool){ .kernels = calloc(count + 1, sizeof(*pool->kernels)),
+                           .launches = calloc(count + 1, sizeof(*pool->launches)),
+                           .taken = calloc(count + 1, sizeof(*pool->taken)),
+                           .keys = calloc(count + 1, sizeof(*pool->keys)) };
+    int status = sorted && pool->kernels && pool->launches && pool->taken && pool->keys ? 0 : -ENOMEM;
+    for (size_t i = 0; i < count && !status; i++)
+        if (kernels[i].per[sampling].count > 0)
+            sorted[pool->count++] = (struct by_time){ &kernels[i], kernels[i].per[sampling].time.sum };
+    if (!status && pool->count)
+        qsort(sorted, pool->count, sizeof(*sorted), longest_first);
+    for (size_t i = 0; i < pool->count; i++) {
+        pool->kernels[i] = sorted[i].kernel;
+        pool->launches[i] = sorted[i].kernel->per[sampling].count / (double)side->per[sampling].count;
+    }
+    free(sorted);
+    return status;
 }
 
 static void pool_finish(struct pool *pool)
 {
+    free(pool->kernels);
+    free(pool->launches);
     free(pool->taken);
     free(pool->keys);
 }
 
-int ws_pair_kernels(const struct ws_side *before, const struct ws_side *after, struct ws_vector *pairs)
+int ws_pair_kernels(const struct ws_side *before, const struct ws_side *after, enum ws_sampling sampling,
+                    struct ws_vector *pairs)
 {
     struct matching matching = { .pairs = pairs };
-    int status = pool_init(&matching.before, before) | pool_init(&matching.after, after);
+    int status = pool_init(&matching.before, before, sampling) | pool_init(&matching.after, after, sampling);
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && !status; i++)
         status = apply_rule(&matching, &rules[i]);
     for (size_t i = 0; i < matching.before.count && !status; i++)
         if (!matching.before.taken[i])
-            status = add_pair(&matching, &matching.before.kernels[i], NULL, WS_UNPAIRED);
+            status = add_pair(&matching, matching.before.kernels[i], NULL, WS_UNPAIRED);
     for (size_t i = 0; i < matching.after.count && !status; i++)
         if (!matching.after.taken[i])
-            status = add_pair(&matching, NULL, &matching.after.kernels[i], WS_UNPAIRED);
+            status = add_pair(&matching, NULL, matching.after.kernels[i], WS_UNPAIRED);
     pool_finish(&matching.before);
     pool_finish(&matching.after);
     return status ? -ENOMEM : 0;

@@ -21,7 +21,8 @@ struct ws_pair {
     enum ws_pairing match;
 };
 
-/* Fills pairs, of struct ws_pair. Returns 0 or -ENOMEM. */
-int ws_pair_kernels(const struct ws_side *before, const struct ws_side *after, struct ws_vector *pairs);
+/* Fills pairs, of struct ws_pair, with the kernels that there are in samples of the kind. Returns 0 or -ENOMEM. */
+int ws_pair_kernels(const struct ws_side *before, const struct ws_side *after, enum ws_sampling sampling,
+                    struct ws_vector *pairs);
 
 #endif

@@ -2,303 +2,210 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "analysis/activity.h"
 #include "analysis/gaps.h"
 #include "analysis/steps.h"
+#include "analysis/wall.h"
+#include "base/hash.h"
+#include "base/map.h"
+#include "compare/sweep.h"
 
-/* What one sample has seen of an operation's name. */
-struct tally {
-    double now; /* time in this sample */
-    double sum, squares, error;
-    uint64_t count;
-    bool touched; /* in this sample */
-};
-
-struct sweep {
-    struct ws_side *side;
-    const struct ws_report *report;
-    const struct ws_track *track;
-    const struct ws_process *process;
-    const struct ws_track_activity *activity;
-    const struct ws_track_causes *causes;
-    struct tally *tallies; /* by index into ws_model.names */
-    uint32_t *touched;     /* names in this sample */
-    size_t touched_count;
-    double *shape_times;               /* by shape of the process: over all samples */
-    const struct ws_op_shape **shapes; /* by name: the one with most time so far */
-    double *most;                      /* by name: that time */
-    size_t gap;                        /* the next one: gaps are in order of time, as samples are */
-};
-
-/* The time between two boundaries, in ns. */
-struct sample {
-    int64_t length;
-    struct ws_split split;
-    int64_t begin, end;
-    uint32_t first, count; /* places in ws_track.order */
-};
-
-double ws_sum_mean(const struct ws_sum *sum, size_t samples)
+static const char *keep(struct ws_side *side, const char *text)
 {
-    return samples ? sum->sum / (double)samples : 0;
+    return ws_arena_copy(&side->texts, text, strlen(text));
 }
 
-double ws_sum_variance(const struct ws_sum *sum, size_t samples)
-{
-    if (samples < 2)
-        return 0;
-    double count = (double)samples, mean = sum->sum / count;
-    double variance = (sum->squares - count * mean * mean) / (count - 1);
-    return variance > 0 ? variance : 0;
-}
+/* --- what is said of the side ------------------------------------------------------------------ */
 
-static void add(struct ws_sum *sum, double value)
+/* The verdict that all devices share: "overhead, mostly input"; "" where there is none. */
+static void describe_wall(const struct ws_report *report, char *text, size_t capacity)
 {
-    sum->sum += value;
-    sum->squares += value * value;
-}
-
-static uint32_t class_of(const struct ws_report *report, uint32_t name)
-{
-    return ws_model_name(report->model, name)->kind == WS_OP_GRAPH ? (uint32_t)WS_GRAPH_CLASS
-                                                                   : (uint32_t)ws_report_class(report, name);
-}
-
-/* Idle time by cause: the gaps that begin in the sample. What no gap explains is unexplained. */
-static void add_gaps(struct sweep *sweep, const struct sample *sample, double error)
-{
-    const struct ws_gap *gaps = sweep->activity->gaps.data;
-    const struct ws_ops *ops = &sweep->process->ops;
-    double causes[WS_CAUSE_COUNT] = { 0 }, left = (double)(sample->length - sample->split.busy);
-    for (; sweep->gap < sweep->activity->gaps.count; sweep->gap++) {
-        const struct ws_gap *gap = &gaps[sweep->gap];
-        int64_t begin = ws_gap_begin(ops, gap);
-        if (begin >= sample->end)
-            break;
-        if (begin < sample->begin)
+    const struct ws_track_wall *common = NULL;
+    *text = 0;
+    for (size_t i = 0; i < report->model->tracks.count; i++) {
+        const struct ws_track_wall *wall = ws_report_result(report, &ws_analysis_wall, i);
+        if (!wall->wall)
             continue;
-        double length = (double)ws_gap_length(ops, sweep->track, gap);
-        causes[sweep->causes->causes[sweep->gap]] += length;
-        left -= length;
-    }
-    causes[WS_PART_UNEXPLAINED] += left;
-    for (int cause = 0; cause < WS_CAUSE_COUNT; cause++) {
-        add(&sweep->side->parts[cause], causes[cause]);
-        sweep->side->parts[cause].error += error;
-    }
-}
-
-static void add_ops(struct sweep *sweep, const struct sample *sample)
-{
-    const struct ws_ops *ops = &sweep->process->ops;
-    const struct ws_op_shape *shapes = sweep->process->shapes.data;
-    for (uint32_t place = sample->first; place < sample->first + sample->count; place++) {
-        uint32_t op = sweep->track->order[place], shape = ops->shape[op], name = shapes[shape].name;
-        struct tally *tally = &sweep->tallies[name];
-        double length = (double)ws_op_length(ops, op);
-        if (!tally->touched) {
-            tally->touched = true;
-            sweep->touched[sweep->touched_count++] = name;
+        if (common && (common->wall != wall->wall || common->cause != wall->cause)) {
+            snprintf(text, capacity, "not the same on every device");
+            return;
         }
-        tally->now += length;
-        tally->error += (double)ops->begin_error[op] + ops->end_error[op];
-        tally->count++;
-        sweep->shape_times[shape] += length;
+        common = wall;
     }
+    if (common)
+        snprintf(text, capacity, "%s, mostly %s", ws_wall_name(common->wall), ws_part_label(common->cause));
 }
 
-/* Closes the sample: what it has seen of each name, and of each class. */
-static void add_names(struct sweep *sweep)
+/* "median 128 ms, p95 162 ms, CoV 10.2 %", where but one device has steps. */
+static void describe_steps(const struct ws_report *report, char *text, size_t capacity)
 {
-    double classes[WS_SAMPLE_CLASSES] = { 0 };
-    for (size_t i = 0; i < sweep->touched_count; i++) {
-        uint32_t name = sweep->touched[i];
-        struct tally *tally = &sweep->tallies[name];
-        tally->sum += tally->now;
-        tally->squares += tally->now * tally->now;
-        classes[class_of(sweep->report, name)] += tally->now;
-        tally->now = 0;
-        tally->touched = false;
-    }
-    sweep->touched_count = 0;
-    for (size_t class = 0; class < WS_SAMPLE_CLASSES; class ++)
-        add(&sweep->side->classes[class], classes[class]);
-}
-
-static void add_sample(struct sweep *sweep, const struct sample *sample)
-{
-    struct ws_side *side = sweep->side;
-    const struct ws_track_activity *activity = sweep->activity;
-    const struct ws_split *split = &sample->split;
-    int64_t known = ws_activity_known(activity);
-    int64_t error = ws_most(activity->busy - activity->busy_least, activity->busy_most - activity->busy);
-    double share = known > 0 ? (double)sample->length / (double)known * (double)error : 0;
-    side->samples++;
-    add(&side->length, (double)sample->length);
-    add(&side->busy, (double)split->busy);
-    add(&side->compute, (double)split->group[WS_GROUP_COMPUTE]);
-    add(&side->comm, (double)split->group[WS_GROUP_COMM]);
-    add(&side->memory, (double)split->group[WS_GROUP_MEMORY]);
-    add(&side->parts[WS_SAMPLE_COMM], (double)split->exposed_comm);
-    add(&side->parts[WS_SAMPLE_MEMORY], (double)split->exposed_memory);
-    add(&side->parts[WS_SAMPLE_COMPUTE], (double)split->group[WS_GROUP_COMPUTE]);
-    struct ws_sum *const erring[] = { &side->busy,
-                                      &side->compute,
-                                      &side->comm,
-                                      &side->memory,
-                                      &side->parts[WS_SAMPLE_COMM],
-                                      &side->parts[WS_SAMPLE_MEMORY],
-                                      &side->parts[WS_SAMPLE_COMPUTE] };
-    for (size_t i = 0; i < sizeof(erring) / sizeof(erring[0]); i++)
-        erring[i]->error += share;
-    add_gaps(sweep, sample, share);
-    add_ops(sweep, sample);
-    add_names(sweep);
-}
-
-/* --- a device ---------------------------------------------------------------------------------- */
-
-static void add_steps(struct sweep *sweep, const struct ws_track_steps *steps)
-{
-    const struct ws_step *list = steps->steps.data;
-    for (size_t i = 0; i < steps->steps.count; i++) {
-        if (!ws_step_is_steady(&list[i]))
-            continue;
-        struct sample sample = {
-            list[i].end - list[i].begin, list[i].split, list[i].begin, list[i].end, list[i].first, list[i].count
-        };
-        add_sample(sweep, &sample);
-    }
-}
-
-static void add_recording(struct sweep *sweep)
-{
-    const struct ws_track_activity *activity = sweep->activity;
-    struct sample sample = {
-        .length = ws_activity_known(activity),
-        .split = { .busy = activity->busy,
-                   .group = { activity->group[WS_GROUP_COMPUTE], activity->group[WS_GROUP_COMM],
-                              activity->group[WS_GROUP_MEMORY] },
-                   .comm_overlap = activity->comm_overlap,
-                   .exposed_comm = activity->exposed_comm,
-                   .exposed_memory = activity->exposed_memory },
-        .begin = activity->begin,
-        .end = activity->end,
-        .count = (uint32_t)sweep->track->count,
-    };
-    add_sample(sweep, &sample);
-}
-
-static void keep_longest_shapes(struct sweep *sweep)
-{
-    const struct ws_op_shape *shapes = sweep->process->shapes.data;
-    for (size_t i = 0; i < sweep->process->shapes.count; i++) {
-        if (sweep->shape_times[i] <= sweep->most[shapes[i].name])
-            continue;
-        sweep->most[shapes[i].name] = sweep->shape_times[i];
-        sweep->shapes[shapes[i].name] = &shapes[i];
-    }
-}
-
-static int add_track(struct sweep *sweep, size_t track)
-{
-    const struct ws_track_steps *steps = ws_report_result(sweep->report, &ws_analysis_steps, track);
-    sweep->track = ws_model_track(sweep->report->model, track);
-    sweep->process = ws_model_process(sweep->report->model, sweep->track->process);
-    sweep->activity = ws_report_result(sweep->report, &ws_analysis_activity, track);
-    sweep->causes = ws_report_result(sweep->report, &ws_analysis_causes, track);
-    sweep->gap = 0;
-    if (!sweep->track->count)
-        return 0;
-    if (sweep->side->per_step && !steps->kinds[WS_STEP_STEADY]) {
-        sweep->side->left_out++;
-        return 0;
-    }
-    sweep->shape_times = calloc(sweep->process->shapes.count + 1, sizeof(*sweep->shape_times));
-    if (!sweep->shape_times)
-        return -ENOMEM;
-    sweep->side->devices++;
-    if (sweep->side->per_step)
-        add_steps(sweep, steps);
-    else
-        add_recording(sweep);
-    keep_longest_shapes(sweep);
-    free(sweep->shape_times);
-    return 0;
-}
-
-/* --- all of them ------------------------------------------------------------------------------- */
-
-static int longest_first(const void *a, const void *b)
-{
-    const struct ws_side_kernel *x = a, *y = b;
-    if (x->time.sum != y->time.sum)
-        return x->time.sum < y->time.sum ? 1 : -1;
-    return (x->name > y->name) - (x->name < y->name);
-}
-
-static int gather_kernels(struct sweep *sweep)
-{
-    struct ws_vector *kernels = &sweep->side->kernels;
-    for (size_t i = 0; i < sweep->report->model->names.count; i++) {
-        const struct tally *tally = &sweep->tallies[i];
-        struct ws_side_kernel *kernel = tally->count ? ws_vector_push(kernels) : NULL;
-        if (tally->count && !kernel)
-            return -ENOMEM;
-        if (!kernel)
-            continue;
-        *kernel = (struct ws_side_kernel){
-            .name = (uint32_t)i,
-            .class = class_of(sweep->report, (uint32_t)i),
-            .count = tally->count,
-            .time = { tally->sum, tally->squares, tally->error },
-            .shape = sweep->shapes[i],
-        };
-        sweep->side->classes[kernel->class].error += tally->error;
-    }
-    if (kernels->count)
-        qsort(kernels->data, kernels->count, sizeof(struct ws_side_kernel), longest_first);
-    return 0;
-}
-
-bool ws_report_has_steps(const struct ws_report *report)
-{
+    const struct ws_track_steps *only = NULL;
+    char median[WS_FORMAT_SIZE], p95[WS_FORMAT_SIZE];
+    *text = 0;
     for (size_t i = 0; i < report->model->tracks.count; i++) {
         const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, i);
-        if (steps->kinds[WS_STEP_STEADY])
-            return true;
+        if (steps->kinds[WS_STEP_STEADY] && only)
+            return;
+        only = steps->kinds[WS_STEP_STEADY] ? steps : only;
     }
-    return false;
+    if (only)
+        snprintf(text, capacity, "median %s, p95 %s, CoV %.1f %%", ws_format_time(median, only->median),
+                 ws_format_time(p95, only->p95), only->cov * 100);
 }
 
-int ws_side_init(struct ws_side *side, const struct ws_report *report, bool per_step)
+static int describe(struct ws_side *side, const struct ws_report *report)
 {
-    size_t names = report->model->names.count + 1, tracks = report->model->tracks.count;
-    *side = (struct ws_side){ .report = report, .per_step = per_step, .kernels = WS_VECTOR(struct ws_side_kernel) };
-    struct sweep sweep = {
-        .side = side,
-        .report = report,
-        .tallies = calloc(names, sizeof(*sweep.tallies)),
-        .touched = calloc(names, sizeof(*sweep.touched)),
-        .shapes = calloc(names, sizeof(*sweep.shapes)),
-        .most = calloc(names, sizeof(*sweep.most)),
-    };
-    int status = sweep.tallies && sweep.touched && sweep.shapes && sweep.most ? 0 : -ENOMEM;
-    for (size_t i = 0; i < tracks && !status; i++) {
-        const struct ws_track *track = ws_model_track(report->model, i);
-        side->untimed += track->untimed + track->backwards;
-        status = add_track(&sweep, i);
+    const struct ws_model *model = report->model;
+    char text[200] = "";
+    for (size_t i = 0; i < model->processes.count; i++) {
+        const char **path = ws_vector_push(&side->traces);
+        if (!path || !(*path = keep(side, ws_model_process(model, i)->path)))
+            return -ENOMEM;
     }
+    for (size_t i = 0; i < model->tracks.count; i++) {
+        const struct ws_track *track = ws_model_track(model, i);
+        const struct ws_device *device = ws_track_device(model, track);
+        side->running += track->count > 0;
+        side->untimed += track->untimed + track->backwards;
+        if (device && !*text)
+            snprintf(text, sizeof(text), "%.150s", device->name.data);
+    }
+    side->gpu = keep(side, text);
+    describe_wall(report, text, sizeof(text));
+    side->wall = keep(side, text);
+    describe_steps(report, text, sizeof(text));
+    side->steps = keep(side, text);
+    return side->gpu && side->wall && side->steps ? 0 : -ENOMEM;
+}
+
+/* --- lines ------------------------------------------------------------------------------------- */
+
+/* The place of the line in ws_side.lines: where another device has the same, that. Returns 0 or -ENOMEM. */
+static int place_line(struct ws_side *side, struct ws_map *places, const struct ws_process *process,
+                      const struct ws_gap_line *one, uint32_t *at)
+{
+    char text[512];
+    if (!ws_gap_line_text(process, one, text, sizeof(text) - 1))
+        *text = 0;
+    size_t length = strlen(text);
+    text[length] = (char)one->cause; /* part of what must be the same */
+    uint64_t hash = ws_hash(text, length + 1), *place = ws_map_put(places, hash ? hash : 1);
+    if (!place)
+        return -ENOMEM;
+    if (!*place) {
+        struct ws_side_line *line = ws_vector_push(&side->lines);
+        if (!line)
+            return -ENOMEM;
+        line->where = ws_arena_copy(&side->texts, text, length);
+        line->cause = one->cause;
+        if (!line->where)
+            return -ENOMEM;
+        *place = side->lines.count;
+    }
+    *at = (uint32_t)*place - 1;
+    return 0;
+}
+
+/* The places of the lines of all devices, those of a device together; NULL when memory is out. */
+static uint32_t *place_lines(struct ws_side *side, const struct ws_report *report)
+{
+    size_t tracks = report->model->tracks.count, count = 0, at = 0;
+    for (size_t i = 0; i < tracks; i++)
+        count += ((const struct ws_track_causes *)ws_report_result(report, &ws_analysis_causes, i))->lines.count;
+    uint32_t *list = calloc(count + 1, sizeof(*list));
+    struct ws_map places = { 0 };
+    int status = list ? 0 : -ENOMEM;
+    for (size_t i = 0; i < tracks && !status; i++) {
+        const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, i);
+        const struct ws_gap_line *lines = causes->lines.data;
+        const struct ws_process *process = ws_model_process(report->model, ws_model_track(report->model, i)->process);
+        for (size_t j = 0; j < causes->lines.count && !status; j++)
+            status = place_line(side, &places, process, &lines[j], &list[at++]);
+    }
+    ws_map_finish(&places);
+    if (!status)
+        return list;
+    free(list);
+    return NULL;
+}
+
+/* --- kernels ----------------------------------------------------------------------------------- */
+
+static int gather_kernels(struct ws_sweep *sweep)
+{
+    struct ws_side *side = sweep->side;
+    for (size_t i = 0; i < sweep->report->model->names.count; i++) {
+        const struct ws_tally *tally = &sweep->names.items[i];
+        const struct ws_op_name *name = ws_model_name(sweep->report->model, i);
+        if (!tally->per[WS_PER_RECORDING].count)
+            continue;
+        struct ws_side_kernel *kernel = ws_vector_push(&side->kernels);
+        if (!kernel)
+            return -ENOMEM;
+        kernel->name = keep(side, name->text);
+        kernel->class = ws_sample_class(sweep->report, (uint32_t)i);
+        memcpy(kernel->per, tally->per, sizeof(kernel->per));
+        if (!kernel->name)
+            return -ENOMEM;
+        if (name->kind != WS_OP_KERNEL || !sweep->launches[i].shape)
+            continue;
+        const struct ws_shape *row = &sweep->launches[i].shape->row;
+        const uint32_t launch[] = { row->grid_x, row->grid_y, row->grid_z, row->block_x, row->block_y, row->block_z };
+        memcpy(kernel->launch, launch, sizeof(launch));
+    }
+    return 0;
+}
+
+static void gather_lines(struct ws_sweep *sweep)
+{
+    struct ws_side_line *lines = sweep->side->lines.data;
+    for (size_t i = 0; i < sweep->side->lines.count; i++)
+        memcpy(lines[i].per, sweep->lines.items[i].per, sizeof(lines[i].per));
+}
+
+/* --- the side ---------------------------------------------------------------------------------- */
+
+static int sweep_all(struct ws_sweep *sweep, const uint32_t *places)
+{
+    const struct ws_report *report = sweep->report;
+    int status = 0;
+    for (size_t i = 0; i < report->model->tracks.count && !status; i++) {
+        const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, i);
+        status = ws_sweep_track(sweep, i, places);
+        places += causes->lines.count;
+    }
+    return status;
+}
+
+int ws_side_init(struct ws_side *side, const struct ws_report *report)
+{
+    struct ws_sweep sweep = { .side = side, .report = report };
+    size_t names = report->model->names.count;
+    *side = (struct ws_side){ .kernels = WS_VECTOR(struct ws_side_kernel),
+                              .lines = WS_VECTOR(struct ws_side_line),
+                              .traces = WS_VECTOR(const char *) };
+    int status = describe(side, report);
+    uint32_t *places = status ? NULL : place_lines(side, report);
+    sweep.launches = calloc(names + 1, sizeof(*sweep.launches));
+    if (!places || !sweep.launches || ws_tallies_init(&sweep.names, names) ||
+        ws_tallies_init(&sweep.lines, side->lines.count))
+        status = -ENOMEM;
+    status = status ? status : sweep_all(&sweep, places);
     status = status ? status : gather_kernels(&sweep);
-    free(sweep.tallies);
-    free(sweep.touched);
-    free(sweep.shapes);
-    free(sweep.most);
+    if (!status)
+        gather_lines(&sweep);
+    ws_tallies_finish(&sweep.names);
+    ws_tallies_finish(&sweep.lines);
+    free(sweep.launches);
+    free(places);
     return status;
 }
 
 void ws_side_finish(struct ws_side *side)
 {
     ws_vector_finish(&side->kernels);
+    ws_vector_finish(&side->lines);
+    ws_vector_finish(&side->traces);
+    ws_arena_finish(&side->texts);
 }

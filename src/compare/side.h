@@ -1,11 +1,8 @@
-/* One of the two sides of a comparison: a report's figures for one step.
+/* One of the two sides of a comparison: what is compared of a report, which need not outlive it.
  *
- * A sample is a steady step of a device (steps.h), so that a side's figures are means over the steady steps of
- * all its devices; or, where steps are not compared, the whole recording of a device. Devices on which nothing
- * ran are left out, and so are those without steady steps where steps are compared.
- *
- * Figures are ns a sample. A gap, which always ends where an operation begins, lies in one step, and so does an
- * operation: the one it begins in.
+ * Figures are means over samples: the steady steps (steps.h) of all devices that have them, or the whole
+ * recordings of all devices on which something ran. Both are kept until it is known which the other side has.
+ * Operations and gaps belong to the step they begin in; a gap ends where an operation begins, so it lies in one step.
  */
 #ifndef WALLSHIM_COMPARE_SIDE_H
 #define WALLSHIM_COMPARE_SIDE_H
@@ -15,20 +12,42 @@
 #include <stdint.h>
 
 #include "analysis/registry.h"
+#include "base/arena.h"
 
-/* X(NAME, key in JSON, what a report calls it): the parts that make up a step, without overlap. */
-#define WS_SAMPLE_PARTS(X)                                       \
-    WS_CAUSES(X)                                                 \
-    X(COMM, "exposed_communication", , "communication, exposed") \
-    X(MEMORY, "exposed_memory", , "copies, exposed")             \
-    X(COMPUTE, "compute", , "compute")
+enum ws_sampling { WS_PER_RECORDING, WS_PER_STEP, WS_SAMPLING_COUNT };
 
+/* X(NAME, key in JSON, what a report calls it): times of a step, which overlap. */
+#define WS_SAMPLE_TIMES(X)           \
+    X(LENGTH, "length", "")          \
+    X(BUSY, "busy", "busy")          \
+    X(COMPUTE, "compute", "compute") \
+    X(COMM, "comm", "communication") \
+    X(MEMORY, "memory", "copies and memsets")
+
+/* The parts that make up its length, without overlap: idle time by cause (enum ws_part), then these. */
 enum ws_sample_part {
-#define WS_SAMPLE_PART(name, key, wall, text) WS_SAMPLE_##name,
-    WS_SAMPLE_PARTS(WS_SAMPLE_PART)
-#undef WS_SAMPLE_PART
-        WS_SAMPLE_PART_COUNT
+    WS_SAMPLE_EXPOSED_COMM = WS_CAUSE_COUNT,
+    WS_SAMPLE_EXPOSED_MEMORY,
+    WS_SAMPLE_COMPUTE,
+    WS_SAMPLE_PART_COUNT
 };
+
+/* X(NAME, key in JSON, unit in JSON, what a report calls it): what is counted rather than timed. */
+#define WS_SAMPLE_AMOUNTS(X)                              \
+    X(KERNELS, "kernels", "number", "kernels and graphs") \
+    X(COPIES, "copies", "number", "copies and memsets")   \
+    X(BYTES, "copied_bytes", "bytes", "copied")           \
+    X(PAGEABLE, "pageable_bytes", "bytes", "of it from or to pageable host memory")
+
+#define WS_SAMPLE_TIME(name, key, label) WS_TIME_OF_##name,
+#define WS_SAMPLE_AMOUNT(name, key, unit, label) WS_AMOUNT_##name,
+enum ws_sample_time { WS_SAMPLE_TIMES(WS_SAMPLE_TIME) WS_SAMPLE_TIME_COUNT };
+enum ws_sample_amount { WS_SAMPLE_AMOUNTS(WS_SAMPLE_AMOUNT) WS_SAMPLE_AMOUNT_COUNT };
+#undef WS_SAMPLE_TIME
+#undef WS_SAMPLE_AMOUNT
+
+/* Kernels by class; graphs come last. */
+enum { WS_GRAPH_CLASS = WS_CLASS_COUNT, WS_SAMPLE_CLASSES };
 
 /* A figure over all samples. */
 struct ws_sum {
@@ -36,41 +55,50 @@ struct ws_sum {
     double error; /* of the sum, at most: what the times' stated errors allow */
 };
 
-/* Kernels and graphs by class: graphs come last. */
-enum { WS_GRAPH_CLASS = WS_CLASS_COUNT, WS_SAMPLE_CLASSES };
+struct ws_samples {
+    size_t count;
+    size_t devices; /* that they are of */
+    struct ws_sum times[WS_SAMPLE_TIME_COUNT];
+    struct ws_sum parts[WS_SAMPLE_PART_COUNT];
+    struct ws_sum amounts[WS_SAMPLE_AMOUNT_COUNT];
+    struct ws_sum classes[WS_SAMPLE_CLASSES];
+};
+
+/* Something that happens several times in a sample: the operations of a name, the gaps of a line. */
+struct ws_repeated {
+    double count; /* over all samples */
+    struct ws_sum time;
+};
 
 struct ws_side_kernel {
-    uint32_t name;  /* index into ws_model.names */
-    uint32_t class; /* enum ws_kernel_class or WS_GRAPH_CLASS */
-    uint64_t count; /* over all samples */
-    struct ws_sum time;
-    const struct ws_op_shape *shape; /* the one that most of the time went to */
+    const char *name;
+    uint32_t class;     /* enum ws_kernel_class or WS_GRAPH_CLASS */
+    uint32_t launch[6]; /* grid and block of the launches that took most time; 0: not known, or no kernel */
+    struct ws_repeated per[WS_SAMPLING_COUNT];
+};
+
+/* Gaps of one cause that one place of the program made. */
+struct ws_side_line {
+    const char *where; /* line of code, or the function called; "" where the trace knows neither */
+    enum ws_part cause;
+    struct ws_repeated per[WS_SAMPLING_COUNT];
 };
 
 struct ws_side {
-    const struct ws_report *report;
-    bool per_step;
-    size_t samples;
-    size_t devices;   /* that the samples are of */
-    size_t left_out;  /* other devices on which something ran */
-    uint64_t untimed; /* operations without device times */
-    struct ws_sum length, busy, compute, comm, memory;
-    struct ws_sum parts[WS_SAMPLE_PART_COUNT];
-    struct ws_sum classes[WS_SAMPLE_CLASSES];
-    struct ws_vector kernels; /* struct ws_side_kernel, by time, longest first */
+    struct ws_samples per[WS_SAMPLING_COUNT];
+    struct ws_vector kernels; /* struct ws_side_kernel, each name once */
+    struct ws_vector lines;   /* struct ws_side_line */
+    struct ws_vector traces;  /* const char *: paths */
+    const char *gpu;          /* name of one of the devices; "" not known */
+    const char *wall;         /* the verdict, "" where there is none */
+    const char *steps;        /* what the steps of the only device that has them are like, else "" */
+    size_t running;           /* devices on which something ran */
+    uint64_t untimed;         /* operations without device times */
+    struct ws_arena texts;
 };
 
-/* Has any device of the report steady steps? */
-bool ws_report_has_steps(const struct ws_report *report);
-
-/* Returns 0 or -ENOMEM. The report outlives the side, which is to be finished in any case. */
-int ws_side_init(struct ws_side *side, const struct ws_report *report, bool per_step);
+/* Returns 0 or -ENOMEM. To be finished in any case. */
+int ws_side_init(struct ws_side *side, const struct ws_report *report);
 void ws_side_finish(struct ws_side *side);
-
-/* ns a sample. */
-double ws_sum_mean(const struct ws_sum *sum, size_t samples);
-
-/* Variance of the samples; 0 where there are not two of them. */
-double ws_sum_variance(const struct ws_sum *sum, size_t samples);
 
 #endif

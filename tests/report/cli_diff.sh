@@ -32,7 +32,7 @@ for columns in 60 80 100; do
         "$columns" || fail "lines wider than $columns"
 done
 expect 0 "$wallshim" diff before.wst after --top 2
-says out "more names"
+says out "more with"
 expect 0 "$wallshim" diff before.wst after --wide
 says out "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas"
 

@@ -60,24 +60,34 @@ static void record(struct loaded *loaded, const struct recipe *recipe)
 
 struct compared {
     struct loaded before, after;
+    struct ws_side sides[2];
     struct ws_comparison comparison;
 };
+
+static void load_sides(struct compared *compared)
+{
+    assert_int_equal(ws_side_init(&compared->sides[0], compared->before.report), 0);
+    assert_int_equal(ws_side_init(&compared->sides[1], compared->after.report), 0);
+    /* Nothing of the reports is needed from here on. */
+    load_finish(&compared->before);
+    load_finish(&compared->after);
+}
 
 static void compare(struct compared *compared, const struct recipe *before, const struct recipe *after)
 {
     char message[200];
     record(&compared->before, before);
     record(&compared->after, after);
+    load_sides(compared);
     assert_int_equal(
-        ws_compare(&compared->comparison, compared->before.report, compared->after.report, message, sizeof(message)),
-        0);
+        ws_compare(&compared->comparison, &compared->sides[0], &compared->sides[1], message, sizeof(message)), 0);
 }
 
 static void finish(struct compared *compared)
 {
     ws_comparison_finish(&compared->comparison);
-    load_finish(&compared->before);
-    load_finish(&compared->after);
+    ws_side_finish(&compared->sides[0]);
+    ws_side_finish(&compared->sides[1]);
 }
 
 static const struct ws_change *change_of(const struct compared *compared, enum ws_change_group group, const char *key)
@@ -108,17 +118,20 @@ static void a_step_changes_by_what_its_parts_do(void **state)
     };
     (void)state;
     compare(&compared, &before, &after);
-    assert_true(compared.comparison.per_step);
-    assert_int_equal(compared.comparison.before.samples, 8);
+    assert_int_equal(compared.comparison.sampling, WS_PER_STEP);
+    assert_int_equal(compared.sides[0].per[WS_PER_STEP].count, 8);
     check_times(change_of(&compared, WS_CHANGE_TIME, "length"), 1520 * us, 1020 * us, false);
     check_times(change_of(&compared, WS_CHANGE_TIME, "busy"), 1020 * us, 920 * us, false);
     check_times(change_of(&compared, WS_CHANGE_PART, "input"), 500 * us, 100 * us, false);
     check_times(change_of(&compared, WS_CHANGE_PART, "compute"), 1020 * us, 920 * us, false);
+    check_times(change_of(&compared, WS_CHANGE_LINE, "input"), 500 * us, 100 * us, false);
     check_times(change_of(&compared, WS_CHANGE_CLASS, "gemm"), ms, 900 * us, false);
     check_times(change_of(&compared, WS_CHANGE_KERNEL, "vectorized_add"), 20 * us, 20 * us, true);
+    check_times(change_of(&compared, WS_CHANGE_AMOUNT, "kernels"), 2, 2, true);
     double parts = 0;
     const struct ws_change *changes = compared.comparison.changes.data;
-    for (size_t i = compared.comparison.begins[WS_CHANGE_PART]; i < compared.comparison.begins[WS_CHANGE_CLASS]; i++)
+    for (size_t i = compared.comparison.begins[WS_CHANGE_PART]; i < compared.comparison.begins[WS_CHANGE_PART + 1];
+         i++)
         parts += changes[i].after - changes[i].before;
     assert_int_equal(llround(parts), -500 * us);
     assert_string_equal(changes[compared.comparison.begins[WS_CHANGE_PART]].key, "input");
@@ -161,7 +174,7 @@ static void a_change_within_the_errors_of_the_times_is_noise(void **state)
                   after = { .gemm = "sgemm_nt", .length = 1030 * us, .input = 100 * us };
     (void)state;
     compare(&compared, &before, &after);
-    assert_false(compared.comparison.per_step);
+    assert_int_equal(compared.comparison.sampling, WS_PER_RECORDING);
     check_times(change_of(&compared, WS_CHANGE_KERNEL, "sgemm_nt"), 9 * ms, 9 * 1030 * us, false);
     finish(&compared);
     after.error = 11000;
@@ -174,8 +187,8 @@ static void check_pair(const struct compared *compared, const char *before, cons
 {
     const struct ws_pair *pairs = compared->comparison.pairs.data;
     for (size_t i = 0; i < compared->comparison.pairs.count; i++) {
-        const char *first = ws_pair_name(&compared->comparison.before, pairs[i].before);
-        const char *second = ws_pair_name(&compared->comparison.after, pairs[i].after);
+        const char *first = pairs[i].before ? pairs[i].before->name : NULL;
+        const char *second = pairs[i].after ? pairs[i].after->name : NULL;
         if (strcmp(first ? first : "-", before) != 0 || strcmp(second ? second : "-", after) != 0)
             continue;
         assert_int_equal(pairs[i].match, match);
@@ -234,9 +247,9 @@ static void without_device_times_there_is_nothing_to_compare(void **state)
     record(&compared.before, &recipe);
     load_begin(&compared.after);
     load_report(&compared.after);
+    load_sides(&compared);
     assert_int_equal(
-        ws_compare(&compared.comparison, compared.before.report, compared.after.report, message, sizeof(message)),
-        -ENODATA);
+        ws_compare(&compared.comparison, &compared.sides[0], &compared.sides[1], message, sizeof(message)), -ENODATA);
     assert_non_null(strstr(message, "second"));
     finish(&compared);
 }

@@ -1,0 +1,224 @@
+#include "compare/sweep.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/activity.h"
+#include "analysis/copies.h"
+#include "analysis/gaps.h"
+#include "analysis/steps.h"
+
+struct device {
+    struct ws_sweep *sweep;
+    const struct ws_track *track;
+    const struct ws_process *process;
+    const struct ws_track_activity *activity;
+    const struct ws_track_causes *causes;
+    const uint32_t *line_places;
+    double *shape_times; /* by shape of the process */
+    size_t gap;          /* the next one: gaps are in order of time, as stretches are */
+    double error;        /* what share of the time may be wrong */
+};
+
+/* A stretch of a device's time; end is where the next one begins. */
+struct stretch {
+    int64_t begin, end;
+    size_t first, last; /* places in ws_track.order: from the first to begin in it to before that of the next */
+    int64_t length;
+    const struct ws_split *split;
+    bool steady;
+};
+
+uint32_t ws_sample_class(const struct ws_report *report, uint32_t name)
+{
+    return ws_model_name(report->model, name)->kind == WS_OP_GRAPH ? (uint32_t)WS_GRAPH_CLASS
+                                                                   : (uint32_t)ws_report_class(report, name);
+}
+
+/* --- what a sample holds ----------------------------------------------------------------------- */
+
+static void add_split(struct device *device, struct ws_samples *samples, int64_t length, const struct ws_split *split)
+{
+    double error = device->error * (double)length;
+    const int64_t times[WS_SAMPLE_TIME_COUNT] = {
+        [WS_TIME_OF_LENGTH] = length,
+        [WS_TIME_OF_BUSY] = split->busy,
+        [WS_TIME_OF_COMPUTE] = split->group[WS_GROUP_COMPUTE],
+        [WS_TIME_OF_COMM] = split->group[WS_GROUP_COMM],
+        [WS_TIME_OF_MEMORY] = split->group[WS_GROUP_MEMORY],
+    };
+    samples->count++;
+    for (int i = 0; i < WS_SAMPLE_TIME_COUNT; i++)
+        ws_sum_add(&samples->times[i], (double)times[i], i == WS_TIME_OF_LENGTH ? 0 : error);
+    ws_sum_add(&samples->parts[WS_SAMPLE_EXPOSED_COMM], (double)split->exposed_comm, error);
+    ws_sum_add(&samples->parts[WS_SAMPLE_EXPOSED_MEMORY], (double)split->exposed_memory, error);
+    ws_sum_add(&samples->parts[WS_SAMPLE_COMPUTE], (double)split->group[WS_GROUP_COMPUTE], error);
+}
+
+/* Idle time by cause; what no gap explains is unexplained. */
+static void add_causes(struct device *device, struct ws_samples *samples, const double causes[WS_CAUSE_COUNT],
+                       int64_t length, int64_t busy)
+{
+    double error = device->error * (double)length, left = (double)(length - busy);
+    for (int cause = 0; cause < WS_CAUSE_COUNT; cause++)
+        left -= causes[cause];
+    for (int cause = 0; cause < WS_CAUSE_COUNT; cause++)
+        ws_sum_add(&samples->parts[cause], causes[cause] + (cause == WS_PART_UNEXPLAINED ? left : 0), error);
+}
+
+static void sum_gaps(struct device *device, const struct stretch *stretch, double causes[WS_CAUSE_COUNT])
+{
+    const struct ws_gap *gaps = device->activity->gaps.data;
+    const struct ws_ops *ops = &device->process->ops;
+    for (; device->gap < device->activity->gaps.count; device->gap++) {
+        const struct ws_gap *gap = &gaps[device->gap];
+        if (ws_gap_begin(ops, gap) >= stretch->end)
+            break;
+        double length = (double)ws_gap_length(ops, device->track, gap);
+        causes[device->causes->causes[device->gap]] += length;
+        ws_tally_add(&device->sweep->lines, device->line_places[device->causes->line_of[device->gap]], length, 0);
+    }
+    ws_tallies_flush(&device->sweep->lines, stretch->steady);
+}
+
+static void sum_ops(struct device *device, const struct stretch *stretch, double amounts[WS_SAMPLE_AMOUNT_COUNT])
+{
+    const struct ws_ops *ops = &device->process->ops;
+    const struct ws_op_shape *shapes = device->process->shapes.data;
+    for (size_t place = stretch->first; place < stretch->last; place++) {
+        uint32_t op = device->track->order[place], index = ops->shape[op];
+        const struct ws_op_shape *shape = &shapes[index];
+        double length = (double)ws_op_length(ops, op);
+        ws_tally_add(&device->sweep->names, shape->name, length, (double)ops->begin_error[op] + ops->end_error[op]);
+        device->shape_times[index] += length;
+        if (shape->row.kind != WS_OP_COPY && shape->row.kind != WS_OP_MEMSET) {
+            amounts[WS_AMOUNT_KERNELS]++;
+            continue;
+        }
+        double bytes = shape->row.kind == WS_OP_COPY ? (double)ws_op_bytes(ops, op) : 0;
+        amounts[WS_AMOUNT_COPIES]++;
+        amounts[WS_AMOUNT_BYTES] += bytes;
+        amounts[WS_AMOUNT_PAGEABLE] += ws_copy_is_pageable(shape->row.from_space, shape->row.to_space) ? bytes : 0;
+    }
+}
+
+/* Closes the stretch: what it has seen of each class. */
+static void add_classes(struct device *device, struct ws_samples *samples)
+{
+    struct ws_sum classes[WS_SAMPLE_CLASSES] = { 0 };
+    for (size_t i = 0; i < device->sweep->names.touched_count; i++) {
+        uint32_t name = device->sweep->names.touched[i];
+        struct ws_sum *class = &classes[ws_sample_class(device->sweep->report, name)];
+        class->sum += device->sweep->names.items[name].now;
+        class->error += device->sweep->names.items[name].error;
+    }
+    for (size_t i = 0; i < WS_SAMPLE_CLASSES; i++)
+        ws_sum_add(&samples->classes[i], classes[i].sum, classes[i].error);
+}
+
+static void add_amounts(struct ws_samples *samples, const double amounts[WS_SAMPLE_AMOUNT_COUNT])
+{
+    for (int i = 0; i < WS_SAMPLE_AMOUNT_COUNT; i++)
+        ws_sum_add(&samples->amounts[i], amounts[i], 0);
+}
+
+/* --- a device ---------------------------------------------------------------------------------- */
+
+static void add_stretch(struct device *device, const struct stretch *stretch)
+{
+    struct ws_samples *steps = &device->sweep->side->per[WS_PER_STEP],
+                      *whole = &device->sweep->side->per[WS_PER_RECORDING];
+    double causes[WS_CAUSE_COUNT] = { 0 }, amounts[WS_SAMPLE_AMOUNT_COUNT] = { 0 };
+    sum_gaps(device, stretch, causes);
+    sum_ops(device, stretch, amounts);
+    add_classes(device, whole);
+    add_amounts(whole, amounts);
+    if (stretch->steady) {
+        add_split(device, steps, stretch->length, stretch->split);
+        add_causes(device, steps, causes, stretch->length, stretch->split->busy);
+        add_classes(device, steps);
+        add_amounts(steps, amounts);
+    }
+    ws_tallies_flush(&device->sweep->names, stretch->steady);
+}
+
+/* The time of a device from its first to its last operation: steps, and what lies before and behind them. */
+static void add_stretches(struct device *device, const struct ws_track_steps *steps)
+{
+    const struct ws_step *list = steps->steps.data;
+    size_t place = 0;
+    for (size_t i = 0; i < steps->steps.count; i++) {
+        const struct ws_step *step = &list[i];
+        struct stretch before = { .end = step->begin, .first = place, .last = step->first };
+        struct stretch one = { step->begin,
+                               step->end,
+                               step->first,
+                               (size_t)step->first + step->count,
+                               step->end - step->begin,
+                               &step->split,
+                               ws_step_is_steady(step) };
+        add_stretch(device, &before);
+        add_stretch(device, &one);
+        place = one.last;
+    }
+    struct stretch rest = { .end = INT64_MAX, .first = place, .last = device->track->count };
+    add_stretch(device, &rest);
+}
+
+/* What the whole recording of the device comes to. */
+static void add_recording(struct device *device)
+{
+    const struct ws_track_activity *activity = device->activity;
+    const struct ws_split split = { .busy = activity->busy,
+                                    .group = { activity->group[WS_GROUP_COMPUTE], activity->group[WS_GROUP_COMM],
+                                               activity->group[WS_GROUP_MEMORY] },
+                                    .exposed_comm = activity->exposed_comm,
+                                    .exposed_memory = activity->exposed_memory };
+    struct ws_samples *whole = &device->sweep->side->per[WS_PER_RECORDING];
+    double causes[WS_CAUSE_COUNT];
+    for (int cause = 0; cause < WS_CAUSE_COUNT; cause++)
+        causes[cause] = (double)device->causes->totals[cause].total;
+    add_split(device, whole, ws_activity_known(activity), &split);
+    add_causes(device, whole, causes, ws_activity_known(activity), activity->busy);
+}
+
+static void keep_longest_launches(struct device *device)
+{
+    const struct ws_op_shape *shapes = device->process->shapes.data;
+    for (size_t i = 0; i < device->process->shapes.count; i++) {
+        struct ws_launch *launch = &device->sweep->launches[shapes[i].name];
+        if (device->shape_times[i] > launch->time)
+            *launch = (struct ws_launch){ &shapes[i], device->shape_times[i] };
+    }
+}
+
+int ws_sweep_track(struct ws_sweep *sweep, size_t index, const uint32_t *line_places)
+{
+    const struct ws_track *track = ws_model_track(sweep->report->model, index);
+    const struct ws_track_steps *steps = ws_report_result(sweep->report, &ws_analysis_steps, index);
+    struct device device = {
+        .sweep = sweep,
+        .track = track,
+        .process = ws_model_process(sweep->report->model, track->process),
+        .activity = ws_report_result(sweep->report, &ws_analysis_activity, index),
+        .causes = ws_report_result(sweep->report, &ws_analysis_causes, index),
+        .line_places = line_places,
+    };
+    const struct ws_track_activity *activity = device.activity;
+    int64_t known = ws_activity_known(activity);
+    if (!track->count)
+        return 0;
+    device.shape_times = calloc(device.process->shapes.count + 1, sizeof(*device.shape_times));
+    if (!device.shape_times)
+        return -ENOMEM;
+    if (known > 0)
+        device.error = (double)ws_most(activity->busy - activity->busy_least, activity->busy_most - activity->busy) /
+                       (double)known;
+    sweep->side->per[WS_PER_RECORDING].devices++;
+    sweep->side->per[WS_PER_STEP].devices += steps->kinds[WS_STEP_STEADY] > 0;
+    add_stretches(&device, steps);
+    add_recording(&device);
+    keep_longest_launches(&device);
+    free(device.shape_times);
+    return 0;
+}

@@ -1,0 +1,47 @@
+/* Sums over samples of things that are told apart by an index: what one sample saw of each is added up first, so that
+ * the spread from sample to sample is known. */
+#ifndef WALLSHIM_COMPARE_TALLY_H
+#define WALLSHIM_COMPARE_TALLY_H
+
+#include "compare/side.h"
+
+struct ws_tally {
+    double now, count; /* in this sample */
+    double error;      /* likewise */
+    bool touched;
+    struct ws_repeated per[WS_SAMPLING_COUNT];
+};
+
+struct ws_tallies {
+    struct ws_tally *items;
+    uint32_t *touched; /* in this sample */
+    size_t touched_count;
+};
+
+static inline void ws_tally_add(struct ws_tallies *tallies, uint32_t index, double length, double error)
+{
+    struct ws_tally *tally = &tallies->items[index];
+    if (!tally->touched) {
+        tally->touched = true;
+        tallies->touched[tallies->touched_count++] = index;
+    }
+    tally->now += length;
+    tally->count++;
+    tally->error += error;
+}
+
+/* Returns 0 or -ENOMEM. */
+int ws_tallies_init(struct ws_tallies *tallies, size_t count);
+void ws_tallies_finish(struct ws_tallies *tallies);
+
+/* Ends the sample. It counts for the recording, and where it is a steady step for the steps. */
+void ws_tallies_flush(struct ws_tallies *tallies, bool steady);
+
+static inline void ws_sum_add(struct ws_sum *sum, double value, double error)
+{
+    sum->sum += value;
+    sum->squares += value * value;
+    sum->error += error;
+}
+
+#endif
