@@ -152,22 +152,31 @@ static const enum ws_part part_of_use[WS_USE_COUNT] = {
     [WS_USE_LAUNCH] = WS_PART_LAUNCH, [WS_USE_INPUT] = WS_PART_INPUT,           [WS_USE_OWN] = WS_PART_LAUNCH,
 };
 
-/* The thread was in no call for most of the time, and in no loader's range. */
-static enum ws_part cause_of_pause(const struct finder *finder, const struct question *question,
-                                   const struct ws_host_window *window, uint32_t thread)
+/* Does the trace say what a thread did at a time, be it that it was in a phase of the program? A step is no more than
+ * the time itself. */
+static bool was_at_work(const struct finder *finder, uint32_t thread, int64_t time)
 {
     const struct ws_process *process = finder->process;
+    const struct ws_ranges *ranges = &process->ranges;
+    uint32_t place = ws_ranges_at(ranges, ((const uint32_t *)process->ops.threads.data)[thread], time);
+    return place != WS_NO_RANGE && ws_range(ranges, place)->kind != WS_RANGE_STEP;
+}
+
+/* The thread was in no call for most of the time, and in no loader's range. */
+static enum ws_part cause_of_pause(const struct finder *finder, const struct question *question,
+                                   const struct ws_host_window *window, uint32_t *thread)
+{
     const struct ws_host_event *pause = &window->longest[WS_USE_OWN].event;
-    if (window->used[WS_USE_OWN] / (window->calls + 1) < PAUSE_SHORT)
+    int64_t middle = pause->begin + (pause->end - pause->begin) / 2;
+    uint32_t other = finder->process->ops.thread[question->before];
+    if (window->used[WS_USE_OWN] / (window->calls + 1) < PAUSE_SHORT || was_at_work(finder, *thread, middle))
         return WS_PART_LAUNCH;
-    uint32_t place = ws_ranges_at(&process->ranges, ((const uint32_t *)process->ops.threads.data)[thread],
-                                  pause->begin + (pause->end - pause->begin) / 2);
-    if (place != WS_NO_RANGE) {
-        uint32_t kind = ws_range(&process->ranges, place)->kind;
-        if (kind == WS_RANGE_OPERATOR || kind == WS_RANGE_PYTHON)
-            return WS_PART_LAUNCH;
-    }
-    return ws_is_host_to_device(shape_of(finder, question->after)) ? WS_PART_INPUT : WS_PART_UNEXPLAINED;
+    if (ws_is_host_to_device(shape_of(finder, question->after)))
+        return WS_PART_INPUT;
+    if (!was_at_work(finder, other, middle))
+        return WS_PART_UNEXPLAINED;
+    *thread = other;
+    return WS_PART_LAUNCH;
 }
 
 /* The host was late: what did it do instead? */
@@ -182,7 +191,7 @@ static struct answer cause_on_host(const struct finder *finder, const struct que
             most = use;
     enum ws_part pause = WS_PART_LAUNCH;
     if (most == WS_USE_OWN)
-        pause = cause_of_pause(finder, question, &window, thread);
+        pause = cause_of_pause(finder, question, &window, &thread);
     enum ws_host_use waited =
         window.whole[WS_USE_ALLOCATION] > window.whole[WS_USE_SYNC] ? WS_USE_ALLOCATION : WS_USE_SYNC;
     bool waits = window.whole[waited] && window.whole[waited] >= length / SYNC_SHARE;
@@ -196,7 +205,8 @@ static struct answer cause_on_host(const struct finder *finder, const struct que
         .time = question->launch,
         .debt = most == waited ? ws_most(window.whole[most] - (question->end - question->begin), 0) : 0,
     };
-    if (answer.cause != WS_PART_LAUNCH && window.longest[most].length) {
+    bool paused = most == WS_USE_OWN && window.longest[most].length >= PAUSE_SHORT;
+    if ((answer.cause != WS_PART_LAUNCH || paused) && window.longest[most].length) {
         const struct ws_host_event *event = &window.longest[most].event;
         bool call = most != WS_USE_INPUT && most != WS_USE_OWN;
         answer.time = call ? event->begin : event->begin + (event->end - event->begin) / 2;

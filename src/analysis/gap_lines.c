@@ -30,12 +30,14 @@ struct ws_gap_line *ws_gap_lines_put(struct ws_gap_lines *lines, enum ws_part ca
 {
     const struct ws_process *process = lines->process;
     uint32_t identifier = ((const uint32_t *)process->ops.threads.data)[thread], range = WS_NO_RANGE;
-    if (time != INT64_MIN)
+    if (time != INT64_MIN && process->ranges.rows.count)
         range = ws_source_range(process, identifier, time);
     uint64_t label =
         range == WS_NO_RANGE ? 0 : key_part(&process->labels, ws_range(&process->ranges, range)->name, LABEL_BITS);
     uint64_t key = label ? label << FUNCTION_BITS : key_part(&process->driver_functions, function, FUNCTION_BITS);
     key = (key << THREAD_BITS | thread) << 4 | (cause + 1);
+    if (key == lines->last_key)
+        return (struct ws_gap_line *)lines->rows->data + (lines->last_place - 1);
     uint64_t *place = ws_map_put(&lines->places, key);
     if (!place)
         return NULL;
@@ -48,6 +50,8 @@ struct ws_gap_line *ws_gap_lines_put(struct ws_gap_lines *lines, enum ws_part ca
         };
         *place = lines->rows->count;
     }
+    lines->last_key = key;
+    lines->last_place = *place;
     return (struct ws_gap_line *)lines->rows->data + (*place - 1);
 }
 

@@ -10,6 +10,8 @@ struct ws_gap_lines {
     const struct ws_process *process;
     struct ws_vector *rows; /* struct ws_gap_line */
     struct ws_map places;   /* key → place in rows + 1 */
+    uint64_t last_key;      /* gaps that follow each other are mostly of one line */
+    uint64_t last_place;
 };
 
 void ws_gap_lines_init(struct ws_gap_lines *lines, const struct ws_process *process, struct ws_vector *rows);

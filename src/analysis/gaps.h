@@ -24,7 +24,7 @@
  *   did: in no call for 0.1 ms or more, and the operation that ends the gap copies from the host to the device; that
  *   counts as sync only after a wait four times as long;
  * - launch: in calls that launch, or between calls that follow each other within 0.1 ms (5 to 30 µs are usual in
- *   eager frameworks), or inside operators and functions of the program that are no loader;
+ *   eager frameworks), or longer inside operators, functions and phases of the program that are no loader;
  * - unexplained: none of these: the thread was in no call, and nothing says what it did.
  * A thread that was in no call is often one that was handed work by another (autograd's): then the thread that
  * launched what ran before the gap is asked.

@@ -18,6 +18,8 @@ static const char *const loaders[] = { "dataloader",
                                        "batch-generator",
                                        "get_batch",
                                        "next_batch",
+                                       "load_batch",
+                                       "fetch_batch",
                                        "data loading",
                                        "multiprocessing/queues.py" };
 
