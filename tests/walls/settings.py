@@ -8,9 +8,6 @@ MANY = {"layers": 8, "hidden": 2048, "tokens": 2048, "dispatch_ns": 500, "steps"
 WIDE = {"layers": 3, "tokens": 16384, "hidden": 256, "vocabulary": 1024}  # much to move, little to compute
 DECODING = {"inference": 1, "tokens": 1, "hidden": 8192, "vocabulary": 32768}  # matrices by vectors
 
-# Walls whose advice no analysis gives yet: until it does, the verdict's name is all that is asked for.
-PENDING = {"launch"}
-
 # wall: (verdict, causes that the first piece of advice may have, settings)
 WALLS = {
     "input": ("overhead", ["input"], [

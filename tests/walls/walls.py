@@ -16,9 +16,9 @@ import sys
 import tempfile
 
 from recorded import Run, busy_ns
-from settings import PENDING, WALLS
+from settings import WALLS
 
-WITHIN, STEP_WITHIN = 0.2, 0.02  # of the truth
+WITHIN, STEP_WITHIN = 0.2, 0.05  # of the truth; steps differ by the jitter, and the report leaves out others than we do
 HEALTHY = 0.05  # of a step: what may be advised to a program that has nothing to win
 BUSY = 0.9      # of the time: what a program without a wall keeps its GPU; the rest is between kernels
 CALM = 0.05     # of the time: how long a program whose wall is the host's making may be kept from a processor
@@ -76,9 +76,6 @@ def check_verdict(judge, wall, devices, step, saving):
         return
     said = statistics.median(length for device in devices for length in steady_lengths(device))
     judge.expect(abs(said - step) <= STEP_WITHIN * step, f"step: {said / 1e3:.0f} µs said")
-    if wall in PENDING and not any(piece["cause"] in causes for device in devices for piece in device["advice"]):
-        judge.skipped.append(f"no analysis gives the advice {' or '.join(causes)} yet")
-        return
     # Of several ranks the one that would win most speaks.
     advice = max((device["advice"] for device in devices),
                  key=lambda pieces: pieces[0]["saving_ns_per_step"] if pieces else -1)
@@ -97,13 +94,19 @@ def check_verdict(judge, wall, devices, step, saving):
                  f"saving: {predicted / 1e3:.0f} µs a step predicted, {saving / 1e3:.0f} in truth")
 
 
+def calm(made):
+    """Whether what a step took is the program's doing: it was hardly kept from a processor, or in few steps."""
+    typical, mean = made.step_ns(statistics.median), made.step_ns(statistics.mean)
+    return made.kept_waiting() <= CALM or (made.kept_waiting() <= 3 * CALM and abs(mean - typical) <= 0.03 * typical)
+
+
 def run_with(build, folder, wall, setting):
     """Other work on the machine adds to what the host takes: the calmest of some runs."""
     calmest = None
     for attempt in range(RUNS):
         made = Run(build, f"{folder}/with-{attempt}", wall, "with", setting)
         calmest = min(calmest or made, made, key=Run.kept_waiting)
-        if calmest.kept_waiting() <= CALM:
+        if calm(calmest):
             break
     return calmest
 
@@ -127,7 +130,7 @@ def judge_setting(build, folder, wall, setting):
                        f"without it {without.busy_share():.0%} busy")
     devices = report(build, made.folder)
     untimed = sum(device["untimed_events"] for device in devices.values())
-    loaded = expected == "overhead" and made.kept_waiting() > CALM
+    loaded = expected == "overhead" and not calm(made)
     if loaded or untimed > UNTIMED * len(made.truth) or (wall != "launch" and without.busy_share() < BUSY):
         judge.skipped.append("the machine was too busy for some settings: they were not judged")
         judge.lines.append(f"NOT JUDGED: kept from a processor for {made.kept_waiting():.0%}, {untimed} operations without times")
