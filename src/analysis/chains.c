@@ -310,6 +310,8 @@ static void conclude(const struct ws_track_chains *result, struct ws_chain *chai
 static int greatest_first(const void *a, const void *b)
 {
     const struct ws_chain *x = a, *y = b;
+    if (x->steady_saving != y->steady_saving)
+        return x->steady_saving < y->steady_saving ? 1 : -1;
     if (x->saving != y->saving)
         return x->saving < y->saving ? 1 : -1;
     return (x->first > y->first) - (x->first < y->first);

@@ -71,7 +71,7 @@ struct ws_chain {
 };
 
 struct ws_track_chains {
-    struct ws_vector chains;  /* struct ws_chain, by saving, greatest first */
+    struct ws_vector chains;  /* struct ws_chain, most to win first: in steady steps, then at all */
     struct ws_vector kernels; /* struct ws_chain_kernel, those of a chain together */
     size_t steps;             /* steady ones; 0: there are none */
     uint64_t left_out;        /* occurrences of patterns beyond the number kept */

@@ -30,28 +30,34 @@ const char *ws_bytes_source_name(enum ws_bytes_source source)
     return sources[source];
 }
 
+static void label_of(const struct ws_report *report, const struct ws_chain_kernel *kernel, char label[LABEL_SIZE])
+{
+    ws_kernel_label(label, LABEL_SIZE, ws_model_name(report->model, kernel->name)->text);
+}
+
 /* "gelu + mul + add"; the same several times in a row as "3 × add". */
 static void write_labels(const struct ws_report *report, const struct ws_track_chains *result,
                          const struct ws_chain *chain, char text[LABELS_SIZE])
 {
     const struct ws_chain_kernel *kernels = ws_chain_kernels(result, chain);
+    char label[LABEL_SIZE], next[LABEL_SIZE];
     size_t used = 0, groups = 0;
     *text = 0;
-    for (uint32_t i = 0, same; i < chain->length; i += same) {
-        char label[LABEL_SIZE];
-        for (same = 1; i + same < chain->length && kernels[i + same].name == kernels[i].name; same++)
-            ;
+    label_of(report, kernels, label);
+    for (uint32_t i = 0, same; i < chain->length && used < LABELS_SIZE; i += same) {
         if (groups++ == NAMED_IN_A_ROW) {
             snprintf(text + used, LABELS_SIZE - used, " + %u more", chain->length - i);
             return;
         }
-        ws_kernel_label(label, sizeof(label), ws_model_name(report->model, kernels[i].name)->text);
-        if (used < LABELS_SIZE)
-            used += (size_t)snprintf(text + used, LABELS_SIZE - used, i ? " + " : "");
-        if (used < LABELS_SIZE && same > 1)
-            used += (size_t)snprintf(text + used, LABELS_SIZE - used, "%u × %s", same, label);
-        else if (used < LABELS_SIZE)
-            used += (size_t)snprintf(text + used, LABELS_SIZE - used, "%s", label);
+        for (same = 1; i + same < chain->length; same++) {
+            label_of(report, &kernels[i + same], next);
+            if (strcmp(label, next) != 0)
+                break;
+        }
+        const char *plus = i ? " + " : "";
+        used += (size_t)(same > 1 ? snprintf(text + used, LABELS_SIZE - used, "%s%u × %s", plus, same, label)
+                                  : snprintf(text + used, LABELS_SIZE - used, "%s%s", plus, label));
+        memcpy(label, next, sizeof(label));
     }
 }
 

@@ -139,7 +139,8 @@ static struct word trim(struct word word)
 void ws_kernel_label(char *text, size_t capacity, const char *name)
 {
     bool mangled = name[0] == '_' && name[1] == 'Z';
-    const char *inside = mangled ? name + 2 : name;
+    const char *condition = !strncmp(name, "std::enable_if<", 15) ? strstr(name, "::type ") : NULL;
+    const char *inside = mangled ? name + 2 : condition ? condition + 7 : name;
     bool iterator = strstr(name, "elementwise_kernel") || strstr(name, "reduce_kernel");
     struct word word;
     if (!(iterator && find_functor(inside, mangled, &word)) && !find_function(inside, mangled, &word))

@@ -130,11 +130,22 @@ static void count(struct ws_memory_calls *calls, const struct event *event)
     }
 }
 
+/* Older traces of a framework's allocator say no address, but how much is given back. */
+static bool is_nameless(const struct event *event)
+{
+    return event->kind->pool == WS_MEMORY_FRAMEWORK && !event->call->address && event->call->bytes &&
+           event->call->bytes <= most_bytes;
+}
+
 static int take(struct ledger *ledger, const struct event *event)
 {
     enum ws_memory_pool pool = event->kind->pool;
     struct ws_memory_use *use = &ledger->result->pools[pool];
     const struct ws_call *call = event->call;
+    if (is_nameless(event) && ledger->bytes[pool] <= most_bytes) {
+        ledger->bytes[pool] += call->bytes;
+        return 0;
+    }
     /* Memory of another process, opened here, says 1. */
     if (!call->address || call->bytes <= 1 || call->bytes > most_bytes || ledger->bytes[pool] > most_bytes) {
         use->unsized++;
@@ -152,7 +163,10 @@ static void give(struct ledger *ledger, const struct event *event)
 {
     enum ws_memory_pool pool = event->kind->pool;
     uint64_t *bytes = event->call->address ? ws_map_get(&ledger->alive[pool], event->call->address) : NULL;
-    if (bytes) {
+    if (is_nameless(event)) { /* what was taken before the recording may be given back in it */
+        uint64_t given = event->call->bytes, alive = ledger->bytes[pool];
+        ledger->bytes[pool] -= given < alive ? given : alive;
+    } else if (bytes) {
         ledger->bytes[pool] -= *bytes;
         ws_map_remove(&ledger->alive[pool], event->call->address);
     } else {

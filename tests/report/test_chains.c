@@ -276,6 +276,8 @@ static void labels_say_what_is_done(void **state)
           "vectorized_layer_norm" },
         { "_ZN2at6native12_GLOBAL__N_128vectorized_layer_norm_kernelIffEEviT0_PKT_", "vectorized_layer_norm" },
         { "_Z26FusedBiasAddCUDAKernelHalfI6__halfEEvT_", "FusedBiasAddCUDAKernelHalf" },
+        { "std::enable_if<(((8)>(0)))&&true, void>::type vllm::fused_add_rms_norm_kernel<c10::BFloat16, 8>(int)",
+          "fused_add_rms_norm" },
         { "_Z9999x", "_Z9999x" },
         { "_Z", "_Z" },
         { "plain", "plain" },

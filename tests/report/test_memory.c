@@ -191,6 +191,22 @@ static void what_the_framework_hands_out_is_taken_from_its_own_words(void **stat
     load_finish(&loaded);
 }
 
+static void what_is_taken_without_an_address_is_added_up(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    call(story, "[memory] alloc", 1, 0, 30 * MB, 1000);
+    call(story, "[memory] free", 1, 0, 10 * MB, 2000);
+    call(story, "[memory] alloc", 1, 0, 5 * MB, 3000);
+    call(story, "[memory] free", 1, 0, 100 * MB, 4000);
+    load_report(&loaded);
+    assert_int_equal(pool(&loaded, WS_MEMORY_FRAMEWORK)->peak, 30 * MB);
+    assert_int_equal(pool(&loaded, WS_MEMORY_FRAMEWORK)->end, 0);
+    assert_int_equal(pool(&loaded, WS_MEMORY_FRAMEWORK)->unsized, 0);
+    load_finish(&loaded);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,6 +217,7 @@ int main(void)
         cmocka_unit_test(growth_from_step_to_step_is_told),
         cmocka_unit_test(what_cannot_be_is_left_out),
         cmocka_unit_test(what_the_framework_hands_out_is_taken_from_its_own_words),
+        cmocka_unit_test(what_is_taken_without_an_address_is_added_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
