@@ -310,6 +310,8 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     const struct ws_comm_cost *costs = result->costs.data;
     const uint32_t *order = result->order.data;
     bool by_name = false, by_call = false;
+    uint64_t untimed = 0;
+    char count[WS_FORMAT_SIZE];
     struct ws_table table;
     if (!result->order.count) {
         ws_page_text(page, "None.");
@@ -320,14 +322,18 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
         print_row(&table, &kinds[order[i]], &costs[order[i]]);
         by_name |= kinds[order[i]].by_name;
         by_call |= !kinds[order[i]].by_name;
+        untimed += kinds[order[i]].calls - kinds[order[i]].timed;
     }
     ws_table_finish(&table);
     ws_page_text(page, "exposed: outside compute; under: the share that ran while compute did.%s",
                  result->all.matched ? " waiting: until the last rank that was recorded had come." : "");
     if (by_call)
-        ws_page_text(page, "Bandwidths as nccl-tests define them, %s. Calls of one group count as one.",
-                     result->all.matched ? "over the time after the last rank had come"
-                                         : "over the whole time of a call, waiting for the slowest rank with it");
+        ws_page_text(page,
+                     "Bandwidths as nccl-tests define them, over the time after the last rank had come where that "
+                     "is known, else over the whole time of a call. Calls of one group count as one.");
+    if (untimed)
+        ws_page_text(page, "%s calls have no device times: captured into graphs, or not timed.",
+                     ws_format_count(count, untimed));
     if (by_name)
         ws_page_text(page, "* by the kernels' names: the trace holds no calls for them, so sizes are not known.");
 }
@@ -400,7 +406,7 @@ static int advise_overlap(const struct ws_report *report, size_t subject, const 
         return 0;
     snprintf(evidence, sizeof(evidence), "%s outside compute in all%s; %s of all communication runs under it",
              ws_format_time(time, result->all.exposed - result->all.exposed_wait),
-             result->all.matched ? ", waiting for other ranks left out" : "",
+             result->all.matched ? ", waiting for other ranks left out" : ", waiting for other ranks with it",
              ws_format_share(share, result->all.overlap, result->all.overlap + result->all.exposed));
     return ws_advice_add(list, &(struct ws_advice){ .part = WS_PART_EXPOSED_COMM,
                                                     .saving_ns = saving,

@@ -5,7 +5,8 @@
 #include "analysis/comm.h"
 #include "analysis/steps.h"
 
-/* A collective costs when the others wait this long on average for the last: launches alone differ by less. */
+/* A collective costs when the others wait this long on average for the last: launches alone differ by less. Where
+ * clocks are not as sure as that, when they wait longer than the differences of the clocks spread. */
 static const int64_t costly_ns = 10000;
 
 /* Operations that do not overlap by more than errors of clocks explain are no one collective. */
@@ -63,8 +64,10 @@ static const struct ws_track_steps *steps_of(const struct ranks *ranks, uint32_t
     return ws_report_result(ranks->report, &ws_analysis_steps, track);
 }
 
-/* The others waited for an operation that came last, so long in all and on average. */
-static void blame(const struct ranks *ranks, const struct ws_joined_entry *entry, int64_t waits, int64_t mean)
+/* The others waited for an operation that came last, so long in all and on average; what is less than the limit may
+ * be chance. */
+static void blame(const struct ranks *ranks, const struct ws_joined_entry *entry, int64_t waits, int64_t mean,
+                  int64_t limit)
 {
     struct ws_rank *late = &ranks->list[entry->track];
     const struct ws_step *step = ws_steps_at(steps_of(ranks, entry->track), op_of(ranks, entry)->begin);
@@ -76,7 +79,7 @@ static void blame(const struct ranks *ranks, const struct ws_joined_entry *entry
         int64_t *delay = &ranks->delay_by_step[entry->track][step - first];
         *delay = ws_comm_sum(*delay, mean);
     }
-    if (mean >= costly_ns) {
+    if (mean >= limit) {
         late->late++;
         ranks->job->costly++;
     }
@@ -87,7 +90,7 @@ static void judge(const struct ranks *ranks, const struct ws_joined *joined)
 {
     const struct ws_joined_entry *entries = entries_of(ranks, joined);
     uint32_t last = 0;
-    int64_t last_begin = INT64_MIN, first_end = INT64_MAX, waits = 0;
+    int64_t last_begin = INT64_MIN, first_end = INT64_MAX, waits = 0, limit = costly_ns;
     for (uint32_t i = 0; i < joined->count; i++) {
         int64_t begin = begin_of(ranks, &entries[i]), end = end_of(ranks, &entries[i]);
         if (begin > last_begin) {
@@ -107,11 +110,12 @@ static void judge(const struct ranks *ranks, const struct ws_joined *joined)
         int64_t own = ws_rank_from_reference(&rank->clock, last_begin);
         rank->arrivals[entries[i].op].last = i == last ? op->begin : own;
         note_rank(rank, op);
+        limit = rank->clock.spread > limit ? rank->clock.spread : limit;
         int64_t wait = i == last ? 0 : wait_until(op, own);
         rank->waited = ws_comm_sum(rank->waited, wait);
         waits = ws_comm_sum(waits, wait);
     }
-    blame(ranks, &entries[last], waits, joined->count > 1 ? waits / (joined->count - 1) : 0);
+    blame(ranks, &entries[last], waits, joined->count > 1 ? waits / (joined->count - 1) : 0, limit);
 }
 
 /* When those had come that are no stragglers. */

@@ -148,8 +148,10 @@ static void print_table(const struct ws_report *report, const struct job_ranks *
     ws_table_finish(&table);
     if (shown < result->count)
         ws_page_text(page, "and %zu ranks more", result->count - shown);
-    ws_page_text(page, "late: collectives for which the others waited for this rank, 10 µs or more on average; "
-                       "waited: for the last to come; caused: what the others waited for this one, all added up.");
+    ws_page_text(
+        page, "late: collectives for which the others waited for this rank, 10 µs or more on average, and more than "
+              "their clocks are unsure; "
+              "waited: for the last to come; caused: what the others waited for this one, all added up.");
 }
 
 static void print_matching(const struct ws_report *report, struct ws_page *page)
