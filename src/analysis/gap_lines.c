@@ -55,17 +55,6 @@ struct ws_gap_line *ws_gap_lines_put(struct ws_gap_lines *lines, enum ws_part ca
     return (struct ws_gap_line *)lines->rows->data + (*place - 1);
 }
 
-void ws_gap_causes_order(const struct ws_track_causes *causes, enum ws_part order[WS_CAUSE_COUNT])
-{
-    for (size_t i = 0; i < WS_CAUSE_COUNT; i++) {
-        int64_t time = ws_gap_time(causes, &causes->totals[i]);
-        size_t at = i;
-        for (; at && ws_gap_time(causes, &causes->totals[order[at - 1]]) < time; at--)
-            order[at] = order[at - 1];
-        order[at] = (enum ws_part)i;
-    }
-}
-
 bool ws_gap_line_text(const struct ws_process *process, const struct ws_gap_line *line, char *text, size_t capacity)
 {
     return ws_source_text(process, line->range, text, capacity);

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "analysis/activity.h"
-#include "analysis/gaps.h"
+#include "analysis/gap_report.h"
+#include "analysis/savings.h"
 #include "analysis/sections.h"
-#include "analysis/steps.h"
 
 enum { DECADES = 10, LARGEST = 1000 };
 
@@ -130,17 +130,6 @@ static struct side side_of(const struct ws_report *report, const struct ws_proce
                           ws_op_thread(&process->ops, op) };
 }
 
-static void thread_cell(struct ws_table *table, const struct ws_process *process, uint32_t id)
-{
-    const struct ws_thread *thread = ws_rows_find(&process->threads, id);
-    if (thread && thread->name.length)
-        ws_table_cell(table, "%s (%u)", thread->name.data, thread->tid);
-    else if (thread)
-        ws_table_cell(table, "%u", thread->tid);
-    else
-        ws_table_cell(table, "?");
-}
-
 static void print_histogram(const struct track_gaps *result, struct ws_page *page)
 {
     static const struct ws_table_column columns[] = {
@@ -156,88 +145,6 @@ static void print_histogram(const struct track_gaps *result, struct ws_page *pag
         ws_table_count(&table, result->histogram[i].count);
         ws_table_time(&table, result->histogram[i].total);
         ws_table_cell(&table, "%s", ws_format_share(share, result->histogram[i].total, result->total));
-    }
-    ws_table_finish(&table);
-}
-
-/* Of a steady step where there are some; else of the whole recording. */
-static void time_cell(struct ws_table *table, const struct ws_track_causes *causes,
-                      const struct ws_track_steps *steps, const struct ws_gap_total *total)
-{
-    ws_table_time(table, causes->per_step ? ws_steps_share(steps, total->steady) : total->total);
-}
-
-static const char *time_title(const struct ws_track_causes *causes)
-{
-    return causes->per_step ? "a step" : "idle time";
-}
-
-/* Causes of no time are left out. */
-static void print_causes(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
-                         const struct track_gaps *result, struct ws_page *page)
-{
-    const struct ws_table_column columns[] = {
-        { "cause", true, false },
-        { time_title(causes), false, false },
-        { "gaps", false, false },
-        { "share of all", false, false },
-    };
-    enum ws_part order[WS_CAUSE_COUNT];
-    struct ws_table table;
-    char share[WS_FORMAT_SIZE];
-    ws_gap_causes_order(causes, order);
-    ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < WS_CAUSE_COUNT; i++) {
-        const struct ws_gap_total *total = &causes->totals[order[i]];
-        if (!total->count)
-            continue;
-        ws_table_cell(&table, "%s", ws_part_label(order[i]));
-        time_cell(&table, causes, steps, total);
-        ws_table_count(&table, total->count);
-        ws_table_cell(&table, "%s", ws_format_share(share, total->total, result->total));
-    }
-    ws_table_finish(&table);
-    char time[WS_FORMAT_SIZE], count[WS_FORMAT_SIZE];
-    if (causes->hostless.count)
-        ws_page_text(page,
-                     "Incomplete: host side missing. The trace does not hold the calls that launched what ended %s "
-                     "gaps (%s), or does not tie the device's clock to the host's: that is no idle time of the "
-                     "program's making, as far as the trace shows.",
-                     ws_format_count(count, causes->hostless.count), ws_format_time(time, causes->hostless.total));
-    if (causes->within_error.count)
-        ws_page_text(
-            page, "%s gaps (%s) are no longer than the errors of their times: whether they are there is not sure.",
-            ws_format_count(count, causes->within_error.count), ws_format_time(time, causes->within_error.total));
-}
-
-/* The place in the program; else the call; else nothing. */
-static void line_cell(struct ws_table *table, const struct ws_process *process, const struct ws_gap_line *line)
-{
-    char text[256];
-    const struct ws_driver_function *function = ws_rows_find(&process->driver_functions, line->function);
-    if (ws_gap_line_text(process, line, text, sizeof(text)))
-        ws_table_cell(table, "%s", text);
-    else
-        ws_table_cell(table, "%s", function ? function->name.data : "");
-}
-
-static void print_lines(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
-                        const struct ws_process *process, struct ws_page *page)
-{
-    const struct ws_table_column columns[] = {
-        { "cause", true, false }, { time_title(causes), false, false }, { "gaps", false, false },
-        { "thread", true, true }, { "line or call", true, true },
-    };
-    const struct ws_gap_line *lines = causes->lines.data;
-    size_t shown = page->top && page->top < causes->lines.count ? page->top : causes->lines.count;
-    struct ws_table table;
-    ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < shown; i++) {
-        ws_table_cell(&table, "%s", ws_part_label(lines[i].cause));
-        time_cell(&table, causes, steps, &lines[i].gaps);
-        ws_table_count(&table, lines[i].gaps.count);
-        thread_cell(&table, process, lines[i].thread);
-        line_cell(&table, process, &lines[i]);
     }
     ws_table_finish(&table);
 }
@@ -273,17 +180,12 @@ static void print_longest(const struct ws_report *report, size_t subject, const 
 static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
 {
     const struct ws_track *track = ws_model_track(report->model, subject);
-    const struct ws_process *process = ws_model_process(report->model, track->process);
-    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
-    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
     const struct track_gaps *result = memory;
     if (!result->count) {
         ws_page_text(page, track->count ? "None: something ran all the time." : "Not known: no device times.");
         return;
     }
-    print_causes(causes, steps, result, page);
-    fputc('\n', page->out);
-    print_lines(causes, steps, process, page);
+    ws_gap_causes_text(report, subject, page);
     fputc('\n', page->out);
     print_longest(report, subject, result, page);
     fputc('\n', page->out);
@@ -304,70 +206,6 @@ static json_t *side_json(const struct ws_report *report, const struct ws_process
     return NULL;
 }
 
-static int line_json(json_t *row, const struct ws_process *process, const struct ws_gap_line *line)
-{
-    char text[256];
-    const struct ws_driver_function *function = ws_rows_find(&process->driver_functions, line->function);
-    bool known = ws_gap_line_text(process, line, text, sizeof(text));
-    int status = json_object_set_new(row, "line", known ? ws_json_text(text) : json_null());
-    status |= json_object_set_new(row, "function", function ? ws_json_text(function->name.data) : json_null());
-    return status;
-}
-
-static int total_json(json_t *row, const struct ws_gap_total *total, const struct ws_track_causes *causes,
-                      const struct ws_track_steps *steps)
-{
-    int status = ws_json_set(row, "count", (int64_t)total->count);
-    status |= ws_json_set(row, "total_ns", total->total);
-    status |= json_object_set_new(
-        row, "per_step_ns", causes->per_step ? json_integer(ws_steps_share(steps, total->steady)) : json_null());
-    return status;
-}
-
-static int lines_json(json_t *list, const struct ws_report *report, const struct ws_process *process,
-                      const struct ws_track_causes *causes, const struct ws_track_steps *steps, enum ws_part cause)
-{
-    const struct ws_gap_line *lines = causes->lines.data;
-    int status = 0;
-    for (size_t i = 0; i < causes->lines.count && !status; i++) {
-        if (lines[i].cause != cause || (report->top && json_array_size(list) >= report->top))
-            continue;
-        json_t *row = json_object();
-        status |= json_array_append_new(list, row);
-        status |= line_json(row, process, &lines[i]);
-        status |= ws_json_set(row, "thread", lines[i].thread);
-        status |= total_json(row, &lines[i].gaps, causes, steps);
-        status |= ws_json_set(row, "max_ns", lines[i].longest);
-    }
-    return status;
-}
-
-static int causes_json(json_t *object, const struct ws_report *report, size_t subject)
-{
-    const struct ws_track *track = ws_model_track(report->model, subject);
-    const struct ws_process *process = ws_model_process(report->model, track->process);
-    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
-    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
-    enum ws_part order[WS_CAUSE_COUNT];
-    json_t *list = json_array();
-    int status = json_object_set_new(object, "gap_causes", list);
-    ws_gap_causes_order(causes, order);
-    for (size_t i = 0; i < WS_CAUSE_COUNT && !status; i++) {
-        const struct ws_gap_total *total = &causes->totals[order[i]];
-        if (!total->count)
-            continue;
-        json_t *row = json_object(), *lines = json_array();
-        status |= json_array_append_new(list, row);
-        status |= json_object_set_new(row, "cause", json_string(ws_part_name(order[i])));
-        status |= total_json(row, total, causes, steps);
-        status |= json_object_set_new(row, "lines", lines);
-        status = status ? status : lines_json(lines, report, process, causes, steps, order[i]);
-    }
-    status |= ws_json_set(object, "gaps_without_host_ns", causes->hostless.total);
-    status |= ws_json_set(object, "gaps_within_error_ns", causes->within_error.total);
-    return status;
-}
-
 static int json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)
 {
     const struct ws_track *track = ws_model_track(report->model, subject);
@@ -377,7 +215,7 @@ static int json(const struct ws_report *report, size_t subject, const void *memo
     const struct ws_gap_line *lines = causes->lines.data;
     json_t *list = json_array(), *histogram = json_array();
     int status = json_object_set_new(object, "gaps", list);
-    status |= causes_json(object, report, subject);
+    status |= ws_gap_causes_json(report, subject, object);
     status |= json_object_set_new(object, "gap_histogram", histogram);
     status |= ws_json_set(object, "gap_count", (int64_t)result->count);
     size_t shown = report->top && report->top < result->largest_count ? report->top : result->largest_count;
@@ -387,7 +225,7 @@ static int json(const struct ws_report *report, size_t subject, const void *memo
         status |= ws_json_set(row, "begin_ns", gap->begin);
         status |= ws_json_set(row, "length_ns", gap->length);
         status |= json_object_set_new(row, "cause", json_string(ws_part_name(lines[gap->line].cause)));
-        status |= line_json(row, process, &lines[gap->line]);
+        status |= ws_gap_line_json(row, process, &lines[gap->line]);
         status |= json_object_set_new(row, "before", side_json(report, process, gap->before));
         status |= json_object_set_new(row, "after", side_json(report, process, gap->after));
         status |= json_array_append_new(list, row);
@@ -409,7 +247,7 @@ const struct ws_analysis ws_analysis_gaps = {
     .title = "Gaps",
     .scope = WS_SCOPE_TRACK,
     .result_size = sizeof(struct track_gaps),
-    .needs = { &ws_analysis_activity, &ws_analysis_causes },
+    .needs = { &ws_analysis_activity, &ws_analysis_causes, &ws_analysis_savings },
     .run = run,
     .finish = finish,
     .text = text,

@@ -82,9 +82,6 @@ static inline int64_t ws_gap_time(const struct ws_track_causes *causes, const st
     return causes->per_step ? total->steady : total->total;
 }
 
-/* All causes, most of that time first. */
-void ws_gap_causes_order(const struct ws_track_causes *causes, enum ws_part order[WS_CAUSE_COUNT]);
-
 /* Where in the program a line is: "step (train.py:41)"; false and "" when the trace does not say. */
 bool ws_gap_line_text(const struct ws_process *process, const struct ws_gap_line *line, char *text, size_t capacity);
 

@@ -358,12 +358,25 @@ static int compare_steps(const struct replay *replay, struct ws_replay_times *ti
     return 0;
 }
 
+/* Few steps, or none: the whole stretch. */
+static void compare_stretch(const struct replay *replay, struct ws_replay_times *times)
+{
+    int64_t begin = replay->process->ops.begin[replay->track->order[replay->first]];
+    int64_t recorded = replay->done.recorded - begin, replayed = replay->done.replayed - begin, steps = 0;
+    for (size_t i = 0; i < replay->step_count; i++)
+        steps += ws_step_is_steady(&replay->steps[i]);
+    *times = (struct ws_replay_times){ recorded, replayed, (size_t)steps };
+    if (steps) {
+        times->recorded /= steps;
+        times->replayed /= steps;
+    }
+}
+
 static int compare(const struct replay *replay, struct ws_replay_times *times)
 {
     if (replay->step_count >= STEPS_LEAST)
         return compare_steps(replay, times);
-    int64_t begin = replay->process->ops.begin[replay->track->order[replay->first]];
-    *times = (struct ws_replay_times){ replay->done.recorded - begin, replay->done.replayed - begin, 0 };
+    compare_stretch(replay, times);
     return 0;
 }
 

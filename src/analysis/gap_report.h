@@ -1,0 +1,16 @@
+/* What a report says of the causes of gaps, and of the lines of code that made them. */
+#ifndef WALLSHIM_ANALYSIS_GAP_REPORT_H
+#define WALLSHIM_ANALYSIS_GAP_REPORT_H
+
+#include "analysis/gaps.h"
+
+/* Two tables: by cause, what would be won first; by line of code or call. */
+void ws_gap_causes_text(const struct ws_report *report, size_t track, struct ws_page *page);
+
+/* Adds gap_causes and what is not known of them. Returns 0, or not where memory is out. */
+int ws_gap_causes_json(const struct ws_report *report, size_t track, json_t *object);
+
+/* Adds the keys line and function. Returns 0, or not where memory is out. */
+int ws_gap_line_json(json_t *row, const struct ws_process *process, const struct ws_gap_line *line);
+
+#endif
