@@ -166,7 +166,7 @@ static int fill(const struct ws_period_text *text, const struct ws_period_kind *
     double parts = round((place - last) / step);
     if (step < least_to_fill || fabs((place - last) - parts * step) > fits * step)
         return 0;
-    for (double i = 1; i < parts; i++) {
+    for (unsigned i = 1; i < parts; i++) {
         uint32_t between = nearest(text, ws_text_name(text, place), last + i * step, fits * step);
         if (between < place && between > ((const uint32_t *)places->data)[places->count - 1] && push(places, between))
             return -ENOMEM;

@@ -104,7 +104,7 @@ static int measure_lengths(const struct ws_period_text *text, struct ws_period_l
         lengths[i] = ws_level_place(level, i + 1) - ws_level_place(level, i);
     level->operations = ws_period_median(lengths, segments);
     free(lengths);
-    double all = text->count, regular = 0;
+    double all = (double)text->count, regular = 0;
     for (size_t i = 0; i < segments; i++)
         if (is_typical(level, i))
             regular += ws_level_place(level, i + 1) - ws_level_place(level, i);

@@ -75,7 +75,9 @@ static void take_event_value(struct reading *reading, enum kineto_key key, const
     struct kineto_event *event = &reading->kineto.event;
     switch (key) {
     case KINETO_PHASE:
-        event->phase = length ? *text : 0;
+        event->phase = 0;
+        if (length)
+            event->phase = *text;
         break;
     case KINETO_CATEGORY:
         event->category = kineto_category_of(text, length);

@@ -57,7 +57,9 @@ void kineto_take_dimensions(struct kineto_inputs *inputs, const char *text, size
 void kineto_take_dimension(struct kineto_inputs *inputs, const char *text, size_t length)
 {
     const struct kineto_text *dimensions = &inputs->dimensions;
-    char last = dimensions->size ? dimensions->data[dimensions->size - 1] : ' ';
+    char last = ' ';
+    if (dimensions->size)
+        last = dimensions->data[dimensions->size - 1];
     if (length && last != '[' && last != ' ')
         append(inputs, &inputs->dimensions, ",", 1);
     append(inputs, &inputs->dimensions, text, length);
