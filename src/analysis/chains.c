@@ -168,7 +168,7 @@ static int fold(struct finder *finder, struct run *run)
     }
     struct ws_chain *chain = chain_at(finder->result, (size_t)index);
     add_occurrence(finder, run, chain);
-    if (chain->examined < MOST_EXAMINED && finder->examined < MOST_EXAMINED_IN_ALL)
+    if (finder->ops->params.count && chain->examined < MOST_EXAMINED && finder->examined < MOST_EXAMINED_IN_ALL)
         examine(finder, run, chain);
     return 0;
 }

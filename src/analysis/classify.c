@@ -65,7 +65,7 @@ static const struct rule rules[] = {
 
     { "fmha|rotary_embedding&attention", WS_CLASS_ATTENTION },
     { "qknorm|qk_norm|normrope|norm_rope&!cache", WS_CLASS_NORM },
-    { "rotary|rope_&!append|biasrope", WS_CLASS_POINTWISE },
+    { "rotary|rope_&!append&!and_cache|biasrope", WS_CLASS_POINTWISE },
 
     { "^memcpy|^memset|^[cuda memcpy|^[cuda memset|^copyhostto|^copydeviceto|rocclr_copybuffer|rocclr_fillbuffer|"
       "copyop<",
@@ -91,17 +91,19 @@ static const struct rule rules[] = {
       WS_CLASS_EMBEDDING },
 
     { "flash_fwd|flash_bwd|flash_attn|flashattn|fmha|attention|sage_fwd|sage_attn|mha_fwd|mha_bwd|_mha|mmha|"
-      "flashfwd|flashbwd|attn_fwd|attn_bwd|_attn_&!norm&!softmax|^attn&!softmax|_atten_|splitkv|batchprefill|"
+      "flashfwd|flashbwd|attn_fwd|attn_bwd|_attn_&!norm&!softmax&!metadata|^attn&!softmax|_atten_|splitkv|"
+      "batchprefill|"
       "batchdecode|"
       "prefillwith|decodewith|paged_decode|paged_prefill|mergestate|merge_state|merge_attn|"
-      "flash_&kernel&!cache|reduce_segments|mla_&!cache&!concat|flashmla|aotriton|bert_mha|sdpa|_sdp_|xqa_|_gqa|gqa_|"
+      "flash_&kernel&!cache|flash_&decode|flash_&prefill|gdr_decode|gdr_prefill|reduce_segments|mla_&!cache&!concat|"
+      "flashmla|aotriton|bert_mha|sdpa|_sdp_|xqa_|_gqa|gqa_|"
       "^_fwd_kernel|^_fwd_grouped_kernel|^_bwd_kernel|^_bwd_preprocess|^bwd_kernel_d|^bwd_preprocess|gated_delta_"
       "rule",
       WS_CLASS_ATTENTION },
 
     { "curand|philox|distribution_|normal_and_transform|random_from_to|randperm|uniform_and_transform|bernoulli|"
       "multinomial|gen_sequenced|generate_seed|randomgenerator|mt19937|dropout_kernel&!norm|exponential_kernel|"
-      "rocrand|xorwow",
+      "rocrand|xorwow|gumbel",
       WS_CLASS_RNG },
     { "softmax|soft_max|nll_loss|cross_entropy|crossentropy|logsumexp", WS_CLASS_SOFTMAX },
 
@@ -196,7 +198,8 @@ static const struct rule rules[] = {
     { "copy|fill_|concat|slicekernel|split_v|splitkernel|padkernel|pad_f|repeatbuffer|cvt_|permute|transpose|"
       "tilekernel|memset|zerofill|zero_fill",
       WS_CLASS_COPY },
-    { "transform_f|transform_kernel|resize|upscale|penalt|diag_mask|bias", WS_CLASS_POINTWISE },
+    { "transform_f|transform_kernel|resize|upscale|penalt|diag_mask|bias|^add_|^sub_|^mul_|^div_",
+      WS_CLASS_POINTWISE },
 };
 
 enum { NAME_MOST = 4096, PARTS_MOST = 1024, PAIRS = 3 };
