@@ -198,6 +198,7 @@ extern const struct ws_analysis ws_analysis_collectives;
 struct ws_lateness {
     int64_t compute, idle; /* more than theirs */
     bool same_kernels;     /* as many as they */
+    enum ws_part cause;    /* of half of the idle time or more; WS_PART_UNEXPLAINED: none that is known */
 };
 
 enum { WS_LATENESS_TEXT = 160 };

@@ -147,7 +147,8 @@ static void print_table(const struct ws_report *report, const struct job_ranks *
         print_rank(report, result->order[i], result->hosts > 1, &table);
     ws_table_finish(&table);
     if (shown < result->count)
-        ws_page_text(page, "and %zu ranks more", result->count - shown);
+        if (job_of(report)->joined.count)
+            ws_page_text(page, "and %zu ranks more", result->count - shown);
     ws_page_text(
         page, "late: collectives for which the others waited for this rank, 10 µs or more on average, and more than "
               "their clocks are unsure; "
@@ -330,6 +331,7 @@ static int rank_json(const struct ws_report *report, uint32_t track, json_t *lis
         status |= ws_json_set(row, "more_compute_ns", lateness.compute);
         status |= ws_json_set(row, "more_idle_ns", lateness.idle);
         status |= json_object_set_new(row, "same_kernels", json_boolean(lateness.same_kernels));
+        status |= json_object_set_new(row, "idle_cause", json_string(ws_part_name(lateness.cause)));
     }
     if (rank->clock.samples)
         status |= clock_json(row, &rank->clock);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/comm.h"
+#include "analysis/gaps.h"
 #include "analysis/kernels.h"
 #include "analysis/steps.h"
 
@@ -46,6 +47,23 @@ static bool is_on_time(const struct ws_report *report, size_t track)
     return rank_at(report, track)->matched && !rank_at(report, track)->straggler;
 }
 
+/* The cause of gaps of which there is so much more than the others have that it makes up half of the idle time. */
+static enum ws_part cause_of(const struct ws_report *report, size_t track, double others, int64_t idle)
+{
+    const struct ws_track_causes *own = ws_report_result(report, &ws_analysis_causes, track);
+    for (int cause = 0; cause < WS_CAUSE_COUNT; cause++) {
+        double theirs = 0;
+        for (size_t other = 0; other < report->model->tracks.count; other++)
+            if (is_on_time(report, other)) {
+                const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, other);
+                theirs += (double)causes->totals[cause].total;
+            }
+        if (((double)own->totals[cause].total - theirs / others) * 2 >= (double)idle)
+            return (enum ws_part)cause;
+    }
+    return WS_PART_UNEXPLAINED;
+}
+
 struct ws_lateness ws_lateness_of(const struct ws_report *report, size_t track)
 {
     const struct ws_track_collectives *own = cost_of(report, track);
@@ -59,11 +77,17 @@ struct ws_lateness ws_lateness_of(const struct ws_report *report, size_t track)
         others++;
     }
     if (others == 0)
-        return (struct ws_lateness){ 0 };
+        return (struct ws_lateness){ .cause = WS_PART_UNEXPLAINED };
     double more = (double)own->kernels - kernels / others;
-    return (struct ws_lateness){ .compute = own->compute - (int64_t)(compute / others),
-                                 .idle = own->idle - (int64_t)(idle / others),
-                                 .same_kernels = (more < 0 ? -more : more) * 100 <= kernels / others * SAME_WORK };
+    struct ws_lateness lateness = {
+        .compute = own->compute - (int64_t)(compute / others),
+        .idle = own->idle - (int64_t)(idle / others),
+        .same_kernels = (more < 0 ? -more : more) * 100 <= kernels / others * SAME_WORK,
+        .cause = WS_PART_UNEXPLAINED,
+    };
+    if (lateness.idle > 0)
+        lateness.cause = cause_of(report, track, others, lateness.idle);
+    return lateness;
 }
 
 void ws_lateness_describe(uint32_t number, const struct ws_lateness *lateness, char text[WS_LATENESS_TEXT])
@@ -76,9 +100,10 @@ void ws_lateness_describe(uint32_t number, const struct ws_lateness *lateness, c
                  number, ws_format_time(time, lateness->compute),
                  lateness->same_kernels ? "as many" : "another number of");
     else
-        snprintf(text, WS_LATENESS_TEXT,
-                 "the device of rank %" PRIu32 " is idle %s longer than the others': its host is late", number,
-                 ws_format_time(time, lateness->idle));
+        snprintf(text, WS_LATENESS_TEXT, "the device of rank %" PRIu32 " is idle %s longer than the others', %s%s",
+                 number, ws_format_time(time, lateness->idle),
+                 lateness->cause == WS_PART_UNEXPLAINED ? "its host late" : "most of it for ",
+                 lateness->cause == WS_PART_UNEXPLAINED ? "" : ws_part_label(lateness->cause));
 }
 
 /* ---- advice */

@@ -212,6 +212,8 @@ static void a_late_host_is_told_from_a_slow_device(void **state)
     for (int64_t round = 0; round < 10; round++) {
         int64_t now = ms + round * 2 * ms;
         story_kernel(&job.stories[0], COMPUTE, gemm, now, now + 400 * us);
+        story_range(&job.stories[1], WS_RANGE_ANNOTATION, 1, "enumerate(DataLoader)#_SingleProcess.__next__",
+                    now - 700 * us, now + 680 * us);
         story_kernel(&job.stories[1], COMPUTE, gemm, now + 700 * us, now + 1100 * us);
         all_reduce(&job, 0, now + 400 * us, now + 1200 * us);
         all_reduce(&job, 1, now + 1100 * us, now + 1200 * us);
@@ -221,6 +223,7 @@ static void a_late_host_is_told_from_a_slow_device(void **state)
     struct ws_lateness lateness = ws_lateness_of(job.report, 1);
     assert_int_equal(lateness.compute, 0);
     assert_int_equal(lateness.idle, 9 * 700 * us);
+    assert_int_equal(lateness.cause, WS_PART_INPUT);
     assert_advised(&job, 0, "straggler", WS_PART_EXPOSED_COMM, 10 * 700 * us);
     job_finish(&job);
 }
