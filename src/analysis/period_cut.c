@@ -33,7 +33,11 @@ struct marks {
     struct mark *of_gram; /* WS_GRAMS of them */
     uint32_t segments;
     double idle; /* in all */
+    double idle_ns[UINT8_MAX + 1];
 };
+
+/* Operations looked at to find out what steps begin with; enough segments of them lie all over. */
+enum { OPERATIONS_LOOKED_AT = 1 << 21, LEAST_SEGMENTS = 64 };
 
 static void note(struct mark *mark, uint32_t name, uint32_t segment, double idle, bool after_update)
 {
@@ -60,7 +64,7 @@ static void note_segment(const struct ws_period_text *text, uint32_t from, uint3
     for (uint32_t place = from; place < to; place++) {
         if (lane_of(text, place) != text->lane)
             continue;
-        double idle = ws_idle_ns(text->idle[place]);
+        double idle = marks->idle_ns[text->idle[place]];
         bool after =
             place && ws_text_hint(text, place - 1) == WS_HINT_UPDATE && ws_text_hint(text, place) != WS_HINT_UPDATE;
         uint32_t name = ws_text_name(text, place);
@@ -78,7 +82,7 @@ static void note_idle(const struct ws_period_text *text, uint32_t from, uint32_t
     for (uint32_t place = from; place < to; place++) {
         if (lane_of(text, place) != text->lane)
             continue;
-        double idle = ws_idle_ns(text->idle[place]);
+        double idle = marks->idle_ns[text->idle[place]];
         marks->of_gram[ws_text_name(text, place)].idle += idle;
         marks->of_gram[ws_text_pair(text, place)].idle += idle;
         marks->idle += idle;
@@ -98,34 +102,59 @@ static double merit(const struct ws_period_text *text, const struct marks *marks
     return sum + once * for_once;
 }
 
-/* The gram that steps begin with. */
-static int choose_begin(const struct ws_period_text *text, const struct ws_period_level *level,
-                        struct ws_period_kind *kind, uint32_t *gram)
+/* Looks into segments that lie all over, enough of them. */
+static void look(const struct ws_period_level *level, struct ws_period_kind *kind, struct marks *marks)
 {
-    struct marks marks = { .of_gram = calloc(WS_GRAMS, sizeof(*marks.of_gram)) };
+    size_t segments = ws_level_cuts(level) - 1;
+    size_t affordable = (size_t)(OPERATIONS_LOOKED_AT / (level->operations + 1));
+    size_t wanted = affordable < LEAST_SEGMENTS ? LEAST_SEGMENTS : affordable;
+    size_t count = segments < wanted ? segments : wanted;
+    for (unsigned i = 0; i <= UINT8_MAX; i++)
+        marks->idle_ns[i] = ws_idle_ns((uint8_t)i);
+    for (size_t i = 0; i < count; i++) {
+        size_t segment = i * segments / count;
+        uint32_t from = ws_level_place(level, segment), to = ws_level_place(level, segment + 1);
+        if (ws_period_kind_is(kind, from, to))
+            note_segment(kind->text, from, to, marks);
+        else
+            note_idle(kind->text, from, to, marks);
+    }
+}
+
+/* What steps begin with: a gram, on a lane. */
+struct begin {
+    uint32_t gram, lane;
+};
+
+static struct begin best_begin(const struct ws_period_text *text, const struct ws_period_level *level,
+                               const struct marks *marks)
+{
+    struct begin begin = { level->gram, lane_of(text, ws_level_place(level, 0)) };
     uint32_t most = 0;
     double best = -1;
-    if (!marks.of_gram)
-        return -ENOMEM;
-    for (size_t i = 0; i + 1 < ws_level_cuts(level); i++) {
-        uint32_t from = ws_level_place(level, i), to = ws_level_place(level, i + 1);
-        if (ws_period_kind_is(kind, from, to))
-            note_segment(text, from, to, &marks);
-        else
-            note_idle(text, from, to, &marks);
-    }
     for (uint32_t i = 0; i < WS_GRAMS; i++)
-        most = marks.of_gram[i].once > most ? marks.of_gram[i].once : most;
-    *gram = level->gram;
-    for (uint32_t i = 0; i < WS_GRAMS && most >= once_at_least * marks.segments; i++) {
-        if (marks.of_gram[i].once < most - once_less * marks.segments)
+        most = marks->of_gram[i].once > most ? marks->of_gram[i].once : most;
+    if (!most || most < once_at_least * marks->segments)
+        return begin;
+    for (uint32_t i = 0; i < WS_GRAMS; i++) {
+        if (marks->of_gram[i].once < most - once_less * marks->segments)
             continue;
-        double value = merit(text, &marks, i);
+        double value = merit(text, marks, i);
         if (value > best) {
             best = value;
-            *gram = i;
+            begin = (struct begin){ i, text->lane };
         }
     }
+    return begin;
+}
+
+static int choose_begin(const struct ws_period_level *level, struct ws_period_kind *kind, struct begin *begin)
+{
+    struct marks marks = { .of_gram = calloc(WS_GRAMS, sizeof(*marks.of_gram)) };
+    if (!marks.of_gram)
+        return -ENOMEM;
+    look(level, kind, &marks);
+    *begin = best_begin(kind->text, level, &marks);
     free(marks.of_gram);
     return 0;
 }
@@ -139,63 +168,58 @@ static int push(struct ws_vector *places, uint32_t place)
     return 0;
 }
 
-static bool is_main(const struct ws_period_text *text, size_t place, uint32_t name)
+/* The operation of the same name and lane as one, nearest to a place, at most so far away; UINT32_MAX: none. */
+static uint32_t nearest(const struct ws_period_text *text, uint32_t like, double place, double away)
 {
-    return ws_text_name(text, place) == name && lane_of(text, place) == text->lane;
-}
-
-/* The operation of this name, on the lane of most, nearest to a place, at most so far away; UINT32_MAX: none. */
-static uint32_t nearest(const struct ws_period_text *text, uint32_t name, double place, double away)
-{
+    uint32_t name = ws_text_name(text, like), lane = lane_of(text, like);
     for (uint32_t distance = 0; distance <= away; distance++) {
-        double after = place + distance, before = place - distance;
-        if (after < (double)text->count && is_main(text, (size_t)after, name))
-            return (uint32_t)after;
-        if (before >= 0 && is_main(text, (size_t)before, name))
-            return (uint32_t)before;
+        const double sides[] = { place + distance, place - distance };
+        for (int i = 0; i < 2; i++)
+            if (sides[i] >= 0 && sides[i] < (double)text->count && ws_text_name(text, (size_t)sides[i]) == name &&
+                lane_of(text, (size_t)sides[i]) == lane)
+                return (uint32_t)sides[i];
     }
     return UINT32_MAX;
 }
 
-/* Adds boundaries that are missing between the last one and a place, about one step apart from each other,
- * where operations of its name are. */
-static int fill(const struct ws_period_text *text, const struct ws_period_kind *kind, struct ws_vector *places,
-                uint32_t place)
+static uint32_t last_of(const struct ws_vector *places)
 {
-    double step = kind->operations, last = ((const uint32_t *)places->data)[places->count - 1];
-    double parts = round((place - last) / step);
+    return ((const uint32_t *)places->data)[places->count - 1];
+}
+
+/* Adds boundaries that are missing between the last one and a place, about one step apart from each other,
+ * where operations like that at the place are. */
+static int fill(struct ws_period_kind *kind, struct ws_vector *places, uint32_t place)
+{
+    double step = kind->operations, last = last_of(places), parts = round((place - last) / step);
     if (step < least_to_fill || fabs((place - last) - parts * step) > fits * step)
         return 0;
     for (unsigned i = 1; i < parts; i++) {
-        uint32_t between = nearest(text, ws_text_name(text, place), last + i * step, fits * step);
-        if (between < place && between > ((const uint32_t *)places->data)[places->count - 1] && push(places, between))
+        uint32_t between = nearest(kind->text, place, last + i * step, fits * step);
+        if (between < place && between > last_of(places) && push(places, between))
             return -ENOMEM;
     }
     return 0;
 }
 
-/* The first boundary, or one a step before it: the gram of the first step may be another, for nothing
- * came before. */
-static int add_first(const struct ws_period_text *text, const struct ws_period_kind *kind, struct ws_vector *places,
-                     uint32_t place)
+/* Adds one a step before the first: the gram of the first step may be another, for nothing came before. */
+static int fill_before(struct ws_period_kind *kind, struct ws_vector *places, uint32_t place)
 {
     double step = kind->operations;
-    if (step >= least_to_fill && place >= (1 - fits) * step) {
-        uint32_t before = nearest(text, ws_text_name(text, place), fmax(place - step, 0), fits * step);
-        if (before < place && push(places, before))
-            return -ENOMEM;
-    }
-    return push(places, place);
+    if (step < least_to_fill || place < (1 - fits) * step)
+        return 0;
+    uint32_t before = nearest(kind->text, place, fmax(place - step, 0), fits * step);
+    return before < place ? push(places, before) : 0;
 }
 
-static int collect(const struct ws_period_text *text, const struct ws_period_kind *kind, uint32_t gram,
-                   struct ws_vector *places)
+static int collect(struct ws_period_kind *kind, struct begin begin, struct ws_vector *places)
 {
+    const struct ws_period_text *text = kind->text;
     for (uint32_t place = 0; place < text->count; place++) {
-        if (!ws_text_has(text, place, gram) || lane_of(text, place) != text->lane)
+        if (!ws_text_has(text, place, begin.gram) || lane_of(text, place) != begin.lane)
             continue;
-        int status = places->count ? fill(text, kind, places, place) : add_first(text, kind, places, place);
-        if (!status && ((const uint32_t *)places->data)[places->count - 1] != place)
+        int status = places->count ? fill(kind, places, place) : fill_before(kind, places, place);
+        if (!status)
             status = push(places, place);
         if (status)
             return status;
@@ -204,13 +228,12 @@ static int collect(const struct ws_period_text *text, const struct ws_period_kin
 }
 
 /* Steps from boundaries; neighbours that are no steps alone become one, which may be a step. */
-static int add_steps(const struct ws_period_text *text, struct ws_period_kind *kind, const struct ws_vector *places,
-                     struct ws_vector *steps)
+static int add_steps(struct ws_period_kind *kind, const struct ws_vector *places, struct ws_vector *steps)
 {
     const uint32_t *list = places->data;
     for (size_t i = 0; i < places->count; i++) {
         struct ws_period_step *last = steps->count ? (struct ws_period_step *)steps->data + steps->count - 1 : NULL;
-        uint32_t to = i + 1 < places->count ? list[i + 1] : (uint32_t)text->count;
+        uint32_t to = i + 1 < places->count ? list[i + 1] : (uint32_t)kind->text->count;
         bool like = ws_period_kind_is(kind, list[i], to) || ws_period_kind_varies(kind, list[i], to);
         if (last && !last->alike && !like) {
             last->alike = ws_period_kind_is(kind, last->first, to);
@@ -228,14 +251,14 @@ int ws_period_cut(const struct ws_period_text *text, const struct ws_period_leve
 {
     struct ws_vector places = WS_VECTOR(uint32_t);
     struct ws_period_kind kind;
-    uint32_t gram;
+    struct begin begin;
     int status = ws_period_kind_find(text, level, &kind);
     if (!status)
-        status = choose_begin(text, level, &kind, &gram);
+        status = choose_begin(level, &kind, &begin);
     if (!status)
-        status = collect(text, &kind, gram, &places);
+        status = collect(&kind, begin, &places);
     if (!status)
-        status = add_steps(text, &kind, &places, &period->steps);
+        status = add_steps(&kind, &places, &period->steps);
     ws_period_kind_finish(&kind);
     ws_vector_finish(&places);
     return status;

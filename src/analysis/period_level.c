@@ -16,7 +16,8 @@ static const double nearly_all = 0.8, in_most = 0.5;
 
 double ws_idle_ns(uint8_t idle)
 {
-    return idle ? exp2(idle / 4.0) : 0;
+    static const double quarters[] = { 1, 1.25, 1.5, 1.75 };
+    return idle ? ldexp(quarters[idle % 4], idle / 4) : 0;
 }
 
 uint8_t ws_idle_of(int64_t ns)

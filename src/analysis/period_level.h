@@ -37,7 +37,7 @@ static inline enum ws_period_hint ws_text_hint(const struct ws_period_text *text
     return (enum ws_period_hint)text->source->hints[ws_text_name(text, place)];
 }
 
-/* Idle times are kept as 4 · log2(ns). */
+/* Idle times are kept in 8 bits: a power of two, and its quarters. */
 double ws_idle_ns(uint8_t idle);
 uint8_t ws_idle_of(int64_t ns);
 
