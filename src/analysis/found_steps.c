@@ -101,7 +101,7 @@ int ws_found_steps(const struct ws_report *report, const struct ws_track *track,
     status = ws_period_find(&source, &period);
     if (status)
         goto out;
-    result->why_none = period.why_none ? period.why_none : "What repeats does so too seldom.";
+    result->why_none = period.why_none;
     if (!are_enough(&period))
         goto out;
     status = add_steps(process, track, &period, result);

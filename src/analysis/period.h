@@ -1,18 +1,22 @@
-/* Finds what repeats in the operations of a device, by the order of their names alone: when anything ran
- * decides nothing, so jitter does not matter, and kernels that come and go from one repetition to the next
+/* Finds what repeats in the operations of a device, by the order of their names: when anything ran decides only
+ * where a step begins, so jitter does not matter, and kernels that come and go from one repetition to the next
  * matter little.
  *
  * 1. A gram is a name, or a name and the one before it on the same stream. Grams that come back at even
  *    distances, counted in operations, are candidates (period.c).
- * 2. A candidate cuts the operations into segments. It is a level of repetition where most operations lie
- *    in segments of about one length and most names come as often in each of those (period_level.c). In
- *    operations without a period numbers of occurrences scatter as chance has it.
- * 3. Levels lie in one another: layers in steps, micro-batches in steps, steps in epochs. Of two, the
- *    longer is taken where it is what makes an iteration whole (period_choice.c): it holds the optimizer, or
- *    an exchange with the host, or new kernels, fewer than another iteration of the shorter would be.
- * 4. A step begins at the operation that comes once in it, on the stream with most operations, and follows
- *    the longest idle time, a copy from the host or the optimizer (period_cut.c). Segments that lack much of
- *    what steps have are not like them: evaluation.
+ * 2. A candidate cuts the operations into segments. It is a level of repetition where much of the operations
+ *    lies in segments of about one length and most names come equally often in most of those (period_level.c).
+ *    In operations without a period chance scatters these numbers.
+ * 3. Levels lie in one another: layers in steps, micro-batches in steps, steps in epochs. The shortest that is
+ *    an iteration is taken, and a longer one instead where that makes the iteration whole: it adds the optimizer,
+ *    or the exchange with the host, or kernels of its own, but not another loop (period_choice.c).
+ * 4. Of the segments of the level those most alike by their names are the steps' kind; others are evaluation
+ *    and the like (period_kind.c).
+ * 5. A step begins with an operation that comes once in it, on the stream with most operations: the one before
+ *    which the device waits most; else a copy from the host, or what follows the optimizer (period_cut.c).
+ *
+ * All of it is inference. The thresholds are in the files named; they were set on made-up programs and are held
+ * against others, and against markers of real ones, by tests/walls/steps.py.
  */
 #ifndef WALLSHIM_ANALYSIS_PERIOD_H
 #define WALLSHIM_ANALYSIS_PERIOD_H

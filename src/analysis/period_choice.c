@@ -2,10 +2,10 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-/* A level repeats where this share of operations is in typical segments, and this share of names steady; more
- * where few segments and names agree, which chance may bring about. */
+/* A level repeats where this share of the operations is in typical segments (less where these hold the
+ * optimizer: then they are not evaluation), this share of the names is steady, and this share of operations is
+ * of such names. Of few names in few segments more must be steady, for chance may make some so. */
 static const double least_regular = 0.35, least_regular_updates = 0.2, least_steady = 0.5, least_steady_mass = 0.15;
 enum { LEAST_SEGMENTS = 2 };
 
@@ -15,10 +15,14 @@ static const double same_number = 0.7;
 /* Names that are in nearly all segments. */
 static const uint16_t nearly_all = (uint16_t)(0.8 * UINT16_MAX);
 
-/* What tells an iteration from a part of one, where neither optimizer nor exchange with the host does: an
- * iteration's own kernels, by number of names and of operations, and how often the same one comes in it. */
-static const double own_names = 0.3, own_operations = 0.03, layered = 3, layered_updates = 1.5, most_extra = 0.5;
+/* Layers hold no repetition themselves: each of their names comes fewer times than this in one; fewer still
+ * where the optimizer works between them. Steps have so many names more than a layer has. */
+static const double layered = 3, layered_updates = 1.5, own_names = 0.3;
+
+/* Batches of one step, where the optimizer goes by no known name: so many, seen so many times, what follows them
+ * being this share of the step at least, and of a batch at most. */
 enum { MOST_BATCHES = 8, BATCHES_SEEN = 4 };
+static const double own_operations = 0.03, most_extra = 0.5;
 
 /* A segment in which each name comes so often repeats something. */
 static const double many_times = 4;
@@ -33,6 +37,8 @@ static const double clearly_better = 0.03;
 static bool repeats(const struct ws_period_level *level)
 {
     double regular = level->updates ? least_regular_updates : least_regular;
+    if (level->operations < 2 && !level->graphs)
+        return false; /* one kernel over and over */
     if (level->typical < LEAST_SEGMENTS || level->regular < regular || level->steady_mass < least_steady_mass ||
         !level->names)
         return false;
@@ -147,15 +153,15 @@ static bool makes_whole(const struct ws_period_text *text, const struct ws_perio
     bool layer = inner->multiplicity < (inner->updates ? layered_updates : layered) && !inner->fed && !inner->read;
     bool fixed = nesting.share >= same_number;
     if (outer->updates && !inner->updates)
-        return nesting.inside <= 1 || fixed;
-    if (!nesting.inside && fixed)
+        return nesting.inside <= 1 || fixed; /* batches of a step, or evaluation beside it */
+    if (!nesting.inside && fixed)            /* another loop */
         return begins_before(outer, inner) && outer->regular >= as_much * inner->regular;
-    if (nesting.inside <= 1)
+    if (nesting.inside <= 1) /* the same loop */
         return outer->regular * outer->steady > inner->regular * inner->steady + clearly_better;
-    if (!fixed)
+    if (!fixed) /* an epoch, a request */
         return false;
     if (outer->fed && !inner->fed && (layer || nesting.inside <= MOST_BATCHES))
-        return true;
+        return true; /* what is done with one batch */
     if (layer && outer->read)
         return true;
     if (layer && novel(text, inner, outer, nesting.inside).names >= own_names * inner->names)
@@ -176,7 +182,9 @@ const struct ws_period_level *ws_period_choose(const struct ws_period_text *text
         if (is_iteration(&levels[i]) && (!best || makes_whole(text, best, &levels[i])))
             best = &levels[i];
     }
-    if (!best)
+    if (best)
+        *why_none = "What repeats does so too seldom.";
+    else
         *why_none = repeating ? "What repeats looks like layers of a model rather than iterations of a program."
                               : "Nothing repeats that holds much of the operations.";
     return best;

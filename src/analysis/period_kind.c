@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* So many segments, spread over all, vote for one of so many of them to stand for its kind. */
 enum { VOTERS = 64, CANDIDATES = 16, OPERATIONS_LOOKED_AT = 1 << 21, LEAST_VOTERS = 12 };

@@ -405,6 +405,9 @@ static int json_summary(const struct ws_track_steps *result, json_t *object)
     return status;
 }
 
+/* Steps listed one by one; loops of a few operations may have millions. */
+enum { MOST_ROWS = 1 << 16 };
+
 static int json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)
 {
     const struct ws_track_steps *result = memory;
@@ -415,7 +418,7 @@ static int json(const struct ws_report *report, size_t subject, const void *memo
     int status = json_object_set_new(object, "step_time", summary);
     status |= json_object_set_new(object, "steps", rows);
     status = status ? status : json_summary(result, summary);
-    for (size_t i = 0; i < result->steps.count && !status; i++)
+    for (size_t i = 0; i < result->steps.count && i < MOST_ROWS && !status; i++)
         status = json_array_append_new(rows, step_json(&list[i]));
     return status ? -ENOMEM : 0;
 }

@@ -154,44 +154,186 @@ static void markers_may_be_left_aside(void **state)
     load_finish(&loaded);
 }
 
-/* A loop of layers, forward and backward, and an update; the host lets the device wait at times. */
-static int64_t train_step(struct story *story, uint64_t *random, int64_t at)
+/* A program as letters: H and D copies from and to the host, U the optimizer, G a graph, the others kernels of
+ * that name. Lengths vary, and now and then the device waits for the host before a step. */
+struct program {
+    struct story *story;
+    uint64_t random;
+    int64_t at;
+    int64_t begins[64];
+    size_t steps;
+};
+
+static void graph(struct program *program, int64_t end)
 {
-    static const char *const forward[] = { "gemm", "gelu", "norm" }, *const backward[] = { "gemm", "dgelu", "dnorm" };
-    story_copy(story, 1, WS_SPACE_PINNED, WS_SPACE_DEVICE, 4096, at, at + 5000);
-    at += 6000;
-    for (int i = 0; i < 30; i++) {
-        const char *name = i < 15 ? forward[i % 3] : backward[i % 3];
-        int64_t length = 10000 + (int64_t)(next_random(random) % 3000);
-        story_kernel(story, 1, name, at, at + length);
-        at += length + 1000;
+    struct ws_shape shape = { .kind = WS_OP_GRAPH, .stream = 1, .function = 7 };
+    struct ws_op op = story_op(program->story, story_shape(program->story, &shape), program->at, end);
+    story_add(program->story, WS_FAMILY_op, &op);
+}
+
+static void play(struct program *program, const char *letters, int times)
+{
+    static const char names[26][2] = { "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m",
+                                       "n", "o", "p", "q", "r", "s", "t", "u", "v", "w", "x", "y", "z" };
+    for (int i = 0; i < times; i++) {
+        for (const char *letter = letters; *letter; letter++) {
+            int64_t at = program->at, end = at + 5000 + (int64_t)(next_random(&program->random) % 4000);
+            if (*letter == 'H')
+                story_copy(program->story, 1, WS_SPACE_PINNED, WS_SPACE_DEVICE, 4096, at, end);
+            else if (*letter == 'D')
+                story_copy(program->story, 1, WS_SPACE_DEVICE, WS_SPACE_PINNED, 4, at, end);
+            else if (*letter == 'U')
+                story_kernel(program->story, 1, "multi_tensor_apply_kernel<Adam>", at, end);
+            else if (*letter == 'G')
+                graph(program, end);
+            else
+                story_kernel(program->story, 1, names[*letter - 'a'], at, end);
+            program->at = end + 1000;
+        }
     }
-    story_kernel(story, 1, "multi_tensor_apply_kernel<Adam>", at, at + 20000);
-    return at + 21000 + (int64_t)(next_random(random) % 30000);
+}
+
+static void step_begins(struct program *program)
+{
+    program->at += next_random(&program->random) % 4 ? 0 : 20000;
+    program->begins[program->steps++] = program->at;
+}
+
+static void check_found(struct loaded *loaded, const struct program *program)
+{
+    load_report(loaded);
+    const struct ws_track_steps *steps = steps_of(loaded);
+    assert_int_equal(steps->source, WS_STEPS_FOUND);
+    size_t alike = 0;
+    for (size_t i = 0; i < steps->steps.count; i++) {
+        if (step(steps, i)->kind == WS_STEP_OTHER)
+            continue;
+        assert_true(alike < program->steps);
+        assert_int_equal(step(steps, i)->begin, program->begins[alike]);
+        alike++;
+    }
+    assert_int_equal(alike, program->steps);
+    assert_int_equal(steps->kinds[WS_STEP_CUT], 1);
+    load_finish(loaded);
+}
+
+static struct program program_of(struct loaded *loaded)
+{
+    return (struct program){ .story = begin(loaded), .random = 11, .at = 1000000 };
 }
 
 static void steps_are_found_without_markers(void **state)
 {
     struct loaded loaded;
-    struct story *story = begin(&loaded);
-    uint64_t random = 11;
-    int64_t begins[21], at = 1000000;
+    struct program program = program_of(&loaded);
     (void)state;
     for (int i = 0; i < 20; i++) {
-        begins[i] = at;
-        at = train_step(story, &random, at);
-        if (i == 9) /* evaluation */
-            for (int j = 0; j < 12; j++, at += 11000)
-                story_kernel(story, 1, j % 2 ? "gemm" : "argmax", at, at + 10000);
+        step_begins(&program);
+        play(&program, "He", 1);
+        play(&program, "gnar", 8);
+        play(&program, "rgbgw", 8);
+        play(&program, "UU", 1);
+        if (i % 6 == 5) { /* evaluation */
+            play(&program, "Hegnargnarm", 3);
+            play(&program, "D", 1);
+        }
     }
-    load_report(&loaded);
-    const struct ws_track_steps *steps = steps_of(&loaded);
-    assert_int_equal(steps->source, WS_STEPS_FOUND);
-    assert_int_equal(steps->steps.count, 20);
-    for (size_t i = 0; i < 20; i++)
-        assert_int_equal(step(steps, i)->begin, begins[i]);
-    assert_int_equal(steps->kinds[WS_STEP_CUT], 1);
-    load_finish(&loaded);
+    check_found(&loaded, &program);
+}
+
+static void accumulated_batches_are_one_step(void **state)
+{
+    struct loaded loaded;
+    struct program program = program_of(&loaded);
+    (void)state;
+    for (int i = 0; i < 12; i++) {
+        step_begins(&program);
+        for (int batch = 0; batch < 4; batch++) {
+            play(&program, "He", 1);
+            play(&program, "ab", 6);
+            play(&program, "cd", 6);
+        }
+        play(&program, "UUf", 1);
+    }
+    check_found(&loaded, &program);
+}
+
+static void steps_go_on_when_kernels_change_with_the_shape(void **state)
+{
+    struct loaded loaded;
+    struct program program = program_of(&loaded);
+    (void)state;
+    for (int i = 0; i < 30; i++) {
+        step_begins(&program);
+        play(&program, "He", 1);
+        play(&program, i < 20 ? "abr" : "xyr", 6);
+        play(&program, i < 20 ? "rcd" : "rcz", 6);
+        play(&program, "lU", 1);
+    }
+    check_found(&loaded, &program);
+}
+
+/* Decoding, first what belongs to no step. */
+static void each_token_is_a_step(void **state)
+{
+    struct loaded loaded;
+    struct program program = program_of(&loaded);
+    (void)state;
+    play(&program, "pqrs", 9);
+    for (int i = 0; i < 50; i++) {
+        step_begins(&program);
+        play(&program, "He", 1);
+        play(&program, "nvoavng", 12);
+        play(&program, "hsD", 1);
+    }
+    check_found(&loaded, &program);
+}
+
+static void launches_of_a_graph_are_steps(void **state)
+{
+    struct loaded loaded;
+    struct program program = program_of(&loaded);
+    (void)state;
+    for (int i = 0; i < 30; i++) {
+        step_begins(&program);
+        play(&program, "HGm", 1);
+    }
+    check_found(&loaded, &program);
+    program = program_of(&loaded);
+    for (int i = 0; i < 30; i++) {
+        step_begins(&program);
+        play(&program, "G", 1);
+    }
+    check_found(&loaded, &program);
+}
+
+static void check_none(struct loaded *loaded, const char *why)
+{
+    load_report(loaded);
+    assert_int_equal(steps_of(loaded)->source, WS_STEPS_NONE);
+    assert_non_null(strstr(steps_of(loaded)->why_none, why));
+    load_finish(loaded);
+}
+
+static void layers_of_one_pass_are_no_steps(void **state)
+{
+    struct loaded loaded;
+    struct program program = program_of(&loaded);
+    (void)state;
+    play(&program, "e", 1);
+    play(&program, "nqraopgud", 40);
+    play(&program, "hs", 1);
+    check_none(&loaded, "layers");
+}
+
+static void one_kernel_over_and_over_is_no_step(void **state)
+{
+    struct loaded loaded;
+    struct program program = program_of(&loaded);
+    (void)state;
+    play(&program, "a", 300);
+    play(&program, "b", 200);
+    check_none(&loaded, "Nothing repeats");
 }
 
 static void kernels_in_no_order_have_no_steps(void **state)
@@ -219,6 +361,12 @@ int main(void)
         cmocka_unit_test(steps_tile_whatever_markers_say),
         cmocka_unit_test(markers_may_be_left_aside),
         cmocka_unit_test(steps_are_found_without_markers),
+        cmocka_unit_test(accumulated_batches_are_one_step),
+        cmocka_unit_test(steps_go_on_when_kernels_change_with_the_shape),
+        cmocka_unit_test(each_token_is_a_step),
+        cmocka_unit_test(launches_of_a_graph_are_steps),
+        cmocka_unit_test(layers_of_one_pass_are_no_steps),
+        cmocka_unit_test(one_kernel_over_and_over_is_no_step),
         cmocka_unit_test(kernels_in_no_order_have_no_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
