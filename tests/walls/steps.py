@@ -7,6 +7,9 @@ A trace is right when the median length of its steady steps is within 2 % of the
 begin after the warm-up is found when a step of the report begins within 5 % of a step of it, up to one constant phase of
 the trace. Nine traces and nine begins in ten must be, and of the steady steps of the report as many must be true ones. A
 control must have no steps.
+
+Traces of real programs that mark their steps count as well, where their folder is there (markers.py); the report is told to
+leave the markers aside.
 """
 import json
 import os
@@ -14,6 +17,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+
+from markers import marked_traces
 
 SEEDS = [*range(1, 51), *range(1000, 1010)]
 PERIOD_WITHIN, BEGIN_WITHIN, SHARE, SPREAD = 0.02, 0.05, 0.9, 0.05
@@ -33,15 +38,20 @@ def matches(truth, found, within):
     return best
 
 
-def examine(build, folder, seed):
-    trace, truth = os.path.join(folder, f"{seed}.wst"), os.path.join(folder, f"{seed}.json")
-    subprocess.run([f"{build}/tests/walls/make_steps", str(seed), trace, truth], check=True)
-    output = subprocess.run([f"{build}/tools/wallshim", "report", "--json", trace], check=True, capture_output=True, text=True)
-    with open(truth, encoding="utf-8") as file:
-        truth = json.load(file)
+def find(build, trace, truth):
+    """The steps of the report, on the clock of the truth."""
+    output = subprocess.run([f"{build}/tools/wallshim", "report", "--json", "--steps", "found", trace], check=True,
+                            capture_output=True, text=True)
     device = json.loads(output.stdout)["processes"][0]["devices"][0]
     shift = truth["first"] - device["begin_ns"]
-    return truth, [{**step, "begin_ns": step["begin_ns"] + shift} for step in device["steps"]]
+    return [{**step, "begin_ns": step["begin_ns"] + shift} for step in device["steps"]]
+
+
+def make(build, folder, seed):
+    trace, truth = os.path.join(folder, f"{seed}.wst"), os.path.join(folder, f"{seed}.json")
+    subprocess.run([f"{build}/tests/walls/make_steps", str(seed), trace, truth], check=True)
+    with open(truth, encoding="utf-8") as file:
+        return trace, json.load(file)
 
 
 def true_lengths(truth):
@@ -87,7 +97,7 @@ class Score:
         self.found += found
         self.said += len(steady)
         self.true += true
-        if not right or found < len(begins) or true < len(steady):
+        if not right or found < len(begins) or true < len(steady) or isinstance(seed, str):
             print(f"{seed}: period {said / 1e6:.3f} ms, truly {period / 1e6:.3f}; {found} of {len(begins)} begins found; "
                   f"{true} of {len(steady)} steady steps true ({truth['program']}, {truth['accumulate']} batches a step)")
 
@@ -100,15 +110,21 @@ class Score:
 
 
 def main():
-    build, seeds = sys.argv[1], [int(word) for word in sys.argv[2:]] or SEEDS
+    build, seeds = sys.argv[1], [int(word) for word in sys.argv[2:]]
     score = Score()
     with tempfile.TemporaryDirectory() as folder:
-        for seed in seeds:
-            truth, steps = examine(build, folder, seed)
+        for seed in seeds or SEEDS:
+            trace, truth = make(build, folder, seed)
+            steps = find(build, trace, truth)
             if truth["steps"]:
                 score.program(seed, truth, steps)
             else:
                 score.control(seed, steps)
+    made = score.traces
+    for name, trace, truth in [] if seeds else marked_traces():
+        score.program(name, truth, find(build, trace, truth))
+    if not seeds and score.traces == made:
+        print("skipped: traces of real programs, for their folder is not there")
     good = score.verdict()
     if not score.said:
         print("skipped: the report finds no steps")
