@@ -3,6 +3,7 @@
 
 #include "analysis/activity.h"
 #include "analysis/comm.h"
+#include "analysis/comm_room.h"
 #include "analysis/steps.h"
 
 /* Operations follow one another without a pause where the stream had the next one waiting. */
@@ -383,24 +384,17 @@ static int json(const struct ws_report *report, size_t subject, const void *memo
     return status ? -ENOMEM : 0;
 }
 
-/* Compute with no communication beside it. */
-static int64_t room_of(const struct ws_report *report, size_t subject, const struct ws_track_steps *steps)
-{
-    const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
-    if (steps->kinds[WS_STEP_STEADY])
-        return steps->compute.mean - (steps->comm.mean - steps->exposed_comm.mean);
-    return activity->group[WS_GROUP_COMPUTE] - activity->comm_overlap;
-}
-
 static int advise_overlap(const struct ws_report *report, size_t subject, const struct ws_track_collectives *result,
                           struct ws_advice_list *list)
 {
     static char what[] =
         "let communication run beside compute: on a stream of its own, in pieces, each as soon as its "
         "data is there";
-    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
-    int64_t room = room_of(report, subject, steps), saving = ws_comm_per_step(report, subject, result->hideable);
+    int64_t saving = ws_comm_per_step(report, subject, result->hideable);
     char time[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], evidence[256];
+    int64_t room = saving > 0 ? ws_comm_room(report, subject) : 0;
+    if (room == INT64_MIN)
+        return -ENOMEM;
     saving = saving < room ? saving : room;
     if (saving <= 0)
         return 0;

@@ -584,6 +584,34 @@ static void only_what_could_be_hidden_is_promised(void **state)
     }
 }
 
+/* A forward and a backward pass, and then the gradients in four pieces: all but the last could run beside compute,
+ * but only beside that of the backward pass which is left when the first is there. */
+static void gradients_hide_under_what_makes_them(void **state)
+{
+    static const char *const first[] = { gemm, "layer_norm_grad_input_kernel" };
+    (void)state;
+    for (int told = 0; told < 2; told++) {
+        struct job job;
+        job_begin(&job, 1, false);
+        job.marked = true;
+        story_thread(&job.stories[0], 1, 100, "python3");
+        add_comm(&job, 0, 1, 0, 2, 77);
+        for (int64_t step = 0; step < 6; step++) {
+            struct story *story = &job.stories[0];
+            int64_t now = ms + step * 20 * ms, at = now + 8 * ms;
+            story_range(story, WS_RANGE_STEP, 1, "ProfilerStep", now - 50 * us, now + 19 * ms);
+            story_kernel(story, COMPUTE, gemm, now, now + 6 * ms);
+            story_kernel(story, COMPUTE, first[told], now + 6 * ms, now + 6 * ms + 400 * us);
+            story_kernel(story, COMPUTE, gemm, now + 6 * ms + 400 * us, at);
+            for (int64_t piece = 0; piece < 4; piece++)
+                all_reduce(&job, 0, at + piece * ms, at + (piece + 1) * ms);
+        }
+        job_report(&job);
+        assert_advised(&job, 0, "exposed_communication", WS_PART_EXPOSED_COMM, told ? 1500 * us : 3 * ms);
+        job_finish(&job);
+    }
+}
+
 /* Whatever overlaps whatever, what is exposed of operations is what is exposed of the device. */
 static void exposed_times_add_up(void **state)
 {
@@ -693,6 +721,7 @@ int main(void)
         cmocka_unit_test(a_rank_alone_waits_for_nobody_known),
         cmocka_unit_test(a_group_is_one_operation),
         cmocka_unit_test(only_what_could_be_hidden_is_promised),
+        cmocka_unit_test(gradients_hide_under_what_makes_them),
         cmocka_unit_test(exposed_times_add_up),
         cmocka_unit_test(times_beyond_measure_do_no_harm),
         cmocka_unit_test(rows_are_not_believed),

@@ -47,6 +47,7 @@ WALLS = {
         {"ranks": 2, **MANY, "layers": 12, "SIMGPU_LINK_GB_S": 130, "steps": 18},
         {"ranks": 3, **MANY, "SIMGPU_LINK_GB_S": 200, "host_jitter": 20},
         {"ranks": 2, **MANY, "layers": 10, "SIMGPU_LINK_GB_S": 110, "eval_every": 8, "seed": 9},
+        {"ranks": 3, **MANY, "layers": 11, "SIMGPU_LINK_GB_S": 90, "same_stream": 1, "steps": 18},  # more than can hide
     ]),
     "straggler": ("communication", ["straggler"], [
         {"ranks": 2, **MANY, "SIMGPU_LINK_GB_S": 300, "slow_rank": 1, "slow_percent": 50},
