@@ -174,3 +174,50 @@ struct ws_chain_links ws_operands_link(const struct ws_operands *operands, uint3
     }
     return links;
 }
+
+/* Does a kernel read the address, other than kernels before `from`? */
+static bool is_read_from(const struct ws_operands *operands, uint32_t from, uint32_t count, uint64_t address)
+{
+    for (uint32_t i = from; i < count; i++)
+        for (uint32_t a = 1; a < operands[i].ordered; a++)
+            if (operands[i].address[a] == address)
+                return true;
+    return false;
+}
+
+/* Is the address an array of a kernel before `to`, or of this one before array `array`? */
+static bool is_met_before(const struct ws_operands *operands, uint32_t to, uint32_t array, uint64_t address)
+{
+    for (uint32_t i = 0; i < to; i++)
+        for (uint32_t a = 0; a < operands[i].ordered; a++)
+            if (operands[i].address[a] == address)
+                return true;
+    for (uint32_t a = 1; a < array; a++)
+        if (operands[to].address[a] == address)
+            return true;
+    return false;
+}
+
+static bool is_written_from(const struct ws_operands *operands, uint32_t from, uint32_t count, uint64_t address)
+{
+    for (uint32_t i = from; i < count; i++)
+        if (operands[i].address[0] == address)
+            return true;
+    return false;
+}
+
+double ws_operands_fused(const struct ws_operands *operands, const int64_t *lengths, uint32_t count)
+{
+    double total = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t arrays = operands[i].ordered;
+        if (!arrays)
+            return 0;
+        uint32_t remain = !is_read_from(operands, i + 1, count, operands[i].address[0]) &&
+                          !is_written_from(operands, i + 1, count, operands[i].address[0]);
+        for (uint32_t a = 1; a < arrays; a++)
+            remain += !is_met_before(operands, i, a, operands[i].address[a]);
+        total += (double)lengths[i] * remain / arrays;
+    }
+    return total;
+}

@@ -51,4 +51,9 @@ struct ws_chain_links {
 
 struct ws_chain_links ws_operands_link(const struct ws_operands *operands, uint32_t count);
 
+/* How long one kernel would take that does what they all do, lengths[] being theirs: each spends its time evenly on
+ * its arrays, and of these remain those that are read before any of them writes them, and those that none reads
+ * after they were written last. 0 where the order of some kernel's arrays is not known. */
+double ws_operands_fused(const struct ws_operands *operands, const int64_t *lengths, uint32_t count);
+
 #endif

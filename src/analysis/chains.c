@@ -109,6 +109,7 @@ static void examine(struct finder *finder, const struct run *run, struct ws_chai
 {
     struct ws_operands operands[WS_CHAIN_MOST];
     uint64_t bytes[WS_CHAIN_MOST] = { 0 };
+    int64_t lengths[WS_CHAIN_MOST];
     struct ws_chain_kernel *kernels = kernels_of(finder->result, chain);
     for (uint32_t i = 0; i < chain->length; i++) {
         const struct shape_facts *shape = &finder->shapes[finder->ops->shape[run->ops[i]]];
@@ -116,6 +117,7 @@ static void examine(struct finder *finder, const struct run *run, struct ws_chai
                               &shape->iterator))
             return;
         bytes[i] = operands[i].elements * shape->iterator.element_bytes;
+        lengths[i] = ws_op_length(finder->ops, run->ops[i]);
     }
     struct ws_chain_links links = ws_operands_link(operands, chain->length);
     for (uint32_t i = 0; i + 1 < chain->length; i++) {
@@ -125,6 +127,11 @@ static void examine(struct finder *finder, const struct run *run, struct ws_chai
         kernels[i].sized += again != 0;
         kernels[i].examined_bytes += again;
     }
+    double fused = ws_operands_fused(operands, lengths, chain->length);
+    for (uint32_t i = 0; i < chain->length && fused > 0; i++)
+        chain->modelled_time += (double)lengths[i];
+    chain->modelled_fused += fused;
+    chain->modelled += fused > 0;
     chain->examined++;
     finder->examined++;
 }
@@ -302,8 +309,15 @@ static void conclude(const struct ws_track_chains *result, struct ws_chain *chai
         if (i + 1 < chain->length && kernels[i].ordered < chain->examined)
             chain->proof = WS_CHAIN_SHARES;
     }
-    chain->saving = sum(chain->total, -chain->longest);
-    chain->steady_saving = sum(steady, -steady_longest);
+    chain->fused = chain->longest;
+    int64_t steady_fused = steady_longest;
+    if (chain->modelled && chain->modelled == chain->examined && chain->modelled_fused < chain->modelled_time) {
+        double share = chain->modelled_fused / chain->modelled_time;
+        chain->fused = (int64_t)((double)chain->total * share);
+        steady_fused = (int64_t)((double)steady * share);
+    }
+    chain->saving = sum(chain->total, -chain->fused);
+    chain->steady_saving = sum(steady, -steady_fused);
     find_bytes(result, chain, bytes_per_ns);
 }
 

@@ -6,7 +6,8 @@
  *
  * What is won: between two kernels of a chain the first writes what the second reads again, so that n kernels over
  * N elements of s bytes move 2·n·N·s bytes where one would move 2·N·s. By time: the one takes about as long as the
- * longest of them, so their sum less the longest is won, at most: what is needed elsewhere must still be written.
+ * longest of them; where all of them are TensorIterator's and their arrays known, as the arrays that remain take of
+ * their time. Their sum less that is won, at most: what is needed elsewhere must still be written.
  *
  * How sure it is that they work on the same data is said of each pattern, see enum ws_chain_proof. Where parameters
  * are known and two neighbours, with all before and after them, have no address in common, the chain is two.
@@ -56,16 +57,20 @@ struct ws_chain_kernel {
 };
 
 struct ws_chain {
-    uint32_t first, length; /* kernels: places in ws_track_chains.kernels */
-    uint64_t count;         /* occurrences */
-    uint64_t steady;        /* of them, in steady steps */
-    uint32_t examined;      /* of them, those whose buffers were compared */
-    uint32_t example;       /* operation: the first one's first kernel */
+    uint32_t first, length;               /* kernels: places in ws_track_chains.kernels */
+    uint64_t count;                       /* occurrences */
+    uint64_t steady;                      /* of them, in steady steps */
+    uint32_t examined;                    /* of them, those whose buffers were compared */
+    uint32_t modelled;                    /* of those examined: the arrays tell what one kernel would take */
+    double modelled_time, modelled_fused; /* in those: of the kernels, and of the one */
+    uint32_t example;                     /* operation: the first one's first kernel */
 
-    int64_t total, gap;      /* time in the kernels and between them */
-    int64_t longest, saving; /* of the kernels; total - longest */
-    int64_t steady_saving;   /* the same in steady steps */
-    uint64_t bytes;          /* moved again */
+    int64_t total, gap;    /* time in the kernels and between them */
+    int64_t longest;       /* of the kernels */
+    int64_t fused;         /* time of the one kernel that would do */
+    int64_t saving;        /* total - fused */
+    int64_t steady_saving; /* the same in steady steps */
+    uint64_t bytes;        /* moved again */
     enum ws_bytes_source bytes_source;
     enum ws_chain_proof proof;
 };

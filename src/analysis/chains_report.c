@@ -129,7 +129,8 @@ void ws_chains_text(const struct ws_report *report, size_t subject, const void *
     ws_page_text(
         page,
         "Kernels in a row that one could do%s. \"to win\" is an upper limit: the one takes about as long as the "
-        "longest of them; \"again\" is what each writes for the next to read.",
+        "longest of them, or, where they are known, as the arrays that remain; \"again\" is what each writes for "
+        "the next to read.",
         result->steps ? ", for a steady step" : "");
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
     size_t shown = page->top && page->top < result->chains.count ? page->top : result->chains.count;
@@ -171,6 +172,7 @@ static json_t *chain_json(const struct ws_report *report, const struct ws_track_
     status |= ws_json_set(row, "steady_count", (int64_t)chain->steady);
     status |= ws_json_set(row, "total_ns", chain->total);
     status |= ws_json_set(row, "longest_ns", chain->longest);
+    status |= ws_json_set(row, "fused_ns", chain->fused);
     status |= ws_json_set(row, "gap_ns", chain->gap);
     status |= ws_json_set(row, "saving_ns", chain->saving);
     if (result->steps)
