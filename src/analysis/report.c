@@ -17,6 +17,7 @@ struct work {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     enum task_state *states; /* by analysis and subject */
+    size_t *undone;          /* subjects an analysis has still to be run for */
     size_t stride;           /* subjects an analysis */
     size_t left;
     int status;
@@ -65,11 +66,7 @@ static bool is_done(const struct work *work, const struct ws_analysis *analysis,
 /* Is it done for every subject? */
 static bool is_done_throughout(const struct work *work, const struct ws_analysis *analysis)
 {
-    size_t count = subject_count(work->report->model, analysis->scope);
-    for (size_t subject = 0; subject < count; subject++)
-        if (!is_done(work, analysis, subject))
-            return false;
-    return true;
+    return !work->undone[place_of(analysis)];
 }
 
 static bool may_run(const struct work *work, const struct ws_analysis *analysis, size_t subject)
@@ -113,6 +110,7 @@ static void *worker(void *user)
         int status = analysis->run(work->report, (size_t)task % work->stride, work->report->results[task]);
         pthread_mutex_lock(&work->mutex);
         work->states[task] = TASK_DONE;
+        work->undone[(size_t)task / work->stride]--;
         work->left--;
         if (status)
             work->status = status;
@@ -127,11 +125,15 @@ static int run_all(struct ws_report *report, unsigned threads)
     struct work work = { .report = report, .stride = stride_of(report->model) };
     pthread_t others[16];
     unsigned started = 0;
-    for (size_t i = 0; i < ws_analysis_count; i++)
-        work.left += subject_count(report->model, ws_analyses[i]->scope);
     work.states = calloc(ws_analysis_count * work.stride + 1, sizeof(*work.states));
-    if (!work.states)
+    work.undone = calloc(ws_analysis_count + 1, sizeof(*work.undone));
+    if (!work.states || !work.undone) {
+        free(work.states);
+        free(work.undone);
         return -ENOMEM;
+    }
+    for (size_t i = 0; i < ws_analysis_count; i++)
+        work.left += work.undone[i] = subject_count(report->model, ws_analyses[i]->scope);
     pthread_mutex_init(&work.mutex, NULL);
     pthread_cond_init(&work.changed, NULL);
     while (started + 1 < threads && started < sizeof(others) / sizeof(others[0]) &&
@@ -143,6 +145,7 @@ static int run_all(struct ws_report *report, unsigned threads)
     pthread_cond_destroy(&work.changed);
     pthread_mutex_destroy(&work.mutex);
     free(work.states);
+    free(work.undone);
     return work.status;
 }
 

@@ -4,15 +4,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <yajl/yajl_parse.h>
 
 #include "base/hash.h"
 #include "import/decimal.h"
 #include "import/importer.h"
 #include "import/input.h"
+#include "import/json.h"
 #include "import/kineto.h"
 
-enum { PIECE = 128 * 1024, DEPTH = 8 };
+enum { DEPTH = 8 };
 
 /* What a map or an array of the file is. */
 enum node {
@@ -41,7 +41,7 @@ struct place {
 struct reading {
     struct kineto kineto;
     struct ws_input *input;
-    yajl_handle parser;
+    struct ws_json *json;
     bool has_events;
     struct place places[DEPTH];
     unsigned depth;   /* of places that are in use */
@@ -49,7 +49,6 @@ struct reading {
     struct ws_device device;
     struct kineto_text texts[TEXT_KINDS]; /* of the event */
     struct kineto_inputs inputs;
-    unsigned char piece[PIECE];
 };
 
 /* --- values ------------------------------------------------------------------------------------- */
@@ -381,8 +380,7 @@ static bool claims(const unsigned char *head, size_t size)
 static void close_reading(void *state)
 {
     struct reading *reading = state;
-    if (reading->parser)
-        yajl_free(reading->parser);
+    ws_json_destroy(reading->json);
     ws_input_close(reading->input);
     kineto_finish(&reading->kineto);
     kineto_inputs_finish(&reading->inputs);
@@ -398,13 +396,12 @@ static int open_reading(void **state, const char *path, struct ws_gather *gather
         return -ENOMEM;
     kineto_fill_keys();
     kineto_init(&reading->kineto, gather);
-    reading->parser = yajl_alloc(&callbacks, NULL, reading);
-    int status = reading->parser ? ws_input_open(&reading->input, path) : -ENOMEM;
+    reading->json = ws_json_create(&callbacks, reading);
+    int status = reading->json ? ws_input_open(&reading->input, path) : -ENOMEM;
     if (status) {
         close_reading(reading);
         return status;
     }
-    yajl_config(reading->parser, yajl_dont_validate_strings, 1);
     *state = reading;
     return 0;
 }
@@ -428,22 +425,23 @@ static int finish_reading(struct reading *reading, char *message, size_t capacit
 static int read_piece(void *state, struct ws_damage *damage, char *message, size_t capacity)
 {
     struct reading *reading = state;
-    ssize_t size = ws_input_read(reading->input, reading->piece, PIECE);
+    size_t room;
+    unsigned char *piece = ws_json_room(reading->json, &room);
+    ssize_t size = ws_input_read(reading->input, piece, room);
     if (size < 0)
         return (int)size;
-    yajl_status status = size ? yajl_parse(reading->parser, reading->piece, (size_t)size) : yajl_status_ok;
+    bool fine = size ? ws_json_parse(reading->json, (size_t)size) : ws_json_end(reading->json);
+    enum ws_input_end end = ws_input_end(reading->input);
+    uint64_t done, total;
     if (reading->kineto.gather->error)
         return reading->kineto.gather->error;
-    if (size && status == yajl_status_ok)
+    if (size && fine)
         return 1;
-    enum ws_input_end end = ws_input_end(reading->input);
-    if (size || end == WS_INPUT_DAMAGED) { /* no JSON from here on, or no gzip */
-        uint64_t done, total;
-        position(reading, &done, &total);
-        damage->lost_bytes = total > done ? total - done : 1;
-    } else if (end == WS_INPUT_CUT || yajl_complete_parse(reading->parser) != yajl_status_ok) {
+    position(reading, &done, &total);
+    if (size || end == WS_INPUT_DAMAGED) /* no JSON from here on, or no gzip */
+        damage->lost_bytes = total - done + (total - done ? 0 : ws_json_left(reading->json)) + 1;
+    else if (end == WS_INPUT_CUT || !fine)
         damage->no_footer = true;
-    }
     return finish_reading(reading, message, capacity);
 }
 

@@ -1,0 +1,243 @@
+#include "import/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A word that is cut by the end of a piece waits for the next: it lies before the room. */
+enum { PIECE = 256 * 1024, HELD = 32, DEEPEST = 1000 };
+
+/* A text that does not end is looked through from its begin with every piece; nobody's is as long as this. */
+enum { LONGEST_TEXT = 8 << 20 };
+
+struct ws_json {
+    yajl_callbacks callbacks;
+    void *user;
+    yajl_handle parser;
+    bool muted; /* the parser is being brought to where another one failed */
+    size_t depth;
+    char open[DEEPEST]; /* { or [ */
+    size_t held, left;
+    size_t silent; /* bytes since something was found */
+    unsigned char piece[HELD + PIECE];
+};
+
+/* --- what yajl finds, passed on ------------------------------------------------------------------ */
+
+static struct ws_json *found(void *user)
+{
+    struct ws_json *json = user;
+    json->silent = 0;
+    return json;
+}
+
+static int on_null(void *user)
+{
+    struct ws_json *json = found(user);
+    return json->muted || json->callbacks.yajl_null(json->user);
+}
+
+static int on_number(void *user, const char *text, size_t length)
+{
+    struct ws_json *json = found(user);
+    return json->muted || json->callbacks.yajl_number(json->user, text, length);
+}
+
+static int on_string(void *user, const unsigned char *text, size_t length)
+{
+    struct ws_json *json = found(user);
+    return json->muted || json->callbacks.yajl_string(json->user, text, length);
+}
+
+static int on_key(void *user, const unsigned char *text, size_t length)
+{
+    struct ws_json *json = found(user);
+    return json->muted || json->callbacks.yajl_map_key(json->user, text, length);
+}
+
+static void open_one(struct ws_json *json, char what)
+{
+    if (json->depth < DEEPEST)
+        json->open[json->depth] = what;
+    json->depth++;
+}
+
+static int on_start_map(void *user)
+{
+    struct ws_json *json = found(user);
+    if (json->muted)
+        return 1;
+    open_one(json, '{');
+    return json->callbacks.yajl_start_map(json->user);
+}
+
+static int on_start_array(void *user)
+{
+    struct ws_json *json = found(user);
+    if (json->muted)
+        return 1;
+    open_one(json, '[');
+    return json->callbacks.yajl_start_array(json->user);
+}
+
+static int on_end_map(void *user)
+{
+    struct ws_json *json = found(user);
+    json->depth--;
+    return json->callbacks.yajl_end_map(json->user);
+}
+
+static int on_end_array(void *user)
+{
+    struct ws_json *json = found(user);
+    json->depth--;
+    return json->callbacks.yajl_end_array(json->user);
+}
+
+static const yajl_callbacks passing = {
+    .yajl_null = on_null,
+    .yajl_number = on_number,
+    .yajl_string = on_string,
+    .yajl_start_map = on_start_map,
+    .yajl_map_key = on_key,
+    .yajl_end_map = on_end_map,
+    .yajl_start_array = on_start_array,
+    .yajl_end_array = on_end_array,
+};
+
+static yajl_handle make_parser(struct ws_json *json)
+{
+    yajl_handle parser = yajl_alloc(&passing, NULL, json);
+    if (parser)
+        yajl_config(parser, yajl_dont_validate_strings, 1);
+    return parser;
+}
+
+struct ws_json *ws_json_create(const yajl_callbacks *callbacks, void *user)
+{
+    struct ws_json *json = malloc(sizeof(*json));
+    if (!json)
+        return NULL;
+    json->callbacks = *callbacks;
+    json->user = user;
+    json->muted = false;
+    json->depth = json->held = json->left = json->silent = 0;
+    json->parser = make_parser(json);
+    if (json->parser)
+        return json;
+    free(json);
+    return NULL;
+}
+
+void ws_json_destroy(struct ws_json *json)
+{
+    if (json && json->parser)
+        yajl_free(json->parser);
+    free(json);
+}
+
+/* --- numbers that are none ------------------------------------------------------------------------ */
+
+/* Length of a word that some program wrote for no number, or 0. */
+static size_t no_number(const unsigned char *at, const unsigned char *end)
+{
+    static const char *const words[] = { "infinity", "inf", "nan" };
+    size_t sign = at < end && (*at == '-' || *at == '+');
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        size_t length = strlen(words[i]);
+        if ((size_t)(end - at) >= sign + length && !strncasecmp((const char *)at + sign, words[i], length))
+            return sign + length;
+    }
+    return 0;
+}
+
+/* A new parser, brought to where the old one was: within the same maps and arrays, before a value. */
+static bool restart(struct ws_json *json)
+{
+    yajl_handle parser = json->depth <= DEEPEST ? make_parser(json) : NULL;
+    bool fine = parser;
+    json->muted = true;
+    for (size_t i = 0; i < json->depth && fine; i++) {
+        const char *text = json->open[i] == '{' ? "{\"\":" : "[";
+        fine = yajl_parse(parser, (const unsigned char *)text, strlen(text)) == yajl_status_ok;
+    }
+    json->muted = false;
+    if (!fine) {
+        if (parser)
+            yajl_free(parser);
+        return false;
+    }
+    yajl_free(json->parser);
+    json->parser = parser;
+    return true;
+}
+
+/* Is it such a word that the parser failed at? Takes null for it; *at is then behind it. */
+static bool pass_over(struct ws_json *json, const unsigned char *begin, const unsigned char **at,
+                      const unsigned char *end)
+{
+    const unsigned char *failed = *at + yajl_get_bytes_consumed(json->parser);
+    for (const unsigned char *word = failed < end ? failed : end; word >= *at && failed - word <= 4; word--) {
+        size_t length = no_number(word, end);
+        bool follows = word > begin && strchr(" :,[\t\r\n", word[-1]) && word[-1];
+        if (!length || !follows)
+            continue;
+        *at = word + length;
+        return restart(json) && yajl_parse(json->parser, (const unsigned char *)"null", 4) == yajl_status_ok;
+    }
+    return false;
+}
+
+/* --- pieces --------------------------------------------------------------------------------------- */
+
+unsigned char *ws_json_room(struct ws_json *json, size_t *size)
+{
+    *size = PIECE;
+    return json->piece + HELD;
+}
+
+/* Where the last word begins that may go on in the next piece. */
+static const unsigned char *last_word(const unsigned char *begin, const unsigned char *end)
+{
+    for (const unsigned char *at = end; at > begin && end - at < HELD; at--)
+        if (at[-1] == ':' || at[-1] == ',' || at[-1] == '[')
+            return at - 1;
+    return end;
+}
+
+static bool parse(struct ws_json *json, const unsigned char *begin, const unsigned char *end)
+{
+    const unsigned char *at = begin;
+    while (at < end) {
+        if (yajl_parse(json->parser, at, (size_t)(end - at)) == yajl_status_ok)
+            return true;
+        if (!pass_over(json, begin, &at, end)) {
+            json->left = (size_t)(end - at) - yajl_get_bytes_consumed(json->parser);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool ws_json_parse(struct ws_json *json, size_t size)
+{
+    const unsigned char *begin = json->piece + HELD - json->held, *end = json->piece + HELD + size;
+    const unsigned char *last = last_word(begin, end);
+    json->silent += size;
+    if (!parse(json, begin, last) || json->silent > LONGEST_TEXT)
+        return false;
+    json->held = (size_t)(end - last);
+    memcpy(json->piece + HELD - json->held, last, json->held);
+    return true;
+}
+
+bool ws_json_end(struct ws_json *json)
+{
+    const unsigned char *end = json->piece + HELD, *begin = end - json->held;
+    json->held = 0;
+    return parse(json, begin, end) && yajl_complete_parse(json->parser) == yajl_status_ok;
+}
+
+size_t ws_json_left(const struct ws_json *json)
+{
+    return json->left;
+}
