@@ -179,9 +179,9 @@ static void add_kernels(struct work *work, struct ws_track_roofline *result)
         uint64_t blocks = (uint64_t)shape->row.grid_x * shape->row.grid_y * shape->row.grid_z;
         row->name = shape->name;
         row->count++;
-        row->total += length;
+        row->total = (int64_t)((uint64_t)row->total + (uint64_t)length);
         if (blocks && blocks < result->gpu.sms)
-            row->small += length;
+            row->small = (int64_t)((uint64_t)row->small + (uint64_t)length);
         add_work(work, i, row, result);
     }
 }

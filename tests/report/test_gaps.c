@@ -298,6 +298,77 @@ static void a_wait_makes_the_gaps_that_follow(void **state)
     load_finish(&loaded);
 }
 
+/* A time of no sense: near others, far from them, or as far away as can be. */
+static int64_t any_time(uint64_t *random)
+{
+    static const int64_t far[] = { INT64_MIN, INT64_MAX, -((int64_t)1 << 61), (int64_t)1 << 61, 0 };
+    uint64_t choice = next_random(random) % 32;
+    if (choice < sizeof(far) / sizeof(far[0]))
+        return far[choice];
+    return (int64_t)(next_random(random) % (choice < 8 ? (uint64_t)1 << 60 : 20000000));
+}
+
+static void add_any_row(struct story *story, uint32_t kernel, uint32_t copy, uint64_t *random)
+{
+    static const char *const functions[] = { "cuCtxSynchronize", "cuMemAlloc_v2", "cuEventRecord", "cuModuleLoad" };
+    static const enum ws_call_family families[] = { WS_CALL_SYNC, WS_CALL_MEMORY, WS_CALL_EVENT, WS_CALL_MODULE };
+    static const char *const names[] = { "DataLoader", "aten::mm", "train.py(1): step", "queue.py(9): get" };
+    uint64_t which = next_random(random) % 4;
+    uint32_t thread = (uint32_t)(next_random(random) % 4);
+    if (which < 2) {
+        struct ws_op op = story_op(story, which ? copy : kernel, 0, 0);
+        op.begin = any_time(random);
+        op.end = any_time(random);
+        op.thread = thread;
+        op.host_begin = any_time(random);
+        op.host_end = any_time(random);
+        op.begin_error = (uint32_t)next_random(random) >> next_random(random) % 32;
+        op.end_error = (uint32_t)next_random(random) >> next_random(random) % 32;
+        op.flags |= next_random(random) % 4 ? 0 : WS_OP_BLOCKING;
+        story_add(story, WS_FAMILY_op, &op);
+    } else if (which == 2) {
+        size_t i = next_random(random) % 4;
+        struct ws_call call = { .function = story_driver_function(story, functions[i], families[i]),
+                                .thread = thread,
+                                .host_begin = any_time(random),
+                                .host_end = any_time(random) };
+        story_add(story, WS_FAMILY_call, &call);
+    } else {
+        story_range(story, (enum ws_range_kind)(next_random(random) % 7), thread, names[next_random(random) % 4],
+                    any_time(random), any_time(random));
+    }
+}
+
+/* Nothing is believed; what is idle is divided among the causes to the nanosecond. */
+static void whatever_a_trace_says_causes_add_up(void **state)
+{
+    uint64_t random = 3;
+    (void)state;
+    for (int round = 0; round < 60; round++) {
+        struct loaded loaded;
+        struct story *story = begin(&loaded);
+        struct ws_shape kernel = { .kind = WS_OP_KERNEL, .stream = COMPUTE, .function = story_function(story, gemm) },
+                        copy = { .kind = WS_OP_COPY,
+                                 .stream = OTHER,
+                                 .from_space = WS_SPACE_PINNED,
+                                 .to_space = WS_SPACE_DEVICE };
+        uint32_t kernel_shape = story_shape(story, &kernel), copy_shape = story_shape(story, &copy);
+        loaded.steps = round % 2 ? WS_STEPS_NOT_ASKED : WS_STEPS_AUTO;
+        for (int i = 0; i < 300; i++)
+            add_any_row(story, kernel_shape, copy_shape, &random);
+        const struct ws_track_causes *causes = causes_of(&loaded);
+        int64_t total = 0;
+        uint64_t count = 0;
+        for (int cause = 0; cause < WS_CAUSE_COUNT; cause++) {
+            total += causes->totals[cause].total;
+            count += causes->totals[cause].count;
+        }
+        assert_int_equal(total, load_activity(&loaded, 0)->idle);
+        assert_int_equal(count, load_activity(&loaded, 0)->gaps.count);
+        load_finish(&loaded);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +386,7 @@ int main(void)
         cmocka_unit_test(gaps_that_may_not_exist),
         cmocka_unit_test(the_other_threads_wait),
         cmocka_unit_test(a_wait_makes_the_gaps_that_follow),
+        cmocka_unit_test(whatever_a_trace_says_causes_add_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
