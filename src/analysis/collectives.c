@@ -134,7 +134,7 @@ static void add_times(struct ws_comm_cost *cost, const struct ws_comm_op *op, st
 }
 
 /* Operations that follow one another without a pause, waited for together at their end. */
-struct train {
+struct stretch {
     size_t count;
     int64_t exposed, exposed_wait, under;
     int64_t waited_for_stragglers;
@@ -144,36 +144,37 @@ struct train {
 /* If stragglers came with the others, what is exposed would shrink by what was waited for them. If communication
  * began as soon as its data is there, all could go under compute but the last piece; one operation that nothing
  * runs beside might be cut into pieces. */
-static void add_train(struct ws_track_collectives *result, const struct train *train)
+static void add_stretch(struct ws_track_collectives *result, const struct stretch *stretch)
 {
-    bool one_piece = train->count == 1 && !train->under;
-    int64_t transfer = train->exposed - train->exposed_wait;
-    result->waited_for_stragglers += train->waited_for_stragglers;
-    result->caused_by_stragglers += clamp(train->exposed - train->last_transfer, 0, train->waited_for_stragglers);
-    result->hideable += one_piece ? transfer : transfer - train->last_transfer;
+    bool one_piece = stretch->count == 1 && !stretch->under;
+    int64_t transfer = stretch->exposed - stretch->exposed_wait;
+    result->waited_for_stragglers += stretch->waited_for_stragglers;
+    result->caused_by_stragglers +=
+        clamp(stretch->exposed - stretch->last_transfer, 0, stretch->waited_for_stragglers);
+    result->hideable += one_piece ? transfer : transfer - stretch->last_transfer;
 }
 
 /* Figures of steps where there are steady ones, of all that was recorded where there are none. */
-static void add_trains(const struct cost *cost, const struct ws_track_steps *steps)
+static void add_stretches(const struct cost *cost, const struct ws_track_steps *steps)
 {
-    struct train train = { 0 };
+    struct stretch stretch = { 0 };
     size_t cursor = 0;
     bool counts = true;
     for (size_t i = 0; i < cost->count; i++) {
         const struct part *part = &cost->parts[i];
-        if (!train.count && steps->kinds[WS_STEP_STEADY])
+        if (!stretch.count && steps->kinds[WS_STEP_STEADY])
             counts = ws_step_is_steady(ws_steps_next(steps, &cursor, part->begin));
-        train.count++;
-        train.exposed += part->end - part->begin - part->under;
-        train.exposed_wait += part->last - part->begin - part->under_wait;
-        train.under += part->under;
-        train.waited_for_stragglers += part->last - part->fair;
+        stretch.count++;
+        stretch.exposed += part->end - part->begin - part->under;
+        stretch.exposed_wait += part->last - part->begin - part->under_wait;
+        stretch.under += part->under;
+        stretch.waited_for_stragglers += part->last - part->fair;
         if (i + 1 < cost->count && part[1].begin - part->end < PAUSE_NS)
             continue;
-        train.last_transfer = part->end - part->last - (part->under - part->under_wait);
+        stretch.last_transfer = part->end - part->last - (part->under - part->under_wait);
         if (counts)
-            add_train(cost->result, &train);
-        train = (struct train){ 0 };
+            add_stretch(cost->result, &stretch);
+        stretch = (struct stretch){ 0 };
     }
 }
 
@@ -231,7 +232,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     if (!status)
         status = add_up(&cost);
     if (!status)
-        add_trains(&cost, ws_report_result(report, &ws_analysis_steps, subject));
+        add_stretches(&cost, ws_report_result(report, &ws_analysis_steps, subject));
     free(cost.parts);
     return status;
 }

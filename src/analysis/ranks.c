@@ -9,7 +9,8 @@
 struct job_ranks {
     uint32_t *order; /* tracks with operations, by number of the rank */
     size_t count;
-    size_t hosts; /* that have a name */
+    size_t recorded; /* of them, those that come twice counted once */
+    size_t hosts;    /* that have a name */
 };
 
 static const struct ws_job_comm *job_of(const struct ws_report *report)
@@ -73,8 +74,10 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     if (!result->order)
         return -ENOMEM;
     for (uint32_t track = 0; track < report->model->tracks.count; track++)
-        if (ws_model_track(report->model, track)->count)
+        if (ws_model_track(report->model, track)->count) {
             result->order[result->count++] = track;
+            result->recorded += !rank_at(report, track)->twice;
+        }
     qsort_r(result->order, result->count, sizeof(*result->order), by_number, job_of(report)->ranks.data);
     return count_hosts(report, result);
 }
@@ -147,12 +150,12 @@ static void print_table(const struct ws_report *report, const struct job_ranks *
         print_rank(report, result->order[i], result->hosts > 1, &table);
     ws_table_finish(&table);
     if (shown < result->count)
-        if (job_of(report)->joined.count)
-            ws_page_text(page, "and %zu ranks more", result->count - shown);
-    ws_page_text(
-        page, "late: collectives for which the others waited for this rank, 10 µs or more on average, and more than "
-              "their clocks are unsure; "
-              "waited: for the last to come; caused: what the others waited for this one, all added up.");
+        ws_page_text(page, "and %zu ranks more", result->count - shown);
+    if (job_of(report)->joined.count)
+        ws_page_text(page,
+                     "late: collectives for which the others waited for this rank, 10 µs or more on average, and "
+                     "more than their clocks are unsure; waited: for the last to come; caused: what the others "
+                     "waited for this one, all added up.");
 }
 
 static void print_matching(const struct ws_report *report, struct ws_page *page)
@@ -188,10 +191,10 @@ static void print_odd_ranks(const struct ws_report *report, const struct job_ran
     if (job->twice)
         ws_page_text(page, "%" PRIu32 " of the communicators' ranks were recorded more than once; the first counts.",
                      job->twice);
-    if (job->largest > result->count)
+    if (job->largest > result->recorded)
         ws_page_text(page,
                      "%zu of %" PRIu32 " ranks were recorded: the last to come may be one of those that were not.",
-                     result->count, job->largest);
+                     result->recorded, job->largest);
 }
 
 static void print_clocks(const struct ws_report *report, const struct job_ranks *result, struct ws_page *page)
@@ -251,7 +254,7 @@ static void print_stragglers(const struct ws_report *report, const struct job_ra
     }
     if (job_of(report)->stragglers > said)
         ws_page_text(page, "%" PRIu32 " ranks are late in all.", job_of(report)->stragglers);
-    if (!said && result->count * 2 < job_of(report)->largest)
+    if (!said && result->recorded * 2 < job_of(report)->largest)
         ws_page_text(page, "No rank is called late where less than half of them were recorded.");
     else if (!said)
         ws_page_text(page,

@@ -152,4 +152,12 @@ says out "slowest"
 expect 0 "$wallshim" report --all job
 [ "$(sections)" -eq 3 ] || fail "not three sections of devices but $(sections)"
 
+# Copies of one rank are no job: what comes twice is said, and who is missing.
+expect 0 "$wallshim" report --section ranks job
+says out "Rank 0 was recorded more than once"
+says out "1 of 8 ranks were recorded"
+says out "No collective was found on more than one of them."
+expect 0 "$wallshim" report --section ranks demo.wst
+says out "Only rank 0 of 8 was recorded"
+
 finish
