@@ -160,7 +160,8 @@ static bool makes_whole(const struct ws_period_text *text, const struct ws_perio
         return outer->regular * outer->steady > inner->regular * inner->steady + clearly_better;
     if (!fixed) /* an epoch, a request */
         return false;
-    if (outer->fed && !inner->fed && (layer || nesting.inside <= MOST_BATCHES))
+    bool batches = nesting.inside <= MOST_BATCHES && !inner->updates; /* copied ahead, batches need not come evenly */
+    if (outer->fed && !inner->fed && (layer || batches))
         return true; /* what is done with one batch */
     if (layer && outer->read)
         return true;

@@ -46,6 +46,7 @@ struct plan {
     int layers, steps, warm_up, accumulate, eval_every, eval_batches, checkpoint_every, skip_percent, stall_percent;
     enum tail tail;
     bool waits_for_loss, prefetches;
+    int log_every; /* steps: figures are made on a stream of their own and fetched; seeds beyond 50 only */
     double size, device_jitter, host_jitter, launch_us;
 };
 
@@ -312,6 +313,14 @@ static void end_differently(struct run *run)
         other(run, work_otherwise);
 }
 
+static void log_figures(struct run *run)
+{
+    run->stream_end[COPIES] = later(run->stream_end[COPIES], run->stream_end[COMPUTE]);
+    kernel(run, COPIES, &(struct piece){ ARGMAX, 3 }, 1);
+    kernel(run, COPIES, &(struct piece){ ARGMAX, 2 }, 2);
+    copy(run, COPIES, false, 64);
+}
+
 static void run_program(struct run *run)
 {
     const struct plan *plan = &run->plan;
@@ -319,6 +328,8 @@ static void run_program(struct run *run)
         if (step < plan->warm_up)
             other(run, warm_up);
         train_step(run);
+        if (plan->log_every && step % plan->log_every == 0)
+            log_figures(run);
         if (plan->eval_every && step % plan->eval_every == plan->eval_every - 1)
             other(run, evaluate);
         if (plan->checkpoint_every && step % plan->checkpoint_every == plan->checkpoint_every - 1)
@@ -349,6 +360,7 @@ static void make_plan(struct run *run, int seed)
                            .device_jitter = 0.005 + 0.12 * uniform(run) * uniform(run),
                            .host_jitter = 0.05 + 0.3 * uniform(run),
                            .launch_us = 3 + 9 * uniform(run) };
+    plan->log_every = seed > 50 ? between(run, 3, 10) : 0;
 }
 
 static int by_value(const void *a, const void *b)

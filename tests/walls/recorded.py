@@ -65,11 +65,11 @@ class Run:
 
     def _rank(self, said):
         embeddings = sorted(row["start"] for row in self.truth if row["device"] == said["rank"] and EMBEDDING in row["name"])
-        begins = [(embeddings[number], number) for _, number in said["steps"]]
-        steps = [after - before for (before, number), (after, following) in zip(begins[WARM_UP:], begins[WARM_UP + 1:])
-                 if following == number + 1]  # else an evaluation came between
+        # What follows a step is another one, or an evaluation, which belongs to neither.
+        numbers = [number for _, number in said["steps"][WARM_UP:-1]]
+        steps = [embeddings[number + 1] - embeddings[number] for number in numbers]
         host = said["steps"][-1][0] - said["steps"][WARM_UP][0]
-        return {"warm": begins[WARM_UP][0], "steps": steps, "kept_waiting": said["cpu_wait_ns"] / host}
+        return {"warm": embeddings[numbers[0]], "steps": steps, "kept_waiting": said["cpu_wait_ns"] / host}
 
     def step_ns(self, average):
         """A step of the median rank."""

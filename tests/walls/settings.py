@@ -77,6 +77,7 @@ WALLS = {
         {"layers": 6, "tokens": 2048, "hidden": 2048, "steps": 25, "host_jitter": 20, "prefetch": 1},
         {"layers": 2, "hidden": 4096, "tokens": 2048, "steps": 20, "device_jitter": 8},
         {"flops_percent": 80, **LARGE, "steps": 30, "eval_every": 10, "seed": 2},
+        {"layers": 5, "hidden": 2048, "tokens": 2048, "steps": 30, "log_every": 4, "eval_every": 11, "prefetch": 1},
     ]),
     "bandwidth": ("bandwidth", [], [
         {"table_millions": 300, **SMALL},
