@@ -26,7 +26,14 @@ static enum ws_period_hint hint_of(const struct ws_report *report, const struct 
         return WS_HINT_GRAPH;
     if (name->activity == WS_ACTIVITY_MEMORY)
         return WS_HINT_MEMORY;
-    return ws_report_class(report, shape->name) == WS_CLASS_OPTIMIZER ? WS_HINT_UPDATE : WS_HINT_NONE;
+    switch (ws_report_class(report, shape->name)) {
+    case WS_CLASS_OPTIMIZER:
+        return WS_HINT_UPDATE;
+    case WS_CLASS_COMM:
+        return WS_HINT_COMM;
+    default:
+        return WS_HINT_NONE;
+    }
 }
 
 /* What the search for a period is given beside the operations themselves. */

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analysis/activity.h"
+
 /* A marker, and the first operation launched after its begin and, of the last marker, after its end. */
 struct marker {
     int64_t host_begin, host_end;
@@ -65,12 +67,39 @@ static ptrdiff_t marker_at(const struct marker *list, size_t count, size_t hint,
     return (ptrdiff_t)low - 1;
 }
 
-static void find_first_launches(const struct ws_ops *ops, const struct ws_track *track, struct ws_vector *markers)
+/* The stream with most kernels that are no communication, as an index into ws_process.streams. */
+static int main_stream(const struct ws_report *report, const struct ws_track *track, uint32_t *stream)
 {
+    const struct ws_process *process = ws_model_process(report->model, track->process);
+    size_t streams = process->streams.rows.count, most = streams;
+    size_t *counts = calloc(streams + 1, sizeof(*counts));
+    uint8_t *groups = ws_report_shape_groups(report, process);
+    if (counts && groups) {
+        for (size_t i = 0; i < track->count; i++) {
+            uint32_t shape = process->ops.shape[track->order[i]], of_op = ws_process_shape(process, shape)->stream;
+            counts[of_op < streams ? of_op : streams] += groups[shape] == WS_GROUP_COMPUTE;
+        }
+        for (size_t i = 0; i < streams; i++)
+            if (counts[i] > counts[most])
+                most = i;
+    }
+    *stream = most < streams ? (uint32_t)most : WS_NOWHERE;
+    int status = counts && groups ? 0 : -ENOMEM;
+    free(counts);
+    free(groups);
+    return status;
+}
+
+static void find_first_launches(const struct ws_process *process, const struct ws_track *track, uint32_t stream,
+                                struct ws_vector *markers)
+{
+    const struct ws_ops *ops = &process->ops;
     struct marker *list = markers->data;
     size_t hint = 0;
     for (size_t i = 0; i < track->count; i++) {
         uint32_t op = track->order[i];
+        if (stream != WS_NOWHERE && ws_process_shape(process, ops->shape[op])->stream != stream)
+            continue;
         ptrdiff_t at = marker_at(list, markers->count, hint, ops->host_begin[op]);
         if (at < 0)
             continue;
@@ -116,9 +145,9 @@ static int add_steps(const struct ws_vector *markers, int64_t end, struct ws_tra
     return 0;
 }
 
-int ws_marked_steps(const struct ws_model *model, const struct ws_track *track, struct ws_track_steps *result)
+int ws_marked_steps(const struct ws_report *report, const struct ws_track *track, struct ws_track_steps *result)
 {
-    const struct ws_process *process = ws_model_process(model, track->process);
+    const struct ws_process *process = ws_model_process(report->model, track->process);
     struct ws_vector markers = WS_VECTOR(struct marker);
     result->why_none = "The program marked none.";
     int status = collect(&process->ranges, &markers);
@@ -127,7 +156,11 @@ int ws_marked_steps(const struct ws_model *model, const struct ws_track *track, 
     status = add_last_end(&markers);
     if (status)
         goto out;
-    find_first_launches(&process->ops, track, &markers);
+    uint32_t stream;
+    status = main_stream(report, track, &stream);
+    if (status)
+        goto out;
+    find_first_launches(process, track, stream, &markers);
     status = add_steps(&markers, last_end(&process->ops, track), result);
     struct ws_step *steps = result->steps.data;
     if (result->steps.count)

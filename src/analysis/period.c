@@ -35,11 +35,18 @@ static float rough_log2(uint32_t value)
 
 /* ---- the text */
 
+static bool is_compute(enum ws_period_hint hint)
+{
+    return hint == WS_HINT_NONE || hint == WS_HINT_UPDATE || hint == WS_HINT_GRAPH;
+}
+
+/* Finds the lane of most kernels. */
 static void count_lanes(const struct ws_period_source *source, struct ws_period_text *text, uint32_t *counts)
 {
-    const uint32_t *shapes = source->ops->shape;
-    for (size_t i = 0; i < source->count; i++)
-        counts[source->lanes[shapes[source->order[i]]]]++;
+    for (size_t i = 0; i < source->count; i++) {
+        uint32_t shape = source->ops->shape[source->order[i]];
+        counts[source->lanes[shape]] += is_compute((enum ws_period_hint)source->hints[source->names[shape]]);
+    }
     for (uint32_t lane = 0; lane < source->lane_count; lane++)
         if (counts[lane] > counts[text->lane])
             text->lane = lane;

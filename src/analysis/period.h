@@ -12,7 +12,7 @@
  *    or the exchange with the host, or kernels of its own, but not another loop (period_choice.c).
  * 4. Of the segments of the level those most alike by their names are the steps' kind; others are evaluation
  *    and the like (period_kind.c).
- * 5. A step begins with an operation that comes once in it, on the stream with most operations: the one before
+ * 5. A step begins with an operation that comes once in it, on the stream with most kernels: the one before
  *    which the device waits most; else a copy from the host, or what follows the optimizer (period_cut.c).
  *
  * All of it is inference. The thresholds are in the files named; they were set on made-up programs and are held
@@ -35,7 +35,8 @@ enum ws_period_hint {
     WS_HINT_FROM_HOST, /* a copy from the host to the device */
     WS_HINT_TO_HOST,
     WS_HINT_MEMORY, /* any other copy, and memsets */
-    WS_HINT_GRAPH,  /* a CUDA graph: many operations as one */
+    WS_HINT_COMM,
+    WS_HINT_GRAPH, /* a CUDA graph: many operations as one */
 };
 
 enum { WS_PERIOD_NAMES = 1 << 16 };

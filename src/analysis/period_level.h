@@ -13,7 +13,7 @@ struct ws_period_text {
     size_t count;
     uint32_t *grams; /* low half the name, high half the pair */
     uint8_t *idle;   /* how long nothing ran since the one before on the lane: ws_idle_ns */
-    uint32_t lane;   /* that most operations are on */
+    uint32_t lane;   /* that most kernels are on */
     size_t names;    /* all are below this */
 };
 

@@ -138,8 +138,9 @@ static void measure(struct ws_track_steps *result, const int64_t *lengths, size_
         list[i].slow = list[i].kind == WS_STEP_STEADY && length_of(&list[i]) / slow_percent > result->median / 100;
         result->slow += list[i].slow;
     }
-    result->stable =
-        result->quartile_range <= result->median / 100 * unsteady_percent && result->slow <= count / slow_in;
+    result->judged = count >= WS_STEPS_TO_JUDGE;
+    result->stable = result->judged && result->quartile_range <= result->median / 100 * unsteady_percent &&
+                     result->slow <= count / slow_in;
 }
 
 static int64_t part_of(const struct ws_step *step, size_t part)
@@ -221,7 +222,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
         return 0;
     int status = 0;
     if (report->steps != WS_STEPS_ONLY_FOUND)
-        status = ws_marked_steps(report->model, track, result);
+        status = ws_marked_steps(report, track, result);
     if (!status && report->steps != WS_STEPS_ONLY_MARKED && result->source == WS_STEPS_NONE)
         status = ws_found_steps(report, track, result);
     if (!status)
@@ -256,6 +257,10 @@ static void print_times(const struct ws_track_steps *result, struct ws_page *pag
     ws_page_fact(page, "step time", "median %s, p95 %s, from %s to %s, CoV %.1f %%",
                  ws_format_time(median, result->median), ws_format_time(p95, result->p95),
                  ws_format_time(least, result->least), ws_format_time(most, result->most), 100 * result->cov);
+    if (!result->judged) {
+        ws_page_fact(page, "stable?", "not known: fewer than three steady steps");
+        return;
+    }
     ws_page_fact(page, "stable?", "%s  half of the steps within %s (stable: up to 10 %% of the median), %s slow",
                  result->stable ? "yes" : "no ", ws_format_share(range, result->quartile_range, result->median),
                  ws_format_count(count, result->slow));
@@ -394,7 +399,7 @@ static int json_summary(const struct ws_track_steps *result, json_t *object)
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]) && !status; i++)
         status = ws_json_set(object, values[i].key, values[i].value);
     status |= json_object_set_new(object, "cov", json_real(result->cov));
-    status |= json_object_set_new(object, "stable", json_boolean(result->stable));
+    status |= json_object_set_new(object, "stable", result->judged ? json_boolean(result->stable) : json_null());
     for (size_t part = 0; part < PARTS && !status; part++) {
         const struct ws_step_figure *figure = figure_of((struct ws_track_steps *)result, part);
         json_t *pair = json_object();

@@ -2,8 +2,9 @@
  * markers where there are any, else found in what runs on the device (period.h).
  *
  * Steps tile the time from the first boundary to the last. A boundary is the begin, on the device, of the
- * first operation of a step; a marker's is the first operation launched after the marker's begin. What
- * comes before the first boundary is in no step.
+ * first operation of a step on the stream that has most kernels (but communication); a marker's is the first of these
+ * launched after the marker's begin. (Other streams run ahead: a copy of the batch after next says nothing of the
+ * step that the device is at.) What comes before the first boundary is in no step.
  *
  * Every figure "per step" of a report is taken over the steady steps. Left out are
  * - warm-up: the leading steps before the first two in a row that are within 25 % of the median;
@@ -12,8 +13,8 @@
  * - cut: the last step, where the recording does not show its end.
  *
  * The step time is stable where the middle half of the steps lies within 10 % of the median (the limit
- * from which torch.utils.benchmark warns of fluctuation) and no more than one in twenty is slow. A slow
- * step takes more than 1.5 times the median, as nsys-ai has it.
+ * from which torch.utils.benchmark warns of fluctuation) and no more than one in twenty is slow; of fewer
+ * than three steps nothing is said. A slow step takes more than 1.5 times the median, as nsys-ai has it.
  */
 #ifndef WALLSHIM_ANALYSIS_STEPS_H
 #define WALLSHIM_ANALYSIS_STEPS_H
@@ -25,6 +26,8 @@
 #include "analysis/registry.h"
 #include "analysis/split.h"
 #include "base/vector.h"
+
+enum { WS_STEPS_TO_JUDGE = 3 };
 
 enum ws_steps_source { WS_STEPS_NONE, WS_STEPS_MARKED, WS_STEPS_FOUND };
 
@@ -65,6 +68,7 @@ struct ws_track_steps {
     int64_t median, p95, mean;
     int64_t quartile_range; /* between the first and the third quartile */
     double cov;             /* standard deviation / mean */
+    bool judged;            /* there are enough steps to say whether the step time is stable */
     bool stable;
 #define WS_STEP_FIGURE(field, key, label) struct ws_step_figure field;
     WS_STEP_PARTS(WS_STEP_FIGURE)
