@@ -12,7 +12,7 @@
 
 /* In ns; gaps.h says why. */
 enum {
-    DISPATCH_MOST = 10000,
+    DISPATCH_MOST = 20000,
     PAUSE_SHORT = 100000,
     LAUNCH_DELAY = 8000,       /* where the trace shows too few launches onto an idle device */
     LAUNCH_DELAY_MOST = 30000, /* what else it shows is no launch delay */
@@ -285,8 +285,7 @@ static int find_causes(struct finder *finder, const struct ws_track_activity *ac
     struct ws_track_causes *result = finder->result;
     struct ws_gap_lines lines;
     size_t cursor = 0;
-    int status = 0;
-    ws_gap_lines_init(&lines, finder->process, &result->lines);
+    int status = ws_gap_lines_init(&lines, finder->process, &result->lines);
     for (size_t i = 0; i < activity->gaps.count && !status; i++) {
         struct question question = question_of(finder, &gaps[i]);
         struct answer found = answer(finder, &question);

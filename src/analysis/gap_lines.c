@@ -8,13 +8,16 @@
 /* Bits of a key; what does not fit is as if it were not known. */
 enum { THREAD_BITS = 16, FUNCTION_BITS = 16, LABEL_BITS = 27 };
 
-void ws_gap_lines_init(struct ws_gap_lines *lines, const struct ws_process *process, struct ws_vector *rows)
+int ws_gap_lines_init(struct ws_gap_lines *lines, const struct ws_process *process, struct ws_vector *rows)
 {
     *lines = (struct ws_gap_lines){ .process = process, .rows = rows };
+    lines->known = calloc(process->labels.rows.count + 1, 1);
+    return lines->known ? 0 : -ENOMEM;
 }
 
 void ws_gap_lines_finish(struct ws_gap_lines *lines)
 {
+    free(lines->known);
     ws_map_finish(&lines->places);
 }
 
@@ -31,7 +34,7 @@ struct ws_gap_line *ws_gap_lines_put(struct ws_gap_lines *lines, enum ws_part ca
     const struct ws_process *process = lines->process;
     uint32_t identifier = ((const uint32_t *)process->ops.threads.data)[thread], range = WS_NO_RANGE;
     if (time != INT64_MIN && process->ranges.rows.count)
-        range = ws_source_range(process, identifier, time);
+        range = ws_source_range(process, identifier, time, lines->known);
     uint64_t label =
         range == WS_NO_RANGE ? 0 : key_part(&process->labels, ws_range(&process->ranges, range)->name, LABEL_BITS);
     uint64_t key = label ? label << FUNCTION_BITS : key_part(&process->driver_functions, function, FUNCTION_BITS);

@@ -9,12 +9,14 @@
 struct ws_gap_lines {
     const struct ws_process *process;
     struct ws_vector *rows; /* struct ws_gap_line */
+    uint8_t *known;         /* what names of ranges are; see ws_source_range */
     struct ws_map places;   /* key → place in rows + 1 */
     uint64_t last_key;      /* gaps that follow each other are mostly of one line */
     uint64_t last_place;
 };
 
-void ws_gap_lines_init(struct ws_gap_lines *lines, const struct ws_process *process, struct ws_vector *rows);
+/* Returns 0 or -ENOMEM. */
+int ws_gap_lines_init(struct ws_gap_lines *lines, const struct ws_process *process, struct ws_vector *rows);
 void ws_gap_lines_finish(struct ws_gap_lines *lines);
 
 /* The row for what a thread (place in ws_ops.threads) did at a time of the host, INT64_MIN: not known, when it

@@ -8,8 +8,8 @@
  *
  * Where the host was not late, work was queued and the device did not begin it:
  * - communication: a collective ended or began beside the gap, on another stream;
- * - dispatch: up to 10 µs, what it takes a device to begin the next operation, also one of another stream that
- *   waits for an event (1 to 2 µs on one stream, 2 to 8 µs across two); and between the nodes of one graph;
+ * - dispatch: up to 20 µs, what it takes a device to begin the next operation: 1 to 2 µs on one stream, 2 to 8 µs where
+ *   another stream waits for an event, 5 to 15 µs for the first node of a graph; and between the nodes of one graph;
  * - dependency: longer. It waited for something else: a host function, another device, a memory value.
  *
  * Where the host was late, the gap's cause is what the launching thread did for most of the time from the gap's begin
@@ -33,7 +33,7 @@
  * launch and unexplained gaps that follow, until it is used up, and they are counted as its.
  *
  * Gaps no longer than the errors of the two times they lie between may not exist. Their causes are those they have if
- * they do; where work was queued they count as dispatch up to 10 µs, else as unexplained. Where the host's side of
+ * they do; where work was queued they count as dispatch up to 20 µs, else as unexplained. Where the host's side of
  * the ending operation is not in the trace, the gap is unexplained and the report says that it is the trace that is
  * incomplete. Limits without a source are ours.
  */

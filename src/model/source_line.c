@@ -36,20 +36,30 @@ static bool is_foreign(const char *name, int path_length)
     return !strncmp(name, "torch/", 6); /* PyTorch's profiler shortens its own paths so */
 }
 
-static bool is_own_frame(const char *name)
+enum { UNKNOWN, OWN, FOREIGN };
+
+/* Is the range a Python function of the program's own? */
+static bool is_own_frame(const struct ws_process *process, const struct ws_range *range, uint8_t *known)
 {
-    int length, line;
-    const char *function;
-    return split_frame(name, &length, &line, &function) && !is_foreign(name, length);
+    uint32_t place = ws_rows_place(&process->labels, range->name);
+    uint8_t found = known && place != UINT32_MAX ? known[place] : UNKNOWN;
+    if (found == UNKNOWN) {
+        int length, line;
+        const char *function, *name = name_of(process, range);
+        found = split_frame(name, &length, &line, &function) && !is_foreign(name, length) ? OWN : FOREIGN;
+        if (known && place != UINT32_MAX)
+            known[place] = found;
+    }
+    return found == OWN;
 }
 
-uint32_t ws_source_range(const struct ws_process *process, uint32_t thread, int64_t time)
+uint32_t ws_source_range(const struct ws_process *process, uint32_t thread, int64_t time, uint8_t *known)
 {
     const struct ws_ranges *ranges = &process->ranges;
     uint32_t annotation = WS_NO_RANGE, operator= WS_NO_RANGE;
     for (uint32_t i = ws_ranges_at(ranges, thread, time); i != WS_NO_RANGE; i = ranges->parents[i]) {
         const struct ws_range *range = ws_range(ranges, i);
-        if (range->kind == WS_RANGE_PYTHON && is_own_frame(name_of(process, range)))
+        if (range->kind == WS_RANGE_PYTHON && is_own_frame(process, range, known))
             return i;
         if (range->kind == WS_RANGE_ANNOTATION && annotation == WS_NO_RANGE)
             annotation = i;
@@ -80,5 +90,5 @@ bool ws_source_text(const struct ws_process *process, uint32_t place, char *text
 
 bool ws_source_line(const struct ws_process *process, uint32_t thread, int64_t time, char *text, size_t capacity)
 {
-    return ws_source_text(process, ws_source_range(process, thread, time), text, capacity);
+    return ws_source_text(process, ws_source_range(process, thread, time, NULL), text, capacity);
 }

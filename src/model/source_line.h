@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "model/model.h"
 
@@ -14,8 +15,8 @@
 bool ws_source_line(const struct ws_process *process, uint32_t thread, int64_t time, char *text, size_t capacity);
 
 /* The same in two steps, for those who group many times by place: the range that says where, or WS_NO_RANGE; and
- * its text. */
-uint32_t ws_source_range(const struct ws_process *process, uint32_t thread, int64_t time);
+ * its text. What is found out about names is kept in known, a byte for each of ws_process.labels, 0 at first. */
+uint32_t ws_source_range(const struct ws_process *process, uint32_t thread, int64_t time, uint8_t *known);
 bool ws_source_text(const struct ws_process *process, uint32_t range, char *text, size_t capacity);
 
 #endif
