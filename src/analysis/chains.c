@@ -311,7 +311,8 @@ static void conclude(const struct ws_track_chains *result, struct ws_chain *chai
     }
     chain->fused = chain->longest;
     int64_t steady_fused = steady_longest;
-    if (chain->modelled && chain->modelled == chain->examined && chain->modelled_fused < chain->modelled_time) {
+    bool modelled = chain->modelled && chain->modelled == chain->examined;
+    if (modelled && chain->modelled_fused < chain->modelled_time && chain->total < WS_TIME_MOST) {
         double share = chain->modelled_fused / chain->modelled_time;
         chain->fused = (int64_t)((double)chain->total * share);
         steady_fused = (int64_t)((double)steady * share);

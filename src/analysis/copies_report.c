@@ -163,7 +163,7 @@ static int advise_cure(const struct ws_report *report, size_t subject, const str
         *where = 0;
     snprintf(evidence, sizeof(evidence), "%.*f copies%s, %s, mostly %s", result->steps ? 1 : 0,
              (double)exposure->count / steps, result->steps ? " a step" : "",
-             ws_format_bytes(bytes, (uint64_t)((double)exposure->bytes / steps)),
+             ws_format_bytes(bytes, exposure->bytes / (result->steps ? result->steps : 1)),
              ws_model_name(report->model, shape->name)->text);
     struct ws_advice advice = { .name = cures[cure].name,
                                 .part = WS_PART_EXPOSED_MEMORY,
