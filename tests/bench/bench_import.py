@@ -1,0 +1,44 @@
+"""Seconds and peak memory of `wallshim report` on the given traces of PyTorch's profiler, beside Python's json.loads of
+the same text, unpacked before: bench_import.py WALLSHIM FOLDER, where the folder holds traces/"""
+import json
+import os
+import subprocess
+import sys
+import time
+
+# Budgets: a tenth of what HTA takes on two cores, in a quarter of its memory.
+TRACES = {"xdit-sd35": (0.62, 105), "diff-control": (0.31, 56)}
+
+
+LOAD = """
+import gzip, json, sys, time
+text = gzip.open(sys.argv[1]).read()
+begin = time.monotonic()
+json.loads(text)
+print(time.monotonic() - begin)
+"""
+
+
+def say(name, value, unit, **more):
+    print(json.dumps({"name": name, "value": round(value, 3), "unit": unit, **more}))
+
+
+def main():
+    wallshim, folder = os.path.abspath(sys.argv[1]), sys.argv[2]
+    if not os.path.isdir(os.path.join(folder, "traces")):
+        sys.exit(77)
+    for name, (seconds, megabytes) in TRACES.items():
+        path = os.path.join(folder, "traces", f"{name}.json.gz")
+        begin = time.monotonic()
+        process = subprocess.Popen([wallshim, "report", path], stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        taken = time.monotonic() - begin
+        if status:
+            sys.exit(f"{path}: exit status {os.waitstatus_to_exitcode(status)}")
+        # In a process of its own: a large one would count into the peak of the children it starts.
+        floor = float(subprocess.run([sys.executable, "-c", LOAD, path], check=True, capture_output=True, text=True).stdout)
+        say(f"report, {name}.json.gz (floor: Python's json.loads)", taken, "s", floor=round(floor, 3), budget=seconds)
+        say(f"report, {name}.json.gz: peak", usage.ru_maxrss * 1024 / 1e6, "MB", budget=megabytes)
+
+
+main()
