@@ -49,6 +49,17 @@ static uint64_t add_up(uint64_t a, uint64_t b)
     return __builtin_add_overflow(a, b, &sum) || sum > INT64_MAX ? INT64_MAX : sum;
 }
 
+/* What comes from one thread is in order already. */
+static void sort_if_needed(void *items, size_t count, size_t size, int (*compare)(const void *, const void *))
+{
+    const char *at = items;
+    for (size_t i = 1; i < count; i++)
+        if (compare(at + (i - 1) * size, at + i * size) > 0) {
+            qsort(items, count, size, compare);
+            return;
+        }
+}
+
 /* ---- calls */
 
 static uint32_t device_of(const struct ws_process *process, const struct ws_collective *call)
@@ -186,7 +197,7 @@ static int find_bundles(struct finder *finder)
     for (size_t i = 0; i < finder->process->collectives.count; i++)
         if (!calls[i].result && device_of(finder->process, &calls[i]) == finder->track->device)
             sorted[count++] = &calls[i];
-    qsort(sorted, count, sizeof(*sorted), by_first_launch);
+    sort_if_needed((void *)sorted, count, sizeof(*sorted), by_first_launch);
     int status = 0;
     for (size_t i = 0; i < count && !status; i++)
         status = add_call(finder, sorted[i]);
@@ -240,7 +251,7 @@ static int assign_launches(struct finder *finder)
         return finder->bundles.count ? -ENOMEM : 0;
     for (size_t i = 0; i < count; i++)
         sorted[i] = (struct numbered){ ws_op_correlation(&finder->process->ops, launches[i].op), (uint32_t)i };
-    qsort(sorted, count, sizeof(*sorted), by_correlation);
+    sort_if_needed(sorted, count, sizeof(*sorted), by_correlation);
     for (size_t i = 0; i < finder->bundles.count; i++) {
         while (at < count && sorted[at].correlation < bundles[i].first)
             at++;
