@@ -8,6 +8,12 @@
 #include "analysis/gaps.h"
 #include "analysis/steps.h"
 
+/* Idle time by cause, in ns, and what it may be off by. */
+struct causes {
+    double time[WS_CAUSE_COUNT];
+    double error[WS_CAUSE_COUNT];
+};
+
 struct device {
     struct ws_sweep *sweep;
     const struct ws_track *track;
@@ -17,7 +23,8 @@ struct device {
     const uint32_t *line_places;
     double *shape_times; /* by shape of the process */
     size_t gap;          /* the next one: gaps are in order of time, as stretches are */
-    double error;        /* what share of the time may be wrong */
+    struct causes idle;  /* of the whole recording */
+    double error;        /* what share of the busy time may be wrong */
 };
 
 /* A stretch of a device's time; end is where the next one begins. */
@@ -55,18 +62,18 @@ static void add_split(struct device *device, struct ws_samples *samples, int64_t
     ws_sum_add(&samples->parts[WS_SAMPLE_COMPUTE], (double)split->group[WS_GROUP_COMPUTE], error);
 }
 
-/* Idle time by cause; what no gap explains is unexplained. */
-static void add_causes(struct device *device, struct ws_samples *samples, const double causes[WS_CAUSE_COUNT],
-                       int64_t length, int64_t busy)
+/* What no gap explains is unexplained. */
+static void add_causes(struct ws_samples *samples, const struct causes *causes, int64_t idle)
 {
-    double error = device->error * (double)length, left = (double)(length - busy);
-    for (int cause = 0; cause < WS_CAUSE_COUNT; cause++)
-        left -= causes[cause];
-    for (int cause = 0; cause < WS_CAUSE_COUNT; cause++)
-        ws_sum_add(&samples->parts[cause], causes[cause] + (cause == WS_PART_UNEXPLAINED ? left : 0), error);
+    double left = (double)idle;
+    for (int i = 0; i < WS_CAUSE_COUNT; i++)
+        left -= causes->time[i];
+    for (int i = 0; i < WS_CAUSE_COUNT; i++)
+        ws_sum_add(&samples->parts[i], causes->time[i] + (i == WS_PART_UNEXPLAINED ? left : 0), causes->error[i]);
 }
 
-static void sum_gaps(struct device *device, const struct stretch *stretch, double causes[WS_CAUSE_COUNT])
+/* A gap may be off by what the two times are that it lies between. */
+static void sum_gaps(struct device *device, const struct stretch *stretch, struct causes *causes)
 {
     const struct ws_gap *gaps = device->activity->gaps.data;
     const struct ws_ops *ops = &device->process->ops;
@@ -74,9 +81,12 @@ static void sum_gaps(struct device *device, const struct stretch *stretch, doubl
         const struct ws_gap *gap = &gaps[device->gap];
         if (ws_gap_begin(ops, gap) >= stretch->end)
             break;
+        uint8_t cause = device->causes->causes[device->gap];
         double length = (double)ws_gap_length(ops, device->track, gap);
-        causes[device->causes->causes[device->gap]] += length;
-        ws_tally_add(&device->sweep->lines, device->line_places[device->causes->line_of[device->gap]], length, 0);
+        double error = (double)ops->end_error[gap->before] + ops->begin_error[device->track->order[gap->after]];
+        causes->time[cause] += length;
+        causes->error[cause] += error;
+        ws_tally_add(&device->sweep->lines, device->line_places[device->causes->line_of[device->gap]], length, error);
     }
     ws_tallies_flush(&device->sweep->lines, stretch->steady);
 }
@@ -128,14 +138,19 @@ static void add_stretch(struct device *device, const struct stretch *stretch)
 {
     struct ws_samples *steps = &device->sweep->side->per[WS_PER_STEP],
                       *whole = &device->sweep->side->per[WS_PER_RECORDING];
-    double causes[WS_CAUSE_COUNT] = { 0 }, amounts[WS_SAMPLE_AMOUNT_COUNT] = { 0 };
-    sum_gaps(device, stretch, causes);
+    double amounts[WS_SAMPLE_AMOUNT_COUNT] = { 0 };
+    struct causes causes = { 0 };
+    sum_gaps(device, stretch, &causes);
+    for (int i = 0; i < WS_CAUSE_COUNT; i++) {
+        device->idle.time[i] += causes.time[i];
+        device->idle.error[i] += causes.error[i];
+    }
     sum_ops(device, stretch, amounts);
     add_classes(device, whole);
     add_amounts(whole, amounts);
     if (stretch->steady) {
         add_split(device, steps, stretch->length, stretch->split);
-        add_causes(device, steps, causes, stretch->length, stretch->split->busy);
+        add_causes(steps, &causes, stretch->length - stretch->split->busy);
         add_classes(device, steps);
         add_amounts(steps, amounts);
     }
@@ -175,11 +190,8 @@ static void add_recording(struct device *device)
                                     .exposed_comm = activity->exposed_comm,
                                     .exposed_memory = activity->exposed_memory };
     struct ws_samples *whole = &device->sweep->side->per[WS_PER_RECORDING];
-    double causes[WS_CAUSE_COUNT];
-    for (int cause = 0; cause < WS_CAUSE_COUNT; cause++)
-        causes[cause] = (double)device->causes->totals[cause].total;
     add_split(device, whole, ws_activity_known(activity), &split);
-    add_causes(device, whole, causes, ws_activity_known(activity), activity->busy);
+    add_causes(whole, &device->idle, ws_activity_known(activity) - activity->busy);
 }
 
 static void keep_longest_launches(struct device *device)

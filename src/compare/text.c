@@ -10,7 +10,10 @@ enum { HEADLINE_PARTS = 3, HEADLINE_LIMIT = 100 };
 static const char *format_change(char text[WS_FORMAT_SIZE], double change)
 {
     char time[WS_FORMAT_SIZE];
-    snprintf(text, WS_FORMAT_SIZE, "%s%.30s", change < 0 ? "−" : "+",
+    snprintf(text, WS_FORMAT_SIZE, "%s%.30s",
+             change < 0   ? "−"
+             : change > 0 ? "+"
+                          : "",
              ws_format_time(time, ws_change_ns(fabs(change))));
     return text;
 }
@@ -27,7 +30,11 @@ static const char *format_relative(char text[WS_FORMAT_SIZE], double before, dou
     else if (percent >= 1000)
         snprintf(text, WS_FORMAT_SIZE, "× %.0f", after / before);
     else
-        snprintf(text, WS_FORMAT_SIZE, "%s%.1f %%", percent < 0 ? "−" : "+", fabs(percent));
+        snprintf(text, WS_FORMAT_SIZE, "%s%.1f %%",
+                 percent <= -0.05  ? "−"
+                 : percent >= 0.05 ? "+"
+                                   : "",
+                 fabs(percent));
     return text;
 }
 

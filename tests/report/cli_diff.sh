@@ -8,13 +8,13 @@ mkdir after && "$make_demo" after/rank0.wst 0 && "$make_demo" after/rank1.wst 1 
 # The same against itself: nothing changed, and nothing appeared.
 expect 0 "$wallshim" diff before.wst before.wst --fail-on-regression 0
 says out "What changed"
-says out "+0.0 %"
+says out "(0.0 %)"
 grep -q "Appeared" out && fail "kernels appeared out of nothing"
 
 # A folder is a job of several; figures are of one device.
 expect 0 "$wallshim" diff before.wst after
 says out "2 processes, 2 GPUs"
-says out "+0.0 %"
+says out "(0.0 %)"
 
 # What is wrong is said in one line.
 expect 2 "$wallshim" diff before.wst
