@@ -15,6 +15,7 @@ static const struct tool_switch *switches(size_t *count)
         { "list", 'l', NULL, "show the figures that have names" },
         { "json", 0, NULL, "the outcome as JSON, described by check.schema.json" },
         TOOL_STEPS_SWITCH,
+        TOOL_GPU_SWITCH,
         { "wide", 'w', NULL, "print names whole, however wide the lines become" },
     };
     *count = sizeof(list) / sizeof(list[0]);
@@ -286,7 +287,9 @@ static int check_traces(struct checks *checks)
     struct ws_report_options wanted = { .top = TOP };
     if (!checks->count)
         return tool_error("check: needs --rule RULE; see wallshim check --list");
+    struct ws_gpu_file file;
     int status = tool_steps(checks->arguments, &wanted.steps);
+    status = status ? status : tool_gpu(checks->arguments, &file, &wanted.gpu);
     status = status ? status : tool_find_traces(&traces, checks->arguments);
     if (status)
         return status;

@@ -14,7 +14,7 @@ static const struct tool_switch *switches(size_t *count)
         { "top", 't', "N", "rows of a table at most; 0 all (20 without this switch)" },
         { "all", 'a', NULL,
           "every device of a job; without it the one that the job waits for, where there are many" },
-        { "gpu", 'g', "NAME", "hold kernels against this GPU's peaks: h100 …, or a JSON file that describes it" },
+        TOOL_GPU_SWITCH,
         { "wide", 'w', NULL, "print names whole, however wide the lines become" },
     };
     *count = sizeof(list) / sizeof(list[0]);

@@ -28,6 +28,11 @@ int tool_steps(const struct tool_arguments *arguments, enum ws_steps_choice *cho
  * Returns 0, or TOOL_ERROR after a line on stderr. */
 int tool_gpu(const struct tool_arguments *arguments, struct ws_gpu_file *file, const struct ws_gpu **gpu);
 
+#define TOOL_GPU_SWITCH                                                                                         \
+    {                                                                                                           \
+        "gpu", 'g', "NAME", "hold kernels against this GPU's peaks: h100 …, or a JSON file that describes it" \
+    }
+
 #define TOOL_STEPS_SWITCH                                                                                           \
     {                                                                                                               \
         "steps", 0, "WHERE",                                                                                        \

@@ -32,6 +32,12 @@ struct work {
     struct ws_roofline_row *rows; /* by name */
 };
 
+/* Of times that a trace may give as long as it likes. */
+static int64_t sum(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
 static int price(struct work *work, const struct ws_range *range, struct priced **result)
 {
     struct ws_tensor tensors[WS_TENSORS];
@@ -145,7 +151,7 @@ static void add_work(struct work *work, size_t place, struct ws_roofline_row *ro
     double time = work->kernel_time[owner], share = time > 0 ? (double)length / time : 1;
     const struct ws_operator_cost *cost = &priced->cost;
     row->source = WS_WORK_SHAPE;
-    row->known += length;
+    row->known = sum(row->known, length);
     row->flops += cost->flops * share;
     row->bytes += cost->bytes * share;
     if (cost->intensity_most > row->intensity_most)
@@ -158,10 +164,10 @@ static void add_work(struct work *work, size_t place, struct ws_roofline_row *ro
     if (counts)
         result->step_flops += cost->flops * share;
     if (cost->m > 0) {
-        priced->product.total += length;
+        priced->product.total = sum(priced->product.total, length);
         priced->product.count++;
         priced->product.flops += cost->flops * share;
-        priced->product.steady += counts ? length : 0;
+        priced->product.steady = sum(priced->product.steady, counts ? length : 0);
         priced->product.name = row->name;
         priced->product.precision = row->precision;
     }
@@ -284,13 +290,13 @@ static int keep_rows(struct work *work, struct ws_track_roofline *result)
             continue;
         enum ws_kernel_class class = ws_report_class(work->report, i);
         row->class = judge(result, row, class);
-        result->total += row->total;
-        result->by_class[row->class] += row->total;
+        result->total = sum(result->total, row->total);
+        result->by_class[row->class] = sum(result->by_class[row->class], row->total);
         flops[row->precision] += row->flops;
         if (ws_class_is_matmul(class)) {
             result->matmul_flops += row->flops;
-            result->matmul_known += row->flops > 0 ? row->known : 0;
-            result->matmul_total += row->total;
+            result->matmul_known = sum(result->matmul_known, row->flops > 0 ? row->known : 0);
+            result->matmul_total = sum(result->matmul_total, row->total);
         }
         struct ws_roofline_row *kept = ws_vector_push(&result->rows);
         if (!kept)

@@ -8,6 +8,7 @@
 #define SHARE .unit = WS_UNIT_SHARE
 #define COUNT .unit = WS_UNIT_NONE
 #define TIME .unit = WS_UNIT_TIME
+#define BYTES .unit = WS_UNIT_BYTES
 #define TEXT .unit = WS_UNIT_TEXT
 
 /* The time that the trace speaks of: the span, less what was not recorded. */
@@ -43,6 +44,12 @@ const struct ws_figure ws_figures[] = {
     { "wall.saving", "what all advice may save of a step", TIME, "wall.saving_ns", OF_STEP },
     WS_CAUSES(GAP)
     WS_BUSY_PARTS(PART)
+    { "matmul", "part of the kernels' time that matrix work takes", SHARE, "roofline.matmul_ns",
+      .of = "roofline.kernel_ns" },
+    { "mfu", "FLOPs that are known over what the GPU could do in that time", SHARE, "roofline.mfu" },
+    { "memory.device", "bytes taken from the driver at most", BYTES, "memory_use.device.peak_bytes" },
+    { "memory.framework", "bytes taken from the framework's allocator at most", BYTES,
+      "memory_use.framework.peak_bytes" },
     { "pageable_copies", "copies from or to pageable host memory", COUNT, "copies[\"Pageable\"].count",
       .none_is_zero = true },
     { "losses", "operations and calls that are not in the trace", COUNT, "losses[*].count" },

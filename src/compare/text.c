@@ -67,8 +67,9 @@ static void print_headline(const struct ws_comparison *comparison, struct ws_pag
         comparison->sampling == WS_PER_STEP ? ", no more than the steps vary by" : ", no more than the times' errors";
     ws_page_text(page, "%s %s → %s (%s)%s%s", total->label, ws_format_time(before, ws_change_ns(total->before)),
                  ws_format_time(after, ws_change_ns(total->after)),
-                 format_relative(relative, total->before, total->after), ws_change_is_noise(total) ? doubt : "",
-                 parts);
+                 total->before > 0 || total->after > 0 ? format_relative(relative, total->before, total->after)
+                                                       : "0.0 %",
+                 ws_change_is_noise(total) ? doubt : "", parts);
 }
 
 /* --- the sides --------------------------------------------------------------------------------- */

@@ -112,6 +112,7 @@ static const char report_text[] =
     "               {'name': 'copy_kernel', 'class': 'pointwise', 'count': 1, 'total_ns': 50, 'min_ns': 50,"
     "                'max_ns': 50},"
     "               {'name': 'gemm_b', 'class': 'gemm', 'count': 4, 'total_ns': 150, 'min_ns': 30, 'max_ns': 40}],"
+    "   'roofline': {'kernel_ns': 500, 'matmul_ns': 300, 'mfu': 0.41},"
     "   'copies': [], 'steps': [], 'wall': null, 'wall_reason': 'Too little ran.',"
     "   'step_time': {'source': 'none', 'why_none': 'Nothing repeats.'}}]},"
     " {'trace': 'b.wst', 'meta': {'rank': '1'}, 'losses': [], 'devices': ["
@@ -173,13 +174,21 @@ static void check_outcomes(const struct expected *expected, size_t count)
 static void figures_with_names_are_judged(void **state)
 {
     static const struct expected rules[] = {
-        { "busy >= 75 %", "h?" },          { "busy > 75 %", "b?" },
-        { "idle == 0.25", "h?" },          { "busy < 601 ns", "h?" },
-        { "comm_overlap > 0", "??" },      { "losses == 0", "bhh" },
-        { "losses < 8", "hhh" },           { "pageable_copies == 0", "hb" },
-        { "step_time < 400 ns", "?h" },    { "step_time.p95 < 400 ns", "?b" },
-        { "step_time.cov <= 25 %", "?h" }, { "step_time.stable == false", "?h" },
+        { "busy >= 75 %", "h?" },
+        { "busy > 75 %", "b?" },
+        { "idle == 0.25", "h?" },
+        { "busy < 601 ns", "h?" },
+        { "comm_overlap > 0", "??" },
+        { "losses == 0", "bhh" },
+        { "losses < 8", "hhh" },
+        { "pageable_copies == 0", "hb" },
+        { "step_time < 400 ns", "?h" },
+        { "step_time.p95 < 400 ns", "?b" },
+        { "step_time.cov <= 25 %", "?h" },
+        { "step_time.stable == false", "?h" },
         { "steps >= 12", "?h" },
+        { "matmul == 60 %", "h?" },
+        { "mfu > 40 %", "h?" },
     };
     (void)state;
     CHECK(rules);
