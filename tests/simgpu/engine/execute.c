@@ -49,7 +49,10 @@ static void work_run(struct sim_work *work)
         memset_run(&work->memset);
         break;
     case SIM_WORK_WRITE_VALUE:
-        memcpy(work->value.address, &work->value.value, work->value.bytes);
+        if (work->value.bytes == sizeof(uint64_t))
+            __atomic_store_n((uint64_t *)work->value.address, work->value.value, __ATOMIC_RELEASE);
+        else
+            __atomic_store_n((uint32_t *)work->value.address, (uint32_t)work->value.value, __ATOMIC_RELEASE);
         break;
     case SIM_WORK_FREE:
         sim_memory_free(work->memory.address, SIM_MEMORY_DEVICE);

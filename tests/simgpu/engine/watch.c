@@ -1,7 +1,6 @@
 #include "engine/engine.h"
 
 #include <signal.h>
-#include <string.h>
 #include <time.h>
 
 /* How often the driver thread looks at memory and at other ranks. */
@@ -13,10 +12,17 @@ static struct sim_op *watched;
 static pthread_cond_t wake;
 static bool started;
 
+/* As the device reads it: in one piece, while the program may be writing it. */
+static uint64_t value_now(const struct sim_work *work)
+{
+    if (work->value.bytes == sizeof(uint64_t))
+        return __atomic_load_n((const uint64_t *)work->value.address, __ATOMIC_ACQUIRE);
+    return __atomic_load_n((const uint32_t *)work->value.address, __ATOMIC_ACQUIRE);
+}
+
 static bool value_there(const struct sim_work *work)
 {
-    uint64_t found = 0, wanted = work->value.value;
-    memcpy(&found, work->value.address, work->value.bytes);
+    uint64_t found = value_now(work), wanted = work->value.value;
     unsigned shift = 64 - 8 * work->value.bytes;
     switch (work->value.flags & 3) {
     case 0:
