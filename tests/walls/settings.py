@@ -31,6 +31,7 @@ WALLS = {
         {**TINY, "dispatch_ns": 10000, "layers": 12, "hidden": 384, "steps": 60},
         {**TINY, "dispatch_ns": 7000, "inference": 0, "layers": 6, "device_jitter": 10},
         {**TINY, "dispatch_ns": 9000, "tokens": 256, "layers": 16, "seed": 5, "log_every": 4},
+        {"layers": 3, "tokens": 1024, "dispatch_ns": 40000, "steps": 30},  # kernels of 15 µs, and a slower host
     ]),
     "allocation": ("overhead", ["allocation"], [
         {"count": 2, "SIMGPU_ALLOCATE_NS": 200000, **SMALL},
@@ -48,6 +49,7 @@ WALLS = {
         {"ranks": 3, **MANY, "SIMGPU_LINK_GB_S": 200, "host_jitter": 20},
         {"ranks": 2, **MANY, "layers": 10, "SIMGPU_LINK_GB_S": 110, "eval_every": 8, "seed": 9},
         {"ranks": 3, **MANY, "layers": 11, "SIMGPU_LINK_GB_S": 90, "same_stream": 1, "steps": 18},  # more than can hide
+        {"ranks": 2, **MANY, "SIMGPU_LINK_GB_S": 30},
     ]),
     "straggler": ("communication", ["straggler"], [
         {"ranks": 2, **MANY, "SIMGPU_LINK_GB_S": 300, "slow_rank": 1, "slow_percent": 50},

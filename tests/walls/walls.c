@@ -109,7 +109,7 @@ struct run {
 
 struct wall {
     const char *name;
-    bool ranks, graph_without;
+    bool graph_without; /* the step is one graph where the wall is removed */
     void (*before_step)(struct run *run);
     void (*in_forward)(struct run *run);
 };
@@ -222,15 +222,15 @@ static void straggle(struct run *run)
         work(run, run->set.slow_us * 1000);
 }
 
-/* Names are those of the issue that asks for them; "compute" and "bandwidth" have nothing that could be removed. */
+/* Beside what the settings say. "compute" and "bandwidth" have nothing that could be removed. */
 static const struct wall walls[] = {
     { .name = "input", .before_step = wait_for_batch },
     { .name = "sync", .in_forward = sync_in_forward },
     { .name = "mixed", .before_step = wait_for_batch, .in_forward = sync_in_forward },
     { .name = "launch", .graph_without = true },
     { .name = "allocation", .in_forward = allocate_in_forward },
-    { .name = "communication", .ranks = true },
-    { .name = "straggler", .ranks = true, .before_step = straggle },
+    { .name = "communication" },
+    { .name = "straggler", .before_step = straggle },
     { .name = "chain" },
     { .name = "compute" },
     { .name = "bandwidth" },
