@@ -119,9 +119,13 @@ static void put_manual(const char *version)
           ".SH EXAMPLES\n.nf\nwallshim record \\-\\- python train.py\nwallshim report\n"
           "wallshim report \\-\\-json train\\-4242.wst\n"
           "wallshim diff before.wst after.wst\n"
+          "wallshim report trace.json.gz\n"
+          "wallshim import ranks/ \\-o job\n"
           "wallshim check \\-\\-rule 'busy >= 80 %' \\-\\-rule 'step_time.p95 < 45 ms' train\\-4242.wst\n"
           "wallshim export \\-\\-format chrome train\\-4242.wst \\-o train.json\n.fi\n"
-          ".SH FILES\n.TP\n\\fINAME\\fR.wst\na trace, of one process; a folder of them is a job of several\n",
+          ".SH FILES\n.TP\n\\fINAME\\fR.wst\na trace, of one process; a folder of them is a job of several\n"
+          ".TP\n\\fINAME\\fR.json, \\fINAME\\fR.json.gz\na trace of the PyTorch profiler (Kineto)\n"
+          ".TP\n\\fINAME\\fR.sqlite\nan export of Nsight Systems: nsys export \\-\\-type sqlite\n",
           stdout);
 }
 
