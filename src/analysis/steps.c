@@ -7,7 +7,7 @@
 #include "analysis/activity.h"
 #include "analysis/found_steps.h"
 #include "analysis/marked_steps.h"
-#include "analysis/sections.h"
+#include "analysis/slow_steps.h"
 
 /* See steps.h for what these are and where they come from. */
 static const int warm_up_percent = 125, slow_percent = 150, unsteady_percent = 10, slow_in = 20;
@@ -143,7 +143,7 @@ static void measure(struct ws_track_steps *result, const int64_t *lengths, size_
                      result->slow <= count / slow_in;
 }
 
-static int64_t part_of(const struct ws_step *step, size_t part)
+int64_t ws_step_part(const struct ws_step *step, size_t part)
 {
     const struct ws_split *split = &step->split;
     const int64_t parts[] = { split->busy,
@@ -153,38 +153,31 @@ static int64_t part_of(const struct ws_step *step, size_t part)
                               split->group[WS_GROUP_MEMORY],
                               split->exposed_memory,
                               length_of(step) - split->busy };
+    _Static_assert(sizeof(parts) / sizeof(parts[0]) == WS_STEP_PART_COUNT, "one value a part");
     return parts[part];
 }
 
-static const struct {
-    const char *key, *label;
-} part_names[] = {
-#define NAME(field, key, label) { key, label },
-    WS_STEP_PARTS(NAME)
-#undef NAME
-};
-enum { PARTS = sizeof(part_names) / sizeof(part_names[0]) };
-
-static struct ws_step_figure *figure_of(struct ws_track_steps *result, size_t part)
+const struct ws_step_figure *ws_steps_figure(const struct ws_track_steps *steps, size_t part)
 {
-    struct ws_step_figure *figures[] = {
-#define FIGURE(field, key, label) &result->field,
+    const struct ws_step_figure *const figures[] = {
+#define FIGURE(field, key, label) &steps->field,
         WS_STEP_PARTS(FIGURE)
 #undef FIGURE
     };
+    _Static_assert(sizeof(figures) / sizeof(figures[0]) == WS_STEP_PART_COUNT, "one figure a part");
     return figures[part];
 }
 
 static void measure_part(struct ws_track_steps *result, size_t part, int64_t *values)
 {
     const struct ws_step *list = result->steps.data;
-    struct ws_step_figure *figure = figure_of(result, part);
+    struct ws_step_figure *figure = (struct ws_step_figure *)ws_steps_figure(result, part);
     size_t count = 0;
     double sum = 0;
     for (size_t i = 0; i < result->steps.count; i++) {
         if (list[i].kind != WS_STEP_STEADY)
             continue;
-        values[count] = part_of(&list[i], part);
+        values[count] = ws_step_part(&list[i], part);
         sum += (double)values[count++];
     }
     qsort(values, count, sizeof(*values), ascending);
@@ -204,7 +197,7 @@ static int measure_all(struct ws_track_steps *result)
     count = steady_lengths(&result->steps, values);
     if (count)
         measure(result, values, count);
-    for (size_t part = 0; part < PARTS && count; part++)
+    for (size_t part = 0; part < WS_STEP_PART_COUNT && count; part++)
         measure_part(result, part, values);
     for (size_t i = 0; i < result->steps.count; i++)
         result->kinds[list[i].kind]++;
@@ -217,6 +210,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     const struct ws_track *track = ws_model_track(report->model, subject);
     struct ws_track_steps *result = memory;
     result->steps = WS_VECTOR(struct ws_step);
+    result->slow_steps = WS_VECTOR(struct ws_slow_step);
     result->why_none = "Steps were not asked for.";
     if (report->steps == WS_STEPS_NOT_ASKED)
         return 0;
@@ -227,205 +221,16 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
         status = ws_found_steps(report, track, result);
     if (!status)
         status = split_steps(report, track, result);
-    return status ? status : measure_all(result);
+    if (!status)
+        status = measure_all(result);
+    return status ? status : ws_slow_steps_explain(report, track, result);
 }
 
 static void finish(void *memory)
 {
     struct ws_track_steps *result = memory;
     ws_vector_finish(&result->steps);
-}
-
-static void print_left_out(const struct ws_track_steps *result, struct ws_page *page)
-{
-    char count[WS_FORMAT_SIZE];
-    if (result->kinds[WS_STEP_WARM_UP])
-        ws_page_fact(page, "warm-up",
-                     "%s leading steps left out: those before the first two in a row within 25 %% of the median",
-                     ws_format_count(count, result->kinds[WS_STEP_WARM_UP]));
-    if (result->kinds[WS_STEP_OTHER])
-        ws_page_fact(page, "others", "%s left out: they repeat with the steps but are not like them",
-                     ws_format_count(count, result->kinds[WS_STEP_OTHER]));
-    if (result->kinds[WS_STEP_CUT])
-        ws_page_fact(page, "cut off", "the last, whose end the recording does not show; left out");
-}
-
-static void print_times(const struct ws_track_steps *result, struct ws_page *page)
-{
-    char median[WS_FORMAT_SIZE], p95[WS_FORMAT_SIZE], least[WS_FORMAT_SIZE], most[WS_FORMAT_SIZE],
-        range[WS_FORMAT_SIZE], count[WS_FORMAT_SIZE];
-    ws_page_fact(page, "step time", "median %s, p95 %s, from %s to %s, CoV %.1f %%",
-                 ws_format_time(median, result->median), ws_format_time(p95, result->p95),
-                 ws_format_time(least, result->least), ws_format_time(most, result->most), 100 * result->cov);
-    if (!result->judged) {
-        ws_page_fact(page, "stable?", "not known: fewer than three steady steps");
-        return;
-    }
-    ws_page_fact(page, "stable?", "%s  half of the steps within %s (stable: up to 10 %% of the median), %s slow",
-                 result->stable ? "yes" : "no ", ws_format_share(range, result->quartile_range, result->median),
-                 ws_format_count(count, result->slow));
-}
-
-static void print_parts(const struct ws_track_steps *result, struct ws_page *page)
-{
-    static const struct ws_table_column columns[] = {
-        { "in a step", true, false }, { "median", false, false }, { "mean", false, false }, { "share", false, false }
-    };
-    struct ws_table table;
-    char share[WS_FORMAT_SIZE];
-    ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t part = 0; part < PARTS; part++) {
-        const struct ws_step_figure *figure = figure_of((struct ws_track_steps *)result, part);
-        ws_table_cell(&table, "%s", part_names[part].label);
-        ws_table_time(&table, figure->median);
-        ws_table_time(&table, figure->mean);
-        ws_table_cell(&table, "%s", ws_format_share(share, figure->mean, result->mean));
-    }
-    ws_table_finish(&table);
-}
-
-/* What a slow step had more of than the median one: parts that do not overlap. */
-static void more_than_usual(const struct ws_track_steps *result, const struct ws_step *step, char *text, size_t size)
-{
-    const struct {
-        const char *name;
-        int64_t more;
-    } parts[] = {
-        { "idle", length_of(step) - step->split.busy - result->idle.median },
-        { "compute", step->split.group[WS_GROUP_COMPUTE] - result->compute.median },
-        { "exposed communication", step->split.exposed_comm - result->exposed_comm.median },
-        { "exposed copies", step->split.exposed_memory - result->exposed_memory.median },
-    };
-    int64_t over = length_of(step) - result->median;
-    int used = 0;
-    *text = 0;
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && used >= 0 && (size_t)used < size; i++) {
-        char time[WS_FORMAT_SIZE];
-        if (parts[i].more > over / 10)
-            used += snprintf(text + used, size - (size_t)used, "%s%s +%s", used ? ", " : "", parts[i].name,
-                             ws_format_time(time, parts[i].more));
-    }
-}
-
-static void print_slow(const struct ws_track_steps *result, struct ws_page *page)
-{
-    static const struct ws_table_column columns[] = { { "slow step", false, false },
-                                                      { "at", false, false },
-                                                      { "length", false, false },
-                                                      { "more than usual", true, true } };
-    const struct ws_step *list = result->steps.data;
-    struct ws_table table;
-    size_t shown = 0;
-    ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < result->steps.count && (!page->top || shown < page->top); i++) {
-        char text[160];
-        if (!list[i].slow)
-            continue;
-        shown++;
-        more_than_usual(result, &list[i], text, sizeof(text));
-        ws_table_count(&table, list[i].number);
-        ws_table_time(&table, list[i].begin - list[0].begin);
-        ws_table_time(&table, length_of(&list[i]));
-        ws_table_cell(&table, "%s", text);
-    }
-    ws_table_finish(&table);
-    ws_page_text(page, "A slow step takes more than 1.5 times the median.");
-}
-
-static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
-{
-    const struct ws_track_steps *result = memory;
-    char count[WS_FORMAT_SIZE];
-    (void)report;
-    (void)subject;
-    if (result->source == WS_STEPS_NONE) {
-        ws_page_text(page, "No steps. %s", result->why_none);
-        return;
-    }
-    ws_page_fact(page, "steps", "%s steady, %s", ws_format_count(count, result->kinds[WS_STEP_STEADY]),
-                 result->source == WS_STEPS_MARKED ? "marked by the program"
-                                                   : "found in the order of operations (an inference: no markers)");
-    print_left_out(result, page);
-    if (!result->kinds[WS_STEP_STEADY])
-        return;
-    print_times(result, page);
-    fputc('\n', page->out);
-    print_parts(result, page);
-    if (result->slow) {
-        fputc('\n', page->out);
-        print_slow(result, page);
-    }
-}
-
-static json_t *step_json(const struct ws_step *step)
-{
-    json_t *row = json_object();
-    int status = ws_json_set(row, "number", (int64_t)(step->number & INT64_MAX));
-    status |= ws_json_set(row, "begin_ns", step->begin);
-    status |= ws_json_set(row, "length_ns", length_of(step));
-    status |= ws_json_set(row, "operations", step->count);
-    for (size_t part = 0; part < PARTS; part++)
-        status |= ws_json_set(row, part_names[part].key, part_of(step, part));
-    status |= json_object_set_new(row, "kind", json_string(ws_step_kind_name(step->kind)));
-    status |= json_object_set_new(row, "slow", json_boolean(step->slow));
-    if (!status)
-        return row;
-    json_decref(row);
-    return NULL;
-}
-
-static int json_summary(const struct ws_track_steps *result, json_t *object)
-{
-    static const char *const sources[] = { "none", "marked", "found" };
-    const struct {
-        const char *key;
-        int64_t value;
-    } values[] = {
-        { "steady", (int64_t)result->kinds[WS_STEP_STEADY] },
-        { "warm_up", (int64_t)result->kinds[WS_STEP_WARM_UP] },
-        { "other", (int64_t)result->kinds[WS_STEP_OTHER] },
-        { "cut", (int64_t)result->kinds[WS_STEP_CUT] },
-        { "slow", (int64_t)result->slow },
-        { "median_ns", result->median },
-        { "mean_ns", result->mean },
-        { "p95_ns", result->p95 },
-        { "min_ns", result->least },
-        { "max_ns", result->most },
-        { "quartile_range_ns", result->quartile_range },
-    };
-    int status = json_object_set_new(object, "source", json_string(sources[result->source]));
-    if (result->source == WS_STEPS_NONE)
-        return status | json_object_set_new(object, "why_none", json_string(result->why_none));
-    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]) && !status; i++)
-        status = ws_json_set(object, values[i].key, values[i].value);
-    status |= json_object_set_new(object, "cov", json_real(result->cov));
-    status |= json_object_set_new(object, "stable", result->judged ? json_boolean(result->stable) : json_null());
-    for (size_t part = 0; part < PARTS && !status; part++) {
-        const struct ws_step_figure *figure = figure_of((struct ws_track_steps *)result, part);
-        json_t *pair = json_object();
-        status |= ws_json_set(pair, "median", figure->median);
-        status |= ws_json_set(pair, "mean", figure->mean);
-        status |= json_object_set_new(object, part_names[part].key, pair);
-    }
-    return status;
-}
-
-/* Steps listed one by one; loops of a few operations may have millions. */
-enum { MOST_ROWS = 1 << 16 };
-
-static int json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)
-{
-    const struct ws_track_steps *result = memory;
-    const struct ws_step *list = result->steps.data;
-    json_t *summary = json_object(), *rows = json_array();
-    (void)report;
-    (void)subject;
-    int status = json_object_set_new(object, "step_time", summary);
-    status |= json_object_set_new(object, "steps", rows);
-    status = status ? status : json_summary(result, summary);
-    for (size_t i = 0; i < result->steps.count && i < MOST_ROWS && !status; i++)
-        status = json_array_append_new(rows, step_json(&list[i]));
-    return status ? -ENOMEM : 0;
+    ws_vector_finish(&result->slow_steps);
 }
 
 const struct ws_analysis ws_analysis_steps = {
@@ -435,6 +240,6 @@ const struct ws_analysis ws_analysis_steps = {
     .result_size = sizeof(struct ws_track_steps),
     .run = run,
     .finish = finish,
-    .text = text,
-    .json = json,
+    .text = ws_steps_text,
+    .json = ws_steps_json,
 };

@@ -60,8 +60,9 @@ struct ws_step_figure {
 
 struct ws_track_steps {
     enum ws_steps_source source;
-    const char *why_none;   /* a sentence, where there are none */
-    struct ws_vector steps; /* struct ws_step, in order of time */
+    const char *why_none;        /* a sentence, where there are none */
+    struct ws_vector steps;      /* struct ws_step, in order of time */
+    struct ws_vector slow_steps; /* struct ws_slow_step, in order of time; the first ones */
     size_t kinds[WS_STEP_KIND_COUNT];
     size_t slow;         /* of the steady ones */
     int64_t least, most; /* length of a steady step */
@@ -103,5 +104,14 @@ static inline int64_t ws_steps_share(const struct ws_track_steps *steps, int64_t
 }
 
 const char *ws_step_kind_name(enum ws_step_kind kind);
+
+/* The parts of WS_STEP_PARTS by number: of a step, and as a figure of the steady ones. */
+enum { WS_STEP_PART_COUNT = 7 };
+int64_t ws_step_part(const struct ws_step *step, size_t part);
+const struct ws_step_figure *ws_steps_figure(const struct ws_track_steps *steps, size_t part);
+
+/* The section and the keys of the report. */
+void ws_steps_text(const struct ws_report *report, size_t subject, const void *result, struct ws_page *page);
+int ws_steps_json(const struct ws_report *report, size_t subject, const void *result, json_t *object);
 
 #endif

@@ -1,6 +1,6 @@
 #include "check.h"
 
-#include "analysis/steps.h"
+#include "analysis/slow_steps.h"
 #include "load.h"
 
 static struct story *begin(struct loaded *loaded)
@@ -98,6 +98,14 @@ static void warm_up_and_slow_steps_are_told_apart(void **state)
     assert_true(step(steps, 8)->slow);
     assert_false(steps->stable);
     assert_int_equal(steps->mean, 1125000);
+    const struct ws_slow_step *slow = steps->slow_steps.data;
+    assert_int_equal(steps->slow_steps.count, 1);
+    assert_int_equal(slow->step, 8);
+    assert_int_equal(slow->more[WS_SLOW_IDLE], 500000);
+    assert_int_equal(slow->more[WS_SLOW_COMPUTE], 500000);
+    assert_int_equal(slow->more[WS_SLOW_EXPOSED_MEMORY], 0);
+    assert_string_equal(ws_model_name(loaded.model, slow->name)->text, "b");
+    assert_int_equal(slow->name_more, 500000);
     assert_ptr_equal(ws_steps_at(steps, step(steps, 4)->begin), step(steps, 4));
     assert_ptr_equal(ws_steps_at(steps, step(steps, 4)->end - 1), step(steps, 4));
     assert_null(ws_steps_at(steps, step(steps, 0)->begin - 1));
