@@ -2,13 +2,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/activity.h"
 #include "analysis/gap_lines.h"
 #include "analysis/host_time.h"
 #include "analysis/steps.h"
-#include "model/source_line.h"
 
 /* In ns; gaps.h says why. */
 enum {
@@ -43,7 +41,6 @@ struct finder {
 
 /* A gap with all that the rule asks for. */
 struct question {
-    const struct ws_gap *gap;
     uint32_t before, after; /* operations */
     int64_t begin, end;     /* of the gap */
     int64_t launch;         /* when the call began that launched what ended it */
@@ -55,7 +52,6 @@ static struct question question_of(const struct finder *finder, const struct ws_
     const struct ws_ops *ops = &finder->process->ops;
     uint32_t after = finder->track->order[gap->after];
     return (struct question){
-        .gap = gap,
         .before = gap->before,
         .after = after,
         .begin = ws_gap_begin(ops, gap),

@@ -148,13 +148,23 @@ uint32_t ws_host_event_function(const struct ws_process *process, const struct w
     }
 }
 
+static bool blocks(const struct ws_process *process, const struct ws_host_event *event)
+{
+    const struct ws_ops *ops = &process->ops;
+    if (ops->flags[event->index] & WS_OP_BLOCKING)
+        return true;
+    return event->end - event->begin > WS_COPY_CALL_MOST && ws_op_is_timed(ops, event->index) &&
+           ws_process_shape(process, ops->shape[event->index])->row.kind == WS_OP_COPY &&
+           ops->begin[event->index] >= event->begin && ws_op_end(ops, event->index) <= event->end;
+}
+
 enum ws_host_use ws_host_time_use(const struct ws_host_time *time, const struct ws_host_event *event)
 {
     const struct ws_process *process = time->host.process;
     if (event->kind == WS_HOST_COLLECTIVE)
         return WS_USE_COMM;
     if (event->kind == WS_HOST_OP) {
-        if (process->ops.flags[event->index] & WS_OP_BLOCKING)
+        if (blocks(process, event))
             return WS_USE_SYNC;
         const struct ws_op_shape *shape = ws_process_shape(process, process->ops.shape[event->index]);
         bool loads = event->end - event->begin > WS_LAUNCH_MOST && shape->row.kind == WS_OP_KERNEL &&

@@ -9,7 +9,7 @@
 #include "model/host.h"
 
 enum ws_host_use {
-    WS_USE_SYNC,       /* in calls that wait for the device, and in operations that block */
+    WS_USE_SYNC,       /* in calls that wait for the device, and in operations that block: as recorded, or seen */
     WS_USE_ALLOCATION, /* allocating or freeing memory, loading modules, making contexts and streams */
     WS_USE_COMM,       /* in NCCL's calls; in no call, inside a range of a collective */
     WS_USE_LAUNCH,     /* in calls that make operations, and in whatever other call */
@@ -21,6 +21,10 @@ enum ws_host_use {
 /* A first launch of a kernel that takes longer than this did more than launch: the driver loads modules lazily.
  * Launches take 2 to 20 µs. The threshold is ours. */
 #define WS_LAUNCH_MOST 500000
+
+/* A copy whose call lasts longer than this and returns only when it is done blocked, whatever it was called: a copy
+ * from or to pageable memory may. The threshold is ours: several times what a call takes that does not wait. */
+#define WS_COPY_CALL_MOST 50000
 
 struct ws_host_time {
     struct ws_host host;

@@ -122,7 +122,8 @@ static int advise_cause(const struct ws_report *report, size_t subject, const st
         char where[256] = "", evidence[256], total[WS_FORMAT_SIZE], gaps[WS_FORMAT_SIZE];
         if (shares[i].line)
             ws_gap_line_text(process, shares[i].line, where, sizeof(where));
-        snprintf(evidence, sizeof(evidence), "%s gaps %s%s%s, %s idle in all; from a replay without",
+        snprintf(evidence, sizeof(evidence),
+                 "%s gaps %s%s%s, %s in all; the saving is that of a replay of the steps without",
                  ws_format_count(gaps, shares[i].gaps.count), remedies[remedy].who, shares[i].function ? ", " : "",
                  shares[i].function ? shares[i].function : "", ws_format_time(total, shares[i].gaps.total));
         status = ws_advice_add(

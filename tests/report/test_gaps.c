@@ -108,6 +108,28 @@ static void after_a_wait(void **state)
     load_finish(&loaded);
 }
 
+/* As is a copy whose call returned only when it was done, though nothing marks it as one that blocks. */
+static void after_a_copy_that_blocked(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    struct ws_shape shape = { .kind = WS_OP_COPY,
+                              .stream = COMPUTE,
+                              .from_space = WS_SPACE_DEVICE,
+                              .to_space = WS_SPACE_PAGEABLE,
+                              .driver_function = story_driver_function(story, "cudaMemcpyAsync", WS_CALL_COPY) };
+    (void)state;
+    first(story);
+    struct ws_op copy = story_op(story, story_shape(story, &shape), ms, ms + 3 * us);
+    copy.host_begin = 20 * us;
+    copy.host_end = ms + 8 * us;
+    story_add(story, WS_FAMILY_op, &copy);
+    second(story, ms + 60 * us);
+    expect(&loaded, WS_PART_SYNC);
+    assert_string_equal(function_of(&loaded), "cudaMemcpyAsync");
+    load_finish(&loaded);
+}
+
 /* A wait of 10 µs does not explain that nothing was launched for 2 ms. */
 static void a_short_wait_before_a_long_pause(void **state)
 {
@@ -373,6 +395,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(after_a_wait),
+        cmocka_unit_test(after_a_copy_that_blocked),
         cmocka_unit_test(a_short_wait_before_a_long_pause),
         cmocka_unit_test(in_an_allocation),
         cmocka_unit_test(a_batch_that_came_late),
