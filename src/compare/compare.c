@@ -54,27 +54,37 @@ static double variance_of(const struct ws_sum *sum, size_t samples)
     return variance > 0 ? variance : 0;
 }
 
-/* What chance makes of the difference of two means, after Welch. A side of one sample is taken to vary as the other
- * does. */
-static double chance(const struct ws_sum *before, size_t first, const struct ws_sum *after, size_t second)
-{
-    double variance[2] = { variance_of(before, first), variance_of(after, second) };
-    double count[2] = { (double)first, (double)second };
-    if (first < 2)
-        variance[0] = variance[1];
-    if (second < 2)
-        variance[1] = variance[0];
-    double x = variance[0] / count[0], y = variance[1] / count[1], degrees = 0;
-    if (x + y <= 0)
-        return 0;
-    degrees += first > 1 ? x * x / (count[0] - 1) : 0;
-    degrees += second > 1 ? y * y / (count[1] - 1) : 0;
-    return students_t((x + y) * (x + y) / degrees) * sqrt(x + y);
-}
-
 static size_t samples_of(const struct ws_comparison *comparison, const struct ws_side *side)
 {
     return side->per[comparison->sampling].count;
+}
+
+/* The squared standard error of a mean, and the degrees of freedom it is known with. The devices of a job keep step
+ * with each other, so that theirs are no samples of their own: as many count as each has. */
+struct spread {
+    double square;
+    double degrees;
+};
+
+static struct spread spread_of(const struct ws_sum *sum, const struct ws_samples *samples, double otherwise)
+{
+    double count = (double)samples->count / (double)samples->devices;
+    double variance = samples->count > 1 ? variance_of(sum, samples->count) : otherwise;
+    return (struct spread){ variance / count, count > 2 ? count - 1 : 1 };
+}
+
+/* What chance makes of the difference of two means, after Welch. A side of one sample is taken to vary as the other
+ * does. */
+static double chance(const struct ws_sum *before, const struct ws_samples *first, const struct ws_sum *after,
+                     const struct ws_samples *second)
+{
+    struct spread x = spread_of(before, first, variance_of(after, second->count));
+    struct spread y = spread_of(after, second, variance_of(before, first->count));
+    double both = x.square + y.square;
+    if (both <= 0)
+        return 0;
+    double degrees = both * both / (x.square * x.square / x.degrees + y.square * y.square / y.degrees);
+    return students_t(degrees) * sqrt(both);
 }
 
 /* Adds a change; noise as compare.h has it. */
@@ -93,7 +103,8 @@ static struct ws_change *add(struct ws_comparison *comparison, enum ws_change_gr
     change->after = mean(after, second);
     change->noise = before->error / (double)first + after->error / (double)second;
     if (comparison->sampling == WS_PER_STEP)
-        change->noise += chance(before, first, after, second);
+        change->noise +=
+            chance(before, &comparison->before->per[WS_PER_STEP], after, &comparison->after->per[WS_PER_STEP]);
     return change;
 }
 

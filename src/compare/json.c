@@ -131,6 +131,7 @@ static json_t *side_json(const struct ws_comparison *comparison, const struct ws
     status |= ws_json_set(object, "devices", (int64_t)samples->devices);
     status |= ws_json_set(object, "devices_left_out", (int64_t)(side->running - samples->devices));
     status |= ws_json_set(object, "samples", (int64_t)samples->count);
+    status |= json_object_set_new(object, "steps", json_string(side->source));
     status |= ws_json_set(object, "untimed_events", (int64_t)side->untimed);
     if (!status)
         return object;

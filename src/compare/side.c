@@ -54,6 +54,18 @@ static void describe_steps(const struct ws_report *report, char *text, size_t ca
                  ws_format_time(p95, only->p95), only->cov * 100);
 }
 
+static const char *source_of_steps(const struct ws_report *report)
+{
+    static const char *const names[] = { "none", "marked", "found", "both" };
+    unsigned sources = 0; /* a bit for each of the two */
+    for (size_t i = 0; i < report->model->tracks.count; i++) {
+        const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, i);
+        if (steps->kinds[WS_STEP_STEADY])
+            sources |= steps->source == WS_STEPS_MARKED ? 1 : 2;
+    }
+    return names[sources];
+}
+
 static int describe(struct ws_side *side, const struct ws_report *report)
 {
     const struct ws_model *model = report->model;
@@ -76,6 +88,7 @@ static int describe(struct ws_side *side, const struct ws_report *report)
     side->wall = keep(side, text);
     describe_steps(report, text, sizeof(text));
     side->steps = keep(side, text);
+    side->source = source_of_steps(report);
     return side->gpu && side->wall && side->steps ? 0 : -ENOMEM;
 }
 

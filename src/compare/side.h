@@ -92,6 +92,7 @@ struct ws_side {
     const char *gpu;          /* name of one of the devices; "" not known */
     const char *wall;         /* the verdict, "" where there is none */
     const char *steps;        /* what the steps of the only device that has them are like, else "" */
+    const char *source;       /* where steps come from: none, marked, found, or both; static */
     size_t running;           /* devices on which something ran */
     uint64_t untimed;         /* operations without device times */
     struct ws_arena texts;

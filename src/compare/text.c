@@ -6,6 +6,9 @@
 /* In the headline: the parts that changed most, and how much of the step a change must come to. */
 enum { HEADLINE_PARTS = 3, HEADLINE_LIMIT = 100 };
 
+/* Steps with so many times the kernels are perhaps others. */
+enum { DIFFERENT_STEPS = 2 };
+
 /* "+9.80 ms", "−54.2 ms". */
 static const char *format_change(char text[WS_FORMAT_SIZE], double change)
 {
@@ -86,8 +89,12 @@ static void print_side(const struct ws_comparison *comparison, const struct ws_s
     ws_page_fact(page, "", "%zu process%s, %zu GPU%s%s%s", side->traces.count, side->traces.count == 1 ? "" : "es",
                  samples->devices, samples->devices == 1 ? "" : "s", *side->gpu ? " " : "", side->gpu);
     if (comparison->sampling == WS_PER_STEP)
-        ws_page_fact(page, "", "%s steady step%s%s%s", ws_format_count(count, samples->count),
-                     samples->count == 1 ? "" : "s", *side->steps ? ": " : "", side->steps);
+        ws_page_fact(page, "", "%s steady step%s, %s%s%s", ws_format_count(count, samples->count),
+                     samples->count == 1 ? "" : "s",
+                     !strcmp(side->source, "marked")  ? "marked by the program"
+                     : !strcmp(side->source, "found") ? "found in the order of operations"
+                                                      : "some marked, some found",
+                     *side->steps ? ": " : "", side->steps);
     if (*side->wall)
         ws_page_fact(page, "", "the wall: %s", side->wall);
     if (left_out)
@@ -97,15 +104,37 @@ static void print_side(const struct ws_comparison *comparison, const struct ws_s
                      ws_format_count(count, side->untimed));
 }
 
+/* Steps that are found, or marked elsewhere, may not be the same steps: then all else means little. */
+static void print_doubt(const struct ws_comparison *comparison, struct ws_page *page)
+{
+    const struct ws_samples *before = &comparison->before->per[WS_PER_STEP];
+    const struct ws_samples *after = &comparison->after->per[WS_PER_STEP];
+    double first = before->amounts[WS_AMOUNT_KERNELS].sum / (double)before->count;
+    double second = after->amounts[WS_AMOUNT_KERNELS].sum / (double)after->count;
+    if (first > DIFFERENT_STEPS * second || second > DIFFERENT_STEPS * first)
+        ws_page_fact(page, "in doubt",
+                     "a step has %.0f kernels before and %.0f after: is it the same step? --steps says "
+                     "where to take them from",
+                     first, second);
+}
+
+static const char *compared_by(const struct ws_comparison *comparison)
+{
+    if (comparison->sampling == WS_PER_RECORDING)
+        return "times of the whole recording of a GPU, since not both have steps: they mean something only where "
+               "both did the same work";
+    if (comparison->before->per[WS_PER_STEP].count + comparison->after->per[WS_PER_STEP].count == 2)
+        return "times of the one steady step of each: what steps vary by is not known";
+    return "times of a steady step of a GPU, on average";
+}
+
 static void print_sides(const struct ws_comparison *comparison, struct ws_page *page)
 {
-    bool per_step = comparison->sampling == WS_PER_STEP;
     print_side(comparison, comparison->before, "before", page);
     print_side(comparison, comparison->after, "after", page);
-    ws_page_fact(page, "compared", "%s",
-                 per_step ? "times of a steady step of a GPU, on average"
-                          : "times of the whole recording of a GPU, since not both have steps: they mean something "
-                            "only where both did the same work");
+    ws_page_fact(page, "compared", "%s", compared_by(comparison));
+    if (comparison->sampling == WS_PER_STEP)
+        print_doubt(comparison, page);
 }
 
 /* --- tables ------------------------------------------------------------------------------------ */

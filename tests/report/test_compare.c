@@ -16,13 +16,15 @@ struct recipe {
     int64_t jitter;        /* every other step takes so much longer in its GEMM */
     uint32_t error;        /* of each begin */
     size_t steps;          /* 0: 8 */
+    uint32_t devices;      /* that do the same; 0: 1 */
     bool marked;
 };
 
-static void kernel(struct story *story, const char *name, int64_t begin, int64_t length, uint32_t error)
+static void kernel(struct story *story, uint32_t stream, const char *name, int64_t begin, int64_t length,
+                   uint32_t error)
 {
     struct ws_shape shape = { .kind = WS_OP_KERNEL,
-                              .stream = 1,
+                              .stream = stream,
                               .function = story_function(story, name),
                               .driver_function = story_driver_function(story, "cuLaunchKernel", WS_CALL_LAUNCH),
                               .grid_x = (uint32_t)strlen(name) > 30 ? 7 : 64,
@@ -36,25 +38,32 @@ static void kernel(struct story *story, const char *name, int64_t begin, int64_t
     story_add(story, WS_FAMILY_op, &op);
 }
 
+static void record_device(struct story *story, const struct recipe *recipe, uint32_t device)
+{
+    size_t steps = recipe->steps ? recipe->steps : 8;
+    int64_t at = ms;
+    story_device(story, device, "Test GPU", 0, 0);
+    story_stream(story, device, device);
+    for (size_t i = 0; i <= steps; i++) {
+        int64_t gemm = recipe->length + (i % 2 ? recipe->jitter : 0), begin = at;
+        kernel(story, device, recipe->gemm, at, gemm, recipe->error);
+        at += gemm;
+        for (size_t j = 0; j < 4 && recipe->others[j]; j++, at += 20 * us)
+            kernel(story, device, recipe->others[j], at, 20 * us, recipe->error);
+        if (device == 1)
+            story_range(story, WS_RANGE_OPERATOR, 1, "enumerate(DataLoader)#next", at - 5 * us,
+                        at + recipe->input - 12 * us);
+        at += recipe->input;
+        if (device == 1 && recipe->marked && i < steps)
+            story_range(story, WS_RANGE_STEP, 1, "ProfilerStep", begin - 11 * us, at - 11 * us);
+    }
+}
+
 static void record(struct loaded *loaded, const struct recipe *recipe)
 {
     struct story *story = load_begin(loaded);
-    size_t steps = recipe->steps ? recipe->steps : 8;
-    int64_t at = ms;
-    story_device(story, 1, "Test GPU", 0, 0);
-    story_stream(story, 1, 1);
-    for (size_t i = 0; i <= steps; i++) {
-        int64_t gemm = recipe->length + (i % 2 ? recipe->jitter : 0), begin = at;
-        kernel(story, recipe->gemm, at, gemm, recipe->error);
-        at += gemm;
-        for (size_t j = 0; j < 4 && recipe->others[j]; j++, at += 20 * us)
-            kernel(story, recipe->others[j], at, 20 * us, recipe->error);
-        story_range(story, WS_RANGE_OPERATOR, 1, "enumerate(DataLoader)#next", at - 5 * us,
-                    at + recipe->input - 12 * us);
-        at += recipe->input;
-        if (recipe->marked && i < steps)
-            story_range(story, WS_RANGE_STEP, 1, "ProfilerStep", begin - 11 * us, at - 11 * us);
-    }
+    for (uint32_t device = 1; device <= (recipe->devices ? recipe->devices : 1); device++)
+        record_device(story, recipe, device);
     load_report(loaded);
 }
 
@@ -167,6 +176,27 @@ static void a_change_within_the_spread_of_the_steps_is_noise(void **state)
     finish(&compared);
 }
 
+/* The devices of a job wait for each other: more of them say no more about how steps vary. */
+static void devices_are_no_samples_of_their_own(void **state)
+{
+    struct compared compared;
+    struct recipe before = {
+        .gemm = "sgemm_nt", .length = ms, .input = 100 * us, .jitter = 200 * us, .marked = true
+    };
+    struct recipe after = before;
+    (void)state;
+    after.length = 1080 * us;
+    compare(&compared, &before, &after);
+    double noise = ws_comparison_total(&compared.comparison)->noise;
+    finish(&compared);
+    before.devices = after.devices = 4;
+    compare(&compared, &before, &after);
+    assert_int_equal(compared.sides[0].per[WS_PER_STEP].count, 32);
+    check_times(change_of(&compared, WS_CHANGE_TIME, "length"), 1200 * us, 1280 * us, true);
+    assert_true(fabs(ws_comparison_total(&compared.comparison)->noise - noise) < noise / 5);
+    finish(&compared);
+}
+
 static void a_change_within_the_errors_of_the_times_is_noise(void **state)
 {
     struct compared compared;
@@ -259,6 +289,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_changes_by_what_its_parts_do),
         cmocka_unit_test(a_change_within_the_spread_of_the_steps_is_noise),
+        cmocka_unit_test(devices_are_no_samples_of_their_own),
         cmocka_unit_test(a_change_within_the_errors_of_the_times_is_noise),
         cmocka_unit_test(kernels_are_matched_by_name_and_by_likeness),
         cmocka_unit_test(what_cannot_be_told_is_not_matched),
