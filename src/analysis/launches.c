@@ -221,8 +221,11 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
         ws_table_time(&table, rows[i].max);
     }
     ws_table_finish(&table);
-    ws_page_text(page, "Delay: from the launch call to the begin on the device, right within ±%s.",
-                 ws_format_time(time, track->clock_error));
+    if (track->clock_error)
+        ws_page_text(page, "Delay: from the launch call to the begin on the device, right within ±%s.",
+                     ws_format_time(time, track->clock_error));
+    else
+        ws_page_text(page, "Delay: from the launch call to the begin on the device.");
 }
 
 static int json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)

@@ -59,6 +59,10 @@ static void print_damage(const struct ws_process *process, struct ws_page *page)
 /* What is there, but not to be taken at its word. */
 static void print_doubts(const struct ws_report *report, const struct ws_process *process, struct ws_page *page)
 {
+    if (ws_process_meta(process, "import")) {
+        ws_page_text(page, "Times are those that the other profiler wrote; it states no errors of them.");
+        return;
+    }
     for (uint32_t i = 0; i < process->track_count; i++) {
         const struct ws_track *track = ws_model_track(report->model, process->first_track + i);
         const struct ws_track_activity *activity =

@@ -62,8 +62,9 @@ static void print_devices(const struct ws_process *process, struct ws_page *page
     for (size_t i = 0; i < process->devices.rows.count; i++)
         if (ws_process_uses_device(process, devices[i].id))
             ws_page_fact(page, shown++ ? "" : "GPU", "%u  %s, %u SMs, %.0f GiB, compute capability %u.%u",
-                         devices[i].id - 1, devices[i].name.data, devices[i].sms,
-                         (double)devices[i].memory_bytes / (1 << 30), devices[i].cc_major, devices[i].cc_minor);
+                         devices[i].id - 1, devices[i].name.length ? devices[i].name.data : "of unknown name",
+                         devices[i].sms, (double)devices[i].memory_bytes / (1 << 30), devices[i].cc_major,
+                         devices[i].cc_minor);
     if (!shown)
         ws_page_fact(page, "GPU", "not known");
 }

@@ -266,10 +266,14 @@ uint32_t ws_gather_context_of(const struct ws_gather *gather, int64_t ordinal)
     return 0;
 }
 
+uint32_t ws_gather_device(const struct ws_gather *gather, uint32_t context)
+{
+    return ((const struct context_key *)ws_intern_item(&gather->contexts, context))->device;
+}
+
 uint32_t ws_gather_device_of(const struct ws_gather *gather, uint32_t stream)
 {
-    const struct stream_key *key = ws_intern_item(&gather->streams, stream);
-    return ((const struct context_key *)ws_intern_item(&gather->contexts, key->context))->device;
+    return ws_gather_device(gather, ((const struct stream_key *)ws_intern_item(&gather->streams, stream))->context);
 }
 
 /* The first family after the one handed out last that has rows. */

@@ -106,6 +106,7 @@ static const struct {
 } arguments[KINETO_KEY_COUNT] = {
     [KINETO_NAME] = { .text = true, .kind = TEXT_SAID },
     [KINETO_LABELS] = { .text = true, .kind = TEXT_SAID },
+    [KINETO_CALL_STACK] = { .text = true, .kind = TEXT_STACK },
     [KINETO_COLLECTIVE] = { .text = true, .kind = TEXT_COLLECTIVE },
     [KINETO_ELEMENT_TYPE] = { .text = true, .kind = TEXT_ELEMENT_TYPE },
     [KINETO_GROUP_NAME] = { .text = true, .kind = TEXT_GROUP_NAME },
@@ -336,7 +337,7 @@ static int end(void *user)
     if (node == NODE_EVENT)
         end_event(reading);
     else if (node == NODE_DEVICE && reading->device.id)
-        ws_gather_row(reading->kineto.gather, WS_FAMILY_device, &reading->device);
+        kineto_take_device(&reading->kineto, &reading->device);
     else if (node == NODE_DIMENSION)
         kineto_take_dimensions(&reading->inputs, "]", 1);
     if (node == NODE_DIMENSION && reading->places[reading->depth - 1].node == NODE_DIMENSIONS)

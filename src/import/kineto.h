@@ -53,6 +53,7 @@
     X(INPUT_TYPES, "Input type")             \
     X(INPUT_DIMENSIONS, "Input Dims")        \
     X(LABELS, "labels")                      \
+    X(CALL_STACK, "Call stack")              \
     X(CONCRETE_INPUTS, "Concrete Inputs")    \
     X(ADDRESS, "Addr")                       \
     X(ALLOCATED, "Bytes")                    \
@@ -93,7 +94,8 @@ enum kineto_category {
 /* Texts that an event may hold. */
 enum kineto_text_kind {
     TEXT_NAME,
-    TEXT_SAID, /* args.name or args.labels of metadata */
+    TEXT_SAID,  /* args.name or args.labels of metadata */
+    TEXT_STACK, /* Python frames, the innermost first, with ; between them */
     TEXT_COLLECTIVE,
     TEXT_ELEMENT_TYPE,
     TEXT_GROUP_NAME,
@@ -116,6 +118,7 @@ struct kineto_event {
 struct kineto {
     struct ws_gather *gather;
     struct kineto_event event;
+    struct ws_vector devices;   /* struct ws_device: as described */
     struct ws_vector processes; /* struct kineto_name */
     struct ws_vector threads;   /* struct kineto_name */
     int64_t pid;                /* of the first host call; only where has_pid */
@@ -180,6 +183,8 @@ void kineto_init(struct kineto *kineto, struct ws_gather *gather);
 
 /* The event is complete. */
 void kineto_take_event(struct kineto *kineto);
+
+void kineto_take_device(struct kineto *kineto, const struct ws_device *device);
 
 /* A value beside the events that says something of the whole. */
 void kineto_take_fact(struct kineto *kineto, enum kineto_key key, const char *text, size_t length);

@@ -14,6 +14,7 @@ struct kineto_name {
 void kineto_init(struct kineto *kineto, struct ws_gather *gather)
 {
     *kineto = (struct kineto){ .gather = gather,
+                               .devices = WS_VECTOR(struct ws_device),
                                .processes = WS_VECTOR(struct kineto_name),
                                .threads = WS_VECTOR(struct kineto_name),
                                .rank = -1,
@@ -87,6 +88,38 @@ void kineto_take_fact(struct kineto *kineto, enum kineto_key key, const char *te
     }
 }
 
+void kineto_take_device(struct kineto *kineto, const struct ws_device *device)
+{
+    struct ws_device *place = ws_vector_push(&kineto->devices);
+    if (place)
+        *place = *device;
+    else
+        kineto->gather->error = -ENOMEM;
+}
+
+/* AMD's traces number the devices of the machine but describe those of the process. Where all that are
+ * described are alike, the others are taken to be like them. */
+static void put_devices(struct kineto *kineto)
+{
+    const struct ws_device *devices = kineto->devices.data;
+    size_t count = kineto->devices.count;
+    bool alike = count;
+    for (size_t i = 0; i < count; i++) {
+        ws_gather_row(kineto->gather, WS_FAMILY_device, &devices[i]);
+        alike = alike && devices[i].sms == devices[0].sms && devices[i].name.length == devices[0].name.length &&
+                !memcmp(devices[i].name.data, devices[0].name.data, devices[0].name.length);
+    }
+    for (uint32_t context = 1; alike && context <= kineto->gather->contexts.items.count; context++) {
+        struct ws_device like = devices[0];
+        size_t at = 0;
+        like.id = ws_gather_device(kineto->gather, context);
+        while (at < count && devices[at].id != like.id)
+            at++;
+        if (like.id && at == count)
+            ws_gather_row(kineto->gather, WS_FAMILY_device, &like);
+    }
+}
+
 static void take_name(struct kineto *kineto, struct ws_vector *names)
 {
     const struct kineto_event *event = &kineto->event;
@@ -143,6 +176,7 @@ void kineto_end(struct kineto *kineto)
         ws_gather_meta(kineto->gather, "pid", text, (size_t)size);
     }
     say_start(kineto);
+    put_devices(kineto);
     kineto_end_groups(kineto);
     names = kineto->threads.data;
     for (size_t i = 0; i < kineto->threads.count; i++) {
@@ -153,6 +187,7 @@ void kineto_end(struct kineto *kineto)
 
 void kineto_finish(struct kineto *kineto)
 {
+    ws_vector_finish(&kineto->devices);
     ws_vector_finish(&kineto->processes);
     ws_vector_finish(&kineto->threads);
     ws_intern_finish(&kineto->groups);
@@ -236,6 +271,24 @@ static void take_call(struct kineto *kineto, int64_t begin, int64_t end)
     ws_gather_call(kineto->gather, &call);
 }
 
+/* The innermost frame that is of no installed package. */
+static struct ws_text own_frame(struct ws_text stack)
+{
+    static const char *const packages[] = { "/site-packages/", "/dist-packages/", "/lib/python" };
+    while (stack.length) {
+        const char *end = memchr(stack.data, ';', stack.length);
+        struct ws_text frame = { stack.data, end ? (uint32_t)(end - stack.data) : stack.length };
+        bool installed = false;
+        for (size_t i = 0; i < sizeof(packages) / sizeof(packages[0]); i++)
+            installed |= memmem(frame.data, frame.length, packages[i], strlen(packages[i])) != NULL;
+        if (frame.length && !installed)
+            return frame;
+        stack.data += frame.length + (end ? 1 : 0);
+        stack.length -= frame.length + (end ? 1 : 0);
+    }
+    return stack;
+}
+
 static void take_range(struct kineto *kineto, int64_t begin, int64_t end)
 {
     static const enum ws_range_kind kinds[] = { [CATEGORY_OPERATOR] = WS_RANGE_OPERATOR,
@@ -258,6 +311,15 @@ static void take_range(struct kineto *kineto, int64_t begin, int64_t end)
     if (event->inputs.length)
         range.inputs = ws_gather_label(gather, event->inputs.data, event->inputs.length);
     ws_gather_row(gather, WS_FAMILY_range, &range);
+    struct ws_text frame = own_frame(event->text[TEXT_STACK]);
+    if (frame.length) { /* the line that called the operator */
+        struct ws_range line = range;
+        line.name = ws_gather_label(gather, frame.data, frame.length);
+        line.kind = WS_RANGE_PYTHON;
+        line.inputs = 0;
+        line.number = 0;
+        ws_gather_row(gather, WS_FAMILY_range, &line);
+    }
     if (range.kind == WS_RANGE_COMMUNICATION)
         kineto_take_communication(kineto, range.thread, begin, end);
 }

@@ -107,6 +107,14 @@ def inputs_of(event):
     return by_id(families["label"])[families["range"][0].inputs].text if families["range"][0].inputs else None
 
 
+def test_lines_of_operators():
+    stack = "/usr/lib/python3.7/contextlib.py(3): f;/x/site-packages/torch/nn/modules/module.py(889): _call_impl;train.py(54): step;train.py(60): <module>"
+    families = rows(write(trace(operator(**{"Call stack": stack}), operator(**{"Call stack": ""}))))
+    labels = by_id(families["label"])
+    found = [(labels[row.name].text, row.kind, row.host_begin, row.host_end) for row in families["range"]]
+    assert found == [("aten::mm", 3, 5000, 6000), ("train.py(54): step", 4, 5000, 6000), ("aten::mm", 3, 5000, 6000)], found
+
+
 def test_inputs_of_operators():
     types = ["c10::BFloat16", "long int", "Scalar", "", "TensorList"]
     dimensions = [[32, 128], [7], [], [], [[2, 3], [], [4]]]
@@ -204,6 +212,14 @@ def test_facts():
     device = families["device"][0]
     assert (device.id, device.name, device.sms, device.cc_major) == (1, "NVIDIA A100", 108, 8), device
     assert by_id(families["thread"])[families["op"][0].thread].name == "worker"
+
+
+def test_devices_that_are_not_described():
+    kernel = {**KERNEL, "args": {**KERNEL["args"], "device": 2}}
+    alike = [{"id": i, "name": "MI300X", "numSms": 304} for i in range(2)]
+    assert [(row.id, row.name) for row in rows(write(trace(kernel, deviceProperties=alike)))["device"]] == [(1, "MI300X"), (2, "MI300X"), (3, "MI300X")]
+    alike[1]["name"] = "MI250X"
+    assert len(rows(write(trace(kernel, deviceProperties=alike)))["device"]) == 2
 
 
 def test_packed_and_plain_are_the_same():
