@@ -21,6 +21,7 @@
     R(function, 65536)     \
     R(shape, 262144)       \
     R(comm, 4096)          \
+    R(label, 65536)        \
     R(graph_node, 262144)
 
 struct registry_table {

@@ -20,6 +20,8 @@ enum {
 #include "driver_table.h"
 #define NCCL_ROW(symbol, parameters, ...) extern ws_ncclResult wrap_##symbol parameters;
 #include "nccl_table.h"
+#define CUBLAS_ROW(symbol, parameters, ...) extern ws_cublasStatus wrap_##symbol parameters;
+#include "cublas_table.h"
 
 const struct resolve_row resolve_table[WS_ID_COUNT] = {
 #define DRIVER_ROW(symbol, base, since, flavour, family, ...) \
@@ -27,6 +29,8 @@ const struct resolve_row resolve_table[WS_ID_COUNT] = {
 #include "driver_table.h"
 #define NCCL_ROW(symbol, ...) { #symbol, #symbol, 0, FLAVOUR_NCCL, WS_CALL_NCCL, (void *)wrap_##symbol },
 #include "nccl_table.h"
+#define CUBLAS_ROW(symbol, ...) { #symbol, #symbol, 0, FLAVOUR_CUBLAS, WS_CALL_LIBRARY, (void *)wrap_##symbol },
+#include "cublas_table.h"
 };
 
 void *resolve_real[WS_ID_COUNT];
@@ -96,6 +100,20 @@ void *resolve_substitute(enum ws_function_id id, void *real)
     return resolve_table[id].wrapper;
 }
 
+static bool is_of_driver(int id)
+{
+    return resolve_table[id].flavour < FLAVOUR_NCCL;
+}
+
+static const char *library_of(enum ws_function_id id)
+{
+    if (resolve_table[id].flavour == FLAVOUR_NCCL)
+        return "libnccl.so";
+    if (id == WS_ID_cublasLtMatmul)
+        return "libcublasLt.so";
+    return is_of_driver((int)id) ? "libcuda.so" : "libcublas.so";
+}
+
 void *resolve_find(enum ws_function_id id)
 {
     int saved_errno = errno;
@@ -104,8 +122,7 @@ void *resolve_find(enum ws_function_id id)
     if (!real) {
         struct elf_object object;
         real = resolve_next(symbol);
-        if (!real &&
-            elf_find_by_name(resolve_table[id].flavour == FLAVOUR_NCCL ? "libnccl.so" : "libcuda.so", &object))
+        if (!real && elf_find_by_name(library_of(id), &object))
             real = elf_symbol(&object, symbol);
         if (real)
             remember(id, real);
@@ -157,7 +174,7 @@ void *resolve_proc(const char *base, int version, uint64_t flags, void *real)
     int newest = driver_version();
     for (int id = 0; id < WS_ID_COUNT; id++) {
         const struct resolve_row *row = &resolve_table[id];
-        if (row->flavour == FLAVOUR_NCCL || strcmp(row->base, base))
+        if (!is_of_driver(id) || strcmp(row->base, base))
             continue;
         if (have_object && elf_symbol(&object, row->symbol) == real && better(row, exact, flags))
             exact = row;
@@ -182,7 +199,7 @@ void *resolve_driver_symbol(const char *symbol)
     struct elf_object object;
     void *any = real_of(WS_ID_cuInit);
     for (int id = 0; id < WS_ID_COUNT && !any; id++)
-        if (resolve_table[id].flavour != FLAVOUR_NCCL)
+        if (is_of_driver(id))
             any = real_of((enum ws_function_id)id);
     if (any ? elf_find_by_address(any, &object) : elf_find_by_name("libcuda.so", &object))
         return elf_symbol(&object, symbol);

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "abi/cublas.h"
 #include "abi/cuda.h"
 #include "abi/nccl.h"
 #include "record/record.h"
@@ -20,19 +21,21 @@ enum ws_function_id {
 #include "driver_table.h"
 #define NCCL_ROW(symbol, ...) WS_ID_##symbol,
 #include "nccl_table.h"
+#define CUBLAS_ROW(symbol, ...) WS_ID_##symbol,
+#include "cublas_table.h"
     WS_ID_COUNT
 };
 
 struct resolve_row {
     const char *symbol;
-    const char *base; /* NCCL: the symbol */
-    int since;        /* NCCL: 0 */
+    const char *base; /* of libraries: the symbol */
+    int since;        /* of libraries: 0 */
     uint8_t flavour;  /* enum resolve_flavour */
     uint8_t family;   /* enum ws_call_family */
     void *wrapper;
 };
 
-enum resolve_flavour { FLAVOUR_LEGACY, FLAVOUR_PTSZ, FLAVOUR_PTDS, FLAVOUR_NCCL };
+enum resolve_flavour { FLAVOUR_LEGACY, FLAVOUR_PTSZ, FLAVOUR_PTDS, FLAVOUR_NCCL, FLAVOUR_CUBLAS };
 
 extern const struct resolve_row resolve_table[WS_ID_COUNT];
 

@@ -316,6 +316,19 @@ static void read_collective(struct shim_thread *thread, const struct ws_ring_col
     add(WS_FAMILY_collective, &row);
 }
 
+static void read_range(struct shim_thread *thread, const struct ws_ring_range *record)
+{
+    struct ws_range row = {
+        .name = record->name,
+        .thread = thread->id,
+        .host_begin = ticks_to_ns(record->ticks_begin),
+        .host_end = ticks_to_ns(record->ticks_end),
+        .kind = WS_RANGE_OPERATOR,
+        .inputs = record->header.shape,
+    };
+    add(WS_FAMILY_range, &row);
+}
+
 /* Equal blocks of one kernel are kept once. */
 static void read_params(struct shim_thread *thread, const struct ws_ring_params *record)
 {
@@ -352,6 +365,9 @@ void rows_read_ring(struct shim_thread *thread, uint64_t head)
             break;
         case WS_RING_COLLECTIVE:
             read_collective(thread, record);
+            break;
+        case WS_RING_RANGE:
+            read_range(thread, record);
             break;
         case WS_RING_PARAMS:
             read_params(thread, record);

@@ -34,7 +34,13 @@ struct shape_entry {
     struct shim_stream *stream;
 };
 
-enum { SHAPE_CACHE = 4096, PENDING_COLLECTIVES = 64 };
+/* A product of a library, put into words: family label. */
+struct product_entry {
+    uint64_t hash; /* of what it is made of; 0: none */
+    uint32_t name, inputs;
+};
+
+enum { SHAPE_CACHE = 4096, PRODUCT_CACHE = 2048, PENDING_COLLECTIVES = 64 };
 
 enum thread_life { THREAD_ALIVE, THREAD_ENDED };
 
@@ -54,11 +60,13 @@ struct shim_thread {
     bool timed;           /* marks are recorded */
     bool has_turn;        /* of the stream */
     uint64_t order;       /* of the stream, when the call entered it */
+    bool in_product;      /* inside cuBLAS: what it calls of itself is no product of the program's */
     uint32_t nccl_depth;  /* inside NCCL: launches are its own */
     uint32_t group_depth; /* of ncclGroupStart */
     uint32_t collective_count;
     struct ws_ring_collective collectives[PENDING_COLLECTIVES]; /* waiting for the group's end */
     struct shape_entry shapes[SHAPE_CACHE];
+    struct product_entry products[PRODUCT_CACHE];
     _Atomic uint32_t life; /* enum thread_life */
     size_t mapping;        /* bytes of this structure and the ring */
     /* The drain's own. */

@@ -143,6 +143,7 @@ static const struct ws_operator operators[] = {
     { "aten::_addmm_activation", cost_product, "b", 0, true },
     { "aten::_scaled_mm", cost_product, "", 0, true },
     { "aten::_int_mm", cost_product, "", 0, true },
+    { "cublas*", cost_product, "", 0, true },
     { "aten::linear", cost_linear, "", 0, true },
     { "aten::scaled_dot_product_attention", cost_attention, "hn", 0, true },
     { "aten::_scaled_dot_product_flash_attention", cost_attention, "hn", 0, true },

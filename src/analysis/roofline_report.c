@@ -167,6 +167,17 @@ static int set_real(json_t *object, const char *key, double value)
     return value > 0 ? json_object_set_new(object, key, json_real(value)) : 0;
 }
 
+/* FLOPs and bytes are whole numbers as far as integers reach. */
+static json_t *amount(double value)
+{
+    return value < 9e18 ? json_integer((json_int_t)(value + 0.5)) : json_real(value);
+}
+
+static int set_amount(json_t *object, const char *key, double value)
+{
+    return value > 0 ? json_object_set_new(object, key, amount(value)) : 0;
+}
+
 static json_t *row_json(const struct ws_roofline_row *row)
 {
     json_t *object = json_object();
@@ -177,8 +188,8 @@ static json_t *row_json(const struct ws_roofline_row *row)
     if (row->flops > 0 || row->bytes > 0) {
         status |= json_object_set_new(object, "precision", json_string(ws_precision_name(row->precision)));
         status |= ws_json_set(object, "known_ns", row->known);
-        status |= set_real(object, "flops", row->flops);
-        status |= set_real(object, "bytes", row->bytes);
+        status |= set_amount(object, "flops", row->flops);
+        status |= set_amount(object, "bytes", row->bytes);
         status |= set_real(object, "intensity", row->bytes > 0 ? row->flops / row->bytes : 0);
         status |= set_real(object, "flops_per_s", known > 0 ? row->flops / known * 1e9 : 0);
         status |= set_real(object, "bytes_per_s", known > 0 ? row->bytes / known * 1e9 : 0);
@@ -226,7 +237,7 @@ static int add_products(const struct ws_track_roofline *result, size_t top, json
         status |= json_object_set_new(row, "precision", json_string(ws_precision_name(rows[i].precision)));
         status |= ws_json_set(row, "count", (int64_t)rows[i].count);
         status |= ws_json_set(row, "total_ns", rows[i].total);
-        status |= json_object_set_new(row, "flops", json_real(rows[i].flops));
+        status |= json_object_set_new(row, "flops", amount(rows[i].flops));
     }
     return status;
 }
@@ -242,8 +253,8 @@ int ws_roofline_json(const struct ws_report *report, size_t subject, const void 
     status |= ws_json_set(roofline, "kernel_ns", result->total);
     status |= ws_json_set(roofline, "matmul_ns", result->matmul_total);
     status |= ws_json_set(roofline, "matmul_known_ns", result->matmul_known);
-    status |= set_real(roofline, "matmul_flops", result->matmul_flops);
-    status |= set_real(roofline, "step_flops", result->step_flops);
+    status |= set_amount(roofline, "matmul_flops", result->matmul_flops);
+    status |= set_amount(roofline, "step_flops", result->step_flops);
     status |= set_real(roofline, "mfu", result->mfu);
     if (result->match != WS_GPU_UNKNOWN) {
         status |= json_object_set_new(roofline, "gpu", json_string(result->gpu.name));

@@ -52,9 +52,9 @@ const char *ws_quality_name(uint32_t quality)
 
 const char *ws_call_family_name(uint32_t family)
 {
-    static const char *const names[] = { "other",  "launch",   "copy",     "memset",     "work",
-                                         "memory", "sync",     "event",    "capture",    "graph",
-                                         "module", "lifetime", "profiler", "resolution", "nccl" };
+    static const char *const names[] = { "other",    "launch",     "copy",    "memset", "work",   "memory",
+                                         "sync",     "event",      "capture", "graph",  "module", "lifetime",
+                                         "profiler", "resolution", "nccl",    "library" };
     _Static_assert(sizeof(names) / sizeof(names[0]) == WS_CALL_FAMILY_COUNT, "one name a family");
     return NAME_OF(names, family);
 }

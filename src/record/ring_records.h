@@ -13,6 +13,7 @@ enum ws_ring_kind {
     WS_RING_CALL,
     WS_RING_COLLECTIVE,
     WS_RING_PARAMS, /* of the operation that follows in the same ring */
+    WS_RING_RANGE,  /* a stretch of the thread's time with a name */
     WS_RING_MARK,   /* a mark that ends the operations of a stream left without one */
 };
 
@@ -78,6 +79,15 @@ struct ws_ring_mark {
     uint32_t padding[11];
 };
 
+/* header.shape: family label, what the operator was given. */
+struct ws_ring_range {
+    struct ws_ring_header header;
+    uint64_t ticks_begin, ticks_end;
+    uint32_t name; /* family label */
+    uint32_t padding[9];
+};
+
+_Static_assert(sizeof(struct ws_ring_range) == WS_RING_SLOT, "a range is one slot");
 _Static_assert(sizeof(struct ws_ring_op) == WS_RING_SLOT, "an operation is one slot");
 _Static_assert(sizeof(struct ws_ring_call) == WS_RING_SLOT, "a call is one slot");
 _Static_assert(sizeof(struct ws_ring_collective) == 2 * WS_RING_SLOT, "a collective is two slots");

@@ -8,6 +8,7 @@ macro can put the name of a typedef together: it is done here, on what the prepr
 
     DRIVER_TYPE("symbol", PFN_base_vNNNN_flavour, (parameters))
     NCCL_TYPE(symbol, (parameters))
+    CUBLAS_TYPE(symbol, (parameters))
 """
 import re
 import subprocess
@@ -17,8 +18,10 @@ SOURCE = """
 #define DRIVER_ROW(symbol, base, since, flavour, family, parameters, arguments, before, after) \
     @driver symbol base since flavour parameters@
 #define NCCL_ROW(symbol, parameters, arguments, before, after) @nccl symbol parameters@
+#define CUBLAS_ROW(symbol, parameters, arguments, product) @cublas symbol parameters@
 #include "shim/driver_table.h"
 #include "shim/nccl_table.h"
+#include "shim/cublas_table.h"
 """
 SUFFIX = {"LEGACY": "", "PTSZ": "_ptsz", "PTDS": "_ptds"}
 NUMBER = r"(\d+|\(\((\d+)\) < 7000 \? 7000 : \(\d+\)\))"
@@ -26,10 +29,10 @@ NUMBER = r"(\d+|\(\((\d+)\) < 7000 \? 7000 : \(\d+\)\))"
 
 def rows(text):
     text = " ".join(text.split())
-    for kind, body in re.findall(r"@(driver|nccl) (.*?)@", text):
-        if kind == "nccl":
+    for kind, body in re.findall(r"@(driver|nccl|cublas) (.*?)@", text):
+        if kind != "driver":
             symbol, parameters = body.split(" ", 1)
-            yield f"NCCL_TYPE({symbol}, {parameters})"
+            yield f"{kind.upper()}_TYPE({symbol}, {parameters})"
             continue
         match = re.fullmatch(rf"(\w+) (\w+) {NUMBER} (LEGACY|PTSZ|PTDS) (\(.*\))", body)
         if not match:

@@ -107,6 +107,7 @@ static void compare_functions()
 #define DRIVER_TYPE(symbol, typedef_name, parameters) \
     comparison<ws_CUresult parameters, std::remove_pointer_t<typedef_name>>::run(symbol);
 #define NCCL_TYPE(symbol, parameters)
+#define CUBLAS_TYPE(symbol, parameters)
 #include "driver_rows.h"
 }
 

@@ -1,6 +1,6 @@
 """What the shim adds to a launch: ns, instructions (callgrind), and the driver calls it makes.
 
-bench_launch.py LAUNCH_LOOP NULL_DRIVER_FOLDER SHIM
+bench_launch.py LAUNCH_LOOP NULL_DRIVER_FOLDER SHIM PRODUCT_LOOP
 """
 import json
 import os
@@ -10,10 +10,10 @@ import subprocess
 import sys
 import tempfile
 
-loop, driver, shim = (os.path.abspath(path) for path in sys.argv[1:4])
+loop, driver, shim, product_loop = (os.path.abspath(path) for path in sys.argv[1:5])
 
 
-def run(arguments, prefix=(), **options):
+def run(arguments, prefix=(), program=None, **options):
     """Runs the loop in a scratch folder; `shim` preloads it with the options given."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("WALLSHIM_")}
     environment["LD_LIBRARY_PATH"] = driver
@@ -21,7 +21,7 @@ def run(arguments, prefix=(), **options):
         environment["LD_PRELOAD"] = shim
         environment.update({"WALLSHIM_" + k.upper(): v for k, v in options.items()})
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run([*prefix, loop, *arguments], env=environment, cwd=folder, check=True, text=True,
+        done = subprocess.run([*prefix, program or loop, *arguments], env=environment, cwd=folder, check=True, text=True,
                               capture_output=True)
     return done
 
@@ -94,6 +94,10 @@ for marking in ("marks", "pairs"):
 show("drain's CPU per launch", drain_cpu(backend="host"), "ns", budget=140)
 added = sum(calls_added(backend="host").values())
 show("driver calls added per launch, host backend", added, "calls", budget=0)
+with_sizes = dict(line.split() for line in run(["21", "20000"], program=product_loop, backend="host").stdout.splitlines())
+without = dict(line.split() for line in run(["21", "20000"], program=product_loop).stdout.splitlines())
+for name, function in (("gemm", "cublasGemmEx"), ("lt", "cublasLtMatmul")):
+    show(f"sizes of a product, {function}", float(with_sizes[name]) - float(without[name]), "ns", budget=30, floor=floor)
 if shutil.which("valgrind"):
     base = instructions()
     show("shim per launch, instructions", instructions(backend="host", ring="64M", log="quiet") - base, "instructions",

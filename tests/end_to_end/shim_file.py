@@ -41,7 +41,7 @@ def main():
 
     with open(rows, encoding="ascii") as file:
         text = file.read()
-    tabled = set(re.findall(r'^DRIVER_TYPE\("(\w+)"', text, re.M)) | set(re.findall(r"^NCCL_TYPE\((\w+)", text, re.M))
+    tabled = set(re.findall(r'^DRIVER_TYPE\("(\w+)"', text, re.M)) | set(re.findall(r"^(?:NCCL|CUBLAS)_TYPE\((\w+)", text, re.M))
     exported, bound = set(), {}
     for line in readelf(library, "--dyn-syms").splitlines():
         fields = line.split()

@@ -1,0 +1,87 @@
+/* Products of a cuBLAS that does nothing, in bursts that the drain can follow: product_loop BURSTS
+ * PRODUCTS-PER-BURST. Prints the ns of one in the fastest half of the bursts, for cublasGemmEx and for
+ * cublasLtMatmul. Run with and without the shim; the difference is what knowing the sizes costs a launch. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "shim/abi/cublas.h"
+#include "shim/abi/cuda.h"
+
+typedef ws_cublasStatus (*gemm_function)(ws_cublasHandle, ws_cublasEnum, ws_cublasEnum, int, int, int,
+                                         ws_cublasPointer, ws_cublasPointer, ws_cublasEnum, int, ws_cublasPointer,
+                                         ws_cublasEnum, int, ws_cublasPointer, void *, ws_cublasEnum, int,
+                                         ws_cublasEnum, ws_cublasEnum);
+typedef ws_cublasStatus (*lt_function)(ws_cublasHandle, ws_cublasLtMatmulDesc *, ws_cublasPointer, ws_cublasPointer,
+                                       ws_cublasLtMatrixLayout *, ws_cublasPointer, ws_cublasLtMatrixLayout *,
+                                       ws_cublasPointer, ws_cublasPointer, ws_cublasLtMatrixLayout *, void *,
+                                       ws_cublasLtMatrixLayout *, const void *, void *, size_t, ws_CUstream);
+
+enum { SHAPES = 16 };
+
+static gemm_function gemm;
+static lt_function lt;
+static ws_cublasLtMatmulDesc descs[SHAPES];
+static ws_cublasLtMatrixLayout layouts[SHAPES][3];
+
+static void call_gemm(int shape)
+{
+    gemm(NULL, WS_CUBLAS_OP_N, WS_CUBLAS_OP_N, 128 * shape, 1024, 4096, NULL, NULL, WS_CUDA_R_16BF, 128, NULL,
+         WS_CUDA_R_16BF, 128, NULL, NULL, WS_CUDA_R_16BF, 128, WS_CUBLAS_COMPUTE_32F, -1);
+}
+
+static void call_lt(int shape)
+{
+    ws_cublasLtMatrixLayout *of = layouts[shape];
+    lt(NULL, &descs[shape], NULL, NULL, &of[0], NULL, &of[1], NULL, NULL, &of[2], NULL, &of[2], NULL, NULL, 0, NULL);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double ns_of(void (*call)(int), int bursts, int products)
+{
+    double *ns = calloc((size_t)bursts, sizeof(*ns));
+    for (int burst = 0; ns && burst < bursts; burst++) {
+        int64_t start = ws_clock_ns();
+        for (int i = 0; i < products; i++)
+            call(i % SHAPES);
+        ns[burst] = (double)(ws_clock_ns() - start) / products;
+        nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
+    }
+    if (!ns)
+        exit(2);
+    qsort(ns, (size_t)bursts, sizeof(*ns), by_value);
+    double median = ns[bursts / 2];
+    free(ns);
+    return median;
+}
+
+int main(int argc, char **argv)
+{
+    int bursts = argc > 1 ? atoi(argv[1]) : 21, products = argc > 2 ? atoi(argv[2]) : 20000;
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+    ws_CUresult (*init)(unsigned) = driver ? (ws_CUresult(*)(unsigned))dlsym(driver, "cuInit") : NULL;
+    ws_CUresult (*retain)(ws_CUcontext *, ws_CUdevice) =
+        driver ? (ws_CUresult(*)(ws_CUcontext *, ws_CUdevice))dlsym(driver, "cuDevicePrimaryCtxRetain") : NULL;
+    ws_CUcontext context;
+    void *library = dlopen("libcublas.so.13", RTLD_NOW);
+    gemm = library ? (gemm_function)dlsym(library, "cublasGemmEx") : NULL;
+    lt = library ? (lt_function)dlsym(library, "cublasLtMatmul") : NULL;
+    if (!init || !retain || !gemm || !lt) {
+        fprintf(stderr, "product_loop: no null libraries on LD_LIBRARY_PATH\n");
+        return 2;
+    }
+    init(0);
+    retain(&context, 0);
+    for (int i = 0; i < SHAPES; i++)
+        descs[i].data[0] = layouts[i][0].data[2] = layouts[i][1].data[3] = (uint64_t)i + 1;
+    printf("gemm %.2f\n", ns_of(call_gemm, bursts, products));
+    printf("lt %.2f\n", ns_of(call_lt, bursts, products));
+    return 0;
+}

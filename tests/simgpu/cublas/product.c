@@ -1,0 +1,163 @@
+#include "cublas/product.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "simgpu.h"
+
+enum { MOST_COMPUTED = 1 << 22, LATENCY_NS = 2500, PARAMETERS = sizeof(struct sim_product) / sizeof(uint64_t) };
+
+/* What kernels of cuBLAS are called, by the type of their inputs, and TFLOP/s of an H100 at it. */
+static const struct kernel {
+    uint32_t type;
+    double bytes, tflops;
+    const char *name;
+} kernels[] = {
+    { WS_CUDA_R_32F, 4, 66.9,
+      "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize128x128x8_stage3_warpsize2x4x1_ffma_cublas" },
+    { WS_CUDA_R_64F, 8, 66.9, "sm90_xmma_gemm_f64f64_f64f64_f64_nn_n_tilesize128x64x16_cublas" },
+    { WS_CUDA_R_16F, 2, 989.4, "sm90_xmma_gemm_f16f16_f16f32_f32_nn_n_tilesize128x128x64_cublas" },
+    { WS_CUDA_R_16BF, 2, 989.4, "sm90_xmma_gemm_bf16bf16_bf16f32_f32_nn_n_tilesize128x128x64_cublas" },
+    { WS_CUDA_R_8F_E4M3, 1, 1978.9, "sm90_xmma_gemm_e4m3bf16_e4m3f32_f32_tn_n_tilesize128x128x128_cublas" },
+};
+enum { KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
+
+static struct {
+    ws_CUresult (*cuModuleLoadData)(ws_CUmodule *, const void *);
+    ws_CUresult (*cuModuleGetFunction)(ws_CUfunction *, ws_CUmodule, const char *);
+    ws_CUresult (*cuLaunchKernel)(ws_CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                  ws_CUstream, void **, void **);
+    ws_CUfunction functions[KERNELS];
+    bool found;
+} driver;
+
+static double flops_of(const struct sim_product *product)
+{
+    return 2.0 * (double)product->m * (double)product->n * (double)product->k * (double)product->batch;
+}
+
+static void read_parameters(struct sim_product *product, void **parameters)
+{
+    uint64_t *words = (uint64_t *)product;
+    for (int i = 0; i < PARAMETERS; i++)
+        memcpy(&words[i], parameters[i], sizeof(words[i]));
+}
+
+static const struct kernel *kernel_of(uint64_t type)
+{
+    for (int i = 0; i < KERNELS; i++)
+        if (kernels[i].type == type)
+            return &kernels[i];
+    return NULL;
+}
+
+/* Four fifths of the roof that applies. */
+static uint64_t duration(void **parameters, const unsigned grid[3], const unsigned block[3])
+{
+    struct sim_product product;
+    (void)grid;
+    (void)block;
+    read_parameters(&product, parameters);
+    const struct kernel *kernel = kernel_of(product.type);
+    double elements = (double)(product.m * product.k + product.k * product.n + product.m * product.n);
+    double compute = flops_of(&product) / (kernel->tflops * 1e3);
+    double memory = elements * (double)product.batch * kernel->bytes / 3350;
+    return LATENCY_NS + (uint64_t)((compute > memory ? compute : memory) / 0.8);
+}
+
+/* C = A · B, column by column as cuBLAS has them; alpha 1, beta 0. */
+static void run(void **parameters, const unsigned grid[3], const unsigned block[3])
+{
+    struct sim_product product;
+    (void)grid;
+    (void)block;
+    read_parameters(&product, parameters);
+    if (product.type != WS_CUDA_R_32F || product.batch != 1 || !product.c || flops_of(&product) > MOST_COMPUTED)
+        return;
+    const float *a = (const float *)(uintptr_t)product.a, *b = (const float *)(uintptr_t)product.b;
+    float *c = (float *)(uintptr_t)product.c;
+    for (uint64_t column = 0; column < product.n; column++)
+        for (uint64_t row = 0; row < product.m; row++) {
+            float sum = 0;
+            for (uint64_t i = 0; i < product.k; i++)
+                sum += a[product.transposed & 1 ? row * product.lda + i : i * product.lda + row] *
+                       b[product.transposed & 2 ? i * product.ldb + column : column * product.ldb + i];
+            c[column * product.ldc + row] = sum;
+        }
+}
+
+static char *make_image(void)
+{
+    char *image;
+    size_t size;
+    FILE *out = open_memstream(&image, &size);
+    fprintf(out, ".version 8.0\n.target sm_80\n.address_size 64\n");
+    for (int i = 0; i < KERNELS; i++) {
+        fprintf(out, ".visible .entry %s(", kernels[i].name);
+        for (int parameter = 0; parameter < PARAMETERS; parameter++)
+            fprintf(out, "%s.param .u64 p%d", parameter ? ", " : "", parameter);
+        fprintf(out, ")\n{\nret;\n}\n");
+    }
+    return fclose(out) ? NULL : image;
+}
+
+static void find_driver(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    ws_CUresult (*get)(const char *, void **, int, uint64_t, ws_CUenum *);
+    int (*add)(const char *, simgpu_run, simgpu_duration);
+    ws_CUmodule module;
+    get = library ? (ws_CUresult(*)(const char *, void **, int, uint64_t, ws_CUenum *))dlsym(library,
+                                                                                             "cuGetProcAddress_v2")
+                  : NULL;
+    add = library ? (int (*)(const char *, simgpu_run, simgpu_duration))dlsym(library, "simgpuRegisterKernel") : NULL;
+    if (!get || !add)
+        return;
+    for (int i = 0; i < KERNELS; i++)
+        add(kernels[i].name, run, duration);
+#define FIND(name)                                                                            \
+    if (get(#name, (void **)&driver.name, 12000, 0, NULL) != WS_CUDA_SUCCESS || !driver.name) \
+    return
+    FIND(cuModuleLoadData);
+    FIND(cuModuleGetFunction);
+    FIND(cuLaunchKernel);
+#undef FIND
+    char *image = make_image();
+    driver.found = image && driver.cuModuleLoadData(&module, image) == WS_CUDA_SUCCESS;
+    for (int i = 0; i < KERNELS && driver.found; i++)
+        driver.found = driver.cuModuleGetFunction(&driver.functions[i], module, kernels[i].name) == WS_CUDA_SUCCESS;
+    free(image);
+}
+
+static void write_truth(const struct sim_product *product, const struct kernel *kernel)
+{
+    const char *path = getenv("SIMGPU_PRODUCTS");
+    FILE *out = path ? fopen(path, "a") : NULL;
+    if (!out)
+        return;
+    fprintf(out, "%s %llu %llu %llu %llu %.0f\n", kernel->name, (unsigned long long)product->m,
+            (unsigned long long)product->n, (unsigned long long)product->k, (unsigned long long)product->batch,
+            flops_of(product));
+    fclose(out);
+}
+
+ws_cublasStatus sim_product_launch(const struct sim_product *product, ws_CUstream stream)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_driver);
+    const struct kernel *kernel = kernel_of(product->type);
+    if (!driver.found || !kernel)
+        return WS_CUBLAS_STATUS_NOT_INITIALIZED;
+    struct sim_product copy = *product;
+    void *parameters[PARAMETERS];
+    for (int i = 0; i < PARAMETERS; i++)
+        parameters[i] = (uint64_t *)&copy + i;
+    unsigned tiles_m = (unsigned)((product->m + 127) / 128), tiles_n = (unsigned)((product->n + 127) / 128);
+    write_truth(product, kernel);
+    ws_CUresult result = driver.cuLaunchKernel(driver.functions[kernel - kernels], tiles_m, tiles_n,
+                                               (unsigned)product->batch, 128, 1, 1, 0, stream, parameters, NULL);
+    return result == WS_CUDA_SUCCESS ? WS_CUBLAS_STATUS_SUCCESS : WS_CUBLAS_STATUS_NOT_INITIALIZED;
+}

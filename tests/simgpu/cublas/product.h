@@ -1,0 +1,26 @@
+/* The simulated cuBLAS and cuBLASLt: a product as a kernel of the simulated driver.
+ *
+ * How long it takes comes from its sizes and the chip's peaks; single-precision products of little work are computed
+ * too. SIMGPU_PRODUCTS names a file that gets a line for each product: kernel, m, n, k, batch, FLOPs. */
+#ifndef SIMGPU_CUBLAS_PRODUCT_H
+#define SIMGPU_CUBLAS_PRODUCT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shim/abi/cublas.h"
+#include "shim/abi/cuda.h"
+
+/* The kernel's parameter block, in the layout of its image. */
+struct sim_product {
+    uint64_t m, n, k, batch;
+    uint64_t type; /* of the inputs */
+    uint64_t a, b, c;
+    uint64_t lda, ldb, ldc;
+    uint64_t transposed; /* bit 0: A, bit 1: B */
+};
+
+/* Launches the product's kernel. */
+ws_cublasStatus sim_product_launch(const struct sim_product *product, ws_CUstream stream);
+
+#endif
