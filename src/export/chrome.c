@@ -1,6 +1,7 @@
 /* Chrome's trace event format, which Perfetto and chrome://tracing read.
  *
- * A process of the trace becomes one process there, its threads with the calls they made; each of its
+ * A process of the trace becomes one process there, its threads with the calls they made and the ranges
+ * that were named; each of its
  * devices another, with its streams as threads. An arrow leads from the call to the work it launched.
  */
 #include <errno.h>
@@ -20,6 +21,8 @@ struct chrome {
     const struct ws_process *process;
     uint64_t host;                   /* number of the process of host calls */
     struct ws_clock_cursor *cursors; /* by place in ws_process.clocks */
+    uint64_t call;                   /* of the operation before: its correlation and time */
+    int64_t call_begin;
     bool first;
 };
 
@@ -158,13 +161,8 @@ static void put_device_arguments(struct chrome *chrome, const struct ws_op *op, 
     ws_put(out, "}}");
 }
 
-static void put_op(struct chrome *chrome, const struct ws_op *op)
+static void put_launch(struct chrome *chrome, const struct ws_op *op, const struct ws_op_shape *shape)
 {
-    uint32_t place = ws_rows_place(&chrome->process->shape_rows, op->shape);
-    const struct ws_op_shape lost = { .lost = true };
-    const struct ws_op_shape *shape = place == WS_NOWHERE ? &lost : ws_process_shape(chrome->process, place);
-    bool timed = !shape->lost && ws_op_begin_quality(op) && ws_op_end_quality(op) && op->begin <= op->end &&
-                 !op->result && !(op->flags & WS_OP_CAPTURED);
     begin_event(chrome, "X", chrome->host, op->thread);
     put_span(chrome, "call", function_name(chrome, shape->row.driver_function, "launch"), op->host_begin,
              op->host_end);
@@ -174,14 +172,30 @@ static void put_op(struct chrome *chrome, const struct ws_op *op)
         ws_put_number(&chrome->out, op->result);
     }
     ws_put(&chrome->out, "}}");
+}
+
+static void put_op(struct chrome *chrome, const struct ws_op *op)
+{
+    uint32_t place = ws_rows_place(&chrome->process->shape_rows, op->shape);
+    const struct ws_op_shape lost = { .lost = true };
+    const struct ws_op_shape *shape = place == WS_NOWHERE ? &lost : ws_process_shape(chrome->process, place);
+    bool timed = !shape->lost && ws_op_begin_quality(op) && ws_op_end_quality(op) && op->begin <= op->end &&
+                 !op->result && !(op->flags & WS_OP_CAPTURED);
+    /* The call is known, and no graph's, whose operations come one after the other and share it. */
+    if (op->thread && (op->correlation != chrome->call || op->host_begin != chrome->call_begin))
+        put_launch(chrome, op, shape);
+    chrome->call = op->correlation;
+    chrome->call_begin = op->host_begin;
     if (!timed)
         return;
     struct ws_clock_cursor *cursor = &chrome->cursors[shape->context];
     int64_t begin = ws_clock_to_host(cursor, op->begin), end = ws_clock_to_host(cursor, op->end);
     const struct ws_track *track = ws_model_track(chrome->model, shape->track);
     uint64_t device = device_number(chrome, shape->track == WS_NOWHERE ? 0 : track->device);
-    put_flow(chrome, "s", chrome->host, op->thread, op->correlation, op->host_begin);
-    put_flow(chrome, "f", device, shape->row.stream, op->correlation, begin);
+    if (op->thread) {
+        put_flow(chrome, "s", chrome->host, op->thread, op->correlation, op->host_begin);
+        put_flow(chrome, "f", device, shape->row.stream, op->correlation, begin);
+    }
     begin_event(chrome, "X", device, shape->row.stream);
     put_span(chrome, ws_op_kind_name(shape->row.kind), ws_model_name(chrome->model, shape->name)->text, begin, end);
     put_device_arguments(chrome, op, shape);
@@ -207,11 +221,30 @@ static void put_collective(struct chrome *chrome, const struct ws_collective *ca
     ws_put(&chrome->out, "}}");
 }
 
+static const char *label_text(const struct chrome *chrome, uint32_t id)
+{
+    const struct ws_label *label = ws_rows_find(&chrome->process->labels, id);
+    return label ? label->text.data : "";
+}
+
+static void put_range(struct chrome *chrome, const struct ws_range *range)
+{
+    begin_event(chrome, "X", chrome->host, range->thread);
+    put_span(chrome, ws_range_kind_name(range->kind), label_text(chrome, range->name), range->host_begin,
+             range->host_end);
+    if (range->inputs) {
+        put_key_text(chrome, ",\"args\":{\"inputs\":", label_text(chrome, range->inputs));
+        ws_put(&chrome->out, "}");
+    }
+    ws_put(&chrome->out, "}");
+}
+
 static void put_block(struct chrome *chrome, const struct ws_block *block)
 {
     const struct ws_op *ops = block->rows;
     const struct ws_call *calls = block->rows;
     const struct ws_collective *collectives = block->rows;
+    const struct ws_range *ranges = block->rows;
     for (uint32_t i = 0; i < block->count; i++) {
         if (block->family == WS_FAMILY_op)
             put_op(chrome, &ops[i]);
@@ -219,6 +252,8 @@ static void put_block(struct chrome *chrome, const struct ws_block *block)
             put_call(chrome, &calls[i]);
         else if (block->family == WS_FAMILY_collective)
             put_collective(chrome, &collectives[i]);
+        else if (block->family == WS_FAMILY_range)
+            put_range(chrome, &ranges[i]);
     }
 }
 
@@ -253,7 +288,7 @@ static int put_process(struct chrome *chrome, const struct ws_model_options *opt
 static int write_chrome(const struct ws_model *model, FILE *file, const struct ws_model_options *options,
                         char *message, size_t capacity)
 {
-    struct chrome *chrome = malloc(sizeof(*chrome));
+    struct chrome *chrome = calloc(1, sizeof(*chrome));
     int status = chrome ? 0 : -ENOMEM;
     snprintf(message, capacity, "out of memory");
     if (!chrome)

@@ -58,3 +58,10 @@ const char *ws_call_family_name(uint32_t family)
     _Static_assert(sizeof(names) / sizeof(names[0]) == WS_CALL_FAMILY_COUNT, "one name a family");
     return NAME_OF(names, family);
 }
+
+const char *ws_range_kind_name(uint32_t kind)
+{
+    static const char *const names[] = { "unknown", "step", "annotation", "operator", "python", "communication" };
+    _Static_assert(sizeof(names) / sizeof(names[0]) == WS_RANGE_KIND_COUNT, "one name a kind");
+    return NAME_OF(names, kind);
+}

@@ -99,11 +99,12 @@ static inline enum ws_quality ws_op_end_quality(const struct ws_op *op)
 /* What gave a range its name. */
 enum ws_range_kind {
     WS_RANGE_UNKNOWN,
-    WS_RANGE_STEP,         /* one iteration, marked by the program or its framework */
-    WS_RANGE_ANNOTATION,   /* the program's own, or its framework's: record_function, NVTX */
-    WS_RANGE_OPERATOR,     /* a framework's operator: aten::mm */
-    WS_RANGE_PYTHON,       /* a Python function: "train.py(41): step" */
-    WS_RANGE_COMMUNICATION /* a framework's record of a collective */
+    WS_RANGE_STEP,          /* one iteration, marked by the program or its framework */
+    WS_RANGE_ANNOTATION,    /* the program's own, or its framework's: record_function, NVTX */
+    WS_RANGE_OPERATOR,      /* a framework's operator: aten::mm */
+    WS_RANGE_PYTHON,        /* a Python function: "train.py(41): step" */
+    WS_RANGE_COMMUNICATION, /* a framework's record of a collective */
+    WS_RANGE_KIND_COUNT
 };
 
 /* What a host call is for: column family of driver_function. */
@@ -171,5 +172,6 @@ const char *ws_op_kind_name(uint32_t kind);
 const char *ws_space_name(uint32_t space);
 const char *ws_quality_name(uint32_t quality);
 const char *ws_call_family_name(uint32_t family);
+const char *ws_range_kind_name(uint32_t kind);
 
 #endif

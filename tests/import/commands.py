@@ -81,6 +81,18 @@ def test_every_command_takes_them():
         assert "gemm" in done(*arguments) or arguments[0] == "info"
 
 
+def test_export():
+    call = {"ph": "X", "cat": "cuda_runtime", "name": "cudaGraphLaunch", "pid": 9, "tid": 9, "ts": 1, "dur": 2, "args": {"correlation": 5}}
+    alone = {**KERNEL, "name": "alone", "args": {**KERNEL["args"], "correlation": 6}}
+    operator = {**call, "cat": "cpu_op", "name": "aten::mm", "args": {"Input type": ["float"], "Input Dims": [[3]]}}
+    file = write({"traceEvents": [call, KERNEL, {**KERNEL, "ts": 40}, alone, operator]})
+    events = [event for event in json.loads(done("export", "--format", "chrome", file, "-o", "-"))["traceEvents"] if event["ph"] != "M"]
+    slices = sorted((event["cat"], event["name"]) for event in events if event["ph"] == "X")
+    assert slices == [("call", "cudaGraphLaunch"), ("kernel", "alone"), ("kernel", "gemm"), ("kernel", "gemm"), ("operator", "aten::mm")], slices
+    assert [event["args"] for event in events if event.get("cat") == "operator"] == [{"inputs": "float[3]"}]
+    assert sum(event["ph"] == "s" for event in events) == 2
+
+
 def without_paths(text):
     document = json.loads(text)
     for process in document["processes"]:
