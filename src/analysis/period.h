@@ -37,6 +37,7 @@ enum ws_period_hint {
     WS_HINT_MEMORY, /* any other copy, and memsets */
     WS_HINT_COMM,
     WS_HINT_GRAPH, /* a CUDA graph: many operations as one */
+    WS_HINT_COUNT
 };
 
 enum { WS_PERIOD_NAMES = 1 << 16 };

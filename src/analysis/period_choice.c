@@ -24,8 +24,9 @@ static const double layered = 3, layered_updates = 1.5, own_names = 0.3;
 enum { MOST_BATCHES = 8, BATCHES_SEEN = 4 };
 static const double own_operations = 0.03, most_extra = 0.5;
 
-/* A segment in which each name comes so often repeats something. */
+/* A segment in which each name comes so often repeats something, and one with so many names is no layer. */
 static const double many_times = 4;
+enum { MANY_NAMES = 100 };
 
 /* Of two loops one after the other the first is taken, where it holds at least this share of what the other
  * does: programs end with evaluation, not with what they are for. */
@@ -46,10 +47,12 @@ static bool repeats(const struct ws_period_level *level)
 }
 
 /* An iteration of a program, rather than a layer of its model: it updates the model, exchanges something
- * with the host, launches a graph, or holds repetitions itself. */
+ * with the host, launches a graph, holds repetitions itself, or has more kernels
+ * than layers have. */
 static bool is_iteration(const struct ws_period_level *level)
 {
-    return level->updates || level->fed || level->read || level->graphs || level->multiplicity >= many_times;
+    return level->updates || level->fed || level->read || level->graphs || level->multiplicity >= many_times ||
+           level->names >= MANY_NAMES;
 }
 
 static int most_cuts_first(const void *a, const void *b)
@@ -160,8 +163,7 @@ static bool makes_whole(const struct ws_period_text *text, const struct ws_perio
         return outer->regular * outer->steady > inner->regular * inner->steady + clearly_better;
     if (!fixed) /* an epoch, a request */
         return false;
-    bool batches = nesting.inside <= MOST_BATCHES && !inner->updates; /* copied ahead, batches need not come evenly */
-    if (outer->fed && !inner->fed && (layer || batches))
+    if (outer->fed && !inner->fed && (layer || nesting.inside <= MOST_BATCHES))
         return true; /* what is done with one batch */
     if (layer && outer->read)
         return true;

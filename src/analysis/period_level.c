@@ -7,7 +7,10 @@
 /* Looked into at most, where that is enough segments. */
 enum { MOST_OPERATIONS = 1 << 20, ENOUGH_SEGMENTS = 32 };
 
-/* A name is steady where this share of the segments has it equally often. Where chance scatters names, few
+/* So many agree by chance less often than fewer do. */
+enum { MANY_SEGMENTS = 12 };
+
+/* A name is steady where this share of the segments has it about equally often. Where chance scatters names, few
  * segments agree on a number. */
 static const double steady_share = 0.6;
 
@@ -73,7 +76,15 @@ struct tally {
     uint64_t sum;
 };
 
-static void vote(struct tally *tally)
+/* Many segments may differ a little, by two fifths of what chance would scatter (the root of the number), for
+ * kernels come and go. */
+static bool agrees(const struct tally *tally, bool many)
+{
+    uint64_t off = tally->now > tally->usual ? tally->now - tally->usual : tally->usual - tally->now;
+    return many ? 25 * off * off <= 4 * (uint64_t)tally->usual : !off;
+}
+
+static void vote(struct tally *tally, bool many)
 {
     if (!tally->now)
         return;
@@ -81,12 +92,12 @@ static void vote(struct tally *tally)
     tally->sum += tally->now;
     if (!tally->votes)
         tally->usual = tally->now;
-    tally->votes += tally->now == tally->usual ? 1 : -1U;
+    tally->votes += agrees(tally, many) ? 1 : -1U;
 }
 
-static void compare(struct tally *tally)
+static void compare(struct tally *tally, bool many)
 {
-    tally->agree += tally->now && tally->now == tally->usual;
+    tally->agree += tally->now && agrees(tally, many);
 }
 
 static bool is_typical(const struct ws_period_level *level, size_t segment)
@@ -130,12 +141,22 @@ static void choose_region(const struct ws_period_level *level, size_t *from, siz
     }
 }
 
-/* Calls done for each name and each segment that has it, with its number; returns how many segments. */
-static uint32_t count_names(const struct ws_period_text *text, const struct ws_period_level *level,
-                            struct tally *tallies, void (*done)(struct tally *))
+static size_t count_typical(const struct ws_period_level *level)
+{
+    size_t from, to, typical = 0;
+    choose_region(level, &from, &to);
+    for (size_t i = from; i < to; i++)
+        typical += is_typical(level, i);
+    return typical;
+}
+
+/* Calls done for each name and each typical segment that has it, with its number. */
+static void count_names(const struct ws_period_text *text, const struct ws_period_level *level, struct tally *tallies,
+                        void (*done)(struct tally *, bool))
 {
     size_t from, to;
     uint32_t segments = 0;
+    bool many = level->typical >= MANY_SEGMENTS;
     choose_region(level, &from, &to);
     for (size_t i = from; i < to; i++) {
         if (!is_typical(level, i))
@@ -144,7 +165,7 @@ static uint32_t count_names(const struct ws_period_text *text, const struct ws_p
         for (uint32_t place = ws_level_place(level, i); place < ws_level_place(level, i + 1); place++) {
             struct tally *tally = &tallies[ws_text_name(text, place)];
             if (tally->segment != segments) {
-                done(tally);
+                done(tally, many);
                 tally->segment = segments;
                 tally->now = 0;
             }
@@ -152,35 +173,30 @@ static uint32_t count_names(const struct ws_period_text *text, const struct ws_p
         }
     }
     for (size_t name = 0; name < text->names; name++) {
-        done(&tallies[name]);
+        done(&tallies[name], many);
         tallies[name].segment = tallies[name].now = 0;
     }
-    return segments;
 }
 
-static void note_hint(const struct ws_period_text *text, struct ws_period_level *level, size_t name)
+/* What the level is seen to do, by hint: how often in a segment, and whether in most of them. */
+struct doing {
+    double times[WS_HINT_COUNT];
+    bool usual[WS_HINT_COUNT];
+};
+
+static void note_doings(struct ws_period_level *level, const struct doing *doing)
 {
-    switch ((enum ws_period_hint)text->source->hints[name]) {
-    case WS_HINT_UPDATE:
-        level->updates = true;
-        break;
-    case WS_HINT_FROM_HOST:
-        level->fed = true;
-        break;
-    case WS_HINT_TO_HOST:
-        level->read = true;
-        break;
-    case WS_HINT_GRAPH:
-        level->graphs = true;
-        break;
-    default:
-        break;
-    }
+    level->updates = doing->usual[WS_HINT_UPDATE];
+    level->graphs = doing->usual[WS_HINT_GRAPH];
+    /* Copied ahead, batches need not come evenly. */
+    level->fed = doing->times[WS_HINT_FROM_HOST] >= nearly_all;
+    level->read = doing->times[WS_HINT_TO_HOST] >= nearly_all;
 }
 
 static void judge_names(const struct ws_period_text *text, struct ws_period_level *level, struct tally *tallies)
 {
     double segments = (double)level->typical, all = 0, mass = 0, steady_mass = 0;
+    struct doing doing = { 0 };
     unsigned usual = 0, steady = 0;
     for (size_t name = 0; name < text->names; name++) {
         struct tally *tally = &tallies[name];
@@ -188,8 +204,8 @@ static void judge_names(const struct ws_period_text *text, struct ws_period_leve
         all += mean;
         level->presence[name] = (uint16_t)(share * UINT16_MAX);
         level->mass[name] = (float)mean;
-        if (share >= in_most)
-            note_hint(text, level, name);
+        doing.times[text->source->hints[name]] += mean;
+        doing.usual[text->source->hints[name]] |= share >= in_most;
         if (share >= nearly_all) {
             level->names++;
             mass += mean;
@@ -202,6 +218,7 @@ static void judge_names(const struct ws_period_text *text, struct ws_period_leve
         steady++;
         steady_mass += mean;
     }
+    note_doings(level, &doing);
     level->multiplicity = level->names ? mass / level->names : 0;
     level->steady = usual ? (double)steady / usual : 0;
     level->steady_mass = all > 0 ? steady_mass / all : 0;
@@ -216,7 +233,8 @@ int ws_period_level_measure(const struct ws_period_text *text, struct ws_period_
     struct tally *tallies = calloc(text->names + 1, sizeof(*tallies));
     int status = level->presence && level->mass && tallies ? measure_lengths(text, level) : -ENOMEM;
     if (!status) {
-        level->typical = count_names(text, level, tallies, vote);
+        level->typical = count_typical(level);
+        count_names(text, level, tallies, vote);
         count_names(text, level, tallies, compare);
         if (level->typical)
             judge_names(text, level, tallies);

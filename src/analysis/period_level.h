@@ -45,19 +45,20 @@ uint8_t ws_idle_of(int64_t ns);
  * operations, are looked into. */
 struct ws_period_level {
     uint32_t gram;
-    size_t count;                    /* of the gram */
-    struct ws_vector places;         /* uint32_t: where the gram is */
-    bool truncated;                  /* there are more places than these, the first ones */
-    size_t typical;                  /* typical segments looked into */
-    double operations;               /* in a segment: the median */
-    double regular;                  /* share of all operations that are in typical segments */
-    double steady;                   /* share of names that come equally often in most typical segments */
-    double steady_mass;              /* share of operations that are of such names */
-    unsigned names;                  /* that are in nearly all typical segments */
-    double multiplicity;             /* operations for each of these */
-    bool updates, fed, read, graphs; /* in most typical segments: optimizer, copies from and to the host, graphs */
-    uint16_t *presence;              /* by name: share of typical segments that have it, in 1/65535 */
-    float *mass;                     /* by name: operations in a typical segment */
+    size_t count;            /* of the gram */
+    struct ws_vector places; /* uint32_t: where the gram is */
+    bool truncated;          /* there are more places than these, the first ones */
+    size_t typical;          /* typical segments looked into */
+    double operations;       /* in a segment: the median */
+    double regular;          /* share of all operations that are in typical segments */
+    double steady;           /* share of names that come equally often in most typical segments */
+    double steady_mass;      /* share of operations that are of such names */
+    unsigned names;          /* that are in nearly all typical segments */
+    double multiplicity;     /* operations for each of these */
+    bool updates, graphs;    /* most typical segments have an optimizer, a graph */
+    bool fed, read;          /* there are about as many copies from and to the host as segments, or more */
+    uint16_t *presence;      /* by name: share of typical segments that have it, in 1/65535 */
+    float *mass;             /* by name: operations in a typical segment */
 };
 
 /* Cuts and looks into segments. Returns 0 or -ENOMEM. */
