@@ -254,13 +254,14 @@ static int add_kernels(struct ws_comparison *comparison, const struct ws_samples
         return -ENOMEM;
     const struct ws_pair *pairs = comparison->pairs.data;
     for (size_t i = 0; i < comparison->pairs.count; i++) {
-        struct ws_change *change = add(comparison, WS_CHANGE_KERNEL,
-                                       pairs[i].before ? &pairs[i].before->per[comparison->sampling].time : NULL,
-                                       pairs[i].after ? &pairs[i].after->per[comparison->sampling].time : NULL);
+        const struct ws_side_kernel *old = pairs[i].before, *now = pairs[i].after;
+        struct ws_change *change =
+            add(comparison, WS_CHANGE_KERNEL, old ? &old->per[comparison->sampling].time : NULL,
+                now ? &now->per[comparison->sampling].time : NULL);
         if (!change)
             return -ENOMEM;
         change->pair = &pairs[i];
-        change->label = pairs[i].after ? pairs[i].after->name : pairs[i].before->name;
+        change->label = now ? now->name : old ? old->name : "";
     }
     return 0;
 }
