@@ -266,6 +266,57 @@ static int add_kernels(struct ws_comparison *comparison, const struct ws_samples
     return 0;
 }
 
+static int add_collective(struct ws_comparison *comparison, const struct ws_side_collective *before,
+                          const struct ws_side_collective *after)
+{
+    static const struct ws_sum none = { 0 };
+    size_t count = comparison->changes.count;
+    const char *name = before ? before->name : after ? after->name : "";
+    if (add_named(comparison, WS_CHANGE_COLLECTIVE, name, name,
+                  before ? &before->per[comparison->sampling].time : &none,
+                  after ? &after->per[comparison->sampling].time : &none))
+        return -ENOMEM;
+    if (comparison->changes.count > count) {
+        struct ws_change *change = (struct ws_change *)comparison->changes.data + count;
+        change->collectives[0] = before;
+        change->collectives[1] = after;
+    }
+    return 0;
+}
+
+/* There are few of them. */
+static const struct ws_side_collective *same_collective(const struct ws_side *side,
+                                                        const struct ws_side_collective *one)
+{
+    const struct ws_side_collective *rows = side->collectives.data;
+    for (size_t i = 0; i < side->collectives.count; i++)
+        if (!strcmp(rows[i].name, one->name) && rows[i].ranks == one->ranks)
+            return &rows[i];
+    return NULL;
+}
+
+static int add_collectives(struct ws_comparison *comparison, const struct ws_samples *before,
+                           const struct ws_samples *after)
+{
+    const struct ws_side_collective *first = comparison->before->collectives.data;
+    const struct ws_side_collective *second = comparison->after->collectives.data;
+    int status = 0;
+    (void)before;
+    (void)after;
+    for (size_t i = 0; i < comparison->before->collectives.count && !status; i++)
+        status = add_collective(comparison, &first[i], same_collective(comparison->after, &first[i]));
+    for (size_t i = 0; i < comparison->after->collectives.count && !status; i++)
+        if (!same_collective(comparison->before, &second[i]))
+            status = add_collective(comparison, NULL, &second[i]);
+    return status;
+}
+
+double ws_change_bus_rate(const struct ws_comparison *comparison, const struct ws_side_collective *collective)
+{
+    double time = collective ? collective->per[comparison->sampling].time.sum : 0;
+    return time > 0 ? collective->bytes[comparison->sampling] / time * collective->bus_factor : 0;
+}
+
 /* --- the comparison ---------------------------------------------------------------------------- */
 
 static int largest_first(const void *a, const void *b)
@@ -283,9 +334,10 @@ static const struct {
     int (*add)(struct ws_comparison *comparison, const struct ws_samples *before, const struct ws_samples *after);
     bool sorted;
 } groups[WS_CHANGE_GROUP_COUNT] = {
-    [WS_CHANGE_TIME] = { add_times, false },    [WS_CHANGE_PART] = { add_parts, true },
-    [WS_CHANGE_LINE] = { add_lines, true },     [WS_CHANGE_CLASS] = { add_classes, true },
-    [WS_CHANGE_KERNEL] = { add_kernels, true }, [WS_CHANGE_AMOUNT] = { add_amounts, false },
+    [WS_CHANGE_TIME] = { add_times, false },     [WS_CHANGE_PART] = { add_parts, true },
+    [WS_CHANGE_LINE] = { add_lines, true },      [WS_CHANGE_CLASS] = { add_classes, true },
+    [WS_CHANGE_KERNEL] = { add_kernels, true },  [WS_CHANGE_COLLECTIVE] = { add_collectives, true },
+    [WS_CHANGE_AMOUNT] = { add_amounts, false },
 };
 
 int ws_compare(struct ws_comparison *comparison, const struct ws_side *before, const struct ws_side *after,

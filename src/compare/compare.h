@@ -16,23 +16,25 @@
 #include "compare/side.h"
 
 enum ws_change_group {
-    WS_CHANGE_TIME,   /* of a step; they overlap */
-    WS_CHANGE_PART,   /* the parts that make it up */
-    WS_CHANGE_LINE,   /* idle time by cause and line of code */
-    WS_CHANGE_CLASS,  /* operations by class */
-    WS_CHANGE_KERNEL, /* kernels, copies and memsets by name */
-    WS_CHANGE_AMOUNT, /* what is counted */
+    WS_CHANGE_TIME,       /* of a step; they overlap */
+    WS_CHANGE_PART,       /* the parts that make it up */
+    WS_CHANGE_LINE,       /* idle time by cause and line of code */
+    WS_CHANGE_CLASS,      /* operations by class */
+    WS_CHANGE_KERNEL,     /* kernels, copies and memsets by name */
+    WS_CHANGE_COLLECTIVE, /* calls of a collective among so many ranks */
+    WS_CHANGE_AMOUNT,     /* what is counted */
     WS_CHANGE_GROUP_COUNT
 };
 
 struct ws_change {
     enum ws_change_group group;
-    const char *key;            /* in JSON; of lines the cause; NULL for kernels */
-    const char *label;          /* in text; of lines where */
-    const char *unit;           /* in JSON, of amounts: number, bytes */
-    double before, after;       /* a step; ns, or what the unit says */
-    double noise;               /* a change of no more than this may be none */
-    const struct ws_pair *pair; /* kernels */
+    const char *key;                                 /* in JSON; of lines the cause; NULL for kernels */
+    const char *label;                               /* in text; of lines where */
+    const char *unit;                                /* in JSON, of amounts: number, bytes */
+    double before, after;                            /* a step; ns, or what the unit says */
+    double noise;                                    /* a change of no more than this may be none */
+    const struct ws_pair *pair;                      /* kernels */
+    const struct ws_side_collective *collectives[2]; /* collectives: before and after, NULL where there is none */
 };
 
 struct ws_comparison {
@@ -64,6 +66,9 @@ bool ws_change_is_regression(const struct ws_change *change, double share);
 
 const char *ws_pairing_name(enum ws_pairing pairing); /* in JSON */
 const char *ws_sample_class_name(uint32_t of_class);
+
+/* Bus bandwidth of one side of the change, bytes/ns; 0: not known. */
+double ws_change_bus_rate(const struct ws_comparison *comparison, const struct ws_side_collective *collective);
 
 /* Whole ns, within what integers hold. */
 int64_t ws_change_ns(double ns);

@@ -93,6 +93,41 @@ static json_t *kernel_json(const struct ws_comparison *comparison, const struct 
     return NULL;
 }
 
+static json_t *collective_side_json(const struct ws_comparison *comparison, const struct ws_side *side,
+                                    const struct ws_side_collective *collective)
+{
+    if (!collective)
+        return json_null();
+    double samples = (double)side->per[comparison->sampling].count;
+    double rate = ws_change_bus_rate(comparison, collective);
+    json_t *object = json_object();
+    int status =
+        json_object_set_new(object, "count", json_real(collective->per[comparison->sampling].count / samples));
+    if (collective->bytes[comparison->sampling] > 0)
+        status |= json_object_set_new(object, "bytes", json_real(collective->bytes[comparison->sampling] / samples));
+    if (rate > 0)
+        status |= json_object_set_new(object, "bus_gb_per_s", json_real(rate));
+    if (!status)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+static json_t *collective_json(const struct ws_comparison *comparison, const struct ws_change *change)
+{
+    const struct ws_side_collective *before = change->collectives[0], *after = change->collectives[1];
+    json_t *object = json_object();
+    int status = json_object_set_new(object, "operation", json_string(change->key));
+    status |= ws_json_set(object, "ranks", before ? before->ranks : after ? after->ranks : 0);
+    status |= json_object_set_new(object, "before", collective_side_json(comparison, comparison->before, before));
+    status |= json_object_set_new(object, "after", collective_side_json(comparison, comparison->after, after));
+    status |= add_times(object, change);
+    if (!status)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
 static json_t *change_json(const struct ws_comparison *comparison, const struct ws_change *change)
 {
     switch (change->group) {
@@ -100,6 +135,8 @@ static json_t *change_json(const struct ws_comparison *comparison, const struct 
         return kernel_json(comparison, change);
     case WS_CHANGE_LINE:
         return line_json(change);
+    case WS_CHANGE_COLLECTIVE:
+        return collective_json(comparison, change);
     case WS_CHANGE_AMOUNT:
         return amount_json(change);
     default:
@@ -142,8 +179,9 @@ static json_t *side_json(const struct ws_comparison *comparison, const struct ws
 json_t *ws_comparison_json(const struct ws_comparison *comparison)
 {
     static const char *const keys[WS_CHANGE_GROUP_COUNT] = {
-        [WS_CHANGE_TIME] = "times",    [WS_CHANGE_PART] = "parts",     [WS_CHANGE_LINE] = "gap_lines",
-        [WS_CHANGE_CLASS] = "classes", [WS_CHANGE_KERNEL] = "kernels", [WS_CHANGE_AMOUNT] = "amounts",
+        [WS_CHANGE_TIME] = "times",     [WS_CHANGE_PART] = "parts",     [WS_CHANGE_LINE] = "gap_lines",
+        [WS_CHANGE_CLASS] = "classes",  [WS_CHANGE_KERNEL] = "kernels", [WS_CHANGE_COLLECTIVE] = "collectives",
+        [WS_CHANGE_AMOUNT] = "amounts",
     };
     json_t *root = json_object();
     int status = json_object_set_new(root, "schema", json_string("wallshim-diff"));

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/comm.h"
 #include "analysis/gaps.h"
 #include "analysis/steps.h"
 #include "analysis/wall.h"
@@ -92,7 +93,12 @@ static int describe(struct ws_side *side, const struct ws_report *report)
     return side->gpu && side->wall && side->steps ? 0 : -ENOMEM;
 }
 
-/* --- lines ------------------------------------------------------------------------------------- */
+static const struct ws_track_causes *causes_of(const struct ws_report *report, size_t track)
+{
+    return ws_report_result(report, &ws_analysis_causes, track);
+}
+
+/* --- lines and collectives --------------------------------------------------------------------- */
 
 /* The place of the line in ws_side.lines: where another device has the same, that. Returns 0 or -ENOMEM. */
 static int place_line(struct ws_side *side, struct ws_map *places, const struct ws_process *process,
@@ -120,27 +126,52 @@ static int place_line(struct ws_side *side, struct ws_map *places, const struct 
     return 0;
 }
 
-/* The places of the lines of all devices, those of a device together; NULL when memory is out. */
-static uint32_t *place_lines(struct ws_side *side, const struct ws_report *report)
+/* The place of the kind in ws_side.collectives: calls of the same among as many ranks are one. */
+static int place_collective(struct ws_side *side, const struct ws_comm_kind *kind, uint32_t *at)
 {
-    size_t tracks = report->model->tracks.count, count = 0, at = 0;
-    for (size_t i = 0; i < tracks; i++)
-        count += ((const struct ws_track_causes *)ws_report_result(report, &ws_analysis_causes, i))->lines.count;
-    uint32_t *list = calloc(count + 1, sizeof(*list));
-    struct ws_map places = { 0 };
-    int status = list ? 0 : -ENOMEM;
-    for (size_t i = 0; i < tracks && !status; i++) {
-        const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, i);
-        const struct ws_gap_line *lines = causes->lines.data;
-        const struct ws_process *process = ws_model_process(report->model, ws_model_track(report->model, i)->process);
-        for (size_t j = 0; j < causes->lines.count && !status; j++)
-            status = place_line(side, &places, process, &lines[j], &list[at++]);
+    const char *name = ws_comm_name(kind->operation);
+    struct ws_side_collective *rows = side->collectives.data;
+    for (*at = 0; *at < side->collectives.count; ++*at)
+        if (rows[*at].name == name && rows[*at].ranks == kind->ranks)
+            return 0;
+    struct ws_side_collective *row = ws_vector_push(&side->collectives);
+    if (!row)
+        return -ENOMEM;
+    *row = (struct ws_side_collective){ .name = name,
+                                        .ranks = kind->ranks,
+                                        .bus_factor =
+                                            kind->ranks ? ws_comm_bus_factor(kind->operation, kind->ranks) : 0 };
+    return 0;
+}
+
+/* Of all devices, those of a device together. */
+struct all_places {
+    uint32_t *lines, *collectives;
+};
+
+static int place_all(struct ws_side *side, const struct ws_report *report, struct all_places *all)
+{
+    size_t tracks = report->model->tracks.count, lines = 0, kinds = 0;
+    struct ws_map known = { 0 }; /* hash of a line → its place + 1 */
+    for (size_t i = 0; i < tracks; i++) {
+        lines += causes_of(report, i)->lines.count;
+        kinds += ws_report_comm(report, i)->kinds.count;
     }
-    ws_map_finish(&places);
-    if (!status)
-        return list;
-    free(list);
-    return NULL;
+    all->lines = calloc(lines + 1, sizeof(*all->lines));
+    all->collectives = calloc(kinds + 1, sizeof(*all->collectives));
+    int status = all->lines && all->collectives ? 0 : -ENOMEM;
+    lines = kinds = 0;
+    for (size_t i = 0; i < tracks && !status; i++) {
+        const struct ws_vector *list = &causes_of(report, i)->lines, *comm = &ws_report_comm(report, i)->kinds;
+        const struct ws_process *process = ws_model_process(report->model, ws_model_track(report->model, i)->process);
+        for (size_t j = 0; j < list->count && !status; j++)
+            status =
+                place_line(side, &known, process, (const struct ws_gap_line *)list->data + j, &all->lines[lines++]);
+        for (size_t j = 0; j < comm->count && !status; j++)
+            status = place_collective(side, (const struct ws_comm_kind *)comm->data + j, &all->collectives[kinds++]);
+    }
+    ws_map_finish(&known);
+    return status;
 }
 
 /* --- kernels ----------------------------------------------------------------------------------- */
@@ -170,48 +201,62 @@ static int gather_kernels(struct ws_sweep *sweep)
     return 0;
 }
 
-static void gather_lines(struct ws_sweep *sweep)
+static void gather_places(struct ws_sweep *sweep)
 {
     struct ws_side_line *lines = sweep->side->lines.data;
+    struct ws_side_collective *collectives = sweep->side->collectives.data;
     for (size_t i = 0; i < sweep->side->lines.count; i++)
         memcpy(lines[i].per, sweep->lines.items[i].per, sizeof(lines[i].per));
+    for (size_t i = 0; i < sweep->side->collectives.count; i++)
+        memcpy(collectives[i].per, sweep->collectives.items[i].per, sizeof(collectives[i].per));
 }
 
 /* --- the side ---------------------------------------------------------------------------------- */
 
-static int sweep_all(struct ws_sweep *sweep, const uint32_t *places)
+static int sweep_all(struct ws_sweep *sweep, const struct all_places *all)
 {
     const struct ws_report *report = sweep->report;
+    struct ws_places places = { all->lines, all->collectives };
     int status = 0;
     for (size_t i = 0; i < report->model->tracks.count && !status; i++) {
-        const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, i);
         status = ws_sweep_track(sweep, i, places);
-        places += causes->lines.count;
+        places.lines += causes_of(report, i)->lines.count;
+        places.collectives += ws_report_comm(report, i)->kinds.count;
     }
     return status;
+}
+
+static int init_tallies(struct ws_sweep *sweep)
+{
+    size_t names = sweep->report->model->names.count;
+    int status = ws_tallies_init(&sweep->names, names);
+    status |= ws_tallies_init(&sweep->lines, sweep->side->lines.count);
+    status |= ws_tallies_init(&sweep->collectives, sweep->side->collectives.count);
+    sweep->launches = calloc(names + 1, sizeof(*sweep->launches));
+    return status || !sweep->launches ? -ENOMEM : 0;
 }
 
 int ws_side_init(struct ws_side *side, const struct ws_report *report)
 {
     struct ws_sweep sweep = { .side = side, .report = report };
-    size_t names = report->model->names.count;
+    struct all_places places = { 0 };
     *side = (struct ws_side){ .kernels = WS_VECTOR(struct ws_side_kernel),
                               .lines = WS_VECTOR(struct ws_side_line),
+                              .collectives = WS_VECTOR(struct ws_side_collective),
                               .traces = WS_VECTOR(const char *) };
     int status = describe(side, report);
-    uint32_t *places = status ? NULL : place_lines(side, report);
-    sweep.launches = calloc(names + 1, sizeof(*sweep.launches));
-    if (!places || !sweep.launches || ws_tallies_init(&sweep.names, names) ||
-        ws_tallies_init(&sweep.lines, side->lines.count))
-        status = -ENOMEM;
-    status = status ? status : sweep_all(&sweep, places);
+    status = status ? status : place_all(side, report, &places);
+    status = status ? status : init_tallies(&sweep);
+    status = status ? status : sweep_all(&sweep, &places);
     status = status ? status : gather_kernels(&sweep);
     if (!status)
-        gather_lines(&sweep);
+        gather_places(&sweep);
     ws_tallies_finish(&sweep.names);
     ws_tallies_finish(&sweep.lines);
+    ws_tallies_finish(&sweep.collectives);
     free(sweep.launches);
-    free(places);
+    free(places.lines);
+    free(places.collectives);
     return status;
 }
 
@@ -219,6 +264,7 @@ void ws_side_finish(struct ws_side *side)
 {
     ws_vector_finish(&side->kernels);
     ws_vector_finish(&side->lines);
+    ws_vector_finish(&side->collectives);
     ws_vector_finish(&side->traces);
     ws_arena_finish(&side->texts);
 }

@@ -84,17 +84,27 @@ struct ws_side_line {
     struct ws_repeated per[WS_SAMPLING_COUNT];
 };
 
+/* Calls of one collective among so many ranks. */
+struct ws_side_collective {
+    const char *name;                /* "all-reduce" */
+    uint32_t ranks;                  /* 0: not known */
+    double bus_factor;               /* of its bandwidth, as nccl-tests have it */
+    double bytes[WS_SAMPLING_COUNT]; /* over all samples; 0: not known */
+    struct ws_repeated per[WS_SAMPLING_COUNT];
+};
+
 struct ws_side {
     struct ws_samples per[WS_SAMPLING_COUNT];
-    struct ws_vector kernels; /* struct ws_side_kernel, each name once */
-    struct ws_vector lines;   /* struct ws_side_line */
-    struct ws_vector traces;  /* const char *: paths */
-    const char *gpu;          /* name of one of the devices; "" not known */
-    const char *wall;         /* the verdict, "" where there is none */
-    const char *steps;        /* what the steps of the only device that has them are like, else "" */
-    const char *source;       /* where steps come from: none, marked, found, or both; static */
-    size_t running;           /* devices on which something ran */
-    uint64_t untimed;         /* operations without device times */
+    struct ws_vector kernels;     /* struct ws_side_kernel, each name once */
+    struct ws_vector lines;       /* struct ws_side_line */
+    struct ws_vector collectives; /* struct ws_side_collective */
+    struct ws_vector traces;      /* const char *: paths */
+    const char *gpu;              /* name of one of the devices; "" not known */
+    const char *wall;             /* the verdict, "" where there is none */
+    const char *steps;            /* what the steps of the only device that has them are like, else "" */
+    const char *source;           /* where steps come from: none, marked, found, or both; static */
+    size_t running;               /* devices on which something ran */
+    uint64_t untimed;             /* operations without device times */
     struct ws_arena texts;
 };
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/activity.h"
+#include "analysis/comm.h"
 #include "analysis/copies.h"
 #include "analysis/gaps.h"
 #include "analysis/steps.h"
@@ -20,9 +21,10 @@ struct device {
     const struct ws_process *process;
     const struct ws_track_activity *activity;
     const struct ws_track_causes *causes;
-    const uint32_t *line_places;
+    const struct ws_track_comm *comm;
+    struct ws_places places;
     double *shape_times; /* by shape of the process */
-    size_t gap;          /* the next one: gaps are in order of time, as stretches are */
+    size_t gap, comm_op; /* the next ones: in order of time, as stretches are */
     struct causes idle;  /* of the whole recording */
     double error;        /* what share of the busy time may be wrong */
 };
@@ -86,9 +88,26 @@ static void sum_gaps(struct device *device, const struct stretch *stretch, struc
         double error = (double)ops->end_error[gap->before] + ops->begin_error[device->track->order[gap->after]];
         causes->time[cause] += length;
         causes->error[cause] += error;
-        ws_tally_add(&device->sweep->lines, device->line_places[device->causes->line_of[device->gap]], length, error);
+        ws_tally_add(&device->sweep->lines, device->places.lines[device->causes->line_of[device->gap]], length,
+                     error);
     }
     ws_tallies_flush(&device->sweep->lines, stretch->steady);
+}
+
+static void sum_collectives(struct device *device, const struct stretch *stretch)
+{
+    const struct ws_comm_op *list = device->comm->ops.data;
+    struct ws_side_collective *rows = device->sweep->side->collectives.data;
+    for (; device->comm_op < device->comm->ops.count && list[device->comm_op].begin < stretch->end;
+         device->comm_op++) {
+        const struct ws_comm_op *one = &list[device->comm_op];
+        uint32_t place = device->places.collectives[one->kind];
+        ws_tally_add(&device->sweep->collectives, place, (double)one->end - (double)one->begin, 0);
+        rows[place].bytes[WS_PER_RECORDING] += (double)one->bytes;
+        if (stretch->steady)
+            rows[place].bytes[WS_PER_STEP] += (double)one->bytes;
+    }
+    ws_tallies_flush(&device->sweep->collectives, stretch->steady);
 }
 
 static void sum_ops(struct device *device, const struct stretch *stretch, double amounts[WS_SAMPLE_AMOUNT_COUNT])
@@ -145,6 +164,7 @@ static void add_stretch(struct device *device, const struct stretch *stretch)
         device->idle.time[i] += causes.time[i];
         device->idle.error[i] += causes.error[i];
     }
+    sum_collectives(device, stretch);
     sum_ops(device, stretch, amounts);
     add_classes(device, whole);
     add_amounts(whole, amounts);
@@ -204,7 +224,7 @@ static void keep_longest_launches(struct device *device)
     }
 }
 
-int ws_sweep_track(struct ws_sweep *sweep, size_t index, const uint32_t *line_places)
+int ws_sweep_track(struct ws_sweep *sweep, size_t index, struct ws_places places)
 {
     const struct ws_track *track = ws_model_track(sweep->report->model, index);
     const struct ws_track_steps *steps = ws_report_result(sweep->report, &ws_analysis_steps, index);
@@ -214,7 +234,8 @@ int ws_sweep_track(struct ws_sweep *sweep, size_t index, const uint32_t *line_pl
         .process = ws_model_process(sweep->report->model, track->process),
         .activity = ws_report_result(sweep->report, &ws_analysis_activity, index),
         .causes = ws_report_result(sweep->report, &ws_analysis_causes, index),
-        .line_places = line_places,
+        .comm = ws_report_comm(sweep->report, index),
+        .places = places,
     };
     const struct ws_track_activity *activity = device.activity;
     int64_t known = ws_activity_known(activity);

@@ -197,21 +197,46 @@ static void put_amount(struct ws_table *table, const struct ws_comparison *compa
     ws_table_cell(table, "%s", change->label);
 }
 
-static double launches(const struct ws_comparison *comparison, const struct ws_side *side,
-                       const struct ws_side_kernel *kernel)
+/* A sample; 0 where there is none. */
+static double calls_of(const struct ws_comparison *comparison, const struct ws_side *side,
+                       const struct ws_repeated *repeated)
 {
-    return kernel ? kernel->per[comparison->sampling].count / (double)side->per[comparison->sampling].count : 0;
+    return repeated ? repeated[comparison->sampling].count / (double)side->per[comparison->sampling].count : 0;
 }
 
 static void put_kernel(struct ws_table *table, const struct ws_comparison *comparison, const struct ws_change *change)
 {
     const struct ws_pair *pair = change->pair;
     put_times(table, change);
-    put_count(table, launches(comparison, comparison->before, pair->before));
-    put_count(table, launches(comparison, comparison->after, pair->after));
+    put_count(table, calls_of(comparison, comparison->before, pair->before ? pair->before->per : NULL));
+    put_count(table, calls_of(comparison, comparison->after, pair->after ? pair->after->per : NULL));
     ws_table_cell(table, "%s", ws_sample_class_name(pair->after ? pair->after->class : pair->before->class));
     ws_table_cell(table, "%s", pair->match == WS_PAIRED_BY_NAME || pair->match == WS_UNPAIRED ? "" : "*");
     ws_table_cell(table, "%s", change->label);
+}
+
+static void put_rate(struct ws_table *table, double rate)
+{
+    if (rate > 0)
+        ws_table_cell(table, "%.2f GB/s", rate);
+    else
+        ws_table_cell(table, "?");
+}
+
+static void put_collective(struct ws_table *table, const struct ws_comparison *comparison,
+                           const struct ws_change *change)
+{
+    const struct ws_side_collective *before = change->collectives[0], *after = change->collectives[1];
+    uint32_t ranks = before ? before->ranks : after ? after->ranks : 0;
+    put_times(table, change);
+    put_count(table, calls_of(comparison, comparison->before, before ? before->per : NULL));
+    put_count(table, calls_of(comparison, comparison->after, after ? after->per : NULL));
+    put_rate(table, ws_change_bus_rate(comparison, before));
+    put_rate(table, ws_change_bus_rate(comparison, after));
+    if (ranks)
+        ws_table_cell(table, "%s of %u", change->label, ranks);
+    else
+        ws_table_cell(table, "%s", change->label);
 }
 
 static bool is_paired(const struct ws_change *change)
@@ -252,6 +277,9 @@ static const struct ws_table_column
     line_columns[] = { TIMES, { "cause", true, 0 }, NAME("line or call") },
     kernel_columns[] = { TIMES, { "count", false, WS_NARROW_LEAVE_OUT }, { "now", false, WS_NARROW_LEAVE_OUT },
                          { "class", true, WS_NARROW_LEAVE_OUT }, { "", true, 0 }, NAME("name") },
+    collective_columns[] = { TIMES, { "calls", false, WS_NARROW_LEAVE_OUT }, { "now", false, WS_NARROW_LEAVE_OUT },
+                             { "bus", false, WS_NARROW_LEAVE_OUT }, { "now", false, WS_NARROW_LEAVE_OUT },
+                             NAME("operation") },
     guess_columns[] = { NAME("was"), NAME("is"), { "because", true, 0 } },
     amount_columns[] = { { "before", false, 0 }, { "after", false, 0 }, { "", false, 0 }, { "", true, 0 }, NAME("") };
 #undef TIMES
@@ -274,6 +302,7 @@ static const struct section {
     { "Kernels, copies and memsets", COLUMNS(kernel_columns), put_kernel, is_paired, WS_CHANGE_KERNEL },
     { "Taken for the same, marked *", COLUMNS(guess_columns), put_guess, is_guessed, WS_CHANGE_KERNEL },
     { "Appeared and vanished", COLUMNS(kernel_columns), put_kernel, is_unpaired, WS_CHANGE_KERNEL },
+    { "Collectives", COLUMNS(collective_columns), put_collective, NULL, WS_CHANGE_COLLECTIVE },
     { "Amounts", COLUMNS(amount_columns), put_amount, NULL, WS_CHANGE_AMOUNT },
 };
 #undef COLUMNS
