@@ -15,7 +15,7 @@ static const double once_at_least = 0.6, once_less = 0.25;
 static const double for_copy = 0.05, for_update = 0.01, for_name = 0.02, for_once = 0.1;
 
 /* A segment of several times the operations, within this share of one, lacks boundaries between. */
-static const double fits = 0.2;
+static const double fits = 0.2, exactly = 0.01;
 static const double least_to_fill = 8;
 
 /* How a gram comes in the typical segments. */
@@ -201,6 +201,19 @@ static int fill(struct ws_period_kind *kind, struct ws_vector *places, uint32_t 
     return 0;
 }
 
+/* Where more than a step lies between the last boundary and a place, what is more may have come first, as
+ * evaluation does that begins like a step: adds the boundary a step before the place. */
+static int fill_late(struct ws_period_kind *kind, struct ws_vector *places, uint32_t place)
+{
+    double step = kind->operations, away = fmax(exactly * step, 1);
+    if (step < least_to_fill || place - last_of(places) <= step + 2 * away)
+        return 0;
+    uint32_t late = nearest(kind->text, place, place - step, away);
+    if (late >= place || late <= last_of(places) || !ws_period_kind_is(kind, late, place))
+        return 0;
+    return push(places, late);
+}
+
 /* Adds one a step before the first: the gram of the first step may be another, for nothing came before. */
 static int fill_before(struct ws_period_kind *kind, struct ws_vector *places, uint32_t place)
 {
@@ -218,6 +231,8 @@ static int collect(struct ws_period_kind *kind, struct begin begin, struct ws_ve
         if (!ws_text_has(text, place, begin.gram) || lane_of(text, place) != begin.lane)
             continue;
         int status = places->count ? fill(kind, places, place) : fill_before(kind, places, place);
+        if (!status && places->count)
+            status = fill_late(kind, places, place);
         if (!status)
             status = push(places, place);
         if (status)
