@@ -261,7 +261,7 @@ static int add_kernels(struct ws_comparison *comparison, const struct ws_samples
         if (!change)
             return -ENOMEM;
         change->pair = &pairs[i];
-        change->label = now ? now->name : old ? old->name : "";
+        change->label = pairs[i].either->name;
     }
     return 0;
 }
@@ -313,7 +313,9 @@ static int add_collectives(struct ws_comparison *comparison, const struct ws_sam
 
 double ws_change_bus_rate(const struct ws_comparison *comparison, const struct ws_side_collective *collective)
 {
-    double time = collective ? collective->per[comparison->sampling].time.sum : 0;
+    if (!collective)
+        return 0;
+    double time = collective->per[comparison->sampling].time.sum;
     return time > 0 ? collective->bytes[comparison->sampling] / time * collective->bus_factor : 0;
 }
 

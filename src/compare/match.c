@@ -101,7 +101,7 @@ static int add_pair(struct matching *matching, const struct ws_side_kernel *befo
     struct ws_pair *pair = ws_vector_push(matching->pairs);
     if (!pair)
         return -ENOMEM;
-    *pair = (struct ws_pair){ before, after, match };
+    *pair = (struct ws_pair){ after ? after : before, before, after, match };
     return 0;
 }
 

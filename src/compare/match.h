@@ -17,6 +17,7 @@ enum ws_pairing {
 };
 
 struct ws_pair {
+    const struct ws_side_kernel *either;         /* the one after, where there is one */
     const struct ws_side_kernel *before, *after; /* NULL on one side where it is on the other only */
     enum ws_pairing match;
 };

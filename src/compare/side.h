@@ -88,7 +88,7 @@ struct ws_side_line {
 struct ws_side_collective {
     const char *name;                /* "all-reduce" */
     uint32_t ranks;                  /* 0: not known */
-    double bus_factor;               /* of its bandwidth, as nccl-tests have it */
+    double bus_factor;               /* of its bandwidth, as nccl-tests have it; 0 where ranks are not known */
     double bytes[WS_SAMPLING_COUNT]; /* over all samples; 0: not known */
     struct ws_repeated per[WS_SAMPLING_COUNT];
 };

@@ -210,7 +210,7 @@ static void put_kernel(struct ws_table *table, const struct ws_comparison *compa
     put_times(table, change);
     put_count(table, calls_of(comparison, comparison->before, pair->before ? pair->before->per : NULL));
     put_count(table, calls_of(comparison, comparison->after, pair->after ? pair->after->per : NULL));
-    ws_table_cell(table, "%s", ws_sample_class_name(pair->after ? pair->after->class : pair->before->class));
+    ws_table_cell(table, "%s", ws_sample_class_name(pair->either->class));
     ws_table_cell(table, "%s", pair->match == WS_PAIRED_BY_NAME || pair->match == WS_UNPAIRED ? "" : "*");
     ws_table_cell(table, "%s", change->label);
 }

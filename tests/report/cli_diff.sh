@@ -14,6 +14,8 @@ grep -q "Appeared" out && fail "kernels appeared out of nothing"
 # A folder is a job of several; figures are of one device.
 expect 0 "$wallshim" diff before.wst after
 says out "2 processes, 2 GPUs"
+says out "58.72 GB/s  58.72 GB/s  all-reduce of 8"
+says out "4.19 MB  4.19 MB"
 says out "(0.0 %)"
 
 # What is wrong is said in one line.
