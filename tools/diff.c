@@ -11,7 +11,9 @@ static const struct tool_switch *switches(size_t *count)
     static const struct tool_switch list[] = {
         { "json", 0, NULL, "everything as JSON, described by diff.schema.json" },
         { "fail-on-regression", 0, "PERCENT",
-          "answer with status 1 where a step takes that much longer than before, and more than by chance" },
+          "answer with status 1 where a step, or the recording where there are none, takes that much longer than "
+          "before, "
+          "and more than by chance" },
         TOOL_STEPS_SWITCH,
         { "top", 't', "N", "rows of a table at most; 0 all (20 without this switch)" },
         { "wide", 'w', NULL, "print names whole, however wide the lines become" },
