@@ -13,6 +13,7 @@ struct ws_json {
     yajl_callbacks callbacks;
     void *user;
     yajl_handle parser;
+    bool started;
     bool muted; /* the parser is being brought to where another one failed */
     size_t depth;
     char open[DEEPEST]; /* { or [ */
@@ -119,7 +120,7 @@ struct ws_json *ws_json_create(const yajl_callbacks *callbacks, void *user)
         return NULL;
     json->callbacks = *callbacks;
     json->user = user;
-    json->muted = false;
+    json->muted = json->started = false;
     json->depth = json->held = json->left = json->silent = 0;
     json->parser = make_parser(json);
     if (json->parser)
@@ -221,6 +222,9 @@ static bool parse(struct ws_json *json, const unsigned char *begin, const unsign
 bool ws_json_parse(struct ws_json *json, size_t size)
 {
     const unsigned char *begin = json->piece + HELD - json->held, *end = json->piece + HELD + size;
+    if (!json->started && size >= 3 && !memcmp(begin, "\xef\xbb\xbf", 3)) /* the mark of UTF-8 */
+        begin += 3;
+    json->started = true;
     const unsigned char *last = last_word(begin, end);
     json->silent += size;
     if (!parse(json, begin, last) || json->silent > LONGEST_TEXT)

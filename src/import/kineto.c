@@ -370,7 +370,7 @@ static const yajl_callbacks callbacks = {
 
 static bool claims(const unsigned char *head, size_t size)
 {
-    size_t at = 0;
+    size_t at = size > 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0; /* the mark of UTF-8 */
     if (size > 2 && head[0] == 0x1f && head[1] == 0x8b)
         return true;
     while (at < size && strchr(" \t\r\n", head[at]) && head[at])

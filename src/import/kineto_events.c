@@ -42,6 +42,9 @@ enum kineto_category kineto_category_of(const char *text, size_t length)
         { "cpu_op", CATEGORY_OPERATOR },
         { "Operator", CATEGORY_OPERATOR },
         { "user_annotation", CATEGORY_ANNOTATION },
+        { "xpu_runtime", CATEGORY_CALL },
+        { "privateuse1_runtime", CATEGORY_CALL },
+        { "privateuse1_driver", CATEGORY_CALL },
         { "python_function", CATEGORY_PYTHON },
     };
     for (size_t i = 0; i < sizeof(categories) / sizeof(categories[0]); i++)

@@ -13,6 +13,9 @@ UNIONS = {"compute_union_ns": "compute_ns", "comm_union_ns": "comm_ns", "mem_uni
           "comm_comp_overlap_ns": "comm_overlap_ns", "exposed_comm_ns": "exposed_comm_ns",
           "exposed_mem_ns": "exposed_memory_ns"}
 
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+VALIDATE, SCHEMA = os.path.join(SOURCE, "tests/report/validate.py"), os.path.join(SOURCE, "docs/report.schema.json")
+
 failures = 0
 checked = 0
 
@@ -29,6 +32,9 @@ def report(wallshim, path):
     result = subprocess.run([wallshim, "report", "--json", "--top", "0", path], capture_output=True, text=True, check=False)
     if result.returncode:
         sys.exit(f"{path}: status {result.returncode}: {result.stderr}")
+    validation = subprocess.run([sys.executable, VALIDATE, SCHEMA], input=result.stdout, capture_output=True, text=True, check=False)
+    if validation.returncode not in (0, 77):
+        sys.exit(f"{path}: not as the schema says: {validation.stdout}{validation.stderr}")
     return json.loads(result.stdout)["processes"]
 
 

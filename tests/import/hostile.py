@@ -191,6 +191,12 @@ def test_two_traces_in_one_packed_file():
     assert device_of(write(packed))["gpu_events"] == 1
 
 
+def test_marked_as_utf8():
+    assert device_of(write(b"\xef\xbb\xbf" + json.dumps(trace(KERNEL)).encode()))["gpu_events"] == 1
+    assert device_of(write(b"\xef\xbb\xbf" + json.dumps(trace(KERNEL)).encode(), packed=True))["gpu_events"] == 1
+    refused("report", write(b"\xef\xbb\xbf"))
+
+
 def test_odd_names_of_files():
     for name in ("a b.json", "100%?#.json", "no suffix"):
         assert device_of(write(trace(KERNEL), name))["gpu_events"] == 1
