@@ -284,6 +284,64 @@ static void steps_go_on_when_kernels_change_with_the_shape(void **state)
     check_found(&loaded, &program);
 }
 
+static void kernels_come_and_go(void **state)
+{
+    struct loaded loaded;
+    struct program program = program_of(&loaded);
+    (void)state;
+    for (int i = 0; i < 30; i++) {
+        step_begins(&program);
+        play(&program, "He", 1);
+        for (int layer = 0; layer < 60; layer++) {
+            for (const char *letter = layer < 30 ? "abr" : "rcd"; *letter; letter++)
+                if (next_random(&program.random) % 32)
+                    play(&program, (const char[]){ *letter, 0 }, 1);
+            if (next_random(&program.random) % 8 == 0)
+                play(&program, "x", 1);
+        }
+        play(&program, "UU", 1);
+    }
+    check_found(&loaded, &program);
+}
+
+static void what_one_batch_is_used_for_is_one_step(void **state)
+{
+    struct loaded loaded;
+    struct program program = program_of(&loaded);
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        step_begins(&program);
+        play(&program, "H", 1);
+        for (int update = 0; update < 3; update++) {
+            play(&program, update < 2 ? "abr" : "abs", 5);
+            play(&program, "rcd", 5);
+            play(&program, "UU", 1);
+        }
+    }
+    check_found(&loaded, &program);
+}
+
+static void evaluation_in_front_of_a_step_is_told_from_it(void **state)
+{
+    struct loaded loaded;
+    struct program program = program_of(&loaded);
+    (void)state;
+    for (int i = 0; i < 24; i++) {
+        if (i % 6 == 4) {
+            play(&program, "H", 1);
+            play(&program, "ab", 6);
+        }
+        step_begins(&program);
+        for (int batch = 0; batch < 5; batch++) {
+            play(&program, "H", 1);
+            play(&program, "ab", 6);
+            play(&program, "cd", 6);
+        }
+        play(&program, "UU", 1);
+    }
+    check_found(&loaded, &program);
+}
+
 /* Decoding, first what belongs to no step. */
 static void each_token_is_a_step(void **state)
 {
@@ -374,6 +432,9 @@ int main(void)
         cmocka_unit_test(steps_are_found_without_markers),
         cmocka_unit_test(accumulated_batches_are_one_step),
         cmocka_unit_test(steps_go_on_when_kernels_change_with_the_shape),
+        cmocka_unit_test(kernels_come_and_go),
+        cmocka_unit_test(what_one_batch_is_used_for_is_one_step),
+        cmocka_unit_test(evaluation_in_front_of_a_step_is_told_from_it),
         cmocka_unit_test(each_token_is_a_step),
         cmocka_unit_test(launches_of_a_graph_are_steps),
         cmocka_unit_test(layers_of_one_pass_are_no_steps),
