@@ -232,7 +232,7 @@ static uint32_t shape_of(struct kineto *kineto)
         .block_x = event->block[0],
         .block_y = event->block[1],
         .block_z = event->block[2],
-        .shared_bytes = narrow(event->number[KINETO_SHARED]),
+        .shared_bytes = narrow(event->number[KINETO_SHARED]), /* static with it: the file gives the sum */
     };
     uint32_t from;
     if (event->category == CATEGORY_COPY)

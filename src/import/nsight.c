@@ -16,8 +16,9 @@ struct reading {
     sqlite3 *base;
     sqlite3_stmt *rows; /* of the table being read */
     size_t table;       /* in nsight_tables */
-    bool any;           /* a table of theirs was found */
-    bool broken;        /* not even the list of tables can be read */
+    bool prepared;
+    bool any;    /* a table of theirs was found */
+    bool broken; /* not even the list of tables can be read */
     uint64_t file_bytes;
 };
 
@@ -117,10 +118,25 @@ static int add_column(struct reading *reading, const char *table, const char *wa
     return snprintf(sql, MOST_SQL / 2, "t.\"%s\"", column);
 }
 
+/* Texts are looked up by id: where a file has no index for that, a copy that has one takes their table's place. */
+static void index_texts(struct reading *reading)
+{
+    static const char keyed[] = "SELECT 1 FROM pragma_table_info(?1) WHERE name = 'id' AND pk = 1";
+    static const char copy[] = "CREATE TEMP TABLE StringIds (id INTEGER PRIMARY KEY, value);"
+                               "INSERT OR IGNORE INTO temp.StringIds SELECT id, value FROM main.StringIds "
+                               "WHERE typeof(id) = 'integer'";
+    reading->prepared = true;
+    if (has_column(reading, "StringIds", "id") && has_column(reading, "StringIds", "value") &&
+        !answers(reading, keyed, "StringIds", NULL))
+        sqlite3_exec(reading->base, copy, NULL, NULL, NULL);
+}
+
 /* Starts on the next table that is there. Returns 1, 0 when there is none left, or -ENOMEM. */
 static int next_table(struct reading *reading)
 {
     char sql[MOST_SQL];
+    if (!reading->prepared)
+        index_texts(reading);
     for (; reading->table < nsight_table_count; reading->table++) {
         const struct nsight_table *table = &nsight_tables[reading->table];
         if (!has_table(reading, table->name))

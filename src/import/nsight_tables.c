@@ -190,6 +190,18 @@ static size_t operator_length(struct ws_text text)
     return end ? (size_t)(end - text.data) : 0;
 }
 
+/* NCCL marks its own calls. */
+static bool is_nccl_call(struct ws_text text)
+{
+    static const char *const calls[] = { "ncclAllReduce", "ncclReduceScatter", "ncclAllGather", "ncclBroadcast",
+                                         "ncclReduce",    "ncclAlltoAll",      "ncclGather",    "ncclScatter",
+                                         "ncclSend",      "ncclRecv" };
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+        if (text.length == strlen(calls[i]) && !memcmp(text.data, calls[i], text.length))
+            return true;
+    return false;
+}
+
 static void take_nvtx(struct nsight *nsight, sqlite3_stmt *row)
 {
     enum { PUSH_POP = 59, START_END = 60 };
@@ -205,11 +217,23 @@ static void take_nvtx(struct nsight *nsight, sqlite3_stmt *row)
     size_t name = operator_length(text);
     if (name)
         range.kind = WS_RANGE_OPERATOR;
+    else if (is_nccl_call(text))
+        range.kind = WS_RANGE_COMMUNICATION;
     else if (ws_is_step(text.data, text.length, &range.number))
         range.kind = WS_RANGE_STEP;
     range.name = ws_gather_label(nsight->gather, text.data, name ? name : text.length);
     range.thread = thread_of(nsight, sqlite3_column_int64(row, 3));
     ws_gather_row(nsight->gather, WS_FAMILY_range, &range);
+    if (range.kind != WS_RANGE_COMMUNICATION)
+        return;
+    struct ws_gather_collective collective = {
+        .begin = range.host_begin,
+        .end = range.host_end,
+        .thread = range.thread,
+        .function = ws_gather_driver_function(nsight->gather, text.data, text.length),
+        .peer = -1,
+    };
+    ws_gather_collective(nsight->gather, &collective);
 }
 
 /* --- what things are called ------------------------------------------------------------------------- */

@@ -99,6 +99,23 @@ def test_ranges():
     assert found == [("forward", 2, 0), ("main", 2, 0), ("aten::mm", 3, 0), ("ProfilerStep#8", 1, 8), ("phase", 2, 0)], found
 
 
+def test_collectives():
+    note = {"start": 9000, "end": 13000, "eventType": 59, "globalTid": PROCESS | 78, "text": "ncclAllReduce"}
+    strings = [{"id": 1, "value": "ncclDevKernel_AllReduce_Sum_f16_RING_LL(args)"}, {"id": 4, "value": "cudaLaunchKernelExC_v11060"}]
+    families = rows(write(StringIds=strings, CUPTI_ACTIVITY_KIND_KERNEL=[KERNEL], CUPTI_ACTIVITY_KIND_RUNTIME=[CALL], NVTX_EVENTS=[note]))
+    row, op = families["collective"][0], families["op"][0]
+    assert by_id(families["driver_function"])[row.function].name == "ncclAllReduce"
+    assert row.first_launch == row.last_launch == op.correlation and op.flags & 0x800 and families["range"][0].kind == 5
+
+
+def test_texts_without_an_index():
+    strings = [{"id": i, "value": f"kernel{i}"} for i in range(30000)] + [{"id": 7, "value": "another"}, {"id": "x", "value": "y"}]
+    kernels = [{**KERNEL, "demangledName": i, "start": i * 100, "end": i * 100 + 50} for i in range(30000)]
+    families = rows(write(StringIds=strings, CUPTI_ACTIVITY_KIND_KERNEL=kernels))
+    names = [row.name for row in families["function"]]
+    assert len(families["op"]) == 30000 and names == [f"kernel{i}" for i in range(30000)]
+
+
 def test_facts():
     gpu = {"id": 2, "cuDevice": 0, "name": "NVIDIA A100", "uuid": "abc", "busLocation": "0000:81:00.0", "smCount": 108,
            "computeMajor": 8, "computeMinor": 0, "clockRate": 1410000000, "totalMemory": 42505273344, "l2CacheSize": 41943040}
