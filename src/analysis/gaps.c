@@ -4,6 +4,7 @@
 
 #include "analysis/activity.h"
 #include "analysis/gap_report.h"
+#include "analysis/label.h"
 #include "analysis/savings.h"
 #include "analysis/sections.h"
 
@@ -171,8 +172,8 @@ static void print_longest(const struct ws_report *report, size_t subject, const 
         ws_table_time(&table, gap->begin - activity->begin);
         ws_table_cell(&table, "%s", ws_part_label(lines[gap->line].cause));
         ws_table_cell(&table, "%u", after.stream);
-        ws_table_cell(&table, "%s", after.name);
-        ws_table_cell(&table, "%s", before.name);
+        ws_table_name(&table, after.name);
+        ws_table_name(&table, before.name);
     }
     ws_table_finish(&table);
 }

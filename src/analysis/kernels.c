@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/label.h"
+
 static int by_total(const void *a, const void *b)
 {
     const struct ws_kernel_row *x = a, *y = b;
@@ -142,7 +144,7 @@ static void print_untimed(const struct ws_report *report, const struct ws_track_
         ws_table_count(&table, rows[i].count);
         ws_table_time(&table, rows[i].call_time);
         ws_table_cell(&table, "%s", name_class(report, rows[i].name));
-        ws_table_cell(&table, "%s", ws_model_name(report->model, rows[i].name)->text);
+        ws_table_name(&table, ws_model_name(report->model, rows[i].name)->text);
     }
     ws_table_finish(&table);
     if (shown < result->untimed.count)
@@ -183,7 +185,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
         ws_table_time(&table, rows[i].min);
         ws_table_time(&table, rows[i].max);
         ws_table_cell(&table, "%s", name_class(report, rows[i].name));
-        ws_table_cell(&table, "%s", ws_model_name(report->model, rows[i].name)->text);
+        ws_table_name(&table, ws_model_name(report->model, rows[i].name)->text);
         left = (int64_t)((uint64_t)left - (uint64_t)rows[i].total);
     }
     ws_table_finish(&table);

@@ -136,17 +136,75 @@ static struct word trim(struct word word)
     return word;
 }
 
+/* A name taken apart. */
+struct parts {
+    const char *inside; /* past what only the compiler needs */
+    bool mangled, iterator;
+    struct word function, functor; /* of no length: not found */
+};
+
+static struct parts take_apart(const char *name)
+{
+    const char *condition = !strncmp(name, "std::enable_if<", 15) ? strstr(name, "::type ") : NULL;
+    struct parts parts = { .mangled = name[0] == '_' && name[1] == 'Z' };
+    parts.inside = parts.mangled ? name + 2 : condition ? condition + 7 : name;
+    parts.iterator = strstr(name, "elementwise_kernel") || strstr(name, "reduce_kernel");
+    if (!find_function(parts.inside, parts.mangled, &parts.function))
+        parts.function = (struct word){ name, strlen(name) };
+    if (!parts.iterator || !find_functor(parts.inside, parts.mangled, &parts.functor))
+        parts.functor.length = 0;
+    return parts;
+}
+
+static int shown_length(struct word word)
+{
+    return word.length < 10000 ? (int)word.length : 10000;
+}
+
 void ws_kernel_label(char *text, size_t capacity, const char *name)
 {
-    bool mangled = name[0] == '_' && name[1] == 'Z';
-    const char *condition = !strncmp(name, "std::enable_if<", 15) ? strstr(name, "::type ") : NULL;
-    const char *inside = mangled ? name + 2 : condition ? condition + 7 : name;
-    bool iterator = strstr(name, "elementwise_kernel") || strstr(name, "reduce_kernel");
-    struct word word;
-    if (!(iterator && find_functor(inside, mangled, &word)) && !find_function(inside, mangled, &word))
-        word = (struct word){ name, strlen(name) };
-    word = trim(word);
-    snprintf(text, capacity, "%.*s", word.length < 10000 ? (int)word.length : 10000, word.start);
-    if (iterator && text[0] && !strchr(text, '_'))
+    struct parts parts = take_apart(name);
+    struct word word = trim(parts.functor.length ? parts.functor : parts.function);
+    snprintf(text, capacity, "%.*s", shown_length(word), word.start);
+    if (parts.iterator && text[0] && !strchr(text, '_'))
         text[0] = (char)tolower((unsigned char)text[0]);
+}
+
+/* How long the function is with its template arguments. */
+static size_t with_arguments(struct word function)
+{
+    const char *at = function.start + function.length;
+    size_t depth = 0;
+    if (*at != '<')
+        return function.length;
+    do {
+        depth += *at == '<';
+        depth -= *at == '>' && at[-1] != '-';
+    } while (*at++ && depth);
+    return depth ? strlen(function.start) : (size_t)(at - function.start);
+}
+
+void ws_kernel_title(char *text, size_t capacity, const char *name)
+{
+    struct parts parts = take_apart(name);
+    struct word function = parts.function, wrapper = trim(function);
+    if (parts.functor.length && parts.functor.start != function.start) {
+        char label[128];
+        ws_kernel_label(label, sizeof(label), name);
+        snprintf(text, capacity, "%s (%.*s)", label, shown_length(wrapper), wrapper.start);
+        return;
+    }
+    char after = function.start[function.length];
+    if (parts.mangled || (after != '<' && after != '('))
+        function = (struct word){ name, strlen(name) };
+    else
+        function.length = with_arguments(function);
+    snprintf(text, capacity, "%.*s", shown_length(function), function.start);
+}
+
+void ws_table_name(struct ws_table *table, const char *name)
+{
+    char title[4096]; /* the ends of long names tell them apart */
+    ws_kernel_title(title, sizeof(title), name);
+    ws_table_cell(table, "%s", table->page->wide ? name : title);
 }

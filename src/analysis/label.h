@@ -1,11 +1,20 @@
-/* A kernel's name in a word or two: what a person would call it. */
+/* A kernel's name in a word or two: what a person would call it; or short enough for a table. */
 #ifndef WALLSHIM_ANALYSIS_LABEL_H
 #define WALLSHIM_ANALYSIS_LABEL_H
 
 #include <stddef.h>
 
+#include "analysis/page.h"
+
 /* "gelu" for TensorIterator's wrapper around GeluCUDAKernelImpl, "vectorized_layer_norm" for
  * at::native::vectorized_layer_norm_kernel<…>(…), mangled or not. Cut to fit; never empty unless the name is. */
 void ws_kernel_label(char *text, size_t capacity, const char *name);
+
+/* For tables, where rows should be told apart: "gelu (vectorized_elementwise)", "softmax_warp_forward<float, 10>";
+ * without return type, namespaces and parameters. Mangled names, and names without these, stay as they are. */
+void ws_kernel_title(char *text, size_t capacity, const char *name);
+
+/* The next cell: the title of a kernel, on a wide page its name. Copies and memsets keep their names. */
+void ws_table_name(struct ws_table *table, const char *name);
 
 #endif

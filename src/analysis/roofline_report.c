@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/kernels.h"
+#include "analysis/label.h"
 #include "analysis/roofline.h"
 
 static const char *const class_names[WS_ROOF_CLASS_COUNT] = { "unknown", "compute-bound", "memory-bound",
@@ -88,7 +89,7 @@ static void print_rows(const struct ws_report *report, const struct ws_track_roo
         else
             ws_table_cell(&table, "–");
         ws_table_cell(&table, "%s", source_names[row->source]);
-        ws_table_cell(&table, "%s", ws_model_name(report->model, row->name)->text);
+        ws_table_name(&table, ws_model_name(report->model, row->name)->text);
     }
     ws_table_finish(&table);
 }
@@ -97,14 +98,20 @@ static void print_notes(const struct ws_report *report, const struct ws_track_ro
 {
     const struct ws_roofline_row *rows = result->rows.data;
     const char *last = NULL;
+    char title[4096];
     for (size_t i = 0; i < result->rows.count; i++) {
+        const char *name = ws_model_name(report->model, rows[i].name)->text;
+        if ((rows[i].inconsistent || rows[i].note) && !page->wide) {
+            ws_kernel_title(title, sizeof(title), name);
+            name = title;
+        }
         if (rows[i].inconsistent)
             ws_page_text(page,
                          "! inconsistent: %.0f %% of a roof cannot be; sizes are not what the kernel saw, or its "
                          "time is wrong: %s",
-                         100 * of_roof(&rows[i]), ws_model_name(report->model, rows[i].name)->text);
+                         100 * of_roof(&rows[i]), name);
         if (rows[i].note && (!last || strcmp(last, rows[i].note) != 0))
-            ws_page_text(page, "%s: %s", rows[i].note, ws_model_name(report->model, rows[i].name)->text);
+            ws_page_text(page, "%s: %s", rows[i].note, name);
         if (rows[i].note)
             last = rows[i].note;
     }
@@ -124,6 +131,7 @@ static void print_products(const struct ws_track_roofline *result, struct ws_pag
     struct ws_table table;
     if (!shown)
         return;
+    fputc('\n', page->out);
     ws_page_text(page, "Matrix products by size:");
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < shown; i++) {
@@ -158,7 +166,6 @@ void ws_roofline_text(const struct ws_report *report, size_t subject, const void
     fputc('\n', page->out);
     print_rows(report, result, page);
     print_notes(report, result, page);
-    fputc('\n', page->out);
     print_products(result, page);
 }
 

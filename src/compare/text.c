@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/label.h"
 #include "compare/compare.h"
 
 /* In the headline: the parts that changed most, and how much of the step a change must come to. */
@@ -212,7 +213,7 @@ static void put_kernel(struct ws_table *table, const struct ws_comparison *compa
     put_count(table, calls_of(comparison, comparison->after, pair->after ? pair->after->per : NULL));
     ws_table_cell(table, "%s", ws_sample_class_name(pair->either->class));
     ws_table_cell(table, "%s", pair->match == WS_PAIRED_BY_NAME || pair->match == WS_UNPAIRED ? "" : "*");
-    ws_table_cell(table, "%s", change->label);
+    ws_table_name(table, change->label);
 }
 
 static void put_rate(struct ws_table *table, double rate)

@@ -310,6 +310,36 @@ static void labels_say_what_is_done(void **state)
     assert_string_equal(label, "pla");
 }
 
+static void titles_tell_rows_apart(void **state)
+{
+    static const struct {
+        const char *name, *title;
+    } examples[] = {
+        { gelu, "gelu (vectorized_elementwise)" },
+        { "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::MeanOps<float, float>, 4> >"
+          "(at::native::ReduceOp<float>)",
+          "mean (reduce)" },
+        { "void (anonymous namespace)::softmax_warp_forward<float, float, 10, true>(float*, const float*, int)",
+          "softmax_warp_forward<float, float, 10, true>" },
+        { "void cutlass::Kernel2<cutlass_80_tensorop_f16_s16816gemm_align8>(cutlass_80_tensorop::Params)",
+          "Kernel2<cutlass_80_tensorop_f16_s16816gemm_align8>" },
+        { "ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+          "ncclDevKernel_AllReduce_Sum_f16_RING_LL" },
+        { "void f<cub::Policy<(a)->b> >(int)", "f<cub::Policy<(a)->b> >" },
+        { "void f<never closed", "f<never closed" },
+        { "_Z26FusedBiasAddCUDAKernelHalfI6__halfEEvT_", "_Z26FusedBiasAddCUDAKernelHalfI6__halfEEvT_" },
+        { "Memcpy HtoD (Pageable -> Device)", "Memcpy HtoD (Pageable -> Device)" },
+        { "volta_sgemm_64x64_nt", "volta_sgemm_64x64_nt" },
+        { "", "" },
+    };
+    char title[128];
+    (void)state;
+    for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
+        ws_kernel_title(title, sizeof(title), examples[i].name);
+        assert_string_equal(title, examples[i].title);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -325,6 +355,7 @@ int main(void)
         cmocka_unit_test(the_end_of_a_step_ends_a_chain_and_savings_are_of_steady_steps),
         cmocka_unit_test(long_runs_are_cut),
         cmocka_unit_test(labels_say_what_is_done),
+        cmocka_unit_test(titles_tell_rows_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
