@@ -304,7 +304,7 @@ static int begin(struct reading *reading, bool is_map)
     else if (node == NODE_EVENT)
         begin_event(reading);
     else if (node == NODE_DEVICE)
-        reading->device = (struct ws_device){ 0 };
+        reading->device = (struct ws_device){ .name = { "", 0 } };
     else if (node == NODE_DIMENSION)
         kineto_take_dimension(&reading->inputs, "[", 1);
     return 1;
