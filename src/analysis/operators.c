@@ -1,5 +1,6 @@
 #include "analysis/operators.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef bool cost_function(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
@@ -8,7 +9,7 @@ typedef bool cost_function(const struct ws_operator *entry, const struct ws_tens
 struct ws_operator {
     const char *name; /* "triton_*": all that begin so */
     cost_function *cost;
-    const char *inputs; /* moves: a letter an input; products: see there */
+    const char *inputs; /* moves, convolutions: a letter an input; products, attention: see there */
     double flops;       /* moves: an element of the largest tensor */
     bool matmul;
 };
@@ -64,8 +65,22 @@ static bool cost_linear(const struct ws_operator *entry, const struct ws_tensor 
     return true;
 }
 
+/* The value that follows the dropout is whether the attention is causal, in whichever form and version of it: a truth
+ * value, or the number of a mask, 0 for none. A list or a tensor between them does not count. -1: not known. */
+static int is_causal(const struct ws_tensor *tensors, size_t count)
+{
+    size_t i = 0;
+    while (i < count && !tensors[i].fraction)
+        i++;
+    for (i++; i < count; i++)
+        if (tensors[i].values == 1)
+            return tensors[i].fraction ? -1 : tensors[i].value[0] > 0;
+    return -1;
+}
+
 /* Q, K, V; `inputs` says the order of their dimensions, h heads and n sequence, and with a g before it that the
- * output's gradient comes first. Backward recomputes the scores: five products for the two of forward. */
+ * output's gradient comes first. Backward recomputes the scores: five products for the two of forward. Where it is
+ * causal, half of the scores are needed. */
 static bool cost_attention(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                            struct ws_operator_cost *cost)
 {
@@ -81,8 +96,114 @@ static bool cost_attention(const struct ws_operator *entry, const struct ws_tens
     if (backward)
         cost->bytes *= 2;
     cost->element = q->element;
-    cost->note = "not known whether causal: counted in full";
+    int causal = is_causal(tensors, count);
+    if (causal < 0)
+        cost->note = "not known whether causal: counted in full";
+    else if (causal && q->size[sequence] == k->size[sequence])
+        cost->flops /= 2;
+    else if (causal)
+        cost->note = "causal, but with more keys than queries or fewer: counted in full";
     return true;
+}
+
+/* The input with this letter; NULL where there is none. */
+static const struct ws_tensor *input_named(const struct ws_operator *entry, const struct ws_tensor *tensors,
+                                           size_t count, char letter)
+{
+    const char *at = strchr(entry->inputs, letter);
+    return at && (size_t)(at - entry->inputs) < count ? &tensors[at - entry->inputs] : NULL;
+}
+
+/* A value of a list with one for each dimension, or one for all. */
+static bool value_of(const struct ws_tensor *list, uint32_t dimension, double *value)
+{
+    if (!list || !list->values || (list->values > 1 && dimension >= list->values))
+        return false;
+    *value = list->value[list->values > 1 ? dimension : 0];
+    return true;
+}
+
+/* Elements that a convolution of these inputs writes for each channel, of all images. Returns 0 where it is not said.
+ */
+static double sites_written(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
+                            bool transposed)
+{
+    const struct ws_tensor *input = input_named(entry, tensors, count, 'i');
+    const struct ws_tensor *weight = input_named(entry, tensors, count, 'w');
+    double sites = input->size[0];
+    for (uint32_t i = 0; i + 2 < input->rank; i++) {
+        double stride, padding, dilation, more = 0, in = input->size[i + 2];
+        if (!value_of(input_named(entry, tensors, count, 's'), i, &stride) ||
+            !value_of(input_named(entry, tensors, count, 'p'), i, &padding) ||
+            !value_of(input_named(entry, tensors, count, 'd'), i, &dilation) || !(stride >= 1) ||
+            (transposed && !value_of(input_named(entry, tensors, count, 'o'), i, &more)))
+            return 0;
+        double reach = dilation * (weight->size[i + 2] - 1) - 2 * padding;
+        double out = transposed ? (in - 1) * stride + reach + more + 1 : floor((in - 1 - reach) / stride) + 1;
+        if (!(out >= 1))
+            return 0;
+        sites *= out;
+    }
+    return sites;
+}
+
+static double sites_of(const struct ws_tensor *tensor)
+{
+    return tensor->elements / tensor->size[1];
+}
+
+/* Letters: i input, w weight, s stride, p padding, d dilation, t transposed, o padding of the output, g groups.
+ * Each element of the weight is used once for each site of the output, of the input where transposed. */
+static bool cost_convolution(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
+                             struct ws_operator_cost *cost)
+{
+    const struct ws_tensor *input = input_named(entry, tensors, count, 'i');
+    const struct ws_tensor *weight = input_named(entry, tensors, count, 'w');
+    double transposed = 0, groups = 1;
+    if (!input || !weight || input->rank < 3 || !is_matrix(input, weight->rank) || !weight->known ||
+        !(input->elements > 0) ||
+        (strchr(entry->inputs, 't') && !value_of(input_named(entry, tensors, count, 't'), 0, &transposed)) ||
+        !value_of(input_named(entry, tensors, count, 'g'), 0, &groups))
+        return false;
+    double sites = sites_written(entry, tensors, count, transposed > 0);
+    double channels = transposed > 0 ? weight->size[1] * groups : weight->size[0];
+    if (!(sites > 0) || input->size[1] != (transposed > 0 ? weight->size[0] : weight->size[1] * groups))
+        return false;
+    cost->flops = 2 * weight->elements * (transposed > 0 ? sites_of(input) : sites);
+    cost->bytes = ws_tensor_bytes(input) + ws_tensor_bytes(weight) + sites * channels * input->element_bytes;
+    cost->element = input->element;
+    return true;
+}
+
+/* Letters: y the output's gradient, i input, w weight, t transposed, m which gradients are wanted. */
+static bool cost_convolution_backward(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
+                                      struct ws_operator_cost *cost)
+{
+    const struct ws_tensor *output = input_named(entry, tensors, count, 'y');
+    const struct ws_tensor *input = input_named(entry, tensors, count, 'i');
+    const struct ws_tensor *weight = input_named(entry, tensors, count, 'w');
+    const struct ws_tensor *wanted = input_named(entry, tensors, count, 'm');
+    double transposed = 0, gradients = 1;
+    if (!output || !weight || output->rank < 3 || !is_matrix(output, weight->rank) || !weight->known ||
+        !(output->elements > 0) ||
+        (strchr(entry->inputs, 't') && !value_of(input_named(entry, tensors, count, 't'), 0, &transposed)))
+        return false;
+    if (strchr(entry->inputs, 'm')) {
+        if (!wanted || wanted->values != 3)
+            return false;
+        gradients = wanted->value[0] + wanted->value[1];
+    }
+    double input_bytes = sites_of(output) * weight->size[1] * output->element_bytes;
+    if (!strchr(entry->inputs, 'i'))
+        cost->note = "taken: what was convolved is no smaller than the result";
+    else if (is_matrix(input, output->rank) && input->elements > 0)
+        input_bytes = ws_tensor_bytes(input);
+    else
+        return false;
+    cost->flops = gradients * 2 * weight->elements * sites_of(transposed > 0 ? input : output);
+    cost->bytes = gradients * (ws_tensor_bytes(output) + ws_tensor_bytes(weight) + input_bytes);
+    cost->element = output->element;
+    return cost->flops > 0;
 }
 
 /* Kernels that do little arithmetic. A letter an input: r read, w written, x both, - neither or only in part; then o
@@ -155,6 +276,15 @@ static const struct ws_operator operators[] = {
     { "aten::_scaled_dot_product_efficient_attention_backward", cost_attention, "ghn", 0, true },
     { "aten::_flash_attention_backward", cost_attention, "gnh", 0, true },
     { "aten::_efficient_attention_backward", cost_attention, "gnh", 0, true },
+    { "aten::_scaled_dot_product_cudnn_attention_backward", cost_attention, "ghn", 0, true },
+    { "aten::convolution", cost_convolution, "iw-spdtog", 0, true },
+    { "aten::_convolution", cost_convolution, "iw-spdtog", 0, true },
+    { "aten::cudnn_convolution", cost_convolution, "iwpsdg", 0, true },
+    { "aten::miopen_convolution", cost_convolution, "iw-psdg", 0, true },
+    { "aten::convolution_backward", cost_convolution_backward, "yiw----t--m", 0, true },
+    /* In old versions: the input's gradient is an operator of its own within it, so the weight's remains. */
+    { "aten::cudnn_convolution_backward", cost_convolution_backward, "iyw", 0, true },
+    { "aten::cudnn_convolution_backward_input", cost_convolution_backward, "-yw", 0, true },
     { "vllm::moe_forward", cost_experts, "", 0, true },
     { "aten::copy_", cost_moves, "wr", 0, false },
     { "aten::fill_", cost_moves, "w", 0, false },

@@ -12,6 +12,8 @@
 
 enum { SHORT_NS = 10000, ROOF_SLACK_PERCENT = 105, LATENCY_PERCENT = 20 };
 
+static const char shortcut_note[] = "Winograd's or Fourier's way: computed with fewer FLOPs than are counted";
+
 /* An operator with what it was given; many ranges share one. */
 struct priced {
     const struct ws_operator *entry; /* NULL: not in the table */
@@ -29,6 +31,7 @@ struct work {
     struct ws_vector priced; /* struct priced */
     uint32_t *owners;        /* by place in the track's order: the range of the operator that the kernel works for */
     double *kernel_time;     /* by range: of all such kernels */
+    bool *shortcuts;         /* by range: some of them take one */
     struct ws_roofline_row *rows; /* by name */
 };
 
@@ -65,6 +68,18 @@ static enum ws_kernel_class class_of(const struct work *work, uint32_t op)
     return ws_report_class(work->report, ws_process_shape(work->process, work->process->ops.shape[op])->name);
 }
 
+/* Convolutions that are computed with fewer FLOPs than their definition has. */
+static bool takes_shortcut(struct work *work, uint32_t op)
+{
+    uint32_t name = ws_process_shape(work->process, work->process->ops.shape[op])->name;
+    struct ws_roofline_row *row = &work->rows[name];
+    if (row->shortcut == WS_SHORTCUT_UNSEEN) {
+        const char *text = ws_model_name(work->report->model, name)->text;
+        row->shortcut = strstr(text, "inograd") || strstr(text, "fft") ? WS_SHORTCUT_TAKEN : WS_SHORTCUT_NONE;
+    }
+    return row->shortcut == WS_SHORTCUT_TAKEN;
+}
+
 /* The innermost operator around the launch whose work such kernels do, where its cost is known. */
 static int find_owner(struct work *work, uint32_t op, uint32_t *owner)
 {
@@ -82,6 +97,7 @@ static int find_owner(struct work *work, uint32_t op, uint32_t *owner)
         if (price(work, ws_range(ranges, place), &priced))
             return -ENOMEM;
         if (priced->known && ws_operator_is_done_by(priced->entry, class)) {
+            work->shortcuts[place] |= takes_shortcut(work, op);
             *owner = place;
             return 0;
         }
@@ -106,7 +122,8 @@ static int find_owners(struct work *work)
         return 0;
     work->owners = malloc((work->track->count + 1) * sizeof(*work->owners));
     work->kernel_time = calloc(ranges + 1, sizeof(*work->kernel_time));
-    if (!work->owners || !work->kernel_time)
+    work->shortcuts = calloc(ranges + 1, sizeof(*work->shortcuts));
+    if (!work->owners || !work->kernel_time || !work->shortcuts)
         return -ENOMEM;
     for (size_t i = 0; i < work->track->count; i++) {
         uint32_t op = work->track->order[i];
@@ -157,8 +174,10 @@ static void add_work(struct work *work, size_t place, struct ws_roofline_row *ro
     if (cost->intensity_most > row->intensity_most)
         row->intensity_most = cost->intensity_most;
     row->precision = precision_of(cost->element, ws_model_name(work->report->model, row->name)->text);
-    if (cost->note)
-        row->note = cost->note;
+    if (work->shortcuts[owner])
+        row->shortcut = WS_SHORTCUT_TAKEN;
+    if (cost->note || work->shortcuts[owner])
+        row->note = work->shortcuts[owner] ? shortcut_note : cost->note;
     bool counts = !work->steps->kinds[WS_STEP_STEADY] ||
                   ws_step_is_steady(ws_steps_at(work->steps, work->process->ops.begin[op]));
     if (counts)
@@ -360,6 +379,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     ws_vector_finish(&work.priced);
     free(work.owners);
     free(work.kernel_time);
+    free(work.shortcuts);
     free(work.rows);
     return status;
 }

@@ -2,7 +2,8 @@
  *
  * Where FLOPs and bytes come from is said with each figure:
  * - shape: the operator that launched the kernel, by the types and sizes it was given (operators.h). Where an
- *   operator's work is done by several kernels, each gets the share that its time has;
+ *   operator's work is done by several kernels, each gets the share that its time has. A convolution counts as it is
+ *   defined, even where Winograd's or Fourier's way takes fewer FLOPs: then it may come to more than a roof;
  * - name: nothing but the class of the kernel is known. Pointwise, norm, softmax, reduction, embedding, optimizer,
  *   copying, sorting and random kernels do too little arithmetic for any ridge, so they are memory-bound where they
  *   run for 10 µs or longer on average; no FLOPs or bytes are claimed.
@@ -43,6 +44,13 @@ enum ws_work_source {
     WS_WORK_SOURCES
 };
 
+/* Does it convolve with fewer FLOPs than the definition has, or help to? */
+enum ws_shortcut {
+    WS_SHORTCUT_UNSEEN,
+    WS_SHORTCUT_NONE,
+    WS_SHORTCUT_TAKEN,
+};
+
 /* A kernel by name. */
 struct ws_roofline_row {
     uint32_t name; /* index into ws_model.names */
@@ -58,6 +66,7 @@ struct ws_roofline_row {
     enum ws_roof_class class;
     double of_compute, of_memory; /* achieved share of each roof; 0: not known */
     bool inconsistent;
+    enum ws_shortcut shortcut;
     bool cached;      /* above the roof of memory, but what it moves fits in L2 */
     const char *note; /* what was taken for granted; NULL: nothing */
 };

@@ -106,11 +106,13 @@ static void print_notes(const struct ws_report *report, const struct ws_track_ro
             name = title;
         }
         if (rows[i].inconsistent)
-            ws_page_text(page,
-                         "! inconsistent: %.0f %% of a roof cannot be; sizes are not what the kernel saw, or its "
-                         "time is wrong: %s",
-                         100 * of_roof(&rows[i]), name);
-        if (rows[i].note && (!last || strcmp(last, rows[i].note) != 0))
+            ws_page_text(page, "! inconsistent: %.0f %% of a roof cannot be; %s: %s", 100 * of_roof(&rows[i]),
+                         rows[i].shortcut == WS_SHORTCUT_TAKEN
+                             ? "fewer FLOPs are computed than the convolution is counted for"
+                             : "sizes are not what the kernel saw, or its time is wrong",
+                         name);
+        bool is_said = rows[i].inconsistent && rows[i].shortcut == WS_SHORTCUT_TAKEN;
+        if (rows[i].note && !is_said && (!last || strcmp(last, rows[i].note) != 0))
             ws_page_text(page, "%s: %s", rows[i].note, name);
         if (rows[i].note)
             last = rows[i].note;

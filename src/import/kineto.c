@@ -208,6 +208,7 @@ static int take_value(struct reading *reading, const char *text, size_t length, 
         break;
     case NODE_CONCRETE:
         take_concrete(&reading->kineto.event, place->index++, text, length);
+        kineto_take_value(&reading->inputs, text, length);
         break;
     case NODE_TYPES:
         kineto_take_type(&reading->inputs, text, length);
@@ -295,6 +296,8 @@ static int begin(struct reading *reading, bool is_map)
     if (node == NODE_SKIPPED) {
         if (!reading->skipped && reading->places[reading->depth - 1].node == NODE_TYPES)
             kineto_take_type(&reading->inputs, "", 0);
+        if (!reading->skipped && reading->places[reading->depth - 1].node == NODE_CONCRETE)
+            kineto_take_value(&reading->inputs, "", 0);
         reading->skipped++;
         return 1;
     }
@@ -320,7 +323,7 @@ static void end_event(struct reading *reading)
     struct kineto_event *event = &reading->kineto.event;
     for (int i = 0; i < TEXT_KINDS; i++)
         event->text[i] = text_of(&reading->texts[i]);
-    event->inputs = kineto_inputs_end(&reading->inputs);
+    event->inputs = kineto_inputs_end(&reading->inputs, &event->text[TEXT_NAME]);
     if (reading->inputs.failed)
         reading->kineto.gather->error = -ENOMEM;
     kineto_take_event(&reading->kineto);

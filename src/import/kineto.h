@@ -155,7 +155,7 @@ struct kineto_text {
 int kineto_append(struct kineto_text *to, const char *text, size_t length);
 
 struct kineto_inputs {
-    struct kineto_text types, dimensions, all;
+    struct kineto_text types, dimensions, values, all;
     bool too_long, failed;
 };
 
@@ -170,8 +170,11 @@ void kineto_take_dimension(struct kineto_inputs *inputs, const char *text, size_
 /* Text as it is: a closing bracket, the space after an input. */
 void kineto_take_dimensions(struct kineto_inputs *inputs, const char *text, size_t length);
 
+/* What an input is, where it is no tensor: "[2, 2]", "False"; no text: not known. */
+void kineto_take_value(struct kineto_inputs *inputs, const char *text, size_t length);
+
 /* Valid until the next begin; empty when nothing is known or it would be too long. */
-struct ws_text kineto_inputs_end(struct kineto_inputs *inputs);
+struct ws_text kineto_inputs_end(struct kineto_inputs *inputs, const struct ws_text *operator);
 
 void kineto_inputs_finish(struct kineto_inputs *inputs);
 

@@ -56,18 +56,64 @@ static bool parse_sizes(struct ws_tensor *tensor, const char *text, const char *
     return false;
 }
 
+/* "2", "0.5", "False". Returns where it ends, NULL for anything else. */
+static const char *parse_value(struct ws_tensor *tensor, const char *text, const char *end)
+{
+    double value = 0, unit = 1, sign = 1;
+    const char *at = text;
+    if (end - at >= 4 && !memcmp(at, "True", 4)) {
+        tensor->value[tensor->values++] = 1;
+        return at + 4;
+    }
+    if (end - at >= 5 && !memcmp(at, "False", 5)) {
+        tensor->value[tensor->values++] = 0;
+        return at + 5;
+    }
+    if (at < end && *at == '-') {
+        sign = -1;
+        at++;
+    }
+    const char *first = at;
+    for (; at < end && *at >= '0' && *at <= '9'; at++)
+        value = value * 10 + (*at - '0');
+    if (at == first)
+        return NULL;
+    if (at < end && *at == '.') {
+        tensor->fraction = true;
+        for (at++; at < end && *at >= '0' && *at <= '9'; at++)
+            value += (*at - '0') * (unit /= 10);
+    }
+    tensor->value[tensor->values++] = sign * value;
+    return at;
+}
+
+/* "[2,2]" or one alone. */
+static void parse_values(struct ws_tensor *tensor, const char *text, const char *end)
+{
+    bool list = text < end && *text == '[';
+    const char *at = parse_value(tensor, text + list, end);
+    while (list && at && at < end && *at == ',' && tensor->values < WS_TENSOR_VALUES)
+        at = parse_value(tensor, at + 1, end);
+    bool whole = at && (list ? at + 1 == end && *at == ']' : at == end);
+    if (!whole)
+        tensor->values = 0;
+}
+
 size_t ws_tensors_parse(const struct ws_text *inputs, struct ws_tensor tensors[WS_TENSORS])
 {
     const char *at = inputs->data, *end = inputs->data + inputs->length;
     size_t count = 0;
     while (at < end && count < WS_TENSORS) {
         const char *stop = memchr(at, ' ', (size_t)(end - at));
-        const char *word_end = stop ? stop : end, *open = memchr(at, '[', (size_t)(word_end - at));
+        const char *next = stop ? stop : end, *equals = memchr(at, '=', (size_t)(next - at));
+        const char *word_end = equals ? equals : next, *open = memchr(at, '[', (size_t)(word_end - at));
         struct ws_tensor *tensor = &tensors[count++];
         *tensor = (struct ws_tensor){ 0 };
         parse_type(tensor, at, (size_t)((open ? open : word_end) - at));
         tensor->elements = 1; /* without brackets: of no dimensions */
         bool sized = !open || parse_sizes(tensor, open, word_end);
+        if (equals)
+            parse_values(tensor, equals + 1, next);
         tensor->known = sized && tensor->element_bytes && tensor->elements < 1e15;
         at = stop ? stop + 1 : end;
     }

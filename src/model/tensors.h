@@ -1,4 +1,4 @@
-/* What an operator was given, from the text of a range's inputs (FORMAT.md): "c10::BFloat16[888,2880] Scalar[] …",
+/* What an operator was given, from the text of a range's inputs (FORMAT.md): "c10::BFloat16[888,2880] Scalar=1 …",
  * a word an input. */
 #ifndef WALLSHIM_MODEL_TENSORS_H
 #define WALLSHIM_MODEL_TENSORS_H
@@ -9,7 +9,7 @@
 
 #include "record/record.h"
 
-enum { WS_TENSOR_RANK = 8, WS_TENSORS = 16 };
+enum { WS_TENSOR_RANK = 8, WS_TENSOR_VALUES = 4, WS_TENSORS = 16 };
 
 /* Element types that rooflines tell apart; the rest are only so many bytes wide. */
 enum ws_element {
@@ -30,6 +30,9 @@ struct ws_tensor {
     bool known;             /* a tensor with an element type and all its dimensions */
     double size[WS_TENSOR_RANK];
     double elements; /* of a list of tensors: of all */
+    uint32_t values; /* of a number, a truth value (0, 1) or a list of either; 0: not known, or no such thing */
+    bool fraction;   /* written with a decimal point */
+    double value[WS_TENSOR_VALUES];
 };
 
 /* Fills up to WS_TENSORS inputs; returns how many there are of these. */

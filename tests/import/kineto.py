@@ -128,6 +128,18 @@ def test_inputs_of_operators():
     assert inputs_of(operator(**{"Input Dims": [[i] for i in range(100000)]})) is None
 
 
+def test_values_of_inputs():
+    given = {"Input type": ["float", "ScalarList", "Scalar", "Scalar", ""], "Input Dims": [[1, 2, 3], [], [], [], []],
+             "Concrete Inputs": ["", "[2, 2]", "False", "x" * 33, "y" * 32]}
+    expected = "float[1,2,3] ScalarList=[2,2] Scalar=False Scalar -=" + "y" * 32
+    for name in ("aten::convolution", "aten::_scaled_dot_product_flash_attention"):
+        assert inputs_of({**operator(**given), "name": name}) == expected
+        assert inputs_of({**operator(**dict(reversed(given.items()))), "name": name}) == expected
+    assert inputs_of(operator(**given)) == "float[1,2,3] ScalarList Scalar Scalar -"
+    odd = {**given, "Concrete Inputs": [["a"], 7, None, {}, "\u0001 "]}
+    assert inputs_of({**operator(**odd), "name": "aten::convolution"}) == "float[1,2,3] ScalarList=7 Scalar Scalar -"
+
+
 def test_ranges():
     kinds = {("cpu_op", "aten::mm"): (3, 0), ("Operator", "ProfilerStep#12"): (1, 12), ("user_annotation", "ProfilerStep#7"): (1, 7),
              ("user_annotation", "train_step#3"): (1, 3), ("user_annotation", "Optimizer.step#SGD.step"): (2, 0),

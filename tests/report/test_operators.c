@@ -37,6 +37,27 @@ static void inputs_are_read(void **state)
     assert_true(tensors[6].known && tensors[6].elements == 1);
 }
 
+static void values_are_read(void **state)
+{
+    struct ws_tensor tensors[WS_TENSORS];
+    (void)state;
+    assert_int_equal(
+        parse("ScalarList=[2,-3] Scalar=False Scalar=0.125 Scalar ScalarList=[True,True,False] -=7", tensors), 6);
+    assert_true(tensors[0].values == 2 && tensors[0].value[0] == 2 && tensors[0].value[1] == -3);
+    assert_true(tensors[1].values == 1 && tensors[1].value[0] == 0 && !tensors[1].fraction);
+    assert_true(tensors[2].values == 1 && tensors[2].value[0] == 0.125 && tensors[2].fraction);
+    assert_int_equal(tensors[3].values, 0);
+    assert_true(tensors[4].values == 3 && tensors[4].value[1] == 1 && tensors[4].value[2] == 0);
+    assert_true(tensors[5].values == 1 && tensors[5].value[0] == 7);
+    static const char *const odd[] = { "a=",   "a=[",   "a=[]",   "a=[2",     "a=[2,",    "a=[2]x",
+                                       "a=2]", "a=nan", "a=2,3",  "a=Truest", "a=[[2]]",  "a=-",
+                                       "a=.5", "a==2",  "a=cuda", "a=1e-05",  "a=[2,,3]", "a=[1,2,3,4,5]" };
+    for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+        assert_int_equal(parse(odd[i], tensors), 1);
+        assert_int_equal(tensors[0].values, 0);
+    }
+}
+
 static void odd_inputs_are_not_believed(void **state)
 {
     static const char *const odd[] = { "float[",
@@ -89,6 +110,107 @@ static void attention_by_hand(void **state)
                10.0 * 2 * 4 * 10 * 20 * 8, 2 * (2 * 640 + 1280 + 1280) * 2);
 }
 
+static const char *note_of(const char *operator, const char * inputs, double flops)
+{
+    struct ws_operator_cost cost;
+    assert_true(cost_of(operator, inputs, &cost));
+    assert_true(cost.flops == flops);
+    return cost.note;
+}
+
+#define QKV(queries) "c10::Half[2,4," queries ",8] c10::Half[2,4,10,8] c10::Half[2,4,10,8]"
+
+static void causal_attention_needs_half_where_it_is_said_to_be(void **state)
+{
+    const double full = 4.0 * 2 * 4 * 10 * 10 * 8;
+    const char *note;
+    (void)state;
+    assert_non_null(note_of("aten::scaled_dot_product_attention", QKV("10"), full));
+    assert_non_null(
+        note_of("aten::scaled_dot_product_attention", QKV("10") " - Scalar=0. Scalar Scalar=0.125", full));
+    note = note_of("aten::scaled_dot_product_attention", QKV("10") " - Scalar=0. Scalar=True Scalar=0.125", full / 2);
+    assert_null(note);
+    note =
+        note_of("aten::_scaled_dot_product_flash_attention", QKV("10") " Scalar=0.1 Scalar=False Scalar=False", full);
+    assert_null(note);
+    note = note_of("aten::_scaled_dot_product_efficient_attention",
+                   QKV("10") " - Scalar=True Scalar=0. Scalar=False Scalar=0.125", full);
+    assert_null(note);
+    note = note_of("aten::_scaled_dot_product_efficient_attention_backward",
+                   "c10::Half[2,4,10,8] " QKV("10") " - - - long_int long_int Scalar=0. "
+                                                    "ScalarList=[True,True,True,False] Scalar=True",
+                   full * 5 / 4);
+    assert_null(note);
+    note = note_of("aten::_flash_attention_forward",
+                   "c10::Half[2,10,4,8] c10::Half[2,10,4,8] c10::Half[2,10,4,8] - - Scalar=10 Scalar=10 Scalar=0. "
+                   "Scalar=True Scalar=False",
+                   full / 2);
+    assert_null(note);
+    note = note_of("aten::_efficient_attention_forward",
+                   "c10::Half[2,10,4,8] c10::Half[2,10,4,8] c10::Half[2,10,4,8] - - - Scalar=10 Scalar=10 Scalar=0. "
+                   "Scalar=1 Scalar=False",
+                   full / 2);
+    assert_null(note);
+    /* A single query sees all keys: which are before it is not said. */
+    assert_non_null(note_of("aten::scaled_dot_product_attention", QKV("1") " - Scalar=0. Scalar=True", full / 10));
+}
+
+static void convolutions_by_hand(void **state)
+{
+    struct ws_operator_cost cost;
+    (void)state;
+    /* 7×7, stride 2, padding 3: 224 → 112 */
+    const double first = 2.0 * 32 * 64 * 112 * 112 * 3 * 49;
+    const double bytes = (32.0 * 3 * 224 * 224 + 64 * 3 * 49 + 32.0 * 64 * 112 * 112) * 2;
+    check_cost("aten::convolution",
+               "c10::Half[32,3,224,224] c10::Half[64,3,7,7] - ScalarList=[2,2] ScalarList=[3,3] ScalarList=[1,1] "
+               "Scalar=False ScalarList=[0,0] Scalar=1",
+               first, bytes);
+    check_cost("aten::cudnn_convolution",
+               "c10::Half[32,3,224,224] c10::Half[64,3,7,7] ScalarList=[3,3] ScalarList=[2,2] ScalarList=[1,1] "
+               "Scalar=1 Scalar=False Scalar=False Scalar=True",
+               first, bytes);
+    check_cost("aten::miopen_convolution",
+               "c10::Half[32,3,224,224] c10::Half[64,3,7,7] - ScalarList=[3,3] ScalarList=[2,2] ScalarList=[1,1] "
+               "Scalar=1 Scalar=False Scalar=False",
+               first, bytes);
+    /* 8 groups, dilated: 3×3 reaches over 5, 10 → 6 */
+    check_cost("aten::_convolution",
+               "float[2,16,10,10] float[24,2,3,3] float[24] ScalarList=[1,1] ScalarList=[0,0] ScalarList=[2,2] "
+               "Scalar=False ScalarList=[0,0] Scalar=8 Scalar=False Scalar=False Scalar=True Scalar=True",
+               2.0 * 2 * 24 * 36 * 2 * 9, (2 * 16 * 100 + 24 * 2 * 9 + 2 * 24 * 36) * 4);
+    /* transposed: 10 → (10 - 1) · 2 - 2 + 2 + 1 + 1 = 20 */
+    check_cost(
+        "aten::convolution",
+        "float[2,16,10] float[16,8,3] - ScalarList=[2] ScalarList=[1] ScalarList=[1] Scalar=True ScalarList=[1] "
+        "Scalar=1",
+        2.0 * 2 * 10 * 16 * 8 * 3, (2 * 160 + 16 * 8 * 3 + 2 * 8 * 20) * 4);
+    check_cost("aten::convolution_backward",
+               "float[2,24,8,8] float[2,16,10,10] float[24,16,3,3] - ScalarList=[1,1] ScalarList=[0,0] "
+               "ScalarList=[1,1] Scalar=False ScalarList=[0,0] Scalar=1 ScalarList=[True,True,False]",
+               2 * 2.0 * 2 * 64 * 24 * 16 * 9, 2 * (2 * 24 * 64 + 2 * 1600 + 24 * 16 * 9) * 4);
+    check_cost("aten::cudnn_convolution_backward", "float[2,16,10,10] float[2,24,8,8] float[24,16,3,3]",
+               2.0 * 2 * 64 * 24 * 16 * 9, (2 * 24 * 64 + 2 * 1600 + 24 * 16 * 9) * 4);
+    assert_non_null(note_of("aten::cudnn_convolution_backward_input", "GenericList float[2,24,8,8] float[24,16,3,3]",
+                            2.0 * 2 * 64 * 24 * 16 * 9));
+    static const char *const unknown[] = {
+        "float[2,16,10,10] float[24,16,3,3] - ScalarList ScalarList ScalarList Scalar ScalarList Scalar",
+        "float[2,16,10,10] float[24,16,3,3]",
+        "float[2,16,10,10] float[24,16,3,3] - ScalarList=[0,0] ScalarList=[0,0] ScalarList=[1,1] Scalar=False "
+        "ScalarList=[0,0] Scalar=1",
+        "float[2,16,2,2] float[24,16,3,3] - ScalarList=[1,1] ScalarList=[0,0] ScalarList=[1,1] Scalar=False "
+        "ScalarList=[0,0] Scalar=1",
+        "float[2,16,10,10] float[24,8,3,3] - ScalarList=[1,1] ScalarList=[0,0] ScalarList=[1,1] Scalar=False "
+        "ScalarList=[0,0] Scalar=1",
+        "float[2,16,10,10] float[0,16,3,3] - ScalarList=[1,1] ScalarList=[0,0] ScalarList=[1,1] Scalar ScalarList "
+        "Scalar=1",
+    };
+    for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
+        assert_false(cost_of("aten::convolution", unknown[i], &cost));
+    assert_false(cost_of("aten::convolution_backward", "float[2,24,8,8] float[2,16,10,10] float[24,16,3,3]", &cost));
+    assert_false(cost_of("aten::cudnn_convolution_backward_input", "- float[0,0,0,0] float[24,16,3,3]", &cost));
+}
+
 static void moves_by_hand(void **state)
 {
     (void)state;
@@ -106,9 +228,14 @@ static void moves_by_hand(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(inputs_are_read),  cmocka_unit_test(odd_inputs_are_not_believed),
-        cmocka_unit_test(products_by_hand), cmocka_unit_test(attention_by_hand),
+        cmocka_unit_test(inputs_are_read),
+        cmocka_unit_test(odd_inputs_are_not_believed),
+        cmocka_unit_test(products_by_hand),
+        cmocka_unit_test(attention_by_hand),
         cmocka_unit_test(moves_by_hand),
+        cmocka_unit_test(values_are_read),
+        cmocka_unit_test(causal_attention_needs_half_where_it_is_said_to_be),
+        cmocka_unit_test(convolutions_by_hand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
