@@ -10,8 +10,8 @@
 #include "ops.h"
 #include "registry.h"
 
-#define EXPORTED(symbol)                                       \
-    __asm__(".symver wrap_" #symbol ", " #symbol "@WALLSHIM"); \
+#define EXPORTED(wrapper, symbol, version)                      \
+    __asm__(".symver wrap_" #wrapper ", " #symbol "@" version); \
     __attribute__((visibility("default")))
 
 /* The product that a call is, as its cache entry is found by. */
@@ -142,54 +142,78 @@ static inline struct product_entry *find(struct shim_thread *thread, const struc
     return entry;
 }
 
-/* Layouts and the descriptor, asked of the library itself. */
+/* Attributes of layouts and of the descriptor, asked of the library itself. */
 typedef ws_cublasStatus get_attribute(const void *of, ws_cublasEnum which, void *value, size_t size, size_t *written);
+
+/* Where a wrapper goes on to. */
+struct target {
+    void *real;                         /* NULL: not looked for yet, or not there */
+    get_attribute *of_layout, *of_desc; /* cublasLtMatmul's; NULL: not there */
+};
+
+/* version: the major one that the program is bound to, 0 where it looked the function up. */
+static __attribute__((noinline, cold)) void *find_target(struct target *target, enum ws_function_id id,
+                                                         unsigned version)
+{
+    int saved_errno = errno;
+    void *real = version ? resolve_version(id, version) : resolve_find(id);
+    if (id == WS_ID_cublasLtMatmul) {
+        void *of_layout = resolve_in_library_of(real, "cublasLtMatrixLayoutGetAttribute");
+        void *of_desc = resolve_in_library_of(real, "cublasLtMatmulDescGetAttribute");
+        __atomic_store_n(&target->of_layout, (get_attribute *)of_layout, __ATOMIC_RELAXED);
+        __atomic_store_n(&target->of_desc, (get_attribute *)of_desc, __ATOMIC_RELAXED);
+    }
+    __atomic_store_n(&target->real, real, __ATOMIC_RELEASE);
+    errno = saved_errno;
+    return real;
+}
 
 static uint64_t ask(get_attribute *get, const void *of, ws_cublasEnum which, size_t size)
 {
     uint64_t value = 0; /* little-endian: a shorter one fills its low bytes */
-    return of && get(of, which, &value, size, NULL) == WS_CUBLAS_STATUS_SUCCESS ? value : 0;
+    return get(of, which, &value, size, NULL) == WS_CUBLAS_STATUS_SUCCESS ? value : 0;
 }
 
-static __attribute__((noinline, cold)) void
-fill_lt(struct product_entry *entry, uint64_t hash, const ws_cublasLtMatmulDesc *desc,
-        const ws_cublasLtMatrixLayout *a, const ws_cublasLtMatrixLayout *b, const ws_cublasLtMatrixLayout *d)
+static __attribute__((noinline, cold)) void fill_lt(struct product_entry *entry, uint64_t hash,
+                                                    struct product *product, get_attribute *of_layout,
+                                                    bool transposed, const ws_cublasLtMatrixLayout *a,
+                                                    const ws_cublasLtMatrixLayout *b,
+                                                    const ws_cublasLtMatrixLayout *d)
 {
-    get_attribute *of_layout = resolve_beside(WS_ID_cublasLtMatmul, "cublasLtMatrixLayoutGetAttribute");
-    get_attribute *of_desc = resolve_beside(WS_ID_cublasLtMatmul, "cublasLtMatmulDescGetAttribute");
-    struct product product = { .function = WS_ID_cublasLtMatmul };
-    if (of_layout && of_desc) {
-        bool transposed = ask(of_desc, desc, WS_CUBLASLT_MATMUL_DESC_TRANSA, 4) != WS_CUBLAS_OP_N;
-        product.m = ask(of_layout, d, WS_CUBLASLT_MATRIX_LAYOUT_ROWS, 8);
-        product.n = ask(of_layout, d, WS_CUBLASLT_MATRIX_LAYOUT_COLS, 8);
-        product.k =
-            ask(of_layout, a, transposed ? WS_CUBLASLT_MATRIX_LAYOUT_ROWS : WS_CUBLASLT_MATRIX_LAYOUT_COLS, 8);
-        product.batch = ask(of_layout, d, WS_CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, 4);
-        product.a_type = (uint32_t)ask(of_layout, a, WS_CUBLASLT_MATRIX_LAYOUT_TYPE, 4);
-        product.b_type = (uint32_t)ask(of_layout, b, WS_CUBLASLT_MATRIX_LAYOUT_TYPE, 4);
-        product.compute = (uint32_t)ask(of_desc, desc, WS_CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, 4);
-        product.epilogue = (uint32_t)ask(of_desc, desc, WS_CUBLASLT_MATMUL_DESC_EPILOGUE, 4);
-    }
-    fill(entry, &product, hash);
-    if (!product.m || !product.k)
+    ws_cublasEnum length = transposed ? WS_CUBLASLT_MATRIX_LAYOUT_ROWS : WS_CUBLASLT_MATRIX_LAYOUT_COLS;
+    product->m = ask(of_layout, d, WS_CUBLASLT_MATRIX_LAYOUT_ROWS, 8);
+    product->n = ask(of_layout, d, WS_CUBLASLT_MATRIX_LAYOUT_COLS, 8);
+    product->k = ask(of_layout, a, length, 8);
+    product->batch = ask(of_layout, d, WS_CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, 4);
+    product->a_type = (uint32_t)ask(of_layout, a, WS_CUBLASLT_MATRIX_LAYOUT_TYPE, 4);
+    product->b_type = (uint32_t)ask(of_layout, b, WS_CUBLASLT_MATRIX_LAYOUT_TYPE, 4);
+    fill(entry, product, hash);
+    if (!product->m || !product->k)
         entry->inputs = 0; /* not known */
 }
 
-/* What descriptors point to is not ours to understand, but the same bytes are the same product. Pointers to a bias
- * are among them: each of a model's layers has its own entry. */
-static inline struct product_entry *find_lt(struct shim_thread *thread, const ws_cublasLtMatmulDesc *desc,
-                                            const ws_cublasLtMatrixLayout *a, const ws_cublasLtMatrixLayout *b,
-                                            const ws_cublasLtMatrixLayout *d)
+/* What a layout points to is not ours to understand, but it is of one size in all versions, and the same bytes are
+ * the same layout. The descriptor grew from version to version: it is asked what matters, and not read. */
+static inline struct product_entry *find_lt(struct shim_thread *thread, const struct target *target,
+                                            const ws_cublasLtMatmulDesc *desc, const ws_cublasLtMatrixLayout *a,
+                                            const ws_cublasLtMatrixLayout *b, const ws_cublasLtMatrixLayout *d)
 {
-    enum { LAYOUT = sizeof(a->data) / sizeof(a->data[0]), DESC = sizeof(desc->data) / sizeof(desc->data[0]) };
-    if (!desc || !a || !b || !d)
+    enum { LAYOUT = sizeof(a->data) / sizeof(a->data[0]) };
+    get_attribute *of_layout = __atomic_load_n(&target->of_layout, __ATOMIC_RELAXED);
+    get_attribute *of_desc = __atomic_load_n(&target->of_desc, __ATOMIC_RELAXED);
+    if (!desc || !a || !b || !d || !of_layout || !of_desc)
         return NULL;
+    uint64_t transposed = ask(of_desc, desc, WS_CUBLASLT_MATMUL_DESC_TRANSA, 4) != WS_CUBLAS_OP_N;
+    struct product product = { .function = WS_ID_cublasLtMatmul,
+                               .compute = (uint32_t)ask(of_desc, desc, WS_CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, 4),
+                               .epilogue = (uint32_t)ask(of_desc, desc, WS_CUBLASLT_MATMUL_DESC_EPILOGUE, 4) };
     uint64_t hash = hash_words(a->data, LAYOUT, 0) ^ hash_words(b->data, LAYOUT, LAYOUT) ^
-                    hash_words(d->data, LAYOUT, 2 * LAYOUT) ^ hash_words(desc->data, DESC, 3 * LAYOUT);
+                    hash_words(d->data, LAYOUT, 2 * LAYOUT) ^
+                    fold((uint64_t)product.compute << 32 | product.epilogue, transposed, 3 * LAYOUT);
     hash |= 1;
     struct product_entry *entry = place_of(thread, hash);
     if (__builtin_expect(entry->hash != hash, 0))
-        fill_lt(entry, hash, desc, a, b, d);
+        fill_lt(entry, hash, &product, of_layout, transposed, a, b, d);
     return entry;
 }
 
@@ -227,26 +251,36 @@ HOT void product_ended(struct shim_thread *thread, const struct product_entry *e
                                     .a_type = (uint32_t)(a),   \
                                     .b_type = (uint32_t)(b),   \
                                     .compute = (uint32_t)(how) })
-#define LT_PRODUCT(desc, a, b, d) find_lt(thread, desc, a, b, d)
+#define LT_PRODUCT(desc, a, b, d) find_lt(thread, &target, desc, a, b, d)
 
-#define CUBLAS_ROW(symbol, parameters, arguments, product)                                       \
-    EXPORTED(symbol) ws_cublasStatus wrap_##symbol parameters;                                   \
-    ws_cublasStatus wrap_##symbol parameters                                                     \
-    {                                                                                            \
-        const enum ws_function_id id = WS_ID_##symbol;                                           \
-        ws_cublasStatus(*real) parameters =                                                      \
-            (ws_cublasStatus(*) parameters)__atomic_load_n(&resolve_real[id], __ATOMIC_RELAXED); \
-        if (!real)                                                                               \
-            real = (ws_cublasStatus(*) parameters)resolve_find(id);                              \
-        if (!real)                                                                               \
-            return WS_CUBLAS_STATUS_NOT_INITIALIZED;                                             \
-        struct shim_thread *thread = product_begins();                                           \
-        if (!thread)                                                                             \
-            return real arguments;                                                               \
-        const struct product_entry *entry = product;                                             \
-        uint64_t begin = ticks_now();                                                            \
-        ws_cublasStatus status = real arguments;                                                 \
-        product_ended(thread, entry, begin, ticks_now());                                        \
-        return status;                                                                           \
+#define CUBLAS_WRAPPER(wrapper, symbol, name, version, parameters, arguments, product)      \
+    EXPORTED(wrapper, symbol, name) ws_cublasStatus wrap_##wrapper parameters;              \
+    ws_cublasStatus wrap_##wrapper parameters                                               \
+    {                                                                                       \
+        static struct target target;                                                        \
+        const enum ws_function_id id = WS_ID_##symbol;                                      \
+        ws_cublasStatus(*real) parameters =                                                 \
+            (ws_cublasStatus(*) parameters)__atomic_load_n(&target.real, __ATOMIC_ACQUIRE); \
+        if (__builtin_expect(!real, 0))                                                     \
+            real = (ws_cublasStatus(*) parameters)find_target(&target, id, version);        \
+        if (!real)                                                                          \
+            return WS_CUBLAS_STATUS_NOT_INITIALIZED;                                        \
+        struct shim_thread *thread = product_begins();                                      \
+        if (!thread)                                                                        \
+            return real arguments;                                                          \
+        const struct product_entry *entry = product;                                        \
+        uint64_t begin = ticks_now();                                                       \
+        ws_cublasStatus status = real arguments;                                            \
+        product_ended(thread, entry, begin, ticks_now());                                   \
+        return status;                                                                      \
     }
+
+/* Programs are bound to the symbols of one version of the library, and may hold two, each with handles of its own:
+ * every version has wrappers that go on to it alone. The first is what look-ups are given, and binds to no program.
+ */
+#define CUBLAS_ROW(library, symbol, parameters, arguments, product)                                     \
+    CUBLAS_WRAPPER(symbol, symbol, "WALLSHIM", 0, parameters, arguments, product)                       \
+    CUBLAS_WRAPPER(symbol##_of_11, symbol, "lib" #library ".so.11", 11, parameters, arguments, product) \
+    CUBLAS_WRAPPER(symbol##_of_12, symbol, "lib" #library ".so.12", 12, parameters, arguments, product) \
+    CUBLAS_WRAPPER(symbol##_of_13, symbol, "lib" #library ".so.13", 13, parameters, arguments, product)
 #include "cublas_table.h"

@@ -1,58 +1,59 @@
 /* The cuBLAS and cuBLASLt functions the shim stands in front of, for what their products are made of; the ways of
  * driver_table.h, with
  *
- *   CUBLAS_ROW(symbol, parameters, arguments, product)
+ *   CUBLAS_ROW(library, symbol, parameters, arguments, product)
  *
- * product describes the call in words of cublas.c. Each has a twin with 64-bit sizes. Complex products, grouped ones
- * and those of triangular or symmetric matrices go on as they came: their launches are recorded, only not their sizes.
+ * library is the file's name without "lib"; product describes the call in words of cublas.c. Each has a twin with
+ * 64-bit sizes. Complex products, grouped ones and those of triangular or symmetric matrices go on as they came: their
+ * launches are recorded, only not their sizes.
  */
 #ifndef CUBLAS_ROW
 #error "define CUBLAS_ROW before including cublas_table.h"
 #endif
 /* clang-format off */
 #define CUBLAS_GEMM(symbol, integer, type)                                                                             \
-    CUBLAS_ROW(symbol,                                                                                                 \
+    CUBLAS_ROW(cublas, symbol,                                                                                         \
         (ws_cublasHandle handle, ws_cublasEnum transa, ws_cublasEnum transb, integer m, integer n, integer k,          \
          ws_cublasPointer alpha, ws_cublasPointer a, integer lda, ws_cublasPointer b, integer ldb,                     \
          ws_cublasPointer beta, void *c, integer ldc),                                                                 \
         (handle, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc),                                        \
         PRODUCT(m, n, k, 1, type, type, 0))
 #define CUBLAS_BATCHED(symbol, integer, type)                                                                          \
-    CUBLAS_ROW(symbol,                                                                                                 \
+    CUBLAS_ROW(cublas, symbol,                                                                                         \
         (ws_cublasHandle handle, ws_cublasEnum transa, ws_cublasEnum transb, integer m, integer n, integer k,          \
          ws_cublasPointer alpha, const ws_cublasPointer a[], integer lda, const ws_cublasPointer b[], integer ldb,     \
          ws_cublasPointer beta, void *const c[], integer ldc, integer batch),                                          \
         (handle, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, batch),                                 \
         PRODUCT(m, n, k, batch, type, type, 0))
 #define CUBLAS_STRIDED(symbol, integer, type)                                                                          \
-    CUBLAS_ROW(symbol,                                                                                                 \
+    CUBLAS_ROW(cublas, symbol,                                                                                         \
         (ws_cublasHandle handle, ws_cublasEnum transa, ws_cublasEnum transb, integer m, integer n, integer k,          \
          ws_cublasPointer alpha, ws_cublasPointer a, integer lda, long long stridea, ws_cublasPointer b, integer ldb,  \
          long long strideb, ws_cublasPointer beta, void *c, integer ldc, long long stridec, integer batch),            \
         (handle, transa, transb, m, n, k, alpha, a, lda, stridea, b, ldb, strideb, beta, c, ldc, stridec, batch),      \
         PRODUCT(m, n, k, batch, type, type, 0))
 #define CUBLAS_GEMV(symbol, integer, type)                                                                             \
-    CUBLAS_ROW(symbol,                                                                                                 \
+    CUBLAS_ROW(cublas, symbol,                                                                                         \
         (ws_cublasHandle handle, ws_cublasEnum trans, integer m, integer n, ws_cublasPointer alpha,                    \
          ws_cublasPointer a, integer lda, ws_cublasPointer x, integer incx, ws_cublasPointer beta, void *y,            \
          integer incy),                                                                                                \
         (handle, trans, m, n, alpha, a, lda, x, incx, beta, y, incy),                                                  \
         PRODUCT(trans == WS_CUBLAS_OP_N ? m : n, 1, trans == WS_CUBLAS_OP_N ? n : m, 1, type, type, 0))
 #define CUBLAS_EX(suffix, integer)                                                                                     \
-    CUBLAS_ROW(cublasSgemmEx##suffix,                                                                                  \
+    CUBLAS_ROW(cublas, cublasSgemmEx##suffix,                                                                          \
         (ws_cublasHandle handle, ws_cublasEnum transa, ws_cublasEnum transb, integer m, integer n, integer k,          \
          ws_cublasPointer alpha, ws_cublasPointer a, ws_cublasEnum atype, integer lda, ws_cublasPointer b,             \
          ws_cublasEnum btype, integer ldb, ws_cublasPointer beta, void *c, ws_cublasEnum ctype, integer ldc),          \
         (handle, transa, transb, m, n, k, alpha, a, atype, lda, b, btype, ldb, beta, c, ctype, ldc),                   \
         PRODUCT(m, n, k, 1, atype, btype, 0))                                                                          \
-    CUBLAS_ROW(cublasGemmEx##suffix,                                                                                   \
+    CUBLAS_ROW(cublas, cublasGemmEx##suffix,                                                                           \
         (ws_cublasHandle handle, ws_cublasEnum transa, ws_cublasEnum transb, integer m, integer n, integer k,          \
          ws_cublasPointer alpha, ws_cublasPointer a, ws_cublasEnum atype, integer lda, ws_cublasPointer b,             \
          ws_cublasEnum btype, integer ldb, ws_cublasPointer beta, void *c, ws_cublasEnum ctype, integer ldc,           \
          ws_cublasEnum compute, ws_cublasEnum algo),                                                                   \
         (handle, transa, transb, m, n, k, alpha, a, atype, lda, b, btype, ldb, beta, c, ctype, ldc, compute, algo),    \
         PRODUCT(m, n, k, 1, atype, btype, compute))                                                                    \
-    CUBLAS_ROW(cublasGemmBatchedEx##suffix,                                                                            \
+    CUBLAS_ROW(cublas, cublasGemmBatchedEx##suffix,                                                                    \
         (ws_cublasHandle handle, ws_cublasEnum transa, ws_cublasEnum transb, integer m, integer n, integer k,          \
          ws_cublasPointer alpha, const ws_cublasPointer a[], ws_cublasEnum atype, integer lda,                         \
          const ws_cublasPointer b[], ws_cublasEnum btype, integer ldb, ws_cublasPointer beta, void *const c[],         \
@@ -60,7 +61,7 @@
         (handle, transa, transb, m, n, k, alpha, a, atype, lda, b, btype, ldb, beta, c, ctype, ldc, batch, compute,    \
          algo),                                                                                                        \
         PRODUCT(m, n, k, batch, atype, btype, compute))                                                                \
-    CUBLAS_ROW(cublasGemmStridedBatchedEx##suffix,                                                                     \
+    CUBLAS_ROW(cublas, cublasGemmStridedBatchedEx##suffix,                                                             \
         (ws_cublasHandle handle, ws_cublasEnum transa, ws_cublasEnum transb, integer m, integer n, integer k,          \
          ws_cublasPointer alpha, ws_cublasPointer a, ws_cublasEnum atype, integer lda, long long stridea,              \
          ws_cublasPointer b, ws_cublasEnum btype, integer ldb, long long strideb, ws_cublasPointer beta, void *c,      \
@@ -86,7 +87,7 @@ CUBLAS_BOTH(CUBLAS_GEMV, cublasSgemv_v2, WS_CUDA_R_32F)
 CUBLAS_BOTH(CUBLAS_GEMV, cublasDgemv_v2, WS_CUDA_R_64F)
 CUBLAS_EX(, int)
 CUBLAS_EX(_64, int64_t)
-CUBLAS_ROW(cublasLtMatmul,
+CUBLAS_ROW(cublasLt, cublasLtMatmul,
     (ws_cublasHandle handle, ws_cublasLtMatmulDesc *desc, ws_cublasPointer alpha, ws_cublasPointer a,
      ws_cublasLtMatrixLayout *alayout, ws_cublasPointer b, ws_cublasLtMatrixLayout *blayout, ws_cublasPointer beta,
      ws_cublasPointer c, ws_cublasLtMatrixLayout *clayout, void *d, ws_cublasLtMatrixLayout *dlayout, const void *algo,

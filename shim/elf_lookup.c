@@ -62,6 +62,9 @@ static void read_dynamic(struct elf_object *object, const ElfW(Dyn) * entry)
         case DT_VERSYM:
             object->versions = (const ElfW(Half) *)address;
             break;
+        case DT_VERDEF:
+            object->definitions = (const ElfW(Verdef) *)address;
+            break;
         case DT_GNU_HASH:
             object->gnu_hash = (const uint32_t *)address;
             break;
@@ -220,6 +223,19 @@ bool elf_needs(const struct elf_object *object, const char *prefix)
     for (const ElfW(Dyn) *entry = object->dynamic; entry->d_tag != DT_NULL; entry++)
         if (entry->d_tag == DT_NEEDED && object->strings && file_begins(object->strings + entry->d_un.d_val, prefix))
             return true;
+    return false;
+}
+
+bool elf_defines_version(const struct elf_object *object, const char *version)
+{
+    const char *at = (const char *)object->definitions;
+    while (at) {
+        const ElfW(Verdef) *definition = (const void *)at;
+        const ElfW(Verdaux) *name = (const void *)(at + definition->vd_aux);
+        if (!strcmp(object->strings + name->vda_name, version))
+            return true;
+        at = definition->vd_next ? at + definition->vd_next : NULL;
+    }
     return false;
 }
 

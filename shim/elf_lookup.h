@@ -18,9 +18,10 @@ struct elf_object {
     const char *path;    /* the linker's own copy */
     const char *strings;
     const ElfW(Sym) * symbols;
-    const ElfW(Half) * versions; /* or NULL */
-    const uint32_t *gnu_hash;    /* or NULL */
-    const uint32_t *sysv_hash;   /* or NULL */
+    const ElfW(Half) * versions;      /* or NULL */
+    const ElfW(Verdef) * definitions; /* of versions, or NULL */
+    const uint32_t *gnu_hash;         /* or NULL */
+    const uint32_t *sysv_hash;        /* or NULL */
     const ElfW(Dyn) * dynamic;
     const ElfW(Rela) * relocations[ELF_RELOCATION_KINDS];
     size_t relocation_count[ELF_RELOCATION_KINDS];
@@ -37,6 +38,9 @@ void elf_each(void (*visit)(const struct elf_object *object, void *data), void *
 
 /* Was the object linked with a library whose name begins with prefix? */
 bool elf_needs(const struct elf_object *object, const char *prefix);
+
+/* Does it define symbols of this version? */
+bool elf_defines_version(const struct elf_object *object, const char *version);
 
 /* The address of a defined function or object, its default version where there are several; NULL if
  * there is none. */

@@ -20,7 +20,7 @@ enum {
 #include "driver_table.h"
 #define NCCL_ROW(symbol, parameters, ...) extern ws_ncclResult wrap_##symbol parameters;
 #include "nccl_table.h"
-#define CUBLAS_ROW(symbol, parameters, ...) extern ws_cublasStatus wrap_##symbol parameters;
+#define CUBLAS_ROW(library, symbol, parameters, ...) extern ws_cublasStatus wrap_##symbol parameters;
 #include "cublas_table.h"
 
 const struct resolve_row resolve_table[WS_ID_COUNT] = {
@@ -29,7 +29,8 @@ const struct resolve_row resolve_table[WS_ID_COUNT] = {
 #include "driver_table.h"
 #define NCCL_ROW(symbol, ...) { #symbol, #symbol, 0, FLAVOUR_NCCL, WS_CALL_NCCL, (void *)wrap_##symbol },
 #include "nccl_table.h"
-#define CUBLAS_ROW(symbol, ...) { #symbol, #symbol, 0, FLAVOUR_CUBLAS, WS_CALL_LIBRARY, (void *)wrap_##symbol },
+#define CUBLAS_ROW(library, symbol, ...) \
+    { #symbol, "lib" #library ".so", 0, FLAVOUR_CUBLAS, WS_CALL_LIBRARY, (void *)wrap_##symbol },
 #include "cublas_table.h"
 };
 
@@ -109,9 +110,7 @@ static const char *library_of(enum ws_function_id id)
 {
     if (resolve_table[id].flavour == FLAVOUR_NCCL)
         return "libnccl.so";
-    if (id == WS_ID_cublasLtMatmul)
-        return "libcublasLt.so";
-    return is_of_driver((int)id) ? "libcuda.so" : "libcublas.so";
+    return is_of_driver((int)id) ? "libcuda.so" : resolve_table[id].base;
 }
 
 void *resolve_find(enum ws_function_id id)
@@ -129,6 +128,39 @@ void *resolve_find(enum ws_function_id id)
     }
     errno = saved_errno;
     return real_of(id);
+}
+
+struct versioned {
+    const char *symbol;
+    char version[32];
+    void *real;
+};
+
+static void look_for_version(const struct elf_object *object, void *data)
+{
+    struct versioned *versioned = data;
+    uintptr_t own = (uintptr_t)resolve_table;
+    if (!versioned->real && (own < object->low || own >= object->high) &&
+        elf_defines_version(object, versioned->version))
+        versioned->real = elf_symbol(object, versioned->symbol);
+}
+
+/* By its version, not by its file: packages rename that. */
+void *resolve_version(enum ws_function_id id, unsigned version)
+{
+    struct elf_object object;
+    struct versioned versioned = { .symbol = resolve_table[id].symbol };
+    snprintf(versioned.version, sizeof(versioned.version), "%s.%u", library_of(id), version);
+    elf_each(look_for_version, &versioned);
+    if (versioned.real && elf_find_by_address(versioned.real, &object))
+        keep_loaded(&object);
+    return versioned.real;
+}
+
+void *resolve_in_library_of(const void *real, const char *symbol)
+{
+    struct elf_object object;
+    return real && elf_find_by_address(real, &object) ? elf_symbol(&object, symbol) : NULL;
 }
 
 /* Between two rows that fit, the one the driver's own rule would choose: right flavour, then newest. */
@@ -208,7 +240,5 @@ void *resolve_driver_symbol(const char *symbol)
 
 void *resolve_beside(enum ws_function_id id, const char *symbol)
 {
-    struct elf_object object;
-    void *real = resolve_find(id);
-    return real && elf_find_by_address(real, &object) ? elf_symbol(&object, symbol) : NULL;
+    return resolve_in_library_of(resolve_find(id), symbol);
 }

@@ -21,14 +21,14 @@ enum ws_function_id {
 #include "driver_table.h"
 #define NCCL_ROW(symbol, ...) WS_ID_##symbol,
 #include "nccl_table.h"
-#define CUBLAS_ROW(symbol, ...) WS_ID_##symbol,
+#define CUBLAS_ROW(library, symbol, ...) WS_ID_##symbol,
 #include "cublas_table.h"
     WS_ID_COUNT
 };
 
 struct resolve_row {
     const char *symbol;
-    const char *base; /* of libraries: the symbol */
+    const char *base; /* NCCL: the symbol; cuBLAS: the library's file, without its version */
     int since;        /* of libraries: 0 */
     uint8_t flavour;  /* enum resolve_flavour */
     uint8_t family;   /* enum ws_call_family */
@@ -45,6 +45,10 @@ extern __attribute__((visibility("hidden"))) void *resolve_real[WS_ID_COUNT];
 /* Finds the real function when a wrapper is called that nobody resolved (plain linking). NULL: there
  * is none. errno is left as it was. */
 void *resolve_find(enum ws_function_id id);
+
+/* The function in the given major version of its library, which stays loaded from then on. NULL: there is none. A
+ * program may have two versions loaded, whose handles are not each other's. */
+void *resolve_version(enum ws_function_id id, unsigned version);
 
 /* Is a function of this name ours to stand in front of? -1 if not. */
 int resolve_id(const char *symbol);
@@ -65,6 +69,9 @@ void *resolve_next(const char *symbol);
 
 /* A driver function we call but do not wrap, by its exported name. */
 void *resolve_driver_symbol(const char *symbol);
+
+/* Another function of the library that `real` is in; NULL if there is none. */
+void *resolve_in_library_of(const void *real, const char *symbol);
 
 /* Another function of the library that the real `id` is in; NULL if there is none. */
 void *resolve_beside(enum ws_function_id id, const char *symbol);

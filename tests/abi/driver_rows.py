@@ -18,7 +18,7 @@ SOURCE = """
 #define DRIVER_ROW(symbol, base, since, flavour, family, parameters, arguments, before, after) \
     @driver symbol base since flavour parameters@
 #define NCCL_ROW(symbol, parameters, arguments, before, after) @nccl symbol parameters@
-#define CUBLAS_ROW(symbol, parameters, arguments, product) @cublas symbol parameters@
+#define CUBLAS_ROW(library, symbol, parameters, arguments, product) @cublas symbol parameters@
 #include "shim/driver_table.h"
 #include "shim/nccl_table.h"
 #include "shim/cublas_table.h"

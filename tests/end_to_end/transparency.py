@@ -103,6 +103,7 @@ CASES = {
     "loader/own-dlsym": Case("own_dlsym", traces=None, plain_only="a sanitizer must be the first to see dlsym"),
     "own-cuInit": Case("own_init", ops=20),
     "runpath": Case("runpath", traces=0),
+    "two-cublas": Case("two_versions", traces=None),
     "loader/deepbind": Case("around", "deepbind", traces=None, plain_only="a sanitizer refuses RTLD_DEEPBIND"),
     "loader/namespace": Case("around", "namespace", traces=0, plain_only=NAMESPACE),
     "loader/deepbind-beside": Case("around", "deepbind-beside", ops=20, bypassed=True,
