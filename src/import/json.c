@@ -230,7 +230,7 @@ bool ws_json_parse(struct ws_json *json, size_t size)
     if (!parse(json, begin, last) || json->silent > LONGEST_TEXT)
         return false;
     json->held = (size_t)(end - last);
-    memcpy(json->piece + HELD - json->held, last, json->held);
+    memmove(json->piece + HELD - json->held, last, json->held); /* of a short piece they overlap */
     return true;
 }
 

@@ -43,7 +43,7 @@ static bool same_row(const struct ws_layout *layout, const char *a, const char *
         if (column->coding == WS_CODING_TEXT) {
             const struct ws_text *x = (const struct ws_text *)(a + column->offset);
             const struct ws_text *y = (const struct ws_text *)(b + column->offset);
-            if (x->length != y->length || memcmp(x->data, y->data, x->length))
+            if (x->length != y->length || (x->length && memcmp(x->data, y->data, x->length)))
                 return false;
         } else if (memcmp(a + column->offset, b + column->offset, column->width)) {
             return false;

@@ -152,6 +152,14 @@ def test_a_million_names():
     os.remove(path("trace.json"))
 
 
+def test_pieces_that_end_in_a_word():
+    whole = json.dumps({"traceEvents": [KERNEL, *kernels(5)]})
+    for rest in range(1, 30):
+        padded = whole[0] + " " * (256 * 1024 + rest - len(whole)) + whole[1:]
+        process = report(write(padded))[0]
+        assert process["devices"][0]["gpu_events"] == 6 and not process["damage"]["lost_bytes"], rest
+
+
 def test_a_text_without_an_end():
     file = path("trace.json")
     with open(file, "w", encoding="utf-8") as out:

@@ -286,6 +286,22 @@ static void rows_of_any_content_are_survived(void **state)
     }
 }
 
+/* The sanitized build says what a comparison of no bytes at no address is. */
+static void a_row_without_its_text_may_come_twice(void **state)
+{
+    struct ws_rows rows;
+    struct ws_arena texts = { NULL };
+    const struct ws_label row = { .id = 7 };
+    (void)state;
+    ws_rows_init(&rows, WS_FAMILY_label);
+    assert_int_equal(ws_rows_put(&rows, &texts, &row), 0);
+    assert_int_equal(ws_rows_put(&rows, &texts, &row), 0);
+    assert_int_equal(rows.rows.count, 1);
+    assert_string_equal(((const struct ws_label *)ws_rows_find(&rows, 7))->text.data, "");
+    ws_rows_finish(&rows);
+    ws_arena_finish(&texts);
+}
+
 static void a_trace_without_operations_has_a_report(void **state)
 {
     struct loaded loaded;
@@ -311,6 +327,7 @@ int main(void)
         cmocka_unit_test(each_device_gets_its_own),
         cmocka_unit_test(long_times_and_odd_correlations_are_kept),
         cmocka_unit_test(rows_of_any_content_are_survived),
+        cmocka_unit_test(a_row_without_its_text_may_come_twice),
         cmocka_unit_test(a_trace_without_operations_has_a_report),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
