@@ -37,6 +37,20 @@ static int is_foreign_trace(const struct dirent *entry)
            ends_with(entry->d_name, ".sqlite");
 }
 
+/* The user should know that they are not read. */
+static void note_foreign(const char *folder)
+{
+    struct dirent **entries;
+    int count = scandir(folder, &entries, is_foreign_trace, alphasort);
+    for (int i = 0; i < count; i++)
+        free(entries[i]);
+    if (count >= 0)
+        free(entries);
+    if (count > 0)
+        fprintf(stderr, "wallshim: %s: reading the *.wst there, not the %d *.json, *.json.gz and *.sqlite\n", folder,
+                count);
+}
+
 static int add_folder(struct tool_traces *traces, const char *folder)
 {
     struct dirent **entries;
@@ -45,6 +59,8 @@ static int add_folder(struct tool_traces *traces, const char *folder)
     if (!count) {
         free(entries);
         count = scandir(folder, &entries, is_foreign_trace, alphasort);
+    } else {
+        note_foreign(folder);
     }
     if (count < 0)
         return tool_error("%s: %s", folder, strerror(errno));

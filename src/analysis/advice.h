@@ -32,10 +32,10 @@ enum ws_wall {
     X(COMM_WAIT, "communication", COMMUNICATION, "communication") \
     X(DISPATCH, "dispatch", OVERHEAD, "dispatch")                 \
     X(UNEXPLAINED, "unexplained", OVERHEAD, "unexplained")
-#define WS_BUSY_PARTS(X)                                                     \
-    X(EXPOSED_COMM, "exposed_communication", COMMUNICATION, "communication") \
-    X(EXPOSED_MEMORY, "exposed_memory", OVERHEAD, "copies")                  \
-    X(MATMUL, "matmul", COMPUTE, "matmuls")                                  \
+#define WS_BUSY_PARTS(X)                                                             \
+    X(EXPOSED_COMM, "exposed_communication", COMMUNICATION, "exposed communication") \
+    X(EXPOSED_MEMORY, "exposed_memory", OVERHEAD, "copies")                          \
+    X(MATMUL, "matmul", COMPUTE, "matmuls")                                          \
     X(OTHER_COMPUTE, "other_compute", BANDWIDTH, "kernels that are no matmuls")
 #define WS_PARTS(X) WS_CAUSES(X) WS_BUSY_PARTS(X)
 

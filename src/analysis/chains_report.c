@@ -114,7 +114,7 @@ void ws_chains_text(const struct ws_report *report, size_t subject, const void *
         { "to win", false, false },
         { "count", false, false },
         { "again", false, WS_NARROW_LEAVE_OUT },
-        { "confirmed", true, WS_NARROW_LEAVE_OUT },
+        { "evidence", true, WS_NARROW_LEAVE_OUT },
         { "in a row", true, WS_NARROW_SHORTEN },
     };
     const struct ws_track_chains *result = memory;
@@ -133,8 +133,9 @@ void ws_chains_text(const struct ws_report *report, size_t subject, const void *
         "the next to read.",
         result->steps ? ", for a steady step" : "");
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
-    size_t shown = page->top && page->top < result->chains.count ? page->top : result->chains.count;
-    for (size_t i = 0; i < shown; i++) {
+    size_t most = page->top && page->top < result->chains.count ? page->top : result->chains.count, shown = 0;
+    for (; shown < most && (!shown || saving_of(result, &chains[shown]) > 0); shown++) {
+        size_t i = shown;
         write_labels(report, result, &chains[i], labels);
         ws_table_time(&table, saving_of(result, &chains[i]));
         ws_table_cell(&table, "%.*f", result->steps ? 1 : 0, count_of(result, &chains[i]));
@@ -143,7 +144,9 @@ void ws_chains_text(const struct ws_report *report, size_t subject, const void *
         ws_table_cell(&table, "%s", labels);
     }
     ws_table_finish(&table);
-    if (shown < result->chains.count)
+    if (shown < most)
+        ws_page_text(page, "and %zu more with nothing to win", result->chains.count - shown);
+    else if (shown < result->chains.count)
         ws_page_text(page, "and %zu more; all together %s (--top 0 shows them)", result->chains.count - shown,
                      ws_format_time(time, all_savings(result)));
     print_notes(report, subject, result, page);
@@ -221,10 +224,10 @@ static int advise_one(const struct ws_report *report, size_t subject, const stru
         length += snprintf(evidence + length, sizeof(evidence) - (size_t)length, ", %s%s moved again",
                            chain->bytes_source == WS_BYTES_TIME ? "at most " : "",
                            ws_format_bytes(bytes, (uint64_t)((double)chain->bytes / (double)chain->count * count)));
-    snprintf(evidence + length, sizeof(evidence) - (size_t)length, "; confirmed %s",
-             chain->proof == WS_CHAIN_ADJACENT ? "by names and order alone"
-             : chain->proof == WS_CHAIN_SHARES ? "by buffers: each shares one with the next"
-                                               : "by buffers: each writes what the next reads");
+    snprintf(evidence + length, sizeof(evidence) - (size_t)length, "; %s",
+             chain->proof == WS_CHAIN_ADJACENT ? "by names and order alone, not confirmed by buffers"
+             : chain->proof == WS_CHAIN_SHARES ? "confirmed by buffers: each shares one with the next"
+                                               : "confirmed by buffers: each writes what the next reads");
     struct ws_advice advice = { .name = "fusion",
                                 .part = WS_PART_OTHER_COMPUTE,
                                 .saving_ns = saving_of(result, chain),

@@ -17,13 +17,15 @@ static const struct {
                           "copy beside compute: on a stream of its own, before the data is needed" },
 };
 
-static void print_notes(const struct ws_track_copies *result, struct ws_page *page)
+/* A few short copies are worth no word. */
+static void print_notes(const struct ws_track_activity *activity, const struct ws_track_copies *result,
+                        struct ws_page *page)
 {
     const struct ws_copy_row *rows = result->rows.data;
     uint64_t pageable = 0, count = 0, small = 0;
     int64_t pageable_time = 0;
     char number[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], bytes[WS_FORMAT_SIZE],
-        runs[WS_FORMAT_SIZE];
+        runs[WS_FORMAT_SIZE], many[WS_FORMAT_SIZE + 16];
     for (size_t i = 0; i < result->rows.count; i++) {
         count += rows[i].count;
         small += rows[i].small;
@@ -32,13 +34,14 @@ static void print_notes(const struct ws_track_copies *result, struct ws_page *pa
             pageable_time += rows[i].total;
         }
     }
-    if (pageable)
+    snprintf(many, sizeof(many), "%s copies use", ws_format_count(number, pageable));
+    if (pageable >= WS_STORM_LEAST || pageable_time > ws_activity_known(activity) / 1000)
         ws_page_text(page,
-                     "! %s copies use pageable host memory%s%s: they go through a staging buffer and hold up the "
+                     "! %s pageable host memory%s%s: they go through a staging buffer and hold up the "
                      "host. Allocate it pinned (cudaMallocHost, pin_memory=True) and copy asynchronously.",
-                     ws_format_count(number, pageable), pageable_time ? ", for " : "",
+                     pageable == 1 ? "One copy uses" : many, pageable_time ? ", for " : "",
                      pageable_time ? ws_format_time(time, pageable_time) : "");
-    if (small)
+    if (small >= WS_STORM_LEAST)
         ws_page_text(page, "%s of the copies are smaller than 64 KiB: what they cost is the launch, not the bytes.",
                      ws_format_share(share, (int64_t)small, (int64_t)count));
     if (result->storms)
@@ -71,7 +74,6 @@ void ws_copies_text(const struct ws_report *report, size_t subject, const void *
     const struct ws_track_copies *result = memory;
     const struct ws_copy_row *rows = result->rows.data;
     struct ws_table table;
-    (void)subject;
     if (!result->rows.count) {
         ws_page_text(page, "None.");
         return;
@@ -96,7 +98,7 @@ void ws_copies_text(const struct ws_report *report, size_t subject, const void *
     ws_page_text(page,
                  "\"exposed\" is what neither compute nor communication hides; \"best\" the rate of the fastest copy "
                  "from 1 MiB on, or within the device half its memory's bandwidth.");
-    print_notes(result, page);
+    print_notes(ws_report_result(report, &ws_analysis_activity, subject), result, page);
 }
 
 static json_t *row_json(const struct ws_report *report, const struct ws_track_copies *result,

@@ -1,19 +1,9 @@
 #include "analysis/gap_report.h"
 
 #include "analysis/activity.h"
+#include "analysis/label.h"
 #include "analysis/savings.h"
 #include "analysis/steps.h"
-
-static void thread_cell(struct ws_table *table, const struct ws_process *process, uint32_t id)
-{
-    const struct ws_thread *thread = ws_rows_find(&process->threads, id);
-    if (thread && thread->name.length)
-        ws_table_cell(table, "%s (%u)", thread->name.data, thread->tid);
-    else if (thread)
-        ws_table_cell(table, "%u", thread->tid);
-    else
-        ws_table_cell(table, "?");
-}
 
 /* Of a steady step where there are some; else of the whole recording. */
 static void time_cell(struct ws_table *table, const struct ws_track_causes *causes,
@@ -111,7 +101,7 @@ static void print_lines(const struct ws_track_causes *causes, const struct ws_tr
         ws_table_cell(&table, "%s", ws_part_label(lines[i].cause));
         time_cell(&table, causes, steps, &lines[i].gaps);
         ws_table_count(&table, lines[i].gaps.count);
-        thread_cell(&table, process, lines[i].thread);
+        ws_table_thread(&table, process, lines[i].thread);
         line_cell(&table, process, &lines[i]);
     }
     ws_table_finish(&table);

@@ -208,3 +208,14 @@ void ws_table_name(struct ws_table *table, const char *name)
     ws_kernel_title(title, sizeof(title), name);
     ws_table_cell(table, "%s", table->page->wide ? name : title);
 }
+
+void ws_table_thread(struct ws_table *table, const struct ws_process *process, uint32_t id)
+{
+    const struct ws_thread *thread = ws_rows_find(&process->threads, id);
+    if (thread && thread->name.length)
+        ws_table_cell(table, "%s (%u)", thread->name.data, thread->tid);
+    else if (thread)
+        ws_table_cell(table, "%u", thread->tid);
+    else
+        ws_table_cell(table, "?");
+}

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "analysis/page.h"
+#include "model/model.h"
 
 /* "gelu" for TensorIterator's wrapper around GeluCUDAKernelImpl, "vectorized_layer_norm" for
  * at::native::vectorized_layer_norm_kernel<…>(…), mangled or not. Cut to fit; never empty unless the name is. */
@@ -16,5 +17,8 @@ void ws_kernel_title(char *text, size_t capacity, const char *name);
 
 /* The next cell: the title of a kernel, on a wide page its name. Copies and memsets keep their names. */
 void ws_table_name(struct ws_table *table, const char *name);
+
+/* The next cell: a thread's name and number, by its row's identifier. */
+void ws_table_thread(struct ws_table *table, const struct ws_process *process, uint32_t id);
 
 #endif

@@ -206,10 +206,13 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     }
     if (!track->count)
         return;
-    ws_page_text(page,
-                 "%s of them came when the device had run dry: it was idle for %s before those (%s of the time).",
-                 ws_format_count(count, result->waited_for), ws_format_time(time, result->waited_ns),
-                 ws_format_share(share, result->waited_ns, ws_activity_known(activity)));
+    if (result->waited_for)
+        ws_page_text(page,
+                     "%s of them came when the device had run dry: it was idle for %s before those (%s of the time).",
+                     ws_format_count(count, result->waited_for), ws_format_time(time, result->waited_ns),
+                     ws_format_share(share, result->waited_ns, ws_activity_known(activity)));
+    else
+        ws_page_text(page, "None of them came when the device had run dry.");
     fputc('\n', page->out);
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
     size_t shown = page->top && page->top < result->streams.count ? page->top : result->streams.count;

@@ -37,8 +37,8 @@ static void print_churn(const struct ws_track_memory *result, struct ws_page *pa
     char time[WS_FORMAT_SIZE], waited[WS_FORMAT_SIZE];
     for (int pool = 0; pool < WS_MEMORY_FRAMEWORK; pool++) {
         const struct ws_memory_calls *steady = &result->pools[pool].steady;
-        if (!result->steps || !(steady->takes + steady->gives))
-            continue;
+        if (steady->takes + steady->gives < (result->steps + 19) / 20 || !result->steps)
+            continue; /* less than 0.05 a step */
         ws_page_text(
             page,
             "! In a steady step %s memory is taken %.1f times and given back %.1f times, for %s of the host's time.",

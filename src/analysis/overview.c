@@ -74,18 +74,20 @@ static void print_events(const struct ws_process *process, const struct process_
 {
     static const struct {
         enum ws_op_kind kind;
-        const char *name;
-    } kinds[] = {
-        { WS_OP_KERNEL, "kernels" }, { WS_OP_GRAPH, "graphs" }, { WS_OP_COPY, "copies" }, { WS_OP_MEMSET, "memsets" }
-    };
+        const char *one, *many;
+    } kinds[] = { { WS_OP_KERNEL, "kernel", "kernels" },
+                  { WS_OP_GRAPH, "graph", "graphs" },
+                  { WS_OP_COPY, "copy", "copies" },
+                  { WS_OP_MEMSET, "memset", "memsets" } };
     char text[256] = "", count[WS_FORMAT_SIZE];
     uint64_t other = process->ops.count;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         size_t used = strlen(text);
-        if (result->by_kind[kinds[i].kind])
-            snprintf(text + used, sizeof(text) - used, "%s %s, ",
-                     ws_format_count(count, result->by_kind[kinds[i].kind]), kinds[i].name);
-        other -= result->by_kind[kinds[i].kind];
+        uint64_t of_kind = result->by_kind[kinds[i].kind];
+        if (of_kind)
+            snprintf(text + used, sizeof(text) - used, "%s %s, ", ws_format_count(count, of_kind),
+                     of_kind == 1 ? kinds[i].one : kinds[i].many);
+        other -= of_kind;
     }
     if (other)
         snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s other operations, ",
@@ -131,7 +133,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     }
     print_devices(process, page);
     if (result->first <= result->last)
-        ws_page_fact(page, "recorded", "%s from the first call to the last",
+        ws_page_fact(page, "host calls", "%s from the first to the last",
                      ws_format_time(time, result->last - result->first));
     print_events(process, result, page);
     print_losses(process, page);

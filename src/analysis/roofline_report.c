@@ -32,7 +32,8 @@ static void print_facts(const struct ws_track_roofline *result, struct ws_page *
     char share[WS_FORMAT_SIZE], text[256] = "";
     const struct ws_gpu *gpu = &result->gpu;
     if (result->match == WS_GPU_UNKNOWN) {
-        ws_page_text(page, "The GPU is none whose peaks are known, so no kernel can be held against them.");
+        ws_page_text(
+            page, "The GPU's peaks are not in the table, so no kernel can be held against them; --gpu gives them.");
     } else {
         ws_page_fact(page, "roofs", "%.4g TFLOP/s %s, %.4g TB/s, ridge %.0f FLOPs a byte%s",
                      ws_gpu_peak(gpu, result->precision) / 1e3, ws_precision_name(result->precision),
@@ -75,6 +76,8 @@ static void print_rows(const struct ws_report *report, const struct ws_track_roo
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < shown; i++) {
         const struct ws_roofline_row *row = &rows[i];
+        if (result->match == WS_GPU_UNKNOWN && !(row->flops > 0 || row->bytes > 0))
+            continue;
         double known = row->known > 0 ? (double)row->known : 1;
         ws_table_time(&table, row->total);
         ws_table_cell(&table, "%s", class_names[row->class]);
@@ -91,6 +94,8 @@ static void print_rows(const struct ws_report *report, const struct ws_track_roo
         ws_table_cell(&table, "%s", source_names[row->source]);
         ws_table_name(&table, ws_model_name(report->model, row->name)->text);
     }
+    if (table.cells.count)
+        fputc('\n', page->out);
     ws_table_finish(&table);
 }
 
@@ -165,7 +170,6 @@ void ws_roofline_text(const struct ws_report *report, size_t subject, const void
         return;
     }
     print_facts(result, page);
-    fputc('\n', page->out);
     print_rows(report, result, page);
     print_notes(report, result, page);
     print_products(result, page);

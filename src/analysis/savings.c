@@ -123,7 +123,7 @@ static int advise_cause(const struct ws_report *report, size_t subject, const st
         if (shares[i].line)
             ws_gap_line_text(process, shares[i].line, where, sizeof(where));
         snprintf(evidence, sizeof(evidence),
-                 "%s gaps %s%s%s, %s in all; the saving is that of a replay of the steps without",
+                 "%s gaps %s%s%s, %s in all; a replay of the steps without them is so much shorter",
                  ws_format_count(gaps, shares[i].gaps.count), remedies[remedy].who, shares[i].function ? ", " : "",
                  shares[i].function ? shares[i].function : "", ws_format_time(total, shares[i].gaps.total));
         status = ws_advice_add(

@@ -192,11 +192,15 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
         return;
     }
     ws_page_text(page,
-                 "%s runs of short operations, %s of them in all, that the host cannot launch as fast as they run: "
-                 "%s idle%s, of which a CUDA graph or a compiled region would win up to %s (an estimate).",
-                 ws_format_count(storm_count, result->storms.count), ws_format_count(count, result->count),
-                 ws_format_time(idle, result->idle), causes->per_step ? " a step" : "",
-                 ws_format_time(saving, result->saving));
+                 "%s run%s of short operations, %s of them in all, that the host cannot launch as fast as they run.",
+                 ws_format_count(storm_count, result->storms.count), result->storms.count == 1 ? "" : "s",
+                 ws_format_count(count, result->count));
+    if (result->idle)
+        ws_page_text(page, "%s idle%s, of which a CUDA graph or a compiled region would win up to %s (an estimate).",
+                     ws_format_time(idle, result->idle), causes->per_step ? " a step" : "",
+                     ws_format_time(saving, result->saving));
+    else
+        ws_page_text(page, "None of them in a steady step.");
     fputc('\n', page->out);
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
     size_t shown = page->top && page->top < result->storms.count ? page->top : result->storms.count;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/label.h"
 #include "analysis/sections.h"
 
 /* Host time spent waiting for the device, by function and thread. */
@@ -110,12 +111,11 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
     size_t shown = page->top && page->top < result->rows.count ? page->top : result->rows.count;
     for (size_t i = 0; i < shown; i++) {
-        const struct ws_thread *thread = ws_rows_find(&process->threads, rows[i].thread);
         ws_table_time(&table, rows[i].total);
         ws_table_count(&table, rows[i].count);
         ws_table_time(&table, rows[i].total / (int64_t)rows[i].count);
         ws_table_time(&table, rows[i].longest);
-        ws_table_cell(&table, "%s (%u)", thread ? thread->name.data : "?", thread ? thread->tid : rows[i].thread);
+        ws_table_thread(&table, process, rows[i].thread);
         ws_table_cell(&table, "%s", function_name(process, rows[i].function));
     }
     ws_table_finish(&table);

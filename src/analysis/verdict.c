@@ -9,6 +9,9 @@
 
 enum { ADVICE_SHOWN = 5, LABEL = 22, BUSY_LIMIT = 85, PEAK_LIMIT = 60, FEWEST_STEPS = 3 };
 
+/* What wins less than this of a step, or of the recording, is nothing to do first. */
+enum { LEAST_SHOWN_PER_MILLE = 5 };
+
 /* What a part of a step is spent on, as the end of a sentence. */
 static const char *const spent[WS_PART_COUNT] = {
     [WS_PART_INPUT] = "waiting for input",
@@ -40,22 +43,22 @@ static int64_t idle_of(const struct ws_track_wall *wall)
 
 static const char *unit_of(const struct ws_track_wall *wall)
 {
-    return wall->per_step ? "a step" : "the recording";
+    return wall->per_step ? "an average step" : "the recording";
 }
 
 static void print_wall(const struct ws_track_wall *wall, struct ws_page *page)
 {
     char part[WS_FORMAT_SIZE], whole[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], most[WS_FORMAT_SIZE];
-    int64_t time = wall->by_wall[wall->wall];
+    int64_t time = wall->by_wall[wall->wall], most_time = wall->parts[wall->cause];
     ws_page_fact(page, "the wall", "%s: %s of the %s of %s (%s), %s of it %s", ws_wall_name(wall->wall),
                  ws_format_time(part, time), ws_format_time(whole, wall->length), unit_of(wall),
-                 ws_format_share(share, time, wall->length), ws_format_time(most, wall->parts[wall->cause]),
-                 spent[wall->cause]);
+                 ws_format_share(share, time, wall->length),
+                 most_time == time ? "all" : ws_format_time(most, most_time), spent[wall->cause]);
 }
 
 static void print_steps(const struct ws_track_steps *steps, struct ws_page *page)
 {
-    char count[WS_FORMAT_SIZE], median[WS_FORMAT_SIZE], p95[WS_FORMAT_SIZE], left_out[80] = "";
+    char count[WS_FORMAT_SIZE], median[WS_FORMAT_SIZE], p95[WS_FORMAT_SIZE], slow[40] = "", left_out[80] = "";
     size_t warm_up = steps->kinds[WS_STEP_WARM_UP];
     if (!steps->kinds[WS_STEP_STEADY]) {
         ws_page_fact(page, "1 step time stable?", "not known  %s",
@@ -69,10 +72,13 @@ static void print_steps(const struct ws_track_steps *steps, struct ws_page *page
     }
     if (warm_up)
         snprintf(left_out, sizeof(left_out), "  (%zu warm-up %s left out)", warm_up, warm_up == 1 ? "step" : "steps");
-    ws_page_fact(page, "1 step time stable?", "%s  %s %s, median %s, p95 %s, CoV %.1f %%%s",
+    if (steps->slow_steps.count)
+        snprintf(slow, sizeof(slow), ", %zu slow", steps->slow_steps.count);
+    ws_page_fact(page, "1 step time stable?", "%s  %s %s, median %s, p95 %s, CoV %.1f %%%s%s",
                  steps->stable ? "yes" : "no ", ws_format_count(count, steps->kinds[WS_STEP_STEADY]),
                  steps->source == WS_STEPS_MARKED ? "marked steps" : "steps found",
-                 ws_format_time(median, steps->median), ws_format_time(p95, steps->p95), steps->cov * 100, left_out);
+                 ws_format_time(median, steps->median), ws_format_time(p95, steps->p95), steps->cov * 100, slow,
+                 left_out);
 }
 
 static void print_busy(const struct ws_track_wall *wall, struct ws_page *page)
@@ -103,14 +109,14 @@ static void print_matmuls(const struct ws_track_wall *wall, struct ws_page *page
                  ws_format_share(share, matmul, compute));
 }
 
-/* Only what is known counts, so the figures say how much of the matrix work that is. */
+/* Only what is known counts, so the figures say how much of the matrix work that is; the lesser part says nothing. */
 static void print_peak(const struct ws_track_roofline *roofline, struct ws_page *page)
 {
     char share[WS_FORMAT_SIZE];
     double peak = roofline->match ? ws_gpu_peak(&roofline->gpu, roofline->precision) : 0;
-    if (!(peak > 0) || roofline->matmul_known <= 0) {
+    if (!(peak > 0) || roofline->matmul_known <= 0 || 2 * roofline->matmul_known < roofline->matmul_total) {
         ws_page_fact(page, "4 matmuls near peak?", "not known  %s",
-                     !roofline->match          ? "the GPU is none whose peaks are known"
+                     !roofline->match          ? "the GPU's peaks are not in the table; --gpu gives them"
                      : !roofline->matmul_total ? "there are none"
                                                : "the trace holds no shapes for most of them");
         return;
@@ -128,17 +134,32 @@ static void print_peak(const struct ws_track_roofline *roofline, struct ws_page 
 static void print_advice(const struct ws_track_wall *wall, struct ws_page *page)
 {
     const struct ws_advice *advice = wall->advice.items.data;
-    size_t count = wall->advice.items.count, shown = count < ADVICE_SHOWN ? count : ADVICE_SHOWN;
+    size_t count = wall->advice.items.count, shown = 0;
     char time[WS_FORMAT_SIZE];
-    if (!count)
+    while (shown < count && shown < ADVICE_SHOWN &&
+           advice[shown].saving_ns > wall->length / 1000 * LEAST_SHOWN_PER_MILLE)
+        shown++;
+    if (!shown)
         ws_page_fact(page, "do first", "nothing cheap to win was found");
     for (size_t i = 0; i < shown; i++)
         ws_page_fact(page, i ? "" : "do first", "up to %s%s: %s%s%s%s%s%s", ws_format_time(time, advice[i].saving_ns),
                      wall->per_step ? " a step" : "", advice[i].what, *advice[i].where ? "; at " : "",
                      advice[i].where, *advice[i].evidence ? " (" : "", advice[i].evidence,
                      *advice[i].evidence ? ")" : "");
-    if (shown < count)
+    if (shown && shown < count)
         ws_page_fact(page, "", "and %zu more in the sections below", count - shown);
+}
+
+/* All of one kind: their name need not be on every line. */
+static bool devices_are_alike(const struct ws_report *report)
+{
+    const struct ws_device *first = ws_track_device(report->model, ws_model_track(report->model, 0));
+    for (size_t i = 1; i < report->model->tracks.count; i++) {
+        const struct ws_device *other = ws_track_device(report->model, ws_model_track(report->model, i));
+        if (!first || !other || strcmp(first->name.data, other->name.data) != 0)
+            return false;
+    }
+    return first != NULL;
 }
 
 /* One line a device. */
@@ -150,10 +171,15 @@ static void print_table(const struct ws_report *report, struct ws_page *page)
     };
     struct ws_table table;
     char share[WS_FORMAT_SIZE], title[256];
+    bool alike = devices_are_alike(report);
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < report->model->tracks.count; i++) {
         const struct ws_track_wall *wall = wall_of(report, i);
         ws_report_track_title(report, i, title, sizeof(title));
+        const char *name = alike ? ws_track_device(report->model, ws_model_track(report->model, i))->name.data : "";
+        char *at = *name ? strstr(title, name) : NULL;
+        if (at > title)
+            at[-1] = 0;
         ws_table_cell(&table, "%s", title);
         ws_table_time(&table, wall->length);
         ws_table_cell(&table, "%s", ws_format_share(share, wall->length - idle_of(wall), wall->length));

@@ -134,6 +134,10 @@ static void print_sides(const struct ws_comparison *comparison, struct ws_page *
     print_side(comparison, comparison->before, "before", page);
     print_side(comparison, comparison->after, "after", page);
     ws_page_fact(page, "compared", "%s", compared_by(comparison));
+    if (*comparison->before->gpu && *comparison->after->gpu &&
+        strcmp(comparison->before->gpu, comparison->after->gpu) != 0)
+        ws_page_fact(page, "in doubt", "before ran on %s, after on %s: what changed may be the GPU alone",
+                     comparison->before->gpu, comparison->after->gpu);
     if (comparison->sampling == WS_PER_STEP)
         print_doubt(comparison, page);
 }

@@ -35,6 +35,24 @@ one_line
 expect 2 "$wallshim" frobnicate
 one_line
 expect 2 "$wallshim"
+
+# Beside traces of ours those of others are not read, and that is said.
+mkdir both
+cp demo.wst both
+expect 0 "$wallshim" report both
+[ -s err ] && fail "something said of a folder of ours: $(cat err)"
+echo '{}' >both/other.json
+expect 0 "$wallshim" report both
+one_line
+says err "not the 1 *.json"
+rm -r both
+
+# Kernels by what they do; whole where there is room for it.
+expect 0 "$wallshim" report --section kernels demo.wst
+says out "gelu (vectorized_elementwise)"
+expect 0 "$wallshim" report --section kernels --wide demo.wst
+says out "_ZN2at6native29vectorized_elementwise_kernel"
+
 mkdir empty
 expect 2 "$wallshim" report empty
 one_line
@@ -149,6 +167,7 @@ sections() { grep -c '^What the GPU did' out; }
 expect 0 "$wallshim" report job
 [ "$(sections)" -eq 1 ] || fail "not one section of devices but $(sections)"
 says out "slowest"
+grep -q 'GPU 0 *[0-9.]* ms' out || fail "names of GPUs that are all alike on every line of the verdict"
 expect 0 "$wallshim" report --all job
 [ "$(sections)" -eq 3 ] || fail "not three sections of devices but $(sections)"
 

@@ -1,0 +1,38 @@
+#!/bin/sh
+# wallshim report on recordings of real programs: what is worth no word is not said, and what is little is no verdict.
+wallshim=$(realpath "$1") source=$2 traces=$3
+. "$source/tests/report/shell.sh"
+[ -e "$traces/h100-qwen.json.gz" ] || { echo "skipped: no traces in $traces"; exit 77; }
+
+# 7.7 of 49300 µs are nothing to do first; matrix products are judged where most of them have shapes.
+expect 0 "$wallshim" report --section verdict "$traces/h100-qwen.json.gz"
+says out "do first"
+says out "% of 989.4 TFLOP/s"
+grep -q 'wait for the GPU less often' out && fail "advice that wins next to nothing"
+expect 0 "$wallshim" report --section verdict "$traces/b200-eager.json.gz"
+says out "the trace holds no shapes for most of them"
+
+# A GPU without a name has no roofs: no table of nothing.
+expect 0 "$wallshim" report --section roofline "$traces/linear.json.gz"
+says out "--gpu gives them"
+[ "$(wc -l <out)" -le 4 ] || fail "a table without figures"
+expect 0 "$wallshim" report --section roofline --gpu v100 "$traces/linear.json.gz"
+says out "volta_sgemm_64x64_tn"
+
+# Two microseconds of one copy.
+expect 0 "$wallshim" report --section copies "$traces/megatron-tp8"
+says out "Memcpy DtoH (Device -> Pageable)"
+grep -q '!' out && fail "a warning of one short copy"
+expect 0 "$wallshim" report --section copies "$traces/cutlass-benchmark.sqlite"
+says out "! 4 copies use pageable host memory, for 361 ms"
+
+# Calls of a step in forty are not told as 0.0 a step; threads without names have their numbers.
+expect 0 "$wallshim" report --section memory "$traces/linear.json.gz"
+grep -q '0\.0 times' out && fail "nothing, in every step"
+expect 0 "$wallshim" report --section sync "$traces/vllm-graphs.json.gz"
+grep -qE ' 851 +hipEventSynchronize' out || fail "the thread: $(cat out)"
+
+# Another GPU is in doubt before all else.
+expect 0 "$wallshim" diff "$traces/diff-control.json.gz" "$traces/diff-test.json.gz"
+says out "in doubt        before ran on NVIDIA A100-PG509-200, after on Tesla V100-SXM2-16GB"
+finish
