@@ -56,6 +56,31 @@ static void print_wall(const struct ws_track_wall *wall, struct ws_page *page)
                  most_time == time ? "all" : ws_format_time(most, most_time), spent[wall->cause]);
 }
 
+/* How a step divides between the walls, largest first, and why the wall is not the largest where it is not. */
+static void print_shares(const struct ws_track_wall *wall, struct ws_page *page)
+{
+    char share[WS_FORMAT_SIZE], text[200] = "";
+    bool shown[WS_WALL_COUNT] = { [WS_WALL_NONE] = true };
+    enum ws_wall first = wall->wall;
+    for (int i = 0; i + 1 < WS_WALL_COUNT; i++) {
+        int largest = WS_WALL_NONE;
+        for (int other = 0; other < WS_WALL_COUNT; other++)
+            if (!shown[other] && (largest == WS_WALL_NONE || wall->by_wall[other] > wall->by_wall[largest]))
+                largest = other;
+        shown[largest] = true;
+        first = i ? first : (enum ws_wall)largest;
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s %s", i ? ", " : "",
+                 ws_wall_name((enum ws_wall)largest), ws_format_share(share, wall->by_wall[largest], wall->length));
+    }
+    if (first == wall->wall)
+        ws_page_fact(page, "shares", "%s", text);
+    else
+        ws_page_fact(page, "shares",
+                     "%s; what holds the GPU up is named first: overhead from %d %%, input from %d %%, communication "
+                     "from %d %%",
+                     text, WS_WALL_OVERHEAD_LIMIT, WS_WALL_INPUT_LIMIT, WS_WALL_COMMUNICATION_LIMIT);
+}
+
 static void print_steps(const struct ws_track_steps *steps, struct ws_page *page)
 {
     char count[WS_FORMAT_SIZE], median[WS_FORMAT_SIZE], p95[WS_FORMAT_SIZE], slow[40] = "", left_out[80] = "";
@@ -210,6 +235,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
                      count > 2 && !page->all ? "; sections on devices are of it alone, --all shows each" : "");
     }
     print_wall(wall_of(report, shown), page);
+    print_shares(wall_of(report, shown), page);
     print_steps(ws_report_result(report, &ws_analysis_steps, shown), page);
     print_busy(wall_of(report, shown), page);
     print_matmuls(wall_of(report, shown), page);

@@ -8,8 +8,8 @@
 #include "analysis/gaps.h"
 #include "analysis/steps.h"
 
-/* Shares of the step in percent; wall.h says whose limits they are. */
-enum { OVERHEAD_LIMIT = 15, INPUT_LIMIT = 5, COMMUNICATION_LIMIT = 10, UNTIMED_LIMIT = 2 };
+/* Percent of the operations. */
+enum { UNTIMED_LIMIT = 2 };
 
 static bool exceeds(int64_t part, int64_t whole, int percent)
 {
@@ -123,9 +123,9 @@ static void average(struct ws_track_wall *result)
 static enum ws_wall judge(const struct ws_track_wall *result)
 {
     int64_t overhead = result->by_wall[WS_WALL_OVERHEAD], comm = result->by_wall[WS_WALL_COMMUNICATION];
-    bool held_up = exceeds(overhead, result->length, OVERHEAD_LIMIT) ||
-                   exceeds(result->parts[WS_PART_INPUT], result->length, INPUT_LIMIT);
-    if (exceeds(comm, result->length, COMMUNICATION_LIMIT) && (!held_up || comm > overhead))
+    bool held_up = exceeds(overhead, result->length, WS_WALL_OVERHEAD_LIMIT) ||
+                   exceeds(result->parts[WS_PART_INPUT], result->length, WS_WALL_INPUT_LIMIT);
+    if (exceeds(comm, result->length, WS_WALL_COMMUNICATION_LIMIT) && (!held_up || comm > overhead))
         return WS_WALL_COMMUNICATION;
     if (held_up)
         return WS_WALL_OVERHEAD;

@@ -18,6 +18,9 @@
 
 #include "analysis/registry.h"
 
+/* Percent of the step from which on it is named, in the order above. */
+enum { WS_WALL_OVERHEAD_LIMIT = 15, WS_WALL_INPUT_LIMIT = 5, WS_WALL_COMMUNICATION_LIMIT = 10 };
+
 struct ws_track_wall {
     enum ws_wall wall;
     const char *why_none;         /* a sentence, where there is no verdict */
