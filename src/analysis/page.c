@@ -195,6 +195,12 @@ static const char *cell_text(const struct ws_table *table, size_t row, size_t co
     return text ? text : "";
 }
 
+/* Line 0 has the titles, the others the rows. */
+static const char *line_text(const struct ws_table *table, size_t line, size_t column)
+{
+    return line ? cell_text(table, line - 1, column) : table->columns[column].title;
+}
+
 static size_t natural_width(const struct ws_table *table, size_t rows, size_t column)
 {
     size_t widest = text_width(table->columns[column].title);
@@ -263,18 +269,18 @@ void ws_table_finish(struct ws_table *table)
     size_t rows = table->cells.count / table->column_count;
     size_t widths[WS_TABLE_COLUMNS];
     choose_widths(table, rows, widths);
-    size_t last = table->column_count - 1;
-    while (last && !widths[last])
-        last--;
     for (size_t line = 0; rows && line <= rows; line++) {
+        size_t last = table->column_count - 1; /* that is not left out, or empty: lines do not end in spaces */
+        while (last && (!widths[last] || !*line_text(table, line, last)))
+            last--;
         if (!line && table->page->colour)
             fputs("\033[2m", out);
-        for (size_t column = 0; column < table->column_count; column++) {
+        for (size_t column = 0; column <= last; column++) {
             if (!widths[column]) /* left out, or nothing in it */
                 continue;
             put_spaces(out, GAP);
-            put_cell(table->page, line ? cell_text(table, line - 1, column) : table->columns[column].title,
-                     widths[column], table->columns[column].left, column == last);
+            put_cell(table->page, line_text(table, line, column), widths[column], table->columns[column].left,
+                     column == last);
         }
         fputs(!line && table->page->colour ? "\033[0m\n" : "\n", out);
     }

@@ -40,6 +40,14 @@ grep -q '0\.0 times' out && fail "nothing, in every step"
 expect 0 "$wallshim" report --section sync "$traces/vllm-graphs.json.gz"
 grep -qE ' 851 +hipEventSynchronize' out || fail "the thread: $(cat out)"
 
+# No line ends in spaces, at any width.
+for width in 60 100; do
+    export COLUMNS="$width"
+    expect 0 "$wallshim" report "$traces/vllm-graphs.json.gz"
+    grep -n ' $' out && fail "spaces at the end of a line"
+done
+unset COLUMNS
+
 # Another GPU is in doubt before all else.
 expect 0 "$wallshim" diff "$traces/diff-control.json.gz" "$traces/diff-test.json.gz"
 says out "in doubt        before ran on NVIDIA A100-PG509-200, after on Tesla V100-SXM2-16GB"
