@@ -4,8 +4,8 @@
  *   CUBLAS_ROW(library, symbol, parameters, arguments, product)
  *
  * library is the file's name without "lib"; product describes the call in words of cublas.c. Each has a twin with
- * 64-bit sizes. Complex products, grouped ones and those of triangular or symmetric matrices go on as they came: their
- * launches are recorded, only not their sizes.
+ * 64-bit sizes. Complex products, grouped ones and those of triangular or symmetric matrices go on as they came:
+ * their launches are recorded, only not their sizes.
  */
 #ifndef CUBLAS_ROW
 #error "define CUBLAS_ROW before including cublas_table.h"

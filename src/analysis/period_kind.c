@@ -119,7 +119,7 @@ static size_t elect(const struct ws_period_text *text, const struct ws_period_le
     }
     size_t first = SIZE_MAX;
     for (size_t i = 0; i < vote->candidate_count; i++) {
-        bool many = counts[i].votes && counts[i].votes >= many_votes * (double)most;
+        bool many = counts[i].votes && (double)counts[i].votes >= many_votes * (double)most;
         if (!many || counts[i].first > first || (counts[i].first == first && counts[i].votes <= counts[best].votes))
             continue;
         first = counts[i].first;
