@@ -9,16 +9,16 @@
 /* Devices up to which every section is shown for each. */
 enum { SHOWN_IN_FULL = 2 };
 
-/* Analyses run as tasks: one for each analysis and subject. */
-enum task_state { TASK_WAITING, TASK_RUNNING, TASK_DONE };
-
+/* Analyses run as tasks: one for each analysis and subject. Those of an analysis begin in the order of its subjects,
+ * so that a task is found without a look at all of them. */
 struct work {
     struct ws_report *report;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    enum task_state *states; /* by analysis and subject */
-    size_t *undone;          /* subjects an analysis has still to be run for */
-    size_t stride;           /* subjects an analysis */
+    bool *done;     /* by analysis and subject */
+    size_t *begun;  /* subjects an analysis has been begun for, the first ones */
+    size_t *undone; /* subjects it has still to be run for */
+    size_t stride;  /* subjects an analysis */
     size_t left;
     int status;
 };
@@ -60,7 +60,7 @@ const void *ws_report_result(const struct ws_report *report, const struct ws_ana
 
 static bool is_done(const struct work *work, const struct ws_analysis *analysis, size_t subject)
 {
-    return work->states[place_of(analysis) * work->stride + subject] == TASK_DONE;
+    return work->done[place_of(analysis) * work->stride + subject];
 }
 
 /* Is it done for every subject? */
@@ -82,14 +82,15 @@ static bool may_run(const struct work *work, const struct ws_analysis *analysis,
     return true;
 }
 
-/* A task that may run now, or -1. */
+/* A task that may run now, or -1. While none is under way there is one: the next of an analysis all of whose needs
+ * are met. */
 static ssize_t next_task(const struct work *work)
 {
     for (size_t i = 0; i < ws_analysis_count; i++) {
-        size_t count = subject_count(work->report->model, ws_analyses[i]->scope);
-        for (size_t subject = 0; subject < count; subject++)
-            if (work->states[i * work->stride + subject] == TASK_WAITING && may_run(work, ws_analyses[i], subject))
-                return (ssize_t)(i * work->stride + subject);
+        size_t subject = work->begun[i];
+        if (subject < subject_count(work->report->model, ws_analyses[i]->scope) &&
+            may_run(work, ws_analyses[i], subject))
+            return (ssize_t)(i * work->stride + subject);
     }
     return -1;
 }
@@ -105,11 +106,11 @@ static void *worker(void *user)
             continue;
         }
         const struct ws_analysis *analysis = ws_analyses[(size_t)task / work->stride];
-        work->states[task] = TASK_RUNNING;
+        work->begun[(size_t)task / work->stride]++;
         pthread_mutex_unlock(&work->mutex);
         int status = analysis->run(work->report, (size_t)task % work->stride, work->report->results[task]);
         pthread_mutex_lock(&work->mutex);
-        work->states[task] = TASK_DONE;
+        work->done[task] = true;
         work->undone[(size_t)task / work->stride]--;
         work->left--;
         if (status)
@@ -125,13 +126,14 @@ static int run_all(struct ws_report *report, unsigned threads)
     struct work work = { .report = report, .stride = stride_of(report->model) };
     pthread_t others[16];
     unsigned started = 0;
-    work.states = calloc(ws_analysis_count * work.stride + 1, sizeof(*work.states));
-    work.undone = calloc(ws_analysis_count + 1, sizeof(*work.undone));
-    if (!work.states || !work.undone) {
-        free(work.states);
-        free(work.undone);
+    work.done = calloc(ws_analysis_count * work.stride + 1, sizeof(*work.done));
+    work.begun = calloc(2 * ws_analysis_count + 1, sizeof(*work.begun));
+    if (!work.done || !work.begun) {
+        free(work.done);
+        free(work.begun);
         return -ENOMEM;
     }
+    work.undone = work.begun + ws_analysis_count;
     for (size_t i = 0; i < ws_analysis_count; i++)
         work.left += work.undone[i] = subject_count(report->model, ws_analyses[i]->scope);
     pthread_mutex_init(&work.mutex, NULL);
@@ -144,8 +146,8 @@ static int run_all(struct ws_report *report, unsigned threads)
         pthread_join(others[--started], NULL);
     pthread_cond_destroy(&work.changed);
     pthread_mutex_destroy(&work.mutex);
-    free(work.states);
-    free(work.undone);
+    free(work.done);
+    free(work.begun);
     return work.status;
 }
 

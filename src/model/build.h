@@ -14,6 +14,9 @@ struct ws_build {
 int ws_process_load(struct ws_process *process, struct ws_arena *texts, const char *path,
                     const struct ws_model_options *options, char *message, size_t capacity);
 
+/* The clock of a context, made where there is none yet; valid until the next is made. NULL when memory is out. */
+struct ws_clock_map *ws_process_clock(struct ws_process *process, uint32_t context);
+
 void ws_process_finish(struct ws_process *process);
 
 /* Follows the references of a loaded process: shapes to streams, contexts, devices and names; then makes

@@ -113,21 +113,28 @@ static int add_meta(struct ws_process *process, struct ws_arena *texts, const st
     return 0;
 }
 
-static int add_clock(struct ws_process *process, const struct ws_clock *row)
+struct ws_clock_map *ws_process_clock(struct ws_process *process, uint32_t context)
 {
-    struct ws_clock_map *maps = process->clocks.data;
-    struct ws_clock_map *map = NULL;
-    for (size_t i = 0; i < process->clocks.count && !map; i++)
-        if (maps[i].context == row->context)
-            map = &maps[i];
-    if (!map) {
-        map = ws_vector_push(&process->clocks);
+    uint64_t *place = ws_map_put(&process->clock_of, (uint64_t)context + 1);
+    if (!place)
+        return NULL;
+    if (!*place) {
+        struct ws_clock_map *map = ws_vector_push(&process->clocks);
         if (!map)
-            return -ENOMEM;
-        *map = (struct ws_clock_map){ .context = row->context,
+            return NULL;
+        *map = (struct ws_clock_map){ .context = context,
                                       .points = WS_VECTOR(struct ws_clock),
                                       .knots = WS_VECTOR(struct ws_clock) };
+        *place = process->clocks.count;
     }
+    return (struct ws_clock_map *)process->clocks.data + (*place - 1);
+}
+
+static int add_clock(struct ws_process *process, const struct ws_clock *row)
+{
+    struct ws_clock_map *map = ws_process_clock(process, row->context);
+    if (!map)
+        return -ENOMEM;
     struct ws_clock *point = ws_vector_push(&map->points);
     if (!point)
         return -ENOMEM;
@@ -227,5 +234,6 @@ void ws_process_finish(struct ws_process *process)
     ws_vector_finish(&process->meta);
     ws_vector_finish(&process->shapes);
     ws_vector_finish(&process->clocks);
+    ws_map_finish(&process->clock_of);
     ws_ops_finish(&process->ops);
 }

@@ -73,6 +73,7 @@ struct ws_process {
     struct ws_rows shape_rows;
     struct ws_vector shapes; /* struct ws_op_shape, with one for each that is lost */
     struct ws_vector clocks; /* struct ws_clock_map, one a context and one for no context */
+    struct ws_map clock_of;  /* identifier of a context + 1 → index of its clock + 1 */
     struct ws_ops ops;
     struct ws_vector calls;       /* struct ws_call */
     struct ws_vector collectives; /* struct ws_collective */

@@ -16,20 +16,9 @@ static struct ws_clock_map *clock_map(const struct ws_process *process, size_t i
 static int make_clocks(struct ws_process *process)
 {
     const struct ws_context *contexts = process->contexts.rows.data;
-    for (size_t i = 0; i <= process->contexts.rows.count; i++) {
-        uint32_t id = i < process->contexts.rows.count ? contexts[i].id : 0;
-        bool known = false;
-        for (size_t j = 0; j < process->clocks.count && !known; j++)
-            known = clock_map(process, j)->context == id;
-        if (known)
-            continue;
-        struct ws_clock_map *map = ws_vector_push(&process->clocks);
-        if (!map)
+    for (size_t i = 0; i <= process->contexts.rows.count; i++)
+        if (!ws_process_clock(process, i < process->contexts.rows.count ? contexts[i].id : 0))
             return -ENOMEM;
-        *map = (struct ws_clock_map){ .context = id,
-                                      .points = WS_VECTOR(struct ws_clock),
-                                      .knots = WS_VECTOR(struct ws_clock) };
-    }
     for (size_t i = 0; i < process->clocks.count; i++) {
         struct ws_clock_map *map = clock_map(process, i);
         if (ws_vector_reach(&map->knots, map->points.count))
@@ -41,10 +30,8 @@ static int make_clocks(struct ws_process *process)
 
 static uint32_t find_clock(const struct ws_process *process, uint32_t context)
 {
-    for (size_t i = 0; i < process->clocks.count; i++)
-        if (clock_map(process, i)->context == context)
-            return (uint32_t)i;
-    return find_clock(process, 0);
+    const uint64_t *place = ws_map_get(&process->clock_of, (uint64_t)context + 1);
+    return place ? (uint32_t)(*place - 1) : find_clock(process, 0);
 }
 
 static int by_number(const void *a, const void *b)
@@ -80,12 +67,19 @@ static int make_tracks(struct ws_model *model, struct ws_process *process, uint3
     return status;
 }
 
+/* Tracks of a process are in order of their devices. */
 static uint32_t find_track(const struct ws_model *model, const struct ws_process *process, uint32_t device)
 {
-    for (uint32_t i = 0; i < process->track_count; i++)
-        if (ws_model_track(model, process->first_track + i)->device == device)
-            return process->first_track + i;
-    return process->first_track; /* device 0, always the first */
+    uint32_t low = 0, high = process->track_count;
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (ws_model_track(model, process->first_track + middle)->device <= device)
+            low = middle;
+        else
+            high = middle;
+    }
+    uint32_t found = process->first_track + low;
+    return ws_model_track(model, found)->device == device ? found : process->first_track; /* that of device 0 */
 }
 
 static int resolve_shape(struct ws_build *build, struct ws_process *process, struct ws_op_shape *shape)

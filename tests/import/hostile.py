@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import random
+import resource
 
 from foreign import path, refused, report, rows, run, run_tests, write
 
@@ -178,6 +179,21 @@ def test_many_of_everything_else():
     deep = "[" * 100000
     result = run("report", write('{"traceEvents": [{"args": {"Input Dims": ' + deep))
     assert result.returncode == 0, result.stderr
+
+
+def time_of_many(key, count):
+    """Seconds of processor time that a report of so many of them takes."""
+    events = [{**KERNEL, "ts": i, "dur": 1, "args": {**KERNEL["args"], key: i, "correlation": i}} for i in range(count)]
+    file = write(trace(*events))
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    assert sum(device["gpu_events"] for device in report(file)[0]["devices"]) == count
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+
+def test_time_does_not_grow_with_the_square():
+    few, many = time_of_many("context", 20000), time_of_many("context", 80000)
+    assert many < 11 * few, f"20000 contexts take {few} s, four times as many {many} s"
+    os.remove(path("trace.json"))
 
 
 def test_identifiers_of_any_size():
