@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 
 #include "analysis/page.h"
+#include "base/hash.h"
+#include "base/map.h"
 #include "command.h"
 #include "import/source.h"
 #include "traces.h"
@@ -20,10 +22,15 @@ struct summary {
     int64_t first, last; /* host times; first > last: none */
 };
 
-static void print_meta(struct ws_page *page, const struct ws_block *block)
+/* Each key once: the footer says the dictionaries again. */
+static void print_meta(struct ws_page *page, struct ws_map *printed, const struct ws_block *block)
 {
     const struct ws_meta *rows = block->rows;
     for (uint32_t i = 0; i < block->count; i++) {
+        uint64_t hash = ws_hash(rows[i].key.data, rows[i].key.length);
+        uint64_t *before = ws_map_put(printed, hash ? hash : 1); /* 0 is not a key */
+        if (before && (*before)++)
+            continue;
         char key[64];
         snprintf(key, sizeof(key), "%.*s", (int)rows[i].key.length, rows[i].key.data);
         ws_page_fact(page, key, "%.*s", (int)rows[i].value.length, rows[i].value.data);
@@ -88,6 +95,7 @@ static int show(const char *path)
 {
     struct ws_page page = { .out = stdout, .width = 100, .wide = true, .label = 24 };
     struct summary summary = { .first = INT64_MAX, .last = INT64_MIN };
+    struct ws_map printed = { 0 };
     struct ws_source *source;
     struct ws_block block;
     char message[512];
@@ -96,11 +104,11 @@ static int show(const char *path)
         return tool_error("%s", message);
     ws_page_fact(&page, "trace", "%s", path);
     while ((status = ws_source_next(source, &block, message, sizeof(message))) > 0) {
-        /* The footer says the dictionaries again; what is said once is enough here. */
-        if (block.family == WS_FAMILY_meta && (ws_source_is_foreign(source) || !summary.rows[WS_FAMILY_meta]))
-            print_meta(&page, &block);
+        if (block.family == WS_FAMILY_meta)
+            print_meta(&page, &printed, &block);
         add_block(&summary, &block);
     }
+    ws_map_finish(&printed);
     print_summary(&page, &summary, path);
     fputc('\n', stdout);
     print_damage(&page, ws_source_damage(source));

@@ -154,8 +154,9 @@ static void print_longest(const struct ws_report *report, size_t subject, const 
                           struct ws_page *page)
 {
     static const struct ws_table_column columns[] = {
-        { "idle", false, false },   { "at", false, false },     { "cause", true, false },
-        { "stream", false, false }, { "ended by", true, true }, { "after", true, true },
+        { "idle", false, false },   { "at", false, WS_NARROW_LEAVE_OUT },
+        { "cause", true, false },   { "stream", false, WS_NARROW_LEAVE_OUT },
+        { "ended by", true, true }, { "after", true, true },
     };
     const struct ws_track *track = ws_model_track(report->model, subject);
     const struct ws_process *process = ws_model_process(report->model, track->process);

@@ -98,7 +98,7 @@ static void operation_cell(const struct ws_report *report, const struct ws_track
 static void print_slow(const struct ws_report *report, const struct ws_track_steps *result, struct ws_page *page)
 {
     static const struct ws_table_column columns[] = { { "slow step", false, false },
-                                                      { "at", false, false },
+                                                      { "at", false, WS_NARROW_LEAVE_OUT },
                                                       { "length", false, false },
                                                       { "more than usual", true, false },
                                                       { "operation that took longer", true, true } };

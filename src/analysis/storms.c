@@ -177,9 +177,12 @@ static int64_t mean_of(const struct ws_storm *storm)
 static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
 {
     static const struct ws_table_column columns[] = {
-        { "idle", false, false },           { "at", false, false },
-        { "operations", false, false },     { "each runs", false, false },
-        { "launched every", false, false }, { "from", true, true },
+        { "idle", false, false },
+        { "at", false, WS_NARROW_LEAVE_OUT },
+        { "operations", false, false },
+        { "each runs", false, false },
+        { "launched every", false, WS_NARROW_LEAVE_OUT },
+        { "from", true, true },
     };
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);

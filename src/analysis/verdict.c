@@ -191,7 +191,7 @@ static bool devices_are_alike(const struct ws_report *report)
 static void print_table(const struct ws_report *report, struct ws_page *page)
 {
     static const struct ws_table_column columns[] = {
-        { "GPU", true, true },   { "step", false, false },  { "busy", false, false },
+        { "GPU", true, true },   { "step", false, false },  { "busy", false, WS_NARROW_LEAVE_OUT },
         { "wall", true, false }, { "of it", false, false }, { "most of it", true, true },
     };
     struct ws_table table;

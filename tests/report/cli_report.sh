@@ -182,7 +182,8 @@ says out "Only rank 0 of 8 was recorded"
 # What the README shows to read the JSON with.
 sed -n 's/^    //; /^import json/,/advice\["where"\]/p' "$source/README.md" >snippet.py
 cp demo.wst train.wst
-export PATH="$(dirname "$wallshim"):$PATH"
+PATH=$(dirname "$wallshim"):$PATH
+export PATH
 expect 0 python3 snippet.py
 says out "NVIDIA H100 80GB HBM3 overhead"
 says out "load input ahead"

@@ -45,8 +45,16 @@ for width in 60 100; do
     export COLUMNS="$width"
     expect 0 "$wallshim" report "$traces/vllm-graphs.json.gz"
     grep -n ' $' out && fail "spaces at the end of a line"
+    expect 0 "$wallshim" report --section gaps "$traces/queue-1rank.json.gz"
+    python3 -c "import sys; exit(max(len(line.rstrip()) for line in open('out')) > $width)" || fail "wider than $width"
 done
 unset COLUMNS
+
+# An imported trace still knows its program.
+expect 0 "$wallshim" import "$traces/resnet50-workers0.json.gz" -o imported.wst
+expect 0 "$wallshim" info imported.wst
+says out "program                   python"
+[ "$(grep -c '^  pid ' out)" -eq 1 ] || fail "the process, not once"
 
 # Another GPU is in doubt before all else.
 expect 0 "$wallshim" diff "$traces/diff-control.json.gz" "$traces/diff-test.json.gz"
