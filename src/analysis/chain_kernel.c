@@ -57,7 +57,7 @@ static uint32_t operands_of(const char *name)
     const char *end;
     for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
         const char *at = strstr(name, marks[i]);
-        uint32_t number = at ? number_after(at + strlen(marks[i]), sizeof("(unsigned long)"), &end) : 0;
+        uint32_t number = at ? number_after(at + strlen(marks[i]), sizeof(" (unsigned long)"), &end) : 0;
         if (number)
             return number <= WS_OPERANDS_MOST ? number : 0;
     }

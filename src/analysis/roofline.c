@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/activity.h"
+#include "analysis/arguments.h"
 #include "analysis/peaks.h"
 #include "analysis/roofline_report.h"
 #include "analysis/steps.h"
@@ -13,6 +14,16 @@
 enum { SHORT_NS = 10000, ROOF_SLACK_PERCENT = 105, LATENCY_PERCENT = 20 };
 
 static const char shortcut_note[] = "Winograd's or Fourier's way: computed with fewer FLOPs than are counted";
+
+static const char carried_note[] = "parameters were not kept of every launch: the others taken to be alike";
+
+/* What is known of the launches of a shape from their parameters. */
+struct argued {
+    struct ws_operator_cost cost;
+    uint64_t blocks;   /* launches whose parameters were kept */
+    uint64_t launches; /* counted so far, with and without */
+    bool differ;       /* they do not all come to the same */
+};
 
 /* An operator with what it was given; many ranges share one. */
 struct priced {
@@ -32,7 +43,10 @@ struct work {
     uint32_t *owners;        /* by place in the track's order: the range of the operator that the kernel works for */
     double *kernel_time;     /* by range: of all such kernels */
     bool *shortcuts;         /* by range: some of them take one */
-    struct ws_roofline_row *rows; /* by name */
+    struct ws_roofline_row *rows;    /* by name */
+    struct argued *argued;           /* by shape; NULL: no parameters */
+    struct ws_arguments_form *forms; /* by name, and whether they were looked for */
+    bool *has_form;
 };
 
 /* Of times that a trace may give as long as it likes. */
@@ -136,6 +150,48 @@ static int find_owners(struct work *work)
     return 0;
 }
 
+/* What parameters say of an operation. Returns false where they say nothing. */
+static bool argue(struct work *work, uint32_t op, struct ws_operator_cost *cost)
+{
+    const struct ws_ops *ops = &work->process->ops;
+    const struct ws_op_shape *shape = ws_process_shape(work->process, ops->shape[op]);
+    if (!work->has_form[shape->name]) {
+        work->forms[shape->name] = ws_arguments_form_of(ws_model_name(work->report->model, shape->name)->text);
+        work->has_form[shape->name] = true;
+    }
+    return work->forms[shape->name].arrays &&
+           ws_arguments_cost(&work->forms[shape->name], work->process, &shape->row, ws_op_params(ops, op), cost);
+}
+
+/* Parameters are kept of few launches, so these speak for the others of their shape. */
+static int find_arguments(struct work *work, size_t subject)
+{
+    const struct ws_process *process = work->process;
+    const struct ws_map *params = &process->ops.params;
+    size_t names = work->report->model->names.count;
+    if (!params->count)
+        return 0;
+    work->argued = calloc(process->shapes.count + 1, sizeof(*work->argued));
+    work->forms = calloc(names + 1, sizeof(*work->forms));
+    work->has_form = calloc(names + 1, sizeof(*work->has_form));
+    if (!work->argued || !work->forms || !work->has_form)
+        return -ENOMEM;
+    for (size_t i = 0; i < params->capacity; i++) {
+        uint32_t op = (uint32_t)(params->entries[i].key - 1);
+        struct ws_operator_cost cost;
+        if (!params->entries[i].key || op >= process->ops.count ||
+            ws_process_shape(process, process->ops.shape[op])->track != subject || !is_kernel(work, op))
+            continue;
+        struct argued *argued = &work->argued[process->ops.shape[op]];
+        if (!argue(work, op, &cost))
+            continue;
+        if (!argued->blocks++)
+            argued->cost = cost;
+        argued->differ = argued->differ || cost.bytes != argued->cost.bytes || cost.flops != argued->cost.flops;
+    }
+    return 0;
+}
+
 /* Matrix work on fp32 inputs runs on tensor cores where the kernel's name says so. */
 static enum ws_precision precision_of(enum ws_element element, const char *kernel)
 {
@@ -156,37 +212,67 @@ static enum ws_precision precision_of(enum ws_element element, const char *kerne
     }
 }
 
+static bool counts_for_steps(const struct work *work, uint32_t op)
+{
+    return !work->steps->kinds[WS_STEP_STEADY] ||
+           ws_step_is_steady(ws_steps_at(work->steps, work->process->ops.begin[op]));
+}
+
+static void add_cost(struct work *work, uint32_t op, const struct ws_operator_cost *cost, double share,
+                     struct ws_roofline_row *row, struct ws_track_roofline *result)
+{
+    row->known = sum(row->known, ws_op_length(&work->process->ops, op));
+    row->unsure += (double)work->process->ops.begin_error[op] + work->process->ops.end_error[op];
+    row->flops += cost->flops * share;
+    row->bytes += cost->bytes * share;
+    if (cost->intensity_most > row->intensity_most)
+        row->intensity_most = cost->intensity_most;
+    row->precision = precision_of(cost->element, ws_model_name(work->report->model, row->name)->text);
+    if (counts_for_steps(work, op))
+        result->step_flops += cost->flops * share;
+}
+
+/* Returns false where the parameters of the operation, or of those that are alike, do not say what it moves. */
+static bool add_arguments(struct work *work, uint32_t op, struct ws_roofline_row *row,
+                          struct ws_track_roofline *result)
+{
+    struct argued *argued = work->argued ? &work->argued[work->process->ops.shape[op]] : NULL;
+    struct ws_operator_cost cost;
+    if (!argued || !argued->blocks)
+        return false;
+    if (++argued->launches > argued->blocks && !argued->differ)
+        row->note = carried_note;
+    if (argued->differ && !argue(work, op, &cost))
+        return false;
+    row->source = WS_WORK_ARGUMENTS;
+    add_cost(work, op, argued->differ ? &cost : &argued->cost, 1, row, result);
+    return true;
+}
+
 static void add_work(struct work *work, size_t place, struct ws_roofline_row *row, struct ws_track_roofline *result)
 {
     uint32_t op = work->track->order[place];
     uint32_t owner = work->owners ? work->owners[place] : WS_NO_RANGE;
     int64_t length = ws_op_length(&work->process->ops, op);
     struct priced *priced;
+    if (owner == WS_NO_RANGE && add_arguments(work, op, row, result))
+        return;
     if (owner == WS_NO_RANGE || price(work, ws_range(&work->process->ranges, owner), &priced))
         return;
     /* A kernel of no time at all, as some recorders have them, still did its work. */
     double time = work->kernel_time[owner], share = time > 0 ? (double)length / time : 1;
     const struct ws_operator_cost *cost = &priced->cost;
     row->source = WS_WORK_SHAPE;
-    row->known = sum(row->known, length);
-    row->flops += cost->flops * share;
-    row->bytes += cost->bytes * share;
-    if (cost->intensity_most > row->intensity_most)
-        row->intensity_most = cost->intensity_most;
-    row->precision = precision_of(cost->element, ws_model_name(work->report->model, row->name)->text);
+    add_cost(work, op, cost, share, row, result);
     if (work->shortcuts[owner])
         row->shortcut = WS_SHORTCUT_TAKEN;
     if (cost->note || work->shortcuts[owner])
         row->note = work->shortcuts[owner] ? shortcut_note : cost->note;
-    bool counts = !work->steps->kinds[WS_STEP_STEADY] ||
-                  ws_step_is_steady(ws_steps_at(work->steps, work->process->ops.begin[op]));
-    if (counts)
-        result->step_flops += cost->flops * share;
     if (cost->m > 0) {
         priced->product.total = sum(priced->product.total, length);
         priced->product.count++;
         priced->product.flops += cost->flops * share;
-        priced->product.steady = sum(priced->product.steady, counts ? length : 0);
+        priced->product.steady = sum(priced->product.steady, counts_for_steps(work, op) ? length : 0);
         priced->product.name = row->name;
         priced->product.precision = row->precision;
     }
@@ -248,8 +334,9 @@ static enum ws_roof_class class_by_work(const struct ws_gpu *gpu, struct ws_roof
     row->of_memory = row->bytes / (double)row->known / gpu->bytes_per_ns;
     double a_launch = row->bytes / (double)row->count;
     row->cached = exceeds(row->of_memory, ROOF_SLACK_PERCENT) && a_launch < gpu->l2_mib * 1048576.0;
-    row->inconsistent =
-        exceeds(row->of_compute, ROOF_SLACK_PERCENT) || (exceeds(row->of_memory, ROOF_SLACK_PERCENT) && !row->cached);
+    double longest = (double)row->known / ((double)row->known + row->unsure);
+    row->inconsistent = exceeds(row->of_compute * longest, ROOF_SLACK_PERCENT) ||
+                        (exceeds(row->of_memory * longest, ROOF_SLACK_PERCENT) && !row->cached);
     bool by_compute = row->flops >= row->bytes * ridge;
     if (!row->flops && !moves_only(class))
         return WS_ROOF_UNKNOWN;
@@ -369,6 +456,8 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     result->products = WS_VECTOR(struct ws_product_row);
     result->match = ws_track_gpu(report, work.track, &result->gpu);
     int status = work.rows ? find_owners(&work) : -ENOMEM;
+    if (!status)
+        status = find_arguments(&work, subject);
     if (!status) {
         add_kernels(&work, result);
         status = keep_rows(&work, result);
@@ -380,6 +469,9 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     free(work.owners);
     free(work.kernel_time);
     free(work.shortcuts);
+    free(work.argued);
+    free(work.forms);
+    free(work.has_form);
     free(work.rows);
     return status;
 }

@@ -4,6 +4,8 @@
  * - shape: the operator that launched the kernel, by the types and sizes it was given (operators.h). Where an
  *   operator's work is done by several kernels, each gets the share that its time has. A convolution counts as it is
  *   defined, even where Winograd's or Fourier's way takes fewer FLOPs: then it may come to more than a roof;
+ * - arguments: the kernel's own parameters (arguments.h). They are kept of few launches: others of the same kernel,
+ *   grid and stream are taken to be alike where all that are known are, and a note says so, else left unknown;
  * - name: nothing but the class of the kernel is known. Pointwise, norm, softmax, reduction, embedding, optimizer,
  *   copying, sorting and random kernels do too little arithmetic for any ridge, so they are memory-bound where they
  *   run for 10 µs or longer on average; no FLOPs or bytes are claimed.
@@ -12,7 +14,8 @@
  * latency-bound where it comes to less than a fifth of its roof and is too small to fill the chip: blocks for fewer
  * than its multiprocessors, or less than 10 µs long (the limit that peers publish for short kernels). Communication
  * has the network for a roof and is only counted. Above 105 % of a roof something is not as it was taken to be:
- * such a kernel is named as inconsistent, or, where what it moves fits in the L2 cache, as served by it.
+ * such a kernel is named as inconsistent, unless the errors of its times explain it, or, where what it moves fits in
+ * the L2 cache, as served by it.
  */
 #ifndef WALLSHIM_ANALYSIS_ROOFLINE_H
 #define WALLSHIM_ANALYSIS_ROOFLINE_H
@@ -57,6 +60,7 @@ struct ws_roofline_row {
     uint64_t count;
     int64_t total; /* ns of all of them */
     int64_t known; /* ns of those whose work is known */
+    double unsure; /* ns by which these may be off, all together */
     int64_t small; /* ns of those with fewer blocks than multiprocessors */
     double flops;  /* of those known; 0: not known */
     double bytes;

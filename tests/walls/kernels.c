@@ -179,11 +179,11 @@ static const struct {
                                "PKT0_SA_S7_PS5_i",
                                ".u32 %, .f32 %, .u64 %, .u64 %, .u64 %, .u64 %, .u64 %, .u64 %", rows_duration, 128 },
     [KERNEL_SOFTMAX] = { "_ZN2at6native12_GLOBAL__N_119cunn_SoftMaxForwardILi8E" BF16
-                         "ffNS1_25LogSoftMaxForwardEpilogueE"
+                         "fS4_NS1_25LogSoftMaxForwardEpilogueE"
                          "EEvPT2_PKT0_i",
                          ".u64 %, .u64 %, .u32 %", softmax_duration, 1024 },
     [KERNEL_SOFTMAX_BACKWARD] = { "_ZN2at6native12_GLOBAL__N_120cunn_SoftMaxBackwardILi8E" BF16
-                                  "ffNS1_26LogSoftMaxBackw"
+                                  "fS4_NS1_26LogSoftMaxBackw"
                                   "ardEpilogueEEEvPT0_PKT2_SA_l",
                                   ".u64 %, .u64 %, .u64 %, .u32 %", softmax_backward_duration, 1024 },
     [KERNEL_REDUCE] = { "_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpI" BF16
@@ -197,7 +197,7 @@ static const struct {
                                     "_PS7_iil",
                                     ".u32 %, .f32 %, .u64 %, .u64 %, .u64 %, .u64 %, .u64 %, .u64 %", rows_duration,
                                     256 },
-    [KERNEL_FILL] = { ELEMENTWISE("NS0_11FillFunctorIfEE", 1), ITERATOR(8), one_buffer, 128 },
+    [KERNEL_FILL] = { ELEMENTWISE("NS0_11FillFunctorI" BF16 "EE", 1), ITERATOR(8), one_buffer, 128 },
     [KERNEL_GELU] = { ELEMENTWISE(
                           "ZZZNS0_18GeluCUDAKernelImplERNS_18TensorIteratorBaseENS0_8GeluTypeEENKUlvE0_clEvENKUl"
                           "vE2_clEvEUl" BF16 "E_",
@@ -228,6 +228,11 @@ static const struct {
 };
 
 static ws_CUfunction functions[KERNEL_COUNT];
+
+const char *kernel_name(enum kernel kernel)
+{
+    return kernels[kernel].name;
+}
 
 /* The entry of a kernel in PTX. */
 static void write_entry(FILE *image, enum kernel kernel)

@@ -44,6 +44,8 @@ struct speed {
  * where it is another GPU. */
 void kernels_open(const struct speed *speed);
 
+const char *kernel_name(enum kernel kernel);
+
 /* From now on each launch is preceded by a call of this: what the layers of the program take of the host. */
 void kernels_dispatch(void (*dispatch)(void *context), void *context);
 

@@ -1,0 +1,63 @@
+"""Kernels with a label: what the report says holds each, what it moves and computes, is what the label says, bytes
+within 5 %; where parameters do not say, it claims neither.
+
+    labelled.py BUILD
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def check(kernel, label, failures):
+    row = kernel["roofline"]
+    holds, launches, count = label[1], int(label[2]), kernel["count"]
+    byte_count, flops = float(label[3]) * count, float(label[4]) * count
+    if not 0.9 * launches <= count <= launches: # on a busy machine a few have no times
+        failures.append(f"{count} of {launches} launches have times")
+    if row["class"] != holds:
+        failures.append(f"{row['class']}, not {holds}")
+    if not byte_count:
+        if row["source"] != "name" or "bytes" in row or "flops" in row:
+            failures.append(f"claims more than its name says: {row}")
+        return
+    if abs(row.get("bytes", 0) / byte_count - 1) > 0.05:
+        failures.append(f"{row.get('bytes')} bytes, not {byte_count:.0f}")
+    if row.get("flops", 0) != flops:
+        failures.append(f"{row.get('flops')} FLOPs, not {flops:.0f}")
+    if row["known_ns"] != kernel["total_ns"] or row["inconsistent"]:
+        failures.append(f"not known of all, or inconsistent: {row}")
+    if row["source"] != ("shape" if "gemm" in label[0] else "arguments"):
+        failures.append(f"source {row['source']}")
+    if row["source"] == "arguments" and (count <= 64) == ("note" in row):
+        failures.append(f"{count} launches, but the note is {row.get('note')}")
+
+
+def main():
+    build = os.path.abspath(sys.argv[1])
+    with tempfile.TemporaryDirectory() as folder:
+        trace = f"{folder}/labelled.wst"
+        labels = subprocess.run([f"{ROOT}/tests/run_preloaded.sh", build, f"{build}/tests/programs/labelled"], check=True,
+                                text=True, capture_output=True, timeout=100,
+                                env={**os.environ, "WALLSHIM_OUTPUT": trace, "WALLSHIM_MARKS": "pairs"}).stdout
+        report = json.loads(subprocess.run([f"{build}/tools/wallshim", "report", "--json", "--top", "0", trace],
+                                           check=True, capture_output=True, text=True).stdout)
+    labels = {line.split("\t")[0]: line.split("\t") for line in labels.splitlines()}
+    kernels = {kernel["name"]: kernel for kernel in report["processes"][0]["devices"][0]["kernels"]}
+    assert labels.keys() <= kernels.keys(), labels.keys() - kernels.keys()
+    assert all("roofline" not in kernel for name, kernel in kernels.items() if name not in labels), kernels.keys()
+    failures = []
+    for name, label in labels.items():
+        found = []
+        check(kernels[name], label, found)
+        failures += [f"{name}: {failure}" for failure in found]
+    for failure in failures:
+        print("FAIL:", failure)
+    print(f"{len(labels)} kernels with a label")
+    return 1 if failures else 0
+
+
+sys.exit(main())

@@ -1,0 +1,121 @@
+/* Kernels of which it is known what they compute and move, each with its label on stdout: name, what holds it, how
+ * often it is launched, bytes and FLOPs of a launch (0: its parameters do not say), separated by tabs. */
+#include "program.h"
+
+#include "shim/abi/cublas.h"
+#include "tests/walls/kernels.h"
+
+ws_cublasStatus cublasCreate_v2(ws_cublasHandle *handle);
+ws_cublasStatus cublasSetStream_v2(ws_cublasHandle handle, ws_CUstream stream);
+ws_cublasStatus cublasGemmEx(ws_cublasHandle handle, ws_cublasEnum transa, ws_cublasEnum transb, int m, int n, int k,
+                             ws_cublasPointer alpha, ws_cublasPointer a, ws_cublasEnum atype, int lda,
+                             ws_cublasPointer b, ws_cublasEnum btype, int ldb, ws_cublasPointer beta, void *c,
+                             ws_cublasEnum ctype, int ldc, ws_cublasEnum compute, ws_cublasEnum algo);
+
+enum {
+    STEPS = 10,
+    LARGE = 32 << 20, /* elements */
+    SMALL = 2000,
+    SMALL_LAUNCHES = 40, /* a step: more in all than parameters are kept of */
+    ROWS = 16384,
+    COLUMNS = 4096,
+};
+
+static const float one = 1, zero = 0;
+static ws_CUstream stream;
+static ws_cublasHandle handle;
+static ws_CUdeviceptr x, y, z;
+
+/* What each kernel is: of 2-byte elements, so many arrays of so many elements, and what else it moves. */
+static const struct label {
+    enum kernel kernel;
+    const char *holds;
+    int launches;
+    double elements, arrays, more_bytes, flops;
+} labels[] = {
+    { KERNEL_FILL, "memory-bound", 1, LARGE, 1, 0, 0 },
+    { KERNEL_GELU, "memory-bound", 1, LARGE, 2, 0, 1 },
+    { KERNEL_SCALE, "memory-bound", 1, LARGE, 2, 0, 1 },
+    { KERNEL_ADD, "memory-bound", 1, LARGE, 3, 0, 1 },
+    { KERNEL_MUL, "memory-bound", 1, LARGE, 2, 0, 1 }, /* by itself: one array is read */
+    { KERNEL_GELU_BACKWARD, "memory-bound", 1, LARGE, 3, 0, 1 },
+    { KERNEL_TANH, "latency-bound", SMALL_LAUNCHES, SMALL, 2, 0, 1 },
+    { KERNEL_NORM, "memory-bound", 1, (double)ROWS *COLUMNS, 2, COLUMNS * 2 * 2 + ROWS * 4 * 2, 8 },
+    { KERNEL_SOFTMAX, "memory-bound", 1, (double)ROWS *COLUMNS, 2, 0, 4 },
+    { KERNEL_SOFTMAX_BACKWARD, "memory-bound", 1, (double)ROWS *COLUMNS, 3, 0, 3 },
+    { KERNEL_REDUCE, "memory-bound", 1, (double)ROWS *COLUMNS, 0, 0, 0 },
+    { KERNEL_TRITON, "memory-bound", 1, LARGE, 0, 0, 0 },
+};
+
+static const struct {
+    ws_cublasEnum type;
+    const char *holds, *name;
+    int m, n, k;
+    double element_bytes;
+} products[] = {
+    { WS_CUDA_R_16BF, "compute-bound", "sm90_xmma_gemm_bf16bf16_bf16f32_f32_nn_n_tilesize128x128x64_cublas", 4096,
+      4096, 4096, 2 },
+    { WS_CUDA_R_16F, "memory-bound", "sm90_xmma_gemm_f16f16_f16f32_f32_nn_n_tilesize128x128x64_cublas", 16384, 8,
+      16384, 2 },
+    { WS_CUDA_R_32F, "latency-bound",
+      "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize128x128x8_stage3_warpsize2x4x1_ffma_cublas", 64, 64, 64, 4 },
+};
+enum { LABELS = sizeof(labels) / sizeof(labels[0]), PRODUCTS = sizeof(products) / sizeof(products[0]) };
+
+static void print_labels(void)
+{
+    for (int i = 0; i < LABELS; i++)
+        printf("%s\t%s\t%d\t%.0f\t%.0f\n", kernel_name(labels[i].kernel), labels[i].holds, STEPS * labels[i].launches,
+               labels[i].elements * labels[i].arrays * 2 + labels[i].more_bytes,
+               labels[i].elements * labels[i].flops);
+    for (int i = 0; i < PRODUCTS; i++) {
+        double m = products[i].m, n = products[i].n, k = products[i].k;
+        printf("%s\t%s\t%d\t%.0f\t%.0f\n", products[i].name, products[i].holds, STEPS,
+               (m * k + k * n + m * n) * products[i].element_bytes, 2 * m * n * k);
+    }
+}
+
+static void step(void)
+{
+    launch_pointwise(stream, KERNEL_FILL, LARGE, x, 0, 0);
+    /* A chain: each reads what the one before it wrote. */
+    launch_pointwise(stream, KERNEL_GELU, LARGE, y, x, 0);
+    launch_pointwise(stream, KERNEL_SCALE, LARGE, z, y, 0);
+    launch_pointwise(stream, KERNEL_ADD, LARGE, y, z, x);
+    launch_pointwise(stream, KERNEL_MUL, LARGE, z, y, y);
+    launch_pointwise(stream, KERNEL_GELU_BACKWARD, LARGE, x, y, z);
+    for (int i = 0; i < SMALL_LAUNCHES; i++)
+        launch_pointwise(stream, KERNEL_TANH, SMALL, y, x, 0);
+    launch_rows(stream, KERNEL_NORM, ROWS, COLUMNS, y, x);
+    launch_rows(stream, KERNEL_SOFTMAX, ROWS, COLUMNS, y, x);
+    launch_rows(stream, KERNEL_SOFTMAX_BACKWARD, ROWS, COLUMNS, y, x);
+    launch_rows(stream, KERNEL_REDUCE, ROWS, COLUMNS, y, x);
+    launch_triton(stream, LARGE, z, x, y);
+    for (int i = 0; i < PRODUCTS; i++)
+        cublasGemmEx(handle, WS_CUBLAS_OP_N, WS_CUBLAS_OP_N, products[i].m, products[i].n, products[i].k, &one, NULL,
+                     products[i].type, products[i].m, NULL, products[i].type, products[i].k, &zero, NULL,
+                     products[i].type, products[i].m, WS_CUBLAS_COMPUTE_32F, -1);
+    MUST(cuStreamSynchronize(stream));
+}
+
+int main(void)
+{
+    ws_CUcontext context;
+    ws_CUdevice device;
+    const struct speed speed = { .flops_per_ns = 700000, .bytes_per_ns = 3000, .slow = 1 };
+    MUST(cuInit(0));
+    MUST(cuDeviceGet(&device, 0));
+    MUST(cuCtxCreate_v2(&context, 0, device));
+    MUST(cuStreamCreate(&stream, 0));
+    kernels_open(&speed);
+    if (cublasCreate_v2(&handle) || cublasSetStream_v2(handle, stream))
+        return 1;
+    ws_CUdeviceptr *buffers[] = { &x, &y, &z };
+    for (int i = 0; i < 3; i++)
+        MUST(cuMemAlloc_v2(buffers[i], (size_t)ROWS * COLUMNS * 2));
+    for (int i = 0; i < STEPS; i++)
+        step();
+    print_labels();
+    MUST(cuCtxDestroy_v2(context));
+    return 0;
+}
