@@ -175,7 +175,7 @@ static void print_matching(const struct ws_report *report, struct ws_page *page)
         ws_page_text(page, "%s operations that all ranks join, or may join, were found on one rank only.",
                      ws_format_count(count, job->unmatched));
     if (job->apart)
-        ws_page_text(page, "%s collectives left out: their operations do not overlap in time.",
+        ws_page_text(page, "Collectives left out, as their operations do not overlap in time: %s.",
                      ws_format_count(count, job->apart));
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "analysis/activity.h"
+#include "analysis/kernels.h"
 #include "analysis/roofline.h"
 #include "analysis/sections.h"
 #include "analysis/steps.h"
@@ -126,9 +127,28 @@ static void print_busy(const struct ws_track_wall *wall, struct ws_page *page)
                  ws_format_share(share, busy, wall->length), causes, *causes && wall->per_step ? " a step" : "");
 }
 
-static void print_matmuls(const struct ws_track_wall *wall, struct ws_page *page)
+/* What launches of graphs took, of which it is not known what they ran. */
+static int64_t graph_time(const struct ws_report *report, const struct ws_track_kernels *kernels)
 {
+    const struct ws_kernel_row *rows = kernels->rows.data;
+    int64_t time = 0;
+    for (size_t i = 0; i < kernels->rows.count; i++)
+        if (ws_model_name(report->model, rows[i].name)->kind == WS_OP_GRAPH)
+            time = (int64_t)((uint64_t)time + (uint64_t)rows[i].total);
+    return time;
+}
+
+static void print_matmuls(const struct ws_report *report, size_t track, struct ws_page *page)
+{
+    const struct ws_track_wall *wall = wall_of(report, track);
+    const struct ws_track_kernels *kernels = ws_report_result(report, &ws_analysis_kernels, track);
     char share[WS_FORMAT_SIZE];
+    if (graph_time(report, kernels) > kernels->total / 2) {
+        ws_page_fact(page, "3 busy in matmuls?",
+                     "not known  most of it ran in CUDA graphs, which were measured as a whole; counted as no matrix "
+                     "work");
+        return;
+    }
     int64_t matmul = wall->parts[WS_PART_MATMUL], compute = matmul + wall->parts[WS_PART_OTHER_COMPUTE];
     ws_page_fact(page, "3 busy in matmuls?", "%s  %s of compute", 2 * matmul >= compute ? "yes" : "no ",
                  ws_format_share(share, matmul, compute));
@@ -209,7 +229,8 @@ static void print_table(const struct ws_report *report, struct ws_page *page)
         ws_table_time(&table, wall->length);
         ws_table_cell(&table, "%s", ws_format_share(share, wall->length - idle_of(wall), wall->length));
         ws_table_cell(&table, "%s", wall->wall ? ws_wall_name(wall->wall) : "not known");
-        ws_table_cell(&table, "%s", ws_format_share(share, wall->by_wall[wall->wall], wall->length));
+        ws_table_cell(&table, "%s",
+                      wall->wall ? ws_format_share(share, wall->by_wall[wall->wall], wall->length) : "–");
         ws_table_cell(&table, "%s", wall->wall ? spent[wall->cause] : wall->why_none);
     }
     ws_table_finish(&table);
@@ -238,7 +259,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     print_shares(wall_of(report, shown), page);
     print_steps(ws_report_result(report, &ws_analysis_steps, shown), page);
     print_busy(wall_of(report, shown), page);
-    print_matmuls(wall_of(report, shown), page);
+    print_matmuls(report, shown, page);
     print_peak(ws_report_result(report, &ws_analysis_roofline, shown), page);
     print_advice(wall_of(report, shown), page);
     page->label = label;

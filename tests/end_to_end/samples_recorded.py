@@ -82,6 +82,13 @@ def check_devices(build, folder):
         assert shown == used and used, f"{trace}: GPUs {shown} shown, {used} used"
 
 
+def check_graphs(build, folder):
+    """What a graph ran is not known, so it is not said to be no matrix work."""
+    verdict = subprocess.check_output([f"{build}/tools/wallshim", "report", "--section", "verdict", *glob.glob(f"{folder}/*.wst")],
+                                      text=True)
+    assert re.search(r"3 busy in matmuls\? +not known +most of it ran in CUDA graphs", verdict), verdict
+
+
 def main():
     build, sample, mode = sys.argv[1:]
     arguments = command(build, sample)
@@ -95,6 +102,8 @@ def main():
         assert kernels, "the simulated GPU ran no kernel"
         timed, untimed, reported = count_reported(build, folder)
         check_devices(build, folder)
+        if sample == "train-driver-graph" and mode != "host":
+            check_graphs(build, folder)
     assert reported == kinds, f"ran: {kinds}, reported: {reported}"
     for name, count in kernels.items():
         # An operation may be without device times, but then it is counted as such.
