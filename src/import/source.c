@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,23 @@ static const struct ws_importer *importer_for(const char *path)
     return NULL;
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), part = strlen(end);
+    return length >= part && !strcmp(text + length - part, end);
+}
+
+/* What else the file could have been, after the reader's word that it is no trace of ours. */
+static void add_hint(const char *path, char *message, size_t capacity)
+{
+    bool packed = ends_with(path, ".nsys-rep") || ends_with(path, ".qdrep");
+    size_t used = strlen(message);
+    if (ends_with(message, "not a wallshim trace"))
+        snprintf(message + used, capacity - used, "%s",
+                 packed ? "; Nsight Systems must export it first: nsys export --type sqlite"
+                        : ", nor the PyTorch profiler's JSON, nor an SQLite export of Nsight Systems");
+}
+
 int ws_source_open(struct ws_source **result, const char *path, char *message, size_t capacity)
 {
     struct ws_source *source = calloc(1, sizeof(*source));
@@ -51,6 +69,8 @@ int ws_source_open(struct ws_source **result, const char *path, char *message, s
             snprintf(message, capacity, "%s: cannot be read: %s", path, strerror(-status));
     } else {
         status = ws_reader_open(&source->reader, path, message, capacity);
+        if (status)
+            add_hint(path, message, capacity);
     }
     if (status) {
         ws_source_close(source);

@@ -69,7 +69,8 @@ static int read_file_header(struct ws_reader *reader, const char *path, char *me
         return refuse(message, capacity, path, -EINVAL,
                       got && !memcmp(bytes, WS_FILE_MAGIC, got < 16 ? (size_t)got : 16)
                           ? "cut short within its header: it holds nothing"
-                          : "not a wallshim trace");
+                      : got ? "not a wallshim trace"
+                            : "empty");
     reader->at = sizeof(bytes);
     int status = ws_file_header_read(bytes, &header);
     reader->source.file_id = header.file_id;

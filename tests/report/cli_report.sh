@@ -23,7 +23,16 @@ expect 2 "$wallshim" report junk.wst
 one_line
 expect 2 "$wallshim" report demo.wst junk.wst
 one_line
-rm junk.wst
+says err "nor the PyTorch profiler's JSON"
+mv junk.wst junk.nsys-rep
+expect 2 "$wallshim" report junk.nsys-rep
+one_line
+says err "nsys export --type sqlite"
+: >junk.json
+expect 2 "$wallshim" report junk.json
+one_line
+says err "junk.json: empty"
+rm junk.nsys-rep junk.json
 expect 2 "$wallshim" report --nonsense demo.wst
 one_line
 expect 2 "$wallshim" report --top many demo.wst
