@@ -47,6 +47,7 @@ struct work {
     struct argued *argued;           /* by shape; NULL: no parameters */
     struct ws_arguments_form *forms; /* by name, and whether they were looked for */
     bool *has_form;
+    bool counts; /* the operation that is looked at, for figures per step */
 };
 
 /* Of times that a trace may give as long as it likes. */
@@ -212,12 +213,6 @@ static enum ws_precision precision_of(enum ws_element element, const char *kerne
     }
 }
 
-static bool counts_for_steps(const struct work *work, uint32_t op)
-{
-    return !work->steps->kinds[WS_STEP_STEADY] ||
-           ws_step_is_steady(ws_steps_at(work->steps, work->process->ops.begin[op]));
-}
-
 static void add_cost(struct work *work, uint32_t op, const struct ws_operator_cost *cost, double share,
                      struct ws_roofline_row *row, struct ws_track_roofline *result)
 {
@@ -227,8 +222,10 @@ static void add_cost(struct work *work, uint32_t op, const struct ws_operator_co
     row->bytes += cost->bytes * share;
     if (cost->intensity_most > row->intensity_most)
         row->intensity_most = cost->intensity_most;
-    row->precision = precision_of(cost->element, ws_model_name(work->report->model, row->name)->text);
-    if (counts_for_steps(work, op))
+    if (row->element != cost->element)
+        row->precision = precision_of(cost->element, ws_model_name(work->report->model, row->name)->text);
+    row->element = cost->element;
+    if (work->counts)
         result->step_flops += cost->flops * share;
 }
 
@@ -272,7 +269,7 @@ static void add_work(struct work *work, size_t place, struct ws_roofline_row *ro
         priced->product.total = sum(priced->product.total, length);
         priced->product.count++;
         priced->product.flops += cost->flops * share;
-        priced->product.steady = sum(priced->product.steady, counts_for_steps(work, op) ? length : 0);
+        priced->product.steady = sum(priced->product.steady, work->counts ? length : 0);
         priced->product.name = row->name;
         priced->product.precision = row->precision;
     }
@@ -280,7 +277,8 @@ static void add_work(struct work *work, size_t place, struct ws_roofline_row *ro
 
 static void add_kernels(struct work *work, struct ws_track_roofline *result)
 {
-    for (size_t i = 0; i < work->track->count; i++) {
+    bool has_steps = work->steps->kinds[WS_STEP_STEADY];
+    for (size_t i = 0, cursor = 0; i < work->track->count; i++) {
         uint32_t op = work->track->order[i];
         const struct ws_op_shape *shape = ws_process_shape(work->process, work->process->ops.shape[op]);
         if (!is_kernel(work, op))
@@ -293,6 +291,8 @@ static void add_kernels(struct work *work, struct ws_track_roofline *result)
         row->total = (int64_t)((uint64_t)row->total + (uint64_t)length);
         if (blocks && blocks < result->gpu.sms)
             row->small = (int64_t)((uint64_t)row->small + (uint64_t)length);
+        work->counts =
+            !has_steps || ws_step_is_steady(ws_steps_next(work->steps, &cursor, work->process->ops.begin[op]));
         add_work(work, i, row, result);
     }
 }

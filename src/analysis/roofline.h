@@ -64,7 +64,8 @@ struct ws_roofline_row {
     int64_t small; /* ns of those with fewer blocks than multiprocessors */
     double flops;  /* of those known; 0: not known */
     double bytes;
-    double intensity_most; /* where only a bound of it is known */
+    double intensity_most;   /* where only a bound of it is known */
+    enum ws_element element; /* of what was known last */
     enum ws_precision precision;
     enum ws_work_source source;
     enum ws_roof_class class;

@@ -30,21 +30,21 @@ static ws_CUdeviceptr x, y, z;
 static const struct label {
     enum kernel kernel;
     const char *holds;
-    int launches;
     double elements, arrays, more_bytes, flops;
+    int launches;
 } labels[] = {
-    { KERNEL_FILL, "memory-bound", 1, LARGE, 1, 0, 0 },
-    { KERNEL_GELU, "memory-bound", 1, LARGE, 2, 0, 1 },
-    { KERNEL_SCALE, "memory-bound", 1, LARGE, 2, 0, 1 },
-    { KERNEL_ADD, "memory-bound", 1, LARGE, 3, 0, 1 },
-    { KERNEL_MUL, "memory-bound", 1, LARGE, 2, 0, 1 }, /* by itself: one array is read */
-    { KERNEL_GELU_BACKWARD, "memory-bound", 1, LARGE, 3, 0, 1 },
-    { KERNEL_TANH, "latency-bound", SMALL_LAUNCHES, SMALL, 2, 0, 1 },
-    { KERNEL_NORM, "memory-bound", 1, (double)ROWS *COLUMNS, 2, COLUMNS * 2 * 2 + ROWS * 4 * 2, 8 },
-    { KERNEL_SOFTMAX, "memory-bound", 1, (double)ROWS *COLUMNS, 2, 0, 4 },
-    { KERNEL_SOFTMAX_BACKWARD, "memory-bound", 1, (double)ROWS *COLUMNS, 3, 0, 3 },
-    { KERNEL_REDUCE, "memory-bound", 1, (double)ROWS *COLUMNS, 0, 0, 0 },
-    { KERNEL_TRITON, "memory-bound", 1, LARGE, 0, 0, 0 },
+    { KERNEL_FILL, "memory-bound", LARGE, 1, 0, 0, 1 },
+    { KERNEL_GELU, "memory-bound", LARGE, 2, 0, 1, 1 },
+    { KERNEL_SCALE, "memory-bound", LARGE, 2, 0, 1, 1 },
+    { KERNEL_ADD, "memory-bound", LARGE, 3, 0, 1, 1 },
+    { KERNEL_MUL, "memory-bound", LARGE, 2, 0, 1, 1 }, /* by itself: one array is read */
+    { KERNEL_GELU_BACKWARD, "memory-bound", LARGE, 3, 0, 1, 1 },
+    { KERNEL_TANH, "latency-bound", SMALL, 2, 0, 1, SMALL_LAUNCHES },
+    { KERNEL_NORM, "memory-bound", (double)ROWS *COLUMNS, 2, COLUMNS * 2 * 2 + ROWS * 4 * 2, 8, 1 },
+    { KERNEL_SOFTMAX, "memory-bound", (double)ROWS *COLUMNS, 2, 0, 4, 1 },
+    { KERNEL_SOFTMAX_BACKWARD, "memory-bound", (double)ROWS *COLUMNS, 3, 0, 3, 1 },
+    { KERNEL_REDUCE, "memory-bound", (double)ROWS *COLUMNS, 0, 0, 0, 1 },
+    { KERNEL_TRITON, "memory-bound", LARGE, 0, 0, 0, 1 },
 };
 
 static const struct {
