@@ -4,6 +4,15 @@
 
 enum { TOP = 20 };
 
+/* Appends " verdict, overview, …". */
+static void add_sections(char *text, size_t capacity)
+{
+    size_t used = strlen(text), shown = 0;
+    for (size_t i = 0; i < ws_analysis_count && used < capacity; i++)
+        if (ws_analyses[i]->title)
+            used += (size_t)snprintf(text + used, capacity - used, "%s %s", shown++ ? "," : "", ws_analyses[i]->name);
+}
+
 static const struct tool_switch *switches(size_t *count)
 {
     static char sections[512] = "only this section of the text:";
@@ -18,14 +27,8 @@ static const struct tool_switch *switches(size_t *count)
         { "wide", 'w', NULL, "print names whole, however wide the lines become" },
     };
     *count = sizeof(list) / sizeof(list[0]);
-    if (sections[strlen(sections) - 1] != ':')
-        return list;
-    for (size_t i = 0; i < ws_analysis_count; i++) {
-        size_t used = strlen(sections);
-        if (ws_analyses[i]->title)
-            snprintf(sections + used, sizeof(sections) - used, "%s %s", sections[used - 1] != ':' ? "," : "",
-                     ws_analyses[i]->name);
-    }
+    if (sections[strlen(sections) - 1] == ':')
+        add_sections(sections, sizeof(sections));
     return list;
 }
 
@@ -34,8 +37,11 @@ static int print_text(const struct ws_report *report, const struct tool_argument
     struct ws_page page = tool_page(arguments, top);
     const char *section = tool_value(arguments, "section");
     page.all = tool_value(arguments, "all") != NULL;
-    if (ws_report_print(report, &page, section))
-        return tool_error("--section %s: no such section; see wallshim report --help", section);
+    if (ws_report_print(report, &page, section)) {
+        char sections[512] = "";
+        add_sections(sections, sizeof(sections));
+        return tool_error("--section %s: no such section; there are%s", section, sections);
+    }
     return TOOL_DONE;
 }
 

@@ -39,6 +39,7 @@ expect 2 "$wallshim" report --top many demo.wst
 one_line
 expect 2 "$wallshim" report --section nothing demo.wst
 one_line
+says err "there are verdict, overview,"
 expect 2 "$wallshim" report --json --section kernels demo.wst
 one_line
 expect 2 "$wallshim" frobnicate
