@@ -7,6 +7,7 @@
 #include "analysis/chain_kernel.h"
 #include "analysis/peaks.h"
 #include "analysis/steps.h"
+#include "analysis/times.h"
 #include "base/hash.h"
 #include "base/map.h"
 
@@ -40,12 +41,6 @@ struct finder {
     uint32_t examined;
     struct ws_track_chains *result;
 };
-
-/* Sums of times that a trace may claim: they wrap rather than overflow. */
-static int64_t sum(int64_t a, int64_t b)
-{
-    return (int64_t)((uint64_t)a + (uint64_t)b);
-}
 
 static struct ws_chain *chain_at(const struct ws_track_chains *result, size_t index)
 {
@@ -143,14 +138,14 @@ static void add_occurrence(struct finder *finder, const struct run *run, struct 
     bool steady = ws_step_is_steady(run->step);
     for (uint32_t i = 0; i < chain->length; i++) {
         uint32_t op = run->ops[i];
-        kernels[i].total = sum(kernels[i].total, ws_op_length(ops, op));
-        kernels[i].steady = sum(kernels[i].steady, steady ? ws_op_length(ops, op) : 0);
+        kernels[i].total = ws_sum(kernels[i].total, ws_op_length(ops, op));
+        kernels[i].steady = ws_sum(kernels[i].steady, steady ? ws_op_length(ops, op) : 0);
         if (i + 1 == chain->length)
             break;
         int64_t gap = ops->begin[run->ops[i + 1]] - ws_op_end(ops, op);
         uint64_t again =
             moved_again(finder->shapes[ops->shape[op]].bytes, finder->shapes[ops->shape[run->ops[i + 1]]].bytes);
-        kernels[i].gap = sum(kernels[i].gap, gap > 0 ? gap : 0);
+        kernels[i].gap = ws_sum(kernels[i].gap, gap > 0 ? gap : 0);
         kernels[i].bytes += again;
         kernels[i].unsized += !again;
     }
@@ -231,11 +226,11 @@ static int add_part(struct finder *finder, size_t of, uint32_t from, uint32_t le
     part->steady += whole->steady;
     part->examined += whole->examined;
     for (uint32_t i = 0; i < length; i++) {
-        to[i].total = sum(to[i].total, whole_kernels[i].total);
-        to[i].steady = sum(to[i].steady, whole_kernels[i].steady);
+        to[i].total = ws_sum(to[i].total, whole_kernels[i].total);
+        to[i].steady = ws_sum(to[i].steady, whole_kernels[i].steady);
         if (i + 1 == length)
             break;
-        to[i].gap = sum(to[i].gap, whole_kernels[i].gap);
+        to[i].gap = ws_sum(to[i].gap, whole_kernels[i].gap);
         to[i].bytes += whole_kernels[i].bytes;
         to[i].unsized += whole_kernels[i].unsized;
         to[i].shared += whole_kernels[i].shared;
@@ -299,9 +294,9 @@ static void conclude(const struct ws_track_chains *result, struct ws_chain *chai
     int64_t steady = 0, steady_longest = 0;
     chain->proof = chain->examined ? WS_CHAIN_WRITES_READS : WS_CHAIN_ADJACENT;
     for (uint32_t i = 0; i < chain->length; i++) {
-        chain->total = sum(chain->total, kernels[i].total);
-        chain->gap = sum(chain->gap, kernels[i].gap);
-        steady = sum(steady, kernels[i].steady);
+        chain->total = ws_sum(chain->total, kernels[i].total);
+        chain->gap = ws_sum(chain->gap, kernels[i].gap);
+        steady = ws_sum(steady, kernels[i].steady);
         if (kernels[i].total > chain->longest)
             chain->longest = kernels[i].total;
         if (kernels[i].steady > steady_longest)
@@ -317,8 +312,8 @@ static void conclude(const struct ws_track_chains *result, struct ws_chain *chai
         chain->fused = (int64_t)((double)chain->total * share);
         steady_fused = (int64_t)((double)steady * share);
     }
-    chain->saving = sum(chain->total, -chain->fused);
-    chain->steady_saving = sum(steady, -steady_fused);
+    chain->saving = ws_sum(chain->total, -chain->fused);
+    chain->steady_saving = ws_sum(steady, -steady_fused);
     find_bytes(result, chain, bytes_per_ns);
 }
 

@@ -5,6 +5,7 @@
 #include "analysis/comm.h"
 #include "analysis/comm_room.h"
 #include "analysis/steps.h"
+#include "analysis/times.h"
 
 /* Operations follow one another without a pause where the stream had the next one waiting. */
 enum { PAUSE_NS = 10000 };
@@ -123,14 +124,14 @@ static void add_exposure(struct ws_comm_cost *cost, const struct part *part)
 
 static void add_times(struct ws_comm_cost *cost, const struct ws_comm_op *op, struct ws_arrival arrival)
 {
-    cost->total = ws_comm_sum(cost->total, op->end - op->begin);
+    cost->total = ws_sum(cost->total, op->end - op->begin);
     if (arrival.last == INT64_MIN)
         return;
     int64_t waited = clamp(arrival.last, op->begin, op->end) - op->begin;
     cost->matched++;
     cost->matched_bytes += op->bytes <= INT64_MAX - cost->matched_bytes ? op->bytes : 0;
-    cost->waited = ws_comm_sum(cost->waited, waited);
-    cost->transfer = ws_comm_sum(cost->transfer, op->end - op->begin - waited);
+    cost->waited = ws_sum(cost->waited, waited);
+    cost->transfer = ws_sum(cost->transfer, op->end - op->begin - waited);
 }
 
 /* Operations that follow one another without a pause, waited for together at their end. */

@@ -219,13 +219,6 @@ int64_t ws_comm_per_step(const struct ws_report *report, size_t track, int64_t t
 
 extern const struct ws_analysis ws_analysis_ranks;
 
-/* Of lengths that overlap; hostile traces have more of them than a sum holds. */
-static inline int64_t ws_comm_sum(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
-
 static inline const struct ws_track_comm *ws_report_comm(const struct ws_report *report, size_t track)
 {
     return (const struct ws_track_comm *)ws_report_result(report, &ws_analysis_comm_ops, track);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/comm.h"
+#include "analysis/times.h"
 
 /* Of each rank so many differences are kept, spread evenly over the recording. */
 enum { SAMPLES = 2048, FEWEST = 3, FEWEST_FOR_DRIFT = 30 };
@@ -79,12 +80,6 @@ static int add_sample(struct samples *samples, int64_t time, int64_t difference)
     return 0;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Median and distance of the quartiles of what samples [from, to) have beyond a line. */
 static void quartiles(const struct samples *samples, uint32_t from, uint32_t to, double drift, int64_t at,
                       int64_t *median, int64_t *spread)
@@ -95,7 +90,7 @@ static void quartiles(const struct samples *samples, uint32_t from, uint32_t to,
         const struct sample *sample = &samples->items[from + i];
         values[i] = within_reason(sample->difference - gained(drift, at, sample->time));
     }
-    qsort(values, count, sizeof(*values), by_value);
+    qsort(values, count, sizeof(*values), ws_ascending);
     *median = values[count / 2];
     *spread = values[count * 3 / 4] - values[count / 4];
 }

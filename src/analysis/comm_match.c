@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "analysis/comm.h"
+#include "analysis/times.h"
 
 /* Ends of one collective on two ranks lie this close together: half of those of NCCL lie within 20 µs, and the
  * last ones out leave within a twentieth of the operation. */
@@ -186,12 +187,6 @@ static int match_by_time(struct matcher *matcher, struct side *sides, size_t cou
     }
 }
 
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* The median difference of the ends of a side to those of the first, over up to so many of them. */
 static int64_t side_offset(const struct side *first, const struct side *side)
 {
@@ -200,7 +195,7 @@ static int64_t side_offset(const struct side *first, const struct side *side)
     uint32_t stride = first->count / SAMPLES + 1, count = 0;
     for (uint32_t i = 0; i < first->count; i += stride)
         differences[count++] = side->ops[side->list[i]].end - first->ops[first->list[i]].end;
-    qsort(differences, count, sizeof(*differences), by_value);
+    qsort(differences, count, sizeof(*differences), ws_ascending);
     int64_t median = differences[count / 2];
     return median > WS_TIME_MOST ? WS_TIME_MOST : median < -WS_TIME_MOST ? -WS_TIME_MOST : median;
 }

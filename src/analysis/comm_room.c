@@ -6,6 +6,7 @@
 #include "analysis/activity.h"
 #include "analysis/comm.h"
 #include "analysis/steps.h"
+#include "analysis/times.h"
 
 enum kind { KIND_COMPUTE, KIND_GRADIENT, KIND_COMM, KIND_NONE };
 
@@ -44,10 +45,10 @@ static void add_step(struct room *room, const struct ws_ops *ops, const struct w
             room->pieces++;
             before_last = compute;
         } else if (backward && kind != KIND_NONE) {
-            compute = ws_comm_sum(compute, ws_op_length(ops, op));
+            compute = ws_sum(compute, ws_op_length(ops, op));
         }
     }
-    room->compute = ws_comm_sum(room->compute, before_last);
+    room->compute = ws_sum(room->compute, before_last);
     room->told &= backward;
     room->steps++;
 }

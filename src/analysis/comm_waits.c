@@ -4,6 +4,7 @@
 #include "analysis/activity.h"
 #include "analysis/comm.h"
 #include "analysis/steps.h"
+#include "analysis/times.h"
 
 /* A collective costs when the others wait this long on average for the last: launches alone differ by less. Where
  * clocks are not as sure as that, when they wait longer than the differences of the clocks spread. */
@@ -72,12 +73,12 @@ static void blame(const struct ranks *ranks, const struct ws_joined_entry *entry
     struct ws_rank *late = &ranks->list[entry->track];
     const struct ws_step *step = ws_steps_at(steps_of(ranks, entry->track), op_of(ranks, entry)->begin);
     late->last++;
-    late->caused = ws_comm_sum(late->caused, waits);
-    late->delay = ws_comm_sum(late->delay, mean);
+    late->caused = ws_sum(late->caused, waits);
+    late->delay = ws_sum(late->delay, mean);
     if (step) {
         const struct ws_step *first = steps_of(ranks, entry->track)->steps.data;
         int64_t *delay = &ranks->delay_by_step[entry->track][step - first];
-        *delay = ws_comm_sum(*delay, mean);
+        *delay = ws_sum(*delay, mean);
     }
     if (mean >= limit) {
         late->late++;
@@ -112,8 +113,8 @@ static void judge(const struct ranks *ranks, const struct ws_joined *joined)
         note_rank(rank, op);
         limit = rank->clock.spread > limit ? rank->clock.spread : limit;
         int64_t wait = i == last ? 0 : wait_until(op, own);
-        rank->waited = ws_comm_sum(rank->waited, wait);
-        waits = ws_comm_sum(waits, wait);
+        rank->waited = ws_sum(rank->waited, wait);
+        waits = ws_sum(waits, wait);
     }
     blame(ranks, &entries[last], waits, joined->count > 1 ? waits / (joined->count - 1) : 0, limit);
 }

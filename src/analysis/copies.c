@@ -6,11 +6,7 @@
 #include "analysis/activity.h"
 #include "analysis/peaks.h"
 #include "analysis/steps.h"
-
-static int64_t sum(int64_t a, int64_t b)
-{
-    return (int64_t)((uint64_t)a + (uint64_t)b);
-}
+#include "analysis/times.h"
 
 static int longest_first(const void *a, const void *b)
 {
@@ -48,13 +44,13 @@ static void add_copy(const struct ws_ops *ops, size_t op, const struct ws_op_sha
     row->small += is_small(bytes);
     row->blocking += (ops->flags[op] & WS_OP_BLOCKING) != 0;
     if (ws_op_thread(ops, op))
-        row->host = sum(row->host, ws_op_host_length(ops, op));
+        row->host = ws_sum(row->host, ws_op_host_length(ops, op));
     if (ws_op_is_timed(ops, op)) {
         int64_t length = ws_op_length(ops, op);
         double rate = length > 0 ? (double)bytes / (double)length : 0;
         row->timed++;
         row->timed_bytes += bytes;
-        row->total = sum(row->total, length);
+        row->total = ws_sum(row->total, length);
         if (bytes >= WS_COPY_LARGE && rate > row->fastest)
             row->fastest = rate;
     }
@@ -112,7 +108,7 @@ static void end_storm(struct ws_track_copies *result, struct storm *storm)
         result->storms++;
         result->storm_copies += storm->count;
         result->storm_bytes += storm->bytes;
-        result->storm_time = sum(result->storm_time, storm->end - storm->begin);
+        result->storm_time = ws_sum(result->storm_time, storm->end - storm->begin);
     }
     storm->count = 0;
 }

@@ -7,6 +7,7 @@
 #include "analysis/gap_lines.h"
 #include "analysis/host_time.h"
 #include "analysis/steps.h"
+#include "analysis/times.h"
 
 /* In ns; gaps.h says why. */
 enum {
@@ -72,12 +73,6 @@ static bool is_comm(const struct finder *finder, uint32_t op)
            WS_GROUP_COMM;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* How long a launch takes to reach an idle device: the median of kernels that were surely launched when the device
  * had run dry; where there are too few of these, the delay that one kernel in twenty has at most. */
 static int measure_launch_delay(struct finder *finder, const struct ws_track_activity *activity)
@@ -96,8 +91,8 @@ static int measure_launch_delay(struct finder *finder, const struct ws_track_act
         if (question.launch > question.begin + question.error + finder->track->clock_error)
             late[late_count++] = question.end - question.launch;
     }
-    qsort(late, late_count, sizeof(*late), ascending);
-    qsort(all, count, sizeof(*all), ascending);
+    qsort(late, late_count, sizeof(*late), ws_ascending);
+    qsort(all, count, sizeof(*all), ws_ascending);
     int64_t delay = LAUNCH_DELAY;
     if (late_count >= SAMPLES_LEAST)
         delay = late[late_count / 2];

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/label.h"
+#include "analysis/times.h"
 
 static int by_total(const void *a, const void *b)
 {
@@ -22,7 +23,7 @@ static void merge(struct ws_kernel_row *to, const struct ws_kernel_row *from)
     if (!to->count || from->max > to->max)
         to->max = from->max;
     to->count += from->count;
-    to->total = (int64_t)((uint64_t)to->total + (uint64_t)from->total);
+    to->total = ws_sum(to->total, from->total);
     to->error += from->error;
 }
 
@@ -50,7 +51,7 @@ static void sum_ops(const struct ws_ops *ops, struct sums *shapes)
         } else if (!(ops->flags[op] & (WS_OP_CAPTURED | WS_OP_FAILED))) {
             struct ws_untimed_row *row = &shapes->untimed[ops->shape[op]];
             row->count++;
-            row->call_time = (int64_t)((uint64_t)row->call_time + (uint64_t)ws_op_host_length(ops, op));
+            row->call_time = ws_sum(row->call_time, ws_op_host_length(ops, op));
         }
     }
 }
@@ -83,7 +84,7 @@ static int sum_names(const struct ws_report *report, size_t subject, const struc
         *timed = names.timed[i];
         *untimed = names.untimed[i];
         timed->name = untimed->name = (uint32_t)i;
-        result->total = (int64_t)((uint64_t)result->total + (uint64_t)timed->total);
+        result->total = ws_sum(result->total, timed->total);
     }
     free(names.timed);
     free(names.untimed);

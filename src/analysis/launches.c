@@ -4,6 +4,7 @@
 
 #include "analysis/activity.h"
 #include "analysis/sections.h"
+#include "analysis/times.h"
 
 struct stream_delays {
     uint32_t stream; /* identifier in the trace; 0: not known */
@@ -19,12 +20,6 @@ struct track_launches {
     uint64_t waited_for; /* launches the idle device was waiting for */
     int64_t waited_ns;   /* how long it was idle before them */
 };
-
-static int ascending(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
 
 enum { BUCKET_BITS = 12, BUCKETS = 1 << BUCKET_BITS };
 
@@ -65,7 +60,7 @@ static int64_t select_rank(int64_t *values, size_t count, size_t rank)
             return least + (int64_t)bucket;
         count = gather(values, count, least, shift, bucket);
     }
-    qsort(values, count, sizeof(*values), ascending);
+    qsort(values, count, sizeof(*values), ws_ascending);
     return values[rank];
 }
 
@@ -79,7 +74,7 @@ static void count_calls(const struct ws_process *process, size_t subject, struct
         if (ops->flags[i] & WS_OP_BLOCKING)
             result->blocking++;
         else
-            result->call_time = (int64_t)((uint64_t)result->call_time + (uint64_t)(ws_op_host_length(ops, i)));
+            result->call_time = ws_sum(result->call_time, ws_op_host_length(ops, i));
     }
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/steps.h"
+#include "analysis/times.h"
 #include "base/map.h"
 
 /* No device has more; what a trace claims beyond is left out, so that sums fit. */
@@ -123,10 +124,10 @@ static void count(struct ws_memory_calls *calls, const struct event *event)
         length = 0;
     calls->takes += event->kind->way == TAKES;
     calls->gives += event->kind->way != TAKES;
-    calls->time = (int64_t)((uint64_t)calls->time + (uint64_t)length);
+    calls->time = ws_sum(calls->time, length);
     if (event->kind->way == GIVES_WAITING) {
         calls->waits++;
-        calls->wait_time = (int64_t)((uint64_t)calls->wait_time + (uint64_t)length);
+        calls->wait_time = ws_sum(calls->wait_time, length);
     }
 }
 

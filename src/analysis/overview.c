@@ -55,16 +55,27 @@ static const struct fact facts[] = {
     { "import", "taken from" },
 };
 
+/* Only what the trace says: an importer may know no more than a name. */
+static void print_device(const struct ws_device *device, const char *label, struct ws_page *page)
+{
+    char sms[24] = "", memory[40] = "", capability[48] = "";
+    if (device->sms)
+        snprintf(sms, sizeof(sms), ", %u SMs", device->sms);
+    if (device->memory_bytes)
+        snprintf(memory, sizeof(memory), ", %.0f GiB", (double)device->memory_bytes / (1 << 30));
+    if (device->cc_major)
+        snprintf(capability, sizeof(capability), ", compute capability %u.%u", device->cc_major, device->cc_minor);
+    ws_page_fact(page, label, "%u  %s%s%s%s", device->id - 1,
+                 device->name.length ? device->name.data : "of unknown name", sms, memory, capability);
+}
+
 static void print_devices(const struct ws_process *process, struct ws_page *page)
 {
     const struct ws_device *devices = process->devices.rows.data;
     size_t shown = 0;
     for (size_t i = 0; i < process->devices.rows.count; i++)
         if (ws_process_uses_device(process, devices[i].id))
-            ws_page_fact(page, shown++ ? "" : "GPU", "%u  %s, %u SMs, %.0f GiB, compute capability %u.%u",
-                         devices[i].id - 1, devices[i].name.length ? devices[i].name.data : "of unknown name",
-                         devices[i].sms, (double)devices[i].memory_bytes / (1 << 30), devices[i].cc_major,
-                         devices[i].cc_minor);
+            print_device(&devices[i], shown++ ? "" : "GPU", page);
     if (!shown)
         ws_page_fact(page, "GPU", "not known");
 }

@@ -8,6 +8,7 @@
 #include "analysis/gaps.h"
 #include "analysis/host_time.h"
 #include "analysis/steps.h"
+#include "analysis/times.h"
 
 /* Times in ns; those without a source are ours. */
 enum {
@@ -331,12 +332,6 @@ static int prepare(struct replay *replay)
     return 0;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* The medians of steady steps but the first, in which the host is not ahead yet. */
 static int compare_steps(const struct replay *replay, struct ws_replay_times *times)
 {
@@ -350,8 +345,8 @@ static int compare_steps(const struct replay *replay, struct ws_replay_times *ti
         values[count] = replay->steps[i].end - replay->steps[i].begin;
         replayed[count++] = replay->boundaries[i + 1] - replay->boundaries[i];
     }
-    qsort(values, count, sizeof(*values), ascending);
-    qsort(replayed, count, sizeof(*values), ascending);
+    qsort(values, count, sizeof(*values), ws_ascending);
+    qsort(replayed, count, sizeof(*values), ws_ascending);
     if (count)
         *times = (struct ws_replay_times){ values[count / 2], replayed[count / 2], count };
     free(values);

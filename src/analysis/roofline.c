@@ -9,6 +9,7 @@
 #include "analysis/peaks.h"
 #include "analysis/roofline_report.h"
 #include "analysis/steps.h"
+#include "analysis/times.h"
 #include "base/map.h"
 
 enum { SHORT_NS = 10000, ROOF_SLACK_PERCENT = 105, LATENCY_PERCENT = 20 };
@@ -49,12 +50,6 @@ struct work {
     bool *has_form;
     bool counts; /* the operation that is looked at, for figures per step */
 };
-
-/* Of times that a trace may give as long as it likes. */
-static int64_t sum(int64_t a, int64_t b)
-{
-    return (int64_t)((uint64_t)a + (uint64_t)b);
-}
 
 static int price(struct work *work, const struct ws_range *range, struct priced **result)
 {
@@ -216,7 +211,7 @@ static enum ws_precision precision_of(enum ws_element element, const char *kerne
 static void add_cost(struct work *work, uint32_t op, const struct ws_operator_cost *cost, double share,
                      struct ws_roofline_row *row, struct ws_track_roofline *result)
 {
-    row->known = sum(row->known, ws_op_length(&work->process->ops, op));
+    row->known = ws_sum(row->known, ws_op_length(&work->process->ops, op));
     row->unsure += (double)work->process->ops.begin_error[op] + work->process->ops.end_error[op];
     row->flops += cost->flops * share;
     row->bytes += cost->bytes * share;
@@ -266,10 +261,10 @@ static void add_work(struct work *work, size_t place, struct ws_roofline_row *ro
     if (cost->note || work->shortcuts[owner])
         row->note = work->shortcuts[owner] ? shortcut_note : cost->note;
     if (cost->m > 0) {
-        priced->product.total = sum(priced->product.total, length);
+        priced->product.total = ws_sum(priced->product.total, length);
         priced->product.count++;
         priced->product.flops += cost->flops * share;
-        priced->product.steady = sum(priced->product.steady, work->counts ? length : 0);
+        priced->product.steady = ws_sum(priced->product.steady, work->counts ? length : 0);
         priced->product.name = row->name;
         priced->product.precision = row->precision;
     }
@@ -288,9 +283,9 @@ static void add_kernels(struct work *work, struct ws_track_roofline *result)
         uint64_t blocks = (uint64_t)shape->row.grid_x * shape->row.grid_y * shape->row.grid_z;
         row->name = shape->name;
         row->count++;
-        row->total = (int64_t)((uint64_t)row->total + (uint64_t)length);
+        row->total = ws_sum(row->total, length);
         if (blocks && blocks < result->gpu.sms)
-            row->small = (int64_t)((uint64_t)row->small + (uint64_t)length);
+            row->small = ws_sum(row->small, length);
         work->counts =
             !has_steps || ws_step_is_steady(ws_steps_next(work->steps, &cursor, work->process->ops.begin[op]));
         add_work(work, i, row, result);
@@ -396,13 +391,13 @@ static int keep_rows(struct work *work, struct ws_track_roofline *result)
             continue;
         enum ws_kernel_class class = ws_report_class(work->report, i);
         row->class = judge(result, row, class);
-        result->total = sum(result->total, row->total);
-        result->by_class[row->class] = sum(result->by_class[row->class], row->total);
+        result->total = ws_sum(result->total, row->total);
+        result->by_class[row->class] = ws_sum(result->by_class[row->class], row->total);
         flops[row->precision] += row->flops;
         if (ws_class_is_matmul(class)) {
             result->matmul_flops += row->flops;
-            result->matmul_known = sum(result->matmul_known, row->flops > 0 ? row->known : 0);
-            result->matmul_total = sum(result->matmul_total, row->total);
+            result->matmul_known = ws_sum(result->matmul_known, row->flops > 0 ? row->known : 0);
+            result->matmul_total = ws_sum(result->matmul_total, row->total);
         }
         struct ws_roofline_row *kept = ws_vector_push(&result->rows);
         if (!kept)

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "analysis/times.h"
+
 enum ws_group { WS_GROUP_COMPUTE, WS_GROUP_COMM, WS_GROUP_MEMORY, WS_GROUP_COUNT };
 
 struct ws_split {
@@ -23,16 +25,6 @@ struct ws_reach {
     int64_t all;
     int64_t group[WS_GROUP_COUNT];
 };
-
-static inline int64_t ws_least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static inline int64_t ws_most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 static inline struct ws_reach ws_reach_from(int64_t begin)
 {

@@ -8,6 +8,7 @@
 #include "analysis/found_steps.h"
 #include "analysis/marked_steps.h"
 #include "analysis/slow_steps.h"
+#include "analysis/times.h"
 
 /* See steps.h for what these are and where they come from. */
 static const int warm_up_percent = 125, slow_percent = 150, unsteady_percent = 10, slow_in = 20;
@@ -75,12 +76,6 @@ static int split_steps(const struct ws_report *report, const struct ws_track *tr
     return 0;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Nearest rank: the least value that this share of all does not exceed. */
 static int64_t percentile(const int64_t *sorted, size_t count, unsigned percent)
 {
@@ -95,7 +90,7 @@ static size_t steady_lengths(const struct ws_vector *steps, int64_t *lengths)
     for (size_t i = 0; i < steps->count; i++)
         if (list[i].kind == WS_STEP_STEADY)
             lengths[count++] = length_of(&list[i]);
-    qsort(lengths, count, sizeof(*lengths), ascending);
+    qsort(lengths, count, sizeof(*lengths), ws_ascending);
     return count;
 }
 
@@ -180,7 +175,7 @@ static void measure_part(struct ws_track_steps *result, size_t part, int64_t *va
         values[count] = ws_step_part(&list[i], part);
         sum += (double)values[count++];
     }
-    qsort(values, count, sizeof(*values), ascending);
+    qsort(values, count, sizeof(*values), ws_ascending);
     figure->median = percentile(values, count, 50);
     figure->mean = (int64_t)(sum / (double)count);
 }

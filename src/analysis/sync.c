@@ -4,6 +4,7 @@
 
 #include "analysis/label.h"
 #include "analysis/sections.h"
+#include "analysis/times.h"
 
 /* Host time spent waiting for the device, by function and thread. */
 struct sync_row {
@@ -46,7 +47,7 @@ static int add_wait(struct process_sync *result, struct ws_map *places, uint32_t
     struct sync_row *row = (struct sync_row *)result->rows.data + (*place - 1);
     row->count++;
     if (length > 0) {
-        row->total = (int64_t)((uint64_t)row->total + (uint64_t)length);
+        row->total = ws_sum(row->total, length);
         if (length > row->longest)
             row->longest = length;
     }
@@ -76,7 +77,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     ws_map_finish(&places);
     const struct sync_row *rows = result->rows.data;
     for (size_t i = 0; i < result->rows.count; i++)
-        result->total = (int64_t)((uint64_t)result->total + (uint64_t)rows[i].total);
+        result->total = ws_sum(result->total, rows[i].total);
     if (result->rows.count)
         qsort(result->rows.data, result->rows.count, sizeof(*rows), longest_first);
     return status;

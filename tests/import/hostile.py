@@ -204,6 +204,12 @@ def test_identifiers_of_any_size():
         report(path("trace.json"))
 
 
+def test_no_figure_for_what_a_device_does_not_say():
+    write(trace(KERNEL, deviceProperties=[{"id": 0, "name": "Some GPU", "numSms": 60}]))
+    text = run("report", path("trace.json")).stdout
+    assert "0  Some GPU, 60 SMs\n" in text, text
+
+
 def test_ranks_twice():
     content = trace(*kernels(50), distributedInfo={"rank": 3, "world_size": 8})
     processes = report(write(content, "a.json"), write(content, "b.json"))
