@@ -237,6 +237,15 @@ static void print_table(const struct ws_report *report, struct ws_page *page)
     fputc('\n', page->out);
 }
 
+/* Without a device: these may be in the part of a file that is gone. */
+static const char *why_no_device(const struct ws_report *report)
+{
+    for (size_t i = 0; i < report->model->processes.count; i++)
+        if (ws_model_process(report->model, i)->damage.no_footer)
+            return "the file was cut, and nothing that a device did is in what is left";
+    return "the trace names no device";
+}
+
 static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
 {
     size_t label = page->label, shown = ws_report_slowest(report), count = report->model->tracks.count;
@@ -246,7 +255,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     if (count > 1)
         print_table(report, page);
     if (shown == WS_NOWHERE) {
-        ws_page_text(page, "No verdict: %s.", count ? wall_of(report, 0)->why_none : "the trace names no device");
+        ws_page_text(page, "No verdict: %s.", count ? wall_of(report, 0)->why_none : why_no_device(report));
         return;
     }
     page->label = LABEL;

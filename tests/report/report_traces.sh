@@ -50,6 +50,11 @@ for width in 60 100; do
 done
 unset COLUMNS
 
+# Of a file that was cut before its kernels that is said.
+head -c 500000 "$traces/xdit-sd35.json.gz" >cut.json.gz
+expect 0 "$wallshim" report --section verdict cut.json.gz
+says out "No verdict: the file was cut"
+
 # An imported trace still knows its program.
 expect 0 "$wallshim" import "$traces/resnet50-workers0.json.gz" -o imported.wst
 expect 0 "$wallshim" info imported.wst
