@@ -1,5 +1,6 @@
 #include "analysis/arguments.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "analysis/kernel_types.h"
@@ -173,6 +174,12 @@ static struct ws_arguments_form iterator_form(const char *name)
     return form;
 }
 
+/* Is what begins here the end of a longer word? That is another kernel: "masked_softmax_warp_forward". */
+static bool goes_before(const char *name, const char *at)
+{
+    return at > name && (isalpha((unsigned char)at[-1]) || at[-1] == '_');
+}
+
 struct ws_arguments_form ws_arguments_form_of(const char *name)
 {
     struct ws_arguments_form form = { 0 };
@@ -183,7 +190,7 @@ struct ws_arguments_form ws_arguments_form_of(const char *name)
         const struct ws_row_kernel *kernel = &row_kernels[i];
         bool mangled = name[0] == '_';
         const char *at = behind(name, kernel->name);
-        if (!at)
+        if (!at || goes_before(name, at - strlen(kernel->name)))
             continue;
         at += strcspn(at, mangled ? "I" : "<"); /* "…_vectorized", "…Smem" */
         uint32_t count = arguments_at(at, mangled, types);

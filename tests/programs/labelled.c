@@ -29,22 +29,22 @@ static ws_CUdeviceptr x, y, z;
 /* What each kernel is: of 2-byte elements, so many arrays of so many elements, and what else it moves. */
 static const struct label {
     enum kernel kernel;
+    int launches;
     const char *holds;
     double elements, arrays, more_bytes, flops;
-    int launches;
 } labels[] = {
-    { KERNEL_FILL, "memory-bound", LARGE, 1, 0, 0, 1 },
-    { KERNEL_GELU, "memory-bound", LARGE, 2, 0, 1, 1 },
-    { KERNEL_SCALE, "memory-bound", LARGE, 2, 0, 1, 1 },
-    { KERNEL_ADD, "memory-bound", LARGE, 3, 0, 1, 1 },
-    { KERNEL_MUL, "memory-bound", LARGE, 2, 0, 1, 1 }, /* by itself: one array is read */
-    { KERNEL_GELU_BACKWARD, "memory-bound", LARGE, 3, 0, 1, 1 },
-    { KERNEL_TANH, "latency-bound", SMALL, 2, 0, 1, SMALL_LAUNCHES },
-    { KERNEL_NORM, "memory-bound", (double)ROWS *COLUMNS, 2, COLUMNS * 2 * 2 + ROWS * 4 * 2, 8, 1 },
-    { KERNEL_SOFTMAX, "memory-bound", (double)ROWS *COLUMNS, 2, 0, 4, 1 },
-    { KERNEL_SOFTMAX_BACKWARD, "memory-bound", (double)ROWS *COLUMNS, 3, 0, 3, 1 },
-    { KERNEL_REDUCE, "memory-bound", (double)ROWS *COLUMNS, 0, 0, 0, 1 },
-    { KERNEL_TRITON, "memory-bound", LARGE, 0, 0, 0, 1 },
+    { KERNEL_FILL, 1, "memory-bound", LARGE, 1, 0, 0 },
+    { KERNEL_GELU, 1, "memory-bound", LARGE, 2, 0, 1 },
+    { KERNEL_SCALE, 1, "memory-bound", LARGE, 2, 0, 1 },
+    { KERNEL_ADD, 1, "memory-bound", LARGE, 3, 0, 1 },
+    { KERNEL_MUL, 1, "memory-bound", LARGE, 2, 0, 1 }, /* by itself: one array is read */
+    { KERNEL_GELU_BACKWARD, 1, "memory-bound", LARGE, 3, 0, 1 },
+    { KERNEL_TANH, SMALL_LAUNCHES, "latency-bound", SMALL, 2, 0, 1 },
+    { KERNEL_NORM, 1, "memory-bound", (double)ROWS *COLUMNS, 2, COLUMNS * 2 * 2 + ROWS * 4 * 2, 8 },
+    { KERNEL_SOFTMAX, 1, "memory-bound", (double)ROWS *COLUMNS, 2, 0, 4 },
+    { KERNEL_SOFTMAX_BACKWARD, 1, "memory-bound", (double)ROWS *COLUMNS, 3, 0, 3 },
+    { KERNEL_REDUCE, 1, "memory-bound", (double)ROWS *COLUMNS, 0, 0, 0 },
+    { KERNEL_TRITON, 1, "memory-bound", LARGE, 0, 0, 0 },
 };
 
 static const struct {
