@@ -93,10 +93,11 @@ static int find_chain(struct finder *finder, const uint32_t *names, uint32_t len
     }
 }
 
-/* Written by one kernel and read again by the next: twice what the one is known to write, or the other to read. */
+/* Written by one kernel and read again by the next: twice what the one is known to write or the other to read, the
+ * less of both. */
 static uint64_t moved_again(uint64_t written, uint64_t read)
 {
-    return 2 * (written ? written : read);
+    return 2 * (written && (!read || written < read) ? written : read);
 }
 
 /* Compares the buffers of an occurrence, where all its kernels' parameters were kept. */

@@ -36,6 +36,16 @@ def check(kernel, label, failures):
         failures.append(f"{count} launches, but the note is {row.get('note')}")
 
 
+def check_chain(chains, labels):
+    """gelu + scale + add + mul + backward of gelu: four arrays are written and read again."""
+    chain, = (chain for chain in chains if "GeluCUDA" in chain["kernels"][0])
+    gelu, = (label for name, label in labels.items() if "GeluCUDA" in name)
+    expected = 4 * float(gelu[3]) * chain["count"]
+    if chain["bytes_source"] != "arguments" or abs(chain["bytes_again"] / expected - 1) > 0.05:
+        return [f"{chain['bytes_again']} bytes again by {chain['bytes_source']}, not {expected:.0f}"]
+    return []
+
+
 def main():
     build = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
@@ -46,10 +56,11 @@ def main():
         report = json.loads(subprocess.run([f"{build}/tools/wallshim", "report", "--json", "--top", "0", trace],
                                            check=True, capture_output=True, text=True).stdout)
     labels = {line.split("\t")[0]: line.split("\t") for line in labels.splitlines()}
-    kernels = {kernel["name"]: kernel for kernel in report["processes"][0]["devices"][0]["kernels"]}
+    device = report["processes"][0]["devices"][0]
+    kernels = {kernel["name"]: kernel for kernel in device["kernels"]}
     assert labels.keys() <= kernels.keys(), labels.keys() - kernels.keys()
     assert all("roofline" not in kernel for name, kernel in kernels.items() if name not in labels), kernels.keys()
-    failures = []
+    failures = check_chain(device["chains"], labels)
     for name, label in labels.items():
         found = []
         check(kernels[name], label, found)

@@ -151,6 +151,19 @@ static void buffers_confirm_a_chain(void **state)
     load_finish(&loaded);
 }
 
+static void what_is_read_in_part_moves_again_in_part(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    launch(story, gelu, &(struct arrays){ 1000, { 0x1000, 0x9000 } }, 0, 1000);
+    launch(story, neg, &(struct arrays){ 100, { 0x2000, 0x1000 } }, 1000, 2000);
+    load_report(&loaded);
+    assert_int_equal(chain(&loaded, 0)->bytes_source, WS_BYTES_ARGUMENTS);
+    assert_int_equal(chain(&loaded, 0)->bytes, 2 * 400);
+    load_finish(&loaded);
+}
+
 /* Of eight arrays that three kernels read and write, four remain: the first one's input, what the others add, and the
  * last one's output. */
 static void what_one_kernel_would_take_follows_from_its_arrays(void **state)
@@ -347,6 +360,7 @@ int main(void)
         cmocka_unit_test(copies_pauses_and_other_streams_part_chains_and_memsets_do_not),
         cmocka_unit_test(what_a_compiler_fused_is_no_part_of_a_chain),
         cmocka_unit_test(buffers_confirm_a_chain),
+        cmocka_unit_test(what_is_read_in_part_moves_again_in_part),
         cmocka_unit_test(what_one_kernel_would_take_follows_from_its_arrays),
         cmocka_unit_test(sharing_is_no_proof_of_writing_then_reading),
         cmocka_unit_test(an_array_that_is_missing_leaves_the_order_unknown),
