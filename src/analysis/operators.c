@@ -191,7 +191,7 @@ static bool cost_convolution_backward(const struct ws_operator *entry, const str
     if (strchr(entry->inputs, 'm')) {
         if (!wanted || wanted->values != 3)
             return false;
-        gradients = wanted->value[0] + wanted->value[1];
+        gradients = (wanted->value[0] > 0) + (wanted->value[1] > 0);
     }
     double input_bytes = sites_of(output) * weight->size[1] * output->element_bytes;
     if (!strchr(entry->inputs, 'i'))

@@ -189,6 +189,10 @@ static void convolutions_by_hand(void **state)
                "float[2,24,8,8] float[2,16,10,10] float[24,16,3,3] - ScalarList=[1,1] ScalarList=[0,0] "
                "ScalarList=[1,1] Scalar=False ScalarList=[0,0] Scalar=1 ScalarList=[True,True,False]",
                2 * 2.0 * 2 * 64 * 24 * 16 * 9, 2 * (2 * 24 * 64 + 2 * 1600 + 24 * 16 * 9) * 4);
+    check_cost("aten::convolution_backward",
+               "float[2,24,8,8] float[2,16,10,10] float[24,16,3,3] - ScalarList=[1,1] ScalarList=[0,0] "
+               "ScalarList=[1,1] Scalar=False ScalarList=[0,0] Scalar=1 ScalarList=[7,0,1]",
+               2.0 * 2 * 64 * 24 * 16 * 9, (2 * 24 * 64 + 2 * 1600 + 24 * 16 * 9) * 4);
     check_cost("aten::cudnn_convolution_backward", "float[2,16,10,10] float[2,24,8,8] float[24,16,3,3]",
                2.0 * 2 * 64 * 24 * 16 * 9, (2 * 24 * 64 + 2 * 1600 + 24 * 16 * 9) * 4);
     assert_non_null(note_of("aten::cudnn_convolution_backward_input", "GenericList float[2,24,8,8] float[24,16,3,3]",
