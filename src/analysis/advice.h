@@ -36,7 +36,8 @@ enum ws_wall {
     X(EXPOSED_COMM, "exposed_communication", COMMUNICATION, "exposed communication") \
     X(EXPOSED_MEMORY, "exposed_memory", OVERHEAD, "copies")                          \
     X(MATMUL, "matmul", COMPUTE, "matmuls")                                          \
-    X(OTHER_COMPUTE, "other_compute", BANDWIDTH, "kernels that are no matmuls")
+    X(OTHER_COMPUTE, "other_compute", BANDWIDTH, "kernels that are no matmuls")      \
+    X(GRAPHS, "graphs", NONE, "CUDA graphs")
 #define WS_PARTS(X) WS_CAUSES(X) WS_BUSY_PARTS(X)
 
 enum ws_part {

@@ -27,6 +27,7 @@ static const char *const spent[WS_PART_COUNT] = {
     [WS_PART_EXPOSED_MEMORY] = "in copies that nothing hides",
     [WS_PART_MATMUL] = "in matrix work",
     [WS_PART_OTHER_COMPUTE] = "in kernels that are no matrix work",
+    [WS_PART_GRAPHS] = "in CUDA graphs whose kernels are not told apart",
 };
 
 static const struct ws_track_wall *wall_of(const struct ws_report *report, size_t track)
@@ -73,6 +74,9 @@ static void print_shares(const struct ws_track_wall *wall, struct ws_page *page)
         snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s %s", i ? ", " : "",
                  ws_wall_name((enum ws_wall)largest), ws_format_share(share, wall->by_wall[largest], wall->length));
     }
+    if (wall->by_wall[WS_WALL_NONE])
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), ", not known %s",
+                 ws_format_share(share, wall->by_wall[WS_WALL_NONE], wall->length));
     if (first == wall->wall)
         ws_page_fact(page, "shares", "%s", text);
     else

@@ -16,61 +16,67 @@ static bool exceeds(int64_t part, int64_t whole, int percent)
     return (double)part > (double)whole * percent / 100.0;
 }
 
-/* How much of the time of kernels that are no communication is matrix work, over operations of the track from
- * place `first` on; classes by shape. */
-struct kernel_time {
-    double matmul, all;
+/* What the time of compute is spent on: by part, of those that compute is divided into. */
+struct compute_time {
+    double of[WS_PART_COUNT], all;
 };
 
-static void add_kernels(struct kernel_time *time, const struct ws_ops *ops, const struct ws_track *track,
-                        const uint8_t *classes, size_t first, size_t count)
+static void add_operations(struct compute_time *time, const struct ws_ops *ops, const struct ws_track *track,
+                           const uint8_t *parts, size_t first, size_t count)
 {
     for (size_t i = first; i < first + count; i++) {
         uint32_t op = track->order[i];
-        enum ws_kernel_class class = (enum ws_kernel_class)classes[ops->shape[op]];
-        if (class == WS_CLASS_COMM || class == WS_CLASS_COPY)
+        uint8_t part = parts[ops->shape[op]];
+        if (part == WS_PART_COUNT)
             continue;
         double length = (double)ws_op_length(ops, op);
+        time->of[part] += length;
         time->all += length;
-        time->matmul += ws_class_is_matmul(class) ? length : 0;
     }
 }
 
-/* A product of a matrix and a vector reads each weight for two operations: it waits for memory on any GPU, and is no
- * matrix work. */
-static enum ws_kernel_class class_by_wall(const struct ws_report *report, size_t name)
+/* WS_PART_COUNT for what is no compute. A product of a matrix and a vector reads each weight for two operations: it
+ * waits for memory on any GPU, and is no matrix work. Of a graph that was timed as a whole nobody knows. */
+static enum ws_part part_of(const struct ws_report *report, size_t index)
 {
-    bool vector = strstr(ws_model_name(report->model, name)->text, "gemv") != NULL;
-    return vector ? WS_CLASS_OTHER : ws_report_class(report, name);
+    const struct ws_op_name *name = ws_model_name(report->model, index);
+    if (ws_report_group(report, index) != WS_GROUP_COMPUTE)
+        return WS_PART_COUNT;
+    if (name->kind == WS_OP_GRAPH)
+        return WS_PART_GRAPHS;
+    bool matmul = ws_class_is_matmul(ws_report_class(report, index)) && !strstr(name->text, "gemv");
+    return matmul ? WS_PART_MATMUL : WS_PART_OTHER_COMPUTE;
 }
 
-static uint8_t *classes_of_shapes(const struct ws_report *report, const struct ws_process *process)
+static uint8_t *parts_of_shapes(const struct ws_report *report, const struct ws_process *process)
 {
-    uint8_t *classes = malloc(process->shapes.count + 1);
-    for (size_t i = 0; classes && i < process->shapes.count; i++)
-        classes[i] = (uint8_t)class_by_wall(report, ws_process_shape(process, i)->name);
-    return classes;
+    uint8_t *parts = malloc(process->shapes.count + 1);
+    for (size_t i = 0; parts && i < process->shapes.count; i++)
+        parts[i] = (uint8_t)part_of(report, ws_process_shape(process, i)->name);
+    return parts;
 }
 
-/* Compute is a union of intervals; its share of matrix work is that of the kernels' summed time. */
+/* Compute is a union of intervals; its parts have the shares that they have of the operations' summed time. */
 static int split_compute(const struct ws_report *report, size_t subject, const struct ws_track_steps *steps,
                          struct ws_track_wall *result, int64_t compute)
 {
     const struct ws_track *track = ws_model_track(report->model, subject);
     const struct ws_process *process = ws_model_process(report->model, track->process);
     const struct ws_step *list = steps->steps.data;
-    struct kernel_time time = { 0 };
-    uint8_t *classes = classes_of_shapes(report, process);
-    if (!classes)
+    struct compute_time time = { 0 };
+    uint8_t *parts = parts_of_shapes(report, process);
+    if (!parts)
         return -ENOMEM;
     if (!result->per_step)
-        add_kernels(&time, &process->ops, track, classes, 0, track->count);
+        add_operations(&time, &process->ops, track, parts, 0, track->count);
     for (size_t i = 0; i < steps->steps.count && result->per_step; i++)
         if (ws_step_is_steady(&list[i]))
-            add_kernels(&time, &process->ops, track, classes, list[i].first, list[i].count);
-    free(classes);
-    result->parts[WS_PART_MATMUL] = time.all > 0 ? (int64_t)((double)compute * (time.matmul / time.all)) : 0;
-    result->parts[WS_PART_OTHER_COMPUTE] = compute - result->parts[WS_PART_MATMUL];
+            add_operations(&time, &process->ops, track, parts, list[i].first, list[i].count);
+    free(parts);
+    double scale = time.all > 0 ? (double)compute / time.all : 0;
+    result->parts[WS_PART_MATMUL] = (int64_t)(time.of[WS_PART_MATMUL] * scale);
+    result->parts[WS_PART_GRAPHS] = (int64_t)(time.of[WS_PART_GRAPHS] * scale);
+    result->parts[WS_PART_OTHER_COMPUTE] = compute - result->parts[WS_PART_MATMUL] - result->parts[WS_PART_GRAPHS];
     return 0;
 }
 
@@ -129,8 +135,10 @@ static enum ws_wall judge(const struct ws_track_wall *result)
         return WS_WALL_COMMUNICATION;
     if (held_up)
         return WS_WALL_OVERHEAD;
-    return result->by_wall[WS_WALL_COMPUTE] >= result->by_wall[WS_WALL_BANDWIDTH] ? WS_WALL_COMPUTE
-                                                                                  : WS_WALL_BANDWIDTH;
+    int64_t compute = result->by_wall[WS_WALL_COMPUTE], bandwidth = result->by_wall[WS_WALL_BANDWIDTH];
+    if (result->by_wall[WS_WALL_NONE] > (compute > bandwidth ? compute : bandwidth))
+        return WS_WALL_NONE;
+    return compute >= bandwidth ? WS_WALL_COMPUTE : WS_WALL_BANDWIDTH;
 }
 
 static enum ws_part largest_part(const struct ws_track_wall *result, enum ws_wall wall)
@@ -178,6 +186,9 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     result->why_none = why_none(ws_model_track(report->model, subject), result);
     if (!result->why_none) {
         result->wall = judge(result);
+        if (!result->wall)
+            result->why_none = "nothing holds the GPU up, and CUDA graphs, whose kernels are not told apart, ran "
+                               "most of the time";
         result->cause = largest_part(result, result->wall);
     }
     return gather(report, subject, result);

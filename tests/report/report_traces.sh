@@ -14,10 +14,10 @@ says out "the trace holds no shapes for most of them"
 
 # A wall that is not the largest share says why it is named.
 expect 0 "$wallshim" report --section verdict "$traces/diff-control.json.gz"
-says out "shares                  bandwidth 41.6 %, overhead 20.1 %"
+says out "shares                  bandwidth 43.4 %, overhead 20.1 %"
 says out "named first"
 expect 0 "$wallshim" report --section verdict "$traces/h100-qwen.json.gz"
-says out "shares                  bandwidth 48.4 %"
+says out "shares                  bandwidth 58.1 %"
 grep -q "named first" out && fail "a reason where none is needed"
 
 # A GPU without a name has no roofs: no table of nothing.

@@ -56,8 +56,9 @@ static void what_nothing_hides_is_counted_once(void **state)
     assert_int_equal(copies_of(&loaded)->cures[WS_CURE_OVERLAP].exposed, 600000);
     assert_int_equal(copies_of(&loaded)->cures[WS_CURE_PIN].exposed, 600000);
     assert_int_equal(copies_of(&loaded)->cures[WS_CURE_PIN].count, 2);
-    assert_int_equal(advice(&loaded, "pageable_copies")->saving_ns, 600000);
-    assert_int_equal(advice(&loaded, "exposed_copies")->saving_ns, 600000);
+    /* The only kernel has a copy beside it already: pinned memory wins half, more overlap nothing. */
+    assert_int_equal(advice(&loaded, "pageable_copies")->saving_ns, 300000);
+    assert_null(advice(&loaded, "exposed_copies"));
     load_finish(&loaded);
 }
 
@@ -133,8 +134,9 @@ static void only_steady_steps_are_advised_on(void **state)
     story_kernel(story, 1, "kernel", 8100000, 8100001);
     load_report(&loaded);
     assert_true(copies_of(&loaded)->steps > 2);
-    assert_int_equal(advice(&loaded, "pageable_copies")->saving_ns,
-                     copies_of(&loaded)->cures[WS_CURE_PIN].exposed / (int64_t)copies_of(&loaded)->steps);
+    /* A step's copy could hide behind its kernel as far as that goes. */
+    int64_t exposed = copies_of(&loaded)->cures[WS_CURE_PIN].exposed / (int64_t)copies_of(&loaded)->steps;
+    assert_in_range(advice(&loaded, "pageable_copies")->saving_ns, exposed / 2 + 1, exposed - 1);
     assert_int_equal(copies_of(&loaded)->cures[WS_CURE_PIN].count, copies_of(&loaded)->steps);
     load_finish(&loaded);
 }
