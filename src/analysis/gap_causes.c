@@ -44,7 +44,7 @@ struct finder {
 struct question {
     uint32_t before, after; /* operations */
     int64_t begin, end;     /* of the gap */
-    int64_t launch;         /* when the call began that launched what ended it */
+    int64_t launch;         /* when the call began that launched what ended it; no later than that */
     int64_t error;          /* of its length */
 };
 
@@ -57,7 +57,7 @@ static struct question question_of(const struct finder *finder, const struct ws_
         .after = after,
         .begin = ws_gap_begin(ops, gap),
         .end = ops->begin[after],
-        .launch = ops->host_begin[after],
+        .launch = ws_least(ops->host_begin[after], ops->begin[after]), /* clocks may differ: windows stay apart */
         .error = (int64_t)ops->end_error[gap->before] + ops->begin_error[after],
     };
 }

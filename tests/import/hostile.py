@@ -181,18 +181,27 @@ def test_many_of_everything_else():
     assert result.returncode == 0, result.stderr
 
 
-def time_of_many(key, count):
-    """Seconds of processor time that a report of so many of them takes."""
-    events = [{**KERNEL, "ts": i, "dur": 1, "args": {**KERNEL["args"], key: i, "correlation": i}} for i in range(count)]
+def time_of(events):
+    """Seconds of processor time that a report takes, of so many operations."""
     file = write(trace(*events))
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    assert sum(device["gpu_events"] for device in report(file)[0]["devices"]) == count
+    process = report(file)[0]
+    assert sum(device["gpu_events"] for device in process["devices"]) == sum(event["cat"] == "kernel" for event in events)
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
 
 
+def in_contexts(count):
+    return [{**KERNEL, "ts": i, "dur": 1, "args": {**KERNEL["args"], "context": i, "correlation": i}} for i in range(count)]
+
+
+def launched_after_all(count):
+    return kernels(count) + [{**CALL, "ts": 20 * count + i, "dur": 1, "args": {"correlation": i + 1}} for i in range(count)]
+
+
 def test_time_does_not_grow_with_the_square():
-    few, many = time_of_many("context", 20000), time_of_many("context", 80000)
-    assert many < 11 * few, f"20000 contexts take {few} s, four times as many {many} s"
+    for made, count in ((in_contexts, 20000), (launched_after_all, 5000)):
+        few, many = time_of(made(count)), time_of(made(8 * count))
+        assert many < 24 * few, f"{made.__name__}: {count} take {few} s, eight times as many {many} s"
     os.remove(path("trace.json"))
 
 
