@@ -88,7 +88,7 @@ static void put_figure(struct ws_table *table, const struct ws_finding *finding)
     else if (value->unit == WS_UNIT_TIME)
         ws_table_cell(table, "%s", ws_format_time(text, (int64_t)value->number));
     else if (value->unit == WS_UNIT_BYTES)
-        ws_table_cell(table, "%s", ws_format_bytes(text, (uint64_t)value->number));
+        ws_table_cell(table, "%s", ws_format_bytes(text, value->number > 0 ? (uint64_t)value->number : 0));
     else if (value->unit != WS_UNIT_SHARE)
         ws_table_cell(table, "%.12g", value->number);
     else if (finding->within_error)
@@ -144,6 +144,14 @@ static void put_rule(struct ws_table *table, const char *text, const struct ws_r
 
 /* --- and as JSON ------------------------------------------------------------------------------- */
 
+/* Times and bytes are whole; so are they here, for a real is written with nine digits. */
+static json_t *number_json(const struct ws_found *value)
+{
+    bool whole = value->unit == WS_UNIT_TIME || value->unit == WS_UNIT_BYTES;
+    return whole && value->number > -9e18 && value->number < 9e18 ? json_integer((json_int_t)value->number)
+                                                                  : json_real(value->number);
+}
+
 static json_t *finding_json(const struct ws_finding *finding)
 {
     json_t *object = json_object(), *value = NULL;
@@ -159,8 +167,8 @@ static json_t *finding_json(const struct ws_finding *finding)
     if (finding->outcome == WS_NOT_KNOWN)
         status |= json_object_set_new(object, "reason", ws_json_text(finding->why));
     else
-        value = finding->value.unit == WS_UNIT_TEXT ? ws_json_text(finding->value.text)
-                                                    : json_real(finding->value.number);
+        value =
+            finding->value.unit == WS_UNIT_TEXT ? ws_json_text(finding->value.text) : number_json(&finding->value);
     if (value)
         status |= json_object_set_new(object, "value", value);
     if (finding->error > 0)

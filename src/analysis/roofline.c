@@ -54,7 +54,8 @@ struct work {
 static int price(struct work *work, const struct ws_range *range, struct priced **result)
 {
     struct ws_tensor tensors[WS_TENSORS];
-    uint64_t *place = ws_map_put(&work->prices, ((uint64_t)range->name << 32 | range->inputs) + 1);
+    uint64_t key = ((uint64_t)range->name << 32 | range->inputs) + 1;
+    uint64_t *place = ws_map_put(&work->prices, key ? key : UINT64_MAX); /* 0 is no key */
     if (!place)
         return -ENOMEM;
     if (!*place) {
