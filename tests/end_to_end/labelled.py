@@ -38,7 +38,8 @@ def check(kernel, label, failures):
 
 def check_chain(chains, labels):
     """gelu + scale + add + mul + backward of gelu: four arrays are written and read again."""
-    chain, = (chain for chain in chains if "GeluCUDA" in chain["kernels"][0])
+    # Where a launch lost its times, on a busy machine, the kernels around it are a chain of their own.
+    chain = max((chain for chain in chains if "GeluCUDA" in chain["kernels"][0]), key=lambda chain: chain["count"])
     gelu, = (label for name, label in labels.items() if "GeluCUDA" in name)
     expected = 4 * float(gelu[3]) * chain["count"]
     if chain["bytes_source"] != "arguments" or abs(chain["bytes_again"] / expected - 1) > 0.05:
