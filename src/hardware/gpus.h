@@ -6,6 +6,9 @@
  * The words of a name must all be in the device's; where several rows fit, the one with most words counts, then
  * the one whose memory is nearest. Sources that give figures with sparsity were halved. Figures of ordinary cores
  * that a source does not state are cores × 2 × clock.
+ *
+ * A source is where a row's figures are published. They have been checked against each other (test_hardware.c), and
+ * not yet line by line against the documents.
  */
 #define NO P(0, 0)
 #define WS_GPUS(G)                                                                                                   \
