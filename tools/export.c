@@ -5,8 +5,7 @@
 
 #include "command.h"
 #include "export/registry.h"
-#include "progress.h"
-#include "traces.h"
+#include "reading.h"
 
 static const struct tool_switch *switches(size_t *count)
 {
@@ -43,18 +42,18 @@ static FILE *open_output(const char *path)
 }
 
 static int write_output(const struct ws_model *model, const struct ws_export_format *format, const char *path,
-                        const struct ws_model_options *options)
+                        struct tool_reading *reading)
 {
     char message[512];
     FILE *out = open_output(path);
     if (!out)
         return TOOL_ERROR;
-    int status = format->write(model, out, options, message, sizeof(message));
+    int status = format->write(model, out, &reading->options, message, sizeof(message));
     if (out != stdout && fclose(out) && !status) {
         snprintf(message, sizeof(message), "cannot write everything: %s", strerror(errno));
         status = -EIO;
     }
-    tool_progress_end(options->user);
+    tool_progress_end(&reading->progress);
     if (!status)
         return TOOL_DONE;
     if (out != stdout)
@@ -65,9 +64,8 @@ static int write_output(const struct ws_model *model, const struct ws_export_for
 static int run(const struct tool_arguments *arguments)
 {
     struct tool_traces traces;
-    struct tool_progress progress;
+    struct tool_reading reading;
     struct ws_model *model;
-    char message[512];
     const char *name = tool_value(arguments, "format"), *path = tool_value(arguments, "output");
     if (!path)
         return tool_error("export: needs --output FILE; see wallshim export --help");
@@ -79,14 +77,9 @@ static int run(const struct tool_arguments *arguments)
     int status = tool_find_traces(&traces, arguments);
     if (status)
         return status;
-    tool_progress_start(&progress);
-    struct ws_model_options options = { .progress = tool_progress_show, .user = &progress, .references_only = true };
-    if (ws_model_create(&model, (const char *const *)traces.paths, traces.count, &options, message,
-                        sizeof(message))) {
-        tool_progress_end(&progress);
-        status = tool_error("%s", message);
-    } else {
-        status = write_output(model, format, path, &options);
+    status = tool_read(&reading, &model, &traces, true);
+    if (!status) {
+        status = write_output(model, format, path, &reading);
         ws_model_destroy(model);
     }
     tool_traces_finish(&traces);

@@ -12,6 +12,8 @@
 #include "traces.h"
 #include "wire/columns.h"
 
+enum { UNREADABLE = -1 }; /* beside enum tool_status */
+
 static const struct tool_switch *switches(size_t *count)
 {
     static const struct tool_switch list[] = {
@@ -45,34 +47,35 @@ static int add_damage(struct ws_writer *writer, const struct ws_source *source, 
     return ws_writer_add(writer, WS_FAMILY_meta, &row);
 }
 
-static int copy(struct ws_source *source, const char *from, struct ws_writer *writer, const char *to,
-                struct tool_progress *progress)
+/* Returns UNREADABLE, with a line in message, where the source cannot be read. */
+static int copy(struct ws_source *source, const char *from, struct ws_writer *writer, const char *to, char *message,
+                size_t capacity)
 {
+    struct tool_progress progress;
     struct ws_block block;
-    char message[512];
     uint64_t done, total;
     int status = 0, read;
-    while ((read = ws_source_next(source, &block, message, sizeof(message))) > 0 && !status) {
+    tool_progress_start(&progress);
+    while ((read = ws_source_next(source, &block, message, capacity)) > 0 && !status) {
         status = add_block(writer, &block);
         ws_source_position(source, &done, &total);
-        tool_progress_show(progress, done, total);
+        tool_progress_show(&progress, done, total);
     }
-    tool_progress_end(progress);
+    tool_progress_end(&progress);
     if (read < 0)
-        return tool_error("%s", message);
+        return UNREADABLE;
     if (!status)
         status = add_damage(writer, source, from);
     return status ? tool_error("%s: cannot be written: %s", to, strerror(-status)) : TOOL_DONE;
 }
 
-static int convert(const char *from, const char *to)
+/* Returns UNREADABLE, with a line in message, where there is nothing that could be converted. */
+static int convert(const char *from, const char *to, char *message, size_t capacity)
 {
     struct ws_source *source;
     struct ws_writer *writer;
-    struct tool_progress progress;
-    char message[512];
-    if (ws_source_open(&source, from, message, sizeof(message)))
-        return tool_error("%s", message);
+    if (ws_source_open(&source, from, message, capacity))
+        return UNREADABLE;
     int status = ws_source_is_foreign(source) ? TOOL_DONE : tool_error("%s: is a trace of wallshim's already", from);
     int error = status ? 0 : ws_writer_create(&writer, to);
     if (error == -EEXIST)
@@ -80,8 +83,7 @@ static int convert(const char *from, const char *to)
     else if (error)
         status = tool_error("%s: cannot be written: %s", to, strerror(-error));
     if (!status) {
-        tool_progress_start(&progress);
-        status = copy(source, from, writer, to, &progress);
+        status = copy(source, from, writer, to, message, capacity);
         error = ws_writer_close(writer);
         if (error && !status)
             status = tool_error("%s: cannot be written: %s", to, strerror(-error));
@@ -107,8 +109,17 @@ static char *name_in(const char *folder, const char *path)
     return asprintf(&result, "%s/%.*s.wst", folder, (int)length, name) < 0 ? NULL : result;
 }
 
+static int convert_one(const char *from, const char *to)
+{
+    char message[512];
+    int status = convert(from, to, message, sizeof(message));
+    return status == UNREADABLE ? tool_error("%s", message) : status;
+}
+
 static int convert_all(const struct tool_traces *traces, const char *folder)
 {
+    char message[512];
+    size_t left_out = 0;
     int status = TOOL_DONE;
     if (mkdir(folder, 0777))
         return tool_error(errno == EEXIST ? "%s: there is something of this name already; several traces need a new "
@@ -117,8 +128,18 @@ static int convert_all(const struct tool_traces *traces, const char *folder)
                           folder);
     for (size_t i = 0; i < traces->count && !status; i++) {
         char *to = name_in(folder, traces->paths[i]);
-        status = to ? convert(traces->paths[i], to) : tool_error("out of memory");
+        status = to ? convert(traces->paths[i], to, message, sizeof(message)) : tool_error("out of memory");
         free(to);
+        if (status == UNREADABLE && tool_trace_left_out(traces, i, message)) {
+            left_out++;
+            status = TOOL_DONE;
+        } else if (status == UNREADABLE) {
+            status = tool_error("%s", message);
+        }
+    }
+    if (!status && left_out == traces->count) {
+        rmdir(folder);
+        status = tool_error("none of the %zu traces can be read", left_out);
     }
     return status;
 }
@@ -132,7 +153,7 @@ static int run(const struct tool_arguments *arguments)
     int status = tool_find_traces(&traces, arguments);
     if (status)
         return status;
-    status = traces.count == 1 ? convert(traces.paths[0], output) : convert_all(&traces, output);
+    status = traces.count == 1 ? convert_one(traces.paths[0], output) : convert_all(&traces, output);
     tool_traces_finish(&traces);
     return status;
 }

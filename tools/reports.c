@@ -5,28 +5,23 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "progress.h"
+#include "reading.h"
 
 enum { FILE_WIDTH = 100, LEAST_WIDTH = 60, MOST_WIDTH = 400, MOST_ROWS = 1000 };
 
 int tool_load(struct tool_loaded *loaded, const struct tool_traces *traces, const struct ws_report_options *options)
 {
-    struct tool_progress progress;
-    struct ws_model_options reading = { .progress = tool_progress_show, .user = &progress };
+    struct tool_reading reading;
     struct ws_report_options wanted = *options;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    char message[512];
     *loaded = (struct tool_loaded){ 0 };
     wanted.threads = cores > 1 ? (unsigned)cores : 1;
-    tool_progress_start(&progress);
-    int status = ws_model_create(&loaded->model, (const char *const *)traces->paths, traces->count, &reading, message,
-                                 sizeof(message));
-    if (!status && ws_report_create(&loaded->report, loaded->model, &wanted)) {
-        snprintf(message, sizeof(message), "out of memory");
-        status = TOOL_ERROR;
-    }
-    tool_progress_end(&progress);
-    return status ? tool_error("%s", message) : 0;
+    int status = tool_read(&reading, &loaded->model, traces, false);
+    if (status)
+        return status;
+    status = ws_report_create(&loaded->report, loaded->model, &wanted);
+    tool_progress_end(&reading.progress);
+    return status ? tool_error("out of memory") : 0;
 }
 
 void tool_unload(struct tool_loaded *loaded)

@@ -9,9 +9,12 @@
 static int add(struct tool_traces *traces, const char *folder, const char *name)
 {
     char **paths = realloc(traces->paths, (traces->count + 1) * sizeof(*paths));
-    if (!paths)
+    traces->paths = paths ? paths : traces->paths;
+    bool *found = realloc(traces->found, (traces->count + 1) * sizeof(*found));
+    traces->found = found ? found : traces->found;
+    if (!paths || !found)
         return tool_error("out of memory");
-    traces->paths = paths;
+    found[traces->count] = folder;
     if ((folder ? asprintf(&paths[traces->count], "%s/%s", folder, name)
                 : asprintf(&paths[traces->count], "%s", name)) < 0)
         return tool_error("out of memory");
@@ -141,10 +144,19 @@ int tool_find_trace(struct tool_traces *traces, const struct tool_arguments *arg
     return status;
 }
 
+bool tool_trace_left_out(const struct tool_traces *traces, size_t index, const char *why)
+{
+    if (!traces->found[index] || traces->count == 1)
+        return false;
+    fprintf(stderr, "wallshim: left out: %s\n", why);
+    return true;
+}
+
 void tool_traces_finish(struct tool_traces *traces)
 {
     for (size_t i = 0; i < traces->count; i++)
         free(traces->paths[i]);
     free(traces->paths);
+    free(traces->found);
     *traces = (struct tool_traces){ 0 };
 }

@@ -74,6 +74,7 @@ static void take_event_value(struct reading *reading, enum kineto_key key, const
     struct kineto_event *event = &reading->kineto.event;
     switch (key) {
     case KINETO_PHASE:
+        reading->has_events = true;
         event->phase = 0;
         if (length)
             event->phase = *text;
@@ -302,7 +303,8 @@ static int begin(struct reading *reading, bool is_map)
         return 1;
     }
     reading->places[reading->depth++] = (struct place){ .node = node };
-    if (node == NODE_EVENTS)
+    /* An array by itself may be anything; its events then tell. */
+    if (node == NODE_EVENTS && reading->depth > 1)
         reading->has_events = true;
     else if (node == NODE_EVENT)
         begin_event(reading);

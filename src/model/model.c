@@ -7,33 +7,45 @@
 
 #include "model/build.h"
 
+/* Adds the process of a file, or leaves it out. */
+static int add_process(struct ws_build *build, const char *path, size_t index, const struct ws_model_options *options,
+                       char *message, size_t capacity)
+{
+    struct ws_vector *processes = &build->model->processes;
+    struct ws_process *process = ws_vector_push(processes);
+    int status = process ? ws_process_load(process, &build->model->texts, path, options, message, capacity) : -ENOMEM;
+    if (process && status && status != -ENOMEM && options && options->leave_out &&
+        options->leave_out(options->user, index, message)) {
+        ws_process_finish(process);
+        processes->count--;
+        return 0;
+    }
+    if (process && status)
+        return status;
+    if (!status)
+        status = ws_process_resolve(build, (uint32_t)processes->count - 1);
+    if (status)
+        snprintf(message, capacity, "out of memory");
+    return status;
+}
+
 int ws_model_create(struct ws_model **result, const char *const *paths, size_t count,
                     const struct ws_model_options *options, char *message, size_t capacity)
 {
     struct ws_build build = { .model = calloc(1, sizeof(struct ws_model)) };
     int status = build.model ? 0 : -ENOMEM;
+    snprintf(message, capacity, "out of memory");
     if (!build.model)
-        goto out;
+        return status;
     *build.model = (struct ws_model){ .processes = WS_VECTOR(struct ws_process),
                                       .tracks = WS_VECTOR(struct ws_track),
                                       .names = WS_VECTOR(struct ws_op_name) };
-    for (size_t i = 0; i < count; i++) {
-        struct ws_process *process = ws_vector_push(&build.model->processes);
-        if (!process) {
-            status = -ENOMEM;
-            goto out;
-        }
-        status = ws_process_load(process, &build.model->texts, paths[i], options, message, capacity);
-        if (status)
-            goto failed;
-        status = ws_process_resolve(&build, (uint32_t)i);
-        if (status)
-            goto out;
+    for (size_t i = 0; i < count && !status; i++)
+        status = add_process(&build, paths[i], i, options, message, capacity);
+    if (!status && count && !build.model->processes.count) {
+        snprintf(message, capacity, "none of the %zu traces can be read", count);
+        status = -ENODATA;
     }
-out:
-    if (status)
-        snprintf(message, capacity, "out of memory");
-failed:
     ws_map_finish(&build.names);
     if (status)
         ws_model_destroy(build.model);

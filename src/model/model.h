@@ -114,11 +114,14 @@ typedef void (*ws_progress)(void *user, uint64_t done, uint64_t total);
 struct ws_model_options {
     ws_progress progress; /* called now and then while reading; may be NULL */
     void *user;
+    /* Asked where a file cannot be read, with its index and the line that says why: may the model do without it?
+     * NULL: no. */
+    bool (*leave_out)(void *user, size_t index, const char *why);
     bool references_only; /* leave out the rows that others refer to: no operations, calls, collectives, ranges */
 };
 
 /* Reads the traces. Returns 0, or -errno with one line in message that says what is wrong with which
- * file and what to do. */
+ * file and what to do; -ENODATA where all of several were left out. */
 int ws_model_create(struct ws_model **model, const char *const *paths, size_t count,
                     const struct ws_model_options *options, char *message, size_t capacity);
 

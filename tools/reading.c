@@ -1,0 +1,30 @@
+#include "reading.h"
+
+static void show_progress(void *user, uint64_t done, uint64_t total)
+{
+    struct tool_reading *reading = user;
+    tool_progress_show(&reading->progress, done, total);
+}
+
+static bool leave_out(void *user, size_t index, const char *why)
+{
+    struct tool_reading *reading = user;
+    tool_progress_end(&reading->progress);
+    return tool_trace_left_out(reading->traces, index, why);
+}
+
+int tool_read(struct tool_reading *reading, struct ws_model **model, const struct tool_traces *traces,
+              bool references_only)
+{
+    char message[512];
+    *reading = (struct tool_reading){ .traces = traces };
+    reading->options = (struct ws_model_options){
+        .progress = show_progress, .user = reading, .leave_out = leave_out, .references_only = references_only
+    };
+    tool_progress_start(&reading->progress);
+    if (!ws_model_create(model, (const char *const *)traces->paths, traces->count, &reading->options, message,
+                         sizeof(message)))
+        return 0;
+    tool_progress_end(&reading->progress);
+    return tool_error("%s", message);
+}
