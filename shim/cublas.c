@@ -223,7 +223,7 @@ HOT struct shim_thread *product_begins(void)
     if (!(shim_phase() & SHIM_RECORDING))
         return NULL;
     struct shim_thread *thread = thread_self.thread ? thread_self.thread : thread_get();
-    if (!thread || thread->depth || thread->in_product)
+    if (!thread || call_is_nested(thread) || thread->in_product)
         return NULL;
     thread->in_product = true;
     return thread;

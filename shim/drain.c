@@ -29,8 +29,9 @@ enum {
     ROUND_NS = 4000000,
     LOOK_NS = 100000000,
     FLUSH_NS = 250000000,
-    CONTEXT_DEADLINE_NS = 200000000, /* for work still running when its context goes */
+    CONTEXT_DEADLINE_NS = 200000000, /* without any time read, for work still running when its context goes */
     EXIT_DEADLINE_NS = 500000000,    /* the same at exit */
+    DEADLINES_AT_MOST = 4,           /* so many of the above in all, however well it goes on */
     ANSWER_DEADLINE_NS = 2000000000, /* for the drain to answer at all, beyond the above */
     BEGIN_DEADLINE_NS = 100000000,   /* for the drain to begin the trace */
     FIRST_MARKS = 512,               /* made by the thread that brings the context; the drain makes more */
@@ -169,11 +170,14 @@ static void round_once(void)
     }
 }
 
-/* Rounds until nothing of the context (NULL: of any) waits for its marks, or the deadline. */
+/* Rounds until nothing of the context (NULL: of any) waits for its marks, or none came for so long: on a busy
+ * machine much may be left to read when the device is long done. */
 static void rounds_until_read(struct shim_context *context, int64_t deadline_ns)
 {
     int64_t deadline = ws_clock_ns() + deadline_ns;
+    int64_t last_deadline = deadline + (DEADLINES_AT_MOST - 1) * deadline_ns;
     for (;;) {
+        uint64_t settled = rows_settled();
         bool waiting = false;
         if (context && !driver_gone && context->timed && atomic_load(&context->life) != CONTEXT_GONE) {
             /* It is on its way out, so the ordinary round passes it by; its owner waits for us. */
@@ -189,7 +193,10 @@ static void rounds_until_read(struct shim_context *context, int64_t deadline_ns)
         }
         for (uint32_t id = 1; id <= stream_count(); id++)
             waiting |= stream_at(id)->first && (!context || stream_at(id)->context == context);
-        if (!waiting || ws_clock_ns() >= deadline)
+        int64_t now = ws_clock_ns();
+        if (rows_settled() != settled)
+            deadline = now + deadline_ns;
+        if (!waiting || now >= deadline || now >= last_deadline)
             return;
         struct timespec pause = { 0, 200000 };
         nanosleep(&pause, NULL);
@@ -287,7 +294,7 @@ static void *drain_main(void *unused)
 
 static void ask(enum request_kind kind, struct shim_context *context, int64_t deadline_ns)
 {
-    int64_t deadline = ws_clock_ns() + deadline_ns + ANSWER_DEADLINE_NS;
+    int64_t deadline = ws_clock_ns() + DEADLINES_AT_MOST * deadline_ns + ANSWER_DEADLINE_NS;
     int saved_errno = errno;
     pthread_mutex_lock(&request.lock);
     uint32_t answered = atomic_load(&request.answered);

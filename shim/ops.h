@@ -37,6 +37,24 @@ HOT bool call_always_noted(enum ws_call_family family)
            family == WS_CALL_RESOLUTION || family == WS_CALL_NCCL;
 }
 
+HOT uintptr_t stack_now(void)
+{
+    uintptr_t pointer;
+#if defined(__x86_64__)
+    __asm__("mov %%rsp, %0" : "=r"(pointer));
+#else
+    __asm__("mov %0, sp" : "=r"(pointer));
+#endif
+    return pointer;
+}
+
+/* Does the wrapped call under way make this one? Not if this one's caller lies above it on the stack: then it was
+ * left by a jump or an exception, and will never return. */
+HOT bool call_is_nested(const struct shim_thread *thread)
+{
+    return __builtin_expect(thread->within != 0, 0) && (uintptr_t)__builtin_dwarf_cfa() <= thread->within;
+}
+
 /* Is the call to be noted? All others, those the driver itself makes among them, go on as they came. What is
  * not set here is set before it is read. */
 HOT bool call_enter(struct call *call, enum ws_function_id id, bool per_thread, enum ws_call_family family)
@@ -55,10 +73,10 @@ HOT bool call_enter(struct call *call, enum ws_function_id id, bool per_thread, 
             return false;
         }
     }
-    if (thread ? thread->depth != 0 : !call_always_noted(family))
+    if (thread ? call_is_nested(thread) : !call_always_noted(family))
         return false;
     if (thread && family != WS_CALL_NCCL) /* NCCL's launches are the program's as well */
-        thread->depth = 1;
+        thread->within = stack_now();
     call->id = id;
     call->per_thread = per_thread;
     call->phase = phase;
@@ -70,7 +88,7 @@ HOT bool call_enter(struct call *call, enum ws_function_id id, bool per_thread, 
 HOT void call_leave(struct call *call)
 {
     if (call->thread)
-        call->thread->depth = 0;
+        call->thread->within = 0;
 }
 
 /* A new entry of the thread's cache for the key; the row says the rest of what is static about the

@@ -225,9 +225,17 @@ static uint32_t closing_mark(const struct pending *pending)
     return 0;
 }
 
+static uint64_t settled;
+
+uint64_t rows_settled(void)
+{
+    return settled;
+}
+
 static struct pending *take_first(struct shim_stream *stream)
 {
     struct pending *pending = stream->first;
+    settled++;
     stream->first = pending->next;
     stream->waiting--;
     if (!stream->first)

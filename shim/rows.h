@@ -26,7 +26,10 @@ void rows_thread_losses(struct shim_thread *thread);
 /* Turns a stream's waiting operations into rows as far as their marks can be read. */
 void rows_harvest(struct shim_stream *stream);
 
-/* The same without device times, for good. */
+/* Operations that wait no more, so far. */
+uint64_t rows_settled(void);
+
+/* Does so without device times, for good. */
 void rows_give_up(struct shim_stream *stream);
 
 void rows_add_clock(const struct ws_clock *row);

@@ -47,7 +47,7 @@ enum thread_life { THREAD_ALIVE, THREAD_ENDED };
 struct shim_thread {
     struct ws_ring ring;             /* first, so that what a launch needs of it is at the pointer itself */
     uint32_t id;                     /* dictionary id */
-    uint32_t depth;                  /* inside a wrapped call: calls made by the driver itself pass through */
+    uintptr_t within;                /* inside a wrapped call, and so far down the stack; 0: in none */
     struct ws_ring_header op_header; /* of its operations: WS_OP_IN_COLLECTIVE is in it while inside NCCL */
     uint64_t correlation;            /* the last one given */
     uint64_t passed;                 /* calls not recorded because recording was off; read relaxed by the drain */

@@ -16,7 +16,7 @@ def check(kernel, label, failures):
     row = kernel["roofline"]
     holds, launches, count = label[1], int(label[2]), kernel["count"]
     byte_count, flops = float(label[3]) * count, float(label[4]) * count
-    if not 0.9 * launches <= count <= launches: # on a busy machine a few have no times
+    if not launches / 2 <= count <= launches: # a starved shim may lose the times of some
         failures.append(f"{count} of {launches} launches have times")
     if row["class"] != holds:
         failures.append(f"{row['class']}, not {holds}")
@@ -68,7 +68,7 @@ def main():
         failures += [f"{name}: {failure}" for failure in found]
     for failure in failures:
         print("FAIL:", failure)
-    print(f"{len(labels)} kernels with a label")
+    print(f"{len(labels)} kernels with a label; lost: {report['processes'][0]['losses']}")
     return 1 if failures else 0
 
 

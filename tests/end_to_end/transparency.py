@@ -82,6 +82,7 @@ CASES = {
     "signal-blocked-later": Case("signals", "blocked-later", ops=100),
     "signal-unchanged": Case("signals", "unchanged", ops=100),
     "signal-longjmp": Case("signals", "longjmp", ops=400),
+    "signal-longjmp-within": Case("jumping", ops=100),
     # threads
     "threads-short": Case("threads", "short", ops=1800),
     "threads-early": Case("threads", "early", ops=320),
