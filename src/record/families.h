@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 #define WS_FORMAT_MAJOR 1
-#define WS_FORMAT_MINOR 0
+#define WS_FORMAT_MINOR 1
 
 /* F(name): in the order of their numbers, which are part of the format. */
 #define WS_FAMILIES(F)                                                                          \
@@ -45,7 +45,9 @@
     F(call)       /* one host call that is no operation: wait, allocation, module load … */   \
     F(collective) /* one NCCL call */                                                           \
     F(range)      /* a stretch of a thread's time that has a name: operator, frame, step … */ \
-    F(loss)       /* what is not in the trace, counted */
+    F(loss)       /* what is not in the trace, counted */                                       \
+    F(metric)     /* a hardware counter: what it counts */                                      \
+    F(counter)    /* what a hardware counter said of one launch */
 
 #define WS_COLUMNS_meta(I, S) \
     S(key)                    \
@@ -202,5 +204,21 @@
     I(uint32_t, thread, DELTA) /* 0: not one thread's */                            \
     I(uint64_t, count, PLAIN)  /* since the row before of this reason and thread */ \
     I(int64_t, host_ns, DELTA) /* when it was counted */
+
+#define WS_COLUMNS_metric(I, S)                                                                \
+    I(uint32_t, id, DELTA)                                                                     \
+    I(uint32_t, device, PLAIN)                                                                 \
+    I(uint32_t, group, DELTA)    /* metrics of a device that are read together, from 1 */      \
+    I(uint32_t, quantity, PLAIN) /* enum ws_quantity */                                        \
+    I(uint32_t, weight, PLAIN)   /* what one counts for */                                     \
+    S(precision)                 /* of operations: fp16 …, as ws_precision_named takes it */ \
+    S(group_name)                                                                              \
+    S(name) /* as CUPTI calls it */
+
+#define WS_COLUMNS_counter(I, S)                                                             \
+    I(uint32_t, shape, DELTA)                                                                \
+    I(uint32_t, metric, DELTA)                                                               \
+    I(uint64_t, correlation, DELTA) /* of the launch, whose op has the flag WS_OP_COUNTED */ \
+    I(uint64_t, value, PLAIN)       /* in the unit of the metric's quantity */
 
 #endif

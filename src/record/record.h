@@ -84,6 +84,7 @@ enum ws_op_flags {
     WS_OP_POOL_DRY = 0x200,      /* no event was free, so no device times */
     WS_OP_SAMPLED = 0x400,       /* timed by a pair of its own under sample=K */
     WS_OP_IN_COLLECTIVE = 0x800, /* launched by NCCL */
+    WS_OP_COUNTED = 0x1000,      /* hardware counters were read around it: its times are not the program's own */
 };
 
 static inline enum ws_quality ws_op_begin_quality(const struct ws_op *op)
@@ -95,6 +96,19 @@ static inline enum ws_quality ws_op_end_quality(const struct ws_op *op)
 {
     return (enum ws_quality)((op->flags & WS_OP_END_QUALITY) >> 2);
 }
+
+/* What a hardware counter counts, and in what unit. */
+enum ws_quantity {
+    WS_QUANTITY_UNKNOWN,
+    WS_QUANTITY_TIME, /* ns */
+    WS_QUANTITY_BYTES_READ,
+    WS_QUANTITY_BYTES_WRITTEN,
+    WS_QUANTITY_FLOPS, /* what ordinary cores do: the value times the weight */
+    WS_QUANTITY_TENSOR_FLOPS,
+    WS_QUANTITY_TENSOR_ACTIVE, /* share of the time in which tensor cores worked, in millionths */
+    WS_QUANTITY_CLOCK,         /* Hz */
+    WS_QUANTITY_COUNT
+};
 
 /* What gave a range its name. */
 enum ws_range_kind {
