@@ -42,6 +42,8 @@ static int add_sides(struct matcher *matcher, uint32_t track)
     const struct ws_track_comm *comm = ws_report_comm(matcher->report, track);
     const struct ws_comm_op *ops = comm->ops.data;
     const struct ws_comm_member *members = comm->members.data;
+    if (!comm->members.count)
+        return 0;
     uint32_t *list = matcher->lists[track] = malloc((comm->ops.count + 1) * sizeof(*list));
     size_t first = matcher->sides.count, used = 0;
     if (!list || ws_vector_reach(&matcher->sides, first + comm->members.count))
