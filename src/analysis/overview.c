@@ -69,12 +69,12 @@ static void print_device(const struct ws_device *device, const char *label, stru
                  device->name.length ? device->name.data : "of unknown name", sms, memory, capability);
 }
 
-static void print_devices(const struct ws_process *process, struct ws_page *page)
+static void print_devices(const struct ws_model *model, const struct ws_process *process, struct ws_page *page)
 {
     const struct ws_device *devices = process->devices.rows.data;
     size_t shown = 0;
     for (size_t i = 0; i < process->devices.rows.count; i++)
-        if (ws_process_uses_device(process, devices[i].id))
+        if (ws_process_uses_device(model, process, devices[i].id))
             print_device(&devices[i], shown++ ? "" : "GPU", page);
     if (!shown)
         ws_page_fact(page, "GPU", "not known");
@@ -142,7 +142,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
         if (value && *value && !alone)
             ws_page_fact(page, facts[i].label, "%s", value);
     }
-    print_devices(process, page);
+    print_devices(report->model, process, page);
     if (result->first <= result->last)
         ws_page_fact(page, "host calls", "%s from the first to the last",
                      ws_format_time(time, result->last - result->first));

@@ -74,6 +74,7 @@ struct ws_report {
     const struct ws_gpu *gpu;
     uint8_t *classes; /* enum ws_kernel_class by index into ws_model.names */
     size_t top;       /* items of an open-ended list in JSON */
+    bool *rank_names; /* by process: is its rank a name that no other process has? */
     void **results;   /* by analysis and subject; use ws_report_result */
 };
 

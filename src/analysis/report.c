@@ -5,6 +5,8 @@
 
 #include "analysis/registry.h"
 #include "analysis/wall.h"
+#include "base/hash.h"
+#include "base/map.h"
 
 /* Devices up to which every section is shown for each. */
 enum { SHOWN_IN_FULL = 2 };
@@ -167,6 +169,32 @@ static int classify_names(struct ws_report *report)
     return 0;
 }
 
+/* A rank is what people know a process by, unless several claim to be the same. */
+static int name_by_rank(struct ws_report *report)
+{
+    size_t count = report->model->processes.count;
+    struct ws_map claimed = { 0 }; /* hash of a rank → how many claim it */
+    int status = 0;
+    report->rank_names = calloc(count + 1, sizeof(*report->rank_names));
+    uint64_t *hashes = calloc(count + 1, sizeof(*hashes));
+    if (!report->rank_names || !hashes)
+        status = -ENOMEM;
+    for (size_t i = 0; i < count && !status; i++) {
+        const char *rank = ws_process_meta(ws_model_process(report->model, i), "rank");
+        hashes[i] = rank && *rank ? ws_hash(rank, strlen(rank)) | 1 : 0;
+        uint64_t *place = hashes[i] ? ws_map_put(&claimed, hashes[i]) : NULL;
+        if (place)
+            ++*place;
+        else if (hashes[i])
+            status = -ENOMEM;
+    }
+    for (size_t i = 0; i < count && !status; i++)
+        report->rank_names[i] = hashes[i] && *ws_map_get(&claimed, hashes[i]) == 1;
+    ws_map_finish(&claimed);
+    free(hashes);
+    return status;
+}
+
 int ws_report_create(struct ws_report **result, const struct ws_model *model, const struct ws_report_options *options)
 {
     size_t stride = stride_of(model);
@@ -179,7 +207,7 @@ int ws_report_create(struct ws_report **result, const struct ws_model *model, co
     report->steps = options->steps;
     int status = -ENOMEM;
     report->results = calloc(ws_analysis_count * stride + 1, sizeof(*report->results));
-    if (!report->results || classify_names(report))
+    if (!report->results || classify_names(report) || name_by_rank(report))
         goto failed;
     for (size_t i = 0; i < ws_analysis_count; i++) {
         for (size_t subject = 0; subject < subject_count(model, ws_analyses[i]->scope); subject++) {
@@ -211,20 +239,15 @@ void ws_report_destroy(struct ws_report *report)
     }
     free(report->results);
     free(report->classes);
+    free(report->rank_names);
     free(report);
 }
 
-/* A rank is what people know a process by, unless several claim to be the same. */
 void ws_report_process_title(const struct ws_report *report, size_t index, char *text, size_t capacity)
 {
     const struct ws_process *process = ws_model_process(report->model, index);
     const char *rank = ws_process_meta(process, "rank"), *slash = strrchr(process->path, '/');
-    bool unique = rank && *rank;
-    for (size_t i = 0; i < report->model->processes.count && unique; i++) {
-        const char *other = ws_process_meta(ws_model_process(report->model, i), "rank");
-        unique = i == index || !other || strcmp(other, rank) != 0;
-    }
-    if (unique)
+    if (report->rank_names[index])
         snprintf(text, capacity, "rank %s", rank);
     else
         snprintf(text, capacity, "%s", slash ? slash + 1 : process->path);

@@ -107,7 +107,7 @@ static void put_device_names(struct chrome *chrome)
     const struct ws_stream *streams = process->streams.rows.data;
     char name[512], rank[64];
     for (size_t i = 0; i < process->devices.rows.count; i++) {
-        if (devices[i].id >= NUMBERS_A_PROCESS - 1 || !ws_process_uses_device(process, devices[i].id))
+        if (devices[i].id >= NUMBERS_A_PROCESS - 1 || !ws_process_uses_device(chrome->model, process, devices[i].id))
             continue;
         snprintf(name, sizeof(name), "%sGPU %u %s", rank_of(chrome, rank, sizeof(rank)), devices[i].id - 1,
                  devices[i].name.data);

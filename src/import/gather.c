@@ -185,6 +185,11 @@ static uint32_t find_context(struct ws_gather *gather, int64_t ordinal, int64_t 
         struct ws_gather_span *span = push(gather, &gather->spans);
         if (span)
             *span = (struct ws_gather_span){ INT64_MAX, INT64_MIN };
+        uint64_t *first = key.device ? ws_map_put(&gather->context_of, key.device) : NULL;
+        if (first && !*first)
+            *first = id;
+        else if (key.device && !first)
+            gather->error = -ENOMEM;
         ws_gather_row(gather, WS_FAMILY_context, &row);
     }
     return id;
@@ -259,11 +264,8 @@ void ws_gather_memory(struct ws_gather *gather, const struct ws_gather_memory *m
 
 uint32_t ws_gather_context_of(const struct ws_gather *gather, int64_t ordinal)
 {
-    const struct context_key *contexts = gather->contexts.items.data;
-    for (size_t i = 0; i < gather->contexts.items.count; i++)
-        if (ordinal >= 0 && contexts[i].device == (uint64_t)ordinal + 1)
-            return (uint32_t)i + 1;
-    return 0;
+    const uint64_t *first = ordinal >= 0 ? ws_map_get(&gather->context_of, (uint64_t)ordinal + 1) : NULL;
+    return first ? (uint32_t)*first : 0;
 }
 
 uint32_t ws_gather_device(const struct ws_gather *gather, uint32_t context)
@@ -319,6 +321,7 @@ void ws_gather_destroy(struct ws_gather *gather)
         ws_vector_finish(vectors[i]);
     for (int family = 0; family < WS_FAMILY_COUNT; family++)
         ws_vector_finish(&gather->rows[family]);
+    ws_map_finish(&gather->context_of);
     ws_gather_join_destroy(gather->join);
     ws_arena_finish(&gather->texts);
 }

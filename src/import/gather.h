@@ -68,6 +68,7 @@ struct ws_gather {
     struct ws_vector attributes;   /* of driver functions: struct ws_call_kind */
     struct ws_vector communicates; /* of functions: bool, is it one of NCCL's? */
     struct ws_vector spans;        /* of contexts: struct ws_gather_span */
+    struct ws_map context_of;      /* device → its first context */
     struct ws_vector ops;          /* struct ws_gather_op */
     struct ws_vector calls;        /* struct ws_gather_call */
     struct ws_vector comms;        /* struct ws_comm; their devices are set by the join */

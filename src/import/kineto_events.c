@@ -100,6 +100,15 @@ void kineto_take_device(struct kineto *kineto, const struct ws_device *device)
         kineto->gather->error = -ENOMEM;
 }
 
+/* True for a device that was not noted before. */
+static bool note_device(struct kineto *kineto, struct ws_map *noted, uint32_t id)
+{
+    uint64_t *place = id ? ws_map_put(noted, id) : NULL;
+    if (id && !place)
+        kineto->gather->error = -ENOMEM;
+    return place && !(*place)++;
+}
+
 /* AMD's traces number the devices of the machine but describe those of the process. Where all that are
  * described are alike, the others are taken to be like them. */
 static void put_devices(struct kineto *kineto)
@@ -107,20 +116,21 @@ static void put_devices(struct kineto *kineto)
     const struct ws_device *devices = kineto->devices.data;
     size_t count = kineto->devices.count;
     bool alike = count;
+    struct ws_map described = { 0 }; /* devices */
     for (size_t i = 0; i < count; i++) {
         ws_gather_row(kineto->gather, WS_FAMILY_device, &devices[i]);
         alike = alike && devices[i].sms == devices[0].sms && devices[i].name.length == devices[0].name.length &&
                 !memcmp(devices[i].name.data, devices[0].name.data, devices[0].name.length);
     }
+    for (size_t i = 0; alike && i < count; i++)
+        note_device(kineto, &described, devices[i].id);
     for (uint32_t context = 1; alike && context <= kineto->gather->contexts.items.count; context++) {
         struct ws_device like = devices[0];
-        size_t at = 0;
         like.id = ws_gather_device(kineto->gather, context);
-        while (at < count && devices[at].id != like.id)
-            at++;
-        if (like.id && at == count)
+        if (note_device(kineto, &described, like.id))
             ws_gather_row(kineto->gather, WS_FAMILY_device, &like);
     }
+    ws_map_finish(&described);
 }
 
 static void take_name(struct kineto *kineto, struct ws_vector *names)

@@ -17,11 +17,17 @@ int ws_process_load(struct ws_process *process, struct ws_arena *texts, const ch
 /* The clock of a context, made where there is none yet; valid until the next is made. NULL when memory is out. */
 struct ws_clock_map *ws_process_clock(struct ws_process *process, uint32_t context);
 
+/* Notes a fact, in place of an earlier one of that key; the texts are kept by the caller. Returns 0 or -ENOMEM. */
+int ws_process_set_meta(struct ws_process *process, const char *key, const char *value);
+
 void ws_process_finish(struct ws_process *process);
 
 /* Follows the references of a loaded process: shapes to streams, contexts, devices and names; then makes
  * its tracks and puts its times on the host's clock. Returns 0 or -ENOMEM. */
 int ws_process_resolve(struct ws_build *build, uint32_t process);
+
+/* The track of a device of the process, the one of no device where it has none of its own. */
+uint32_t ws_process_find_track(const struct ws_model *model, const struct ws_process *process, uint32_t device);
 
 /* Fills ws_process.shapes; the shape column of ops then holds indices into it. */
 int ws_process_resolve_shapes(struct ws_build *build, struct ws_process *process);

@@ -101,16 +101,7 @@ static int add_meta(struct ws_process *process, struct ws_arena *texts, const st
 {
     char *key = ws_arena_copy(texts, row->key.data, row->key.length);
     char *value = ws_arena_copy(texts, row->value.data, row->value.length);
-    if (!key || !value)
-        return -ENOMEM;
-    const char *known = ws_process_meta(process, key);
-    if (known && !strcmp(known, value))
-        return 0;
-    struct ws_meta_entry *entry = ws_vector_push(&process->meta);
-    if (!entry)
-        return -ENOMEM;
-    *entry = (struct ws_meta_entry){ key, value };
-    return 0;
+    return key && value ? ws_process_set_meta(process, key, value) : -ENOMEM;
 }
 
 struct ws_clock_map *ws_process_clock(struct ws_process *process, uint32_t context)
@@ -232,6 +223,7 @@ void ws_process_finish(struct ws_process *process)
     }
     ws_ranges_finish(&process->ranges);
     ws_vector_finish(&process->meta);
+    ws_map_finish(&process->meta_places);
     ws_vector_finish(&process->shapes);
     ws_vector_finish(&process->clocks);
     ws_map_finish(&process->clock_of);

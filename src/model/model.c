@@ -69,22 +69,11 @@ void ws_model_destroy(struct ws_model *model)
     free(model);
 }
 
-const char *ws_process_meta(const struct ws_process *process, const char *key)
+bool ws_process_uses_device(const struct ws_model *model, const struct ws_process *process, uint32_t device)
 {
-    const struct ws_meta_entry *entries = process->meta.data;
-    for (size_t i = process->meta.count; i-- > 0;)
-        if (!strcmp(entries[i].key, key))
-            return entries[i].value;
-    return NULL;
-}
-
-bool ws_process_uses_device(const struct ws_process *process, uint32_t device)
-{
-    const struct ws_context *contexts = process->contexts.rows.data;
-    for (size_t i = 0; i < process->contexts.rows.count; i++)
-        if (contexts[i].device == device)
-            return true;
-    return false;
+    if (!device || !process->track_count)
+        return false;
+    return ws_model_track(model, ws_process_find_track(model, process, device))->device == device;
 }
 
 const struct ws_device *ws_track_device(const struct ws_model *model, const struct ws_track *track)

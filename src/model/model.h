@@ -45,6 +45,9 @@ struct ws_op_shape {
 
 #define WS_NOWHERE UINT32_MAX
 
+/* Devices of a process that are told apart: no machine has as many, and each costs every analysis. */
+enum { WS_MOST_DEVICES = 512 };
+
 struct ws_meta_entry {
     const char *key;
     const char *value;
@@ -60,7 +63,8 @@ struct ws_clock_map {
 
 struct ws_process {
     const char *path;
-    struct ws_vector meta; /* struct ws_meta_entry */
+    struct ws_vector meta;     /* struct ws_meta_entry */
+    struct ws_map meta_places; /* hash of a key → index of its last entry + 1 */
     struct ws_rows driver_functions;
     struct ws_rows devices;
     struct ws_rows contexts;
@@ -85,6 +89,7 @@ struct ws_process {
     struct ws_damage damage;
     uint64_t file_bytes;
     uint32_t first_track, track_count; /* in ws_model.tracks */
+    size_t devices_beyond;             /* WS_MOST_DEVICES: taken together as the device that is not known */
 };
 
 /* One device as one process used it: its operations in order of their begin. */
@@ -128,11 +133,11 @@ int ws_model_create(struct ws_model **model, const char *const *paths, size_t co
 /* Accepts NULL. */
 void ws_model_destroy(struct ws_model *model);
 
-/* The value, or NULL. */
+/* The value, the last one that was given, or NULL. */
 const char *ws_process_meta(const struct ws_process *process, const char *key);
 
 /* Did the process use the device? A trace also holds the rows of the devices below it, by ordinal. */
-bool ws_process_uses_device(const struct ws_process *process, uint32_t device);
+bool ws_process_uses_device(const struct ws_model *model, const struct ws_process *process, uint32_t device);
 
 /* The device's row, or NULL when the trace does not hold it. */
 const struct ws_device *ws_track_device(const struct ws_model *model, const struct ws_track *track);

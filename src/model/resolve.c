@@ -56,6 +56,10 @@ static int make_tracks(struct ws_model *model, struct ws_process *process, uint3
     for (size_t i = 0; i < count && !status; i++) {
         if (i && devices[i] == devices[i - 1])
             continue;
+        if (model->tracks.count - process->first_track > WS_MOST_DEVICES) {
+            process->devices_beyond++;
+            continue;
+        }
         struct ws_track *track = ws_vector_push(&model->tracks);
         if (track)
             *track = (struct ws_track){ .process = number, .device = devices[i], .aligned = true };
@@ -68,7 +72,7 @@ static int make_tracks(struct ws_model *model, struct ws_process *process, uint3
 }
 
 /* Tracks of a process are in order of their devices. */
-static uint32_t find_track(const struct ws_model *model, const struct ws_process *process, uint32_t device)
+uint32_t ws_process_find_track(const struct ws_model *model, const struct ws_process *process, uint32_t device)
 {
     uint32_t low = 0, high = process->track_count;
     while (high - low > 1) {
@@ -92,7 +96,7 @@ static int resolve_shape(struct ws_build *build, struct ws_process *process, str
     const struct ws_context *context = ws_rows_find(&process->contexts, context_id);
     shape->stream = ws_rows_place(&process->streams, shape->row.stream);
     shape->context = find_clock(process, context_id);
-    shape->track = find_track(build->model, process, context ? context->device : 0);
+    shape->track = ws_process_find_track(build->model, process, context ? context->device : 0);
     shape->name = ws_build_shape_name(build, process, shape);
     return shape->name == WS_NOWHERE ? -ENOMEM : 0;
 }

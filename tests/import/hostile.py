@@ -198,11 +198,28 @@ def launched_after_all(count):
     return kernels(count) + [{**CALL, "ts": 20 * count + i, "dur": 1, "args": {"correlation": i + 1}} for i in range(count)]
 
 
+def on_devices(count):
+    return [{**event, "args": {**event["args"], "device": i}} for i, event in enumerate(in_contexts(count))]
+
+
+def taking_memory(count):
+    taken = {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 99, "tid": 100, "ts": 5,
+             "args": {"Addr": 1, "Bytes": 4, "Device Type": 1, "Device Id": 3, "Total Allocated": 9}}
+    return in_contexts(count) + [taken] * count
+
+
 def test_time_does_not_grow_with_the_square():
-    for made, count in ((in_contexts, 20000), (launched_after_all, 5000)):
+    for made, count in ((in_contexts, 20000), (launched_after_all, 5000), (on_devices, 2500), (taking_memory, 20000)):
         few, many = time_of(made(count)), time_of(made(8 * count))
         assert many < 24 * few, f"{made.__name__}: {count} take {few} s, eight times as many {many} s"
     os.remove(path("trace.json"))
+
+
+def test_more_devices_than_any_machine_has():
+    process = report(write(trace(*on_devices(3000))))[0]
+    assert len(process["devices"]) <= 513, len(process["devices"])
+    assert sum(device["gpu_events"] for device in process["devices"]) == 3000
+    assert "beyond the first" in run("report", "--section", "losses", path("trace.json")).stdout
 
 
 def test_identifiers_of_any_size():

@@ -44,8 +44,8 @@ static void a_device_is_used_where_it_has_a_context(void **state)
     load_report(&loaded);
     const struct ws_process *process = ws_model_process(loaded.model, 0);
     assert_int_equal(process->devices.rows.count, 2);
-    assert_false(ws_process_uses_device(process, 1));
-    assert_true(ws_process_uses_device(process, 2));
+    assert_false(ws_process_uses_device(loaded.model, process, 1));
+    assert_true(ws_process_uses_device(loaded.model, process, 2));
     load_finish(&loaded);
 }
 
@@ -302,6 +302,31 @@ static void a_row_without_its_text_may_come_twice(void **state)
     ws_arena_finish(&texts);
 }
 
+static void the_last_word_on_a_fact_counts(void **state)
+{
+    enum { FACTS = 3000 };
+    struct loaded loaded;
+    struct story *story = load_begin(&loaded);
+    char key[16], value[16];
+    (void)state;
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < FACTS; i++) {
+            snprintf(key, sizeof(key), "key%d", i);
+            snprintf(value, sizeof(value), "%d", i % 7 + round % 2);
+            story_meta(story, key, value);
+        }
+    load_report(&loaded);
+    const struct ws_process *process = ws_model_process(loaded.model, 0);
+    for (int i = 0; i < FACTS; i++) {
+        snprintf(key, sizeof(key), "key%d", i);
+        snprintf(value, sizeof(value), "%d", i % 7);
+        assert_string_equal(ws_process_meta(process, key), value);
+    }
+    assert_null(ws_process_meta(process, "key"));
+    assert_null(ws_process_meta(process, ""));
+    load_finish(&loaded);
+}
+
 static void a_trace_without_operations_has_a_report(void **state)
 {
     struct loaded loaded;
@@ -326,6 +351,7 @@ int main(void)
         cmocka_unit_test(rows_in_any_order_come_into_order),
         cmocka_unit_test(each_device_gets_its_own),
         cmocka_unit_test(long_times_and_odd_correlations_are_kept),
+        cmocka_unit_test(the_last_word_on_a_fact_counts),
         cmocka_unit_test(rows_of_any_content_are_survived),
         cmocka_unit_test(a_row_without_its_text_may_come_twice),
         cmocka_unit_test(a_trace_without_operations_has_a_report),
