@@ -12,6 +12,8 @@
 #define WS_CUBLAS_VALUES(X)                  \
     X(CUBLAS_STATUS_SUCCESS, 0)              \
     X(CUBLAS_STATUS_NOT_INITIALIZED, 1)      \
+    X(CUBLAS_STATUS_NOT_SUPPORTED, 15)       \
+    X(CUBLAS_GEMM_DEFAULT, -1)               \
     X(CUBLAS_OP_N, 0)                        \
     X(CUBLAS_OP_T, 1)                        \
     X(CUDA_R_32F, 0)                         \
@@ -38,6 +40,7 @@
     X(CUBLASLT_MATMUL_DESC_TRANSA, 3)        \
     X(CUBLASLT_MATMUL_DESC_TRANSB, 4)        \
     X(CUBLASLT_MATMUL_DESC_EPILOGUE, 7)      \
+    X(CUBLASLT_MATMUL_DESC_FAST_ACCUM, 25)   \
     X(CUBLASLT_EPILOGUE_DEFAULT, 1)
 
 enum {

@@ -23,4 +23,13 @@ int simgpuRegisterKernel(const char *name, simgpu_run run, simgpu_duration durat
 /* A kernel that ends when something outside the device says so: a collective. */
 int simgpuRegisterPolledKernel(const char *name, simgpu_begin begin, simgpu_run run, simgpu_poll poll);
 
+/* What its device can do, for libraries that say how long their kernels take. */
+struct simgpu_device {
+    int capability;                    /* 90 for 9.0 */
+    double bytes_per_ns, flops_per_ns; /* of its memory; of bf16 or, before there was that, fp16 */
+};
+
+/* The simulated devices are all alike. */
+void simgpuDescribeDevice(struct simgpu_device *device);
+
 #endif

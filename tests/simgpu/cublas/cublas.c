@@ -23,21 +23,37 @@ CUBLAS_API(cublasDestroy_v2, ws_cublasHandle handle)
     return WS_CUBLAS_STATUS_SUCCESS;
 }
 
+CUBLAS_API(cublasGetVersion_v2, ws_cublasHandle handle, int *version)
+{
+    (void)handle;
+    *version = 130000;
+    return WS_CUBLAS_STATUS_SUCCESS;
+}
+
 CUBLAS_API(cublasSetStream_v2, ws_cublasHandle handle, ws_CUstream stream)
 {
     ((struct handle *)handle)->stream = stream;
     return WS_CUBLAS_STATUS_SUCCESS;
 }
 
+__attribute__((visibility("default"))) const char *cublasGetStatusName(ws_cublasStatus status);
+
+__attribute__((visibility("default"))) const char *cublasGetStatusName(ws_cublasStatus status)
+{
+    return status == WS_CUBLAS_STATUS_SUCCESS         ? "CUBLAS_STATUS_SUCCESS"
+           : status == WS_CUBLAS_STATUS_NOT_SUPPORTED ? "CUBLAS_STATUS_NOT_SUPPORTED"
+                                                      : "CUBLAS_STATUS_NOT_INITIALIZED";
+}
+
 static ws_cublasStatus gemm(ws_cublasHandle handle, ws_cublasEnum transa, ws_cublasEnum transb, int64_t m, int64_t n,
-                            int64_t k, int64_t batch, ws_cublasEnum type, ws_cublasPointer a, int64_t lda,
+                            int64_t k, int64_t batch, uint64_t type, ws_cublasPointer a, int64_t lda,
                             ws_cublasPointer b, int64_t ldb, void *c, int64_t ldc)
 {
     struct sim_product product = { .m = (uint64_t)m,
                                    .n = (uint64_t)n,
                                    .k = (uint64_t)k,
                                    .batch = (uint64_t)batch,
-                                   .type = (uint64_t)type,
+                                   .type = type,
                                    .a = (uint64_t)(uintptr_t)a,
                                    .b = (uint64_t)(uintptr_t)b,
                                    .c = (uint64_t)(uintptr_t)c,
@@ -94,9 +110,8 @@ CUBLAS_API(cublasGemmEx, ws_cublasHandle handle, ws_cublasEnum transa, ws_cublas
     (void)beta;
     (void)btype;
     (void)ctype;
-    (void)compute;
     (void)algo;
-    return gemm(handle, transa, transb, m, n, k, 1, atype, a, lda, b, ldb, c, ldc);
+    return gemm(handle, transa, transb, m, n, k, 1, sim_product_type(atype, compute), a, lda, b, ldb, c, ldc);
 }
 
 CUBLAS_API(cublasGemmEx_64, ws_cublasHandle handle, ws_cublasEnum transa, ws_cublasEnum transb, int64_t m, int64_t n,
@@ -108,9 +123,8 @@ CUBLAS_API(cublasGemmEx_64, ws_cublasHandle handle, ws_cublasEnum transa, ws_cub
     (void)beta;
     (void)btype;
     (void)ctype;
-    (void)compute;
     (void)algo;
-    return gemm(handle, transa, transb, m, n, k, 1, atype, a, lda, b, ldb, c, ldc);
+    return gemm(handle, transa, transb, m, n, k, 1, sim_product_type(atype, compute), a, lda, b, ldb, c, ldc);
 }
 
 CUBLAS_API(cublasGemmStridedBatchedEx, ws_cublasHandle handle, ws_cublasEnum transa, ws_cublasEnum transb, int m,
@@ -125,7 +139,6 @@ CUBLAS_API(cublasGemmStridedBatchedEx, ws_cublasHandle handle, ws_cublasEnum tra
     (void)stridec;
     (void)btype;
     (void)ctype;
-    (void)compute;
     (void)algo;
-    return gemm(handle, transa, transb, m, n, k, batch, atype, a, lda, b, ldb, c, ldc);
+    return gemm(handle, transa, transb, m, n, k, batch, sim_product_type(atype, compute), a, lda, b, ldb, c, ldc);
 }

@@ -10,20 +10,26 @@
 
 enum { MOST_COMPUTED = 1 << 22, LATENCY_NS = 2500, PARAMETERS = sizeof(struct sim_product) / sizeof(uint64_t) };
 
-/* What kernels of cuBLAS are called, by the type of their inputs, and TFLOP/s of an H100 at it. */
+/* What kernels of cuBLAS are called, by the type of their inputs, TFLOP/s of an H100 at it, and the compute
+ * capability that it takes. Other chips have their share of an H100's. */
 static const struct kernel {
     uint32_t type;
     double bytes, tflops;
     const char *name;
+    int least_capability;
 } kernels[] = {
     { WS_CUDA_R_32F, 4, 66.9,
-      "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize128x128x8_stage3_warpsize2x4x1_ffma_cublas" },
-    { WS_CUDA_R_64F, 8, 66.9, "sm90_xmma_gemm_f64f64_f64f64_f64_nn_n_tilesize128x64x16_cublas" },
-    { WS_CUDA_R_16F, 2, 989.4, "sm90_xmma_gemm_f16f16_f16f32_f32_nn_n_tilesize128x128x64_cublas" },
-    { WS_CUDA_R_16BF, 2, 989.4, "sm90_xmma_gemm_bf16bf16_bf16f32_f32_nn_n_tilesize128x128x64_cublas" },
-    { WS_CUDA_R_8F_E4M3, 1, 1978.9, "sm90_xmma_gemm_e4m3bf16_e4m3f32_f32_tn_n_tilesize128x128x128_cublas" },
+      "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize128x128x8_stage3_warpsize2x4x1_ffma_cublas", 0 },
+    { SIM_TYPE_TF32, 4, 494.7,
+      "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize128x128x32_stage3_warpsize2x2x1_tensor16x8x8_cublas", 80 },
+    { WS_CUDA_R_64F, 8, 66.9, "sm90_xmma_gemm_f64f64_f64f64_f64_nn_n_tilesize128x64x16_cublas", 0 },
+    { WS_CUDA_R_16F, 2, 989.4, "sm90_xmma_gemm_f16f16_f16f32_f32_nn_n_tilesize128x128x64_cublas", 0 },
+    { WS_CUDA_R_16BF, 2, 989.4, "sm90_xmma_gemm_bf16bf16_bf16f32_f32_nn_n_tilesize128x128x64_cublas", 80 },
+    { WS_CUDA_R_8F_E4M3, 1, 1978.9, "sm90_xmma_gemm_e4m3bf16_e4m3f32_f32_tn_n_tilesize128x128x128_cublas", 89 },
+    { WS_CUDA_R_8I, 1, 1978.9, "sm90_xmma_gemm_i8i32_i8i32_i32_tn_n_tilesize128x128x128_cublas", 72 },
 };
 enum { KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
+static const double h100_flops_per_ns = 989000;
 
 static struct {
     ws_CUresult (*cuModuleLoadData)(ws_CUmodule *, const void *);
@@ -31,6 +37,7 @@ static struct {
     ws_CUresult (*cuLaunchKernel)(ws_CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                   ws_CUstream, void **, void **);
     ws_CUfunction functions[KERNELS];
+    struct simgpu_device device;
     bool found;
 } driver;
 
@@ -63,8 +70,8 @@ static uint64_t duration(void **parameters, const unsigned grid[3], const unsign
     read_parameters(&product, parameters);
     const struct kernel *kernel = kernel_of(product.type);
     double elements = (double)(product.m * product.k + product.k * product.n + product.m * product.n);
-    double compute = flops_of(&product) / (kernel->tflops * 1e3);
-    double memory = elements * (double)product.batch * kernel->bytes / 3350;
+    double compute = flops_of(&product) / (kernel->tflops * 1e3 * driver.device.flops_per_ns / h100_flops_per_ns);
+    double memory = elements * (double)product.batch * kernel->bytes / driver.device.bytes_per_ns;
     return LATENCY_NS + (uint64_t)((compute > memory ? compute : memory) / 0.8);
 }
 
@@ -75,7 +82,8 @@ static void run(void **parameters, const unsigned grid[3], const unsigned block[
     (void)grid;
     (void)block;
     read_parameters(&product, parameters);
-    if (product.type != WS_CUDA_R_32F || product.batch != 1 || !product.c || flops_of(&product) > MOST_COMPUTED)
+    if ((product.type != WS_CUDA_R_32F && product.type != SIM_TYPE_TF32) || product.batch != 1 || !product.c ||
+        flops_of(&product) > MOST_COMPUTED)
         return;
     const float *a = (const float *)(uintptr_t)product.a, *b = (const float *)(uintptr_t)product.b;
     float *c = (float *)(uintptr_t)product.c;
@@ -114,8 +122,11 @@ static void find_driver(void)
                                                                                              "cuGetProcAddress_v2")
                   : NULL;
     add = library ? (int (*)(const char *, simgpu_run, simgpu_duration))dlsym(library, "simgpuRegisterKernel") : NULL;
-    if (!get || !add)
+    void (*describe)(struct simgpu_device *) =
+        library ? (void (*)(struct simgpu_device *))dlsym(library, "simgpuDescribeDevice") : NULL;
+    if (!get || !add || !describe)
         return;
+    describe(&driver.device);
     for (int i = 0; i < KERNELS; i++)
         add(kernels[i].name, run, duration);
 #define FIND(name)                                                                            \
@@ -151,6 +162,8 @@ ws_cublasStatus sim_product_launch(const struct sim_product *product, ws_CUstrea
     const struct kernel *kernel = kernel_of(product->type);
     if (!driver.found || !kernel)
         return WS_CUBLAS_STATUS_NOT_INITIALIZED;
+    if (driver.device.capability < kernel->least_capability)
+        return WS_CUBLAS_STATUS_NOT_SUPPORTED;
     struct sim_product copy = *product;
     void *parameters[PARAMETERS];
     for (int i = 0; i < PARAMETERS; i++)

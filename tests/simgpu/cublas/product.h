@@ -11,6 +11,14 @@
 #include "shim/abi/cublas.h"
 #include "shim/abi/cuda.h"
 
+/* Inputs in fp32 that may be rounded: not a type of cuBLAS's, which has a compute type for it. */
+enum { SIM_TYPE_TF32 = 0x100 };
+
+static inline uint64_t sim_product_type(ws_cublasEnum type, ws_cublasEnum compute)
+{
+    return type == WS_CUDA_R_32F && compute == WS_CUBLAS_COMPUTE_32F_FAST_TF32 ? SIM_TYPE_TF32 : (uint64_t)type;
+}
+
 /* The kernel's parameter block, in the layout of its image. */
 struct sim_product {
     uint64_t m, n, k, batch;

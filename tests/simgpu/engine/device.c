@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "simgpu.h"
+
 enum { MAX_DEVICES = 64 };
 
 struct sim_device sim_devices[MAX_DEVICES];
@@ -58,4 +60,12 @@ ws_CUresult sim_devices_init(void)
 struct sim_device *sim_device_at(ws_CUdevice ordinal)
 {
     return ordinal >= 0 && ordinal < sim_device_count ? &sim_devices[ordinal] : NULL;
+}
+
+__attribute__((visibility("default"))) void simgpuDescribeDevice(struct simgpu_device *device)
+{
+    const struct sim_model *model = sim_devices[0].model;
+    *device = (struct simgpu_device){ .capability = model->major * 10 + model->minor,
+                                      .bytes_per_ns = model->bytes_per_ns,
+                                      .flops_per_ns = model->flops_per_ns };
 }
