@@ -109,24 +109,28 @@ static void put_manual(const char *version)
     fputs(".PP\nEvery command knows \\fB\\-\\-help\\fR; \\fBwallshim \\-\\-version\\fR says which version this is.\n",
           stdout);
     put_environment();
-    fputs(".SH EXIT STATUS\n.TP\n0\ndone\n.TP\n1\na rule of \\fBwallshim check\\fR does not "
-          "hold, or \\fBwallshim diff \\-\\-fail\\-on\\-regression\\fR found one\n.TP\n2\nwrong usage or unreadable "
-          "input, with one line on standard "
-          "error\n.PP\n\\fBwallshim record\\fR answers with the command's own status, with 128 and "
-          "the "
-          "number of the signal that ended it, with 127 when there is no such command and with 126 when it cannot be "
-          "run.\n"
-          ".SH EXAMPLES\n.nf\nwallshim record \\-\\- python train.py\nwallshim report\n"
-          "wallshim report \\-\\-json train\\-4242.wst\n"
-          "wallshim diff before.wst after.wst\n"
-          "wallshim report trace.json.gz\n"
-          "wallshim import ranks/ \\-o job\n"
-          "wallshim check \\-\\-rule 'busy >= 80 %' \\-\\-rule 'step_time.p95 < 45 ms' train\\-4242.wst\n"
-          "wallshim export \\-\\-format chrome train\\-4242.wst \\-o train.json\n.fi\n"
-          ".SH FILES\n.TP\n\\fINAME\\fR.wst\na trace, of one process; a folder of them is a job of several\n"
-          ".TP\n\\fINAME\\fR.json, \\fINAME\\fR.json.gz\na trace of the PyTorch profiler (Kineto)\n"
-          ".TP\n\\fINAME\\fR.sqlite\nan export of Nsight Systems: nsys export \\-\\-type sqlite\n",
-          stdout);
+    fputs(
+        ".SH EXIT STATUS\n.TP\n0\ndone\n.TP\n1\na rule of \\fBwallshim check\\fR does not "
+        "hold, or \\fBwallshim diff \\-\\-fail\\-on\\-regression\\fR found one\n.TP\n2\nwrong usage or unreadable "
+        "input, with one line on standard "
+        "error\n.PP\n\\fBwallshim record\\fR answers with the command's own status, with 128 and "
+        "the "
+        "number of the signal that ended it, with 127 when there is no such command and with 126 when it cannot be "
+        "run.\n"
+        ".SH EXAMPLES\n.nf\nwallshim record \\-\\- python train.py\nwallshim report\n"
+        "wallshim report \\-\\-json train\\-4242.wst\n"
+        "wallshim diff before.wst after.wst\n"
+        "wallshim report trace.json.gz\n"
+        "wallshim import ranks/ \\-o job\n"
+        "wallshim check \\-\\-rule 'busy >= 80 %' \\-\\-rule 'step_time.p95 < 45 ms' train\\-4242.wst\n"
+        "wallshim export \\-\\-format chrome train\\-4242.wst \\-o train.json\n"
+        "wallshim calibrate\nwallshim report \\-\\-gpu calibrated train\\-4242.wst\n.fi\n"
+        ".SH FILES\n.TP\n\\fINAME\\fR.wst\na trace, of one process; a folder of them is a job of several\n"
+        ".TP\n\\fINAME\\fR.json, \\fINAME\\fR.json.gz\na trace of the PyTorch profiler (Kineto)\n"
+        ".TP\n\\fINAME\\fR.sqlite\nan export of Nsight Systems: nsys export \\-\\-type sqlite\n"
+        ".TP\n$XDG_DATA_HOME/wallshim/gpus, ~/.local/share/wallshim/gpus\nwhat \\fBwallshim calibrate\\fR measured, "
+        "a file for each GPU\n",
+        stdout);
 }
 
 /* --- completions ------------------------------------------------------------------------------- */

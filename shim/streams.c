@@ -5,6 +5,7 @@
 
 #include "base/map.h"
 #include "base/reserve.h"
+#include "base/uuid.h"
 #include "driver_calls.h"
 #include "drain.h"
 #include "shim.h"
@@ -60,24 +61,11 @@ static uint32_t attribute(ws_CUdevice device, ws_CUenum which)
     return (uint32_t)value;
 }
 
-static void format_uuid(char text[48], const ws_CUuuid *uuid)
-{
-    static const char digits[] = "0123456789abcdef";
-    char *at = stpcpy(text, "GPU-");
-    for (int i = 0; i < 16; i++) {
-        if (i == 4 || i == 6 || i == 8 || i == 10)
-            *at++ = '-';
-        *at++ = digits[(unsigned char)uuid->bytes[i] >> 4];
-        *at++ = digits[uuid->bytes[i] & 15];
-    }
-    *at = 0;
-}
-
 /* Fills the dictionary up to this ordinal, so that a device's id is its ordinal plus one. */
 static void register_devices(ws_CUdevice last)
 {
     for (ws_CUdevice device = 0; device <= last; device++) {
-        char name[256] = "", pci[32] = "", uuid_text[48] = "";
+        char name[256] = "", pci[32] = "", uuid_text[WS_UUID_SIZE] = "";
         ws_CUuuid uuid;
         size_t memory = 0;
         if ((uint32_t)device < atomic_load_explicit(&registry.device.count, memory_order_acquire))
@@ -91,7 +79,7 @@ static void register_devices(ws_CUdevice last)
         ws_CUresult (*get_uuid)(ws_CUuuid *, ws_CUdevice) =
             driver.device_uuid ? driver.device_uuid : driver.device_uuid_v1;
         if (get_uuid && get_uuid(&uuid, device) == WS_CUDA_SUCCESS)
-            format_uuid(uuid_text, &uuid);
+            ws_format_uuid(uuid_text, &uuid);
         struct ws_device row = {
             .cc_major = attribute(device, WS_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
             .cc_minor = attribute(device, WS_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),

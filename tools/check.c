@@ -295,12 +295,16 @@ static int check_traces(struct checks *checks)
     struct ws_report_options wanted = { .top = TOP };
     if (!checks->count)
         return tool_error("check: needs --rule RULE; see wallshim check --list");
-    struct ws_gpu_file file;
-    int status = tool_steps(checks->arguments, &wanted.steps);
-    status = status ? status : tool_gpu(checks->arguments, &file, &wanted.gpu);
-    status = status ? status : tool_find_traces(&traces, checks->arguments);
-    if (status)
+    struct tool_gpu gpu;
+    if (tool_steps(checks->arguments, &wanted.steps) || tool_gpu_init(&gpu, checks->arguments))
+        return TOOL_ERROR;
+    wanted.gpu = gpu.gpu;
+    wanted.calibrations = gpu.calibrations;
+    int status = tool_find_traces(&traces, checks->arguments);
+    if (status) {
+        tool_gpu_finish(&gpu);
         return status;
+    }
     status = tool_load(&loaded, &traces, &wanted);
     if (!status) {
         json_t *report = ws_report_json(loaded.report);
@@ -309,6 +313,7 @@ static int check_traces(struct checks *checks)
     }
     tool_unload(&loaded);
     tool_traces_finish(&traces);
+    tool_gpu_finish(&gpu);
     return status;
 }
 

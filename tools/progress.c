@@ -12,16 +12,20 @@ void tool_progress_start(struct tool_progress *progress)
     *progress = (struct tool_progress){ .started = isatty(STDERR_FILENO) ? ws_clock_ns() : 0 };
 }
 
-void tool_progress_show(void *user, uint64_t done, uint64_t total)
+void tool_progress_say(struct tool_progress *progress, const char *what, uint64_t done, uint64_t total)
 {
-    struct tool_progress *progress = user;
     if (!progress->started || !total)
         return;
     int64_t now = ws_clock_ns();
     if (now - progress->started < quiet_ns || now - progress->shown < interval_ns)
         return;
     progress->shown = now;
-    fprintf(stderr, "\rreading… %3.0f %%", 100.0 * (double)done / (double)total);
+    fprintf(stderr, "\r%s %3.0f %%\033[K", what, 100.0 * (double)done / (double)total);
+}
+
+void tool_progress_show(void *user, uint64_t done, uint64_t total)
+{
+    tool_progress_say(user, "reading…", done, total);
 }
 
 void tool_progress_end(struct tool_progress *progress)

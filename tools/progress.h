@@ -11,7 +11,10 @@ struct tool_progress {
 
 void tool_progress_start(struct tool_progress *progress);
 
-/* A ws_progress. */
+/* "what 42 %". */
+void tool_progress_say(struct tool_progress *progress, const char *what, uint64_t done, uint64_t total);
+
+/* A ws_progress: of reading. */
 void tool_progress_show(void *progress, uint64_t done, uint64_t total);
 
 void tool_progress_end(struct tool_progress *progress);

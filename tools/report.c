@@ -50,22 +50,27 @@ static int run(const struct tool_arguments *arguments)
     struct tool_traces traces;
     struct tool_loaded loaded;
     struct ws_report_options wanted = { 0 };
-    struct ws_gpu_file file;
+    struct tool_gpu gpu;
     bool as_json = tool_value(arguments, "json") != NULL;
     if (as_json && tool_value(arguments, "section"))
         return tool_error("report: --section chooses from the text; --json is always the whole");
-    if (tool_gpu(arguments, &file, &wanted.gpu) || tool_top(arguments, TOP, &wanted.top) ||
-        tool_steps(arguments, &wanted.steps))
+    if (tool_top(arguments, TOP, &wanted.top) || tool_steps(arguments, &wanted.steps) ||
+        tool_gpu_init(&gpu, arguments))
         return TOOL_ERROR;
+    wanted.gpu = gpu.gpu;
+    wanted.calibrations = gpu.calibrations;
     int status = tool_find_traces(&traces, arguments);
-    if (status)
+    if (status) {
+        tool_gpu_finish(&gpu);
         return status;
+    }
     status = tool_load(&loaded, &traces, &wanted);
     if (!status)
         status = as_json ? tool_print_json(ws_report_json(loaded.report))
                          : print_text(loaded.report, arguments, wanted.top);
     tool_unload(&loaded);
     tool_traces_finish(&traces);
+    tool_gpu_finish(&gpu);
     return status;
 }
 

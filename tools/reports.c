@@ -5,9 +5,29 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "analysis/peaks.h"
 #include "reading.h"
 
 enum { FILE_WIDTH = 100, LEAST_WIDTH = 60, MOST_WIDTH = 400, MOST_ROWS = 1000 };
+
+/* A report that was to be held against measured ceilings is not made from others. */
+static int check_calibrations(const struct ws_model *model, const struct ws_calibrations *calibrations)
+{
+    enum ws_gpu_match match;
+    for (size_t i = 0; i < model->tracks.count; i++) {
+        const struct ws_device *device = ws_track_peaks_device(model, ws_model_track(model, i));
+        if (device && ws_calibrations_find(calibrations, device->uuid.data, device->name.data, &match))
+            continue;
+        if (!device)
+            return tool_error("--gpu calibrated: the trace does not say on which GPU it was recorded");
+        return tool_error("--gpu calibrated: no calibration of %s (%s) in %s: run wallshim calibrate where it is, or "
+                          "name a file%s%s",
+                          device->name.data, *device->uuid.data ? device->uuid.data : "no UUID known",
+                          *calibrations->folder ? calibrations->folder : "any folder, as there is no HOME",
+                          *calibrations->unread ? "; not readable: " : "", calibrations->unread);
+    }
+    return 0;
+}
 
 int tool_load(struct tool_loaded *loaded, const struct tool_traces *traces, const struct ws_report_options *options)
 {
@@ -17,6 +37,12 @@ int tool_load(struct tool_loaded *loaded, const struct tool_traces *traces, cons
     *loaded = (struct tool_loaded){ 0 };
     wanted.threads = cores > 1 ? (unsigned)cores : 1;
     int status = tool_read(&reading, &loaded->model, traces, false);
+    if (status)
+        return status;
+    if (options->calibrations) {
+        tool_progress_end(&reading.progress); /* before a line of error */
+        status = check_calibrations(loaded->model, options->calibrations);
+    }
     if (status)
         return status;
     status = ws_report_create(&loaded->report, loaded->model, &wanted);
@@ -54,19 +80,33 @@ int tool_steps(const struct tool_arguments *arguments, enum ws_steps_choice *cho
     return tool_error("--steps %s: auto, marked, found or none", text);
 }
 
-int tool_gpu(const struct tool_arguments *arguments, struct ws_gpu_file *file, const struct ws_gpu **gpu)
+int tool_gpu_init(struct tool_gpu *gpu, const struct tool_arguments *arguments)
 {
     const char *text = tool_value(arguments, "gpu");
     char message[512];
-    *gpu = text ? ws_gpu_named(text) : NULL;
-    if (!text || *gpu)
+    *gpu = (struct tool_gpu){ 0 };
+    if (!text)
+        return 0;
+    if (!strcmp(text, "calibrated")) {
+        if (ws_calibrations_init(&gpu->all))
+            return tool_error("out of memory");
+        gpu->calibrations = &gpu->all;
+        return 0;
+    }
+    gpu->gpu = ws_gpu_named(text);
+    if (gpu->gpu)
         return 0;
     if (access(text, F_OK))
         return tool_error("--gpu %s: no GPU that is known (wallshim roofline --list), and no file", text);
-    if (ws_gpu_read(file, text, message, sizeof(message)))
+    if (ws_gpu_read(&gpu->file, text, message, sizeof(message)))
         return tool_error("--gpu: %s", message);
-    *gpu = &file->gpu;
+    gpu->gpu = &gpu->file.gpu;
     return 0;
+}
+
+void tool_gpu_finish(struct tool_gpu *gpu)
+{
+    ws_calibrations_finish(&gpu->all);
 }
 
 static int page_width(void)

@@ -24,13 +24,24 @@ int tool_top(const struct tool_arguments *arguments, size_t otherwise, size_t *t
 /* The value of --steps, auto where it was not given. Returns 0, or TOOL_ERROR after a line on stderr. */
 int tool_steps(const struct tool_arguments *arguments, enum ws_steps_choice *choice);
 
-/* The GPU that --gpu names, or describes in a file that `file` then holds; NULL in *gpu where it was not given.
- * Returns 0, or TOOL_ERROR after a line on stderr. */
-int tool_gpu(const struct tool_arguments *arguments, struct ws_gpu_file *file, const struct ws_gpu **gpu);
+/* What --gpu says to hold kernels against: gpu and calibrations NULL where it was not given. */
+struct tool_gpu {
+    const struct ws_gpu *gpu;                   /* one that it names, or describes in a file */
+    const struct ws_calibrations *calibrations; /* "calibrated": those of this user, for the traces to choose from */
+    struct ws_gpu_file file;                    /* what the above point to */
+    struct ws_calibrations all;
+};
 
-#define TOOL_GPU_SWITCH                                                                                         \
-    {                                                                                                           \
-        "gpu", 'g', "NAME", "hold kernels against this GPU's peaks: h100 …, or a JSON file that describes it" \
+/* Returns 0, or TOOL_ERROR after a line on stderr; to be finished only after 0. */
+int tool_gpu_init(struct tool_gpu *gpu, const struct tool_arguments *arguments);
+
+void tool_gpu_finish(struct tool_gpu *gpu);
+
+#define TOOL_GPU_SWITCH                                                                                            \
+    {                                                                                                              \
+        "gpu", 'g', "NAME",                                                                                        \
+            "hold kernels against this GPU's peaks: h100 …, a JSON file that describes it, or calibrated: what " \
+            "wallshim calibrate measured on the trace's own"                                                       \
     }
 
 #define TOOL_STEPS_SWITCH                                                                                           \

@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "analysis/page.h"
+#include "analysis/peaks.h"
 #include "command.h"
 #include "hardware/roofline.h"
 #include "reports.h"
@@ -14,7 +15,7 @@ static const struct tool_switch *switches(size_t *count)
 {
     static const struct tool_switch list[] = {
         { "op", 0, "OP", "gemm, pointwise or attention" },
-        { "gpu", 'g', "NAME", "the GPU: h100, \"a100 80gb pcie\" … (--list names them), or a JSON file" },
+        { "gpu", 'g', "NAME", "the GPU: h100, \"a100 80gb pcie\" … (--list names them), a JSON file, or calibrated" },
         { "dtype", 'd', "TYPE", "fp64, fp32, tf32, fp16, bf16, fp8, int8 or fp4 (bf16 without this switch)" },
         { "m", 'm', "N", "gemm: rows of the result" },
         { "n", 'n', "N", "gemm: columns of the result" },
@@ -45,7 +46,7 @@ struct variant {
 };
 
 struct question {
-    struct ws_gpu_file file;
+    struct tool_gpu given;
     const struct ws_gpu *gpu;
     enum ws_precision precision;
     double element_bytes;
@@ -164,6 +165,21 @@ static const struct {
     int (*ask)(const struct tool_arguments *arguments, struct question *question);
 } ops[] = { { "gemm", ask_gemm }, { "pointwise", ask_pointwise }, { "attention", ask_attention } };
 
+/* On paper there is no trace to say which of them is meant. */
+static int choose_calibration(struct tool_gpu *given)
+{
+    struct ws_gpu_file *const *files = given->all.files.data;
+    if (!given->calibrations)
+        return 0;
+    if (given->all.files.count > 1)
+        return tool_error("--gpu calibrated: %zu GPUs are; name a file in %s", given->all.files.count,
+                          given->all.folder);
+    if (!given->all.files.count)
+        return tool_error("--gpu calibrated: no GPU is; wallshim calibrate does it");
+    given->gpu = &files[0]->gpu;
+    return 0;
+}
+
 static int ask(const struct tool_arguments *arguments, struct question *question)
 {
     const char *gpu = tool_value(arguments, "gpu"), *type = tool_value(arguments, "dtype"),
@@ -175,8 +191,9 @@ static int ask(const struct tool_arguments *arguments, struct question *question
         return tool_error("--op: one of gemm, pointwise, attention; see wallshim roofline --help");
     if (!gpu)
         return tool_error("--gpu is needed: h100, a100 …; wallshim roofline --list names them");
-    if (tool_gpu(arguments, &question->file, &question->gpu))
+    if (tool_gpu_init(&question->given, arguments) || choose_calibration(&question->given))
         return TOOL_ERROR;
+    question->gpu = question->given.gpu;
     question->precision = ws_precision_named(type ? type : "bf16");
     if (question->precision == WS_PRECISION_COUNT)
         return tool_error("--dtype %s: one of fp64, fp32, tf32, fp16, bf16, fp8, int8, fp4", type);
@@ -203,12 +220,12 @@ static void print_text(const struct question *question)
     };
     struct ws_page page = { .out = stdout, .width = 120, .wide = true };
     struct ws_table table;
-    char time[WS_FORMAT_SIZE], bytes[WS_FORMAT_SIZE];
+    char time[WS_FORMAT_SIZE], bytes[WS_FORMAT_SIZE], peak[WS_PEAK_TEXT];
     const struct ws_roof *roof = &question->variants[0].roof;
     ws_page_fact(&page, "question", "%s, %s", question->what, ws_precision_name(question->precision));
-    ws_page_fact(&page, "GPU", "%s: %.4g TFLOP/s %s, %.4g TB/s, ridge %.0f FLOPs a byte (%s)", question->gpu->name,
-                 roof->peak / 1e3, ws_precision_name(question->precision), question->gpu->bytes_per_ns / 1e3,
-                 roof->ridge, question->gpu->source);
+    ws_page_fact(&page, "GPU", "%s: %s, %s%.4g TB/s, ridge %.0f FLOPs a byte (%s)", question->gpu->name,
+                 ws_peak_text(question->gpu, question->precision, peak), question->gpu->calibrated ? "measured " : "",
+                 question->gpu->bytes_per_ns / 1e3, roof->ridge, question->gpu->source);
     fputc('\n', stdout);
     ws_table_init(&table, &page, columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < question->count; i++) {
@@ -304,12 +321,13 @@ static int run(const struct tool_arguments *arguments)
         return tool_error("roofline: %s: takes no trace; see wallshim roofline --help", arguments->operands[0]);
     if (tool_value(arguments, "list"))
         return print_list();
-    if (ask(arguments, &question) || !question.gpu)
-        return TOOL_ERROR;
-    if (tool_value(arguments, "json"))
-        return print_json(&question);
-    print_text(&question);
-    return TOOL_DONE;
+    int status = ask(arguments, &question);
+    if (!status && tool_value(arguments, "json"))
+        status = print_json(&question);
+    else if (!status)
+        print_text(&question);
+    tool_gpu_finish(&question.given);
+    return status;
 }
 
 const struct tool_command tool_roofline = {

@@ -41,6 +41,8 @@ def problems(results):
         for mode, figures in row.get("modes", {"": row}).items():
             if "failed" in figures:
                 yield f"{row['kernel']} {row['size']} {mode}: {figures['failed']}"
+    if "failed" in results["calibration"]:
+        yield f"calibrate: {results['calibration']['failed']}"
     if "failed" in results["torch"]:
         yield f"torch: {results['torch']['failed']}"
 
@@ -49,6 +51,9 @@ def print_summary(results):
     costs = results["costs"]
     print(f"\n{results['machine']['gpu']}, driver {results['machine']['driver']}"
           + (" (simulated: no figure below says anything of a real GPU)" if results["machine"]["simulated"] else ""))
+    print("ceilings " + "  ".join(
+        f"{row['what']} " + (f"{row['gb_per_s'] / 1e3:.3g} TB/s" if "gb_per_s" in row else f"{row['tflops']:.4g} TFLOP/s")
+        for row in results["calibration"].get("measurements", [])))
     print("costs    " + "  ".join(f"{name.removesuffix('_ns')} {value:.0f} ns" for name, value in costs.items()
                                   if name.endswith("_ns")))
     print("overlap  " + "  ".join(f"{mode} {value}" for mode, value in results["overlap"].items()))
@@ -86,7 +91,7 @@ def main():
         print("gpu-verify: no usable CUDA driver here; --simulated shows it on the simulated GPU", file=sys.stderr)
         return 77
     results = {"version": 1, "machine": machine}
-    for name, measure in (("costs", device.measure_costs), ("kernels", device.measure_kernels),
+    for name, measure in (("calibration", device.calibrate), ("costs", device.measure_costs), ("kernels", device.measure_kernels),
                           ("overlap", device.measure_overlap), ("torch", device.compare_with_torch)):
         print(f"== {name}", flush=True)
         results[name] = measure(runner)

@@ -1,5 +1,6 @@
 #include "analysis/peaks.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static bool all_alike(const struct ws_rows *devices)
@@ -11,18 +12,31 @@ static bool all_alike(const struct ws_rows *devices)
     return devices->rows.count > 0;
 }
 
+const struct ws_device *ws_track_peaks_device(const struct ws_model *model, const struct ws_track *track)
+{
+    const struct ws_rows *devices = &ws_model_process(model, track->process)->devices;
+    const struct ws_device *device = ws_track_device(model, track);
+    return device ? device : all_alike(devices) ? devices->rows.data : NULL;
+}
+
 enum ws_gpu_match ws_track_gpu(const struct ws_report *report, const struct ws_track *track, struct ws_gpu *gpu)
 {
-    const struct ws_rows *devices = &ws_model_process(report->model, track->process)->devices;
-    const struct ws_device *device = ws_track_device(report->model, track);
+    const struct ws_device *device = ws_track_peaks_device(report->model, track);
     if (report->gpu) {
         *gpu = *report->gpu;
         return WS_GPU_GIVEN;
     }
-    if (!device && all_alike(devices))
-        device = devices->rows.data;
     if (!device)
         return WS_GPU_UNKNOWN;
+    if (report->calibrations) {
+        enum ws_gpu_match match;
+        const struct ws_gpu_file *file =
+            ws_calibrations_find(report->calibrations, device->uuid.data, device->name.data, &match);
+        if (!file)
+            return WS_GPU_UNKNOWN;
+        *gpu = file->gpu;
+        return match;
+    }
     struct ws_gpu_facts facts = { .name = device->name.data,
                                   .cc_major = device->cc_major,
                                   .cc_minor = device->cc_minor,
@@ -38,4 +52,33 @@ double ws_track_bandwidth(const struct ws_report *report, const struct ws_track 
 {
     struct ws_gpu gpu;
     return ws_track_gpu(report, track, &gpu) != WS_GPU_UNKNOWN ? gpu.bytes_per_ns : 0;
+}
+
+static const char *source_of(enum ws_gpu_match match, const struct ws_gpu *gpu, bool is_measured)
+{
+    if (gpu->calibrated)
+        return is_measured ? "measured" : "data_sheet";
+    return match == WS_GPU_GIVEN ? "given" : match == WS_GPU_BY_CAPABILITY ? "estimated" : "data_sheet";
+}
+
+const char *ws_peak_source(enum ws_gpu_match match, const struct ws_gpu *gpu, enum ws_precision precision)
+{
+    return source_of(match, gpu, ws_gpu_peak_is_measured(gpu, precision));
+}
+
+const char *ws_bandwidth_source(enum ws_gpu_match match, const struct ws_gpu *gpu)
+{
+    return source_of(match, gpu, ws_gpu_bandwidth_is_measured(gpu));
+}
+
+const char *ws_peak_text(const struct ws_gpu *gpu, enum ws_precision precision, char text[WS_PEAK_TEXT])
+{
+    bool is_measured = ws_gpu_peak_is_measured(gpu, precision);
+    snprintf(text, WS_PEAK_TEXT, "%s%.4g TFLOP/s %s%s%s", is_measured ? "measured peak " : "",
+             ws_gpu_peak(gpu, precision) / 1e3, ws_precision_name(precision),
+             is_measured       ? ", calibrated "
+             : gpu->calibrated ? " of the data sheet, not calibrated"
+                               : "",
+             is_measured ? gpu->calibrated : "");
+    return text;
 }

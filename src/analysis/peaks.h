@@ -5,11 +5,25 @@
 #include "analysis/registry.h"
 #include "hardware/gpu.h"
 
-/* What the reader of the report has named, else what the trace says. Where the trace does not describe the device but
- * all those that it describes are of one kind, it is taken for one of them. */
+/* What the trace says of the track's device; NULL: nothing. Where it does not describe the device but all those that
+ * it describes are of one kind, it is taken for one of them. */
+const struct ws_device *ws_track_peaks_device(const struct ws_model *model, const struct ws_track *track);
+
+/* What the reader of the report has named, else what was calibrated where that is asked for, else what is known of
+ * the device. */
 enum ws_gpu_match ws_track_gpu(const struct ws_report *report, const struct ws_track *track, struct ws_gpu *gpu);
 
 /* Bytes a nanosecond of its memory; 0 when that is not known. */
 double ws_track_bandwidth(const struct ws_report *report, const struct ws_track *track);
+
+/* Where a peak comes from, and the bandwidth: "measured", "data_sheet", "given" or "estimated". */
+const char *ws_peak_source(enum ws_gpu_match match, const struct ws_gpu *gpu, enum ws_precision precision);
+const char *ws_bandwidth_source(enum ws_gpu_match match, const struct ws_gpu *gpu);
+
+enum { WS_PEAK_TEXT = 96 };
+
+/* "989.4 TFLOP/s bf16", and where some figures were measured, whether this one was: "measured peak 712 TFLOP/s bf16,
+ * calibrated 2026-11-21". Returns text. */
+const char *ws_peak_text(const struct ws_gpu *gpu, enum ws_precision precision, char text[WS_PEAK_TEXT]);
 
 #endif

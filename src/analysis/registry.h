@@ -11,6 +11,7 @@
 #include "analysis/advice.h"
 #include "analysis/classify.h"
 #include "analysis/page.h"
+#include "hardware/calibrations.h"
 #include "hardware/gpu.h"
 #include "model/model.h"
 
@@ -65,13 +66,15 @@ struct ws_report_options {
     size_t top;       /* items of an open-ended list in JSON; 0: all */
     unsigned threads; /* that run analyses; 0 counts as 1 */
     enum ws_steps_choice steps;
-    const struct ws_gpu *gpu; /* peaks to hold kernels against; NULL: those of each device */
+    const struct ws_gpu *gpu;                   /* peaks to hold kernels against; NULL: those of each device */
+    const struct ws_calibrations *calibrations; /* to take those from, not from data sheets; NULL: not asked for */
 };
 
 struct ws_report {
     const struct ws_model *model;
     enum ws_steps_choice steps;
     const struct ws_gpu *gpu;
+    const struct ws_calibrations *calibrations;
     uint8_t *classes; /* enum ws_kernel_class by index into ws_model.names */
     size_t top;       /* items of an open-ended list in JSON */
     bool *rank_names; /* by process: is its rank a name that no other process has? */
@@ -110,10 +113,5 @@ json_t *ws_json_text(const char *text);
 
 /* Sets a key to an integer. Returns 0 or -ENOMEM. */
 int ws_json_set(json_t *object, const char *key, int64_t value);
-
-/* The same to a number, left out unless it is above 0: not known. Amounts (FLOPs, bytes) are whole numbers as far as
- * integers reach. */
-int ws_json_set_real(json_t *object, const char *key, double value);
-int ws_json_set_amount(json_t *object, const char *key, double value);
 
 #endif

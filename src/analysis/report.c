@@ -204,6 +204,7 @@ int ws_report_create(struct ws_report **result, const struct ws_model *model, co
     report->model = model;
     report->top = options->top;
     report->gpu = options->gpu;
+    report->calibrations = options->calibrations;
     report->steps = options->steps;
     int status = -ENOMEM;
     report->results = calloc(ws_analysis_count * stride + 1, sizeof(*report->results));

@@ -3,6 +3,7 @@
 
 #include "analysis/activity.h"
 #include "analysis/kernels.h"
+#include "analysis/peaks.h"
 #include "analysis/roofline.h"
 #include "analysis/sections.h"
 #include "analysis/steps.h"
@@ -160,7 +161,7 @@ static void print_matmuls(const struct ws_report *report, size_t track, struct w
 /* Only what is known counts, so the figures say how much of the matrix work that is; the lesser part says nothing. */
 static void print_peak(const struct ws_track_roofline *roofline, struct ws_page *page)
 {
-    char share[WS_FORMAT_SIZE];
+    char share[WS_FORMAT_SIZE], text[WS_PEAK_TEXT];
     double peak = roofline->match ? ws_gpu_peak(&roofline->gpu, roofline->precision) : 0;
     if (!(peak > 0) || roofline->matmul_known <= 0 || 2 * roofline->matmul_known < roofline->matmul_total) {
         ws_page_fact(page, "4 matmuls near peak?", "not known  %s",
@@ -170,13 +171,13 @@ static void print_peak(const struct ws_track_roofline *roofline, struct ws_page 
         return;
     }
     double of_peak = roofline->matmul_flops / (double)roofline->matmul_known / peak;
-    ws_page_fact(page, "4 matmuls near peak?",
-                 "%s  %.1f %% of %.4g TFLOP/s %s, for the %s of their time that has shapes",
-                 of_peak >= PEAK_LIMIT / 100.0 ? "yes" : "no ", 100 * of_peak, peak / 1e3,
-                 ws_precision_name(roofline->precision),
+    ws_page_fact(page, "4 matmuls near peak?", "%s  %.1f %% of %s, for the %s of their time that has shapes",
+                 of_peak >= PEAK_LIMIT / 100.0 ? "yes" : "no ", 100 * of_peak,
+                 ws_peak_text(&roofline->gpu, roofline->precision, text),
                  ws_format_share(share, roofline->matmul_known, roofline->matmul_total));
-    ws_page_fact(page, "MFU", "%s%.1f %%  of %.4g TFLOP/s; FLOPs from shapes",
-                 roofline->matmul_known < roofline->matmul_total ? "at least " : "", 100 * roofline->mfu, peak / 1e3);
+    ws_page_fact(page, "MFU", "%s%.1f %%  of %s%.4g TFLOP/s; FLOPs from shapes",
+                 roofline->matmul_known < roofline->matmul_total ? "at least " : "", 100 * roofline->mfu,
+                 ws_gpu_peak_is_measured(&roofline->gpu, roofline->precision) ? "measured peak " : "", peak / 1e3);
 }
 
 static void print_advice(const struct ws_track_wall *wall, struct ws_page *page)

@@ -12,7 +12,8 @@
     }
 #define ROW(name, major, minor, sms, mhz, l2, memory, bandwidth, fp64, fp32, tf32, fp16, bf16, fp8, int8, fp4, \
             source)                                                                                            \
-    { name, major, minor, sms, mhz, l2, memory, bandwidth, { fp64, fp32, tf32, fp16, bf16, fp8, int8, fp4 }, source },
+    { name,   major, minor, sms, mhz, l2, memory, bandwidth, { fp64, fp32, tf32, fp16, bf16, fp8, int8, fp4 }, \
+      source, NULL,  0,     NULL },
 
 static const struct ws_gpu gpus[] = { WS_GPUS(ROW) };
 enum { GPUS = sizeof(gpus) / sizeof(gpus[0]) };
@@ -157,6 +158,31 @@ double ws_gpu_peak(const struct ws_gpu *gpu, enum ws_precision precision)
 double ws_gpu_ridge(const struct ws_gpu *gpu, enum ws_precision precision)
 {
     return gpu->bytes_per_ns > 0 ? ws_gpu_peak(gpu, precision) / gpu->bytes_per_ns : 0;
+}
+
+bool ws_gpu_peak_is_measured(const struct ws_gpu *gpu, enum ws_precision precision)
+{
+    return gpu->measured >> precision & 1;
+}
+
+bool ws_gpu_bandwidth_is_measured(const struct ws_gpu *gpu)
+{
+    return gpu->measured & WS_GPU_MEASURED_BYTES;
+}
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+double ws_gpu_limit(const struct ws_gpu *gpu, enum ws_precision precision)
+{
+    return larger(ws_gpu_peak(gpu, precision), gpu->sheet ? ws_gpu_peak(gpu->sheet, precision) : 0);
+}
+
+double ws_gpu_bandwidth_limit(const struct ws_gpu *gpu)
+{
+    return larger(gpu->bytes_per_ns, gpu->sheet ? gpu->sheet->bytes_per_ns : 0);
 }
 
 const char *ws_precision_name(enum ws_precision precision)

@@ -40,7 +40,12 @@ struct ws_gpu {
     double bytes_per_ns;                                     /* of device memory: GB/s */
     double flops_per_ns[WS_PRECISION_COUNT][WS_CORES_COUNT]; /* GFLOP/s; 0: the units do not do it */
     const char *source;
+    const char *calibrated;     /* when figures were measured on the GPU, "2026-11-21"; NULL: none were */
+    uint32_t measured;          /* which: bits of precisions, and WS_GPU_MEASURED_BYTES */
+    const struct ws_gpu *sheet; /* where some were: the data sheet's GPU that the others are of; NULL: not known */
 };
+
+#define WS_GPU_MEASURED_BYTES (1U << WS_PRECISION_COUNT)
 
 /* What a trace knows of a device. Texts may be NULL, figures 0. */
 struct ws_gpu_facts {
@@ -56,7 +61,9 @@ struct ws_gpu_facts {
 enum ws_gpu_match {
     WS_GPU_UNKNOWN,
     WS_GPU_BY_NAME,
-    WS_GPU_GIVEN,         /* somebody said so */
+    WS_GPU_GIVEN,                 /* somebody said so */
+    WS_GPU_CALIBRATED,            /* measured on that very GPU */
+    WS_GPU_CALIBRATED_ON_ANOTHER, /* measured on one of the same name */
     WS_GPU_BY_CAPABILITY, /* peaks of the table's chip of the same compute capability, scaled by SMs and clock;
                            * bandwidth from the memory's own clock and width */
 };
@@ -75,6 +82,15 @@ double ws_gpu_peak(const struct ws_gpu *gpu, enum ws_precision precision);
 
 /* FLOPs per byte where the roof of memory meets that of the precision: peak / bandwidth; 0: not known. */
 double ws_gpu_ridge(const struct ws_gpu *gpu, enum ws_precision precision);
+
+/* Was its peak, or the bandwidth of its memory, measured on the GPU itself? */
+bool ws_gpu_peak_is_measured(const struct ws_gpu *gpu, enum ws_precision precision);
+bool ws_gpu_bandwidth_is_measured(const struct ws_gpu *gpu);
+
+/* What nothing can exceed: the data sheet's figures where those of the GPU were measured, else its own. A measured
+ * ceiling is what copies and products came to: another kernel may come to somewhat more. */
+double ws_gpu_limit(const struct ws_gpu *gpu, enum ws_precision precision);
+double ws_gpu_bandwidth_limit(const struct ws_gpu *gpu);
 
 const char *ws_precision_name(enum ws_precision precision);
 uint32_t ws_precision_bits(enum ws_precision precision);

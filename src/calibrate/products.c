@@ -1,0 +1,221 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "calibrate/blas.h"
+#include "calibrate/measure.h"
+#include "calibrate/repeat.h"
+
+/* Workspace: what NVIDIA recommends for Hopper. Memory: three matrices of 16384² in fp32, and no more than half of
+ * what is free. */
+enum { LEAST_SIZE = 512, USUAL_SIZE = 4096, LARGEST_SIZE = 16384, WORKSPACE = 32 << 20, BLOCK = 1 << 20 };
+static const uint64_t most_memory = (uint64_t)3 << 30;
+
+static const double one_64 = 1, zero_64 = 0;
+static const float one_32 = 1, zero_32 = 0;
+static const int32_t one_int = 1, zero_int = 0;
+
+/* What is asked for at each precision: sums in fp32 for the short ones, as frameworks have them. */
+static const struct kind {
+    enum ws_precision precision;
+    ws_cublasEnum type, result_type, compute, scale_type;
+    const void *one, *zero;
+    uint32_t bytes, result_bytes;
+    uint32_t mantissa;         /* its bits; 0: a whole number */
+    uint32_t bias;             /* of the exponent */
+    uint32_t least_capability; /* below, cuBLAS multiplies in another precision and does not say so */
+    bool by_lt;
+} kinds[] = {
+    { WS_PRECISION_FP64, WS_CUDA_R_64F, WS_CUDA_R_64F, WS_CUBLAS_COMPUTE_64F, WS_CUDA_R_64F, &one_64, &zero_64, 8, 8,
+      52, 1023, 0, false },
+    { WS_PRECISION_FP32, WS_CUDA_R_32F, WS_CUDA_R_32F, WS_CUBLAS_COMPUTE_32F, WS_CUDA_R_32F, &one_32, &zero_32, 4, 4,
+      23, 127, 0, false },
+    { WS_PRECISION_TF32, WS_CUDA_R_32F, WS_CUDA_R_32F, WS_CUBLAS_COMPUTE_32F_FAST_TF32, WS_CUDA_R_32F, &one_32,
+      &zero_32, 4, 4, 23, 127, 80, false },
+    { WS_PRECISION_FP16, WS_CUDA_R_16F, WS_CUDA_R_16F, WS_CUBLAS_COMPUTE_32F, WS_CUDA_R_32F, &one_32, &zero_32, 2, 2,
+      10, 15, 0, false },
+    { WS_PRECISION_BF16, WS_CUDA_R_16BF, WS_CUDA_R_16BF, WS_CUBLAS_COMPUTE_32F, WS_CUDA_R_32F, &one_32, &zero_32, 2,
+      2, 7, 127, 80, false },
+    { WS_PRECISION_INT8, WS_CUDA_R_8I, WS_CUDA_R_32I, WS_CUBLAS_COMPUTE_32I, WS_CUDA_R_32I, &one_int, &zero_int, 1, 4,
+      0, 0, 0, false },
+    { WS_PRECISION_FP8, WS_CUDA_R_8F_E4M3, WS_CUDA_R_16BF, WS_CUBLAS_COMPUTE_32F, WS_CUDA_R_32F, &one_32, &zero_32, 1,
+      2, 3, 7, 0, true },
+};
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+
+struct products {
+    struct ws_measuring *measuring;
+    struct ws_blas blas;
+    ws_CUdeviceptr memory;
+    uint64_t bytes; /* of it, without the workspace behind */
+    struct ws_blas_product product;
+    ws_cublasStatus status;
+};
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+/* A number from 1/16 to 1, or below 0 as far, that no sum of 16384 products overflows with. */
+static uint64_t random_number(const struct kind *kind, uint64_t *state)
+{
+    uint64_t random = next_random(state);
+    if (!kind->mantissa)
+        return random;
+    uint64_t fraction = random & (((uint64_t)1 << kind->mantissa) - 1);
+    uint64_t exponent = kind->bias - 1 - (random >> 60 & 3), sign = random >> 63;
+    return sign << (8 * kind->bytes - 1) | exponent << kind->mantissa | fraction;
+}
+
+/* Random, because what a GPU draws depends on how many bits change: on zeros it keeps a clock that it does not keep
+ * on numbers. */
+static ws_CUresult fill(const struct products *products, const struct kind *kind, uint64_t bytes)
+{
+    const struct ws_driver *driver = &products->measuring->driver;
+    uint64_t state = 0x9e3779b97f4a7c15U, filled = bytes < BLOCK ? bytes : BLOCK;
+    unsigned char *block = malloc(BLOCK);
+    if (!block)
+        return WS_CUDA_ERROR_OUT_OF_MEMORY;
+    for (size_t at = 0; at < BLOCK; at += kind->bytes) {
+        uint64_t number = random_number(kind, &state);
+        memcpy(block + at, &number, kind->bytes); /* little-endian, as the GPU is */
+    }
+    ws_CUresult result = driver->copy_to_device(products->memory, block, filled);
+    free(block);
+    while (filled < bytes && result == WS_CUDA_SUCCESS) {
+        uint64_t more = bytes - filled < filled ? bytes - filled : filled;
+        result = driver->copy(products->memory + filled, products->memory, more, driver->stream);
+        filled += more;
+    }
+    return result;
+}
+
+static int run(void *user)
+{
+    struct products *products = user;
+    products->status = ws_blas_multiply(&products->blas, &products->product, products->measuring->driver.stream);
+    return products->status == WS_CUBLAS_STATUS_SUCCESS ? 0 : -ENOTSUP;
+}
+
+static uint64_t bytes_needed(const struct kind *kind, uint64_t size)
+{
+    return size * size * (2 * kind->bytes + kind->result_bytes);
+}
+
+/* Returns 0, or -errno where larger ones are not to be tried either. */
+static int measure_size(struct products *products, const struct kind *kind, int size, double budget_ns,
+                        struct ws_ceiling *ceiling, double *once_ns)
+{
+    const struct ws_driver *driver = &products->measuring->driver;
+    uint64_t matrix = (uint64_t)size * (uint64_t)size * kind->bytes;
+    double flops = 2.0 * size * size * size;
+    struct ws_repeated repeated;
+    products->product = (struct ws_blas_product){ .type = kind->type,
+                                                  .result_type = kind->result_type,
+                                                  .compute = kind->compute,
+                                                  .scale_type = kind->scale_type,
+                                                  .one = kind->one,
+                                                  .zero = kind->zero,
+                                                  .by_lt = kind->by_lt,
+                                                  .size = size,
+                                                  .a = products->memory,
+                                                  .b = products->memory + matrix,
+                                                  .c = products->memory + 2 * matrix,
+                                                  .workspace = products->memory + products->bytes,
+                                                  .workspace_bytes = WORKSPACE };
+    products->status = WS_CUBLAS_STATUS_SUCCESS;
+    ws_measuring_says(products->measuring, ws_precision_name(kind->precision), (uint64_t)size, "²");
+    ws_CUresult failed = fill(products, kind, 2 * matrix);
+    int status =
+        failed == WS_CUDA_SUCCESS ? ws_repeat(driver, run, products, flops, budget_ns, &repeated, &failed) : -EIO;
+    if (!status) {
+        ws_ceiling_raise(ceiling, &repeated.rate, (uint64_t)size);
+        *once_ns = repeated.once_ns;
+    } else if (products->status != WS_CUBLAS_STATUS_SUCCESS) {
+        snprintf(ceiling->why_not, sizeof(ceiling->why_not), "%s refuses it, %s", kind->by_lt ? "cuBLASLt" : "cuBLAS",
+                 ws_blas_status(&products->blas, products->status));
+    } else {
+        snprintf(ceiling->why_not, sizeof(ceiling->why_not), "it fails on the GPU, %s",
+                 ws_driver_error(driver, failed));
+    }
+    return status;
+}
+
+static void measure(struct products *products, const struct kind *kind, double budget_ns, struct ws_ceiling *ceiling)
+{
+    const struct ws_gpu_facts *facts = &products->measuring->calibration->facts;
+    int largest = LARGEST_SIZE, sizes = 1;
+    double once_ns = 0, end = ws_measuring_left(products->measuring) - budget_ns;
+    if (facts->cc_major * 10 + facts->cc_minor < kind->least_capability) {
+        snprintf(ceiling->why_not, sizeof(ceiling->why_not), "the GPU has none: compute capability %u.%u, not %u.%u",
+                 facts->cc_major, facts->cc_minor, kind->least_capability / 10, kind->least_capability % 10);
+        return;
+    }
+    if (kind->by_lt && !products->blas.lt_handle) {
+        snprintf(ceiling->why_not, sizeof(ceiling->why_not), "there is no libcublasLt that belongs to libcublas");
+        return;
+    }
+    while (largest > LEAST_SIZE && bytes_needed(kind, (uint64_t)largest) > products->bytes)
+        largest /= 2;
+    int size = largest < USUAL_SIZE ? largest : USUAL_SIZE;
+    for (int n = size; n < largest; n *= 2)
+        sizes++;
+    for (; size <= largest; size *= 2, sizes--) {
+        double left = ws_measuring_left(products->measuring) - end;
+        /* Twice the size takes eight times as long; a few must fit in the time that is left. */
+        if (8 * once_ns * 4 > left && once_ns > 0)
+            break;
+        if (measure_size(products, kind, size, left / sizes, ceiling, &once_ns))
+            break;
+    }
+}
+
+/* Half of the free memory, or as much of it as there is in one piece. */
+static int allocate(struct products *products)
+{
+    const struct ws_driver *driver = &products->measuring->driver;
+    uint64_t half = products->measuring->calibration->memory_free / 2;
+    products->bytes = half < most_memory ? half : most_memory;
+    products->bytes = products->bytes / 512 * 512; /* the workspace behind must lie even */
+    while (products->bytes >= bytes_needed(&kinds[0], LEAST_SIZE)) {
+        if (driver->allocate(&products->memory, products->bytes + WORKSPACE) == WS_CUDA_SUCCESS)
+            return 0;
+        products->bytes = products->bytes / 1024 * 512;
+    }
+    return -ENOMEM;
+}
+
+static void say_why_not(struct ws_calibration *calibration, const char *why)
+{
+    for (int i = 0; i < KINDS; i++)
+        snprintf(calibration->products[kinds[i].precision].why_not,
+                 sizeof(calibration->products[kinds[i].precision].why_not), "%s", why);
+}
+
+void ws_measure_products(struct ws_measuring *measuring)
+{
+    struct ws_calibration *calibration = measuring->calibration;
+    struct products products = { .measuring = measuring };
+    char why[160];
+    snprintf(calibration->products[WS_PRECISION_FP4].why_not, sizeof(calibration->products[WS_PRECISION_FP4].why_not),
+             "not tried: its operands need scales for every block");
+    ws_measuring_says(measuring, "cuBLAS", 0, "");
+    if (ws_blas_open(&products.blas, measuring->driver.stream, why, sizeof(why))) {
+        say_why_not(calibration, why);
+    } else if (allocate(&products)) {
+        say_why_not(calibration, "too little of the GPU's memory is free");
+    } else {
+        snprintf(calibration->blas, sizeof(calibration->blas), "cuBLAS %d.%d.%d", products.blas.version / 10000,
+                 products.blas.version / 100 % 100, products.blas.version % 100);
+        for (int i = 0; i < KINDS; i++)
+            measure(&products, &kinds[i], ws_measuring_left(measuring) / (KINDS - i),
+                    &calibration->products[kinds[i].precision]);
+        measuring->driver.free(products.memory);
+    }
+    ws_blas_close(&products.blas);
+}

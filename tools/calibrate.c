@@ -1,0 +1,282 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "calibrate/calibrate.h"
+#include "command.h"
+#include "hardware/calibrations.h"
+#include "progress.h"
+#include "reports.h"
+
+enum { SECONDS = 10, MOST_SECONDS = 3600, MOST_DEVICES = 1024 };
+
+static const struct tool_switch *switches(size_t *count)
+{
+    static const struct tool_switch list[] = {
+        { "device", 0, "N", "the GPU, as CUDA counts them from 0 (0)" },
+        { "seconds", 0, "S", "take about so long (10); longer shows whether the GPU keeps its clock" },
+        { "output", 'o', "FILE",
+          "the file to write, for --gpu FILE, instead of this user's. One of an earlier calibration is replaced, "
+          "anything else left alone" },
+        { "json", 0, NULL, "print what is written to the file, described by calibrate.schema.json" },
+    };
+    *count = sizeof(list) / sizeof(list[0]);
+    return list;
+}
+
+static void show_progress(void *progress, const char *what, double share)
+{
+    char text[96];
+    snprintf(text, sizeof(text), "calibrating… %s", what);
+    tool_progress_say(progress, text, (uint64_t)(share * 1000), 1000);
+}
+
+/* --- where to -------------------------------------------------------------------------------------------- */
+
+static int make_folders(char *path)
+{
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        int failed = mkdir(path, 0777) && errno != EEXIST;
+        if (failed)
+            return tool_error("%s: %s", path, strerror(errno));
+        *slash = '/';
+    }
+    return 0;
+}
+
+/* Calibrating again replaces what the last time found; whatever else is there stays. Asked before anything is
+ * measured as well. */
+static int may_write(const char *path)
+{
+    struct ws_gpu_file file;
+    char message[512], folder[1024];
+    snprintf(folder, sizeof(folder), "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        slash[slash == folder] = 0;
+    if (access(slash ? folder : ".", W_OK))
+        return tool_error("%s: %s", path, strerror(errno));
+    if (access(path, F_OK) && errno == ENOENT)
+        return 0;
+    if (ws_gpu_read(&file, path, message, sizeof(message)) || !*file.calibrated)
+        return tool_error("%s: exists, and no calibration is in it: left alone", path);
+    return 0;
+}
+
+/* Of this user, where no file is named. */
+static int find_folder(char *folder, size_t capacity)
+{
+    if (!ws_calibrations_folder(folder, capacity))
+        return tool_error("calibrate: neither XDG_DATA_HOME nor HOME is set: name a file with -o");
+    return 0;
+}
+
+static int choose_path(const char *given, const struct ws_calibration *calibration, char *path, size_t capacity)
+{
+    char folder[512], name[400];
+    if (given) {
+        snprintf(path, capacity, "%s", given);
+        return may_write(path);
+    }
+    if (find_folder(folder, sizeof(folder)))
+        return TOOL_ERROR;
+    ws_calibration_file_name(calibration->name, calibration->uuid, name, sizeof(name));
+    snprintf(path, capacity, "%s/%s", folder, name);
+    return make_folders(path);
+}
+
+/* As a whole or not at all: somebody may read it meanwhile. */
+static int write_file(const json_t *root, const char *path)
+{
+    char aside[1100];
+    snprintf(aside, sizeof(aside), "%s.%d", path, (int)getpid());
+    errno = 0;
+    if (!json_dump_file(root, aside, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) && !rename(aside, path))
+        return 0;
+    int status = tool_error("%s: %s", path, errno ? strerror(errno) : "cannot be written");
+    unlink(aside);
+    return status;
+}
+
+/* --- what is said ---------------------------------------------------------------------------------------- */
+
+struct line {
+    const char *name;
+    const struct ws_ceiling *ceiling;
+    double sheet, ridge, sheet_ridge; /* 0: not known */
+    bool is_bandwidth;
+};
+
+static void rate_cell(struct ws_table *table, double per_ns, bool is_bandwidth)
+{
+    if (per_ns > 0)
+        ws_table_cell(table, "%.4g %s", per_ns / 1e3, is_bandwidth ? "TB/s" : "TFLOP/s");
+    else
+        ws_table_cell(table, "–");
+}
+
+static void ridge_cell(struct ws_table *table, double ridge)
+{
+    if (ridge > 0)
+        ws_table_cell(table, "%.3g", ridge);
+    else
+        ws_table_cell(table, "–");
+}
+
+static void print_line(struct ws_table *table, const struct line *line)
+{
+    const struct ws_rate *rate = &line->ceiling->rate;
+    char bytes[WS_FORMAT_SIZE];
+    ws_table_cell(table, "%s", line->name);
+    rate_cell(table, rate->median, line->is_bandwidth);
+    rate_cell(table, line->sheet, line->is_bandwidth);
+    if (line->sheet > 0)
+        ws_table_cell(table, "%.1f %%", 100 * rate->median / line->sheet);
+    else
+        ws_table_cell(table, "–");
+    ridge_cell(table, line->ridge);
+    ridge_cell(table, line->sheet_ridge);
+    ws_table_cell(table, "%.1f %%", 100 * rate->spread);
+    if (line->is_bandwidth)
+        ws_table_cell(table, "%s", ws_format_bytes(bytes, line->ceiling->size));
+    else
+        ws_table_cell(table, "%llu²", (unsigned long long)line->ceiling->size);
+}
+
+static size_t make_lines(const struct ws_calibration *calibration, const struct ws_gpu *sheet,
+                         struct line lines[WS_PRECISION_COUNT + 2])
+{
+    size_t count = 0;
+    lines[count++] = (struct line){ "memory, copy", &calibration->copy, sheet->bytes_per_ns, 0, 0, true };
+    lines[count++] = (struct line){ "memory, write", &calibration->write, sheet->bytes_per_ns, 0, 0, true };
+    for (int i = 0; i < WS_PRECISION_COUNT; i++) {
+        enum ws_precision precision = (enum ws_precision)i;
+        const struct ws_ceiling *ceiling = &calibration->products[i];
+        lines[count++] =
+            (struct line){ ws_precision_name(precision),   ceiling,
+                           ws_gpu_peak(sheet, precision),  ceiling->rate.median / calibration->copy.rate.median,
+                           ws_gpu_ridge(sheet, precision), false };
+    }
+    return count;
+}
+
+/* Another program's memory is a sign that it may be at work. */
+static void print_neighbours(const struct ws_calibration *calibration, struct ws_page *page)
+{
+    char used[WS_FORMAT_SIZE], total[WS_FORMAT_SIZE];
+    uint64_t all = calibration->facts.memory_bytes;
+    if (calibration->memory_free < all / 10 * 9)
+        ws_page_text(page, "! %s of its %s are taken: if another program was at work, the figures are too low.",
+                     ws_format_bytes(used, all - calibration->memory_free), ws_format_bytes(total, all));
+}
+
+static void print_text(const struct ws_calibration *calibration, const json_t *root, struct ws_page *page)
+{
+    static const struct ws_table_column columns[] = {
+        { "", true, false },        { "measured", false, false }, { "data sheet", false, false },
+        { "of it", false, false },  { "ridge", false, false },    { "by data sheet", false, WS_NARROW_LEAVE_OUT },
+        { "spread", false, false }, { "best at", false, false },
+    };
+    struct ws_gpu sheet;
+    struct line lines[WS_PRECISION_COUNT + 2];
+    struct ws_table table;
+    char note[160];
+    bool known = ws_calibration_sheet(calibration, &sheet);
+    if (!known)
+        sheet = (struct ws_gpu){ 0 };
+    size_t count = make_lines(calibration, &sheet, lines);
+    ws_page_fact(page, "GPU", "%s, %s", calibration->name, calibration->uuid);
+    ws_page_fact(page, "ceilings", "%s", json_string_value(json_object_get(root, "source")));
+    ws_page_fact(page, "data sheet", "%s", known ? sheet.source : "the table has no such GPU");
+    fputc('\n', page->out);
+    ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < count; i++)
+        if (lines[i].ceiling->rate.median > 0)
+            print_line(&table, &lines[i]);
+    ws_table_finish(&table);
+    fputc('\n', page->out);
+    if (!*calibration->blas)
+        ws_page_text(page, "No matrix products: %s.", calibration->products[WS_PRECISION_FP32].why_not);
+    for (size_t i = 0; i < count; i++) {
+        const struct ws_ceiling *ceiling = lines[i].ceiling;
+        ws_ceiling_note(ceiling, lines[i].sheet, note, sizeof(note));
+        if (ceiling->rate.median > 0 && *note)
+            ws_page_text(page, "! %s %s", lines[i].name, note);
+        else if (!(ceiling->rate.median > 0) && *ceiling->why_not && *calibration->blas)
+            ws_page_text(page, "%s: %s", lines[i].name, ceiling->why_not);
+    }
+    print_neighbours(calibration, page);
+}
+
+/* --- the command ----------------------------------------------------------------------------------------- */
+
+static int keep(const struct tool_arguments *arguments, const struct ws_calibration *calibration)
+{
+    char when[32], path[1024];
+    time_t now = time(NULL);
+    struct tm date;
+    strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &date));
+    json_t *root = ws_calibration_json(calibration, when, WS_VERSION);
+    if (!root)
+        return tool_error("out of memory");
+    bool as_json = tool_value(arguments, "json") != NULL;
+    struct ws_page page = tool_page(arguments, 0);
+    if (!as_json)
+        print_text(calibration, root, &page);
+    int status = choose_path(tool_value(arguments, "output"), calibration, path, sizeof(path));
+    status = status ? status : write_file(root, path);
+    if (as_json)
+        return tool_print_json(root) ? TOOL_ERROR : status;
+    json_decref(root);
+    if (status)
+        return status;
+    if (tool_value(arguments, "output"))
+        ws_page_text(&page, "Written to %s: wallshim report --gpu %s uses it.", path, path);
+    else
+        ws_page_text(&page, "Written to %s: wallshim report --gpu calibrated uses it.", path);
+    return TOOL_DONE;
+}
+
+static int run(const struct tool_arguments *arguments)
+{
+    static struct ws_calibration calibration;
+    struct tool_progress progress;
+    char message[512], folder[512];
+    size_t device = 0, seconds = SECONDS;
+    const char *given = tool_value(arguments, "device"), *time_given = tool_value(arguments, "seconds"),
+               *output = tool_value(arguments, "output");
+    if (arguments->operand_count)
+        return tool_error("calibrate: %s: takes no trace; see wallshim calibrate --help", arguments->operands[0]);
+    if ((given && tool_number("device", given, MOST_DEVICES, &device)) ||
+        (time_given && tool_number("seconds", time_given, MOST_SECONDS, &seconds)))
+        return TOOL_ERROR;
+    if (output ? may_write(output) : find_folder(folder, sizeof(folder)))
+        return TOOL_ERROR;
+    tool_progress_start(&progress);
+    struct ws_calibrate_options options = {
+        .device = (int)device, .seconds = (double)seconds, .progress = show_progress, .user = &progress
+    };
+    int status = ws_calibrate(&calibration, &options, message, sizeof(message));
+    tool_progress_end(&progress);
+    return status ? tool_error("calibrate: %s", message) : keep(arguments, &calibration);
+}
+
+const struct tool_command tool_calibrate = {
+    .name = "calibrate",
+    .operands = "",
+    .summary = "measure what this machine's GPU reaches, for the roofline",
+    .text =
+        "Measures both ceilings of the roofline on a GPU of this machine: the bandwidth of copies within its memory, "
+        "and the rate of large matrix products at each precision that it and the cuBLAS found here offer. Reports "
+        "use them, instead of the data sheet's peaks, when asked with --gpu calibrated. Run it while nothing else "
+        "uses the GPU.\n"
+        "It writes them to a file of this user's for each GPU, in $XDG_DATA_HOME/wallshim/gpus or "
+        "~/.local/share/wallshim/gpus. What could not be measured is named, and stays with the data sheet. Needs "
+        "the driver, and for products libcublas.so.13, .12 or .11 where the loader finds it; no CUDA toolkit.",
+    .switches = switches,
+    .run = run,
+};
