@@ -6,13 +6,18 @@
 #include "abi/cuda.h"
 #include "functions.h"
 #include "memory.h"
+#include "record/param_image.h"
 #include "thread.h"
 
-enum { MOST_ADDRESSES = 16 };
+/* Of structures a few less, so that lists of tensors leave room for the pointers behind them. */
+enum { MOST_ADDRESSES = 16, MOST_IN_STRUCTURES = 12 };
 
 struct words {
     struct ws_param_word word[WS_RING_PARAM_WORDS];
     unsigned count, addresses;
+    unsigned first, end;            /* of the image, in words; end 0: there is none */
+    bool telling;                   /* it has more in it than addresses */
+    uint64_t image[WS_IMAGE_WORDS]; /* from first to end; the others are not set */
 };
 
 static void add(struct words *words, unsigned offset, unsigned size, bool address, uint64_t value)
@@ -37,11 +42,36 @@ static void add_addresses(struct words *words, const char *block, unsigned offse
     }
 }
 
+/* A structure, whose addresses and image are kept; of one that lies behind what an image can hold, its addresses. */
+static void add_structure(struct words *words, const char *value, unsigned offset, size_t size)
+{
+    size_t first = offset / 8, end = (offset + size + 7) / 8;
+    if (end > WS_IMAGE_WORDS) {
+        add_addresses(words, value, offset, size);
+        return;
+    }
+    if (!words->end)
+        words->first = words->end = (unsigned)first;
+    while (words->end < end)
+        words->image[words->end++] = 0;
+    memcpy((char *)words->image + offset, value, size);
+    for (size_t i = first; i < end; i++) {
+        bool whole = 8 * i >= offset && 8 * i + 8 <= offset + size;
+        if (whole && memory_is_device_address(words->image[i])) {
+            if (words->addresses < MOST_IN_STRUCTURES)
+                add(words, (unsigned)(8 * i), 8, true, words->image[i]);
+            words->image[i] = WS_IMAGE_ADDRESS;
+        } else {
+            words->telling = words->telling || words->image[i];
+        }
+    }
+}
+
 static void add_param(struct words *words, const char *value, struct function_param param)
 {
     uint64_t scalar = 0;
     if (param.size != 1 && param.size != 2 && param.size != 4 && param.size != 8) {
-        add_addresses(words, value, param.offset, param.size);
+        add_structure(words, value, param.offset, param.size);
         return;
     }
     memcpy(&scalar, value, param.size);
@@ -68,7 +98,8 @@ bool params_keep(struct shim_thread *thread, uint32_t function, void **params, v
 {
     const struct function_layout *layout = function_layout(function);
     struct words words;
-    words.count = words.addresses = 0;
+    words.count = words.addresses = words.first = words.end = 0;
+    words.telling = false;
     size_t size = 0;
     const char *block = params ? NULL : block_of(extra, &size);
     for (uint32_t i = 0; i < layout->count; i++) {
@@ -79,17 +110,30 @@ bool params_keep(struct shim_thread *thread, uint32_t function, void **params, v
             add_param(&words, block + param.offset, param);
     }
     if (block && !layout->count)
-        add_addresses(&words, block, 0, size);
-    if (!words.count)
+        add_structure(&words, block, 0, size);
+    uint64_t first = words.first;
+    unsigned image = words.telling ? words.end - words.first : 0, of_image = image ? image + 1 : 0;
+    unsigned slots = ws_ring_params_slots(words.count, of_image);
+    if (slots > thread->ring.mask / 2) { /* the smallest rings have no place for an image */
+        image = of_image = 0;
+        slots = ws_ring_params_slots(words.count, 0);
+    }
+    if (!words.count && !image)
         return false;
-    unsigned slots = ws_ring_params_slots(words.count);
     struct ws_ring_params *record = ws_ring_reserve(&thread->ring, slots);
     if (!record)
         return false;
     record->header = (struct ws_ring_header){
-        .kind = WS_RING_PARAMS, .slots = (uint8_t)slots, .detail = (uint16_t)words.count, .shape = function
+        .kind = WS_RING_PARAMS,
+        .slots = (uint8_t)slots,
+        .detail = (uint16_t)(words.count | of_image << WS_RING_PARAM_IMAGE),
+        .shape = function,
     };
     memcpy(record->words, words.word, words.count * sizeof(words.word[0]));
+    if (image) {
+        memcpy(record->words + words.count, &first, sizeof(first));
+        memcpy((char *)(record->words + words.count) + sizeof(first), words.image + first, image * sizeof(first));
+    }
     ws_ring_commit(&thread->ring, slots);
     return true;
 }

@@ -1,4 +1,5 @@
-/* What is kept of a kernel's parameter block: words that look like device addresses, small scalars. */
+/* What is kept of a kernel's parameter block: words that look like device addresses, small scalars, and the image of
+ * its structures (record/param_image.h). */
 #ifndef WALLSHIM_SHIM_PARAMS_H
 #define WALLSHIM_SHIM_PARAMS_H
 

@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "bypass.h"
 #include "output.h"
+#include "record/param_image.h"
 #include "record/ring_records.h"
 #include "registry.h"
 #include "resolve.h"
@@ -340,8 +341,12 @@ static void read_range(struct shim_thread *thread, const struct ws_ring_range *r
 /* Equal blocks of one kernel are kept once. */
 static void read_params(struct shim_thread *thread, const struct ws_ring_params *record)
 {
-    uint32_t size = record->header.detail * (uint32_t)sizeof(struct ws_param_word);
-    uint64_t hash = XXH3_64bits_withSeed(record->words, size, record->header.shape);
+    static char text[WS_IMAGE_TEXT];
+    uint32_t words = record->header.detail & ((1 << WS_RING_PARAM_IMAGE) - 1);
+    uint32_t image = record->header.detail >> WS_RING_PARAM_IMAGE;
+    uint32_t size = words * (uint32_t)sizeof(struct ws_param_word);
+    const uint64_t *of_image = (const uint64_t *)(record->words + words);
+    uint64_t hash = XXH3_64bits_withSeed(record->words, size + image * sizeof(*of_image), record->header.shape);
     uint64_t *id = ws_map_put(&params_ids, hash ? hash : 1);
     thread->params = 0;
     if (!id) {
@@ -353,6 +358,9 @@ static void read_params(struct shim_thread *thread, const struct ws_ring_params 
         struct ws_params row = { .id = (uint32_t)*id,
                                  .function = record->header.shape,
                                  .words = { (const char *)record->words, size } };
+        if (image)
+            row.structures =
+                (struct ws_text){ text, ws_image_encode(text, of_image + 1, (uint32_t)of_image[0], image - 1) };
         add(WS_FAMILY_params, &row);
     }
     thread->params = (uint32_t)*id;

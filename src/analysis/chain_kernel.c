@@ -147,12 +147,13 @@ bool ws_operands_read(struct ws_operands *operands, const struct ws_process *pro
     }
     if (arrays_are_first(addresses, operands->count, iterator->operands))
         operands->ordered = iterator->operands;
+    operands->written = operands->ordered > 0;
     return true;
 }
 
 static bool reads(const struct ws_operands *operands, uint32_t place)
 {
-    return place && place < operands->ordered;
+    return place >= operands->written && place < operands->ordered;
 }
 
 struct ws_chain_links ws_operands_link(const struct ws_operands *operands, uint32_t count)
@@ -166,7 +167,7 @@ struct ws_chain_links ws_operands_link(const struct ws_operands *operands, uint3
                     if (operands[i].address[a] != operands[j].address[b])
                         continue;
                     links.shared |= between;
-                    if (!a && operands[i].ordered && reads(&operands[j], b))
+                    if (a < operands[i].written && reads(&operands[j], b))
                         links.ordered |= between;
                 }
             }
@@ -175,25 +176,27 @@ struct ws_chain_links ws_operands_link(const struct ws_operands *operands, uint3
     return links;
 }
 
-/* Does a kernel read the address, other than kernels before `from`? */
-static bool is_read_from(const struct ws_operands *operands, uint32_t from, uint32_t count, uint64_t address)
+/* Which of the arrays it reads is the one at this address; WS_OPERANDS_MOST: none. */
+static uint32_t read_at(const struct ws_operands *operands, uint64_t address)
 {
-    for (uint32_t i = from; i < count; i++)
-        for (uint32_t a = 1; a < operands[i].ordered; a++)
-            if (operands[i].address[a] == address)
-                return true;
+    for (uint32_t a = operands->written; a < operands->ordered; a++)
+        if (operands->address[a] == address)
+            return a;
+    return WS_OPERANDS_MOST;
+}
+
+static bool writes(const struct ws_operands *operands, uint64_t address)
+{
+    for (uint32_t a = 0; a < operands->written; a++)
+        if (operands->address[a] == address)
+            return true;
     return false;
 }
 
-/* Is the address an array of a kernel before `to`, or of this one before array `array`? */
-static bool is_met_before(const struct ws_operands *operands, uint32_t to, uint32_t array, uint64_t address)
+static bool is_read_from(const struct ws_operands *operands, uint32_t from, uint32_t count, uint64_t address)
 {
-    for (uint32_t i = 0; i < to; i++)
-        for (uint32_t a = 0; a < operands[i].ordered; a++)
-            if (operands[i].address[a] == address)
-                return true;
-    for (uint32_t a = 1; a < array; a++)
-        if (operands[to].address[a] == address)
+    for (uint32_t i = from; i < count; i++)
+        if (read_at(&operands[i], address) < WS_OPERANDS_MOST)
             return true;
     return false;
 }
@@ -201,23 +204,64 @@ static bool is_met_before(const struct ws_operands *operands, uint32_t to, uint3
 static bool is_written_from(const struct ws_operands *operands, uint32_t from, uint32_t count, uint64_t address)
 {
     for (uint32_t i = from; i < count; i++)
-        if (operands[i].address[0] == address)
+        if (writes(&operands[i], address))
             return true;
     return false;
+}
+
+/* Is the address an array of a kernel before `to`, or of this one before array `array`? */
+static bool is_met_before(const struct ws_operands *operands, uint32_t to, uint32_t array, uint64_t address)
+{
+    return is_read_from(operands, 0, to, address) || is_written_from(operands, 0, to, address) ||
+           read_at(&operands[to], address) < array;
+}
+
+double ws_operands_again(const struct ws_operands *operands, uint32_t count, uint32_t place)
+{
+    const struct ws_operands *writer = &operands[place];
+    double again = 0;
+    for (uint32_t a = 0; a < writer->written; a++) {
+        for (uint32_t i = place + 1; i < count; i++) {
+            uint32_t b = read_at(&operands[i], writer->address[a]);
+            if (b < WS_OPERANDS_MOST) {
+                double written = writer->bytes[a], read = operands[i].bytes[b];
+                if (!written || !read)
+                    return -1;
+                again += 2 * (written < read ? written : read);
+                break;
+            }
+            if (!operands[i].ordered)
+                return -1;
+            if (writes(&operands[i], writer->address[a]))
+                break;
+        }
+    }
+    return writer->written ? again : -1;
+}
+
+/* How much of a kernel's time goes into an array. */
+static double weight_of(const struct ws_operands *operands, uint32_t array)
+{
+    double all = 0;
+    for (uint32_t a = 0; a < operands->ordered; a++)
+        all += operands->bytes[a];
+    return all > 0 ? operands->bytes[array] / all : 1.0 / operands->ordered;
 }
 
 double ws_operands_fused(const struct ws_operands *operands, const int64_t *lengths, uint32_t count)
 {
     double total = 0;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t arrays = operands[i].ordered;
-        if (!arrays)
+        if (!operands[i].ordered)
             return 0;
-        uint32_t remain = !is_read_from(operands, i + 1, count, operands[i].address[0]) &&
-                          !is_written_from(operands, i + 1, count, operands[i].address[0]);
-        for (uint32_t a = 1; a < arrays; a++)
-            remain += !is_met_before(operands, i, a, operands[i].address[a]);
-        total += (double)lengths[i] * remain / arrays;
+        for (uint32_t a = 0; a < operands[i].ordered; a++) {
+            uint64_t address = operands[i].address[a];
+            bool remains = a < operands[i].written ? !is_read_from(operands, i + 1, count, address) &&
+                                                         !is_written_from(operands, i + 1, count, address)
+                                                   : !is_met_before(operands, i, a, address);
+            if (remains)
+                total += (double)lengths[i] * weight_of(&operands[i], a);
+        }
     }
     return total;
 }

@@ -35,8 +35,10 @@ enum { WS_OPERANDS_MOST = 16 };
 struct ws_operands {
     uint64_t address[WS_OPERANDS_MOST];
     uint32_t count;
-    uint32_t ordered;  /* the first of them is written, the others up to this number read; 0: order not known */
-    uint64_t elements; /* of each array; 0: not known */
+    double bytes[WS_OPERANDS_MOST]; /* of each array; 0: not known */
+    uint32_t ordered;               /* of this many it is known whether they are written or read; 0: of none */
+    uint32_t written;               /* the first so many of them are, the others read */
+    uint64_t elements;              /* of each array; 0: not known */
 };
 
 /* Returns false when the parameters were not kept. */
@@ -51,9 +53,13 @@ struct ws_chain_links {
 
 struct ws_chain_links ws_operands_link(const struct ws_operands *operands, uint32_t count);
 
-/* How long one kernel would take that does what they all do, lengths[] being theirs: each spends its time evenly on
- * its arrays, and of these remain those that are read before any of them writes them, and those that none reads
- * after they were written last. 0 where the order of some kernel's arrays is not known. */
+/* Bytes that the kernel at this place writes and a later one reads again, both ways; -1: not known. */
+double ws_operands_again(const struct ws_operands *operands, uint32_t count, uint32_t place);
+
+/* How long one kernel would take that does what they all do, lengths[] being theirs: each spends its time on its
+ * arrays by their bytes, evenly where these are not known, and of these remain those that are read before any of them
+ * writes them, and those that none reads after they were written last. 0 where the order of some kernel's arrays is
+ * not known. */
 double ws_operands_fused(const struct ws_operands *operands, const int64_t *lengths, uint32_t count);
 
 #endif

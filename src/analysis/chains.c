@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/arguments.h"
 #include "analysis/chain_kernel.h"
 #include "analysis/peaks.h"
 #include "analysis/steps.h"
@@ -28,14 +29,15 @@ struct run {
 
 struct shape_facts {
     enum ws_chain_role role;
-    struct ws_iterator iterator;
-    uint64_t bytes; /* of an array, by the grid; 0: not known */
+    const struct ws_arguments_form *form; /* NULL: it belongs to no chain */
+    uint64_t bytes;                       /* of an array, by the grid; 0: not known */
 };
 
 struct finder {
     const struct ws_process *process;
     const struct ws_ops *ops;
     struct shape_facts *shapes;
+    void *names;         /* what forms are part of */
     struct run *runs;    /* by stream; the last is that of operations without one */
     struct ws_map index; /* hash of a pattern's names → its index + 1 */
     uint32_t examined;
@@ -105,22 +107,25 @@ static void examine(struct finder *finder, const struct run *run, struct ws_chai
 {
     struct ws_operands operands[WS_CHAIN_MOST];
     uint64_t bytes[WS_CHAIN_MOST] = { 0 };
+    const struct ws_process *process = finder->process;
     int64_t lengths[WS_CHAIN_MOST];
     struct ws_chain_kernel *kernels = kernels_of(finder->result, chain);
     for (uint32_t i = 0; i < chain->length; i++) {
-        const struct shape_facts *shape = &finder->shapes[finder->ops->shape[run->ops[i]]];
-        if (!ws_operands_read(&operands[i], finder->process, ws_op_params(finder->ops, run->ops[i]),
-                              &shape->iterator))
+        uint32_t shape = finder->ops->shape[run->ops[i]];
+        const struct ws_arguments_form *form = finder->shapes[shape].form;
+        if (!form || !ws_arguments_operands(form, process, &ws_process_shape(process, shape)->row,
+                                            ws_op_params(finder->ops, run->ops[i]), &operands[i]))
             return;
-        bytes[i] = operands[i].elements * shape->iterator.element_bytes;
+        bytes[i] = operands[i].elements * form->iterator.element_bytes;
         lengths[i] = ws_op_length(finder->ops, run->ops[i]);
     }
     struct ws_chain_links links = ws_operands_link(operands, chain->length);
     for (uint32_t i = 0; i + 1 < chain->length; i++) {
-        uint64_t again = moved_again(bytes[i], bytes[i + 1]);
+        double known = ws_operands_again(operands, chain->length, i);
+        uint64_t again = known >= 0 ? (uint64_t)known : moved_again(bytes[i], bytes[i + 1]);
         kernels[i].shared += links.shared >> i & 1;
         kernels[i].ordered += links.ordered >> i & 1;
-        kernels[i].sized += again != 0;
+        kernels[i].sized += known >= 0 || again;
         kernels[i].examined_bytes += again;
     }
     double fused = ws_operands_fused(operands, lengths, chain->length);
@@ -349,8 +354,8 @@ static int find_facts(struct finder *finder, const struct ws_report *report, siz
     struct name_facts {
         bool known;
         enum ws_chain_role role;
-        struct ws_iterator iterator;
-    } *names = calloc(report->model->names.count + 1, sizeof(*names));
+        struct ws_arguments_form form;
+    } *names = finder->names = calloc(report->model->names.count + 1, sizeof(*names));
     finder->shapes = calloc(process->shapes.count + 1, sizeof(*finder->shapes));
     int status = names && finder->shapes ? 0 : -ENOMEM;
     for (size_t i = 0; i < process->shapes.count && !status; i++) {
@@ -362,14 +367,13 @@ static int find_facts(struct finder *finder, const struct ws_report *report, siz
             const struct ws_op_name *named = ws_model_name(report->model, shape->name);
             name->role = ws_chain_role(named, ws_report_class(report, shape->name));
             if (name->role == WS_CHAIN_BELONGS)
-                name->iterator = ws_iterator_of(named->text);
+                name->form = ws_arguments_form_of(named->text);
             name->known = true;
         }
         finder->shapes[i].role = name->role;
-        finder->shapes[i].iterator = name->iterator;
-        finder->shapes[i].bytes = ws_iterator_bytes(&name->iterator, &shape->row);
+        finder->shapes[i].form = name->role == WS_CHAIN_BELONGS ? &name->form : NULL;
+        finder->shapes[i].bytes = ws_iterator_bytes(&name->form.iterator, &shape->row);
     }
-    free(names);
     return status;
 }
 
@@ -394,6 +398,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     if (!status)
         conclude_all(result, ws_track_bandwidth(report, track));
     free(finder.shapes);
+    free(finder.names);
     free(finder.runs);
     ws_map_finish(&finder.index);
     return status;

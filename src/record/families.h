@@ -115,10 +115,11 @@
     I(uint32_t, from_space, PLAIN)   /* copies: enum ws_space */                          \
     I(uint32_t, to_space, PLAIN)     /* copies and memsets */
 
-#define WS_COLUMNS_params(I, S)  \
-    I(uint32_t, id, DELTA)       \
-    I(uint32_t, function, PLAIN) \
-    S(words) /* struct ws_param_word, one after another */
+#define WS_COLUMNS_params(I, S)                                 \
+    I(uint32_t, id, DELTA)                                      \
+    I(uint32_t, function, PLAIN)                                \
+    S(words)      /* struct ws_param_word, one after another */ \
+    S(structures) /* record/param_image.h */
 
 #define WS_COLUMNS_comm(I, S)  \
     I(uint32_t, id, DELTA)     \

@@ -65,7 +65,9 @@ struct ws_ring_collective {
 
 enum { WS_RING_PARAM_WORDS = 32 };
 
-/* detail: number of words; header.shape: the function's dictionary id. */
+/* detail: number of words, and from bit WS_RING_PARAM_IMAGE on how many words of 8 bytes follow them: the structures'
+ * image, behind the number of its first word. header.shape: the function's dictionary id. */
+enum { WS_RING_PARAM_IMAGE = 6 };
 struct ws_ring_params {
     struct ws_ring_header header;
     struct ws_param_word words[];
@@ -93,11 +95,12 @@ _Static_assert(sizeof(struct ws_ring_call) == WS_RING_SLOT, "a call is one slot"
 _Static_assert(sizeof(struct ws_ring_collective) == 2 * WS_RING_SLOT, "a collective is two slots");
 _Static_assert(sizeof(struct ws_ring_mark) == WS_RING_SLOT, "a mark is one slot");
 _Static_assert(sizeof(struct ws_param_word) == 16, "four words a slot");
+_Static_assert(WS_RING_PARAM_WORDS < 1 << WS_RING_PARAM_IMAGE, "both numbers have room");
 
-static inline unsigned ws_ring_params_slots(unsigned words)
+static inline unsigned ws_ring_params_slots(unsigned words, unsigned image)
 {
-    return (unsigned)((sizeof(struct ws_ring_header) + words * sizeof(struct ws_param_word) + WS_RING_SLOT - 1) /
-                      WS_RING_SLOT);
+    size_t size = sizeof(struct ws_ring_header) + words * sizeof(struct ws_param_word) + image * sizeof(uint64_t);
+    return (unsigned)((size + WS_RING_SLOT - 1) / WS_RING_SLOT);
 }
 
 #endif

@@ -19,6 +19,7 @@ enum {
     SMALL_LAUNCHES = 40, /* a step: more in all than parameters are kept of */
     ROWS = 16384,
     COLUMNS = 4096,
+    PARAMETERS = 5000000,
 };
 
 static const float one = 1, zero = 0;
@@ -42,8 +43,11 @@ static const struct label {
     { KERNEL_TANH, SMALL_LAUNCHES, "latency-bound", SMALL, 2, 0, 1 },
     { KERNEL_NORM, 1, "memory-bound", (double)ROWS *COLUMNS, 2, COLUMNS * 2 * 2 + ROWS * 4 * 2, 8 },
     { KERNEL_SOFTMAX, 1, "memory-bound", (double)ROWS *COLUMNS, 2, 0, 4 },
-    { KERNEL_SOFTMAX_BACKWARD, 1, "memory-bound", (double)ROWS *COLUMNS, 3, 0, 3 },
-    { KERNEL_REDUCE, 1, "memory-bound", (double)ROWS *COLUMNS, 0, 0, 0 },
+    { KERNEL_SOFTMAX_BACKWARD, 1, "memory-bound", (double)ROWS *COLUMNS, 2, 0, 3 }, /* x is both inputs */
+    { KERNEL_REDUCE, 1, "memory-bound", (double)ROWS *COLUMNS, 1, ROWS * 2, 1 },
+    { KERNEL_ADD_ROW, 1, "memory-bound", (double)ROWS *COLUMNS, 2, COLUMNS * 2, 1 },
+    { KERNEL_CAST, 1, "memory-bound", LARGE, 3, 0, 0 },                  /* of them two for the result */
+    { KERNEL_ADAM, 1, "memory-bound", (double)PARAMETERS * 2, 7, 0, 0 }, /* of 4 bytes */
     { KERNEL_TRITON, 1, "memory-bound", LARGE, 0, 0, 0 },
 };
 
@@ -75,26 +79,35 @@ static void print_labels(void)
     }
 }
 
+static void multiply(int i)
+{
+    cublasGemmEx(handle, WS_CUBLAS_OP_N, WS_CUBLAS_OP_N, products[i].m, products[i].n, products[i].k, &one, NULL,
+                 products[i].type, products[i].m, NULL, products[i].type, products[i].k, &zero, NULL,
+                 products[i].type, products[i].m, WS_CUBLAS_COMPUTE_32F, -1);
+}
+
+/* Products stand between chains, in each of which a kernel reads what the one before it wrote. */
 static void step(void)
 {
     launch_pointwise(stream, KERNEL_FILL, LARGE, x, 0, 0);
-    /* A chain: each reads what the one before it wrote. */
     launch_pointwise(stream, KERNEL_GELU, LARGE, y, x, 0);
     launch_pointwise(stream, KERNEL_SCALE, LARGE, z, y, 0);
     launch_pointwise(stream, KERNEL_ADD, LARGE, y, z, x);
     launch_pointwise(stream, KERNEL_MUL, LARGE, z, y, y);
     launch_pointwise(stream, KERNEL_GELU_BACKWARD, LARGE, x, y, z);
+    multiply(0);
+    launch_rows(stream, KERNEL_SOFTMAX_BACKWARD, ROWS, COLUMNS, y, x);
+    launch_rows(stream, KERNEL_REDUCE, ROWS, COLUMNS, z, y);
+    launch_add_row(stream, ROWS, COLUMNS, x, y, z);
+    launch_cast(stream, LARGE, y, x);
+    multiply(1);
     for (int i = 0; i < SMALL_LAUNCHES; i++)
         launch_pointwise(stream, KERNEL_TANH, SMALL, y, x, 0);
     launch_rows(stream, KERNEL_NORM, ROWS, COLUMNS, y, x);
     launch_rows(stream, KERNEL_SOFTMAX, ROWS, COLUMNS, y, x);
-    launch_rows(stream, KERNEL_SOFTMAX_BACKWARD, ROWS, COLUMNS, y, x);
-    launch_rows(stream, KERNEL_REDUCE, ROWS, COLUMNS, y, x);
+    launch_adam(stream, PARAMETERS, y, z);
     launch_triton(stream, LARGE, z, x, y);
-    for (int i = 0; i < PRODUCTS; i++)
-        cublasGemmEx(handle, WS_CUBLAS_OP_N, WS_CUBLAS_OP_N, products[i].m, products[i].n, products[i].k, &one, NULL,
-                     products[i].type, products[i].m, NULL, products[i].type, products[i].k, &zero, NULL,
-                     products[i].type, products[i].m, WS_CUBLAS_COMPUTE_32F, -1);
+    multiply(2);
     MUST(cuStreamSynchronize(stream));
 }
 

@@ -129,14 +129,21 @@ static void where_a_name_does_not_say_it_is_not_guessed(void **state)
         "void at::native::vectorized_elementwise_kernel<4, fbgemm_gpu::_float_to_hfp8_gpu(at::Tensor const&, long, "
         "long, "
         "double)::{lambda(float)#1}, at::detail::Array<char*, 2> >(int, X)",
-        "void at::native::elementwise_kernel<128, 2, "
-        "at::native::gpu_kernel_impl_nocast<at::native::BinaryFunctor<float, "
-        "float, float, at::native::binary_internal::MulFunctor<float> > >(X)::{lambda(int)#1}>(int, X)",
-        "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{"
-        "lambda()#3}::operator()() const::{lambda()#3}::operator()() const::{lambda(int)#1}, std::array<char*, 2ul>, "
-        "4, "
-        "TrivialOffsetCalculator<1, unsigned int>, TrivialOffsetCalculator<1, unsigned int>, "
-        "at::native::memory::LoadWithCast<1>, at::native::memory::StoreWithCast<1> >(int, X)",
+        "void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl_nocast<fbgemm::BinaryFunctor<float, "
+        "float, float, X> >(X)::{lambda(int)#1}>(int, X)",
+        "void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl_nocast<at::native::AbsFunctor<float",
+        "void at::native::index_elementwise_kernel<128, 4, "
+        "at::native::gpu_index_kernel<at::native::index_kernel_impl<"
+        "at::native::OpaqueType<2> >(X)::{lambda(char*, char const*, long)#1}>(X)::{lambda(int)#1}>(long, X)",
+        "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::MeanOps<float, float>",
+        "void clover::par_reduce_kernel<field_summary(global_variables &, parallel_ &)::[lambda(int) (instance "
+        "1)]>(T1)",
+        "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous namespace)::"
+        "TensorListMetadata<2>, at::native::(anonymous namespace)::CopyFunctor<int, long, 2, 1, 1>, at::native::Copy<"
+        "int, long> >(X)",
+        "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous namespace)::"
+        "TensorListMetadata<1>, at::native::(anonymous namespace)::BinaryOpListAlphaFunctor<float, 2, 2, 0>, X>(X)",
+        "void multi_tensor_apply_kernel<TensorListMetadata<4>, AdamFunctor<c10::Half, float, int>, X>(X)",
         "void at::native::unrolled_elementwise_kernel<at::native::CUDAFunctor_add<float>, at::detail::Array<char*, "
         "3>, "
         "OffsetCalculator<2, unsigned int>, char*, X>(int)",

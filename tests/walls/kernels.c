@@ -7,10 +7,11 @@
 
 #include "tests/programs/program.h"
 #include "tests/simgpu/simgpu.h"
+#include "tests/walls/pytorch.h"
 
 enum { FIXED_NS = 1500, SEQUENCE = 1024, MOST_PARAMETERS = 8 };
 
-/* Of cuBLAS, FlashAttention and the optimizer one structure is the whole parameter; what is where in it is theirs. */
+/* Of cuBLAS and FlashAttention one structure is the whole parameter; what is where in it is theirs. */
 struct gemm {
     ws_CUdeviceptr a, b, out;
     uint32_t m, n, k, padding[67];
@@ -19,19 +20,6 @@ struct gemm {
 struct attention {
     ws_CUdeviceptr in, out;
     uint32_t tokens, hidden, padding[120];
-};
-
-struct tensor_list {
-    ws_CUdeviceptr addresses[4][36];
-    int64_t elements[36];
-    uint8_t block_to_tensor[320];
-    int32_t block_to_chunk[320];
-};
-
-struct reduction {
-    uint32_t rows, columns;
-    ws_CUdeviceptr in, out;
-    uint32_t padding[250];
 };
 
 static struct speed speed;
@@ -106,6 +94,16 @@ DURATION(three_buffers)
     return moving(6.0 * number(parameters, 0));
 }
 
+DURATION(strided_duration)
+{
+    return moving(4.0 * number(parameters, 0));
+}
+
+DURATION(cast_duration)
+{
+    return moving(6.0 * number(parameters, 0));
+}
+
 DURATION(triton_duration)
 {
     return moving(6.0 * number(parameters, 3));
@@ -128,8 +126,8 @@ DURATION(softmax_backward_duration)
 
 DURATION(reduce_duration)
 {
-    const struct reduction *reduction = parameters[0];
-    return moving(2.0 * reduction->rows * reduction->columns);
+    const struct reduce_op *reduction = parameters[0];
+    return moving(2.0 * reduction->config.num_inputs * reduction->config.num_outputs);
 }
 
 DURATION(adam_duration)
@@ -189,7 +187,7 @@ static const struct {
     [KERNEL_REDUCE] = { "_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpI" BF16
                         "NS0_14func_wrapper_tIS4_ZNS0_11sum_"
                         "functorIS4_fS4_EclERNS_14TensorIteratorEEUlffE_EEjS4_Li4ELi4EEEEEvT1_",
-                        ".align 8 .b8 %[1024]", reduce_duration, 512 },
+                        ".align 8 .b8 %[1048]", reduce_duration, 512 },
     [KERNEL_EMBEDDING] = { "_ZN2at6native24vectorized_gather_kernelILi16ElEEvPcS2_PT0_illllb",
                            ".u32 %, .f32 %, .u64 %, .u64 %, .u64 %, .u64 %, .u64 %, .u64 %", rows_duration, 256 },
     [KERNEL_EMBEDDING_BACKWARD] = { "_ZN2at6native12_GLOBAL__N_133embedding_backward_feature_kernelI" BF16
@@ -218,12 +216,22 @@ static const struct {
                                    "KUlvE0_clEvENKUlvE2_clEvEUl" BF16 "S6_E_",
                                    3),
                                ITERATOR(24), three_buffers, 128 },
+    [KERNEL_ADD_ROW] = { "_ZN2at6native18elementwise_kernelILi128ELi4EZNS0_22gpu_kernel_impl_nocastINS0_"
+                         "15CUDAFunctor_addI" BF16 "EEEEvRNS_18TensorIteratorBaseERKT_EUliE_EEviT1_",
+                         ".u32 %, .align 8 .b8 %[640]", strided_duration, 128 },
+    [KERNEL_CAST] = { "_ZN2at6native27unrolled_elementwise_kernelIZZZNS0_23direct_copy_kernel_cudaERNS_"
+                      "18TensorIteratorBaseEENKUlvE1_clEvENKUlvE5_clEvEUlfE_St5arrayIPcLm2EELi4E23TrivialOffset"
+                      "CalculatorILi1EjESB_NS0_6memory12LoadWithCastILi1EEENSC_13StoreWithCastILi1EEEEEviT_T0_T2_"
+                      "T3_T4_T5_",
+                      ".u32 %, .align 1 .b8 %[1], .align 8 .b8 %[16], .align 1 .b8 %[1], .align 1 .b8 %[1], .align 4 "
+                      ".b8 %[8], .align 4 .b8 %[8]",
+                      cast_duration, 128 },
     [KERNEL_TRITON] = { "triton_poi_fused_add_gelu_mul_tanh_0", ".u64 %, .u64 %, .u64 %, .u32 %", triton_duration,
                         256 },
     [KERNEL_ADAM] = { "_ZN2at6native12_GLOBAL__N_125multi_tensor_apply_kernelINS1_"
                       "32FusedOptimizerTensorListMetadataILi4E"
                       "EENS1_20FusedAdamMathFunctorIfLi4ELNS0_9ADAM_MODEE0ELb0EEEJPKfddddbdS8_EEEvT_T0_DpT1_",
-                      ".align 8 .b8 %[3040], .align 1 .b8 %[1], .u64 %, .f64 %, .f64 %, .f64 %, .f64 %",
+                      ".align 8 .b8 %[3336], .align 1 .b8 %[1], .u64 %, .f64 %, .f64 %, .f64 %, .f64 %",
                       adam_duration, 512 },
 };
 
@@ -302,6 +310,25 @@ void launch_pointwise(ws_CUstream stream, enum kernel kernel, uint32_t elements,
     launch(stream, kernel, (elements + 511) / 512, 1, parameters);
 }
 
+void launch_add_row(ws_CUstream stream, uint32_t rows, uint32_t columns, ws_CUdeviceptr out, ws_CUdeviceptr in,
+                    ws_CUdeviceptr row)
+{
+    uint32_t elements = rows * columns;
+    struct strided strided = strided_rows(rows, columns, 2, out, in, row);
+    void *parameters[] = { &elements, &strided };
+    launch(stream, KERNEL_ADD_ROW, (elements + 511) / 512, 1, parameters);
+}
+
+void launch_cast(ws_CUstream stream, uint32_t elements, ws_CUdeviceptr out, ws_CUdeviceptr in)
+{
+    enum { FLOAT = 6, BFLOAT16 = 15 }; /* of c10::ScalarType */
+    uint8_t empty = 0;
+    ws_CUdeviceptr buffers[] = { out, in };
+    struct load_with_cast from = { BFLOAT16, 2 }, to = { FLOAT, 4 };
+    void *parameters[] = { &elements, &empty, buffers, &empty, &empty, &from, &to };
+    launch(stream, KERNEL_CAST, (elements + 511) / 512, 1, parameters);
+}
+
 void launch_triton(ws_CUstream stream, uint32_t elements, ws_CUdeviceptr out, ws_CUdeviceptr in, ws_CUdeviceptr other)
 {
     void *parameters[] = { &in, &other, &out, &elements };
@@ -312,7 +339,7 @@ void launch_rows(ws_CUstream stream, enum kernel kernel, uint32_t rows, uint32_t
                  ws_CUdeviceptr in)
 {
     float epsilon = 1e-5f;
-    struct reduction reduction = { .rows = rows, .columns = columns, .in = in, .out = out };
+    struct reduce_op reduction = reduce_rows(rows, columns, 2, 512, out, in);
     void *usual[MOST_PARAMETERS] = { &columns, &epsilon, &in, &in, &in, &out, &out, &out };
     void *forward[] = { &out, &in, &columns }, *backward[] = { &out, &in, &in, &columns }, *whole[] = { &reduction };
     void **parameters = kernel == KERNEL_SOFTMAX            ? forward
@@ -332,12 +359,13 @@ void launch_attention(ws_CUstream stream, enum kernel kernel, uint32_t tokens, u
 
 void launch_adam(ws_CUstream stream, uint32_t elements, ws_CUdeviceptr weights, ws_CUdeviceptr gradients)
 {
-    struct tensor_list list = { .elements = { elements } };
+    struct tensor_list list = { 0 };
     uint8_t functor = 0;
     uint64_t rate = 0;
     double beta = 0.9;
     void *parameters[] = { &list, &functor, &rate, &beta, &beta, &beta, &beta };
     for (int i = 0; i < 4; i++) /* the moments lie behind the gradients */
         list.addresses[i][0] = i ? gradients + (uint64_t)elements * 4 * (uint64_t)(i - 1) : weights;
-    launch(stream, KERNEL_ADAM, (elements + 65535) / 65536, 1, parameters);
+    list_tensor(&list, elements);
+    launch(stream, KERNEL_ADAM, (elements + LIST_CHUNK - 1) / LIST_CHUNK, 1, parameters);
 }

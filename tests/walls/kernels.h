@@ -27,6 +27,8 @@ enum kernel {
     KERNEL_ADD,
     KERNEL_MUL,
     KERNEL_GELU_BACKWARD,
+    KERNEL_ADD_ROW,
+    KERNEL_CAST,
     KERNEL_TRITON,
     KERNEL_ADAM,
     KERNEL_COUNT,
@@ -55,6 +57,13 @@ void launch_gemm(ws_CUstream stream, enum kernel kernel, ws_CUdeviceptr out, ws_
 /* Over so many elements of 2 bytes; a kernel of TensorIterator has its output first. */
 void launch_pointwise(ws_CUstream stream, enum kernel kernel, uint32_t elements, ws_CUdeviceptr out,
                       ws_CUdeviceptr in, ws_CUdeviceptr other);
+
+/* Rows of 2-byte elements plus one that is the same for all, as a bias is. */
+void launch_add_row(ws_CUstream stream, uint32_t rows, uint32_t columns, ws_CUdeviceptr out, ws_CUdeviceptr in,
+                    ws_CUdeviceptr row);
+
+/* From 2-byte elements into those of 4 bytes. */
+void launch_cast(ws_CUstream stream, uint32_t elements, ws_CUdeviceptr out, ws_CUdeviceptr in);
 
 /* Triton's: inputs, then the output, then the number of elements. */
 void launch_triton(ws_CUstream stream, uint32_t elements, ws_CUdeviceptr out, ws_CUdeviceptr in,

@@ -1,0 +1,216 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/argument_grammars.h"
+
+/* Lists of tensors in pieces: ATen/native/cuda/MultiTensorApply.cuh, and csrc/multi_tensor_apply.cuh of apex, from
+ * which that came. A structure holds, for as many lists as its template argument says, the addresses of their
+ * tensors; how many elements each tensor has; perhaps a scalar or the address of a counter for each; for each block
+ * of the grid its tensor, then the piece of that tensor it works on. */
+enum { MOST_LISTS = 5, MOST_BLOCKS = 320, CHUNK = 65536, APEX_LIST_AT = 16, MOST_NUMBERS = 4 };
+
+static const uint32_t most_tensors[MOST_LISTS] = { 110, 64, 48, 36, 30 };
+static const uint32_t most_with_scalars[MOST_LISTS] = { 96, 64, 48, 36, 30 };
+
+/* How many arrays of an element are moved. */
+enum moves {
+    READS_NAMED,   /* one written, and as many read as the functor's second number says */
+    ALL_BUT_GRADS, /* an optimizer of PyTorch's: all lists read, all but the gradients written */
+    GIVEN,         /* as many as the row says */
+};
+
+struct ws_list_kernel {
+    const char *functor;
+    enum moves moves;
+    uint32_t arrays;
+};
+
+static const struct ws_list_kernel list_kernels[] = {
+    { "UnaryOpFunctor", READS_NAMED, 0 },
+    { "BinaryOpScalarFunctor", READS_NAMED, 0 },
+    { "BinaryOpScalarListFunctor", READS_NAMED, 0 },
+    { "BinaryOpScalarTensorFunctor", READS_NAMED, 0 },
+    { "BinaryOpListAlphaFunctor", READS_NAMED, 0 },
+    { "PointwiseOpScalarFunctor", READS_NAMED, 0 },
+    { "PointwiseOpScalarListFunctor", READS_NAMED, 0 },
+    { "PointwiseOpListFunctor", READS_NAMED, 0 },
+    { "TernaryOpListFunctor", READS_NAMED, 0 },
+    { "TernaryOpScalarFunctor", READS_NAMED, 0 },
+    { "ZeroFunctor", GIVEN, 1 },
+    { "LpNormFunctor", GIVEN, 1 },
+    { "FusedAdamMathFunctor", ALL_BUT_GRADS, 0 },
+    { "FusedSgdMathFunctor", ALL_BUT_GRADS, 0 },
+    { "FusedAdagradMathFunctor", ALL_BUT_GRADS, 0 },
+    { "AdamFunctor", GIVEN, 7 }, /* apex: gradients, parameters and two moments, of which three are written */
+    { "L2NormFunctor", GIVEN, 1 },
+};
+
+/* The whole numbers among template arguments: "<float, 2, 2, 0>", "IfLi2ELi2ELi0EE". */
+static uint32_t template_numbers(const char *at, bool mangled, uint32_t numbers[MOST_NUMBERS])
+{
+    uint32_t count = 0;
+    if (mangled) {
+        for (at = strstr(at, "Li"); at && count < MOST_NUMBERS; at = strncmp(at, "Li", 2) ? NULL : at) {
+            char *end;
+            numbers[count++] = (uint32_t)strtoul(at + 2, &end, 10);
+            at = *end == 'E' ? end + 1 : "";
+        }
+        return count;
+    }
+    for (at += strcspn(at, ",>"); *at == ',' && count < MOST_NUMBERS; at += strcspn(at, ",>")) {
+        at += strspn(at, ", ");
+        at += strncmp(at, "(int)", 5) ? 0 : 5;
+        if (*at < '0' || *at > '9')
+            break;
+        numbers[count++] = (uint32_t)strtoul(at, NULL, 10);
+    }
+    return count;
+}
+
+/* All types among the template arguments are of one size, so that it does not matter which list has which. */
+static uint32_t common_bytes(const char *at, bool mangled, enum ws_element *element)
+{
+    struct ws_kernel_type types[WS_KERNEL_TYPES];
+    uint32_t count = ws_arguments_at(at, mangled, types);
+    if (!count || !types[0].bytes)
+        return 0;
+    for (uint32_t i = 1; i < count; i++)
+        if (types[i].bytes && types[i].bytes != types[0].bytes)
+            return 0;
+    *element = types[0].element;
+    return types[0].bytes;
+}
+
+static enum ws_list_kind kind_of(const char *name)
+{
+    return strstr(name, "OptimizerTensorListMetadata")                ? WS_LIST_COUNTED
+           : strstr(name, "TensorListScalarListMetadata")             ? WS_LIST_SCALARS
+           : strstr(name, "at::native") || strstr(name, "2at6native") ? WS_LIST_PLAIN
+                                                                      : WS_LIST_APEX;
+}
+
+/* "TensorListMetadata<2>", "TensorListScalarListMetadata<float, 2>": how many lists. */
+static uint32_t lists_of(const char *name, bool mangled, enum ws_list_kind kind)
+{
+    const char *at = ws_behind(name, kind == WS_LIST_SCALARS ? "TensorListScalarListMetadata" : "TensorListMetadata");
+    uint32_t numbers[MOST_NUMBERS];
+    if (at && (mangled || kind == WS_LIST_SCALARS))
+        return template_numbers(at, mangled, numbers) ? numbers[0] : 0;
+    if (!at || *at++ != '<')
+        return 0;
+    return (uint32_t)strtoul(at + (strncmp(at, "(int)", 5) ? 0 : 5), NULL, 10);
+}
+
+static uint32_t arrays_moved(const struct ws_list_kernel *kernel, const char *at, bool mangled, uint32_t lists)
+{
+    uint32_t numbers[MOST_NUMBERS], count = template_numbers(at, mangled, numbers);
+    switch (kernel->moves) {
+    case READS_NAMED:
+        return count >= 3 && numbers[0] == lists && numbers[1] <= lists ? numbers[1] + 1 : 0;
+    case ALL_BUT_GRADS:
+        return count && numbers[0] == lists ? 2 * lists - 1 : 0;
+    default:
+        return kernel->arrays;
+    }
+}
+
+struct ws_arguments_form ws_list_form(const char *name)
+{
+    struct ws_arguments_form form = { 0 };
+    bool mangled = name[0] == '_';
+    enum ws_list_kind kind = kind_of(name);
+    uint32_t lists = lists_of(name, mangled, kind);
+    if (!strstr(name, "multi_tensor_apply_kernel") || !lists || lists > MOST_LISTS)
+        return form;
+    for (size_t i = 0; i < sizeof(list_kernels) / sizeof(list_kernels[0]) && !form.grammar; i++) {
+        const struct ws_list_kernel *kernel = &list_kernels[i];
+        const char *at = ws_behind(name, kernel->functor);
+        uint32_t bytes = 0;
+        if (!at || ws_goes_before(name, at - strlen(kernel->functor)) ||
+            !(bytes = common_bytes(at, mangled, &form.element)))
+            continue;
+        form.grammar = WS_GRAMMAR_LIST;
+        form.arrays = arrays_moved(kernel, at, mangled, lists);
+        form.bytes[0] = (uint8_t)bytes;
+        form.alike = true;
+        form.lists = lists;
+        form.list_kind = kind;
+        form.optimizer = kernel->moves == ALL_BUT_GRADS;
+    }
+    return form;
+}
+
+struct lists {
+    uint32_t sizes, size_bytes; /* where the tensors' elements are, and how wide each is */
+    uint32_t tensors, pieces;   /* where the blocks' tensors and pieces are */
+    uint32_t most;
+    uint64_t chunk;
+};
+
+static bool find_lists(const struct ws_arguments_form *form, const struct ws_param_block *block, struct lists *lists)
+{
+    bool apex = form->list_kind == WS_LIST_APEX;
+    uint32_t depth = form->lists - 1, start = apex ? APEX_LIST_AT : 0;
+    if (block->image.first != start / 8)
+        return false;
+    lists->most = form->list_kind == WS_LIST_SCALARS ? most_with_scalars[depth] : most_tensors[depth];
+    lists->chunk = CHUNK;
+    if (apex && (!ws_block_number(block, 0, 4, &lists->chunk) || !lists->chunk || lists->chunk > INT32_MAX))
+        return false;
+    lists->size_bytes = apex ? 4 : 8;
+    lists->sizes = start + 8 * form->lists * lists->most;
+    lists->tensors = lists->sizes + lists->size_bytes * lists->most;
+    if (form->list_kind == WS_LIST_COUNTED)
+        lists->tensors += 8 * most_with_scalars[depth];
+    else if (form->list_kind == WS_LIST_SCALARS) /* they are computed with in float, or in double */
+        lists->tensors += (form->bytes[0] == 8 ? 8 : 4) * lists->most;
+    lists->pieces = (lists->tensors + MOST_BLOCKS + 3) / 4 * 4;
+    return true;
+}
+
+/* Elements of all blocks, which go through the tensors piece by piece. 0: they do not. */
+static uint64_t count_elements(const struct ws_param_block *block, const struct lists *lists, uint32_t blocks)
+{
+    uint64_t elements = 0, tensor = 0, left = 0, now, piece, size;
+    for (uint32_t i = 0; i < blocks; i++) {
+        if (!ws_block_number(block, lists->tensors + i, 1, &now) ||
+            !ws_block_number(block, lists->pieces + 4 * i, 4, &piece) || now >= lists->most ||
+            !ws_block_number(block, lists->sizes + lists->size_bytes * (uint32_t)now, lists->size_bytes, &size))
+            return 0;
+        uint64_t before = piece * lists->chunk;
+        bool goes_on = i && now == tensor && left && before + left == size;
+        bool begins = i ? now == tensor + 1 && !left && !piece : !now;
+        if ((!goes_on && !begins) || size <= before || size > UINT32_MAX * lists->chunk)
+            return 0;
+        tensor = now;
+        left = size - before;
+        uint64_t part = left < lists->chunk ? left : lists->chunk;
+        elements += part;
+        left -= part;
+    }
+    return elements;
+}
+
+/* The optimizers' last two parameters, of a scaled loss: the gradients are written back as they should be. */
+static bool scales_gradients(const struct ws_param_block *block)
+{
+    uint32_t behind = 8 * (block->image.first + block->image.count) - 1, last = behind, before = 0;
+    for (uint32_t at = behind; (at = ws_block_next_address(block, at));) {
+        before = last;
+        last = at;
+    }
+    return last == before + 8;
+}
+
+bool ws_moved_list(const struct ws_arguments_form *form, const struct ws_param_block *block,
+                   const struct ws_shape *shape, struct ws_moved *moved)
+{
+    struct lists lists;
+    if (shape->grid_x > MOST_BLOCKS || shape->grid_y > 1 || shape->grid_z > 1 || !find_lists(form, block, &lists))
+        return false;
+    uint64_t elements = count_elements(block, &lists, shape->grid_x);
+    uint32_t arrays = form->arrays + (form->optimizer && scales_gradients(block));
+    moved->elements = (double)elements;
+    moved->more = (double)elements * arrays * form->bytes[0];
+    return elements > 0;
+}
