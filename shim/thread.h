@@ -34,13 +34,31 @@ struct shape_entry {
     struct shim_stream *stream;
 };
 
-/* A product of a library, put into words: family label. */
-struct product_entry {
-    uint64_t hash; /* of what it is made of; 0: none */
-    uint32_t name, inputs;
+/* What a library was asked for, in words: family label. */
+struct product_words {
+    uint32_t name, inputs; /* inputs: 0 not known; then nothing is said of the call */
 };
 
-enum { SHAPE_CACHE = 4096, PRODUCT_CACHE = 2048, PENDING_COLLECTIVES = 64 };
+/* A matrix product that a library was asked for. */
+struct product {
+    uint64_t m, n, k, batch;
+    uint32_t function; /* enum ws_function_id; 0: none */
+    uint32_t a_type, b_type, compute, epilogue;
+};
+
+struct product_entry {
+    _Alignas(64) struct product product;
+    struct product_words words;
+};
+
+/* A call of cublasLtMatmul: whose it is, the words of its layouts, and what tells the descriptor (cublas_lt.c). */
+enum { LT_LAYOUT_WORDS = 8, LT_DESC_WORDS = 11, LT_WORDS = 1 + 3 * LT_LAYOUT_WORDS + LT_DESC_WORDS };
+struct lt_entry {
+    _Alignas(64) uint64_t key[LT_WORDS];
+    struct product_words words;
+};
+
+enum { SHAPE_CACHE = 4096, PRODUCT_CACHE = 2048, LT_CACHE = 1024, PENDING_COLLECTIVES = 64 };
 
 enum thread_life { THREAD_ALIVE, THREAD_ENDED };
 
@@ -67,6 +85,7 @@ struct shim_thread {
     struct ws_ring_collective collectives[PENDING_COLLECTIVES]; /* waiting for the group's end */
     struct shape_entry shapes[SHAPE_CACHE];
     struct product_entry products[PRODUCT_CACHE];
+    struct lt_entry lt_products[LT_CACHE];
     _Atomic uint32_t life; /* enum thread_life */
     size_t mapping;        /* bytes of this structure and the ring */
     /* The drain's own. */

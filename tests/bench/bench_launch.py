@@ -30,14 +30,14 @@ def ns_of(arguments, **options):
     return float(run(arguments, **options).stdout.split()[1])
 
 
-def instructions(*more, **options):
+def instructions(*more, program=None, **options):
     """Per launch, from two runs of different length, so that starting up falls out."""
     counts = []
     for launches in (100000, 200000):
         with tempfile.TemporaryDirectory() as folder:
             out = os.path.join(folder, "out")
             tool = ["valgrind", "--tool=callgrind", "--separate-threads=yes", "--callgrind-out-file=" + out]
-            run(["1", str(launches), *more], prefix=tool, **options)
+            run(["1", str(launches), *more], prefix=tool, program=program, **options)
             with open(out + "-01", encoding="utf-8") as text: # the launching thread
                 counts.append(int(re.search(r"^(?:totals|summary): (\d+)", text.read(), re.M).group(1)))
     return (counts[1] - counts[0]) / 100000
@@ -96,7 +96,8 @@ added = sum(calls_added(backend="host").values())
 show("driver calls added per launch, host backend", added, "calls", budget=0)
 with_sizes = dict(line.split() for line in run(["21", "20000"], program=product_loop, backend="host").stdout.splitlines())
 without = dict(line.split() for line in run(["21", "20000"], program=product_loop).stdout.splitlines())
-for name, function in (("gemm", "cublasGemmEx"), ("lt", "cublasLtMatmul")):
+products = (("gemm", "cublasGemmEx"), ("lt", "cublasLtMatmul"))
+for name, function in products:
     show(f"sizes of a product, {function}", float(with_sizes[name]) - float(without[name]), "ns", budget=30, floor=floor)
 if shutil.which("valgrind"):
     base = instructions()
@@ -106,3 +107,7 @@ if shutil.which("valgrind"):
     show("shim per launch on a default stream, instructions",
          instructions(*default, backend="host", ring="64M", log="quiet") - instructions(*default), "instructions", budget=150)
     show("shim per launch, dormant, instructions", instructions(capture_range="profiler") - base, "instructions")
+    for name, function in products:
+        sizes = instructions(name, program=product_loop, backend="host", ring="64M", log="quiet")
+        show(f"sizes of a product, {function}, instructions", sizes - instructions(name, program=product_loop),
+             "instructions")

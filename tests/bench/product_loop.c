@@ -1,9 +1,10 @@
 /* Products of a cuBLAS that does nothing, in bursts that the drain can follow: product_loop BURSTS
- * PRODUCTS-PER-BURST. Prints the ns of one in the fastest half of the bursts, for cublasGemmEx and for
- * cublasLtMatmul. Run with and without the shim; the difference is what knowing the sizes costs a launch. */
+ * PRODUCTS-PER-BURST [gemm|lt]. Prints the ns of one in the median burst, for cublasGemmEx and for cublasLtMatmul.
+ * Run with and without the shim; the difference is what knowing the sizes costs a launch. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -36,6 +37,20 @@ static void call_lt(int shape)
 {
     ws_cublasLtMatrixLayout *of = layouts[shape];
     lt(NULL, &descs[shape], NULL, NULL, &of[0], NULL, &of[1], NULL, NULL, &of[2], NULL, &of[2], NULL, NULL, 0, NULL);
+}
+
+static const struct {
+    const char *name;
+    void (*call)(int);
+} loops[] = { { "gemm", call_gemm }, { "lt", call_lt } };
+
+/* Each attribute in the word of its number: null_cublas.c. */
+static ws_cublasLtMatrixLayout layout_of(uint64_t rows, uint64_t columns)
+{
+    return (ws_cublasLtMatrixLayout){ .data = { [WS_CUBLASLT_MATRIX_LAYOUT_TYPE] = WS_CUDA_R_16BF,
+                                                [WS_CUBLASLT_MATRIX_LAYOUT_ROWS] = rows,
+                                                [WS_CUBLASLT_MATRIX_LAYOUT_COLS] = columns,
+                                                [WS_CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT] = 1 } };
 }
 
 static int by_value(const void *a, const void *b)
@@ -79,9 +94,15 @@ int main(int argc, char **argv)
     }
     init(0);
     retain(&context, 0);
-    for (int i = 0; i < SHAPES; i++)
-        descs[i].data[0] = layouts[i][0].data[2] = layouts[i][1].data[3] = (uint64_t)i + 1;
-    printf("gemm %.2f\n", ns_of(call_gemm, bursts, products));
-    printf("lt %.2f\n", ns_of(call_lt, bursts, products));
+    for (int i = 0; i < SHAPES; i++) {
+        uint64_t m = 128 * ((uint64_t)i + 1), n = 1024, k = 4096;
+        descs[i].data[WS_CUBLASLT_MATMUL_DESC_COMPUTE_TYPE] = WS_CUBLAS_COMPUTE_32F;
+        layouts[i][0] = layout_of(m, k);
+        layouts[i][1] = layout_of(k, n);
+        layouts[i][2] = layout_of(m, n);
+    }
+    for (size_t i = 0; i < sizeof(loops) / sizeof(loops[0]); i++)
+        if (argc <= 3 || !strcmp(argv[3], loops[i].name))
+            printf("%s %.2f\n", loops[i].name, ns_of(loops[i].call, bursts, products));
     return 0;
 }

@@ -36,6 +36,8 @@ ws_cublasStatus cublasLtMatmulDescSetAttribute(ws_cublasLtMatmulDesc *desc, ws_c
                                                size_t size);
 ws_cublasStatus cublasLtMatrixLayoutCreate(ws_cublasLtMatrixLayout **layout, ws_cublasEnum type, uint64_t rows,
                                            uint64_t cols, int64_t ld);
+ws_cublasStatus cublasLtMatrixLayoutSetAttribute(ws_cublasLtMatrixLayout *layout, ws_cublasEnum which,
+                                                 const void *value, size_t size);
 ws_cublasStatus cublasLtMatmul(ws_cublasHandle handle, ws_cublasLtMatmulDesc *desc, ws_cublasPointer alpha,
                                ws_cublasPointer a, ws_cublasLtMatrixLayout *alayout, ws_cublasPointer b,
                                ws_cublasLtMatrixLayout *blayout, ws_cublasPointer beta, ws_cublasPointer c,
@@ -69,18 +71,30 @@ static void compute(ws_cublasHandle handle, ws_CUstream stream)
     printf("sum %.0f\n", sum);
 }
 
+static void set_size(ws_cublasLtMatrixLayout *layout, uint64_t rows, uint64_t columns)
+{
+    cublasLtMatrixLayoutSetAttribute(layout, WS_CUBLASLT_MATRIX_LAYOUT_ROWS, &rows, sizeof(rows));
+    cublasLtMatrixLayoutSetAttribute(layout, WS_CUBLASLT_MATRIX_LAYOUT_COLS, &columns, sizeof(columns));
+}
+
+/* The descriptors are the same for all, with other contents. */
 static void lt_product(ws_cublasHandle handle, ws_CUstream stream, int m, int n, int k, unsigned epilogue)
 {
-    ws_cublasLtMatmulDesc *desc;
-    ws_cublasLtMatrixLayout *a, *b, *d;
+    static ws_cublasLtMatmulDesc *desc;
+    static ws_cublasLtMatrixLayout *layouts[3];
     int transposed = WS_CUBLAS_OP_T;
-    cublasLtMatmulDescCreate(&desc, WS_CUBLAS_COMPUTE_32F, WS_CUDA_R_32F);
-    cublasLtMatmulDescSetAttribute(desc, WS_CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof(transposed));
+    if (!desc) {
+        cublasLtMatmulDescCreate(&desc, WS_CUBLAS_COMPUTE_32F, WS_CUDA_R_32F);
+        cublasLtMatmulDescSetAttribute(desc, WS_CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof(transposed));
+        for (int i = 0; i < 3; i++)
+            cublasLtMatrixLayoutCreate(&layouts[i], WS_CUDA_R_16BF, 1, 1, 1);
+    }
     cublasLtMatmulDescSetAttribute(desc, WS_CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue));
-    cublasLtMatrixLayoutCreate(&a, WS_CUDA_R_16BF, (uint64_t)k, (uint64_t)m, k);
-    cublasLtMatrixLayoutCreate(&b, WS_CUDA_R_16BF, (uint64_t)k, (uint64_t)n, k);
-    cublasLtMatrixLayoutCreate(&d, WS_CUDA_R_16BF, (uint64_t)m, (uint64_t)n, m);
-    cublasLtMatmul(handle, desc, &one, NULL, a, NULL, b, &zero, NULL, d, NULL, d, NULL, NULL, 0, stream);
+    set_size(layouts[0], (uint64_t)k, (uint64_t)m);
+    set_size(layouts[1], (uint64_t)k, (uint64_t)n);
+    set_size(layouts[2], (uint64_t)m, (uint64_t)n);
+    cublasLtMatmul(handle, desc, &one, NULL, layouts[0], NULL, layouts[1], &zero, NULL, layouts[2], NULL, layouts[2],
+                   NULL, NULL, 0, stream);
 }
 
 int main(void)

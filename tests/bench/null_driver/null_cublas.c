@@ -1,4 +1,5 @@
 /* A cuBLAS and a cuBLASLt whose products cost nothing. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "shim/abi/cublas.h"
@@ -29,17 +30,46 @@ CUBLAS_FUNCTION(cublasLtMatmul(ws_cublasHandle handle, ws_cublasLtMatmulDesc *de
     return WS_CUBLAS_STATUS_SUCCESS;
 }
 
-/* Every attribute is 1: a product of no size would not be recorded. */
-CUBLAS_FUNCTION(cublasLtMatrixLayoutGetAttribute(const void *layout, ws_cublasEnum which, void *value, size_t size,
-                                                 size_t *written))
+/* Descriptors hold each attribute in the word of its number, as the simulated cuBLASLt's do. */
+static ws_cublasStatus get(const uint64_t *words, ws_cublasEnum which, void *value, size_t size)
 {
-    (void)layout, (void)which, (void)written;
-    memcpy(value, &(uint64_t){ 1 }, size);
+    memcpy(value, &words[which], size);
     return WS_CUBLAS_STATUS_SUCCESS;
 }
 
-CUBLAS_FUNCTION(cublasLtMatmulDescGetAttribute(const void *desc, ws_cublasEnum which, void *value, size_t size,
-                                               size_t *written))
+CUBLAS_FUNCTION(cublasLtMatrixLayoutGetAttribute(const ws_cublasLtMatrixLayout *layout, ws_cublasEnum which,
+                                                 void *value, size_t size, size_t *written))
 {
-    return cublasLtMatrixLayoutGetAttribute(desc, which, value, size, written);
+    (void)written;
+    return get(layout->data, which, value, size);
+}
+
+CUBLAS_FUNCTION(cublasLtMatmulDescGetAttribute(const ws_cublasLtMatmulDesc *desc, ws_cublasEnum which, void *value,
+                                               size_t size, size_t *written))
+{
+    (void)written;
+    return get(desc->data, which, value, size);
+}
+
+CUBLAS_FUNCTION(cublasLtMatmulDescCreate(ws_cublasLtMatmulDesc **desc, ws_cublasEnum compute, ws_cublasEnum scale))
+{
+    (void)scale;
+    *desc = calloc(1, sizeof(**desc));
+    if (!*desc)
+        return WS_CUBLAS_STATUS_NOT_INITIALIZED;
+    (*desc)->data[WS_CUBLASLT_MATMUL_DESC_COMPUTE_TYPE] = (uint64_t)compute;
+    return WS_CUBLAS_STATUS_SUCCESS;
+}
+
+CUBLAS_FUNCTION(cublasLtMatmulDescSetAttribute(ws_cublasLtMatmulDesc *desc, ws_cublasEnum which, const void *value,
+                                               size_t size))
+{
+    memcpy(&desc->data[which], value, size);
+    return WS_CUBLAS_STATUS_SUCCESS;
+}
+
+CUBLAS_FUNCTION(cublasLtMatmulDescDestroy(ws_cublasLtMatmulDesc *desc))
+{
+    free(desc);
+    return WS_CUBLAS_STATUS_SUCCESS;
 }

@@ -1,0 +1,28 @@
+/* Products of cuBLAS and cuBLASLt: cublas.c has the wrappers, cublas_lt.c what cublasLtMatmul is given. */
+#ifndef WALLSHIM_SHIM_CUBLAS_H
+#define WALLSHIM_SHIM_CUBLAS_H
+
+#include "products.h"
+
+/* The product in words. */
+const struct product_words *cublas_product(struct shim_thread *thread, const struct product *product);
+
+/* Attributes of layouts and of descriptors, asked of the library itself. */
+typedef ws_cublasStatus cublas_get_attribute(const void *of, ws_cublasEnum which, void *value, size_t size,
+                                             size_t *written);
+
+/* What cublasLtMatmul's descriptors mean to one version of the library. */
+struct lt_library {
+    cublas_get_attribute *of_layout, *of_desc; /* NULL: not there */
+    bool in_words;                             /* what matters of a descriptor is in its first LT_DESC_WORDS words */
+};
+
+/* real: its cublasLtMatmul. */
+void lt_find_library(struct lt_library *library, const void *real);
+
+/* Such a call in words; NULL where it is not understood. */
+const struct product_words *lt_product(struct shim_thread *thread, const struct lt_library *library,
+                                       const ws_cublasLtMatmulDesc *desc, const ws_cublasLtMatrixLayout *a,
+                                       const ws_cublasLtMatrixLayout *b, const ws_cublasLtMatrixLayout *d);
+
+#endif

@@ -1,0 +1,37 @@
+#include "products.h"
+
+#include <string.h>
+
+#include "base/map.h"
+#include "registry.h"
+
+static struct ws_map labels; /* hash of a text → its id; the registry's lock */
+
+static uint64_t hash_of(const char *text)
+{
+    uint64_t hash = 1469598103934665603u;
+    for (const char *at = text; *at; at++)
+        hash = (hash ^ (unsigned char)*at) * 1099511628211u;
+    return hash ? hash : 1;
+}
+
+static bool is_text(uint64_t id, const char *text)
+{
+    const struct ws_label *row = registry_row(&registry.label, (uint32_t)id);
+    return row->text.length == strlen(text) && !memcmp(row->text.data, text, row->text.length);
+}
+
+uint32_t product_label(const char *text)
+{
+    uint64_t hash = hash_of(text);
+    registry_lock();
+    uint64_t *known = ws_map_put(&labels, hash);
+    if (known && !*known) {
+        struct ws_label row = { .text = registry_text(text) };
+        *known = row.text.length ? registry_add(&registry.label, &row) : 0;
+    }
+    /* Another text of the same hash is rather left unsaid. */
+    uint32_t id = known && *known && is_text(*known, text) ? (uint32_t)*known : 0;
+    registry_unlock();
+    return id;
+}
