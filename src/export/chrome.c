@@ -57,8 +57,12 @@ static void put_key_number(struct chrome *chrome, const char *key, uint64_t numb
     ws_put_unsigned(&chrome->out, number);
 }
 
+/* Times come from the trace: those that cannot be are brought to where differences of two fit. */
 static void put_span(struct chrome *chrome, const char *category, const char *name, int64_t begin, int64_t end)
 {
+    uint64_t odd = 0;
+    begin = ws_tame_time(begin, &odd);
+    end = ws_tame_time(end, &odd);
     put_key_text(chrome, ",\"cat\":", category);
     put_key_text(chrome, ",\"name\":", name);
     ws_put(&chrome->out, ",\"ts\":");
@@ -190,8 +194,8 @@ static void put_op(struct chrome *chrome, const struct ws_op *op)
         return;
     struct ws_clock_cursor *cursor = &chrome->cursors[shape->context];
     int64_t begin = ws_clock_to_host(cursor, op->begin), end = ws_clock_to_host(cursor, op->end);
-    const struct ws_track *track = ws_model_track(chrome->model, shape->track);
-    uint64_t device = device_number(chrome, shape->track == WS_NOWHERE ? 0 : track->device);
+    uint32_t ordinal = shape->track == WS_NOWHERE ? 0 : ws_model_track(chrome->model, shape->track)->device;
+    uint64_t device = device_number(chrome, ordinal);
     if (op->thread) {
         put_flow(chrome, "s", chrome->host, op->thread, op->correlation, op->host_begin);
         put_flow(chrome, "f", device, shape->row.stream, op->correlation, begin);
