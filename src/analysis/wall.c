@@ -214,7 +214,7 @@ size_t ws_report_slowest(const struct ws_report *report)
     return slowest;
 }
 
-static int advice_json(json_t *list, const struct ws_advice *advice, size_t count)
+static int advice_json(json_t *list, const struct ws_advice *advice, size_t count, bool per_step)
 {
     int status = 0;
     for (size_t i = 0; i < count && !status; i++) {
@@ -223,7 +223,9 @@ static int advice_json(json_t *list, const struct ws_advice *advice, size_t coun
         status |= json_object_set_new(row, "cause", json_string(advice[i].name));
         status |= json_object_set_new(row, "part", json_string(ws_part_name(advice[i].part)));
         status |= json_object_set_new(row, "wall", json_string(ws_wall_name(ws_part_wall(advice[i].part))));
-        status |= ws_json_set(row, "saving_ns_per_step", advice[i].saving_ns);
+        status |= ws_json_set(row, "saving_ns", advice[i].saving_ns);
+        if (per_step)
+            status |= ws_json_set(row, "saving_ns_per_step", advice[i].saving_ns);
         status |= json_object_set_new(row, "text", ws_json_text(advice[i].what));
         status |= json_object_set_new(row, "where", ws_json_text(advice[i].where));
         status |= json_object_set_new(row, "evidence", ws_json_text(advice[i].evidence));
@@ -259,7 +261,7 @@ static int json(const struct ws_report *report, size_t subject, const void *memo
         status |= json_object_set_new(object, "wall_reason", json_string(result->why_none));
     } else {
         status |= wall_json(object, result);
-        status |= advice_json(advice, result->advice.items.data, result->advice.items.count);
+        status |= advice_json(advice, result->advice.items.data, result->advice.items.count, result->per_step);
     }
     return status ? -ENOMEM : 0;
 }

@@ -107,6 +107,24 @@ says out "no footer"
 expect 0 "$wallshim" info cut.wst
 says out "no footer"
 
+# What advice wins is a step's where there are steps, and says so; else the recording's.
+advice() {
+    python3 - "$1" <<'PYTHON' || fail "what advice wins, with --steps $1"
+import json, sys
+per_step = sys.argv[1] != "none"
+for device in json.load(open("out"))["processes"][0]["devices"]:
+    assert device["advice"] and device["wall"]["per_step"] == per_step
+    for advice in device["advice"]:
+        assert advice["saving_ns"] > 0
+        assert advice.get("saving_ns_per_step") == (advice["saving_ns"] if per_step else None), advice
+    assert sum(advice["saving_ns"] for advice in device["advice"]) == device["wall"]["saving_ns"]
+PYTHON
+}
+for steps in auto none; do
+    expect 0 "$wallshim" report --json --steps "$steps" demo.wst
+    advice "$steps"
+done
+
 # info, dump.
 expect 0 "$wallshim" info demo.wst
 says out "600  op"

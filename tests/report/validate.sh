@@ -4,7 +4,7 @@ wallshim=$(realpath "$1") make_demo=$(realpath "$2") source=$3
 . "$source/tests/report/shell.sh"
 "$make_demo" demo.wst || fail "make_demo"
 head -c 3000 demo.wst >cut.wst
-for traces in demo.wst cut.wst "demo.wst cut.wst"; do
+for traces in demo.wst cut.wst "demo.wst cut.wst" "--steps none demo.wst"; do
     # shellcheck disable=SC2086
     "$wallshim" report --json $traces >report.json || fail "report --json $traces"
     python3 "$source/tests/report/validate.py" "$source/docs/report.schema.json" <report.json
