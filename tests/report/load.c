@@ -11,6 +11,15 @@ struct story *load_begin(struct loaded *loaded)
     return &loaded->story;
 }
 
+struct story *load_begin_on(struct loaded *loaded, const char *gpu, uint32_t streams)
+{
+    struct story *story = load_begin(loaded);
+    story_device(story, 1, gpu, 0, 0);
+    for (uint32_t stream = 1; stream <= streams; stream++)
+        story_stream(story, stream, 1);
+    return story;
+}
+
 void load_report(struct loaded *loaded)
 {
     const char *path = loaded->path;

@@ -17,6 +17,9 @@ struct loaded {
 /* Opens a story in a file of its own; ended by load_report. */
 struct story *load_begin(struct loaded *loaded);
 
+/* The same, with one device of this name and its streams 1, 2 … */
+struct story *load_begin_on(struct loaded *loaded, const char *gpu, uint32_t streams);
+
 /* Ends the story, reads it and runs all analyses; fails the test when that does not go well. */
 void load_report(struct loaded *loaded);
 

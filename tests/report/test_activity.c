@@ -6,19 +6,10 @@
 static const char *const compute_name = "ampere_sgemm_128x64_nn", *const comm_name = "ncclDevKernel_AllReduce_Sum";
 
 /* One device whose clock is the host's. */
-static struct story *begin(struct loaded *loaded)
-{
-    struct story *story = load_begin(loaded);
-    story_device(story, 1, "Test GPU", 0, 0);
-    for (uint32_t stream = 1; stream <= 4; stream++)
-        story_stream(story, stream, 1);
-    return story;
-}
-
 static void numbers_of_a_small_timeline(void **state)
 {
     struct loaded loaded;
-    struct story *story = begin(&loaded);
+    struct story *story = load_begin_on(&loaded, "Test GPU", 4);
     (void)state;
     story_kernel(story, 1, compute_name, 1000, 2000);
     story_kernel(story, 1, compute_name, 2000, 2500);
@@ -91,7 +82,7 @@ static void unions_agree_with_interval_sets(void **state)
         struct painted painted = { 0 };
         struct ws_interval_set both = { 0 };
         struct loaded loaded;
-        struct story *story = begin(&loaded);
+        struct story *story = load_begin_on(&loaded, "Test GPU", 4);
         size_t count = 1 + next_random(&random) % 200;
         for (size_t i = 0; i < count; i++)
             add_random(story, &painted, &random);
@@ -135,7 +126,7 @@ static void busy_bounds_hold_for_any_true_times(void **state)
         int64_t begins[OPS], ends[OPS];
         uint32_t begin_errors[OPS], end_errors[OPS];
         struct loaded loaded;
-        struct story *story = begin(&loaded);
+        struct story *story = load_begin_on(&loaded, "Test GPU", 4);
         struct ws_shape shape = { .kind = WS_OP_KERNEL,
                                   .stream = 1,
                                   .function = story_function(story, compute_name) };
@@ -177,7 +168,7 @@ static void busy_bounds_hold_for_any_true_times(void **state)
 static void an_operation_of_no_length_is_an_event_all_the_same(void **state)
 {
     struct loaded loaded;
-    struct story *story = begin(&loaded);
+    struct story *story = load_begin_on(&loaded, "Test GPU", 4);
     (void)state;
     story_kernel(story, 1, compute_name, 1000, 1000);
     load_report(&loaded);
@@ -200,7 +191,7 @@ static void what_was_not_recorded_is_not_idle(void **state)
 {
     const int64_t second = 1000000000, ms = 1000000;
     struct loaded loaded;
-    struct story *story = begin(&loaded);
+    struct story *story = load_begin_on(&loaded, "Test GPU", 4);
     (void)state;
     for (int64_t burst = 0; burst < 3; burst++) {
         int64_t at = burst * 3 * second;
@@ -225,7 +216,7 @@ static void short_bursts_leave_more_holes_than_counts(void **state)
 {
     const int64_t ms = 1000000;
     struct loaded loaded;
-    struct story *story = begin(&loaded);
+    struct story *story = load_begin_on(&loaded, "Test GPU", 4);
     (void)state;
     for (int64_t burst = 0; burst < 5; burst++) {
         int64_t at = burst * 200 * ms + (burst == 3 ? 2 * ms : 0);

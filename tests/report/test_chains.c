@@ -50,15 +50,6 @@ static void launch(struct story *story, const char *name, const struct arrays *a
     story_add(story, WS_FAMILY_op, &op);
 }
 
-static struct story *begin(struct loaded *loaded)
-{
-    struct story *story = load_begin(loaded);
-    story_device(story, 1, "GPU", 0, 0);
-    story_stream(story, 1, 1);
-    story_stream(story, 2, 1);
-    return story;
-}
-
 static const struct ws_track_chains *chains_of(const struct loaded *loaded)
 {
     return ws_report_result(loaded->report, &ws_analysis_chains, 0);
@@ -73,7 +64,7 @@ static const struct ws_chain *chain(const struct loaded *loaded, size_t index)
 static void kernels_between_products_are_folded_into_one_pattern(void **state)
 {
     struct loaded loaded;
-    struct story *story = begin(&loaded);
+    struct story *story = load_begin_on(&loaded, "GPU", 2);
     (void)state;
     for (int64_t at = 0; at < 3000000; at += 1000000) {
         launch(story, gemm, NULL, at, at + 100000);
@@ -101,7 +92,7 @@ static void kernels_between_products_are_folded_into_one_pattern(void **state)
 static void copies_pauses_and_other_streams_part_chains_and_memsets_do_not(void **state)
 {
     struct loaded loaded;
-    struct story *story = begin(&loaded);
+    struct story *story = load_begin_on(&loaded, "GPU", 2);
     struct ws_shape memset = { .kind = WS_OP_MEMSET, .stream = 1, .to_space = WS_SPACE_DEVICE };
     (void)state;
     story_kernel(story, 1, gelu, 0, 1000);
@@ -124,7 +115,7 @@ static void copies_pauses_and_other_streams_part_chains_and_memsets_do_not(void 
 static void what_a_compiler_fused_is_no_part_of_a_chain(void **state)
 {
     struct loaded loaded;
-    struct story *story = begin(&loaded);
+    struct story *story = load_begin_on(&loaded, "GPU", 2);
     (void)state;
     story_kernel(story, 1, "triton_poi_fused_add_gelu_0", 0, 1000);
     story_kernel(story, 1, "triton_red_fused_native_layer_norm_1", 1000, 2000);
@@ -137,7 +128,7 @@ static void what_a_compiler_fused_is_no_part_of_a_chain(void **state)
 static void buffers_confirm_a_chain(void **state)
 {
     struct loaded loaded;
-    struct story *story = begin(&loaded);
+    struct story *story = load_begin_on(&loaded, "GPU", 2);
     (void)state;
     launch(story, gelu, &(struct arrays){ 1000, { 0x1000, 0x9000 } }, 0, 1000);
     launch(story, add, &(struct arrays){ 1000, { 0x2000, 0x7000, 0x1000 } }, 1000, 2000);
@@ -154,7 +145,7 @@ static void buffers_confirm_a_chain(void **state)
 static void what_is_read_in_part_moves_again_in_part(void **state)
 {
     struct loaded loaded;
-    struct story *story = begin(&loaded);
+    struct story *story = load_begin_on(&loaded, "GPU", 2);
     (void)state;
     launch(story, gelu, &(struct arrays){ 1000, { 0x1000, 0x9000 } }, 0, 1000);
     launch(story, neg, &(struct arrays){ 100, { 0x2000, 0x1000 } }, 1000, 2000);
@@ -169,7 +160,7 @@ static void what_is_read_in_part_moves_again_in_part(void **state)
 static void what_one_kernel_would_take_follows_from_its_arrays(void **state)
 {
     struct loaded loaded;
-    struct story *story = begin(&loaded);
+    struct story *story = load_begin_on(&loaded, "GPU", 2);
     (void)state;
     launch(story, gelu, &(struct arrays){ 1000, { 0x1000, 0x9000 } }, 0, 2000);
     launch(story, add, &(struct arrays){ 1000, { 0x1000, 0x1000, 0x7000 } }, 2000, 5000);
@@ -185,7 +176,7 @@ static void what_one_kernel_would_take_follows_from_its_arrays(void **state)
 static void sharing_is_no_proof_of_writing_then_reading(void **state)
 {
     struct loaded loaded;
-    struct story *story = begin(&loaded);
+    struct story *story = load_begin_on(&loaded, "GPU", 2);
     (void)state;
     launch(story, gelu, &(struct arrays){ 1000, { 0x1000, 0x9000 } }, 0, 1000);
     launch(story, neg, &(struct arrays){ 1000, { 0x2000, 0x9000 } }, 1000, 2000);
@@ -203,7 +194,7 @@ static void sharing_is_no_proof_of_writing_then_reading(void **state)
 static void an_array_that_is_missing_leaves_the_order_unknown(void **state)
 {
     struct loaded loaded;
-    struct story *story = begin(&loaded);
+    struct story *story = load_begin_on(&loaded, "GPU", 2);
     (void)state;
     launch(story, add, &(struct arrays){ 1000, { 0x1000, 0x5000 } }, 0, 1000);
     launch(story, neg, &(struct arrays){ 1000, { 0x2000, 0x1000 } }, 1000, 2000);
@@ -215,7 +206,7 @@ static void an_array_that_is_missing_leaves_the_order_unknown(void **state)
 static void kernels_on_different_buffers_are_taken_apart(void **state)
 {
     struct loaded loaded;
-    struct story *story = begin(&loaded);
+    struct story *story = load_begin_on(&loaded, "GPU", 2);
     (void)state;
     launch(story, gelu, &(struct arrays){ 1000, { 0x1000, 0x9000 } }, 0, 1000);
     launch(story, neg, &(struct arrays){ 1000, { 0x2000, 0x1000 } }, 1000, 2000);
@@ -238,7 +229,7 @@ static void kernels_on_different_buffers_are_taken_apart(void **state)
 static void data_may_go_past_a_neighbour(void **state)
 {
     struct loaded loaded;
-    struct story *story = begin(&loaded);
+    struct story *story = load_begin_on(&loaded, "GPU", 2);
     (void)state;
     launch(story, gelu, &(struct arrays){ 1000, { 0x1000, 0x9000 } }, 0, 1000);
     launch(story, neg, &(struct arrays){ 1000, { 0x2000, 0x8000 } }, 1000, 2000);
@@ -253,7 +244,7 @@ static void data_may_go_past_a_neighbour(void **state)
 static void the_end_of_a_step_ends_a_chain_and_savings_are_of_steady_steps(void **state)
 {
     struct loaded loaded;
-    struct story *story = begin(&loaded);
+    struct story *story = load_begin_on(&loaded, "GPU", 2);
     (void)state;
     story_thread(story, 1, 1, "main");
     for (int64_t step = 0; step < 8; step++) {
@@ -276,7 +267,7 @@ static void the_end_of_a_step_ends_a_chain_and_savings_are_of_steady_steps(void 
 static void long_runs_are_cut(void **state)
 {
     struct loaded loaded;
-    struct story *story = begin(&loaded);
+    struct story *story = load_begin_on(&loaded, "GPU", 2);
     (void)state;
     for (int64_t i = 0; i < WS_CHAIN_MOST + 2; i++)
         launch(story, gelu, &(struct arrays){ 1000, { 0x1000, 0x1000 } }, i * 1000, (i + 1) * 1000);

@@ -6,15 +6,6 @@
 
 enum { MIB = 1 << 20 };
 
-static struct story *begin(struct loaded *loaded, const char *gpu)
-{
-    struct story *story = load_begin(loaded);
-    story_device(story, 1, gpu, 0, 0);
-    story_stream(story, 1, 1);
-    story_stream(story, 2, 1);
-    return story;
-}
-
 static const struct ws_track_copies *copies_of(const struct loaded *loaded)
 {
     return ws_report_result(loaded->report, &ws_analysis_copies, 0);
@@ -40,7 +31,7 @@ static const struct ws_advice *advice(const struct loaded *loaded, const char *n
 static void what_nothing_hides_is_counted_once(void **state)
 {
     struct loaded loaded;
-    struct story *story = begin(&loaded, "GPU");
+    struct story *story = load_begin_on(&loaded, "GPU", 2);
     (void)state;
     story_copy(story, 1, WS_SPACE_PINNED, WS_SPACE_DEVICE, 8 * MIB, 0, 1000000);
     story_kernel(story, 2, "kernel", 200000, 500000);
@@ -65,7 +56,7 @@ static void what_nothing_hides_is_counted_once(void **state)
 static void copies_that_compute_hides_are_not_advised_on(void **state)
 {
     struct loaded loaded;
-    struct story *story = begin(&loaded, "GPU");
+    struct story *story = load_begin_on(&loaded, "GPU", 2);
     (void)state;
     story_kernel(story, 1, "kernel", 0, 2000000);
     story_copy(story, 2, WS_SPACE_PAGEABLE, WS_SPACE_DEVICE, 8 * MIB, 100000, 1000000);
@@ -79,7 +70,7 @@ static void copies_that_compute_hides_are_not_advised_on(void **state)
 static void small_copies_in_a_row_are_a_storm(void **state)
 {
     struct loaded loaded;
-    struct story *story = begin(&loaded, "GPU");
+    struct story *story = load_begin_on(&loaded, "GPU", 2);
     int64_t at = 0;
     (void)state;
     for (int i = 0; i < 10; i++, at += 5000)
@@ -105,7 +96,7 @@ static void small_copies_in_a_row_are_a_storm(void **state)
 static void rates_stand_beside_what_could_be_reached(void **state)
 {
     struct loaded loaded;
-    struct story *story = begin(&loaded, "NVIDIA H100 80GB HBM3");
+    struct story *story = load_begin_on(&loaded, "NVIDIA H100 80GB HBM3", 2);
     (void)state;
     story_copy(story, 1, WS_SPACE_PINNED, WS_SPACE_DEVICE, 10000000, 0, 1000000);
     story_copy(story, 1, WS_SPACE_PINNED, WS_SPACE_DEVICE, 10000000, 1000000, 1500000);
@@ -122,7 +113,7 @@ static void rates_stand_beside_what_could_be_reached(void **state)
 static void only_steady_steps_are_advised_on(void **state)
 {
     struct loaded loaded;
-    struct story *story = begin(&loaded, "GPU");
+    struct story *story = load_begin_on(&loaded, "GPU", 2);
     (void)state;
     story_thread(story, 1, 1, "main");
     for (int64_t step = 0; step < 8; step++) {

@@ -3,15 +3,6 @@
 #include "analysis/slow_steps.h"
 #include "load.h"
 
-static struct story *begin(struct loaded *loaded)
-{
-    struct story *story = load_begin(loaded);
-    story_device(story, 1, "Test GPU", 0, 0);
-    story_stream(story, 1, 1);
-    story_stream(story, 2, 1);
-    return story;
-}
-
 static const struct ws_track_steps *steps_of(const struct loaded *loaded)
 {
     return ws_report_result(loaded->report, &ws_analysis_steps, 0);
@@ -32,7 +23,7 @@ static void mark(struct story *story, int64_t from, int64_t to)
 static void a_marker_begins_with_the_first_operation_launched_after_it(void **state)
 {
     struct loaded loaded;
-    struct story *story = begin(&loaded);
+    struct story *story = load_begin_on(&loaded, "Test GPU", 2);
     (void)state;
     for (int64_t i = 0; i < 5; i++) {
         int64_t at = 1000000 * (i + 1);
@@ -68,7 +59,7 @@ static void a_marker_begins_with_the_first_operation_launched_after_it(void **st
 
 static void run_lengths(struct loaded *loaded, const int64_t *lengths, size_t count)
 {
-    struct story *story = begin(loaded);
+    struct story *story = load_begin_on(loaded, "Test GPU", 2);
     int64_t at = 1000000;
     for (size_t i = 0; i < count; i++) {
         mark(story, at - 11000, at + lengths[i] - 20000);
@@ -122,7 +113,7 @@ static void steps_tile_whatever_markers_say(void **state)
     (void)state;
     for (int round = 0; round < 50; round++) {
         struct loaded loaded;
-        struct story *story = begin(&loaded);
+        struct story *story = load_begin_on(&loaded, "Test GPU", 2);
         for (int i = 0; i < 20; i++) {
             int64_t from = (int64_t)(next_random(&random) % 1000000);
             mark(story, from, from + (int64_t)(next_random(&random) % 100000) - 1000);
@@ -152,7 +143,7 @@ static void markers_may_be_left_aside(void **state)
     static const int64_t lengths[] = { 1000000, 1000000, 1000000 };
     struct loaded loaded = { 0 };
     (void)state;
-    struct story *story = begin(&loaded);
+    struct story *story = load_begin_on(&loaded, "Test GPU", 2);
     mark(story, 0, 1000);
     story_kernel(story, 1, "a", 11000, 12000);
     loaded.steps = WS_STEPS_NOT_ASKED;
@@ -230,7 +221,7 @@ static void check_found(struct loaded *loaded, const struct program *program)
 
 static struct program program_of(struct loaded *loaded)
 {
-    return (struct program){ .story = begin(loaded), .random = 11, .at = 1000000 };
+    return (struct program){ .story = load_begin_on(loaded, "Test GPU", 2), .random = 11, .at = 1000000 };
 }
 
 static void steps_are_found_without_markers(void **state)
@@ -412,7 +403,7 @@ static void kernels_in_no_order_have_no_steps(void **state)
     (void)state;
     for (int round = 0; round < 20; round++) {
         struct loaded loaded;
-        struct story *story = begin(&loaded);
+        struct story *story = load_begin_on(&loaded, "Test GPU", 2);
         for (int64_t i = 0; i < 50 << round / 4; i++)
             story_kernel(story, 1, names[next_random(&random) % 8], i * 2000, i * 2000 + 1000);
         load_report(&loaded);
