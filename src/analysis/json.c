@@ -11,6 +11,20 @@ int ws_json_set(json_t *object, const char *key, int64_t value)
     return json_object_set_new(object, key, json_integer(value)) ? -ENOMEM : 0;
 }
 
+int ws_json_set_real(json_t *object, const char *key, double value)
+{
+    return value > 0 && json_object_set_new(object, key, json_real(value)) ? -ENOMEM : 0;
+}
+
+int ws_json_set_amount(json_t *object, const char *key, double value)
+{
+    json_t *number = value < 9e18 ? json_integer((json_int_t)(value + 0.5)) : json_real(value);
+    if (value > 0)
+        return json_object_set_new(object, key, number) ? -ENOMEM : 0;
+    json_decref(number);
+    return 0;
+}
+
 json_t *ws_json_text(const char *text)
 {
     json_t *string = json_string(text);

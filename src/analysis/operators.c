@@ -42,6 +42,7 @@ static bool cost_product(const struct ws_operator *entry, const struct ws_tensor
         return false;
     set_product(cost, batched ? a->size[0] : 1, a->size[batched], b->size[1 + batched], b->size[batched]);
     cost->element = a->element;
+    cost->columns = entry->name[0] == 'c'; /* cublas*: it is called by what the framework made of its rows */
     /* The result is as wide as the inputs but for fp8 and int8, whose products are kept in 16 bits at least. */
     double out_bytes = a->element_bytes > 1 ? a->element_bytes : 2;
     cost->bytes = ws_tensor_bytes(a) + ws_tensor_bytes(b) + cost->batch * cost->m * cost->n * out_bytes;
@@ -96,12 +97,23 @@ static bool cost_attention(const struct ws_operator *entry, const struct ws_tens
     if (backward)
         cost->bytes *= 2;
     cost->element = q->element;
+    cost->batch = q->size[0];
+    cost->heads = q->size[heads];
+    cost->queries = q->size[sequence];
+    cost->keys = k->size[sequence];
+    cost->head_size = q->size[3];
+    cost->backward = backward;
     int causal = is_causal(tensors, count);
-    if (causal < 0)
+    bool is_square = cost->queries == cost->keys;
+    cost->causal = causal < 0  ? WS_CAUSAL_UNKNOWN
+                   : !causal   ? WS_CAUSAL_NO
+                   : is_square ? WS_CAUSAL_HALVED
+                               : WS_CAUSAL_NOT_HALVED;
+    if (cost->causal == WS_CAUSAL_UNKNOWN)
         cost->note = "not known whether causal: counted in full";
-    else if (causal && q->size[sequence] == k->size[sequence])
+    else if (cost->causal == WS_CAUSAL_HALVED)
         cost->flops /= 2;
-    else if (causal)
+    else if (cost->causal == WS_CAUSAL_NOT_HALVED)
         cost->note = "causal, but with more keys than queries or fewer: counted in full";
     return true;
 }

@@ -16,13 +16,20 @@
 
 struct ws_operator;
 
+/* Does attention look at earlier keys only? Then half of the FLOPs are needed, where it is as long as it is wide. */
+enum ws_causal { WS_CAUSAL_UNKNOWN, WS_CAUSAL_NO, WS_CAUSAL_HALVED, WS_CAUSAL_NOT_HALVED };
+
 struct ws_operator_cost {
     double flops;            /* 0: not known */
     double bytes;            /* 0: not known */
     double intensity_most;   /* FLOPs per byte at most, where neither is known but their ratio has a bound; else 0 */
     enum ws_element element; /* of what is multiplied, or of the first tensor */
     double m, n, k, batch;   /* of a matrix product; 0: it is none */
-    const char *note;        /* what was taken for granted; NULL: nothing */
+    bool columns;            /* its matrices lie in memory column by column, as BLAS has it; else row by row */
+    double heads, queries, keys, head_size; /* of attention, and batch; 0: it is none */
+    bool backward;                          /* its gradients */
+    enum ws_causal causal;
+    const char *note; /* what was taken for granted; NULL: nothing */
 };
 
 /* The operator of this name: "aten::mm"; NULL when the table has none. */

@@ -189,6 +189,14 @@ void ws_table_count(struct ws_table *table, uint64_t count)
     ws_table_cell(table, "%s", ws_format_count(text, count));
 }
 
+void ws_table_real(struct ws_table *table, double value)
+{
+    if (value > 0)
+        ws_table_cell(table, "%.4g", value);
+    else
+        ws_table_cell(table, "–");
+}
+
 static const char *cell_text(const struct ws_table *table, size_t row, size_t column)
 {
     const char *text = ((char **)table->cells.data)[row * table->column_count + column];

@@ -53,10 +53,11 @@ void ws_table_init(struct ws_table *table, struct ws_page *page, const struct ws
 /* The next cell, left to right, row by row. Characters a terminal would act on become '?'. */
 void ws_table_cell(struct ws_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The next cell as a time, a number of bytes, a count. */
+/* The next cell as a time, a number of bytes, a count, a number with four digits or "–" for 0: not known. */
 void ws_table_time(struct ws_table *table, int64_t ns);
 void ws_table_bytes(struct ws_table *table, uint64_t bytes);
 void ws_table_count(struct ws_table *table, uint64_t count);
+void ws_table_real(struct ws_table *table, double value);
 
 /* Prints and frees what was collected. */
 void ws_table_finish(struct ws_table *table);

@@ -7,12 +7,11 @@
 #include "analysis/activity.h"
 #include "analysis/arguments.h"
 #include "analysis/peaks.h"
+#include "analysis/roofline_judge.h"
 #include "analysis/roofline_report.h"
 #include "analysis/steps.h"
 #include "analysis/times.h"
 #include "base/map.h"
-
-enum { SHORT_NS = 10000, ROOF_SLACK_PERCENT = 105, LATENCY_PERCENT = 20 };
 
 static const char shortcut_note[] = "Winograd's or Fourier's way: computed with fewer FLOPs than are counted";
 
@@ -222,7 +221,7 @@ static void add_cost(struct work *work, uint32_t op, const struct ws_operator_co
         row->precision = precision_of(cost->element, ws_model_name(work->report->model, row->name)->text);
     row->element = cost->element;
     if (work->counts)
-        result->step_flops += cost->flops * share;
+        result->step_flops_from[row->source] += cost->flops * share;
 }
 
 /* Returns false where the parameters of the operation, or of those that are alike, do not say what it moves. */
@@ -240,6 +239,28 @@ static bool add_arguments(struct work *work, uint32_t op, struct ws_roofline_row
     row->source = WS_WORK_ARGUMENTS;
     add_cost(work, op, argued->differ ? &cost : &argued->cost, 1, row, result);
     return true;
+}
+
+static void add_product(const struct work *work, struct ws_product_row *product, const struct ws_roofline_row *row,
+                        int64_t length, double flops)
+{
+    product->total = ws_sum(product->total, length);
+    product->count++;
+    product->flops += flops;
+    product->steady = ws_sum(product->steady, work->counts ? length : 0);
+    if (row->matmul.cores == WS_MATMUL_CORES_ORDINARY)
+        product->ordinary = ws_sum(product->ordinary, length);
+    /* Boyer and Moore's majority vote, by time. */
+    if (product->count > 1 && product->name == row->name) {
+        product->lead = ws_sum(product->lead, length);
+    } else if (product->lead > length) {
+        product->lead -= length;
+    } else {
+        product->lead = length - product->lead;
+        product->name = row->name;
+        product->precision = row->precision;
+        product->matmul = row->matmul;
+    }
 }
 
 static void add_work(struct work *work, size_t place, struct ws_roofline_row *row, struct ws_track_roofline *result)
@@ -261,19 +282,12 @@ static void add_work(struct work *work, size_t place, struct ws_roofline_row *ro
         row->shortcut = WS_SHORTCUT_TAKEN;
     if (cost->note || work->shortcuts[owner])
         row->note = work->shortcuts[owner] ? shortcut_note : cost->note;
-    if (cost->m > 0) {
-        priced->product.total = ws_sum(priced->product.total, length);
-        priced->product.count++;
-        priced->product.flops += cost->flops * share;
-        priced->product.steady = ws_sum(priced->product.steady, work->counts ? length : 0);
-        priced->product.name = row->name;
-        priced->product.precision = row->precision;
-    }
+    if (cost->m > 0 || cost->queries > 0)
+        add_product(work, &priced->product, row, length, cost->flops * share);
 }
 
 static void add_kernels(struct work *work, struct ws_track_roofline *result)
 {
-    bool has_steps = work->steps->kinds[WS_STEP_STEADY];
     for (size_t i = 0, cursor = 0; i < work->track->count; i++) {
         uint32_t op = work->track->order[i];
         const struct ws_op_shape *shape = ws_process_shape(work->process, work->process->ops.shape[op]);
@@ -283,88 +297,16 @@ static void add_kernels(struct work *work, struct ws_track_roofline *result)
         int64_t length = ws_op_length(&work->process->ops, op);
         uint64_t blocks = (uint64_t)shape->row.grid_x * shape->row.grid_y * shape->row.grid_z;
         row->name = shape->name;
-        row->count++;
+        if (!row->count++ && ws_class_is_matmul(ws_report_class(work->report, shape->name)))
+            row->matmul = ws_matmul_name(ws_model_name(work->report->model, shape->name)->text);
         row->total = ws_sum(row->total, length);
         if (blocks && blocks < result->gpu.sms)
             row->small = ws_sum(row->small, length);
         work->counts =
-            !has_steps || ws_step_is_steady(ws_steps_next(work->steps, &cursor, work->process->ops.begin[op]));
+            !result->steps || ws_step_is_steady(ws_steps_next(work->steps, &cursor, work->process->ops.begin[op]));
+        row->steady = ws_sum(row->steady, work->counts ? length : 0);
         add_work(work, i, row, result);
     }
-}
-
-/* Kernels whose arithmetic cannot matter, whatever their sizes. */
-static bool moves_only(enum ws_kernel_class class)
-{
-    switch (class) {
-    case WS_CLASS_POINTWISE:
-    case WS_CLASS_REDUCTION:
-    case WS_CLASS_NORM:
-    case WS_CLASS_SOFTMAX:
-    case WS_CLASS_EMBEDDING:
-    case WS_CLASS_OPTIMIZER:
-    case WS_CLASS_COPY:
-    case WS_CLASS_SORT:
-    case WS_CLASS_RNG:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool exceeds(double share, int percent)
-{
-    return share > percent / 100.0;
-}
-
-/* Where FLOPs or bytes are known: the roof that applies and how near the kernel comes to it. */
-static enum ws_roof_class class_by_work(const struct ws_gpu *gpu, struct ws_roofline_row *row,
-                                        enum ws_kernel_class class)
-{
-    double peak = ws_gpu_peak(gpu, row->precision), ridge = ws_gpu_ridge(gpu, row->precision);
-    if (!(ridge > 0) || row->known <= 0)
-        return WS_ROOF_UNKNOWN;
-    if (!row->flops && !row->bytes)
-        return row->intensity_most > 0 && row->intensity_most < ridge ? WS_ROOF_MEMORY : WS_ROOF_UNKNOWN;
-    row->of_compute = row->flops / (double)row->known / peak;
-    row->of_memory = row->bytes / (double)row->known / gpu->bytes_per_ns;
-    double a_launch = row->bytes / (double)row->count;
-    row->cached = exceeds(row->of_memory, ROOF_SLACK_PERCENT) && a_launch < gpu->l2_mib * 1048576.0;
-    double longest = (double)row->known / ((double)row->known + row->unsure);
-    double of_limit = row->of_compute * peak / ws_gpu_limit(gpu, row->precision);
-    double of_bandwidth = row->of_memory * gpu->bytes_per_ns / ws_gpu_bandwidth_limit(gpu);
-    row->inconsistent = exceeds(of_limit * longest, ROOF_SLACK_PERCENT) ||
-                        (exceeds(of_bandwidth * longest, ROOF_SLACK_PERCENT) && !row->cached);
-    bool by_compute = row->flops >= row->bytes * ridge;
-    if (!row->flops && !moves_only(class))
-        return WS_ROOF_UNKNOWN;
-    bool is_small = row->total / (int64_t)row->count < SHORT_NS || 2 * row->small > row->total;
-    if (is_small && !exceeds(by_compute ? row->of_compute : row->of_memory, LATENCY_PERCENT))
-        return WS_ROOF_LATENCY;
-    return by_compute ? WS_ROOF_COMPUTE : WS_ROOF_MEMORY;
-}
-
-static enum ws_roof_class judge(const struct ws_track_roofline *result, struct ws_roofline_row *row,
-                                enum ws_kernel_class class)
-{
-    if (class == WS_CLASS_COMM)
-        return WS_ROOF_COMMUNICATION;
-    if (result->match == WS_GPU_UNKNOWN)
-        return WS_ROOF_UNKNOWN;
-    if (row->source != WS_WORK_NONE)
-        return class_by_work(&result->gpu, row, class);
-    if (!moves_only(class) || row->total / (int64_t)row->count < SHORT_NS)
-        return WS_ROOF_UNKNOWN;
-    row->source = WS_WORK_NAME;
-    return WS_ROOF_MEMORY;
-}
-
-static int longest_row(const void *a, const void *b)
-{
-    const struct ws_roofline_row *x = a, *y = b;
-    if (x->total != y->total)
-        return x->total < y->total ? 1 : -1;
-    return (x->name > y->name) - (x->name < y->name);
 }
 
 static int longest_product(const void *a, const void *b)
@@ -375,71 +317,39 @@ static int longest_product(const void *a, const void *b)
     return (x->cost.flops < y->cost.flops) - (x->cost.flops > y->cost.flops);
 }
 
-/* What roofs are shown for where no FLOPs are known. */
-static enum ws_precision usual_precision(const struct ws_gpu *gpu)
+static int keep_products(const struct work *work, struct ws_track_roofline *result)
 {
-    static const enum ws_precision usual[] = { WS_PRECISION_BF16, WS_PRECISION_FP16, WS_PRECISION_TF32 };
-    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
-        if (ws_gpu_peak(gpu, usual[i]) > 0)
-            return usual[i];
-    return WS_PRECISION_FP32;
-}
-
-static int keep_rows(struct work *work, struct ws_track_roofline *result)
-{
-    double flops[WS_PRECISION_COUNT] = { 0 };
-    for (size_t i = 0; i < work->report->model->names.count; i++) {
-        struct ws_roofline_row *row = &work->rows[i];
-        if (!row->count)
-            continue;
-        enum ws_kernel_class class = ws_report_class(work->report, i);
-        row->class = judge(result, row, class);
-        result->total = ws_sum(result->total, row->total);
-        result->by_class[row->class] = ws_sum(result->by_class[row->class], row->total);
-        flops[row->precision] += row->flops;
-        if (ws_class_is_matmul(class)) {
-            result->matmul_flops += row->flops;
-            result->matmul_known = ws_sum(result->matmul_known, row->flops > 0 ? row->known : 0);
-            result->matmul_total = ws_sum(result->matmul_total, row->total);
-        }
-        struct ws_roofline_row *kept = ws_vector_push(&result->rows);
-        if (!kept)
-            return -ENOMEM;
-        *kept = *row;
-    }
-    result->precision = usual_precision(&result->gpu);
-    for (int i = 0; i < WS_PRECISION_COUNT; i++)
-        if (flops[i] > flops[result->precision])
-            result->precision = (enum ws_precision)i;
     const struct priced *priced = work->priced.data;
     for (size_t i = 0; i < work->priced.count; i++) {
-        struct ws_product_row *product = priced[i].product.count ? ws_vector_push(&result->products) : NULL;
+        struct ws_vector *list = priced[i].cost.m > 0 ? &result->products : &result->attention;
+        struct ws_product_row *product = priced[i].product.count ? ws_vector_push(list) : NULL;
         if (!product && priced[i].product.count)
             return -ENOMEM;
         if (product) {
             *product = priced[i].product;
             product->cost = priced[i].cost;
-            product->steady /= work->steps->kinds[WS_STEP_STEADY] ? (int64_t)work->steps->kinds[WS_STEP_STEADY] : 1;
+            product->steady /= result->steps ? (int64_t)result->steps : 1;
         }
     }
-    if (result->rows.count)
-        qsort(result->rows.data, result->rows.count, sizeof(struct ws_roofline_row), longest_row);
     if (result->products.count)
         qsort(result->products.data, result->products.count, sizeof(struct ws_product_row), longest_product);
+    if (result->attention.count)
+        qsort(result->attention.data, result->attention.count, sizeof(struct ws_product_row), longest_product);
     return 0;
 }
 
-/* MFU counts what is known to have been computed: the report says of how much of the matrix work that is. */
 static void count_steps(const struct work *work, const struct ws_track_activity *activity,
                         struct ws_track_roofline *result)
 {
-    size_t steps = work->steps->kinds[WS_STEP_STEADY];
-    double length = steps ? (double)work->steps->mean : (double)ws_activity_known(activity);
+    double steps = result->steps ? (double)result->steps : 1;
     double peak = result->match ? ws_gpu_peak(&result->gpu, result->precision) : 0;
-    if (steps)
-        result->step_flops /= (double)steps;
-    if (length > 0 && peak > 0)
-        result->mfu = result->step_flops / length / peak;
+    result->step_length = (double)(result->steps ? work->steps->mean : ws_activity_known(activity));
+    for (int i = 0; i < WS_WORK_SOURCES; i++) {
+        result->step_flops_from[i] /= steps;
+        result->step_flops += result->step_flops_from[i];
+    }
+    if (result->step_length > 0 && peak > 0)
+        result->mfu = result->step_flops / result->step_length / peak;
 }
 
 static int run(const struct ws_report *report, size_t subject, void *memory)
@@ -452,14 +362,18 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     work.rows = calloc(report->model->names.count + 1, sizeof(*work.rows));
     result->rows = WS_VECTOR(struct ws_roofline_row);
     result->products = WS_VECTOR(struct ws_product_row);
+    result->attention = WS_VECTOR(struct ws_product_row);
+    result->steps = work.steps->kinds[WS_STEP_STEADY];
     result->match = ws_track_gpu(report, work.track, &result->gpu);
     int status = work.rows ? find_owners(&work) : -ENOMEM;
     if (!status)
         status = find_arguments(&work, subject);
     if (!status) {
         add_kernels(&work, result);
-        status = keep_rows(&work, result);
+        status = ws_roofline_judge(report, work.rows, result);
     }
+    if (!status)
+        status = keep_products(&work, result);
     if (!status)
         count_steps(&work, ws_report_result(report, &ws_analysis_activity, subject), result);
     ws_map_finish(&work.prices);
@@ -479,6 +393,7 @@ static void finish(void *memory)
     struct ws_track_roofline *result = memory;
     ws_vector_finish(&result->rows);
     ws_vector_finish(&result->products);
+    ws_vector_finish(&result->attention);
 }
 
 const struct ws_analysis ws_analysis_roofline = {

@@ -17,6 +17,10 @@
  * measured (a measured one is what a copy or a product reached, not what nothing can), something is not as it was
  * taken to be: such a kernel is named as inconsistent, unless the errors of its times explain it, or, where what it
  * moves fits in the L2 cache, as served by it.
+ *
+ * MFU counts the FLOPs that were executed and are known, those of work done again (checkpointing, the scores in
+ * attention's backward) among them, over the time of a steady step at the peak of the precision that most of them are
+ * in. What share of the matrix work is known is said with it, and where from.
  */
 #ifndef WALLSHIM_ANALYSIS_ROOFLINE_H
 #define WALLSHIM_ANALYSIS_ROOFLINE_H
@@ -25,6 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/matmul_name.h"
 #include "analysis/operators.h"
 #include "analysis/registry.h"
 #include "base/vector.h"
@@ -59,11 +64,12 @@ enum ws_shortcut {
 struct ws_roofline_row {
     uint32_t name; /* index into ws_model.names */
     uint64_t count;
-    int64_t total; /* ns of all of them */
-    int64_t known; /* ns of those whose work is known */
-    double unsure; /* ns by which these may be off, all together */
-    int64_t small; /* ns of those with fewer blocks than multiprocessors */
-    double flops;  /* of those known; 0: not known */
+    int64_t total;  /* ns of all of them */
+    int64_t steady; /* ns of those in steady steps; all where there are none */
+    int64_t known;  /* ns of those whose work is known */
+    double unsure;  /* ns by which these may be off, all together */
+    int64_t small;  /* ns of those with fewer blocks than multiprocessors */
+    double flops;   /* of those known; 0: not known */
     double bytes;
     double intensity_most;   /* where only a bound of it is known */
     enum ws_element element; /* of what was known last */
@@ -73,33 +79,45 @@ struct ws_roofline_row {
     double of_compute, of_memory; /* achieved share of each roof; 0: not known */
     bool inconsistent;
     enum ws_shortcut shortcut;
-    bool cached;      /* above the roof of memory, but what it moves fits in L2 */
-    const char *note; /* what was taken for granted; NULL: nothing */
+    bool cached;                  /* above the roof of memory, but what it moves fits in L2 */
+    const char *note;             /* what was taken for granted; NULL: nothing */
+    struct ws_matmul_name matmul; /* what its name tells, where it is matrix work */
 };
 
-/* Matrix products of the same sizes. */
+/* Matrix products, or attention, of the same sizes. */
 struct ws_product_row {
     struct ws_operator_cost cost;
-    uint32_t name;  /* of the kernel that did most of it */
-    uint64_t count; /* kernels */
-    int64_t total;  /* ns of them */
-    double flops;   /* of all of them */
-    int64_t steady; /* ns of those of a steady step; of the recording where there are none */
+    uint32_t name;                /* of the kernel that did most of it, where one did more than half */
+    struct ws_matmul_name matmul; /* what that name tells */
+    int64_t lead;                 /* ns by which it leads: used while they are counted */
+    uint64_t count;               /* kernels */
+    int64_t total;                /* ns of them */
+    int64_t ordinary;             /* ns of those whose names tell that ordinary cores computed, not tensor cores */
+    double flops;                 /* of all of them */
+    int64_t steady;               /* ns of those of a steady step; of the recording where there are none */
     enum ws_precision precision;
 };
 
 struct ws_track_roofline {
     struct ws_gpu gpu;
     enum ws_gpu_match match;
-    struct ws_vector rows;     /* struct ws_roofline_row, by total time, longest first */
-    struct ws_vector products; /* struct ws_product_row, the same */
-    int64_t total;             /* ns of all kernels */
+    struct ws_vector rows;      /* struct ws_roofline_row, by total time, longest first */
+    struct ws_vector products;  /* struct ws_product_row, the same */
+    struct ws_vector attention; /* struct ws_product_row, the same */
+    int64_t total;              /* ns of all kernels */
     int64_t by_class[WS_ROOF_CLASS_COUNT];
-    double matmul_flops;                /* of kernels of matrix work whose FLOPs are known */
-    int64_t matmul_known, matmul_total; /* their time, and that of all */
-    enum ws_precision precision;        /* that most of the known FLOPs are in */
-    double step_flops;                  /* of a steady step, or of the recording */
-    double mfu;                         /* of the time of that, at the peak of the precision; 0: not known */
+    size_t steps;                                   /* steady ones; 0: there are none, the recording stands for one */
+    int64_t step_by_class[WS_ROOF_CLASS_COUNT];     /* ns of kernels of a steady step, or of the recording */
+    int64_t step_total;                             /* the sum of these */
+    double matmul_flops;                            /* of kernels of matrix work whose FLOPs are known */
+    int64_t matmul_known, matmul_total;             /* their time, and that of all */
+    int64_t matmul_by_cores[WS_MATMUL_CORES_COUNT]; /* ns of all, as their names tell; by enum ws_matmul_cores */
+    double matmul_of_peak; /* of those known: FLOPs over time, each at the peak of its precision; 0: not known */
+    enum ws_precision precision;             /* that most of the known FLOPs are in */
+    double step_flops;                       /* of a steady step, or of the recording */
+    double step_flops_from[WS_WORK_SOURCES]; /* the same by enum ws_work_source */
+    double step_length;                      /* ns of that: the mean of the steady steps */
+    double mfu;                              /* of the time of that, at the peak of the precision; 0: not known */
 };
 
 extern const struct ws_analysis ws_analysis_roofline;

@@ -1,84 +1,36 @@
-/* Advice on matrix products: precision, and sizes that tensor cores like. */
+/* Advice on matrix products: precision, tensor cores, and sizes that these like. */
 #include <stdio.h>
-#include <string.h>
 
-#include "analysis/roofline.h"
+#include "analysis/products.h"
 #include "analysis/roofline_report.h"
 
-/* A size that is no multiple of 16 bytes is what tensor cores are slower with (NVIDIA, Matrix Multiplication
- * Background User's Guide: "Tensor Core Requirements"). Advice is given where a product reaches less than 70 % of
- * what products of good sizes reach in the same recording: that limit is ours. */
-enum { ALIGNED_BYTES = 16, MUCH_LESS_PERCENT = 70 };
+/* What advice on one product costs a reader is worth it from this part of the time of all products on. */
+enum { WORTHWHILE_PERCENT = 1 };
 
-static double rate_of(const struct ws_product_row *row)
+static const char *why(const struct ws_product_finding *finding)
 {
-    return row->total > 0 ? row->flops / (double)row->total : 0;
+    return finding->issue == WS_PRODUCT_SLOW ? "as products of good sizes and as much work show"
+                                             : "on tensor cores at the share of the peak that it has now";
 }
 
-static double multiple_of(enum ws_precision precision)
-{
-    return ALIGNED_BYTES * 8.0 / ws_precision_bits(precision);
-}
-
-static double padded(double size, double multiple)
-{
-    double rest = size - multiple * (double)(int64_t)(size / multiple);
-    return rest > 0 ? size + multiple - rest : size;
-}
-
-/* Work with every size padded, over the work as it is. */
-static double padding_of(const struct ws_product_row *row)
-{
-    double multiple = multiple_of(row->precision);
-    const struct ws_operator_cost *cost = &row->cost;
-    return padded(cost->m, multiple) / cost->m * padded(cost->n, multiple) / cost->n * padded(cost->k, multiple) /
-           cost->k;
-}
-
-/* A matrix and a vector: no tensor core helps. */
-static bool is_product_of_matrices(const struct ws_product_row *row)
-{
-    return row->cost.m > 1 && row->cost.n > 1 && row->cost.k > 1;
-}
-
-/* What products of good sizes reach of the same precision and at least half the work; 0: there are none. */
-static double rate_of_good_sizes(const struct ws_track_roofline *result, const struct ws_product_row *like)
-{
-    const struct ws_product_row *rows = result->products.data;
-    double best = 0, work = like->flops / (double)like->count;
-    for (size_t i = 0; i < result->products.count; i++)
-        if (rows[i].precision == like->precision && padding_of(&rows[i]) <= 1 && rate_of(&rows[i]) > best &&
-            rows[i].flops / (double)rows[i].count >= work / 2 && rows[i].flops / (double)rows[i].count <= work * 2)
-            best = rate_of(&rows[i]);
-    return best;
-}
-
-/* What the padded product could reach: as much as good sizes do, or what memory allows. */
-static double rate_in_reach(const struct ws_track_roofline *result, const struct ws_product_row *row)
-{
-    double good = rate_of_good_sizes(result, row);
-    double memory = row->cost.bytes > 0 ? row->cost.flops / row->cost.bytes * result->gpu.bytes_per_ns : 0;
-    return memory < good ? memory : good;
-}
-
-static int advise_padding(const struct ws_track_roofline *result, const struct ws_product_row *row, uint32_t track,
+static int advise_product(const struct ws_product_row *row, const struct ws_product_finding *finding, uint32_t track,
                           struct ws_advice_list *list)
 {
     char what[200], evidence[200], where[80];
-    double multiple = multiple_of(row->precision), padding = padding_of(row), good = rate_in_reach(result, row);
-    double rate = rate_of(row);
-    if (padding <= 1 || !(good > 0) || rate * padding >= good * MUCH_LESS_PERCENT / 100)
-        return 0;
-    snprintf(what, sizeof(what), "pad the product to %.0f × %.0f × %.0f, multiples of %.0f",
-             padded(row->cost.m, multiple), padded(row->cost.n, multiple), padded(row->cost.k, multiple), multiple);
+    if (finding->issue == WS_PRODUCT_MISSES_FIT)
+        snprintf(what, sizeof(what),
+                 "get the product onto tensor cores: its sizes are good, so look at leading dimensions, addresses "
+                 "(multiples of 16 bytes) and math settings");
+    else
+        snprintf(what, sizeof(what), "pad the product to %.0f × %.0f × %.0f, multiples of %.0f", finding->m,
+                 finding->n, finding->k, finding->multiple);
     snprintf(where, sizeof(where), "%.0f × %.0f × %.0f %s", row->cost.m, row->cost.n, row->cost.k,
              ws_precision_name(row->precision));
-    snprintf(evidence, sizeof(evidence),
-             "%.4g TFLOP/s now, %.4g in reach, as products of good sizes and as much work show", rate / 1e3,
-             good / 1e3);
-    struct ws_advice advice = { .name = "padding",
+    snprintf(evidence, sizeof(evidence), "%.4g TFLOP/s now, %.4g in reach, %s", row->flops / (double)row->total / 1e3,
+             finding->rate / 1e3, why(finding));
+    struct ws_advice advice = { .name = finding->issue == WS_PRODUCT_SLOW ? "padding" : "tensor_cores",
                                 .part = WS_PART_MATMUL,
-                                .saving_ns = (int64_t)((double)row->steady * (1 - rate * padding / good)),
+                                .saving_ns = finding->saving,
                                 .what = what,
                                 .where = where,
                                 .evidence = evidence,
@@ -86,39 +38,55 @@ static int advise_padding(const struct ws_track_roofline *result, const struct w
     return ws_advice_add(list, &advice);
 }
 
-/* The least that a product can take at TF32, where it runs at fp32 now. */
-static double saved_by_tf32(const struct ws_gpu *gpu, const struct ws_product_row *row)
+/* What fp32 on ordinary cores could be computed in: TF32 where the chip has it and nothing uses it yet, else 16 bits.
+ * WS_PRECISION_FP32: nothing faster. */
+static enum ws_precision faster_precision(const struct ws_track_roofline *result)
 {
-    double fp32 = ws_gpu_peak(gpu, WS_PRECISION_FP32), tf32 = ws_gpu_peak(gpu, WS_PRECISION_TF32);
-    double memory = gpu->bytes_per_ns > 0 ? row->cost.bytes * (double)row->count / gpu->bytes_per_ns : 0;
-    double least = (double)row->total * fp32 / tf32;
-    if (least < memory)
-        least = memory;
-    return least < (double)row->total ? 1 - least / (double)row->total : 0;
+    const struct ws_gpu *gpu = &result->gpu;
+    double fp32 = ws_gpu_peak(gpu, WS_PRECISION_FP32);
+    if (gpu->flops_per_ns[WS_PRECISION_TF32][WS_CORES_TENSOR] > fp32)
+        return ws_products_use_tf32(result) ? WS_PRECISION_FP32 : WS_PRECISION_TF32;
+    return gpu->flops_per_ns[WS_PRECISION_FP16][WS_CORES_TENSOR] > fp32 ? WS_PRECISION_FP16 : WS_PRECISION_FP32;
 }
 
-static int advise_tf32(const struct ws_track_roofline *result, uint32_t track, struct ws_advice_list *list)
+/* Of the part of a kernel whose work is known: at the share of the peak that it has now, no faster than memory. */
+static double saved_by(const struct ws_track_roofline *result, const struct ws_roofline_row *row,
+                       enum ws_precision precision)
 {
-    const struct ws_product_row *rows = result->products.data;
-    char what[] = "let fp32 products run as TF32 where its 10 bits of mantissa are enough: "
-                  "torch.set_float32_matmul_precision(\"high\")";
-    char where[] = "", evidence[120];
+    const struct ws_gpu *gpu = &result->gpu;
+    double known = (double)row->known, share = precision == WS_PRECISION_FP16 ? 0.5 : 1;
+    double least = known * ws_gpu_peak(gpu, WS_PRECISION_FP32) / ws_gpu_peak(gpu, precision);
+    double memory = row->bytes * share / gpu->bytes_per_ns;
+    least = memory > least ? memory : least;
+    return least < known ? (double)row->steady * (known - least) / (double)row->total : 0;
+}
+
+static int advise_precision(const struct ws_track_roofline *result, uint32_t track, struct ws_advice_list *list)
+{
+    static char by_tf32[] = "let fp32 products run as TF32 where its 10 bits of mantissa are enough: "
+                            "torch.set_float32_matmul_precision(\"high\")";
+    static char by_fp16[] = "compute matrix work in 16 bits where that is exact enough (torch.autocast): the chip's "
+                            "tensor cores do no fp32";
+    const struct ws_roofline_row *rows = result->rows.data;
+    enum ws_precision precision = faster_precision(result);
+    char where[] = "", evidence[160], time[WS_FORMAT_SIZE];
     double saving = 0;
-    size_t sizes = 0;
-    if (ws_gpu_peak(&result->gpu, WS_PRECISION_TF32) <= ws_gpu_peak(&result->gpu, WS_PRECISION_FP32))
-        return 0;
-    for (size_t i = 0; i < result->products.count; i++)
-        if (rows[i].precision == WS_PRECISION_FP32 && is_product_of_matrices(&rows[i])) {
-            saving += (double)rows[i].steady * saved_by_tf32(&result->gpu, &rows[i]);
-            sizes++;
+    int64_t ordinary = 0;
+    for (size_t i = 0; i < result->rows.count && precision != WS_PRECISION_FP32; i++)
+        if (rows[i].matmul.cores == WS_MATMUL_CORES_ORDINARY && rows[i].precision == WS_PRECISION_FP32 &&
+            rows[i].flops > 0) {
+            saving += saved_by(result, &rows[i], precision) / (result->steps ? (double)result->steps : 1);
+            ordinary += rows[i].steady;
         }
     if (!(saving >= 1))
         return 0;
-    snprintf(evidence, sizeof(evidence), "%zu sizes of fp32 products run without tensor cores", sizes);
+    snprintf(evidence, sizeof(evidence), "%s%s of fp32 matrix work on ordinary cores, by the names of its kernels",
+             ws_format_time(time, ordinary / (int64_t)(result->steps ? result->steps : 1)),
+             result->steps ? " a step" : "");
     struct ws_advice advice = { .name = "precision",
                                 .part = WS_PART_MATMUL,
                                 .saving_ns = (int64_t)saving,
-                                .what = what,
+                                .what = precision == WS_PRECISION_TF32 ? by_tf32 : by_fp16,
                                 .where = where,
                                 .evidence = evidence,
                                 .track = track };
@@ -132,13 +100,17 @@ int ws_roofline_advise(const struct ws_report *report, size_t subject, const voi
     const struct ws_product_row *rows = result->products.data;
     int64_t matmul = 0;
     (void)report;
-    int status = result->match ? advise_tf32(result, (uint32_t)subject, list) : 0;
+    if (!result->match)
+        return 0;
+    int status = advise_precision(result, (uint32_t)subject, list);
     for (size_t i = 0; i < result->products.count; i++)
         matmul += rows[i].steady;
-    /* Ordinary cores do not mind sizes. */
-    for (size_t i = 0; i < result->products.count && !status; i++)
-        if (is_product_of_matrices(&rows[i]) && rows[i].precision != WS_PRECISION_FP32 &&
-            rows[i].precision != WS_PRECISION_FP64 && rows[i].steady >= matmul / 100)
-            status = advise_padding(result, &rows[i], (uint32_t)subject, list);
+    for (size_t i = 0; i < result->products.count && !status; i++) {
+        struct ws_product_finding finding = ws_product_judge(result, &rows[i]);
+        if (finding.issue == WS_PRODUCT_FINE || finding.issue == WS_PRODUCT_NO_TF32 ||
+            finding.judge == WS_JUDGED_BY_ROOF || rows[i].steady < matmul / 100 * WORTHWHILE_PERCENT)
+            continue;
+        status = advise_product(&rows[i], &finding, (uint32_t)subject, list);
+    }
     return status;
 }

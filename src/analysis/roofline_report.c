@@ -6,6 +6,7 @@
 #include "analysis/kernels.h"
 #include "analysis/label.h"
 #include "analysis/peaks.h"
+#include "analysis/products_report.h"
 #include "analysis/roofline.h"
 
 static const char *const class_names[WS_ROOF_CLASS_COUNT] = { "unknown", "compute-bound", "memory-bound",
@@ -28,6 +29,20 @@ static double of_roof(const struct ws_roofline_row *row)
     return row->of_compute > row->of_memory ? row->of_compute : row->of_memory;
 }
 
+/* "what 71.3 %, what 28.7 %" of the parts that are not 0. */
+static void list_shares(char *text, size_t capacity, const char *const *names, const int64_t *parts, int count,
+                        int64_t whole)
+{
+    char share[WS_FORMAT_SIZE];
+    *text = 0;
+    for (int i = count - 1; i >= 0; i--) {
+        size_t used = strlen(text);
+        if (parts[i])
+            snprintf(text + used, capacity - used, "%s%s %s", used ? ", " : "", names[i],
+                     ws_format_share(share, parts[i], whole));
+    }
+}
+
 /* Precisions of which there are FLOPs, but no ceiling that was measured beside the others. */
 static void print_not_measured(const struct ws_track_roofline *result, struct ws_page *page)
 {
@@ -45,38 +60,95 @@ static void print_not_measured(const struct ws_track_roofline *result, struct ws
     }
 }
 
-static void print_facts(const struct ws_track_roofline *result, struct ws_page *page)
+static void print_roofs(const struct ws_track_roofline *result, struct ws_page *page)
 {
-    char share[WS_FORMAT_SIZE], peak[WS_PEAK_TEXT], text[256] = "";
+    char peak[WS_PEAK_TEXT];
     const struct ws_gpu *gpu = &result->gpu;
     if (result->match == WS_GPU_UNKNOWN) {
         ws_page_text(
             page, "The GPU's peaks are not in the table, so no kernel can be held against them; --gpu gives them.");
-    } else {
-        ws_page_fact(page, "roofs", "%s, %s%.4g TB/s, ridge %.0f FLOPs a byte%s",
-                     ws_peak_text(gpu, result->precision, peak), gpu->calibrated ? "measured " : "",
-                     gpu->bytes_per_ns / 1e3, ws_gpu_ridge(gpu, result->precision),
-                     gpu->calibrated                         ? ""
-                     : result->match == WS_GPU_GIVEN         ? ", as told"
-                     : result->match == WS_GPU_BY_CAPABILITY ? " (estimated from a GPU of the same generation)"
-                                                             : "");
-        ws_page_fact(page, "their source", "%s%s", gpu->source,
-                     result->match == WS_GPU_CALIBRATED_ON_ANOTHER ? ", on another GPU of this name" : "");
-        print_not_measured(result, page);
+        return;
     }
-    for (int i = WS_ROOF_CLASS_COUNT - 1; i >= 0; i--)
-        if (result->by_class[i])
-            snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s %s", *text ? ", " : "", class_names[i],
-                     ws_format_share(share, result->by_class[i], result->total));
-    ws_page_fact(page, "kernel time", "%s", text);
+    ws_page_fact(page, "roofs", "%s, %s%.4g TB/s, ridge %.0f FLOPs a byte%s",
+                 ws_peak_text(gpu, result->precision, peak), gpu->calibrated ? "measured " : "",
+                 gpu->bytes_per_ns / 1e3, ws_gpu_ridge(gpu, result->precision),
+                 gpu->calibrated                         ? ""
+                 : result->match == WS_GPU_GIVEN         ? ", as told"
+                 : result->match == WS_GPU_BY_CAPABILITY ? " (estimated from a GPU of the same generation)"
+                                                         : "");
+    ws_page_fact(page, "their source", "%s%s", gpu->source,
+                 result->match == WS_GPU_CALIBRATED_ON_ANOTHER ? ", on another GPU of this name" : "");
+    print_not_measured(result, page);
 }
 
-static void rate_cell(struct ws_table *table, double per_ns, double unit)
+/* Of matrix work: how much of its peak it reaches, and where it computes. */
+static void print_matmuls(const struct ws_track_roofline *result, struct ws_page *page)
 {
-    if (per_ns > 0)
-        ws_table_cell(table, "%.4g", per_ns / unit);
-    else
-        ws_table_cell(table, "–");
+    static const char *const cores[WS_MATMUL_CORES_COUNT] = { "not told", "ordinary", "tensor" };
+    char share[WS_FORMAT_SIZE], text[200];
+    if (!result->matmul_total)
+        return;
+    if (result->matmul_of_peak > 0)
+        ws_page_fact(page, "matrix work",
+                     "%.1f %% of peak, each kernel at its precision, over the %s of its time whose FLOPs are known",
+                     100 * result->matmul_of_peak,
+                     ws_format_share(share, result->matmul_known, result->matmul_total));
+    else if (!result->matmul_known)
+        ws_page_fact(page, "matrix work", "FLOPs not known: no shapes, parameters or counters tell them");
+    if (result->matmul_by_cores[WS_MATMUL_CORES_UNKNOWN] == result->matmul_total)
+        return;
+    list_shares(text, sizeof(text), cores, result->matmul_by_cores, WS_MATMUL_CORES_COUNT, result->matmul_total);
+    ws_page_fact(page, "its cores", "%s, by the names of its kernels", text);
+}
+
+static void print_mfu(const struct ws_track_roofline *result, struct ws_page *page)
+{
+    char length[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], from[200], rest[100] = "", peak[WS_PEAK_TEXT];
+    int64_t parts[WS_WORK_SOURCES], unknown = result->matmul_total - result->matmul_known;
+    if (!(result->mfu > 0))
+        return;
+    for (int i = 0; i < WS_WORK_SOURCES; i++)
+        parts[i] = (int64_t)(1e6 * result->step_flops_from[i] / result->step_flops);
+    list_shares(from, sizeof(from), source_names, parts, WS_WORK_SOURCES, 1000000);
+    if (unknown > 0)
+        snprintf(rest, sizeof(rest), "; of %s of the time of matrix work they are not known",
+                 ws_format_share(share, unknown, result->matmul_total));
+    ws_page_fact(page, "MFU", "%s%.3g %%: %.4g FLOPs %s of %s at %s; FLOPs from: %s%s",
+                 unknown > 0 ? "at least " : "", 100 * result->mfu, result->step_flops,
+                 result->steps ? "in a step" : "in a recording", ws_format_time(length, (int64_t)result->step_length),
+                 ws_peak_text(&result->gpu, result->precision, peak), from, rest);
+}
+
+static void print_classes(const struct ws_track_roofline *result, struct ws_page *page)
+{
+    const struct ws_table_column columns[] = { { "kernel time", true, false },
+                                               { result->steps ? "a step" : "in all", false, false },
+                                               { "share", false, false } };
+    char share[WS_FORMAT_SIZE];
+    struct ws_table table;
+    /* That nothing is known needs no table. */
+    if (result->step_by_class[WS_ROOF_UNKNOWN] == result->step_total)
+        return;
+    fputc('\n', page->out);
+    ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
+    for (int i = WS_ROOF_CLASS_COUNT; i >= 0; i--) {
+        bool is_sum = i == WS_ROOF_CLASS_COUNT;
+        int64_t time = is_sum ? result->step_total : result->step_by_class[i];
+        if (!time && !is_sum)
+            continue;
+        ws_table_cell(&table, "%s", is_sum ? "all" : class_names[i]);
+        ws_table_time(&table, time);
+        ws_table_cell(&table, "%s", ws_format_share(share, time, result->step_total));
+    }
+    ws_table_finish(&table);
+}
+
+static void print_facts(const struct ws_track_roofline *result, struct ws_page *page)
+{
+    print_roofs(result, page);
+    print_matmuls(result, page);
+    print_mfu(result, page);
+    print_classes(result, page);
 }
 
 static void print_rows(const struct ws_report *report, const struct ws_track_roofline *result, struct ws_page *page)
@@ -102,9 +174,9 @@ static void print_rows(const struct ws_report *report, const struct ws_track_roo
         double known = row->known > 0 ? (double)row->known : 1;
         ws_table_time(&table, row->total);
         ws_table_cell(&table, "%s", class_names[row->class]);
-        rate_cell(&table, row->bytes > 0 ? row->flops / row->bytes : 0, 1);
-        rate_cell(&table, row->flops / known, 1e3);
-        rate_cell(&table, row->bytes / known, 1e3);
+        ws_table_real(&table, row->bytes > 0 ? row->flops / row->bytes : 0);
+        ws_table_real(&table, row->flops / known / 1e3);
+        ws_table_real(&table, row->bytes / known / 1e3);
         if (of_roof(row) > 0)
             ws_table_cell(&table, "%.1f %%%s", 100 * of_roof(row),
                           row->inconsistent ? " !"
@@ -145,43 +217,6 @@ static void print_notes(const struct ws_report *report, const struct ws_track_ro
     }
 }
 
-static void print_products(const struct ws_track_roofline *result, struct ws_page *page)
-{
-    static const struct ws_table_column columns[] = {
-        { "total", false, false },   { "count", false, false },
-        { "m", false, false },       { "n", false, false },
-        { "k", false, false },       { "batch", false, WS_NARROW_LEAVE_OUT },
-        { "type", true, false },     { "TFLOP/s", false, WS_NARROW_LEAVE_OUT },
-        { "of peak", false, false },
-    };
-    const struct ws_product_row *rows = result->products.data;
-    size_t shown = page->top && page->top < result->products.count ? page->top : result->products.count;
-    struct ws_table table;
-    if (!shown)
-        return;
-    fputc('\n', page->out);
-    ws_page_text(page, "Matrix products by size:");
-    ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < shown; i++) {
-        const struct ws_operator_cost *cost = &rows[i].cost;
-        double peak = result->match ? ws_gpu_peak(&result->gpu, rows[i].precision) : 0;
-        double rate = rows[i].total > 0 ? rows[i].flops / (double)rows[i].total : 0;
-        ws_table_time(&table, rows[i].total);
-        ws_table_count(&table, rows[i].count);
-        ws_table_cell(&table, "%.0f", cost->m);
-        ws_table_cell(&table, "%.0f", cost->n);
-        ws_table_cell(&table, "%.0f", cost->k);
-        ws_table_cell(&table, "%.0f", cost->batch);
-        ws_table_cell(&table, "%s", ws_precision_name(rows[i].precision));
-        rate_cell(&table, rate, 1e3);
-        if (peak > 0)
-            ws_table_cell(&table, "%.1f %%", 100 * rate / peak);
-        else
-            ws_table_cell(&table, "–");
-    }
-    ws_table_finish(&table);
-}
-
 void ws_roofline_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
 {
     const struct ws_track_roofline *result = memory;
@@ -193,23 +228,7 @@ void ws_roofline_text(const struct ws_report *report, size_t subject, const void
     print_facts(result, page);
     print_rows(report, result, page);
     print_notes(report, result, page);
-    print_products(result, page);
-}
-
-static int set_real(json_t *object, const char *key, double value)
-{
-    return value > 0 ? json_object_set_new(object, key, json_real(value)) : 0;
-}
-
-/* FLOPs and bytes are whole numbers as far as integers reach. */
-static json_t *amount(double value)
-{
-    return value < 9e18 ? json_integer((json_int_t)(value + 0.5)) : json_real(value);
-}
-
-static int set_amount(json_t *object, const char *key, double value)
-{
-    return value > 0 ? json_object_set_new(object, key, amount(value)) : 0;
+    ws_products_text(result, page);
 }
 
 static json_t *row_json(const struct ws_track_roofline *result, const struct ws_roofline_row *row)
@@ -222,16 +241,16 @@ static json_t *row_json(const struct ws_track_roofline *result, const struct ws_
     if (row->flops > 0 || row->bytes > 0) {
         status |= json_object_set_new(object, "precision", json_string(ws_precision_name(row->precision)));
         status |= ws_json_set(object, "known_ns", row->known);
-        status |= set_amount(object, "flops", row->flops);
-        status |= set_amount(object, "bytes", row->bytes);
-        status |= set_real(object, "intensity", row->bytes > 0 ? row->flops / row->bytes : 0);
-        status |= set_real(object, "flops_per_s", known > 0 ? row->flops / known * 1e9 : 0);
-        status |= set_real(object, "bytes_per_s", known > 0 ? row->bytes / known * 1e9 : 0);
-        status |= set_real(object, "of_compute", row->of_compute);
+        status |= ws_json_set_amount(object, "flops", row->flops);
+        status |= ws_json_set_amount(object, "bytes", row->bytes);
+        status |= ws_json_set_real(object, "intensity", row->bytes > 0 ? row->flops / row->bytes : 0);
+        status |= ws_json_set_real(object, "flops_per_s", known > 0 ? row->flops / known * 1e9 : 0);
+        status |= ws_json_set_real(object, "bytes_per_s", known > 0 ? row->bytes / known * 1e9 : 0);
+        status |= ws_json_set_real(object, "of_compute", row->of_compute);
         if (row->of_compute > 0)
             status |= json_object_set_new(object, "peak_source",
                                           json_string(ws_peak_source(result->match, &result->gpu, row->precision)));
-        status |= set_real(object, "of_memory", row->of_memory);
+        status |= ws_json_set_real(object, "of_memory", row->of_memory);
         status |= json_object_set_new(object, "cached", json_boolean(row->cached));
     }
     if (row->note)
@@ -258,56 +277,57 @@ static int add_to_kernels(const struct ws_report *report, size_t subject, const 
     return 0;
 }
 
-static int add_products(const struct ws_track_roofline *result, size_t top, json_t *object)
+static int add_classes(json_t *object, const char *key, const int64_t *parts)
 {
-    const struct ws_product_row *rows = result->products.data;
-    size_t shown = top && top < result->products.count ? top : result->products.count;
-    json_t *list = json_array();
-    int status = json_object_set_new(object, "products", list);
-    for (size_t i = 0; i < shown && !status; i++) {
-        json_t *row = json_object();
-        status |= json_array_append_new(list, row);
-        status |= ws_json_set(row, "m", (int64_t)rows[i].cost.m);
-        status |= ws_json_set(row, "n", (int64_t)rows[i].cost.n);
-        status |= ws_json_set(row, "k", (int64_t)rows[i].cost.k);
-        status |= ws_json_set(row, "batch", (int64_t)rows[i].cost.batch);
-        status |= json_object_set_new(row, "precision", json_string(ws_precision_name(rows[i].precision)));
-        status |= ws_json_set(row, "count", (int64_t)rows[i].count);
-        status |= ws_json_set(row, "total_ns", rows[i].total);
-        status |= json_object_set_new(row, "flops", amount(rows[i].flops));
-    }
+    json_t *classes = json_object();
+    int status = json_object_set_new(object, key, classes);
+    for (int i = 0; i < WS_ROOF_CLASS_COUNT; i++)
+        status |= ws_json_set(classes, class_names[i], parts[i]);
+    return status;
+}
+
+static int add_flops(const struct ws_track_roofline *result, json_t *object)
+{
+    json_t *from = json_object();
+    int status = json_object_set_new(object, "step_flops_from", from);
+    for (int i = 0; i < WS_WORK_SOURCES; i++)
+        status |= ws_json_set_amount(from, source_names[i], result->step_flops_from[i]);
     return status;
 }
 
 int ws_roofline_json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)
 {
     const struct ws_track_roofline *result = memory;
-    json_t *roofline = json_object(), *classes = json_object();
+    json_t *roofline = json_object();
     int status = json_object_set_new(object, "roofline", roofline);
-    status |= json_object_set_new(roofline, "time_by_class", classes);
-    for (int i = 0; i < WS_ROOF_CLASS_COUNT; i++)
-        status |= ws_json_set(classes, class_names[i], result->by_class[i]);
+    status |= add_classes(roofline, "time_by_class", result->by_class);
     status |= ws_json_set(roofline, "kernel_ns", result->total);
+    status |= add_classes(roofline, "step_time_by_class", result->step_by_class);
+    status |= ws_json_set(roofline, "step_kernel_ns", result->step_total);
     status |= ws_json_set(roofline, "matmul_ns", result->matmul_total);
     status |= ws_json_set(roofline, "matmul_known_ns", result->matmul_known);
-    status |= set_amount(roofline, "matmul_flops", result->matmul_flops);
-    status |= set_amount(roofline, "step_flops", result->step_flops);
-    status |= set_real(roofline, "mfu", result->mfu);
+    status |= ws_json_set_amount(roofline, "matmul_flops", result->matmul_flops);
+    status |= ws_json_set_real(roofline, "matmul_of_peak", result->matmul_of_peak);
+    status |= ws_json_set(roofline, "tensor_cores_ns", result->matmul_by_cores[WS_MATMUL_CORES_TENSOR]);
+    status |= ws_json_set(roofline, "ordinary_cores_ns", result->matmul_by_cores[WS_MATMUL_CORES_ORDINARY]);
+    status |= ws_json_set_amount(roofline, "step_flops", result->step_flops);
+    status |= add_flops(result, roofline);
+    status |= ws_json_set_real(roofline, "mfu", result->mfu);
     if (result->match != WS_GPU_UNKNOWN) {
         status |= json_object_set_new(roofline, "gpu", json_string(result->gpu.name));
         status |= json_object_set_new(roofline, "gpu_source", json_string(result->gpu.source));
         status |= json_object_set_new(roofline, "gpu_estimated", json_boolean(result->match == WS_GPU_BY_CAPABILITY));
         status |= json_object_set_new(roofline, "precision", json_string(ws_precision_name(result->precision)));
-        status |= set_real(roofline, "peak_flops_per_s", ws_gpu_peak(&result->gpu, result->precision) * 1e9);
-        status |= set_real(roofline, "bytes_per_s", result->gpu.bytes_per_ns * 1e9);
+        status |= ws_json_set_real(roofline, "peak_flops_per_s", ws_gpu_peak(&result->gpu, result->precision) * 1e9);
+        status |= ws_json_set_real(roofline, "bytes_per_s", result->gpu.bytes_per_ns * 1e9);
         status |= json_object_set_new(roofline, "peak_source",
                                       json_string(ws_peak_source(result->match, &result->gpu, result->precision)));
         status |= json_object_set_new(roofline, "bandwidth_source",
                                       json_string(ws_bandwidth_source(result->match, &result->gpu)));
         if (result->gpu.calibrated)
             status |= json_object_set_new(roofline, "calibrated", json_string(result->gpu.calibrated));
-        status |= set_real(roofline, "ridge", ws_gpu_ridge(&result->gpu, result->precision));
+        status |= ws_json_set_real(roofline, "ridge", ws_gpu_ridge(&result->gpu, result->precision));
     }
-    status |= add_products(result, report->top, roofline);
+    status |= ws_products_json(report, result, roofline);
     return status || add_to_kernels(report, subject, result, object) ? -ENOMEM : 0;
 }

@@ -1,0 +1,169 @@
+#include "analysis/products.h"
+
+enum { ALIGNED_BITS = 128, MUCH_LESS_PERCENT = 70 };
+
+static double rate_of(const struct ws_product_row *row)
+{
+    return row->total > 0 ? row->flops / (double)row->total : 0;
+}
+
+static double padded(double size, double multiple)
+{
+    double rest = size - multiple * (double)(int64_t)(size / multiple);
+    return rest > 0 ? size + multiple - rest : size;
+}
+
+/* Pads the sizes that lie in memory first. A product of matrices that lie row by row is to BLAS the product of the
+ * second and the first, both transposed. Returns the work with them over the work without. */
+static double pad(const struct ws_product_row *row, struct ws_product_finding *finding)
+{
+    char first = row->matmul.a, second = row->matmul.b;
+    const struct ws_operator_cost *cost = &row->cost;
+    bool all = !first, k = all || first == 't' || second == 'n';
+    bool m = all || (cost->columns ? true : second == 't');
+    bool n = all || (cost->columns ? second == 't' : true);
+    finding->m = m ? padded(cost->m, finding->multiple) : cost->m;
+    finding->n = n ? padded(cost->n, finding->multiple) : cost->n;
+    finding->k = k ? padded(cost->k, finding->multiple) : cost->k;
+    return finding->m / cost->m * (finding->n / cost->n) * (finding->k / cost->k);
+}
+
+static struct ws_product_finding finding_of(const struct ws_product_row *row)
+{
+    return (struct ws_product_finding){ .multiple = (double)ALIGNED_BITS / ws_precision_bits(row->precision),
+                                        .m = row->cost.m,
+                                        .n = row->cost.n,
+                                        .k = row->cost.k };
+}
+
+/* Does it load less than 16 bytes at a time, by its name, or else may it have to, by its sizes? */
+static bool is_misaligned(const struct ws_product_row *row)
+{
+    struct ws_product_finding finding = finding_of(row);
+    if (row->matmul.load)
+        return row->matmul.load * ws_precision_bits(row->precision) < ALIGNED_BITS;
+    return pad(row, &finding) > 1;
+}
+
+/* A matrix and a vector: no tensor core helps. */
+static bool is_product_of_matrices(const struct ws_product_row *row)
+{
+    return row->cost.m > 1 && row->cost.n > 1 && row->cost.k > 1;
+}
+
+static double work_of(const struct ws_product_row *row)
+{
+    return row->flops / (double)row->count;
+}
+
+/* The best that products of good sizes reach of the same precision and about as much work; 0: there are none. */
+static double rate_of_good_sizes(const struct ws_track_roofline *result, const struct ws_product_row *like)
+{
+    const struct ws_product_row *rows = result->products.data;
+    double best = 0, work = work_of(like);
+    for (size_t i = 0; i < result->products.count; i++)
+        if (rows[i].precision == like->precision && !is_misaligned(&rows[i]) && rate_of(&rows[i]) > best &&
+            work_of(&rows[i]) >= work / 2 && work_of(&rows[i]) <= work * 2)
+            best = rate_of(&rows[i]);
+    return best;
+}
+
+/* FLOPs a ns that memory allows. */
+static double rate_of_memory(const struct ws_track_roofline *result, const struct ws_product_row *row)
+{
+    return row->cost.bytes > 0 ? row->cost.flops / row->cost.bytes * result->gpu.bytes_per_ns : 0;
+}
+
+static double less(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static void set_saving(const struct ws_product_row *row, double padding, struct ws_product_finding *finding)
+{
+    double saved = 1 - rate_of(row) * padding / finding->rate;
+    finding->saving = saved > 0 ? (int64_t)((double)row->steady * saved) : 0;
+}
+
+/* fp16 multiplied by ordinary cores is mostly done as fp32 ("fp16_sgemm"). */
+static double ordinary_peak(const struct ws_gpu *gpu, enum ws_precision precision)
+{
+    double own = gpu->flops_per_ns[precision][WS_CORES_ORDINARY];
+    double fp32 = gpu->flops_per_ns[WS_PRECISION_FP32][WS_CORES_ORDINARY];
+    return precision == WS_PRECISION_FP64 ? own : fp32;
+}
+
+bool ws_products_use_tf32(const struct ws_track_roofline *result)
+{
+    const struct ws_product_row *rows = result->products.data;
+    for (size_t i = 0; i < result->products.count; i++)
+        if (rows[i].precision == WS_PRECISION_TF32)
+            return true;
+    return false;
+}
+
+static struct ws_product_finding judge_ordinary(const struct ws_track_roofline *result,
+                                                const struct ws_product_row *row)
+{
+    struct ws_product_finding finding = finding_of(row);
+    enum ws_precision precision = row->precision == WS_PRECISION_FP32 ? WS_PRECISION_TF32 : row->precision;
+    double peak = result->gpu.flops_per_ns[precision][WS_CORES_TENSOR], padding = 1;
+    double now = ordinary_peak(&result->gpu, row->precision);
+    if (!(peak > now) || !(now > 0))
+        return finding;
+    if (row->precision == WS_PRECISION_FP32 && !ws_products_use_tf32(result)) {
+        finding.issue = WS_PRODUCT_NO_TF32;
+    } else {
+        padding = pad(row, &finding);
+        finding.issue = padding > 1 ? WS_PRODUCT_MISSES : WS_PRODUCT_MISSES_FIT;
+    }
+    finding.judge = WS_JUDGED_BY_SHARE;
+    finding.rate = less(less(rate_of(row) * peak / now, peak), rate_of_memory(result, row));
+    set_saving(row, padding, &finding);
+    return finding;
+}
+
+static struct ws_product_finding judge_sizes(const struct ws_track_roofline *result, const struct ws_product_row *row)
+{
+    struct ws_product_finding finding = finding_of(row);
+    double padding = pad(row, &finding), alike = rate_of_good_sizes(result, row);
+    double roof = less(ws_gpu_peak(&result->gpu, row->precision), rate_of_memory(result, row));
+    if (!is_misaligned(row) || padding <= 1)
+        return finding;
+    /* Only a name is evidence enough without a product to compare with. */
+    if (!(alike > 0) && !row->matmul.load)
+        return finding;
+    finding.judge = alike > 0 ? WS_JUDGED_BY_ALIKE : WS_JUDGED_BY_ROOF;
+    finding.rate = alike > 0 ? less(alike, roof) : roof;
+    if (rate_of(row) * padding >= finding.rate * MUCH_LESS_PERCENT / 100)
+        return finding;
+    finding.issue = WS_PRODUCT_SLOW;
+    set_saving(row, padding, &finding);
+    return finding;
+}
+
+struct ws_product_finding ws_product_judge(const struct ws_track_roofline *result, const struct ws_product_row *row)
+{
+    bool is_ordinary = 2 * (double)row->ordinary > (double)row->total;
+    if (!is_product_of_matrices(row) || !(rate_of(row) > 0))
+        return finding_of(row);
+    if (is_ordinary)
+        return judge_ordinary(result, row);
+    /* Without tensor cores, sizes do not matter. */
+    if (!(result->gpu.flops_per_ns[row->precision][WS_CORES_TENSOR] > 0) || row->precision == WS_PRECISION_FP64)
+        return finding_of(row);
+    return judge_sizes(result, row);
+}
+
+const char *ws_product_issue_name(enum ws_product_issue issue)
+{
+    static const char *const names[WS_PRODUCT_ISSUES] = { "none", "no_tf32", "misses_tensor_cores",
+                                                          "misses_tensor_cores_sizes_fit", "slow_sizes" };
+    return names[issue];
+}
+
+const char *ws_product_judge_name(enum ws_product_judge judge)
+{
+    static const char *const names[] = { "same_share_of_peak", "products_alike", "roof" };
+    return names[judge];
+}
