@@ -2,34 +2,66 @@
 
 #include "analysis/argument_grammars.h"
 
-enum { OF_GRID = -1 };
+/* Where a number is that the block does not hold: rows that are a block each, elements in one row. */
+enum { OF_GRID = -1, ONE = -2 };
 
-/* Kernels that go over rows. Arrays: a letter a pointer, which lie one after another, large where it is written; i as
- * large as the input and of its type, o the same of the output's type, c a row of the input's type, f 4 bytes for
- * each row. */
+/* What the grid shows too. */
+enum check { UNCHECKED, ROWS_ARE_GRID, COLUMNS_ARE_GRID };
+
+/* Kernels that go over rows. Arrays: a letter a pointer, which lie `step` bytes apart, large where it is written, a
+ * point where something else lies. i is as large as the input and of its type, t twice as large, x read and written;
+ * o the same of the output's type; u the lower triangle of the input, where rows make squares; b a byte an element;
+ * c a row of the input's type; f 4 bytes for each row. Of kernels with the same name, whose parameters differ by
+ * version, the first that fits counts. */
 struct ws_row_kernel {
     const char *name;
-    int columns, rows; /* where these are in the parameter block; OF_GRID: a block each */
-    uint32_t pointers;
+    int columns, rows; /* where these are in the parameter block */
+    enum check check;
+    uint32_t pointers, step;
     const char *arrays;
     uint32_t in, out; /* which template arguments say the types */
     double flops;     /* an element; 0: not known */
 };
 
+enum { TENSOR_INFO = 216 }; /* ATen/cuda/detail/TensorInfo.cuh, of 32-bit indices */
+
 static const struct ws_row_kernel row_kernels[] = {
-    { "vectorized_layer_norm_kernel", 0, OF_GRID, 8, "iccFFI", 0, 0, 8 },
-    { "layer_norm_grad_input_kernel", 48, OF_GRID, 0, "iiffcI", 0, 0, 0 },
-    { "cunn_SoftMaxForward", 16, OF_GRID, 0, "Oi", 1, 3, 4 },
-    { "cunn_SoftMaxBackward", 24, OF_GRID, 0, "Ioo", 1, 3, 3 },
-    { "softmax_warp_forward", 24, 16, 0, "Oi", 0, 1, 4 },
-    { "softmax_warp_backward", 32, 24, 0, "Oii", 0, 1, 3 },
+    { "vectorized_layer_norm_kernel", 0, OF_GRID, UNCHECKED, 8, 8, "iccFFI", 0, 0, 8 },
+    { "layer_norm_grad_input_kernel", 48, OF_GRID, UNCHECKED, 0, 8, "iiffcI", 0, 0, 0 },
+    { "LayerNormForwardCUDAKernel", 0, OF_GRID, UNCHECKED, 8, 8, "iffccI", 0, 0, 0 },
+    { "RowwiseMomentsCUDAKernel", 0, OF_GRID, UNCHECKED, 16, 8, "iFF", 0, 0, 0 },
+    { "GammaBetaBackwardCUDAKernel", 8, 0, UNCHECKED, 16, 8, "iiffCC", 0, 0, 0 },
+    { "cunn_SoftMaxForward", 16, OF_GRID, UNCHECKED, 0, 8, "Oi", 1, 3, 4 },
+    { "cunn_SoftMaxBackward", 24, OF_GRID, UNCHECKED, 0, 8, "Ioo", 1, 3, 3 },
+    { "softmax_warp_forward", 24, 16, UNCHECKED, 0, 8, "Oi", 0, 1, 4 },
+    { "softmax_warp_backward", 32, 24, UNCHECKED, 0, 8, "Oii", 0, 1, 3 },
+    { "fused_dropout_kernel_vec", 648, ONE, UNCHECKED, 0, TENSOR_INFO, "iIB", 0, 0, 1 },
+    /* Megatron-LM and apex: csrc/layer_norm_cuda_kernel.cu, csrc/megatron/scaled_upper_triang_masked_softmax.h */
+    { "cuApplyLayerNorm", 36, 32, UNCHECKED, 0, 8, "OFFi..cc", 0, 2, 8 },
+    { "cuApplyRMSNorm", 28, 24, UNCHECKED, 0, 8, "OFi..c", 0, 2, 4 },
+    { "scaled_upper_triang_masked_softmax_warp_forward", 28, 20, COLUMNS_ARE_GRID, 0, 8, "Ou", 0, 1, 0 },
+    { "scaled_upper_triang_masked_softmax_warp_backward", 36, 28, COLUMNS_ARE_GRID, 0, 8, "Ouu", 0, 1, 0 },
+    /* vLLM: csrc/layernorm_kernels.cu, csrc/activation_kernels.cu */
+    { "vllm::rms_norm_kernel", 32, 28, ROWS_ARE_GRID, 0, 8, "Iic", 0, 0, 4 },
+    { "vllm::rms_norm_kernel", 40, 36, ROWS_ARE_GRID, 0, 8, "Ii.c", 0, 0, 4 },
+    { "vllm::rms_norm_kernel", 72, 68, ROWS_ARE_GRID, 0, 8, "Ii.....c", 0, 0, 4 },
+    { "vllm::fused_add_rms_norm_kernel", 32, 28, ROWS_ARE_GRID, 0, 8, "xxc", 0, 0, 5 },
+    { "vllm::fused_add_rms_norm_kernel", 40, 36, ROWS_ARE_GRID, 0, 8, "x.xc", 0, 0, 5 },
+    { "vllm15rms_norm_kernel", 32, 28, ROWS_ARE_GRID, 0, 8, "Iic", 0, 0, 4 },
+    { "vllm15rms_norm_kernel", 40, 36, ROWS_ARE_GRID, 0, 8, "Ii.c", 0, 0, 4 },
+    { "vllm15rms_norm_kernel", 72, 68, ROWS_ARE_GRID, 0, 8, "Ii.....c", 0, 0, 4 },
+    { "vllm25fused_add_rms_norm_kernel", 32, 28, ROWS_ARE_GRID, 0, 8, "xxc", 0, 0, 5 },
+    { "vllm25fused_add_rms_norm_kernel", 40, 36, ROWS_ARE_GRID, 0, 8, "x.xc", 0, 0, 5 },
+    { "vllm::act_and_mul_kernel", 16, OF_GRID, UNCHECKED, 0, 8, "It", 0, 0, 2 },
+    { "vllm18act_and_mul_kernel", 16, OF_GRID, UNCHECKED, 0, 8, "It", 0, 0, 2 },
 };
+enum { ROW_KERNELS = sizeof(row_kernels) / sizeof(row_kernels[0]) };
 
 struct ws_arguments_form ws_rows_form(const char *name)
 {
     struct ws_arguments_form form = { 0 };
     struct ws_kernel_type types[WS_KERNEL_TYPES];
-    for (size_t i = 0; i < sizeof(row_kernels) / sizeof(row_kernels[0]) && !form.row_kernel; i++) {
+    for (size_t i = 0; i < ROW_KERNELS && !form.row_kernel; i++) {
         const struct ws_row_kernel *kernel = &row_kernels[i];
         bool mangled = name[0] == '_';
         const char *at = ws_behind(name, kernel->name);
@@ -52,11 +84,19 @@ struct ws_arguments_form ws_rows_form(const char *name)
 
 static double array_bytes(const struct ws_arguments_form *form, char what, double rows, double columns)
 {
+    double elements = rows * columns;
     switch (what) {
     case 'i':
-        return rows * columns * form->bytes[0];
+    case 'x':
+        return elements * form->bytes[0];
+    case 't':
+        return elements * form->bytes[0] * 2;
     case 'o':
-        return rows * columns * form->bytes[1];
+        return elements * form->bytes[1];
+    case 'u':
+        return rows * (columns + 1) / 2 * form->bytes[0];
+    case 'b':
+        return elements;
     case 'c':
         return columns * form->bytes[0];
     default:
@@ -64,28 +104,60 @@ static double array_bytes(const struct ws_arguments_form *form, char what, doubl
     }
 }
 
-bool ws_moved_rows(const struct ws_arguments_form *form, const struct ws_param_block *block,
-                   const struct ws_shape *shape, struct ws_moved *moved)
+/* What a norm may do without: rows of weights, of means. */
+static bool is_optional(char what)
 {
-    const struct ws_row_kernel *kernel = form->row_kernel;
-    uint64_t columns = 0, rows = shape->grid_x;
-    ws_block_number(block, (uint32_t)kernel->columns, 4, &columns);
-    if (kernel->rows != OF_GRID && !ws_block_number(block, (uint32_t)kernel->rows, 4, &rows))
+    return what == 'c' || what == 'f';
+}
+
+/* How many rows and columns there are; false where the block and the grid do not agree on it. */
+static bool read_sizes(const struct ws_row_kernel *kernel, const struct ws_param_block *block,
+                       const struct ws_shape *shape, uint64_t *rows, uint64_t *columns)
+{
+    *rows = kernel->rows == ONE ? 1 : shape->grid_x;
+    if (!ws_block_number(block, (uint32_t)kernel->columns, 4, columns) || !*columns || *columns > INT32_MAX ||
+        (kernel->rows >= 0 && !ws_block_number(block, (uint32_t)kernel->rows, 4, rows)) || !*rows ||
+        *rows > INT32_MAX)
         return false;
-    if (!columns || !rows || columns > INT32_MAX || rows > INT32_MAX ||
-        (kernel->rows == OF_GRID && (shape->grid_y > 1 || shape->grid_z > 1)))
+    switch (kernel->check) {
+    case ROWS_ARE_GRID:
+        return *rows == shape->grid_x;
+    case COLUMNS_ARE_GRID:
+        return *columns == shape->grid_x && *rows % *columns == 0;
+    default:
+        return kernel->rows != OF_GRID || (shape->grid_y == 1 && shape->grid_z == 1);
+    }
+}
+
+static bool read_row_kernel(const struct ws_row_kernel *kernel, const struct ws_arguments_form *form,
+                            const struct ws_param_block *block, const struct ws_shape *shape, struct ws_moved *moved)
+{
+    uint64_t rows, columns;
+    if (!read_sizes(kernel, block, shape, &rows, &columns))
         return false;
-    moved->elements = (double)rows * (double)columns;
+    *moved = (struct ws_moved){ .elements = (double)rows * (double)columns };
     /* What is written goes first. */
     for (int written = 1; written >= 0; written--) {
         for (uint32_t i = 0; kernel->arrays[i]; i++) {
             char what = (char)(kernel->arrays[i] | 0x20);
-            uint64_t address = ws_block_address(block, kernel->pointers + 8 * i);
-            if (!address && (what == 'i' || what == 'o'))
+            uint64_t address = ws_block_address(block, kernel->pointers + kernel->step * i);
+            if (kernel->arrays[i] == '.')
+                continue;
+            if (!address && !is_optional(what))
                 return false;
-            if (address && (what != kernel->arrays[i]) == written)
+            if (address && (what == 'x' || (what != kernel->arrays[i]) == written))
                 ws_moved_add(moved, address, array_bytes(form, what, (double)rows, (double)columns), written);
         }
     }
     return true;
+}
+
+bool ws_moved_rows(const struct ws_arguments_form *form, const struct ws_param_block *block,
+                   const struct ws_shape *shape, struct ws_moved *moved)
+{
+    for (const struct ws_row_kernel *kernel = form->row_kernel;
+         kernel < row_kernels + ROW_KERNELS && !strcmp(kernel->name, form->row_kernel->name); kernel++)
+        if (read_row_kernel(kernel, form, block, shape, moved))
+            return true;
+    return false;
 }

@@ -38,6 +38,7 @@ struct ws_arguments_form ws_arguments_form_of(const char *name)
         { "elementwise_kernel", ws_iterator_form },
         { "reduce_kernel", ws_reduce_form },
         { "multi_tensor_apply_kernel", ws_list_form },
+        { "CatArrayBatchedCopy", ws_cat_form },
         { "", ws_rows_form },
     };
     size_t i = 0;
@@ -54,7 +55,8 @@ bool ws_arguments_moved(const struct ws_arguments_form *form, const struct ws_pr
     static ws_moved_reader *const readers[] = {
         [WS_GRAMMAR_ITERATOR] = ws_moved_iterator, [WS_GRAMMAR_CAST] = ws_moved_cast,
         [WS_GRAMMAR_STRIDED] = ws_moved_strided,   [WS_GRAMMAR_ROWS] = ws_moved_rows,
-        [WS_GRAMMAR_REDUCE] = ws_moved_reduce,     [WS_GRAMMAR_LIST] = ws_moved_list,
+        [WS_GRAMMAR_REDUCE] = ws_moved_reduce,     [WS_GRAMMAR_CAT] = ws_moved_cat,
+        [WS_GRAMMAR_LIST] = ws_moved_list,
     };
     struct ws_param_block block;
     *moved = (struct ws_moved){ 0 };

@@ -22,6 +22,7 @@ enum ws_grammar {
     WS_GRAMMAR_STRIDED,  /* TensorIterator over broadcast, sliced or transposed arrays, by a table of strides */
     WS_GRAMMAR_ROWS,     /* norms, softmax … : argument_rows.c */
     WS_GRAMMAR_REDUCE,   /* TensorIterator's reductions: argument_reduce.c */
+    WS_GRAMMAR_CAT,      /* arrays joined into one: argument_cat.c */
     WS_GRAMMAR_LIST,     /* optimizers and others over lists of tensors: argument_lists.c */
 };
 

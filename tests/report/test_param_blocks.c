@@ -1,12 +1,9 @@
 /* Parameter blocks of PyTorch's kernels: what they say of the bytes that move, and that one which does not fit
  * together says nothing. */
-#include "check.h"
+#include "blocks.h"
 
-#include "analysis/arguments.h"
 #include "../walls/pytorch.h"
-#include "record/param_image.h"
 
-#define ADDRESS(number) (UINT64_C(0x7f0000000000) + (uint64_t)(number)*4096)
 #define NATIVE "at::native::"
 #define SUM_OF(type)                                                                                               \
     "void " NATIVE "reduce_kernel<512, 1, " NATIVE "ReduceOp<" type ", " NATIVE "func_wrapper_t<" type ", " NATIVE \
@@ -25,95 +22,6 @@ static const char adam[] =
     "_ZN2at6native12_GLOBAL__N_125multi_tensor_apply_kernelINS1_32FusedOptimizerTensorListMetadataILi4EEENS1_"
     "20FusedAdamMathFunctorIfLi4ELNS0_9ADAM_MODEE0ELb0EEEJPKfddddbdS8_EEEvT_T0_DpT1_";
 
-/* A block as it is filled: what is kept of it is what the shim would keep. */
-struct block {
-    uint32_t size;
-    _Alignas(8) char bytes[4096];
-    struct ws_param_word words[32];
-    uint32_t word_count;
-    bool is_structure[4096 / 8];
-    struct ws_shape shape;
-};
-
-static void begin(struct block *block, uint32_t grid, uint32_t threads)
-{
-    memset(block, 0, sizeof(*block));
-    block->shape =
-        (struct ws_shape){ .grid_x = grid, .grid_y = 1, .grid_z = 1, .block_x = threads, .block_y = 1, .block_z = 1 };
-}
-
-static void add(struct block *block, const void *value, uint32_t size, uint32_t alignment)
-{
-    uint32_t at = (block->size + alignment - 1) / alignment * alignment;
-    memcpy(block->bytes + at, value, size);
-    block->size = at + size;
-    bool scalar = size == 1 || size == 2 || size == 4 || size == 8;
-    for (uint32_t i = at / 8; i <= (at + size - 1) / 8 && !scalar; i++)
-        block->is_structure[i] = true;
-    if (scalar) {
-        struct ws_param_word word = { .offset = (uint16_t)at, .size = (uint8_t)size };
-        memcpy(&word.value, value, size);
-        word.address = size == 8 && word.value >= ADDRESS(0) && word.value < ADDRESS(10000);
-        block->words[block->word_count++] = word;
-    }
-}
-
-static void add_u32(struct block *block, uint32_t value)
-{
-    add(block, &value, 4, 4);
-}
-
-static void add_byte(struct block *block)
-{
-    add(block, "", 1, 1);
-}
-
-/* What a launch of this kernel with the block costs; bytes 0: it does not say. */
-static struct ws_operator_cost cost(const char *name, const struct block *block)
-{
-    static char text[WS_IMAGE_TEXT];
-    static uint64_t image[WS_IMAGE_WORDS];
-    struct ws_param_word words[48];
-    uint32_t count = block->word_count, first = 0, end = 0;
-    memcpy(words, block->words, count * sizeof(words[0]));
-    memcpy(image, block->bytes, sizeof(image));
-    for (uint32_t i = 0; i < WS_IMAGE_WORDS; i++) {
-        if (!block->is_structure[i])
-            continue;
-        first = end ? first : i;
-        end = i + 1;
-        if (image[i] < ADDRESS(0) || image[i] >= ADDRESS(10000))
-            continue;
-        if (count < 12)
-            words[count++] =
-                (struct ws_param_word){ .offset = (uint16_t)(8 * i), .size = 8, .address = 1, .value = image[i] };
-        image[i] = WS_IMAGE_ADDRESS;
-    }
-    struct ws_process process = { 0 };
-    struct ws_arena arena = { 0 };
-    struct ws_params row = { .id = 1, .words = { (const char *)words, count * (uint32_t)sizeof(words[0]) } };
-    if (end)
-        row.structures = (struct ws_text){ text, ws_image_encode(text, image + first, first, end - first) };
-    ws_rows_init(&process.params, WS_FAMILY_params);
-    assert_int_equal(ws_rows_put(&process.params, &arena, &row), 0);
-    struct ws_arguments_form form = ws_arguments_form_of(name);
-    struct ws_operator_cost result;
-    if (!form.arrays)
-        fail_msg("says nothing: %s", name);
-    if (!ws_arguments_cost(&form, &process, &block->shape, 1, &result))
-        result.bytes = 0;
-    ws_rows_finish(&process.params);
-    ws_arena_finish(&arena);
-    return result;
-}
-
-static void costs(const char *name, const struct block *block, double bytes, double flops)
-{
-    struct ws_operator_cost result = cost(name, block);
-    if (result.bytes != bytes || (bytes && result.flops != flops))
-        fail_msg("%.0f bytes, %.0f FLOPs: not %.0f and %.0f: %s", result.bytes, result.flops, bytes, flops, name);
-}
-
 /* A reduction as versions of PyTorch have it: so many numbers in its configuration, so large an operation. */
 static void reduction(struct block *block, const struct reduce_op *op, uint32_t head, uint32_t numbers, bool base)
 {
@@ -129,8 +37,8 @@ static void reduction(struct block *block, const struct reduce_op *op, uint32_t 
     memcpy(bytes + size, &op->src, 48);
     size += base ? 48 + 8 : 48;
     memcpy(bytes + size, &op->accumulate, 8);
-    begin(block, (uint32_t)op->config.num_outputs, (uint32_t)op->config.num_threads);
-    add(block, bytes, size + 8, 8);
+    block_begin(block, (uint32_t)op->config.num_outputs, (uint32_t)op->config.num_threads);
+    block_add(block, bytes, size + 8, 8);
 }
 
 static void reductions_of_every_version_are_read(void **state)
@@ -141,19 +49,21 @@ static void reductions_of_every_version_are_read(void **state)
     for (uint32_t numbers = 14; numbers <= 16; numbers++) {
         for (uint32_t head = 4; head <= 32; head += 4) {
             reduction(&block, &op, head, numbers, numbers == 16);
-            costs(SUM_OF("c10::BFloat16"), &block, 1000 * 300 * 2 + 1000 * 2, 300000);
+            block_costs(SUM_OF("c10::BFloat16"), &block, 1000 * 300 * 2 + 1000 * 2, 300000);
         }
     }
     op.output.strides[0][0] = 8; /* room for any type of output */
     reduction(&block, &op, 8, 16, true);
-    costs("_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIN3c104HalfENS0_7MeanOpsIS4_fffEEjfLi4ELi4EEEEEvT1_",
-          &block, 1000 * 300 * 2 + 1000 * 4, 300000);
-    costs("_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIN3c104HalfENS0_7MeanOpsIS4_fffEEjS4_Li4ELi4EEEEEvT1_",
-          &block, 1000 * 300 * 2 + 1000 * 2, 300000);
-    costs("void at::native::reduce_kernel<(int)512, (int)1, at::native::ReduceOp<c10::Half, "
-          "at::native::ArgMaxOps<float>, "
-          "unsigned int, long, (int)4, (int)4>>(T3)",
-          &block, 1000 * 300 * 2 + 1000 * 8, 0);
+    block_costs(
+        "_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIN3c104HalfENS0_7MeanOpsIS4_fffEEjfLi4ELi4EEEEEvT1_",
+        &block, 1000 * 300 * 2 + 1000 * 4, 300000);
+    block_costs(
+        "_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIN3c104HalfENS0_7MeanOpsIS4_fffEEjS4_Li4ELi4EEEEEvT1_",
+        &block, 1000 * 300 * 2 + 1000 * 2, 300000);
+    block_costs("void at::native::reduce_kernel<(int)512, (int)1, at::native::ReduceOp<c10::Half, "
+                "at::native::ArgMaxOps<float>, "
+                "unsigned int, long, (int)4, (int)4>>(T3)",
+                &block, 1000 * 300 * 2 + 1000 * 8, 0);
 }
 
 static void a_reduction_of_a_broadcast_array_reads_it_once(void **state)
@@ -163,10 +73,10 @@ static void a_reduction_of_a_broadcast_array_reads_it_once(void **state)
     (void)state;
     op.output.strides[0][1] = 0;
     reduction(&block, &op, 8, 16, true);
-    costs(SUM_OF("float"), &block, 300 * 4 + 1000 * 4, 300000);
+    block_costs(SUM_OF("float"), &block, 300 * 4 + 1000 * 4, 300000);
     op.output.strides[0][1] = 4; /* windows that overlap: not known how much is read */
     reduction(&block, &op, 8, 16, true);
-    costs(SUM_OF("float"), &block, 0, 0);
+    block_costs(SUM_OF("float"), &block, 0, 0);
 }
 
 static void two_outputs_are_known_of_variance(void **state)
@@ -180,11 +90,11 @@ static void two_outputs_are_known_of_variance(void **state)
     op.noutputs = 2;
     op.dst[1] = ADDRESS(3);
     reduction(&block, &op, 32, 16, true);
-    costs(variance, &block, 300000 * 4 + 2 * 1000 * 4, 900000);
-    costs(SUM_OF("float"), &block, 0, 0);
+    block_costs(variance, &block, 300000 * 4 + 2 * 1000 * 4, 900000);
+    block_costs(SUM_OF("float"), &block, 0, 0);
     op.dst[1] = 0;
     reduction(&block, &op, 32, 16, true);
-    costs(variance, &block, 0, 0);
+    block_costs(variance, &block, 0, 0);
 }
 
 static void a_reduction_that_does_not_fit_says_nothing(void **state)
@@ -217,22 +127,22 @@ static void a_reduction_that_does_not_fit_says_nothing(void **state)
         op = good;
         *fields[i] = -3;
         reduction(&block, &op, 8, 16, true);
-        costs(SUM_OF("float"), &block, 0, 0);
+        block_costs(SUM_OF("float"), &block, 0, 0);
     }
     op = good;
     op.src = 7;
     reduction(&block, &op, 8, 16, true);
-    costs(SUM_OF("float"), &block, 0, 0);
+    block_costs(SUM_OF("float"), &block, 0, 0);
     reduction(&block, &good, 8, 16, true);
     block.shape.grid_x++;
-    costs(SUM_OF("float"), &block, 0, 0);
+    block_costs(SUM_OF("float"), &block, 0, 0);
 }
 
 static void strided(struct block *block, const struct strided *closure, uint32_t elements)
 {
-    begin(block, 100, 128);
-    add_u32(block, elements);
-    add(block, closure, sizeof(*closure), 8);
+    block_begin(block, 100, 128);
+    block_add_u32(block, elements);
+    block_add(block, closure, sizeof(*closure), 8);
 }
 
 static void broadcast_arrays_count_what_is_read_of_them(void **state)
@@ -241,19 +151,20 @@ static void broadcast_arrays_count_what_is_read_of_them(void **state)
     struct block block;
     (void)state;
     strided(&block, &closure, 300000);
-    costs(bf16_add, &block, 2 * 600000 + 600, 300000);
-    costs("_ZN2at6native18elementwise_kernelILi128ELi4EZNS0_22gpu_kernel_impl_nocastINS0_13BinaryFunctorIN3c108BFloat"
-          "16ES5_S5_NS0_15binary_internal10MulFunctorIfEEEEEEvRNS_18TensorIteratorBaseERKT_EUliE_EEviT1_",
-          &block, 2 * 600000 + 600, 300000);
+    block_costs(bf16_add, &block, 2 * 600000 + 600, 300000);
+    block_costs(
+        "_ZN2at6native18elementwise_kernelILi128ELi4EZNS0_22gpu_kernel_impl_nocastINS0_13BinaryFunctorIN3c108BFloat"
+        "16ES5_S5_NS0_15binary_internal10MulFunctorIfEEEEEEvRNS_18TensorIteratorBaseERKT_EUliE_EEviT1_",
+        &block, 2 * 600000 + 600, 300000);
     closure.data[2] = ADDRESS(2); /* by its own first row: both are read, as far as is known */
     strided(&block, &closure, 300000);
-    costs(bf16_add, &block, 2 * 600000 + 600, 300000);
+    block_costs(bf16_add, &block, 2 * 600000 + 600, 300000);
     for (int i = 0; i < 3; i++) { /* transposed, and one in two of every row's */
         closure.table.strides[0][i] = 4 * 1000;
         closure.table.strides[1][i] = 4;
     }
     strided(&block, &closure, 300000);
-    costs(bf16_add, &block, 2 * 600000, 300000);
+    block_costs(bf16_add, &block, 2 * 600000, 300000);
 }
 
 static void a_lambda_over_strides_is_read(void **state)
@@ -272,7 +183,7 @@ static void a_lambda_over_strides_is_read(void **state)
     assert_int_equal(ws_arguments_form_of(names[0]).arrays, 0); /* that lambda's result is not known */
     closure.table.strides[0][2] = 1;
     strided(&block, &closure, 300000);
-    costs(names[1], &block, 2 * 1200000 + 300, 0);
+    block_costs(names[1], &block, 2 * 1200000 + 300, 0);
 }
 
 static void strides_that_do_not_fit_say_nothing(void **state)
@@ -281,19 +192,19 @@ static void strides_that_do_not_fit_say_nothing(void **state)
     struct block block;
     (void)state;
     strided(&block, &good, 299999);
-    costs(bf16_add, &block, 0, 0);
+    block_costs(bf16_add, &block, 0, 0);
     closure = good;
     closure.data[1] = 17;
     strided(&block, &closure, 300000);
-    costs(bf16_add, &block, 0, 0);
+    block_costs(bf16_add, &block, 0, 0);
     closure = good;
     closure.table.sizes[1].multiplier++;
     strided(&block, &closure, 300000);
-    costs(bf16_add, &block, 0, 0);
+    block_costs(bf16_add, &block, 0, 0);
     closure = good;
     closure.table.strides[1][1] = 2; /* windows */
     strided(&block, &closure, 300000);
-    costs(bf16_add, &block, 0, 0);
+    block_costs(bf16_add, &block, 0, 0);
 }
 
 static void types_of_cast_arrays_are_in_the_block(void **state)
@@ -311,27 +222,27 @@ static void types_of_cast_arrays_are_in_the_block(void **state)
     uint64_t data[3] = { ADDRESS(1), ADDRESS(2), ADDRESS(3) };
     struct block block;
     (void)state;
-    begin(&block, 10, 128);
-    add_u32(&block, 5000);
-    add_byte(&block);
-    add(&block, data, 16, 8);
-    add_byte(&block);
-    add_byte(&block);
-    add(&block, &from, 8, 4);
-    add(&block, &to, 8, 4);
-    costs(copy, &block, 5000 * 6, 0);
+    block_begin(&block, 10, 128);
+    block_add_u32(&block, 5000);
+    block_add_byte(&block);
+    block_add(&block, data, 16, 8);
+    block_add_byte(&block);
+    block_add_byte(&block);
+    block_add(&block, &from, 8, 4);
+    block_add(&block, &to, 8, 4);
+    block_costs(copy, &block, 5000 * 6, 0);
     block.words[4].value = (uint64_t)8 << 32 | 15; /* no bfloat16 has 8 bytes */
-    costs(copy, &block, 0, 0);
+    block_costs(copy, &block, 0, 0);
 
-    begin(&block, 10, 128);
-    add_u32(&block, 5000);
-    add_byte(&block);
-    add(&block, data, 24, 8);
-    add_byte(&block);
-    add_byte(&block);
-    add(&block, &inputs, 12, 4);
-    add(&block, &to, 8, 4);
-    costs(multiply, &block, 5000 * (4 + 8 + 4), 5000);
+    block_begin(&block, 10, 128);
+    block_add_u32(&block, 5000);
+    block_add_byte(&block);
+    block_add(&block, data, 24, 8);
+    block_add_byte(&block);
+    block_add_byte(&block);
+    block_add(&block, &inputs, 12, 4);
+    block_add(&block, &to, 8, 4);
+    block_costs(multiply, &block, 5000 * (4 + 8 + 4), 5000);
 }
 
 static void strided_casts_are_read_where_steps_and_types_agree(void **state)
@@ -348,15 +259,15 @@ static void strided_casts_are_read_where_steps_and_types_agree(void **state)
     memcpy(closure.types, (int8_t[]){ 6, 15, 15 }, 3);
     closure.strided.table.strides[0][1] = closure.strided.table.strides[0][2] = 2;
     closure.strided.table.strides[1][1] = 600;
-    begin(&block, 100, 128);
-    add_u32(&block, 300000);
-    add(&block, &closure, sizeof(closure), 8);
-    costs(multiply, &block, 1200000 + 600000 + 600, 300000);
+    block_begin(&block, 100, 128);
+    block_add_u32(&block, 300000);
+    block_add(&block, &closure, sizeof(closure), 8);
+    block_costs(multiply, &block, 1200000 + 600000 + 600, 300000);
     closure.types[1] = 7;
-    begin(&block, 100, 128);
-    add_u32(&block, 300000);
-    add(&block, &closure, sizeof(closure), 8);
-    costs(multiply, &block, 0, 0);
+    block_begin(&block, 100, 128);
+    block_add_u32(&block, 300000);
+    block_add(&block, &closure, sizeof(closure), 8);
+    block_costs(multiply, &block, 0, 0);
 }
 
 /* Three tensors: a piece and a bit, half a piece, three pieces, of which those before `from` are another launch's. */
@@ -381,15 +292,15 @@ static void optimizer(struct block *block, const struct tensor_list *list, uint3
 {
     double rate = 1e-3;
     uint64_t none = 0, pointers[2] = { ADDRESS(50), ADDRESS(51) };
-    begin(block, blocks, 512);
-    add(block, list, sizeof(*list), 8);
-    add_byte(block);
-    add(block, &none, 8, 8);
+    block_begin(block, blocks, 512);
+    block_add(block, list, sizeof(*list), 8);
+    block_add_byte(block);
+    block_add(block, &none, 8, 8);
     for (int i = 0; i < 5; i++)
-        add(block, &rate, 8, 8);
-    add_byte(block);
-    add(block, scaled ? &pointers[0] : &none, 8, 8);
-    add(block, scaled ? &pointers[1] : &none, 8, 8);
+        block_add(block, &rate, 8, 8);
+    block_add_byte(block);
+    block_add(block, scaled ? &pointers[0] : &none, 8, 8);
+    block_add(block, scaled ? &pointers[1] : &none, 8, 8);
 }
 
 static void lists_of_tensors_are_counted_piece_by_piece(void **state)
@@ -400,14 +311,14 @@ static void lists_of_tensors_are_counted_piece_by_piece(void **state)
     double all = 4.5 * LIST_CHUNK + 5;
     (void)state;
     optimizer(&block, &list, blocks, false);
-    costs(adam, &block, all * 4 * 7, 0);
+    block_costs(adam, &block, all * 4 * 7, 0);
     optimizer(&block, &list, blocks, true);
-    costs(adam, &block, all * 4 * 8, 0);
+    block_costs(adam, &block, all * 4 * 8, 0);
     blocks = pieces(&list, 1);
     optimizer(&block, &list, blocks, false);
-    costs(adam, &block, (all - LIST_CHUNK) * 4 * 7, 0);
+    block_costs(adam, &block, (all - LIST_CHUNK) * 4 * 7, 0);
     optimizer(&block, &list, blocks - 1, false); /* the last piece is another launch's */
-    costs(adam, &block, (all - 2 * LIST_CHUNK) * 4 * 7, 0);
+    block_costs(adam, &block, (all - 2 * LIST_CHUNK) * 4 * 7, 0);
 }
 
 static void lists_that_do_not_fit_say_nothing(void **state)
@@ -417,21 +328,21 @@ static void lists_that_do_not_fit_say_nothing(void **state)
     uint32_t blocks = pieces(&list, 0);
     (void)state;
     optimizer(&block, &list, blocks + 1, false);
-    costs(adam, &block, 0, 0);
+    block_costs(adam, &block, 0, 0);
     for (uint32_t i = 0; i < blocks; i++) {
         pieces(&list, 0);
         list.block_to_tensor[i]++;
         optimizer(&block, &list, blocks, false);
-        costs(adam, &block, 0, 0);
+        block_costs(adam, &block, 0, 0);
         pieces(&list, 0);
         list.block_to_chunk[i] += 2;
         optimizer(&block, &list, blocks, false);
-        costs(adam, &block, 0, 0);
+        block_costs(adam, &block, 0, 0);
     }
     pieces(&list, 0);
     list.elements[1] = 0;
     optimizer(&block, &list, blocks, false);
-    costs(adam, &block, 0, 0);
+    block_costs(adam, &block, 0, 0);
 }
 
 /* Lists of other shapes: (elements of a tensor, its one piece) behind `before` bytes of addresses. */
@@ -443,7 +354,7 @@ static void one_tensor(struct block *block, uint32_t lists, uint32_t most, uint3
     memset(bytes, 0, sizeof(bytes));
     memcpy(bytes, &address, 8);
     memcpy(bytes + sizes, &elements, size_bytes);
-    add(block, bytes, (end + 7) / 8 * 8, 8);
+    block_add(block, bytes, (end + 7) / 8 * 8, 8);
 }
 
 static void lists_of_other_shapes_are_read(void **state)
@@ -464,18 +375,84 @@ static void lists_of_other_shapes_are_read(void **state)
     struct block block;
     uint64_t flag = ADDRESS(9);
     (void)state;
-    begin(&block, 1, 512);
+    block_begin(&block, 1, 512);
     one_tensor(&block, 2, 64, 8, 777);
-    costs(foreach_add, &block, 777 * 2 * 3, 0);
-    begin(&block, 1, 512);
+    block_costs(foreach_add, &block, 777 * 2 * 3, 0);
+    block_begin(&block, 1, 512);
     one_tensor(&block, 1, 110, 8, 777);
-    costs(foreach_multiply, &block, 777 * 4 * 2, 0);
-    begin(&block, 1, 512);
-    add_u32(&block, 2048);
-    add(&block, &flag, 8, 8);
+    block_costs(foreach_multiply, &block, 777 * 4 * 2, 0);
+    block_begin(&block, 1, 512);
+    block_add_u32(&block, 2048);
+    block_add(&block, &flag, 8, 8);
     one_tensor(&block, 4, 36, 4, 777);
-    costs(apex_adam, &block, 777 * 4 * 7, 0);
-    costs(foreach_add, &block, 0, 0);
+    block_costs(apex_adam, &block, 777 * 4 * 7, 0);
+    block_costs(foreach_add, &block, 0, 0);
+}
+
+/* CatArrInputTensorMetadata: of 128 contiguous inputs, or of 64 with strides. */
+struct joined {
+    uint64_t input[128];
+    uint32_t offset[128], extent[128], elements[128];
+    bool contiguous[128];
+    uint32_t strides[2 * 4];
+};
+
+struct joined_strided {
+    uint64_t input[64];
+    uint32_t offset[64], extent[64], elements[64];
+    bool contiguous[64];
+    uint32_t strides[64][2][4]; /* sizes, strides */
+};
+
+static void join(struct block *block, const void *metadata, uint32_t size, uint32_t inputs)
+{
+    uint64_t out = ADDRESS(90);
+    block_begin(block, 100, 128);
+    block->shape.grid_y = inputs;
+    block_add(block, &out, 8, 8);
+    block_add(block, metadata, size, 8);
+    block_add(block, (uint32_t[8]){ 0 }, 32, 4);
+    block_add_u32(block, 1);
+    block_add_u32(block, 1);
+}
+
+static void joined_arrays_are_read_and_written(void **state)
+{
+    static const char *const names[] = {
+        "void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, unsigned int, 2, 128, 1>(float*, X)",
+        "void at::native::<unnamed>::CatArrayBatchedCopy_vectorized<at::native::<unnamed>::OpaqueType<(unsigned "
+        "int)4>, "
+        "unsigned int, (int)1, (int)128, (int)1, (int)16, (int)4>(char *, X)",
+        "_ZN2at6native40_GLOBAL__N__5f8a1b7c_8_Shape_cu_49f7391c19CatArrayBatchedCopyINS1_"
+        "10OpaqueTypeILj4EEEjLi2ELi64"
+        "ELi64EEEvPT_X",
+    };
+    struct joined joined = { .input = { ADDRESS(1), ADDRESS(2), ADDRESS(3) },
+                             .offset = { 5, 12, 14 },
+                             .extent = { 7, 2, 3 },
+                             .elements = { 700, 200, 300 } };
+    struct joined_strided strided = { .input = { ADDRESS(1), ADDRESS(2) },
+                                      .offset = { 0, 7 },
+                                      .extent = { 7, 2 },
+                                      .elements = { 700, 200 },
+                                      .contiguous = { true, false },
+                                      .strides = { [1] = { { 100, 2 }, { 3, 400 } } } };
+    struct block block;
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        join(&block, &joined, sizeof(joined), 3);
+        block_costs(names[i], &block, 2 * 1200 * 4, 0);
+    }
+    join(&block, &joined, sizeof(joined), 4); /* there is no fourth */
+    block_costs(names[0], &block, 0, 0);
+    joined.offset[2]++;
+    join(&block, &joined, sizeof(joined), 3);
+    block_costs(names[0], &block, 0, 0);
+    join(&block, &strided, sizeof(strided), 2);
+    block_costs(names[2], &block, 2 * 900 * 4, 0);
+    strided.strides[1][1][0] = 0; /* expanded */
+    join(&block, &strided, sizeof(strided), 2);
+    block_costs(names[2], &block, 0, 0);
 }
 
 int main(void)
@@ -493,6 +470,7 @@ int main(void)
         cmocka_unit_test(lists_of_tensors_are_counted_piece_by_piece),
         cmocka_unit_test(lists_that_do_not_fit_say_nothing),
         cmocka_unit_test(lists_of_other_shapes_are_read),
+        cmocka_unit_test(joined_arrays_are_read_and_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
