@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "analysis/arguments.h"
+#include "analysis/chain_figures.h"
 #include "analysis/chain_kernel.h"
 #include "analysis/peaks.h"
+#include "analysis/roofline.h"
 #include "analysis/steps.h"
 #include "analysis/times.h"
 #include "base/hash.h"
@@ -23,14 +25,16 @@ enum {
 struct run {
     uint32_t length;
     uint32_t ops[WS_CHAIN_MOST];
-    int64_t end;                /* of the last */
-    const struct ws_step *step; /* that holds them; NULL: none */
+    struct ws_op_moved moved[WS_CHAIN_MOST]; /* by the roofline */
+    int64_t end;                             /* of the last */
+    const struct ws_step *step;              /* that holds them; NULL: none */
 };
 
 struct shape_facts {
     enum ws_chain_role role;
     const struct ws_arguments_form *form; /* NULL: it belongs to no chain */
     uint64_t bytes;                       /* of an array, by the grid; 0: not known */
+    bool reduces;                         /* what it passes on is little */
 };
 
 struct finder {
@@ -41,6 +45,7 @@ struct finder {
     struct run *runs;    /* by stream; the last is that of operations without one */
     struct ws_map index; /* hash of a pattern's names → its index + 1 */
     uint32_t examined;
+    const struct ws_op_moved *moved; /* by place in the track's order; NULL: nothing is known */
     struct ws_track_chains *result;
 };
 
@@ -102,6 +107,30 @@ static uint64_t moved_again(uint64_t written, uint64_t read)
     return 2 * (written && (!read || written < read) ? written : read);
 }
 
+static void add_moved(struct ws_chain_bytes *bytes, uint64_t moved)
+{
+    bytes->moved += moved;
+    bytes->moved_known += moved > 0;
+}
+
+static void add_again(struct ws_chain_bytes *bytes, uint64_t again, bool known)
+{
+    bytes->again += again;
+    bytes->again_known += known;
+}
+
+/* By all arrays of a kernel; 0: not known of all. */
+static uint64_t moved_by(const struct ws_operands *operands)
+{
+    double moved = 0;
+    for (uint32_t i = 0; i < operands->count; i++) {
+        if (!(operands->bytes[i] > 0))
+            return 0;
+        moved += operands->bytes[i];
+    }
+    return moved < 1e18 ? (uint64_t)moved : 0;
+}
+
 /* Compares the buffers of an occurrence, where all its kernels' parameters were kept. */
 static void examine(struct finder *finder, const struct run *run, struct ws_chain *chain)
 {
@@ -125,9 +154,10 @@ static void examine(struct finder *finder, const struct run *run, struct ws_chai
         uint64_t again = known >= 0 ? (uint64_t)known : moved_again(bytes[i], bytes[i + 1]);
         kernels[i].shared += links.shared >> i & 1;
         kernels[i].ordered += links.ordered >> i & 1;
-        kernels[i].sized += known >= 0 || again;
-        kernels[i].examined_bytes += again;
+        add_again(&kernels[i].bytes[WS_BYTES_ARGUMENTS], again, known >= 0 || again);
     }
+    for (uint32_t i = 0; i < chain->length; i++)
+        add_moved(&kernels[i].bytes[WS_BYTES_ARGUMENTS], moved_by(&operands[i]));
     double fused = ws_operands_fused(operands, lengths, chain->length);
     for (uint32_t i = 0; i < chain->length && fused > 0; i++)
         chain->modelled_time += (double)lengths[i];
@@ -135,6 +165,23 @@ static void examine(struct finder *finder, const struct run *run, struct ws_chai
     chain->modelled += fused > 0;
     chain->examined++;
     finder->examined++;
+}
+
+/* What kernel i of an occurrence moves, and again with the one behind it, as their grids and operators have it. */
+static void size(const struct finder *finder, const struct run *run, uint32_t i, struct ws_chain_kernel *kernel)
+{
+    const struct shape_facts *shape = &finder->shapes[finder->ops->shape[run->ops[i]]];
+    uint64_t by_grid = 0, by_shape = 0;
+    if (i + 1 < run->length) {
+        const struct ws_op_moved *next = &run->moved[i + 1];
+        by_grid = moved_again(shape->bytes, finder->shapes[finder->ops->shape[run->ops[i + 1]]].bytes);
+        if (run->moved[i].written > 0 && next->bytes > next->written)
+            by_shape = moved_again((uint64_t)run->moved[i].written, (uint64_t)(next->bytes - next->written));
+    }
+    add_moved(&kernel->bytes[WS_BYTES_LAUNCH], shape->form ? shape->bytes * shape->form->iterator.operands : 0);
+    add_moved(&kernel->bytes[WS_BYTES_SHAPE], (uint64_t)run->moved[i].bytes);
+    add_again(&kernel->bytes[WS_BYTES_LAUNCH], shape->reduces ? 0 : by_grid, shape->reduces || by_grid);
+    add_again(&kernel->bytes[WS_BYTES_SHAPE], shape->reduces ? 0 : by_shape, shape->reduces || by_shape);
 }
 
 static void add_occurrence(struct finder *finder, const struct run *run, struct ws_chain *chain)
@@ -146,14 +193,12 @@ static void add_occurrence(struct finder *finder, const struct run *run, struct 
         uint32_t op = run->ops[i];
         kernels[i].total = ws_sum(kernels[i].total, ws_op_length(ops, op));
         kernels[i].steady = ws_sum(kernels[i].steady, steady ? ws_op_length(ops, op) : 0);
+        size(finder, run, i, &kernels[i]);
         if (i + 1 == chain->length)
             break;
         int64_t gap = ops->begin[run->ops[i + 1]] - ws_op_end(ops, op);
-        uint64_t again =
-            moved_again(finder->shapes[ops->shape[op]].bytes, finder->shapes[ops->shape[run->ops[i + 1]]].bytes);
         kernels[i].gap = ws_sum(kernels[i].gap, gap > 0 ? gap : 0);
-        kernels[i].bytes += again;
-        kernels[i].unsized += !again;
+        kernels[i].steady_gap = ws_sum(kernels[i].steady_gap, steady && gap > 0 ? gap : 0);
     }
     if (!chain->count++)
         chain->example = run->ops[0];
@@ -164,24 +209,26 @@ static void add_occurrence(struct finder *finder, const struct run *run, struct 
 static int fold(struct finder *finder, struct run *run)
 {
     uint32_t names[WS_CHAIN_MOST], length = run->length;
-    run->length = 0;
-    if (length < 2)
+    if (length < 2) {
+        run->length = 0;
         return 0;
+    }
     for (uint32_t i = 0; i < length; i++)
         names[i] = ws_process_shape(finder->process, finder->ops->shape[run->ops[i]])->name;
     int index = find_chain(finder, names, length);
-    if (index < 0) {
+    if (index >= 0) {
+        struct ws_chain *chain = chain_at(finder->result, (size_t)index);
+        add_occurrence(finder, run, chain);
+        if (finder->ops->params.count && chain->examined < MOST_EXAMINED && finder->examined < MOST_EXAMINED_IN_ALL)
+            examine(finder, run, chain);
+    } else {
         finder->result->left_out++;
-        return index == -ENOSPC ? 0 : index;
     }
-    struct ws_chain *chain = chain_at(finder->result, (size_t)index);
-    add_occurrence(finder, run, chain);
-    if (finder->ops->params.count && chain->examined < MOST_EXAMINED && finder->examined < MOST_EXAMINED_IN_ALL)
-        examine(finder, run, chain);
-    return 0;
+    run->length = 0;
+    return index < 0 && index != -ENOSPC ? index : 0;
 }
 
-static int look_at(struct finder *finder, uint32_t op, const struct ws_step *step)
+static int look_at(struct finder *finder, size_t place, uint32_t op, const struct ws_step *step)
 {
     const struct ws_ops *ops = finder->ops;
     const struct ws_op_shape *shape = ws_process_shape(finder->process, ops->shape[op]);
@@ -196,6 +243,7 @@ static int look_at(struct finder *finder, uint32_t op, const struct ws_step *ste
                         ops->begin[op] - run->end > PAUSE_NS))
         status = fold(finder, run);
     if (role == WS_CHAIN_BELONGS) {
+        run->moved[run->length] = finder->moved ? finder->moved[place] : (struct ws_op_moved){ 0 };
         run->ops[run->length++] = op;
         run->end = ws_op_end(ops, op);
         run->step = step;
@@ -208,7 +256,8 @@ static int look_at_all(struct finder *finder, const struct ws_track_steps *steps
     size_t cursor = 0;
     int status = 0;
     for (size_t i = 0; i < track->count && !status; i++)
-        status = look_at(finder, track->order[i], ws_steps_next(steps, &cursor, finder->ops->begin[track->order[i]]));
+        status =
+            look_at(finder, i, track->order[i], ws_steps_next(steps, &cursor, finder->ops->begin[track->order[i]]));
     for (size_t i = 0; i <= finder->process->streams.rows.count && !status; i++)
         status = fold(finder, &finder->runs[i]);
     return status;
@@ -234,15 +283,20 @@ static int add_part(struct finder *finder, size_t of, uint32_t from, uint32_t le
     for (uint32_t i = 0; i < length; i++) {
         to[i].total = ws_sum(to[i].total, whole_kernels[i].total);
         to[i].steady = ws_sum(to[i].steady, whole_kernels[i].steady);
+        for (int source = 0; source < WS_BYTES_KNOWN; source++) {
+            const struct ws_chain_bytes *from_bytes = &whole_kernels[i].bytes[source];
+            bool is_last = i + 1 == length;
+            to[i].bytes[source].moved += from_bytes->moved;
+            to[i].bytes[source].moved_known += from_bytes->moved_known;
+            to[i].bytes[source].again += is_last ? 0 : from_bytes->again;
+            to[i].bytes[source].again_known += is_last ? 0 : from_bytes->again_known;
+        }
         if (i + 1 == length)
             break;
         to[i].gap = ws_sum(to[i].gap, whole_kernels[i].gap);
-        to[i].bytes += whole_kernels[i].bytes;
-        to[i].unsized += whole_kernels[i].unsized;
+        to[i].steady_gap = ws_sum(to[i].steady_gap, whole_kernels[i].steady_gap);
         to[i].shared += whole_kernels[i].shared;
         to[i].ordered += whole_kernels[i].ordered;
-        to[i].sized += whole_kernels[i].sized;
-        to[i].examined_bytes += whole_kernels[i].examined_bytes;
     }
     return 0;
 }
@@ -267,85 +321,6 @@ static int take_apart(struct finder *finder)
         }
     }
     return status;
-}
-
-/* From the best source that knows all of it. */
-static void find_bytes(const struct ws_track_chains *result, struct ws_chain *chain, double bytes_per_ns)
-{
-    const struct ws_chain_kernel *kernels = ws_chain_kernels(result, chain);
-    double examined = 0, launched = 0, in_time = bytes_per_ns * (double)chain->saving, most = 1e18;
-    bool all_sized = chain->examined, all_launched = true;
-    for (uint32_t i = 0; i + 1 < chain->length; i++) {
-        examined += (double)kernels[i].examined_bytes;
-        launched += (double)kernels[i].bytes;
-        all_sized = all_sized && kernels[i].sized == chain->examined;
-        all_launched = all_launched && !kernels[i].unsized;
-    }
-    examined *= chain->examined ? (double)chain->count / chain->examined : 0;
-    if (all_sized && examined < most) {
-        chain->bytes_source = WS_BYTES_ARGUMENTS;
-        chain->bytes = (uint64_t)examined;
-    } else if (all_launched && launched < most) {
-        chain->bytes_source = WS_BYTES_LAUNCH;
-        chain->bytes = (uint64_t)launched;
-    } else if (in_time > 0 && in_time < most) {
-        chain->bytes_source = WS_BYTES_TIME;
-        chain->bytes = (uint64_t)in_time;
-    }
-}
-
-static void conclude(const struct ws_track_chains *result, struct ws_chain *chain, double bytes_per_ns)
-{
-    const struct ws_chain_kernel *kernels = ws_chain_kernels(result, chain);
-    int64_t steady = 0, steady_longest = 0;
-    chain->proof = chain->examined ? WS_CHAIN_WRITES_READS : WS_CHAIN_ADJACENT;
-    for (uint32_t i = 0; i < chain->length; i++) {
-        chain->total = ws_sum(chain->total, kernels[i].total);
-        chain->gap = ws_sum(chain->gap, kernels[i].gap);
-        steady = ws_sum(steady, kernels[i].steady);
-        if (kernels[i].total > chain->longest)
-            chain->longest = kernels[i].total;
-        if (kernels[i].steady > steady_longest)
-            steady_longest = kernels[i].steady;
-        if (i + 1 < chain->length && kernels[i].ordered < chain->examined)
-            chain->proof = WS_CHAIN_SHARES;
-    }
-    chain->fused = chain->longest;
-    int64_t steady_fused = steady_longest;
-    bool modelled = chain->modelled && chain->modelled == chain->examined;
-    if (modelled && chain->modelled_fused < chain->modelled_time && chain->total < WS_TIME_MOST) {
-        double share = chain->modelled_fused / chain->modelled_time;
-        chain->fused = (int64_t)((double)chain->total * share);
-        steady_fused = (int64_t)((double)steady * share);
-    }
-    chain->saving = ws_sum(chain->total, -chain->fused);
-    chain->steady_saving = ws_sum(steady, -steady_fused);
-    find_bytes(result, chain, bytes_per_ns);
-}
-
-static int greatest_first(const void *a, const void *b)
-{
-    const struct ws_chain *x = a, *y = b;
-    if (x->steady_saving != y->steady_saving)
-        return x->steady_saving < y->steady_saving ? 1 : -1;
-    if (x->saving != y->saving)
-        return x->saving < y->saving ? 1 : -1;
-    return (x->first > y->first) - (x->first < y->first);
-}
-
-static void conclude_all(struct ws_track_chains *result, double bytes_per_ns)
-{
-    struct ws_chain *chains = result->chains.data;
-    size_t kept = 0;
-    for (size_t i = 0; i < result->chains.count; i++) {
-        if (!chains[i].count)
-            continue;
-        conclude(result, &chains[i], bytes_per_ns);
-        chains[kept++] = chains[i];
-    }
-    result->chains.count = kept;
-    if (kept)
-        qsort(chains, kept, sizeof(*chains), greatest_first);
 }
 
 static int find_facts(struct finder *finder, const struct ws_report *report, size_t subject)
@@ -373,6 +348,7 @@ static int find_facts(struct finder *finder, const struct ws_report *report, siz
         finder->shapes[i].role = name->role;
         finder->shapes[i].form = name->role == WS_CHAIN_BELONGS ? &name->form : NULL;
         finder->shapes[i].bytes = ws_iterator_bytes(&name->form.iterator, &shape->row);
+        finder->shapes[i].reduces = ws_report_class(report, shape->name) == WS_CLASS_REDUCTION;
     }
     return status;
 }
@@ -389,6 +365,8 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     result->chains = WS_VECTOR(struct ws_chain);
     result->kernels = WS_VECTOR(struct ws_chain_kernel);
     result->steps = steps->kinds[WS_STEP_STEADY];
+    finder.moved =
+        ((const struct ws_track_roofline *)ws_report_result(report, &ws_analysis_roofline, subject))->moved;
     finder.runs = calloc(process->streams.rows.count + 1, sizeof(*finder.runs));
     int status = finder.runs ? find_facts(&finder, report, subject) : -ENOMEM;
     if (!status)
@@ -396,7 +374,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     if (!status)
         status = take_apart(&finder);
     if (!status)
-        conclude_all(result, ws_track_bandwidth(report, track));
+        ws_chains_conclude(result, ws_track_bandwidth(report, track));
     free(finder.shapes);
     free(finder.names);
     free(finder.runs);
@@ -416,7 +394,7 @@ const struct ws_analysis ws_analysis_chains = {
     .title = "Chains",
     .scope = WS_SCOPE_TRACK,
     .result_size = sizeof(struct ws_track_chains),
-    .needs = { &ws_analysis_steps },
+    .needs = { &ws_analysis_steps, &ws_analysis_roofline },
     .run = run,
     .finish = finish,
     .text = ws_chains_text,

@@ -6,6 +6,7 @@
 #include "analysis/chains.h"
 #include "analysis/label.h"
 #include "analysis/steps.h"
+#include "analysis/times.h"
 #include "model/source_line.h"
 
 enum { LABEL_SIZE = 64, LABELS_SIZE = 400, NAMED_IN_A_ROW = 6 };
@@ -18,7 +19,7 @@ static const struct {
     [WS_CHAIN_WRITES_READS] = { "writes_then_reads", "write, read" },
 };
 
-static const char *const sources[WS_BYTES_SOURCE_COUNT] = { "unknown", "arguments", "launch", "time" };
+static const char *const sources[] = { "arguments", "shape", "launch", "time", "unknown" };
 
 const char *ws_chain_proof_name(enum ws_chain_proof proof)
 {
@@ -61,10 +62,15 @@ static void write_labels(const struct ws_report *report, const struct ws_track_c
     }
 }
 
-/* Of a steady step where there are steps, else of the recording. */
+/* Of a steady step where there are steps, else of the recording: in the kernels, and between them. */
 static int64_t saving_of(const struct ws_track_chains *result, const struct ws_chain *chain)
 {
     return result->steps ? chain->steady_saving / (int64_t)result->steps : chain->saving;
+}
+
+static int64_t gap_of(const struct ws_track_chains *result, const struct ws_chain *chain)
+{
+    return result->steps ? chain->steady_gap / (int64_t)result->steps : chain->gap;
 }
 
 static double count_of(const struct ws_track_chains *result, const struct ws_chain *chain)
@@ -72,13 +78,25 @@ static double count_of(const struct ws_track_chains *result, const struct ws_cha
     return result->steps ? (double)chain->steady / (double)result->steps : (double)chain->count;
 }
 
-static int64_t all_savings(const struct ws_track_chains *result)
+/* An amount of all occurrences as one of a step. */
+static double amount_of(const struct ws_track_chains *result, const struct ws_chain *chain, uint64_t amount)
+{
+    return (double)amount / (double)chain->count * count_of(result, chain);
+}
+
+struct ws_chains_sum ws_chains_sum(const struct ws_track_chains *result)
 {
     const struct ws_chain *chains = result->chains.data;
-    uint64_t total = 0;
-    for (size_t i = 0; i < result->chains.count; i++)
-        total += (uint64_t)saving_of(result, &chains[i]);
-    return (int64_t)total;
+    struct ws_chains_sum sum = { 0 };
+    for (size_t i = 0; i < result->chains.count; i++) {
+        int64_t kernels = saving_of(result, &chains[i]), gaps = gap_of(result, &chains[i]);
+        sum.kernels = ws_sum(sum.kernels, kernels);
+        sum.gaps = ws_sum(sum.gaps, gaps);
+        sum.chains += kernels > 0 || gaps > 0;
+        if (chains[i].bytes_source < WS_BYTES_KNOWN)
+            sum.waste += amount_of(result, &chains[i], chains[i].bytes);
+    }
+    return sum;
 }
 
 static void print_notes(const struct ws_report *report, size_t subject, const struct ws_track_chains *result,
@@ -97,30 +115,50 @@ static void print_notes(const struct ws_report *report, size_t subject, const st
                      ws_format_count(count, track->untimed));
 }
 
-static void bytes_cell(struct ws_table *table, const struct ws_track_chains *result, const struct ws_chain *chain)
+static void bytes_cell(struct ws_table *table, const struct ws_track_chains *result, const struct ws_chain *chain,
+                       uint64_t amount)
 {
     char bytes[WS_FORMAT_SIZE];
-    double each = (double)chain->bytes / (double)chain->count;
-    if (chain->bytes_source == WS_BYTES_UNKNOWN)
-        ws_table_cell(table, "?");
+    if (!amount)
+        ws_table_cell(table, "–");
     else
         ws_table_cell(table, "%s%s", chain->bytes_source == WS_BYTES_TIME ? "≤ " : "",
-                      ws_format_bytes(bytes, (uint64_t)(each * count_of(result, chain))));
+                      ws_format_bytes(bytes, (uint64_t)amount_of(result, chain, amount)));
+}
+
+static void print_chain(const struct ws_report *report, const struct ws_track_chains *result,
+                        const struct ws_chain *chain, struct ws_table *table)
+{
+    char labels[LABELS_SIZE];
+    write_labels(report, result, chain, labels);
+    ws_table_time(table, ws_sum(saving_of(result, chain), gap_of(result, chain)));
+    ws_table_time(table, saving_of(result, chain));
+    ws_table_cell(table, "%.*f", result->steps ? 1 : 0, count_of(result, chain) * (chain->length - 1));
+    bytes_cell(table, result, chain, chain->moved);
+    bytes_cell(table, result, chain, chain->moved ? chain->moved - chain->bytes : 0);
+    bytes_cell(table, result, chain, chain->bytes);
+    ws_table_cell(table, "%s", chain->bytes_source == WS_BYTES_UNKNOWN ? "–" : sources[chain->bytes_source]);
+    ws_table_cell(table, "%s", proofs[chain->proof].label);
+    ws_table_cell(table, "%s", labels);
 }
 
 void ws_chains_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
 {
     static const struct ws_table_column columns[] = {
         { "to win", false, false },
-        { "count", false, false },
-        { "again", false, WS_NARROW_LEAVE_OUT },
+        { "in kernels", false, WS_NARROW_LEAVE_OUT },
+        { "launches", false, WS_NARROW_LEAVE_OUT },
+        { "moved", false, WS_NARROW_LEAVE_OUT },
+        { "fused", false, WS_NARROW_LEAVE_OUT },
+        { "waste", false, false },
+        { "from", true, false },
         { "evidence", true, WS_NARROW_LEAVE_OUT },
         { "in a row", true, WS_NARROW_SHORTEN },
     };
     const struct ws_track_chains *result = memory;
     const struct ws_chain *chains = result->chains.data;
     struct ws_table table;
-    char labels[LABELS_SIZE], time[WS_FORMAT_SIZE];
+    char time[WS_FORMAT_SIZE];
     if (!result->chains.count) {
         ws_page_text(page, "None: no pointwise kernels, norms, softmax or reductions follow one another.");
         print_notes(report, subject, result, page);
@@ -128,27 +166,23 @@ void ws_chains_text(const struct ws_report *report, size_t subject, const void *
     }
     ws_page_text(
         page,
-        "Kernels in a row that one could do%s. \"to win\" is an upper limit: the one takes about as long as the "
-        "longest of them, or, where they are known, as the arrays that remain; \"again\" is what each writes for "
-        "the next to read.",
+        "Kernels in a row that one could do%s. \"to win\" is an upper limit: the launches of all but one with the "
+        "time "
+        "between them, and in the kernels the waste at the bandwidth that they reach, or, where it is not known what "
+        "they move, all but the longest of them. The waste is what each writes for the next to read.",
         result->steps ? ", for a steady step" : "");
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
     size_t most = page->top && page->top < result->chains.count ? page->top : result->chains.count, shown = 0;
-    for (; shown < most && (!shown || saving_of(result, &chains[shown]) > 0); shown++) {
-        size_t i = shown;
-        write_labels(report, result, &chains[i], labels);
-        ws_table_time(&table, saving_of(result, &chains[i]));
-        ws_table_cell(&table, "%.*f", result->steps ? 1 : 0, count_of(result, &chains[i]));
-        bytes_cell(&table, result, &chains[i]);
-        ws_table_cell(&table, "%s", proofs[chains[i].proof].label);
-        ws_table_cell(&table, "%s", labels);
-    }
+    for (; shown < most && (!shown || ws_sum(saving_of(result, &chains[shown]), gap_of(result, &chains[shown])) > 0);
+         shown++)
+        print_chain(report, result, &chains[shown], &table);
     ws_table_finish(&table);
+    struct ws_chains_sum sum = ws_chains_sum(result);
     if (shown < most)
         ws_page_text(page, "and %zu more with nothing to win", result->chains.count - shown);
     else if (shown < result->chains.count)
         ws_page_text(page, "and %zu more; all together %s (--top 0 shows them)", result->chains.count - shown,
-                     ws_format_time(time, all_savings(result)));
+                     ws_format_time(time, ws_sum(sum.kernels, sum.gaps)));
     print_notes(report, subject, result, page);
 }
 
@@ -178,11 +212,18 @@ static json_t *chain_json(const struct ws_report *report, const struct ws_track_
     status |= ws_json_set(row, "fused_ns", chain->fused);
     status |= ws_json_set(row, "gap_ns", chain->gap);
     status |= ws_json_set(row, "saving_ns", chain->saving);
-    if (result->steps)
+    if (result->steps) {
         status |= ws_json_set(row, "saving_ns_per_step", saving_of(result, chain));
+        status |= ws_json_set(row, "gap_ns_per_step", gap_of(result, chain));
+    }
+    status |= ws_json_set(row, "launches_saved", (int64_t)(chain->count * (chain->length - 1)));
     status |= json_object_set_new(row, "confirmed", json_string(ws_chain_proof_name(chain->proof)));
     status |= ws_json_set(row, "examined", (int64_t)chain->examined);
-    if (chain->bytes_source) {
+    if (chain->moved) {
+        status |= ws_json_set(row, "bytes_now", (int64_t)chain->moved);
+        status |= ws_json_set(row, "bytes_fused", (int64_t)(chain->moved - chain->bytes));
+    }
+    if (chain->bytes_source != WS_BYTES_UNKNOWN) {
         status |= ws_json_set(row, "bytes_again", (int64_t)chain->bytes);
         status |= json_object_set_new(row, "bytes_source", json_string(ws_bytes_source_name(chain->bytes_source)));
     }
@@ -220,10 +261,10 @@ static int advise_one(const struct ws_report *report, size_t subject, const stru
         *where = 0;
     int length = snprintf(evidence, sizeof(evidence), "%.*f times%s", count < 10 && result->steps ? 1 : 0, count,
                           result->steps ? " a step" : "");
-    if (chain->bytes_source)
+    if (chain->bytes_source != WS_BYTES_UNKNOWN)
         length += snprintf(evidence + length, sizeof(evidence) - (size_t)length, ", %s%s moved again",
                            chain->bytes_source == WS_BYTES_TIME ? "at most " : "",
-                           ws_format_bytes(bytes, (uint64_t)((double)chain->bytes / (double)chain->count * count)));
+                           ws_format_bytes(bytes, (uint64_t)amount_of(result, chain, chain->bytes)));
     snprintf(evidence + length, sizeof(evidence) - (size_t)length, "; %s",
              chain->proof == WS_CHAIN_ADJACENT ? "by names and order alone, not confirmed by buffers"
              : chain->proof == WS_CHAIN_SHARES ? "confirmed by buffers: each shares one with the next"

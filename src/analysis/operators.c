@@ -233,6 +233,7 @@ static bool cost_moves(const struct ws_operator *entry, const struct ws_tensor *
         if (how == '-' || !tensors[i].known)
             continue;
         cost->bytes += ws_tensor_bytes(&tensors[i]) * (how == 'x' ? 2 : 1);
+        cost->written += how == 'r' ? 0 : ws_tensor_bytes(&tensors[i]);
         if (!largest || tensors[i].elements > largest->elements)
             largest = &tensors[i];
     }
@@ -240,8 +241,9 @@ static bool cost_moves(const struct ws_operator *entry, const struct ws_tensor *
         return false;
     while (*letter && *letter != 'o' && *letter != 'p')
         letter++;
-    if (*letter)
-        cost->bytes += largest->elements * (*letter == 'o' ? largest->element_bytes : 1);
+    double out = *letter ? largest->elements * (*letter == 'o' ? largest->element_bytes : 1) : 0;
+    cost->bytes += out;
+    cost->written += out;
     cost->flops = entry->flops * largest->elements;
     cost->element = largest->element;
     return true;

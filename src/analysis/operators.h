@@ -22,6 +22,7 @@ enum ws_causal { WS_CAUSAL_UNKNOWN, WS_CAUSAL_NO, WS_CAUSAL_HALVED, WS_CAUSAL_NO
 struct ws_operator_cost {
     double flops;            /* 0: not known */
     double bytes;            /* 0: not known */
+    double written;          /* of these; 0: not known */
     double intensity_most;   /* FLOPs per byte at most, where neither is known but their ratio has a bound; else 0 */
     enum ws_element element; /* of what is multiplied, or of the first tensor */
     double m, n, k, batch;   /* of a matrix product; 0: it is none */

@@ -47,7 +47,8 @@ struct work {
     struct argued *argued;           /* by shape; NULL: no parameters */
     struct ws_arguments_form *forms; /* by name, and whether they were looked for */
     bool *has_form;
-    bool counts; /* the operation that is looked at, for figures per step */
+    size_t place; /* in the track's order, of the operation that is looked at */
+    bool counts;  /* for figures per step */
 };
 
 static int price(struct work *work, const struct ws_range *range, struct priced **result)
@@ -215,6 +216,9 @@ static void add_cost(struct work *work, uint32_t op, const struct ws_operator_co
     row->unsure += (double)work->process->ops.begin_error[op] + work->process->ops.end_error[op];
     row->flops += cost->flops * share;
     row->bytes += cost->bytes * share;
+    if (result->moved)
+        result->moved[work->place] =
+            (struct ws_op_moved){ (float)(cost->bytes * share), (float)(cost->written * share) };
     if (cost->intensity_most > row->intensity_most)
         row->intensity_most = cost->intensity_most;
     if (row->element != cost->element)
@@ -302,6 +306,7 @@ static void add_kernels(struct work *work, struct ws_track_roofline *result)
         row->total = ws_sum(row->total, length);
         if (blocks && blocks < result->gpu.sms)
             row->small = ws_sum(row->small, length);
+        work->place = i;
         work->counts =
             !result->steps || ws_step_is_steady(ws_steps_next(work->steps, &cursor, work->process->ops.begin[op]));
         row->steady = ws_sum(row->steady, work->counts ? length : 0);
@@ -368,6 +373,10 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     int status = work.rows ? find_owners(&work) : -ENOMEM;
     if (!status)
         status = find_arguments(&work, subject);
+    if (!status && (work.owners || work.argued)) {
+        result->moved = calloc(work.track->count + 1, sizeof(*result->moved));
+        status = result->moved ? 0 : -ENOMEM;
+    }
     if (!status) {
         add_kernels(&work, result);
         status = ws_roofline_judge(report, work.rows, result);
@@ -394,6 +403,7 @@ static void finish(void *memory)
     ws_vector_finish(&result->rows);
     ws_vector_finish(&result->products);
     ws_vector_finish(&result->attention);
+    free(result->moved);
 }
 
 const struct ws_analysis ws_analysis_roofline = {

@@ -98,12 +98,19 @@ struct ws_product_row {
     enum ws_precision precision;
 };
 
+/* What an operation moves, by shape, arguments or counters. 0: not known. */
+struct ws_op_moved {
+    float bytes;
+    float written; /* of these */
+};
+
 struct ws_track_roofline {
     struct ws_gpu gpu;
     enum ws_gpu_match match;
     struct ws_vector rows;      /* struct ws_roofline_row, by total time, longest first */
     struct ws_vector products;  /* struct ws_product_row, the same */
     struct ws_vector attention; /* struct ws_product_row, the same */
+    struct ws_op_moved *moved;  /* by place in the track's order; NULL: nothing is known of any */
     int64_t total;              /* ns of all kernels */
     int64_t by_class[WS_ROOF_CLASS_COUNT];
     size_t steps;                                   /* steady ones; 0: there are none, the recording stands for one */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "analysis/chains.h"
 #include "analysis/kernels.h"
 #include "analysis/label.h"
 #include "analysis/peaks.h"
@@ -143,12 +144,26 @@ static void print_classes(const struct ws_track_roofline *result, struct ws_page
     ws_table_finish(&table);
 }
 
+/* Where the rest is told. */
+static void print_fusion(const struct ws_track_chains *chains, struct ws_page *page)
+{
+    char time[WS_FORMAT_SIZE], bytes[WS_FORMAT_SIZE], waste[80] = "";
+    struct ws_chains_sum sum = ws_chains_sum(chains);
+    if (!sum.chains)
+        return;
+    if (sum.waste >= 1)
+        snprintf(waste, sizeof(waste), ", %s moved again where that is known",
+                 ws_format_bytes(bytes, (uint64_t)sum.waste));
+    ws_page_fact(page, "fusion", "up to %s%s to win with %zu %s of chains%s: see Chains",
+                 ws_format_time(time, sum.kernels + sum.gaps), chains->steps ? " a step" : "", sum.chains,
+                 sum.chains == 1 ? "kind" : "kinds", waste);
+}
+
 static void print_facts(const struct ws_track_roofline *result, struct ws_page *page)
 {
     print_roofs(result, page);
     print_matmuls(result, page);
     print_mfu(result, page);
-    print_classes(result, page);
 }
 
 static void print_rows(const struct ws_report *report, const struct ws_track_roofline *result, struct ws_page *page)
@@ -220,12 +235,13 @@ static void print_notes(const struct ws_report *report, const struct ws_track_ro
 void ws_roofline_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
 {
     const struct ws_track_roofline *result = memory;
-    (void)subject;
     if (!result->rows.count) {
         ws_page_text(page, "No kernel has device times.");
         return;
     }
     print_facts(result, page);
+    print_fusion(ws_report_result(report, &ws_analysis_chains, subject), page);
+    print_classes(result, page);
     print_rows(report, result, page);
     print_notes(report, result, page);
     ws_products_text(result, page);

@@ -24,7 +24,7 @@ grep -q "named first" out && fail "a reason where none is needed"
 expect 0 "$wallshim" report --section roofline "$traces/linear.json.gz"
 says out "--gpu gives them"
 says out "ordinary 100.0 %, by the names"
-[ "$(wc -l <out)" -le 5 ] || fail "a table without figures"
+grep -q 'TFLOP/s' out && fail "a table without figures"
 expect 0 "$wallshim" report --section roofline --gpu v100 "$traces/linear.json.gz"
 says out "volta_sgemm_64x64_tn"
 

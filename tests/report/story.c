@@ -167,3 +167,20 @@ void story_range(struct story *story, enum ws_range_kind kind, uint32_t thread, 
     story_add(story, WS_FAMILY_label, &label);
     story_add(story, WS_FAMILY_range, &range);
 }
+
+void story_operate(struct story *story, const char *operator, const char * inputs, const char *kernel, int64_t begin,
+                   int64_t length)
+{
+    struct ws_label name = { .id = ++story->labels, .text = { operator,(uint32_t) strlen(operator) } };
+    struct ws_label given = { .id = ++story->labels, .text = { inputs, (uint32_t)strlen(inputs) } };
+    struct ws_range range = { .name = name.id,
+                              .inputs = given.id,
+                              .thread = 1,
+                              .host_begin = begin - 10100,
+                              .host_end = begin - 9900,
+                              .kind = WS_RANGE_OPERATOR };
+    story_add(story, WS_FAMILY_label, &name);
+    story_add(story, WS_FAMILY_label, &given);
+    story_add(story, WS_FAMILY_range, &range);
+    story_kernel(story, 1, kernel, begin, begin + length);
+}

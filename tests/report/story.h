@@ -47,6 +47,11 @@ void story_copy(struct story *story, uint32_t stream, enum ws_space from, enum w
 void story_range(struct story *story, enum ws_range_kind kind, uint32_t thread, const char *name, int64_t begin,
                  int64_t end);
 
+/* A kernel on stream 1 that thread 1 launches from within an operator that was given this; the operator goes on for
+ * 100 ns before and after. */
+void story_operate(struct story *story, const char *operator, const char * inputs, const char *kernel, int64_t begin,
+                   int64_t length);
+
 /* A call of the host on thread 1. */
 void story_call(struct story *story, const char *function, enum ws_call_family family, int64_t begin, int64_t end);
 

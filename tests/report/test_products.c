@@ -60,24 +60,6 @@ static struct story *begin(struct loaded *loaded)
     return story;
 }
 
-/* A kernel launched from within an operator that was given this. Nothing else happens at the time. */
-static void operate(struct story *story, const char *operator, const char * inputs, const char *kernel, int64_t begin,
-                    int64_t length)
-{
-    struct ws_label name = { .id = ++story->labels, .text = { operator,(uint32_t) strlen(operator) } };
-    struct ws_label given = { .id = ++story->labels, .text = { inputs, (uint32_t)strlen(inputs) } };
-    struct ws_range range = { .name = name.id,
-                              .inputs = given.id,
-                              .thread = 1,
-                              .host_begin = begin - 10100,
-                              .host_end = begin - 9900,
-                              .kind = WS_RANGE_OPERATOR };
-    story_add(story, WS_FAMILY_label, &name);
-    story_add(story, WS_FAMILY_label, &given);
-    story_add(story, WS_FAMILY_range, &range);
-    story_kernel(story, 1, kernel, begin, begin + length);
-}
-
 static const struct ws_track_roofline *roofline_of(const struct loaded *loaded)
 {
     return ws_report_result(loaded->report, &ws_analysis_roofline, 0);
@@ -100,7 +82,7 @@ static void fp32_without_tf32_is_found(void **state)
     struct loaded loaded;
     struct story *story = begin(&loaded);
     (void)state;
-    operate(story, "aten::mm", "float[4096,4096] float[4096,4096]", sgemm, 1000000, 10000000);
+    story_operate(story, "aten::mm", "float[4096,4096] float[4096,4096]", sgemm, 1000000, 10000000);
     load_report(&loaded);
     assert_int_equal(product(&loaded, 0)->ordinary, 10000000);
     assert_int_equal(finding(&loaded, 0).issue, WS_PRODUCT_NO_TF32);
@@ -114,9 +96,9 @@ static void where_tf32_is_used_other_reasons_are_named(void **state)
     struct loaded loaded;
     struct story *story = begin(&loaded);
     (void)state;
-    operate(story, "aten::mm", "float[4096,4095] float[4095,4096]", sgemm, 1000000, 10000000);
-    operate(story, "aten::mm", "float[4096,2048] float[2048,4096]", sgemm, 20000000, 5000000);
-    operate(story, "aten::mm", "float[1024,1024] float[1024,1024]", tf32, 40000000, 20000);
+    story_operate(story, "aten::mm", "float[4096,4095] float[4095,4096]", sgemm, 1000000, 10000000);
+    story_operate(story, "aten::mm", "float[4096,2048] float[2048,4096]", sgemm, 20000000, 5000000);
+    story_operate(story, "aten::mm", "float[1024,1024] float[1024,1024]", tf32, 40000000, 20000);
     load_report(&loaded);
     assert_int_equal(finding(&loaded, 0).issue, WS_PRODUCT_MISSES);
     assert_true(finding(&loaded, 0).k == 4096 && finding(&loaded, 0).m == 4096);
@@ -131,7 +113,7 @@ static void half_precision_on_ordinary_cores_is_padded(void **state)
     struct loaded loaded;
     struct story *story = begin(&loaded);
     (void)state;
-    operate(story, "aten::mm", "c10::Half[1001,768] c10::Half[768,50257]", fp16_sgemm, 1000000, 5000000);
+    story_operate(story, "aten::mm", "c10::Half[1001,768] c10::Half[768,50257]", fp16_sgemm, 1000000, 5000000);
     load_report(&loaded);
     struct ws_product_finding found = finding(&loaded, 0);
     assert_int_equal(found.issue, WS_PRODUCT_MISSES);
@@ -146,10 +128,10 @@ static void slow_sizes_are_held_against_products_alike(void **state)
     struct loaded loaded;
     struct story *story = begin(&loaded);
     (void)state;
-    operate(story, "aten::mm", "c10::Half[4096,4096] c10::Half[4096,4096]", align8, 1000000, 600000);
-    operate(story, "aten::mm", "c10::Half[4096,4096] c10::Half[4096,4094]", align2, 2000000, 1200000);
-    operate(story, "aten::mm", "c10::Half[512,512] c10::Half[512,510]", align2, 4000000, 100000);
-    operate(story, "aten::mm", "c10::Half[4094,4096] c10::Half[4096,4096]", align8, 5000000, 1100000);
+    story_operate(story, "aten::mm", "c10::Half[4096,4096] c10::Half[4096,4096]", align8, 1000000, 600000);
+    story_operate(story, "aten::mm", "c10::Half[4096,4096] c10::Half[4096,4094]", align2, 2000000, 1200000);
+    story_operate(story, "aten::mm", "c10::Half[512,512] c10::Half[512,510]", align2, 4000000, 100000);
+    story_operate(story, "aten::mm", "c10::Half[4094,4096] c10::Half[4096,4096]", align8, 5000000, 1100000);
     load_report(&loaded);
     assert_int_equal(finding(&loaded, 0).issue, WS_PRODUCT_SLOW); /* by time: 1.2, 1.1, 0.6, 0.1 ms */
     assert_int_equal(finding(&loaded, 0).judge, WS_JUDGED_BY_ALIKE);
@@ -168,7 +150,7 @@ static void a_matrix_and_a_vector_are_left_alone(void **state)
     struct loaded loaded;
     struct story *story = begin(&loaded);
     (void)state;
-    operate(story, "aten::mm", "float[1,4095] float[4095,4096]", sgemm, 1000000, 1000000);
+    story_operate(story, "aten::mm", "float[1,4095] float[4095,4096]", sgemm, 1000000, 1000000);
     load_report(&loaded);
     assert_int_equal(finding(&loaded, 0).issue, WS_PRODUCT_FINE);
     load_finish(&loaded);
@@ -182,7 +164,7 @@ static void the_kernel_that_does_most_speaks_for_a_product(void **state)
     struct loaded loaded;
     struct story *story = begin(&loaded);
     (void)state;
-    operate(story, "aten::mm", inputs, reduce, 1000000, 1000);
+    story_operate(story, "aten::mm", inputs, reduce, 1000000, 1000);
     story_kernel(story, 1, align8, 1000001, 1010001); /* launched from within the same operator */
     story_kernel(story, 1, reduce, 1000002, 1001002);
     load_report(&loaded);
@@ -200,8 +182,8 @@ static void classes_add_up_and_steps_leave_out_what_is_outside(void **state)
     (void)state;
     for (int64_t at = 1000000; at < 8000000; at += 1000000) {
         story_range(story, WS_RANGE_STEP, 1, "step", at - 11000, at + 900000);
-        operate(story, "aten::mm", "c10::Half[4096,1024] c10::Half[1024,4096]", align8, at, 200001);
-        operate(story, "aten::add", "float[5000000] float[5000000]", add, at + 300000, 40000);
+        story_operate(story, "aten::mm", "c10::Half[4096,1024] c10::Half[1024,4096]", align8, at, 200001);
+        story_operate(story, "aten::add", "float[5000000] float[5000000]", add, at + 300000, 40000);
         story_kernel(story, 1, "ncclDevKernel_AllReduce_Sum_f16_RING_LL", at + 400000, at + 500002);
         story_kernel(story, 1, "someone_elses_kernel", at + 600000, at + 600007);
     }
@@ -238,8 +220,8 @@ static void attention_says_what_was_counted(void **state)
     struct loaded loaded;
     struct story *story = begin(&loaded);
     (void)state;
-    operate(story, "aten::_scaled_dot_product_flash_attention", plain, flash, 1000000, 90000);
-    operate(story, "aten::_scaled_dot_product_flash_attention", causal, flash, 2000000, 50000);
+    story_operate(story, "aten::_scaled_dot_product_flash_attention", plain, flash, 1000000, 90000);
+    story_operate(story, "aten::_scaled_dot_product_flash_attention", causal, flash, 2000000, 50000);
     load_report(&loaded);
     const struct ws_product_row *rows = roofline_of(&loaded)->attention.data;
     assert_int_equal(roofline_of(&loaded)->attention.count, 2);
