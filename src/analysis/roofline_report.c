@@ -78,7 +78,8 @@ static void print_roofs(const struct ws_track_roofline *result, struct ws_page *
                  : result->match == WS_GPU_BY_CAPABILITY ? " (estimated from a GPU of the same generation)"
                                                          : "");
     ws_page_fact(page, "their source", "%s%s", gpu->source,
-                 result->match == WS_GPU_CALIBRATED_ON_ANOTHER ? ", on another GPU of this name" : "");
+                 result->match == WS_GPU_CALIBRATED_ON_ANOTHER ? ", on a GPU of this name that need not be this one"
+                                                               : "");
     print_not_measured(result, page);
 }
 

@@ -23,9 +23,9 @@ static void *open_library(const char *name, const char *version)
     return library;
 }
 
-#define FIND(member, name, parameters)                         \
-    to->member = (__typeof__(to->member))dlsym(library, name); \
-    missing = to->member ? missing : name;
+#define FIND(member, name, parameters)                          \
+    to->member = (__typeof__(to->member))dlsym(library, #name); \
+    missing = to->member ? missing : #name;
 
 static const char *find_cublas(struct ws_blas *blas, void *library)
 {

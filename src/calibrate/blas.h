@@ -10,28 +10,28 @@
 #include "shim/abi/cublas.h"
 
 #define WS_BLAS_FUNCTIONS(X)                                                                         \
-    X(create, "cublasCreate_v2", (ws_cublasHandle * handle))                                         \
-    X(destroy, "cublasDestroy_v2", (ws_cublasHandle handle))                                         \
-    X(set_stream, "cublasSetStream_v2", (ws_cublasHandle handle, ws_CUstream stream))                \
-    X(version, "cublasGetVersion_v2", (ws_cublasHandle handle, int *version))                        \
-    X(gemm, "cublasGemmEx",                                                                          \
+    X(create, cublasCreate_v2, (ws_cublasHandle * handle))                                           \
+    X(destroy, cublasDestroy_v2, (ws_cublasHandle handle))                                           \
+    X(set_stream, cublasSetStream_v2, (ws_cublasHandle handle, ws_CUstream stream))                  \
+    X(version, cublasGetVersion_v2, (ws_cublasHandle handle, int *version))                          \
+    X(gemm, cublasGemmEx,                                                                            \
       (ws_cublasHandle handle, ws_cublasEnum transa, ws_cublasEnum transb, int m, int n, int k,      \
        ws_cublasPointer alpha, ws_cublasPointer a, ws_cublasEnum atype, int lda, ws_cublasPointer b, \
        ws_cublasEnum btype, int ldb, ws_cublasPointer beta, void *c, ws_cublasEnum ctype, int ldc,   \
        ws_cublasEnum compute, ws_cublasEnum algo))
 
 #define WS_BLASLT_FUNCTIONS(X)                                                                              \
-    X(create, "cublasLtCreate", (ws_cublasHandle * handle))                                                 \
-    X(destroy, "cublasLtDestroy", (ws_cublasHandle handle))                                                 \
-    X(desc_create, "cublasLtMatmulDescCreate",                                                              \
+    X(create, cublasLtCreate, (ws_cublasHandle * handle))                                                   \
+    X(destroy, cublasLtDestroy, (ws_cublasHandle handle))                                                   \
+    X(desc_create, cublasLtMatmulDescCreate,                                                                \
       (ws_cublasLtMatmulDesc * *desc, ws_cublasEnum compute, ws_cublasEnum scale))                          \
-    X(desc_destroy, "cublasLtMatmulDescDestroy", (ws_cublasLtMatmulDesc * desc))                            \
-    X(desc_set, "cublasLtMatmulDescSetAttribute",                                                           \
+    X(desc_destroy, cublasLtMatmulDescDestroy, (ws_cublasLtMatmulDesc * desc))                              \
+    X(desc_set, cublasLtMatmulDescSetAttribute,                                                             \
       (ws_cublasLtMatmulDesc * desc, ws_cublasEnum which, const void *value, size_t size))                  \
-    X(layout_create, "cublasLtMatrixLayoutCreate",                                                          \
+    X(layout_create, cublasLtMatrixLayoutCreate,                                                            \
       (ws_cublasLtMatrixLayout * *layout, ws_cublasEnum type, uint64_t rows, uint64_t columns, int64_t ld)) \
-    X(layout_destroy, "cublasLtMatrixLayoutDestroy", (ws_cublasLtMatrixLayout * layout))                    \
-    X(matmul, "cublasLtMatmul",                                                                             \
+    X(layout_destroy, cublasLtMatrixLayoutDestroy, (ws_cublasLtMatrixLayout * layout))                      \
+    X(matmul, cublasLtMatmul,                                                                               \
       (ws_cublasHandle handle, ws_cublasLtMatmulDesc * desc, ws_cublasPointer alpha, ws_cublasPointer a,    \
        ws_cublasLtMatrixLayout * alayout, ws_cublasPointer b, ws_cublasLtMatrixLayout * blayout,            \
        ws_cublasPointer beta, ws_cublasPointer c, ws_cublasLtMatrixLayout * clayout, void *d,               \

@@ -33,6 +33,8 @@ void ws_measuring_says(const struct ws_measuring *measuring, const char *what, u
 
 void ws_ceiling_raise(struct ws_ceiling *ceiling, const struct ws_rate *rate, uint64_t size)
 {
+    if (!ceiling->rate.samples || rate->drift < ceiling->drift)
+        ceiling->drift = rate->drift;
     if (rate->median <= ceiling->rate.median)
         return;
     ceiling->rate = *rate;
@@ -92,9 +94,9 @@ void ws_ceiling_note(const struct ws_ceiling *ceiling, double sheet, char *text,
 {
     const struct ws_rate *rate = &ceiling->rate;
     *text = 0;
-    if (rate->drift * 100 < -DRIFT_PERCENT)
+    if (ceiling->drift * 100 < -DRIFT_PERCENT)
         snprintf(text, capacity, "fell by %.1f %% while it was measured: the GPU lowers its clock (power, heat)",
-                 -100 * rate->drift);
+                 -100 * ceiling->drift);
     else if (rate->spread * 100 > SPREAD_PERCENT)
         snprintf(text, capacity, "scatters by %.1f %%: something else uses the GPU, or its clock changes",
                  100 * rate->spread);

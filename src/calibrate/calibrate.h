@@ -21,6 +21,7 @@
 struct ws_ceiling {
     struct ws_rate rate; /* GB/s or GFLOP/s; median 0: not measured */
     uint64_t size;       /* bytes that a copy or memset writes; rows of the matrices */
+    double drift;        /* of the size at which the rate fell most */
     char why_not[160];   /* where it was not measured */
 };
 

@@ -3,9 +3,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static int find_functions(struct ws_driver *driver, char *message, size_t capacity)
 {
+    unsetenv("CUDA_LAUNCH_BLOCKING"); /* each operation would wait for the host */
     driver->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!driver->library) {
         snprintf(message, capacity,
@@ -13,11 +15,11 @@ static int find_functions(struct ws_driver *driver, char *message, size_t capaci
                  dlerror());
         return -ENOENT;
     }
-#define FIND(member, name, parameters)                                                             \
-    driver->member = (ws_CUresult(*) parameters)dlsym(driver->library, name);                      \
-    if (!driver->member) {                                                                         \
-        snprintf(message, capacity, "the CUDA driver is too old: it has no %s (CUDA 11.4)", name); \
-        return -ENOSYS;                                                                            \
+#define FIND(member, name, parameters)                                                              \
+    driver->member = (ws_CUresult(*) parameters)dlsym(driver->library, #name);                      \
+    if (!driver->member) {                                                                          \
+        snprintf(message, capacity, "the CUDA driver is too old: it has no %s (CUDA 11.4)", #name); \
+        return -ENOSYS;                                                                             \
     }
     WS_DRIVER_FUNCTIONS(FIND)
 #undef FIND

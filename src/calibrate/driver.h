@@ -7,32 +7,32 @@
 
 #include "shim/abi/cuda.h"
 
-/* X(member, exported name, parameters) */
-#define WS_DRIVER_FUNCTIONS(X)                                                                                  \
-    X(init, "cuInit", (unsigned flags))                                                                         \
-    X(version, "cuDriverGetVersion", (int *version))                                                            \
-    X(error_name, "cuGetErrorName", (ws_CUresult error, const char **name))                                     \
-    X(device_count, "cuDeviceGetCount", (int *count))                                                           \
-    X(device_get, "cuDeviceGet", (ws_CUdevice * device, int ordinal))                                           \
-    X(device_name, "cuDeviceGetName", (char *name, int length, ws_CUdevice device))                             \
-    X(device_uuid, "cuDeviceGetUuid_v2", (ws_CUuuid * uuid, ws_CUdevice device))                                \
-    X(device_attribute, "cuDeviceGetAttribute", (int *value, ws_CUenum which, ws_CUdevice device))              \
-    X(primary_retain, "cuDevicePrimaryCtxRetain", (ws_CUcontext * context, ws_CUdevice device))                 \
-    X(primary_release, "cuDevicePrimaryCtxRelease_v2", (ws_CUdevice device))                                    \
-    X(set_current, "cuCtxSetCurrent", (ws_CUcontext context))                                                   \
-    X(memory_info, "cuMemGetInfo_v2", (size_t * free, size_t * total))                                          \
-    X(allocate, "cuMemAlloc_v2", (ws_CUdeviceptr * address, size_t bytes))                                      \
-    X(free, "cuMemFree_v2", (ws_CUdeviceptr address))                                                           \
-    X(copy_to_device, "cuMemcpyHtoD_v2", (ws_CUdeviceptr to, const void *from, size_t bytes))                   \
-    X(copy, "cuMemcpyDtoDAsync_v2", (ws_CUdeviceptr to, ws_CUdeviceptr from, size_t bytes, ws_CUstream stream)) \
-    X(set, "cuMemsetD32Async", (ws_CUdeviceptr to, unsigned value, size_t count, ws_CUstream stream))           \
-    X(stream_create, "cuStreamCreate", (ws_CUstream * stream, unsigned flags))                                  \
-    X(stream_destroy, "cuStreamDestroy_v2", (ws_CUstream stream))                                               \
-    X(synchronize, "cuStreamSynchronize", (ws_CUstream stream))                                                 \
-    X(event_create, "cuEventCreate", (ws_CUevent * event, unsigned flags))                                      \
-    X(event_destroy, "cuEventDestroy_v2", (ws_CUevent event))                                                   \
-    X(event_record, "cuEventRecord", (ws_CUevent event, ws_CUstream stream))                                    \
-    X(event_elapsed, "cuEventElapsedTime", (float *milliseconds, ws_CUevent begin, ws_CUevent end))
+/* X(member, exported name, parameters): also what tests/abi holds against cuda.h. */
+#define WS_DRIVER_FUNCTIONS(X)                                                                                \
+    X(init, cuInit, (unsigned flags))                                                                         \
+    X(version, cuDriverGetVersion, (int *version))                                                            \
+    X(error_name, cuGetErrorName, (ws_CUresult error, const char **name))                                     \
+    X(device_count, cuDeviceGetCount, (int *count))                                                           \
+    X(device_get, cuDeviceGet, (ws_CUdevice * device, int ordinal))                                           \
+    X(device_name, cuDeviceGetName, (char *name, int length, ws_CUdevice device))                             \
+    X(device_uuid, cuDeviceGetUuid_v2, (ws_CUuuid * uuid, ws_CUdevice device))                                \
+    X(device_attribute, cuDeviceGetAttribute, (int *value, ws_CUenum which, ws_CUdevice device))              \
+    X(primary_retain, cuDevicePrimaryCtxRetain, (ws_CUcontext * context, ws_CUdevice device))                 \
+    X(primary_release, cuDevicePrimaryCtxRelease_v2, (ws_CUdevice device))                                    \
+    X(set_current, cuCtxSetCurrent, (ws_CUcontext context))                                                   \
+    X(memory_info, cuMemGetInfo_v2, (size_t * free, size_t * total))                                          \
+    X(allocate, cuMemAlloc_v2, (ws_CUdeviceptr * address, size_t bytes))                                      \
+    X(free, cuMemFree_v2, (ws_CUdeviceptr address))                                                           \
+    X(copy_to_device, cuMemcpyHtoD_v2, (ws_CUdeviceptr to, const void *from, size_t bytes))                   \
+    X(copy, cuMemcpyDtoDAsync_v2, (ws_CUdeviceptr to, ws_CUdeviceptr from, size_t bytes, ws_CUstream stream)) \
+    X(set, cuMemsetD32Async, (ws_CUdeviceptr to, unsigned value, size_t count, ws_CUstream stream))           \
+    X(stream_create, cuStreamCreate, (ws_CUstream * stream, unsigned flags))                                  \
+    X(stream_destroy, cuStreamDestroy_v2, (ws_CUstream stream))                                               \
+    X(synchronize, cuStreamSynchronize, (ws_CUstream stream))                                                 \
+    X(event_create, cuEventCreate, (ws_CUevent * event, unsigned flags))                                      \
+    X(event_destroy, cuEventDestroy_v2, (ws_CUevent event))                                                   \
+    X(event_record, cuEventRecord, (ws_CUevent event, ws_CUstream stream))                                    \
+    X(event_elapsed, cuEventElapsedTime, (float *milliseconds, ws_CUevent begin, ws_CUevent end))
 
 struct ws_driver {
 #define WS_DRIVER_MEMBER(member, name, parameters) ws_CUresult(*member) parameters;

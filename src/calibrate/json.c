@@ -8,7 +8,7 @@ static json_t *measurement(const char *what, const struct ws_ceiling *ceiling, d
     char note[160];
     const struct ws_rate *rate = &ceiling->rate;
     json_t *row = json_pack("{s:s, s:f, s:f, s:f, s:I, s:I}", "what", what, unit > 1 ? "tflops" : "gb_per_s",
-                            rate->median / unit, "spread", rate->spread, "drift", rate->drift, "samples",
+                            rate->median / unit, "spread", rate->spread, "drift", ceiling->drift, "samples",
                             (json_int_t)rate->samples, "size", (json_int_t)ceiling->size);
     if (sheet > 0) {
         json_object_set_new(row, "data_sheet", json_real(sheet / unit));

@@ -5,9 +5,10 @@
 #include "base/clock.h"
 
 /* Events tell times to 0.5 µs, and one between two operations delays the second by about a microsecond: a sample of
- * 2 ms is right to a tenth of a per cent. */
-static const double sample_ns = 2e6;
-enum { LEAST_SAMPLES = 5, MOST_IN_A_SAMPLE = 64 };
+ * 2 ms is right to a tenth of a per cent. Samples become longer rather than too many: a clock that falls does so over
+ * tenths of seconds. */
+static const double least_sample_ns = 2e6;
+enum { LEAST_SAMPLES = 5, MOST_IN_A_SAMPLE = 256 };
 
 struct run {
     const struct ws_driver *driver;
@@ -57,9 +58,19 @@ static int time_samples(struct run *run, size_t samples, size_t group, double *t
     return status;
 }
 
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
 static double clamp(double value, double least, double most)
 {
-    return value < least ? least : value > most ? most : value;
+    return larger(least, smaller(value, most));
 }
 
 int ws_repeat(const struct ws_driver *driver, ws_operation operation, void *user, double amount, double budget_ns,
@@ -73,11 +84,12 @@ int ws_repeat(const struct ws_driver *driver, ws_operation operation, void *user
     status = status ? status : time_samples(&run, 1, 1, times);
     double host_ns = (double)(ws_clock_ns() - began) / 2;
     if (!status) {
-        double once = repeated->once_ns = host_ns > times[0] ? host_ns : times[0];
+        double once = repeated->once_ns = larger(host_ns, times[0]);
         double fit = budget_ns / once;
-        double group = clamp(clamp(sample_ns / times[0], 1, MOST_IN_A_SAMPLE), 1, clamp(fit / LEAST_SAMPLES, 1, fit));
-        size_t samples = (size_t)clamp(fit / group, LEAST_SAMPLES, WS_MOST_SAMPLES);
-        status = time_samples(&run, samples, (size_t)group, times);
+        double wanted = larger(least_sample_ns / times[0], fit / WS_MOST_SAMPLES);
+        size_t group = (size_t)clamp(smaller(wanted, fit / LEAST_SAMPLES), 1, MOST_IN_A_SAMPLE);
+        size_t samples = (size_t)clamp(fit / (double)group, LEAST_SAMPLES, WS_MOST_SAMPLES);
+        status = time_samples(&run, samples, group, times);
         if (!status)
             repeated->rate = ws_rate_of(times, samples, amount);
     }

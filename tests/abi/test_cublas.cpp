@@ -3,6 +3,7 @@
 #include <cublasLt.h>
 #include <cublas_v2.h>
 
+#include "calibrate/blas.h"
 #include "shim/abi/cublas.h"
 #include "shim/abi/cuda.h"
 #include "abi.h"
@@ -47,6 +48,9 @@ static void compare_functions()
 #define CUBLAS_TYPE(symbol, parameters) \
     comparison<ws_cublasStatus parameters, std::remove_reference_t<decltype(symbol)>>::run(#symbol);
 #include "driver_rows.h"
+#define CALIBRATE(member, symbol, parameters) CUBLAS_TYPE(symbol, parameters)
+    WS_BLAS_FUNCTIONS(CALIBRATE)
+    WS_BLASLT_FUNCTIONS(CALIBRATE)
 }
 
 int main()

@@ -5,6 +5,7 @@
 #include <cudaProfilerTypedefs.h>
 #include <cudaTypedefs.h>
 
+#include "calibrate/driver.h"
 #include "shim/abi/cuda.h"
 #include "abi.h"
 
@@ -109,6 +110,9 @@ static void compare_functions()
 #define NCCL_TYPE(symbol, parameters)
 #define CUBLAS_TYPE(symbol, parameters)
 #include "driver_rows.h"
+#define CALIBRATE(member, symbol, parameters) \
+    comparison<ws_CUresult parameters, std::remove_reference_t<decltype(symbol)>>::run(#symbol);
+    WS_DRIVER_FUNCTIONS(CALIBRATE)
 }
 
 int main()
