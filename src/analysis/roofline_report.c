@@ -331,8 +331,8 @@ int ws_roofline_json(const struct ws_report *report, size_t subject, const void 
     status |= add_flops(result, roofline);
     status |= ws_json_set_real(roofline, "mfu", result->mfu);
     if (result->match != WS_GPU_UNKNOWN) {
-        status |= json_object_set_new(roofline, "gpu", json_string(result->gpu.name));
-        status |= json_object_set_new(roofline, "gpu_source", json_string(result->gpu.source));
+        status |= json_object_set_new(roofline, "gpu", ws_json_text(result->gpu.name));
+        status |= json_object_set_new(roofline, "gpu_source", ws_json_text(result->gpu.source));
         status |= json_object_set_new(roofline, "gpu_estimated", json_boolean(result->match == WS_GPU_BY_CAPABILITY));
         status |= json_object_set_new(roofline, "precision", json_string(ws_precision_name(result->precision)));
         status |= ws_json_set_real(roofline, "peak_flops_per_s", ws_gpu_peak(&result->gpu, result->precision) * 1e9);
@@ -342,7 +342,7 @@ int ws_roofline_json(const struct ws_report *report, size_t subject, const void 
         status |= json_object_set_new(roofline, "bandwidth_source",
                                       json_string(ws_bandwidth_source(result->match, &result->gpu)));
         if (result->gpu.calibrated)
-            status |= json_object_set_new(roofline, "calibrated", json_string(result->gpu.calibrated));
+            status |= json_object_set_new(roofline, "calibrated", ws_json_text(result->gpu.calibrated));
         status |= ws_json_set_real(roofline, "ridge", ws_gpu_ridge(&result->gpu, result->precision));
     }
     status |= ws_products_json(report, result, roofline);

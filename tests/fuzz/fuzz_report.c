@@ -23,10 +23,14 @@ struct job {
     struct ws_writer *writer; /* of the last process */
 };
 
-static void must(bool holds)
+#define MUST(holds) must(holds, #holds)
+
+static void must(bool holds, const char *what)
 {
-    if (!holds)
-        abort();
+    if (holds)
+        return;
+    fprintf(stderr, "does not hold: %s\n", what);
+    abort();
 }
 
 static void begin_process(struct job *job)
@@ -36,13 +40,13 @@ static void begin_process(struct job *job)
     snprintf(path, NAME, "%s/fuzz_report.%d.%zu.wst", folder, (int)getpid(), job->count);
     job->names[job->count++] = path;
     unlink(path);
-    must(!ws_writer_create(&job->writer, path));
+    MUST(!ws_writer_create(&job->writer, path));
 }
 
 static void add(struct job *job, enum ws_family family, const void *row)
 {
     if (job->rows++ < ROWS_MOST)
-        must(!ws_writer_add(job->writer, family, row));
+        MUST(!ws_writer_add(job->writer, family, row));
 }
 
 static void write_job(struct job *job, const uint8_t *data, size_t size)
@@ -52,7 +56,7 @@ static void write_job(struct job *job, const uint8_t *data, size_t size)
     begin_process(job);
     while (data && job->rows < ROWS_MOST && (data = rows_take(data, end, &item))) {
         if (item.what == ROWS_PROCESS && job->count < PROCESSES) {
-            must(!ws_writer_close(job->writer));
+            MUST(!ws_writer_close(job->writer));
             begin_process(job);
         } else if (item.what == ROWS_REPEAT && last.what < WS_FAMILY_COUNT) {
             for (uint16_t i = 0; i < item.more && job->rows < ROWS_MOST; i++) {
@@ -64,7 +68,7 @@ static void write_job(struct job *job, const uint8_t *data, size_t size)
             last = item;
         }
     }
-    must(!ws_writer_close(job->writer));
+    MUST(!ws_writer_close(job->writer));
 }
 
 static void compare(const struct ws_report *report, struct ws_page *page)
@@ -72,11 +76,11 @@ static void compare(const struct ws_report *report, struct ws_page *page)
     struct ws_side sides[2] = { 0 };
     struct ws_comparison comparison;
     char message[MESSAGE];
-    must(!ws_side_init(&sides[0], report) && !ws_side_init(&sides[1], report));
+    MUST(!ws_side_init(&sides[0], report) && !ws_side_init(&sides[1], report));
     if (!ws_compare(&comparison, &sides[0], &sides[1], message, sizeof(message))) {
         ws_comparison_print(&comparison, page);
         json_t *json = ws_comparison_json(&comparison);
-        must(json && !json_dumpf(json, page->out, 0));
+        MUST(json && !json_dumpf(json, page->out, 0));
         json_decref(json);
     }
     ws_comparison_finish(&comparison);
@@ -91,11 +95,11 @@ static void make_report(const struct job *job, FILE *out)
     struct ws_model *model;
     struct ws_report *report;
     char message[MESSAGE];
-    must(!ws_model_create(&model, job->names, job->count, NULL, message, sizeof(message)));
-    must(!ws_report_create(&report, model, &options));
-    must(!ws_report_print(report, &page, NULL));
+    MUST(!ws_model_create(&model, job->names, job->count, NULL, message, sizeof(message)));
+    MUST(!ws_report_create(&report, model, &options));
+    MUST(!ws_report_print(report, &page, NULL));
     json_t *json = ws_report_json(report);
-    must(json && !json_dumpf(json, out, JSON_REAL_PRECISION(9)));
+    MUST(json && !json_dumpf(json, out, JSON_REAL_PRECISION(9)));
     json_decref(json);
     compare(report, &page);
     ws_report_destroy(report);
@@ -107,9 +111,9 @@ static void export_all(const struct job *job, FILE *out)
     static const struct ws_model_options options = { .references_only = true };
     struct ws_model *model;
     char message[MESSAGE];
-    must(!ws_model_create(&model, job->names, job->count, &options, message, sizeof(message)));
+    MUST(!ws_model_create(&model, job->names, job->count, &options, message, sizeof(message)));
     for (size_t i = 0; i < ws_export_format_count; i++)
-        must(!ws_export_formats[i]->write(model, out, NULL, message, sizeof(message)));
+        MUST(!ws_export_formats[i]->write(model, out, NULL, message, sizeof(message)));
     ws_model_destroy(model);
 }
 

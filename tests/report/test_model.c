@@ -327,6 +327,34 @@ static void the_last_word_on_a_fact_counts(void **state)
     load_finish(&loaded);
 }
 
+static void names_need_not_be_utf8(void **state)
+{
+    static const char odd[] = "NVIDIA \xff\xc3";
+    struct loaded loaded;
+    struct story *story = load_begin(&loaded);
+    (void)state;
+    /* Without a GPU of that name its peaks follow from these. */
+    struct ws_device device = { .id = 1,
+                                .cc_major = 9,
+                                .sms = 132,
+                                .clock_khz = 1980000,
+                                .memory_clock_khz = 2600000,
+                                .memory_bus_bits = 5120,
+                                .name = { odd, sizeof(odd) - 1 } };
+    story_device(story, 1, odd, 0, 0);
+    story_add(story, WS_FAMILY_device, &device);
+    story_stream(story, 1, 1);
+    story_meta(story, odd, odd);
+    story_thread(story, 1, 1, odd);
+    story_range(story, WS_RANGE_STEP, 1, odd, 0, 1000000);
+    story_kernel(story, 1, odd, 100000, 200000);
+    story_kernel(story, 1, odd, 900000, 910000);
+    story_call(story, odd, WS_CALL_SYNC, 200000, 800000);
+    load_report(&loaded);
+    print_everything(loaded.report);
+    load_finish(&loaded);
+}
+
 static void a_trace_without_operations_has_a_report(void **state)
 {
     struct loaded loaded;
@@ -351,6 +379,7 @@ int main(void)
         cmocka_unit_test(rows_in_any_order_come_into_order),
         cmocka_unit_test(each_device_gets_its_own),
         cmocka_unit_test(long_times_and_odd_correlations_are_kept),
+        cmocka_unit_test(names_need_not_be_utf8),
         cmocka_unit_test(the_last_word_on_a_fact_counts),
         cmocka_unit_test(rows_of_any_content_are_survived),
         cmocka_unit_test(a_row_without_its_text_may_come_twice),
