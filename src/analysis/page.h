@@ -14,7 +14,7 @@ struct ws_page {
     int width; /* columns; long names are shortened to fit */
     bool wide; /* print names whole, whatever the width */
     bool colour;
-    bool all;     /* every device of a job, else the one it waits for where there are many */
+    bool all;     /* every device of a job, else the one it waits for */
     size_t top;   /* rows of a table at most; 0: all */
     size_t label; /* columns for the labels of facts; 0: as many as the report takes */
 };

@@ -8,9 +8,6 @@
 #include "base/hash.h"
 #include "base/map.h"
 
-/* Devices up to which every section is shown for each. */
-enum { SHOWN_IN_FULL = 2 };
-
 /* Analyses run as tasks: one for each analysis and subject. Those of an analysis begin in the order of its subjects,
  * so that a task is found without a look at all of them. */
 struct work {
@@ -284,11 +281,12 @@ static void print_subject(const struct ws_report *report, const struct ws_analys
     analysis->text(report, subject, ws_report_result(report, analysis, subject), page);
 }
 
-/* Of a job's many devices the report shows the one that the others wait for, unless it is asked for all. */
+/* Of several devices the report shows the one that the others wait for, unless it is asked for all: they mostly do
+ * the same, and the first section has a line of each. */
 static void print_section(const struct ws_report *report, const struct ws_analysis *analysis, struct ws_page *page)
 {
-    size_t count = subject_count(report->model, analysis->scope), slowest = ws_report_slowest(report);
-    bool only_slowest = !page->all && slowest != WS_NOWHERE && report->model->tracks.count > SHOWN_IN_FULL;
+    size_t count = subject_count(report->model, analysis->scope), slowest = ws_report_slowest(report).shown;
+    bool only_slowest = !page->all && slowest != WS_NOWHERE;
     if (only_slowest && analysis->scope == WS_SCOPE_TRACK) {
         print_subject(report, analysis, slowest, page);
         return;

@@ -221,8 +221,9 @@ static void print_table(const struct ws_report *report, struct ws_page *page)
     struct ws_table table;
     char share[WS_FORMAT_SIZE], title[256];
     bool alike = devices_are_alike(report);
+    size_t count = report->model->tracks.count, rows = page->top && page->top < count ? page->top : count;
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < report->model->tracks.count; i++) {
+    for (size_t i = 0; i < rows; i++) {
         const struct ws_track_wall *wall = wall_of(report, i);
         ws_report_track_title(report, i, title, sizeof(title));
         const char *name = alike ? ws_track_device(report->model, ws_model_track(report->model, i))->name.data : "";
@@ -238,7 +239,30 @@ static void print_table(const struct ws_report *report, struct ws_page *page)
         ws_table_cell(&table, "%s", wall->wall ? spent[wall->cause] : wall->why_none);
     }
     ws_table_finish(&table);
+    if (rows < count)
+        ws_page_text(page, "and %zu devices more", count - rows);
     fputc('\n', page->out);
+}
+
+/* Who is waited for, which need not be who the verdict is on. */
+static void print_slowest(const struct ws_report *report, const struct ws_slowest *slowest, struct ws_page *page)
+{
+    char title[256], known[80] = "";
+    const char *alone = page->all ? "" : "; sections on devices are of it alone, --all shows each";
+    if (slowest->not_compared)
+        snprintf(known, sizeof(known), "; not compared: %zu %s %s steps", slowest->not_compared,
+                 slowest->not_compared == 1 ? "device" : "devices",
+                 wall_of(report, slowest->shown)->per_step ? "without" : "with");
+    if (slowest->slower != WS_NOWHERE) {
+        ws_report_track_title(report, slowest->slower, title, sizeof(title));
+        ws_page_fact(page, "slowest", "%s%s; no verdict on it: %s", title, known,
+                     wall_of(report, slowest->slower)->why_none);
+    }
+    ws_report_track_title(report, slowest->shown, title, sizeof(title));
+    if (slowest->slower != WS_NOWHERE)
+        ws_page_fact(page, "verdict on", "%s, the next%s", title, alone);
+    else
+        ws_page_fact(page, "slowest", "%s%s%s", title, known, alone);
 }
 
 /* Without a device: these may be in the part of a file that is gone. */
@@ -252,8 +276,8 @@ static const char *why_no_device(const struct ws_report *report)
 
 static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
 {
-    size_t label = page->label, shown = ws_report_slowest(report), count = report->model->tracks.count;
-    char title[256];
+    struct ws_slowest slowest = ws_report_slowest(report);
+    size_t label = page->label, shown = slowest.shown, count = report->model->tracks.count;
     (void)subject;
     (void)memory;
     if (count > 1)
@@ -263,11 +287,8 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
         return;
     }
     page->label = LABEL;
-    if (count > 1) {
-        ws_report_track_title(report, shown, title, sizeof(title));
-        ws_page_fact(page, "slowest", "%s%s", title,
-                     count > 2 && !page->all ? "; sections on devices are of it alone, --all shows each" : "");
-    }
+    if (count > 1)
+        print_slowest(report, &slowest, page);
     print_wall(wall_of(report, shown), page);
     print_shares(wall_of(report, shown), page);
     print_steps(ws_report_result(report, &ws_analysis_steps, shown), page);

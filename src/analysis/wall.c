@@ -200,16 +200,29 @@ static void finish(void *memory)
     ws_advice_finish(&result->advice);
 }
 
-size_t ws_report_slowest(const struct ws_report *report)
+static const struct ws_track_wall *wall_of(const struct ws_report *report, size_t track)
 {
-    size_t slowest = WS_NOWHERE;
-    for (size_t i = 0; i < report->model->tracks.count; i++) {
-        const struct ws_track_wall *wall = ws_report_result(report, &ws_analysis_wall, i);
-        const struct ws_track_wall *before =
-            slowest == WS_NOWHERE ? NULL : ws_report_result(report, &ws_analysis_wall, slowest);
+    return track == WS_NOWHERE ? NULL : ws_report_result(report, &ws_analysis_wall, track);
+}
+
+struct ws_slowest ws_report_slowest(const struct ws_report *report)
+{
+    struct ws_slowest slowest = { .shown = WS_NOWHERE, .slower = WS_NOWHERE };
+    size_t tracks = report->model->tracks.count;
+    for (size_t i = 0; i < tracks; i++) {
+        const struct ws_track_wall *wall = wall_of(report, i), *before = wall_of(report, slowest.shown);
         if (wall->wall && (!before || wall->per_step > before->per_step ||
                            (wall->per_step == before->per_step && wall->length > before->length)))
-            slowest = i;
+            slowest.shown = i;
+    }
+    const struct ws_track_wall *shown = wall_of(report, slowest.shown);
+    for (size_t i = 0; i < tracks && shown; i++) {
+        const struct ws_track *track = ws_model_track(report->model, i);
+        const struct ws_track_wall *wall = wall_of(report, i), *before = wall_of(report, slowest.slower);
+        if (wall->per_step != shown->per_step)
+            slowest.not_compared += track->count || track->untimed || track->backwards;
+        else if (!wall->wall && wall->length > (before ? before : shown)->length)
+            slowest.slower = i;
     }
     return slowest;
 }

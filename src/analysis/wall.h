@@ -36,8 +36,15 @@ struct ws_track_wall {
 
 extern const struct ws_analysis ws_analysis_wall;
 
-/* The device that a job waits for: the one whose step takes longest. WS_NOWHERE when no device has a verdict. */
-size_t ws_report_slowest(const struct ws_report *report);
+/* The device that a job waits for, as far as it can be told: steps are compared with steps, and where there are none
+ * recordings with recordings. */
+struct ws_slowest {
+    size_t shown;        /* of those with a verdict the one that takes longest; WS_NOWHERE: no device has one */
+    size_t slower;       /* one without a verdict that takes longer still; WS_NOWHERE: none */
+    size_t not_compared; /* devices with operations, but without steps where the one shown has them, or the reverse */
+};
+
+struct ws_slowest ws_report_slowest(const struct ws_report *report);
 
 /* The whole job in a few lines: the first section of a report. */
 extern const struct ws_analysis ws_analysis_verdict;

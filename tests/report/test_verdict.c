@@ -1,0 +1,154 @@
+#include "check.h"
+
+#include "analysis/wall.h"
+#include "job.h"
+
+enum { STEPS = 6 };
+
+/* Marked steps of one length, in which the device computes for half the time; of `blind` in ten operations the trace
+ * has no times. */
+static void run_steps(struct job *job, size_t rank, int64_t length, int blind)
+{
+    struct story *story = &job->stories[rank];
+    story_thread(story, 1, 100, "python3");
+    for (int64_t step = 0; step < STEPS; step++) {
+        int64_t at = ms + step * length;
+        story_range(story, WS_RANGE_STEP, 1, "ProfilerStep", at - 50 * us, at + length - 100 * us);
+        for (int64_t i = 0; i < 10; i++) {
+            story_kernel(story, COMPUTE, GEMM, at + i * length / 20, at + (i + 1) * length / 20);
+            struct ws_op op = story_op(story, 1, at, at);
+            op.flags = 0;
+            if (i < blind)
+                story_add(story, WS_FAMILY_op, &op);
+        }
+    }
+}
+
+/* The section as text; to be freed. */
+static char *verdict_of(const struct job *job, bool all)
+{
+    char *text = NULL;
+    size_t size;
+    struct ws_page page = { .out = open_memstream(&text, &size), .width = 200, .all = all };
+    assert_non_null(page.out);
+    assert_int_equal(ws_report_print(job->report, &page, "verdict"), 0);
+    fclose(page.out);
+    return text;
+}
+
+static void assert_said(const struct job *job, const char *what, bool is_said)
+{
+    char *text = verdict_of(job, false);
+    if (!strstr(text, what) != !is_said)
+        fail_msg("%s\"%s\" in:\n%s", is_said ? "no " : "", what, text);
+    free(text);
+}
+
+static void begin(struct job *job)
+{
+    job_begin(job, 3, false);
+    job->marked = true;
+}
+
+static void the_slowest_is_named(void **state)
+{
+    struct job job;
+    (void)state;
+    begin(&job);
+    run_steps(&job, 0, 2 * ms, 0);
+    run_steps(&job, 1, 3 * ms, 0);
+    run_steps(&job, 2, ms, 0);
+    job_report(&job);
+    struct ws_slowest slowest = ws_report_slowest(job.report);
+    assert_int_equal(slowest.shown, 1);
+    assert_int_equal(slowest.slower, WS_NOWHERE);
+    assert_int_equal(slowest.not_compared, 0);
+    assert_said(&job, "slowest                 rank 1, GPU 0 Test GPU; sections on devices are of it alone", true);
+    assert_said(&job, "not compared", false);
+    char *text = verdict_of(&job, true);
+    assert_null(strstr(text, "it alone"));
+    free(text);
+    job_finish(&job);
+}
+
+/* The one that takes longest has no verdict: the next has, and is not called the slowest. */
+static void the_slowest_need_not_have_a_verdict(void **state)
+{
+    struct job job;
+    (void)state;
+    begin(&job);
+    run_steps(&job, 0, 2 * ms, 0);
+    run_steps(&job, 1, 3 * ms, 0);
+    run_steps(&job, 2, 4 * ms, 5);
+    job_report(&job);
+    struct ws_slowest slowest = ws_report_slowest(job.report);
+    assert_int_equal(slowest.shown, 1);
+    assert_int_equal(slowest.slower, 2);
+    assert_said(&job, "slowest                 rank 2, GPU 0 Test GPU; no verdict on it: too many operations", true);
+    assert_said(&job, "verdict on              rank 1, GPU 0 Test GPU, the next", true);
+    job_finish(&job);
+}
+
+/* How long a step of it takes nobody knows, so nothing is said of who is slower. */
+static void without_steps_there_is_nothing_to_compare(void **state)
+{
+    struct job job;
+    (void)state;
+    begin(&job);
+    run_steps(&job, 0, 2 * ms, 0);
+    run_steps(&job, 1, ms, 0);
+    story_kernel(&job.stories[2], COMPUTE, GEMM, 0, 20 * ms);
+    job_report(&job);
+    assert_int_equal(ws_report_slowest(job.report).shown, 0);
+    assert_int_equal(ws_report_slowest(job.report).not_compared, 1);
+    assert_said(&job, "rank 0, GPU 0 Test GPU; not compared: 1 device without steps", true);
+    job_finish(&job);
+}
+
+static void nothing_is_said_of_devices_that_did_nothing(void **state)
+{
+    struct job job;
+    (void)state;
+    begin(&job);
+    run_steps(&job, 0, 2 * ms, 0);
+    job_report(&job);
+    assert_int_equal(ws_report_slowest(job.report).shown, 0);
+    assert_int_equal(ws_report_slowest(job.report).not_compared, 0);
+    job_finish(&job);
+}
+
+/* One line of each in the first section, and the others once. */
+static void several_devices_are_not_shown_one_after_the_other(void **state)
+{
+    (void)state;
+    for (int all = 0; all < 2; all++) {
+        struct job job;
+        char *text = NULL;
+        size_t size;
+        job_begin(&job, 2, false);
+        job.marked = true;
+        run_steps(&job, 0, 2 * ms, 0);
+        run_steps(&job, 1, 3 * ms, 0);
+        job_report(&job);
+        struct ws_page page = { .out = open_memstream(&text, &size), .width = 100, .all = all };
+        assert_non_null(page.out);
+        assert_int_equal(ws_report_print(job.report, &page, "activity"), 0);
+        fclose(page.out);
+        assert_non_null(strstr(text, "rank 1"));
+        assert_int_equal(strstr(text, "rank 0") != NULL, all);
+        free(text);
+        job_finish(&job);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_slowest_is_named),
+        cmocka_unit_test(the_slowest_need_not_have_a_verdict),
+        cmocka_unit_test(without_steps_there_is_nothing_to_compare),
+        cmocka_unit_test(nothing_is_said_of_devices_that_did_nothing),
+        cmocka_unit_test(several_devices_are_not_shown_one_after_the_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
