@@ -25,13 +25,14 @@ struct ws_arguments_form ws_iterator_form(const char *name);
 struct ws_arguments_form ws_rows_form(const char *name);
 struct ws_arguments_form ws_reduce_form(const char *name);
 struct ws_arguments_form ws_cat_form(const char *name);
+struct ws_arguments_form ws_attention_form(const char *name);
 struct ws_arguments_form ws_list_form(const char *name);
 
 /* Add what a launch moves. Return false where the block does not say. */
 typedef bool ws_moved_reader(const struct ws_arguments_form *form, const struct ws_param_block *block,
                              const struct ws_shape *shape, struct ws_moved *moved);
 ws_moved_reader ws_moved_iterator, ws_moved_cast, ws_moved_strided, ws_moved_rows, ws_moved_reduce, ws_moved_cat,
-    ws_moved_list;
+    ws_moved_attention, ws_moved_list;
 
 /* Does nothing where there are too many. */
 void ws_moved_add(struct ws_moved *moved, uint64_t address, double bytes, bool written);

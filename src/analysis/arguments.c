@@ -35,11 +35,9 @@ struct ws_arguments_form ws_arguments_form_of(const char *name)
         const char *mark;
         struct ws_arguments_form (*read)(const char *name);
     } readers[] = {
-        { "elementwise_kernel", ws_iterator_form },
-        { "reduce_kernel", ws_reduce_form },
-        { "multi_tensor_apply_kernel", ws_list_form },
-        { "CatArrayBatchedCopy", ws_cat_form },
-        { "", ws_rows_form },
+        { "elementwise_kernel", ws_iterator_form },    { "reduce_kernel", ws_reduce_form },
+        { "multi_tensor_apply_kernel", ws_list_form }, { "CatArrayBatchedCopy", ws_cat_form },
+        { "Flash_kernel_traits", ws_attention_form },  { "", ws_rows_form },
     };
     size_t i = 0;
     while (!strstr(name, readers[i].mark))
@@ -53,10 +51,10 @@ bool ws_arguments_moved(const struct ws_arguments_form *form, const struct ws_pr
                         const struct ws_shape *shape, uint32_t params, struct ws_moved *moved)
 {
     static ws_moved_reader *const readers[] = {
-        [WS_GRAMMAR_ITERATOR] = ws_moved_iterator, [WS_GRAMMAR_CAST] = ws_moved_cast,
-        [WS_GRAMMAR_STRIDED] = ws_moved_strided,   [WS_GRAMMAR_ROWS] = ws_moved_rows,
-        [WS_GRAMMAR_REDUCE] = ws_moved_reduce,     [WS_GRAMMAR_CAT] = ws_moved_cat,
-        [WS_GRAMMAR_LIST] = ws_moved_list,
+        [WS_GRAMMAR_ITERATOR] = ws_moved_iterator,   [WS_GRAMMAR_CAST] = ws_moved_cast,
+        [WS_GRAMMAR_STRIDED] = ws_moved_strided,     [WS_GRAMMAR_ROWS] = ws_moved_rows,
+        [WS_GRAMMAR_REDUCE] = ws_moved_reduce,       [WS_GRAMMAR_CAT] = ws_moved_cat,
+        [WS_GRAMMAR_ATTENTION] = ws_moved_attention, [WS_GRAMMAR_LIST] = ws_moved_list,
     };
     struct ws_param_block block;
     *moved = (struct ws_moved){ 0 };
@@ -85,7 +83,8 @@ bool ws_arguments_cost(const struct ws_arguments_form *form, const struct ws_pro
     cost->bytes = moved.more;
     for (uint32_t i = 0; i < moved.count; i++)
         cost->bytes += is_read_before(&moved, i) ? 0 : moved.array[i].bytes;
-    cost->flops = moved.elements * form->flops;
+    cost->flops = moved.flops + moved.elements * form->flops;
+    cost->note = moved.note;
     return true;
 }
 

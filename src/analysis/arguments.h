@@ -16,18 +16,24 @@
 #include "analysis/operators.h"
 
 enum ws_grammar {
-    WS_GRAMMAR_NONE,     /* the name says nothing */
-    WS_GRAMMAR_ITERATOR, /* TensorIterator over contiguous arrays */
-    WS_GRAMMAR_CAST,     /* the same, with elements cast as they are read or written: types are in the block */
-    WS_GRAMMAR_STRIDED,  /* TensorIterator over broadcast, sliced or transposed arrays, by a table of strides */
-    WS_GRAMMAR_ROWS,     /* norms, softmax … : argument_rows.c */
-    WS_GRAMMAR_REDUCE,   /* TensorIterator's reductions: argument_reduce.c */
-    WS_GRAMMAR_CAT,      /* arrays joined into one: argument_cat.c */
-    WS_GRAMMAR_LIST,     /* optimizers and others over lists of tensors: argument_lists.c */
+    WS_GRAMMAR_NONE,      /* the name says nothing */
+    WS_GRAMMAR_ITERATOR,  /* TensorIterator over contiguous arrays */
+    WS_GRAMMAR_CAST,      /* the same, with elements cast as they are read or written: types are in the block */
+    WS_GRAMMAR_STRIDED,   /* TensorIterator over broadcast, sliced or transposed arrays, by a table of strides */
+    WS_GRAMMAR_ROWS,      /* norms, softmax … : argument_rows.c */
+    WS_GRAMMAR_REDUCE,    /* TensorIterator's reductions: argument_reduce.c */
+    WS_GRAMMAR_CAT,       /* arrays joined into one: argument_cat.c */
+    WS_GRAMMAR_ATTENTION, /* FlashAttention-2: argument_attention.c */
+    WS_GRAMMAR_LIST,      /* optimizers and others over lists of tensors: argument_lists.c */
 };
 
 /* What follows the numbers of elements in a structure of lists of tensors. */
 enum ws_list_kind { WS_LIST_PLAIN, WS_LIST_SCALARS, WS_LIST_COUNTED, WS_LIST_APEX };
+
+struct ws_attention_form {
+    bool backward, causal;
+    uint32_t head, block; /* elements of a head at most; queries of a block, in backward keys */
+};
 
 /* What a kernel's name says of its parameters. */
 struct ws_arguments_form {
@@ -37,6 +43,7 @@ struct ws_arguments_form {
     uint32_t arrays; /* 0: the name says nothing; of GRAMMAR_STRIDED, where alike: not how many */
     uint32_t lists;  /* of GRAMMAR_LIST */
     enum ws_list_kind list_kind;
+    struct ws_attention_form attention;
     bool optimizer;                  /* of PyTorch's: gradients are written too where the loss is scaled */
     uint8_t bytes[WS_OPERANDS_MOST]; /* of an element of each array, the output first; over rows: input, output */
     bool alike;                      /* all arrays are of the first one's type */
@@ -57,8 +64,10 @@ struct ws_moved_array {
 struct ws_moved {
     struct ws_moved_array array[WS_OPERANDS_MOST];
     uint32_t count;
-    double more;     /* bytes of arrays that are not listed */
-    double elements; /* that are computed on */
+    double more;      /* bytes of arrays that are not listed */
+    double elements;  /* that are computed on */
+    double flops;     /* beside those for each element */
+    const char *note; /* what was taken for granted; NULL: nothing */
 };
 
 /* Returns false where a launch's parameters (an identifier) do not say. */

@@ -240,8 +240,12 @@ static bool add_arguments(struct work *work, uint32_t op, struct ws_roofline_row
         row->note = carried_note;
     if (argued->differ && !argue(work, op, &cost))
         return false;
+    if (!argued->differ)
+        cost = argued->cost;
+    if (cost.note)
+        row->note = cost.note;
     row->source = WS_WORK_ARGUMENTS;
-    add_cost(work, op, argued->differ ? &cost : &argued->cost, 1, row, result);
+    add_cost(work, op, &cost, 1, row, result);
     return true;
 }
 

@@ -19,6 +19,7 @@ enum {
     SMALL_LAUNCHES = 40, /* a step: more in all than parameters are kept of */
     ROWS = 16384,
     COLUMNS = 4096,
+    HIDDEN = 2048,
     PARAMETERS = 5000000,
 };
 
@@ -46,7 +47,10 @@ static const struct label {
     { KERNEL_SOFTMAX_BACKWARD, 1, "memory-bound", (double)ROWS *COLUMNS, 2, 0, 3 }, /* x is both inputs */
     { KERNEL_REDUCE, 1, "memory-bound", (double)ROWS *COLUMNS, 1, ROWS * 2, 1 },
     { KERNEL_ADD_ROW, 1, "memory-bound", (double)ROWS *COLUMNS, 2, COLUMNS * 2, 1 },
-    { KERNEL_CAST, 1, "memory-bound", LARGE, 3, 0, 0 },                  /* of them two for the result */
+    { KERNEL_CAST, 1, "memory-bound", LARGE, 3, 0, 0 }, /* of them two for the result */
+    /* causal, over sequences of 1024: half of the scores */
+    { KERNEL_ATTENTION, 1, "memory-bound", (double)ROWS *HIDDEN, 4, ROWS *HIDDEN / 64 * 4, 2 * 1024 },
+    { KERNEL_ATTENTION_BACKWARD, 1, "compute-bound", (double)ROWS *HIDDEN, 8, ROWS *HIDDEN / 64 * 8, 5 * 1024 },
     { KERNEL_ADAM, 1, "memory-bound", (double)PARAMETERS * 2, 7, 0, 0 }, /* of 4 bytes */
     { KERNEL_TRITON, 1, "memory-bound", LARGE, 0, 0, 0 },
 };
@@ -105,6 +109,8 @@ static void step(void)
         launch_pointwise(stream, KERNEL_TANH, SMALL, y, x, 0);
     launch_rows(stream, KERNEL_NORM, ROWS, COLUMNS, y, x);
     launch_rows(stream, KERNEL_SOFTMAX, ROWS, COLUMNS, y, x);
+    launch_attention(stream, KERNEL_ATTENTION, ROWS, HIDDEN, y, x);
+    launch_attention(stream, KERNEL_ATTENTION_BACKWARD, ROWS, HIDDEN, y, x);
     launch_adam(stream, PARAMETERS, y, z);
     launch_triton(stream, LARGE, z, x, y);
     multiply(2);

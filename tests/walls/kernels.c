@@ -11,15 +11,10 @@
 
 enum { FIXED_NS = 1500, SEQUENCE = 1024, MOST_PARAMETERS = 8 };
 
-/* Of cuBLAS and FlashAttention one structure is the whole parameter; what is where in it is theirs. */
+/* Of cuBLAS one structure is the whole parameter; what is where in it is its own. */
 struct gemm {
     ws_CUdeviceptr a, b, out;
     uint32_t m, n, k, padding[67];
-};
-
-struct attention {
-    ws_CUdeviceptr in, out;
-    uint32_t tokens, hidden, padding[120];
 };
 
 static struct speed speed;
@@ -70,8 +65,10 @@ DURATION(gemm_duration)
 
 DURATION(attention_duration)
 {
-    const struct attention *attention = parameters[0];
-    return lasting(4.0 * attention->tokens * SEQUENCE * attention->hidden / (0.6 * speed.flops_per_ns));
+    const struct flash_params *attention = parameters[0];
+    double tokens = (double)attention->batch * attention->queries,
+           hidden = (double)attention->heads * attention->head;
+    return lasting(4.0 * tokens * SEQUENCE * hidden / (0.6 * speed.flops_per_ns));
 }
 
 DURATION(attention_backward_duration)
@@ -161,14 +158,14 @@ static const struct {
                            "10bfloat16_tE19Flash_kernel_traitsILi64ELi128ELi128ELi4ES3_"
                            "EELb0ELb1ELb0ELb0ELb1ELb1ELb0EEEv"
                            "NS_16Flash_fwd_paramsE",
-                           ".align 8 .b8 %[504]", attention_duration, 128 },
+                           ".align 8 .b8 %[512]", attention_duration, 128 },
     [KERNEL_ATTENTION_BACKWARD] = { "_ZN5flash44flash_bwd_dq_dk_dv_loop_seqk_parallel_kernelI23Flash_bwd_kernel_"
                                     "traitsIL"
                                     "i64ELi128ELi128ELi8ELi4ELi4ELi4ELb0ELb0EN7cutlass10bfloat16_tE19Flash_kernel_"
                                     "traits"
                                     "ILi64ELi128ELi128ELi8ES3_EELb0ELb1ELb0ELb0ELb0ELb1ELb0EEEvNS_16Flash_bwd_"
                                     "paramsE",
-                                    ".align 8 .b8 %[504]", attention_backward_duration, 256 },
+                                    ".align 8 .b8 %[512]", attention_backward_duration, 256 },
     [KERNEL_NORM] = { "_ZN2at6native12_GLOBAL__N_128vectorized_layer_norm_kernelI" BF16
                       "fEEviT0_PKT_S8_S8_PS6_S9_PS5_",
                       ".u32 %, .f32 %, .u64 %, .u64 %, .u64 %, .u64 %, .u64 %, .u64 %", rows_duration, 128 },
@@ -285,12 +282,17 @@ void kernels_open(const struct speed *chosen)
         MUST(cuModuleGetFunction(&functions[i], module, kernels[i].name));
 }
 
-static void launch(ws_CUstream stream, enum kernel kernel, uint32_t blocks, uint32_t blocks_y, void **parameters)
+static void launch_3d(ws_CUstream stream, enum kernel kernel, const uint32_t blocks[3], void **parameters)
 {
     if (dispatch)
         dispatch(dispatch_context);
-    MUST(cuLaunchKernel(functions[kernel], blocks ? blocks : 1, blocks_y ? blocks_y : 1, 1, kernels[kernel].threads,
-                        1, 1, 0, stream, parameters, NULL));
+    MUST(cuLaunchKernel(functions[kernel], blocks[0] ? blocks[0] : 1, blocks[1] ? blocks[1] : 1,
+                        blocks[2] ? blocks[2] : 1, kernels[kernel].threads, 1, 1, 0, stream, parameters, NULL));
+}
+
+static void launch(ws_CUstream stream, enum kernel kernel, uint32_t blocks, uint32_t blocks_y, void **parameters)
+{
+    launch_3d(stream, kernel, (uint32_t[]){ blocks, blocks_y, 1 }, parameters);
 }
 
 void launch_gemm(ws_CUstream stream, enum kernel kernel, ws_CUdeviceptr out, ws_CUdeviceptr a, ws_CUdeviceptr b,
@@ -352,9 +354,10 @@ void launch_rows(ws_CUstream stream, enum kernel kernel, uint32_t rows, uint32_t
 void launch_attention(ws_CUstream stream, enum kernel kernel, uint32_t tokens, uint32_t hidden, ws_CUdeviceptr out,
                       ws_CUdeviceptr in)
 {
-    struct attention attention = { .in = in, .out = out, .tokens = tokens, .hidden = hidden };
+    uint32_t batch = tokens > SEQUENCE ? tokens / SEQUENCE : 1, sequence = tokens / batch, heads = hidden / 64;
+    struct flash_params attention = flash_attention((int32_t)batch, (int32_t)sequence, (int32_t)heads, out, in);
     void *parameters[] = { &attention };
-    launch(stream, kernel, tokens / 128, hidden / 64, parameters);
+    launch_3d(stream, kernel, (uint32_t[]){ (sequence + 127) / 128, batch, heads }, parameters);
 }
 
 void launch_adam(ws_CUstream stream, uint32_t elements, ws_CUdeviceptr weights, ws_CUdeviceptr gradients)

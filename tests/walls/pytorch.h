@@ -50,6 +50,19 @@ struct load_with_cast {
     uint32_t bytes;
 };
 
+/* FlashAttention-2's Flash_fwd_params, as far as its sizes; Flash_bwd_params begins with it. */
+struct flash_params {
+    uint64_t q, k, v;
+    int64_t strides[9];
+    int32_t heads, key_heads, ratio;
+    uint64_t o, o_accum;
+    int64_t o_strides[3];
+    uint64_t p, lse, lse_accum;
+    int32_t batch, queries, keys, new_keys, head, queries_rounded, keys_rounded, head_rounded, rotary, total_q;
+    float scale, scale_log2;
+    uint64_t lengths[4], rest[32];
+};
+
 /* FusedOptimizerTensorListMetadata<4>. */
 struct tensor_list {
     uint64_t addresses[4][LIST_TENSORS];
@@ -88,6 +101,27 @@ static inline struct strided strided_rows(uint32_t rows, uint32_t columns, int32
         strided.table.strides[1][i] = i < 2 ? bytes * (int32_t)columns : 0;
     }
     return strided;
+}
+
+/* Queries and keys alike, in heads of 64. */
+static inline struct flash_params flash_attention(int32_t batch, int32_t sequence, int32_t heads, uint64_t out,
+                                                  uint64_t in)
+{
+    int32_t rounded = (sequence + 127) / 128 * 128;
+    return (struct flash_params){ .q = in,
+                                  .k = in,
+                                  .v = in,
+                                  .heads = heads,
+                                  .key_heads = heads,
+                                  .ratio = 1,
+                                  .o = out,
+                                  .batch = batch,
+                                  .queries = sequence,
+                                  .keys = sequence,
+                                  .head = 64,
+                                  .queries_rounded = rounded,
+                                  .keys_rounded = rounded,
+                                  .head_rounded = 64 };
 }
 
 /* The sums of rows, by a block each. */
