@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +17,6 @@
 #include "base/log.h"
 #include "device_clock.h"
 #include "driver_calls.h"
-#include "elf_lookup.h"
 #include "rows.h"
 #include "shim.h"
 #include "streams.h"
@@ -329,35 +327,13 @@ void drain_finish(void)
     ask(REQUEST_FINISH, NULL, 0);
 }
 
-/* Sanitizers must see their threads made; everyone else gets the function from wherever this glibc
- * keeps it, so that no version of it is asked for by name. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define FIND_PTHREAD_CREATE() pthread_create
-#else
-#define FIND_PTHREAD_CREATE() \
-    ((int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))elf_libc_symbol("pthread_create"))
-#endif
-
 int drain_start(void)
 {
-    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = FIND_PTHREAD_CREATE();
-    sigset_t all, saved;
-    pthread_t thread;
-    pthread_attr_t attributes;
-    if (!create)
-        return -ENOSYS;
     driver_gone = false;
     atomic_store(&begun, 0);
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    /* The program's signals are not for us. */
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &saved);
-    int error = create(&thread, &attributes, drain_main, NULL);
-    sigprocmask(SIG_SETMASK, &saved, NULL);
-    pthread_attr_destroy(&attributes);
+    int error = thread_start(drain_main);
     /* A program that ends in a moment still leaves a trace that says so. */
     if (!error)
         futex_wait(&begun, 0, BEGIN_DEADLINE_NS);
-    return -error;
+    return error;
 }

@@ -22,6 +22,8 @@
     X(context_current, "cuCtxGetCurrent", (ws_CUcontext * context))                                                 \
     X(context_set, "cuCtxSetCurrent", (ws_CUcontext context))                                                       \
     X(context_device, "cuCtxGetDevice", (ws_CUdevice * device))                                                     \
+    X(context_synchronize, "cuCtxSynchronize", (void))                                                              \
+    X(stream_query, "cuStreamQuery", (ws_CUstream stream))                                                          \
     X(context_flags, "cuCtxGetFlags", (unsigned *flags))                                                            \
     X(primary_state, "cuDevicePrimaryCtxGetState", (ws_CUdevice device, unsigned *flags, int *active))              \
     X(function_name, "cuFuncGetName", (const char **name, ws_CUfunction function))                                  \

@@ -2,6 +2,7 @@
 #include "notes.h"
 
 #include "base/log.h"
+#include "counters.h"
 #include "driver_calls.h"
 #include "functions.h"
 #include "memory.h"
@@ -122,6 +123,8 @@ void capture_beginning(struct call *call, ws_CUstream stream)
 {
     waiting(call, stream);
     shim_capture_begins();
+    if (shim_phase() & SHIM_COUNTING)
+        counters_pause();
 }
 
 void capture_begun(struct call *call, ws_CUstream stream)

@@ -84,7 +84,7 @@ void kernel_multi(struct call *call, const ws_CUDA_LAUNCH_PARAMS *launches, unsi
         /* Nothing is timed: the call is one for all. */
         struct call one = { .id = call->id,
                             .per_thread = call->per_thread,
-                            .phase = call->phase & ~(uint32_t)SHIM_TIMING,
+                            .phase = call->phase & ~(uint32_t)(SHIM_TIMING | SHIM_COUNTING),
                             .thread = call->thread };
         kernel(&one, launch->function, launch->gridDimX, launch->gridDimY, launch->gridDimZ, launch->blockDimX,
                launch->blockDimY, launch->blockDimZ, launch->sharedMemBytes, launch->hStream, launch->kernelParams,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "counters.h"
 #include "driver_calls.h"
 #include "functions.h"
 #include "graphs.h"
@@ -319,6 +320,11 @@ void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, stru
 {
     thread->slow = true;
     thread->timed = false;
+    if (phase & SHIM_COUNTING) {
+        uint64_t floats = float_state();
+        counters_before(thread, record, shape);
+        restore_float_state(floats);
+    }
     mark_begin(thread, record, shape, phase);
     record->ticks_begin = ticks_now();
 }
@@ -330,6 +336,11 @@ void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
         record->ticks_end = ticks_now();
     if (thread->timed)
         mark_end(thread, record);
+    if (thread->counted) {
+        uint64_t floats = float_state();
+        counters_after(thread, record);
+        restore_float_state(floats);
+    }
 }
 
 void op_lost(struct shim_thread *thread, const struct shape_entry *shape)

@@ -111,6 +111,11 @@ static void add_meta(struct output *output, const char *key, const char *value)
     ws_encoder_add(output->encoder, WS_FAMILY_meta, &row);
 }
 
+void output_say(struct output *output, const char *key, const char *value)
+{
+    add_meta(output, key, value);
+}
+
 static void add_number(struct output *output, const char *key, long long value)
 {
     char text[32];

@@ -21,6 +21,9 @@ int output_create(struct output *output);
 /* Makes the encoder and writes what is known of the program. Returns 0, or -errno with the file gone. */
 int output_begin(struct output *output);
 
+/* Adds what became known since: a key and a value. */
+void output_say(struct output *output, const char *key, const char *value);
+
 /* Writes the footer and closes. Returns 0 or -errno of what went wrong last. */
 int output_close(struct output *output);
 

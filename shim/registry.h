@@ -22,7 +22,9 @@
     R(shape, 262144)       \
     R(comm, 4096)          \
     R(label, 65536)        \
-    R(graph_node, 262144)
+    R(graph_node, 262144)  \
+    R(metric, 4096)        \
+    R(counter, 4194304)
 
 struct registry_table {
     char *rows;

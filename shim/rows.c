@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "bypass.h"
+#include "counters.h"
 #include "output.h"
 #include "record/param_image.h"
 #include "record/ring_records.h"
@@ -475,6 +476,8 @@ uint64_t rows_bytes(void)
 void rows_close(void)
 {
     rows_count_loss(WS_LOSS_BYPASSED, bypass_count());
+    if (counters_summary())
+        output_say(&output, "counters", counters_summary());
     rows_flush(ws_clock_ns());
     int error = output_close(&output);
     if (error && !failed)

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "counters.h"
 #include "drain.h"
 #include "driver_calls.h"
 #include "functions.h"
@@ -90,8 +91,9 @@ static void at_exit(void)
 {
     if (!(shim_phase() & SHIM_STARTED) || shim_phase() & SHIM_ENDED)
         return;
+    counters_end(NULL);
     drain_before_driver_exit();
-    atomic_fetch_and(&shim_page.phase, ~(uint32_t)SHIM_TIMING);
+    atomic_fetch_and(&shim_page.phase, ~(uint32_t)(SHIM_TIMING | SHIM_COUNTING));
 }
 
 /* The last of all, when handlers and destructors of the program have run. */
@@ -99,7 +101,7 @@ __attribute__((destructor)) static void shim_unload(void)
 {
     if (!(shim_phase() & SHIM_STARTED) || atomic_fetch_or(&shim_page.phase, SHIM_ENDED) & SHIM_ENDED)
         return;
-    atomic_fetch_and(&shim_page.phase, ~(uint32_t)(SHIM_RECORDING | SHIM_TIMING));
+    atomic_fetch_and(&shim_page.phase, ~(uint32_t)(SHIM_RECORDING | SHIM_TIMING | SHIM_COUNTING));
     drain_finish();
 }
 
@@ -113,7 +115,7 @@ void shim_step_aside(const char *why)
 {
     aside = true;
     atomic_fetch_or(&shim_page.phase, SHIM_ENDED);
-    atomic_fetch_and(&shim_page.phase, ~(uint32_t)(SHIM_STARTED | SHIM_RECORDING | SHIM_TIMING));
+    atomic_fetch_and(&shim_page.phase, ~(uint32_t)(SHIM_STARTED | SHIM_RECORDING | SHIM_TIMING | SHIM_COUNTING));
     if (why)
         ws_warn("%s; the program goes on without being recorded", why);
 }
@@ -206,12 +208,13 @@ static bool wants_recording(int64_t now)
 /* Called by the drain, and by the program's thread at the edges of a range: both leave the same. */
 void shim_update_phase(int64_t now)
 {
-    uint32_t on = SHIM_RECORDING | (*shim_options.backend == 'e' ? SHIM_TIMING : 0);
+    uint32_t on =
+        SHIM_RECORDING | (*shim_options.backend == 'e' ? SHIM_TIMING : 0) | (counters_wanted() ? SHIM_COUNTING : 0);
     bool is_on = shim_phase() & SHIM_RECORDING;
     if (shim_phase() & SHIM_ENDED || wants_recording(now) == is_on)
         return;
     if (is_on) {
-        atomic_fetch_and(&shim_page.phase, ~(uint32_t)(SHIM_RECORDING | SHIM_TIMING));
+        atomic_fetch_and(&shim_page.phase, ~(uint32_t)(SHIM_RECORDING | SHIM_TIMING | SHIM_COUNTING));
         return;
     }
     /* What the streams did meanwhile is not known. */

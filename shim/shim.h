@@ -17,6 +17,7 @@ enum shim_phase {
     SHIM_TIMING = 4,                            /* and their device times taken */
     SHIM_ENDED = 8,                             /* no more: at exit, or after a failure of our own */
     SHIM_NO_COUNTER = 16,                       /* no counter to be trusted here: see ticks.h */
+    SHIM_COUNTING = 32,                         /* and hardware counters around some: see counters.h */
     SHIM_PLAIN = SHIM_STARTED | SHIM_RECORDING, /* an operation is recorded, and that is all */
     SHIM_CAPTURE = 256,                         /* times the streams being captured now, as far as we saw */
 };

@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/reserve.h"
 #include "base/uuid.h"
+#include "counters.h"
 #include "driver_calls.h"
 #include "drain.h"
 #include "shim.h"
@@ -299,6 +300,7 @@ void stream_forget(ws_CUstream handle)
 void context_end(struct shim_context *context)
 {
     uint32_t alive = CONTEXT_ALIVE;
+    counters_end(context);
     if (atomic_compare_exchange_strong(&context->life, &alive, CONTEXT_ENDING))
         drain_finish_context(context);
 }

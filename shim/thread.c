@@ -1,5 +1,8 @@
 #include "thread.h"
 
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -7,6 +10,7 @@
 #include <unistd.h>
 
 #include "drain.h"
+#include "elf_lookup.h"
 #include "registry.h"
 
 __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")));
@@ -122,4 +126,32 @@ void thread_retire(unsigned slot)
 uint64_t threads_refused(void)
 {
     return atomic_load_explicit(&refused, memory_order_relaxed);
+}
+
+/* Sanitizers must see their threads made; everyone else gets the function from wherever this glibc
+ * keeps it, so that no version of it is asked for by name. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FIND_PTHREAD_CREATE() pthread_create
+#else
+#define FIND_PTHREAD_CREATE() \
+    ((int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))elf_libc_symbol("pthread_create"))
+#endif
+
+int thread_start(void *(*main)(void *))
+{
+    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = FIND_PTHREAD_CREATE();
+    sigset_t all, saved;
+    pthread_t thread;
+    pthread_attr_t attributes;
+    if (!create)
+        return -ENOSYS;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    /* The program's signals are not for us. */
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &saved);
+    int error = create(&thread, &attributes, main, NULL);
+    sigprocmask(SIG_SETMASK, &saved, NULL);
+    pthread_attr_destroy(&attributes);
+    return -error;
 }

@@ -32,6 +32,7 @@ struct shape_entry {
     uint32_t params_left;   /* blocks still kept in this window */
     uint64_t params_window; /* ticks at which the window began */
     struct shim_stream *stream;
+    uint32_t counters; /* whether hardware counters are still wanted: see counters.c */
 };
 
 /* What a library was asked for, in words: family label. */
@@ -60,6 +61,9 @@ struct lt_entry {
 
 enum { SHAPE_CACHE = 4096, PRODUCT_CACHE = 2048, LT_CACHE = 1024, PENDING_COLLECTIVES = 64 };
 
+/* Of the operation under way: what is to be done about counters when it returns. */
+enum thread_counted { COUNTED_NOT_ASKED, COUNTED_NOTHING, COUNTED_LAUNCH };
+
 enum thread_life { THREAD_ALIVE, THREAD_ENDED };
 
 struct shim_thread {
@@ -76,6 +80,7 @@ struct shim_thread {
     /* Of the operation under way. */
     bool slow;            /* more is to be done when it returns than to commit its record */
     bool timed;           /* marks are recorded */
+    uint8_t counted;      /* enum thread_counted */
     bool has_turn;        /* of the stream */
     uint64_t order;       /* of the stream, when the call entered it */
     bool in_product;      /* inside cuBLAS: what it calls of itself is no product of the program's */
@@ -116,6 +121,9 @@ static inline struct shim_thread *thread_if_known(void)
 {
     return thread_of_phase(shim_phase());
 }
+
+/* Starts a thread of ours, detached, to which no signal of the program's goes. Returns 0 or -errno. */
+int thread_start(void *(*main)(void *));
 
 /* Dictionary id of the calling thread, 0 when it has none. */
 uint32_t thread_id(void);

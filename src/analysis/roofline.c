@@ -6,6 +6,7 @@
 
 #include "analysis/activity.h"
 #include "analysis/arguments.h"
+#include "analysis/counted.h"
 #include "analysis/peaks.h"
 #include "analysis/roofline_judge.h"
 #include "analysis/roofline_report.h"
@@ -16,6 +17,8 @@
 static const char shortcut_note[] = "Winograd's or Fourier's way: computed with fewer FLOPs than are counted";
 
 static const char carried_note[] = "parameters were not kept of every launch: the others taken to be alike";
+
+static const char counted_note[] = "all launches were counted, so the times are of launches that waited for that";
 
 /* What is known of the launches of a shape from their parameters. */
 struct argued {
@@ -47,8 +50,10 @@ struct work {
     struct argued *argued;           /* by shape; NULL: no parameters */
     struct ws_arguments_form *forms; /* by name, and whether they were looked for */
     bool *has_form;
-    size_t place; /* in the track's order, of the operation that is looked at */
-    bool counts;  /* for figures per step */
+    uint64_t *ordinary; /* by name: launches that were not held up to be counted; NULL: all */
+    size_t place;       /* in the track's order, of the operation that is looked at */
+    bool counts;        /* for figures per step */
+    bool disturbed;     /* its time is not the program's own, and others of the kernel have such */
 };
 
 static int price(struct work *work, const struct ws_range *range, struct priced **result)
@@ -212,20 +217,37 @@ static enum ws_precision precision_of(enum ws_element element, const char *kerne
 static void add_cost(struct work *work, uint32_t op, const struct ws_operator_cost *cost, double share,
                      struct ws_roofline_row *row, struct ws_track_roofline *result)
 {
+    if (work->counts)
+        result->step_flops_from[row->source] += cost->flops * share;
+    if (result->moved)
+        result->moved[work->place] =
+            (struct ws_op_moved){ (float)(cost->bytes * share), (float)(cost->written * share) };
+    if (work->disturbed)
+        return;
     row->known = ws_sum(row->known, ws_op_length(&work->process->ops, op));
     row->unsure += (double)work->process->ops.begin_error[op] + work->process->ops.end_error[op];
     row->flops += cost->flops * share;
     row->bytes += cost->bytes * share;
-    if (result->moved)
-        result->moved[work->place] =
-            (struct ws_op_moved){ (float)(cost->bytes * share), (float)(cost->written * share) };
     if (cost->intensity_most > row->intensity_most)
         row->intensity_most = cost->intensity_most;
     if (row->element != cost->element)
         row->precision = precision_of(cost->element, ws_model_name(work->report->model, row->name)->text);
     row->element = cost->element;
-    if (work->counts)
-        result->step_flops_from[row->source] += cost->flops * share;
+}
+
+static void add_counted(struct work *work, uint32_t op, const struct ws_counted *counted, struct ws_roofline_row *row,
+                        struct ws_track_roofline *result)
+{
+    const struct ws_operator_cost cost = { .flops = counted->flops,
+                                           .bytes = counted->bytes,
+                                           .written = counted->written };
+    row->source = WS_WORK_COUNTER;
+    add_cost(work, op, &cost, 1, row, result);
+    row->precision = counted->precision;
+    if (!counted->has_flops)
+        row->note = counted->note;
+    else if (ws_op_is_counted(&work->process->ops, op) && !work->disturbed)
+        row->note = counted_note;
 }
 
 /* Returns false where the parameters of the operation, or of those that are alike, do not say what it moves. */
@@ -276,22 +298,40 @@ static void add_work(struct work *work, size_t place, struct ws_roofline_row *ro
     uint32_t op = work->track->order[place];
     uint32_t owner = work->owners ? work->owners[place] : WS_NO_RANGE;
     int64_t length = ws_op_length(&work->process->ops, op);
+    const struct ws_counted *counted = ws_counts_of(result->counts, work->process->ops.shape[op]);
     struct priced *priced;
-    if (owner == WS_NO_RANGE && add_arguments(work, op, row, result))
-        return;
+    bool is_counted = counted && counted->has_bytes && counted->has_flops;
+    bool argued = !is_counted && owner == WS_NO_RANGE && add_arguments(work, op, row, result);
+    if (is_counted || (counted && counted->has_bytes && !argued && owner == WS_NO_RANGE))
+        add_counted(work, op, counted, row, result);
     if (owner == WS_NO_RANGE || price(work, ws_range(&work->process->ranges, owner), &priced))
         return;
     /* A kernel of no time at all, as some recorders have them, still did its work. */
     double time = work->kernel_time[owner], share = time > 0 ? (double)length / time : 1;
     const struct ws_operator_cost *cost = &priced->cost;
-    row->source = WS_WORK_SHAPE;
-    add_cost(work, op, cost, share, row, result);
-    if (work->shortcuts[owner])
-        row->shortcut = WS_SHORTCUT_TAKEN;
-    if (cost->note || work->shortcuts[owner])
-        row->note = work->shortcuts[owner] ? shortcut_note : cost->note;
-    if (cost->m > 0 || cost->queries > 0)
+    if (!is_counted) {
+        row->source = WS_WORK_SHAPE;
+        add_cost(work, op, cost, share, row, result);
+        if (work->shortcuts[owner])
+            row->shortcut = WS_SHORTCUT_TAKEN;
+        if (cost->note || work->shortcuts[owner])
+            row->note = work->shortcuts[owner] ? shortcut_note : cost->note;
+    }
+    if (!work->disturbed && (cost->m > 0 || cost->queries > 0))
         add_product(work, &priced->product, row, length, cost->flops * share);
+}
+
+/* Which kernels have launches that were left alone. */
+static int find_ordinary(struct work *work)
+{
+    const struct ws_ops *ops = &work->process->ops;
+    if (!ops->counted.count)
+        return 0;
+    work->ordinary = calloc(work->report->model->names.count + 1, sizeof(*work->ordinary));
+    for (size_t i = 0; i < work->track->count && work->ordinary; i++)
+        if (!ws_op_is_counted(ops, work->track->order[i]))
+            work->ordinary[ws_process_shape(work->process, ops->shape[work->track->order[i]])->name]++;
+    return work->ordinary ? 0 : -ENOMEM;
 }
 
 static void add_kernels(struct work *work, struct ws_track_roofline *result)
@@ -313,6 +353,7 @@ static void add_kernels(struct work *work, struct ws_track_roofline *result)
         work->place = i;
         work->counts =
             !result->steps || ws_step_is_steady(ws_steps_next(work->steps, &cursor, work->process->ops.begin[op]));
+        work->disturbed = work->ordinary && work->ordinary[shape->name] && ws_op_is_counted(&work->process->ops, op);
         row->steady = ws_sum(row->steady, work->counts ? length : 0);
         add_work(work, i, row, result);
     }
@@ -377,7 +418,11 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     int status = work.rows ? find_owners(&work) : -ENOMEM;
     if (!status)
         status = find_arguments(&work, subject);
-    if (!status && (work.owners || work.argued)) {
+    if (!status)
+        status = find_ordinary(&work);
+    if (!status)
+        status = ws_counts_create(&result->counts, work.process, work.track, subject);
+    if (!status && (work.owners || work.argued || result->counts)) {
         result->moved = calloc(work.track->count + 1, sizeof(*result->moved));
         status = result->moved ? 0 : -ENOMEM;
     }
@@ -397,6 +442,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     free(work.argued);
     free(work.forms);
     free(work.has_form);
+    free(work.ordinary);
     free(work.rows);
     return status;
 }
@@ -408,6 +454,7 @@ static void finish(void *memory)
     ws_vector_finish(&result->products);
     ws_vector_finish(&result->attention);
     free(result->moved);
+    ws_counts_destroy(result->counts);
 }
 
 const struct ws_analysis ws_analysis_roofline = {

@@ -1,6 +1,9 @@
 /* Each kernel against the roofline of its GPU: FLOPs, bytes, intensity, which roof holds it and how near it comes.
  *
- * Where FLOPs and bytes come from is said with each figure:
+ * Where FLOPs and bytes come from is said with each figure, the first of these that is known:
+ * - counter: the hardware's own, of a few launches of the same kernel, grid and block (counted.h). The launches that
+ *   were counted have no ordinary times, so the figures are set against the times of the others. Where some of the
+ *   FLOPs were not read, the sources below come first, and bytes alone are taken from counters;
  * - shape: the operator that launched the kernel, by the types and sizes it was given (operators.h). Where an
  *   operator's work is done by several kernels, each gets the share that its time has. A convolution counts as it is
  *   defined, even where Winograd's or Fourier's way takes fewer FLOPs: then it may come to more than a roof;
@@ -104,7 +107,10 @@ struct ws_op_moved {
     float written; /* of these */
 };
 
+struct ws_counts;
+
 struct ws_track_roofline {
+    struct ws_counts *counts; /* NULL: nothing was counted */
     struct ws_gpu gpu;
     enum ws_gpu_match match;
     struct ws_vector rows;      /* struct ws_roofline_row, by total time, longest first */

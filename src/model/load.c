@@ -17,6 +17,7 @@ static void init(struct ws_process *process, const char *path)
         .collectives = WS_VECTOR(struct ws_collective),
         .losses = WS_VECTOR(struct ws_loss),
         .graph_nodes = WS_VECTOR(struct ws_graph_node),
+        .counters = WS_VECTOR(struct ws_counter),
         .ranges.rows = WS_VECTOR(struct ws_range),
     };
     ws_rows_init(&process->driver_functions, WS_FAMILY_driver_function);
@@ -28,6 +29,7 @@ static void init(struct ws_process *process, const char *path)
     ws_rows_init(&process->comms, WS_FAMILY_comm);
     ws_rows_init(&process->params, WS_FAMILY_params);
     ws_rows_init(&process->labels, WS_FAMILY_label);
+    ws_rows_init(&process->metrics, WS_FAMILY_metric);
     ws_rows_init(&process->shape_rows, WS_FAMILY_shape);
 }
 
@@ -52,6 +54,8 @@ static struct ws_rows *dictionary_of(struct ws_process *process, enum ws_family 
         return &process->params;
     case WS_FAMILY_label:
         return &process->labels;
+    case WS_FAMILY_metric:
+        return &process->metrics;
     case WS_FAMILY_shape:
         return &process->shape_rows;
     default:
@@ -70,6 +74,8 @@ static struct ws_vector *list_of(struct ws_process *process, enum ws_family fami
         return &process->losses;
     case WS_FAMILY_graph_node:
         return &process->graph_nodes;
+    case WS_FAMILY_counter:
+        return &process->counters;
     case WS_FAMILY_range:
         return &process->ranges.rows;
     default:

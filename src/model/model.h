@@ -74,6 +74,7 @@ struct ws_process {
     struct ws_rows comms;
     struct ws_rows params;
     struct ws_rows labels;
+    struct ws_rows metrics;
     struct ws_rows shape_rows;
     struct ws_vector shapes; /* struct ws_op_shape, with one for each that is lost */
     struct ws_vector clocks; /* struct ws_clock_map, one a context and one for no context */
@@ -83,6 +84,7 @@ struct ws_process {
     struct ws_vector collectives; /* struct ws_collective */
     struct ws_vector losses;      /* struct ws_loss */
     struct ws_vector graph_nodes; /* struct ws_graph_node */
+    struct ws_vector counters;    /* struct ws_counter */
     struct ws_ranges ranges;
     uint64_t rows[WS_FAMILY_COUNT];
     uint64_t odd_times; /* host times further away than WS_TIME_MOST, brought there */

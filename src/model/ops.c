@@ -187,6 +187,8 @@ static int add_row(struct ws_ops *ops, const struct ws_op *row)
         status = set_aside(&ops->bytes, op, row->bytes);
     if (!status && row->params)
         status = set_aside(&ops->params, op, row->params);
+    if (!status && row->flags & WS_OP_COUNTED)
+        status = set_aside(&ops->counted, op, 1);
     if (!status)
         ops->count++;
     return status;
@@ -219,5 +221,6 @@ void ws_ops_finish(struct ws_ops *ops)
     ws_map_finish(&ops->wide);
     ws_map_finish(&ops->bytes);
     ws_map_finish(&ops->params);
+    ws_map_finish(&ops->counted);
     *ops = (struct ws_ops){ 0 };
 }

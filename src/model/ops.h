@@ -39,6 +39,7 @@ struct ws_ops {
     struct ws_map wide;           /* what fits no 32 bits, by operation and column */
     struct ws_map bytes;          /* operation + 1 → bytes moved; most move none */
     struct ws_map params;         /* operation + 1 → identifier of its parameters; few are kept */
+    struct ws_map counted;        /* operation + 1 → 1: WS_OP_COUNTED; few are */
     uint64_t odd_times;           /* host times that cannot be, brought to WS_TIME_MOST */
     struct ws_ops_helper *helper; /* finds memory for rows to come */
 };
@@ -48,7 +49,7 @@ struct ws_ops {
 
 /* Bits that loading adds to the flags of the trace. */
 enum ws_op_model_flags {
-    WS_OP_OF_TRACE = 0xfff,        /* enum ws_op_flags */
+    WS_OP_OF_TRACE = 0xfff,        /* enum ws_op_flags, but for WS_OP_COUNTED */
     WS_OP_TIMED = 0x1000,          /* has an interval on its device */
     WS_OP_BACKWARDS = 0x2000,      /* had times that cannot be: an end before the begin, or centuries away */
     WS_OP_FAILED = 0x4000,         /* the driver answered with an error: nothing ran */
@@ -133,6 +134,12 @@ static inline uint64_t ws_op_bytes(const struct ws_ops *ops, size_t op)
 {
     const uint64_t *bytes = ws_map_get(&ops->bytes, op + 1);
     return bytes ? *bytes : 0;
+}
+
+/* Were hardware counters read around it? Then its times are not the program's own. */
+static inline bool ws_op_is_counted(const struct ws_ops *ops, size_t op)
+{
+    return ops->counted.count && ws_map_get(&ops->counted, op + 1);
 }
 
 /* Identifier in ws_process.params; 0 when they were not kept. */

@@ -16,6 +16,7 @@ CHECK_ID(shape);
 CHECK_ID(comm);
 CHECK_ID(params);
 CHECK_ID(label);
+CHECK_ID(metric);
 
 void ws_rows_init(struct ws_rows *dictionary, enum ws_family family)
 {

@@ -42,6 +42,10 @@
     X(ring, "WALLSHIM_RING", "ring", SIZE, "4M", "4K", "4G", "SIZE", "buffer of each thread that makes CUDA calls") \
     X(events, "WALLSHIM_EVENTS", "events", COUNT, "8192", "16", "1000000", "N",                                     \
       "CUDA events held in each context at most")                                                                   \
+    X(counters, "WALLSHIM_COUNTERS", "counters", FLAG, "0", "", "", "0|1",                                          \
+      "read hardware counters of FLOPs and bytes around a few launches of each kernel, grid and block")             \
+    X(cupti, "WALLSHIM_CUPTI", "cupti", TEXT, "", "", "", "LIBRARY",                                                \
+      "the libcupti to read counters through, where it is not found beside the program's CUDA")                     \
     X(log, "WALLSHIM_LOG", "log", TEXT, "warn", "", "", "quiet|warn|debug", "what the shim may say on stderr")
 
 enum ws_option_kind { WS_OPTION_TEXT, WS_OPTION_FLAG, WS_OPTION_COUNT, WS_OPTION_DURATION, WS_OPTION_SIZE };

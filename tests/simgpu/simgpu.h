@@ -32,4 +32,42 @@ struct simgpu_device {
 /* The simulated devices are all alike. */
 void simgpuDescribeDevice(struct simgpu_device *device);
 
+/* What a kernel computes and moves, for the hardware counters of the simulated CUPTI. */
+enum simgpu_precision {
+    SIMGPU_FP64,
+    SIMGPU_FP32,
+    SIMGPU_TF32,
+    SIMGPU_FP16,
+    SIMGPU_BF16,
+    SIMGPU_FP8,
+    SIMGPU_INT8,
+    SIMGPU_FP4,
+    SIMGPU_PRECISIONS
+};
+struct simgpu_work {
+    uint64_t bytes_read, bytes_written; /* of device memory */
+    uint64_t flops[SIMGPU_PRECISIONS];  /* by ordinary cores */
+    uint64_t tensor[SIMGPU_PRECISIONS]; /* by tensor cores */
+};
+typedef void (*simgpu_count)(void **parameters, const unsigned grid[3], const unsigned block[3],
+                             struct simgpu_work *work);
+
+/* Says what kernels of a name that was registered before compute and move; the work given is all 0. 0, or -1 when
+ * there is no such kernel. */
+int simgpuRegisterWork(const char *name, simgpu_count count);
+
+/* Sums over the kernels that have ended on the device by now, and the ns they took. Looks the clock up: what is still
+ * running is not in it. Returns 0, or -1 when there is no such device. */
+struct simgpu_counters {
+    uint64_t kernels, ns;
+    struct simgpu_work work;
+};
+int simgpuCounters(int device, struct simgpu_counters *counters);
+
+/* The chip as CUPTI calls it: "GH100"; NULL when there is no such device. */
+const char *simgpuChip(int device);
+
+/* The device of a context (a CUcontext), or -1. */
+int simgpuDeviceOf(void *context);
+
 #endif

@@ -17,16 +17,25 @@ static const struct kernel {
     double bytes, tflops;
     const char *name;
     int least_capability;
+    enum simgpu_precision precision;
+    bool tensor;
 } kernels[] = {
     { WS_CUDA_R_32F, 4, 66.9,
-      "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize128x128x8_stage3_warpsize2x4x1_ffma_cublas", 0 },
+      "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize128x128x8_stage3_warpsize2x4x1_ffma_cublas", 0, SIMGPU_FP32,
+      false },
     { SIM_TYPE_TF32, 4, 494.7,
-      "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize128x128x32_stage3_warpsize2x2x1_tensor16x8x8_cublas", 80 },
-    { WS_CUDA_R_64F, 8, 66.9, "sm90_xmma_gemm_f64f64_f64f64_f64_nn_n_tilesize128x64x16_cublas", 0 },
-    { WS_CUDA_R_16F, 2, 989.4, "sm90_xmma_gemm_f16f16_f16f32_f32_nn_n_tilesize128x128x64_cublas", 0 },
-    { WS_CUDA_R_16BF, 2, 989.4, "sm90_xmma_gemm_bf16bf16_bf16f32_f32_nn_n_tilesize128x128x64_cublas", 80 },
-    { WS_CUDA_R_8F_E4M3, 1, 1978.9, "sm90_xmma_gemm_e4m3bf16_e4m3f32_f32_tn_n_tilesize128x128x128_cublas", 89 },
-    { WS_CUDA_R_8I, 1, 1978.9, "sm90_xmma_gemm_i8i32_i8i32_i32_tn_n_tilesize128x128x128_cublas", 72 },
+      "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize128x128x32_stage3_warpsize2x2x1_tensor16x8x8_cublas", 80,
+      SIMGPU_TF32, true },
+    { WS_CUDA_R_64F, 8, 66.9, "sm90_xmma_gemm_f64f64_f64f64_f64_nn_n_tilesize128x64x16_cublas", 0, SIMGPU_FP64,
+      true },
+    { WS_CUDA_R_16F, 2, 989.4, "sm90_xmma_gemm_f16f16_f16f32_f32_nn_n_tilesize128x128x64_cublas", 0, SIMGPU_FP16,
+      true },
+    { WS_CUDA_R_16BF, 2, 989.4, "sm90_xmma_gemm_bf16bf16_bf16f32_f32_nn_n_tilesize128x128x64_cublas", 80, SIMGPU_BF16,
+      true },
+    { WS_CUDA_R_8F_E4M3, 1, 1978.9, "sm90_xmma_gemm_e4m3bf16_e4m3f32_f32_tn_n_tilesize128x128x128_cublas", 89,
+      SIMGPU_FP8, true },
+    { WS_CUDA_R_8I, 1, 1978.9, "sm90_xmma_gemm_i8i32_i8i32_i32_tn_n_tilesize128x128x128_cublas", 72, SIMGPU_INT8,
+      true },
 };
 enum { KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
 static const double h100_flops_per_ns = 989000;
@@ -75,6 +84,19 @@ static uint64_t duration(void **parameters, const unsigned grid[3], const unsign
     return LATENCY_NS + (uint64_t)((compute > memory ? compute : memory) / 0.8);
 }
 
+static void count(void **parameters, const unsigned grid[3], const unsigned block[3], struct simgpu_work *work)
+{
+    struct sim_product product;
+    (void)grid;
+    (void)block;
+    read_parameters(&product, parameters);
+    const struct kernel *kernel = kernel_of(product.type);
+    double read = (double)(product.m * product.k + product.k * product.n) * (double)product.batch * kernel->bytes;
+    work->bytes_read = (uint64_t)read;
+    work->bytes_written = (uint64_t)((double)(product.m * product.n * product.batch) * kernel->bytes);
+    (kernel->tensor ? work->tensor : work->flops)[kernel->precision] = (uint64_t)flops_of(&product);
+}
+
 /* C = A · B, column by column as cuBLAS has them; alpha 1, beta 0. */
 static void run(void **parameters, const unsigned grid[3], const unsigned block[3])
 {
@@ -117,6 +139,7 @@ static void find_driver(void)
     void *library = dlopen("libcuda.so.1", RTLD_NOW);
     ws_CUresult (*get)(const char *, void **, int, uint64_t, ws_CUenum *);
     int (*add)(const char *, simgpu_run, simgpu_duration);
+    int (*add_work)(const char *, simgpu_count);
     ws_CUmodule module;
     get = library ? (ws_CUresult(*)(const char *, void **, int, uint64_t, ws_CUenum *))dlsym(library,
                                                                                              "cuGetProcAddress_v2")
@@ -124,11 +147,14 @@ static void find_driver(void)
     add = library ? (int (*)(const char *, simgpu_run, simgpu_duration))dlsym(library, "simgpuRegisterKernel") : NULL;
     void (*describe)(struct simgpu_device *) =
         library ? (void (*)(struct simgpu_device *))dlsym(library, "simgpuDescribeDevice") : NULL;
-    if (!get || !add || !describe)
+    add_work = library ? (int (*)(const char *, simgpu_count))dlsym(library, "simgpuRegisterWork") : NULL;
+    if (!get || !add || !add_work || !describe)
         return;
     describe(&driver.device);
-    for (int i = 0; i < KERNELS; i++)
+    for (int i = 0; i < KERNELS; i++) {
         add(kernels[i].name, run, duration);
+        add_work(kernels[i].name, count);
+    }
 #define FIND(name)                                                                            \
     if (get(#name, (void **)&driver.name, 12000, 0, NULL) != WS_CUDA_SUCCESS || !driver.name) \
     return

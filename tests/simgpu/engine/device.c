@@ -12,14 +12,17 @@ int64_t sim_clock_origin;
 
 #define GIB ((uint64_t)1 << 30)
 
-/* name, compute capability, SMs, kHz, memory kHz, bus bits, L2, shared memory a SM, memory, bytes/ns, flops/ns (bf16)
+/* name, compute capability, SMs, kHz, memory kHz, bus bits, L2, shared memory a SM, memory, bytes/ns, flops/ns
+ * (bf16), chip
  */
 static const struct sim_model models[] = {
-    { "NVIDIA H100 80GB HBM3", 9, 0, 132, 1980000, 2619000, 5120, 50 << 20, 233472, 80 * GIB, 3350.0, 989000.0 },
-    { "NVIDIA H200", 9, 0, 132, 1980000, 3201000, 6144, 50 << 20, 233472, 141 * GIB, 4800.0, 989000.0 },
-    { "NVIDIA A100-SXM4-80GB", 8, 0, 108, 1410000, 1593000, 5120, 40 << 20, 167936, 80 * GIB, 2039.0, 312000.0 },
-    { "NVIDIA B200", 10, 0, 148, 1965000, 3996000, 8192, 126 << 20, 233472, 180 * GIB, 8000.0, 2250000.0 },
-    { "Tesla V100-SXM2-32GB", 7, 0, 80, 1530000, 877000, 4096, 6 << 20, 98304, 32 * GIB, 900.0, 125000.0 },
+    { "NVIDIA H100 80GB HBM3", 9, 0, 132, 1980000, 2619000, 5120, 50 << 20, 233472, 80 * GIB, 3350.0, 989000.0,
+      "GH100" },
+    { "NVIDIA H200", 9, 0, 132, 1980000, 3201000, 6144, 50 << 20, 233472, 141 * GIB, 4800.0, 989000.0, "GH100" },
+    { "NVIDIA A100-SXM4-80GB", 8, 0, 108, 1410000, 1593000, 5120, 40 << 20, 167936, 80 * GIB, 2039.0, 312000.0,
+      "GA100" },
+    { "NVIDIA B200", 10, 0, 148, 1965000, 3996000, 8192, 126 << 20, 233472, 180 * GIB, 8000.0, 2250000.0, "GB100" },
+    { "Tesla V100-SXM2-32GB", 7, 0, 80, 1530000, 877000, 4096, 6 << 20, 98304, 32 * GIB, 900.0, 125000.0, "GV100" },
 };
 
 static const struct sim_model *model_named(const char *name)

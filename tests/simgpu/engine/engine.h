@@ -64,6 +64,7 @@ struct sim_model {
     int major, minor, sms, clock_khz, memory_clock_khz, bus_bits, l2_bytes, max_shared;
     uint64_t memory_bytes;
     double bytes_per_ns, flops_per_ns;
+    const char *chip; /* as CUPTI calls it */
 };
 
 struct sim_context;
@@ -80,6 +81,7 @@ struct sim_device {
     unsigned primary_references, primary_flags;
     uint64_t memory_total, memory_used;
     struct sim_pool *default_pool, *current_pool;
+    struct simgpu_counters counters; /* under sim_lock */
     ws_CUuuid uuid;
 };
 
@@ -129,6 +131,7 @@ struct sim_launch {
     struct sim_function *function;
     unsigned grid[3], block[3], shared_bytes;
     struct sim_arguments *arguments; /* NULL: not kept */
+    struct simgpu_work counted;
 };
 
 struct sim_work {
@@ -386,6 +389,7 @@ struct sim_kernel {
     simgpu_poll poll;
     double (*flops)(void **parameters);
     double (*bytes)(void **parameters);
+    simgpu_count count;
     ws_CUresult fault; /* what the device reports when this kernel ran */
 };
 const struct sim_kernel *sim_kernel_find(const char *name);
@@ -465,6 +469,11 @@ void sim_capture_abandon(struct sim_stream *stream);
 /* launch.c */
 ws_CUresult sim_launch_describe(struct sim_work *work, struct sim_function *function, struct sim_context *context,
                                 const unsigned shape[7], void **parameters, void **extra, bool keep);
+
+/* counters.c */
+void sim_count_launch(struct simgpu_work *work, const struct sim_kernel *kernel, void **parameters,
+                      const unsigned grid[3], const unsigned block[3]);
+void sim_count_end(const struct sim_op *op); /* with sim_lock held */
 
 /* truth.c */
 void sim_truth_write(const struct sim_op *op); /* with sim_lock held */

@@ -115,3 +115,16 @@ __attribute__((visibility("default"))) int simgpuRegisterPolledKernel(const char
 {
     return add((struct sim_kernel){ .name = name, .run = run, .begin = begin, .poll = poll });
 }
+
+__attribute__((visibility("default"))) int simgpuRegisterWork(const char *name, simgpu_count count)
+{
+    int result = -1;
+    pthread_mutex_lock(&register_lock);
+    for (unsigned i = registered_count; i-- > 0 && result;)
+        if (strcmp(registered[i].name, name) == 0) {
+            registered[i].count = count;
+            result = 0;
+        }
+    pthread_mutex_unlock(&register_lock);
+    return result;
+}

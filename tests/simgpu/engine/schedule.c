@@ -252,6 +252,7 @@ void sim_retire_head(struct sim_stream *stream)
 {
     struct sim_op *op = stream->head;
     sim_truth_write(op);
+    sim_count_end(op);
     stream->head = op->next;
     if (!stream->head)
         stream->tail = NULL;

@@ -1,0 +1,134 @@
+"""Hardware counters through the simulated CUPTI: what the trace and the report say is what the kernels do; where
+counters are refused, the cure is printed once, and the trace is good without them. The program never notices.
+
+    counters.py BUILD alone|threads|host|refused
+"""
+import collections
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.path.abspath(sys.argv[1])
+COUNTED = 0x1000  # WS_OP_COUNTED
+QUANTITIES = {1: "time", 2: "bytes", 3: "bytes", 4: "flops", 5: "flops", 6: "active", 7: "clock"}
+
+# What the shim is told, what the simulated CUPTI refuses, and what must be said of it.
+REFUSALS = [
+    ({"SIMGPU_CUPTI": "privileges"}, ["NVreg_RestrictProfilingToAdminUsers=0", "/etc/modprobe.d", "CAP_SYS_ADMIN",
+                                      "--cap-add=SYS_ADMIN"]),
+    ({"SIMGPU_CUPTI": "another"}, ["another profiler"]),
+    ({"SIMGPU_CUPTI": "busy"}, ["another profiler"]),
+    ({"WALLSHIM_CUPTI": f"{BUILD}/tests/simgpu/libcupti_before.so"}, ["no range profiler", "12.6"]),
+    ({"WALLSHIM_CUPTI": "/nonexistent/libcupti.so"}, ["no libcupti was found"]),
+    ({"SIMGPU_GPU": "V100"}, ["no metrics are known"]),
+]
+
+
+def run(folder, mode=None, **environment):
+    """The program's labels, its stderr, and the trace."""
+    trace = f"{folder}/counted.wst"
+    program = [f"{BUILD}/tests/programs/counted"] + ([mode] if mode else [])
+    alone = subprocess.run([f"{ROOT}/tests/run_preloaded.sh", "--no-shim", BUILD] + program, check=True, text=True,
+                           capture_output=True).stdout
+    done = subprocess.run([f"{ROOT}/tests/run_preloaded.sh", BUILD] + program, check=True, text=True,
+                          capture_output=True, timeout=300,
+                          env={**os.environ, "WALLSHIM_OUTPUT": trace, "WALLSHIM_COUNTERS": "1", **environment})
+    if not mode:  # with two threads, who comes first makes the order of the labels
+        assert done.stdout == alone, f"{done.stdout!r} with the shim, {alone!r} without"
+    labels = {}
+    for line in done.stdout.splitlines():
+        name, blocks, launches, byte_count, flops, precision = line.split("\t")
+        labels[name, int(blocks)] = (int(launches), int(byte_count), int(flops), precision)
+    return labels, done.stderr, trace
+
+
+def rows(trace, family):
+    text = subprocess.run([f"{BUILD}/tools/wallshim", "dump", "--json", "--family", family, trace], check=True,
+                          capture_output=True, text=True).stdout
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def kernels_of(trace):
+    report = subprocess.run([f"{BUILD}/tools/wallshim", "report", "--json", "--top", "0", trace], check=True,
+                            capture_output=True, text=True).stdout
+    return {kernel["name"]: kernel for kernel in json.loads(report)["processes"][0]["devices"][0]["kernels"]}
+
+
+def check_values(trace, labels):
+    """Every value that was read, against the label. Returns (name, blocks) → launches that were counted."""
+    functions = {row["id"]: row["name"] for row in rows(trace, "function")}
+    shapes = {row["id"]: (functions.get(row["function"]), row["grid_x"]) for row in rows(trace, "shape")}
+    metrics = {row["id"]: row for row in rows(trace, "metric")}
+    ops = {row["correlation"]: row for row in rows(trace, "op")}
+    sums = collections.defaultdict(collections.Counter)
+    for row in rows(trace, "counter"):
+        metric = metrics[row["metric"]]
+        sums[row["correlation"]][QUANTITIES[metric["quantity"]]] += row["value"] * metric["weight"]
+        sums[row["correlation"]][metric["group_name"]] += 1
+        assert ops[row["correlation"]]["flags"] & COUNTED, row
+    for correlation, counted in sums.items():
+        configuration = shapes[ops[correlation]["shape"]]
+        launches, byte_count, flops, precision = labels[configuration]
+        if counted["memory and time"]:
+            assert counted["bytes"] == byte_count, f"{configuration}: {counted}, not {byte_count}"
+        elif counted["flops"]:
+            # The group that holds this precision, or part of it.
+            assert counted["flops"] == flops or configuration[0] == "mixed_fp16", f"{configuration}: {counted}"
+    return collections.Counter(shapes[op["shape"]] for op in ops.values() if op["flags"] & COUNTED)
+
+
+def check_report(trace, labels, counted):
+    kernels = kernels_of(trace)
+    per_name = collections.defaultdict(lambda: [0, 0, 0])
+    for (name, blocks), (launches, byte_count, flops, _) in labels.items():
+        left = launches - counted[name, blocks]
+        per_name[name] = [sum(pair) for pair in zip(per_name[name], (left, left * byte_count, left * flops))]
+    for name, (left, byte_count, flops) in per_name.items():
+        if name == "of_a_graph":
+            continue
+        row = kernels[name]["roofline"]
+        assert row["source"] == "counter", f"{name}: {row}"
+        if name == "seldom_tensor":
+            assert "flops" not in row or row["flops"] == 0, f"{name}: {row}"
+            assert "not counted" in row["note"] and "tensor" in row["note"], f"{name}: {row}"
+            continue
+        assert 0.98 < row["bytes"] / byte_count <= 1, f"{name}: {row['bytes']} bytes, not {byte_count}"
+        assert abs(row["flops"] / row["bytes"] / (flops / byte_count) - 1) < 0.01, f"{name}: {row}, not {flops} FLOPs"
+        precision, = {label[3] for key, label in labels.items() if key[0] == name}
+        assert row["precision"] == precision, f"{name}: {row}"
+
+
+def check_counted(mode):
+    settings = {"WALLSHIM_BACKEND": "host"} if mode == "host" else {}
+    with tempfile.TemporaryDirectory() as folder:
+        labels, errors, trace = run(folder, "threads" if mode == "threads" else None, **settings)
+        assert "counters" not in errors, errors
+        counted = check_values(trace, labels)
+        # Of two threads, one may be in the other's way at every launch.
+        assert not counted["of_a_graph", 64] and (counted["ordinary_fp32", 64] or mode == "threads"), counted
+        if mode == "alone":
+            check_report(trace, labels, counted)
+    print(f"{sum(counted.values())} launches of {len(counted)} kernels and grids were counted")
+
+
+def check_refusals():
+    for environment, words in REFUSALS:
+        with tempfile.TemporaryDirectory() as folder:
+            _, errors, trace = run(folder, **environment)
+            lines = [line for line in errors.splitlines() if "counters" in line]
+            assert len(lines) == 1 and all(word in lines[0] for word in words), f"{environment}: {errors}"
+            assert "goes on without" in lines[0], lines
+            assert not rows(trace, "counter") and not any(row["flags"] & COUNTED for row in rows(trace, "op"))
+            summary, = (row["value"] for row in rows(trace, "meta") if row["key"] == "counters")
+            assert words[0] in summary, summary
+            assert kernels_of(trace)["tensor_bf16"]["count"] == 60
+    print(f"{len(REFUSALS)} refusals")
+
+
+if sys.argv[2] == "refused":
+    check_refusals()
+else:
+    check_counted(sys.argv[2])

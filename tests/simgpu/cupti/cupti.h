@@ -1,0 +1,50 @@
+/* The simulated CUPTI: the range profiler and its host side, over what the simulated GPU's kernels compute and move.
+ *
+ * SIMGPU_CUPTI says what it refuses: "privileges", "another" client, "busy" hardware, or nothing. Calls out of order
+ * are refused as the real library refuses them. What a range counts is what ended on the device between its push and
+ * its pop: other work too, and not what still runs. */
+#ifndef SIMGPU_CUPTI_CUPTI_H
+#define SIMGPU_CUPTI_CUPTI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shim/abi/cupti.h"
+#include "simgpu.h"
+
+#define CUPTI_API __attribute__((visibility("default"))) ws_CUptiResult
+
+#define DECLARE(structure, symbol) CUPTI_API symbol(struct ws_cupti_##structure *params);
+WS_CUPTI_FUNCTIONS(DECLARE)
+#undef DECLARE
+
+enum { MOST_METRICS = 32, MOST_NAME = 96 };
+enum { HOST_OBJECT = 0x484f5354, CONFIG_IMAGE = 0x434f4e46, DATA_IMAGE = 0x44415441, RANGE_OBJECT = 0x52414e47 };
+
+struct config_image {
+    uint32_t magic, passes, count;
+};
+
+struct data_image {
+    uint32_t magic, ranges;
+    struct simgpu_counters counted; /* of the one range there is room for */
+};
+
+/* The simulated driver's own functions; all NULL when the driver is another. */
+struct simgpu_functions {
+    int (*counters)(int, struct simgpu_counters *);
+    const char *(*chip)(int);
+    int (*device_of)(void *);
+};
+const struct simgpu_functions *cupti_driver(void);
+
+/* The value of a metric by its name. Returns false where the chip has none of that name. */
+bool cupti_metric(const char *chip, const char *name, const struct simgpu_counters *counted, double *value);
+
+/* Passes that metrics of these names take together. */
+uint32_t cupti_passes(const char (*names)[MOST_NAME], uint32_t count);
+
+/* Is SIMGPU_CUPTI this? */
+bool cupti_refuses(const char *what);
+
+#endif

@@ -1,0 +1,105 @@
+/* Names of metrics, and how they come from what kernels compute and move. */
+#include "cupti/cupti.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const char base[] = "gpu__", dram[] = "dram__", sass[] = "smsp__sass_thread_inst_executed_op_",
+                  tensor[] = "sm__ops_path_tensor_";
+
+static bool begins(const char *text, const char *with)
+{
+    return !strncmp(text, with, strlen(with));
+}
+
+/* Ordinary cores: as many instructions that do most as there can be, the rest as additions. */
+static const struct {
+    const char *instruction;
+    enum simgpu_precision precision;
+    unsigned flops; /* of one; 0: there are none of these here */
+    unsigned least; /* flops of what takes the rest */
+} instructions[] = {
+    { "fadd", SIMGPU_FP32, 1, 2 }, { "fmul", SIMGPU_FP32, 0, 0 }, { "ffma", SIMGPU_FP32, 2, 0 },
+    { "hadd", SIMGPU_FP16, 2, 4 }, { "hmul", SIMGPU_FP16, 0, 0 }, { "hfma", SIMGPU_FP16, 4, 0 },
+    { "dadd", SIMGPU_FP64, 1, 2 }, { "dmul", SIMGPU_FP64, 0, 0 }, { "dfma", SIMGPU_FP64, 2, 0 },
+};
+
+static bool instruction_count(const char *rest, const struct simgpu_counters *counted, double *value)
+{
+    for (size_t i = 0; i < sizeof(instructions) / sizeof(instructions[0]); i++) {
+        size_t length = strlen(instructions[i].instruction);
+        if (strncmp(rest, instructions[i].instruction, length) || strcmp(rest + length, "_pred_on.sum"))
+            continue;
+        uint64_t flops = counted->work.flops[instructions[i].precision];
+        if (instructions[i].least)
+            flops %= instructions[i].least;
+        if (instructions[i].flops)
+            flops /= instructions[i].flops;
+        *value = instructions[i].flops ? (double)flops : 0;
+        return true;
+    }
+    return false;
+}
+
+/* Which counter the work of a precision shows up in; it is 0 in all others of that precision. */
+static const struct {
+    const char *chip, *name;
+    enum simgpu_precision precision;
+} paths[] = {
+    { "GH", "op_hgmma_src_fp16.sum", SIMGPU_FP16 },         { "GA", "src_fp16_dst_fp32.sum", SIMGPU_FP16 },
+    { "GB", "src_fp16_dst_fp32.sum", SIMGPU_FP16 },         { "G", "src_bf16_dst_fp32.sum", SIMGPU_BF16 },
+    { "GH", "src_tf32_dst_fp32.sum", SIMGPU_TF32 },         { "GA", "src_tf32_dst_fp32.sum", SIMGPU_TF32 },
+    { "GB", "op_hmma_src_tf32_dst_fp32.sum", SIMGPU_TF32 }, { "GH", "src_fp8.sum", SIMGPU_FP8 },
+    { "GB", "src_fp4_fp6_fp8_dst_fp16.sum", SIMGPU_FP8 },   { "GB", "src_fp4_dst_fp32.sum", SIMGPU_FP4 },
+    { "GH", "op_igmma_src_int8.sum", SIMGPU_INT8 },         { "GA", "src_int8_sparsity_off.sum", SIMGPU_INT8 },
+    { "GB", "op_imma_src_int8.sum", SIMGPU_INT8 },          { "G", "src_fp64.sum", SIMGPU_FP64 },
+};
+
+static bool tensor_count(const char *chip, const char *rest, const struct simgpu_counters *counted, double *value)
+{
+    *value = 0;
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+        if (begins(chip, paths[i].chip) && !strcmp(rest, paths[i].name))
+            *value = (double)counted->work.tensor[paths[i].precision];
+    return begins(rest, "src_") || begins(rest, "op_");
+}
+
+static bool has_tensor_work(const struct simgpu_counters *counted)
+{
+    uint64_t all = 0;
+    for (int i = 0; i < SIMGPU_PRECISIONS; i++)
+        all |= counted->work.tensor[i];
+    return all != 0;
+}
+
+bool cupti_metric(const char *chip, const char *name, const struct simgpu_counters *counted, double *value)
+{
+    if (!strcmp(name, "gpu__time_duration.sum"))
+        *value = (double)counted->ns;
+    else if (!strcmp(name, "dram__bytes_read.sum"))
+        *value = (double)counted->work.bytes_read;
+    else if (!strcmp(name, "dram__bytes_write.sum"))
+        *value = (double)counted->work.bytes_written;
+    else if (!strcmp(name, "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"))
+        *value = has_tensor_work(counted) ? 62.5 : 0;
+    else if (!strcmp(name, "sm__cycles_elapsed.avg.per_second"))
+        *value = 1.755e9;
+    else if (begins(name, sass))
+        return instruction_count(name + strlen(sass), counted, value);
+    else
+        return begins(name, tensor) && tensor_count(chip, name + strlen(tensor), counted, value);
+    return true;
+}
+
+/* As the real host side says of these: what is not in a group of its own takes one pass more. */
+uint32_t cupti_passes(const char (*names)[MOST_NAME], uint32_t count)
+{
+    bool plain = false, patched = false;
+    uint32_t paths_read = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        plain |= begins(names[i], base) || begins(names[i], dram);
+        patched |= begins(names[i], sass);
+        paths_read += begins(names[i], tensor);
+    }
+    return plain + patched + paths_read;
+}
