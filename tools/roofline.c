@@ -16,7 +16,8 @@ static const struct tool_switch *switches(size_t *count)
     static const struct tool_switch list[] = {
         { "op", 0, "OP", "gemm, pointwise or attention" },
         { "gpu", 'g', "NAME", "the GPU: h100, \"a100 80gb pcie\" … (--list names them), a JSON file, or calibrated" },
-        { "dtype", 'd', "TYPE", "fp64, fp32, tf32, fp16, bf16, fp8, int8 or fp4 (bf16 without this switch)" },
+        { "dtype", 'd', "TYPE",
+          "fp64, fp32, tf32, fp16, bf16, fp8, int8 or fp4, or as torch has it (bf16 without this switch)" },
         { "m", 'm', "N", "gemm: rows of the result" },
         { "n", 'n', "N", "gemm: columns of the result" },
         { "k", 'k', "N", "gemm: length of the sums" },
@@ -51,6 +52,8 @@ struct question {
     enum ws_precision precision;
     double element_bytes;
     struct variant variants[2]; /* as it is, and fused */
+    bool ordinary;              /* no matrix work: tensor cores do not do it */
+    double m, n, k;             /* of a matrix product; 0: it is none */
     size_t count;
     char what[160];
 };
@@ -75,6 +78,16 @@ static double number(const struct tool_arguments *arguments, const char *name, d
     return value;
 }
 
+/* The same of a size: whole, and at least 1. */
+static double whole(const struct tool_arguments *arguments, const char *name, double without)
+{
+    double value = number(arguments, name, without);
+    if (isnan(value) || (value >= 1 && value == floor(value)))
+        return value;
+    tool_error("--%s %s: not a whole number from 1 on", name, tool_value(arguments, name));
+    return NAN;
+}
+
 /* Elements of "32x2048x4096"; NAN after a line on stderr. */
 static double elements_of(const char *shape)
 {
@@ -87,7 +100,7 @@ static double elements_of(const char *shape)
     for (;;) {
         char *end;
         double size = strtod(at, &end);
-        if (end == at || !(size > 0) || size > 1e15)
+        if (end == at || !(size >= 1) || size > 1e15 || size != floor(size))
             break;
         product *= size;
         if (!*end && product < 1e18)
@@ -102,14 +115,17 @@ static double elements_of(const char *shape)
 
 static int ask_gemm(const struct tool_arguments *arguments, struct question *question)
 {
-    double m = number(arguments, "m", -1), n = isnan(m) ? NAN : number(arguments, "n", -1);
-    double k = isnan(n) ? NAN : number(arguments, "k", -1), batch = isnan(k) ? NAN : number(arguments, "batch", 1);
+    double m = whole(arguments, "m", -1), n = isnan(m) ? NAN : whole(arguments, "n", -1);
+    double k = isnan(n) ? NAN : whole(arguments, "k", -1), batch = isnan(k) ? NAN : whole(arguments, "batch", 1);
     if (isnan(batch))
         return TOOL_ERROR;
     question->variants[0] = (struct variant){ .name = "gemm",
                                               .work = ws_work_gemm(m, n, k, batch, question->element_bytes),
                                               .launches = 1 };
     question->count = 1;
+    question->m = m;
+    question->n = n;
+    question->k = k;
     snprintf(question->what, sizeof(question->what), "gemm %.0f × %.0f × %.0f, batch %.0f", m, n, k, batch);
     return 0;
 }
@@ -119,11 +135,10 @@ static int ask_pointwise(const struct tool_arguments *arguments, struct question
     double elements = elements_of(tool_value(arguments, "shape"));
     double flops = isnan(elements) ? NAN : number(arguments, "flops-per-element", 1);
     double inputs = isnan(flops) ? NAN : number(arguments, "inputs", 1);
-    double kernels = isnan(inputs) ? NAN : number(arguments, "kernels", 1);
+    double kernels = isnan(inputs) ? NAN : whole(arguments, "kernels", 1);
     if (isnan(kernels))
         return TOOL_ERROR;
-    if (kernels < 1)
-        return tool_error("--kernels: at least 1");
+    question->ordinary = true;
     for (int fused = 0; fused <= (kernels > 1); fused++)
         question->variants[question->count++] = (struct variant){
             .name = fused         ? "fused"
@@ -140,11 +155,11 @@ static int ask_pointwise(const struct tool_arguments *arguments, struct question
 static int ask_attention(const struct tool_arguments *arguments, struct question *question)
 {
     struct ws_attention attention = { .causal = tool_value(arguments, "causal") != NULL };
-    attention.queries = number(arguments, "queries", -1);
-    attention.keys = isnan(attention.queries) ? NAN : number(arguments, "keys", attention.queries);
-    attention.heads = isnan(attention.keys) ? NAN : number(arguments, "heads", 1);
-    attention.batch = isnan(attention.heads) ? NAN : number(arguments, "batch", 1);
-    attention.head_size = isnan(attention.batch) ? NAN : number(arguments, "head-size", 128);
+    attention.queries = whole(arguments, "queries", -1);
+    attention.keys = isnan(attention.queries) ? NAN : whole(arguments, "keys", attention.queries);
+    attention.heads = isnan(attention.keys) ? NAN : whole(arguments, "heads", 1);
+    attention.batch = isnan(attention.heads) ? NAN : whole(arguments, "batch", 1);
+    attention.head_size = isnan(attention.batch) ? NAN : whole(arguments, "head-size", 128);
     if (isnan(attention.head_size))
         return TOOL_ERROR;
     if (attention.causal && attention.keys != attention.queries)
@@ -154,9 +169,9 @@ static int ask_attention(const struct tool_arguments *arguments, struct question
             (struct variant){ .name = fused ? "fused" : "standard",
                               .work = ws_work_attention(&attention, fused, question->element_bytes),
                               .launches = fused ? 1 : 3 };
-    snprintf(question->what, sizeof(question->what), "attention of %.0f × %.0f, %.0f heads of %.0f, batch %.0f%s",
-             attention.queries, attention.keys, attention.heads, attention.head_size, attention.batch,
-             attention.causal ? ", causal" : "");
+    snprintf(question->what, sizeof(question->what), "attention of %.0f × %.0f, %.0f %s of %.0f, batch %.0f%s",
+             attention.queries, attention.keys, attention.heads, attention.heads > 1 ? "heads" : "head",
+             attention.head_size, attention.batch, attention.causal ? ", causal" : "");
     return 0;
 }
 
@@ -180,6 +195,26 @@ static int choose_calibration(struct tool_gpu *given)
     return 0;
 }
 
+/* As we name it, or as torch does. */
+static enum ws_precision precision_of(const char *type)
+{
+    static const struct {
+        const char *name;
+        enum ws_precision precision;
+    } others[] = {
+        { "float64", WS_PRECISION_FP64 },    { "double", WS_PRECISION_FP64 },  { "float32", WS_PRECISION_FP32 },
+        { "float", WS_PRECISION_FP32 },      { "float16", WS_PRECISION_FP16 }, { "half", WS_PRECISION_FP16 },
+        { "bfloat16", WS_PRECISION_BF16 },   { "float8", WS_PRECISION_FP8 },   { "float8_e4m3fn", WS_PRECISION_FP8 },
+        { "float8_e5m2", WS_PRECISION_FP8 },
+    };
+    if (!strncmp(type, "torch.", strlen("torch.")))
+        type += strlen("torch.");
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (!strcmp(type, others[i].name))
+            return others[i].precision;
+    return ws_precision_named(type);
+}
+
 static int ask(const struct tool_arguments *arguments, struct question *question)
 {
     const char *gpu = tool_value(arguments, "gpu"), *type = tool_value(arguments, "dtype"),
@@ -194,7 +229,7 @@ static int ask(const struct tool_arguments *arguments, struct question *question
     if (tool_gpu_init(&question->given, arguments) || choose_calibration(&question->given))
         return TOOL_ERROR;
     question->gpu = question->given.gpu;
-    question->precision = ws_precision_named(type ? type : "bf16");
+    question->precision = type ? precision_of(type) : WS_PRECISION_BF16;
     if (question->precision == WS_PRECISION_COUNT)
         return tool_error("--dtype %s: one of fp64, fp32, tf32, fp16, bf16, fp8, int8, fp4", type);
     if (ws_gpu_peak(question->gpu, question->precision) <= 0)
@@ -202,13 +237,41 @@ static int ask(const struct tool_arguments *arguments, struct question *question
     question->element_bytes = ws_precision_bits(question->precision) / 8.0;
     int status = ops[at].ask(arguments, question);
     for (size_t i = 0; i < question->count && !status; i++)
-        question->variants[i].roof = ws_roof_of(question->gpu, question->precision, &question->variants[i].work);
+        question->variants[i].roof = (question->ordinary ? ws_roof_of_ordinary : ws_roof_of)(
+            question->gpu, question->precision, &question->variants[i].work);
     return status;
 }
 
 static const char *bound_of(const struct ws_roof *roof)
 {
     return roof->compute_bound ? "compute-bound" : "memory-bound";
+}
+
+static double padded(double size, double multiple)
+{
+    return ceil(size / multiple) * multiple;
+}
+
+/* What keeps products from tensor cores: analysis/products.h says why. */
+static void print_hints(const struct question *question, struct ws_page *page)
+{
+    const struct ws_gpu *gpu = question->gpu;
+    double multiple = 128.0 / ws_precision_bits(question->precision);
+    double m = padded(question->m, multiple), n = padded(question->n, multiple), k = padded(question->k, multiple);
+    bool has_vector = question->m == 1 || question->n == 1 || question->k == 1;
+    double tf32 = gpu->flops_per_ns[WS_PRECISION_TF32][WS_CORES_TENSOR];
+    if (has_vector)
+        return;
+    if (gpu->flops_per_ns[question->precision][WS_CORES_TENSOR] > 0 && !ws_gpu_is_amd(gpu->name) &&
+        (m > question->m || n > question->n || k > question->k))
+        ws_page_fact(
+            page, "sizes",
+            "tensor cores want multiples of %.0f (16 bytes) of those that lie in memory first, else they are slower "
+            "or not used: %.0f × %.0f × %.0f",
+            multiple, m, n, k);
+    if (question->precision == WS_PRECISION_FP32 && tf32 > ws_gpu_peak(gpu, WS_PRECISION_FP32))
+        ws_page_fact(page, "precision",
+                     "as TF32 on tensor cores it has %.4g TFLOP/s: --dtype tf32 says how far that goes", tf32 / 1e3);
 }
 
 static void print_text(const struct question *question)
@@ -223,9 +286,13 @@ static void print_text(const struct question *question)
     char time[WS_FORMAT_SIZE], bytes[WS_FORMAT_SIZE], peak[WS_PEAK_TEXT];
     const struct ws_roof *roof = &question->variants[0].roof;
     ws_page_fact(&page, "question", "%s, %s", question->what, ws_precision_name(question->precision));
-    ws_page_fact(&page, "GPU", "%s: %s, %s%.4g TB/s, ridge %.0f FLOPs a byte (%s)", question->gpu->name,
+    ws_page_fact(&page, "GPU", "%s: %s, %s%.4g TB/s, ridge %.0f FLOPs a byte", question->gpu->name,
                  ws_peak_text(question->gpu, question->precision, peak), question->gpu->calibrated ? "measured " : "",
-                 question->gpu->bytes_per_ns / 1e3, roof->ridge, question->gpu->source);
+                 question->gpu->bytes_per_ns / 1e3, roof->ridge);
+    ws_page_fact(&page, "its source", "%s", question->gpu->source);
+    if (roof->cores_peak < roof->peak)
+        ws_page_fact(&page, "its cores", "ordinary ones, as this is no matrix work: %.4g TFLOP/s, ridge %.0f",
+                     roof->cores_peak / 1e3, roof->cores_peak / question->gpu->bytes_per_ns);
     fputc('\n', stdout);
     ws_table_init(&table, &page, columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < question->count; i++) {
@@ -237,17 +304,20 @@ static void print_text(const struct question *question)
         ws_table_cell(&table, "%s", bound_of(&variant->roof));
         ws_table_cell(&table, "%.4g TFLOP/s", variant->roof.attainable / 1e3);
         ws_table_cell(&table, "%.2f %%", 100 * variant->roof.attainable / variant->roof.peak);
-        ws_table_cell(&table, "%s", ws_format_time(time, (int64_t)variant->roof.ns));
+        ws_table_cell(&table, "%s",
+                      variant->roof.ns < 1 ? "< 1 ns" : ws_format_time(time, (int64_t)variant->roof.ns));
     }
     ws_table_finish(&table);
+    if (question->m > 0)
+        print_hints(question, &page);
     if (question->count < 2)
         return;
     const struct variant *now = &question->variants[0], *fused = &question->variants[1];
     fputc('\n', stdout);
-    ws_page_fact(&page, "fusing", "%s moved again; up to %.2f times as fast, %s and %.0f launches saved",
+    ws_page_fact(&page, "fusing", "%s moved again; up to %.2f times as fast, %s and %.0f %s saved",
                  ws_format_bytes(bytes, (uint64_t)(now->work.bytes - fused->work.bytes)),
                  now->roof.ns / fused->roof.ns, ws_format_time(time, (int64_t)(now->roof.ns - fused->roof.ns)),
-                 now->launches - fused->launches);
+                 now->launches - fused->launches, now->launches - fused->launches > 1 ? "launches" : "launch");
 }
 
 static int print_json(const struct question *question)
@@ -256,13 +326,13 @@ static int print_json(const struct question *question)
     json_t *variants = json_array();
     for (size_t i = 0; i < question->count; i++) {
         const struct variant *variant = &question->variants[i];
-        json_array_append_new(variants,
-                              json_pack("{s:s, s:f, s:f, s:f, s:s, s:f, s:f, s:f, s:f}", "name", variant->name,
-                                        "flops", variant->work.flops, "bytes", variant->work.bytes, "intensity",
-                                        variant->roof.intensity, "bound", bound_of(&variant->roof),
-                                        "attainable_flops_per_s", variant->roof.attainable * 1e9, "of_peak",
-                                        variant->roof.attainable / variant->roof.peak, "least_ns", variant->roof.ns,
-                                        "launches", variant->launches));
+        json_array_append_new(
+            variants,
+            json_pack("{s:s, s:f, s:f, s:f, s:s, s:f, s:f, s:f, s:f, s:f}", "name", variant->name, "flops",
+                      variant->work.flops, "bytes", variant->work.bytes, "intensity", variant->roof.intensity,
+                      "bound", bound_of(&variant->roof), "attainable_flops_per_s", variant->roof.attainable * 1e9,
+                      "of_peak", variant->roof.attainable / variant->roof.peak, "least_ns", variant->roof.ns,
+                      "launches", variant->launches, "cores_flops_per_s", variant->roof.cores_peak * 1e9));
     }
     json_t *root =
         json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:o}", "question", question->what, "gpu", question->gpu->name,
@@ -318,7 +388,9 @@ static int run(const struct tool_arguments *arguments)
 {
     struct question question = { 0 };
     if (arguments->operand_count)
-        return tool_error("roofline: %s: takes no trace; see wallshim roofline --help", arguments->operands[0]);
+        return tool_error(
+            "roofline: %s: takes no trace, and operations are named by --op; see wallshim roofline --help",
+            arguments->operands[0]);
     if (tool_value(arguments, "list"))
         return print_list();
     int status = ask(arguments, &question);

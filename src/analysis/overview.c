@@ -59,11 +59,14 @@ static const struct fact facts[] = {
 static void print_device(const struct ws_device *device, const char *label, struct ws_page *page)
 {
     char sms[24] = "", memory[40] = "", capability[48] = "";
+    bool is_amd = device->name.length && ws_gpu_is_amd(device->name.data);
     if (device->sms)
-        snprintf(sms, sizeof(sms), ", %u SMs", device->sms);
+        snprintf(sms, sizeof(sms), ", %u %s", device->sms, is_amd ? "CUs" : "SMs");
     if (device->memory_bytes)
         snprintf(memory, sizeof(memory), ", %.0f GiB", (double)device->memory_bytes / (1 << 30));
-    if (device->cc_major)
+    if (device->cc_major && is_amd) /* HIP does not say the stepping */
+        snprintf(capability, sizeof(capability), ", gfx%u%ux", device->cc_major, device->cc_minor);
+    else if (device->cc_major)
         snprintf(capability, sizeof(capability), ", compute capability %u.%u", device->cc_major, device->cc_minor);
     ws_page_fact(page, label, "%u  %s%s%s%s", device->id - 1,
                  device->name.length ? device->name.data : "of unknown name", sms, memory, capability);

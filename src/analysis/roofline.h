@@ -19,7 +19,7 @@
  * has the network for a roof and is only counted. Above 105 % of a roof, the data sheet's where that of the GPU was
  * measured (a measured one is what a copy or a product reached, not what nothing can), something is not as it was
  * taken to be: such a kernel is named as inconsistent, unless the errors of its times explain it, or, where what it
- * moves fits in the L2 cache, as served by it.
+ * moves fits in the last cache before the memory, as served by it.
  *
  * MFU counts the FLOPs that were executed and are known, those of work done again (checkpointing, the scores in
  * attention's backward) among them, over the time of a steady step at the peak of the precision that most of them are
@@ -82,7 +82,7 @@ struct ws_roofline_row {
     double of_compute, of_memory; /* achieved share of each roof; 0: not known */
     bool inconsistent;
     enum ws_shortcut shortcut;
-    bool cached;                  /* above the roof of memory, but what it moves fits in L2 */
+    bool cached;                  /* above the roof of memory, but what it moves fits in a cache */
     const char *note;             /* what was taken for granted; NULL: nothing */
     struct ws_matmul_name matmul; /* what its name tells, where it is matrix work */
 };

@@ -196,7 +196,7 @@ static void print_rows(const struct ws_report *report, const struct ws_track_roo
         if (of_roof(row) > 0)
             ws_table_cell(&table, "%.1f %%%s", 100 * of_roof(row),
                           row->inconsistent ? " !"
-                          : row->cached     ? " L2"
+                          : row->cached     ? " cache"
                                             : "");
         else
             ws_table_cell(&table, "–");

@@ -63,6 +63,15 @@ static size_t words_in(const char *words, const char *text)
     return count;
 }
 
+bool ws_gpu_is_amd(const char *name)
+{
+    static const char *const words[] = { "AMD", "Instinct", "Radeon" };
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (has_word(name, words[i], strlen(words[i])))
+            return true;
+    return !strncmp(name, "MI", 2) && isdigit((unsigned char)name[2]);
+}
+
 static uint64_t distance(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : b - a;
@@ -92,11 +101,11 @@ static const struct ws_gpu *find_by_name(const struct ws_gpu_facts *facts)
 static const struct ws_gpu *find_sibling(const struct ws_gpu_facts *facts)
 {
     bool geforce = facts->name && has_word(facts->name, "GeForce", strlen("GeForce"));
-    if (!facts->cc_major || (facts->name && has_word(facts->name, "AMD", strlen("AMD"))))
+    if (!facts->cc_major || (facts->name && ws_gpu_is_amd(facts->name)))
         return NULL;
     for (const struct ws_gpu *gpu = gpus; gpu < gpus + GPUS; gpu++)
-        if (gpu->cc_major == facts->cc_major && gpu->cc_minor == facts->cc_minor &&
-            strncmp(gpu->name, "MI", 2) != 0 && has_word(gpu->name, "GeForce", strlen("GeForce")) == geforce)
+        if (gpu->cc_major == facts->cc_major && gpu->cc_minor == facts->cc_minor && !ws_gpu_is_amd(gpu->name) &&
+            has_word(gpu->name, "GeForce", strlen("GeForce")) == geforce)
             return gpu;
     return NULL;
 }

@@ -35,7 +35,7 @@ struct ws_gpu {
     uint32_t cc_major, cc_minor; /* compute capability; AMD: as HIP reports it */
     uint32_t sms;                /* or compute units, of one device as the runtime sees it */
     uint32_t boost_mhz;          /* the clock the peaks are for */
-    uint32_t l2_mib;
+    uint32_t l2_mib;             /* the last cache before the memory: of MI300X the Infinity Cache */
     uint32_t memory_gib;
     double bytes_per_ns;                                     /* of device memory: GB/s */
     double flops_per_ns[WS_PRECISION_COUNT][WS_CORES_COUNT]; /* GFLOP/s; 0: the units do not do it */
@@ -73,6 +73,10 @@ enum ws_gpu_match ws_gpu_find(const struct ws_gpu_facts *facts, struct ws_gpu *g
 
 /* The GPU of the table that a person means: "h100", "A100 80GB PCIe"; NULL when there is none. */
 const struct ws_gpu *ws_gpu_named(const char *text);
+
+/* Is a device of this name AMD's? Then it has compute units for multiprocessors, and its capability is that of HIP.
+ */
+bool ws_gpu_is_amd(const char *name);
 
 /* All of the table. */
 const struct ws_gpu *ws_gpu_table(size_t *count);

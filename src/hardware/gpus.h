@@ -1,14 +1,27 @@
 /* The GPUs that peaks are known of. TFLOP/s, dense; { ordinary cores, tensor or matrix cores }.
  *
- * G(name, cc major, cc minor, SMs, boost MHz, L2 MiB, memory GiB, GB/s,
+ * G(name, cc major, cc minor, SMs, boost MHz, last cache MiB, memory GiB, GB/s,
  *   fp64, fp32, tf32, fp16, bf16, fp8, int8, fp4, source)
  *
  * The words of a name must all be in the device's; where several rows fit, the one with most words counts, then
  * the one whose memory is nearest. Sources that give figures with sparsity were halved. Figures of ordinary cores
  * that a source does not state are cores × 2 × clock.
  *
- * A source is where a row's figures are published. They have been checked against each other (test_hardware.c), and
- * not yet line by line against the documents.
+ * A source is where a row's figures are published. Rows were entered from memory of these, and held against each
+ * other (test_hardware.c) and, in November 2026, against what public pages say of them: H100, H100 PCIe, H200 (as the
+ * H100 but for its memory), B200, GB200 glennklockwood.com/garden/processors (tables of the whitepapers, dense and
+ * sparse); hmc-tech.com (clocks; INT8 of the H100 PCIe); chipsandcheese.com (148 SMs of the B200) H800 tumgag.com,
+ * philisun.com (fp64 1 TFLOP/s; the rest is the H100's) A100               deviceQuery of an A100-SXM4-80GB (SMs,
+ * clock, L2, 1593 MHz × 5120 bits = 2039 GB/s), sysrqmts.com (40 GB: 1555 GB/s, fp16, fp32 and fp64 of ordinary
+ * cores), calculon's system files (312, 78) V100, V100 PCIE    cvw.cac.cornell.edu (1024 FLOPs a clock and SM),
+ * io-tech.fi and sysrqmts.com (PCIe) T4                 deviceQuery (SMs, clock, L2); 65 TFLOP/s in lists of GPUs of
+ * clouds A10                sysrqmts.com (its fp64 of 1:32 is the GA102 whitepaper's 1:64 here) L4, L40S
+ * grokipedia.com and sourcecode.com after the data sheets (sparse, halved); fpsbench.com RTX 3090, 4090, 5090
+ * igorslab.de, waredb.com and hmc-tech.com (fp32 accumulation), fpsbench.com MI210, MI250X      anandtech.com 17326,
+ * zexron.com (of both dies, halved) MI300X             rocm.docs.amd.com (304 CUs), servethehome.com (256 MB of
+ * Infinity Cache), jaredwatkins.com (1.3 and 2.6 PFLOP/s); vengineer.hatenablog.com (the MI300A's matrix rates × 304
+ * / 228) Nothing was found against which to hold: H100 NVL, H200 NVL, H800 PCIe, the SMs of the GB200, the clock and
+ * the L2 of B200 and GB200. The peaks of Hopper's tensor cores are for 1830 MHz; its ordinary cores go up to 1980.
  */
 #define NO P(0, 0)
 #define WS_GPUS(G)                                                                                                   \
@@ -61,5 +74,5 @@
       NO, "AMD Instinct MI210 data sheet (2022)")                                                                    \
     G("MI250X", 9, 0, 110, 1700, 8, 64, 1638, P(23.9, 47.9), P(23.9, 47.9), NO, P(0, 191.5), P(0, 191.5), NO,        \
       P(0, 191.5), NO, "AMD Instinct MI250X data sheet (2021); one of its two dies, as the runtime sees it")         \
-    G("MI300X", 9, 4, 304, 2100, 32, 192, 5300, P(81.7, 163.4), P(163.4, 163.4), P(0, 653.7), P(0, 1307.4),          \
+    G("MI300X", 9, 4, 304, 2100, 256, 192, 5300, P(81.7, 163.4), P(163.4, 163.4), P(0, 653.7), P(0, 1307.4),         \
       P(0, 1307.4), P(0, 2614.9), P(0, 2614.9), NO, "AMD Instinct MI300X data sheet (2023)")

@@ -1,15 +1,31 @@
 #include "hardware/roofline.h"
 
+static struct ws_roof roof_of(const struct ws_gpu *gpu, enum ws_precision precision, double cores_peak,
+                              const struct ws_work *work)
+{
+    struct ws_roof roof = { .peak = ws_gpu_peak(gpu, precision),
+                            .ridge = ws_gpu_ridge(gpu, precision),
+                            .cores_peak = cores_peak };
+    double compute = cores_peak > 0 ? work->flops / cores_peak : 0;
+    double memory = gpu->bytes_per_ns > 0 ? work->bytes / gpu->bytes_per_ns : 0;
+    roof.intensity = work->bytes > 0 ? work->flops / work->bytes : 0;
+    roof.compute_bound = compute >= memory;
+    roof.attainable = roof.compute_bound ? cores_peak : roof.intensity * gpu->bytes_per_ns;
+    roof.ns = roof.compute_bound ? compute : memory;
+    return roof;
+}
+
 struct ws_roof ws_roof_of(const struct ws_gpu *gpu, enum ws_precision precision, const struct ws_work *work)
 {
-    struct ws_roof roof = { .peak = ws_gpu_peak(gpu, precision), .ridge = ws_gpu_ridge(gpu, precision) };
-    roof.intensity = work->bytes > 0 ? work->flops / work->bytes : 0;
-    roof.compute_bound = roof.intensity >= roof.ridge;
-    roof.attainable = roof.compute_bound ? roof.peak : roof.intensity * gpu->bytes_per_ns;
-    double compute = roof.peak > 0 ? work->flops / roof.peak : 0;
-    double memory = gpu->bytes_per_ns > 0 ? work->bytes / gpu->bytes_per_ns : 0;
-    roof.ns = compute > memory ? compute : memory;
-    return roof;
+    return roof_of(gpu, precision, ws_gpu_peak(gpu, precision), work);
+}
+
+struct ws_roof ws_roof_of_ordinary(const struct ws_gpu *gpu, enum ws_precision precision, const struct ws_work *work)
+{
+    double own = gpu->flops_per_ns[precision][WS_CORES_ORDINARY];
+    double fp32 = gpu->flops_per_ns[WS_PRECISION_FP32][WS_CORES_ORDINARY];
+    double peak = own > 0 ? own : fp32 > 0 ? fp32 : ws_gpu_peak(gpu, precision);
+    return roof_of(gpu, precision, peak, work);
 }
 
 struct ws_work ws_work_gemm(double m, double n, double k, double batch, double element_bytes)

@@ -17,13 +17,18 @@ struct ws_roof {
     double intensity;   /* FLOPs per byte of the work */
     double ridge;       /* of the GPU at the precision */
     double attainable;  /* GFLOP/s: the lower of the two roofs */
-    double peak;        /* GFLOP/s of the precision */
+    double peak;        /* GFLOP/s of the precision, by whichever cores are faster */
+    double cores_peak;  /* of those that the work runs on */
     double ns;          /* the least the work takes */
-    bool compute_bound; /* intensity >= ridge, else memory-bound */
+    bool compute_bound; /* the cores hold it up, else memory */
 };
 
 /* The GPU's peak must be known at this precision (ws_gpu_peak). */
 struct ws_roof ws_roof_of(const struct ws_gpu *gpu, enum ws_precision precision, const struct ws_work *work);
+
+/* The same for work that is no matrix work: tensor cores do none of it. Types that ordinary cores do not compute in
+ * are converted to fp32. */
+struct ws_roof ws_roof_of_ordinary(const struct ws_gpu *gpu, enum ws_precision precision, const struct ws_work *work);
 
 /* C[m,n] = A[m,k] · B[k,n], `batch` times: 2·m·n·k FLOPs, (m·k + k·n + m·n) elements. */
 struct ws_work ws_work_gemm(double m, double n, double k, double batch, double element_bytes);

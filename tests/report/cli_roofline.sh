@@ -14,6 +14,20 @@ says out "2.15 GB moved again; up to 3.00 times"
 expect 0 "$wallshim" roofline --op attention --queries 8192 --gpu a100 --causal --json
 python3 -c 'import json, sys; a = json.load(open("out")); assert a["variants"][1]["bytes"] < a["variants"][0]["bytes"]' ||
     fail "JSON"
+expect 0 "$wallshim" roofline --op attention --queries 4096 --heads 32 --gpu h100 --dtype float16
+says out "standard"
+says out "21.01 %"
+# No tensor core does pointwise work: 66.9 × 2 TFLOP/s are what its cores have.
+expect 0 "$wallshim" roofline --op pointwise --shape 32,2048,4096 --flops-per-element 100 --kernels 5 --gpu h100
+says out "ordinary ones, as this is no matrix work: 133.8 TFLOP/s, ridge 40"
+says out "4 launches saved"
+# Sizes and precisions that keep products from tensor cores.
+expect 0 "$wallshim" roofline --op gemm -m 4096 -n 50257 -k 768 --gpu h100 --dtype torch.half
+says out "4096 × 50264 × 768"
+expect 0 "$wallshim" roofline --op gemm -m 4096 -n 50257 -k 768 --gpu h100 --dtype float32
+says out "as TF32"
+expect 0 "$wallshim" roofline --op gemm -m 1 -n 50257 -k 768 --gpu h100
+grep -q "sizes" out && fail "padding for a vector"
 expect 0 "$wallshim" roofline --list
 says out "MI300X"
 
@@ -34,7 +48,8 @@ done
 # What is missing or wrong is said in one line.
 for arguments in "" "--op gemm" "--op gemm --gpu h100" "--op gemm --gpu voodoo --m 1 --n 1 --k 1" "--op dance --gpu h100" \
     "--op gemm --gpu h100 --m 1 --n x --k 1" "--op pointwise --gpu h100 --shape 3x0" "--op gemm --gpu v100 --dtype fp4 --m 1 --n 1 --k 1" \
-    "--op pointwise --gpu h100 --shape 3 --kernels 0" "--op attention --gpu h100 --queries 3 --keys 4 --causal" "trace.wst"; do
+    "--op pointwise --gpu h100 --shape 3 --kernels 0" "--op pointwise --gpu h100 --shape 3.5" "--op gemm --gpu h100 --m 0 --n 1 --k 1" \
+    "--op gemm --gpu h100 --m 1.5 --n 1 --k 1" "--op attention --gpu h100 --queries 8 --heads 0" "gemm" "--op attention --gpu h100 --queries 3 --keys 4 --causal" "trace.wst"; do
     expect 2 "$wallshim" roofline $arguments
     one_line
 done

@@ -56,6 +56,12 @@ head -c 500000 "$traces/xdit-sd35.json.gz" >cut.json.gz
 expect 0 "$wallshim" report --section verdict cut.json.gz
 says out "No verdict: the file was cut"
 
+# AMD's words for AMD's chips; what the Infinity Cache serves is not inconsistent.
+expect 0 "$wallshim" report "$traces/xdit-sd35.json.gz"
+says out "AMD Instinct MI300X, 304 CUs, 192 GiB, gfx94x"
+grep -q "compute capability" out && fail "compute capability of an AMD GPU"
+grep -q "inconsistent" out && fail "a kernel beyond the roofs of its GPU"
+
 # An imported trace still knows its program.
 expect 0 "$wallshim" import "$traces/resnet50-workers0.json.gz" -o imported.wst
 expect 0 "$wallshim" info imported.wst

@@ -137,6 +137,32 @@ static void pointwise_kernels_by_hand(void **state)
     }
 }
 
+/* Of 989.4 TFLOP/s the ordinary cores have 133.8; types they have no peak for are converted to fp32. */
+static void pointwise_work_has_the_peak_of_ordinary_cores(void **state)
+{
+    struct ws_work work = ws_work_pointwise(1e9, 1, 1000, 2);
+    struct ws_roof roof = ws_roof_of_ordinary(ws_gpu_named("h100"), WS_PRECISION_BF16, &work);
+    (void)state;
+    assert_true(roof.compute_bound && roof.attainable == 133800 && roof.peak == 989400);
+    assert_float_equal(roof.ns, 1e12 / 133800, 1e-6);
+    work = ws_work_pointwise(1e9, 1, 80, 2); /* 20 FLOPs a byte: below 133.8 / 3.35 = 40 */
+    roof = ws_roof_of_ordinary(ws_gpu_named("h100"), WS_PRECISION_BF16, &work);
+    assert_false(roof.compute_bound);
+    assert_float_equal(roof.attainable, 20 * 3350, 1e-6);
+    assert_true(ws_roof_of_ordinary(ws_gpu_named("h100"), WS_PRECISION_FP8, &work).cores_peak == 66900);
+}
+
+static void makers_are_told_by_names(void **state)
+{
+    size_t count;
+    const struct ws_gpu *gpus = ws_gpu_table(&count);
+    (void)state;
+    assert_true(ws_gpu_is_amd("AMD Instinct MI300X") && ws_gpu_is_amd("AMD Radeon Graphics"));
+    assert_false(ws_gpu_is_amd("NVIDIA H100 80GB HBM3") || ws_gpu_is_amd("") || ws_gpu_is_amd("MIG"));
+    for (size_t i = 0; i < count; i++)
+        assert_true(ws_gpu_is_amd(gpus[i].name) == (strstr(gpus[i].source, "AMD") != NULL));
+}
+
 static void attention_by_hand(void **state)
 {
     struct ws_attention attention = { .batch = 2, .heads = 4, .queries = 1024, .keys = 1024, .head_size = 64 };
@@ -158,6 +184,8 @@ int main(void)
         cmocka_unit_test(rows_agree_with_themselves),
         cmocka_unit_test(matrix_products_by_hand),
         cmocka_unit_test(pointwise_kernels_by_hand),
+        cmocka_unit_test(pointwise_work_has_the_peak_of_ordinary_cores),
+        cmocka_unit_test(makers_are_told_by_names),
         cmocka_unit_test(attention_by_hand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
