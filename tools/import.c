@@ -17,7 +17,8 @@ enum { UNREADABLE = -1 }; /* beside enum tool_status */
 static const struct tool_switch *switches(size_t *count)
 {
     static const struct tool_switch list[] = {
-        { "output", 'o', "TRACE", "the file to write; of several traces the folder. What exists is left alone" },
+        { "output", 'o', "TRACE",
+          "the file to write; of several traces or processes the folder. What exists is left alone" },
     };
     *count = sizeof(list) / sizeof(list[0]);
     return list;
@@ -69,13 +70,16 @@ static int copy(struct ws_source *source, const char *from, struct ws_writer *wr
     return status ? tool_error("%s: cannot be written: %s", to, strerror(-status)) : TOOL_DONE;
 }
 
-/* Returns UNREADABLE, with a line in message, where there is nothing that could be converted. */
-static int convert(const char *from, const char *to, char *message, size_t capacity)
+/* One of the processes that a file holds. Returns UNREADABLE, with a line in message, where there is nothing that
+ * could be converted. */
+static int convert(const char *from, size_t process, const char *to, char *message, size_t capacity)
 {
     struct ws_source *source;
     struct ws_writer *writer;
     if (ws_source_open(&source, from, message, capacity))
         return UNREADABLE;
+    if (ws_source_processes(source) > 1)
+        ws_source_choose(source, process);
     int status = ws_source_is_foreign(source) ? TOOL_DONE : tool_error("%s: is a trace of wallshim's already", from);
     int error = status ? 0 : ws_writer_create(&writer, to);
     if (error == -EEXIST)
@@ -94,8 +98,21 @@ static int convert(const char *from, const char *to, char *message, size_t capac
     return status;
 }
 
-/* "runs/rank3.json.gz" to FOLDER/rank3.wst. Returns NULL when memory is out. */
-static char *name_in(const char *folder, const char *path)
+/* 1, too, where it cannot be told. */
+static size_t processes_in(const char *path)
+{
+    struct ws_source *source;
+    char message[512];
+    if (ws_source_open(&source, path, message, sizeof(message)))
+        return 1;
+    size_t count = ws_source_processes(source);
+    ws_source_close(source);
+    return count;
+}
+
+/* "runs/rank3.json.gz" to FOLDER/rank3.wst, or to FOLDER/rank3-1.wst where the file holds several processes. Returns
+ * NULL when memory is out. */
+static char *name_in(const char *folder, const char *path, size_t process, size_t processes)
 {
     static const char *const suffixes[] = { ".gz", ".json", ".sqlite" };
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -105,15 +122,30 @@ static char *name_in(const char *folder, const char *path)
         if (length > size && !memcmp(name + length - size, suffixes[i], size))
             length -= size;
     }
-    char *result = NULL;
-    return asprintf(&result, "%s/%.*s.wst", folder, (int)length, name) < 0 ? NULL : result;
+    char *result = NULL, number[24] = "";
+    if (processes > 1)
+        snprintf(number, sizeof(number), "-%zu", process);
+    return asprintf(&result, "%s/%.*s%s.wst", folder, (int)length, name, number) < 0 ? NULL : result;
 }
 
 static int convert_one(const char *from, const char *to)
 {
     char message[512];
-    int status = convert(from, to, message, sizeof(message));
+    int status = convert(from, 0, to, message, sizeof(message));
     return status == UNREADABLE ? tool_error("%s", message) : status;
+}
+
+/* Every process of a trace. */
+static int convert_into(const char *folder, const char *from, char *message, size_t capacity)
+{
+    size_t processes = processes_in(from);
+    int status = TOOL_DONE;
+    for (size_t i = 0; i < processes && !status; i++) {
+        char *to = name_in(folder, from, i, processes);
+        status = to ? convert(from, i, to, message, capacity) : tool_error("out of memory");
+        free(to);
+    }
+    return status;
 }
 
 static int convert_all(const struct tool_traces *traces, const char *folder)
@@ -122,14 +154,12 @@ static int convert_all(const struct tool_traces *traces, const char *folder)
     size_t left_out = 0;
     int status = TOOL_DONE;
     if (mkdir(folder, 0777))
-        return tool_error(errno == EEXIST ? "%s: there is something of this name already; several traces need a new "
-                                            "folder"
+        return tool_error(errno == EEXIST ? "%s: there is something of this name already; several traces or "
+                                            "processes need a new folder"
                                           : "%s: cannot be made",
                           folder);
     for (size_t i = 0; i < traces->count && !status; i++) {
-        char *to = name_in(folder, traces->paths[i]);
-        status = to ? convert(traces->paths[i], to, message, sizeof(message)) : tool_error("out of memory");
-        free(to);
+        status = convert_into(folder, traces->paths[i], message, sizeof(message));
         if (status == UNREADABLE && tool_trace_left_out(traces, i, message)) {
             left_out++;
             status = TOOL_DONE;
@@ -153,7 +183,8 @@ static int run(const struct tool_arguments *arguments)
     int status = tool_find_traces(&traces, arguments);
     if (status)
         return status;
-    status = traces.count == 1 ? convert_one(traces.paths[0], output) : convert_all(&traces, output);
+    bool one = traces.count == 1 && processes_in(traces.paths[0]) == 1;
+    status = one ? convert_one(traces.paths[0], output) : convert_all(&traces, output);
     tool_traces_finish(&traces);
     return status;
 }
@@ -163,10 +194,9 @@ const struct tool_command tool_import = {
     .operands = "FILE…",
     .summary = "turn another profiler's trace into one of wallshim's",
     .text = "Reads traces of PyTorch's profiler (Kineto's JSON, plain or gzip) and exports of Nsight Systems (nsys "
-            "export "
-            "--type sqlite), and writes them in wallshim's own format: smaller, and read faster. Every other command "
-            "takes "
-            "such files as they are, too. A folder is the files *.json, *.json.gz and *.sqlite in it.",
+            "export --type sqlite), and writes them in wallshim's own format: smaller, and read faster. Every other "
+            "command takes such files as they are, too. A folder is the files *.json, *.json.gz and *.sqlite in it. "
+            "Of a file in which several processes used a device each becomes a trace of its own.",
     .switches = switches,
     .run = run,
 };

@@ -164,10 +164,18 @@ static const char *host_of(const struct ws_report *report, uint32_t track)
     return ws_process_meta(process, "host");
 }
 
+/* One host has one clock, and so has one file. */
+static bool share_a_clock(const struct ws_report *report, uint32_t a, uint32_t b)
+{
+    const char *host = host_of(report, a), *other = host_of(report, b);
+    const struct ws_process *x = ws_model_process(report->model, ws_model_track(report->model, a)->process);
+    const struct ws_process *y = ws_model_process(report->model, ws_model_track(report->model, b)->process);
+    return (host && other && !strcmp(host, other)) || !strcmp(x->path, y->path);
+}
+
 /* All ranks that can be reached from one, by way of those between. */
 static int walk_from(struct walk *walk, uint32_t reference)
 {
-    const char *host = host_of(walk->report, reference);
     size_t tracks = walk->job->ranks.count;
     walk->known[reference] = true;
     walk->queue[walk->tail++] = reference;
@@ -178,9 +186,8 @@ static int walk_from(struct walk *walk, uint32_t reference)
             struct samples *samples = &walk->samples[track];
             if (walk->known[track] || !samples->count)
                 continue;
-            const char *own = host_of(walk->report, track);
             struct ws_rank_clock *clock = &rank_at(walk, track)->clock;
-            clock->shared_host = host && own && !strcmp(host, own);
+            clock->shared_host = share_a_clock(walk->report, reference, track);
             estimate(samples, clock);
             free(samples->items);
             *samples = (struct samples){ 0 };

@@ -245,10 +245,12 @@ void ws_report_process_title(const struct ws_report *report, size_t index, char 
 {
     const struct ws_process *process = ws_model_process(report->model, index);
     const char *rank = ws_process_meta(process, "rank"), *slash = strrchr(process->path, '/');
+    const char *pid = ws_process_meta(process, "pid");
     if (report->rank_names[index])
         snprintf(text, capacity, "rank %s", rank);
     else
-        snprintf(text, capacity, "%s", slash ? slash + 1 : process->path);
+        snprintf(text, capacity, "%s%s%s", slash ? slash + 1 : process->path,
+                 pid && process->parts > 1 ? " pid " : "", pid && process->parts > 1 ? pid : "");
 }
 
 void ws_report_track_title(const struct ws_report *report, size_t index, char *text, size_t capacity)

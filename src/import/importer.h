@@ -12,6 +12,10 @@ struct ws_importer {
     /* Reads a piece: 1 there is more, 0 that was all, -errno, for which a line in message says what is
      * wrong with the file. What could not be read goes into damage. */
     int (*read)(void *state, struct ws_damage *damage, char *message, size_t capacity);
+    /* How many processes the file tells apart, at least 1; with choose, before the first piece is read, only rows of
+     * one of them follow. NULL: one. */
+    size_t (*processes)(void *state);
+    void (*choose)(void *state, size_t process);
     void (*position)(const void *state, uint64_t *done, uint64_t *total);
     void (*close)(void *state);
 };

@@ -11,14 +11,23 @@
 
 enum { ROWS_A_PIECE = 4096, LONGEST_VALUE = 1 << 24, MOST_SQL = 4096 };
 
+/* Each is read by itself. A file that speaks of more is of no machine, and read as if they were one. */
+enum { MOST_PROCESSES = 256 };
+
+/* What tells processes apart in globalPid and in globalTid, whose last bits are the thread. */
+#define PROCESS_OF "& -16777216"
+
 struct reading {
     struct nsight nsight;
     sqlite3 *base;
     sqlite3_stmt *rows; /* of the table being read */
     size_t table;       /* in nsight_tables */
     bool prepared;
-    bool any;    /* a table of theirs was found */
-    bool broken; /* not even the list of tables can be read */
+    bool any;                              /* a table of theirs was found */
+    bool broken;                           /* not even the list of tables can be read */
+    int64_t processes[MOST_PROCESSES + 1]; /* globalPid of those that used a device */
+    size_t process_count;
+    size_t chosen; /* place in processes + 1; 0: all */
     uint64_t file_bytes;
 };
 
@@ -131,6 +140,17 @@ static void index_texts(struct reading *reading)
         sqlite3_exec(reading->base, copy, NULL, NULL, NULL);
 }
 
+/* " WHERE …" of rows of the process that was chosen, in tables that say whose rows are. */
+static int add_condition(struct reading *reading, const char *table, char *sql, size_t capacity)
+{
+    static const char *const columns[] = { "globalPid", "globalTid" };
+    for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]) && reading->chosen; i++)
+        if (has_column(reading, table, columns[i]))
+            return snprintf(sql, capacity, " WHERE (t.\"%s\" " PROCESS_OF ") = %lld", columns[i],
+                            (long long)reading->processes[reading->chosen - 1]);
+    return 0;
+}
+
 /* Starts on the next table that is there. Returns 1, 0 when there is none left, or -ENOMEM. */
 static int next_table(struct reading *reading)
 {
@@ -147,7 +167,9 @@ static int next_table(struct reading *reading)
             used += snprintf(sql + used, 3, "%s", i ? ", " : "");
             used += add_column(reading, table->name, table->columns[i], sql + used);
         }
-        snprintf(sql + used, sizeof(sql) - (size_t)used, " FROM \"%s\" t%s%s", table->name,
+        used += snprintf(sql + used, sizeof(sql) - (size_t)used, " FROM \"%s\" t", table->name);
+        used += add_condition(reading, table->name, sql + used, sizeof(sql) - (size_t)used);
+        snprintf(sql + used, sizeof(sql) - (size_t)used, "%s%s",
                  table->order && has_column(reading, table->name, table->order) ? " ORDER BY t." : "",
                  table->order && has_column(reading, table->name, table->order) ? table->order : "");
         int error = sqlite3_prepare_v2(reading->base, sql, -1, &reading->rows, NULL);
@@ -157,6 +179,58 @@ static int next_table(struct reading *reading)
             return -ENOMEM;
     }
     return 0;
+}
+
+/* --- processes -------------------------------------------------------------------------------------- */
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void add_processes(struct reading *reading, const char *table)
+{
+    char sql[MOST_SQL];
+    sqlite3_stmt *rows = NULL;
+    if (!has_table(reading, table) || !has_column(reading, table, "globalPid"))
+        return;
+    snprintf(sql, sizeof(sql),
+             "SELECT DISTINCT globalPid " PROCESS_OF " FROM \"%s\" WHERE typeof(globalPid) = 'integer' LIMIT %d",
+             table, MOST_PROCESSES + 1);
+    if (sqlite3_prepare_v2(reading->base, sql, -1, &rows, NULL))
+        return;
+    while (reading->process_count <= MOST_PROCESSES && sqlite3_step(rows) == SQLITE_ROW) {
+        int64_t process = sqlite3_column_int64(rows, 0);
+        size_t at = 0;
+        while (at < reading->process_count && reading->processes[at] != process)
+            at++;
+        reading->processes[at] = process;
+        reading->process_count += at == reading->process_count;
+    }
+    sqlite3_finalize(rows);
+}
+
+static size_t count_processes(void *state)
+{
+    struct reading *reading = state;
+    if (!reading->process_count) {
+        for (size_t i = 0; i < nsight_table_count; i++)
+            if (nsight_tables[i].of_device)
+                add_processes(reading, nsight_tables[i].name);
+        qsort(reading->processes, reading->process_count, sizeof(*reading->processes), by_number);
+    }
+    bool told_apart = reading->process_count && reading->process_count <= MOST_PROCESSES;
+    return told_apart ? reading->process_count : 1;
+}
+
+static void choose(void *state, size_t process)
+{
+    struct reading *reading = state;
+    if (process >= count_processes(reading) || process >= reading->process_count)
+        return;
+    reading->chosen = process + 1;
+    nsight_choose(&reading->nsight, reading->processes[process]);
 }
 
 /* --- reading --------------------------------------------------------------------------------------- */
@@ -212,6 +286,8 @@ const struct ws_importer ws_importer_nsight = {
     .claims = claims,
     .open = open_reading,
     .read = read_piece,
+    .processes = count_processes,
+    .choose = choose,
     .position = position,
     .close = close_reading,
 };

@@ -19,12 +19,16 @@ struct nsight_table {
     const char *columns[NSIGHT_COLUMNS]; /* "column", or "column>Table.value" for what it refers to by id */
     void (*take)(struct nsight *nsight, sqlite3_stmt *row);
     const char *order; /* column to order rows by; NULL: as they come */
+    bool of_device;    /* operations of devices: who has rows here is a process of the program */
 };
 
 extern const struct nsight_table nsight_tables[];
 extern const size_t nsight_table_count;
 
 void nsight_init(struct nsight *nsight, struct ws_gather *gather);
+
+/* Only this process is read: its number is noted, for a file need not say what it was. */
+void nsight_choose(struct nsight *nsight, int64_t global);
 
 void nsight_finish(struct nsight *nsight);
 

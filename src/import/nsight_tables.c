@@ -7,10 +7,20 @@
 #include "import/decimal.h"
 #include "import/nsight.h"
 
+static uint64_t process_number(struct nsight *nsight, int64_t global);
+
 void nsight_init(struct nsight *nsight, struct ws_gather *gather)
 {
     *nsight = (struct nsight){ .gather = gather, .processes = WS_INTERN(int64_t) };
     ws_gather_meta(gather, "import", "Nsight Systems (SQLite export)", 30);
+}
+
+void nsight_choose(struct nsight *nsight, int64_t global)
+{
+    char pid[32];
+    int size = snprintf(pid, sizeof(pid), "%d", (int)(global >> 24 & 0xffffff));
+    ws_gather_meta(nsight->gather, "pid", pid, (size_t)size);
+    process_number(nsight, global);
 }
 
 void nsight_finish(struct nsight *nsight)
@@ -312,42 +322,59 @@ static void take_fact(struct nsight *nsight, sqlite3_stmt *row)
             ws_gather_meta(nsight->gather, facts[i].key, value.data, value.length);
 }
 
+/* The machine is in the bits above the process. */
+static void take_system(struct nsight *nsight, sqlite3_stmt *row)
+{
+    const int64_t *process = nsight->processes.items.count ? ws_intern_item(&nsight->processes, 1) : NULL;
+    struct ws_text name = text_at(row, 0), value = text_at(row, 1);
+    bool of_another = process && !is_null(row, 2) && (sqlite3_column_int64(row, 2) ^ *process) >> 48;
+    if (name.length == 8 && !memcmp(name.data, "Hostname", 8) && value.length && !of_another)
+        ws_gather_meta(nsight->gather, "host", value.data, value.length);
+}
+
 #define NAME(column) column ">StringIds.value"
 #define MEMORY(column) column ">ENUM_CUDA_MEM_KIND.label"
 
 const struct nsight_table nsight_tables[] = {
-    { "META_DATA_EXPORT", { "name", "value" }, take_fact, NULL },
-    { "EXPORT_META_DATA", { "name", "value" }, take_fact, NULL },
-    { "TARGET_INFO_SESSION_START_TIME", { "utcEpochNs", "systemClockNs" }, take_start, NULL },
+    { "META_DATA_EXPORT", { "name", "value" }, take_fact, NULL, false },
+    { "EXPORT_META_DATA", { "name", "value" }, take_fact, NULL, false },
+    { "TARGET_INFO_SYSTEM_ENV", { "name", "value", "globalVid" }, take_system, NULL, false },
+    { "TARGET_INFO_SESSION_START_TIME", { "utcEpochNs", "systemClockNs" }, take_start, NULL, false },
     { "TARGET_INFO_GPU",
       { "id", "cuDevice", "name", "computeMajor", "computeMinor", "smCount", "clockRate", "totalMemory",
         "l2CacheSize", "uuid", "busLocation" },
       take_gpu,
-      NULL },
+      NULL,
+      false },
     { "CUPTI_ACTIVITY_KIND_KERNEL",
       { OPERATION_COLUMNS, NAME("demangledName"), NAME("shortName"), NAME("mangledName"), "registersPerThread",
         "staticSharedMemory", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ", "dynamicSharedMemory" },
       take_kernel,
-      NULL },
+      NULL,
+      true },
     { "CUPTI_ACTIVITY_KIND_MEMCPY",
       { OPERATION_COLUMNS, "bytes", "copyKind", MEMORY("srcKind"), MEMORY("dstKind") },
       take_copy,
-      NULL },
-    { "CUPTI_ACTIVITY_KIND_MEMSET", { OPERATION_COLUMNS, "bytes", MEMORY("memKind") }, take_memset, NULL },
-    { "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", { OPERATION_COLUMNS, "graphExecId", "graphId" }, take_graph, NULL },
+      NULL,
+      true },
+    { "CUPTI_ACTIVITY_KIND_MEMSET", { OPERATION_COLUMNS, "bytes", MEMORY("memKind") }, take_memset, NULL, true },
+    { "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", { OPERATION_COLUMNS, "graphExecId", "graphId" }, take_graph, NULL, true },
     { "CUPTI_ACTIVITY_KIND_RUNTIME",
       { "start", "end", "globalTid", "correlationId", NAME("nameId") },
       take_call,
-      NULL },
+      NULL,
+      false },
     { "CUPTI_ACTIVITY_KIND_DRIVER",
       { "start", "end", "globalTid", "correlationId", NAME("nameId") },
       take_call,
-      NULL },
+      NULL,
+      false },
     { "NVTX_EVENTS",
       { "start", "end", "eventType", "globalTid", "endGlobalTid", "text", NAME("textId") },
       take_nvtx,
-      NULL },
-    { "ThreadNames", { "globalTid", NAME("nameId") }, take_thread_name, "priority" },
-    { "PROCESSES", { "globalPid", "pid", "name" }, take_process, NULL },
+      NULL,
+      false },
+    { "ThreadNames", { "globalTid", NAME("nameId") }, take_thread_name, "priority", false },
+    { "PROCESSES", { "globalPid", "pid", "name" }, take_process, NULL, false },
 };
 const size_t nsight_table_count = sizeof(nsight_tables) / sizeof(nsight_tables[0]);

@@ -110,6 +110,17 @@ int ws_source_next(struct ws_source *source, struct ws_block *block, char *messa
     return status;
 }
 
+size_t ws_source_processes(struct ws_source *source)
+{
+    return source->importer && source->importer->processes ? source->importer->processes(source->state) : 1;
+}
+
+void ws_source_choose(struct ws_source *source, size_t process)
+{
+    if (source->importer && source->importer->choose)
+        source->importer->choose(source->state, process);
+}
+
 bool ws_source_is_foreign(const struct ws_source *source)
 {
     return source->importer;

@@ -20,6 +20,12 @@ int ws_source_open(struct ws_source **source, const char *path, char *message, s
 /* 1: a block, valid until the next call; 0: the end; -errno with a line in message. */
 int ws_source_next(struct ws_source *source, struct ws_block *block, char *message, size_t capacity);
 
+/* How many processes the file tells apart, at least 1. Unless one is chosen their rows come together. */
+size_t ws_source_processes(struct ws_source *source);
+
+/* Before the first block: only rows of this process, from 0 on, are to follow. */
+void ws_source_choose(struct ws_source *source, size_t process);
+
 /* Is it a file of another profiler? */
 bool ws_source_is_foreign(const struct ws_source *source);
 

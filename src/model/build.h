@@ -10,8 +10,8 @@ struct ws_build {
     struct ws_map names; /* hash of a name → its index + 1 */
 };
 
-/* Reads every row of the file. Returns 0, or -errno with a message. */
-int ws_process_load(struct ws_process *process, struct ws_arena *texts, const char *path,
+/* Reads every row of one of the processes in the file. Returns 0, or -errno with a message. */
+int ws_process_load(struct ws_process *process, struct ws_arena *texts, const char *path, size_t part,
                     const struct ws_model_options *options, char *message, size_t capacity);
 
 /* The clock of a context, made where there is none yet; valid until the next is made. NULL when memory is out. */

@@ -10,6 +10,7 @@ static void init(struct ws_process *process, const char *path)
 {
     *process = (struct ws_process){
         .path = path,
+        .parts = 1,
         .meta = WS_VECTOR(struct ws_meta_entry),
         .shapes = WS_VECTOR(struct ws_op_shape),
         .clocks = WS_VECTOR(struct ws_clock_map),
@@ -174,7 +175,7 @@ static int add_block(struct ws_process *process, struct ws_arena *texts, const s
     return error;
 }
 
-int ws_process_load(struct ws_process *process, struct ws_arena *texts, const char *path,
+int ws_process_load(struct ws_process *process, struct ws_arena *texts, const char *path, size_t part,
                     const struct ws_model_options *options, char *message, size_t capacity)
 {
     struct ws_source *source;
@@ -185,6 +186,10 @@ int ws_process_load(struct ws_process *process, struct ws_arena *texts, const ch
     int status = ws_source_open(&source, path, message, capacity);
     if (status)
         return status;
+    process->part = part;
+    process->parts = ws_source_processes(source);
+    if (process->parts > 1)
+        ws_source_choose(source, part);
     ws_source_position(source, &done, &process->file_bytes);
     while ((status = ws_source_next(source, &block, message, capacity)) > 0) {
         status =

@@ -7,25 +7,33 @@
 
 #include "model/build.h"
 
-/* Adds the process of a file, or leaves it out. */
-static int add_process(struct ws_build *build, const char *path, size_t index, const struct ws_model_options *options,
-                       char *message, size_t capacity)
+static bool may_leave_out(const struct ws_model_options *options, size_t index, int status, const char *message)
+{
+    return status != -ENOMEM && options && options->leave_out && options->leave_out(options->user, index, message);
+}
+
+/* Adds the processes of a file, or leaves them out. */
+static int add_file(struct ws_build *build, const char *path, size_t index, const struct ws_model_options *options,
+                    char *message, size_t capacity)
 {
     struct ws_vector *processes = &build->model->processes;
-    struct ws_process *process = ws_vector_push(processes);
-    int status = process ? ws_process_load(process, &build->model->texts, path, options, message, capacity) : -ENOMEM;
-    if (process && status && status != -ENOMEM && options && options->leave_out &&
-        options->leave_out(options->user, index, message)) {
-        ws_process_finish(process);
-        processes->count--;
-        return 0;
-    }
-    if (process && status)
-        return status;
-    if (!status)
-        status = ws_process_resolve(build, (uint32_t)processes->count - 1);
-    if (status)
+    int status = 0;
+    for (size_t part = 0, parts = 1; part < parts && !status; part++) {
+        struct ws_process *process = ws_vector_push(processes);
         snprintf(message, capacity, "out of memory");
+        if (!process)
+            return -ENOMEM;
+        status = ws_process_load(process, &build->model->texts, path, part, options, message, capacity);
+        parts = process->parts;
+        if (status && may_leave_out(options, index, status, message)) {
+            ws_process_finish(process);
+            processes->count--;
+            status = 0;
+        } else if (!status && ws_process_resolve(build, (uint32_t)processes->count - 1)) {
+            snprintf(message, capacity, "out of memory");
+            status = -ENOMEM;
+        }
+    }
     return status;
 }
 
@@ -41,7 +49,7 @@ int ws_model_create(struct ws_model **result, const char *const *paths, size_t c
                                       .tracks = WS_VECTOR(struct ws_track),
                                       .names = WS_VECTOR(struct ws_op_name) };
     for (size_t i = 0; i < count && !status; i++)
-        status = add_process(&build, paths[i], i, options, message, capacity);
+        status = add_file(&build, paths[i], i, options, message, capacity);
     if (!status && count && !build.model->processes.count) {
         snprintf(message, capacity, "none of the %zu traces can be read", count);
         status = -ENODATA;

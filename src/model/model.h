@@ -63,6 +63,7 @@ struct ws_clock_map {
 
 struct ws_process {
     const char *path;
+    size_t part, parts;        /* which of the processes that the file tells apart */
     struct ws_vector meta;     /* struct ws_meta_entry */
     struct ws_map meta_places; /* hash of a key → index of its last entry + 1 */
     struct ws_rows driver_functions;

@@ -4,6 +4,7 @@ import glob
 import json
 import os
 import shutil
+import shutil
 import sys
 
 from foreign import path, refused, run, run_tests, write
@@ -109,7 +110,7 @@ def test_the_given_traces():
         out = path("given.wst")
         done("import", file, "-o", out)
         assert without_paths(done("report", "--json", "--top", "0", file)) == without_paths(done("report", "--json", "--top", "0", out)), file
-        os.remove(out)
+        shutil.rmtree(out) if os.path.isdir(out) else os.remove(out)
 
 
 run_tests(globals())

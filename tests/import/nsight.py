@@ -1,10 +1,11 @@
 """Exports of Nsight Systems, row by row, in tables as full and as bare as its versions write them: nsight.py WALLSHIM"""
+import json
 import os
 import sqlite3
 
-from foreign import by_id, meta, path, refused, report, rows, run_tests
+from foreign import by_id, meta, path, refused, report, rows, run, run_tests
 
-PROCESS = 281 << 40 | 77 << 24
+PROCESS = 1 << 48 | 77 << 24
 KERNEL = {"start": 20500, "end": 30500, "deviceId": 0, "contextId": 1, "streamId": 7, "correlationId": 5, "globalPid": PROCESS,
           "demangledName": 1, "shortName": 2, "mangledName": 3, "registersPerThread": 32, "gridX": 4, "gridY": 2, "gridZ": 1,
           "blockX": 128, "blockY": 1, "blockZ": 1, "staticSharedMemory": 16, "dynamicSharedMemory": 1024}
@@ -79,12 +80,57 @@ def test_bare_tables():
 
 
 def test_processes_do_not_mix():
-    other = 281 << 40 | 99 << 24
+    other = 1 << 48 | 99 << 24
     kernels = [KERNEL, {**KERNEL, "globalPid": other, "start": 40000, "end": 41000, "deviceId": 1}]
     calls = [CALL, {**CALL, "globalTid": other | 1, "start": 15000, "end": 16000}]
     families = rows(write(StringIds=STRINGS, CUPTI_ACTIVITY_KIND_KERNEL=kernels, CUPTI_ACTIVITY_KIND_RUNTIME=calls))
     assert [op.host_begin for op in families["op"]] == [10000, 15000]
     assert len(families["context"]) == 2 and len(families["thread"]) == 2
+
+
+def of_two_processes():
+    """One process named, the other not; a third that only launched them; each with work of its own."""
+    other, launcher = 1 << 48 | 99 << 24, 1 << 48 | 5 << 24
+    kernels = [{**KERNEL, "start": 20500 + i * 1000, "end": 21000 + i * 1000, "correlationId": 5 + i} for i in range(3)]
+    kernels += [{**KERNEL, "globalPid": other, "start": 40000, "end": 41000, "deviceId": 1}]
+    calls = [CALL, {**CALL, "globalTid": other | 1, "start": 15000, "end": 16000}]
+    ranges = [{"start": 5, "end": 9, "eventType": 59, "globalTid": pid | 1, "text": text}
+              for pid, text in ((PROCESS, "one"), (other, "two"), (launcher, "three"))]
+    processes = [{"globalPid": PROCESS, "pid": 77, "name": "train"}, {"globalPid": launcher, "pid": 5, "name": "bash"}]
+    return write(StringIds=STRINGS, CUPTI_ACTIVITY_KIND_KERNEL=kernels, CUPTI_ACTIVITY_KIND_RUNTIME=calls, NVTX_EVENTS=ranges,
+                 CUPTI_ACTIVITY_KIND_MEMCPY=[{**COPY, "globalPid": other}], PROCESSES=processes)
+
+
+def test_each_process_is_one():
+    file = of_two_processes()
+    processes = report(file)
+    assert [process["meta"]["pid"] for process in processes] == ["77", "99"]
+    assert [process["meta"].get("program") for process in processes] == ["train", None]
+    assert [process["trace"] for process in processes] == [file, file]
+    assert [[device["device"] for device in process["devices"]] for process in processes] == [[0], [0, 1]]
+    assert [sum(device["gpu_events"] for device in process["devices"]) for process in processes] == [3, 2]
+    text = run("report", "--all", file).stdout
+    assert "trace.sqlite pid 77, GPU 0" in text and "trace.sqlite pid 99, GPU 1" in text, text
+    # What each did is exported as its own, and nothing twice.
+    events = json.loads(run("export", "--format", "chrome", file, "-o", "-").stdout)["traceEvents"]
+    spans = [(event["pid"], event["name"]) for event in events if event["ph"] == "X" and event["cat"] == "kernel"]
+    assert len(spans) == 4 and len({pid for pid, name in spans}) == 2, spans
+    assert [event["name"] for event in events if event.get("cat") == "annotation"] == ["one", "two"]
+
+
+def test_each_process_becomes_a_trace():
+    file, folder = of_two_processes(), path("imported")
+    result = run("import", file, "-o", folder)
+    assert result.returncode == 0, result.stderr
+    assert sorted(os.listdir(folder)) == ["trace-0.wst", "trace-1.wst"], os.listdir(folder)
+    imported, direct = report(folder), report(file)
+    assert [process["devices"] for process in imported] == [process["devices"] for process in direct]
+
+
+def test_absurdly_many_processes_are_one():
+    kernels = [{**KERNEL, "globalPid": (1 << 48) + (i << 24), "start": i * 100, "end": i * 100 + 50} for i in range(3000)]
+    processes = report(write(StringIds=STRINGS, CUPTI_ACTIVITY_KIND_KERNEL=kernels))
+    assert len(processes) == 1 and processes[0]["devices"][0]["gpu_events"] == 3000
 
 
 def test_ranges():
@@ -122,11 +168,13 @@ def test_facts():
     families = rows(write(**WHOLE, TARGET_INFO_GPU=[gpu], PROCESSES=[{"globalPid": PROCESS, "pid": 77, "name": "train"}],
                           ThreadNames=[{"nameId": 5, "priority": 20, "globalTid": PROCESS | 78}, {"nameId": 6, "priority": 10, "globalTid": PROCESS | 78}],
                           TARGET_INFO_SESSION_START_TIME=[{"utcEpochNs": 1705446034890745579}],
+                          TARGET_INFO_SYSTEM_ENV=[{"globalVid": 1 << 48, "name": "Hostname", "value": "node7"},
+                                                  {"globalVid": 1 << 48, "name": "Kernel", "value": "6.1"}],
                           META_DATA_EXPORT=[{"name": "EXPORT_PRODUCT_VERSION", "value": "2026.2.1"}]))
     device = families["device"][0]
     assert (device.id, device.name, device.uuid, device.sms, device.clock_khz) == (1, "NVIDIA A100", "GPU-abc", 108, 1410000), device
     found = meta(families)
-    expected = {"program": "train", "pid": "77", "nsight_version": "2026.2.1", "start_realtime_ns": "1705446034890745579"}
+    expected = {"program": "train", "pid": "77", "host": "node7", "nsight_version": "2026.2.1", "start_realtime_ns": "1705446034890745579"}
     assert {key: found.get(key) for key in expected} == expected, found
     assert by_id(families["thread"])[families["op"][1].thread].name == "worker"
 
