@@ -7,12 +7,13 @@ static const struct {
     const char *mark;
     double flops;
 } functors[] = {
-    { "CUDAFunctor", 1 }, { "AddFunctor", 1 },   { "MulFunctor", 1 },  { "MulScalarFunctor", 1 },
-    { "DivFunctor", 1 },  { "threshold", 1 },    { "clamp", 1 },       { "Gelu", 1 },
-    { "tanh", 1 },        { "sigmoid", 1 },      { "silu", 2 },        { "exp_kernel", 1 },
-    { "log_kernel", 1 },  { "rsqrt_kernel", 1 }, { "sqrt_kernel", 1 }, { "neg_kernel", 1 },
-    { "reciprocal", 1 },  { "AbsFunctor", 1 },   { "pow_tensor", 1 },  { "addcmul", 2 },
-    { "addcdiv", 2 },     { "lerp", 2 },         { "sin_kernel", 1 },  { "cos_kernel", 1 },
+    { "CUDAFunctor", 1 }, { "AddFunctor", 1 }, { "MulFunctor", 1 },    { "MulScalarFunctor", 1 },
+    { "DivFunctor", 1 },  { "threshold", 1 },  { "clamp", 1 },         { "Gelu", 1 },
+    { "tanh", 1 },        { "sigmoid", 1 },    { "silu_backward", 1 }, { "silu", 2 },
+    { "exp_kernel", 1 },  { "log_kernel", 1 }, { "rsqrt_kernel", 1 },  { "sqrt_kernel", 1 },
+    { "neg_kernel", 1 },  { "reciprocal", 1 }, { "AbsFunctor", 1 },    { "pow_tensor", 1 },
+    { "addcmul", 2 },     { "addcdiv", 2 },    { "lerp", 2 },          { "sin_kernel", 1 },
+    { "cos_kernel", 1 },
 };
 
 /* The parameters of the lambda that is run: the last that has some, before the arrays. */
@@ -35,11 +36,30 @@ static bool gives_truth(const char *name)
     return false;
 }
 
+/* Copies that cast (Copy.cu) say what into in their names, and in their lambda's parameter what from. */
+static bool copies_into(const char *name, struct ws_kernel_type *type)
+{
+    static const struct {
+        const char *mark;
+        struct ws_kernel_type type;
+    } casts[] = {
+        { "tofloat32_copy_kernel", { 4, WS_ELEMENT_FP32 } },
+        { "bfloat16_copy_kernel", { 2, WS_ELEMENT_BF16 } },
+        { "float16_copy_kernel", { 2, WS_ELEMENT_FP16 } },
+    };
+    for (size_t i = 0; i < sizeof(casts) / sizeof(casts[0]); i++) {
+        *type = casts[i].type;
+        if (strstr(name, casts[i].mark))
+            return true;
+    }
+    return false;
+}
+
 /* Fills in what the arrays are, the output first. A lambda says what it takes; what it gives follows from what it is.
  */
 static uint32_t read_lambda(const char *name, bool mangled, struct ws_kernel_type arrays[WS_KERNEL_TYPES + 1])
 {
-    static const struct ws_kernel_type truth = { 1, WS_ELEMENT_OTHER }, bf16 = { 2, WS_ELEMENT_BF16 };
+    static const struct ws_kernel_type truth = { 1, WS_ELEMENT_OTHER };
     struct ws_kernel_type types[WS_KERNEL_TYPES];
     uint32_t count = lambda_parameters(name, mangled, types);
     bool alike = true;
@@ -51,9 +71,9 @@ static uint32_t read_lambda(const char *name, bool mangled, struct ws_kernel_typ
         return 0;
     if (strstr(name, "where_kernel") && count == 3)
         arrays[0] = types[1];
-    else if (strstr(name, "bfloat16_copy_kernel"))
-        arrays[0] = bf16;
-    else if ((!alike && !strstr(name, "masked_fill")) || strstr(name, "float16_copy") || strstr(name, "float8"))
+    else if (copies_into(name, &arrays[0]))
+        return count + 1;
+    else if ((!alike && !strstr(name, "masked_fill")) || strstr(name, "float8"))
         return 0;
     else
         arrays[0] = gives_truth(name) ? truth : types[0];

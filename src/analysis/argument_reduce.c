@@ -47,7 +47,8 @@ struct ws_arguments_form ws_reduce_form(const char *name)
     static const struct {
         const char *mark;
         double flops;
-    } operations[] = { { "sum_functor", 1 }, { "MeanOps", 1 }, { "NormTwoOps", 2 }, { "WelfordOps", 3 } };
+    } operations[] = { { "sum_functor", 1 }, { "MeanOps", 1 }, { "NormTwoOps", 2 },
+                       { "WelfordOps", 3 },  { "MaxNan", 1 },  { "MinNan", 1 } };
     struct ws_arguments_form form = { 0 };
     struct ws_kernel_type types[WS_KERNEL_TYPES], out;
     bool mangled = name[0] == '_';

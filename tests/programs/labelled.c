@@ -52,6 +52,9 @@ static const struct label {
     { KERNEL_ATTENTION, 1, "memory-bound", (double)ROWS *HIDDEN, 4, ROWS *HIDDEN / 64 * 4, 2 * 1024 },
     { KERNEL_ATTENTION_BACKWARD, 1, "compute-bound", (double)ROWS *HIDDEN, 8, ROWS *HIDDEN / 64 * 8, 5 * 1024 },
     { KERNEL_ADAM, 1, "memory-bound", (double)PARAMETERS * 2, 7, 0, 0 }, /* of 4 bytes */
+    /* A product without its library's call, rows of a table of which some may be the same, Triton's without types. */
+    { KERNEL_GEMM_SLIM, 1, "unknown", ROWS, 0, 0, 0 },
+    { KERNEL_EMBEDDING, 1, "memory-bound", ROWS, 0, 0, 0 },
     { KERNEL_TRITON, 1, "memory-bound", LARGE, 0, 0, 0 },
 };
 
@@ -112,6 +115,8 @@ static void step(void)
     launch_attention(stream, KERNEL_ATTENTION, ROWS, HIDDEN, y, x);
     launch_attention(stream, KERNEL_ATTENTION_BACKWARD, ROWS, HIDDEN, y, x);
     launch_adam(stream, PARAMETERS, y, z);
+    launch_gemm(stream, KERNEL_GEMM_SLIM, y, x, x, 4096, 4096, 4096);
+    launch_rows(stream, KERNEL_EMBEDDING, ROWS, COLUMNS, y, x);
     launch_triton(stream, LARGE, z, x, y);
     multiply(2);
     MUST(cuStreamSynchronize(stream));

@@ -52,6 +52,15 @@ static void names_say_what_the_arrays_hold(void **state)
           { 4, 1, 4, 4 },
           0 },
         { VECTORIZED("bfloat16_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda(float)#1}", "2"), 2, { 2, 4 }, 0 },
+        { VECTORIZED("float16_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda(float)#1}", "2"), 2, { 2, 4 }, 0 },
+        { VECTORIZED("bfloat16tofloat32_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda(c10::BFloat16)#1}", "2"),
+          2,
+          { 4, 2 },
+          0 },
+        { VECTORIZED("silu_backward_kernel(at::TensorIteratorBase&)::{lambda(float, float)#1}", "3"),
+          3,
+          { 4, 4, 4 },
+          1 },
         { VECTORIZED(
               "compare_scalar_kernel<double>(at::TensorIteratorBase&, at::native::(anonymous namespace)::OpType, "
               "double)::{lambda(double)#1}",

@@ -64,6 +64,10 @@ static void reductions_of_every_version_are_read(void **state)
                 "at::native::ArgMaxOps<float>, "
                 "unsigned int, long, (int)4, (int)4>>(T3)",
                 &block, 1000 * 300 * 2 + 1000 * 8, 0);
+    block_costs("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<c10::Half, "
+                "at::native::func_wrapper_t<c10::Half, "
+                "at::native::MaxNanFunctor<c10::Half> >, unsigned int, c10::Half, 4, 4> >(X)",
+                &block, 1000 * 300 * 2 + 1000 * 2, 300000);
 }
 
 static void a_reduction_of_a_broadcast_array_reads_it_once(void **state)
