@@ -31,6 +31,7 @@ static const struct ws_row_kernel row_kernels[] = {
     { "LayerNormForwardCUDAKernel", 0, OF_GRID, UNCHECKED, 8, 8, "iffccI", 0, 0, 0 },
     { "RowwiseMomentsCUDAKernel", 0, OF_GRID, UNCHECKED, 16, 8, "iFF", 0, 0, 0 },
     { "GammaBetaBackwardCUDAKernel", 8, 0, UNCHECKED, 16, 8, "iiffCC", 0, 0, 0 },
+    { "cunn_SoftMaxForwardReg", 16, OF_GRID, UNCHECKED, 0, 8, "Oi", 0, 2, 4 },
     { "cunn_SoftMaxForward", 16, OF_GRID, UNCHECKED, 0, 8, "Oi", 1, 3, 4 },
     { "cunn_SoftMaxBackward", 24, OF_GRID, UNCHECKED, 0, 8, "Ioo", 1, 3, 3 },
     { "softmax_warp_forward", 24, 16, UNCHECKED, 0, 8, "Oi", 0, 1, 4 },

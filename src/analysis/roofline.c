@@ -28,6 +28,12 @@ struct argued {
     bool differ;       /* they do not all come to the same */
 };
 
+/* What a block of parameters says of launches of a shape; many launches share one. */
+struct said {
+    struct ws_operator_cost cost;
+    bool known;
+};
+
 /* An operator with what it was given; many ranges share one. */
 struct priced {
     const struct ws_operator *entry; /* NULL: not in the table */
@@ -41,6 +47,8 @@ struct work {
     const struct ws_process *process;
     const struct ws_track *track;
     const struct ws_track_steps *steps;
+    struct ws_map saying;    /* params << 32 | shape → place in said + 1 */
+    struct ws_vector said;   /* struct said */
     struct ws_map prices;    /* name << 32 | inputs → place in priced + 1 */
     struct ws_vector priced; /* struct priced */
     uint32_t *owners;        /* by place in the track's order: the range of the operator that the kernel works for */
@@ -152,17 +160,29 @@ static int find_owners(struct work *work)
     return 0;
 }
 
-/* What parameters say of an operation. Returns false where they say nothing. */
-static bool argue(struct work *work, uint32_t op, struct ws_operator_cost *cost)
+/* What parameters say of an operation; known is false where they say nothing. NULL when memory is out. */
+static const struct said *argue(struct work *work, uint32_t op)
 {
+    static const struct said nothing;
     const struct ws_ops *ops = &work->process->ops;
     const struct ws_op_shape *shape = ws_process_shape(work->process, ops->shape[op]);
+    uint32_t params = ws_op_params(ops, op);
+    struct ws_arguments_form *form = &work->forms[shape->name];
     if (!work->has_form[shape->name]) {
-        work->forms[shape->name] = ws_arguments_form_of(ws_model_name(work->report->model, shape->name)->text);
+        *form = ws_arguments_form_of(ws_model_name(work->report->model, shape->name)->text);
         work->has_form[shape->name] = true;
     }
-    return work->forms[shape->name].arrays &&
-           ws_arguments_cost(&work->forms[shape->name], work->process, &shape->row, ws_op_params(ops, op), cost);
+    if (!form->arrays || !params)
+        return &nothing;
+    uint64_t *place = ws_map_put(&work->saying, (uint64_t)params << 32 | ops->shape[op]);
+    if (place && !*place) {
+        struct said *said = ws_vector_push(&work->said);
+        if (!said)
+            return NULL;
+        said->known = ws_arguments_cost(form, work->process, &shape->row, params, &said->cost);
+        *place = work->said.count;
+    }
+    return place ? (const struct said *)work->said.data + *place - 1 : NULL;
 }
 
 /* Parameters are kept of few launches, so these speak for the others of their shape. */
@@ -180,16 +200,19 @@ static int find_arguments(struct work *work, size_t subject)
         return -ENOMEM;
     for (size_t i = 0; i < params->capacity; i++) {
         uint32_t op = (uint32_t)(params->entries[i].key - 1);
-        struct ws_operator_cost cost;
         if (!params->entries[i].key || op >= process->ops.count ||
             ws_process_shape(process, process->ops.shape[op])->track != subject || !is_kernel(work, op))
             continue;
         struct argued *argued = &work->argued[process->ops.shape[op]];
-        if (!argue(work, op, &cost))
+        const struct said *said = argue(work, op);
+        if (!said)
+            return -ENOMEM;
+        if (!said->known)
             continue;
         if (!argued->blocks++)
-            argued->cost = cost;
-        argued->differ = argued->differ || cost.bytes != argued->cost.bytes || cost.flops != argued->cost.flops;
+            argued->cost = said->cost;
+        argued->differ =
+            argued->differ || said->cost.bytes != argued->cost.bytes || said->cost.flops != argued->cost.flops;
     }
     return 0;
 }
@@ -255,19 +278,18 @@ static bool add_arguments(struct work *work, uint32_t op, struct ws_roofline_row
                           struct ws_track_roofline *result)
 {
     struct argued *argued = work->argued ? &work->argued[work->process->ops.shape[op]] : NULL;
-    struct ws_operator_cost cost;
     if (!argued || !argued->blocks)
         return false;
     if (++argued->launches > argued->blocks && !argued->differ)
         row->note = carried_note;
-    if (argued->differ && !argue(work, op, &cost))
+    const struct said *said = argued->differ ? argue(work, op) : NULL;
+    if (argued->differ && (!said || !said->known))
         return false;
-    if (!argued->differ)
-        cost = argued->cost;
-    if (cost.note)
-        row->note = cost.note;
+    const struct ws_operator_cost *cost = said ? &said->cost : &argued->cost;
+    if (cost->note)
+        row->note = cost->note;
     row->source = WS_WORK_ARGUMENTS;
-    add_cost(work, op, &cost, 1, row, result);
+    add_cost(work, op, cost, 1, row, result);
     return true;
 }
 
@@ -409,6 +431,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     work.process = ws_model_process(report->model, work.track->process);
     work.steps = ws_report_result(report, &ws_analysis_steps, subject);
     work.priced = WS_VECTOR(struct priced);
+    work.said = WS_VECTOR(struct said);
     work.rows = calloc(report->model->names.count + 1, sizeof(*work.rows));
     result->rows = WS_VECTOR(struct ws_roofline_row);
     result->products = WS_VECTOR(struct ws_product_row);
@@ -434,6 +457,8 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
         status = keep_products(&work, result);
     if (!status)
         count_steps(&work, ws_report_result(report, &ws_analysis_activity, subject), result);
+    ws_map_finish(&work.saying);
+    ws_vector_finish(&work.said);
     ws_map_finish(&work.prices);
     ws_vector_finish(&work.priced);
     free(work.owners);

@@ -53,6 +53,9 @@ static const struct kernel {
     { NATIVE "RowwiseMomentsCUDAKernel<c10::Half>(X)", "Lfppp", 2, 0, ROWS * 8 },
     { NATIVE "GammaBetaBackwardCUDAKernel<float, float>(X)", "lLpppppp", 8, 0, COLUMNS * 8 + ROWS * 8 },
     { NATIVE "GammaBetaBackwardCUDAKernel_32x32<c10::Half, float>(X)", "lLppppp0", 4, 0, COLUMNS * 2 + ROWS * 8 },
+    { NATIVE "cunn_SoftMaxForwardSmem<8, c10::BFloat16, float, float, at::native::X, long>(X)", "ppL", 6, 4, 0 },
+    { NATIVE "cunn_SoftMaxForwardReg<c10::BFloat16, float, c10::BFloat16, at::native::X, long, 4>(X)", "ppL", 4, 4,
+      0 },
     { NATIVE "fused_dropout_kernel_vec<c10::BFloat16, float, unsigned int, 1, 4, bool>(X)", "TTTnf", 5, 1, 0 },
     { "void cuApplyLayerNorm<c10::Half, float, c10::Half>(c10::Half*, float*, float*, c10::Half const*, int, int, "
       "float, "
