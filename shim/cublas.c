@@ -109,12 +109,11 @@ struct target {
     struct lt_library lt; /* cublasLtMatmul's */
 };
 
-/* version: the major one that the program is bound to, 0 where it looked the function up. */
 static __attribute__((noinline, cold)) void *find_target(struct target *target, enum ws_function_id id,
-                                                         unsigned version)
+                                                         const char *bound)
 {
     int saved_errno = errno;
-    void *real = version ? resolve_version(id, version) : resolve_find(id);
+    void *real = product_real(id, bound);
     if (real && id == WS_ID_cublasLtMatmul)
         lt_find_library(&target->lt, real);
     __atomic_store_n(&target->real, real, __ATOMIC_RELEASE);
@@ -133,7 +132,7 @@ static __attribute__((noinline, cold)) void *find_target(struct target *target, 
                                     .compute = (uint32_t)(how) })
 #define LT_PRODUCT(desc, a, b, d) lt_product(thread, &target.lt, desc, a, b, d)
 
-#define CUBLAS_WRAPPER(wrapper, symbol, bound, version, parameters, arguments, product)     \
+#define CUBLAS_WRAPPER(wrapper, symbol, bound, parameters, arguments, product)              \
     EXPORTED_AS(wrapper, symbol, bound) ws_cublasStatus wrap_##wrapper parameters;          \
     ws_cublasStatus wrap_##wrapper parameters                                               \
     {                                                                                       \
@@ -142,7 +141,7 @@ static __attribute__((noinline, cold)) void *find_target(struct target *target, 
         ws_cublasStatus(*real) parameters =                                                 \
             (ws_cublasStatus(*) parameters)__atomic_load_n(&target.real, __ATOMIC_ACQUIRE); \
         if (__builtin_expect(!real, 0))                                                     \
-            real = (ws_cublasStatus(*) parameters)find_target(&target, id, version);        \
+            real = (ws_cublasStatus(*) parameters)find_target(&target, id, bound);          \
         if (!real)                                                                          \
             return WS_CUBLAS_STATUS_NOT_INITIALIZED;                                        \
         struct shim_thread *thread = product_begins();                                      \
@@ -156,9 +155,9 @@ static __attribute__((noinline, cold)) void *find_target(struct target *target, 
     }
 
 /* The first is what look-ups are given, and binds to no program. */
-#define CUBLAS_ROW(library, symbol, parameters, arguments, product)                                     \
-    CUBLAS_WRAPPER(symbol, symbol, "WALLSHIM", 0, parameters, arguments, product)                       \
-    CUBLAS_WRAPPER(symbol##_of_11, symbol, "lib" #library ".so.11", 11, parameters, arguments, product) \
-    CUBLAS_WRAPPER(symbol##_of_12, symbol, "lib" #library ".so.12", 12, parameters, arguments, product) \
-    CUBLAS_WRAPPER(symbol##_of_13, symbol, "lib" #library ".so.13", 13, parameters, arguments, product)
+#define CUBLAS_ROW(library, symbol, parameters, arguments, product)                                 \
+    CUBLAS_WRAPPER(symbol, symbol, "WALLSHIM", parameters, arguments, product)                      \
+    CUBLAS_WRAPPER(symbol##_of_11, symbol, "lib" #library ".so.11", parameters, arguments, product) \
+    CUBLAS_WRAPPER(symbol##_of_12, symbol, "lib" #library ".so.12", parameters, arguments, product) \
+    CUBLAS_WRAPPER(symbol##_of_13, symbol, "lib" #library ".so.13", parameters, arguments, product)
 #include "cublas_table.h"

@@ -2,6 +2,7 @@
  * are ready for instrumented code, and never with a name of ours. */
 #include <dlfcn.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/auxv.h>
 
 #include "elf_lookup.h"
@@ -52,6 +53,16 @@ static bool from_inside_the_driver(const void *caller)
            (elf_find_by_name("libcupti.so", &object) && (uintptr_t)caller - object.low < object.high - object.low);
 }
 
+/* libcudnn looks each function up in the library of cuDNN that has it, to go on to that. */
+static bool from_inside_cudnn(const char *name, const void *caller)
+{
+    struct elf_object object;
+    if (strncmp(name, "cudnn", 5) != 0 || !elf_find_by_address(caller, &object) || !object.path)
+        return false;
+    const char *slash = strrchr(object.path, '/');
+    return !strncmp(slash ? slash + 1 : object.path, "libcudnn", 8);
+}
+
 /* Only the main program comes before us in the order in which RTLD_NEXT goes on. */
 static bool from_main_program(const void *caller)
 {
@@ -73,7 +84,7 @@ struct dlsym_answer ws_dlsym_answer(void *handle, const char *name, void *caller
     int id = may_be_ours(name) ? resolve_id(name) : -1;
     dlsym_function real = real_dlsym();
     void *value = NULL;
-    if (id < 0 || !real || from_inside_the_driver(caller))
+    if (id < 0 || !real || from_inside_the_driver(caller) || from_inside_cudnn(name, caller))
         return pass_on();
     if (handle == RTLD_DEFAULT || (handle == RTLD_NEXT && from_main_program(caller)))
         value = resolve_next(name);

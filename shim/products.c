@@ -21,6 +21,11 @@ static bool is_text(uint64_t id, const char *text)
     return row->text.length == strlen(text) && !memcmp(row->text.data, text, row->text.length);
 }
 
+void *product_real(enum ws_function_id id, const char *bound)
+{
+    return strcmp(bound, "WALLSHIM") ? resolve_version(id, bound) : resolve_find(id);
+}
+
 uint32_t product_label(const char *text)
 {
     uint64_t hash = hash_of(text);

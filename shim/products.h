@@ -13,8 +13,18 @@
     __asm__(".symver wrap_" #wrapper ", " #symbol "@" version); \
     __attribute__((visibility("default")))
 
+/* Where such a wrapper goes on to: bound is the version that programs are bound to it by, "WALLSHIM" where they
+ * looked the function up. NULL: there is none. */
+void *product_real(enum ws_function_id id, const char *bound);
+
 /* The text's dictionary id (family label), 0 where there is no room for it. Takes the registry's lock. */
 uint32_t product_label(const char *text);
+
+/* Is this a call that a library makes of itself, or of another? As call_is_nested. */
+HOT bool product_is_nested(const struct shim_thread *thread)
+{
+    return __builtin_expect(thread->in_product != 0, 0) && (uintptr_t)__builtin_dwarf_cfa() <= thread->in_product;
+}
 
 /* This thread, where the call is one that the program made and that is recorded; else NULL: it goes on as it came. */
 HOT struct shim_thread *product_begins(void)
@@ -22,16 +32,16 @@ HOT struct shim_thread *product_begins(void)
     if (!(shim_phase() & SHIM_RECORDING))
         return NULL;
     struct shim_thread *thread = thread_self.thread ? thread_self.thread : thread_get();
-    if (!thread || call_is_nested(thread) || thread->in_product)
+    if (!thread || call_is_nested(thread) || product_is_nested(thread))
         return NULL;
-    thread->in_product = true;
+    thread->in_product = stack_now();
     return thread;
 }
 
 /* words: NULL where the call was not understood. */
 HOT void product_ended(struct shim_thread *thread, const struct product_words *words, uint64_t begin, uint64_t end)
 {
-    thread->in_product = false;
+    thread->in_product = 0;
     struct ws_ring_range *record = words && words->inputs ? ws_ring_reserve_one(&thread->ring) : NULL;
     if (!record)
         return;

@@ -22,6 +22,8 @@ enum {
 #include "nccl_table.h"
 #define CUBLAS_ROW(library, symbol, parameters, ...) extern ws_cublasStatus wrap_##symbol parameters;
 #include "cublas_table.h"
+#define CUDNN_ROW(part, symbol, parameters, ...) extern ws_cudnnStatus wrap_##symbol parameters;
+#include "cudnn_table.h"
 
 const struct resolve_row resolve_table[WS_ID_COUNT] = {
 #define DRIVER_ROW(symbol, base, since, flavour, family, ...) \
@@ -30,8 +32,11 @@ const struct resolve_row resolve_table[WS_ID_COUNT] = {
 #define NCCL_ROW(symbol, ...) { #symbol, #symbol, 0, FLAVOUR_NCCL, WS_CALL_NCCL, (void *)wrap_##symbol },
 #include "nccl_table.h"
 #define CUBLAS_ROW(library, symbol, ...) \
-    { #symbol, "lib" #library ".so", 0, FLAVOUR_CUBLAS, WS_CALL_LIBRARY, (void *)wrap_##symbol },
+    { #symbol, "lib" #library ".so", 0, FLAVOUR_LIBRARY, WS_CALL_LIBRARY, (void *)wrap_##symbol },
 #include "cublas_table.h"
+#define CUDNN_ROW(part, symbol, ...) \
+    { #symbol, "libcudnn.so", 0, FLAVOUR_LIBRARY, WS_CALL_LIBRARY, (void *)wrap_##symbol },
+#include "cudnn_table.h"
 };
 
 void *resolve_real[WS_ID_COUNT];
@@ -131,8 +136,7 @@ void *resolve_find(enum ws_function_id id)
 }
 
 struct versioned {
-    const char *symbol;
-    char version[32];
+    const char *symbol, *version;
     void *real;
 };
 
@@ -146,11 +150,10 @@ static void look_for_version(const struct elf_object *object, void *data)
 }
 
 /* By its version, not by its file: packages rename that. */
-void *resolve_version(enum ws_function_id id, unsigned version)
+void *resolve_version(enum ws_function_id id, const char *version)
 {
     struct elf_object object;
-    struct versioned versioned = { .symbol = resolve_table[id].symbol };
-    snprintf(versioned.version, sizeof(versioned.version), "%s.%u", library_of(id), version);
+    struct versioned versioned = { resolve_table[id].symbol, version, NULL };
     elf_each(look_for_version, &versioned);
     if (versioned.real && elf_find_by_address(versioned.real, &object))
         keep_loaded(&object);

@@ -13,6 +13,7 @@
 
 #include "abi/cublas.h"
 #include "abi/cuda.h"
+#include "abi/cudnn.h"
 #include "abi/nccl.h"
 #include "record/record.h"
 
@@ -23,19 +24,21 @@ enum ws_function_id {
 #include "nccl_table.h"
 #define CUBLAS_ROW(library, symbol, ...) WS_ID_##symbol,
 #include "cublas_table.h"
+#define CUDNN_ROW(part, symbol, ...) WS_ID_##symbol,
+#include "cudnn_table.h"
     WS_ID_COUNT
 };
 
 struct resolve_row {
     const char *symbol;
-    const char *base; /* NCCL: the symbol; cuBLAS: the library's file, without its version */
+    const char *base; /* NCCL: the symbol; other libraries: their file, without its version */
     int since;        /* of libraries: 0 */
     uint8_t flavour;  /* enum resolve_flavour */
     uint8_t family;   /* enum ws_call_family */
     void *wrapper;
 };
 
-enum resolve_flavour { FLAVOUR_LEGACY, FLAVOUR_PTSZ, FLAVOUR_PTDS, FLAVOUR_NCCL, FLAVOUR_CUBLAS };
+enum resolve_flavour { FLAVOUR_LEGACY, FLAVOUR_PTSZ, FLAVOUR_PTDS, FLAVOUR_NCCL, FLAVOUR_LIBRARY };
 
 extern const struct resolve_row resolve_table[WS_ID_COUNT];
 
@@ -46,9 +49,10 @@ extern __attribute__((visibility("hidden"))) void *resolve_real[WS_ID_COUNT];
  * is none. errno is left as it was. */
 void *resolve_find(enum ws_function_id id);
 
-/* The function in the given major version of its library, which stays loaded from then on. NULL: there is none. A
- * program may have two versions loaded, whose handles are not each other's. */
-void *resolve_version(enum ws_function_id id, unsigned version);
+/* The function as a library defines it whose symbols are of this version ("libcublas.so.13"), which stays loaded from
+ * then on. NULL: there is none. A program may have two versions of a library loaded, whose handles are not each
+ * other's. */
+void *resolve_version(enum ws_function_id id, const char *version);
 
 /* Is a function of this name ours to stand in front of? -1 if not. */
 int resolve_id(const char *symbol);

@@ -59,7 +59,14 @@ struct lt_entry {
     struct product_words words;
 };
 
-enum { SHAPE_CACHE = 4096, PRODUCT_CACHE = 2048, LT_CACHE = 1024, PENDING_COLLECTIVES = 64 };
+/* A convolution of cuDNN's older interface: types, ranks and sizes of its three tensors, and the function. */
+enum { CONVOLUTION_RANK = 6, CONVOLUTION_WORDS = 2 + CONVOLUTION_RANK };
+struct convolution_entry {
+    uint32_t key[3 * CONVOLUTION_WORDS + 1];
+    struct product_words words;
+};
+
+enum { SHAPE_CACHE = 4096, PRODUCT_CACHE = 2048, LT_CACHE = 1024, CONVOLUTION_CACHE = 256, PENDING_COLLECTIVES = 64 };
 
 /* Of the operation under way: what is to be done about counters when it returns. */
 enum thread_counted { COUNTED_NOT_ASKED, COUNTED_NOTHING, COUNTED_LAUNCH };
@@ -83,7 +90,8 @@ struct shim_thread {
     uint8_t counted;      /* enum thread_counted */
     bool has_turn;        /* of the stream */
     uint64_t order;       /* of the stream, when the call entered it */
-    bool in_product;      /* inside cuBLAS: what it calls of itself is no product of the program's */
+    uintptr_t in_product; /* stack of the call of cuBLAS or cuDNN under way: what that calls of itself is no product
+                             of the program's; 0: none */
     uint32_t nccl_depth;  /* inside NCCL: launches are its own */
     uint32_t group_depth; /* of ncclGroupStart */
     uint32_t collective_count;
@@ -91,6 +99,7 @@ struct shim_thread {
     struct shape_entry shapes[SHAPE_CACHE];
     struct product_entry products[PRODUCT_CACHE];
     struct lt_entry lt_products[LT_CACHE];
+    struct convolution_entry convolutions[CONVOLUTION_CACHE];
     _Atomic uint32_t life; /* enum thread_life */
     size_t mapping;        /* bytes of this structure and the ring */
     /* The drain's own. */

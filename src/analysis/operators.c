@@ -218,6 +218,58 @@ static bool cost_convolution_backward(const struct ws_operator *entry, const str
     return cost->flops > 0;
 }
 
+/* What cuDNN was given, as FORMAT.md has it: first what is multiplied, then whether parts may be left out, then what
+ * else is moved. What moves has a type, and is there once. */
+static void set_graph(const struct ws_tensor *tensors, size_t count, struct ws_operator_cost *cost)
+{
+    for (size_t i = 0; i < count; i++) {
+        cost->bytes += tensors[i].rank ? ws_tensor_bytes(&tensors[i]) : 0;
+        if (tensors[i].rank && tensors[i].known && cost->element == WS_ELEMENT_UNKNOWN)
+            cost->element = tensors[i].element;
+        if (!tensors[i].rank && tensors[i].values == 1 && tensors[i].value[0] > 0)
+            cost->note = "not known what a mask, or lengths, leave out: counted in full";
+    }
+}
+
+/* What is convolved, the filter, the result, each a tensor or its gradient: whichever of them is made, each element
+ * of the filter is used once for each site of the result. */
+static bool cost_filter(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
+                        struct ws_operator_cost *cost)
+{
+    const struct ws_tensor *image = &tensors[0], *filter = &tensors[1], *result = &tensors[2];
+    (void)entry;
+    if (count < 3 || image->rank < 3 || filter->rank != image->rank || result->rank != image->rank ||
+        result->size[1] != filter->size[0] || !(filter->size[1] > 0) || fmod(image->size[1], filter->size[1]) > 0 ||
+        !(result->size[1] > 0))
+        return false;
+    cost->flops = 2 * filter->elements * sites_of(result);
+    set_graph(tensors, count, cost);
+    return cost->flops > 0 && cost->element != WS_ELEMENT_UNKNOWN;
+}
+
+/* One product A[…,m,k] · B[…,k,n] = C[…,m,n] after the other; attention is two of them, its gradients five. */
+static bool cost_products(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
+                          struct ws_operator_cost *cost)
+{
+    size_t products = 0;
+    (void)entry;
+    for (size_t i = 0; i + 2 < count && tensors[i].rank >= 2; i += 3) {
+        const struct ws_tensor *a = &tensors[i], *b = a + 1, *c = a + 2;
+        double m = a->size[a->rank - 2], k = a->size[a->rank - 1], n = b->rank == a->rank ? b->size[b->rank - 1] : 0;
+        if (c->rank != a->rank || !(m > 0) || !(n > 0) || b->size[b->rank - 2] != k || c->size[c->rank - 2] != m ||
+            c->size[c->rank - 1] != n)
+            return false;
+        double flops = cost->flops + 2 * c->elements * k;
+        set_product(cost, c->elements / (m * n), m, n, k);
+        cost->flops = flops;
+        products++;
+    }
+    if (products != 1)
+        cost->m = cost->n = cost->k = cost->batch = 0;
+    set_graph(tensors, count, cost);
+    return cost->flops > 0 && cost->element != WS_ELEMENT_UNKNOWN;
+}
+
 /* Kernels that do little arithmetic. A letter an input: r read, w written, x both, - neither or only in part; then o
  * an output as large as the largest input, p one of a byte an element. "*" stands for r at all inputs. */
 static bool cost_moves(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
@@ -279,6 +331,12 @@ static const struct ws_operator operators[] = {
     { "aten::_scaled_mm", cost_product, "", 0, true },
     { "aten::_int_mm", cost_product, "", 0, true },
     { "cublas*", cost_product, "", 0, true },
+    { "cudnnBackendExecute matmul", cost_products, "", 0, true },
+    { "cudnnBackendExecute convolution_*", cost_filter, "", 0, true },
+    { "cudnnBackendExecute sdpa_forward", cost_attention, "hn", 0, true },
+    { "cudnnBackendExecute sdpa_backward", cost_attention, "ghn", 0, true },
+    { "cudnnConvolution*", cost_filter, "", 0, true },
+    { "cudnnBackendExecute", cost_moves, "*", 0, false },
     { "aten::linear", cost_linear, "", 0, true },
     { "aten::scaled_dot_product_attention", cost_attention, "hn", 0, true },
     { "aten::_scaled_dot_product_flash_attention", cost_attention, "hn", 0, true },

@@ -9,7 +9,7 @@
 
 #include "record/record.h"
 
-enum { WS_TENSOR_RANK = 8, WS_TENSOR_VALUES = 4, WS_TENSORS = 16 };
+enum { WS_TENSOR_RANK = 8, WS_TENSOR_VALUES = 4, WS_TENSORS = 32 };
 
 /* Element types that rooflines tell apart; the rest are only so many bytes wide. */
 enum ws_element {

@@ -138,7 +138,7 @@ enum ws_call_family {
     WS_CALL_PROFILER,
     WS_CALL_RESOLUTION,
     WS_CALL_NCCL,
-    WS_CALL_LIBRARY, /* cuBLAS: its rows are in family range */
+    WS_CALL_LIBRARY, /* cuBLAS, cuDNN: their rows are in family range */
     WS_CALL_FAMILY_COUNT
 };
 

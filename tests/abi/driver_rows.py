@@ -9,6 +9,7 @@ macro can put the name of a typedef together: it is done here, on what the prepr
     DRIVER_TYPE("symbol", PFN_base_vNNNN_flavour, (parameters))
     NCCL_TYPE(symbol, (parameters))
     CUBLAS_TYPE(symbol, (parameters))
+    CUDNN_TYPE(symbol, (parameters))
 """
 import re
 import subprocess
@@ -22,6 +23,8 @@ SOURCE = """
 #include "shim/driver_table.h"
 #include "shim/nccl_table.h"
 #include "shim/cublas_table.h"
+#define CUDNN_ROW(part, symbol, parameters, ...) @cudnn symbol parameters@
+#include "shim/cudnn_table.h"
 """
 SUFFIX = {"LEGACY": "", "PTSZ": "_ptsz", "PTDS": "_ptds"}
 NUMBER = r"(\d+|\(\((\d+)\) < 7000 \? 7000 : \(\d+\)\))"
@@ -29,7 +32,7 @@ NUMBER = r"(\d+|\(\((\d+)\) < 7000 \? 7000 : \(\d+\)\))"
 
 def rows(text):
     text = " ".join(text.split())
-    for kind, body in re.findall(r"@(driver|nccl|cublas) (.*?)@", text):
+    for kind, body in re.findall(r"@(driver|nccl|cublas|cudnn) (.*?)@", text):
         if kind != "driver":
             symbol, parameters = body.split(" ", 1)
             yield f"{kind.upper()}_TYPE({symbol}, {parameters})"

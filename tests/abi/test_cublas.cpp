@@ -45,6 +45,7 @@ static void compare_functions()
 {
 #define DRIVER_TYPE(symbol, typedef_name, parameters)
 #define NCCL_TYPE(symbol, parameters)
+#define CUDNN_TYPE(symbol, parameters)
 #define CUBLAS_TYPE(symbol, parameters) \
     comparison<ws_cublasStatus parameters, std::remove_reference_t<decltype(symbol)>>::run(#symbol);
 #include "driver_rows.h"

@@ -109,6 +109,7 @@ static void compare_functions()
     comparison<ws_CUresult parameters, std::remove_pointer_t<typedef_name>>::run(symbol);
 #define NCCL_TYPE(symbol, parameters)
 #define CUBLAS_TYPE(symbol, parameters)
+#define CUDNN_TYPE(symbol, parameters)
 #include "driver_rows.h"
 #define CALIBRATE(member, symbol, parameters) \
     comparison<ws_CUresult parameters, std::remove_reference_t<decltype(symbol)>>::run(#symbol);

@@ -19,6 +19,7 @@ static void compare_functions()
 {
 #define DRIVER_TYPE(symbol, typedef_name, parameters)
 #define CUBLAS_TYPE(symbol, parameters)
+#define CUDNN_TYPE(symbol, parameters)
 #define NCCL_TYPE(symbol, parameters) comparison<ws_ncclResult parameters, decltype(symbol)>::run(#symbol);
 #include "driver_rows.h"
 }

@@ -41,7 +41,7 @@ def main():
 
     with open(rows, encoding="ascii") as file:
         text = file.read()
-    tabled = set(re.findall(r'^DRIVER_TYPE\("(\w+)"', text, re.M)) | set(re.findall(r"^(?:NCCL|CUBLAS)_TYPE\((\w+)", text, re.M))
+    tabled = set(re.findall(r'^DRIVER_TYPE\("(\w+)"', text, re.M)) | set(re.findall(r"^(?:NCCL|CUBLAS|CUDNN)_TYPE\((\w+)", text, re.M))
     exported, bound = set(), {}
     for line in readelf(library, "--dyn-syms").splitlines():
         fields = line.split()
@@ -54,9 +54,10 @@ def main():
         if fields[6] != "UND":
             exported.add(name)
             # dlsym must pass our definitions over: they are hidden versions ("@", not "@@"), dlsym's own has none.
-            # Programs are bound to the versions of cuBLAS.
+            # Programs are bound to the versions of cuBLAS and cuDNN.
             library = "libcublasLt" if name.startswith("cublasLt") else "libcublas"
-            of_library = name.startswith("cublas") and re.fullmatch(rf"{library}\.so\.1[123]", version)
+            of_library = (name.startswith("cublas") and re.fullmatch(rf"{library}\.so\.1[123]", version) or
+                          name.startswith("cudnn") and re.fullmatch(r"libcudnn(\.so\.8|(_graph|_cnn)?\.so\.9)", version))
             if version != ("" if name == "dlsym" else "WALLSHIM") and not of_library:
                 wrong.append(f"exports {name} as {version or 'no version'}: a look-up would find it without a driver")
         elif version:

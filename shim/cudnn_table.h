@@ -1,0 +1,66 @@
+/* The cuDNN functions the shim stands in front of; the ways of driver_table.h, with
+ *
+ *   CUDNN_ROW(part, symbol, parameters, arguments, words)                  what computes
+ *   CUDNN_FOLLOWED(part, symbol, parameters, arguments, before, after)     what describes that
+ *
+ * part is the library within cuDNN 9 that defines it: programs may be bound to that, or to libcudnn itself, which
+ * only passes calls on. words: what the call computes. before and after: what to note, after only where it succeeded.
+ * What is destroyed is forgotten before it is: afterwards another thread may be given its address.
+ */
+#ifndef CUDNN_ROW
+#error "define CUDNN_ROW before including cudnn_table.h"
+#endif
+#ifndef CUDNN_FOLLOWED
+#define CUDNN_FOLLOWED CUDNN_ROW /* where all are alike */
+#endif
+/* clang-format off */
+CUDNN_ROW(graph, cudnnBackendExecute,
+    (ws_cudnnHandle handle, ws_cudnnBackendDescriptor plan, ws_cudnnBackendDescriptor pack), (handle, plan, pack),
+    cudnn_plan_words(plan, pack))
+CUDNN_FOLLOWED(graph, cudnnBackendCreateDescriptor,
+    (ws_cudnnEnum type, ws_cudnnBackendDescriptor *descriptor), (type, descriptor),
+    (void)0, cudnn_created(*descriptor, type))
+CUDNN_FOLLOWED(graph, cudnnBackendSetAttribute,
+    (ws_cudnnBackendDescriptor descriptor, ws_cudnnEnum name, ws_cudnnEnum type, int64_t count,
+     ws_cudnnPointer elements),
+    (descriptor, name, type, count, elements),
+    (void)0, cudnn_set(descriptor, name, type, count, elements))
+CUDNN_FOLLOWED(graph, cudnnBackendGetAttribute,
+    (ws_cudnnDescriptor descriptor, ws_cudnnEnum name, ws_cudnnEnum type, int64_t requested, int64_t *count,
+     void *elements),
+    (descriptor, name, type, requested, count, elements),
+    (void)0, cudnn_got(descriptor, type, count && *count < requested ? *count : requested, elements))
+CUDNN_FOLLOWED(graph, cudnnBackendFinalize,
+    (ws_cudnnBackendDescriptor descriptor), (descriptor), (void)0, cudnn_finalized(descriptor))
+CUDNN_FOLLOWED(graph, cudnnBackendDestroyDescriptor,
+    (ws_cudnnBackendDescriptor descriptor), (descriptor), cudnn_destroying(descriptor), (void)0)
+CUDNN_ROW(cnn, cudnnConvolutionForward,
+    (ws_cudnnHandle handle, ws_cudnnPointer alpha, ws_cudnnDescriptor x_desc, ws_cudnnPointer x,
+     ws_cudnnDescriptor w_desc, ws_cudnnPointer w, ws_cudnnDescriptor convolution, ws_cudnnEnum algorithm,
+     void *workspace, size_t workspace_bytes, ws_cudnnPointer beta, ws_cudnnDescriptor y_desc, void *y),
+    (handle, alpha, x_desc, x, w_desc, w, convolution, algorithm, workspace, workspace_bytes, beta, y_desc, y),
+    CONVOLUTION(x_desc, w_desc, y_desc))
+CUDNN_ROW(cnn, cudnnConvolutionBiasActivationForward,
+    (ws_cudnnHandle handle, ws_cudnnPointer alpha1, ws_cudnnDescriptor x_desc, ws_cudnnPointer x,
+     ws_cudnnDescriptor w_desc, ws_cudnnPointer w, ws_cudnnDescriptor convolution, ws_cudnnEnum algorithm,
+     void *workspace, size_t workspace_bytes, ws_cudnnPointer alpha2, ws_cudnnDescriptor z_desc, ws_cudnnPointer z,
+     ws_cudnnDescriptor bias_desc, ws_cudnnPointer bias, ws_cudnnDescriptor activation, ws_cudnnDescriptor y_desc,
+     void *y),
+    (handle, alpha1, x_desc, x, w_desc, w, convolution, algorithm, workspace, workspace_bytes, alpha2, z_desc, z,
+     bias_desc, bias, activation, y_desc, y),
+    CONVOLUTION(x_desc, w_desc, y_desc))
+CUDNN_ROW(cnn, cudnnConvolutionBackwardData,
+    (ws_cudnnHandle handle, ws_cudnnPointer alpha, ws_cudnnDescriptor w_desc, ws_cudnnPointer w,
+     ws_cudnnDescriptor dy_desc, ws_cudnnPointer dy, ws_cudnnDescriptor convolution, ws_cudnnEnum algorithm,
+     void *workspace, size_t workspace_bytes, ws_cudnnPointer beta, ws_cudnnDescriptor dx_desc, void *dx),
+    (handle, alpha, w_desc, w, dy_desc, dy, convolution, algorithm, workspace, workspace_bytes, beta, dx_desc, dx),
+    CONVOLUTION(dx_desc, w_desc, dy_desc))
+CUDNN_ROW(cnn, cudnnConvolutionBackwardFilter,
+    (ws_cudnnHandle handle, ws_cudnnPointer alpha, ws_cudnnDescriptor x_desc, ws_cudnnPointer x,
+     ws_cudnnDescriptor dy_desc, ws_cudnnPointer dy, ws_cudnnDescriptor convolution, ws_cudnnEnum algorithm,
+     void *workspace, size_t workspace_bytes, ws_cudnnPointer beta, ws_cudnnDescriptor dw_desc, void *dw),
+    (handle, alpha, x_desc, x, dy_desc, dy, convolution, algorithm, workspace, workspace_bytes, beta, dw_desc, dw),
+    CONVOLUTION(x_desc, dw_desc, dy_desc))
+/* clang-format on */
+#undef CUDNN_FOLLOWED
+#undef CUDNN_ROW

@@ -1,0 +1,43 @@
+/* The simulated cuDNN: what it computes, as kernels of the simulated driver.
+ *
+ * Nothing is computed: a kernel takes what its FLOPs and bytes take on the device. SIMGPU_CUDNN names a file that
+ * gets a line for each: kernel, FLOPs, bytes that must move. */
+#ifndef SIMGPU_CUDNN_WORK_H
+#define SIMGPU_CUDNN_WORK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shim/abi/cublas.h"
+#include "shim/abi/cuda.h"
+#include "shim/abi/cudnn.h"
+
+#define CUDNN_API(name, ...)                                                 \
+    __attribute__((visibility("default"))) ws_cudnnStatus name(__VA_ARGS__); \
+    __attribute__((visibility("default"))) ws_cudnnStatus name(__VA_ARGS__)
+
+enum sim_work {
+    SIM_FORWARD,
+    SIM_BACKWARD_DATA,
+    SIM_BACKWARD_FILTER,
+    SIM_ATTENTION_FORWARD,
+    SIM_ATTENTION_BACKWARD,
+    SIM_NORM,
+    SIM_TRANSFORM, /* of a layout, before a convolution */
+    SIM_WORKS
+};
+
+struct sim_handle {
+    ws_CUstream stream;
+};
+
+/* Bytes of an element; 0 of an unknown type. */
+uint64_t sim_element_bytes(ws_cudnnEnum type);
+
+/* Launches what does the work; a convolution has its input put into another layout before. */
+ws_cudnnStatus sim_work(enum sim_work work, double flops, double bytes, ws_CUstream stream);
+
+/* A product goes to cuBLASLt, as real engines do. Sizes are row by row, as cuDNN has them. */
+ws_cudnnStatus sim_matmul(uint64_t batch, uint64_t m, uint64_t n, uint64_t k, ws_cudnnEnum type, ws_CUstream stream);
+
+#endif
