@@ -57,6 +57,12 @@ static void print_json_text(const struct ws_text *text)
     putchar('"');
 }
 
+/* The first key of an object says which family the row is of. */
+static const char *json_key(const struct ws_column *column)
+{
+    return strcmp(column->name, "family") ? column->name : "call_family";
+}
+
 static void print_row(const struct ws_layout *layout, const char *row, bool json)
 {
     if (json)
@@ -66,7 +72,7 @@ static void print_row(const struct ws_layout *layout, const char *row, bool json
     for (size_t i = 0; i < layout->column_count; i++) {
         const struct ws_column *column = &layout->columns[i];
         const struct ws_text *text = (const struct ws_text *)(row + column->offset);
-        printf(json ? ",\"%s\":" : " %s=", column->name);
+        printf(json ? ",\"%s\":" : " %s=", json ? json_key(column) : column->name);
         if (column->coding == WS_CODING_TEXT && json)
             print_json_text(text);
         else if (column->coding == WS_CODING_TEXT)

@@ -37,8 +37,8 @@ def rows(file):
         raise AssertionError(result.stderr)
     families = collections.defaultdict(list)
     for line in result.stdout.splitlines():
-        pairs = json.loads(line, object_pairs_hook=list)  # the first names the family; a column may be called so, too
-        families[pairs[0][1]].append(types.SimpleNamespace(**dict(pairs[1:])))
+        row = json.loads(line)
+        families[row.pop("family")].append(types.SimpleNamespace(**row))
     return families
 
 

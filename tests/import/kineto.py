@@ -71,7 +71,7 @@ def test_calls():
     events = [{**CALL, "name": name, "ts": 1000 - i, "args": {"correlation": i + 1}} for i, name in enumerate(names)]
     families = rows(write(trace(*events)))
     functions = by_id(families["driver_function"])
-    found = {functions[row.function].name: functions[row.function].family for row in families["call"]}
+    found = {functions[row.function].name: functions[row.function].call_family for row in families["call"]}
     assert [found[name] for name in names] == [6, 5, 7, 10, 8, 9, 0, 6, 7, 5], found
     times = [row.host_begin for row in families["call"]]
     assert times == sorted(times), "calls are not in order of time"
@@ -163,7 +163,7 @@ def test_allocations():
     found = [(functions[row.function].name, row.bytes, row.address, row.object, row.context) for row in families["call"]]
     assert found == [("[memory] alloc", 512, 4096, 5000, 1), ("[memory] free", 512, 4096, 4488, 1),
                      ("[memory] host alloc", 8, 0, 0, 0)], found
-    assert {functions[row.function].family for row in families["call"]} == {5}
+    assert {functions[row.function].call_family for row in families["call"]} == {5}
     assert all(row.host_begin == row.host_end == 3500 for row in families["call"])
     assert sum(row.count for row in families["loss"] if row.reason == 13) == 1
 

@@ -135,6 +135,15 @@ expect 0 "$wallshim" dump demo.wst
 [ "$(grep -c '^op ' out)" -eq 600 ] || fail "dump shows other than 600 operations"
 expect 0 "$wallshim" dump --json --family function demo.wst
 python3 -c 'import json,sys; sys.exit(len({json.loads(l)["name"] for l in open("out")}) != 5)' || fail "dump --json"
+expect 0 "$wallshim" dump --json demo.wst
+python3 - <<'PYTHON' || fail "dump --json: keys"
+import json
+for line in open("out"):
+    keys = [key for key, value in json.loads(line, object_pairs_hook=list)]
+    assert keys[0] == "family" and len(keys) == len(set(keys)), line
+    row = json.loads(line)
+    assert row["family"] != "driver_function" or row["call_family"] > 0, line
+PYTHON
 expect 2 "$wallshim" dump --family nothing demo.wst
 one_line
 
