@@ -21,7 +21,7 @@
 
 enum {
     ROUNDS = 2, /* over all groups */
-    MOST_FAILURES = 16,
+    MOST_FAILURES = 64,
     MOST_CONFIGURATIONS = 65536,
     MOST_CONTEXTS = 257,
     QUIET_OPERATIONS = 4096,         /* after which the hardware is given back */
@@ -29,6 +29,8 @@ enum {
     KERNEL_DEADLINE_NS = 2000000000, /* for a counted launch */
     PAUSE_DEADLINE_NS = 500000000,   /* for others that count */
 };
+
+static const int64_t OPEN_DEADLINE_NS = 10000000000; /* for the library to load and prepare: no int */
 
 /* shape_entry.counters, beside 0: not looked at yet. */
 #define WANTED 1u
@@ -90,52 +92,63 @@ static void refuse(const char *why)
     ws_warn("counters: %s; recording goes on without them", why);
 }
 
-/* --- waiting for the device -------------------------------------------------------------------- */
+/* --- threads of ours --------------------------------------------------------------------------- */
 
-/* A context has no query, and streams of others may go at any time: a thread of ours waits for it, so that the
- * program's has a deadline. */
+/* What may take long, or would leave traces in the program's thread (dlerror), is done by a thread of ours while the
+ * program's waits, with a deadline. One at a time. */
 static struct {
-    ws_CUcontext context;
-    _Atomic uint32_t state; /* a futex */
-} wait_for;
-enum wait_state { WAIT_FREE, WAIT_RUNS, WAIT_IDLE, WAIT_FAILED, WAIT_LEFT };
+    bool (*run)(struct shim_context *context);
+    struct shim_context *context;
+    _Atomic uint32_t state; /* enum task_state; a futex */
+} task;
+enum task_state { TASK_NONE, TASK_RUNS, TASK_DONE, TASK_FAILED, TASK_LEFT };
 
-static void *wait_main(void *unused)
+static void *task_main(void *unused)
 {
     (void)unused;
+    thread_self.ours = true;
     ws_CUenum mode = WS_CU_STREAM_CAPTURE_MODE_RELAXED;
     if (driver.exchange_capture_mode)
         driver.exchange_capture_mode(&mode);
-    bool idle =
-        driver.context_set(wait_for.context) == WS_CUDA_SUCCESS && driver.context_synchronize() == WS_CUDA_SUCCESS;
+    bool done = driver.context_set(task.context->handle) == WS_CUDA_SUCCESS && task.run(task.context);
     driver.context_set(NULL);
-    uint32_t runs = WAIT_RUNS;
-    if (!atomic_compare_exchange_strong(&wait_for.state, &runs, idle ? WAIT_IDLE : WAIT_FAILED))
-        atomic_store(&wait_for.state, WAIT_FREE); /* nobody waits any more */
-    syscall(SYS_futex, &wait_for.state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    uint32_t runs = TASK_RUNS;
+    if (!atomic_compare_exchange_strong(&task.state, &runs, done ? TASK_DONE : TASK_FAILED))
+        atomic_store(&task.state, TASK_NONE); /* nobody waits any more */
+    syscall(SYS_futex, &task.state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     return NULL;
 }
 
-static bool context_idle(const struct shim_context *context)
+static bool do_task(bool (*run)(struct shim_context *), struct shim_context *context, int64_t deadline_ns)
 {
-    uint32_t state = WAIT_FREE;
-    if (!atomic_compare_exchange_strong(&wait_for.state, &state, WAIT_RUNS))
-        return false; /* the last one asked about is still at work */
-    wait_for.context = context->handle;
-    if (thread_start(wait_main)) {
-        atomic_store(&wait_for.state, WAIT_FREE);
+    uint32_t state = TASK_NONE;
+    if (!atomic_compare_exchange_strong(&task.state, &state, TASK_RUNS))
+        return false; /* the last one is still at work */
+    task.run = run;
+    task.context = context;
+    if (thread_start(task_main)) {
+        atomic_store(&task.state, TASK_NONE);
         return false;
     }
-    int64_t deadline = ws_clock_ns() + IDLE_DEADLINE_NS, now;
-    while ((state = atomic_load(&wait_for.state)) == WAIT_RUNS && (now = ws_clock_ns()) < deadline) {
-        struct timespec timeout = { 0, (long)(deadline - now) };
-        syscall(SYS_futex, &wait_for.state, FUTEX_WAIT_PRIVATE, WAIT_RUNS, &timeout, NULL, 0);
+    int64_t deadline = ws_clock_ns() + deadline_ns, now;
+    while ((state = atomic_load(&task.state)) == TASK_RUNS && (now = ws_clock_ns()) < deadline) {
+        struct timespec timeout = { (deadline - now) / 1000000000, (deadline - now) % 1000000000 };
+        syscall(SYS_futex, &task.state, FUTEX_WAIT_PRIVATE, TASK_RUNS, &timeout, NULL, 0);
     }
-    if (state == WAIT_RUNS && atomic_compare_exchange_strong(&wait_for.state, &state, WAIT_LEFT))
+    if (state == TASK_RUNS && atomic_compare_exchange_strong(&task.state, &state, TASK_LEFT))
         return false;
-    atomic_store(&wait_for.state, WAIT_FREE);
-    return state == WAIT_IDLE;
+    atomic_store(&task.state, TASK_NONE);
+    return state == TASK_DONE;
 }
+
+/* A context has no query, and streams of others may go at any time. */
+static bool wait_for_context(struct shim_context *context)
+{
+    (void)context;
+    return driver.context_synchronize() == WS_CUDA_SUCCESS;
+}
+
+/* --- waiting for the device -------------------------------------------------------------------- */
 
 /* Returns what the driver says of the stream when it has an end, or when the deadline has passed. */
 static ws_CUresult stream_done(const struct shim_stream *stream)
@@ -237,19 +250,31 @@ static void register_metrics(struct cupti_session *session)
     registry_unlock();
 }
 
+static struct {
+    struct cupti_session *session;
+    const char *_Atomic why;
+} opening;
+
+static bool open_session(struct shim_context *context)
+{
+    const char *why = cupti_open(opening.session, context);
+    atomic_store(&opening.why, why);
+    return !why;
+}
+
 static struct cupti_session *session_of(struct shim_context *context)
 {
     struct cupti_session **session = &sessions[context->id];
     if (*session)
         return *session;
-    struct cupti_session *made = ws_reserve(sizeof(*made));
-    const char *why = made ? cupti_open(made, context) : "no memory";
-    if (why) {
-        refuse(why);
+    opening.session = ws_reserve(sizeof(*opening.session));
+    opening.why = "libcupti was not ready within 10 s";
+    if (!opening.session || !do_task(open_session, context, OPEN_DEADLINE_NS)) {
+        refuse(atomic_load(&opening.why));
         return NULL;
     }
-    register_metrics(made);
-    return *session = made;
+    register_metrics(opening.session);
+    return *session = opening.session;
 }
 
 /* --- around a launch --------------------------------------------------------------------------- */
@@ -276,7 +301,8 @@ static bool begin(struct shape_entry *shape)
         return false;
     }
     uint64_t now = atomic_load(&begun);
-    if (!context_idle(context) || shim_captures() || atomic_load(&under_way) != 1 || atomic_load(&begun) != now) {
+    if (!do_task(wait_for_context, context, IDLE_DEADLINE_NS) || shim_captures() || atomic_load(&under_way) != 1 ||
+        atomic_load(&begun) != now) {
         configuration->failures++;
         left_out++;
         return false;

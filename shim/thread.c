@@ -92,7 +92,7 @@ static struct shim_thread *thread_create(void)
 struct shim_thread *thread_get(void)
 {
     struct shim_thread *thread = thread_if_known();
-    if (thread || !shim_start())
+    if (thread || thread_self.ours || !shim_start())
         return thread;
     if (thread_self.refused != shim_page.generation)
         thread = thread_create();

@@ -107,11 +107,12 @@ struct shim_thread {
     uint32_t params; /* id for the operation that follows */
 };
 
-/* One pointer and one number of static thread-local storage: there is little of it, and the compiler's
+/* One pointer and a few bytes of static thread-local storage: there is little of it, and the compiler's
  * other ways of reaching thread-locals from a library cost a call. */
 struct thread_self {
     struct shim_thread *thread;
     uint32_t refused; /* generation in which there was no room for this thread */
+    bool ours;        /* started by us: what it calls is no work of the program's */
 };
 extern __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")));
 

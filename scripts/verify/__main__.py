@@ -41,6 +41,11 @@ def problems(results):
         for mode, figures in row.get("modes", {"": row}).items():
             if "failed" in figures:
                 yield f"{row['kernel']} {row['size']} {mode}: {figures['failed']}"
+    for row in results["counters"]:
+        if "failed" in row or not row["results_unchanged"]:
+            yield f"counters of {row['kernel']} {row['size']}: {row.get('failed', 'its results differ')}"
+        elif abs(row.get("flops_of_expected", 1) - 1) > 0.05:
+            yield f"counters of {row['kernel']} {row['size']}: {row['flops_of_expected']} of the FLOPs that it does"
     if "failed" in results["calibration"]:
         yield f"calibrate: {results['calibration']['failed']}"
     if "failed" in results["torch"]:
@@ -56,6 +61,10 @@ def print_summary(results):
         for row in results["calibration"].get("measurements", [])))
     print("costs    " + "  ".join(f"{name.removesuffix('_ns')} {value:.0f} ns" for name, value in costs.items()
                                   if name.endswith("_ns")))
+    for row in results["counters"]:
+        print(f"counters {row['kernel']} {row['size']}: " + (
+            f"{row['flops_of_expected']:.2%} of its FLOPs, {row['bytes_of_expected']:.1%} of its bytes; {row['counted']} launches"
+            if "flops_of_expected" in row else "; ".join(row["complaints"]) or "none read"))
     print("overlap  " + "  ".join(f"{mode} {value}" for mode, value in results["overlap"].items()))
     print(f"\n{'kernel':<20}{'launches':>9}{'alone':>12}{'queued':>12}{'marks':>12}{'(timed)':>9}{'pairs':>12}{'(timed)':>9}"
           "  mean ns")
@@ -92,7 +101,7 @@ def main():
         return 77
     results = {"version": 1, "machine": machine}
     for name, measure in (("calibration", device.calibrate), ("costs", device.measure_costs), ("kernels", device.measure_kernels),
-                          ("overlap", device.measure_overlap), ("torch", device.compare_with_torch)):
+                          ("counters", device.read_counters), ("overlap", device.measure_overlap), ("torch", device.compare_with_torch)):
         print(f"== {name}", flush=True)
         results[name] = measure(runner)
     print("== programs", flush=True)

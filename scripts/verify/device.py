@@ -71,6 +71,37 @@ def calibrate(runner):
     return json.loads(outcome.output) if not outcome.status else {"failed": outcome.error.strip()[-400:]}
 
 
+# Kernel, size, FLOPs and bytes of a launch as its source has them. What the caches keep, the counters do not see, so that
+# bytes of small ones say little.
+COUNTED = [("scale", 1 << 24, 1 << 24, 8 << 24), ("sgemm", 512, 2 * 512 ** 3, 12 * 512 ** 2)]
+SIMULATED_COUNTED = [("scale", 1 << 12, 1 << 12, 8 << 12), ("sgemm", 32, 2 * 32 ** 3, 12 * 32 ** 2)]
+
+
+def read_counters(runner):
+    """FLOPs and bytes by the hardware's counters, as shares of what the kernels are known to do. Where they are refused
+    that is no failure: the shim's own words say why."""
+    probe, rows = os.path.join(runner.samples, "probe"), []
+    for name, size, flops, byte_count in SIMULATED_COUNTED if runner.simulated else COUNTED:
+        count = 60
+        command = [probe, "kernel", name, str(size), str(count)]
+        alone, outcome = runner.run(command), runner.run(command, "counters")
+        row = {"kernel": name, "size": size, "results_unchanged": alone.output == outcome.output,
+               "complaints": [line for line in outcome.complaints if "counters" in line]}
+        rows.append(row)
+        if not outcome.trace:
+            row["failed"] = f"no trace: {outcome.error.strip()[-400:]}"
+            continue
+        left = count - sum(bool(op["flags"] & 0x1000) for op in runner.dump(outcome.trace, "op"))
+        device, = (device for process in runner.report(outcome.trace)["processes"] for device in process["devices"])
+        roofline, = (kernel["roofline"] for kernel in device["kernels"] if kernel["name"].startswith(name))
+        row.update(counted=count - left, source=roofline["source"])
+        if roofline["source"] == "counter" and left:
+            row["flops_of_expected"] = round(roofline.get("flops", 0) / left / flops, 4)
+            row["bytes_of_expected"] = round(roofline["bytes"] / left / byte_count, 4)
+        runner.discard(outcome)
+    return rows
+
+
 def demangle(names):
     """C++ names as torch.profiler gives them; as they are where there is no c++filt."""
     try:

@@ -19,6 +19,10 @@ MODES = {
 }
 
 
+# Modes that are no setting for measuring: what programs do under them takes longer.
+INTRUSIVE = {"counters": ["--backend", "events", "--counters"]}
+
+
 @dataclass
 class Outcome:
     status: int
@@ -58,8 +62,8 @@ class Runner:
         return self.deadline - time.monotonic()
 
     def run(self, command, mode="none", environment=None, timeout=90):
-        """Runs a program under a mode of MODES."""
-        switches, trace = MODES[mode], ""
+        """Runs a program under a mode of MODES or INTRUSIVE."""
+        switches, trace = {**MODES, **INTRUSIVE}[mode], ""
         if switches is not None:
             self.traces += 1
             trace = os.path.join(self.scratch.name, f"{self.traces}.wst")
@@ -82,6 +86,11 @@ class Runner:
         if result.returncode:
             raise RuntimeError(f"wallshim report: {result.stderr.strip()}")
         return json.loads(result.stdout)
+
+    def dump(self, trace, family):
+        result = subprocess.run([self.command, "dump", "--json", "--family", family, trace], capture_output=True, text=True,
+                                check=True)
+        return [json.loads(line) for line in result.stdout.splitlines()]
 
     def discard(self, outcome):
         if outcome.trace:

@@ -56,6 +56,18 @@ static void print_damage(const struct ws_process *process, struct ws_page *page)
                      ws_format_bytes(number, damage->torn_bytes));
 }
 
+/* Launches that the recorder held up. */
+static void print_counted(const struct ws_process *process, struct ws_page *page)
+{
+    char number[WS_FORMAT_SIZE];
+    size_t count = process->ops.counted.count;
+    if (count)
+        ws_page_text(page,
+                     "%s launch%s held up for hardware counters to be read: times and gaps there, and the steps that "
+                     "hold them, are longer than the program's own.",
+                     ws_format_count(number, count), count == 1 ? " was" : "es were");
+}
+
 /* What is there, but not to be taken at its word. */
 static void print_doubts(const struct ws_report *report, const struct ws_process *process, struct ws_page *page)
 {
@@ -107,6 +119,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     if (!result->total && !process->odd_times && !result->nameless && !is_damaged(&process->damage))
         ws_page_text(page, "Nothing lost.");
     print_doubts(report, process, page);
+    print_counted(process, page);
 }
 
 static int json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)

@@ -322,9 +322,10 @@ static void add_work(struct work *work, size_t place, struct ws_roofline_row *ro
     int64_t length = ws_op_length(&work->process->ops, op);
     const struct ws_counted *counted = ws_counts_of(result->counts, work->process->ops.shape[op]);
     struct priced *priced;
-    bool is_counted = counted && counted->has_bytes && counted->has_flops;
+    bool is_counted =
+        counted && counted->has_bytes && counted->has_flops && (counted->bytes > 0 || counted->flops > 0);
     bool argued = !is_counted && owner == WS_NO_RANGE && add_arguments(work, op, row, result);
-    if (is_counted || (counted && counted->has_bytes && !argued && owner == WS_NO_RANGE))
+    if (is_counted || (counted && counted->bytes > 0 && !argued && owner == WS_NO_RANGE))
         add_counted(work, op, counted, row, result);
     if (owner == WS_NO_RANGE || price(work, ws_range(&work->process->ranges, owner), &priced))
         return;

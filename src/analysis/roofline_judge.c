@@ -49,7 +49,8 @@ static enum ws_roof_class class_by_work(const struct ws_gpu *gpu, struct ws_roof
     double of_bandwidth = row->of_memory * gpu->bytes_per_ns / ws_gpu_bandwidth_limit(gpu);
     row->inconsistent = exceeds(of_limit * longest, ROOF_SLACK_PERCENT) ||
                         (exceeds(of_bandwidth * longest, ROOF_SLACK_PERCENT) && !row->cached);
-    bool by_compute = row->flops >= row->bytes * ridge;
+    /* What counters miss of such a kernel's bytes came from the L2 cache: that makes it no work of the cores. */
+    bool by_compute = row->flops >= row->bytes * ridge && !(row->source == WS_WORK_COUNTER && moves_only(class));
     if (!row->flops && !moves_only(class))
         return WS_ROOF_UNKNOWN;
     bool is_small = row->total / (int64_t)row->count < SHORT_NS || 2 * row->small > row->total;

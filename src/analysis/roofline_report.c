@@ -167,6 +167,13 @@ static void print_facts(const struct ws_track_roofline *result, struct ws_page *
     print_mfu(result, page);
 }
 
+/* What the recorder says of its counting; NULL where it was not asked to count. */
+static const char *counters_summary(const struct ws_report *report, size_t subject)
+{
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    return ws_process_meta(ws_model_process(report->model, track->process), "counters");
+}
+
 static void print_rows(const struct ws_report *report, const struct ws_track_roofline *result, struct ws_page *page)
 {
     static const struct ws_table_column columns[] = {
@@ -241,6 +248,8 @@ void ws_roofline_text(const struct ws_report *report, size_t subject, const void
         return;
     }
     print_facts(result, page);
+    if (counters_summary(report, subject))
+        ws_page_fact(page, "counters", "%s", counters_summary(report, subject));
     print_fusion(ws_report_result(report, &ws_analysis_chains, subject), page);
     print_classes(result, page);
     print_rows(report, result, page);
@@ -330,6 +339,8 @@ int ws_roofline_json(const struct ws_report *report, size_t subject, const void 
     status |= ws_json_set_amount(roofline, "step_flops", result->step_flops);
     status |= add_flops(result, roofline);
     status |= ws_json_set_real(roofline, "mfu", result->mfu);
+    if (counters_summary(report, subject))
+        status |= json_object_set_new(roofline, "counters", ws_json_text(counters_summary(report, subject)));
     if (result->match != WS_GPU_UNKNOWN) {
         status |= json_object_set_new(roofline, "gpu", ws_json_text(result->gpu.name));
         status |= json_object_set_new(roofline, "gpu_source", ws_json_text(result->gpu.source));

@@ -101,6 +101,18 @@ def check_report(trace, labels, counted):
         assert row["precision"] == precision, f"{name}: {row}"
 
 
+def check_text(trace):
+    text = subprocess.run([f"{BUILD}/tools/wallshim", "report", trace], check=True, capture_output=True, text=True).stdout
+    text = " ".join(text.split())
+    assert "counters 102 launches of 10 kernels, grids and blocks counted" in text or "given up" in text, text
+    assert "held up for hardware counters" in text, text
+    assert "FLOPs not counted, for too few launches gave counters: no tensor" in text, text
+    json_text = subprocess.run([f"{BUILD}/tools/wallshim", "report", "--json", trace], check=True, capture_output=True).stdout
+    checked = subprocess.run([sys.executable, f"{ROOT}/tests/report/validate.py", f"{ROOT}/docs/report.schema.json"],
+                             input=json_text, check=False)
+    assert checked.returncode in (0, 77), "the JSON is not what its schema says"
+
+
 def check_counted(mode):
     settings = {"WALLSHIM_BACKEND": "host"} if mode == "host" else {}
     with tempfile.TemporaryDirectory() as folder:
@@ -111,6 +123,7 @@ def check_counted(mode):
         assert not counted["of_a_graph", 64] and (counted["ordinary_fp32", 64] or mode == "threads"), counted
         if mode == "alone":
             check_report(trace, labels, counted)
+            check_text(trace)
     print(f"{sum(counted.values())} launches of {len(counted)} kernels and grids were counted")
 
 

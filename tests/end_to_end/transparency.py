@@ -159,6 +159,17 @@ CASES = {
     "tiny-ring": Case("signals", "storm", environment={"WALLSHIM_RING": "64K"}),
     "few-events": Case("signals", "storm", ops=2000, environment={"WALLSHIM_EVENTS": "16"}),
     "one-connection": Case("signals", "storm", ops=2000, environment={"CUDA_DEVICE_MAX_CONNECTIONS": "1"}),
+    # one of each kind once more, while launches are counted
+    "counters-threads": Case("signals", "storm", ops=2000, environment={"WALLSHIM_COUNTERS": "1"}),
+    "counters-jump": Case("jumping", ops=100, environment={"WALLSHIM_COUNTERS": "1"}),
+    "counters-fork": Case("forking", "fork-many", ops=200, environment={"WALLSHIM_COUNTERS": "1"}),
+    "counters-end": Case("ending", "busy", ops=200, environment={"WALLSHIM_COUNTERS": "1"}),
+    "counters-context": Case("teardown", "context", ops=200, environment={"WALLSHIM_COUNTERS": "1"}),
+    "counters-stream": Case("teardown", "stream", ops=500, environment={"WALLSHIM_COUNTERS": "1"}),
+    "counters-capture": Case("capture", "global", "thread", ops=50, environment={"WALLSHIM_COUNTERS": "1"}),
+    "counters-state": Case("state", "kept", ops=200, environment={"WALLSHIM_COUNTERS": "1"}),
+    "unsanitized/counters-pthread_exit": Case("ending", "pthread_exit", ops=210, environment={"WALLSHIM_COUNTERS": "1"},
+                                              plain_only="ThreadSanitizer's own thread keeps such a program from ending"),
 }
 
 for _mode in ("global", "thread-local", "relaxed"):

@@ -2,6 +2,7 @@
 #include "cupti/cupti.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,17 +17,21 @@ struct ws_CUpti_Host {
 static const char *const chips[] = { "GA100", "GH100", "GB100" };
 enum { CHIPS = sizeof(chips) / sizeof(chips[0]) };
 
+static struct simgpu_functions driver;
+
+static void find_driver(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    if (!library)
+        return;
+    driver.counters = (int (*)(int, struct simgpu_counters *))dlsym(library, "simgpuCounters");
+    driver.chip = (const char *(*)(int))dlsym(library, "simgpuChip");
+    driver.device_of = (int (*)(void *))dlsym(library, "simgpuDeviceOf");
+}
+
 const struct simgpu_functions *cupti_driver(void)
 {
-    static struct simgpu_functions found;
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    if (library) {
-        found.counters = (int (*)(int, struct simgpu_counters *))dlsym(library, "simgpuCounters");
-        found.chip = (const char *(*)(int))dlsym(library, "simgpuChip");
-        found.device_of = (int (*)(void *))dlsym(library, "simgpuDeviceOf");
-        dlclose(library);
-    }
-    return &found;
+    return &driver;
 }
 
 bool cupti_refuses(const char *what)
@@ -42,15 +47,16 @@ static bool is_host(const struct ws_CUpti_Host *host)
 
 CUPTI_API cuptiProfilerInitialize(struct ws_cupti_initialize *params)
 {
-    return params->structSize < WS_CUPTI_SIZE_initialize ? WS_CUPTI_ERROR_INVALID_PARAMETER
-           : cupti_driver()->chip                        ? WS_CUPTI_SUCCESS
-                                                         : WS_CUPTI_ERROR_NOT_INITIALIZED;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (params->structSize < WS_CUPTI_SIZE_initialize)
+        return WS_CUPTI_ERROR_INVALID_PARAMETER;
+    pthread_once(&once, find_driver);
+    return driver.chip ? WS_CUPTI_SUCCESS : WS_CUPTI_ERROR_NOT_INITIALIZED;
 }
 
 CUPTI_API cuptiDeviceGetChipName(struct ws_cupti_chip_name *params)
 {
-    const struct simgpu_functions *driver = cupti_driver();
-    params->pChipName = driver->chip ? driver->chip((int)params->deviceIndex) : NULL;
+    params->pChipName = driver.chip ? driver.chip((int)params->deviceIndex) : NULL;
     return params->pChipName ? WS_CUPTI_SUCCESS : WS_CUPTI_ERROR_INVALID_PARAMETER;
 }
 
