@@ -12,6 +12,10 @@ static const char *const versions[] = { "13", "12", "11" };
 /* Where the loader looks, then where the toolkit is installed. */
 static const char *const folders[] = { "", "/usr/local/cuda/lib64/" };
 
+/* With these in the environment cuBLAS takes one precision for another. */
+static const char *const overrides[] = { "NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION",
+                                         "CUBLAS_EMULATE_DOUBLE_PRECISION" };
+
 static void *open_library(const char *name, const char *version)
 {
     char path[128];
@@ -87,7 +91,8 @@ int ws_blas_open(struct ws_blas *blas, ws_CUstream stream, char *message, size_t
 {
     int status = -ENOENT;
     *blas = (struct ws_blas){ 0 };
-    unsetenv("NVIDIA_TF32_OVERRIDE"); /* it would make one of two precisions the other */
+    for (size_t i = 0; i < sizeof(overrides) / sizeof(overrides[0]); i++)
+        unsetenv(overrides[i]);
     snprintf(message, capacity,
              "no libcublas.so.13, .12 or .11: LD_LIBRARY_PATH may name its folder "
              "(with PyTorch: nvidia/cublas/lib or nvidia/cu13/lib in site-packages)");

@@ -24,6 +24,7 @@
     X(clock_drift_ppm, "SIMGPU_CLOCK_DRIFT_PPM", 20)                             \
     X(clock_offset_ns, "SIMGPU_CLOCK_OFFSET_NS", 1000000000)                     \
     X(queue_depth, "SIMGPU_QUEUE_DEPTH", 1024)                                   \
+    X(copy_data, "SIMGPU_COPY_DATA", 1)                                          \
     X(slowdown, "SIMGPU_SLOWDOWN", 1) /* divides the model's peaks */            \
     X(verbose, "SIMGPU_VERBOSE", 0)   /* 1: a line on stderr for each look-up */ \
     X(truth_sync, "SIMGPU_TRUTH_SYNC", 0)

@@ -36,9 +36,16 @@ static void kernel_run(const struct sim_launch *launch)
         kernel->run(launch->arguments ? launch->arguments->pointers : NULL, launch->grid, launch->block);
 }
 
+/* Copies and memsets that stay on the device, where nobody is to wait for the host to do them. */
+static bool moves_nothing(const struct sim_work *work)
+{
+    bool is_copy = work->kind == SIM_WORK_COPY && !strcmp(work->name, "DtoD");
+    return !sim_config.copy_data && (is_copy || work->kind == SIM_WORK_MEMSET);
+}
+
 static void work_run(struct sim_work *work)
 {
-    switch (work->kind) {
+    switch (moves_nothing(work) ? SIM_WORK_EMPTY : work->kind) {
     case SIM_WORK_KERNEL:
         kernel_run(&work->launch);
         break;
