@@ -394,9 +394,9 @@ static int run(const struct tool_arguments *arguments)
     if (tool_value(arguments, "list"))
         return print_list();
     int status = ask(arguments, &question);
-    if (!status && tool_value(arguments, "json"))
+    if (!status && question.gpu && tool_value(arguments, "json"))
         status = print_json(&question);
-    else if (!status)
+    else if (!status && question.gpu)
         print_text(&question);
     tool_gpu_finish(&question.given);
     return status;

@@ -167,6 +167,12 @@ static void examine(struct finder *finder, const struct run *run, struct ws_chai
     finder->examined++;
 }
 
+/* 0: not known, or not to be believed. */
+static uint64_t bytes_of(float bytes)
+{
+    return bytes >= 1 && bytes < 1e18F ? (uint64_t)bytes : 0;
+}
+
 /* What kernel i of an occurrence moves, and again with the one behind it, as their grids and operators have it. */
 static void size(const struct finder *finder, const struct run *run, uint32_t i, struct ws_chain_kernel *kernel)
 {
@@ -176,10 +182,10 @@ static void size(const struct finder *finder, const struct run *run, uint32_t i,
         const struct ws_op_moved *next = &run->moved[i + 1];
         by_grid = moved_again(shape->bytes, finder->shapes[finder->ops->shape[run->ops[i + 1]]].bytes);
         if (run->moved[i].written > 0 && next->bytes > next->written)
-            by_shape = moved_again((uint64_t)run->moved[i].written, (uint64_t)(next->bytes - next->written));
+            by_shape = moved_again(bytes_of(run->moved[i].written), bytes_of(next->bytes - next->written));
     }
     add_moved(&kernel->bytes[WS_BYTES_LAUNCH], shape->form ? shape->bytes * shape->form->iterator.operands : 0);
-    add_moved(&kernel->bytes[WS_BYTES_SHAPE], (uint64_t)run->moved[i].bytes);
+    add_moved(&kernel->bytes[WS_BYTES_SHAPE], bytes_of(run->moved[i].bytes));
     add_again(&kernel->bytes[WS_BYTES_LAUNCH], shape->reduces ? 0 : by_grid, shape->reduces || by_grid);
     add_again(&kernel->bytes[WS_BYTES_SHAPE], shape->reduces ? 0 : by_shape, shape->reduces || by_shape);
 }

@@ -16,13 +16,14 @@ int ws_json_set_real(json_t *object, const char *key, double value)
     return value > 0 && json_object_set_new(object, key, json_real(value)) ? -ENOMEM : 0;
 }
 
+json_t *ws_json_amount(double value)
+{
+    return value < 9e18 ? json_integer((json_int_t)(value + 0.5)) : json_real(value);
+}
+
 int ws_json_set_amount(json_t *object, const char *key, double value)
 {
-    json_t *number = value < 9e18 ? json_integer((json_int_t)(value + 0.5)) : json_real(value);
-    if (value > 0)
-        return json_object_set_new(object, key, number) ? -ENOMEM : 0;
-    json_decref(number);
-    return 0;
+    return value > 0 && json_object_set_new(object, key, ws_json_amount(value)) ? -ENOMEM : 0;
 }
 
 json_t *ws_json_text(const char *text)

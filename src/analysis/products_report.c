@@ -202,7 +202,7 @@ static int add_common(const struct ws_report *report, const struct ws_product_ro
     status |= ws_json_set(object, "count", (int64_t)row->count);
     status |= ws_json_set(object, "total_ns", row->total);
     status |= ws_json_set(object, "step_ns", row->steady);
-    status |= json_object_set_new(object, "flops", json_integer((json_int_t)(row->flops + 0.5)));
+    status |= json_object_set_new(object, "flops", ws_json_amount(row->flops));
     return status;
 }
 

@@ -114,8 +114,10 @@ json_t *ws_json_text(const char *text);
 /* Sets a key to an integer. Returns 0 or -ENOMEM. */
 int ws_json_set(json_t *object, const char *key, int64_t value);
 
-/* The same to a number, left out unless it is above 0: not known. Amounts (FLOPs, bytes) are whole numbers as far as
- * integers reach. */
+/* An amount (FLOPs, bytes): a whole number as far as integers reach. */
+json_t *ws_json_amount(double value);
+
+/* Sets a key to a number, or to an amount; left out unless it is above 0: not known. */
 int ws_json_set_real(json_t *object, const char *key, double value);
 int ws_json_set_amount(json_t *object, const char *key, double value);
 

@@ -3,6 +3,7 @@
 
 #include "analysis/products.h"
 #include "analysis/roofline_report.h"
+#include "analysis/times.h"
 
 /* What advice on one product costs a reader is worth it from this part of the time of all products on. */
 enum { WORTHWHILE_PERCENT = 1 };
@@ -76,7 +77,7 @@ static int advise_precision(const struct ws_track_roofline *result, uint32_t tra
         if (rows[i].matmul.cores == WS_MATMUL_CORES_ORDINARY && rows[i].precision == WS_PRECISION_FP32 &&
             rows[i].flops > 0) {
             saving += saved_by(result, &rows[i], precision) / (result->steps ? (double)result->steps : 1);
-            ordinary += rows[i].steady;
+            ordinary = ws_sum(ordinary, rows[i].steady);
         }
     if (!(saving >= 1))
         return 0;
@@ -104,7 +105,7 @@ int ws_roofline_advise(const struct ws_report *report, size_t subject, const voi
         return 0;
     int status = advise_precision(result, (uint32_t)subject, list);
     for (size_t i = 0; i < result->products.count; i++)
-        matmul += rows[i].steady;
+        matmul = ws_sum(matmul, rows[i].steady);
     for (size_t i = 0; i < result->products.count && !status; i++) {
         struct ws_product_finding finding = ws_product_judge(result, &rows[i]);
         if (finding.issue == WS_PRODUCT_FINE || finding.issue == WS_PRODUCT_NO_TF32 ||

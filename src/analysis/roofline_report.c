@@ -9,6 +9,7 @@
 #include "analysis/peaks.h"
 #include "analysis/products_report.h"
 #include "analysis/roofline.h"
+#include "analysis/times.h"
 
 static const char *const class_names[WS_ROOF_CLASS_COUNT] = { "unknown", "compute-bound", "memory-bound",
                                                               "latency-bound", "communication" };
@@ -103,15 +104,22 @@ static void print_matmuls(const struct ws_track_roofline *result, struct ws_page
     ws_page_fact(page, "its cores", "%s, by the names of its kernels", text);
 }
 
+void ws_roofline_flops_from(const struct ws_track_roofline *result, char *text, size_t capacity)
+{
+    enum { PARTS = 1000000 };
+    int64_t parts[WS_WORK_SOURCES];
+    for (int i = 0; i < WS_WORK_SOURCES; i++)
+        parts[i] = result->step_flops > 0 ? (int64_t)(PARTS * (result->step_flops_from[i] / result->step_flops)) : 0;
+    list_shares(text, capacity, source_names, parts, WS_WORK_SOURCES, PARTS);
+}
+
 static void print_mfu(const struct ws_track_roofline *result, struct ws_page *page)
 {
     char length[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], from[200], rest[100] = "", peak[WS_PEAK_TEXT];
-    int64_t parts[WS_WORK_SOURCES], unknown = result->matmul_total - result->matmul_known;
+    int64_t unknown = result->matmul_total - result->matmul_known;
     if (!(result->mfu > 0))
         return;
-    for (int i = 0; i < WS_WORK_SOURCES; i++)
-        parts[i] = (int64_t)(1e6 * result->step_flops_from[i] / result->step_flops);
-    list_shares(from, sizeof(from), source_names, parts, WS_WORK_SOURCES, 1000000);
+    ws_roofline_flops_from(result, from, sizeof(from));
     if (unknown > 0)
         snprintf(rest, sizeof(rest), "; of %s of the time of matrix work they are not known",
                  ws_format_share(share, unknown, result->matmul_total));
@@ -154,9 +162,9 @@ static void print_fusion(const struct ws_track_chains *chains, struct ws_page *p
         return;
     if (sum.waste >= 1)
         snprintf(waste, sizeof(waste), ", %s moved again where that is known",
-                 ws_format_bytes(bytes, (uint64_t)sum.waste));
+                 ws_format_bytes(bytes, (uint64_t)(sum.waste < 1e18 ? sum.waste : 1e18)));
     ws_page_fact(page, "fusion", "up to %s%s to win with %zu %s of chains%s: see Chains",
-                 ws_format_time(time, sum.kernels + sum.gaps), chains->steps ? " a step" : "", sum.chains,
+                 ws_format_time(time, ws_sum(sum.kernels, sum.gaps)), chains->steps ? " a step" : "", sum.chains,
                  sum.chains == 1 ? "kind" : "kinds", waste);
 }
 
@@ -215,29 +223,62 @@ static void print_rows(const struct ws_report *report, const struct ws_track_roo
     ws_table_finish(&table);
 }
 
+/* What is said of some kernels, and of how many: the first of them stands for all. */
+struct note {
+    const char *text;
+    size_t first, count;
+};
+
+enum { NOTES_MOST = 16 };
+
+static void add_note(struct note notes[NOTES_MOST], const char *text, size_t row)
+{
+    size_t i = 0;
+    while (i < NOTES_MOST && notes[i].text && strcmp(notes[i].text, text) != 0)
+        i++;
+    if (i == NOTES_MOST)
+        return;
+    if (!notes[i].count++)
+        notes[i] = (struct note){ text, row, 1 };
+}
+
+static void print_note(const struct ws_report *report, const struct ws_track_roofline *result,
+                       const struct note *note, struct ws_page *page)
+{
+    const struct ws_roofline_row *rows = result->rows.data;
+    const char *name = ws_model_name(report->model, rows[note->first].name)->text;
+    char title[4096], count[40] = "";
+    if (!page->wide) {
+        ws_kernel_title(title, sizeof(title), name);
+        name = title;
+    }
+    if (note->count > 1)
+        snprintf(count, sizeof(count), " (%zu kernels)", note->count);
+    ws_page_text(page, "%s%s: %s", note->text, count, name);
+}
+
 static void print_notes(const struct ws_report *report, const struct ws_track_roofline *result, struct ws_page *page)
 {
     const struct ws_roofline_row *rows = result->rows.data;
-    const char *last = NULL;
-    char title[4096];
+    struct note notes[NOTES_MOST] = { 0 };
+    char text[160];
     for (size_t i = 0; i < result->rows.count; i++) {
-        const char *name = ws_model_name(report->model, rows[i].name)->text;
-        if ((rows[i].inconsistent || rows[i].note) && !page->wide) {
-            ws_kernel_title(title, sizeof(title), name);
-            name = title;
+        if (rows[i].inconsistent && rows[i].shortcut == WS_SHORTCUT_TAKEN) {
+            add_note(notes,
+                     "! inconsistent: above a roof, since fewer FLOPs are computed than convolutions are counted for",
+                     i);
+        } else if (rows[i].inconsistent) {
+            snprintf(text, sizeof(text),
+                     "! inconsistent: %.0f %% of a roof cannot be; sizes are not what the kernel saw, or its time is "
+                     "wrong",
+                     100 * of_roof(&rows[i]));
+            print_note(report, result, &(struct note){ text, i, 1 }, page);
+        } else if (rows[i].note) {
+            add_note(notes, rows[i].note, i);
         }
-        if (rows[i].inconsistent)
-            ws_page_text(page, "! inconsistent: %.0f %% of a roof cannot be; %s: %s", 100 * of_roof(&rows[i]),
-                         rows[i].shortcut == WS_SHORTCUT_TAKEN
-                             ? "fewer FLOPs are computed than the convolution is counted for"
-                             : "sizes are not what the kernel saw, or its time is wrong",
-                         name);
-        bool is_said = rows[i].inconsistent && rows[i].shortcut == WS_SHORTCUT_TAKEN;
-        if (rows[i].note && !is_said && (!last || strcmp(last, rows[i].note) != 0))
-            ws_page_text(page, "%s: %s", rows[i].note, name);
-        if (rows[i].note)
-            last = rows[i].note;
     }
+    for (size_t i = 0; i < NOTES_MOST && notes[i].text; i++)
+        print_note(report, result, &notes[i], page);
 }
 
 void ws_roofline_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)

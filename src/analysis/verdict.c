@@ -14,6 +14,10 @@ enum { ADVICE_SHOWN = 5, LABEL = 22, BUSY_LIMIT = 85, PEAK_LIMIT = 60, FEWEST_ST
 /* What wins less than this of a step, or of the recording, is nothing to do first. */
 enum { LEAST_SHOWN_PER_MILLE = 5 };
 
+/* From here on, what matmuls reach of each one's peak is another figure than of the peak that most FLOPs are held to.
+ */
+enum { MIXED_LIMIT = 105 };
+
 /* What a part of a step is spent on, as the end of a sentence. */
 static const char *const spent[WS_PART_COUNT] = {
     [WS_PART_INPUT] = "waiting for input",
@@ -161,7 +165,7 @@ static void print_matmuls(const struct ws_report *report, size_t track, struct w
 /* Only what is known counts, so the figures say how much of the matrix work that is; the lesser part says nothing. */
 static void print_peak(const struct ws_track_roofline *roofline, struct ws_page *page)
 {
-    char share[WS_FORMAT_SIZE], text[WS_PEAK_TEXT];
+    char share[WS_FORMAT_SIZE], text[WS_PEAK_TEXT], from[200];
     double peak = roofline->match ? ws_gpu_peak(&roofline->gpu, roofline->precision) : 0;
     if (!(peak > 0) || roofline->matmul_known <= 0 || 2 * roofline->matmul_known < roofline->matmul_total) {
         ws_page_fact(page, "4 matmuls near peak?", "not known  %s",
@@ -170,14 +174,19 @@ static void print_peak(const struct ws_track_roofline *roofline, struct ws_page 
                                                : "the trace holds no shapes for most of them");
         return;
     }
-    double of_peak = roofline->matmul_flops / (double)roofline->matmul_known / peak;
-    ws_page_fact(page, "4 matmuls near peak?", "%s  %.1f %% of %s, for the %s of their time that has shapes",
+    double of_peak = roofline->matmul_of_peak,
+           of_most = roofline->matmul_flops / (double)roofline->matmul_known / peak;
+    bool is_mixed = of_peak > of_most * MIXED_LIMIT / 100;
+    ws_roofline_flops_from(roofline, from, sizeof(from));
+    ws_page_fact(page, "4 matmuls near peak?", "%s  %.1f %% of %s%s, for the %s of their time whose FLOPs are known",
                  of_peak >= PEAK_LIMIT / 100.0 ? "yes" : "no ", 100 * of_peak,
+                 is_mixed ? "the peak of each one's precision, for most FLOPs " : "",
                  ws_peak_text(&roofline->gpu, roofline->precision, text),
                  ws_format_share(share, roofline->matmul_known, roofline->matmul_total));
-    ws_page_fact(page, "MFU", "%s%.1f %%  of %s%.4g TFLOP/s; FLOPs from shapes",
+    ws_page_fact(page, "MFU", "%s%.3g %%  of %s%.4g TFLOP/s; FLOPs from: %s",
                  roofline->matmul_known < roofline->matmul_total ? "at least " : "", 100 * roofline->mfu,
-                 ws_gpu_peak_is_measured(&roofline->gpu, roofline->precision) ? "measured peak " : "", peak / 1e3);
+                 ws_gpu_peak_is_measured(&roofline->gpu, roofline->precision) ? "measured peak " : "", peak / 1e3,
+                 from);
 }
 
 static void print_advice(const struct ws_track_wall *wall, struct ws_page *page)
