@@ -43,21 +43,62 @@ struct tables {
     uint8_t *hints;
 };
 
-static int fill_tables(const struct ws_report *report, const struct ws_process *process, struct tables *tables)
+/* How often the device ran what has a name, counted up to a limit. */
+enum { COUNTED = 1 << 16 };
+
+static void count_names(const struct ws_process *process, const struct ws_track *track, size_t names,
+                        uint32_t *counts, size_t *histogram)
+{
+    const struct ws_op_shape *shapes = process->shapes.data;
+    for (size_t i = 0; i < track->count; i++)
+        counts[shapes[process->ops.shape[track->order[i]]].name]++;
+    for (size_t i = 0; i < names; i++)
+        histogram[counts[i] < COUNTED ? counts[i] : COUNTED]++;
+}
+
+/* Gives names the numbers that the search tells apart. Where there are more names the commonest have their own, and
+ * the others, which repeat nothing, share the last. */
+static int number_names(const struct ws_report *report, const struct ws_process *process,
+                        const struct ws_track *track, uint16_t *numbers)
+{
+    enum { SHARED = WS_PERIOD_NAMES - 1 };
+    size_t names = report->model->names.count, above = 0;
+    uint32_t *counts = calloc(names + 1, sizeof(*counts)), least = COUNTED, next = 0;
+    size_t *histogram = calloc(COUNTED + 1, sizeof(*histogram));
+    int status = counts && histogram ? 0 : -ENOMEM;
+    if (!status && names > SHARED) {
+        count_names(process, track, names, counts, histogram);
+        while (least && above + histogram[least] <= SHARED)
+            above += histogram[least--];
+    }
+    for (size_t i = 0; i < names && !status; i++)
+        numbers[i] = names <= SHARED ? (uint16_t)i : counts[i] > least ? (uint16_t)next++ : SHARED;
+    free(counts);
+    free(histogram);
+    return status;
+}
+
+static int fill_tables(const struct ws_report *report, const struct ws_process *process, const struct ws_track *track,
+                       struct tables *tables)
 {
     size_t count = process->shapes.count;
+    uint16_t *numbers = malloc((report->model->names.count + 1) * sizeof(*numbers));
     tables->names = malloc((count + 1) * sizeof(*tables->names));
     tables->lanes = malloc((count + 1) * sizeof(*tables->lanes));
     tables->hints = calloc(WS_PERIOD_NAMES, 1);
-    if (!tables->names || !tables->lanes || !tables->hints)
-        return -ENOMEM;
-    for (size_t i = 0; i < count; i++) {
+    int status = numbers && tables->names && tables->lanes && tables->hints ? 0 : -ENOMEM;
+    if (!status)
+        status = number_names(report, process, track, numbers);
+    for (size_t i = 0; i < count && !status; i++) {
         const struct ws_op_shape *shape = ws_process_shape(process, i);
-        tables->names[i] = (uint16_t)shape->name;
+        tables->names[i] = numbers[shape->name];
         tables->lanes[i] = shape->stream == WS_NOWHERE ? (uint32_t)process->streams.rows.count : shape->stream;
         tables->hints[tables->names[i]] = (uint8_t)hint_of(report, shape);
     }
-    return 0;
+    if (!status && report->model->names.count >= WS_PERIOD_NAMES)
+        tables->hints[WS_PERIOD_NAMES - 1] = WS_HINT_NONE; /* it is many names */
+    free(numbers);
+    return status;
 }
 
 static int add_steps(const struct ws_process *process, const struct ws_track *track, const struct ws_period *period,
@@ -99,7 +140,7 @@ int ws_found_steps(const struct ws_report *report, const struct ws_track *track,
     const struct ws_process *process = ws_model_process(report->model, track->process);
     struct tables tables = { 0 };
     struct ws_period period = { 0 };
-    int status = fill_tables(report, process, &tables);
+    int status = fill_tables(report, process, track, &tables);
     if (status)
         goto out;
     const struct ws_period_source source = { &process->ops, track->order, track->count,

@@ -413,6 +413,46 @@ static void kernels_in_no_order_have_no_steps(void **state)
     }
 }
 
+/* Kernels of which each has a name of its own, or where half of a hundred come again in the next, after a copy. */
+static void run_distinct(struct loaded *loaded, uint32_t count, bool with_steps)
+{
+    struct story *story = load_begin_on(loaded, "Test GPU", 1);
+    char name[24];
+    for (uint32_t i = 1; i <= count; i++) {
+        int length = snprintf(name, sizeof(name), "kernel%u", (unsigned)i);
+        struct ws_function function = { .id = i, .name = { name, (uint32_t)length } };
+        struct ws_shape shape = { .id = i, .kind = WS_OP_KERNEL, .stream = 1, .function = i };
+        story_add(story, WS_FAMILY_function, &function);
+        story_add(story, WS_FAMILY_shape, &shape);
+        if (with_steps && i % 100 == 0)
+            story_copy(story, 1, WS_SPACE_PINNED, WS_SPACE_DEVICE, 4096, i * 10000 - 4000, i * 10000 - 2000);
+        struct ws_op op = story_op(story, with_steps && i % 100 < 50 ? i % 100 + 1 : i, i * 10000, i * 10000 + 5000);
+        story_add(story, WS_FAMILY_op, &op);
+    }
+    load_report(loaded);
+}
+
+static void names_that_never_come_again_make_no_steps(void **state)
+{
+    struct loaded loaded;
+    (void)state;
+    run_distinct(&loaded, 210000, false);
+    assert_int_equal(steps_of(&loaded)->steps.count, 0);
+    assert_non_null(steps_of(&loaded)->why_none);
+    load_finish(&loaded);
+}
+
+/* Half of each step comes again, and more names than are told apart do not. */
+static void steps_are_found_among_names_that_never_come_again(void **state)
+{
+    struct loaded loaded;
+    (void)state;
+    run_distinct(&loaded, 150000, true);
+    assert_int_equal(steps_of(&loaded)->source, WS_STEPS_FOUND);
+    assert_int_equal(steps_of(&loaded)->median, 100 * 10000);
+    load_finish(&loaded);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -431,6 +471,8 @@ int main(void)
         cmocka_unit_test(layers_of_one_pass_are_no_steps),
         cmocka_unit_test(one_kernel_over_and_over_is_no_step),
         cmocka_unit_test(kernels_in_no_order_have_no_steps),
+        cmocka_unit_test(names_that_never_come_again_make_no_steps),
+        cmocka_unit_test(steps_are_found_among_names_that_never_come_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
