@@ -71,15 +71,15 @@ static __attribute__((noinline, cold)) void fill(struct product_entry *entry, co
     errno = saved_errno;
 }
 
-/* Which place; entries are compared whole, so it need be no better than spread. */
-HOT struct product_entry *place_of(struct shim_thread *thread, const struct product *product)
+/* The two places where the thread may have it; entries are compared whole, so they need be no better than spread. */
+HOT struct product_entry *places_of(struct shim_thread *thread, const struct product *product)
 {
     uint64_t hash = (product->m + product->function) * 0x9e3779b97f4a7c15u ^
                     (product->n + product->a_type) * 0xc2b2ae3d27d4eb4fu ^
                     (product->k + product->batch * 0x10001) * 0x165667b19e3779f9u;
-    return &thread->products[(hash * 0x9e3779b1u) >> 53];
+    return &thread->products[(hash * 0x9e3779b1u) >> 54 << 1];
 }
-_Static_assert(PRODUCT_CACHE == 1 << (64 - 53), "the hash's highest bits");
+_Static_assert(PRODUCT_CACHE == 2 << (64 - 54), "the hash's highest bits");
 
 /* Neighbours are not compared one after the other: see shape_is in ops.h. */
 HOT bool is_product(const struct product *a, const struct product *b)
@@ -90,8 +90,11 @@ HOT bool is_product(const struct product *a, const struct product *b)
 
 HOT const struct product_words *find(struct shim_thread *thread, const struct product *product)
 {
-    struct product_entry *entry = place_of(thread, product);
+    struct product_entry *entry = places_of(thread, product);
     if (__builtin_expect(!is_product(&entry->product, product), 0)) {
+        if (is_product(&entry[1].product, product))
+            return &entry[1].words;
+        entry[1] = entry[0];
         const struct product kept = *product; /* so that the product itself need never be in memory */
         fill(entry, &kept);
     }

@@ -57,8 +57,8 @@ void lt_find_library(struct lt_library *library, const void *real)
     *library = found;
 }
 
-/* Which place; entries are compared whole, so it need be no better than spread. Of each layout the first words, which
- * in the versions known hold the sizes. */
+/* Entries are compared whole, so it need be no better than spread. Of each layout the first words, which in the
+ * versions known hold the sizes. */
 HOT uint64_t mix(uint64_t hash, const uint64_t *words, size_t count)
 {
 #pragma GCC unroll 8
@@ -67,13 +67,14 @@ HOT uint64_t mix(uint64_t hash, const uint64_t *words, size_t count)
     return hash;
 }
 
-HOT struct lt_entry *place_of(struct shim_thread *thread, const uint64_t *desc, const ws_cublasLtMatrixLayout *a,
-                              const ws_cublasLtMatrixLayout *d)
+/* The two places where the thread may have it. */
+HOT struct lt_entry *places_of(struct shim_thread *thread, const uint64_t *desc, const ws_cublasLtMatrixLayout *a,
+                               const ws_cublasLtMatrixLayout *d)
 {
     uint64_t hash = mix(mix(mix(desc[LT_DESC_WORDS - 1], d->data, 4) * 31, a->data, 4) * 31, desc, LT_DESC_WORDS);
-    return &thread->lt_products[(hash * 0x9e3779b97f4a7c15u) >> 54];
+    return &thread->lt_products[(hash * 0x9e3779b97f4a7c15u) >> 55 << 1];
 }
-_Static_assert(LT_CACHE == 1 << (64 - 54), "the hash's highest bits");
+_Static_assert(LT_CACHE == 2 << (64 - 55), "the hash's highest bits");
 
 /* Zero where they are the same. Two of each are compared at a time; counts are even. */
 HOT pair differ(const uint64_t *a, const uint64_t *b, size_t count)
@@ -148,11 +149,15 @@ const struct product_words *lt_product(struct shim_thread *thread, const struct 
         asked[1] = ask(library->of_desc, desc, WS_CUBLASLT_MATMUL_DESC_EPILOGUE, 4);
         words = asked;
     }
-    struct lt_entry *entry = place_of(thread, words, a, d);
+    struct lt_entry *entry = places_of(thread, words, a, d);
     const struct parts parts = { a->data, b->data, d->data, words, (uint64_t)(uintptr_t)library };
-    if (__builtin_expect(!is_entry(entry, &parts), 0))
+    if (__builtin_expect(!is_entry(entry, &parts), 0)) {
+        if (is_entry(entry + 1, &parts))
+            return &entry[1].words;
+        entry[1] = entry[0];
         fill(thread, entry, &parts, library,
              (uint32_t)ask(library->of_desc, desc, WS_CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, 4),
              (uint32_t)ask(library->of_desc, desc, WS_CUBLASLT_MATMUL_DESC_EPILOGUE, 4));
+    }
     return &entry->words;
 }

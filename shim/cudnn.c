@@ -96,20 +96,24 @@ static struct product_words convolution_words(struct shim_thread *thread, const 
                                               enum ws_function_id id, ws_cudnnDescriptor image,
                                               ws_cudnnDescriptor filter, ws_cudnnDescriptor result)
 {
-    uint32_t key[3 * CONVOLUTION_WORDS + 1] = { 0 };
+    uint32_t key[CONVOLUTION_KEY] = { 0 };
     if (!image || !filter || !result || !target->tensor || !target->filter ||
         !ask_tensor(target->tensor, key, image) || !ask_filter(target->filter, key + CONVOLUTION_WORDS, filter) ||
         !ask_tensor(target->tensor, key + 2 * CONVOLUTION_WORDS, result))
         return (struct product_words){ 0 };
     uint64_t hash = key[3 * CONVOLUTION_WORDS] = id;
-    for (int i = 0; i < 3 * CONVOLUTION_WORDS; i++)
-        hash = (hash ^ key[i]) * 0x9e3779b97f4a7c15u;
-    struct convolution_entry *entry = &thread->convolutions[hash >> 56];
-    if (__builtin_expect(memcmp(entry->key, key, sizeof(key)) != 0, 0))
+    for (uint64_t i = 0; i + 1 < CONVOLUTION_KEY; i += 2)
+        hash += (key[i] + 0x2545f4914f6cdd1du * (i + 1)) * (key[i + 1] + 0x9e3779b97f4a7c15u * (i + 3));
+    struct convolution_entry *entry = &thread->convolutions[(hash * 0x9e3779b97f4a7c15u) >> 57 << 1];
+    if (__builtin_expect(memcmp(entry->key, key, sizeof(key)) != 0, 0)) {
+        if (!memcmp(entry[1].key, key, sizeof(key)))
+            return entry[1].words;
+        entry[1] = entry[0];
         fill(entry, key, id);
+    }
     return entry->words;
 }
-_Static_assert(CONVOLUTION_CACHE == 1 << (64 - 56), "the hash's highest bits");
+_Static_assert(CONVOLUTION_CACHE == 2 << (64 - 57), "the hash's highest bits");
 
 #define CONVOLUTION(image, filter, result) convolution_words(thread, &target, id, image, filter, result)
 

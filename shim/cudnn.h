@@ -43,7 +43,8 @@ void cudnn_got(ws_cudnnDescriptor descriptor, ws_cudnnEnum type, int64_t count, 
 void cudnn_finalized(ws_cudnnDescriptor descriptor);
 void cudnn_destroying(ws_cudnnDescriptor descriptor);
 
-/* A finalized plan in words; inputs are 0 where it is not known. Takes no lock. */
+/* A finalized plan in words; inputs are 0 where it is not known, or is given other sizes. Takes no lock but
+ * where there are variant packs that do so. */
 struct product_words cudnn_plan_words(ws_cudnnDescriptor plan, ws_cudnnDescriptor pack);
 
 #endif

@@ -103,18 +103,29 @@ static void keep_plan(uint64_t key, struct product_words words)
         }
 }
 
+static struct descriptor descriptor_of(ws_cudnnDescriptor descriptor);
+
+/* Where there are such packs at all, a lock a call. */
+static __attribute__((noinline, cold)) bool overrides(ws_cudnnDescriptor pack)
+{
+    pthread_mutex_lock(&lock);
+    bool does = descriptor_of(pack).rest != 0;
+    pthread_mutex_unlock(&lock);
+    return does;
+}
+
 struct product_words cudnn_plan_words(ws_cudnnDescriptor plan, ws_cudnnDescriptor pack)
 {
     struct plan *row = row_of(key_of(plan));
     struct product_words words = { 0 };
     uint64_t value = 0;
-    (void)pack;
     for (int i = 0; i < PLANS_IN_ROW; i++)
         if (atomic_load_explicit(&row[i].key, memory_order_acquire) == key_of(plan)) {
             value = atomic_load_explicit(&row[i].words, memory_order_relaxed);
             break;
         }
-    if (!plan || atomic_load_explicit(&packs_override, memory_order_relaxed))
+    if (!plan ||
+        (__builtin_expect(atomic_load_explicit(&packs_override, memory_order_relaxed), 0) && overrides(pack)))
         value = 0;
     memcpy(&words, &value, sizeof(words));
     return words;
@@ -293,8 +304,11 @@ void cudnn_set(ws_cudnnDescriptor descriptor, ws_cudnnEnum name, ws_cudnnEnum ty
     } else if (of) {
         set_details(known, of, name, type, count, elements);
     } else if (is_of(known, WS_CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR)) {
-        if (name == WS_CUDNN_ATTR_VARIANT_PACK_OVERRIDE_SHAPES)
+        if (name == WS_CUDNN_ATTR_VARIANT_PACK_OVERRIDE_SHAPES) {
+            known.rest = 1;
+            put(descriptor, known);
             atomic_store_explicit(&packs_override, true, memory_order_relaxed);
+        }
     } else if (hands_words_on(known.type - 1) && type == WS_CUDNN_TYPE_BACKEND_DESCRIPTOR) {
         const ws_cudnnDescriptor *given = elements;
         struct product_words words = { 0 };

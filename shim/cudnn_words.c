@@ -1,4 +1,3 @@
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +6,7 @@
 enum { MOST_WORDS = 30 };
 
 struct text {
-    char data[2048];
+    char data[6144]; /* room for all words at their longest */
     size_t length;
     int words;
     int64_t uids[MOST_WORDS]; /* of tensors written with a type */
@@ -60,16 +59,14 @@ static const char *compute_word(ws_cudnnEnum type)
     }
 }
 
-static __attribute__((format(printf, 2, 3))) void add(struct text *text, const char *format, ...)
+/* What does not fit stays away. */
+static void add(struct text *text, const char *word)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(text->data + text->length, sizeof(text->data) - text->length, format, arguments);
-    va_end(arguments);
-    if (length > 0 && (size_t)length < sizeof(text->data) - text->length)
-        text->length += (size_t)length;
-    else
-        text->data[text->length] = 0; /* what does not fit stays away */
+    size_t length = strlen(word);
+    if (length >= sizeof(text->data) - text->length)
+        return;
+    memcpy(text->data + text->length, word, length + 1);
+    text->length += length;
 }
 
 static bool is_moved(const struct cudnn_tensor *tensor)
@@ -91,10 +88,14 @@ static void add_tensor(struct text *text, const struct cudnn_tensor *tensor)
     bool moves = is_moved(tensor) && !is_written(text, tensor);
     if (text->words == MOST_WORDS)
         return;
-    add(text, "%s%s[", text->words++ ? " " : "", moves ? type_name(tensor->type) : "-");
-    for (int i = 0; i < tensor->rank; i++)
-        add(text, i ? ",%lld" : "%lld", (long long)tensor->size[i]);
-    add(text, "]");
+    add(text, text->words++ ? " " : "");
+    add(text, moves ? type_name(tensor->type) : "-");
+    for (int i = 0; i < tensor->rank; i++) {
+        char size[24];
+        snprintf(size, sizeof(size), "%s%lld", i ? "," : "[", (long long)tensor->size[i]);
+        add(text, size);
+    }
+    add(text, tensor->rank ? "]" : "");
     if (moves)
         text->uids[text->uid_count++] = tensor->uid;
 }
@@ -102,39 +103,39 @@ static void add_tensor(struct text *text, const struct cudnn_tensor *tensor)
 /* ---- what an operation multiplies */
 
 static const struct heavy {
-    ws_cudnnEnum type, operands[4]; /* attributes, in the order of the words; 0: no more */
     const char *name;
-    int most; /* in a graph */
+    ws_cudnnEnum type, operands[4]; /* attributes, in the order of the words; 0: no more */
+    int most;                       /* in a graph */
 } heavies[] = {
-    { WS_CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+    { "cudnnBackendExecute convolution_forward",
+      WS_CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
       { WS_CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, WS_CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
         WS_CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y },
-      "cudnnBackendExecute convolution_forward",
       1 },
-    { WS_CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+    { "cudnnBackendExecute convolution_backward_data",
+      WS_CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
       { WS_CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, WS_CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
         WS_CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY },
-      "cudnnBackendExecute convolution_backward_data",
       1 },
-    { WS_CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+    { "cudnnBackendExecute convolution_backward_filter",
+      WS_CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
       { WS_CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, WS_CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
         WS_CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY },
-      "cudnnBackendExecute convolution_backward_filter",
       1 },
-    { WS_CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR,
+    { "cudnnBackendExecute matmul",
+      WS_CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR,
       { WS_CUDNN_ATTR_OPERATION_MATMUL_ADESC, WS_CUDNN_ATTR_OPERATION_MATMUL_BDESC,
         WS_CUDNN_ATTR_OPERATION_MATMUL_CDESC },
-      "cudnnBackendExecute matmul",
       8 },
-    { WS_CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR,
+    { "cudnnBackendExecute sdpa_forward",
+      WS_CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR,
       { WS_CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, WS_CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC,
         WS_CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC },
-      "cudnnBackendExecute sdpa_forward",
       1 },
-    { WS_CUDNN_BACKEND_OPERATION_SDPA_BWD_DESCRIPTOR,
+    { "cudnnBackendExecute sdpa_backward",
+      WS_CUDNN_BACKEND_OPERATION_SDPA_BWD_DESCRIPTOR,
       { WS_CUDNN_ATTR_OPERATION_SDPA_BWD_DODDESC, WS_CUDNN_ATTR_OPERATION_SDPA_BWD_QDESC,
         WS_CUDNN_ATTR_OPERATION_SDPA_BWD_KDESC, WS_CUDNN_ATTR_OPERATION_SDPA_BWD_VDESC },
-      "cudnnBackendExecute sdpa_backward",
       1 },
 };
 
@@ -223,14 +224,14 @@ struct product_words cudnn_graph_words(const struct cudnn_operation *const *oper
             return unknown;
     }
     if (kind)
-        add(&text, " Scalar=%s", partly ? "True" : "False");
+        add(&text, partly ? " Scalar=True" : " Scalar=False");
     for (size_t i = 0; i < count; i++)
         for (uint32_t j = 0; j < operations[i]->count; j++) {
             const struct cudnn_tensor *tensor = &operations[i]->operands[j].tensor;
             if (is_moved(tensor) && !is_written(&text, tensor))
                 add_tensor(&text, tensor);
         }
-    add(&text, "%s", compute);
+    add(&text, compute);
     if (!text.words)
         return unknown;
     return (struct product_words){ product_label(kind ? kind->name : "cudnnBackendExecute"),

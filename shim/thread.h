@@ -60,9 +60,9 @@ struct lt_entry {
 };
 
 /* A convolution of cuDNN's older interface: types, ranks and sizes of its three tensors, and the function. */
-enum { CONVOLUTION_RANK = 6, CONVOLUTION_WORDS = 2 + CONVOLUTION_RANK };
+enum { CONVOLUTION_RANK = 6, CONVOLUTION_WORDS = 2 + CONVOLUTION_RANK, CONVOLUTION_KEY = 3 * CONVOLUTION_WORDS + 1 };
 struct convolution_entry {
-    uint32_t key[3 * CONVOLUTION_WORDS + 1];
+    uint32_t key[CONVOLUTION_KEY];
     struct product_words words;
 };
 

@@ -96,7 +96,8 @@ added = sum(calls_added(backend="host").values())
 show("driver calls added per launch, host backend", added, "calls", budget=0)
 with_sizes = dict(line.split() for line in run(["21", "20000"], program=product_loop, backend="host").stdout.splitlines())
 without = dict(line.split() for line in run(["21", "20000"], program=product_loop).stdout.splitlines())
-products = (("gemm", "cublasGemmEx"), ("lt", "cublasLtMatmul"))
+products = (("gemm", "cublasGemmEx"), ("lt", "cublasLtMatmul"), ("execute", "cudnnBackendExecute"),
+            ("convolution", "cudnnConvolutionForward"))
 for name, function in products:
     show(f"sizes of a product, {function}", float(with_sizes[name]) - float(without[name]), "ns", budget=30, floor=floor)
 if shutil.which("valgrind"):

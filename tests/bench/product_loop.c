@@ -1,5 +1,5 @@
-/* Products of a cuBLAS that does nothing, in bursts that the drain can follow: product_loop BURSTS
- * PRODUCTS-PER-BURST [gemm|lt]. Prints the ns of one in the median burst, for cublasGemmEx and for cublasLtMatmul.
+/* Calls of a cuBLAS and a cuDNN that do nothing, in bursts that the drain can follow: product_loop BURSTS
+ * PRODUCTS-PER-BURST [KIND]. Prints the ns of one in the median burst, for each of `loops` or for the kind named.
  * Run with and without the shim; the difference is what knowing the sizes costs a launch. */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "shim/abi/cublas.h"
 #include "shim/abi/cuda.h"
+#include "shim/abi/cudnn.h"
 
 typedef ws_cublasStatus (*gemm_function)(ws_cublasHandle, ws_cublasEnum, ws_cublasEnum, int, int, int,
                                          ws_cublasPointer, ws_cublasPointer, ws_cublasEnum, int, ws_cublasPointer,
@@ -21,6 +22,9 @@ typedef ws_cublasStatus (*lt_function)(ws_cublasHandle, ws_cublasLtMatmulDesc *,
                                        ws_cublasLtMatrixLayout *, const void *, void *, size_t, ws_CUstream);
 
 enum { SHAPES = 16 };
+
+#define CUDNN_ROW(part, symbol, parameters, ...) static ws_cudnnStatus(*symbol) parameters;
+#include "shim/cudnn_table.h"
 
 static gemm_function gemm;
 static lt_function lt;
@@ -39,10 +43,56 @@ static void call_lt(int shape)
     lt(NULL, &descs[shape], NULL, NULL, &of[0], NULL, &of[1], NULL, NULL, &of[2], NULL, &of[2], NULL, NULL, 0, NULL);
 }
 
+static ws_cudnnBackendDescriptor plans[SHAPES];
+
+static void call_execute(int shape)
+{
+    cudnnBackendExecute(NULL, plans[shape], NULL);
+}
+
+static void call_convolution(int shape)
+{
+    int image[4] = { 8, 64, 56, 56 }, filter[4] = { shape + 1, 64, 3, 3 }, result[4] = { 8, shape + 1, 56, 56 };
+    cudnnConvolutionForward(NULL, NULL, image, NULL, filter, NULL, NULL, 1, NULL, 0, NULL, result, NULL);
+}
+
+static ws_cudnnBackendDescriptor make(ws_cudnnEnum type)
+{
+    ws_cudnnBackendDescriptor made = NULL;
+    cudnnBackendCreateDescriptor(type, &made);
+    return made;
+}
+
+static void set(ws_cudnnBackendDescriptor to, ws_cudnnEnum name, ws_cudnnBackendDescriptor element)
+{
+    cudnnBackendSetAttribute(to, name, WS_CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &element);
+}
+
+/* A plan of one product, as short as we can say it. */
+static ws_cudnnBackendDescriptor make_plan(int64_t m)
+{
+    const int64_t sizes[3][2] = { { m, 256 }, { 256, 512 }, { m, 512 } };
+    ws_cudnnBackendDescriptor operation = make(WS_CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
+    ws_cudnnBackendDescriptor graph = make(WS_CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    ws_cudnnBackendDescriptor plan = make(WS_CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    for (int i = 0; i < 3; i++) {
+        ws_cudnnBackendDescriptor tensor = make(WS_CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+        cudnnBackendSetAttribute(tensor, WS_CUDNN_ATTR_TENSOR_DIMENSIONS, WS_CUDNN_TYPE_INT64, 2, sizes[i]);
+        cudnnBackendSetAttribute(tensor, WS_CUDNN_ATTR_TENSOR_UNIQUE_ID, WS_CUDNN_TYPE_INT64, 1, &(int64_t){ i });
+        set(operation, WS_CUDNN_ATTR_OPERATION_MATMUL_ADESC + i, tensor);
+    }
+    set(graph, WS_CUDNN_ATTR_OPERATIONGRAPH_OPS, operation);
+    set(plan, WS_CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, graph);
+    cudnnBackendFinalize(plan);
+    return plan;
+}
+
 static const struct {
     const char *name;
     void (*call)(int);
-} loops[] = { { "gemm", call_gemm }, { "lt", call_lt } };
+} loops[] = {
+    { "gemm", call_gemm }, { "lt", call_lt }, { "execute", call_execute }, { "convolution", call_convolution }
+};
 
 /* Each attribute in the word of its number: null_cublas.c. */
 static ws_cublasLtMatrixLayout layout_of(uint64_t rows, uint64_t columns)
@@ -88,7 +138,10 @@ int main(int argc, char **argv)
     void *library = dlopen("libcublas.so.13", RTLD_NOW);
     gemm = library ? (gemm_function)dlsym(library, "cublasGemmEx") : NULL;
     lt = library ? (lt_function)dlsym(library, "cublasLtMatmul") : NULL;
-    if (!init || !retain || !gemm || !lt) {
+    void *cudnn = dlopen("libcudnn.so.9", RTLD_NOW);
+#define CUDNN_ROW(part, symbol, parameters, ...) symbol = cudnn ? (__typeof__(symbol))dlsym(cudnn, #symbol) : NULL;
+#include "shim/cudnn_table.h"
+    if (!init || !retain || !gemm || !lt || !cudnnBackendExecute || !cudnnConvolutionForward) {
         fprintf(stderr, "product_loop: no null libraries on LD_LIBRARY_PATH\n");
         return 2;
     }
@@ -100,6 +153,7 @@ int main(int argc, char **argv)
         layouts[i][0] = layout_of(m, k);
         layouts[i][1] = layout_of(k, n);
         layouts[i][2] = layout_of(m, n);
+        plans[i] = make_plan((int64_t)m);
     }
     for (size_t i = 0; i < sizeof(loops) / sizeof(loops[0]); i++)
         if (argc <= 3 || !strcmp(argv[3], loops[i].name))

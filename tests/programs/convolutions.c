@@ -311,6 +311,15 @@ int main(void)
     descriptor unfinished = operation(&matmul, tensor(true, SIZE(1, 64, 64)), tensor(true, SIZE(1, 64, 64)),
                                       tensor(true, SIZE(1, 64, 64)));
     printf("unfinished %d\n", execute(plan_of(1, &unfinished, false)));
+    /* A plan given other sizes than it was made for: of what it computes then nothing is said. */
+    descriptor pack = make(WS_CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+    int64_t sizes[] = { 32, 1024 };
+    cudnnBackendSetAttribute(pack, WS_CUDNN_ATTR_VARIANT_PACK_OVERRIDE_SHAPES, WS_CUDNN_TYPE_INT64, 2, sizes);
+    cudnnBackendFinalize(pack);
+    cudnnBackendExecute(handle, plans[9], pack);
+    cudnnBackendDestroyDescriptor(pack);
+    execute(plans[9]);
+    cuStreamSynchronize(stream);
     cuCtxDestroy_v2(context);
     return 0;
 }

@@ -78,7 +78,8 @@ static void odd_inputs_are_not_believed(void **state)
         assert_false(tensors[0].known);
     }
     assert_int_equal(parse("", tensors), 0);
-    assert_int_equal(parse("a b c d e f g h i j k l m n o p q r s t", tensors), WS_TENSORS);
+    assert_int_equal(parse("a b c d e f g h i j k l m n o p q r s t u v w x y z A B C D E F G H I J", tensors),
+                     WS_TENSORS);
 }
 
 static void products_by_hand(void **state)
@@ -95,6 +96,46 @@ static void products_by_hand(void **state)
     assert_false(cost_of("aten::mm", "float[3,5]", &cost));
     assert_false(cost_of("aten::mm", "- -", &cost));
     assert_false(cost_of("aten::addmm", "float[7] float[3,5]", &cost));
+}
+
+static void graphs_of_cudnn_by_hand(void **state)
+{
+    struct ws_operator_cost cost;
+    (void)state;
+    /* 2 · N · K · P · Q · (C / groups) · R · S, whichever of the three is made. */
+    double flops = 2.0 * 2 * 6 * 5 * 5 * 2 * 3 * 3, bytes = (2 * 4 * 25 + 6 * 2 * 9 + 2 * 6 * 25) * 2;
+    const char *given = "c10::Half[2,4,5,5] c10::Half[6,2,3,3] c10::Half[2,6,5,5]";
+    check_cost("cudnnConvolutionForward", given, flops, bytes);
+    check_cost("cudnnConvolutionBackwardData", given, flops, bytes);
+    check_cost("cudnnConvolutionBackwardFilter", given, flops, bytes);
+    /* With a bias, and a result that is not kept before it. */
+    check_cost("cudnnBackendExecute convolution_forward",
+               "c10::Half[2,4,5,5] c10::Half[6,2,3,3] -[2,6,5,5] Scalar=False c10::Half[1,6,1,1] c10::Half[2,6,5,5] "
+               "compute_32f",
+               flops, bytes + 12);
+    assert_false(cost_of("cudnnConvolutionForward", "c10::Half[2,4,5,5] c10::Half[6,2,3,3]", &cost));
+    assert_false(
+        cost_of("cudnnConvolutionForward", "c10::Half[2,5,5,5] c10::Half[6,2,3,3] c10::Half[2,6,5,5]", &cost));
+    assert_false(
+        cost_of("cudnnConvolutionForward", "c10::Half[2,4,5,5] c10::Half[6,2,3,3] c10::Half[2,7,5,5]", &cost));
+    assert_false(cost_of("cudnnConvolutionForward", "-[2,4,5,5] -[6,2,3,3] -[2,6,5,5]", &cost));
+
+    const char *attention = "float[3,4,8] float[3,8,5] -[3,4,5] -[3,4,5] float[3,5,8] float[3,4,8] Scalar=";
+    char text[256];
+    double products = 2 * 2.0 * 3 * 4 * 5 * 8, moved = 4.0 * (96 + 120 + 120 + 96);
+    snprintf(text, sizeof(text), "%sFalse", attention);
+    check_cost("cudnnBackendExecute matmul", text, products, moved);
+    assert_true(cost_of("cudnnBackendExecute matmul", text, &cost) && !cost.note && cost.m == 0);
+    snprintf(text, sizeof(text), "%sTrue float[3,4,1]", attention);
+    check_cost("cudnnBackendExecute matmul", text, products, moved + 48);
+    assert_true(cost_of("cudnnBackendExecute matmul", text, &cost) && cost.note);
+    assert_true(cost_of("cudnnBackendExecute matmul", "float[3,4,8] float[3,8,5] float[3,4,5] Scalar=False", &cost));
+    assert_true(cost.batch == 3 && cost.m == 4 && cost.n == 5 && cost.k == 8);
+    assert_false(cost_of("cudnnBackendExecute matmul", "float[3,4,8] float[3,7,5] float[3,4,5] Scalar=False", &cost));
+    assert_false(cost_of("cudnnBackendExecute matmul", "float[3,4,8] float[3,8,5] Scalar=False", &cost));
+    check_cost("cudnnBackendExecute", "float[16,16] float[1,16] float[16,16]", 0, 4 * (256 + 16 + 256));
+    check_cost("cudnnBackendExecute sdpa_forward", "float[1,2,4,8] float[1,2,4,8] float[1,2,4,8] Scalar=False",
+               4.0 * 2 * 4 * 4 * 8, 4 * 4 * 64);
 }
 
 static void attention_by_hand(void **state)
@@ -236,6 +277,7 @@ int main(void)
         cmocka_unit_test(odd_inputs_are_not_believed),
         cmocka_unit_test(products_by_hand),
         cmocka_unit_test(attention_by_hand),
+        cmocka_unit_test(graphs_of_cudnn_by_hand),
         cmocka_unit_test(moves_by_hand),
         cmocka_unit_test(values_are_read),
         cmocka_unit_test(causal_attention_needs_half_where_it_is_said_to_be),

@@ -66,15 +66,15 @@ static bool set(struct descriptor *descriptor, ws_cudnnEnum name, ws_cudnnEnum t
     struct attribute *place = (struct attribute *)find(descriptor, name);
     if (!place && descriptor->count == MOST_ATTRIBUTES)
         return false;
-    if (place)
-        drop(place);
-    else
+    struct attribute old = place ? *place : (struct attribute){ 0 };
+    if (!place)
         place = &descriptor->attributes[descriptor->count++];
     *place = (struct attribute){ name, type, count, malloc((size_t)count * size_of(type)) };
     memcpy(place->data, data, (size_t)count * size_of(type));
     if (type == WS_CUDNN_TYPE_BACKEND_DESCRIPTOR)
         for (int64_t i = 0; i < count; i++)
             __atomic_add_fetch(&((struct descriptor **)place->data)[i]->holders, 1, __ATOMIC_RELAXED);
+    drop(&old);
     return true;
 }
 
