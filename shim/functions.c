@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "base/reserve.h"
 #include "driver_calls.h"
+#include "record/param_image.h"
 #include "registry.h"
 #include "shim.h"
 
@@ -154,8 +155,30 @@ static uint64_t identity(const char *name, const struct facts *facts)
     return hash ? hash : 1;
 }
 
-static const struct function_layout *keep_layout(const struct facts *facts)
+/* Kernels whose structures reports can read (src/analysis/argument_grammars.h), and how much of the parameter block
+ * they need. Others' may hold something new in every launch, such as a seed. */
+static uint32_t image_words(const char *name)
 {
+    static const struct {
+        const char *mark;
+        uint32_t bytes;
+    } kernels[] = {
+        { "gpu_kernel_impl", 8 * WS_IMAGE_WORDS },
+        { "LoadWithCast", 8 * WS_IMAGE_WORDS },
+        { "ReduceOp", 8 * WS_IMAGE_WORDS },
+        { "CatArrayBatchedCopy", 8 * WS_IMAGE_WORDS },
+        { "multi_tensor_apply_kernel", 8 * WS_IMAGE_WORDS },
+        { "Flash_kernel_traits", 256 },
+    };
+    for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
+        if (strstr(name, kernels[i].mark))
+            return kernels[i].bytes / 8;
+    return 0;
+}
+
+static const struct function_layout *keep_layout(struct facts *facts, const char *name)
+{
+    facts->block.layout.image_words = image_words(name);
     size_t size = sizeof(struct function_layout) + facts->block.layout.count * sizeof(struct function_param);
     if (!facts->block.layout.count || size > LAYOUT_ARENA - layout_used)
         return &no_layout;
@@ -198,7 +221,7 @@ uint32_t function_find(ws_CUfunction function)
         row.name = registry_text(best);
         uint32_t next = atomic_load_explicit(&registry.function.count, memory_order_relaxed);
         if (next < registry.function.limit)
-            layouts[next] = keep_layout(&facts); /* before anybody can have the id */
+            layouts[next] = keep_layout(&facts, best); /* before anybody can have the id */
         *same = registry_add(&registry.function, &row);
     }
     entry = known_entry(function);

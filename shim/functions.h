@@ -15,7 +15,8 @@ struct function_param {
 };
 
 struct function_layout {
-    uint32_t count; /* parameters; 0 where the driver cannot say */
+    uint32_t count;       /* parameters; 0 where the driver cannot say */
+    uint32_t image_words; /* of 8 bytes, from the block's start, that are worth an image of structures */
     struct function_param params[];
 };
 

@@ -42,14 +42,10 @@ static void add_addresses(struct words *words, const char *block, unsigned offse
     }
 }
 
-/* A structure, whose addresses and image are kept; of one that lies behind what an image can hold, its addresses. */
-static void add_structure(struct words *words, const char *value, unsigned offset, size_t size)
+/* A part of a structure, whose addresses and image are kept. */
+static void add_image(struct words *words, const char *value, unsigned offset, size_t size)
 {
     size_t first = offset / 8, end = (offset + size + 7) / 8;
-    if (end > WS_IMAGE_WORDS) {
-        add_addresses(words, value, offset, size);
-        return;
-    }
     if (!words->end)
         words->first = words->end = (unsigned)first;
     while (words->end < end)
@@ -67,11 +63,21 @@ static void add_structure(struct words *words, const char *value, unsigned offse
     }
 }
 
-static void add_param(struct words *words, const char *value, struct function_param param)
+/* A structure: its image as far as it is wanted, and its addresses. */
+static void add_structure(struct words *words, const char *value, unsigned offset, size_t size, size_t image_words)
+{
+    size_t most = 8 * image_words > offset ? 8 * image_words - offset : 0, within = size < most ? size : most;
+    if (within)
+        add_image(words, value, offset, within);
+    if (within < size)
+        add_addresses(words, value + within, offset + (unsigned)within, size - within);
+}
+
+static void add_param(struct words *words, const char *value, struct function_param param, size_t image_words)
 {
     uint64_t scalar = 0;
     if (param.size != 1 && param.size != 2 && param.size != 4 && param.size != 8) {
-        add_structure(words, value, param.offset, param.size);
+        add_structure(words, value, param.offset, param.size, image_words);
         return;
     }
     memcpy(&scalar, value, param.size);
@@ -105,12 +111,12 @@ bool params_keep(struct shim_thread *thread, uint32_t function, void **params, v
     for (uint32_t i = 0; i < layout->count; i++) {
         struct function_param param = layout->params[i];
         if (params && params[i])
-            add_param(&words, params[i], param);
+            add_param(&words, params[i], param, layout->image_words);
         else if (block && (size_t)param.offset + param.size <= size)
-            add_param(&words, block + param.offset, param);
+            add_param(&words, block + param.offset, param, layout->image_words);
     }
     if (block && !layout->count)
-        add_structure(&words, block, 0, size);
+        add_addresses(&words, block, 0, size);
     uint64_t first = words.first;
     unsigned image = words.telling ? words.end - words.first : 0, of_image = image ? image + 1 : 0;
     unsigned slots = ws_ring_params_slots(words.count, of_image);

@@ -1,6 +1,7 @@
-/* The structures among a kernel's parameters, as they lie in its parameter block: 64-bit words in the order of their
- * offsets, device addresses in them replaced by WS_IMAGE_ADDRESS (family params has these by themselves), so that
- * launches that differ by their buffers alone have the same image. Parameters of 1, 2, 4 or 8 bytes are 0 in it.
+/* The structures among a kernel's parameters, as far as they are kept and as they lie in its parameter block: 64-bit
+ * words in the order of their offsets, device addresses in them replaced by WS_IMAGE_ADDRESS (family params has these
+ * by themselves), so that launches that differ by their buffers alone have the same image. Parameters of 1, 2, 4 or 8
+ * bytes are 0 in it.
  *
  * As a column: u16 number of the first word, u16 how many, a bit for each that is set where the word differs from the
  * third before it (the first three: from 0), then these words. Tables of PyTorch's repeat after 24 bytes where they

@@ -59,6 +59,16 @@ def check_chains(chains, labels):
         check_chain(chains, "cunn_SoftMaxBackward", 2 * bytes_of(labels, "reduce_kernel") + 2 * cast_reads)
 
 
+def check_images(dump):
+    """Structures are kept of kernels that a report can read, and only of these."""
+    rows = [json.loads(line) for line in dump.splitlines()]
+    names = {row["id"]: row["name"] for row in rows if row["family"] == "function"}
+    readable = ("gpu_kernel_impl", "ReduceOp", "multi_tensor_apply", "Flash_kernel_traits")
+    return [f"{names[row['function']]}: {len(row['structures'])} characters of structures" for row in rows
+            if row["family"] == "params"
+            and bool(row["structures"]) != any(mark in names[row["function"]] for mark in readable)]
+
+
 def main():
     build = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
@@ -68,12 +78,14 @@ def main():
                                 env={**os.environ, "WALLSHIM_OUTPUT": trace, "WALLSHIM_MARKS": "pairs"}).stdout
         report = json.loads(subprocess.run([f"{build}/tools/wallshim", "report", "--json", "--top", "0", trace],
                                            check=True, capture_output=True, text=True).stdout)
+        dump = subprocess.run([f"{build}/tools/wallshim", "dump", "--json", trace], check=True, capture_output=True,
+                              text=True).stdout
     labels = {line.split("\t")[0]: line.split("\t") for line in labels.splitlines()}
     device = report["processes"][0]["devices"][0]
     kernels = {kernel["name"]: kernel for kernel in device["kernels"]}
     assert labels.keys() <= kernels.keys(), labels.keys() - kernels.keys()
     assert all("roofline" not in kernel for name, kernel in kernels.items() if name not in labels), kernels.keys()
-    failures = check_chains(device["chains"], labels)
+    failures = check_chains(device["chains"], labels) + check_images(dump)
     for name, label in labels.items():
         found = []
         check(kernels[name], label, found)
