@@ -14,7 +14,8 @@ static struct ws_param_word word_around(const struct ws_param_block *block, uint
     struct ws_param_word word;
     for (size_t at = 0; at + sizeof(word) <= block->row->words.length; at += sizeof(word)) {
         memcpy(&word, block->row->words.data + at, sizeof(word));
-        if (word.offset <= offset && offset + size <= (uint32_t)word.offset + word.size)
+        if (word.size <= sizeof(word.value) && word.offset <= offset &&
+            offset + size <= (uint32_t)word.offset + word.size)
             return word;
     }
     return (struct ws_param_word){ 0 };

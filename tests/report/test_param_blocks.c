@@ -211,6 +211,19 @@ static void strides_that_do_not_fit_say_nothing(void **state)
     block_costs(bf16_add, &block, 0, 0);
 }
 
+/* A trace may say anything: a word of more bytes than it has room for says nothing. */
+static void words_that_cannot_be_are_passed_over(void **state)
+{
+    struct strided closure = strided_rows(1000, 300, 2, ADDRESS(1), ADDRESS(2), ADDRESS(3));
+    struct block block;
+    (void)state;
+    strided(&block, &closure, 300000);
+    block.words[0].size = 255;
+    block_costs(bf16_add, &block, 0, 0);
+    block.words[0] = (struct ws_param_word){ .offset = 0, .size = 255, .value = 300000 };
+    block_costs("void vllm::rms_norm_kernel<c10::BFloat16>(X)", &block, 0, 0);
+}
+
 static void types_of_cast_arrays_are_in_the_block(void **state)
 {
     static const char copy[] =
@@ -469,6 +482,7 @@ int main(void)
         cmocka_unit_test(broadcast_arrays_count_what_is_read_of_them),
         cmocka_unit_test(a_lambda_over_strides_is_read),
         cmocka_unit_test(strides_that_do_not_fit_say_nothing),
+        cmocka_unit_test(words_that_cannot_be_are_passed_over),
         cmocka_unit_test(types_of_cast_arrays_are_in_the_block),
         cmocka_unit_test(strided_casts_are_read_where_steps_and_types_agree),
         cmocka_unit_test(lists_of_tensors_are_counted_piece_by_piece),
