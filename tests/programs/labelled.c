@@ -19,7 +19,8 @@ enum {
     SMALL_LAUNCHES = 40, /* a step: more in all than parameters are kept of */
     ROWS = 16384,
     COLUMNS = 4096,
-    HIDDEN = 2048,
+    HEADS = 32,
+    HIDDEN = 64 * HEADS,
     PARAMETERS = 5000000,
 };
 
@@ -49,8 +50,8 @@ static const struct label {
     { KERNEL_ADD_ROW, 1, "memory-bound", (double)ROWS *COLUMNS, 2, COLUMNS * 2, 1 },
     { KERNEL_CAST, 1, "memory-bound", LARGE, 3, 0, 0 }, /* of them two for the result */
     /* causal, over sequences of 1024: half of the scores */
-    { KERNEL_ATTENTION, 1, "memory-bound", (double)ROWS *HIDDEN, 4, ROWS *HIDDEN / 64 * 4, 2 * 1024 },
-    { KERNEL_ATTENTION_BACKWARD, 1, "compute-bound", (double)ROWS *HIDDEN, 8, ROWS *HIDDEN / 64 * 8, 5 * 1024 },
+    { KERNEL_ATTENTION, 1, "memory-bound", (double)ROWS *HIDDEN, 4, ROWS *HEADS * 4, 2 * 1024 },
+    { KERNEL_ATTENTION_BACKWARD, 1, "compute-bound", (double)ROWS *HIDDEN, 8, ROWS *HEADS * 8, 5 * 1024 },
     { KERNEL_ADAM, 1, "memory-bound", (double)PARAMETERS * 2, 7, 0, 0 }, /* of 4 bytes */
     /* A product without its library's call, rows of a table of which some may be the same, Triton's without types. */
     { KERNEL_GEMM_SLIM, 1, "unknown", ROWS, 0, 0, 0 },

@@ -108,10 +108,10 @@ static void triangles_are_half_read(void **state)
     (void)state;
     fill(&block, "ppfrfn");
     block.shape.grid_x = COLUMNS;
-    block_costs(forward, &block, ROWS * COLUMNS * 2 + ROWS * (COLUMNS + 1) / 2 * 2, 0);
+    block_costs(forward, &block, ROWS * COLUMNS * 2 + ROWS * (COLUMNS + 1), 0);
     fill(&block, "pppfrfn");
     block.shape.grid_x = COLUMNS;
-    block_costs(backward, &block, ROWS * COLUMNS * 2 + 2 * ROWS * (COLUMNS + 1) / 2 * 2, 0);
+    block_costs(backward, &block, ROWS * COLUMNS * 2 + 2 * ROWS * (COLUMNS + 1), 0);
     block.shape.grid_x = ROWS;
     block_costs(backward, &block, 0, 0);
 }
