@@ -29,7 +29,7 @@ struct known {
 };
 
 static struct ws_map handles; /* handle → index + 1 into known */
-static struct ws_map ids;     /* hash of name, registers, parameter size → id */
+static struct ws_map ids;     /* hash of name, registers, parameters → id */
 static struct known *known;
 static uint32_t known_count, known_limit;
 static const struct function_layout **layouts; /* by id − 1 */
@@ -145,13 +145,17 @@ static void ask(ws_CUfunction function, bool seen_as_kernel, struct facts *facts
         facts->static_shared = (uint32_t)value;
 }
 
+/* All parameters are in it: programs that compile while they run have kernels of one name with different ones, and
+ * what a launch is given is read by the layout of its identity. */
 static uint64_t identity(const char *name, const struct facts *facts)
 {
+    const uint64_t prime = 1099511628211u;
     uint64_t hash = 1469598103934665603u;
     for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * 1099511628211u;
-    hash = (hash ^ facts->registers) * 1099511628211u;
-    hash = (hash ^ facts->param_bytes) * 1099511628211u;
+        hash = (hash ^ (unsigned char)*name) * prime;
+    hash = (hash ^ facts->registers) * prime;
+    for (uint32_t i = 0; i < facts->block.layout.count; i++)
+        hash = (hash ^ ((uint32_t)facts->block.params[i].offset << 16 | facts->block.params[i].size)) * prime;
     return hash ? hash : 1;
 }
 

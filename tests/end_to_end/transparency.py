@@ -158,6 +158,7 @@ CASES = {
     "burst": Case("signals", "storm", environment={"WALLSHIM_BURST": "10ms/50ms"}),
     "tiny-ring": Case("signals", "storm", environment={"WALLSHIM_RING": "64K"}),
     "few-events": Case("signals", "storm", ops=2000, environment={"WALLSHIM_EVENTS": "16"}),
+    "namesakes": Case("namesakes", ops=6),
     "one-connection": Case("signals", "storm", ops=2000, environment={"CUDA_DEVICE_MAX_CONNECTIONS": "1"}),
     # one of each kind once more, while launches are counted
     "counters-threads": Case("signals", "storm", ops=2000, environment={"WALLSHIM_COUNTERS": "1"}),

@@ -1,0 +1,41 @@
+/* Kernels of one name and one size of parameter blocks, whose parameters are not the same, as programs have that
+ * compile kernels while they run. What a launch is given ends with the last page that may be read. */
+#include <sys/mman.h>
+
+#include "program.h"
+
+#define IMAGE(parameters) \
+    ".version 6.0\n.target sm_52\n.address_size 64\n.visible .entry spin(\n" parameters "\n)\n{\nret;\n}\n"
+
+static void **last_words(size_t count)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED || mprotect(pages + page, page, PROT_NONE))
+        _exit(91);
+    return (void **)(pages + page) - count;
+}
+
+static void launch(const struct gpu *gpu, const char *image, size_t count)
+{
+    ws_CUmodule module;
+    ws_CUfunction function;
+    uint64_t values[2] = { 1000, 1000 };
+    void **parameters = last_words(count);
+    for (size_t i = 0; i < count; i++)
+        parameters[i] = &values[i];
+    MUST(cuModuleLoadData(&module, image));
+    MUST(cuModuleGetFunction(&function, module, "spin"));
+    for (int i = 0; i < 3; i++)
+        TRY(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, gpu->stream, parameters, NULL));
+    TRY(cuStreamSynchronize(gpu->stream));
+}
+
+int main(void)
+{
+    struct gpu gpu;
+    gpu_open(&gpu, 0);
+    launch(&gpu, IMAGE(".param .u64 spin_param_0,\n.param .u64 spin_param_1"), 2);
+    launch(&gpu, IMAGE(".param .align 8 .b8 spin_param_0[16]"), 1);
+    return 0;
+}
