@@ -27,7 +27,7 @@ void ws_calibration_file_name(const char *name, const char *uuid, char *text, si
     for (const char *from = text; *from; from++) {
         bool plain = isalnum((unsigned char)*from) || *from == '.' || *from == '-';
         if (plain || (at && text[at - 1] != '-'))
-            text[at++] = plain ? *from : '-';
+            text[at++] = (char)(plain ? *from : '-');
     }
     text[at] = 0;
 }
