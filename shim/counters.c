@@ -25,7 +25,8 @@ enum {
     MOST_CONFIGURATIONS = 65536,
     MOST_CONTEXTS = 257,
     QUIET_OPERATIONS = 4096,         /* after which the hardware is given back */
-    IDLE_DEADLINE_NS = 100000000,    /* for the context to have nothing to do */
+    IDLE_DEADLINE_NS = 2000000000,   /* for what the program has queued */
+    MOST_TIMEOUTS = 3,               /* of that */
     KERNEL_DEADLINE_NS = 2000000000, /* for a counted launch */
     PAUSE_DEADLINE_NS = 500000000,   /* for others that count */
 };
@@ -54,6 +55,7 @@ static _Atomic uint32_t configuration_count;
 static struct ws_map places; /* hash of a configuration → its place + 1 */
 static struct cupti_session *sessions[MOST_CONTEXTS];
 static uint32_t first_metric[64]; /* of a device */
+static unsigned timeouts;         /* of waits for the context */
 static uint64_t last_counted;     /* `begun` at that time */
 static _Atomic uint64_t counted, left_out;
 static char refusal[320];
@@ -301,8 +303,12 @@ static bool begin(struct shape_entry *shape)
         return false;
     }
     uint64_t now = atomic_load(&begun);
-    if (!do_task(wait_for_context, context, IDLE_DEADLINE_NS) || shim_captures() || atomic_load(&under_way) != 1 ||
-        atomic_load(&begun) != now) {
+    bool idle = do_task(wait_for_context, context, IDLE_DEADLINE_NS);
+    if (!idle && ++timeouts >= MOST_TIMEOUTS) {
+        refuse("the device was not done with its work 2 s later, or had failed, three times");
+        return false;
+    }
+    if (!idle || shim_captures() || atomic_load(&under_way) != 1 || atomic_load(&begun) != now) {
         configuration->failures++;
         left_out++;
         return false;

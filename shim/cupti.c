@@ -200,21 +200,27 @@ const char *cupti_open(struct cupti_session *session, struct shim_context *conte
 
 /* --- around a launch --------------------------------------------------------------------------- */
 
-static ws_CUptiResult make_data(struct cupti_session *session, const struct cupti_group *group)
+/* How large it is does not change, and may be costly to ask. */
+static ws_CUptiResult ask_size(const struct cupti_session *session, struct cupti_group *group)
 {
     struct ws_cupti_range_data_size size =
-        WS_CUPTI(range_data_size, .pRangeProfilerObject = session->profiler,
-                 .pMetricNames = (const char **)(uintptr_t)group->names, .numMetrics = group->count,
-                 .maxNumOfRanges = 1, .maxNumRangeTreeNodes = 1);
-    ws_CUptiResult result = cupti.range_data_size(&size);
+        WS_CUPTI(range_data_size, .pRangeProfilerObject = session->profiler, .pMetricNames = group->names,
+                 .numMetrics = group->count, .maxNumOfRanges = 1, .maxNumRangeTreeNodes = 1);
+    ws_CUptiResult result = group->data_size ? WS_CUPTI_SUCCESS : cupti.range_data_size(&size);
+    if (!result && !group->data_size)
+        group->data_size = size.counterDataSize;
+    return result;
+}
+
+static ws_CUptiResult make_data(struct cupti_session *session, struct cupti_group *group)
+{
+    ws_CUptiResult result = ask_size(session, group);
     if (!session->data)
         session->data = ws_reserve(session->data_room = MOST_DATA);
-    if (result || !session->data || size.counterDataSize > session->data_room)
+    if (result || !session->data || group->data_size > session->data_room)
         return result ? result : WS_CUPTI_ERROR_INVALID_PARAMETER;
-    session->data_size = size.counterDataSize;
-    struct ws_cupti_range_data data =
-        WS_CUPTI(range_data, .pRangeProfilerObject = session->profiler, .counterDataSize = size.counterDataSize,
-                 .pCounterData = session->data);
+    struct ws_cupti_range_data data = WS_CUPTI(range_data, .pRangeProfilerObject = session->profiler,
+                                               .counterDataSize = group->data_size, .pCounterData = session->data);
     return cupti.range_data(&data);
 }
 
@@ -222,13 +228,13 @@ static ws_CUptiResult configure(struct cupti_session *session, const struct cupt
 {
     struct ws_cupti_range_config config =
         WS_CUPTI(range_config, .pRangeProfilerObject = session->profiler, .configSize = group->config_size,
-                 .pConfig = group->config, .counterDataImageSize = session->data_size,
+                 .pConfig = group->config, .counterDataImageSize = group->data_size,
                  .pCounterDataImage = session->data, .range = WS_CUPTI_UserRange, .replayMode = WS_CUPTI_UserReplay,
                  .maxRangesPerPass = 1, .numNestingLevels = 1, .minNestingLevel = 1);
     return cupti.range_config(&config);
 }
 
-const char *cupti_begin(struct cupti_session *session, const struct cupti_group *group)
+const char *cupti_begin(struct cupti_session *session, struct cupti_group *group)
 {
     struct ws_cupti_range_enable enable = WS_CUPTI(range_enable, .ctx = session->context->handle);
     const char *why = session->profiler ? NULL : explain("enable the range profiler", cupti.range_enable(&enable));
@@ -259,10 +265,10 @@ const char *cupti_end(struct cupti_session *session, const struct cupti_group *g
     struct ws_cupti_range_stop stop = WS_CUPTI(range_stop, .pRangeProfilerObject = session->profiler);
     struct ws_cupti_range_decode decode = WS_CUPTI(range_decode, .pRangeProfilerObject = session->profiler);
     struct ws_cupti_range_count count =
-        WS_CUPTI(range_count, .pCounterDataImage = session->data, .counterDataImageSize = session->data_size);
+        WS_CUPTI(range_count, .pCounterDataImage = session->data, .counterDataImageSize = group->data_size);
     struct ws_cupti_host_evaluate evaluate =
         WS_CUPTI(host_evaluate, .pHostObject = group->host, .pCounterDataImage = session->data,
-                 .counterDataImageSize = session->data_size, .ppMetricNames = (const char **)(uintptr_t)group->names,
+                 .counterDataImageSize = group->data_size, .ppMetricNames = (const char **)(uintptr_t)group->names,
                  .numMetrics = group->count, .pMetricValues = values);
     const char *why = explain("end a range", cupti.range_pop(&pop));
     const char *stopped = explain("stop", cupti.range_stop(&stop));

@@ -18,7 +18,7 @@ struct cupti_group {
     bool tensor;           /* of tensor cores: 0 where these did nothing */
     ws_CUpti_Host *host;   /* NULL: not to be had here */
     uint8_t *config;
-    size_t config_size;
+    size_t config_size, data_size; /* of the second 0: not asked yet */
 };
 
 /* The profiler of a context. */
@@ -29,7 +29,7 @@ struct cupti_session {
     struct cupti_group groups[WS_METRICS_MOST];
     uint32_t metric_count, group_count;
     uint8_t *data; /* counter data image */
-    size_t data_room, data_size;
+    size_t data_room;
 };
 
 /* Prepares all groups of the context's device. Returns NULL, or why there can be no counters, and what would help. */
@@ -37,7 +37,7 @@ const char *cupti_open(struct cupti_session *session, struct shim_context *conte
 
 /* Enables the profiler where it is not, and begins the range in which the group is counted. Returns NULL or why not.
  */
-const char *cupti_begin(struct cupti_session *session, const struct cupti_group *group);
+const char *cupti_begin(struct cupti_session *session, struct cupti_group *group);
 
 /* Ends it; the work in it must have ended. Returns NULL, and the value of each metric, or why not. */
 const char *cupti_end(struct cupti_session *session, const struct cupti_group *group, double *values);

@@ -1,7 +1,7 @@
 """Hardware counters through the simulated CUPTI: what the trace and the report say is what the kernels do; where
 counters are refused, the cure is printed once, and the trace is good without them. The program never notices.
 
-    counters.py BUILD alone|threads|host|refused
+    counters.py BUILD alone|threads|host|refused|waits|long
 """
 import collections
 import json
@@ -36,7 +36,7 @@ def run(folder, mode=None, **environment):
     done = subprocess.run([f"{ROOT}/tests/run_preloaded.sh", BUILD] + program, check=True, text=True,
                           capture_output=True, timeout=300,
                           env={**os.environ, "WALLSHIM_OUTPUT": trace, "WALLSHIM_COUNTERS": "1", **environment})
-    if not mode:  # with two threads, who comes first makes the order of the labels
+    if mode != "threads":  # with two threads, who comes first makes the order of the labels
         assert done.stdout == alone, f"{done.stdout!r} with the shim, {alone!r} without"
     labels = {}
     for line in done.stdout.splitlines():
@@ -141,7 +141,19 @@ def check_refusals():
     print(f"{len(REFUSALS)} refusals")
 
 
+def check_stuck(mode):
+    """What cannot end while it is waited for: counting is given up, and the program goes on."""
+    with tempfile.TemporaryDirectory() as folder:
+        labels, errors, trace = run(folder, mode)
+        lines = [line for line in errors.splitlines() if "counters" in line]
+        assert len(lines) == 1 and "2 s" in lines[0] and "goes on without" in lines[0], errors
+        assert not rows(trace, "counter") and labels["ordinary_fp32", 64][0] == 20
+    print(lines[0])
+
+
 if sys.argv[2] == "refused":
     check_refusals()
+elif sys.argv[2] in ("waits", "long"):
+    check_stuck(sys.argv[2])
 else:
     check_counted(sys.argv[2])

@@ -1,6 +1,6 @@
 /* Kernels of which it is known what the hardware's counters must say, each with a label on stdout, separated by tabs:
  * name, blocks, launches, bytes and FLOPs of a launch, precision of most of them. With "threads" two threads launch
- * them at the same time. */
+ * them at the same time; with "waits" a stream waits for this thread, and with "long" a kernel runs for 3 s. */
 #include "program.h"
 
 #include <dlfcn.h>
@@ -172,6 +172,27 @@ static void captured(ws_CUstream stream)
     MUST(cuGraphDestroy(graph));
 }
 
+ws_CUresult cuStreamWaitValue32_v2(ws_CUstream stream, ws_CUdeviceptr address, uint32_t value, unsigned flags);
+
+/* What waits for this thread does not end before the launches beside it have returned. */
+static void stuck(const struct gpu *gpu, bool waits)
+{
+    uint32_t *value;
+    ws_CUstream other;
+    MUST(cuStreamCreate(&other, WS_CU_STREAM_NON_BLOCKING));
+    MUST(cuMemAllocHost_v2((void **)&value, sizeof(*value)));
+    *value = 0;
+    if (waits)
+        MUST(cuStreamWaitValue32_v2(other, (ws_CUdeviceptr)(uintptr_t)value, 1, 0));
+    else
+        MUST(spin(gpu->spin, other, 3000000000));
+    for (int i = 0; i < 20; i++)
+        launch(gpu->stream, FP32, 64, 100001);
+    *(volatile uint32_t *)value = 1;
+    MUST(cuStreamSynchronize(other));
+    MUST(cuMemFreeHost(value));
+}
+
 int main(int argc, char **argv)
 {
     struct gpu gpu;
@@ -187,6 +208,11 @@ int main(int argc, char **argv)
         MUST(cuStreamCreate(&workers[1].other, WS_CU_STREAM_NON_BLOCKING));
         if (pthread_create(&thread, NULL, work, &workers[1]))
             return 1;
+    }
+    if (!strcmp(mode_of(argc, argv), "waits") || !strcmp(mode_of(argc, argv), "long")) {
+        stuck(&gpu, !strcmp(mode_of(argc, argv), "waits"));
+        print_labels();
+        return 0;
     }
     captured(gpu.stream);
     for (int i = 0; i < 8; i++)

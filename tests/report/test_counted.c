@@ -1,0 +1,241 @@
+#include "check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/roofline.h"
+#include "load.h"
+#include "record/counters.h"
+
+static struct ws_metric metrics[WS_METRICS_MOST];
+static uint32_t metric_count;
+
+/* An H100 and all the metrics of its chip. */
+static struct story *begin(struct loaded *loaded)
+{
+    struct story *story = load_begin(loaded);
+    story_device(story, 1, "NVIDIA H100 80GB HBM3", 0, 0);
+    story_stream(story, 1, 1);
+    story_stream(story, 2, 1);
+    metric_count = ws_counter_metrics("GH100", metrics);
+    for (uint32_t i = 0; i < metric_count; i++) {
+        metrics[i].id = i + 1;
+        metrics[i].device = 1;
+        story_add(story, WS_FAMILY_metric, &metrics[i]);
+    }
+    return story;
+}
+
+static uint32_t launch(struct story *story, uint32_t stream, const char *name, uint32_t grid, int64_t begin,
+                       int64_t end, uint32_t flags)
+{
+    struct ws_shape shape = { .kind = WS_OP_KERNEL,
+                              .stream = stream,
+                              .function = story_function(story, name),
+                              .grid_x = grid,
+                              .grid_y = 1,
+                              .grid_z = 1,
+                              .block_x = 128,
+                              .block_y = 1,
+                              .block_z = 1 };
+    struct ws_op op = story_op(story, story_shape(story, &shape), begin, end);
+    op.flags |= flags;
+    story_add(story, WS_FAMILY_op, &op);
+    return op.shape;
+}
+
+/* One launch's value of every metric of the group. */
+static void count(struct story *story, uint32_t shape, const char *group, const char *metric, uint64_t value)
+{
+    for (uint32_t i = 0; i < metric_count; i++) {
+        struct ws_counter row = { .shape = shape,
+                                  .metric = metrics[i].id,
+                                  .value = strstr(metrics[i].name.data, metric) ? value : 0 };
+        if (!strcmp(metrics[i].group_name.data, group))
+            story_add(story, WS_FAMILY_counter, &row);
+    }
+}
+
+/* What a launch reads, and whether its tensor cores worked. */
+static void count_memory(struct story *story, uint32_t shape, uint64_t read, uint64_t written, bool tensor)
+{
+    for (uint32_t i = 0; i < metric_count; i++) {
+        struct ws_counter row = { .shape = shape, .metric = metrics[i].id };
+        row.value = metrics[i].quantity == WS_QUANTITY_BYTES_READ      ? read
+                    : metrics[i].quantity == WS_QUANTITY_BYTES_WRITTEN ? written
+                    : metrics[i].quantity == WS_QUANTITY_TENSOR_ACTIVE ? tensor * 500000u
+                                                                       : 1;
+        if (metrics[i].group == 1)
+            story_add(story, WS_FAMILY_counter, &row);
+    }
+}
+
+/* All groups of tensor cores but `left_out`, with FLOPs in the metric named. */
+static void count_tensor(struct story *story, uint32_t shape, const char *metric, uint64_t flops,
+                         const char *left_out)
+{
+    const char *last = "";
+    for (uint32_t i = 0; i < metric_count; i++) {
+        const char *group = metrics[i].group_name.data;
+        if (metrics[i].quantity == WS_QUANTITY_TENSOR_FLOPS && strcmp(group, last) != 0 &&
+            strcmp(group, left_out) != 0)
+            count(story, shape, group, metric, flops);
+        last = group;
+    }
+}
+
+static const struct ws_track_roofline *roofline_of(struct loaded *loaded)
+{
+    load_report(loaded);
+    return ws_report_result(loaded->report, &ws_analysis_roofline, 0);
+}
+
+static struct ws_roofline_row row_at(const struct ws_track_roofline *roofline, size_t index)
+{
+    assert_true(index < roofline->rows.count);
+    return ((const struct ws_roofline_row *)roofline->rows.data)[index];
+}
+
+static void samples_speak_for_all_launches_of_a_kernel_grid_and_block(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    uint32_t shape = launch(story, 1, "k", 100, 0, 900000, WS_OP_COUNTED);
+    count_memory(story, shape, 1000, 400, false);
+    launch(story, 1, "k", 100, 900000, 1800000, WS_OP_COUNTED);
+    count_memory(story, shape, 1200, 600, false);
+    count(story, shape, "ordinary cores", "op_ffma", 500);
+    launch(story, 1, "k", 100, 2000000, 2100000, 0);
+    launch(story, 2, "k", 100, 2100000, 2200000, 0); /* another stream: the same work */
+    launch(story, 1, "k", 101, 2200000, 2300000, 0); /* another grid: not known */
+    struct ws_roofline_row row = row_at(roofline_of(&loaded), 0);
+    assert_int_equal(row.source, WS_WORK_COUNTER);
+    assert_true(row.bytes == 2 * (1100 + 500) && row.flops == 2 * 1000);
+    assert_int_equal(row.precision, WS_PRECISION_FP32);
+    assert_int_equal(row.known, 200000); /* without the launches that were held up */
+    assert_int_equal(row.count, 5);
+    assert_null(row.note);
+    load_finish(&loaded);
+}
+
+static void every_precision_counts_with_its_weight(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    uint32_t shape = launch(story, 1, "k", 100, 0, 100000, 0);
+    count_memory(story, shape, 1000, 1000, true);
+    count(story, shape, "ordinary cores", "op_hfma", 100);
+    count_tensor(story, shape, "src_bf16", 5000, "");
+    struct ws_roofline_row row = row_at(roofline_of(&loaded), 0);
+    assert_true(row.flops == 5400);
+    assert_int_equal(row.precision, WS_PRECISION_BF16);
+    load_finish(&loaded);
+}
+
+static void what_was_not_read_is_named_and_nothing_added_up(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    uint32_t shape = launch(story, 1, "k", 100, 0, 100000, 0);
+    count_memory(story, shape, 1000, 1000, true);
+    count(story, shape, "ordinary cores", "op_ffma", 100);
+    count_tensor(story, shape, "src_bf16", 5000, "tensor fp64");
+    struct ws_roofline_row row = row_at(roofline_of(&loaded), 0);
+    assert_int_equal(row.source, WS_WORK_COUNTER);
+    assert_true(row.bytes == 2000 && row.flops == 0);
+    assert_non_null(strstr(row.note, "no tensor fp64"));
+    assert_null(strstr(row.note, "bf16"));
+    load_finish(&loaded);
+}
+
+/* Operator sizes tell the FLOPs where counters do not tell all; where they do, they come first. */
+static void counters_come_first_where_they_are_whole(void **state)
+{
+    for (int whole = 0; whole < 2; whole++) {
+        struct loaded loaded;
+        struct story *story = begin(&loaded);
+        (void)state;
+        story_operate(story, "aten::mm", "c10::BFloat16[64,64] c10::BFloat16[64,64]", "gemm", 0, 100000);
+        struct ws_shape shape = { .kind = WS_OP_KERNEL,
+                                  .stream = 1,
+                                  .function = story_function(story, "gemm"),
+                                  .driver_function = story_driver_function(story, "cuLaunchKernel", WS_CALL_LAUNCH),
+                                  .grid_x = 64,
+                                  .grid_y = 1,
+                                  .grid_z = 1,
+                                  .block_x = 256,
+                                  .block_y = 1,
+                                  .block_z = 1 };
+        uint32_t id = story_shape(story, &shape);
+        count_memory(story, id, 30000, 8192, true);
+        count(story, id, "ordinary cores", "none", 0);
+        count_tensor(story, id, "src_bf16", 600000, whole ? "" : "tensor fp8");
+        const struct ws_track_roofline *roofline = roofline_of(&loaded);
+        struct ws_roofline_row row = row_at(roofline, 0);
+        assert_int_equal(row.source, whole ? WS_WORK_COUNTER : WS_WORK_SHAPE);
+        assert_true(row.flops == (whole ? 600000 : 2.0 * 64 * 64 * 64));
+        assert_true(row.bytes == (whole ? 38192 : 3 * 64 * 64 * 2));
+        assert_int_equal(roofline->products.count, 1); /* its sizes are known all the same */
+        load_finish(&loaded);
+    }
+}
+
+static void only_held_up_launches_are_used_with_a_word(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    uint32_t shape = launch(story, 1, "k", 100, 0, 100000, WS_OP_COUNTED);
+    count_memory(story, shape, 1000, 1000, false);
+    count(story, shape, "ordinary cores", "op_ffma", 100);
+    struct ws_roofline_row row = row_at(roofline_of(&loaded), 0);
+    assert_int_equal(row.known, 100000);
+    assert_non_null(strstr(row.note, "all launches were counted"));
+    load_finish(&loaded);
+}
+
+static void rows_that_name_nothing_are_left_out(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    uint32_t shape = launch(story, 1, "k", 100, 0, 100000, 0);
+    struct ws_counter rows[] = { { .shape = shape, .metric = 4711, .value = 1 },
+                                 { .shape = shape, .metric = 0, .value = 1 },
+                                 { .shape = 4711, .metric = 2, .value = 1 },
+                                 { .shape = shape, .metric = UINT32_MAX, .value = UINT64_MAX } };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        story_add(story, WS_FAMILY_counter, &rows[i]);
+    /* Of another device, of no precision, of no quantity; and more than a device has. */
+    for (uint32_t i = 0; i < 200; i++) {
+        struct ws_metric metric = { .id = 5000 + i,
+                                    .device = i % 2 + 1,
+                                    .group = i,
+                                    .quantity = i % 11,
+                                    .weight = UINT32_MAX,
+                                    .precision = { "fp7", 3 },
+                                    .group_name = { "a group", 7 },
+                                    .name = { "m", 1 } };
+        story_add(story, WS_FAMILY_metric, &metric);
+    }
+    struct ws_roofline_row row = row_at(roofline_of(&loaded), 0);
+    assert_int_equal(row.source, WS_WORK_NONE);
+    assert_true(row.bytes == 0 && row.flops == 0);
+    load_finish(&loaded);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(samples_speak_for_all_launches_of_a_kernel_grid_and_block),
+        cmocka_unit_test(every_precision_counts_with_its_weight),
+        cmocka_unit_test(what_was_not_read_is_named_and_nothing_added_up),
+        cmocka_unit_test(counters_come_first_where_they_are_whole),
+        cmocka_unit_test(only_held_up_launches_are_used_with_a_word),
+        cmocka_unit_test(rows_that_name_nothing_are_left_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
