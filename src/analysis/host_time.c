@@ -203,13 +203,26 @@ static void add_pause(const struct ws_host_time *time, size_t thread, struct ws_
     add(window, WS_USE_OWN, &pause, from, to - input - comm);
 }
 
+/* To the first events that may touch a window; no further back than so many, lest clocks that are hardly tied to each
+ * other have every window begin where the recording does. */
+static void seek_back(const struct ws_host *host, struct ws_host_cursor *cursor, int64_t from, int64_t slack)
+{
+    enum { MOST_BACK = 256 };
+    ws_host_seek(host, cursor, from);
+    struct ws_host_cursor near = *cursor;
+    ws_host_seek(host, cursor, from - slack);
+    for (int kind = 0; kind < WS_HOST_KINDS; kind++)
+        if (near.place[kind] - cursor->place[kind] > MOST_BACK)
+            cursor->place[kind] = near.place[kind] - MOST_BACK;
+}
+
 void ws_host_time_window(const struct ws_host_time *time, struct ws_host_cursor *cursor, int64_t from, int64_t to,
                          int64_t slack, struct ws_host_window *window)
 {
     struct ws_host_event event;
     int64_t covered = from;
     *window = (struct ws_host_window){ 0 };
-    ws_host_seek(&time->host, cursor, from - slack);
+    seek_back(&time->host, cursor, from, slack);
     while (ws_host_next(&time->host, cursor, to, &event)) {
         if (event.end < from - slack)
             continue;

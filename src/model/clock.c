@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "model/ops.h"
+
 /* Rates of real clocks differ by less than this; a steeper line comes from a comparison gone wrong. */
 static const double max_skew = 1e-3;
 
@@ -83,7 +85,7 @@ static void note_error(struct ws_clock_cursor *cursor, const struct ws_clock *fr
         error = add(error, (int64_t)more);
     }
     if (error > cursor->error_ns)
-        cursor->error_ns = error;
+        cursor->error_ns = error < WS_TIME_MOST ? error : WS_TIME_MOST;
 }
 
 /* To the nearest whole number, for sizes that any real clock gives without a call into the library. */
