@@ -145,8 +145,9 @@ bool ws_moved_cast(const struct ws_arguments_form *form, const struct ws_param_b
     return true;
 }
 
-/* What gpu_kernel_impl's lambda brings along, in the order in which it uses it: the table, then the arrays; or the
- * other way round. Returns where the arrays are, 0: the block does not fit. */
+/* What gpu_kernel_impl's lambda brings along, in the order in which it uses it, as nvcc (13.0) lays it out: the
+ * table, then the arrays, the functor and perhaps types; or the arrays before the table. Returns where the arrays
+ * are, 0: the block does not fit. */
 static uint32_t find_table(const struct ws_param_block *block, uint32_t arrays, struct ws_offset_table *table)
 {
     uint32_t start = 8 * block->image.first, behind = (start + ws_table_size(arrays) + 7) / 8 * 8;

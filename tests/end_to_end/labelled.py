@@ -44,7 +44,9 @@ def bytes_of(labels, part):
 def check_chain(chains, first, expected):
     """The chain that begins with a kernel: bytes that are written and read again."""
     # Where a launch lost its times, on a busy machine, the kernels around it are a chain of their own.
-    chain = max((chain for chain in chains if first in chain["kernels"][0]), key=lambda chain: chain["count"])
+    chain = max((chain for chain in chains if first in chain["kernels"][0]), key=lambda chain: chain["count"], default=None)
+    if not chain:
+        return [f"no chain begins with {first}"]
     expected *= chain["count"]
     if chain["bytes_source"] != "arguments" or abs(chain["bytes_again"] / expected - 1) > 0.05:
         return [f"{first}: {chain['bytes_again']} bytes again by {chain['bytes_source']}, not {expected:.0f}"]
