@@ -14,27 +14,27 @@ enum { MOST_COMPUTED = 1 << 22, LATENCY_NS = 2500, PARAMETERS = sizeof(struct si
  * capability that it takes. Other chips have their share of an H100's. */
 static const struct kernel {
     uint32_t type;
+    int least_capability;
     double bytes, tflops;
     const char *name;
-    int least_capability;
     enum simgpu_precision precision;
     bool tensor;
 } kernels[] = {
-    { WS_CUDA_R_32F, 4, 66.9,
-      "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize128x128x8_stage3_warpsize2x4x1_ffma_cublas", 0, SIMGPU_FP32,
+    { WS_CUDA_R_32F, 0, 4, 66.9,
+      "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize128x128x8_stage3_warpsize2x4x1_ffma_cublas", SIMGPU_FP32,
       false },
-    { SIM_TYPE_TF32, 4, 494.7,
-      "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize128x128x32_stage3_warpsize2x2x1_tensor16x8x8_cublas", 80,
+    { SIM_TYPE_TF32, 80, 4, 494.7,
+      "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize128x128x32_stage3_warpsize2x2x1_tensor16x8x8_cublas",
       SIMGPU_TF32, true },
-    { WS_CUDA_R_64F, 8, 66.9, "sm90_xmma_gemm_f64f64_f64f64_f64_nn_n_tilesize128x64x16_cublas", 0, SIMGPU_FP64,
+    { WS_CUDA_R_64F, 0, 8, 66.9, "sm90_xmma_gemm_f64f64_f64f64_f64_nn_n_tilesize128x64x16_cublas", SIMGPU_FP64,
       true },
-    { WS_CUDA_R_16F, 2, 989.4, "sm90_xmma_gemm_f16f16_f16f32_f32_nn_n_tilesize128x128x64_cublas", 0, SIMGPU_FP16,
+    { WS_CUDA_R_16F, 0, 2, 989.4, "sm90_xmma_gemm_f16f16_f16f32_f32_nn_n_tilesize128x128x64_cublas", SIMGPU_FP16,
       true },
-    { WS_CUDA_R_16BF, 2, 989.4, "sm90_xmma_gemm_bf16bf16_bf16f32_f32_nn_n_tilesize128x128x64_cublas", 80, SIMGPU_BF16,
+    { WS_CUDA_R_16BF, 80, 2, 989.4, "sm90_xmma_gemm_bf16bf16_bf16f32_f32_nn_n_tilesize128x128x64_cublas", SIMGPU_BF16,
       true },
-    { WS_CUDA_R_8F_E4M3, 1, 1978.9, "sm90_xmma_gemm_e4m3bf16_e4m3f32_f32_tn_n_tilesize128x128x128_cublas", 89,
+    { WS_CUDA_R_8F_E4M3, 89, 1, 1978.9, "sm90_xmma_gemm_e4m3bf16_e4m3f32_f32_tn_n_tilesize128x128x128_cublas",
       SIMGPU_FP8, true },
-    { WS_CUDA_R_8I, 1, 1978.9, "sm90_xmma_gemm_i8i32_i8i32_i32_tn_n_tilesize128x128x128_cublas", 72, SIMGPU_INT8,
+    { WS_CUDA_R_8I, 72, 1, 1978.9, "sm90_xmma_gemm_i8i32_i8i32_i32_tn_n_tilesize128x128x128_cublas", SIMGPU_INT8,
       true },
 };
 enum { KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
