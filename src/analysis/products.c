@@ -1,6 +1,74 @@
 #include "analysis/products.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/times.h"
+
 enum { ALIGNED_BITS = 128, MUCH_LESS_PERCENT = 70 };
+
+enum { SIZES = 12 };
+
+static void sizes_of(const struct ws_product_row *row, double sizes[SIZES])
+{
+    const struct ws_operator_cost *cost = &row->cost;
+    const double all[SIZES] = { cost->m,        cost->n,       cost->k,        cost->batch,
+                                cost->heads,    cost->queries, cost->keys,     cost->head_size,
+                                row->precision, cost->columns, cost->backward, cost->causal };
+    memcpy(sizes, all, sizeof(all));
+}
+
+static int by_sizes(const void *a, const void *b)
+{
+    double x[SIZES], y[SIZES];
+    sizes_of(a, x);
+    sizes_of(b, y);
+    for (int i = 0; i < SIZES; i++)
+        if (x[i] != y[i])
+            return x[i] < y[i] ? -1 : 1;
+    return 0;
+}
+
+static int longest_first(const void *a, const void *b)
+{
+    const struct ws_product_row *x = a, *y = b;
+    if (x->total != y->total)
+        return x->total < y->total ? 1 : -1;
+    return by_sizes(a, b);
+}
+
+static void add_row(struct ws_product_row *to, const struct ws_product_row *row)
+{
+    if (row->lead > to->lead) {
+        to->name = row->name;
+        to->matmul = row->matmul;
+        to->lead = row->lead;
+    }
+    to->count += row->count;
+    to->flops += row->flops;
+    to->total = ws_sum(to->total, row->total);
+    to->steady = ws_sum(to->steady, row->steady);
+    to->ordinary = ws_sum(to->ordinary, row->ordinary);
+}
+
+void ws_products_sum_up(struct ws_vector *list, size_t steps)
+{
+    struct ws_product_row *rows = list->data;
+    size_t kept = 0;
+    if (!list->count)
+        return;
+    qsort(rows, list->count, sizeof(*rows), by_sizes);
+    for (size_t i = 1; i < list->count; i++) {
+        if (by_sizes(&rows[kept], &rows[i]))
+            rows[++kept] = rows[i];
+        else
+            add_row(&rows[kept], &rows[i]);
+    }
+    list->count = kept + 1;
+    for (size_t i = 0; i < list->count; i++)
+        rows[i].steady /= steps ? (int64_t)steps : 1;
+    qsort(rows, list->count, sizeof(*rows), longest_first);
+}
 
 static double rate_of(const struct ws_product_row *row)
 {

@@ -42,6 +42,10 @@ struct ws_product_finding {
     int64_t saving;  /* ns of a steady step, at most; of the recording where there are none */
 };
 
+/* Makes one row of those of the same sizes and precision, whatever operators they come from; times of steady steps
+ * become those of one of so many (0: of the recording); longest first. */
+void ws_products_sum_up(struct ws_vector *rows, size_t steps);
+
 /* The GPU of the result must be known. */
 struct ws_product_finding ws_product_judge(const struct ws_track_roofline *result, const struct ws_product_row *row);
 

@@ -8,6 +8,7 @@
 #include "analysis/arguments.h"
 #include "analysis/counted.h"
 #include "analysis/peaks.h"
+#include "analysis/products.h"
 #include "analysis/roofline_judge.h"
 #include "analysis/roofline_report.h"
 #include "analysis/steps.h"
@@ -382,14 +383,6 @@ static void add_kernels(struct work *work, struct ws_track_roofline *result)
     }
 }
 
-static int longest_product(const void *a, const void *b)
-{
-    const struct ws_product_row *x = a, *y = b;
-    if (x->total != y->total)
-        return x->total < y->total ? 1 : -1;
-    return (x->cost.flops < y->cost.flops) - (x->cost.flops > y->cost.flops);
-}
-
 static int keep_products(const struct work *work, struct ws_track_roofline *result)
 {
     const struct priced *priced = work->priced.data;
@@ -401,13 +394,10 @@ static int keep_products(const struct work *work, struct ws_track_roofline *resu
         if (product) {
             *product = priced[i].product;
             product->cost = priced[i].cost;
-            product->steady /= result->steps ? (int64_t)result->steps : 1;
         }
     }
-    if (result->products.count)
-        qsort(result->products.data, result->products.count, sizeof(struct ws_product_row), longest_product);
-    if (result->attention.count)
-        qsort(result->attention.data, result->attention.count, sizeof(struct ws_product_row), longest_product);
+    ws_products_sum_up(&result->products, result->steps);
+    ws_products_sum_up(&result->attention, result->steps);
     return 0;
 }
 

@@ -175,6 +175,25 @@ static void the_kernel_that_does_most_speaks_for_a_product(void **state)
     load_finish(&loaded);
 }
 
+static void the_same_sizes_are_one_row_whatever_asked_for_them(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    story_operate(story, "aten::mm", "c10::Half[512,512] c10::Half[512,256]", align2, 1000000, 1000);
+    story_operate(story, "aten::addmm", "c10::Half[256] c10::Half[512,512] c10::Half[512,256]", align8, 2000000,
+                  9000);
+    story_operate(story, "aten::mm", "float[512,512] float[512,256]", sgemm, 3000000, 5000);
+    load_report(&loaded);
+    assert_int_equal(roofline_of(&loaded)->products.count, 2);
+    assert_int_equal(product(&loaded, 0)->count, 2);
+    assert_int_equal(product(&loaded, 0)->total, 10000);
+    assert_true(product(&loaded, 0)->flops == 2 * 2.0 * 512 * 512 * 256);
+    assert_int_equal(product(&loaded, 0)->matmul.load, 8);
+    assert_int_equal(product(&loaded, 1)->precision, WS_PRECISION_FP32);
+    load_finish(&loaded);
+}
+
 static void classes_add_up_and_steps_leave_out_what_is_outside(void **state)
 {
     struct loaded loaded;
@@ -242,6 +261,7 @@ int main(void)
         cmocka_unit_test(slow_sizes_are_held_against_products_alike),
         cmocka_unit_test(a_matrix_and_a_vector_are_left_alone),
         cmocka_unit_test(the_kernel_that_does_most_speaks_for_a_product),
+        cmocka_unit_test(the_same_sizes_are_one_row_whatever_asked_for_them),
         cmocka_unit_test(classes_add_up_and_steps_leave_out_what_is_outside),
         cmocka_unit_test(attention_says_what_was_counted),
     };
