@@ -63,12 +63,14 @@ int main(int argc, char **argv)
     ws_cublasStatus (*set)(ws_cublasLtMatmulDesc *, ws_cublasEnum, const void *, size_t);
     ws_cublasStatus (*set_layout)(ws_cublasLtMatrixLayout *, ws_cublasEnum, const void *, size_t);
     ws_cublasStatus (*create_layout)(ws_cublasLtMatrixLayout **, ws_cublasEnum, uint64_t, uint64_t, int64_t);
+    ws_cublasStatus (*destroy)(ws_cublasLtMatmulDesc *);
+    destroy = (__typeof__(destroy))dlsym(library, "cublasLtMatmulDescDestroy");
     create = (__typeof__(create))dlsym(library, "cublasLtMatmulDescCreate");
     set = (__typeof__(set))dlsym(library, "cublasLtMatmulDescSetAttribute");
     set_layout = (__typeof__(set_layout))dlsym(library, "cublasLtMatrixLayoutSetAttribute");
     create_layout = (__typeof__(create_layout))dlsym(library, "cublasLtMatrixLayoutCreate");
     thread = calloc(1, sizeof(*thread));
-    if (!create || !set || !set_layout || !create_layout || !thread)
+    if (!create || !destroy || !set || !set_layout || !create_layout || !thread)
         return 1;
     lt_find_library(&lt, dlsym(library, "cublasLtMatmul"));
     expect(lt.of_layout && lt.of_desc, "attributes can be asked");
@@ -88,6 +90,7 @@ int main(int argc, char **argv)
     set_layout(layouts[2], WS_CUBLASLT_MATRIX_LAYOUT_COLS, &(uint64_t){ 128 }, sizeof(uint64_t));
     expect(is(true, 384, 128, 512, WS_CUBLAS_COMPUTE_32F, WS_CUBLASLT_EPILOGUE_BIAS),
            "other sizes at the same place");
+    destroy(desc);
     create(&desc, WS_CUBLAS_COMPUTE_32F_FAST_TF32, WS_CUDA_R_32F);
     expect(is(true, 384, 128, 512, WS_CUBLAS_COMPUTE_32F_FAST_TF32, WS_CUBLASLT_EPILOGUE_DEFAULT), "another type");
     lt.in_words = false;
