@@ -137,7 +137,7 @@ static void add_reason(struct ws_table *table, const struct held_back *item)
     };
     uint32_t load = item->row->matmul.load * ws_precision_bits(item->row->precision) / 8;
     if (item->finding.issue == WS_PRODUCT_SLOW && load)
-        ws_table_cell(table, "its sizes: loads of %u bytes, not 16", load);
+        ws_table_cell(table, "loads of %u bytes, not 16", load);
     else
         ws_table_cell(table, "%s", reasons[item->finding.issue]);
 }
@@ -148,10 +148,10 @@ static void print_held_back(const struct ws_track_roofline *result, const struct
     static const char *const judges[] = { "the same share of peak", "products alike", "roof" };
     static const struct ws_table_column columns[] = {
         { "to win", false, false },
-        { "of", false, false },
+        { "of", false, WS_NARROW_LEAVE_OUT },
         { "m × n × k", true, false },
-        { "type", true, false },
-        { "held back by", true, false },
+        { "type", true, WS_NARROW_LEAVE_OUT },
+        { "held back by", true, WS_NARROW_SHORTEN | WS_NARROW_LEAVE_OUT },
         { "pad to", true, false },
         { "judged by", true, WS_NARROW_LEAVE_OUT },
     };

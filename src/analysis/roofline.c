@@ -243,7 +243,7 @@ static void add_cost(struct work *work, uint32_t op, const struct ws_operator_co
 {
     if (work->counts)
         result->step_flops_from[row->source] += cost->flops * share;
-    if (result->moved)
+    if (result->moved && row->source == WS_WORK_SHAPE)
         result->moved[work->place] =
             (struct ws_op_moved){ (float)(cost->bytes * share), (float)(cost->written * share) };
     if (work->disturbed)

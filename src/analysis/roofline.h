@@ -101,7 +101,7 @@ struct ws_product_row {
     enum ws_precision precision;
 };
 
-/* What an operation moves, by shape, arguments or counters. 0: not known. */
+/* What an operation moves, by what its operator was given. 0: not known. */
 struct ws_op_moved {
     float bytes;
     float written; /* of these */

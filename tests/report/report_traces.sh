@@ -48,6 +48,10 @@ for width in 60 100; do
     grep -n ' $' out && fail "spaces at the end of a line"
     expect 0 "$wallshim" report --section gaps "$traces/queue-1rank.json.gz"
     python3 -c "import sys; exit(max(len(line.rstrip()) for line in open('out')) > $width)" || fail "wider than $width"
+    for section in roofline chains; do
+        expect 0 "$wallshim" report --section "$section" "$traces/diff-control.json.gz"
+        python3 -c "exit(max(len(line.rstrip()) for line in open('out')) > $width)" || fail "$section: wider than $width"
+    done
 done
 unset COLUMNS
 
