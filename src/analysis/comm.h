@@ -131,6 +131,7 @@ struct ws_rank {
     struct ws_rank_clock clock;
     struct ws_arrival *arrivals; /* by operation; NULL: none */
     uint64_t joint, matched;     /* operations that all must join */
+    uint64_t apart;              /* others, of collectives whose operations do not overlap in time */
     uint64_t last, late;         /* of matched: it came last; and that cost */
     uint32_t steps, late_steps; /* steady ones; those in which the others waited for it for 2 % of the step or more */
     int64_t waited, caused;     /* by it; and by others for it, added up */

@@ -30,6 +30,7 @@ struct walk {
     uint32_t *queue;
     size_t head, tail;
     bool *known;       /* by track: its clock has been estimated */
+    size_t unknown;    /* tracks that were joined with others and whose clock has not */
     uint32_t **joined; /* by track and operation: index into job->joined + 1 */
 };
 
@@ -101,8 +102,10 @@ static void find_drift(const struct samples *samples, struct ws_rank_clock *cloc
     uint32_t third = samples->count / 3, last = samples->count - third;
     const struct sample *items = samples->items;
     int64_t early, late, median, spread;
+    if (samples->count < FEWEST_FOR_DRIFT)
+        return;
     int64_t time = items[last + third / 2].time - items[third / 2].time;
-    if (samples->count < FEWEST_FOR_DRIFT || time < shortest_for_drift)
+    if (time < shortest_for_drift)
         return;
     quartiles(samples, 0, third, 0, 0, &early, &spread);
     quartiles(samples, last, samples->count, 0, 0, &late, &spread);
@@ -178,8 +181,10 @@ static int walk_from(struct walk *walk, uint32_t reference)
 {
     size_t tracks = walk->job->ranks.count;
     walk->known[reference] = true;
+    walk->unknown--;
     walk->queue[walk->tail++] = reference;
-    while (walk->head < walk->tail) {
+    /* In a large job all meet the first; the others need not go through all that they joined once more. */
+    while (walk->head < walk->tail && walk->unknown) {
         if (compare_with(walk, walk->queue[walk->head++]))
             return -ENOMEM;
         for (uint32_t track = 0; track < tracks; track++) {
@@ -192,6 +197,7 @@ static int walk_from(struct walk *walk, uint32_t reference)
             free(samples->items);
             *samples = (struct samples){ 0 };
             walk->known[track] = true;
+            walk->unknown--;
             walk->queue[walk->tail++] = track;
         }
     }
@@ -224,6 +230,8 @@ int ws_comm_clocks(const struct ws_report *report, struct ws_job_comm *job)
     walk.known = calloc(tracks + 1, sizeof(*walk.known));
     walk.joined = calloc(tracks + 1, sizeof(*walk.joined));
     int status = walk.samples && walk.queue && walk.known && walk.joined ? index_joined(&walk) : -ENOMEM;
+    for (size_t track = 0; track < tracks && !status; track++)
+        walk.unknown += walk.joined[track] != NULL;
     for (uint32_t track = 0; track < tracks && !status; track++)
         if (!walk.known[track] && walk.joined[track])
             status = walk_from(&walk, track);

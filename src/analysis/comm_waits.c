@@ -102,6 +102,8 @@ static void judge(const struct ranks *ranks, const struct ws_joined *joined)
     }
     if (last_begin - first_end > apart_ns) {
         ranks->job->apart++;
+        for (uint32_t i = 0; i < joined->count; i++)
+            ranks->list[entries[i].track].apart++;
         return;
     }
     ranks->job->by_method[joined->method]++;
@@ -222,7 +224,7 @@ int ws_comm_waits(const struct ws_report *report, struct ws_job_comm *job)
     for (size_t i = 0; i < job->joined.count && !status && job->stragglers; i++)
         judge_fairly(&ranks, &joined[i]);
     for (size_t i = 0; i < job->ranks.count; i++) {
-        job->unmatched += ranks.list[i].joint - ranks.list[i].matched;
+        job->unmatched += ranks.list[i].joint - ranks.list[i].matched - ranks.list[i].apart;
         if (ranks.delay_by_step)
             free(ranks.delay_by_step[i]);
     }

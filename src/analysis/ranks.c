@@ -268,9 +268,14 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     const struct job_ranks *result = memory;
     (void)subject;
     if (result->count < 2) {
-        if (result->count && job->largest > 1)
+        if (!result->count)
+            ws_page_text(page, "Nothing ran on a device.");
+        else if (job->largest > 1 && rank_at(report, result->order[0])->known)
             ws_page_text(page, "Only rank %" PRIu32 " of %" PRIu32 " was recorded: whom it waits for is not known.",
                          rank_at(report, result->order[0])->number, job->largest);
+        else if (job->largest > 1)
+            ws_page_text(page, "Only one of %" PRIu32 " ranks was recorded: whom it waits for is not known.",
+                         job->largest);
         else
             ws_page_text(page, "One rank.");
         return;

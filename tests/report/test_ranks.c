@@ -240,6 +240,47 @@ static void odd_jobs_are_told(void **state)
     job_finish(&job);
 }
 
+/* Operations of one number that do not overlap are left out as such, and not told as found on one rank only. */
+static void collectives_apart_are_not_told_as_those_of_one_rank(void **state)
+{
+    struct job job;
+    (void)state;
+    job_begin(&job, 2, false);
+    for (uint32_t i = 0; i < 2; i++)
+        job_comm(&job, i, 1, i, 2, 77);
+    for (int64_t round = 0; round < 6; round++) {
+        int64_t now = (round + 1) * 20 * ms;
+        job_all_reduce(&job, 0, now, now + 300 * us);
+        job_all_reduce(&job, 1, now + (round == 3 ? 5 * ms : 0), now + 300 * us + (round == 3 ? 5 * ms : 0));
+    }
+    job_all_reduce(&job, 0, 200 * ms, 201 * ms);
+    job_report(&job);
+    assert_int_equal(job_matches(&job)->apart, 1);
+    assert_int_equal(job_matches(&job)->unmatched, 1);
+    job_finish(&job);
+}
+
+/* A line through fewer than three points is none. */
+static void few_samples_show_no_drift(void **state)
+{
+    (void)state;
+    for (int64_t rounds = 1; rounds < 4; rounds++) {
+        struct job job;
+        job_begin(&job, 2, true);
+        for (uint32_t i = 0; i < 2; i++)
+            job_comm(&job, i, 1, i, 2, 77);
+        for (int64_t round = 1; round <= rounds; round++)
+            for (size_t rank = 0; rank < 2; rank++) {
+                int64_t begin = round * 2000 * ms + (rank ? round * ms : 0);
+                job_all_reduce(&job, rank, begin, begin + 300 * us);
+            }
+        job_report(&job);
+        assert_int_equal(job_rank(&job, 1)->clock.samples, rounds);
+        assert_true(job_rank(&job, 1)->clock.drift == 0);
+        job_finish(&job);
+    }
+}
+
 static void a_rank_alone_waits_for_nobody_known(void **state)
 {
     struct job job;
@@ -318,6 +359,8 @@ int main(void)
         cmocka_unit_test(small_offsets_are_left_alone),
         cmocka_unit_test(a_clock_that_drifts_is_followed),
         cmocka_unit_test(odd_jobs_are_told),
+        cmocka_unit_test(collectives_apart_are_not_told_as_those_of_one_rank),
+        cmocka_unit_test(few_samples_show_no_drift),
         cmocka_unit_test(a_rank_alone_waits_for_nobody_known),
         cmocka_unit_test(only_what_could_be_hidden_is_promised),
         cmocka_unit_test(gradients_hide_under_what_makes_them),
