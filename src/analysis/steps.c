@@ -15,7 +15,7 @@ static const int warm_up_percent = 125, slow_percent = 150, unsteady_percent = 1
 
 const char *ws_step_kind_name(enum ws_step_kind kind)
 {
-    static const char *const names[] = { "steady", "warm_up", "other", "cut" };
+    static const char *const names[] = { "steady", "warm_up", "other", "cut", "counted" };
     _Static_assert(sizeof(names) / sizeof(names[0]) == WS_STEP_KIND_COUNT, "one name a kind");
     return names[kind];
 }
@@ -111,6 +111,30 @@ static void leave_out_warm_up(struct ws_vector *steps, int64_t median)
     for (size_t i = 0; i < first; i++)
         if (list[i].kind == WS_STEP_STEADY)
             list[i].kind = WS_STEP_WARM_UP;
+}
+
+static bool holds_counted(const struct ws_ops *ops, const struct ws_track *track, const struct ws_step *step)
+{
+    for (uint32_t i = 0; i < step->count; i++)
+        if (ws_op_is_counted(ops, track->order[step->first + i]))
+            return true;
+    return false;
+}
+
+/* Steps that are longer for our own doing, unless too few others are left. */
+static void leave_out_counted(const struct ws_report *report, const struct ws_track *track, struct ws_vector *steps)
+{
+    const struct ws_ops *ops = &ws_model_process(report->model, track->process)->ops;
+    struct ws_step *list = steps->data;
+    size_t left = 0;
+    for (size_t i = 0; i < steps->count && ops->counted.count; i++) {
+        if (list[i].kind == WS_STEP_STEADY && holds_counted(ops, track, &list[i]))
+            list[i].kind = WS_STEP_COUNTED;
+        left += list[i].kind == WS_STEP_STEADY;
+    }
+    for (size_t i = 0; i < steps->count && left < WS_STEPS_TO_JUDGE; i++)
+        if (list[i].kind == WS_STEP_COUNTED)
+            list[i].kind = WS_STEP_STEADY;
 }
 
 static void measure(struct ws_track_steps *result, const int64_t *lengths, size_t count)
@@ -216,8 +240,10 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
         status = ws_found_steps(report, track, result);
     if (!status)
         status = split_steps(report, track, result);
-    if (!status)
+    if (!status) {
+        leave_out_counted(report, track, &result->steps);
         status = measure_all(result);
+    }
     return status ? status : ws_slow_steps_explain(report, track, result);
 }
 

@@ -10,7 +10,8 @@
  * - warm-up: the leading steps before the first two in a row that are within 25 % of the median;
  * - other: what repeats with the steps but is not like them (evaluation, checkpoint), only where steps
  *   were found rather than marked;
- * - cut: the last step, where the recording does not show its end.
+ * - cut: the last step, where the recording does not show its end;
+ * - counted: those in which launches were held up for hardware counters, where three others are left.
  *
  * The step time is stable where the middle half of the steps lies within 10 % of the median (the limit
  * from which torch.utils.benchmark warns of fluctuation) and no more than one in twenty is slow; of fewer
@@ -31,7 +32,14 @@ enum { WS_STEPS_TO_JUDGE = 3 };
 
 enum ws_steps_source { WS_STEPS_NONE, WS_STEPS_MARKED, WS_STEPS_FOUND };
 
-enum ws_step_kind { WS_STEP_STEADY, WS_STEP_WARM_UP, WS_STEP_OTHER, WS_STEP_CUT, WS_STEP_KIND_COUNT };
+enum ws_step_kind {
+    WS_STEP_STEADY,
+    WS_STEP_WARM_UP,
+    WS_STEP_OTHER,
+    WS_STEP_CUT,
+    WS_STEP_COUNTED,
+    WS_STEP_KIND_COUNT
+};
 
 struct ws_step {
     int64_t begin, end; /* host clock; end is the begin of the next */

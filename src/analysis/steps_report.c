@@ -21,6 +21,9 @@ static void print_left_out(const struct ws_track_steps *result, struct ws_page *
     if (result->kinds[WS_STEP_OTHER])
         ws_page_fact(page, "others", "%s left out: they repeat with the steps but are not like them",
                      ws_format_count(count, result->kinds[WS_STEP_OTHER]));
+    if (result->kinds[WS_STEP_COUNTED])
+        ws_page_fact(page, "counted", "%s left out: launches in them were held up for hardware counters",
+                     ws_format_count(count, result->kinds[WS_STEP_COUNTED]));
     if (result->kinds[WS_STEP_CUT])
         ws_page_fact(page, "cut off", "the last, whose end the recording does not show; left out");
 }
@@ -202,6 +205,8 @@ static int json_summary(const struct ws_track_steps *result, json_t *object)
         return status | json_object_set_new(object, "why_none", json_string(result->why_none));
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]) && !status; i++)
         status = ws_json_set(object, values[i].key, values[i].value);
+    if (result->kinds[WS_STEP_COUNTED])
+        status |= ws_json_set(object, "counted", (int64_t)result->kinds[WS_STEP_COUNTED]);
     status |= json_object_set_new(object, "cov", json_real(result->cov));
     status |= json_object_set_new(object, "stable", result->judged ? json_boolean(result->stable) : json_null());
     for (size_t part = 0; part < WS_STEP_PART_COUNT && !status; part++) {

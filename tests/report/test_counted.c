@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/roofline.h"
+#include "analysis/steps.h"
 #include "load.h"
 #include "record/counters.h"
 
@@ -197,6 +198,37 @@ static void only_held_up_launches_are_used_with_a_word(void **state)
     load_finish(&loaded);
 }
 
+/* Twelve marked steps of two kernels; in the first ones, which take three times as long, launches are held up. */
+static struct ws_track_steps steps_with_counted(struct loaded *loaded, int counted)
+{
+    struct story *story = begin(loaded);
+    int64_t at = 1000000;
+    for (int step = 0; step < 12; step++) {
+        int64_t length = step < counted ? 3000000 : 1000000;
+        story_range(story, WS_RANGE_STEP, 1, "ProfilerStep", at - 20000, at - 20000 + length);
+        launch(story, 1, "k", 100, at, at + 400000, step < counted ? WS_OP_COUNTED : 0);
+        launch(story, 1, "l", 100, at + 400000, at + 900000, 0);
+        at += length;
+    }
+    load_report(loaded);
+    return *(const struct ws_track_steps *)ws_report_result(loaded->report, &ws_analysis_steps, 0);
+}
+
+static void steps_that_were_held_up_are_left_out(void **state)
+{
+    struct loaded loaded;
+    (void)state;
+    struct ws_track_steps steps = steps_with_counted(&loaded, 7);
+    assert_int_equal(steps.kinds[WS_STEP_COUNTED], 7);
+    assert_int_equal(steps.kinds[WS_STEP_STEADY], 4); /* the last one has no end */
+    assert_int_equal(steps.median, 1000000);
+    load_finish(&loaded);
+    /* Too few others: then these must do. */
+    steps = steps_with_counted(&loaded, 10);
+    assert_int_equal(steps.kinds[WS_STEP_COUNTED], 0);
+    load_finish(&loaded);
+}
+
 static void rows_that_name_nothing_are_left_out(void **state)
 {
     struct loaded loaded;
@@ -235,6 +267,7 @@ int main(void)
         cmocka_unit_test(what_was_not_read_is_named_and_nothing_added_up),
         cmocka_unit_test(counters_come_first_where_they_are_whole),
         cmocka_unit_test(only_held_up_launches_are_used_with_a_word),
+        cmocka_unit_test(steps_that_were_held_up_are_left_out),
         cmocka_unit_test(rows_that_name_nothing_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
