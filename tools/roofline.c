@@ -335,10 +335,10 @@ static int print_json(const struct question *question)
                       "launches", variant->launches, "cores_flops_per_s", variant->roof.cores_peak * 1e9));
     }
     json_t *root =
-        json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:o}", "question", question->what, "gpu", question->gpu->name,
-                  "gpu_source", question->gpu->source, "precision", ws_precision_name(question->precision),
-                  "peak_flops_per_s", now->roof.peak * 1e9, "bytes_per_s", question->gpu->bytes_per_ns * 1e9, "ridge",
-                  now->roof.ridge, "variants", variants);
+        json_pack("{s:s, s:o, s:o, s:s, s:f, s:f, s:f, s:o}", "question", question->what, "gpu",
+                  ws_json_text(question->gpu->name), "gpu_source", ws_json_text(question->gpu->source), "precision",
+                  ws_precision_name(question->precision), "peak_flops_per_s", now->roof.peak * 1e9, "bytes_per_s",
+                  question->gpu->bytes_per_ns * 1e9, "ridge", now->roof.ridge, "variants", variants);
     if (!root)
         return tool_error("out of memory");
     if (question->count > 1) {

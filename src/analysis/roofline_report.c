@@ -321,7 +321,7 @@ static json_t *row_json(const struct ws_track_roofline *result, const struct ws_
         status |= json_object_set_new(object, "cached", json_boolean(row->cached));
     }
     if (row->note)
-        status |= json_object_set_new(object, "note", json_string(row->note));
+        status |= json_object_set_new(object, "note", ws_json_text(row->note));
     if (!status)
         return object;
     json_decref(object);

@@ -39,6 +39,12 @@ says out "a guess"
 "$make_demo" demo.wst || fail "make_demo"
 expect 0 "$wallshim" report --section roofline --gpu mine.json demo.wst
 says out "ridge 100 FLOPs a byte, as told"
+# Neither its name need be UTF-8, nor that of its file.
+file=$(printf 'n\377.json')
+{ printf '{ "gb_per_s": 1000, "tflops": { "bf16": 100 }, "name": "'; printf 'ä%.0s' $(seq 400); echo '" }'; } >"$file"
+expect 0 "$wallshim" roofline --op gemm --m 4096 --n 4096 --k 4096 --gpu "$file" --json
+expect 0 "$wallshim" report --gpu "$file" --json demo.wst
+python3 -c 'import json; json.load(open("out"))' || fail "JSON"
 echo '{ "gb_per_s": 1000, "tflops": { "bf15": 100 } }' >wrong.json
 for gpu in wrong.json nothing.json demo.wst; do
     expect 2 "$wallshim" report --gpu "$gpu" demo.wst
