@@ -24,7 +24,8 @@ struct known {
     const void *module;
     struct ws_text name;  /* as the program asked for it; may be empty */
     bool is_kernel;       /* a CUkernel, not a CUfunction */
-    uint32_t id;          /* 0: not launched yet */
+    bool is_doubtful;     /* its context may be gone: the handle may be another function's now */
+    uint32_t id;          /* 0: not launched yet, or doubtful */
     const void *function; /* the handle; NULL once forgotten */
 };
 
@@ -71,10 +72,12 @@ void function_named(const void *function, bool is_kernel, const void *module, co
 {
     registry_lock();
     struct known *entry = known_entry(function);
-    if (entry && !entry->name.length) {
-        entry->name = registry_text(name);
+    if (entry && (!entry->name.length || entry->is_doubtful)) {
+        if (!entry->name.length || strcmp(entry->name.data, name) != 0)
+            entry->name = registry_text(name);
         entry->module = module;
         entry->is_kernel = is_kernel;
+        entry->is_doubtful = false;
     }
     registry_unlock();
 }
@@ -86,9 +89,10 @@ void function_same_as(const void *function, const void *kernel)
     if (index) {
         struct known of_kernel = known[*index - 1];
         struct known *entry = known_entry(function);
-        if (entry && !entry->name.length) {
+        if (entry && (!entry->name.length || entry->is_doubtful)) {
             entry->name = of_kernel.name;
             entry->module = of_kernel.module;
+            entry->is_kernel = entry->is_doubtful = false;
         }
     }
     registry_unlock();
@@ -238,6 +242,19 @@ uint32_t function_find(ws_CUfunction function)
 const struct function_layout *function_layout(uint32_t id)
 {
     return id ? layouts[id - 1] : &no_layout;
+}
+
+/* Whose modules went is not known, so each is asked about anew. What the driver has no name for keeps the one it had,
+ * until it is looked up again. */
+void functions_doubt(void)
+{
+    registry_lock();
+    for (uint32_t i = 0; i < known_count; i++) {
+        known[i].id = 0;
+        known[i].is_doubtful = true;
+    }
+    registry_unlock();
+    shim_forget_handles();
 }
 
 void functions_forget_module(const void *module)

@@ -1,7 +1,8 @@
 /* Kernels: from the handle a launch names to a dictionary id, and the layout of its parameter block.
  *
  * A launch may name a CUfunction or a CUkernel cast to one; the name comes from the driver (12.3 and
- * later) or from the call that found the function. Handles are forgotten when their module goes. */
+ * later) or from the call that found the function. Handles are forgotten when their module goes, and doubted when a
+ * context does. */
 #ifndef WALLSHIM_SHIM_FUNCTIONS_H
 #define WALLSHIM_SHIM_FUNCTIONS_H
 
@@ -33,6 +34,9 @@ uint32_t function_find(ws_CUfunction function);
 const struct function_layout *function_layout(uint32_t id);
 
 void functions_forget_module(const void *module);
+
+/* A context is gone, and with it its modules: their handles may come to mean other functions. */
+void functions_doubt(void);
 
 /* Returns 0 or -ENOMEM. */
 int functions_init(void);

@@ -9,6 +9,7 @@
 #include "counters.h"
 #include "driver_calls.h"
 #include "drain.h"
+#include "functions.h"
 #include "shim.h"
 #include "thread.h"
 
@@ -321,5 +322,5 @@ void context_gone(struct shim_context *context)
             stream_over(stream);
     }
     registry_unlock();
-    shim_forget_handles();
+    functions_doubt();
 }

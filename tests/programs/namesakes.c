@@ -1,5 +1,6 @@
-/* Kernels of one name and one size of parameter blocks, whose parameters are not the same, as programs have that
- * compile kernels while they run. What a launch is given ends with the last page that may be read. */
+/* Kernels that may be taken for each other, whose parameters are not the same: of one name and one size of parameter
+ * blocks, as programs have that compile kernels while they run, or of one handle. What a launch is given ends with
+ * the last page that may be read. */
 #include <sys/mman.h>
 
 #include "program.h"
@@ -31,11 +32,29 @@ static void launch(const struct gpu *gpu, const char *image, size_t count)
     TRY(cuStreamSynchronize(gpu->stream));
 }
 
-int main(void)
+/* The driver may give a new kernel the handle of one that went with its context. */
+static void in_another_context(struct gpu *gpu, const char *image, size_t count)
 {
+    ws_CUcontext context;
+    struct gpu other = *gpu;
+    MUST(cuCtxCreate_v2(&context, 0, gpu->device));
+    MUST(cuStreamCreate(&other.stream, WS_CU_STREAM_NON_BLOCKING));
+    launch(&other, image, count);
+    MUST(cuCtxDestroy_v2(context));
+}
+
+int main(int argc, char **argv)
+{
+    static const char two[] = IMAGE(".param .u64 spin_param_0,\n.param .u64 spin_param_1");
+    static const char one[] = IMAGE(".param .align 8 .b8 spin_param_0[16]");
     struct gpu gpu;
     gpu_open(&gpu, 0);
-    launch(&gpu, IMAGE(".param .u64 spin_param_0,\n.param .u64 spin_param_1"), 2);
-    launch(&gpu, IMAGE(".param .align 8 .b8 spin_param_0[16]"), 1);
+    if (!strcmp(mode_of(argc, argv), "contexts")) {
+        in_another_context(&gpu, two, 2);
+        in_another_context(&gpu, one, 1);
+    } else {
+        launch(&gpu, two, 2);
+        launch(&gpu, one, 1);
+    }
     return 0;
 }

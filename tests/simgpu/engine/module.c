@@ -5,9 +5,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+static struct sim_function *gone; /* where handles come again: functions whose modules are */
+static pthread_mutex_t gone_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct sim_function *new_function(void)
+{
+    pthread_mutex_lock(&gone_lock);
+    struct sim_function *function = gone;
+    if (function) {
+        gone = function->next;
+        free(function->parameters);
+        memset(function, 0, sizeof(*function));
+    }
+    pthread_mutex_unlock(&gone_lock);
+    return function ? function : sim_keep(sizeof(*function));
+}
+
+static void give_back(struct sim_function *functions)
+{
+    pthread_mutex_lock(&gone_lock);
+    while (functions) {
+        struct sim_function *next = functions->next;
+        functions->next = gone;
+        gone = functions;
+        functions = next;
+    }
+    pthread_mutex_unlock(&gone_lock);
+}
+
 struct sim_function *sim_module_add(struct sim_module *module, const char *name)
 {
-    struct sim_function *function = sim_keep(sizeof(*function));
+    struct sim_function *function = new_function();
     if (!function)
         return NULL;
     function->magic = module->library ? SIM_KERNEL : SIM_FUNCTION;
@@ -41,12 +69,17 @@ void sim_module_add_global(struct sim_module *module, const char *name, uint64_t
     module->globals = global;
 }
 
-/* Handles stay recognisable as stale, so functions keep their memory. */
+/* Handles stay recognisable as stale, so functions keep their memory, unless handles are to come again as the
+ * driver's do. */
 void sim_module_free(struct sim_module *module)
 {
     module->magic = 0;
     for (struct sim_function *function = module->functions; function; function = function->next)
         function->magic = 0;
+    if (sim_config.handles_again) {
+        give_back(module->functions);
+        module->functions = NULL;
+    }
     while (module->globals) {
         struct sim_global *next = module->globals->next;
         if (module->globals->address)
