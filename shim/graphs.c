@@ -98,7 +98,7 @@ static void add_nodes(ws_CUgraph graph, uint32_t id, uint32_t *index, int depth)
         bool added = registry_add(&registry.graph_node, &row) != 0;
         registry_unlock();
         if (!added)
-            return;
+            break;
     }
     free(nodes);
 }
