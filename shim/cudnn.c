@@ -1,7 +1,8 @@
 /* The wrappers of cuDNN's functions, and what the older interface's convolutions are given.
  *
  * Its descriptors are asked at every call: they are the library's own memory, and what changes them are many
- * functions. That costs more than all else a launch is recorded with, and is little beside what such a call does. */
+ * functions. Each of three answers takes cuDNN 9.19 some 55 ns, more than all else a launch is recorded with, and
+ * little beside the microseconds of such a call. */
 #include "cudnn.h"
 
 #include <errno.h>

@@ -12,6 +12,7 @@ struct cudnn_tensor {
     uint8_t rank;
     bool is_virtual, by_value; /* it is never in memory */
     bool ragged;               /* it has gaps, which only the device knows */
+    bool vectors;              /* of several elements, in which sizes may count */
 };
 
 enum { CUDNN_OPERANDS = 14 };

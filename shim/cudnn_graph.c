@@ -200,6 +200,9 @@ static void set_tensor(struct cudnn_tensor *tensor, ws_cudnnEnum name, int64_t c
         tensor->rank = (uint8_t)(count <= WS_CUDNN_DIM_MAX ? count : 0);
         memcpy(tensor->size, elements, tensor->rank * sizeof(*tensor->size));
         break;
+    case WS_CUDNN_ATTR_TENSOR_VECTOR_COUNT:
+        tensor->vectors = *(const int64_t *)elements > 1;
+        break;
     case WS_CUDNN_ATTR_TENSOR_UNIQUE_ID:
         memcpy(&tensor->uid, elements, sizeof(tensor->uid));
         break;

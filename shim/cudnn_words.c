@@ -191,11 +191,19 @@ static bool leaves_out(const struct cudnn_operation *operation)
     return partly;
 }
 
+/* Of attention over pages K and V are the store that the pages lie in. */
+static bool is_paged(const struct cudnn_operation *operation)
+{
+    return operation->type == WS_CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR &&
+           (operand(operation, WS_CUDNN_ATTR_OPERATION_SDPA_FWD_PAGE_TABLE_KDESC) ||
+            operand(operation, WS_CUDNN_ATTR_OPERATION_SDPA_FWD_PAGE_TABLE_VDESC));
+}
+
 static bool add_heavy(struct text *text, const struct cudnn_operation *operation, const struct heavy *heavy)
 {
     for (int i = 0; i < 4 && heavy->operands[i]; i++) {
         const struct cudnn_tensor *tensor = operand(operation, heavy->operands[i]);
-        if (!tensor || tensor->rank < 2)
+        if (!tensor || tensor->rank < 2 || tensor->vectors || is_paged(operation))
             return false;
         add_tensor(text, tensor);
     }

@@ -86,6 +86,7 @@
     X(CUDNN_ATTR_OPERATIONGRAPH_OPS, 801)                                 \
     X(CUDNN_ATTR_TENSOR_DATA_TYPE, 901)                                   \
     X(CUDNN_ATTR_TENSOR_DIMENSIONS, 902)                                  \
+    X(CUDNN_ATTR_TENSOR_VECTOR_COUNT, 904)                                \
     X(CUDNN_ATTR_TENSOR_UNIQUE_ID, 906)                                   \
     X(CUDNN_ATTR_TENSOR_IS_VIRTUAL, 907)                                  \
     X(CUDNN_ATTR_TENSOR_IS_BY_VALUE, 908)                                 \
@@ -106,6 +107,8 @@
     X(CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC, 2801)                          \
     X(CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC, 2802)                          \
     X(CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC, 2803)                          \
+    X(CUDNN_ATTR_OPERATION_SDPA_FWD_PAGE_TABLE_KDESC, 2807)               \
+    X(CUDNN_ATTR_OPERATION_SDPA_FWD_PAGE_TABLE_VDESC, 2808)               \
     X(CUDNN_ATTR_OPERATION_SDPA_BWD_QDESC, 2851)                          \
     X(CUDNN_ATTR_OPERATION_SDPA_BWD_KDESC, 2852)                          \
     X(CUDNN_ATTR_OPERATION_SDPA_BWD_VDESC, 2853)                          \
