@@ -33,7 +33,7 @@ enum ws_replay_without {
 #define WS_GRAPH_NODE 1000
 
 struct ws_replay_times {
-    int64_t recorded; /* a steady step's median; the whole stretch where there are no steps, its part of few steps */
+    int64_t recorded; /* a steady step's mean; the whole stretch where there are no steps, its part of few steps */
     int64_t replayed;
     size_t steps; /* looked at; 0: there are none */
 };

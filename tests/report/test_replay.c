@@ -70,6 +70,7 @@ static struct ws_replay_times replay(struct loaded *loaded, unsigned without)
 struct loop {
     bool copy, wait;
     int64_t load, work, allocate; /* host time before the copy; after the wait; in an allocation */
+    int64_t more_load;            /* in one step of four */
     int kernels;
     int64_t kernel; /* how long each runs */
 };
@@ -78,7 +79,7 @@ static int64_t run(struct machine *machine, const struct loop *loop)
 {
     int64_t from = 0;
     for (int i = 0; i < STEPS; i++) {
-        machine->host += loop->load;
+        machine->host += loop->load + (i % 4 == 2 ? loop->more_load : 0);
         if (loop->copy)
             launch(machine, true, 20 * us);
         if (!from)
@@ -155,6 +156,16 @@ static void a_slow_loader(void **state)
     expect(&with, &without, WS_WITHOUT_INPUT);
 }
 
+/* What an average step wins is not what most do. */
+static void a_loader_that_is_slow_now_and_then(void **state)
+{
+    struct loop with = { .copy = true, .load = ms, .more_load = 3 * ms, .kernels = 10, .kernel = 100 * us },
+                without = with;
+    (void)state;
+    without.load = without.more_load = 0;
+    expect(&with, &without, WS_WITHOUT_INPUT);
+}
+
 static void an_allocation_in_the_loop(void **state)
 {
     struct loop with = { .copy = true, .allocate = 700 * us, .kernels = 5, .kernel = 100 * us, .work = 20 * us },
@@ -201,9 +212,13 @@ static void nothing_to_win(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wait_with_much_to_do), cmocka_unit_test(a_wait_with_much_work_of_the_host),
-        cmocka_unit_test(a_slow_loader),          cmocka_unit_test(an_allocation_in_the_loop),
-        cmocka_unit_test(short_kernels),          cmocka_unit_test(nothing_to_win),
+        cmocka_unit_test(a_wait_with_much_to_do),
+        cmocka_unit_test(a_wait_with_much_work_of_the_host),
+        cmocka_unit_test(a_slow_loader),
+        cmocka_unit_test(a_loader_that_is_slow_now_and_then),
+        cmocka_unit_test(an_allocation_in_the_loop),
+        cmocka_unit_test(short_kernels),
+        cmocka_unit_test(nothing_to_win),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
