@@ -1,11 +1,12 @@
 """Hardware counters through the simulated CUPTI: what the trace and the report say is what the kernels do; where
 counters are refused, the cure is printed once, and the trace is good without them. The program never notices.
 
-    counters.py BUILD alone|threads|host|refused|waits|long
+    counters.py BUILD alone|A100|B200|threads|host|refused|waits|long
 """
 import collections
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -80,14 +81,14 @@ def check_values(trace, labels):
     return collections.Counter(shapes[op["shape"]] for op in ops.values() if op["flags"] & COUNTED)
 
 
-def check_report(trace, labels, counted):
+def check_report(trace, labels, counted, mode):
     kernels = kernels_of(trace)
     per_name = collections.defaultdict(lambda: [0, 0, 0])
     for (name, blocks), (launches, byte_count, flops, _) in labels.items():
         left = launches - counted[name, blocks]
         per_name[name] = [sum(pair) for pair in zip(per_name[name], (left, left * byte_count, left * flops))]
     for name, (left, byte_count, flops) in per_name.items():
-        if name == "of_a_graph":
+        if name == "of_a_graph" or (name, mode) == ("tensor_fp8", "A100"): # which has no FP8
             continue
         row = kernels[name]["roofline"]
         assert row["source"] == "counter", f"{name}: {row}"
@@ -96,7 +97,7 @@ def check_report(trace, labels, counted):
             assert "not counted" in row["note"] and "tensor" in row["note"], f"{name}: {row}"
             continue
         assert 0.98 < row["bytes"] / byte_count <= 1, f"{name}: {row['bytes']} bytes, not {byte_count}"
-        assert abs(row["flops"] / row["bytes"] / (flops / byte_count) - 1) < 0.01, f"{name}: {row}, not {flops} FLOPs"
+        assert abs(row.get("flops", 0) / row["bytes"] / (flops / byte_count) - 1) < 0.01, f"{name}: {row}, not {flops} FLOPs"
         precision, = {label[3] for key, label in labels.items() if key[0] == name}
         assert row["precision"] == precision, f"{name}: {row}"
 
@@ -104,7 +105,7 @@ def check_report(trace, labels, counted):
 def check_text(trace):
     text = subprocess.run([f"{BUILD}/tools/wallshim", "report", trace], check=True, capture_output=True, text=True).stdout
     text = " ".join(text.split())
-    assert "counters 102 launches of 10 kernels, grids and blocks counted" in text or "given up" in text, text
+    assert re.search(r"counters \d+ launches of 10 kernels, grids and blocks counted, \d+ given up", text), text
     assert "held up for hardware counters" in text, text
     assert "FLOPs not counted, for too few launches gave counters: no tensor" in text, text
     json_text = subprocess.run([f"{BUILD}/tools/wallshim", "report", "--json", trace], check=True, capture_output=True).stdout
@@ -114,15 +115,15 @@ def check_text(trace):
 
 
 def check_counted(mode):
-    settings = {"WALLSHIM_BACKEND": "host"} if mode == "host" else {}
+    settings = {"host": {"WALLSHIM_BACKEND": "host"}, "A100": {"SIMGPU_GPU": "A100"}, "B200": {"SIMGPU_GPU": "B200"}}.get(mode, {})
     with tempfile.TemporaryDirectory() as folder:
         labels, errors, trace = run(folder, "threads" if mode == "threads" else None, **settings)
         assert "counters" not in errors, errors
         counted = check_values(trace, labels)
         # Of two threads, one may be in the other's way at every launch.
         assert not counted["of_a_graph", 64] and (counted["ordinary_fp32", 64] or mode == "threads"), counted
-        if mode == "alone":
-            check_report(trace, labels, counted)
+        if mode not in ("threads", "host"):
+            check_report(trace, labels, counted, mode)
             check_text(trace)
     print(f"{sum(counted.values())} launches of {len(counted)} kernels and grids were counted")
 

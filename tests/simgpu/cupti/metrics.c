@@ -24,7 +24,8 @@ static const struct {
     { "dadd", SIMGPU_FP64, 1, 2 }, { "dmul", SIMGPU_FP64, 0, 0 }, { "dfma", SIMGPU_FP64, 2, 0 },
 };
 
-static bool instruction_count(const char *rest, const struct simgpu_counters *counted, double *value)
+static bool instruction_count(const char *chip, const char *rest, const struct simgpu_counters *counted,
+                              double *value)
 {
     for (size_t i = 0; i < sizeof(instructions) / sizeof(instructions[0]); i++) {
         size_t length = strlen(instructions[i].instruction);
@@ -38,7 +39,10 @@ static bool instruction_count(const char *rest, const struct simgpu_counters *co
         *value = instructions[i].flops ? (double)flops : 0;
         return true;
     }
-    return false;
+    /* Of two numbers at a time: there are none here. */
+    *value = 0;
+    return begins(chip, "GB1") && (!strcmp(rest, "fadd2_pred_on.sum") || !strcmp(rest, "fmul2_pred_on.sum") ||
+                                   !strcmp(rest, "ffma2_pred_on.sum"));
 }
 
 /* Which counter the work of a precision shows up in; it is 0 in all others of that precision. */
@@ -85,21 +89,27 @@ bool cupti_metric(const char *chip, const char *name, const struct simgpu_counte
     else if (!strcmp(name, "sm__cycles_elapsed.avg.per_second"))
         *value = 1.755e9;
     else if (begins(name, sass))
-        return instruction_count(name + strlen(sass), counted, value);
+        return instruction_count(chip, name + strlen(sass), counted, value);
     else
         return begins(name, tensor) && tensor_count(chip, name + strlen(tensor), counted, value);
     return true;
 }
 
-/* As the real host side says of these: what is not in a group of its own takes one pass more. */
+/* As the real host side says of these: what is not in a group of its own takes one pass more, but for paths of the
+ * two kinds of instructions of GB100, which go together. */
 uint32_t cupti_passes(const char (*names)[MOST_NAME], uint32_t count)
 {
     bool plain = false, patched = false;
-    uint32_t paths_read = 0;
+    uint32_t by_hmma = 0, by_utchmma = 0, others = 0;
     for (uint32_t i = 0; i < count; i++) {
         plain |= begins(names[i], base) || begins(names[i], dram);
         patched |= begins(names[i], sass);
-        paths_read += begins(names[i], tensor);
+        if (!begins(names[i], tensor))
+            continue;
+        const char *path = names[i] + strlen(tensor);
+        by_hmma += begins(path, "op_hmma_");
+        by_utchmma += begins(path, "op_utchmma_");
+        others += !begins(path, "op_hmma_") && !begins(path, "op_utchmma_");
     }
-    return plain + patched + paths_read;
+    return plain + patched + others + (by_hmma > by_utchmma ? by_hmma : by_utchmma);
 }
