@@ -225,6 +225,9 @@ static struct answer answer(struct finder *finder, const struct question *questi
         answer.also = &result->hostless;
         return answer;
     }
+    /* There the recorder held the host up: nothing of the program's. */
+    if (ws_op_is_counted(ops, question->before) || ws_op_is_counted(ops, question->after))
+        return answer;
     if (same_call(finder, question)) {
         answer.cause = WS_PART_DISPATCH;
         return answer;

@@ -36,7 +36,8 @@
  * Gaps no longer than the errors of the two times they lie between may not exist. Their causes are those they have if
  * they do; where work was queued they count as dispatch up to 20 µs, else as unexplained. Where the host's side of
  * the ending operation is not in the trace, the gap is unexplained and the report says that it is the trace that is
- * incomplete. Limits without a source are ours.
+ * incomplete. Unexplained are also gaps beside launches that were held up for hardware counters. Limits without a
+ * source are ours.
  */
 #ifndef WALLSHIM_ANALYSIS_GAPS_H
 #define WALLSHIM_ANALYSIS_GAPS_H

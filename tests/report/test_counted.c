@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/gaps.h"
 #include "analysis/roofline.h"
 #include "analysis/steps.h"
 #include "load.h"
@@ -229,6 +230,22 @@ static void steps_that_were_held_up_are_left_out(void **state)
     load_finish(&loaded);
 }
 
+static void gaps_beside_held_up_launches_are_nobodys(void **state)
+{
+    (void)state;
+    for (uint32_t counted = 0; counted < 3; counted++) {
+        struct loaded loaded;
+        struct story *story = begin(&loaded);
+        launch(story, 1, "k", 100, 1000000, 1100000, counted == 1 ? WS_OP_COUNTED : 0);
+        story_call(story, "cuCtxSynchronize", WS_CALL_SYNC, 1000500, 5000000);
+        launch(story, 1, "l", 100, 5020000, 5100000, counted == 2 ? WS_OP_COUNTED : 0);
+        load_report(&loaded);
+        const struct ws_track_causes *causes = ws_report_result(loaded.report, &ws_analysis_causes, 0);
+        assert_int_equal(causes->totals[counted ? WS_PART_UNEXPLAINED : WS_PART_SYNC].count, 1);
+        load_finish(&loaded);
+    }
+}
+
 static void rows_that_name_nothing_are_left_out(void **state)
 {
     struct loaded loaded;
@@ -268,6 +285,7 @@ int main(void)
         cmocka_unit_test(counters_come_first_where_they_are_whole),
         cmocka_unit_test(only_held_up_launches_are_used_with_a_word),
         cmocka_unit_test(steps_that_were_held_up_are_left_out),
+        cmocka_unit_test(gaps_beside_held_up_launches_are_nobodys),
         cmocka_unit_test(rows_that_name_nothing_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
