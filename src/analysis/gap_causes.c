@@ -229,7 +229,7 @@ static struct answer answer(struct finder *finder, const struct question *questi
     if (ws_op_is_counted(ops, question->before) || ws_op_is_counted(ops, question->after))
         return answer;
     if (same_call(finder, question)) {
-        answer.cause = WS_PART_DISPATCH;
+        answer.cause = cause_on_device(finder, question);
         return answer;
     }
     if (question->launch > question->begin) {
