@@ -11,7 +11,8 @@ const struct product_words *cublas_product(struct shim_thread *thread, const str
 typedef ws_cublasStatus cublas_get_attribute(const void *of, ws_cublasEnum which, void *value, size_t size,
                                              size_t *written);
 
-/* What cublasLtMatmul's descriptors mean to one version of the library. */
+/* What cublasLtMatmul's descriptors mean to one version of the library. Threads that come first at once may each fill
+ * it, with the same, while others read. */
 struct lt_library {
     cublas_get_attribute *of_layout, *of_desc; /* NULL: not there */
     bool in_words;                             /* what matters of a descriptor is in its first LT_DESC_WORDS words */

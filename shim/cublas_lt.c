@@ -54,7 +54,9 @@ void lt_find_library(struct lt_library *library, const void *real)
     };
     found.in_words = found.of_desc && words_say(&found, real, WS_CUBLAS_COMPUTE_32F, WS_CUBLASLT_EPILOGUE_BIAS) &&
                      words_say(&found, real, WS_CUBLAS_COMPUTE_32F_FAST_TF32, WS_CUBLASLT_EPILOGUE_RELU);
-    *library = found;
+    __atomic_store_n(&library->in_words, found.in_words, __ATOMIC_RELAXED);
+    __atomic_store_n(&library->of_layout, found.of_layout, __ATOMIC_RELAXED);
+    __atomic_store_n(&library->of_desc, found.of_desc, __ATOMIC_RELAXED);
 }
 
 /* Entries are compared whole, so it need be no better than spread. Of each layout the first words, which in the
@@ -105,11 +107,10 @@ HOT bool is_entry(const struct lt_entry *entry, const struct parts *parts)
 
 /* What the library says the call is. k is what A has beside m, whichever way round it is. */
 static __attribute__((noinline, cold)) void fill(struct shim_thread *thread, struct lt_entry *entry,
-                                                 const struct parts *parts, const struct lt_library *library,
+                                                 const struct parts *parts, cublas_get_attribute *get,
                                                  uint32_t compute, uint32_t epilogue)
 {
     int saved_errno = errno;
-    cublas_get_attribute *get = library->of_layout;
     uint64_t m = ask(get, parts->d, WS_CUBLASLT_MATRIX_LAYOUT_ROWS, 8);
     uint64_t a_rows = ask(get, parts->a, WS_CUBLASLT_MATRIX_LAYOUT_ROWS, 8);
     uint64_t a_cols = ask(get, parts->a, WS_CUBLASLT_MATRIX_LAYOUT_COLS, 8);
@@ -139,25 +140,28 @@ const struct product_words *lt_product(struct shim_thread *thread, const struct 
                                        const ws_cublasLtMatmulDesc *desc, const ws_cublasLtMatrixLayout *a,
                                        const ws_cublasLtMatrixLayout *b, const ws_cublasLtMatrixLayout *d)
 {
-    if (!desc || !a || !b || !d || !library->of_layout || !library->of_desc)
+    cublas_get_attribute *of_layout = __atomic_load_n(&library->of_layout, __ATOMIC_RELAXED);
+    cublas_get_attribute *of_desc = __atomic_load_n(&library->of_desc, __ATOMIC_RELAXED);
+    if (!desc || !a || !b || !d || !of_layout || !of_desc)
         return NULL;
     uint64_t asked[LT_DESC_WORDS];
     const uint64_t *words = desc->data;
-    if (__builtin_expect(!library->in_words, 0)) {
+    uint64_t whose = (uint64_t)(uintptr_t)library;
+    if (__builtin_expect(!__atomic_load_n(&library->in_words, __ATOMIC_RELAXED), 0)) {
+        whose++; /* answers are not words */
         memset(asked, 0, sizeof(asked));
-        asked[0] = ask(library->of_desc, desc, WS_CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, 4);
-        asked[1] = ask(library->of_desc, desc, WS_CUBLASLT_MATMUL_DESC_EPILOGUE, 4);
+        asked[0] = ask(of_desc, desc, WS_CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, 4);
+        asked[1] = ask(of_desc, desc, WS_CUBLASLT_MATMUL_DESC_EPILOGUE, 4);
         words = asked;
     }
     struct lt_entry *entry = places_of(thread, words, a, d);
-    const struct parts parts = { a->data, b->data, d->data, words, (uint64_t)(uintptr_t)library };
+    const struct parts parts = { a->data, b->data, d->data, words, whose };
     if (__builtin_expect(!is_entry(entry, &parts), 0)) {
         if (is_entry(entry + 1, &parts))
             return &entry[1].words;
         entry[1] = entry[0];
-        fill(thread, entry, &parts, library,
-             (uint32_t)ask(library->of_desc, desc, WS_CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, 4),
-             (uint32_t)ask(library->of_desc, desc, WS_CUBLASLT_MATMUL_DESC_EPILOGUE, 4));
+        fill(thread, entry, &parts, of_layout, (uint32_t)ask(of_desc, desc, WS_CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, 4),
+             (uint32_t)ask(of_desc, desc, WS_CUBLASLT_MATMUL_DESC_EPILOGUE, 4));
     }
     return &entry->words;
 }

@@ -36,8 +36,10 @@ static __attribute__((noinline, cold)) void *find_target(struct target *target, 
     int saved_errno = errno;
     void *real = product_real(id, bound);
     if (real) {
-        target->tensor = (get_tensor *)find_getter(real, "cudnnGetTensorNdDescriptor");
-        target->filter = (get_filter *)find_getter(real, "cudnnGetFilterNdDescriptor");
+        void *tensor = find_getter(real, "cudnnGetTensorNdDescriptor");
+        void *filter = find_getter(real, "cudnnGetFilterNdDescriptor");
+        __atomic_store_n(&target->tensor, (get_tensor *)tensor, __ATOMIC_RELAXED);
+        __atomic_store_n(&target->filter, (get_filter *)filter, __ATOMIC_RELAXED);
     }
     __atomic_store_n(&target->real, real, __ATOMIC_RELEASE);
     errno = saved_errno;
@@ -98,9 +100,11 @@ static struct product_words convolution_words(struct shim_thread *thread, const 
                                               ws_cudnnDescriptor filter, ws_cudnnDescriptor result)
 {
     uint32_t key[CONVOLUTION_KEY] = { 0 };
-    if (!image || !filter || !result || !target->tensor || !target->filter ||
-        !ask_tensor(target->tensor, key, image) || !ask_filter(target->filter, key + CONVOLUTION_WORDS, filter) ||
-        !ask_tensor(target->tensor, key + 2 * CONVOLUTION_WORDS, result))
+    get_tensor *of_tensor = __atomic_load_n(&target->tensor, __ATOMIC_RELAXED);
+    get_filter *of_filter = __atomic_load_n(&target->filter, __ATOMIC_RELAXED);
+    if (!image || !filter || !result || !of_tensor || !of_filter || !ask_tensor(of_tensor, key, image) ||
+        !ask_filter(of_filter, key + CONVOLUTION_WORDS, filter) ||
+        !ask_tensor(of_tensor, key + 2 * CONVOLUTION_WORDS, result))
         return (struct product_words){ 0 };
     uint64_t hash = key[3 * CONVOLUTION_WORDS] = id;
     for (uint64_t i = 0; i + 1 < CONVOLUTION_KEY; i += 2)
