@@ -139,6 +139,46 @@ static int advise_cause(const struct ws_report *report, size_t subject, const st
     return status;
 }
 
+/* Causes that nothing is known to remove: how much is lost, and where to look. */
+static const struct {
+    enum ws_part cause;
+    const char *what;
+} pointers[] = {
+    { WS_PART_DEPENDENCY,
+      "find out what queued work waits for: an event that another stream, device or process is to record, a host "
+      "function, a memory value, or another program on the GPU" },
+    { WS_PART_DISPATCH, "run fewer, larger operations: fuse kernels, batch small copies, take a CUDA graph" },
+};
+
+/* From one part in so many of a step's time on. */
+enum { WORTH_A_LOOK = 20 };
+
+static int point_at(const struct ws_report *report, size_t subject, const struct ws_track_savings *savings,
+                    size_t pointer, struct ws_advice_list *list)
+{
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    const struct ws_process *process = ws_model_process(report->model, track->process);
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
+    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
+    const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
+    enum ws_part cause = pointers[pointer].cause;
+    int64_t length = causes->per_step ? steps->mean : ws_activity_known(activity);
+    struct share shares[MOST_LINES + 1];
+    char where[256] = "", evidence[256], total[WS_FORMAT_SIZE], gaps[WS_FORMAT_SIZE];
+    if (savings->idle[cause] <= length / WORTH_A_LOOK)
+        return 0;
+    if (shares_of(process, causes, cause, shares) && shares[0].line)
+        ws_gap_line_text(process, shares[0].line, where, sizeof(where));
+    snprintf(evidence, sizeof(evidence), "%s gaps, %s in all; all that could be won, not what will be",
+             ws_format_count(gaps, causes->totals[cause].count), ws_format_time(total, causes->totals[cause].total));
+    return ws_advice_add(list, &(struct ws_advice){ .part = cause,
+                                                    .saving_ns = savings->idle[cause],
+                                                    .what = (char *)pointers[pointer].what,
+                                                    .where = where,
+                                                    .evidence = evidence,
+                                                    .track = (uint32_t)subject });
+}
+
 static int advise(const struct ws_report *report, size_t subject, const void *memory, struct ws_advice_list *list)
 {
     const struct ws_track_savings *savings = memory;
@@ -146,6 +186,8 @@ static int advise(const struct ws_report *report, size_t subject, const void *me
     for (size_t i = 0; i < REMEDIES && !status; i++)
         if (savings->saving[remedies[i].cause] > 0 && remedies[i].what)
             status = advise_cause(report, subject, savings, i, list);
+    for (size_t i = 0; i < sizeof(pointers) / sizeof(pointers[0]) && !status; i++)
+        status = point_at(report, subject, savings, i, list);
     return status;
 }
 

@@ -1,6 +1,7 @@
 #include "check.h"
 
 #include "analysis/gaps.h"
+#include "analysis/wall.h"
 #include "load.h"
 
 static const int64_t us = 1000, ms = 1000000;
@@ -262,6 +263,38 @@ static void between_nodes_of_a_graph(void **state)
     }
 }
 
+/* What queued work waited for, or what lies between much of it: said first where it is much, and promised only as a
+ * bound. */
+static void idle_time_with_work_queued_is_pointed_at(void **state)
+{
+    static const struct {
+        int64_t gap;
+        enum ws_part cause;
+        bool told;
+    } cases[] = { { 200000, WS_PART_DEPENDENCY, true },
+                  { 30000, WS_PART_DEPENDENCY, false },
+                  { 15000, WS_PART_DISPATCH, false } };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct loaded loaded;
+        struct story *story = begin(&loaded);
+        int64_t at = 0, length = ms - cases[i].gap;
+        loaded.steps = WS_STEPS_NOT_ASKED;
+        for (int kernel = 0; kernel < 20; kernel++, at += ms)
+            launch(story, &(struct launch){ COMPUTE, 1, gemm, (kernel - 100) * 10 * us, at, at + length, 0 });
+        load_report(&loaded);
+        const struct ws_track_wall *wall = ws_report_result(loaded.report, &ws_analysis_wall, 0);
+        const struct ws_advice *advice = wall->advice.items.data;
+        assert_int_equal(wall->parts[cases[i].cause], 19 * cases[i].gap);
+        assert_int_equal(wall->advice.items.count, cases[i].told);
+        if (cases[i].told) {
+            assert_int_equal(advice->part, cases[i].cause);
+            assert_int_equal(advice->saving_ns, 19 * cases[i].gap);
+        }
+        load_finish(&loaded);
+    }
+}
+
 static void without_the_hosts_side(void **state)
 {
     struct loaded loaded;
@@ -413,6 +446,7 @@ int main(void)
         cmocka_unit_test(launched_just_too_late),
         cmocka_unit_test(queued_work),
         cmocka_unit_test(between_nodes_of_a_graph),
+        cmocka_unit_test(idle_time_with_work_queued_is_pointed_at),
         cmocka_unit_test(without_the_hosts_side),
         cmocka_unit_test(gaps_that_may_not_exist),
         cmocka_unit_test(the_other_threads_wait),
