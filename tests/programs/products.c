@@ -2,6 +2,9 @@
  * numbers are checked. */
 #include "program.h"
 
+#include <setjmp.h>
+#include <signal.h>
+
 #include "shim/abi/cublas.h"
 
 ws_cublasStatus cublasCreate_v2(ws_cublasHandle *handle);
@@ -97,6 +100,26 @@ static void lt_product(ws_cublasHandle handle, ws_CUstream stream, int m, int n,
                    NULL, NULL, 0, stream);
 }
 
+static sigjmp_buf before_fault;
+
+static void leave(int signal)
+{
+    siglongjmp(before_fault, signal);
+}
+
+/* A product that never returns: those after it are no part of it. */
+static void fault(void)
+{
+    struct sigaction action = { .sa_handler = leave }, old;
+    sigaction(SIGSEGV, &action, &old);
+    if (!sigsetjmp(before_fault, 1))
+        cublasSgemm_v2(NULL, WS_CUBLAS_OP_N, WS_CUBLAS_OP_N, SIZE, SIZE, SIZE, &one, NULL, SIZE, NULL, SIZE, &zero,
+                       NULL, SIZE);
+    else
+        printf("left a product\n");
+    sigaction(SIGSEGV, &old, NULL);
+}
+
 int main(void)
 {
     ws_CUcontext context;
@@ -109,6 +132,7 @@ int main(void)
     cuStreamCreate(&stream, 0);
     printf("create %d\n", cublasCreate_v2(&handle) | cublasLtCreate(&lt));
     cublasSetStream_v2(handle, stream);
+    fault();
     compute(handle, stream);
     for (int step = 0; step < STEPS; step++) {
         cublasGemmEx(handle, WS_CUBLAS_OP_T, WS_CUBLAS_OP_N, 4096, 1024, 2048, &one, NULL, WS_CUDA_R_16BF, 2048, NULL,
