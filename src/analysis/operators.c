@@ -453,9 +453,12 @@ bool ws_operator_is_done_by(const struct ws_operator *entry, enum ws_kernel_clas
     return entry->matmul == ws_class_is_matmul(class) && class != WS_CLASS_COMM;
 }
 
+/* Sizes are the trace's word. What no device computes in a year (1e15 elements are no tensor, see tensors.c) would be
+ * infinite in sums, or no number. */
 bool ws_operator_cost(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                       struct ws_operator_cost *cost)
 {
+    const double most = 1e30;
     *cost = (struct ws_operator_cost){ 0 };
-    return entry->cost(entry, tensors, count, cost);
+    return entry->cost(entry, tensors, count, cost) && cost->flops < most && cost->bytes < most && cost->batch < most;
 }

@@ -37,6 +37,25 @@ static void inputs_are_read(void **state)
     assert_true(tensors[6].known && tensors[6].elements == 1);
 }
 
+/* Tensors that do not move have no type, and their sizes no limit. */
+static void sizes_that_cannot_be_cost_nothing(void **state)
+{
+    char inputs[4096], nines[400];
+    struct ws_operator_cost cost;
+    (void)state;
+    memset(nines, '9', sizeof(nines));
+    nines[sizeof(nines) - 1] = 0;
+    for (int digits = 30; digits < 400; digits += 123) {
+        nines[digits] = 0;
+        snprintf(inputs, sizeof(inputs), "-[%s,64] -[64,%s] float[%s,%s] Scalar=False", nines, nines, nines, nines);
+        assert_false(cost_of("cudnnBackendExecute matmul", inputs, &cost));
+        snprintf(inputs, sizeof(inputs), "-[1,%s,8,8] float[64,%s,3,3] -[1,64,%s,8] Scalar=False float[8]", nines,
+                 nines, nines);
+        assert_false(cost_of("cudnnBackendExecute convolution_forward", inputs, &cost));
+        nines[digits] = '9';
+    }
+}
+
 static void values_are_read(void **state)
 {
     struct ws_tensor tensors[WS_TENSORS];
@@ -275,6 +294,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(inputs_are_read),
         cmocka_unit_test(odd_inputs_are_not_believed),
+        cmocka_unit_test(sizes_that_cannot_be_cost_nothing),
         cmocka_unit_test(products_by_hand),
         cmocka_unit_test(attention_by_hand),
         cmocka_unit_test(graphs_of_cudnn_by_hand),
