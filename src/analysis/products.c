@@ -1,5 +1,6 @@
 #include "analysis/products.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,16 +125,60 @@ static double work_of(const struct ws_product_row *row)
     return row->flops / (double)row->count;
 }
 
-/* The best that products of good sizes reach of the same precision and about as much work; 0: there are none. */
-static double rate_of_good_sizes(const struct ws_track_roofline *result, const struct ws_product_row *like)
+static int by_work(const void *a, const void *b)
 {
-    const struct ws_product_row *rows = result->products.data;
-    double best = 0, work = work_of(like);
-    for (size_t i = 0; i < result->products.count; i++)
-        if (rows[i].precision == like->precision && !is_misaligned(&rows[i]) && rate_of(&rows[i]) > best &&
-            work_of(&rows[i]) >= work / 2 && work_of(&rows[i]) <= work * 2)
-            best = rate_of(&rows[i]);
-    return best;
+    const struct ws_product_row *x = *(struct ws_product_row *const *)a, *y = *(struct ws_product_row *const *)b;
+    if (x->precision != y->precision)
+        return x->precision < y->precision ? -1 : 1;
+    return (work_of(x) > work_of(y)) - (work_of(x) < work_of(y));
+}
+
+/* Products of good sizes with as much work as those that are looked at, which come in order of it: the fastest
+ * first, behind it those that are slower but have more work. */
+struct window {
+    struct ws_product_row **rows;
+    size_t first, end;
+};
+
+static void widen(struct window *window, struct ws_product_row *row)
+{
+    while (window->end > window->first && rate_of(window->rows[window->end - 1]) <= rate_of(row))
+        window->end--;
+    window->rows[window->end++] = row;
+}
+
+static double best_of(struct window *window, double least_work)
+{
+    while (window->first < window->end && work_of(window->rows[window->first]) < least_work)
+        window->first++;
+    return window->first < window->end ? rate_of(window->rows[window->first]) : 0;
+}
+
+int ws_products_compare(struct ws_track_roofline *result)
+{
+    struct ws_product_row *rows = result->products.data;
+    size_t count = result->products.count, next = 0;
+    struct ws_product_row **sorted = malloc((2 * count + 1) * sizeof(struct ws_product_row *));
+    if (!sorted)
+        return -ENOMEM;
+    struct window window = { .rows = sorted + count };
+    for (size_t i = 0; i < count; i++) {
+        sorted[i] = &rows[i];
+        result->uses_tf32 = result->uses_tf32 || rows[i].precision == WS_PRECISION_TF32;
+    }
+    qsort(sorted, count, sizeof(struct ws_product_row *), by_work);
+    for (size_t i = 0; i < count; i++) {
+        struct ws_product_row *row = sorted[i];
+        if (i && sorted[i - 1]->precision != row->precision)
+            window.first = window.end = next = i;
+        for (; next < count && sorted[next]->precision == row->precision && work_of(sorted[next]) <= 2 * work_of(row);
+             next++)
+            if (!is_misaligned(sorted[next]))
+                widen(&window, sorted[next]);
+        row->alike = best_of(&window, work_of(row) / 2);
+    }
+    free(sorted);
+    return 0;
 }
 
 /* FLOPs a ns that memory allows. */
@@ -161,15 +206,6 @@ static double ordinary_peak(const struct ws_gpu *gpu, enum ws_precision precisio
     return precision == WS_PRECISION_FP64 ? own : fp32;
 }
 
-bool ws_products_use_tf32(const struct ws_track_roofline *result)
-{
-    const struct ws_product_row *rows = result->products.data;
-    for (size_t i = 0; i < result->products.count; i++)
-        if (rows[i].precision == WS_PRECISION_TF32)
-            return true;
-    return false;
-}
-
 static struct ws_product_finding judge_ordinary(const struct ws_track_roofline *result,
                                                 const struct ws_product_row *row)
 {
@@ -179,7 +215,7 @@ static struct ws_product_finding judge_ordinary(const struct ws_track_roofline *
     double now = ordinary_peak(&result->gpu, row->precision);
     if (!(peak > now) || !(now > 0))
         return finding;
-    if (row->precision == WS_PRECISION_FP32 && !ws_products_use_tf32(result)) {
+    if (row->precision == WS_PRECISION_FP32 && !result->uses_tf32) {
         finding.issue = WS_PRODUCT_NO_TF32;
     } else {
         padding = pad(row, &finding);
@@ -194,7 +230,7 @@ static struct ws_product_finding judge_ordinary(const struct ws_track_roofline *
 static struct ws_product_finding judge_sizes(const struct ws_track_roofline *result, const struct ws_product_row *row)
 {
     struct ws_product_finding finding = finding_of(row);
-    double padding = pad(row, &finding), alike = rate_of_good_sizes(result, row);
+    double padding = pad(row, &finding), alike = row->alike;
     double roof = less(ws_gpu_peak(&result->gpu, row->precision), rate_of_memory(result, row));
     if (!is_misaligned(row) || padding <= 1)
         return finding;

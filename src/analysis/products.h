@@ -46,11 +46,12 @@ struct ws_product_finding {
  * become those of one of so many (0: of the recording); longest first. */
 void ws_products_sum_up(struct ws_vector *rows, size_t steps);
 
+/* Finds what products of good sizes reach beside each, and whether some fp32 products are multiplied as TF32, so that
+ * it is allowed. Returns 0 or -ENOMEM. */
+int ws_products_compare(struct ws_track_roofline *result);
+
 /* The GPU of the result must be known. */
 struct ws_product_finding ws_product_judge(const struct ws_track_roofline *result, const struct ws_product_row *row);
-
-/* Are some fp32 products multiplied as TF32, so that it is allowed? */
-bool ws_products_use_tf32(const struct ws_track_roofline *result);
 
 const char *ws_product_issue_name(enum ws_product_issue issue); /* in JSON */
 const char *ws_product_judge_name(enum ws_product_judge judge); /* in JSON */

@@ -398,7 +398,7 @@ static int keep_products(const struct work *work, struct ws_track_roofline *resu
     }
     ws_products_sum_up(&result->products, result->steps);
     ws_products_sum_up(&result->attention, result->steps);
-    return 0;
+    return ws_products_compare(result);
 }
 
 static void count_steps(const struct work *work, const struct ws_track_activity *activity,

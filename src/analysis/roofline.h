@@ -98,6 +98,7 @@ struct ws_product_row {
     int64_t ordinary;             /* ns of those whose names tell that ordinary cores computed, not tensor cores */
     double flops;                 /* of all of them */
     int64_t steady;               /* ns of those of a steady step; of the recording where there are none */
+    double alike; /* FLOPs a ns that the best of about as much work and good sizes reaches; 0: there is none */
     enum ws_precision precision;
 };
 
@@ -116,6 +117,7 @@ struct ws_track_roofline {
     struct ws_vector rows;      /* struct ws_roofline_row, by total time, longest first */
     struct ws_vector products;  /* struct ws_product_row, the same */
     struct ws_vector attention; /* struct ws_product_row, the same */
+    bool uses_tf32;             /* some products are multiplied so */
     struct ws_op_moved *moved;  /* by place in the track's order; NULL: nothing is known of any */
     int64_t total;              /* ns of all kernels */
     int64_t by_class[WS_ROOF_CLASS_COUNT];

@@ -46,7 +46,7 @@ static enum ws_precision faster_precision(const struct ws_track_roofline *result
     const struct ws_gpu *gpu = &result->gpu;
     double fp32 = ws_gpu_peak(gpu, WS_PRECISION_FP32);
     if (gpu->flops_per_ns[WS_PRECISION_TF32][WS_CORES_TENSOR] > fp32)
-        return ws_products_use_tf32(result) ? WS_PRECISION_FP32 : WS_PRECISION_TF32;
+        return result->uses_tf32 ? WS_PRECISION_FP32 : WS_PRECISION_TF32;
     return gpu->flops_per_ns[WS_PRECISION_FP16][WS_CORES_TENSOR] > fp32 ? WS_PRECISION_FP16 : WS_PRECISION_FP32;
 }
 
