@@ -207,7 +207,7 @@ static void add_pause(const struct ws_host_time *time, size_t thread, struct ws_
  * other have every window begin where the recording does. */
 static void seek_back(const struct ws_host *host, struct ws_host_cursor *cursor, int64_t from, int64_t slack)
 {
-    enum { MOST_BACK = 256 };
+    enum { MOST_BACK = 64 };
     ws_host_seek(host, cursor, from);
     struct ws_host_cursor near = *cursor;
     ws_host_seek(host, cursor, from - slack);
