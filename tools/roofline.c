@@ -30,7 +30,8 @@ static const struct tool_switch *switches(size_t *count)
         { "queries", 0, "N", "attention: length of the query sequence" },
         { "keys", 0, "N", "attention: length of the key sequence (that of the queries)" },
         { "head-size", 0, "N", "attention: elements of a head's vector (128)" },
-        { "causal", 0, NULL, "attention: a query sees only the keys before it" },
+        { "causal", 0, NULL,
+          "attention: a query sees only the keys before it; fused computes half the scores, standard all" },
         { "list", 'l', NULL, "the GPUs that are known, with their roofs" },
         { "json", 0, NULL, "the answer as JSON" },
     };
@@ -147,8 +148,9 @@ static int ask_pointwise(const struct tool_arguments *arguments, struct question
             .work = ws_work_chain(kernels, fused, elements, inputs, flops, question->element_bytes),
             .launches = fused ? 1 : kernels,
         };
-    snprintf(question->what, sizeof(question->what), "%.0f pointwise %s over %s, %.4g FLOPs an element", kernels,
-             kernels > 1 ? "kernels" : "kernel", tool_value(arguments, "shape"), flops);
+    snprintf(question->what, sizeof(question->what), "%.0f pointwise %s over %s, %.4g %s an element", kernels,
+             kernels > 1 ? "kernels" : "kernel", tool_value(arguments, "shape"), flops,
+             flops == 1 ? "FLOP" : "FLOPs");
     return 0;
 }
 
@@ -274,14 +276,15 @@ static void print_hints(const struct question *question, struct ws_page *page)
                      "as TF32 on tensor cores it has %.4g TFLOP/s: --dtype tf32 says how far that goes", tf32 / 1e3);
 }
 
-static void print_text(const struct question *question)
+/* Facts are wrapped at the terminal's width; the table has no names to shorten. */
+static void print_text(const struct question *question, const struct tool_arguments *arguments)
 {
     static const struct ws_table_column columns[] = {
         { "", true, false },           { "FLOPs", false, false },    { "bytes", false, false },
         { "intensity", false, false }, { "bound", true, false },     { "attainable", false, false },
         { "of peak", false, false },   { "at least", false, false },
     };
-    struct ws_page page = { .out = stdout, .width = 120, .wide = true };
+    struct ws_page page = tool_page(arguments, 0);
     struct ws_table table;
     char time[WS_FORMAT_SIZE], bytes[WS_FORMAT_SIZE], peak[WS_PEAK_TEXT];
     const struct ws_roof *roof = &question->variants[0].roof;
@@ -397,7 +400,7 @@ static int run(const struct tool_arguments *arguments)
     if (!status && question.gpu && tool_value(arguments, "json"))
         status = print_json(&question);
     else if (!status && question.gpu)
-        print_text(&question);
+        print_text(&question, arguments);
     tool_gpu_finish(&question.given);
     return status;
 }

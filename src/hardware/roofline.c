@@ -49,7 +49,7 @@ struct ws_work ws_work_chain(double kernels, bool fused, double elements, double
 
 struct ws_work ws_work_attention(const struct ws_attention *attention, bool fused, double element_bytes)
 {
-    double heads = attention->batch * attention->heads, share = attention->causal ? 0.5 : 1;
+    double heads = attention->batch * attention->heads, share = attention->causal && fused ? 0.5 : 1;
     double scores = attention->queries * attention->keys * share;
     double vectors = 2 * (attention->queries + attention->keys) * attention->head_size;
     return (struct ws_work){ 4 * heads * scores * attention->head_size,

@@ -43,12 +43,14 @@ struct ws_work ws_work_chain(double kernels, bool fused, double elements, double
 
 struct ws_attention {
     double batch, heads, queries, keys, head_size;
-    bool causal; /* half of the scores are needed, where there are as many queries as keys */
+    bool causal; /* half of the scores are needed, where there are as many queries as keys; standard makes them all */
 };
 
 /* softmax(Q·Kᵀ)·V: two products of 2·queries·keys·head_size FLOPs a head; the softmax's own few are left out.
  * Fused (Dao et al., FlashAttention, 2022) moves Q, K, V and the output once; standard also writes the scores, reads
- * them for the softmax, writes the probabilities and reads them. */
+ * them for the softmax, writes the probabilities and reads them. Of causal attention the fused form leaves out what
+ * the mask hides (Dao, FlashAttention-2, 2023, section 3.1); standard's products of whole matrices compute and move
+ * it, and the softmax sets it to 0. */
 struct ws_work ws_work_attention(const struct ws_attention *attention, bool fused, double element_bytes);
 
 #endif

@@ -17,6 +17,14 @@ python3 -c 'import json, sys; a = json.load(open("out")); assert a["variants"][1
 expect 0 "$wallshim" roofline --op attention --queries 4096 --heads 32 --gpu h100 --dtype float16
 says out "standard"
 says out "21.01 %"
+# Standard attention makes the whole matrix and masks half of it: (16 + 0.25) GiB at 3.35 TB/s, against half of the
+# 1.11 ms that all products take.
+expect 0 "$wallshim" roofline --op attention --queries 8192 --heads 32 --causal --gpu h100
+says out "5.21 ms"
+says out "556 µs"
+says out "up to 9.37 times as fast"
+COLUMNS=60 expect 0 "$wallshim" roofline --op attention --queries 8192 --heads 32 --causal --gpu h100
+grep -qx "  question        attention of 8192 × 8192, 32 heads of 128," out || fail "a question wider than the terminal"
 # No tensor core does pointwise work: 66.9 × 2 TFLOP/s are what its cores have.
 expect 0 "$wallshim" roofline --op pointwise --shape 32,2048,4096 --flops-per-element 100 --kernels 5 --gpu h100
 says out "ordinary ones, as this is no matrix work: 133.8 TFLOP/s, ridge 40"

@@ -172,7 +172,9 @@ static void attention_by_hand(void **state)
     assert_true(fused.bytes == 8.0 * 4 * 1024 * 64 * 2);
     assert_true(standard.bytes == fused.bytes + 8.0 * 4 * 1024 * 1024 * 2);
     attention.causal = true;
-    assert_true(ws_work_attention(&attention, true, 2).flops == fused.flops / 2);
+    struct ws_work skips = ws_work_attention(&attention, true, 2), masks = ws_work_attention(&attention, false, 2);
+    assert_true(skips.flops == fused.flops / 2 && skips.bytes == fused.bytes);
+    assert_true(masks.flops == standard.flops && masks.bytes == standard.bytes);
 }
 
 int main(void)
