@@ -242,7 +242,7 @@ static void mark_begin(struct shim_thread *thread, struct ws_ring_op *record, st
             atomic_store_explicit(&stream->fresh, 1, memory_order_release);
         return;
     }
-    thread->timed = true;
+    thread->timed = stream;
     thread->has_turn = take_turn(stream, *flags & WS_OP_BLOCKING ? TURN_LONG : TURN_SHORT);
     thread->order = atomic_fetch_add_explicit(&stream->order, (uint64_t)1 << 16 | 1, memory_order_acq_rel);
     bool contended = thread->order & 0xffff;
@@ -284,7 +284,7 @@ static void note_lateness(struct ws_ring_op *record)
 
 static void mark_end(struct shim_thread *thread, struct ws_ring_op *record)
 {
-    struct shim_stream *stream = stream_at(record->stream);
+    struct shim_stream *stream = thread->timed;
     uint16_t *flags = &record->header.detail;
     bool keep = *shim_options.marks != 'p';
     uint32_t mark = 0;
@@ -316,10 +316,25 @@ static void mark_end(struct shim_thread *thread, struct ws_ring_op *record)
     record->end_mark = mark;
 }
 
+/* The operation before was left by a jump, so that nobody came to end it: whether it is in its stream is not known,
+ * but those that come after it must not wait for its turn to end. */
+static void give_up(struct shim_thread *thread)
+{
+    struct shim_stream *stream = thread->timed;
+    if (!stream)
+        return;
+    atomic_fetch_sub_explicit(&stream->order, 1, memory_order_acq_rel);
+    atomic_store_explicit(&stream->fresh, 1, memory_order_release);
+    if (thread->has_turn)
+        atomic_store_explicit(&stream->turn, 0, memory_order_release);
+}
+
 void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape, uint32_t phase)
 {
+    if (__builtin_expect(thread->slow, 0))
+        give_up(thread);
     thread->slow = true;
-    thread->timed = false;
+    thread->timed = NULL;
     if (phase & SHIM_COUNTING) {
         uint64_t floats = float_state();
         counters_before(thread, record, shape);

@@ -85,11 +85,11 @@ struct shim_thread {
     uint32_t handles;                /* never that of now while the context is unknown */
     uint32_t context_bits;           /* its dictionary id, where shape_which puts it */
     /* Of the operation under way. */
-    bool slow;            /* more is to be done when it returns than to commit its record */
-    bool timed;           /* marks are recorded */
-    uint8_t counted;      /* enum thread_counted */
-    bool has_turn;        /* of the stream */
-    uint64_t order;       /* of the stream, when the call entered it */
+    bool slow;                 /* more is to be done when it returns than to commit its record */
+    uint8_t counted;           /* enum thread_counted */
+    bool has_turn;             /* of the stream */
+    uint64_t order;            /* of the stream, when the call entered it */
+    struct shim_stream *timed; /* where marks are recorded; NULL: nowhere */
     uintptr_t in_product; /* stack of the call of cuBLAS or cuDNN under way: what that calls of itself is no product
                              of the program's; 0: none */
     uint32_t nccl_depth;  /* inside NCCL: launches are its own */

@@ -29,16 +29,17 @@ class Case:
     ops: how many operations the traces must hold at least; says: lines of the shim on stderr are expected;
     faults: what fails for the shim (tests/programs/faults.c); driver: False takes the simulated driver away;
     plain_only: why it cannot run in a build with sanitizers; bypassed: the trace must count look-ups that went around,
-    and must not otherwise."""
+    and must not otherwise; in_turn: no operation may say that another thread's came in between."""
 
     def __init__(self, *command, traces=1, ops=0, says=False, faults=None, driver=True, environment=None, closed=False,
-                 plain_only=None, folder=None, setup=None, bypassed=False):
+                 plain_only=None, folder=None, setup=None, bypassed=False,
+                 in_turn=False):
         self.command = command
         self.traces = traces if isinstance(traces, range) or traces is None else range(traces, traces + 1)
         self.ops, self.says, self.faults, self.driver = ops, says, faults, driver
         self.environment = environment or {}
         self.closed, self.plain_only, self.folder, self.setup = closed, plain_only, folder, setup
-        self.bypassed = bypassed
+        self.bypassed, self.in_turn = bypassed, in_turn
 
 
 ASLIMIT = "a sanitizer's shadow memory does not fit into the limit"
@@ -83,6 +84,7 @@ CASES = {
     "signal-unchanged": Case("signals", "unchanged", ops=100),
     "signal-longjmp": Case("signals", "longjmp", ops=400),
     "signal-longjmp-within": Case("jumping", ops=100),
+    "signal-longjmp-from-launches": Case("jumping", "launches", ops=50, in_turn=True),
     # threads
     "threads-short": Case("threads", "short", ops=1800),
     "threads-early": Case("threads", "early", ops=320),
@@ -273,6 +275,7 @@ def run(build, case, shim, top):
 
 
 BYPASSED = 12 # in enum ws_loss_reason
+CONTENDED = 0x80 # in enum ws_op_flags
 
 
 def rows_of(build, trace):
@@ -286,6 +289,12 @@ def rows_of(build, trace):
     rows = dumped.stdout.splitlines()
     losses = (json.loads(row) for row in rows if b'"loss"' in row)
     return sum(b'"op"' in row for row in rows), sum(loss["count"] for loss in losses if loss["reason"] == BYPASSED)
+
+
+def contended(build, trace):
+    rows = subprocess.run([os.path.join(build, "tools/wallshim"), "dump", "--json", "--family", "op", trace],
+                          stdout=subprocess.PIPE, check=True).stdout
+    return sum(bool(json.loads(row)["flags"] & CONTENDED) for row in rows.splitlines())
 
 
 def differences(without, with_shim):
@@ -328,6 +337,9 @@ def check(build, name, keep, alone):
             wrong.append(f"{held} operations in the traces, should be {case.ops} at least")
         if None not in held and held and any(around for _, around in held) != case.bypassed:
             wrong.append(f"look-ups that went around the shim: {[around for _, around in held]}")
+        if case.in_turn and None not in held:
+            wrong += [f"{contended(build, trace)} operations that others came between" for trace in traces
+                      if contended(build, trace)]
         for line in said:
             print(line)
         print(f"{len(traces)} traces, operations in them and look-ups that went around: {held}")
