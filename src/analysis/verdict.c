@@ -63,6 +63,18 @@ static void print_wall(const struct ws_track_wall *wall, struct ws_page *page)
                  most_time == time ? "all" : ws_format_time(most, most_time), spent[wall->cause]);
 }
 
+/* Steps in which the recorder held launches up are left out; without steps they are in all figures. */
+static void print_held_up(const struct ws_report *report, size_t track, struct ws_page *page)
+{
+    const struct ws_process *process = ws_model_process(report->model, ws_model_track(report->model, track)->process);
+    char count[WS_FORMAT_SIZE];
+    if (!wall_of(report, track)->per_step && process->ops.counted.count)
+        ws_page_fact(page, "",
+                     "not the program's own: %s of its launches were held up for hardware counters, and there are no "
+                     "steps without; a recording without --counters has its wall",
+                     ws_format_count(count, process->ops.counted.count));
+}
+
 /* How a step divides between the walls, largest first, and why the wall is not the largest where it is not. */
 static void print_shares(const struct ws_track_wall *wall, struct ws_page *page)
 {
@@ -299,6 +311,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     if (count > 1)
         print_slowest(report, &slowest, page);
     print_wall(wall_of(report, shown), page);
+    print_held_up(report, shown, page);
     print_shares(wall_of(report, shown), page);
     print_steps(ws_report_result(report, &ws_analysis_steps, shown), page);
     print_busy(wall_of(report, shown), page);
