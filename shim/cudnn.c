@@ -1,8 +1,8 @@
 /* The wrappers of cuDNN's functions, and what the older interface's convolutions are given.
  *
- * Its descriptors are asked at every call: they are the library's own memory, and what changes them are many
- * functions. Each of three answers takes cuDNN 9.19 some 55 ns, more than all else a launch is recorded with, and
- * little beside the microseconds of such a call. */
+ * Its descriptors are the library's own memory. They are asked what they hold when they are seen first and whenever
+ * they may have been changed: each of three answers takes cuDNN 9.19 some 55 ns, more than all else a launch is
+ * recorded with. */
 #include "cudnn.h"
 
 #include <errno.h>
@@ -46,52 +46,121 @@ static __attribute__((noinline, cold)) void *find_target(struct target *target, 
     return real;
 }
 
-/* Returns whether the sizes are such as an entry of the cache holds. */
-static bool keep_sizes(uint32_t *key, ws_cudnnStatus status, ws_cudnnEnum type, int rank, const int *size)
+/* Return whether the descriptor says what an entry of the cache holds. Sizes beyond the rank stay as they are. */
+static bool ask_tensor(get_tensor *get, ws_cudnnDescriptor descriptor, struct convolution_tensor *tensor)
 {
-    if (status != WS_CUDNN_STATUS_SUCCESS || rank < 3 || rank > CONVOLUTION_RANK)
+    ws_cudnnEnum type = 0;
+    int strides[CONVOLUTION_RANK];
+    tensor->rank = 0;
+    ws_cudnnStatus status = get(descriptor, CONVOLUTION_RANK, &type, &tensor->rank, tensor->size, strides);
+    tensor->type = (uint32_t)type;
+    return status == WS_CUDNN_STATUS_SUCCESS && tensor->rank >= 3 && tensor->rank <= CONVOLUTION_RANK;
+}
+
+static bool ask_filter(get_filter *get, ws_cudnnDescriptor descriptor, struct convolution_tensor *filter)
+{
+    ws_cudnnEnum type = 0, format;
+    filter->rank = 0;
+    ws_cudnnStatus status = get(descriptor, CONVOLUTION_RANK, &type, &format, &filter->rank, filter->size);
+    filter->type = (uint32_t)type;
+    return status == WS_CUDNN_STATUS_SUCCESS && filter->rank >= 3 && filter->rank <= CONVOLUTION_RANK;
+}
+
+/* Word by word, as the library has just stored them: wider loads would wait for its stores. */
+static inline bool same_tensor(const struct convolution_tensor *one, const struct convolution_tensor *other)
+{
+    if (one->type != other->type || one->rank != other->rank)
         return false;
-    key[0] = (uint32_t)type;
-    key[1] = (uint32_t)rank;
-    memcpy(&key[2], size, (size_t)rank * sizeof(*size));
+    for (int i = 0; i < one->rank; i++)
+        if (one->size[i] != other->size[i])
+            return false;
     return true;
 }
 
-static bool ask_tensor(get_tensor *get, uint32_t *key, ws_cudnnDescriptor tensor)
+static inline bool is_of(const struct convolution_entry *entry, const struct convolution_tensor *tensors,
+                         enum ws_function_id id)
 {
-    int rank = 0, size[WS_CUDNN_DIM_MAX], strides[WS_CUDNN_DIM_MAX];
-    ws_cudnnEnum type = 0;
-    ws_cudnnStatus status = get(tensor, WS_CUDNN_DIM_MAX, &type, &rank, size, strides);
-    return keep_sizes(key, status, type, rank, size);
+    return entry->function == id && same_tensor(&entry->tensors[0], &tensors[0]) &&
+           same_tensor(&entry->tensors[1], &tensors[1]) && same_tensor(&entry->tensors[2], &tensors[2]);
 }
 
-static bool ask_filter(get_filter *get, uint32_t *key, ws_cudnnDescriptor filter)
-{
-    int rank = 0, size[WS_CUDNN_DIM_MAX];
-    ws_cudnnEnum type = 0, format;
-    ws_cudnnStatus status = get(filter, WS_CUDNN_DIM_MAX, &type, &format, &rank, size);
-    return keep_sizes(key, status, type, rank, size);
-}
-
-static struct cudnn_tensor tensor_of(const uint32_t *key, int64_t uid)
-{
-    struct cudnn_tensor tensor = { .uid = uid, .type = (ws_cudnnEnum)key[0], .rank = (uint8_t)key[1] };
-    for (int i = 0; i < tensor.rank; i++)
-        tensor.size[i] = (int)key[2 + i];
-    return tensor;
-}
-
-static __attribute__((noinline, cold)) void fill(struct convolution_entry *entry, const uint32_t *key,
-                                                 enum ws_function_id id)
+static __attribute__((noinline, cold)) void fill(struct convolution_entry *entry,
+                                                 const struct convolution_tensor *tensors, enum ws_function_id id)
 {
     int saved_errno = errno;
-    struct cudnn_tensor tensors[3];
-    for (int i = 0; i < 3; i++)
-        tensors[i] = tensor_of(key + i * CONVOLUTION_WORDS, i);
-    memcpy(entry->key, key, sizeof(entry->key));
-    entry->words =
-        (struct product_words){ product_label(resolve_table[id].symbol), cudnn_convolution_words(tensors) };
+    struct cudnn_tensor known[3];
+    *entry = (struct convolution_entry){ .function = id };
+    for (int i = 0; i < 3; i++) {
+        const struct convolution_tensor *from = &tensors[i];
+        known[i] = (struct cudnn_tensor){ .uid = i, .type = (ws_cudnnEnum)from->type, .rank = (uint8_t)from->rank };
+        entry->tensors[i] = (struct convolution_tensor){ .type = from->type, .rank = from->rank };
+        for (int at = 0; at < from->rank; at++)
+            known[i].size[at] = entry->tensors[i].size[at] = from->size[at];
+    }
+    entry->words = (struct product_words){ product_label(resolve_table[id].symbol), cudnn_convolution_words(known) };
     errno = saved_errno;
+}
+
+/* Filter and result tell most convolutions apart. */
+static inline uint64_t hash_of(const struct convolution_tensor *filter, const struct convolution_tensor *result,
+                               enum ws_function_id id)
+{
+    static const uint64_t odd[CONVOLUTION_RANK] = { 0x9e3779b97f4a7c15u, 0x2545f4914f6cdd1du, 0xbf58476d1ce4e5b9u,
+                                                    0x94d049bb133111ebu, 0xd6e8feb86659fd93u, 0xff51afd7ed558ccdu };
+    int rank = filter->rank < result->rank ? filter->rank : result->rank;
+    uint64_t hash = id;
+    for (int i = 0; i < rank; i++)
+        hash += ((uint64_t)(uint32_t)filter->size[i] << 32 | (uint32_t)result->size[i]) * odd[i];
+    return hash;
+}
+
+/* How often what lies at an address like this was described. Those that share a place are asked once too often. */
+enum { CHANGE_PLACES = 1024 };
+static _Atomic uint32_t changes[CHANGE_PLACES];
+
+static inline uint64_t hash_of_address(const void *descriptor)
+{
+    return (uint64_t)(uintptr_t)descriptor * 0x9e3779b97f4a7c15u;
+}
+
+static inline _Atomic uint32_t *changes_of(const void *descriptor)
+{
+    return &changes[hash_of_address(descriptor) >> 54];
+}
+_Static_assert(CHANGE_PLACES == 1 << (64 - 54), "the hash's highest bits");
+
+static void describes(const void *descriptor)
+{
+    atomic_fetch_add_explicit(changes_of(descriptor), 1, memory_order_acq_rel);
+}
+
+static struct product_words words_by_sizes(struct shim_thread *thread, const struct target *target,
+                                           enum ws_function_id id, const void *const descriptors[3])
+{
+    struct convolution_tensor tensors[3];
+    get_tensor *of_tensor = __atomic_load_n(&target->tensor, __ATOMIC_RELAXED);
+    get_filter *of_filter = __atomic_load_n(&target->filter, __ATOMIC_RELAXED);
+    if (!descriptors[0] || !descriptors[1] || !descriptors[2] || !of_tensor || !of_filter ||
+        !ask_tensor(of_tensor, descriptors[0], &tensors[0]) || !ask_filter(of_filter, descriptors[1], &tensors[1]) ||
+        !ask_tensor(of_tensor, descriptors[2], &tensors[2]))
+        return (struct product_words){ 0 };
+    struct convolution_entry *entry = &thread->convolutions[hash_of(&tensors[1], &tensors[2], id) >> 57 << 1];
+    if (__builtin_expect(!is_of(entry, tensors, id), 0)) {
+        if (is_of(entry + 1, tensors, id))
+            return entry[1].words;
+        entry[1] = entry[0];
+        fill(entry, tensors, id);
+    }
+    return entry->words;
+}
+_Static_assert(CONVOLUTION_CACHE == 2 << (64 - 57), "the hash's highest bits");
+
+static inline bool is_seen(const struct convolution_seen *seen, enum ws_function_id id,
+                           const void *const descriptors[3], const uint32_t changed[3])
+{
+    return seen->function == id && seen->descriptors[0] == descriptors[0] && seen->descriptors[1] == descriptors[1] &&
+           seen->descriptors[2] == descriptors[2] && seen->changes[0] == changed[0] &&
+           seen->changes[1] == changed[1] && seen->changes[2] == changed[2];
 }
 
 /* What is convolved, the filter, the result; each a tensor or its gradient. */
@@ -99,27 +168,26 @@ static struct product_words convolution_words(struct shim_thread *thread, const 
                                               enum ws_function_id id, ws_cudnnDescriptor image,
                                               ws_cudnnDescriptor filter, ws_cudnnDescriptor result)
 {
-    uint32_t key[CONVOLUTION_KEY] = { 0 };
-    get_tensor *of_tensor = __atomic_load_n(&target->tensor, __ATOMIC_RELAXED);
-    get_filter *of_filter = __atomic_load_n(&target->filter, __ATOMIC_RELAXED);
-    if (!image || !filter || !result || !of_tensor || !of_filter || !ask_tensor(of_tensor, key, image) ||
-        !ask_filter(of_filter, key + CONVOLUTION_WORDS, filter) ||
-        !ask_tensor(of_tensor, key + 2 * CONVOLUTION_WORDS, result))
-        return (struct product_words){ 0 };
-    uint64_t hash = key[3 * CONVOLUTION_WORDS] = id;
-    for (uint64_t i = 0; i + 1 < CONVOLUTION_KEY; i += 2)
-        hash += (key[i] + 0x2545f4914f6cdd1du * (i + 1)) * (key[i + 1] + 0x9e3779b97f4a7c15u * (i + 3));
-    struct convolution_entry *entry = &thread->convolutions[(hash * 0x9e3779b97f4a7c15u) >> 57 << 1];
-    if (__builtin_expect(memcmp(entry->key, key, sizeof(key)) != 0, 0)) {
-        if (!memcmp(entry[1].key, key, sizeof(key)))
-            return entry[1].words;
-        entry[1] = entry[0];
-        fill(entry, key, id);
-    }
-    return entry->words;
+    const void *const descriptors[3] = { image, filter, result };
+    uint32_t changed[3]; /* before they are asked: who changes them meanwhile is noticed the next time */
+    for (int i = 0; i < 3; i++)
+        changed[i] = atomic_load_explicit(changes_of(descriptors[i]), memory_order_acquire);
+    uint64_t hash = hash_of_address(image) + 3 * hash_of_address(filter) + 5 * hash_of_address(result) + id;
+    struct convolution_seen *seen = &thread->convolutions_seen[hash * 0x2545f4914f6cdd1du >> 56 << 1];
+    if (__builtin_expect(is_seen(seen, id, descriptors, changed), 1))
+        return seen->words;
+    if (is_seen(seen + 1, id, descriptors, changed))
+        return seen[1].words;
+    seen[1] = seen[0];
+    *seen = (struct convolution_seen){ { image, filter, result },
+                                       { changed[0], changed[1], changed[2] },
+                                       id,
+                                       words_by_sizes(thread, target, id, descriptors) };
+    return seen->words;
 }
-_Static_assert(CONVOLUTION_CACHE == 2 << (64 - 57), "the hash's highest bits");
+_Static_assert(CONVOLUTIONS_SEEN == 2 << (64 - 56), "the hash's highest bits");
 
+#define CHANGES(descriptor) describes(descriptor)
 #define CONVOLUTION(image, filter, result) convolution_words(thread, &target, id, image, filter, result)
 
 #define CUDNN_REAL(wrapper, symbol, bound, parameters, missing)                        \

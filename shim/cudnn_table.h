@@ -5,7 +5,9 @@
  *
  * part is the library within cuDNN 9 that defines it: programs may be bound to that, or to libcudnn itself, which
  * only passes calls on. words: what the call computes. before and after: what to note, after only where it succeeded.
- * What is destroyed is forgotten before it is: afterwards another thread may be given its address.
+ * What is destroyed is forgotten before it is: afterwards another thread may be given its address. Among what
+ * describes is all that sets tensors or filters, but what answers with the weights of recurrent networks and of
+ * attention: those are not convolved.
  */
 #ifndef CUDNN_ROW
 #error "define CUDNN_ROW before including cudnn_table.h"
@@ -34,6 +36,41 @@ CUDNN_FOLLOWED(graph, cudnnBackendFinalize,
     (ws_cudnnBackendDescriptor descriptor), (descriptor), (void)0, cudnn_finalized(descriptor))
 CUDNN_FOLLOWED(graph, cudnnBackendDestroyDescriptor,
     (ws_cudnnBackendDescriptor descriptor), (descriptor), cudnn_destroying(descriptor), (void)0)
+CUDNN_FOLLOWED(ops, cudnnSetTensor4dDescriptor,
+    (void *tensor, ws_cudnnEnum format, ws_cudnnEnum type, int n, int c, int h, int w),
+    (tensor, format, type, n, c, h, w), CHANGES(tensor), (void)0)
+CUDNN_FOLLOWED(ops, cudnnSetTensor4dDescriptorEx,
+    (void *tensor, ws_cudnnEnum type, int n, int c, int h, int w, int n_stride, int c_stride, int h_stride,
+     int w_stride),
+    (tensor, type, n, c, h, w, n_stride, c_stride, h_stride, w_stride), CHANGES(tensor), (void)0)
+CUDNN_FOLLOWED(ops, cudnnSetTensorNdDescriptor,
+    (void *tensor, ws_cudnnEnum type, int rank, const int *size, const int *stride),
+    (tensor, type, rank, size, stride), CHANGES(tensor), (void)0)
+CUDNN_FOLLOWED(ops, cudnnSetTensorNdDescriptorEx,
+    (void *tensor, ws_cudnnEnum format, ws_cudnnEnum type, int rank, const int *size),
+    (tensor, format, type, rank, size), CHANGES(tensor), (void)0)
+CUDNN_FOLLOWED(ops, cudnnSetFilter4dDescriptor,
+    (void *filter, ws_cudnnEnum type, ws_cudnnEnum format, int k, int c, int h, int w),
+    (filter, type, format, k, c, h, w), CHANGES(filter), (void)0)
+CUDNN_FOLLOWED(ops, cudnnSetFilterNdDescriptor,
+    (void *filter, ws_cudnnEnum type, ws_cudnnEnum format, int rank, const int *size),
+    (filter, type, format, rank, size), CHANGES(filter), (void)0)
+CUDNN_FOLLOWED(ops, cudnnInitTransformDest,
+    (ws_cudnnDescriptor transform, ws_cudnnDescriptor from, void *to, size_t *bytes),
+    (transform, from, to, bytes), CHANGES(to), (void)0)
+CUDNN_FOLLOWED(ops, cudnnDeriveBNTensorDescriptor,
+    (void *derived, ws_cudnnDescriptor from, ws_cudnnEnum mode),
+    (derived, from, mode), CHANGES(derived), (void)0)
+CUDNN_FOLLOWED(ops, cudnnDeriveNormTensorDescriptor,
+    (void *scale, void *mean, ws_cudnnDescriptor from, ws_cudnnEnum mode, int groups),
+    (scale, mean, from, mode, groups), CHANGES(scale); CHANGES(mean), (void)0)
+CUDNN_FOLLOWED(cnn, cudnnGetFoldedConvBackwardDataDescriptors,
+    (ws_cudnnHandle handle, ws_cudnnDescriptor filter, ws_cudnnDescriptor diff, ws_cudnnDescriptor convolution,
+     ws_cudnnDescriptor grad, ws_cudnnEnum format, void *folded_filter, void *padded_diff, void *folded_convolution,
+     void *folded_grad, void *fold_filter, void *pad_diff, void *fold_grad, void *unfold_grad),
+    (handle, filter, diff, convolution, grad, format, folded_filter, padded_diff, folded_convolution, folded_grad,
+     fold_filter, pad_diff, fold_grad, unfold_grad),
+    CHANGES(folded_filter); CHANGES(padded_diff); CHANGES(folded_grad), (void)0)
 CUDNN_ROW(cnn, cudnnConvolutionForward,
     (ws_cudnnHandle handle, ws_cudnnPointer alpha, ws_cudnnDescriptor x_desc, ws_cudnnPointer x,
      ws_cudnnDescriptor w_desc, ws_cudnnPointer w, ws_cudnnDescriptor convolution, ws_cudnnEnum algorithm,

@@ -59,14 +59,35 @@ struct lt_entry {
     struct product_words words;
 };
 
-/* A convolution of cuDNN's older interface: types, ranks and sizes of its three tensors, and the function. */
-enum { CONVOLUTION_RANK = 6, CONVOLUTION_WORDS = 2 + CONVOLUTION_RANK, CONVOLUTION_KEY = 3 * CONVOLUTION_WORDS + 1 };
+/* A convolution of cuDNN's older interface: what is convolved, the filter, the result. */
+enum { CONVOLUTION_RANK = 6 };
+struct convolution_tensor {
+    uint32_t type;
+    int32_t rank; /* 0: none */
+    int32_t size[CONVOLUTION_RANK];
+};
 struct convolution_entry {
-    uint32_t key[CONVOLUTION_KEY];
+    struct convolution_tensor tensors[3];
+    uint32_t function;
     struct product_words words;
 };
 
-enum { SHAPE_CACHE = 4096, PRODUCT_CACHE = 2048, LT_CACHE = 1024, CONVOLUTION_CACHE = 256, PENDING_COLLECTIVES = 64 };
+/* The same by its descriptors: for as long as none of them is described anew. */
+struct convolution_seen {
+    const void *descriptors[3]; /* NULL: none */
+    uint32_t changes[3];
+    uint32_t function;
+    struct product_words words;
+};
+
+enum {
+    SHAPE_CACHE = 4096,
+    PRODUCT_CACHE = 2048,
+    LT_CACHE = 1024,
+    CONVOLUTION_CACHE = 256,
+    CONVOLUTIONS_SEEN = 512,
+    PENDING_COLLECTIVES = 64
+};
 
 /* Of the operation under way: what is to be done about counters when it returns. */
 enum thread_counted { COUNTED_NOT_ASKED, COUNTED_NOTHING, COUNTED_LAUNCH };
@@ -100,6 +121,7 @@ struct shim_thread {
     struct product_entry products[PRODUCT_CACHE];
     struct lt_entry lt_products[LT_CACHE];
     struct convolution_entry convolutions[CONVOLUTION_CACHE];
+    struct convolution_seen convolutions_seen[CONVOLUTIONS_SEEN];
     _Atomic uint32_t life; /* enum thread_life */
     size_t mapping;        /* bytes of this structure and the ring */
     /* The drain's own. */

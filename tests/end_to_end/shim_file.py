@@ -57,7 +57,7 @@ def main():
             # Programs are bound to the versions of cuBLAS and cuDNN.
             library = "libcublasLt" if name.startswith("cublasLt") else "libcublas"
             of_library = (name.startswith("cublas") and re.fullmatch(rf"{library}\.so\.1[123]", version) or
-                          name.startswith("cudnn") and re.fullmatch(r"libcudnn(\.so\.8|(_graph|_cnn)?\.so\.9)", version))
+                          name.startswith("cudnn") and re.fullmatch(r"libcudnn(\.so\.8|(_graph|_ops|_cnn)?\.so\.9)", version))
             if version != ("" if name == "dlsym" else "WALLSHIM") and not of_library:
                 wrong.append(f"exports {name} as {version or 'no version'}: a look-up would find it without a driver")
         elif version:
