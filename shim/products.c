@@ -26,12 +26,15 @@ void *product_real(enum ws_function_id id, const char *bound)
     return strcmp(bound, "WALLSHIM") ? resolve_version(id, bound) : resolve_find(id);
 }
 
+/* Where the dictionary is full, nothing more is put beside it: sizes may change at every call, and the room for texts
+ * is that of kernels' names too. */
 uint32_t product_label(const char *text)
 {
     uint64_t hash = hash_of(text);
     registry_lock();
-    uint64_t *known = ws_map_put(&labels, hash);
-    if (known && !*known) {
+    bool is_full = atomic_load_explicit(&registry.label.count, memory_order_relaxed) >= registry.label.limit;
+    uint64_t *known = is_full ? ws_map_get(&labels, hash) : ws_map_put(&labels, hash);
+    if (known && !*known && !is_full) {
         struct ws_label row = { .text = registry_text(text) };
         *known = row.text.length ? registry_add(&registry.label, &row) : 0;
     }
