@@ -152,6 +152,7 @@ static void add_stretch(struct ws_track_collectives *result, const struct stretc
     result->waited_for_stragglers += stretch->waited_for_stragglers;
     result->caused_by_stragglers +=
         clamp(stretch->exposed - stretch->last_transfer, 0, stretch->waited_for_stragglers);
+    result->uncovered += transfer;
     result->hideable += one_piece ? transfer : transfer - stretch->last_transfer;
 }
 
@@ -392,7 +393,9 @@ static int advise_overlap(const struct ws_report *report, size_t subject, const 
     static char what[] =
         "let communication run beside compute: on a stream of its own, in pieces, each as soon as its "
         "data is there";
-    int64_t saving = ws_comm_per_step(report, subject, result->hideable);
+    int64_t hideable = ws_comm_per_step(report, subject, result->hideable), saving = hideable;
+    int64_t uncovered = ws_comm_per_step(report, subject, result->uncovered);
+    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
     char time[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], evidence[256];
     int64_t room = saving > 0 ? ws_comm_room(report, subject) : 0;
     if (room == INT64_MIN)
@@ -400,10 +403,13 @@ static int advise_overlap(const struct ws_report *report, size_t subject, const 
     saving = saving < room ? saving : room;
     if (saving <= 0)
         return 0;
-    snprintf(evidence, sizeof(evidence), "%s outside compute in all%s; %s of all communication runs under it",
-             ws_format_time(time, result->all.exposed - result->all.exposed_wait),
+    snprintf(evidence, sizeof(evidence), "%s%s outside compute%s; %s of all communication runs under it%s",
+             ws_format_time(time, uncovered), steps->kinds[WS_STEP_STEADY] ? " a step" : " in all",
              result->all.matched ? ", waiting for other ranks left out" : ", waiting for other ranks with it",
-             ws_format_share(share, result->all.overlap, result->all.overlap + result->all.exposed));
+             ws_format_share(share, result->all.overlap, result->all.overlap + result->all.exposed),
+             room < hideable        ? "; no more compute can run beside it"
+             : hideable < uncovered ? "; the last piece of each run of it cannot hide"
+                                    : "");
     return ws_advice_add(list, &(struct ws_advice){ .part = WS_PART_EXPOSED_COMM,
                                                     .saving_ns = saving,
                                                     .what = what,

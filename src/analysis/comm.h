@@ -186,7 +186,9 @@ struct ws_track_collectives {
     struct ws_comm_cost all;
     int64_t waited_for_stragglers;
     int64_t caused_by_stragglers; /* what would be won if those came with the others; at most */
-    int64_t hideable;             /* what could run under compute instead; at most */
+    int64_t uncovered;            /* outside compute, waiting for matched ranks left out; as what follows of steady
+                                   * steps, of the recording where there are none */
+    int64_t hideable;             /* what of that could run under compute instead; at most */
     int64_t compute, idle;        /* from the first matched operation to the last */
     uint64_t kernels;
 };

@@ -181,18 +181,21 @@ static int advise_cure(const struct ws_report *report, size_t subject, const str
     const struct ws_copy_exposure *exposure = &result->cures[cure];
     const struct ws_op_shape *shape = ws_process_shape(process, process->ops.shape[exposure->example]);
     double steps = result->steps ? (double)result->steps : 1;
-    char where[256], evidence[256], bytes[WS_FORMAT_SIZE];
+    char where[256], evidence[320], bytes[WS_FORMAT_SIZE];
+    int64_t exposed = per_step(result, exposure->exposed), room = room_for_copies(report, subject, result);
     uint32_t thread = ws_op_thread(&process->ops, exposure->example);
     if (!thread || !ws_source_line(process, thread, process->ops.host_begin[exposure->example], where, sizeof(where)))
         *where = 0;
-    snprintf(evidence, sizeof(evidence), "%.*f copies%s, %s, mostly %s", result->steps ? 1 : 0,
+    snprintf(evidence, sizeof(evidence), "%.*f copies%s, %s, mostly %s%s", result->steps ? 1 : 0,
              (double)exposure->count / steps, result->steps ? " a step" : "",
              ws_format_bytes(bytes, exposure->bytes / (result->steps ? result->steps : 1)),
-             ws_model_name(report->model, shape->name)->text);
+             ws_model_name(report->model, shape->name)->text,
+             cure == WS_CURE_OVERLAP && exposed > room ? "; no more compute can run beside them: only moving less "
+                                                         "goes further"
+                                                       : "");
     struct ws_advice advice = { .name = cures[cure].name,
                                 .part = WS_PART_EXPOSED_MEMORY,
-                                .saving_ns = saving_of(cure, per_step(result, exposure->exposed),
-                                                       room_for_copies(report, subject, result)),
+                                .saving_ns = saving_of(cure, exposed, room),
                                 .what = (char *)cures[cure].what,
                                 .where = where,
                                 .evidence = evidence,

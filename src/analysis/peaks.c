@@ -48,6 +48,14 @@ enum ws_gpu_match ws_track_gpu(const struct ws_report *report, const struct ws_t
     return ws_gpu_find(&facts, gpu);
 }
 
+const char *ws_why_no_peaks(const struct ws_report *report, const struct ws_track *track)
+{
+    const struct ws_device *device = ws_track_peaks_device(report->model, track);
+    return !device || !*device->name.data ? "the trace does not name the GPU; --gpu NAME does"
+           : report->calibrations         ? "the GPU was not calibrated; wallshim calibrate does it"
+                                          : "the GPU's peaks are not in the table; --gpu FILE.json gives them";
+}
+
 double ws_track_bandwidth(const struct ws_report *report, const struct ws_track *track)
 {
     struct ws_gpu gpu;

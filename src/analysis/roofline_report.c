@@ -62,13 +62,14 @@ static void print_not_measured(const struct ws_track_roofline *result, struct ws
     }
 }
 
-static void print_roofs(const struct ws_track_roofline *result, struct ws_page *page)
+static void print_roofs(const struct ws_report *report, size_t track, const struct ws_track_roofline *result,
+                        struct ws_page *page)
 {
     char peak[WS_PEAK_TEXT];
     const struct ws_gpu *gpu = &result->gpu;
     if (result->match == WS_GPU_UNKNOWN) {
-        ws_page_text(
-            page, "The GPU's peaks are not in the table, so no kernel can be held against them; --gpu gives them.");
+        ws_page_text(page, "No kernel can be held against a roof: %s.",
+                     ws_why_no_peaks(report, ws_model_track(report->model, track)));
         return;
     }
     ws_page_fact(page, "roofs", "%s, %s%.4g TB/s, ridge %.0f FLOPs a byte%s",
@@ -168,9 +169,10 @@ static void print_fusion(const struct ws_track_chains *chains, struct ws_page *p
                  sum.chains == 1 ? "kind" : "kinds", waste);
 }
 
-static void print_facts(const struct ws_track_roofline *result, struct ws_page *page)
+static void print_facts(const struct ws_report *report, size_t subject, const struct ws_track_roofline *result,
+                        struct ws_page *page)
 {
-    print_roofs(result, page);
+    print_roofs(report, subject, result, page);
     print_matmuls(result, page);
     print_mfu(result, page);
 }
@@ -288,7 +290,7 @@ void ws_roofline_text(const struct ws_report *report, size_t subject, const void
         ws_page_text(page, "No kernel has device times.");
         return;
     }
-    print_facts(result, page);
+    print_facts(report, subject, result, page);
     if (counters_summary(report, subject))
         ws_page_fact(page, "counters", "%s", counters_summary(report, subject));
     print_fusion(ws_report_result(report, &ws_analysis_chains, subject), page);

@@ -11,6 +11,10 @@
 
 enum { ADVICE_SHOWN = 5, LABEL = 22, BUSY_LIMIT = 85, PEAK_LIMIT = 60, FEWEST_STEPS = 3 };
 
+/* From this share of a step on it is said that a busy device only moves data, and from this width on, between what
+ * bounds its busy time lies. */
+enum { MOVING_LIMIT = 15, UNSURE_LIMIT = 10 };
+
 /* What wins less than this of a step, or of the recording, is nothing to do first. */
 enum { LEAST_SHOWN_PER_MILLE = 5 };
 
@@ -128,9 +132,33 @@ static void print_steps(const struct ws_track_steps *steps, struct ws_page *page
                  left_out);
 }
 
-static void print_busy(const struct ws_track_wall *wall, struct ws_page *page)
+/* "98.7 %, 491 ms of it in collectives that no compute hides": busy, and computes nothing. */
+static void write_busy(const struct ws_track_wall *wall, int64_t busy, char *text, size_t capacity)
 {
-    char share[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE], causes[400] = "";
+    static const enum ws_part moving[] = { WS_PART_EXPOSED_COMM, WS_PART_EXPOSED_MEMORY };
+    char share[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE];
+    size_t used = (size_t)snprintf(text, capacity, "%s", ws_format_share(share, busy, wall->length));
+    for (size_t i = 0; i < sizeof(moving) / sizeof(moving[0]); i++)
+        if (wall->parts[moving[i]] >= wall->length / 100 * MOVING_LIMIT)
+            used += (size_t)snprintf(text + used, capacity - used, ", %s of it %s",
+                                     ws_format_time(time, wall->parts[moving[i]]), spent[moving[i]]);
+}
+
+/* Both ends, where what the errors of the times leave open is wide. */
+static void write_bounds(const struct ws_track_activity *activity, char *text, size_t capacity)
+{
+    char least[WS_FORMAT_SIZE], most[WS_FORMAT_SIZE];
+    int64_t known = ws_activity_known(activity), upper = activity->busy_most < known ? activity->busy_most : known;
+    *text = 0;
+    if (upper - activity->busy_least > known / 100 * UNSURE_LIMIT)
+        snprintf(text, capacity, " (over the recording between %s and %s, since times have errors)",
+                 ws_format_share(least, activity->busy_least, known), ws_format_share(most, upper, known));
+}
+
+static void print_busy(const struct ws_report *report, size_t track, struct ws_page *page)
+{
+    const struct ws_track_wall *wall = wall_of(report, track);
+    char time[WS_FORMAT_SIZE], causes[400] = "", text[200], bounds[120];
     int64_t idle = idle_of(wall), busy = wall->length - idle;
     uint32_t order[WS_CAUSE_COUNT];
     for (uint32_t i = 0; i < WS_CAUSE_COUNT; i++) {
@@ -143,9 +171,11 @@ static void print_busy(const struct ws_track_wall *wall, struct ws_page *page)
         snprintf(causes + strlen(causes), sizeof(causes) - strlen(causes), "%s %s %s",
                  *causes ? "," : "; idle:", ws_part_label((enum ws_part)order[i]),
                  ws_format_time(time, wall->parts[order[i]]));
-    ws_page_fact(page, "2 GPU busy?", "%s  %s%s%s",
-                 (double)busy >= (double)wall->length * BUSY_LIMIT / 100 ? "yes" : "no ",
-                 ws_format_share(share, busy, wall->length), causes, *causes && wall->per_step ? " a step" : "");
+    write_busy(wall, busy, text, sizeof(text));
+    write_bounds(ws_report_result(report, &ws_analysis_activity, track), bounds, sizeof(bounds));
+    ws_page_fact(page, "2 GPU busy?", "%s  %s%s%s%s",
+                 (double)busy >= (double)wall->length * BUSY_LIMIT / 100 ? "yes" : "no ", text, bounds, causes,
+                 *causes && wall->per_step ? " a step" : "");
 }
 
 /* What launches of graphs took, of which it is not known what they ran. */
@@ -175,13 +205,14 @@ static void print_matmuls(const struct ws_report *report, size_t track, struct w
 }
 
 /* Only what is known counts, so the figures say how much of the matrix work that is; the lesser part says nothing. */
-static void print_peak(const struct ws_track_roofline *roofline, struct ws_page *page)
+static void print_peak(const struct ws_report *report, size_t track, struct ws_page *page)
 {
+    const struct ws_track_roofline *roofline = ws_report_result(report, &ws_analysis_roofline, track);
     char share[WS_FORMAT_SIZE], text[WS_PEAK_TEXT], from[200];
     double peak = roofline->match ? ws_gpu_peak(&roofline->gpu, roofline->precision) : 0;
     if (!(peak > 0) || roofline->matmul_known <= 0 || 2 * roofline->matmul_known < roofline->matmul_total) {
         ws_page_fact(page, "4 matmuls near peak?", "not known  %s",
-                     !roofline->match          ? "the GPU's peaks are not in the table; --gpu gives them"
+                     !roofline->match          ? ws_why_no_peaks(report, ws_model_track(report->model, track))
                      : !roofline->matmul_total ? "there are none"
                                                : "the trace holds no shapes for most of them");
         return;
@@ -314,9 +345,9 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     print_held_up(report, shown, page);
     print_shares(wall_of(report, shown), page);
     print_steps(ws_report_result(report, &ws_analysis_steps, shown), page);
-    print_busy(wall_of(report, shown), page);
+    print_busy(report, shown, page);
     print_matmuls(report, shown, page);
-    print_peak(ws_report_result(report, &ws_analysis_roofline, shown), page);
+    print_peak(report, shown, page);
     print_advice(wall_of(report, shown), page);
     page->label = label;
 }

@@ -114,7 +114,8 @@ int64_t job_exposed_comm(const struct job *job, size_t track)
         ->exposed_comm;
 }
 
-void job_assert_advised(const struct job *job, size_t track, const char *name, enum ws_part part, int64_t saving)
+const char *job_assert_advised(const struct job *job, size_t track, const char *name, enum ws_part part,
+                               int64_t saving)
 {
     const struct ws_track_wall *wall = ws_report_result(job->report, &ws_analysis_wall, track);
     const struct ws_advice *advice = wall->advice.items.data;
@@ -124,6 +125,7 @@ void job_assert_advised(const struct job *job, size_t track, const char *name, e
     assert_true(i < wall->advice.items.count);
     assert_int_equal(advice[i].part, part);
     assert_int_equal(advice[i].saving_ns, saving);
+    return advice[i].evidence;
 }
 
 void job_rounds(struct job *job, int count, const int64_t *compute, const int64_t *offset, int64_t transfer)

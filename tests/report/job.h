@@ -49,7 +49,9 @@ const struct ws_track_collectives *job_cost(const struct job *job, size_t track)
 
 int64_t job_exposed_comm(const struct job *job, size_t track);
 
-void job_assert_advised(const struct job *job, size_t track, const char *name, enum ws_part part, int64_t saving);
+/* Answers with the advice's evidence. */
+const char *job_assert_advised(const struct job *job, size_t track, const char *name, enum ws_part part,
+                               int64_t saving);
 
 /* Rounds in which each rank computes for a time of its own and then all reduce: the last to come has the others
  * wait, and the transfer takes as long for all. Each rank's clock is its offset ahead. */

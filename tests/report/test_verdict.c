@@ -2,6 +2,7 @@
 
 #include "analysis/wall.h"
 #include "job.h"
+#include "load.h"
 
 enum { STEPS = 6 };
 
@@ -24,24 +25,29 @@ static void run_steps(struct job *job, size_t rank, int64_t length, int blind)
     }
 }
 
-/* The section as text; to be freed. */
-static char *verdict_of(const struct job *job, bool all)
+/* A section as text; to be freed. */
+static char *text_of(const struct ws_report *report, const char *section, bool all)
 {
     char *text = NULL;
     size_t size;
-    struct ws_page page = { .out = open_memstream(&text, &size), .width = 200, .all = all };
+    struct ws_page page = { .out = open_memstream(&text, &size), .width = 400, .all = all };
     assert_non_null(page.out);
-    assert_int_equal(ws_report_print(job->report, &page, "verdict"), 0);
+    assert_int_equal(ws_report_print(report, &page, section), 0);
     fclose(page.out);
     return text;
 }
 
-static void assert_said(const struct job *job, const char *what, bool is_said)
+static void assert_said_in(const struct ws_report *report, const char *section, const char *what, bool is_said)
 {
-    char *text = verdict_of(job, false);
+    char *text = text_of(report, section, false);
     if (!strstr(text, what) != !is_said)
         fail_msg("%s\"%s\" in:\n%s", is_said ? "no " : "", what, text);
     free(text);
+}
+
+static void assert_said(const struct job *job, const char *what, bool is_said)
+{
+    assert_said_in(job->report, "verdict", what, is_said);
 }
 
 static void begin(struct job *job)
@@ -65,7 +71,7 @@ static void the_slowest_is_named(void **state)
     assert_int_equal(slowest.not_compared, 0);
     assert_said(&job, "slowest                 rank 1, GPU 0 Test GPU; sections on devices are of it alone", true);
     assert_said(&job, "not compared", false);
-    char *text = verdict_of(&job, true);
+    char *text = text_of(job.report, "verdict", true);
     assert_null(strstr(text, "it alone"));
     free(text);
     job_finish(&job);
@@ -141,6 +147,44 @@ static void several_devices_are_not_shown_one_after_the_other(void **state)
     }
 }
 
+/* Busy, but hardly ever computing: said where it is asked whether the GPU is busy. */
+static void a_busy_device_may_only_move_data(void **state)
+{
+    static const int64_t copied[] = { 900 * us, 100 * us };
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct loaded loaded;
+        struct story *story = load_begin_on(&loaded, i ? "Test GPU" : "", 1);
+        story_copy(story, 1, WS_SPACE_PINNED, WS_SPACE_DEVICE, 8 << 20, 0, copied[i]);
+        story_kernel(story, 1, GEMM, copied[i], ms);
+        load_report(&loaded);
+        assert_said_in(loaded.report, "verdict", "yes  100.0 %, 900 µs of it in copies that nothing hides", !i);
+        assert_said_in(loaded.report, "verdict", "only moving less goes further", !i);
+        assert_said_in(loaded.report, "verdict", "the trace does not name the GPU", !i);
+        assert_said_in(loaded.report, "roofline", "the GPU's peaks are not in the table", i);
+        load_finish(&loaded);
+    }
+}
+
+/* Where times have wide errors, the answer is not given without them. */
+static void busy_time_has_bounds(void **state)
+{
+    (void)state;
+    for (uint32_t error = 0; error < 2; error++) {
+        struct loaded loaded;
+        struct story *story = load_begin_on(&loaded, "GPU", 1);
+        for (int64_t i = 0; i < 10; i++) {
+            story_kernel(story, 1, GEMM, i * ms, i * ms + 1);
+            struct ws_op op = story_op(story, 1, i * ms + 1, i * ms + 500 * us);
+            op.begin_error = op.end_error = error * 200000;
+            story_add(story, WS_FAMILY_op, &op);
+        }
+        load_report(&loaded);
+        assert_said_in(loaded.report, "verdict", " (over the recording between ", error);
+        load_finish(&loaded);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -149,6 +193,8 @@ int main(void)
         cmocka_unit_test(without_steps_there_is_nothing_to_compare),
         cmocka_unit_test(nothing_is_said_of_devices_that_did_nothing),
         cmocka_unit_test(several_devices_are_not_shown_one_after_the_other),
+        cmocka_unit_test(a_busy_device_may_only_move_data),
+        cmocka_unit_test(busy_time_has_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
