@@ -22,22 +22,21 @@ static const struct tool_switch *switches(size_t *count)
     return list;
 }
 
+/* What a figure is wraps: shortened it would not tell figures apart. */
 static int list_figures(const struct tool_arguments *arguments)
 {
-    static const struct ws_table_column columns[] = { { "figure", true, 0 },
-                                                      { "is a", true, 0 },
-                                                      { "", true, WS_NARROW_SHORTEN } };
     struct ws_page page = tool_page(arguments, 0);
-    struct ws_table table;
-    ws_table_init(&table, &page, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < ws_figure_count; i++)
+        if (strlen(ws_figures[i].name) > page.label)
+            page.label = strlen(ws_figures[i].name);
+    ws_page_fact(&page, "figure", "is a");
     for (size_t i = 0; i < ws_figure_count; i++) {
         const struct ws_figure *figure = &ws_figures[i];
-        ws_table_cell(&table, "%s", figure->name);
-        ws_table_cell(&table, "%s%s", ws_unit_name(figure->unit),
-                      figure->of && figure->unit == WS_UNIT_TIME ? ", share" : "");
-        ws_table_cell(&table, "%s", figure->what);
+        char unit[32];
+        snprintf(unit, sizeof(unit), "%s%s", ws_unit_name(figure->unit),
+                 figure->of && figure->unit == WS_UNIT_TIME ? ", share" : "");
+        ws_page_fact(&page, figure->name, "%-11s  %s", unit, figure->what);
     }
-    ws_table_finish(&table);
     fputc('\n', stdout);
     ws_page_text(&page, "Every other key of the JSON report is a figure too: kernels[\"gemm\"].share, "
                         "copies[0].bytes, launches.count.");

@@ -15,7 +15,7 @@ static void add_sections(char *text, size_t capacity)
 
 static const struct tool_switch *switches(size_t *count)
 {
-    static char sections[512] = "only this section of the text:";
+    static char sections[512] = "only this section of the text, by name or part of its heading:";
     static const struct tool_switch list[] = {
         { "json", 0, NULL, "everything as JSON, described by report.schema.json" },
         { "section", 's', "NAME", sections },

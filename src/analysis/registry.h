@@ -27,7 +27,7 @@ enum { WS_MOST_NEEDS = 12 };
 
 struct ws_analysis {
     const char *name;  /* for --section */
-    const char *title; /* the section's heading; NULL: no section of its own */
+    const char *title; /* the section's heading, a name for it as well; NULL: no section of its own */
     enum ws_scope scope;
     size_t result_size;
 
@@ -90,7 +90,8 @@ void ws_report_destroy(struct ws_report *report);
 
 const void *ws_report_result(const struct ws_report *report, const struct ws_analysis *analysis, size_t subject);
 
-/* All sections, or the one named. Returns -ENOENT when there is none of that name. */
+/* All sections, or the one named: by its name, or by a part of its heading that no other has, as people see only
+ * that. Returns -ENOENT when there is none. */
 int ws_report_print(const struct ws_report *report, struct ws_page *page, const char *section);
 
 /* The whole as one object, or NULL when memory is out. The caller's reference. */

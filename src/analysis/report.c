@@ -301,15 +301,29 @@ static void print_section(const struct ws_report *report, const struct ws_analys
         print_subject(report, analysis, subject, page);
 }
 
-int ws_report_print(const struct ws_report *report, struct ws_page *page, const char *section)
+static const struct ws_analysis *section_named(const char *name)
 {
-    int status = section ? -ENOENT : 0;
+    const struct ws_analysis *found = NULL;
+    size_t headings = 0;
     for (size_t i = 0; i < ws_analysis_count; i++) {
         const struct ws_analysis *analysis = ws_analyses[i];
-        if (!analysis->title || (section && strcmp(section, analysis->name)))
-            continue;
-        print_section(report, analysis, page);
-        status = 0;
+        if (analysis->title && !strcmp(name, analysis->name))
+            return analysis;
+        if (analysis->title && *name && strcasestr(analysis->title, name)) {
+            found = analysis;
+            headings++;
+        }
     }
-    return status;
+    return headings == 1 ? found : NULL;
+}
+
+int ws_report_print(const struct ws_report *report, struct ws_page *page, const char *section)
+{
+    const struct ws_analysis *only = section ? section_named(section) : NULL;
+    if (section && !only)
+        return -ENOENT;
+    for (size_t i = 0; i < ws_analysis_count; i++)
+        if (ws_analyses[i]->title && (!only || ws_analyses[i] == only))
+            print_section(report, ws_analyses[i], page);
+    return 0;
 }

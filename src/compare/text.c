@@ -22,6 +22,9 @@ static const char *format_change(char text[WS_FORMAT_SIZE], double change)
     return text;
 }
 
+/* Beyond, how many times as much says nothing that the figures beside it do not. */
+enum { MOST_TIMES = 10000 };
+
 static const char *format_relative(char text[WS_FORMAT_SIZE], double before, double after)
 {
     double percent = before > 0 ? 100 * (after - before) / before : 0;
@@ -31,6 +34,8 @@ static const char *format_relative(char text[WS_FORMAT_SIZE], double before, dou
         snprintf(text, WS_FORMAT_SIZE, "new");
     else if (after <= 0)
         snprintf(text, WS_FORMAT_SIZE, "gone");
+    else if (after >= before * MOST_TIMES)
+        snprintf(text, WS_FORMAT_SIZE, "× over %d", MOST_TIMES);
     else if (percent >= 1000)
         snprintf(text, WS_FORMAT_SIZE, "× %.0f", after / before);
     else

@@ -38,6 +38,9 @@ one_line
 
 expect 0 "$wallshim" check --list
 says out "gaps.input"
+COLUMNS=60 expect 0 "$wallshim" check --list
+grep -q "…" out && fail "what figures are is shortened"
+python3 -c 'import sys; sys.exit(max(map(len, open("out", encoding="utf-8").read().split("\n"))) > 60)' || fail "a list wider than 60"
 for columns in 60 100; do
     COLUMNS=$columns expect 1 "$wallshim" check demo.wst rank3.wst --rule 'kernels[*].mean_ns < 1 us'
     python3 -c 'import sys; sys.exit(max(len(l) for l in open("out", encoding="utf-8").read().split("\n")) > int(sys.argv[1]))' \

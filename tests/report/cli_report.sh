@@ -71,6 +71,15 @@ one_line
 expect 0 "$wallshim" report --section kernels demo.wst
 says out "Kernels, copies and memsets"
 grep -q Overview out && fail "other sections than the one asked for"
+# By what the heading says, too, unless several do.
+for section in wall "the wall" waited communication missing; do
+    expect 0 "$wallshim" report --section "$section" demo.wst
+    sed -n 2p out | grep -qi "$section" || fail "--section $section: $(head -n 3 out)"
+    [ "$(grep -c '^[A-Z]' out)" -eq 1 ] || fail "--section $section printed several"
+done
+for section in "" co nothing; do
+    expect 2 "$wallshim" report --section "$section" demo.wst
+done
 expect 0 "$wallshim" report --section gaps --top 3 demo.wst
 [ "$(grep -c 'Memcpy HtoD' out)" -eq 3 ] || fail "--top 3 gave other than 3 rows"
 for columns in 60 80 100 200; do

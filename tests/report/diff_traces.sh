@@ -51,4 +51,7 @@ for path, side in zip(sys.argv[1:], ("before", "after")):
     assert diff["times"][1][side + "_ns"] == reference["busy_union_ns"], side
 PYTHON
 done
+# One byte copied before, 771 MB after.
+expect 0 "$wallshim" diff "$traces/h100-qwen.json.gz" "$traces/b200-eager.json.gz"
+says out "× over 10000"
 finish
