@@ -252,7 +252,8 @@ static int advise_one(const struct ws_report *report, size_t subject, const stru
 {
     const struct ws_process *process =
         ws_model_process(report->model, ws_model_track(report->model, subject)->process);
-    char labels[LABELS_SIZE], what[LABELS_SIZE + 80], where[256], evidence[240], bytes[WS_FORMAT_SIZE];
+    char labels[LABELS_SIZE], what[LABELS_SIZE + 80], where[256], evidence[320], bytes[WS_FORMAT_SIZE],
+        gap[WS_FORMAT_SIZE];
     uint32_t thread = ws_op_thread(&process->ops, chain->example);
     double count = count_of(result, chain);
     write_labels(report, result, chain, labels);
@@ -265,6 +266,10 @@ static int advise_one(const struct ws_report *report, size_t subject, const stru
         length += snprintf(evidence + length, sizeof(evidence) - (size_t)length, ", %s%s moved again",
                            chain->bytes_source == WS_BYTES_TIME ? "at most " : "",
                            ws_format_bytes(bytes, (uint64_t)amount_of(result, chain, chain->bytes)));
+    /* The saving comes out of busy time; Chains adds what lies between. */
+    if (gap_of(result, chain) > 0)
+        length += snprintf(evidence + length, sizeof(evidence) - (size_t)length, ", another %s between the kernels",
+                           ws_format_time(gap, gap_of(result, chain)));
     snprintf(evidence + length, sizeof(evidence) - (size_t)length, "; %s",
              chain->proof == WS_CHAIN_ADJACENT ? "by names and order alone, not confirmed by buffers"
              : chain->proof == WS_CHAIN_SHARES ? "confirmed by buffers: each shares one with the next"
