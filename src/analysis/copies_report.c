@@ -43,7 +43,7 @@ static void print_notes(const struct ws_track_activity *activity, const struct w
                      pageable == 1 ? "One copy uses" : many, pageable_time ? ", for " : "",
                      pageable_time ? ws_format_time(time, pageable_time) : "");
     if (small >= WS_STORM_LEAST)
-        ws_page_text(page, "%s of the copies are smaller than 64 KiB: what they cost is the launch, not the bytes.",
+        ws_page_text(page, "%s of the copies are smaller than 64 KiB: what these cost is the launch, not the bytes.",
                      ws_format_share(share, (int64_t)small, (int64_t)count));
     if (result->storms)
         ws_page_text(page, "%s of these small copies follow one another in %s runs of %d and more: %s in %s.",
