@@ -137,7 +137,10 @@ int ws_roofline_judge(const struct ws_report *report, struct ws_roofline_row *ro
     if (result->matmul_known > 0)
         result->matmul_of_peak /= (double)result->matmul_known;
     divide_among_steps(result);
-    result->precision = usual_precision(&result->gpu);
+    /* Until FLOPs tell: what people compute in, unless the kernels' names say that it missed the tensor cores. */
+    bool ordinary = result->matmul_by_cores[WS_MATMUL_CORES_ORDINARY] > result->matmul_total / 2;
+    result->precision = ordinary && ws_gpu_peak(&result->gpu, WS_PRECISION_FP32) > 0 ? WS_PRECISION_FP32
+                                                                                     : usual_precision(&result->gpu);
     for (int i = 0; i < WS_PRECISION_COUNT; i++)
         if (flops[i] > flops[result->precision])
             result->precision = (enum ws_precision)i;

@@ -185,6 +185,22 @@ static void busy_time_has_bounds(void **state)
     }
 }
 
+/* Without sizes, kernels' names still tell which of the GPU's peaks they could reach. */
+static void roofs_are_those_of_the_cores_that_compute(void **state)
+{
+    static const char *const kernels[] = { GEMM, "ampere_bf16_s16816gemm_bf16_128x64_nn" };
+    static const char *const roofs[] = { "66.9 TFLOP/s fp32", "989.4 TFLOP/s bf16" };
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct loaded loaded;
+        struct story *story = load_begin_on(&loaded, "NVIDIA H100 80GB HBM3", 1);
+        story_kernel(story, 1, kernels[i], 0, ms);
+        load_report(&loaded);
+        assert_said_in(loaded.report, "roofline", roofs[i], true);
+        load_finish(&loaded);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +211,7 @@ int main(void)
         cmocka_unit_test(several_devices_are_not_shown_one_after_the_other),
         cmocka_unit_test(a_busy_device_may_only_move_data),
         cmocka_unit_test(busy_time_has_bounds),
+        cmocka_unit_test(roofs_are_those_of_the_cores_that_compute),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
