@@ -47,7 +47,7 @@ def main():
     # Where the machine took a processor away, times are so wide that a collective's kernels lie apart: it is told so.
     assert matching["by_sequence"] + matching["apart"] == COLLECTIVES[mode], matching
     assert matching["by_sequence"] > COLLECTIVES[mode] / 2, matching
-    assert matching["unmatched"] == RANKS[mode] * matching["apart"], matching
+    assert matching["unmatched"] == 0, matching
     assert [rank["rank"] for rank in report["ranks"]] == list(range(RANKS[mode])), report["ranks"]
     assert not any(rank["clock"]["applied"] for rank in report["ranks"][1:]), report["ranks"]
     return 0

@@ -181,14 +181,14 @@ static void stuck(const struct gpu *gpu, bool waits)
     ws_CUstream other;
     MUST(cuStreamCreate(&other, WS_CU_STREAM_NON_BLOCKING));
     MUST(cuMemAllocHost_v2((void **)&value, sizeof(*value)));
-    *value = 0;
+    __atomic_store_n(value, 0, __ATOMIC_RELAXED);
     if (waits)
         MUST(cuStreamWaitValue32_v2(other, (ws_CUdeviceptr)(uintptr_t)value, 1, 0));
     else
         MUST(spin(gpu->spin, other, 3000000000));
     for (int i = 0; i < 20; i++)
         launch(gpu->stream, FP32, 64, 100001);
-    *(volatile uint32_t *)value = 1;
+    __atomic_store_n(value, 1, __ATOMIC_RELEASE);
     MUST(cuStreamSynchronize(other));
     MUST(cuMemFreeHost(value));
 }
