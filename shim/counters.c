@@ -143,11 +143,12 @@ static bool do_task(bool (*run)(struct shim_context *), struct shim_context *con
     return state == TASK_DONE;
 }
 
-/* A context has no query, and streams of others may go at any time. */
+/* A context has no query, and streams of others may go at any time. What is being captured in it would not survive
+ * this: a capture may have begun since it was last asked about. */
 static bool wait_for_context(struct shim_context *context)
 {
     (void)context;
-    return driver.context_synchronize() == WS_CUDA_SUCCESS;
+    return !shim_captures() && driver.context_synchronize() == WS_CUDA_SUCCESS;
 }
 
 /* --- waiting for the device -------------------------------------------------------------------- */
@@ -304,7 +305,7 @@ static bool begin(struct shape_entry *shape)
     }
     uint64_t now = atomic_load(&begun);
     bool idle = do_task(wait_for_context, context, IDLE_DEADLINE_NS);
-    if (!idle && ++timeouts >= MOST_TIMEOUTS) {
+    if (!idle && !shim_captures() && ++timeouts >= MOST_TIMEOUTS) {
         refuse("the device was not done with its work 2 s later, or had failed, three times");
         return false;
     }

@@ -161,7 +161,8 @@ static void captured(ws_CUstream stream)
 {
     ws_CUgraph graph;
     ws_CUgraphExec executable;
-    MUST(cuStreamBeginCapture_v2(stream, WS_CU_STREAM_CAPTURE_MODE_GLOBAL));
+    /* The other thread may synchronize meanwhile. */
+    MUST(cuStreamBeginCapture_v2(stream, WS_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
     launch(stream, OF_A_GRAPH, 64, 1000);
     MUST(cuStreamEndCapture(stream, &graph));
     MUST(cuGraphInstantiateWithFlags(&executable, graph, 0));
