@@ -10,7 +10,7 @@
  * - communication: a collective ended or began beside the gap, on another stream;
  * - dispatch: up to 20 µs, what it takes a device to begin the next operation: 1 to 2 µs on one stream, 2 to 8 µs
  * where another stream waits for an event, 5 to 15 µs for the first node of a graph;
- * - dependency: longer. It waited for something else: a host function, another device, a memory value; within a graph
+ * - wait: longer. It waited for something else: a host function, another device, a memory value; within a graph
  * for a node that the trace does not show.
  *
  * Where the host was late, the gap's cause is what the launching thread did for most of the time from the gap's begin

@@ -1,6 +1,6 @@
 /* What would be won if a cause of gaps were gone, for each cause that the program can do something about:
  * a replay of the steady steps without what made it (replay.h), and no more than the idle time of that cause. Of idle
- * time with work queued (dependency, dispatch) nobody knows what would remove it: from a twentieth of a step on it is
+ * time with work queued (wait, dispatch) nobody knows what would remove it: from a twentieth of a step on it is
  * pointed at, all of it as the bound.
  */
 #ifndef WALLSHIM_ANALYSIS_SAVINGS_H

@@ -85,8 +85,9 @@ static int judge(struct evaluation *evaluation, const struct ws_found *found, do
     int status = check_units(evaluation, found->unit);
     if (status)
         return status;
-    bool holds = found->unit == WS_UNIT_TEXT ? !strcmp(found->text, value->text) == (rule->relation == WS_EQUAL)
-                                             : ws_numbers_hold(found->number, rule->relation, value->number);
+    bool holds = found->unit == WS_UNIT_TEXT
+                     ? !strcmp(found->text, ws_word_now(value->text)) == (rule->relation == WS_EQUAL)
+                     : ws_numbers_hold(found->number, rule->relation, value->number);
     struct ws_finding *finding = add_finding(evaluation, holds ? WS_HOLDS : WS_BROKEN);
     if (!finding)
         return -ENOMEM;

@@ -59,6 +59,8 @@ const size_t ws_figure_count = sizeof(ws_figures) / sizeof(ws_figures[0]);
 
 const struct ws_figure *ws_figure_find(const char *name)
 {
+    if (!strcmp(name, "gaps.dependency")) /* as ws_word_now has it */
+        name = "gaps.wait";
     for (size_t i = 0; i < ws_figure_count; i++)
         if (!strcmp(ws_figures[i].name, name))
             return &ws_figures[i];

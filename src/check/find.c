@@ -54,6 +54,11 @@ const char *ws_nearest_key(const json_t *object, const char *key)
     return ws_is_near(least, strlen(key)) ? nearest : NULL;
 }
 
+const char *ws_word_now(const char *word)
+{
+    return strcmp(word, "dependency") == 0 ? "wait" : word;
+}
+
 /* --- single values ----------------------------------------------------------------------------- */
 
 static bool ends_in(const char *text, const char *end)
@@ -238,7 +243,7 @@ static int find_rows(struct search *search, size_t at, const json_t *list)
 
 static int find_key(struct search *search, size_t at, const json_t *node)
 {
-    const char *key = search->path->parts[at].text;
+    const char *key = ws_word_now(search->path->parts[at].text);
     if (json_is_array(node))
         return complain(search, -EINVAL, "needs [N], [*] or [\"TEXT\"] before .", key);
     if (json_is_null(node))

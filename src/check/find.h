@@ -31,6 +31,9 @@ int ws_find_scope(const json_t *report, const char *key, enum ws_subject_scope *
 int ws_find(const struct ws_path *path, const json_t *subject, struct ws_vector *found, char *message,
             size_t capacity);
 
+/* The word that reports use now in place of one that earlier ones used: "wait" for "dependency"; else the same. */
+const char *ws_word_now(const char *word);
+
 /* Of the keys of the object, or NULL: the one most like a key that is not there. */
 const char *ws_nearest_key(const json_t *object, const char *key);
 

@@ -120,7 +120,8 @@ static const char report_text[] =
     "   'busy_error_ns': 0, 'idle_ns': 100, 'kernels': [], 'copies': [{'name': 'Memcpy HtoD (Pageable -> Device)',"
     "   'count': 7, 'bytes': 5000, 'gb_per_s': 2.5}, {'name': 'Memcpy DtoH', 'count': 1, 'bytes': 1}],"
     "   'wall': {'name': 'overhead', 'cause': 'input', 'per_step': true, 'step_ns': 400, 'saving_ns': 5,"
-    "            'parts': {'input': 100, 'sync': 0}},"
+    "            'parts': {'input': 100, 'sync': 0, 'wait': 40}},"
+    "   'gaps': [{'length_ns': 40, 'cause': 'wait'}],"
     "   'step_time': {'source': 'marked', 'median_ns': 390, 'p95_ns': 500, 'cov': 0.25, 'steady': 12,"
     "                 'stable': false, 'busy_ns': {'median': 300, 'mean': 310}}}]},"
     " {'trace': 'c.wst', 'meta': {}, 'losses': [], 'devices': ["
@@ -222,6 +223,21 @@ static void paths_are_judged(void **state)
     CHECK(rules);
 }
 
+/* "dependency" is what "wait" was called. */
+static void words_that_were_replaced_are_understood(void **state)
+{
+    static const struct expected rules[] = {
+        { "wall.parts.wait == 40 ns", "?h" },
+        { "wall.parts.dependency == 40 ns", "?h" },
+        { "gaps[0].cause == dependency", "?h" },
+        { "gaps[0].cause != dependency", "?b" },
+    };
+    (void)state;
+    CHECK(rules);
+    assert_non_null(ws_figure_find("gaps.wait"));
+    assert_ptr_equal(ws_figure_find("gaps.dependency"), ws_figure_find("gaps.wait"));
+}
+
 static void rules_that_can_mean_nothing_are_refused(void **state)
 {
     static const struct expected rules[] = {
@@ -259,6 +275,7 @@ int main(void)
         cmocka_unit_test(every_path_of_the_figure_table_is_one),
         cmocka_unit_test(figures_with_names_are_judged),
         cmocka_unit_test(paths_are_judged),
+        cmocka_unit_test(words_that_were_replaced_are_understood),
         cmocka_unit_test(rules_that_can_mean_nothing_are_refused),
         cmocka_unit_test(names_nearly_right_are_found),
     };
