@@ -403,12 +403,12 @@ static int advise_overlap(const struct ws_report *report, size_t subject, const 
     saving = saving < room ? saving : room;
     if (saving <= 0)
         return 0;
-    snprintf(evidence, sizeof(evidence), "%s%s outside compute%s; %s of all communication runs under it%s",
+    snprintf(evidence, sizeof(evidence), "%s%s outside compute%s; %s of all communication is hidden under compute%s",
              ws_format_time(time, uncovered), steps->kinds[WS_STEP_STEADY] ? " a step" : " in all",
-             result->all.matched ? ", waiting for other ranks left out" : ", waiting for other ranks with it",
+             result->all.matched ? " without the waiting for other ranks" : ", waiting for other ranks included",
              ws_format_share(share, result->all.overlap, result->all.overlap + result->all.exposed),
-             room < hideable        ? "; no more compute can run beside it"
-             : hideable < uncovered ? "; the last piece of each run of it cannot hide"
+             room < hideable        ? "; limited by the compute that there is to hide it under"
+             : hideable < uncovered ? "; the last operation of each run cannot be hidden"
                                     : "");
     return ws_advice_add(list, &(struct ws_advice){ .part = WS_PART_EXPOSED_COMM,
                                                     .saving_ns = saving,

@@ -209,7 +209,8 @@ enum { WS_LATENESS_TEXT = 160 };
 struct ws_lateness ws_lateness_of(const struct ws_report *report, size_t track);
 
 /* "rank 3 computes 1.2 ms longer than the others, with as many kernels" */
-void ws_lateness_describe(uint32_t number, const struct ws_lateness *lateness, char text[WS_LATENESS_TEXT]);
+void ws_lateness_describe(const struct ws_report *report, size_t track, const struct ws_lateness *lateness,
+                          char text[WS_LATENESS_TEXT]);
 
 /* What the rank would win if stragglers came with the others; a straggler that computes longer, what all would win.
  * Returns 0 or -ENOMEM. */

@@ -190,8 +190,8 @@ static int advise_cure(const struct ws_report *report, size_t subject, const str
              (double)exposure->count / steps, result->steps ? " a step" : "",
              ws_format_bytes(bytes, exposure->bytes / (result->steps ? result->steps : 1)),
              ws_model_name(report->model, shape->name)->text,
-             cure == WS_CURE_OVERLAP && exposed > room ? "; no more compute can run beside them: only moving less "
-                                                         "goes further"
+             cure == WS_CURE_OVERLAP && exposed > room ? "; limited by the compute that there is to hide them "
+                                                         "under: beyond that only moving less helps"
                                                        : "");
     struct ws_advice advice = { .name = cures[cure].name,
                                 .part = WS_PART_EXPOSED_MEMORY,

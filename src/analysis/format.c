@@ -55,6 +55,14 @@ const char *ws_format_count(char text[WS_FORMAT_SIZE], uint64_t count)
     return text;
 }
 
+const char *ws_format_each(char text[WS_FORMAT_SIZE], uint64_t count, size_t steps)
+{
+    if (!steps || count % steps == 0 || count / steps >= 10)
+        return ws_format_count(text, steps ? (count + steps / 2) / steps : count);
+    snprintf(text, WS_FORMAT_SIZE, count * 20 < steps ? "%.1g" : "%.1f", (double)count / (double)steps);
+    return text;
+}
+
 const char *ws_format_share(char text[WS_FORMAT_SIZE], int64_t part, int64_t whole)
 {
     if (whole <= 0)

@@ -1,20 +1,33 @@
 #include "analysis/gap_report.h"
 
+#include <string.h>
+
 #include "analysis/activity.h"
 #include "analysis/label.h"
 #include "analysis/savings.h"
 #include "analysis/steps.h"
 
 /* Of a steady step where there are some; else of the whole recording. */
-static void time_cell(struct ws_table *table, const struct ws_track_causes *causes,
-                      const struct ws_track_steps *steps, const struct ws_gap_total *total)
+static int64_t time_of(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
+                       const struct ws_gap_total *total)
 {
-    ws_table_time(table, causes->per_step ? ws_steps_share(steps, total->steady) : total->total);
+    return causes->per_step ? ws_steps_share(steps, total->steady) : total->total;
 }
 
-static const char *time_title(const struct ws_track_causes *causes)
+static const char *count_of(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
+                            const struct ws_gap_total *total, char text[WS_FORMAT_SIZE])
 {
-    return causes->per_step ? "a step" : "idle time";
+    return ws_format_each(text, ws_gap_count(causes, total), causes->per_step ? steps->kinds[WS_STEP_STEADY] : 0);
+}
+
+void ws_gap_phrase(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
+                   const struct ws_gap_total *total, const char *which, char text[WS_GAP_PHRASE])
+{
+    char count[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE];
+    count_of(causes, steps, total, count);
+    snprintf(text, WS_GAP_PHRASE, "%s gap%s%s%s%s, %s of idle time", count, strcmp(count, "1") ? "s" : "",
+             causes->per_step ? " a step" : "", *which ? " " : "", which,
+             ws_format_time(time, time_of(causes, steps, total)));
 }
 
 /* By what would be won, then by time. */
@@ -35,34 +48,18 @@ static void order_causes(const struct ws_track_causes *causes, const struct ws_t
     }
 }
 
-/* Causes of no time are left out. */
-static void print_causes(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
-                         const struct ws_track_savings *savings, int64_t idle, struct ws_page *page)
+/* What figures per step leave out, and what may not be there. */
+static void print_rest(const struct ws_track_causes *causes, struct ws_page *page)
 {
-    const struct ws_table_column columns[] = {
-        { "cause", true, false }, { time_title(causes), false, false }, { "to win", false, false },
-        { "gaps", false, false }, { "share of all", false, false },
-    };
-    enum ws_part order[WS_CAUSE_COUNT];
-    struct ws_table table;
-    char share[WS_FORMAT_SIZE];
-    order_causes(causes, savings, order);
-    ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < WS_CAUSE_COUNT; i++) {
-        const struct ws_gap_total *total = &causes->totals[order[i]];
-        if (!total->count)
-            continue;
-        ws_table_cell(&table, "%s", ws_part_label(order[i]));
-        time_cell(&table, causes, steps, total);
-        if (savings->saving[order[i]])
-            ws_table_time(&table, savings->saving[order[i]]);
-        else
-            ws_table_cell(&table, "-");
-        ws_table_count(&table, total->count);
-        ws_table_cell(&table, "%s", ws_format_share(share, total->total, idle));
-    }
-    ws_table_finish(&table);
     char time[WS_FORMAT_SIZE], count[WS_FORMAT_SIZE];
+    struct ws_gap_total outside = { 0 };
+    for (int i = 0; i < WS_CAUSE_COUNT && causes->per_step; i++) {
+        outside.count += causes->totals[i].count - causes->totals[i].steady_count;
+        outside.total += causes->totals[i].total - causes->totals[i].steady;
+    }
+    if (outside.count)
+        ws_page_text(page, "Outside of the steady steps are another %s gaps, %s in all.",
+                     ws_format_count(count, outside.count), ws_format_time(time, outside.total));
     if (causes->hostless.count)
         ws_page_text(page,
                      "Incomplete: host side missing. The trace does not hold the calls that launched what ended %s "
@@ -70,9 +67,44 @@ static void print_causes(const struct ws_track_causes *causes, const struct ws_t
                      "program's making, as far as the trace shows.",
                      ws_format_count(count, causes->hostless.count), ws_format_time(time, causes->hostless.total));
     if (causes->within_error.count)
-        ws_page_text(
-            page, "%s gaps (%s) are no longer than the errors of their times: whether they are there is not sure.",
-            ws_format_count(count, causes->within_error.count), ws_format_time(time, causes->within_error.total));
+        ws_page_text(page,
+                     "%s gaps of the recording (%s) are no longer than the errors of their times: whether they are "
+                     "there is not sure.",
+                     ws_format_count(count, causes->within_error.count),
+                     ws_format_time(time, causes->within_error.total));
+}
+
+/* Causes of no time are left out. */
+static void print_causes(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
+                         const struct ws_track_savings *savings, struct ws_page *page)
+{
+    static const struct ws_table_column columns[] = {
+        { "cause", true, false }, { "idle", false, false },  { "to win", false, false },
+        { "gaps", false, false }, { "share", false, false },
+    };
+    enum ws_part order[WS_CAUSE_COUNT];
+    struct ws_table table;
+    char text[WS_FORMAT_SIZE];
+    int64_t idle = 0;
+    order_causes(causes, savings, order);
+    for (int i = 0; i < WS_CAUSE_COUNT; i++)
+        idle += ws_gap_time(causes, &causes->totals[i]);
+    ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < WS_CAUSE_COUNT; i++) {
+        const struct ws_gap_total *total = &causes->totals[order[i]];
+        if (!ws_gap_count(causes, total))
+            continue;
+        ws_table_cell(&table, "%s", ws_part_label(order[i]));
+        ws_table_time(&table, time_of(causes, steps, total));
+        if (savings->saving[order[i]])
+            ws_table_time(&table, savings->saving[order[i]]);
+        else
+            ws_table_cell(&table, "-");
+        ws_table_cell(&table, "%s", count_of(causes, steps, total, text));
+        ws_table_cell(&table, "%s", ws_format_share(text, ws_gap_time(causes, total), idle));
+    }
+    ws_table_finish(&table);
+    print_rest(causes, page);
 }
 
 /* The place in the program; else the call; else nothing. */
@@ -89,18 +121,19 @@ static void line_cell(struct ws_table *table, const struct ws_process *process, 
 static void print_lines(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
                         const struct ws_process *process, struct ws_page *page)
 {
-    const struct ws_table_column columns[] = {
-        { "cause", true, false }, { time_title(causes), false, false }, { "gaps", false, false },
+    static const struct ws_table_column columns[] = {
+        { "cause", true, false }, { "idle", false, false },       { "gaps", false, false },
         { "thread", true, true }, { "line or call", true, true },
     };
     const struct ws_gap_line *lines = causes->lines.data;
     size_t shown = page->top && page->top < causes->lines.count ? page->top : causes->lines.count;
     struct ws_table table;
+    char count[WS_FORMAT_SIZE];
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < shown; i++) {
+    for (size_t i = 0; i < shown && ws_gap_count(causes, &lines[i].gaps); i++) {
         ws_table_cell(&table, "%s", ws_part_label(lines[i].cause));
-        time_cell(&table, causes, steps, &lines[i].gaps);
-        ws_table_count(&table, lines[i].gaps.count);
+        ws_table_time(&table, time_of(causes, steps, &lines[i].gaps));
+        ws_table_cell(&table, "%s", count_of(causes, steps, &lines[i].gaps, count));
         ws_table_thread(&table, process, lines[i].thread);
         line_cell(&table, process, &lines[i]);
     }
@@ -110,11 +143,12 @@ static void print_lines(const struct ws_track_causes *causes, const struct ws_tr
 void ws_gap_causes_text(const struct ws_report *report, size_t subject, struct ws_page *page)
 {
     const struct ws_track *track = ws_model_track(report->model, subject);
-    const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
     const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
     const struct ws_track_savings *savings = ws_report_result(report, &ws_analysis_savings, subject);
-    print_causes(causes, steps, savings, activity->idle, page);
+    ws_page_text(page, causes->per_step ? "Idle time and gaps of a steady step, on average:"
+                                        : "Idle time and gaps of the whole recording:");
+    print_causes(causes, steps, savings, page);
     fputc('\n', page->out);
     print_lines(causes, steps, ws_model_process(report->model, track->process), page);
 }

@@ -189,6 +189,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     }
     ws_gap_causes_text(report, subject, page);
     fputc('\n', page->out);
+    ws_page_text(page, "The longest of the whole recording, and all by length:");
     print_longest(report, subject, result, page);
     fputc('\n', page->out);
     print_histogram(result, page);

@@ -44,6 +44,7 @@
 
 #include "analysis/advice.h"
 #include "analysis/registry.h"
+#include "analysis/steps.h"
 #include "base/vector.h"
 
 struct ws_gap_total {
@@ -74,14 +75,24 @@ struct ws_track_causes {
     bool per_step;                    /* there are steady steps */
 };
 
+/* "7.1 gaps a step after waits, 1.04 ms of idle time"; of the whole recording where there are no steady steps. */
+enum { WS_GAP_PHRASE = 160 };
+void ws_gap_phrase(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
+                   const struct ws_gap_total *total, const char *which, char text[WS_GAP_PHRASE]);
+
 /* Of a track; no section of its own. */
 extern const struct ws_analysis ws_analysis_causes;
 
-/* The part of a cause's or line's time that figures are about: of the steady steps, or of the whole recording
- * where there are none. */
+/* The part of a cause's or line's time and number that figures are about: of the steady steps, or of the whole
+ * recording where there are none. */
 static inline int64_t ws_gap_time(const struct ws_track_causes *causes, const struct ws_gap_total *total)
 {
     return causes->per_step ? total->steady : total->total;
+}
+
+static inline uint64_t ws_gap_count(const struct ws_track_causes *causes, const struct ws_gap_total *total)
+{
+    return causes->per_step ? total->steady_count : total->count;
 }
 
 /* Where in the program a line is: "step (train.py:41)"; false and "" when the trace does not say. */

@@ -68,6 +68,8 @@ enum { WS_FORMAT_SIZE = 40 };
 const char *ws_format_time(char text[WS_FORMAT_SIZE], int64_t ns);
 const char *ws_format_bytes(char text[WS_FORMAT_SIZE], uint64_t bytes);
 const char *ws_format_count(char text[WS_FORMAT_SIZE], uint64_t count);
+/* "7.1", "4", "1,515": of one of so many steps; of all of them where there are none. */
+const char *ws_format_each(char text[WS_FORMAT_SIZE], uint64_t count, size_t steps);
 const char *ws_format_share(char text[WS_FORMAT_SIZE], int64_t part, int64_t whole);
 
 #endif

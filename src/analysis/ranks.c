@@ -233,7 +233,7 @@ static void print_straggler(const struct ws_report *report, uint32_t track, stru
     char why[WS_LATENESS_TEXT];
     if (rank->steps > 1)
         snprintf(steps, sizeof(steps), ", in %" PRIu32 " of %" PRIu32 " steps", rank->late_steps, rank->steps);
-    ws_lateness_describe(rank->number, &lateness, why);
+    ws_lateness_describe(report, track, &lateness, why);
     ws_page_text(page,
                  "! rank %" PRIu32
                  " is late: the last in %s of the %s collectives that cost%s; another rank waits %s "

@@ -18,20 +18,21 @@ enum {
 static const struct {
     enum ws_part cause;
     unsigned without;
-    const char *what; /* to do */
-    const char *who;  /* made the gaps, in the evidence */
+    const char *what;  /* to do */
+    const char *which; /* gaps, in the evidence */
+    const char *gone;  /* what the replay leaves out */
 } remedies[] = {
     { WS_PART_INPUT, WS_WITHOUT_INPUT,
       "load input ahead: more loader workers, prefetch, pinned memory with copies that do not block",
-      "waiting for input" },
+      "waiting for input", "these waits" },
     { WS_PART_SYNC, WS_WITHOUT_SYNC,
       "wait for the GPU less often: read results every N steps, or copy them asynchronously and read them a step "
       "later",
-      "after waits" },
+      "after the host had waited", "these waits" },
     { WS_PART_ALLOCATION, WS_WITHOUT_ALLOCATION,
       "keep allocations and module loads out of the loop: reuse buffers, use a caching or stream-ordered allocator",
-      "in allocations and loads" },
-    { WS_PART_LAUNCH, WS_WITHOUT_LAUNCHES, NULL, NULL },
+      "in allocations and module loads", "these calls" },
+    { WS_PART_LAUNCH, WS_WITHOUT_LAUNCHES, NULL, NULL, NULL },
 };
 enum { REMEDIES = sizeof(remedies) / sizeof(remedies[0]) };
 
@@ -112,6 +113,7 @@ static int advise_cause(const struct ws_report *report, size_t subject, const st
     const struct ws_track *track = ws_model_track(report->model, subject);
     const struct ws_process *process = ws_model_process(report->model, track->process);
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
+    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
     enum ws_part cause = remedies[remedy].cause;
     int64_t all = ws_gap_time(causes, &causes->totals[cause]);
     struct share shares[MOST_LINES + 1];
@@ -119,13 +121,13 @@ static int advise_cause(const struct ws_report *report, size_t subject, const st
     int status = 0;
     for (size_t i = 0; i < count && !status && all > 0; i++) {
         int64_t time = ws_gap_time(causes, &shares[i].gaps);
-        char where[256] = "", evidence[256], total[WS_FORMAT_SIZE], gaps[WS_FORMAT_SIZE];
+        char where[256] = "", evidence[400], gaps[WS_GAP_PHRASE];
         if (shares[i].line)
             ws_gap_line_text(process, shares[i].line, where, sizeof(where));
-        snprintf(evidence, sizeof(evidence),
-                 "%s gaps %s%s%s, %s in all; a replay of the steps without them is so much shorter",
-                 ws_format_count(gaps, shares[i].gaps.count), remedies[remedy].who, shares[i].function ? ", " : "",
-                 shares[i].function ? shares[i].function : "", ws_format_time(total, shares[i].gaps.total));
+        ws_gap_phrase(causes, steps, &shares[i].gaps, remedies[remedy].which, gaps);
+        snprintf(evidence, sizeof(evidence), "%s%s%s; estimated by replaying the %s without %s", gaps,
+                 shares[i].function ? ", mostly in " : "", shares[i].function ? shares[i].function : "",
+                 causes->per_step ? "recorded steps" : "recording", remedies[remedy].gone);
         status = ws_advice_add(
             list, &(struct ws_advice){
                       .part = cause,
@@ -164,13 +166,13 @@ static int point_at(const struct ws_report *report, size_t subject, const struct
     enum ws_part cause = pointers[pointer].cause;
     int64_t length = causes->per_step ? steps->mean : ws_activity_known(activity);
     struct share shares[MOST_LINES + 1];
-    char where[256] = "", evidence[256], total[WS_FORMAT_SIZE], gaps[WS_FORMAT_SIZE];
+    char where[256] = "", evidence[256], gaps[WS_GAP_PHRASE];
     if (savings->idle[cause] <= length / WORTH_A_LOOK)
         return 0;
     if (shares_of(process, causes, cause, shares) && shares[0].line)
         ws_gap_line_text(process, shares[0].line, where, sizeof(where));
-    snprintf(evidence, sizeof(evidence), "%s gaps, %s in all; all that could be won, not what will be",
-             ws_format_count(gaps, causes->totals[cause].count), ws_format_time(total, causes->totals[cause].total));
+    ws_gap_phrase(causes, steps, &causes->totals[cause], "", gaps);
+    snprintf(evidence, sizeof(evidence), "%s; how much of it can be removed is not known", gaps);
     return ws_advice_add(list, &(struct ws_advice){ .part = cause,
                                                     .saving_ns = savings->idle[cause],
                                                     .what = (char *)pointers[pointer].what,

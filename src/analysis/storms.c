@@ -20,7 +20,8 @@ struct run {
     int64_t end; /* of the last operation between them */
     int64_t run_time, idle, saving;
     int64_t steady_idle, steady_saving;
-    uint32_t line; /* that most gaps are of, where one makes more than half; by majority vote */
+    uint64_t steady; /* operations */
+    uint32_t line;   /* that most gaps are of, where one makes more than half; by majority vote */
     int64_t votes;
 };
 
@@ -58,6 +59,7 @@ static int end_run(struct finder *finder)
         return -ENOMEM;
     *place = storm;
     finder->result->count += storm.count;
+    finder->result->steady += run.steady;
     finder->result->idle += finder->causes->per_step ? run.steady_idle : run.idle;
     finder->result->saving += finder->causes->per_step ? run.steady_saving : run.saving;
     return 0;
@@ -92,6 +94,8 @@ static int add_gap(struct finder *finder, const struct ws_gap *gap, size_t numbe
     }
     if (!run->gaps)
         run->first = place;
+    else if (steady)
+        run->steady += place - run->last;
     if (!run->votes)
         run->line = finder->causes->line_of[number];
     run->votes += run->line == finder->causes->line_of[number] ? 1 : -1;
@@ -248,6 +252,9 @@ static int advise(const struct ws_report *report, size_t subject, const void *me
 {
     const struct ws_track_storms *result = memory;
     const struct ws_storm *storms = result->storms.data;
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
+    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
+    size_t steady = steps->kinds[WS_STEP_STEADY];
     char where[256] = "", evidence[256], count[WS_FORMAT_SIZE], mean[WS_FORMAT_SIZE], interval[WS_FORMAT_SIZE];
     struct ws_advice advice = {
         .part = WS_PART_LAUNCH, .where = where, .evidence = evidence, .track = (uint32_t)subject
@@ -255,25 +262,24 @@ static int advise(const struct ws_report *report, size_t subject, const void *me
     int status = 0;
     if (result->storms.count && result->saving > 0) {
         place_of(report, subject, &storms[0], where, sizeof(where));
-        snprintf(
-            evidence, sizeof(evidence),
-            "%s operations in storms; in the largest each runs %s on average, and the host launches one every %s",
-            ws_format_count(count, result->count), ws_format_time(mean, mean_of(&storms[0])),
-            ws_format_time(interval, storms[0].interval));
+        snprintf(evidence, sizeof(evidence),
+                 "%s short operations%s; where they are worst each runs %s on average, and the host launches one "
+                 "every %s",
+                 ws_format_each(count, steady ? result->steady : result->count, steady), steady ? " a step" : "",
+                 ws_format_time(mean, mean_of(&storms[0])), ws_format_time(interval, storms[0].interval));
         advice.what = (char *)"launch short kernels together: a CUDA graph, torch.compile, or fused kernels";
         advice.saving_ns = result->saving;
         status = ws_advice_add(list, &advice);
     }
     if (!status && result->elsewhere > 0) {
-        const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
         const struct ws_gap_line *lines = causes->lines.data;
         size_t line = 0;
         while (line < causes->lines.count && lines[line].cause != WS_PART_LAUNCH)
             line++;
         if (line < causes->lines.count)
             ws_gap_line_text(process_of(report, subject), &lines[line], where, sizeof(where));
-        snprintf(evidence, sizeof(evidence), "%s gaps in which the host was on its way to the next launch",
-                 ws_format_count(count, causes->totals[WS_PART_LAUNCH].count));
+        ws_gap_phrase(causes, steps, &causes->totals[WS_PART_LAUNCH],
+                      "in which the host was on its way to the next launch", evidence);
         advice.what =
             (char *)"let the host run ahead: fewer, larger operations; compile the model; less work between launches";
         advice.saving_ns = result->elsewhere;

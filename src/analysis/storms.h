@@ -27,6 +27,7 @@ struct ws_storm {
 struct ws_track_storms {
     struct ws_vector storms; /* struct ws_storm, most idle time first */
     uint64_t count;          /* of operations in them */
+    uint64_t steady;         /* of these in steady steps */
     int64_t idle, saving;    /* of a steady step; of the recording where there are no steps */
     int64_t elsewhere;       /* the same: what fewer launches would win outside of them */
 };

@@ -90,18 +90,30 @@ struct ws_lateness ws_lateness_of(const struct ws_report *report, size_t track)
     return lateness;
 }
 
-void ws_lateness_describe(uint32_t number, const struct ws_lateness *lateness, char text[WS_LATENESS_TEXT])
+/* Of what a rank did over its time, a step's part where it has steps. */
+static int64_t a_step_of(const struct ws_report *report, size_t track, int64_t time)
+{
+    const struct ws_rank *rank = rank_at(report, track);
+    if (!rank->steps || rank->end <= rank->begin)
+        return time;
+    return (int64_t)((double)time * ((double)steps_of(report, track)->mean / (double)(rank->end - rank->begin)));
+}
+
+void ws_lateness_describe(const struct ws_report *report, size_t track, const struct ws_lateness *lateness,
+                          char text[WS_LATENESS_TEXT])
 {
     char time[WS_FORMAT_SIZE];
+    uint32_t number = rank_at(report, track)->number;
+    const char *each = rank_at(report, track)->steps ? " a step" : "";
     if (lateness->compute <= 0 && lateness->idle <= 0)
         snprintf(text, WS_LATENESS_TEXT, "why it is late does not show");
     else if (lateness->compute >= lateness->idle)
-        snprintf(text, WS_LATENESS_TEXT, "rank %" PRIu32 " computes %s longer than the others, with %s kernels",
-                 number, ws_format_time(time, lateness->compute),
+        snprintf(text, WS_LATENESS_TEXT, "rank %" PRIu32 " computes %s%s longer than the others, with %s kernels",
+                 number, ws_format_time(time, a_step_of(report, track, lateness->compute)), each,
                  lateness->same_kernels ? "as many" : "another number of");
     else
-        snprintf(text, WS_LATENESS_TEXT, "the device of rank %" PRIu32 " is idle %s longer than the others', %s%s",
-                 number, ws_format_time(time, lateness->idle),
+        snprintf(text, WS_LATENESS_TEXT, "the device of rank %" PRIu32 " is idle %s%s longer than the others', %s%s",
+                 number, ws_format_time(time, a_step_of(report, track, lateness->idle)), each,
                  lateness->cause == WS_PART_UNEXPLAINED ? "its host late" : "most of it for ",
                  lateness->cause == WS_PART_UNEXPLAINED ? "" : ws_part_label(lateness->cause));
 }
@@ -122,7 +134,7 @@ static void describe(const struct ws_report *report, char who[NAMES_TEXT], char 
         snprintf(who + strlen(who), NAMES_TEXT - strlen(who), "%s%" PRIu32, separator, rank->number);
         if (!named++) {
             struct ws_lateness lateness = ws_lateness_of(report, track);
-            ws_lateness_describe(rank->number, &lateness, why);
+            ws_lateness_describe(report, track, &lateness, why);
         }
     }
     if (stragglers > named)
@@ -137,8 +149,9 @@ static int advise_waiting(const struct ws_report *report, size_t track, struct w
     char who[NAMES_TEXT], evidence[WS_LATENESS_TEXT + 64], why[WS_LATENESS_TEXT];
     char time[WS_FORMAT_SIZE];
     describe(report, who, why);
-    snprintf(evidence, sizeof(evidence), "%s of waiting for late ranks; %s",
-             ws_format_time(time, cost->waited_for_stragglers), why);
+    snprintf(evidence, sizeof(evidence), "%s%s of waiting for late ranks; %s",
+             ws_format_time(time, ws_comm_per_step(report, track, cost->waited_for_stragglers)),
+             steps_of(report, track)->kinds[WS_STEP_STEADY] ? " a step" : "", why);
     return ws_advice_add(
         list, &(struct ws_advice){ .name = "straggler",
                                    .part = WS_PART_EXPOSED_COMM,
@@ -186,13 +199,12 @@ static int advise_straggler(const struct ws_report *report, size_t track, struct
     int64_t won = won_by_others(report), more = lateness.compute, time = rank->end - rank->begin;
     if (lateness.compute <= lateness.idle || more <= 0 || won <= 0 || time <= 0)
         return 0;
-    if (rank->steps)
-        more = (int64_t)((double)more * ((double)steps_of(report, track)->mean / (double)time));
+    more = a_step_of(report, track, more);
     snprintf(what, sizeof(what), "find out why this rank computes longer than the others: %s",
              lateness.same_kernels ? "clocks, temperature, other users of the GPU, larger inputs"
                                    : "it has other work to do");
     snprintf(where, sizeof(where), "rank %" PRIu32, rank->number);
-    ws_lateness_describe(rank->number, &lateness, why);
+    ws_lateness_describe(report, track, &lateness, why);
     return ws_advice_add(list, &(struct ws_advice){ .name = "straggler",
                                                     .part = larger_part(report, track),
                                                     .saving_ns = more < won ? more : won,

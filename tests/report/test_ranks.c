@@ -345,7 +345,8 @@ static void gradients_hide_under_what_makes_them(void **state)
         const char *evidence =
             job_assert_advised(&job, 0, "exposed_communication", WS_PART_EXPOSED_COMM, told ? 1500 * us : 3 * ms);
         assert_non_null(strstr(evidence, "4.00 ms a step outside compute"));
-        assert_non_null(strstr(evidence, told ? "no more compute can run beside it" : "the last piece of each run"));
+        assert_non_null(
+            strstr(evidence, told ? "limited by the compute that there is" : "the last operation of each run"));
         job_finish(&job);
     }
 }

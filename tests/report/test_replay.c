@@ -1,7 +1,9 @@
 #include "check.h"
 
+#include "analysis/gaps.h"
 #include "analysis/replay.h"
 #include "analysis/savings.h"
+#include "analysis/wall.h"
 #include "load.h"
 
 static const int64_t us = 1000, ms = 1000000;
@@ -209,6 +211,58 @@ static void nothing_to_win(void **state)
     load_finish(&loaded);
 }
 
+static const char *evidence_against(const struct loaded *loaded, const char *cause)
+{
+    const struct ws_track_wall *wall = ws_report_result(loaded->report, &ws_analysis_wall, 0);
+    const struct ws_advice *advice = wall->advice.items.data;
+    for (size_t i = 0; i < wall->advice.items.count; i++)
+        if (!strcmp(advice[i].name, cause))
+            return advice[i].evidence;
+    fail_msg("nothing is advised against %s", cause);
+    return "";
+}
+
+/* A saving of a step stands beside figures of a step, and one of a recording beside the recording's. */
+static void evidence_is_of_what_the_saving_is_of(void **state)
+{
+    struct loop loop = { .copy = true, .wait = true, .work = 150 * us, .kernels = 10, .kernel = 100 * us };
+    (void)state;
+    for (int whole = 0; whole < 2; whole++) {
+        struct loaded loaded;
+        struct machine machine = begin(&loaded);
+        loaded.steps = whole ? WS_STEPS_NOT_ASKED : WS_STEPS_AUTO;
+        run(&machine, &loop);
+        load_report(&loaded);
+        const struct ws_track_causes *causes = ws_report_result(loaded.report, &ws_analysis_causes, 0);
+        const struct ws_track_steps *steps = ws_report_result(loaded.report, &ws_analysis_steps, 0);
+        const struct ws_gap_total *sync = &causes->totals[WS_PART_SYNC];
+        char expected[200], time[WS_FORMAT_SIZE];
+        assert_int_equal(causes->per_step, !whole);
+        assert_true(whole || sync->steady_count < sync->count);
+        snprintf(expected, sizeof(expected),
+                 "%s after the host had waited, %s of idle time, mostly in cuStreamSynchronize; estimated by "
+                 "replaying the %s without these waits",
+                 whole ? "38 gaps" : "1.9 gaps a step",
+                 ws_format_time(time, whole ? sync->total : ws_steps_share(steps, sync->steady)),
+                 whole ? "recording" : "recorded steps");
+        assert_string_equal(evidence_against(&loaded, "sync"), expected);
+        load_finish(&loaded);
+    }
+}
+
+static void counts_of_a_step(void **state)
+{
+    static const struct {
+        uint64_t count;
+        size_t steps;
+        const char *text;
+    } cases[] = { { 1500, 0, "1,500" }, { 12, 6, "2" }, { 13, 6, "2.2" }, { 1500, 7, "214" }, { 1, 100, "0.01" } };
+    char text[WS_FORMAT_SIZE];
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_string_equal(ws_format_each(text, cases[i].count, cases[i].steps), cases[i].text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +273,8 @@ int main(void)
         cmocka_unit_test(an_allocation_in_the_loop),
         cmocka_unit_test(short_kernels),
         cmocka_unit_test(nothing_to_win),
+        cmocka_unit_test(evidence_is_of_what_the_saving_is_of),
+        cmocka_unit_test(counts_of_a_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

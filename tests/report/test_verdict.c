@@ -159,7 +159,7 @@ static void a_busy_device_may_only_move_data(void **state)
         story_kernel(story, 1, GEMM, copied[i], ms);
         load_report(&loaded);
         assert_said_in(loaded.report, "verdict", "yes  100.0 %, 900 µs of it in copies that nothing hides", !i);
-        assert_said_in(loaded.report, "verdict", "only moving less goes further", !i);
+        assert_said_in(loaded.report, "verdict", "only moving less helps", !i);
         assert_said_in(loaded.report, "verdict", "the trace does not name the GPU", !i);
         assert_said_in(loaded.report, "roofline", "the GPU's peaks are not in the table", i);
         load_finish(&loaded);
