@@ -41,14 +41,14 @@ static void stretch_backwards(struct ws_track_activity *result, const struct ws_
     for (size_t i = result->gaps.count; i-- > 0;) {
         while (place > gaps[i].after) {
             uint32_t op = track->order[--place];
-            earliest = ws_least(earliest, ops->begin[op] - ops->begin_error[op]);
+            earliest = ws_least(earliest, ops->begin[op] - ws_op_begin_error(ops, op));
         }
         int64_t end = ws_gap_end(ops, track, &gaps[i]);
         result->busy_most += ws_least(ws_most(end - earliest, 0), end - ws_gap_begin(ops, &gaps[i]));
     }
     while (place > 0) {
         uint32_t op = track->order[--place];
-        earliest = ws_least(earliest, ops->begin[op] - ops->begin_error[op]);
+        earliest = ws_least(earliest, ops->begin[op] - ws_op_begin_error(ops, op));
     }
     result->busy_most += result->begin - earliest;
 }
@@ -103,8 +103,8 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
             reach.last = op;
         }
         reach.of.group[group] = ws_most(reach.of.group[group], end);
-        reach.stretched = ws_most(reach.stretched, end + ops->end_error[op]);
-        int64_t from = ws_most(begin + ops->begin_error[op], reach.sure), to = end - ops->end_error[op];
+        reach.stretched = ws_most(reach.stretched, end + ws_op_end_error(ops, op));
+        int64_t from = ws_most(begin + ws_op_begin_error(ops, op), reach.sure), to = end - ws_op_end_error(ops, op);
         if (from < to) {
             result->busy_least += to - from;
             reach.sure = to;

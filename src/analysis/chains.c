@@ -225,7 +225,8 @@ static int fold(struct finder *finder, struct run *run)
     if (index >= 0) {
         struct ws_chain *chain = chain_at(finder->result, (size_t)index);
         add_occurrence(finder, run, chain);
-        if (finder->ops->params.count && chain->examined < MOST_EXAMINED && finder->examined < MOST_EXAMINED_IN_ALL)
+        if (ws_sparse_count(&finder->ops->params) && chain->examined < MOST_EXAMINED &&
+            finder->examined < MOST_EXAMINED_IN_ALL)
             examine(finder, run, chain);
     } else {
         finder->result->left_out++;

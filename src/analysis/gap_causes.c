@@ -8,6 +8,7 @@
 #include "analysis/host_time.h"
 #include "analysis/steps.h"
 #include "analysis/times.h"
+#include "base/pages.h"
 
 /* In ns; gaps.h says why. */
 enum {
@@ -58,7 +59,7 @@ static struct question question_of(const struct finder *finder, const struct ws_
         .begin = ws_gap_begin(ops, gap),
         .end = ops->begin[after],
         .launch = ws_least(ops->host_begin[after], ops->begin[after]), /* clocks may differ: windows stay apart */
-        .error = (int64_t)ops->end_error[gap->before] + ops->begin_error[after],
+        .error = ws_op_end_error(ops, gap->before) + ws_op_begin_error(ops, after),
     };
 }
 
@@ -210,7 +211,7 @@ static struct answer cause_on_host(const struct finder *finder, const struct que
 static bool began_at_once(const struct finder *finder, const struct question *question)
 {
     return question->end - question->launch <=
-           finder->result->launch_delay * 3 / 2 + finder->process->ops.begin_error[question->after];
+           finder->result->launch_delay * 3 / 2 + ws_op_begin_error(&finder->process->ops, question->after);
 }
 
 static struct answer answer(struct finder *finder, const struct question *question)
@@ -318,8 +319,8 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     };
     result->lines = WS_VECTOR(struct ws_gap_line);
     result->per_step = steps->kinds[WS_STEP_STEADY] > 0;
-    result->causes = malloc(activity->gaps.count + 1);
-    result->line_of = malloc((activity->gaps.count + 1) * sizeof(*result->line_of));
+    result->causes = ws_pages_alloc(activity->gaps.count + 1);
+    result->line_of = ws_pages_alloc((activity->gaps.count + 1) * sizeof(*result->line_of));
     finder.cursors = calloc(finder.time->host.thread_count + 1, sizeof(*finder.cursors));
     int status = result->causes && result->line_of && finder.cursors ? 0 : -ENOMEM;
     for (size_t i = 0; i < finder.time->host.thread_count && !status; i++)

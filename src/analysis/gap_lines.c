@@ -1,4 +1,5 @@
 #include "analysis/gap_lines.h"
+#include "base/pages.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -83,7 +84,7 @@ int ws_gap_lines_sort(struct ws_track_causes *causes, size_t gaps)
 {
     struct ws_gap_line *rows = causes->lines.data;
     size_t count = causes->lines.count;
-    struct ranked *ranked = malloc((count + 1) * sizeof(*ranked));
+    struct ranked *ranked = ws_pages_alloc((count + 1) * sizeof(*ranked));
     uint32_t *now = malloc((count + 1) * sizeof(*now));
     int status = ranked && now ? 0 : -ENOMEM;
     for (size_t i = 0; i < count && !status; i++)

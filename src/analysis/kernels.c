@@ -45,7 +45,7 @@ static void sum_ops(const struct ws_ops *ops, struct sums *shapes)
 {
     for (size_t op = 0; op < ops->count; op++) {
         if (ws_op_is_timed(ops, op)) {
-            int64_t length = ws_op_length(ops, op), error = (int64_t)ops->begin_error[op] + ops->end_error[op];
+            int64_t length = ws_op_length(ops, op), error = ws_op_begin_error(ops, op) + ws_op_end_error(ops, op);
             struct ws_kernel_row one = { 0, 1, length, length, length, error };
             merge(&shapes->timed[ops->shape[op]], &one);
         } else if (!(ops->flags[op] & (WS_OP_CAPTURED | WS_OP_FAILED))) {

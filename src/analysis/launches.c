@@ -3,66 +3,18 @@
 #include <string.h>
 
 #include "analysis/activity.h"
+#include "analysis/delays.h"
 #include "analysis/sections.h"
 #include "analysis/times.h"
 
-struct stream_delays {
-    uint32_t stream; /* identifier in the trace; 0: not known */
-    uint64_t count;
-    int64_t median, p95, max;
-};
-
 struct track_launches {
-    struct ws_vector streams; /* struct stream_delays, most launches first */
+    struct ws_vector streams; /* struct ws_stream_delays, most launches first */
     uint64_t launches;        /* host calls that made work */
     int64_t call_time;        /* spent in them, those that block aside */
     uint64_t blocking;
     uint64_t waited_for; /* launches the idle device was waiting for */
     int64_t waited_ns;   /* how long it was idle before them */
 };
-
-enum { BUCKET_BITS = 12, BUCKETS = 1 << BUCKET_BITS };
-
-/* Moves the values of one bucket to the front and returns how many there are. */
-static size_t gather(int64_t *values, size_t count, int64_t least, unsigned shift, size_t bucket)
-{
-    size_t found = 0;
-    for (size_t i = 0; i < count; i++) {
-        int64_t value = values[i];
-        if (((uint64_t)value - (uint64_t)least) >> shift != bucket)
-            continue;
-        values[i] = values[found];
-        values[found++] = value;
-    }
-    return found;
-}
-
-/* The value at place `rank` of ascending order. Reorders the values. */
-static int64_t select_rank(int64_t *values, size_t count, size_t rank)
-{
-    while (count > 256) {
-        uint32_t buckets[BUCKETS] = { 0 };
-        int64_t least = values[0], most = values[0];
-        for (size_t i = 1; i < count; i++) {
-            least = values[i] < least ? values[i] : least;
-            most = values[i] > most ? values[i] : most;
-        }
-        uint64_t range = (uint64_t)most - (uint64_t)least;
-        unsigned shift = 0;
-        while (range >> shift >= BUCKETS)
-            shift++;
-        for (size_t i = 0; i < count; i++)
-            buckets[((uint64_t)values[i] - (uint64_t)least) >> shift]++;
-        size_t bucket = 0;
-        for (; rank >= buckets[bucket]; bucket++)
-            rank -= buckets[bucket];
-        if (!shift)
-            return least + (int64_t)bucket;
-        count = gather(values, count, least, shift, bucket);
-    }
-    qsort(values, count, sizeof(*values), ws_ascending);
-    return values[rank];
-}
 
 static void count_calls(const struct ws_process *process, size_t subject, struct track_launches *result)
 {
@@ -94,77 +46,17 @@ static void count_waits(const struct ws_report *report, size_t subject, const st
     }
 }
 
-static int most_first(const void *a, const void *b)
-{
-    const struct stream_delays *x = a, *y = b;
-    if (x->count != y->count)
-        return x->count < y->count ? 1 : -1;
-    return (x->stream > y->stream) - (x->stream < y->stream);
-}
-
-/* Sorts the delays by stream, a slice of `delays` each, and takes the middle ones. */
-static int measure_streams(const struct ws_process *process, const struct ws_track *track,
-                           struct track_launches *result)
-{
-    const struct ws_ops *ops = &process->ops;
-    size_t streams = process->streams.rows.count + 1, start = 0;
-    size_t *starts = calloc(streams + 1, sizeof(*starts));
-    int64_t *delays = malloc((track->count + 1) * sizeof(*delays));
-    int status = starts && delays ? 0 : -ENOMEM;
-    if (status)
-        goto out;
-    for (size_t i = 0; i < track->count; i++) {
-        uint32_t stream = ws_process_shape(process, ops->shape[track->order[i]])->stream;
-        if (!ws_op_has_call(ops, track->order[i]))
-            continue;
-        starts[stream == WS_NOWHERE ? streams - 1 : stream]++;
-    }
-    for (size_t i = 0; i < streams; i++) {
-        size_t count = starts[i];
-        starts[i] = start;
-        start += count;
-    }
-    for (size_t i = 0; i < track->count; i++) {
-        uint32_t op = track->order[i], stream = ws_process_shape(process, ops->shape[op])->stream;
-        if (!ws_op_has_call(ops, op))
-            continue;
-        delays[starts[stream == WS_NOWHERE ? streams - 1 : stream]++] = ops->begin[op] - ops->host_begin[op];
-    }
-    const struct ws_stream *rows = process->streams.rows.data;
-    for (size_t i = 0; i < streams; i++) {
-        size_t first = i ? starts[i - 1] : 0, count = starts[i] - first;
-        if (!count)
-            continue;
-        struct stream_delays *row = ws_vector_push(&result->streams);
-        if (!row) {
-            status = -ENOMEM;
-            goto out;
-        }
-        row->stream = i + 1 < streams ? rows[i].id : 0;
-        row->count = count;
-        row->median = select_rank(delays + first, count, (count - 1) / 2);
-        row->p95 = select_rank(delays + first, count, (count - 1) * 95 / 100);
-        row->max = select_rank(delays + first, count, count - 1);
-    }
-    if (result->streams.count)
-        qsort(result->streams.data, result->streams.count, sizeof(struct stream_delays), most_first);
-out:
-    free(starts);
-    free(delays);
-    return status;
-}
-
 static int run(const struct ws_report *report, size_t subject, void *memory)
 {
     const struct ws_track *track = ws_model_track(report->model, subject);
     const struct ws_process *process = ws_model_process(report->model, track->process);
     struct track_launches *result = memory;
-    result->streams = WS_VECTOR(struct stream_delays);
+    result->streams = WS_VECTOR(struct ws_stream_delays);
     count_calls(process, subject, result);
     if (!track->aligned)
         return 0;
     count_waits(report, subject, &process->ops, result);
-    return measure_streams(process, track, result);
+    return ws_delays_measure(process, track, &result->streams);
 }
 
 static void finish(void *memory)
@@ -182,7 +74,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     const struct ws_track *track = ws_model_track(report->model, subject);
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
     const struct track_launches *result = memory;
-    const struct stream_delays *rows = result->streams.data;
+    const struct ws_stream_delays *rows = result->streams.data;
     char count[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE], mean[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE];
     struct ws_table table;
     int64_t calls = (int64_t)(result->launches - result->blocking);
@@ -230,7 +122,7 @@ static int json(const struct ws_report *report, size_t subject, const void *memo
 {
     const struct ws_track *track = ws_model_track(report->model, subject);
     const struct track_launches *result = memory;
-    const struct stream_delays *rows = result->streams.data;
+    const struct ws_stream_delays *rows = result->streams.data;
     json_t *launches = json_object(), *streams = json_array();
     int status = json_object_set_new(object, "launches", launches);
     status |= ws_json_set(launches, "count", (int64_t)result->launches);

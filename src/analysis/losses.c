@@ -60,7 +60,7 @@ static void print_damage(const struct ws_process *process, struct ws_page *page)
 static void print_counted(const struct ws_process *process, struct ws_page *page)
 {
     char number[WS_FORMAT_SIZE];
-    size_t count = process->ops.counted.count;
+    size_t count = ws_sparse_count(&process->ops.counted);
     if (count)
         ws_page_text(page,
                      "%s launch%s held up for hardware counters to be read: times and gaps there, and the steps that "

@@ -8,6 +8,7 @@
 #include "analysis/gaps.h"
 #include "analysis/host_time.h"
 #include "analysis/steps.h"
+#include "base/pages.h"
 
 /* Times in ns; those without a source are ours. */
 enum {
@@ -316,7 +317,7 @@ static bool survey(struct replay *replay)
 
 static int prepare(struct replay *replay)
 {
-    replay->launches = malloc((replay->indices + 1) * sizeof(*replay->launches));
+    replay->launches = ws_pages_alloc((replay->indices + 1) * sizeof(*replay->launches));
     replay->boundaries = calloc(replay->step_count + 1, sizeof(*replay->boundaries));
     if (!replay->launches || !replay->boundaries)
         return -ENOMEM;

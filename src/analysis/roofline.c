@@ -190,19 +190,18 @@ static const struct said *argue(struct work *work, uint32_t op)
 static int find_arguments(struct work *work, size_t subject)
 {
     const struct ws_process *process = work->process;
-    const struct ws_map *params = &process->ops.params;
+    const struct ws_sparse *params = &process->ops.params;
     size_t names = work->report->model->names.count;
-    if (!params->count)
+    if (!ws_sparse_count(params))
         return 0;
     work->argued = calloc(process->shapes.count + 1, sizeof(*work->argued));
     work->forms = calloc(names + 1, sizeof(*work->forms));
     work->has_form = calloc(names + 1, sizeof(*work->has_form));
     if (!work->argued || !work->forms || !work->has_form)
         return -ENOMEM;
-    for (size_t i = 0; i < params->capacity; i++) {
-        uint32_t op = (uint32_t)(params->entries[i].key - 1);
-        if (!params->entries[i].key || op >= process->ops.count ||
-            ws_process_shape(process, process->ops.shape[op])->track != subject || !is_kernel(work, op))
+    for (size_t i = ws_sparse_next(params, 0); i < process->ops.count; i = ws_sparse_next(params, i + 1)) {
+        uint32_t op = (uint32_t)i;
+        if (ws_process_shape(process, process->ops.shape[op])->track != subject || !is_kernel(work, op))
             continue;
         struct argued *argued = &work->argued[process->ops.shape[op]];
         const struct said *said = argue(work, op);
@@ -249,7 +248,7 @@ static void add_cost(struct work *work, uint32_t op, const struct ws_operator_co
     if (work->disturbed)
         return;
     row->known = ws_sum(row->known, ws_op_length(&work->process->ops, op));
-    row->unsure += (double)work->process->ops.begin_error[op] + work->process->ops.end_error[op];
+    row->unsure += (double)(ws_op_begin_error(&work->process->ops, op) + ws_op_end_error(&work->process->ops, op));
     row->flops += cost->flops * share;
     row->bytes += cost->bytes * share;
     if (cost->intensity_most > row->intensity_most)
@@ -349,7 +348,7 @@ static void add_work(struct work *work, size_t place, struct ws_roofline_row *ro
 static int find_ordinary(struct work *work)
 {
     const struct ws_ops *ops = &work->process->ops;
-    if (!ops->counted.count)
+    if (!ws_sparse_count(&ops->counted))
         return 0;
     work->ordinary = calloc(work->report->model->names.count + 1, sizeof(*work->ordinary));
     for (size_t i = 0; i < work->track->count && work->ordinary; i++)

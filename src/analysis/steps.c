@@ -127,7 +127,7 @@ static void leave_out_counted(const struct ws_report *report, const struct ws_tr
     const struct ws_ops *ops = &ws_model_process(report->model, track->process)->ops;
     struct ws_step *list = steps->data;
     size_t left = 0;
-    for (size_t i = 0; i < steps->count && ops->counted.count; i++) {
+    for (size_t i = 0; i < steps->count && ws_sparse_count(&ops->counted); i++) {
         if (list[i].kind == WS_STEP_STEADY && holds_counted(ops, track, &list[i]))
             list[i].kind = WS_STEP_COUNTED;
         left += list[i].kind == WS_STEP_STEADY;

@@ -72,11 +72,11 @@ static void print_held_up(const struct ws_report *report, size_t track, struct w
 {
     const struct ws_process *process = ws_model_process(report->model, ws_model_track(report->model, track)->process);
     char count[WS_FORMAT_SIZE];
-    if (!wall_of(report, track)->per_step && process->ops.counted.count)
+    if (!wall_of(report, track)->per_step && ws_sparse_count(&process->ops.counted))
         ws_page_fact(page, "",
                      "not the program's own: %s of its launches were held up for hardware counters, and there are no "
                      "steps without; a recording without --counters has its wall",
-                     ws_format_count(count, process->ops.counted.count));
+                     ws_format_count(count, ws_sparse_count(&process->ops.counted)));
 }
 
 /* How a step divides between the walls, largest first, and why the wall is not the largest where it is not. */

@@ -7,17 +7,27 @@
 
 #include "base/pages.h"
 
+enum { LARGE = 1 << 20 }; /* bytes */
+
 static int vector_reserve(struct ws_vector *vector, size_t count)
 {
     if (count <= vector->capacity)
         return 0;
     size_t capacity = vector->capacity ? vector->capacity : 16;
     while (capacity < count) {
-        if (capacity > SIZE_MAX / 2 / vector->size)
+        if (capacity > SIZE_MAX / 8 / vector->size)
             return -ENOMEM;
         capacity *= 2;
     }
-    void *data = ws_pages_grow(vector->data, vector->count * vector->size, capacity * vector->size);
+    size_t used = vector->count * vector->size;
+    void *data = NULL;
+    /* What is not used of a large array costs nothing, but to move it does. */
+    if (capacity * vector->size > LARGE) {
+        data = ws_pages_grow(vector->data, used, 4 * capacity * vector->size);
+        capacity *= data ? 4 : 1;
+    }
+    if (!data)
+        data = ws_pages_grow(vector->data, used, capacity * vector->size);
     if (!data)
         return -ENOMEM;
     vector->data = data;

@@ -85,7 +85,8 @@ static void sum_gaps(struct device *device, const struct stretch *stretch, struc
             break;
         uint8_t cause = device->causes->causes[device->gap];
         double length = (double)ws_gap_length(ops, device->track, gap);
-        double error = (double)ops->end_error[gap->before] + ops->begin_error[device->track->order[gap->after]];
+        double error =
+            (double)(ws_op_end_error(ops, gap->before) + ws_op_begin_error(ops, device->track->order[gap->after]));
         causes->time[cause] += length;
         causes->error[cause] += error;
         ws_tally_add(&device->sweep->lines, device->places.lines[device->causes->line_of[device->gap]], length,
@@ -118,7 +119,8 @@ static void sum_ops(struct device *device, const struct stretch *stretch, double
         uint32_t op = device->track->order[place], index = ops->shape[op];
         const struct ws_op_shape *shape = &shapes[index];
         double length = (double)ws_op_length(ops, op);
-        ws_tally_add(&device->sweep->names, shape->name, length, (double)ops->begin_error[op] + ops->end_error[op]);
+        ws_tally_add(&device->sweep->names, shape->name, length,
+                     (double)(ws_op_begin_error(ops, op) + ws_op_end_error(ops, op)));
         device->shape_times[index] += length;
         if (shape->row.kind != WS_OP_COPY && shape->row.kind != WS_OP_MEMSET) {
             amounts[WS_AMOUNT_KERNELS]++;

@@ -32,8 +32,9 @@ uint32_t ws_process_find_track(const struct ws_model *model, const struct ws_pro
 /* Fills ws_process.shapes; the shape column of ops then holds indices into it. */
 int ws_process_resolve_shapes(struct ws_build *build, struct ws_process *process);
 
-/* Gives each track of the process its timed operations in order of their begin. */
-int ws_process_order(struct ws_model *model, struct ws_process *process);
+/* Fills ws_process.order: each track of the process has its timed operations in order of their begin. Scratch has
+ * room for all operations. */
+int ws_process_order(struct ws_model *model, struct ws_process *process, uint32_t *scratch);
 
 /* The index of a name, new or known; WS_NOWHERE when memory is out. */
 uint32_t ws_build_name(struct ws_build *build, const char *text, enum ws_op_kind kind, enum ws_activity activity);

@@ -239,4 +239,5 @@ void ws_process_finish(struct ws_process *process)
     ws_vector_finish(&process->clocks);
     ws_map_finish(&process->clock_of);
     ws_ops_finish(&process->ops);
+    free(process->order);
 }

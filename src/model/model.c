@@ -66,8 +66,6 @@ void ws_model_destroy(struct ws_model *model)
 {
     if (!model)
         return;
-    for (size_t i = 0; i < model->tracks.count; i++)
-        free(ws_model_track(model, i)->order);
     for (size_t i = 0; i < model->processes.count; i++)
         ws_process_finish(ws_model_process(model, i));
     ws_vector_finish(&model->processes);

@@ -81,6 +81,7 @@ struct ws_process {
     struct ws_vector clocks; /* struct ws_clock_map, one a context and one for no context */
     struct ws_map clock_of;  /* identifier of a context + 1 → index of its clock + 1 */
     struct ws_ops ops;
+    uint32_t *order;              /* indices of operations, track by track */
     struct ws_vector calls;       /* struct ws_call */
     struct ws_vector collectives; /* struct ws_collective */
     struct ws_vector losses;      /* struct ws_loss */
@@ -99,7 +100,7 @@ struct ws_process {
 struct ws_track {
     uint32_t process; /* index into ws_model.processes */
     uint32_t device;  /* ordinal + 1; 0 when the trace does not say which */
-    uint32_t *order;  /* indices of timed operations */
+    uint32_t *order;  /* indices of timed operations, a part of ws_process.order */
     size_t count;     /* of them */
     uint64_t untimed; /* ran, but when is not known */
     uint64_t captured;

@@ -1,62 +1,31 @@
 #include "model/ops.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/pages.h"
+#include "model/ahead.h"
 
 _Static_assert((int)WS_OP_IN_COLLECTIVE <= (int)WS_OP_OF_TRACE, "the trace's flags leave room for the model's");
 
-enum { FIRST_CAPACITY = 4096, MOST_THREADS = UINT16_MAX, HELPED_ROWS = 1 << 20, TOUCHED_ROWS = 1 << 18 };
-
-struct ws_ops_helper {
-    pthread_t thread;
-    atomic_bool stop;
-    struct ws_ops ops; /* where the columns are */
-    size_t to;
-};
-
-static void *touch_columns(void *user)
-{
-    struct ws_ops_helper *helper = user;
-    const struct ws_ops *ops = &helper->ops;
-    for (size_t row = ops->count; row < helper->to && !atomic_load(&helper->stop); row += TOUCHED_ROWS) {
-        size_t end = row + TOUCHED_ROWS < helper->to ? row + TOUCHED_ROWS : helper->to;
-#define TOUCH(type, name)                                                  \
-    if (ws_pages_touch(ops->name, row * sizeof(type), end * sizeof(type))) \
-        return NULL;
-        WS_OP_COLUMNS(TOUCH)
-#undef TOUCH
-    }
-    return NULL;
-}
+enum { FIRST_CAPACITY = 4096, MOST_THREADS = UINT16_MAX };
 
 void ws_ops_expect(struct ws_ops *ops, size_t count)
 {
-    size_t to = count < ops->capacity ? count : ops->capacity;
-    if (ops->helper || to < ops->count + HELPED_ROWS)
-        return;
-    struct ws_ops_helper *helper = calloc(1, sizeof(*helper));
-    if (!helper)
-        return;
-    helper->ops = *ops;
-    helper->to = to;
-    if (pthread_create(&helper->thread, NULL, touch_columns, helper))
-        free(helper);
-    else
-        ops->helper = helper;
+    const struct ws_ahead_array arrays[] = {
+#define ARRAY(type, name) { ops->name, sizeof(type) },
+        WS_OP_COLUMNS(ARRAY)
+#undef ARRAY
+    };
+    if (!ops->ahead)
+        ops->ahead = ws_ahead_start(arrays, sizeof(arrays) / sizeof(arrays[0]), ops->count,
+                                    count < ops->capacity ? count : ops->capacity);
 }
 
 void ws_ops_complete(struct ws_ops *ops)
 {
-    if (!ops->helper)
-        return;
-    atomic_store(&ops->helper->stop, true);
-    pthread_join(ops->helper->thread, NULL);
-    free(ops->helper);
-    ops->helper = NULL;
+    ws_ahead_stop(ops->ahead);
+    ops->ahead = NULL;
 }
 
 static int grow(struct ws_ops *ops, size_t count, size_t expected)
@@ -66,7 +35,7 @@ static int grow(struct ws_ops *ops, size_t count, size_t expected)
         capacity *= 2;
     if (count >= UINT32_MAX)
         return -EFBIG;
-    ws_ops_complete(ops); /* the helper must not see columns move */
+    ws_ops_complete(ops); /* columns must not move under it */
 #define GROW(type, name)                                                                            \
     {                                                                                               \
         type *grown = ws_pages_grow(ops->name, ops->count * sizeof(type), capacity * sizeof(type)); \
@@ -78,6 +47,15 @@ static int grow(struct ws_ops *ops, size_t count, size_t expected)
 #undef GROW
     ops->capacity = capacity;
     return 0;
+}
+
+uint16_t ws_error_keep(uint32_t error_ns)
+{
+    uint64_t digits = error_ns;
+    unsigned shift = 0;
+    for (; digits >= 1 << WS_ERROR_DIGITS; shift++)
+        digits = (digits + 1) / 2;
+    return (uint16_t)(shift << WS_ERROR_DIGITS | digits);
 }
 
 int64_t ws_tame_time(int64_t time, uint64_t *odd)
@@ -143,13 +121,14 @@ static int thread_number(struct ws_ops *ops, uint32_t id)
     return (int)(*place - 1);
 }
 
-static int set_aside(struct ws_map *map, size_t op, uint64_t value)
+/* Threads number what they do one by one, so most rows follow from the one before. */
+static int add_correlation(struct ws_ops *ops, size_t op, uint64_t correlation)
 {
-    uint64_t *place = ws_map_put(map, op + 1);
-    if (!place)
-        return -ENOMEM;
-    *place = value;
-    return 0;
+    uint64_t beyond = correlation - op;
+    if (op && beyond == ops->last_correlation)
+        return 0;
+    ops->last_correlation = beyond;
+    return ws_sparse_add(&ops->correlations, op, beyond);
 }
 
 static int add_row(struct ws_ops *ops, const struct ws_op *row)
@@ -168,27 +147,23 @@ static int add_row(struct ws_ops *ops, const struct ws_op *row)
     else
         length = row->end - row->begin;
     ops->thread[op] = (uint16_t)thread;
-    if (row->correlation != ((uint64_t)row->thread << 40 | (uint32_t)row->correlation) ||
-        ws_op_thread(ops, op) != row->thread)
-        flags |= WS_OP_CORRELATED_WIDE;
     ops->begin[op] = row->begin;
     ops->host_begin[op] = host_begin;
-    ops->number[op] = (uint32_t)row->correlation;
     ops->shape[op] = row->shape;
-    ops->begin_error[op] = row->begin_error;
-    ops->end_error[op] = row->end_error;
+    ops->begin_error[op] = ws_error_keep(row->begin_error);
+    ops->end_error[op] = ws_error_keep(row->end_error);
     ops->flags[op] = flags;
     int status = set_length(ops, op, WS_WIDE_LENGTH, &ops->length[op], length);
     if (!status)
         status = set_length(ops, op, WS_WIDE_HOST_LENGTH, &ops->host_length[op], host_end - host_begin);
-    if (!status && (flags & WS_OP_CORRELATED_WIDE))
-        status = set_wide(ops, op, WS_WIDE_CORRELATION, (int64_t)row->correlation);
+    if (!status)
+        status = add_correlation(ops, op, row->correlation);
     if (!status && row->bytes)
-        status = set_aside(&ops->bytes, op, row->bytes);
+        status = ws_sparse_add(&ops->bytes, op, row->bytes);
     if (!status && row->params)
-        status = set_aside(&ops->params, op, row->params);
+        status = ws_sparse_add(&ops->params, op, row->params);
     if (!status && row->flags & WS_OP_COUNTED)
-        status = set_aside(&ops->counted, op, 1);
+        status = ws_sparse_add(&ops->counted, op, 1);
     if (!status)
         ops->count++;
     return status;
@@ -219,8 +194,9 @@ void ws_ops_finish(struct ws_ops *ops)
     ws_vector_finish(&ops->threads);
     ws_map_finish(&ops->thread_numbers);
     ws_map_finish(&ops->wide);
-    ws_map_finish(&ops->bytes);
-    ws_map_finish(&ops->params);
-    ws_map_finish(&ops->counted);
+    ws_sparse_finish(&ops->correlations);
+    ws_sparse_finish(&ops->bytes);
+    ws_sparse_finish(&ops->params);
+    ws_sparse_finish(&ops->counted);
     *ops = (struct ws_ops){ 0 };
 }

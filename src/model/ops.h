@@ -1,4 +1,4 @@
-/* The operations of a process, column by column: 40 bytes each, for there may be tens of millions.
+/* The operations of a process, column by column: 36 bytes each, for there may be tens of millions.
  *
  * Lengths, and what else fits 32 bits all but always, are kept so; the few values that do not fit are
  * kept aside. Use the functions below rather than those columns.
@@ -12,6 +12,7 @@
 
 #include "base/map.h"
 #include "base/vector.h"
+#include "model/sparse.h"
 #include "record/record.h"
 
 /* An element a row, in the order of the file. Device times are on the host's clock once the model is
@@ -21,10 +22,9 @@
     C(uint32_t, length)                                                   \
     C(int64_t, host_begin)                                                \
     C(uint32_t, host_length)                                              \
-    C(uint32_t, number) /* low half of the correlation */                 \
-    C(uint32_t, shape)  /* index into ws_process.shapes */                \
-    C(uint32_t, begin_error)                                              \
-    C(uint32_t, end_error)                                                \
+    C(uint32_t, shape)       /* index into ws_process.shapes */           \
+    C(uint16_t, begin_error) /* of ws_error_keep */                       \
+    C(uint16_t, end_error)                                                \
     C(uint16_t, flags)  /* enum ws_op_flags and enum ws_op_model_flags */ \
     C(uint16_t, thread) /* index into ws_ops.threads */
 
@@ -34,14 +34,16 @@ struct ws_ops {
 #define COLUMN(type, name) type *name;
     WS_OP_COLUMNS(COLUMN)
 #undef COLUMN
-    struct ws_vector threads;     /* uint32_t: identifiers in the trace */
-    struct ws_map thread_numbers; /* identifier + 1 → index + 1 */
-    struct ws_map wide;           /* what fits no 32 bits, by operation and column */
-    struct ws_map bytes;          /* operation + 1 → bytes moved; most move none */
-    struct ws_map params;         /* operation + 1 → identifier of its parameters; few are kept */
-    struct ws_map counted;        /* operation + 1 → 1: WS_OP_COUNTED; few are */
-    uint64_t odd_times;           /* host times that cannot be, brought to WS_TIME_MOST */
-    struct ws_ops_helper *helper; /* finds memory for rows to come */
+    struct ws_vector threads;      /* uint32_t: identifiers in the trace */
+    struct ws_map thread_numbers;  /* identifier + 1 → index + 1 */
+    struct ws_map wide;            /* what fits no 32 bits, by operation and column */
+    struct ws_sparse correlations; /* less the row, where that is not as in the row before */
+    uint64_t last_correlation;     /* of them */
+    struct ws_sparse bytes;        /* moved; most move none */
+    struct ws_sparse params;       /* identifiers of parameters; few are kept */
+    struct ws_sparse counted;      /* 1: WS_OP_COUNTED; few are */
+    uint64_t odd_times;            /* host times that cannot be, brought to WS_TIME_MOST */
+    struct ws_ahead *ahead;        /* finds memory for rows to come */
 };
 
 /* No time lies further from 0 than this, so that sums and differences of two, and of errors, fit. */
@@ -49,14 +51,13 @@ struct ws_ops {
 
 /* Bits that loading adds to the flags of the trace. */
 enum ws_op_model_flags {
-    WS_OP_OF_TRACE = 0xfff,        /* enum ws_op_flags, but for WS_OP_COUNTED */
-    WS_OP_TIMED = 0x1000,          /* has an interval on its device */
-    WS_OP_BACKWARDS = 0x2000,      /* had times that cannot be: an end before the begin, or centuries away */
-    WS_OP_FAILED = 0x4000,         /* the driver answered with an error: nothing ran */
-    WS_OP_CORRELATED_WIDE = 0x8000 /* its correlation is kept aside */
+    WS_OP_OF_TRACE = 0xfff,   /* enum ws_op_flags, but for WS_OP_COUNTED */
+    WS_OP_TIMED = 0x1000,     /* has an interval on its device */
+    WS_OP_BACKWARDS = 0x2000, /* had times that cannot be: an end before the begin, or centuries away */
+    WS_OP_FAILED = 0x4000     /* the driver answered with an error: nothing ran */
 };
 
-enum ws_op_wide { WS_WIDE_LENGTH, WS_WIDE_HOST_LENGTH, WS_WIDE_CORRELATION, WS_WIDE_COUNT };
+enum ws_op_wide { WS_WIDE_LENGTH, WS_WIDE_HOST_LENGTH, WS_WIDE_COUNT };
 #define WS_NARROW_MOST UINT32_MAX
 
 /* Adds rows; expected is how many there may be in all, to make room for at once. Returns 0, -ENOMEM, or
@@ -97,6 +98,28 @@ static inline int64_t ws_op_end(const struct ws_ops *ops, size_t op)
     return ops->begin[op] + ws_op_length(ops, op);
 }
 
+/* An error in 16 bits: five of them say by how many places the other eleven are shifted. Rounded up, by a thousandth
+ * at most, for it is a bound. */
+enum { WS_ERROR_DIGITS = 11 };
+
+uint16_t ws_error_keep(uint32_t error_ns);
+
+static inline int64_t ws_error_ns(uint16_t kept)
+{
+    return (int64_t)(kept & ((1 << WS_ERROR_DIGITS) - 1)) << (kept >> WS_ERROR_DIGITS);
+}
+
+/* What its begin and its end may be wrong by at most, in ns. */
+static inline int64_t ws_op_begin_error(const struct ws_ops *ops, size_t op)
+{
+    return ws_error_ns(ops->begin_error[op]);
+}
+
+static inline int64_t ws_op_end_error(const struct ws_ops *ops, size_t op)
+{
+    return ws_error_ns(ops->end_error[op]);
+}
+
 /* Of the call that made it. */
 static inline int64_t ws_op_host_length(const struct ws_ops *ops, size_t op)
 {
@@ -125,27 +148,25 @@ static inline bool ws_op_has_call(const struct ws_ops *ops, size_t op)
 
 static inline uint64_t ws_op_correlation(const struct ws_ops *ops, size_t op)
 {
-    if (ops->flags[op] & WS_OP_CORRELATED_WIDE)
-        return (uint64_t)ws_ops_wide_value(ops, op, WS_WIDE_CORRELATION);
-    return (uint64_t)ws_op_thread(ops, op) << 40 | ops->number[op];
+    return *ws_sparse_last(&ops->correlations, op) + op;
 }
 
 static inline uint64_t ws_op_bytes(const struct ws_ops *ops, size_t op)
 {
-    const uint64_t *bytes = ws_map_get(&ops->bytes, op + 1);
+    const uint64_t *bytes = ws_sparse_get(&ops->bytes, op);
     return bytes ? *bytes : 0;
 }
 
 /* Were hardware counters read around it? Then its times are not the program's own. */
 static inline bool ws_op_is_counted(const struct ws_ops *ops, size_t op)
 {
-    return ops->counted.count && ws_map_get(&ops->counted, op + 1);
+    return ws_sparse_get(&ops->counted, op) != NULL;
 }
 
 /* Identifier in ws_process.params; 0 when they were not kept. */
 static inline uint32_t ws_op_params(const struct ws_ops *ops, size_t op)
 {
-    const uint64_t *params = ws_map_get(&ops->params, op + 1);
+    const uint64_t *params = ws_sparse_get(&ops->params, op);
     return params ? (uint32_t)*params : 0;
 }
 

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/pages.h"
 #include "model/build.h"
 #include "model/sort.h"
 
@@ -22,7 +21,6 @@ static void runs_finish(struct runs *runs)
     free(runs->of_shape);
     free(runs->first);
     free(runs->starts);
-    free(runs->ops);
 }
 
 static size_t run_number(const struct ws_process *process, const struct ws_op_shape *shape)
@@ -65,21 +63,14 @@ out:
 static int fill_runs(const struct ws_process *process, struct runs *runs)
 {
     const struct ws_ops *ops = &process->ops;
-    size_t timed = 0;
     runs->starts = calloc(runs->count + 2, sizeof(*runs->starts));
     if (!runs->starts)
         return -ENOMEM;
-    for (size_t i = 0; i < ops->count; i++) {
-        if (!ws_op_is_timed(ops, i))
-            continue;
-        runs->starts[runs->of_shape[ops->shape[i]] + 2]++;
-        timed++;
-    }
+    for (size_t i = 0; i < ops->count; i++)
+        if (ws_op_is_timed(ops, i))
+            runs->starts[runs->of_shape[ops->shape[i]] + 2]++;
     for (size_t i = 0; i < runs->count; i++)
         runs->starts[i + 2] += runs->starts[i + 1];
-    runs->ops = ws_pages_alloc(timed * sizeof(*runs->ops));
-    if (!runs->ops)
-        return -ENOMEM;
     /* starts[place + 1] counts up from the run's begin to its end, which is the next one's begin. */
     for (size_t i = 0; i < ops->count; i++)
         if (ws_op_is_timed(ops, i))
@@ -90,23 +81,25 @@ static int fill_runs(const struct ws_process *process, struct runs *runs)
 static int merge_track(const struct ws_ops *ops, const struct runs *runs, struct ws_track *track, size_t number)
 {
     size_t from = runs->first[number], to = runs->first[number + 1];
-    track->order = ws_pages_alloc((track->count + 1) * sizeof(*track->order));
-    if (!track->order)
-        return -ENOMEM;
     for (size_t i = from; i < to; i++)
         if (ws_sort_by_time(runs->ops + runs->starts[i], runs->starts[i + 1] - runs->starts[i], ops->begin))
             return -ENOMEM;
     return ws_merge_by_time(track->order, runs->ops, runs->starts + from, to - from, ops->begin);
 }
 
-int ws_process_order(struct ws_model *model, struct ws_process *process)
+int ws_process_order(struct ws_model *model, struct ws_process *process, uint32_t *scratch)
 {
-    struct runs runs = { .count = process->streams.rows.count + process->track_count };
+    struct runs runs = { .count = process->streams.rows.count + process->track_count, .ops = scratch };
+    uint32_t *order = process->order;
     int status = place_runs(process, &runs);
     if (!status)
         status = fill_runs(process, &runs);
-    for (uint32_t i = 0; i < process->track_count && !status; i++)
-        status = merge_track(&process->ops, &runs, ws_model_track(model, process->first_track + i), i);
+    for (uint32_t i = 0; i < process->track_count && !status; i++) {
+        struct ws_track *track = ws_model_track(model, process->first_track + i);
+        track->order = order;
+        order += track->count;
+        status = merge_track(&process->ops, &runs, track, i);
+    }
     runs_finish(&runs);
     return status;
 }

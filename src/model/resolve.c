@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pages.h"
+#include "model/ahead.h"
 #include "model/build.h"
 #include "model/clock.h"
 
@@ -244,7 +246,6 @@ static void drop_empty_track(struct ws_model *model, struct ws_process *process)
         first->passive)
         return;
     struct ws_op_shape *shapes = process->shapes.data;
-    free(first->order);
     process->track_count--;
     model->tracks.count--;
     memmove(first, first + 1, process->track_count * sizeof(*first));
@@ -255,6 +256,28 @@ static void drop_empty_track(struct ws_model *model, struct ws_process *process)
             shapes[i].track = WS_NOWHERE;
 }
 
+/* Gives operations their shapes, their times and their order; memory for the last is found during the others. */
+static int place_ops(struct ws_build *build, struct ws_process *process)
+{
+    size_t count = process->ops.count, bytes = count * sizeof(uint32_t);
+    uint32_t *scratch = ws_pages_alloc(bytes);
+    process->order = ws_pages_alloc(bytes);
+    if (!scratch || !process->order) {
+        free(scratch);
+        return -ENOMEM;
+    }
+    const struct ws_ahead_array arrays[] = { { scratch, sizeof(*scratch) }, { process->order, sizeof(*scratch) } };
+    struct ws_ahead *ahead = ws_ahead_start(arrays, 2, 0, count);
+    int status = ws_process_resolve_shapes(build, process);
+    if (!status)
+        status = map_times(build->model, process);
+    ws_ahead_stop(ahead);
+    if (!status)
+        status = ws_process_order(build->model, process, scratch);
+    free(scratch);
+    return status;
+}
+
 int ws_process_resolve(struct ws_build *build, uint32_t number)
 {
     struct ws_model *model = build->model;
@@ -263,11 +286,7 @@ int ws_process_resolve(struct ws_build *build, uint32_t number)
     if (!status)
         status = make_tracks(model, process, number);
     if (!status)
-        status = ws_process_resolve_shapes(build, process);
-    if (!status)
-        status = map_times(model, process);
-    if (!status)
-        status = ws_process_order(model, process);
+        status = place_ops(build, process);
     if (!status)
         status = ws_ranges_order(&process->ranges);
     if (!status)

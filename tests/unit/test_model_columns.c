@@ -1,0 +1,215 @@
+/* What the model keeps in little room says the same as what it was given. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analysis/delays.h"
+#include "model/ops.h"
+#include "model/sparse.h"
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static void sparse_values_are_found_by_row(void **state)
+{
+    (void)state;
+    enum { ROWS = 5000 };
+    static uint64_t plain[ROWS];
+    static bool has[ROWS];
+    struct ws_sparse sparse = { 0 };
+    uint64_t random = 7;
+    assert_null(ws_sparse_get(&sparse, 0));
+    assert_null(ws_sparse_last(&sparse, 100));
+    assert_int_equal(ws_sparse_next(&sparse, 0), SIZE_MAX);
+    /* Stretches with every row, with few and with none, which begin and end within words of 64. */
+    for (size_t i = 70; i < ROWS - 200; i++) {
+        has[i] = i < 400 || (i < 3000 && next_random(&random) % 50 == 0) || i > 4100;
+        plain[i] = next_random(&random);
+        if (has[i])
+            assert_int_equal(ws_sparse_add(&sparse, i, plain[i]), 0);
+    }
+    size_t count = 0, last = SIZE_MAX;
+    for (size_t i = 0; i < ROWS; i++) {
+        const uint64_t *value = ws_sparse_get(&sparse, i), *before = ws_sparse_last(&sparse, i);
+        assert_int_equal(value != NULL, has[i]);
+        if (has[i]) {
+            assert_int_equal(*value, plain[i]);
+            last = i;
+            count++;
+        }
+        assert_int_equal(before != NULL, last != SIZE_MAX);
+        if (before)
+            assert_int_equal(*before, plain[last]);
+        size_t next = i;
+        while (next < ROWS && !has[next])
+            next++;
+        assert_int_equal(ws_sparse_next(&sparse, i), next < ROWS ? next : SIZE_MAX);
+    }
+    assert_int_equal(ws_sparse_count(&sparse), count);
+    ws_sparse_finish(&sparse);
+}
+
+static void errors_are_rounded_up_by_little(void **state)
+{
+    (void)state;
+    uint64_t random = 3;
+    for (uint32_t error = 0; error < 2048; error++)
+        assert_int_equal(ws_error_ns(ws_error_keep(error)), error);
+    for (int i = 0; i < 200000; i++) {
+        uint32_t error = (uint32_t)next_random(&random) >> next_random(&random) % 32;
+        int64_t kept = ws_error_ns(ws_error_keep(error));
+        assert_true(kept >= error);
+        assert_true((kept - error) * 1000 <= error);
+    }
+    assert_true(ws_error_ns(ws_error_keep(UINT32_MAX)) >= UINT32_MAX);
+}
+
+static void correlations_come_back_whatever_they_are(void **state)
+{
+    (void)state;
+    enum { ROWS = 4000 };
+    static struct ws_op rows[ROWS];
+    struct ws_ops ops = { 0 };
+    uint64_t random = 11;
+    for (uint64_t i = 0; i < ROWS; i++) {
+        rows[i].thread = 1 + (uint32_t)(i / 100 % 3);
+        rows[i].correlation = (uint64_t)rows[i].thread << 40 | (i * 2 / 3);
+        if (i > 1000 && i < 1200)
+            rows[i].correlation = next_random(&random);
+        if (i > 2000 && i < 2100)
+            rows[i].correlation = 5;
+    }
+    assert_int_equal(ws_ops_add(&ops, rows, ROWS / 2, 0), 0);
+    assert_int_equal(ws_ops_add(&ops, rows + ROWS / 2, ROWS / 2, 0), 0);
+    for (size_t i = 0; i < ROWS; i++)
+        assert_int_equal(ws_op_correlation(&ops, i), rows[i].correlation);
+    ws_ops_finish(&ops);
+}
+
+/* ---- delays */
+
+enum { STREAMS = 4, LAUNCHES = 120000 };
+
+struct scene {
+    struct ws_process process;
+    struct ws_track track;
+    uint32_t order[LAUNCHES];
+    struct ws_op rows[LAUNCHES];
+    struct ws_arena texts;
+};
+
+/* Stream s + 1 has shape s; the last shape has no stream. */
+static struct scene *make_scene(void)
+{
+    struct scene *scene = calloc(1, sizeof(*scene));
+    assert_non_null(scene);
+    struct ws_process *process = &scene->process;
+    ws_rows_init(&process->streams, WS_FAMILY_stream);
+    process->shapes = WS_VECTOR(struct ws_op_shape);
+    for (uint32_t i = 0; i <= STREAMS; i++) {
+        struct ws_stream stream = { .id = i + 1 };
+        struct ws_op_shape *shape = ws_vector_push(&process->shapes);
+        assert_non_null(shape);
+        shape->stream = i < STREAMS ? i : WS_NOWHERE;
+        if (i < STREAMS)
+            assert_int_equal(ws_rows_put(&process->streams, &scene->texts, &stream), 0);
+    }
+    return scene;
+}
+
+static void free_scene(struct scene *scene)
+{
+    ws_rows_finish(&scene->process.streams);
+    ws_vector_finish(&scene->process.shapes);
+    ws_ops_finish(&scene->process.ops);
+    ws_arena_finish(&scene->texts);
+    free(scene);
+}
+
+/* A queue that fills, one that is all but constant, one spread over every magnitude, before the call too, and a short
+ * one. Launches of stream 5 belong nowhere. */
+static int64_t delay_of(uint32_t stream, size_t i, uint64_t *random)
+{
+    switch (stream) {
+    case 0:
+        return 5000 + (int64_t)(i % 1000) * 7001;
+    case 1:
+        return 6000 + (int64_t)(next_random(random) % 40);
+    case 2: {
+        int64_t far = (int64_t)(next_random(random) >> (4 + next_random(random) % 58));
+        return next_random(random) % 3 ? far : -far;
+    }
+    default:
+        return (int64_t)(next_random(random) % 100000000);
+    }
+}
+
+static int ascending(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void delays_are_exact(void **state)
+{
+    (void)state;
+    struct scene *scene = make_scene();
+    struct ws_vector found = WS_VECTOR(struct ws_stream_delays);
+    int64_t *values[STREAMS + 1];
+    size_t counts[STREAMS + 1] = { 0 };
+    uint64_t random = 99;
+    for (int i = 0; i <= STREAMS; i++)
+        assert_non_null(values[i] = calloc(LAUNCHES, sizeof(int64_t)));
+    for (size_t i = 0; i < LAUNCHES; i++) {
+        uint32_t stream = i % 100 == 0 ? 3 : i % 100 == 1 ? 4 : (uint32_t)(next_random(&random) % 3);
+        int64_t delay = delay_of(stream, i, &random), host_begin = (int64_t)i * 10000;
+        scene->rows[i] = (struct ws_op){ .shape = stream,
+                                         .thread = 1,
+                                         .host_begin = host_begin,
+                                         .host_end = host_begin + 3000,
+                                         .begin = host_begin + delay,
+                                         .end = host_begin + delay + 1 };
+        scene->order[i] = (uint32_t)i;
+        values[stream][counts[stream]++] = delay;
+    }
+    assert_int_equal(ws_ops_add(&scene->process.ops, scene->rows, LAUNCHES, 0), 0);
+    scene->track = (struct ws_track){ .order = scene->order, .count = LAUNCHES };
+    assert_int_equal(ws_delays_measure(&scene->process, &scene->track, &found), 0);
+    assert_int_equal(found.count, STREAMS + 1);
+    const struct ws_stream_delays *rows = found.data;
+    for (size_t i = 0; i < found.count; i++) {
+        size_t series = rows[i].stream ? rows[i].stream - 1 : STREAMS, count = counts[series];
+        qsort(values[series], count, sizeof(int64_t), ascending);
+        assert_int_equal(rows[i].count, count);
+        assert_int_equal(rows[i].median, values[series][(count - 1) / 2]);
+        assert_int_equal(rows[i].p95, values[series][(count - 1) * 95 / 100]);
+        assert_int_equal(rows[i].max, values[series][count - 1]);
+        assert_true(!i || rows[i - 1].count >= rows[i].count);
+    }
+    for (int i = 0; i <= STREAMS; i++)
+        free(values[i]);
+    ws_vector_finish(&found);
+    free_scene(scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sparse_values_are_found_by_row),
+        cmocka_unit_test(errors_are_rounded_up_by_little),
+        cmocka_unit_test(correlations_come_back_whatever_they_are),
+        cmocka_unit_test(delays_are_exact),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
