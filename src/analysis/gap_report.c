@@ -214,6 +214,8 @@ int ws_gap_causes_json(const struct ws_report *report, size_t subject, json_t *o
         status |= json_object_set_new(row, "lines", lines);
         status = status ? status : lines_json(lines, report, process, causes, steps, order[i]);
     }
+    status |= json_object_set_new(object, "together_saving_ns",
+                                  savings->together ? json_integer(savings->together) : json_null());
     status |= ws_json_set(object, "gaps_without_host_ns", causes->hostless.total);
     status |= ws_json_set(object, "gaps_within_error_ns", causes->within_error.total);
     return status;

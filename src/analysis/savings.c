@@ -36,6 +36,42 @@ static const struct {
 };
 enum { REMEDIES = sizeof(remedies) / sizeof(remedies[0]) };
 
+/* What a replay wins. A part of the recording that is replayed stands for the whole. */
+static int win(const struct ws_report *report, size_t subject, unsigned without, int64_t length, int64_t *won)
+{
+    struct ws_replay_times times;
+    int status = ws_replay(report, subject, without, &times);
+    int64_t saving = times.recorded - times.replayed;
+    if (!times.steps && times.recorded > 0 && times.recorded < length)
+        saving = (int64_t)((double)saving * ((double)length / (double)times.recorded));
+    *won = saving;
+    return status;
+}
+
+static bool is_advised(const struct ws_track_savings *savings, size_t remedy)
+{
+    return remedies[remedy].what && savings->saving[remedies[remedy].cause] > 0;
+}
+
+/* What the advised remedies win together, where they are two or more. One alone is held to the idle time of its
+ * cause, since the rest of what its replay wins another cause's remedy may win too; together they are held to all of
+ * it. */
+static int win_together(const struct ws_report *report, size_t subject, int64_t length,
+                        struct ws_track_savings *result)
+{
+    unsigned without = 0;
+    int64_t idle = 0, won = 0;
+    for (size_t i = 0; i < REMEDIES; i++)
+        without |= is_advised(result, i) ? remedies[i].without : 0;
+    if (__builtin_popcount(without) < 2)
+        return 0;
+    int status = win(report, subject, without, length, &won);
+    for (int cause = 0; cause < WS_CAUSE_COUNT; cause++)
+        idle += result->idle[cause];
+    result->together = ws_most(ws_least(won, idle), 0);
+    return status;
+}
+
 static int run(const struct ws_report *report, size_t subject, void *memory)
 {
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
@@ -49,17 +85,33 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
         result->idle[cause] = causes->per_step ? ws_steps_share(steps, time) : time;
     }
     for (size_t i = 0; i < REMEDIES && !status; i++) {
-        struct ws_replay_times times;
         enum ws_part cause = remedies[i].cause;
+        int64_t saving = 0;
         if (result->idle[cause] <= length / WORTHWHILE)
             continue;
-        status = ws_replay(report, subject, remedies[i].without, &times);
-        int64_t saving = times.recorded - times.replayed;
-        if (!times.steps && times.recorded > 0 && times.recorded < length) /* a part stands for the whole */
-            saving = (int64_t)((double)saving * ((double)length / (double)times.recorded));
+        status = win(report, subject, remedies[i].without, length, &saving);
         result->saving[cause] = ws_most(ws_least(saving, result->idle[cause]), 0);
     }
-    return status;
+    return status ? status : win_together(report, subject, length, result);
+}
+
+int64_t ws_savings_together(const struct ws_track_savings *savings, char text[WS_TOGETHER_TEXT])
+{
+    size_t left = 0, used = 0;
+    int64_t sum = 0;
+    *text = 0;
+    for (size_t i = 0; i < REMEDIES; i++)
+        left += is_advised(savings, i);
+    for (size_t i = 0; i < REMEDIES && savings->together; i++) {
+        if (!is_advised(savings, i))
+            continue;
+        const char *before = !used ? "" : left == 1 ? " and " : ", ";
+        used +=
+            (size_t)snprintf(text + used, WS_TOGETHER_TEXT - used, "%s%s", before, ws_part_label(remedies[i].cause));
+        sum += savings->saving[remedies[i].cause];
+        left--;
+    }
+    return sum;
 }
 
 /* A cause's lines, those that the trace knows each for itself, the rest together. */
@@ -186,7 +238,7 @@ static int advise(const struct ws_report *report, size_t subject, const void *me
     const struct ws_track_savings *savings = memory;
     int status = 0;
     for (size_t i = 0; i < REMEDIES && !status; i++)
-        if (savings->saving[remedies[i].cause] > 0 && remedies[i].what)
+        if (is_advised(savings, i))
             status = advise_cause(report, subject, savings, i, list);
     for (size_t i = 0; i < sizeof(pointers) / sizeof(pointers[0]) && !status; i++)
         status = point_at(report, subject, savings, i, list);

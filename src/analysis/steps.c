@@ -11,7 +11,7 @@
 #include "analysis/times.h"
 
 /* See steps.h for what these are and where they come from. */
-static const int warm_up_percent = 125, slow_percent = 150, unsteady_percent = 10, slow_in = 20;
+static const int warm_up_percent = 125, stock_percent = 75, slow_percent = 150, unsteady_percent = 10, slow_in = 20;
 
 const char *ws_step_kind_name(enum ws_step_kind kind)
 {
@@ -99,11 +99,23 @@ static bool within_warm(const struct ws_step *step, int64_t median)
     return step->kind != WS_STEP_STEADY || length_of(step) / warm_up_percent <= median / 100;
 }
 
-/* The leading steps before the first two in a row that take about as long as most. */
+/* The leading steps all of which are shorter than most: they live on a stock, as of batches that a loader made before
+ * the first step, and no later step is like them. */
+static size_t count_on_stock(const struct ws_vector *steps, int64_t median)
+{
+    const struct ws_step *list = steps->data;
+    size_t count = 0;
+    while (count < steps->count && list[count].kind == WS_STEP_STEADY &&
+           length_of(&list[count]) / stock_percent < median / 100)
+        count++;
+    return count > steps->count / 2 ? 0 : count;
+}
+
+/* And those before the first two in a row that take about as long as most. */
 static void leave_out_warm_up(struct ws_vector *steps, int64_t median)
 {
     struct ws_step *list = steps->data;
-    size_t first = 0;
+    size_t first = count_on_stock(steps, median);
     while (first + 1 < steps->count && !(within_warm(&list[first], median) && within_warm(&list[first + 1], median)))
         first++;
     if (first > steps->count / 2)

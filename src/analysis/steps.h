@@ -7,7 +7,9 @@
  * step that the device is at.) What comes before the first boundary is in no step.
  *
  * Every figure "per step" of a report is taken over the steady steps. Left out are
- * - warm-up: the leading steps before the first two in a row that are within 25 % of the median;
+ * - warm-up: the leading steps before the first two in a row that are at most 25 % longer than the median, and
+ * leading ones that are all more than 25 % shorter (they live on a stock, as of batches that a loader made
+ * beforehand);
  * - other: what repeats with the steps but is not like them (evaluation, checkpoint), only where steps
  *   were found rather than marked;
  * - cut: the last step, where the recording does not show its end;

@@ -5,6 +5,7 @@
 #include "analysis/kernels.h"
 #include "analysis/peaks.h"
 #include "analysis/roofline.h"
+#include "analysis/savings.h"
 #include "analysis/sections.h"
 #include "analysis/steps.h"
 #include "analysis/wall.h"
@@ -232,8 +233,21 @@ static void print_peak(const struct ws_report *report, size_t track, struct ws_p
                  from);
 }
 
-static void print_advice(const struct ws_track_wall *wall, struct ws_page *page)
+/* Where more is won than pieces of advice add up to. */
+static void print_together(const struct ws_report *report, size_t track, struct ws_page *page)
 {
+    const struct ws_track_savings *savings = ws_report_result(report, &ws_analysis_savings, track);
+    const struct ws_track_wall *wall = wall_of(report, track);
+    char causes[WS_TOGETHER_TEXT], time[WS_FORMAT_SIZE];
+    int64_t alone = ws_savings_together(savings, causes);
+    if (savings->together - alone > wall->length / 1000 * LEAST_SHOWN_PER_MILLE)
+        ws_page_fact(page, "", "up to %s%s: %s at once, of which each hides some of the other",
+                     ws_format_time(time, savings->together), wall->per_step ? " a step" : "", causes);
+}
+
+static void print_advice(const struct ws_report *report, size_t track, struct ws_page *page)
+{
+    const struct ws_track_wall *wall = wall_of(report, track);
     const struct ws_advice *advice = wall->advice.items.data;
     size_t count = wall->advice.items.count, shown = 0;
     char time[WS_FORMAT_SIZE];
@@ -247,6 +261,7 @@ static void print_advice(const struct ws_track_wall *wall, struct ws_page *page)
                      wall->per_step ? " a step" : "", advice[i].what, *advice[i].where ? "; at " : "",
                      advice[i].where, *advice[i].evidence ? " (" : "", advice[i].evidence,
                      *advice[i].evidence ? ")" : "");
+    print_together(report, track, page);
     if (shown && shown < count)
         ws_page_fact(page, "", "and %zu more in the sections below", count - shown);
 }
@@ -348,7 +363,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     print_busy(report, shown, page);
     print_matmuls(report, shown, page);
     print_peak(report, shown, page);
-    print_advice(wall_of(report, shown), page);
+    print_advice(report, shown, page);
     page->label = label;
 }
 
