@@ -11,7 +11,8 @@
 #include "analysis/times.h"
 
 /* See steps.h for what these are and where they come from. */
-static const int warm_up_percent = 125, stock_percent = 75, slow_percent = 150, unsteady_percent = 10, slow_in = 20;
+static const int warm_up_percent = 125, stock_percent = 75, slow_percent = 150, unsteady_percent = 10, slow_in = 20,
+                 short_in = 10;
 
 const char *ws_step_kind_name(enum ws_step_kind kind)
 {
@@ -99,16 +100,21 @@ static bool within_warm(const struct ws_step *step, int64_t median)
     return step->kind != WS_STEP_STEADY || length_of(step) / warm_up_percent <= median / 100;
 }
 
-/* The leading steps all of which are shorter than most: they live on a stock, as of batches that a loader made before
- * the first step, and no later step is like them. */
+/* The leading steps that are shorter than most, if hardly any later one is: they live on a stock, as of batches that
+ * a loader made before the first step. */
 static size_t count_on_stock(const struct ws_vector *steps, int64_t median)
 {
     const struct ws_step *list = steps->data;
-    size_t count = 0;
-    while (count < steps->count && list[count].kind == WS_STEP_STEADY &&
-           length_of(&list[count]) / stock_percent < median / 100)
-        count++;
-    return count > steps->count / 2 ? 0 : count;
+    size_t leading = 0, all = 0, steady = 0;
+    bool leads = true;
+    for (size_t i = 0; i < steps->count; i++) {
+        bool is_short = length_of(&list[i]) / stock_percent < median / 100;
+        leads &= is_short && list[i].kind == WS_STEP_STEADY;
+        leading += leads;
+        all += is_short && list[i].kind == WS_STEP_STEADY;
+        steady += list[i].kind == WS_STEP_STEADY;
+    }
+    return all - leading > steady / short_in ? 0 : leading;
 }
 
 /* And those before the first two in a row that take about as long as most. */

@@ -8,7 +8,7 @@
  *
  * Every figure "per step" of a report is taken over the steady steps. Left out are
  * - warm-up: the leading steps before the first two in a row that are at most 25 % longer than the median, and
- * leading ones that are all more than 25 % shorter (they live on a stock, as of batches that a loader made
+ * leading ones more than 25 % shorter where hardly any later one is (they live on a stock, as of batches made
  * beforehand);
  * - other: what repeats with the steps but is not like them (evaluation, checkpoint), only where steps
  *   were found rather than marked;

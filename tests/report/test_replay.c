@@ -263,6 +263,63 @@ static void counts_of_a_step(void **state)
         assert_string_equal(ws_format_each(text, cases[i].count, cases[i].steps), cases[i].text);
 }
 
+/* A loader before the step and a wait in the middle of it. */
+static int64_t run_both(struct machine *machine, int64_t load, bool waits)
+{
+    for (int i = 0; i < 2 * STEPS; i++) {
+        machine->host += i % 2 ? 0 : load;
+        launch(machine, i % 2 == 0, 20 * us);
+        for (int kernel = 0; kernel < 5; kernel++)
+            launch(machine, false, 100 * us);
+        if (waits && i % 2 == 0)
+            wait(machine);
+        machine->host += 300 * us;
+    }
+    return machine->device;
+}
+
+/* One replay without both; no more is promised for each alone. */
+static void two_walls_are_taken_away_together(void **state)
+{
+    int64_t lengths[2];
+    struct loaded loaded;
+    char text[WS_TOGETHER_TEXT];
+    (void)state;
+    for (int with = 0; with < 2; with++) {
+        struct machine machine = begin(&loaded);
+        lengths[with] = run_both(&machine, with ? 900 * us : 0, with);
+        load_report(&loaded);
+        if (!with)
+            load_finish(&loaded);
+    }
+    int64_t truth = (lengths[1] - lengths[0]) / STEPS;
+    const struct ws_track_savings *savings = ws_report_result(loaded.report, &ws_analysis_savings, 0);
+    int64_t alone = ws_savings_together(savings, text);
+    assert_string_equal(text, "input and sync");
+    assert_int_equal(alone, savings->saving[WS_PART_INPUT] + savings->saving[WS_PART_SYNC]);
+    assert_true(llabs(savings->together - truth) < truth / 20);
+    assert_true(alone <= savings->together + truth / 100);
+    load_finish(&loaded);
+}
+
+/* Nothing is said of several causes where there is one. */
+static void one_wall_is_no_two(void **state)
+{
+    struct loop loop = { .copy = true, .load = 3 * ms, .kernels = 10, .kernel = 100 * us };
+    struct loaded loaded;
+    struct machine machine = begin(&loaded);
+    char text[WS_TOGETHER_TEXT];
+    (void)state;
+    run(&machine, &loop);
+    load_report(&loaded);
+    const struct ws_track_savings *savings = ws_report_result(loaded.report, &ws_analysis_savings, 0);
+    assert_true(savings->saving[WS_PART_INPUT] > 0);
+    assert_int_equal(savings->together, 0);
+    assert_int_equal(ws_savings_together(savings, text), 0);
+    assert_string_equal(text, "");
+    load_finish(&loaded);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +332,8 @@ int main(void)
         cmocka_unit_test(nothing_to_win),
         cmocka_unit_test(evidence_is_of_what_the_saving_is_of),
         cmocka_unit_test(counts_of_a_step),
+        cmocka_unit_test(two_walls_are_taken_away_together),
+        cmocka_unit_test(one_wall_is_no_two),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

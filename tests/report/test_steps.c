@@ -107,6 +107,22 @@ static void warm_up_and_slow_steps_are_told_apart(void **state)
     load_finish(&loaded);
 }
 
+/* Until what a loader made beforehand is used up. Where later steps are as short, lengths just differ. */
+static void short_steps_at_the_beginning_are_no_steady_ones(void **state)
+{
+    static const int64_t stock[] = { 400000, 400000, 600000, 1000000, 1100000, 1000000, 900000, 1000000, 1000000 };
+    static const int64_t differ[] = { 400000, 600000, 1000000, 1300000, 500000, 1000000, 1400000, 600000, 1000000 };
+    struct loaded loaded;
+    (void)state;
+    run_lengths(&loaded, stock, sizeof(stock) / sizeof(stock[0]));
+    assert_int_equal(steps_of(&loaded)->kinds[WS_STEP_WARM_UP], 3);
+    assert_int_equal(steps_of(&loaded)->mean, 1000000);
+    load_finish(&loaded);
+    run_lengths(&loaded, differ, sizeof(differ) / sizeof(differ[0]));
+    assert_int_equal(steps_of(&loaded)->kinds[WS_STEP_WARM_UP], 0);
+    load_finish(&loaded);
+}
+
 static void steps_tile_whatever_markers_say(void **state)
 {
     uint64_t random = 3;
@@ -458,6 +474,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_marker_begins_with_the_first_operation_launched_after_it),
         cmocka_unit_test(warm_up_and_slow_steps_are_told_apart),
+        cmocka_unit_test(short_steps_at_the_beginning_are_no_steady_ones),
         cmocka_unit_test(steps_tile_whatever_markers_say),
         cmocka_unit_test(markers_may_be_left_aside),
         cmocka_unit_test(steps_are_found_without_markers),

@@ -17,6 +17,7 @@ WALLS = {
         {"wait_us": 6000, "pinned": 0, "batch_bytes": 4000000, "host_jitter": 15, "device_jitter": 8, "steps": 30},
         {"wait_us": 20000, **LARGE, "steps": 25, "background": 1, "host_jitter": 5},
         {"wait_us": 9000, "eval_every": 12, "steps": 50, "warmup": 5, "seed": 7},
+        {"wait_us": 9000, "background": 1, "host_jitter": 70, "layers": 3, "steps": 60, "seed": 11},  # waits that vary
     ]),
     "sync": ("overhead", ["sync"], [
         {"count": 2, "after_us": 160, **SMALL},
@@ -58,6 +59,7 @@ WALLS = {
         {"ranks": 4, **MANY, "SIMGPU_LINK_GB_S": 450, "slow_rank": 2, "slow_percent": 60, "steps": 18},
         {"ranks": 2, **MANY, "layers": 6, "SIMGPU_LINK_GB_S": 300, "slow_rank": 0, "slow_us": 20000, "eval_every": 10,
          "device_jitter": 6},
+        {"ranks": 3, **MANY, "layers": 6, "SIMGPU_LINK_GB_S": 300, "slow_rank": 2, "slow_us": 18000, "host_jitter": 60, "seed": 13},
     ]),
     "chain": ("bandwidth", ["fusion"], [
         {"length": 12, **WIDE},
@@ -72,6 +74,7 @@ WALLS = {
         {"wait_us": 4000, "background": 1, "count": 3, "after_us": 90, "way": 2, **SMALL, "device_jitter": 8},
         {"wait_us": 800, "busy": 1, "pinned": 0, "count": 2, "after_us": 150, **SMALL, "steps": 60},
         {"wait_us": 10000, "count": 2, "after_us": 1400, "way": 1, "eval_every": 15, "seed": 6},
+        {"wait_us": 9000, "background": 1, "count": 3, "after_us": 500, "tokens": 2048, "host_jitter": 40, "steps": 60, "seed": 12},
     ]),
     "compute": ("compute", [], [
         {},

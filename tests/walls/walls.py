@@ -133,9 +133,11 @@ def judge_setting(build, folder, wall, setting):
     judge, (expected, causes, _) = Judge(), WALLS[wall]
     made = run_with(build, folder, wall, setting)
     without = run_without(build, folder, wall, setting) if causes else made
+    # A straggler has a wall of its own; it is the others that wait.
+    straggler = setting["slow_rank"] if wall == "straggler" else None
     # Where what is waited for varies the median step says neither what all take together nor what they would win.
-    step = made.step_ns(statistics.median)
-    saving = made.step_ns(statistics.mean) - without.step_ns(statistics.mean)
+    step = made.step_ns(statistics.median, straggler)
+    saving = made.step_ns(statistics.mean, straggler) - without.step_ns(statistics.mean, straggler)
     judge.lines.append(f"step {step / 1e3:.0f} µs, {saving / 1e3:.0f} of them the wall ({saving / step:.0%}), "
                        f"without it {without.busy_share():.0%} busy")
     devices = report(build, made.folder)
@@ -146,8 +148,7 @@ def judge_setting(build, folder, wall, setting):
         judge.lines.append(f"NOT JUDGED: kept from a processor for {made.kept_waiting():.0%}, {untimed} operations without times")
         return judge
     check_timeline(judge, devices, made.truth)
-    # A straggler has a wall of its own; it is the others that wait.
-    waiting = {rank: device for rank, device in devices.items() if wall != "straggler" or rank != setting["slow_rank"]}
+    waiting = {rank: device for rank, device in devices.items() if rank != straggler}
     check_verdict(judge, wall, waiting, step, saving)
     return judge
 
