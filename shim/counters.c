@@ -336,21 +336,21 @@ static void be_quiet(const struct shim_context *context)
     let_go();
 }
 
-/* The operation before was left by a jump, so that nobody came to end it. */
-static void give_up(struct shim_thread *thread)
+void counters_given_up(struct shim_thread *thread)
 {
+    if (!thread->counted)
+        return;
     if (thread->counted == COUNTED_LAUNCH) {
         refuse("a launch was left by a jump while it was counted");
         current.session->profiler = NULL;
         let_go();
     }
+    thread->counted = COUNTED_NOT_ASKED;
     atomic_fetch_sub(&under_way, 1);
 }
 
 void counters_before(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape)
 {
-    if (thread->counted)
-        give_up(thread);
     atomic_fetch_add(&under_way, 1);
     uint64_t number = atomic_fetch_add(&begun, 1);
     thread->counted = COUNTED_NOTHING;

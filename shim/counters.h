@@ -27,6 +27,9 @@ bool counters_wanted(void);
 void counters_before(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape);
 void counters_after(struct shim_thread *thread, struct ws_ring_op *record);
 
+/* The operation that it was under way with was left by a jump, so that nobody comes to end it. */
+void counters_given_up(struct shim_thread *thread);
+
 /* A capture is about to begin: waits for a moment until nothing is being counted. */
 void counters_pause(void);
 

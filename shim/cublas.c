@@ -147,7 +147,8 @@ static __attribute__((noinline, cold)) void *find_target(struct target *target, 
             real = (ws_cublasStatus(*) parameters)find_target(&target, id, bound);          \
         if (!real)                                                                          \
             return WS_CUBLAS_STATUS_NOT_INITIALIZED;                                        \
-        struct shim_thread *thread = product_begins();                                      \
+        uintptr_t frame;                                                                    \
+        struct shim_thread *thread = product_begins(&frame);                                \
         if (!thread)                                                                        \
             return real arguments;                                                          \
         const struct product_words *words = product;                                        \

@@ -205,7 +205,8 @@ _Static_assert(CONVOLUTIONS_SEEN == 2 << (64 - 56), "the hash's highest bits");
     ws_cudnnStatus wrap_##wrapper parameters                                            \
     {                                                                                   \
         CUDNN_REAL(wrapper, symbol, bound, parameters, missing)                         \
-        struct shim_thread *thread = product_begins();                                  \
+        uintptr_t frame;                                                                \
+        struct shim_thread *thread = product_begins(&frame);                            \
         if (!thread)                                                                    \
             return real arguments;                                                      \
         const struct product_words words = computed;                                    \

@@ -217,19 +217,23 @@ static void group_ended(struct call *call)
     thread->collective_count = 0;
 }
 
-static void enter_nccl(struct call *call)
+/* The outermost call's frame stands for all that it makes. */
+HOT void enter_nccl(struct call *call, uintptr_t *frame)
 {
-    call->nccl_before = call->thread ? call->thread->correlation : 0;
-    if (call->thread) {
-        call->thread->nccl_depth++;
-        call->thread->op_header.detail = WS_OP_IN_COLLECTIVE;
-    }
+    struct shim_thread *thread = call->thread;
+    call->nccl_before = thread ? thread->correlation : 0;
+    if (!thread || call_is_in_nccl(thread, (uintptr_t)__builtin_dwarf_cfa(), __builtin_return_address(0)))
+        return;
+    frame_begin(thread, &thread->in_nccl, frame);
+    thread->op_header.detail = WS_OP_IN_COLLECTIVE;
 }
 
-static void leave_nccl(struct call *call)
+static void leave_nccl(struct call *call, const uintptr_t *frame)
 {
-    if (call->thread && !--call->thread->nccl_depth)
-        call->thread->op_header.detail = 0;
+    if (!call->thread || call->thread->in_nccl != (uintptr_t)frame)
+        return;
+    call->thread->in_nccl = 0;
+    call->thread->op_header.detail = 0;
 }
 
 #define NCCL_ROW(symbol, parameters, arguments, before, after)                                             \
@@ -243,14 +247,15 @@ static void leave_nccl(struct call *call)
         if (!real)                                                                                         \
             return WS_ncclSystemError;                                                                     \
         struct call call;                                                                                  \
-        if (!call_enter(&call, WS_ID_##symbol, false, WS_CALL_NCCL))                                       \
+        uintptr_t frame = 0;                                                                               \
+        if (!call_enter(&call, &frame, WS_ID_##symbol, false, WS_CALL_NCCL))                               \
             return real arguments;                                                                         \
-        enter_nccl(&call);                                                                                 \
+        enter_nccl(&call, &frame);                                                                         \
         before;                                                                                            \
         call.ticks_begin = ticks_now();                                                                    \
         call.result = real arguments;                                                                      \
         call.ticks_end = ticks_now();                                                                      \
-        leave_nccl(&call);                                                                                 \
+        leave_nccl(&call, &frame);                                                                         \
         after;                                                                                             \
         return call.result;                                                                                \
     }

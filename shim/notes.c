@@ -15,6 +15,8 @@ void host_call(struct call *call, ws_CUstream stream, const void *object, uint64
     struct shim_thread *thread = call->thread ? call->thread : thread_get();
     if (!thread || !shim_recording())
         return;
+    if (thread->in_nccl)
+        call_is_in_nccl(thread, thread->within, NULL); /* if only to find that it was left */
     uint32_t handles = atomic_load(&shim_page.handles);
     struct shim_context *context = op_context(thread, handles);
     /* The handle of a call that failed may be no stream at all. */

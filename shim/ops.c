@@ -242,12 +242,13 @@ static void mark_begin(struct shim_thread *thread, struct ws_ring_op *record, st
             atomic_store_explicit(&stream->fresh, 1, memory_order_release);
         return;
     }
-    thread->timed = stream;
     thread->has_turn = take_turn(stream, *flags & WS_OP_BLOCKING ? TURN_LONG : TURN_SHORT);
     thread->order = atomic_fetch_add_explicit(&stream->order, (uint64_t)1 << 16 | 1, memory_order_acq_rel);
+    thread->timed = stream;
     bool contended = thread->order & 0xffff;
     const struct ws_shape *row = registry_row(&registry.shape, shape->shape);
-    if (copy_direction(row) != COPY_DIRECTIONS)
+    thread->direction = (uint8_t)copy_direction(row);
+    if (thread->direction != COPY_DIRECTIONS)
         note_copy(record, stream, copy_direction(row));
 
     bool fresh = other_side_moved(stream);
@@ -316,31 +317,58 @@ static void mark_end(struct shim_thread *thread, struct ws_ring_op *record)
     record->end_mark = mark;
 }
 
-/* The operation before was left by a jump, so that nobody came to end it: whether it is in its stream is not known,
- * but those that come after it must not wait for its turn to end. */
+/* An operation that was left by a jump, so that nobody comes to end it: whether it is in its stream is not known, but
+ * those that come after it must not wait for its turn to end. */
 static void give_up(struct shim_thread *thread)
 {
     struct shim_stream *stream = thread->timed;
+    counters_given_up(thread);
     if (!stream)
         return;
+    if (thread->direction != COPY_DIRECTIONS)
+        stream_copy_done(stream, (enum copy_direction)thread->direction);
+    mark_release(&stream->context->pool, thread->begin_mark);
     atomic_fetch_sub_explicit(&stream->order, 1, memory_order_acq_rel);
     atomic_store_explicit(&stream->fresh, 1, memory_order_release);
     if (thread->has_turn)
         atomic_store_explicit(&stream->turn, 0, memory_order_release);
 }
 
+bool call_is_made_within(struct shim_thread *thread, uintptr_t caller, const void *from)
+{
+    if (frame_makes(thread, thread->within, caller, from))
+        return true;
+    thread->within = 0;
+    if (thread->slow)
+        give_up(thread);
+    thread->slow = false;
+    return false;
+}
+
+bool call_is_in_nccl(struct shim_thread *thread, uintptr_t caller, const void *from)
+{
+    if (thread->in_nccl && frame_makes(thread, thread->in_nccl, caller, from))
+        return true;
+    thread->in_nccl = 0;
+    thread->op_header.detail = 0;
+    return false;
+}
+
 void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape, uint32_t phase)
 {
-    if (__builtin_expect(thread->slow, 0))
-        give_up(thread);
-    thread->slow = true;
+    if (record->header.detail & WS_OP_IN_COLLECTIVE && !call_is_in_nccl(thread, thread->within, NULL))
+        record->header.detail &= (uint16_t)~WS_OP_IN_COLLECTIVE;
     thread->timed = NULL;
+    thread->begin_mark = 0;
+    thread->direction = COPY_DIRECTIONS;
+    thread->slow = true;
     if (phase & SHIM_COUNTING) {
         uint64_t floats = float_state();
         counters_before(thread, record, shape);
         restore_float_state(floats);
     }
     mark_begin(thread, record, shape, phase);
+    thread->begin_mark = record->begin_mark;
     record->ticks_begin = ticks_now();
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "drain.h"
+#include "frames.h"
 #include "resolve.h"
 #include "shim.h"
 #include "streams.h"
@@ -37,27 +38,24 @@ HOT bool call_always_noted(enum ws_call_family family)
            family == WS_CALL_RESOLUTION || family == WS_CALL_NCCL;
 }
 
-HOT uintptr_t stack_now(void)
-{
-    uintptr_t pointer;
-#if defined(__x86_64__)
-    __asm__("mov %%rsp, %0" : "=r"(pointer));
-#else
-    __asm__("mov %0, sp" : "=r"(pointer));
-#endif
-    return pointer;
-}
+/* For the rare thread that seems to be in a call already. Does that call make this one? Not if it was left by a jump
+ * or an exception: then it will never return, and is given up. */
+bool call_is_made_within(struct shim_thread *thread, uintptr_t caller, const void *from);
 
-/* Does the wrapped call under way make this one? Not if this one's caller lies above it on the stack: then it was
- * left by a jump or an exception, and will never return. */
-HOT bool call_is_nested(const struct shim_thread *thread)
+/* The same of the call of NCCL under way, if there is one. */
+bool call_is_in_nccl(struct shim_thread *thread, uintptr_t caller, const void *from);
+
+/* Is this call made by the wrapped call under way? */
+HOT bool call_is_nested(struct shim_thread *thread)
 {
-    return __builtin_expect(thread->within != 0, 0) && (uintptr_t)__builtin_dwarf_cfa() <= thread->within;
+    return __builtin_expect(thread->within != 0, 0) &&
+           call_is_made_within(thread, (uintptr_t)__builtin_dwarf_cfa(), __builtin_return_address(0));
 }
 
 /* Is the call to be noted? All others, those the driver itself makes among them, go on as they came. What is
  * not set here is set before it is read. */
-HOT bool call_enter(struct call *call, enum ws_function_id id, bool per_thread, enum ws_call_family family)
+HOT bool call_enter(struct call *call, uintptr_t *frame, enum ws_function_id id, bool per_thread,
+                    enum ws_call_family family)
 {
     uint32_t phase = shim_phase();
     struct shim_thread *thread = NULL;
@@ -76,7 +74,7 @@ HOT bool call_enter(struct call *call, enum ws_function_id id, bool per_thread, 
     if (thread ? call_is_nested(thread) : !call_always_noted(family))
         return false;
     if (thread && family != WS_CALL_NCCL) /* NCCL's launches are the program's as well */
-        thread->within = stack_now();
+        frame_begin(thread, &thread->within, frame);
     call->id = id;
     call->per_thread = per_thread;
     call->phase = phase;

@@ -21,20 +21,22 @@ void *product_real(enum ws_function_id id, const char *bound);
 uint32_t product_label(const char *text);
 
 /* Is this a call that a library makes of itself, or of another? As call_is_nested. */
-HOT bool product_is_nested(const struct shim_thread *thread)
+HOT bool product_is_nested(struct shim_thread *thread)
 {
-    return __builtin_expect(thread->in_product != 0, 0) && (uintptr_t)__builtin_dwarf_cfa() <= thread->in_product;
+    return __builtin_expect(thread->in_product != 0, 0) &&
+           frame_makes(thread, thread->in_product, (uintptr_t)__builtin_dwarf_cfa(), __builtin_return_address(0));
 }
 
-/* This thread, where the call is one that the program made and that is recorded; else NULL: it goes on as it came. */
-HOT struct shim_thread *product_begins(void)
+/* This thread, where the call is one that the program made and that is recorded; else NULL: it goes on as it came.
+ * frame: see frames.h. */
+HOT struct shim_thread *product_begins(uintptr_t *frame)
 {
     if (!(shim_phase() & SHIM_RECORDING))
         return NULL;
     struct shim_thread *thread = thread_self.thread ? thread_self.thread : thread_get();
     if (!thread || call_is_nested(thread) || product_is_nested(thread))
         return NULL;
-    thread->in_product = stack_now();
+    frame_begin(thread, &thread->in_product, frame);
     return thread;
 }
 

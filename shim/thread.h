@@ -94,10 +94,16 @@ enum thread_counted { COUNTED_NOT_ASKED, COUNTED_NOTHING, COUNTED_LAUNCH };
 
 enum thread_life { THREAD_ALIVE, THREAD_ENDED };
 
+/* The last call that was found to be made by one under way: see frames.h. */
+struct thread_nested {
+    uintptr_t at, caller;
+    const void *from;
+};
+
 struct shim_thread {
     struct ws_ring ring;             /* first, so that what a launch needs of it is at the pointer itself */
     uint32_t id;                     /* dictionary id */
-    uintptr_t within;                /* inside a wrapped call, and so far down the stack; 0: in none */
+    uintptr_t within;                /* the frame of the wrapped call under way (frames.h); 0: in none */
     struct ws_ring_header op_header; /* of its operations: WS_OP_IN_COLLECTIVE is in it while inside NCCL */
     uint64_t correlation;            /* the last one given */
     uint64_t passed;                 /* calls not recorded because recording was off; read relaxed by the drain */
@@ -111,9 +117,12 @@ struct shim_thread {
     bool has_turn;             /* of the stream */
     uint64_t order;            /* of the stream, when the call entered it */
     struct shim_stream *timed; /* where marks are recorded; NULL: nowhere */
-    uintptr_t in_product; /* stack of the call of cuBLAS or cuDNN under way: what that calls of itself is no product
-                             of the program's; 0: none */
-    uint32_t nccl_depth;  /* inside NCCL: launches are its own */
+    uint32_t begin_mark;       /* and where they begin; 0: without */
+    uint8_t direction;         /* of a copy that was counted, enum copy_direction; COPY_DIRECTIONS: of none */
+    uintptr_t in_product;      /* the frame of the call of cuBLAS or cuDNN under way: what that calls of itself is no
+                                  product      of the program's; 0: none */
+    uintptr_t in_nccl;         /* that of NCCL: launches are its own */
+    struct thread_nested nested;
     uint32_t group_depth; /* of ncclGroupStart */
     uint32_t collective_count;
     struct ws_ring_collective collectives[PENDING_COLLECTIVES]; /* waiting for the group's end */

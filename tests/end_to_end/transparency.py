@@ -33,19 +33,21 @@ class Case:
 
     def __init__(self, *command, traces=1, ops=0, says=False, faults=None, driver=True, environment=None, closed=False,
                  plain_only=None, folder=None, setup=None, bypassed=False,
-                 in_turn=False):
+                 only=False, never=0):
         self.command = command
         self.traces = traces if isinstance(traces, range) or traces is None else range(traces, traces + 1)
         self.ops, self.says, self.faults, self.driver = ops, says, faults, driver
         self.environment = environment or {}
         self.closed, self.plain_only, self.folder, self.setup = closed, plain_only, folder, setup
-        self.bypassed, self.in_turn = bypassed, in_turn
+        self.bypassed, self.only, self.never = bypassed, only, never
 
 
 ASLIMIT = "a sanitizer's shadow memory does not fit into the limit"
 NAMESPACE = "a sanitizer's library cannot be loaded a second time"
 FAULTS = "a sanitizer comes between the shim and the calls that should fail"
 MALLOC = "a sanitizer has an allocator of its own"
+
+CONTENDED, POOL_DRY, IN_COLLECTIVE = 0x80, 0x200, 0x800 # in enum ws_op_flags
 
 CASES = {
     # ways to end
@@ -84,7 +86,12 @@ CASES = {
     "signal-unchanged": Case("signals", "unchanged", ops=100),
     "signal-longjmp": Case("signals", "longjmp", ops=400),
     "signal-longjmp-within": Case("jumping", ops=100),
-    "signal-longjmp-from-launches": Case("jumping", "launches", ops=50, in_turn=True),
+    "signal-longjmp-from-launches": Case("jumping", "launches", ops=50, never=CONTENDED),
+    "signal-longjmp-then-deeper": Case("jumping", "deeper", ops=200),
+    "signal-longjmp-from-collectives": Case("jumping", "collectives", ops=40, never=IN_COLLECTIVE),
+    "signal-longjmp-from-many-launches": Case("jumping", "many-launches", ops=50, never=POOL_DRY,
+                                              environment={"WALLSHIM_EVENTS": "512"}),
+    "signal-stack-above": Case("jumping", "interrupted", ops=100, only=True),
     # threads
     "threads-short": Case("threads", "short", ops=1800),
     "threads-early": Case("threads", "early", ops=320),
@@ -275,7 +282,6 @@ def run(build, case, shim, top):
 
 
 BYPASSED = 12 # in enum ws_loss_reason
-CONTENDED = 0x80 # in enum ws_op_flags
 
 
 def rows_of(build, trace):
@@ -291,10 +297,10 @@ def rows_of(build, trace):
     return sum(b'"op"' in row for row in rows), sum(loss["count"] for loss in losses if loss["reason"] == BYPASSED)
 
 
-def contended(build, trace):
+def flagged(build, trace, flags):
     rows = subprocess.run([os.path.join(build, "tools/wallshim"), "dump", "--json", "--family", "op", trace],
                           stdout=subprocess.PIPE, check=True).stdout
-    return sum(bool(json.loads(row)["flags"] & CONTENDED) for row in rows.splitlines())
+    return sum(bool(json.loads(row)["flags"] & flags) for row in rows.splitlines())
 
 
 def differences(without, with_shim):
@@ -337,9 +343,11 @@ def check(build, name, keep, alone):
             wrong.append(f"{held} operations in the traces, should be {case.ops} at least")
         if None not in held and held and any(around for _, around in held) != case.bypassed:
             wrong.append(f"look-ups that went around the shim: {[around for _, around in held]}")
-        if case.in_turn and None not in held:
-            wrong += [f"{contended(build, trace)} operations that others came between" for trace in traces
-                      if contended(build, trace)]
+        if case.only and None not in held and sum(ops for ops, _ in held) > case.ops:
+            wrong.append(f"{held} operations in the traces, should be no more than {case.ops}")
+        if case.never and None not in held:
+            wrong += [f"{flagged(build, trace, case.never)} operations with flags of {case.never:#x}" for trace in traces
+                      if flagged(build, trace, case.never)]
         for line in said:
             print(line)
         print(f"{len(traces)} traces, operations in them and look-ups that went around: {held}")

@@ -1,9 +1,17 @@
-/* Calls that are left by a jump: what the thread does afterwards is its own again. */
+/* Calls that are left by a jump: what the thread does afterwards is its own again. And launches that are interrupted
+ * by a signal whose handler launches too: those are made within a call. */
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
 
 #include "program.h"
+#include "shim/abi/nccl.h"
 
-extern jmp_buf *jump_out, *jump_out_of_launch;
+extern jmp_buf *jump_out, *jump_out_of_launch, *jump_out_of_collective;
+extern int interrupt_launches;
+ws_ncclResult ncclAllReduce(const void *send, void *receive, size_t count, ws_ncclEnum type, ws_ncclEnum reduction,
+                            ws_ncclComm comm, ws_CUstream stream);
 
 static struct gpu gpu;
 
@@ -15,6 +23,96 @@ static void leave_a_call(int frames)
     else
         cuStreamQuery(gpu.stream);
     (void)deeper[0];
+}
+
+static void launch_deeper(int frames)
+{
+    volatile char deeper[256] = { 0 };
+    if (frames)
+        launch_deeper(frames - 1);
+    else
+        spin(gpu.spin, gpu.stream, 2000);
+    (void)deeper[0];
+}
+
+/* All that is launched comes from further down the stack than the call that was left. */
+static void go_deeper(void)
+{
+    jmp_buf around;
+    jump_out = &around;
+    for (volatile int i = 0; i < 100; i++) {
+        if (!setjmp(around))
+            cuStreamQuery(gpu.stream);
+        launch_deeper(1 + i % 8);
+        launch_deeper(1 + i % 3);
+    }
+    jump_out = NULL;
+    TRY(cuStreamSynchronize(gpu.stream));
+}
+
+static void leave_collectives(void)
+{
+    jmp_buf around;
+    jump_out_of_collective = &around;
+    for (volatile int i = 0; i < 20; i++) {
+        if (!setjmp(around))
+            ncclAllReduce(NULL, NULL, 1, WS_ncclFloat32, WS_ncclSum, NULL, gpu.stream);
+        launch_deeper(1 + i % 3);
+        spin(gpu.spin, gpu.stream, 2000);
+        TRY(cuStreamSynchronize(gpu.stream));
+    }
+    jump_out_of_collective = NULL;
+}
+
+/* More than there are events, then fewer. */
+static void leave_many_launches(void)
+{
+    jmp_buf around;
+    for (volatile int i = 0; i < 1000; i++) {
+        jump_out_of_launch = &around;
+        if (!setjmp(around))
+            spin(gpu.spin, gpu.stream, 2000);
+    }
+    jump_out_of_launch = NULL;
+    dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 50, 2000));
+    TRY(cuStreamSynchronize(gpu.stream));
+}
+
+static void launch_in_handler(int signal)
+{
+    (void)signal;
+    interrupt_launches = 0;
+    spin(gpu.spin, gpu.stream, 1000);
+}
+
+enum { STACK_SIZE = 1 << 20 };
+
+static void *be_interrupted(void *above)
+{
+    stack_t stack = { .ss_sp = above, .ss_size = STACK_SIZE };
+    MUST(cuCtxSetCurrent(gpu.context));
+    sigaltstack(&stack, NULL);
+    for (int i = 0; i < 100; i++) {
+        interrupt_launches = 1;
+        spin(gpu.spin, gpu.stream, 2000);
+    }
+    TRY(cuStreamSynchronize(gpu.stream));
+    return NULL;
+}
+
+/* The handler's stack lies above the thread's. */
+static void interrupt(void)
+{
+    struct sigaction action = { .sa_handler = launch_in_handler, .sa_flags = SA_ONSTACK };
+    pthread_attr_t attributes;
+    pthread_t thread;
+    char *stacks = mmap(NULL, 2 * STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    sigaction(SIGUSR1, &action, NULL);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstack(&attributes, stacks, STACK_SIZE);
+    if (stacks == MAP_FAILED || pthread_create(&thread, &attributes, be_interrupted, stacks + STACK_SIZE))
+        exit(91);
+    pthread_join(thread, NULL);
 }
 
 /* Every other launch is left, and nothing of it reaches the stream. */
@@ -35,10 +133,19 @@ int main(int argc, char **argv)
 {
     jmp_buf around;
     gpu_open(&gpu, 0);
-    if (!strcmp(mode_of(argc, argv), "launches")) {
-        leave_launches();
-        return 0;
-    }
+    static const struct {
+        const char *mode;
+        void (*run)(void);
+    } others[] = { { "launches", leave_launches },
+                   { "deeper", go_deeper },
+                   { "collectives", leave_collectives },
+                   { "many-launches", leave_many_launches },
+                   { "interrupted", interrupt } };
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (!strcmp(mode_of(argc, argv), others[i].mode)) {
+            others[i].run();
+            return 0;
+        }
     jump_out = &around;
     for (volatile int i = 0; i < 100; i++) {
         if (!setjmp(around))

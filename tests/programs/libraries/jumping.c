@@ -1,13 +1,28 @@
-/* A library between program and driver whose cuStreamQuery and cuLaunchKernel may not return: a signal handler or a
- * C++ exception that leaves a call does the same. */
+/* A library between program and driver whose cuStreamQuery, cuLaunchKernel and ncclAllReduce may not return: a signal
+ * handler or a C++ exception that leaves a call does the same. A launch may also be interrupted by a signal. */
 #include "shim/abi/cuda.h"
+#include "shim/abi/nccl.h"
 
 #include <dlfcn.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stddef.h>
 
-extern jmp_buf *jump_out, *jump_out_of_launch;
-jmp_buf *jump_out, *jump_out_of_launch;
+extern jmp_buf *jump_out, *jump_out_of_launch, *jump_out_of_collective;
+jmp_buf *jump_out, *jump_out_of_launch, *jump_out_of_collective;
+extern int interrupt_launches;
+int interrupt_launches;
+
+ws_ncclResult ncclAllReduce(const void *send, void *receive, size_t count, ws_ncclEnum type, ws_ncclEnum reduction,
+                            ws_ncclComm comm, ws_CUstream stream);
+ws_ncclResult ncclAllReduce(const void *send, void *receive, size_t count, ws_ncclEnum type, ws_ncclEnum reduction,
+                            ws_ncclComm comm, ws_CUstream stream)
+{
+    (void)send, (void)receive, (void)count, (void)type, (void)reduction, (void)comm, (void)stream;
+    if (jump_out_of_collective)
+        longjmp(*jump_out_of_collective, 1);
+    return WS_ncclSuccess;
+}
 
 ws_CUresult cuStreamQuery(ws_CUstream stream);
 ws_CUresult cuStreamQuery(ws_CUstream stream)
@@ -29,6 +44,8 @@ ws_CUresult cuLaunchKernel(ws_CUfunction function, unsigned grid_x, unsigned gri
     static launch *real;
     if (jump_out_of_launch)
         longjmp(*jump_out_of_launch, 1);
+    if (interrupt_launches)
+        raise(SIGUSR1);
     if (!real)
         real = (launch *)dlsym(RTLD_NEXT, "cuLaunchKernel");
     return real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, parameters, extra);
