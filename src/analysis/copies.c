@@ -98,6 +98,7 @@ static void expose(struct walk *walk, int64_t next)
     if (shape->row.kind != WS_OP_COPY)
         return;
     walk->names[shape->name].exposed += to - from;
+    walk->names[shape->name].steady += walk->steady ? to - from : 0;
     if (walk->steady)
         walk->result->cures[cure_of(&shape->row, ws_op_bytes(ops, walk->holder))].exposed += to - from;
 }

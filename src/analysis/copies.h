@@ -27,6 +27,7 @@ struct ws_copy_row {
     int64_t total;
     int64_t host;    /* of the host, in the calls */
     int64_t exposed; /* of total: outside compute, outside communication; where copies overlap, of the longest */
+    int64_t steady;  /* of exposed, in steady steps; all where there are none */
     double fastest;  /* bytes/ns of a large one; 0: there is none */
 };
 
@@ -68,6 +69,12 @@ double ws_copy_rate(const struct ws_copy_row *row);
 double ws_copy_best_rate(const struct ws_track_copies *result, const struct ws_copy_row *row);
 
 /* How a report shows them: copies_report.c. */
+
+/* Which copies most of this time is, of exposed copies and memsets: "mostly host to device, pageable (the host link:
+ * PCIe or C2C)"; "" where no kind of them is half of it. Returns text. */
+enum { WS_COPIES_PHRASE = 120 };
+const char *ws_copies_phrase(const struct ws_track_copies *copies, int64_t exposed, char text[WS_COPIES_PHRASE]);
+
 void ws_copies_text(const struct ws_report *report, size_t subject, const void *result, struct ws_page *page);
 int ws_copies_json(const struct ws_report *report, size_t subject, const void *result, json_t *object);
 int ws_copies_advise(const struct ws_report *report, size_t subject, const void *result, struct ws_advice_list *list);

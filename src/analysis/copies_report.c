@@ -8,6 +8,12 @@
 /* Advice on less than this share of a step, or of the recording, is not worth its line. */
 enum { LEAST_ADVISED_PER_MILLE = 5 };
 
+/* From one part in so many of a step on it is said that only moving less removes it. */
+enum { WORTH_A_LOOK = 20 };
+
+/* What is said to be all of the exposed time. */
+enum { MOSTLY_PERCENT = 95 };
+
 static const struct {
     const char *name, *what;
 } cures[WS_CURE_COUNT] = {
@@ -17,6 +23,41 @@ static const struct {
     [WS_CURE_OVERLAP] = { "exposed_copies",
                           "copy beside compute: on a stream of its own, before the data is needed" },
 };
+
+static bool is_host(uint32_t space)
+{
+    return space == WS_SPACE_PAGEABLE || space == WS_SPACE_PINNED || space == WS_SPACE_HOST;
+}
+
+/* "host to device, pageable (the host link: PCIe or C2C)" */
+static void describe(uint32_t from, uint32_t to, const char *mostly, char text[WS_COPIES_PHRASE])
+{
+    uint32_t host = is_host(from) ? from : to;
+    const char *kind = host == WS_SPACE_PAGEABLE ? ", pageable" : host == WS_SPACE_PINNED ? ", pinned" : "";
+    if (!from || !to)
+        *text = 0;
+    else if (is_host(from) != is_host(to))
+        snprintf(text, WS_COPIES_PHRASE, "%s%s%s (the host link: PCIe or C2C)", mostly,
+                 is_host(from) ? "host to device" : "device to host", kind);
+    else
+        snprintf(text, WS_COPIES_PHRASE, "%s%s", mostly,
+                 is_host(from)                                  ? "within the host"
+                 : from == WS_SPACE_PEER || to == WS_SPACE_PEER ? "between devices"
+                                                                : "within the device");
+}
+
+const char *ws_copies_phrase(const struct ws_track_copies *copies, int64_t exposed, char text[WS_COPIES_PHRASE])
+{
+    const struct ws_copy_row *rows = copies->rows.data, *most = NULL;
+    for (size_t i = 0; i < copies->rows.count; i++)
+        if (!most || rows[i].steady > most->steady)
+            most = &rows[i];
+    *text = 0;
+    int64_t time = most ? most->steady / (int64_t)(copies->steps ? copies->steps : 1) : 0;
+    if (time > 0 && time >= exposed / 2)
+        describe(most->from, most->to, time < exposed / 100 * MOSTLY_PERCENT ? "mostly " : "", text);
+    return text;
+}
 
 /* A few short copies are worth no word. */
 static void print_notes(const struct ws_track_activity *activity, const struct ws_track_copies *result,
@@ -173,8 +214,16 @@ static int64_t saving_of(enum ws_copy_cure cure, int64_t exposed, int64_t room)
     return cure == WS_CURE_PIN ? hidden + (exposed - hidden) / 2 : hidden;
 }
 
+/* Where the program made the copy; "" not known. */
+static void write_place(const struct ws_process *process, uint32_t op, char *where, size_t capacity)
+{
+    uint32_t thread = ws_op_thread(&process->ops, op);
+    if (!thread || !ws_source_line(process, thread, process->ops.host_begin[op], where, capacity))
+        *where = 0;
+}
+
 static int advise_cure(const struct ws_report *report, size_t subject, const struct ws_track_copies *result,
-                       enum ws_copy_cure cure, struct ws_advice_list *list)
+                       enum ws_copy_cure cure, int64_t saving, struct ws_advice_list *list)
 {
     const struct ws_process *process =
         ws_model_process(report->model, ws_model_track(report->model, subject)->process);
@@ -183,19 +232,16 @@ static int advise_cure(const struct ws_report *report, size_t subject, const str
     double steps = result->steps ? (double)result->steps : 1;
     char where[256], evidence[320], bytes[WS_FORMAT_SIZE];
     int64_t exposed = per_step(result, exposure->exposed), room = room_for_copies(report, subject, result);
-    uint32_t thread = ws_op_thread(&process->ops, exposure->example);
-    if (!thread || !ws_source_line(process, thread, process->ops.host_begin[exposure->example], where, sizeof(where)))
-        *where = 0;
+    write_place(process, exposure->example, where, sizeof(where));
     snprintf(evidence, sizeof(evidence), "%.*f copies%s, %s, mostly %s%s", result->steps ? 1 : 0,
              (double)exposure->count / steps, result->steps ? " a step" : "",
              ws_format_bytes(bytes, exposure->bytes / (result->steps ? result->steps : 1)),
              ws_model_name(report->model, shape->name)->text,
-             cure == WS_CURE_OVERLAP && exposed > room ? "; limited by the compute that there is to hide them "
-                                                         "under: beyond that only moving less helps"
+             cure == WS_CURE_OVERLAP && exposed > room ? "; limited by the compute that there is to hide them under"
                                                        : "");
     struct ws_advice advice = { .name = cures[cure].name,
                                 .part = WS_PART_EXPOSED_MEMORY,
-                                .saving_ns = saving_of(cure, exposed, room),
+                                .saving_ns = saving,
                                 .what = (char *)cures[cure].what,
                                 .where = where,
                                 .evidence = evidence,
@@ -203,17 +249,49 @@ static int advise_cure(const struct ws_report *report, size_t subject, const str
     return ws_advice_add(list, &advice);
 }
 
+/* What is left of the exposed time when copies are pinned and run beside all compute that there is. */
+static int advise_less(const struct ws_report *report, size_t subject, const struct ws_track_copies *result,
+                       int64_t left, struct ws_advice_list *list)
+{
+    static char what[] = "move less between host and GPU: keep on the GPU what fits, copy in a smaller type, copy "
+                         "only what is used";
+    const struct ws_process *process =
+        ws_model_process(report->model, ws_model_track(report->model, subject)->process);
+    const struct ws_copy_exposure *pin = &result->cures[WS_CURE_PIN], *overlap = &result->cures[WS_CURE_OVERLAP];
+    uint64_t bytes = (pin->bytes + overlap->bytes) / (result->steps ? result->steps : 1);
+    char where[256], evidence[160], text[WS_FORMAT_SIZE];
+    write_place(process, (pin->longest > overlap->longest ? pin : overlap)->example, where, sizeof(where));
+    snprintf(evidence, sizeof(evidence), "%s%s; how much of it can be removed is not known",
+             ws_format_bytes(text, bytes), result->steps ? " a step" : "");
+    return ws_advice_add(list, &(struct ws_advice){ .name = "transfers",
+                                                    .part = WS_PART_EXPOSED_MEMORY,
+                                                    .saving_ns = left,
+                                                    .what = what,
+                                                    .where = where,
+                                                    .evidence = evidence,
+                                                    .track = (uint32_t)subject });
+}
+
 int ws_copies_advise(const struct ws_report *report, size_t subject, const void *memory, struct ws_advice_list *list)
 {
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
+    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
     const struct ws_track_copies *result = memory;
-    int64_t least = ws_activity_known(activity) / 1000 * LEAST_ADVISED_PER_MILLE;
+    int64_t least = ws_activity_known(activity) / 1000 * LEAST_ADVISED_PER_MILLE, left = 0;
+    int64_t length = result->steps ? steps->mean : ws_activity_known(activity);
+    int64_t room = room_for_copies(report, subject, result);
     int status = 0;
     for (int cure = WS_CURE_NONE + 1; cure < WS_CURE_COUNT && !status; cure++) {
         const struct ws_copy_exposure *exposure = &result->cures[cure];
+        int64_t exposed = per_step(result, exposure->exposed);
+        int64_t saving = saving_of((enum ws_copy_cure)cure, exposed, room);
         bool few = cure == WS_CURE_BATCH && exposure->count < WS_STORM_LEAST * (result->steps ? result->steps : 1);
-        if (exposure->exposed > least && !few)
-            status = advise_cure(report, subject, result, (enum ws_copy_cure)cure, list);
+        if (exposure->exposed <= least || few)
+            continue;
+        status = advise_cure(report, subject, result, (enum ws_copy_cure)cure, saving, list);
+        left += exposed - saving;
     }
+    if (!status && left > length / WORTH_A_LOOK)
+        status = advise_less(report, subject, result, left, list);
     return status;
 }

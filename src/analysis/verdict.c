@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "analysis/activity.h"
+#include "analysis/copies.h"
 #include "analysis/kernels.h"
 #include "analysis/peaks.h"
 #include "analysis/roofline.h"
@@ -34,7 +35,7 @@ static const char *const spent[WS_PART_COUNT] = {
     [WS_PART_DISPATCH] = "between operations that were ready",
     [WS_PART_UNEXPLAINED] = "for reasons that the trace does not show",
     [WS_PART_EXPOSED_COMM] = "in collectives that no compute hides",
-    [WS_PART_EXPOSED_MEMORY] = "in copies that nothing hides",
+    [WS_PART_EXPOSED_MEMORY] = "in exposed copies",
     [WS_PART_MATMUL] = "in matrix work",
     [WS_PART_OTHER_COMPUTE] = "in kernels that are no matrix work",
     [WS_PART_GRAPHS] = "in CUDA graphs whose kernels are not told apart",
@@ -58,14 +59,34 @@ static const char *unit_of(const struct ws_track_wall *wall)
     return wall->per_step ? "an average step" : "the recording";
 }
 
-static void print_wall(const struct ws_track_wall *wall, struct ws_page *page)
+enum { COPIES_TEXT = WS_COPIES_PHRASE + 40 };
+
+/* "in exposed copies: host to device, pageable (…)" */
+static void write_copies(const struct ws_report *report, size_t track, char text[COPIES_TEXT])
 {
+    char phrase[WS_COPIES_PHRASE];
+    ws_copies_phrase(ws_report_result(report, &ws_analysis_copies, track),
+                     wall_of(report, track)->parts[WS_PART_EXPOSED_MEMORY], phrase);
+    snprintf(text, COPIES_TEXT, "%s%s%s", spent[WS_PART_EXPOSED_MEMORY], *phrase ? ": " : "", phrase);
+}
+
+/* Copies count as overhead: where they are much of it, it is said, and which. */
+static void print_wall(const struct ws_report *report, size_t track, struct ws_page *page)
+{
+    const struct ws_track_wall *wall = wall_of(report, track);
+    int64_t copied = wall->wall == WS_WALL_OVERHEAD ? wall->parts[WS_PART_EXPOSED_MEMORY] : 0;
+    bool are_cause = wall->cause == WS_PART_EXPOSED_MEMORY,
+         are_beside = !are_cause && copied >= wall->length / 100 * MOVING_LIMIT;
+    char copies[COPIES_TEXT], beside[WS_FORMAT_SIZE];
+    write_copies(report, track, copies);
     char part[WS_FORMAT_SIZE], whole[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], most[WS_FORMAT_SIZE];
     int64_t time = wall->by_wall[wall->wall], most_time = wall->parts[wall->cause];
-    ws_page_fact(page, "the wall", "%s: %s of the %s of %s (%s), %s of it %s", ws_wall_name(wall->wall),
+    ws_page_fact(page, "the wall", "%s: %s of the %s of %s (%s), %s of it %s%s%s%s%s", ws_wall_name(wall->wall),
                  ws_format_time(part, time), ws_format_time(whole, wall->length), unit_of(wall),
                  ws_format_share(share, time, wall->length),
-                 most_time == time ? "all" : ws_format_time(most, most_time), spent[wall->cause]);
+                 most_time == time ? "all" : ws_format_time(most, most_time), are_cause ? copies : spent[wall->cause],
+                 are_beside ? ", another " : "", are_beside ? ws_format_time(beside, copied) : "",
+                 are_beside ? " " : "", are_beside ? copies : "");
 }
 
 /* Steps in which the recorder held launches up are left out; without steps they are in all figures. */
@@ -356,7 +377,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     page->label = LABEL;
     if (count > 1)
         print_slowest(report, &slowest, page);
-    print_wall(wall_of(report, shown), page);
+    print_wall(report, shown, page);
     print_held_up(report, shown, page);
     print_shares(wall_of(report, shown), page);
     print_steps(ws_report_result(report, &ws_analysis_steps, shown), page);

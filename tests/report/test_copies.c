@@ -50,6 +50,7 @@ static void what_nothing_hides_is_counted_once(void **state)
     /* The only kernel has a copy beside it already: pinned memory wins half, more overlap nothing. */
     assert_int_equal(advice(&loaded, "pageable_copies")->saving_ns, 300000);
     assert_null(advice(&loaded, "exposed_copies"));
+    assert_int_equal(advice(&loaded, "transfers")->saving_ns, 900000); /* the rest of what is exposed */
     load_finish(&loaded);
 }
 

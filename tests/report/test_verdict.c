@@ -158,10 +158,64 @@ static void a_busy_device_may_only_move_data(void **state)
         story_copy(story, 1, WS_SPACE_PINNED, WS_SPACE_DEVICE, 8 << 20, 0, copied[i]);
         story_kernel(story, 1, GEMM, copied[i], ms);
         load_report(&loaded);
-        assert_said_in(loaded.report, "verdict", "yes  100.0 %, 900 µs of it in copies that nothing hides", !i);
-        assert_said_in(loaded.report, "verdict", "only moving less helps", !i);
+        assert_said_in(loaded.report, "verdict", "yes  100.0 %, 900 µs of it in exposed copies", !i);
+        assert_said_in(loaded.report, "verdict", "move less between host and GPU", !i);
         assert_said_in(loaded.report, "verdict", "the trace does not name the GPU", !i);
         assert_said_in(loaded.report, "roofline", "the GPU's peaks are not in the table", i);
+        load_finish(&loaded);
+    }
+}
+
+/* Who looks for transfers finds them in the first line, with their direction and the kind of memory. */
+static void the_wall_says_which_copies_are_exposed(void **state)
+{
+    static const struct {
+        enum ws_space from, to;
+        int64_t length;   /* of the copy, before 10 ms of a kernel */
+        int64_t opposite; /* of one back, from pinned memory */
+        const char *said;
+    } cases[] = {
+        { WS_SPACE_PAGEABLE, WS_SPACE_DEVICE, 9 * ms, 0,
+          "(47.4 %), all of it in exposed copies: host to device, pageable (the host link: PCIe or C2C)" },
+        { WS_SPACE_DEVICE, WS_SPACE_PINNED, 9 * ms, 0,
+          "all of it in exposed copies: device to host, pinned (the host link: PCIe or C2C)" },
+        { WS_SPACE_PAGEABLE, WS_SPACE_DEVICE, 6 * ms, 4 * ms,
+          "all of it in exposed copies: mostly host to device, pageable (the host link: PCIe or C2C)" },
+        { WS_SPACE_DEVICE, WS_SPACE_DEVICE, 9 * ms, 0, "all of it in exposed copies: within the device" },
+        { WS_SPACE_DEVICE, WS_SPACE_PEER, 9 * ms, 0, "all of it in exposed copies: between devices" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct loaded loaded;
+        struct story *story = load_begin_on(&loaded, "GPU", 1);
+        int64_t at = cases[i].length;
+        story_copy(story, 1, cases[i].from, cases[i].to, 8 << 20, 0, at);
+        if (cases[i].opposite)
+            story_copy(story, 1, WS_SPACE_DEVICE, WS_SPACE_PINNED, 8 << 20, at, at + cases[i].opposite);
+        at += cases[i].opposite;
+        story_kernel(story, 1, GEMM, at, at + 10 * ms);
+        load_report(&loaded);
+        assert_said_in(loaded.report, "verdict", "overhead: ", true);
+        assert_said_in(loaded.report, "verdict", cases[i].said, true);
+        load_finish(&loaded);
+    }
+}
+
+/* Copies that are not the most of the wall are named beside what is, from 15 % of the time on. */
+static void the_wall_names_copies_beside_its_cause(void **state)
+{
+    (void)state;
+    for (int less = 0; less < 2; less++) {
+        struct loaded loaded;
+        struct story *story = load_begin_on(&loaded, "GPU", 1);
+        int64_t length = less ? ms : 3 * ms;
+        story_kernel(story, 1, GEMM, 0, 10 * ms - length);
+        story_copy(story, 1, WS_SPACE_PINNED, WS_SPACE_DEVICE, 8 << 20, 15 * ms, 15 * ms + length);
+        load_report(&loaded);
+        assert_said_in(loaded.report, "verdict", "overhead: ", true);
+        assert_said_in(loaded.report, "verdict",
+                       "another 3.00 ms in exposed copies: host to device, pinned (the host link: PCIe or C2C)",
+                       !less);
         load_finish(&loaded);
     }
 }
@@ -210,6 +264,8 @@ int main(void)
         cmocka_unit_test(nothing_is_said_of_devices_that_did_nothing),
         cmocka_unit_test(several_devices_are_not_shown_one_after_the_other),
         cmocka_unit_test(a_busy_device_may_only_move_data),
+        cmocka_unit_test(the_wall_says_which_copies_are_exposed),
+        cmocka_unit_test(the_wall_names_copies_beside_its_cause),
         cmocka_unit_test(busy_time_has_bounds),
         cmocka_unit_test(roofs_are_those_of_the_cores_that_compute),
     };
