@@ -28,7 +28,7 @@ enum ws_wall {
     X(SYNC, "sync", OVERHEAD, "sync")                             \
     X(LAUNCH, "launch", OVERHEAD, "launch")                       \
     X(ALLOCATION, "allocation", OVERHEAD, "allocation")           \
-    X(DEPENDENCY, "wait", OVERHEAD, "wait")                       \
+    X(WAIT, "wait", OVERHEAD, "wait")                             \
     X(COMM_WAIT, "communication", COMMUNICATION, "communication") \
     X(DISPATCH, "dispatch", OVERHEAD, "dispatch")                 \
     X(UNEXPLAINED, "unexplained", OVERHEAD, "unexplained")

@@ -118,7 +118,7 @@ static enum ws_part cause_on_device(const struct finder *finder, const struct qu
     if (shape_of(finder, question->before)->stream != shape_of(finder, question->after)->stream &&
         (is_comm(finder, question->before) || is_comm(finder, question->after)))
         return WS_PART_COMM_WAIT;
-    return question->end - question->begin <= DISPATCH_MOST ? WS_PART_DISPATCH : WS_PART_DEPENDENCY;
+    return question->end - question->begin <= DISPATCH_MOST ? WS_PART_DISPATCH : WS_PART_WAIT;
 }
 
 /* The window of the thread, or of the one that launched what ran before where that says more. */

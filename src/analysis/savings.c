@@ -198,7 +198,7 @@ static const struct {
     enum ws_part cause;
     const char *what;
 } pointers[] = {
-    { WS_PART_DEPENDENCY,
+    { WS_PART_WAIT,
       "find out what queued work waits for: an event that another stream, device or process is to record, a host "
       "function, a memory value, or another program on the GPU" },
     { WS_PART_DISPATCH, "run fewer, larger operations: fuse kernels, batch small copies, take a CUDA graph" },

@@ -236,7 +236,7 @@ static void queued_work(void **state)
     expect(&loaded, WS_PART_DISPATCH);
     load_finish(&loaded);
     queued(&loaded, OTHER, gemm, 40 * us);
-    expect(&loaded, WS_PART_DEPENDENCY);
+    expect(&loaded, WS_PART_WAIT);
     load_finish(&loaded);
     queued(&loaded, OTHER, all_reduce, 40 * us);
     expect(&loaded, WS_PART_COMM_WAIT);
@@ -250,7 +250,7 @@ static void between_nodes_of_a_graph(void **state)
     static const struct {
         int64_t gap;
         enum ws_part cause;
-    } cases[] = { { 6000, WS_PART_DISPATCH }, { 20000, WS_PART_DISPATCH }, { 500000, WS_PART_DEPENDENCY } };
+    } cases[] = { { 6000, WS_PART_DISPATCH }, { 20000, WS_PART_DISPATCH }, { 500000, WS_PART_WAIT } };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct loaded loaded;
@@ -271,8 +271,8 @@ static void idle_time_with_work_queued_is_pointed_at(void **state)
         int64_t gap;
         enum ws_part cause;
         bool told;
-    } cases[] = { { 200000, WS_PART_DEPENDENCY, true },
-                  { 30000, WS_PART_DEPENDENCY, false },
+    } cases[] = { { 200000, WS_PART_WAIT, true },
+                  { 30000, WS_PART_WAIT, false },
                   { 15000, WS_PART_DISPATCH, false } };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
