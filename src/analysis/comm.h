@@ -206,6 +206,9 @@ struct ws_lateness {
 
 enum { WS_LATENESS_TEXT = 160 };
 
+/* Of the ranks that are on time, once for all that ask; no section of its own. */
+extern const struct ws_analysis ws_analysis_punctual;
+
 struct ws_lateness ws_lateness_of(const struct ws_report *report, size_t track);
 
 /* "rank 3 computes 1.2 ms longer than the others, with as many kernels" */

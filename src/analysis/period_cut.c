@@ -250,7 +250,7 @@ static int add_steps(struct ws_period_kind *kind, const struct ws_vector *places
         uint32_t to = i + 1 < places->count ? list[i + 1] : (uint32_t)kind->text->count;
         bool like = ws_period_kind_is(kind, list[i], to) || ws_period_kind_varies(kind, list[i], to);
         if (last && !last->alike && !like) {
-            last->alike = ws_period_kind_is(kind, last->first, to);
+            last->alike = ws_period_kind_grows_into(kind, last->first, to);
             continue;
         }
         struct ws_period_step *step = ws_vector_push(steps);

@@ -159,9 +159,10 @@ int ws_period_kind_find(const struct ws_period_text *text, const struct ws_perio
                                      .updates = level->updates,
                                      .has = calloc(text->names + 1, 1),
                                      .seen = calloc(text->names + 1, sizeof(*kind->seen)) };
+    kind->growing.seen = calloc(text->names + 1, sizeof(*kind->growing.seen));
     if (vote)
         vote->candidates = calloc(text->names + 1, sizeof(*vote->candidates));
-    int status = vote && vote->candidates && kind->has && kind->seen ? 0 : -ENOMEM;
+    int status = vote && vote->candidates && kind->has && kind->seen && kind->growing.seen ? 0 : -ENOMEM;
     if (!status) {
         choose_voters(level, vote);
         for (size_t i = 0; i < vote->candidate_count; i++)
@@ -177,11 +178,15 @@ int ws_period_kind_find(const struct ws_period_text *text, const struct ws_perio
     return status;
 }
 
+static bool has_length_of(const struct ws_period_kind *kind, double operations)
+{
+    return operations >= like_least * kind->operations && operations <= like_most * kind->operations;
+}
+
 bool ws_period_kind_is(struct ws_period_kind *kind, uint32_t from, uint32_t to)
 {
-    double operations = to - from;
     unsigned found = 0;
-    if (operations < like_least * kind->operations || operations > like_most * kind->operations)
+    if (!has_length_of(kind, to - from))
         return false;
     kind->stamp++;
     for (uint32_t place = from; place < to; place++) {
@@ -189,6 +194,20 @@ bool ws_period_kind_is(struct ws_period_kind *kind, uint32_t from, uint32_t to)
         found += kind->has[name] && is_new(kind, name);
     }
     return found >= like_names * kind->names;
+}
+
+bool ws_period_kind_grows_into(struct ws_period_kind *kind, uint32_t from, uint32_t to)
+{
+    if (kind->growing.from != from) {
+        kind->growing.from = kind->growing.to = from;
+        kind->growing.found = 0;
+    }
+    for (; kind->growing.to < to; kind->growing.to++) {
+        uint32_t name = ws_text_name(kind->text, kind->growing.to);
+        kind->growing.found += kind->has[name] && kind->growing.seen[name] != from + 1;
+        kind->growing.seen[name] = from + 1;
+    }
+    return has_length_of(kind, to - from) && kind->growing.found >= like_names * kind->names;
 }
 
 bool ws_period_kind_varies(struct ws_period_kind *kind, uint32_t from, uint32_t to)
@@ -211,4 +230,5 @@ void ws_period_kind_finish(struct ws_period_kind *kind)
 {
     free(kind->has);
     free(kind->seen);
+    free(kind->growing.seen);
 }

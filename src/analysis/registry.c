@@ -38,6 +38,7 @@ const struct ws_analysis *const ws_analyses[] = {
     &ws_analysis_comm_ops,
     &ws_analysis_comm_match,
     &ws_analysis_collectives,
+    &ws_analysis_punctual,
     &ws_analysis_ranks,
     &ws_analysis_losses,
 };

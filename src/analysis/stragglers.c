@@ -47,46 +47,84 @@ static bool is_on_time(const struct ws_report *report, size_t track)
     return rank_at(report, track)->matched && !rank_at(report, track)->straggler;
 }
 
+/* What ranks that are on time did on average, and the first that are not: asked for by each rank of the job. */
+struct punctual {
+    double ranks, compute, idle, kernels, causes[WS_CAUSE_COUNT];
+    double won; /* what they would win in a step of theirs */
+    uint32_t stragglers[MOST_NAMED];
+    size_t straggler_count;
+};
+
+static const struct punctual *punctual_of(const struct ws_report *report)
+{
+    return ws_report_result(report, &ws_analysis_punctual, 0);
+}
+
+static void add_punctual(const struct ws_report *report, size_t track, struct punctual *sum)
+{
+    const struct ws_track_collectives *cost = cost_of(report, track);
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, track);
+    sum->ranks++;
+    sum->compute += (double)cost->compute;
+    sum->idle += (double)cost->idle;
+    sum->kernels += (double)cost->kernels;
+    sum->won += (double)ws_comm_per_step(report, track, cost->caused_by_stragglers);
+    for (int cause = 0; cause < WS_CAUSE_COUNT; cause++)
+        sum->causes[cause] += (double)causes->totals[cause].total;
+}
+
+static int run_punctual(const struct ws_report *report, size_t subject, void *memory)
+{
+    struct punctual *result = memory;
+    (void)subject;
+    for (size_t track = 0; track < report->model->tracks.count; track++)
+        if (is_on_time(report, track))
+            add_punctual(report, track, result);
+        else if (rank_at(report, track)->straggler && result->straggler_count < MOST_NAMED)
+            result->stragglers[result->straggler_count++] = (uint32_t)track;
+    double ranks = result->ranks > 0 ? result->ranks : 1;
+    result->compute /= ranks;
+    result->idle /= ranks;
+    result->kernels /= ranks;
+    result->won /= ranks;
+    for (int cause = 0; cause < WS_CAUSE_COUNT; cause++)
+        result->causes[cause] /= ranks;
+    return 0;
+}
+
+const struct ws_analysis ws_analysis_punctual = {
+    .name = "punctual",
+    .scope = WS_SCOPE_JOB,
+    .result_size = sizeof(struct punctual),
+    .needs = { &ws_analysis_steps, &ws_analysis_causes, &ws_analysis_comm_match, &ws_analysis_collectives },
+    .run = run_punctual,
+};
+
 /* The cause of gaps of which there is so much more than the others have that it makes up half of the idle time. */
-static enum ws_part cause_of(const struct ws_report *report, size_t track, double others, int64_t idle)
+static enum ws_part cause_of(const struct ws_report *report, size_t track, int64_t idle)
 {
     const struct ws_track_causes *own = ws_report_result(report, &ws_analysis_causes, track);
-    for (int cause = 0; cause < WS_CAUSE_COUNT; cause++) {
-        double theirs = 0;
-        for (size_t other = 0; other < report->model->tracks.count; other++)
-            if (is_on_time(report, other)) {
-                const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, other);
-                theirs += (double)causes->totals[cause].total;
-            }
-        if (((double)own->totals[cause].total - theirs / others) * 2 >= (double)idle)
+    for (int cause = 0; cause < WS_CAUSE_COUNT; cause++)
+        if (((double)own->totals[cause].total - punctual_of(report)->causes[cause]) * 2 >= (double)idle)
             return (enum ws_part)cause;
-    }
     return WS_PART_UNEXPLAINED;
 }
 
 struct ws_lateness ws_lateness_of(const struct ws_report *report, size_t track)
 {
     const struct ws_track_collectives *own = cost_of(report, track);
-    double compute = 0, idle = 0, kernels = 0, others = 0;
-    for (size_t other = 0; other < report->model->tracks.count; other++) {
-        if (!is_on_time(report, other))
-            continue;
-        compute += (double)cost_of(report, other)->compute;
-        idle += (double)cost_of(report, other)->idle;
-        kernels += (double)cost_of(report, other)->kernels;
-        others++;
-    }
-    if (others == 0)
+    const struct punctual *others = punctual_of(report);
+    if (!(others->ranks > 0))
         return (struct ws_lateness){ .cause = WS_PART_UNEXPLAINED };
-    double more = (double)own->kernels - kernels / others;
+    double more = (double)own->kernels - others->kernels;
     struct ws_lateness lateness = {
-        .compute = own->compute - (int64_t)(compute / others),
-        .idle = own->idle - (int64_t)(idle / others),
-        .same_kernels = (more < 0 ? -more : more) * 100 <= kernels / others * SAME_WORK,
+        .compute = own->compute - (int64_t)others->compute,
+        .idle = own->idle - (int64_t)others->idle,
+        .same_kernels = (more < 0 ? -more : more) * 100 <= others->kernels * SAME_WORK,
         .cause = WS_PART_UNEXPLAINED,
     };
     if (lateness.idle > 0)
-        lateness.cause = cause_of(report, track, others, lateness.idle);
+        lateness.cause = cause_of(report, track, lateness.idle);
     return lateness;
 }
 
@@ -123,16 +161,16 @@ void ws_lateness_describe(const struct ws_report *report, size_t track, const st
 /* "rank 3", "ranks 0 and 6"; why is that of the first. */
 static void describe(const struct ws_report *report, char who[NAMES_TEXT], char why[WS_LATENESS_TEXT])
 {
+    const struct punctual *punctual = punctual_of(report);
     uint32_t stragglers = job_of(report)->stragglers, named = 0;
     snprintf(who, NAMES_TEXT, stragglers == 1 ? "rank " : "ranks ");
     why[0] = 0;
-    for (size_t track = 0; track < report->model->tracks.count && named < MOST_NAMED; track++) {
-        const struct ws_rank *rank = rank_at(report, track);
-        if (!rank->straggler)
-            continue;
+    for (; named < punctual->straggler_count; named++) {
+        uint32_t track = punctual->stragglers[named];
         const char *separator = !named ? "" : named + 1 == stragglers ? " and " : ", ";
-        snprintf(who + strlen(who), NAMES_TEXT - strlen(who), "%s%" PRIu32, separator, rank->number);
-        if (!named++) {
+        snprintf(who + strlen(who), NAMES_TEXT - strlen(who), "%s%" PRIu32, separator,
+                 rank_at(report, track)->number);
+        if (!named) {
             struct ws_lateness lateness = ws_lateness_of(report, track);
             ws_lateness_describe(report, track, &lateness, why);
         }
@@ -176,19 +214,6 @@ static enum ws_part larger_part(const struct ws_report *report, size_t track)
     return matmul >= other ? WS_PART_MATMUL : WS_PART_OTHER_COMPUTE;
 }
 
-/* What ranks that are on time would win on average, in a step of theirs. */
-static int64_t won_by_others(const struct ws_report *report)
-{
-    double won = 0, others = 0;
-    for (size_t track = 0; track < report->model->tracks.count; track++) {
-        if (!is_on_time(report, track))
-            continue;
-        won += (double)ws_comm_per_step(report, track, cost_of(report, track)->caused_by_stragglers);
-        others++;
-    }
-    return others > 0 ? (int64_t)(won / others) : 0;
-}
-
 /* To a straggler: what it computes longer, as far as others wait for it. Why its device is idle longer, if that is
  * it, its gaps say. */
 static int advise_straggler(const struct ws_report *report, size_t track, struct ws_advice_list *list)
@@ -196,7 +221,7 @@ static int advise_straggler(const struct ws_report *report, size_t track, struct
     const struct ws_rank *rank = rank_at(report, track);
     struct ws_lateness lateness = ws_lateness_of(report, track);
     char what[160], where[32], why[WS_LATENESS_TEXT];
-    int64_t won = won_by_others(report), more = lateness.compute, time = rank->end - rank->begin;
+    int64_t won = (int64_t)punctual_of(report)->won, more = lateness.compute, time = rank->end - rank->begin;
     if (lateness.compute <= lateness.idle || more <= 0 || won <= 0 || time <= 0)
         return 0;
     more = a_step_of(report, track, more);
