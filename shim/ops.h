@@ -126,9 +126,9 @@ HOT bool shape_is(const struct shape_entry *entry, const struct shape_key *key, 
 {
     const struct shape_key *own = &entry->key;
     return own->object == key->object && own->grid_x == key->grid_x && own->stream == key->stream &&
-           own->grid_z == key->grid_z && own->block_x == key->block_x && own->grid_y == key->grid_y &&
-           own->block_z == key->block_z && own->which == key->which && own->block_y == key->block_y &&
-           own->shared == key->shared && entry->handles == handles;
+           own->block_x == key->block_x && own->grid_y == key->grid_y && own->block_y == key->block_y &&
+           own->grid_z == key->grid_z && own->which == key->which && own->block_z == key->block_z &&
+           entry->handles == handles && own->shared == key->shared;
 }
 
 /* The thread's entry for the key, or NULL. */
