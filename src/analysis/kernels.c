@@ -114,6 +114,21 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     return status;
 }
 
+bool ws_report_trains(const struct ws_report *report, size_t track)
+{
+    static const char *const backward[] = { "backward", "bwd", "grad" };
+    const struct ws_track_kernels *kernels = ws_report_result(report, &ws_analysis_kernels, track);
+    const struct ws_kernel_row *rows = kernels->rows.data;
+    for (size_t i = 0; i < kernels->rows.count; i++) {
+        if (ws_report_class(report, rows[i].name) == WS_CLASS_OPTIMIZER)
+            return true;
+        for (size_t word = 0; word < sizeof(backward) / sizeof(backward[0]); word++)
+            if (strcasestr(ws_model_name(report->model, rows[i].name)->text, backward[word]))
+                return true;
+    }
+    return false;
+}
+
 static void finish(void *memory)
 {
     struct ws_track_kernels *result = memory;

@@ -27,4 +27,8 @@ struct ws_track_kernels {
 
 extern const struct ws_analysis ws_analysis_kernels;
 
+/* Does a device run what only training has: an optimizer, or kernels whose names say that they go backward? Of what
+ * graphs run that were timed as a whole this is not known. */
+bool ws_report_trains(const struct ws_report *report, size_t track);
+
 #endif

@@ -6,6 +6,7 @@
 #include "analysis/activity.h"
 #include "analysis/gaps.h"
 #include "analysis/host_time.h"
+#include "analysis/kernels.h"
 #include "analysis/replay.h"
 #include "analysis/split.h"
 #include "analysis/steps.h"
@@ -159,6 +160,15 @@ static size_t shares_of(const struct ws_process *process, const struct ws_track_
     return count;
 }
 
+/* Where nothing trains, what comes into the loop may be requests, which no loader brings sooner. */
+static const char *what_to_do(const struct ws_report *report, size_t subject, size_t remedy)
+{
+    if (remedies[remedy].cause == WS_PART_INPUT && !ws_report_trains(report, subject))
+        return "load input ahead: more loader workers, prefetch, pinned memory with copies that do not block; of a "
+               "server that waits for requests this is spare time";
+    return remedies[remedy].what;
+}
+
 static int advise_cause(const struct ws_report *report, size_t subject, const struct ws_track_savings *savings,
                         size_t remedy, struct ws_advice_list *list)
 {
@@ -184,7 +194,7 @@ static int advise_cause(const struct ws_report *report, size_t subject, const st
             list, &(struct ws_advice){
                       .part = cause,
                       .saving_ns = (int64_t)((double)savings->saving[cause] * ((double)time / (double)all)),
-                      .what = (char *)remedies[remedy].what,
+                      .what = (char *)what_to_do(report, subject, remedy),
                       .where = where,
                       .evidence = evidence,
                       .track = (uint32_t)subject,
@@ -249,7 +259,8 @@ const struct ws_analysis ws_analysis_savings = {
     .name = "savings",
     .scope = WS_SCOPE_TRACK,
     .result_size = sizeof(struct ws_track_savings),
-    .needs = { &ws_analysis_activity, &ws_analysis_steps, &ws_analysis_host_time, &ws_analysis_causes },
+    .needs = { &ws_analysis_activity, &ws_analysis_steps, &ws_analysis_host_time, &ws_analysis_causes,
+               &ws_analysis_kernels },
     .run = run,
     .advise = advise,
 };

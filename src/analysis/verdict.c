@@ -59,6 +59,12 @@ static const char *unit_of(const struct ws_track_wall *wall)
     return wall->per_step ? "an average step" : "the recording";
 }
 
+/* Where nothing trains, what the loop waits for may be requests. */
+static const char *spent_on(const struct ws_track_wall *wall, enum ws_part part)
+{
+    return part == WS_PART_INPUT && !wall->trains ? "waiting for input or requests" : spent[part];
+}
+
 enum { COPIES_TEXT = WS_COPIES_PHRASE + 40 };
 
 /* "in exposed copies: host to device, pageable (…)" */
@@ -84,9 +90,21 @@ static void print_wall(const struct ws_report *report, size_t track, struct ws_p
     ws_page_fact(page, "the wall", "%s: %s of the %s of %s (%s), %s of it %s%s%s%s%s", ws_wall_name(wall->wall),
                  ws_format_time(part, time), ws_format_time(whole, wall->length), unit_of(wall),
                  ws_format_share(share, time, wall->length),
-                 most_time == time ? "all" : ws_format_time(most, most_time), are_cause ? copies : spent[wall->cause],
-                 are_beside ? ", another " : "", are_beside ? ws_format_time(beside, copied) : "",
-                 are_beside ? " " : "", are_beside ? copies : "");
+                 most_time == time ? "all" : ws_format_time(most, most_time),
+                 are_cause ? copies : spent_on(wall, wall->cause), are_beside ? ", another " : "",
+                 are_beside ? ws_format_time(beside, copied) : "", are_beside ? " " : "", are_beside ? copies : "");
+}
+
+/* What is next once input is there; all there is to do about, where nobody asks for more. */
+static void print_behind(const struct ws_track_wall *wall, struct ws_page *page)
+{
+    int64_t input = wall->parts[WS_PART_INPUT], length = wall->length - input;
+    int64_t time = wall->by_wall[wall->behind] - (wall->behind == WS_WALL_OVERHEAD ? input : 0);
+    char part[WS_FORMAT_SIZE], whole[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE];
+    if (wall->behind)
+        ws_page_fact(page, "behind it", "%s: %s of the %s in which it did not wait for input%s (%s)",
+                     ws_wall_name(wall->behind), ws_format_time(part, time), ws_format_time(whole, length),
+                     wall->trains ? "" : " or requests", ws_format_share(share, time, length));
 }
 
 /* Steps in which the recorder held launches up are left out; without steps they are in all figures. */
@@ -324,7 +342,7 @@ static void print_table(const struct ws_report *report, struct ws_page *page)
         ws_table_cell(&table, "%s", wall->wall ? ws_wall_name(wall->wall) : "not known");
         ws_table_cell(&table, "%s",
                       wall->wall ? ws_format_share(share, wall->by_wall[wall->wall], wall->length) : "–");
-        ws_table_cell(&table, "%s", wall->wall ? spent[wall->cause] : wall->why_none);
+        ws_table_cell(&table, "%s", wall->wall ? spent_on(wall, wall->cause) : wall->why_none);
     }
     ws_table_finish(&table);
     if (rows < count)
@@ -378,6 +396,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     if (count > 1)
         print_slowest(report, &slowest, page);
     print_wall(report, shown, page);
+    print_behind(wall_of(report, shown), page);
     print_held_up(report, shown, page);
     print_shares(wall_of(report, shown), page);
     print_steps(ws_report_result(report, &ws_analysis_steps, shown), page);

@@ -6,6 +6,7 @@
 
 #include "analysis/activity.h"
 #include "analysis/gaps.h"
+#include "analysis/kernels.h"
 #include "analysis/steps.h"
 
 /* Percent of the operations. */
@@ -150,6 +151,18 @@ static enum ws_part largest_part(const struct ws_track_wall *result, enum ws_wal
     return (enum ws_part)largest;
 }
 
+/* The wall of what is left of a step without its waits for input. */
+static enum ws_wall judge_behind(const struct ws_track_wall *result)
+{
+    struct ws_track_wall rest = *result;
+    if (result->wall != WS_WALL_OVERHEAD || result->cause != WS_PART_INPUT)
+        return WS_WALL_NONE;
+    rest.length -= rest.parts[WS_PART_INPUT];
+    rest.by_wall[WS_WALL_OVERHEAD] -= rest.parts[WS_PART_INPUT];
+    rest.parts[WS_PART_INPUT] = 0;
+    return judge(&rest);
+}
+
 /* The advice of every analysis on this device. */
 static int gather(const struct ws_report *report, size_t subject, struct ws_track_wall *result)
 {
@@ -190,7 +203,9 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
             result->why_none = "nothing holds the GPU up, and CUDA graphs, whose kernels are not told apart, ran "
                                "most of the time";
         result->cause = largest_part(result, result->wall);
+        result->behind = judge_behind(result);
     }
+    result->trains = ws_report_trains(report, subject);
     return gather(report, subject, result);
 }
 
@@ -256,6 +271,9 @@ static int wall_json(json_t *object, const struct ws_track_wall *result)
     status |= ws_json_set(wall, "step_ns", result->length);
     status |= ws_json_set(wall, "wall_ns", result->by_wall[result->wall]);
     status |= ws_json_set(wall, "saving_ns", result->saving);
+    status |= json_object_set_new(wall, "trains", json_boolean(result->trains));
+    status |= json_object_set_new(wall, "behind_input",
+                                  result->behind ? json_string(ws_wall_name(result->behind)) : json_null());
     status |= json_object_set_new(wall, "parts", parts);
     for (int part = 0; part < WS_PART_COUNT; part++)
         status |= ws_json_set(parts, ws_part_name((enum ws_part)part), result->parts[part]);

@@ -8,6 +8,8 @@
  * - else what the busy time is spent on: compute where matrix work (gemm, conv, attention; not a matrix by a
  *   vector) takes at least half of it, bandwidth where it does not. Whether a kernel really reaches a roof is for
  *   the roofline to say.
+ * Where waiting for input is the wall, the rest of the step has one behind it: the next wall once input is loaded
+ * ahead, and of a server, which waits for requests, the wall of the time in which it has any.
  */
 #ifndef WALLSHIM_ANALYSIS_WALL_H
 #define WALLSHIM_ANALYSIS_WALL_H
@@ -30,6 +32,8 @@ struct ws_track_wall {
     int64_t length;               /* of a steady step on average, or of the time that was recorded */
     int64_t parts[WS_PART_COUNT]; /* of length; they add up to it but for rounding */
     int64_t by_wall[WS_WALL_COUNT];
+    bool trains;                  /* the device runs what only training has; else input may be requests */
+    enum ws_wall behind;          /* the wall of the rest of a step, where waiting for input is what holds it up */
     struct ws_advice_list advice; /* largest saving first; together no more of a part than there is */
     int64_t saving;               /* of all advice */
 };

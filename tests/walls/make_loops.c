@@ -1,0 +1,413 @@
+/* Writes the trace of a made-up loop of a kind that real programs have, and beside it what a report should find:
+ *
+ *   make_loops NAME TRACE TRUTH
+ *
+ * The table at the end names the loops. TRUTH is JSON, in ns of the device's clock: `first`, the begin of the first
+ * operation; `steps`, the begin of each step's first operation on the stream COMPUTE; `idle`, how long the device had
+ * no work because nobody asked for any; `busy`, how long it ran anything. There are no markers in the trace.
+ *
+ * The times come from a small model: a host launches one operation after the other, streams run them in order.
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "step_programs.h"
+#include "story.h"
+
+enum { COMPUTE = 1, SECOND, STREAMS = 5, MOST_STEPS = 2000 };
+
+static const int64_t us = 1000, clock_offset = 3000000000;
+
+struct loop;
+
+struct run {
+    struct story story;
+    const struct program *program;
+    uint64_t random;
+    int64_t host, stream_end[STREAMS], first, nobody_asked;
+    int64_t steps[MOST_STEPS];
+    int step_count;
+    bool step_begins; /* with the next operation on COMPUTE */
+    uint32_t thread;
+    double scale; /* of kernels */
+};
+
+static double uniform(struct run *run)
+{
+    run->random = run->random * 6364136223846793005u + 1442695040888963407u;
+    return ((double)(run->random >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void add(struct run *run, struct ws_shape shape, int64_t length)
+{
+    int64_t called = run->host, begin = later(run->stream_end[shape.stream] + us, called + 8 * us);
+    length = (int64_t)((double)length * (0.98 + 0.04 * uniform(run)));
+    run->host += 5 * us;
+    run->stream_end[shape.stream] = begin + length;
+    run->first = run->first && run->first < begin ? run->first : begin;
+    struct ws_op op = story_op(&run->story, story_shape(&run->story, &shape), begin, begin + length);
+    op.host_begin = called + clock_offset;
+    op.host_end = called + 4 * us + clock_offset;
+    op.begin_error = op.end_error = 500;
+    op.thread = run->thread;
+    story_add(&run->story, WS_FAMILY_op, &op);
+    if (run->step_begins && shape.stream == COMPUTE) {
+        run->steps[run->step_count++] = begin;
+        run->step_begins = false;
+    }
+}
+
+static void kernel(struct run *run, uint32_t stream, const char *name, double length)
+{
+    struct ws_shape shape = { .kind = WS_OP_KERNEL,
+                              .stream = stream,
+                              .function = story_function(&run->story, name),
+                              .driver_function = story_driver_function(&run->story, "cuLaunchKernel", WS_CALL_LAUNCH),
+                              .grid_x = (uint32_t)(16 + length),
+                              .grid_y = 1,
+                              .grid_z = 1,
+                              .block_x = 256,
+                              .block_y = 1,
+                              .block_z = 1 };
+    add(run, shape, (int64_t)(1e3 * length * run->scale));
+}
+
+static void graph(struct run *run, uint32_t number, double length)
+{
+    struct ws_shape shape = { .kind = WS_OP_GRAPH,
+                              .stream = COMPUTE,
+                              .function = number,
+                              .driver_function =
+                                  story_driver_function(&run->story, "cuGraphLaunch", WS_CALL_LAUNCH) };
+    add(run, shape, (int64_t)(1e3 * length));
+}
+
+static void copy(struct run *run, uint32_t stream, bool to_device)
+{
+    struct ws_shape shape = { .kind = WS_OP_COPY,
+                              .stream = stream,
+                              .from_space = to_device ? WS_SPACE_PINNED : WS_SPACE_DEVICE,
+                              .to_space = to_device ? WS_SPACE_DEVICE : WS_SPACE_PINNED,
+                              .driver_function = story_driver_function(&run->story, "cuMemcpyAsync", WS_CALL_COPY) };
+    add(run, shape, to_device ? 12 * us : 2 * us);
+}
+
+static void wait_for(struct run *run, uint32_t stream)
+{
+    int64_t begin = run->host;
+    run->host = later(begin + us, run->stream_end[stream] + 4 * us);
+    struct ws_call call = { .function = story_driver_function(&run->story, "cuStreamSynchronize", WS_CALL_SYNC),
+                            .thread = run->thread,
+                            .correlation = (uint64_t)2 << 40 | ++run->story.launches,
+                            .host_begin = begin + clock_offset,
+                            .host_end = run->host + clock_offset };
+    story_add(&run->story, WS_FAMILY_call, &call);
+}
+
+static void read_result(struct run *run, uint32_t stream)
+{
+    copy(run, stream, false);
+    wait_for(run, stream);
+}
+
+static void follow(struct run *run, uint32_t stream, uint32_t other) /* as cuStreamWaitEvent does */
+{
+    run->stream_end[stream] = later(run->stream_end[stream], run->stream_end[other]);
+}
+
+static void pieces(struct run *run, uint32_t stream, const struct piece *list, size_t most)
+{
+    for (size_t i = 0; i < most && list[i].name; i++)
+        kernel(run, stream, list[i].name, list[i].length);
+}
+
+#define PIECES(run, stream, list) pieces(run, stream, list, sizeof(list) / sizeof((list)[0]))
+
+static void forward(struct run *run, uint32_t stream, int layers)
+{
+    PIECES(run, stream, run->program->begin);
+    for (int i = 0; i < layers; i++)
+        PIECES(run, stream, run->program->forward);
+    PIECES(run, stream, run->program->end);
+}
+
+static void backward(struct run *run, uint32_t stream, int layers)
+{
+    for (int i = 0; i < layers; i++)
+        PIECES(run, stream, run->program->backward);
+}
+
+static void update(struct run *run, uint32_t stream)
+{
+    PIECES(run, stream, run->program->update);
+}
+
+/* ---- the loops */
+
+/* Eight batches an optimizer's step, the loss of each read. */
+static void accumulate(struct run *run)
+{
+    for (int step = 0; step < 15; step++) {
+        run->step_begins = true;
+        for (int i = 0; i < 8; i++) {
+            copy(run, COMPUTE, true);
+            forward(run, COMPUTE, 6);
+            backward(run, COMPUTE, 6);
+            read_result(run, COMPUTE);
+        }
+        update(run, COMPUTE);
+    }
+}
+
+/* Sequences of other lengths: the same kernels, 30 % longer or shorter. */
+static void lengths(struct run *run)
+{
+    for (int step = 0; step < 60; step++) {
+        run->step_begins = true;
+        run->scale = 0.7 + 0.6 * uniform(run);
+        copy(run, COMPUTE, true);
+        forward(run, COMPUTE, 6);
+        backward(run, COMPUTE, 6);
+        update(run, COMPUTE);
+    }
+}
+
+/* Every tenth step is followed by an evaluation of 5 batches. */
+static void evaluate(struct run *run)
+{
+    for (int step = 0; step < 60; step++) {
+        run->step_begins = true;
+        copy(run, COMPUTE, true);
+        forward(run, COMPUTE, 6);
+        backward(run, COMPUTE, 6);
+        update(run, COMPUTE);
+        for (int i = 0; i < 5 && step % 10 == 9; i++) {
+            copy(run, COMPUTE, true);
+            forward(run, COMPUTE, 6);
+            read_result(run, COMPUTE);
+        }
+    }
+}
+
+/* Two models, each on a stream, that wait for each other once a step. */
+static void gan(struct run *run)
+{
+    for (int step = 0; step < 40; step++) {
+        run->step_begins = true;
+        copy(run, COMPUTE, true);
+        forward(run, SECOND, 3); /* the generator makes a batch while the other looks at a real one */
+        forward(run, COMPUTE, 4);
+        follow(run, COMPUTE, SECOND);
+        forward(run, COMPUTE, 4);
+        backward(run, COMPUTE, 8);
+        update(run, COMPUTE);
+        follow(run, SECOND, COMPUTE);
+        forward(run, SECOND, 3);
+        backward(run, SECOND, 3);
+        update(run, SECOND);
+    }
+}
+
+/* The same on one stream, the critic three times as often. */
+static void gan_critic(struct run *run)
+{
+    for (int step = 0; step < 40; step++) {
+        run->step_begins = true;
+        for (int i = 0; i < 3; i++) {
+            copy(run, COMPUTE, true);
+            forward(run, COMPUTE, 4);
+            backward(run, COMPUTE, 4);
+            update(run, COMPUTE);
+        }
+        kernel(run, COMPUTE, "generate_noise", 8);
+        forward(run, COMPUTE, 3);
+        backward(run, COMPUTE, 3);
+        update(run, COMPUTE);
+    }
+}
+
+/* Until the next request comes: any time, as of many users. */
+static void wait_for_request(struct run *run, int64_t mean, int64_t *due)
+{
+    *due += (int64_t)(-(double)mean * log(uniform(run)));
+    if (*due <= run->host)
+        return;
+    run->nobody_asked += run->first ? *due - run->host : 0;
+    run->host = *due;
+}
+
+static void serve(struct run *run)
+{
+    int64_t due = run->host;
+    for (int request = 0; request < 120; request++) {
+        wait_for_request(run, 9000 * us, &due);
+        run->step_begins = true;
+        copy(run, COMPUTE, true);
+        forward(run, COMPUTE, 6);
+        read_result(run, COMPUTE);
+        run->host += 30 * us;
+    }
+}
+
+/* Each by one of four threads, the next that is free. */
+static void serve_by_threads(struct run *run)
+{
+    int64_t due = run->host;
+    for (int request = 0; request < 120; request++) {
+        wait_for_request(run, 9000 * us, &due);
+        run->thread = 1 + (uint32_t)(4 * uniform(run));
+        run->step_begins = true;
+        copy(run, COMPUTE, true);
+        forward(run, COMPUTE, 6);
+        read_result(run, COMPUTE);
+        run->host += 30 * us;
+    }
+}
+
+/* Requests are prompts; answers are as long as they are. A step makes a word. */
+static void serve_words(struct run *run)
+{
+    int64_t due = run->host;
+    for (int request = 0; request < 25; request++) {
+        wait_for_request(run, 60000 * us, &due);
+        copy(run, COMPUTE, true);
+        run->program = &programs[0];
+        forward(run, COMPUTE, 12);
+        run->program = &programs[5];
+        for (int word = 0, words = 5 + (int)(60 * uniform(run)); word < words; word++) {
+            run->step_begins = true;
+            forward(run, COMPUTE, 12);
+            read_result(run, COMPUTE);
+        }
+    }
+}
+
+/* A loader that takes as long for each batch; nothing trains. */
+static void predict(struct run *run)
+{
+    for (int step = 0; step < 60; step++) {
+        run->host += 5000 * us;
+        run->step_begins = true;
+        copy(run, COMPUTE, true);
+        forward(run, COMPUTE, 6);
+        read_result(run, COMPUTE);
+    }
+}
+
+static void train_slowly_fed(struct run *run)
+{
+    for (int step = 0; step < 60; step++) {
+        run->host = later(run->host, run->stream_end[COMPUTE]) + (int64_t)(-5e6 * log(uniform(run)));
+        run->step_begins = true;
+        copy(run, COMPUTE, true);
+        forward(run, COMPUTE, 6);
+        backward(run, COMPUTE, 6);
+        update(run, COMPUTE);
+    }
+}
+
+/* A step is a graph, and what feeds it and reads it. */
+static void graphs(struct run *run)
+{
+    for (int step = 0; step < 80; step++) {
+        run->step_begins = true;
+        copy(run, COMPUTE, true);
+        graph(run, 1, 900);
+        read_result(run, COMPUTE);
+        run->host += 150 * us;
+    }
+}
+
+/* A step is a graph, and nothing else. */
+static void graphs_alone(struct run *run)
+{
+    for (int step = 0; step < 80; step++) {
+        run->step_begins = true;
+        run->host += 40 * us;
+        graph(run, 1, 900);
+    }
+}
+
+/* Graphs for the model, by the size of the batch, and kernels around them. */
+static void graphs_of_sizes(struct run *run)
+{
+    for (int step = 0; step < 80; step++) {
+        run->step_begins = true;
+        copy(run, COMPUTE, true);
+        kernel(run, COMPUTE, "prepare_inputs", 6);
+        uint32_t size = (uint32_t)(3 * uniform(run));
+        graph(run, 1 + size, 500 + 200 * size);
+        kernel(run, COMPUTE, "sample_tokens", 12);
+        read_result(run, COMPUTE);
+    }
+}
+
+static const struct loop {
+    const char *name;
+    void (*go)(struct run *run);
+    int program;
+} loops[] = {
+    { "accumulate", accumulate, 0 },
+    { "lengths", lengths, 0 },
+    { "evaluate", evaluate, 0 },
+    { "gan", gan, 3 },
+    { "gan_critic", gan_critic, 3 },
+    { "serve", serve, 0 },
+    { "serve_by_threads", serve_by_threads, 0 },
+    { "serve_words", serve_words, 5 },
+    { "predict", predict, 0 },
+    { "train_slowly_fed", train_slowly_fed, 0 },
+    { "graphs", graphs, 0 },
+    { "graphs_alone", graphs_alone, 0 },
+    { "graphs_of_sizes", graphs_of_sizes, 0 },
+};
+enum { LOOPS = sizeof(loops) / sizeof(loops[0]) };
+
+static bool write_truth(const struct run *run, const char *path)
+{
+    FILE *file = fopen(path, "w");
+    if (!file)
+        return false;
+    fprintf(file, "{\"first\": %lld, \"nobody_asked\": %lld, \"warm_up\": 0, \"others\": [], \"steps\": [",
+            (long long)run->first, (long long)run->nobody_asked);
+    for (int i = 0; i < run->step_count; i++)
+        fprintf(file, "%s%lld", i ? ", " : "", (long long)run->steps[i]);
+    fputs("]}\n", file);
+    return !fclose(file);
+}
+
+int main(int count, char **words)
+{
+    static struct run run;
+    const struct loop *loop = loops;
+    while (count == 4 && loop < loops + LOOPS && strcmp(loop->name, words[1]))
+        loop++;
+    if (count != 4 || loop == loops + LOOPS) {
+        fputs("usage: make_loops NAME TRACE TRUTH\n", stderr);
+        return 2;
+    }
+    run.random = 42;
+    run.host = 1000 * us;
+    run.scale = 1;
+    run.program = &programs[loop->program];
+    story_begin(&run.story, words[2]);
+    story_meta(&run.story, "program", "python3");
+    story_meta(&run.story, "backend", "events");
+    story_device(&run.story, 1, "NVIDIA H100 80GB HBM3", clock_offset, 900);
+    for (uint32_t stream = COMPUTE; stream < STREAMS; stream++)
+        story_stream(&run.story, stream, 1);
+    for (uint32_t thread = 1; thread <= 4; thread++)
+        story_thread(&run.story, thread, 4241 + thread, "python3");
+    run.thread = 1;
+    loop->go(&run);
+    story_end(&run.story);
+    return write_truth(&run, words[3]) ? 0 : 1;
+}
