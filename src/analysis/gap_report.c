@@ -7,15 +7,14 @@
 #include "analysis/savings.h"
 #include "analysis/steps.h"
 
-/* Of a steady step where there are some; else of the whole recording. */
-static int64_t time_of(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
-                       const struct ws_gap_total *total)
+int64_t ws_gap_mean(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
+                    const struct ws_gap_total *total)
 {
     return causes->per_step ? ws_steps_share(steps, total->steady) : total->total;
 }
 
-static const char *count_of(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
-                            const struct ws_gap_total *total, char text[WS_FORMAT_SIZE])
+const char *ws_gap_count_text(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
+                              const struct ws_gap_total *total, char text[WS_FORMAT_SIZE])
 {
     return ws_format_each(text, ws_gap_count(causes, total), causes->per_step ? steps->kinds[WS_STEP_STEADY] : 0);
 }
@@ -24,10 +23,10 @@ void ws_gap_phrase(const struct ws_track_causes *causes, const struct ws_track_s
                    const struct ws_gap_total *total, const char *which, char text[WS_GAP_PHRASE])
 {
     char count[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE];
-    count_of(causes, steps, total, count);
+    ws_gap_count_text(causes, steps, total, count);
     snprintf(text, WS_GAP_PHRASE, "%s gap%s%s%s%s, %s of idle time", count, strcmp(count, "1") ? "s" : "",
              causes->per_step ? " a step" : "", *which ? " " : "", which,
-             ws_format_time(time, time_of(causes, steps, total)));
+             ws_format_time(time, ws_gap_mean(causes, steps, total)));
 }
 
 /* By what would be won, then by time. */
@@ -95,12 +94,12 @@ static void print_causes(const struct ws_track_causes *causes, const struct ws_t
         if (!ws_gap_count(causes, total))
             continue;
         ws_table_cell(&table, "%s", ws_part_label(order[i]));
-        ws_table_time(&table, time_of(causes, steps, total));
+        ws_table_time(&table, ws_gap_mean(causes, steps, total));
         if (savings->saving[order[i]])
             ws_table_time(&table, savings->saving[order[i]]);
         else
             ws_table_cell(&table, "-");
-        ws_table_cell(&table, "%s", count_of(causes, steps, total, text));
+        ws_table_cell(&table, "%s", ws_gap_count_text(causes, steps, total, text));
         ws_table_cell(&table, "%s", ws_format_share(text, ws_gap_time(causes, total), idle));
     }
     ws_table_finish(&table);
@@ -132,8 +131,8 @@ static void print_lines(const struct ws_track_causes *causes, const struct ws_tr
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < shown && ws_gap_count(causes, &lines[i].gaps); i++) {
         ws_table_cell(&table, "%s", ws_part_label(lines[i].cause));
-        ws_table_time(&table, time_of(causes, steps, &lines[i].gaps));
-        ws_table_cell(&table, "%s", count_of(causes, steps, &lines[i].gaps, count));
+        ws_table_time(&table, ws_gap_mean(causes, steps, &lines[i].gaps));
+        ws_table_cell(&table, "%s", ws_gap_count_text(causes, steps, &lines[i].gaps, count));
         ws_table_thread(&table, process, lines[i].thread);
         line_cell(&table, process, &lines[i]);
     }
@@ -163,7 +162,7 @@ int ws_gap_line_json(json_t *row, const struct ws_process *process, const struct
     return status;
 }
 
-static int total_json(json_t *row, const struct ws_gap_total *total, const struct ws_track_causes *causes,
+int ws_gap_total_json(json_t *row, const struct ws_gap_total *total, const struct ws_track_causes *causes,
                       const struct ws_track_steps *steps)
 {
     int status = ws_json_set(row, "count", (int64_t)total->count);
@@ -185,7 +184,7 @@ static int lines_json(json_t *list, const struct ws_report *report, const struct
         status |= json_array_append_new(list, row);
         status |= ws_gap_line_json(row, process, &lines[i]);
         status |= ws_json_set(row, "thread", lines[i].thread);
-        status |= total_json(row, &lines[i].gaps, causes, steps);
+        status |= ws_gap_total_json(row, &lines[i].gaps, causes, steps);
         status |= ws_json_set(row, "max_ns", lines[i].longest);
     }
     return status;
@@ -209,7 +208,7 @@ int ws_gap_causes_json(const struct ws_report *report, size_t subject, json_t *o
         json_t *row = json_object(), *lines = json_array();
         status |= json_array_append_new(list, row);
         status |= json_object_set_new(row, "cause", json_string(ws_part_name(order[i])));
-        status |= total_json(row, total, causes, steps);
+        status |= ws_gap_total_json(row, total, causes, steps);
         status |= ws_json_set(row, "saving_ns", savings->saving[order[i]]);
         status |= json_object_set_new(row, "lines", lines);
         status = status ? status : lines_json(lines, report, process, causes, steps, order[i]);

@@ -4,6 +4,16 @@
 
 #include "analysis/gaps.h"
 
+/* Idle time and number of gaps, of a steady step where there are some; else of the whole recording. */
+int64_t ws_gap_mean(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
+                    const struct ws_gap_total *total);
+const char *ws_gap_count_text(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
+                              const struct ws_gap_total *total, char text[WS_FORMAT_SIZE]);
+
+/* Adds count, total_ns and per_step_ns. Returns 0, or not where memory is out. */
+int ws_gap_total_json(json_t *row, const struct ws_gap_total *total, const struct ws_track_causes *causes,
+                      const struct ws_track_steps *steps);
+
 /* Two tables: by cause, what would be won first; by line of code or call. */
 void ws_gap_causes_text(const struct ws_report *report, size_t track, struct ws_page *page);
 

@@ -4,6 +4,7 @@
 
 #include "analysis/activity.h"
 #include "analysis/gap_report.h"
+#include "analysis/gap_waits.h"
 #include "analysis/label.h"
 #include "analysis/savings.h"
 #include "analysis/sections.h"
@@ -15,6 +16,7 @@ struct long_gap {
     int64_t begin, length;
     uint32_t before, after; /* operations */
     uint32_t line;          /* place in ws_track_causes.lines */
+    uint32_t gap;           /* place in ws_track_activity.gaps */
 };
 
 struct decade {
@@ -99,8 +101,12 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     if (!result->largest)
         return -ENOMEM;
     for (size_t i = 0; i < activity->gaps.count; i++) {
-        struct long_gap gap = { ws_gap_begin(ops, &gaps[i]), ws_gap_length(ops, track, &gaps[i]), gaps[i].before,
-                                track->order[gaps[i].after], causes->line_of[i] };
+        struct long_gap gap = { ws_gap_begin(ops, &gaps[i]),
+                                ws_gap_length(ops, track, &gaps[i]),
+                                gaps[i].before,
+                                track->order[gaps[i].after],
+                                causes->line_of[i],
+                                (uint32_t)i };
         struct decade *decade = &result->histogram[decade_of(gap.length)];
         decade->count++;
         decade->total += gap.length;
@@ -188,6 +194,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
         return;
     }
     ws_gap_causes_text(report, subject, page);
+    ws_gap_waits_text(report, subject, page);
     fputc('\n', page->out);
     ws_page_text(page, "The longest of the whole recording, and all by length:");
     print_longest(report, subject, result, page);
@@ -209,6 +216,20 @@ static json_t *side_json(const struct ws_report *report, const struct ws_process
     return NULL;
 }
 
+/* Of a gap with work queued; else null. */
+static int waited_json(const struct ws_report *report, size_t subject, enum ws_part cause, const struct long_gap *gap,
+                       json_t *row)
+{
+    const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
+    if (!ws_is_queued_cause(cause))
+        return json_object_set_new(row, "waited_for", json_null());
+    json_t *waited = json_object();
+    struct ws_gap_wait wait =
+        ws_gap_wait_of(report, subject, cause, (const struct ws_gap *)activity->gaps.data + gap->gap);
+    int status = json_object_set_new(row, "waited_for", waited);
+    return status ? status : ws_gap_wait_json(report, subject, &wait, waited);
+}
+
 static int json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)
 {
     const struct ws_track *track = ws_model_track(report->model, subject);
@@ -219,6 +240,7 @@ static int json(const struct ws_report *report, size_t subject, const void *memo
     json_t *list = json_array(), *histogram = json_array();
     int status = json_object_set_new(object, "gaps", list);
     status |= ws_gap_causes_json(report, subject, object);
+    status |= ws_gap_waits_json(report, subject, object);
     status |= json_object_set_new(object, "gap_histogram", histogram);
     status |= ws_json_set(object, "gap_count", (int64_t)result->count);
     size_t shown = report->top && report->top < result->largest_count ? report->top : result->largest_count;
@@ -229,6 +251,7 @@ static int json(const struct ws_report *report, size_t subject, const void *memo
         status |= ws_json_set(row, "length_ns", gap->length);
         status |= json_object_set_new(row, "cause", json_string(ws_part_name(lines[gap->line].cause)));
         status |= ws_gap_line_json(row, process, &lines[gap->line]);
+        status |= waited_json(report, subject, lines[gap->line].cause, gap, row);
         status |= json_object_set_new(row, "before", side_json(report, process, gap->before));
         status |= json_object_set_new(row, "after", side_json(report, process, gap->after));
         status |= json_array_append_new(list, row);
@@ -250,7 +273,7 @@ const struct ws_analysis ws_analysis_gaps = {
     .title = "Gaps",
     .scope = WS_SCOPE_TRACK,
     .result_size = sizeof(struct track_gaps),
-    .needs = { &ws_analysis_activity, &ws_analysis_causes, &ws_analysis_savings },
+    .needs = { &ws_analysis_activity, &ws_analysis_causes, &ws_analysis_savings, &ws_analysis_gap_waits },
     .run = run,
     .finish = finish,
     .text = text,

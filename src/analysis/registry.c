@@ -4,6 +4,7 @@
 #include "analysis/chains.h"
 #include "analysis/comm.h"
 #include "analysis/copies.h"
+#include "analysis/gap_waits.h"
 #include "analysis/gaps.h"
 #include "analysis/host_time.h"
 #include "analysis/kernels.h"
@@ -13,6 +14,7 @@
 #include "analysis/sections.h"
 #include "analysis/steps.h"
 #include "analysis/storms.h"
+#include "analysis/stream_order.h"
 #include "analysis/wall.h"
 
 /* In the order of the report. */
@@ -27,6 +29,8 @@ const struct ws_analysis *const ws_analyses[] = {
     &ws_analysis_roofline,
     &ws_analysis_host_time,
     &ws_analysis_causes,
+    &ws_analysis_stream_order,
+    &ws_analysis_gap_waits,
     &ws_analysis_savings,
     &ws_analysis_gaps,
     &ws_analysis_storms,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/activity.h"
+#include "analysis/gap_waits.h"
 #include "analysis/gaps.h"
 #include "analysis/host_time.h"
 #include "analysis/kernels.h"
@@ -214,6 +215,32 @@ static const struct {
     { WS_PART_DISPATCH, "run fewer, larger operations: fuse kernels, batch small copies, take a CUDA graph" },
 };
 
+/* Where most of the waits were for one thing, what to do about that. */
+static const char *const instead[WS_WAITED_COUNT] = {
+    [WS_WAITED_EVENT] =
+        "let the GPUs wait for each other less: give them work of one length, or let the later one start "
+        "first",
+    [WS_WAITED_FOREIGN_EVENT] =
+        "find out which process records the event that this one waits for, and what delays it",
+    [WS_WAITED_HOST_FUNCTION] =
+        "keep host functions (cuLaunchHostFunc) out of the stream: make them short, or put them "
+        "on a stream of their own",
+    [WS_WAITED_MEMORY_VALUE] =
+        "find out who writes the value that the stream waits for (cuStreamWaitValue), and why so "
+        "late",
+    [WS_WAITED_INTEROP] = "find out who signals the external semaphore that the stream waits for, and why so late",
+};
+
+/* ", mostly for a host function on stream 2" */
+static void write_wait(const struct ws_report *report, size_t subject, const struct ws_gap_wait_row *mostly,
+                       char *text, size_t capacity)
+{
+    char what[256];
+    bool known = mostly && instead[mostly->wait.what];
+    snprintf(text, capacity, "; %s%s", known ? "mostly for " : "what for is not known from the trace",
+             known ? ws_gap_wait_text(report, subject, &mostly->wait, what, sizeof(what)) : "");
+}
+
 /* From one part in so many of a step's time on. */
 enum { WORTH_A_LOOK = 20 };
 
@@ -228,16 +255,20 @@ static int point_at(const struct ws_report *report, size_t subject, const struct
     enum ws_part cause = pointers[pointer].cause;
     int64_t length = causes->per_step ? steps->mean : ws_activity_known(activity);
     struct share shares[MOST_LINES + 1];
-    char where[256] = "", evidence[256], gaps[WS_GAP_PHRASE];
+    const struct ws_gap_wait_row *mostly = cause == WS_PART_WAIT ? ws_gap_wait_mostly(report, subject) : NULL;
+    const char *what = mostly ? instead[mostly->wait.what] : NULL;
+    char where[256] = "", evidence[640], gaps[WS_GAP_PHRASE], wait[300] = "";
     if (savings->idle[cause] <= length / WORTH_A_LOOK)
         return 0;
     if (shares_of(process, causes, cause, shares) && shares[0].line)
         ws_gap_line_text(process, shares[0].line, where, sizeof(where));
     ws_gap_phrase(causes, steps, &causes->totals[cause], "", gaps);
-    snprintf(evidence, sizeof(evidence), "%s; how much of it can be removed is not known", gaps);
+    if (cause == WS_PART_WAIT)
+        write_wait(report, subject, mostly, wait, sizeof(wait));
+    snprintf(evidence, sizeof(evidence), "%s%s; how much of it can be removed is not known", gaps, wait);
     return ws_advice_add(list, &(struct ws_advice){ .part = cause,
                                                     .saving_ns = savings->idle[cause],
-                                                    .what = (char *)pointers[pointer].what,
+                                                    .what = (char *)(what ? what : pointers[pointer].what),
                                                     .where = where,
                                                     .evidence = evidence,
                                                     .track = (uint32_t)subject });

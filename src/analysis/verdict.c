@@ -235,6 +235,10 @@ static void print_matmuls(const struct ws_report *report, size_t track, struct w
     const struct ws_track_kernels *kernels = ws_report_result(report, &ws_analysis_kernels, track);
     char share[WS_FORMAT_SIZE];
     int64_t matmul = wall->parts[WS_PART_MATMUL], compute = matmul + wall->parts[WS_PART_OTHER_COMPUTE];
+    if (!compute && !wall->parts[WS_PART_GRAPHS]) {
+        ws_page_fact(page, "3 busy in matmuls?", "not known  nothing computed");
+        return;
+    }
     if (graph_time(report, kernels) > kernels->total / 2 || wall->parts[WS_PART_GRAPHS] > compute) {
         ws_page_fact(page, "3 busy in matmuls?",
                      "not known  most of it ran in CUDA graphs, which were measured as a whole");

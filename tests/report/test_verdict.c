@@ -201,6 +201,18 @@ static void the_wall_says_which_copies_are_exposed(void **state)
     }
 }
 
+/* None of nothing is no answer. */
+static void without_kernels_nothing_is_said_of_matmuls(void **state)
+{
+    struct loaded loaded;
+    struct story *story = load_begin_on(&loaded, "GPU", 1);
+    (void)state;
+    story_copy(story, 1, WS_SPACE_PINNED, WS_SPACE_DEVICE, 8 << 20, 0, ms);
+    load_report(&loaded);
+    assert_said_in(loaded.report, "verdict", "3 busy in matmuls?      not known  nothing computed", true);
+    load_finish(&loaded);
+}
+
 /* Copies that are not the most of the wall are named beside what is, from 15 % of the time on. */
 static void the_wall_names_copies_beside_its_cause(void **state)
 {
@@ -266,6 +278,7 @@ int main(void)
         cmocka_unit_test(a_busy_device_may_only_move_data),
         cmocka_unit_test(the_wall_says_which_copies_are_exposed),
         cmocka_unit_test(the_wall_names_copies_beside_its_cause),
+        cmocka_unit_test(without_kernels_nothing_is_said_of_matmuls),
         cmocka_unit_test(busy_time_has_bounds),
         cmocka_unit_test(roofs_are_those_of_the_cores_that_compute),
     };

@@ -1,0 +1,304 @@
+#include "analysis/gap_waits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/stream_order.h"
+#include "analysis/times.h"
+#include "base/map.h"
+
+enum {
+    MOST_WAITS = 8,         /* events that a stream was made to wait for before one operation */
+    MOST_STEPS = 100000,    /* back in a track, to the operation before one on its stream, where it waited long */
+    FEW_STEPS = 64,         /* where it did not */
+    MOST_IN_ALL = 50000000, /* of these steps on a track */
+};
+
+struct finder {
+    const struct ws_report *report;
+    const struct ws_track *track;
+    const struct ws_process *process;
+    const struct ws_stream_order *order;
+    size_t steps; /* left */
+};
+
+static struct finder finder_of(const struct ws_report *report, size_t subject)
+{
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    return (struct finder){
+        .report = report,
+        .track = track,
+        .process = ws_model_process(report->model, track->process),
+        .order = ws_report_result(report, &ws_analysis_stream_order, track->process),
+        .steps = MOST_IN_ALL,
+    };
+}
+
+static const struct ws_op_shape *shape_of(const struct finder *finder, uint32_t op)
+{
+    return ws_process_shape(finder->process, finder->process->ops.shape[op]);
+}
+
+/* The last operation of a stream (identifier) before a place in the track that was launched before a time; operations
+ * of a stream begin as they were launched. WS_NOWHERE: none near. */
+static uint32_t op_before(struct finder *finder, const struct ws_track *track, size_t place, uint32_t stream,
+                          int64_t time, size_t most)
+{
+    const struct ws_ops *ops = &finder->process->ops;
+    for (size_t i = place; i-- > 0 && most > 0 && finder->steps > 0; most--, finder->steps--) {
+        uint32_t op = track->order[i];
+        if (shape_of(finder, op)->row.stream == stream && ops->host_begin[op] < time)
+            return op;
+    }
+    return WS_NOWHERE;
+}
+
+/* The first place of a track at which an operation begins after a time. */
+static size_t place_after(const struct finder *finder, const struct ws_track *track, int64_t time)
+{
+    size_t low = 0, high = track->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (finder->process->ops.begin[track->order[middle]] <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* An operation that ran while the gap lasted, on another device, and was launched into the stream before the time. */
+static uint32_t op_elsewhere(struct finder *finder, uint32_t stream, int64_t time, int64_t begin, int64_t end)
+{
+    const struct ws_process *process = finder->process;
+    for (uint32_t i = 0; i < process->track_count; i++) {
+        const struct ws_track *track = ws_model_track(finder->report->model, process->first_track + i);
+        if (track == finder->track || !track->aligned)
+            continue;
+        uint32_t op = op_before(finder, track, place_after(finder, track, end), stream, time, MOST_STEPS);
+        if (op == WS_NOWHERE)
+            continue;
+        int64_t error = track->clock_error + finder->track->clock_error + ws_op_end_error(&process->ops, op);
+        int64_t over = ws_op_end(&process->ops, op);
+        if (over > begin && over <= end + error)
+            return op;
+    }
+    return WS_NOWHERE;
+}
+
+static enum ws_waited_for what_holds(const struct finder *finder, uint32_t op)
+{
+    switch (shape_of(finder, op)->row.kind) {
+    case WS_OP_HOST_FUNCTION:
+        return WS_WAITED_HOST_FUNCTION;
+    case WS_OP_MEMORY_OP:
+        return WS_WAITED_MEMORY_VALUE;
+    default:
+        return WS_WAITED_INTEROP;
+    }
+}
+
+/* What a stream's event stands for: what holds the other stream up there, or an operation on another device. */
+static bool explain_event(struct finder *finder, const struct ws_order_entry *wait, int64_t begin, int64_t end,
+                          struct ws_gap_wait *found)
+{
+    const struct ws_order_entry *record = ws_order_record_before(finder->order, wait->event, wait->time);
+    if (!record) {
+        *found = (struct ws_gap_wait){ WS_WAITED_FOREIGN_EVENT, WS_NOWHERE };
+        return true;
+    }
+    uint32_t op = op_elsewhere(finder, record->stream, record->time, begin, end);
+    if (op != WS_NOWHERE) {
+        *found = (struct ws_gap_wait){ WS_WAITED_EVENT, op };
+        return true;
+    }
+    const struct ws_order_entry *hold = ws_order_hold_before(finder->order, record->stream, record->time);
+    size_t place = place_after(finder, finder->track, begin);
+    uint32_t last =
+        hold ? op_before(finder, finder->track, place, record->stream, record->time, MOST_STEPS) : WS_NOWHERE;
+    if (!hold || (last != WS_NOWHERE && finder->process->ops.host_begin[last] > hold->time))
+        return false;
+    *found = (struct ws_gap_wait){ what_holds(finder, hold->op), hold->op };
+    return true;
+}
+
+/* Better known is first. */
+static bool is_better(enum ws_waited_for a, enum ws_waited_for b)
+{
+    static const int rank[WS_WAITED_COUNT] = {
+        [WS_WAITED_EVENT] = 3,   [WS_WAITED_HOST_FUNCTION] = 2, [WS_WAITED_MEMORY_VALUE] = 2,
+        [WS_WAITED_INTEROP] = 2, [WS_WAITED_FOREIGN_EVENT] = 1,
+    };
+    return rank[a] > rank[b];
+}
+
+static struct ws_gap_wait explain_wait(struct finder *finder, const struct ws_gap *gap)
+{
+    const struct ws_ops *ops = &finder->process->ops;
+    uint32_t op = finder->track->order[gap->after], stream = shape_of(finder, op)->row.stream;
+    int64_t begin = ws_gap_begin(ops, gap), end = ops->begin[op], launch = ops->host_begin[op];
+    struct ws_gap_wait best = { WS_WAITED_NOT_KNOWN, WS_NOWHERE };
+    if (!stream)
+        return best;
+    uint32_t before = op_before(finder, finder->track, gap->after, stream, launch, MOST_STEPS);
+    int64_t from = before == WS_NOWHERE ? INT64_MIN : ops->host_begin[before];
+    const struct ws_order_entry *hold = ws_order_hold_before(finder->order, stream, launch);
+    if (hold && hold->time > from)
+        best = (struct ws_gap_wait){ what_holds(finder, hold->op), hold->op };
+    int64_t time = launch;
+    for (int i = 0; i < MOST_WAITS; i++) {
+        const struct ws_order_entry *wait = ws_order_wait_before(finder->order, stream, time);
+        struct ws_gap_wait found;
+        if (!wait || wait->time <= from)
+            break;
+        if (explain_event(finder, wait, begin, end, &found) && is_better(found.what, best.what))
+            best = found;
+        time = wait->time;
+    }
+    uint32_t other = shape_of(finder, gap->before)->row.stream;
+    if (best.what == WS_WAITED_NOT_KNOWN && other && other != stream)
+        best = (struct ws_gap_wait){ WS_WAITED_LAST_ENDED, gap->before };
+    return best;
+}
+
+/* Whether the stream was made to wait for an event of the other one, before this launch. */
+static bool is_ordered(struct finder *finder, size_t place, uint32_t other)
+{
+    const struct ws_ops *ops = &finder->process->ops;
+    uint32_t op = finder->track->order[place], stream = shape_of(finder, op)->row.stream;
+    uint32_t before = op_before(finder, finder->track, place, stream, ops->host_begin[op], FEW_STEPS);
+    int64_t from = before == WS_NOWHERE ? INT64_MIN : ops->host_begin[before], time = ops->host_begin[op];
+    for (int i = 0; i < MOST_WAITS; i++) {
+        const struct ws_order_entry *wait = ws_order_wait_before(finder->order, stream, time);
+        if (!wait || wait->time <= from)
+            return false;
+        const struct ws_order_entry *record = ws_order_record_before(finder->order, wait->event, wait->time);
+        if (record && record->stream == other)
+            return true;
+        time = wait->time;
+    }
+    return false;
+}
+
+static struct ws_gap_wait explain(struct finder *finder, enum ws_part cause, const struct ws_gap *gap)
+{
+    uint32_t stream = shape_of(finder, finder->track->order[gap->after])->row.stream;
+    uint32_t other = shape_of(finder, gap->before)->row.stream;
+    struct ws_gap_wait wait = { WS_WAITED_NOT_KNOWN, WS_NOWHERE };
+    if (cause == WS_PART_WAIT)
+        return explain_wait(finder, gap);
+    if (stream && other) {
+        wait.op = gap->before;
+        wait.what = stream == other                         ? WS_WAITED_OWN_STREAM
+                    : is_ordered(finder, gap->after, other) ? WS_WAITED_EVENT
+                                                            : WS_WAITED_LAST_ENDED;
+    }
+    return wait;
+}
+
+struct ws_gap_wait ws_gap_wait_of(const struct ws_report *report, size_t track, enum ws_part cause,
+                                  const struct ws_gap *gap)
+{
+    struct finder finder = finder_of(report, track);
+    return explain(&finder, cause, gap);
+}
+
+const struct ws_gap_wait_row *ws_gap_wait_mostly(const struct ws_report *report, size_t track)
+{
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, track);
+    const struct ws_track_waits *waits = ws_report_result(report, &ws_analysis_gap_waits, track);
+    const struct ws_gap_wait_row *rows = waits->rows.data;
+    int64_t all = ws_gap_time(causes, &causes->totals[WS_PART_WAIT]);
+    for (size_t i = 0; i < waits->rows.count; i++)
+        if (rows[i].cause == WS_PART_WAIT)
+            return 2 * ws_gap_time(causes, &rows[i].gaps) >= all ? &rows[i] : NULL;
+    return NULL;
+}
+
+/* One row for each cause, stream and what it waited for: of dispatches another stream, of waits an operation's name.
+ */
+static uint64_t key_of(const struct finder *finder, enum ws_part cause, uint32_t stream,
+                       const struct ws_gap_wait *wait)
+{
+    uint64_t other = 0;
+    if (wait->op != WS_NOWHERE && wait->what != WS_WAITED_OWN_STREAM) {
+        const struct ws_op_shape *shape = shape_of(finder, wait->op);
+        other = cause == WS_PART_WAIT ? ws_map_hash((uint64_t)shape->name << 32 | shape->row.stream) >> 24
+                                      : shape->row.stream;
+    }
+    return (other << 24 | (uint64_t)(stream & 0xffff) << 8 | (uint64_t)wait->what << 4 | cause) + 1;
+}
+
+static int count(struct finder *finder, struct ws_map *places, struct ws_vector *rows, enum ws_part cause,
+                 const struct ws_gap *gap, bool steady)
+{
+    struct ws_gap_wait wait = explain(finder, cause, gap);
+    uint32_t stream = shape_of(finder, finder->track->order[gap->after])->row.stream;
+    int64_t length = ws_gap_length(&finder->process->ops, finder->track, gap);
+    uint64_t *place = ws_map_put(places, key_of(finder, cause, stream, &wait));
+    if (!place)
+        return -ENOMEM;
+    if (!*place) {
+        struct ws_gap_wait_row *row = ws_vector_push(rows);
+        if (!row)
+            return -ENOMEM;
+        *row = (struct ws_gap_wait_row){ .cause = cause, .wait = wait, .stream = stream };
+        *place = rows->count;
+    }
+    struct ws_gap_total *total = &((struct ws_gap_wait_row *)rows->data + (*place - 1))->gaps;
+    total->count++;
+    total->total += length;
+    total->steady_count += steady;
+    total->steady += steady ? length : 0;
+    return 0;
+}
+
+static int most_first(const void *a, const void *b)
+{
+    const struct ws_gap_wait_row *x = a, *y = b;
+    if (x->gaps.steady != y->gaps.steady)
+        return x->gaps.steady < y->gaps.steady ? 1 : -1;
+    if (x->gaps.total != y->gaps.total)
+        return x->gaps.total < y->gaps.total ? 1 : -1;
+    return (x->stream > y->stream) - (x->stream < y->stream);
+}
+
+static int run(const struct ws_report *report, size_t subject, void *memory)
+{
+    const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
+    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
+    const struct ws_gap *gaps = activity->gaps.data;
+    struct ws_track_waits *result = memory;
+    struct finder finder = finder_of(report, subject);
+    struct ws_map places = { 0 };
+    size_t cursor = 0;
+    int status = 0;
+    result->rows = WS_VECTOR(struct ws_gap_wait_row);
+    for (size_t i = 0; i < activity->gaps.count && !status; i++) {
+        enum ws_part cause = causes->causes[i];
+        if (!ws_is_queued_cause(cause))
+            continue;
+        bool steady = ws_step_is_steady(ws_steps_next(steps, &cursor, ws_gap_begin(&finder.process->ops, &gaps[i])));
+        status = count(&finder, &places, &result->rows, cause, &gaps[i], steady);
+    }
+    if (result->rows.count)
+        qsort(result->rows.data, result->rows.count, sizeof(struct ws_gap_wait_row), most_first);
+    ws_map_finish(&places);
+    return status;
+}
+
+static void finish(void *memory)
+{
+    struct ws_track_waits *result = memory;
+    ws_vector_finish(&result->rows);
+}
+
+const struct ws_analysis ws_analysis_gap_waits = {
+    .name = "gap_waits",
+    .scope = WS_SCOPE_TRACK,
+    .result_size = sizeof(struct ws_track_waits),
+    .needs = { &ws_analysis_activity, &ws_analysis_steps, &ws_analysis_causes, &ws_analysis_stream_order },
+    .run = run,
+    .finish = finish,
+};
