@@ -1,5 +1,6 @@
 #include "import/json.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,11 @@ struct ws_json {
     char open[DEEPEST]; /* { or [ */
     size_t held, left;
     size_t silent; /* bytes since something was found */
+    bool escaped;  /* the piece before ended in a backslash */
+    size_t items;  /* depth within the array whose broken items are passed over; 0 none */
+    void (*on_broken)(void *user);
+    bool seeking; /* behind a broken item, for the next */
+    uint64_t passed;
     unsigned char piece[HELD + PIECE];
 };
 
@@ -121,7 +127,10 @@ struct ws_json *ws_json_create(const yajl_callbacks *callbacks, void *user)
     json->callbacks = *callbacks;
     json->user = user;
     json->muted = json->started = false;
-    json->depth = json->held = json->left = json->silent = 0;
+    json->depth = json->held = json->left = json->silent = json->items = 0;
+    json->on_broken = NULL;
+    json->escaped = json->seeking = false;
+    json->passed = 0;
     json->parser = make_parser(json);
     if (json->parser)
         return json;
@@ -188,6 +197,71 @@ static bool pass_over(struct ws_json *json, const unsigned char *begin, const un
     return false;
 }
 
+/* --- items that are broken ------------------------------------------------------------------------ */
+
+void ws_json_pass_over(struct ws_json *json, void (*on_broken)(void *user))
+{
+    json->items = json->depth;
+    json->on_broken = on_broken;
+}
+
+uint64_t ws_json_passed(const struct ws_json *json)
+{
+    return json->passed;
+}
+
+static bool is_space(unsigned char c)
+{
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+/* Does an item begin at this brace? Behind a comma, with what the events of traces begin with: texts may hold
+ * braces, too. */
+static bool begins_item(const unsigned char *begin, const unsigned char *brace, const unsigned char *end)
+{
+    static const char *const keys[] = { "\"ph\"", "\"name\"", "\"cat\"", "\"pid\"", "\"ts\"", "\"args\"" };
+    const unsigned char *before = brace, *key = brace + 1;
+    while (before > begin && is_space(before[-1]))
+        before--;
+    while (key < end && is_space(*key))
+        key++;
+    bool found = false;
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+        found |= (size_t)(end - key) >= strlen(keys[i]) && !memcmp(key, keys[i], strlen(keys[i]));
+    return found && before > begin && before[-1] == ',';
+}
+
+/* The next item from a place on, or the end. */
+static const unsigned char *seek_item(struct ws_json *json, const unsigned char *begin, const unsigned char *from,
+                                      const unsigned char *end)
+{
+    const unsigned char *at = from;
+    while ((at = memchr(at, '{', (size_t)(end - at))) && !begins_item(begin, at, end))
+        at++;
+    at = at ? at : end;
+    json->passed += (size_t)(at - from);
+    json->seeking = at == end;
+    return at;
+}
+
+/* Is it an item that the parser failed in? Leaves it; *at is then where it failed. */
+static bool leave_item(struct ws_json *json, const unsigned char **at, const unsigned char *end)
+{
+    if (!json->items || json->depth < json->items)
+        return false;
+    size_t taken = yajl_get_bytes_consumed(json->parser);
+    bool within = json->depth > json->items;
+    json->depth = json->items;
+    if (!restart(json))
+        return false;
+    json->on_broken(json->user);
+    *at = taken < (size_t)(end - *at) ? *at + taken : end;
+    bool ends = !within && taken && (*at)[-1] == ']'; /* a comma behind the last item */
+    *at -= ends;
+    json->seeking = !ends;
+    return true;
+}
+
 /* --- pieces --------------------------------------------------------------------------------------- */
 
 unsigned char *ws_json_room(struct ws_json *json, size_t *size)
@@ -207,16 +281,40 @@ static const unsigned char *last_word(const unsigned char *begin, const unsigned
 
 static bool parse(struct ws_json *json, const unsigned char *begin, const unsigned char *end)
 {
-    const unsigned char *at = begin;
+    const unsigned char *at = json->seeking ? seek_item(json, begin, begin, end) : begin;
     while (at < end) {
-        if (yajl_parse(json->parser, at, (size_t)(end - at)) == yajl_status_ok)
+        yajl_status status = yajl_parse(json->parser, at, (size_t)(end - at));
+        if (status == yajl_status_ok)
             return true;
-        if (!pass_over(json, begin, &at, end)) {
+        if (pass_over(json, begin, &at, end))
+            continue;
+        if (status == yajl_status_client_canceled || !leave_item(json, &at, end)) {
             json->left = (size_t)(end - at) - yajl_get_bytes_consumed(json->parser);
             return false;
         }
+        if (json->seeking)
+            at = seek_item(json, begin, at, end);
     }
     return true;
+}
+
+/* Some programs write paths of Windows as they are: a backslash that escapes nothing becomes a slash. */
+static void mend_escapes(struct ws_json *json, unsigned char *at, unsigned char *end)
+{
+    at += json->escaped && at < end;
+    json->escaped = false;
+    while ((at = memchr(at, '\\', (size_t)(end - at)))) {
+        size_t digits = 0;
+        json->escaped = at + 1 == end;
+        if (json->escaped)
+            return;
+        while (at[1] == 'u' && digits < 4 && at + 2 + digits < end && isxdigit(at[2 + digits]))
+            digits++;
+        bool fine = at[1] == 'u' ? digits == 4 || at + 2 + digits == end : at[1] && strchr("\"\\/bfnrt", at[1]);
+        if (!fine)
+            *at = '/';
+        at += fine ? 2 : 1;
+    }
 }
 
 bool ws_json_parse(struct ws_json *json, size_t size)
@@ -225,6 +323,7 @@ bool ws_json_parse(struct ws_json *json, size_t size)
     if (!json->started && size >= 3 && !memcmp(begin, "\xef\xbb\xbf", 3)) /* the mark of UTF-8 */
         begin += 3;
     json->started = true;
+    mend_escapes(json, json->piece + HELD, json->piece + HELD + size);
     const unsigned char *last = last_word(begin, end);
     json->silent += size;
     if (!parse(json, begin, last) || json->silent > LONGEST_TEXT)

@@ -45,6 +45,7 @@ struct reading {
     bool has_events;
     struct place places[DEPTH];
     unsigned depth;   /* of places that are in use */
+    unsigned events;  /* depth within the array of events */
     unsigned skipped; /* maps and arrays that lie within the last place */
     struct ws_device device;
     struct kineto_text texts[TEXT_KINDS]; /* of the event */
@@ -291,6 +292,14 @@ static void begin_event(struct reading *reading)
     kineto_inputs_begin(&reading->inputs);
 }
 
+/* What was known of a broken event is forgotten when the next begins. */
+static void on_broken(void *user)
+{
+    struct reading *reading = user;
+    reading->depth = reading->events;
+    reading->skipped = 0;
+}
+
 static int begin(struct reading *reading, bool is_map)
 {
     enum node node = reading->skipped || reading->depth == DEPTH ? NODE_SKIPPED : node_within(reading, is_map);
@@ -304,14 +313,17 @@ static int begin(struct reading *reading, bool is_map)
     }
     reading->places[reading->depth++] = (struct place){ .node = node };
     /* An array by itself may be anything; its events then tell. */
-    if (node == NODE_EVENTS && reading->depth > 1)
-        reading->has_events = true;
-    else if (node == NODE_EVENT)
+    if (node == NODE_EVENTS) {
+        reading->has_events |= reading->depth > 1;
+        reading->events = reading->depth;
+        ws_json_pass_over(reading->json, on_broken);
+    } else if (node == NODE_EVENT) {
         begin_event(reading);
-    else if (node == NODE_DEVICE)
+    } else if (node == NODE_DEVICE) {
         reading->device = (struct ws_device){ .name = { "", 0 } };
-    else if (node == NODE_DIMENSION)
+    } else if (node == NODE_DIMENSION) {
         kineto_take_dimension(&reading->inputs, "[", 1);
+    }
     return 1;
 }
 
@@ -444,8 +456,9 @@ static int read_piece(void *state, struct ws_damage *damage, char *message, size
     if (size && fine)
         return 1;
     position(reading, &done, &total);
+    damage->lost_bytes = ws_json_passed(reading->json);
     if (size || end == WS_INPUT_DAMAGED) /* no JSON from here on, or no gzip */
-        damage->lost_bytes = total - done + (total - done ? 0 : ws_json_left(reading->json)) + 1;
+        damage->lost_bytes += total - done + (total - done ? 0 : ws_json_left(reading->json)) + 1;
     else if (end == WS_INPUT_CUT || !fine)
         damage->no_footer = true;
     return finish_reading(reading, message, capacity);

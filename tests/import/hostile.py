@@ -66,6 +66,43 @@ def test_no_json_from_here_on():
     assert "not readable" in run("report", path("trace.json")).stdout
 
 
+def test_broken_events_are_passed_over():
+    """Kineto writes names of Python's frames as they are, with quotation marks in them, where code was generated."""
+    odd = {"ph": "X", "cat": "python_function", "name": "@", "pid": 99, "tid": 100, "ts": 1, "dur": 3}
+    for indent in (None, 2):
+        for name in ('{"device": "cuda:0"}(12): __init__', 'x = ["a", "b"]', '"', "\x01", "line\nbreak"):
+            events = [event for kernel in kernels(4000) for event in (kernel, odd)]
+            text = json.dumps(trace(*events, CALL, traceName="end"), indent=indent).replace("@", name)
+            process = report(write(text))[0]
+            assert process["devices"][0]["gpu_events"] == 4000, (name, process["devices"][0]["gpu_events"])
+            assert 0 < process["damage"]["lost_bytes"] < 4000 * 200 and not process["damage"]["no_footer"], (name, process["damage"])
+    broken = json.dumps(trace(KERNEL, {**KERNEL, "ts": 50}, CALL)).replace('"ts": 50', '"ts": ?')
+    families = rows(write(broken))
+    assert len(families["op"]) == 1 and families["op"][0].host_begin == 10000, "the call behind the broken kernel"
+    # The last one broken: no other follows.
+    process = report(write(json.dumps(trace(KERNEL, odd)).replace("@", 'a"b')))[0]
+    assert process["devices"][0]["gpu_events"] == 1 and process["damage"]["lost_bytes"] > 0
+
+
+def test_backslashes_as_they_are():
+    """Versions for Windows write paths so, and the name of the file at the end."""
+    text = json.dumps(trace(*[{**CALL, "cat": "python_function", "name": "@"} for _ in range(9000)], *kernels(4000), traceName="@"))
+    for path_, name in (("C:\\Users\\me\\x.py(4): f", "C:/Users/me/x.py(4): f"), ("\\unix", "/unix"), ("a\\\\b", "a\\b"),
+                        ("\\u0041\\Q", "A/Q")):
+        file = write(text.replace("@", path_))
+        process = report(file)[0]
+        assert process["devices"][0]["gpu_events"] == 4000, process["devices"][0]["gpu_events"]
+        assert not process["damage"]["no_footer"] and process["damage"]["lost_bytes"] < 400, process["damage"]
+        assert {row.text for row in rows(file)["label"]} == {name}, {row.text for row in rows(file)["label"]}
+
+
+def test_a_comma_too_many():
+    for text in (json.dumps(trace(KERNEL, CALL, traceName="x")).replace('}], "traceName', '}, \n], "traceName'), json.dumps([KERNEL, CALL])[:-1] + ",]"):
+        process = report(write(text))[0]
+        assert process["devices"][0]["gpu_events"] == 1 and process["devices"][0]["launches"]["count"] == 1
+        assert not process["damage"]["no_footer"] and not process["damage"]["lost_bytes"], process["damage"]
+
+
 def test_numbers_that_are_none():
     words = ["NaN", "nan", "Infinity", "-Infinity", "inf", "-inf", "-nan"]
     text = json.dumps(trace(*[{**kernel, "args": {**kernel["args"], "est. achieved occupancy %": "?", "grid": [1, "?"]}}
