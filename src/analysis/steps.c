@@ -236,8 +236,10 @@ static int measure_all(struct ws_track_steps *result)
         measure(result, values, count);
     for (size_t part = 0; part < WS_STEP_PART_COUNT && count; part++)
         measure_part(result, part, values);
-    for (size_t i = 0; i < result->steps.count; i++)
+    for (size_t i = 0; i < result->steps.count; i++) {
         result->kinds[list[i].kind]++;
+        result->lasted[list[i].kind] = ws_sum(result->lasted[list[i].kind], length_of(&list[i]));
+    }
     free(values);
     return 0;
 }

@@ -74,8 +74,9 @@ struct ws_track_steps {
     struct ws_vector steps;      /* struct ws_step, in order of time */
     struct ws_vector slow_steps; /* struct ws_slow_step, in order of time; the first ones */
     size_t kinds[WS_STEP_KIND_COUNT];
-    size_t slow;         /* of the steady ones */
-    int64_t least, most; /* length of a steady step */
+    int64_t lasted[WS_STEP_KIND_COUNT]; /* all of a kind together */
+    size_t slow;                        /* of the steady ones */
+    int64_t least, most;                /* length of a steady step */
     int64_t median, p95, mean;
     int64_t quartile_range; /* between the first and the third quartile */
     double cov;             /* standard deviation / mean */

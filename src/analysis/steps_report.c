@@ -13,14 +13,15 @@ static const struct {
 
 static void print_left_out(const struct ws_track_steps *result, struct ws_page *page)
 {
-    char count[WS_FORMAT_SIZE];
+    char count[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE];
     if (result->kinds[WS_STEP_WARM_UP])
         ws_page_fact(page, "warm-up",
                      "%s leading steps left out: those before the first two in a row within 25 %% of the median",
                      ws_format_count(count, result->kinds[WS_STEP_WARM_UP]));
     if (result->kinds[WS_STEP_OTHER])
-        ws_page_fact(page, "others", "%s left out: they repeat with the steps but are not like them",
-                     ws_format_count(count, result->kinds[WS_STEP_OTHER]));
+        ws_page_fact(page, "others", "%s left out, %s in all: they repeat with the steps but are not like them",
+                     ws_format_count(count, result->kinds[WS_STEP_OTHER]),
+                     ws_format_time(time, result->lasted[WS_STEP_OTHER]));
     if (result->kinds[WS_STEP_COUNTED])
         ws_page_fact(page, "counted", "%s left out: launches in them were held up for hardware counters",
                      ws_format_count(count, result->kinds[WS_STEP_COUNTED]));
@@ -193,6 +194,8 @@ static int json_summary(const struct ws_track_steps *result, json_t *object)
         { "other", (int64_t)result->kinds[WS_STEP_OTHER] },
         { "cut", (int64_t)result->kinds[WS_STEP_CUT] },
         { "slow", (int64_t)result->slow },
+        { "steady_ns", result->lasted[WS_STEP_STEADY] },
+        { "other_ns", result->lasted[WS_STEP_OTHER] },
         { "median_ns", result->median },
         { "mean_ns", result->mean },
         { "p95_ns", result->p95 },

@@ -17,6 +17,9 @@ enum { ADVICE_SHOWN = 5, LABEL = 22, BUSY_LIMIT = 85, PEAK_LIMIT = 60, FEWEST_ST
  * bounds its busy time lies. */
 enum { MOVING_LIMIT = 15, UNSURE_LIMIT = 10 };
 
+/* Percent of the recording that steady steps make up at least, or it is said that they do not. */
+enum { COVERED_LIMIT = 75 };
+
 /* What wins less than this of a step, or of the recording, is nothing to do first. */
 enum { LEAST_SHOWN_PER_MILLE = 5 };
 
@@ -170,6 +173,21 @@ static void print_steps(const struct ws_track_steps *steps, struct ws_page *page
                  steps->source == WS_STEPS_MARKED ? "marked steps" : "steps found",
                  ws_format_time(median, steps->median), ws_format_time(p95, steps->p95), steps->cov * 100, slow,
                  left_out);
+}
+
+/* Evaluation, or another phase of the program, may take as long as the steps, and no figure of a step is of it. */
+static void print_covered(const struct ws_report *report, size_t track, struct ws_page *page)
+{
+    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, track);
+    int64_t known = ws_activity_known(ws_report_result(report, &ws_analysis_activity, track));
+    int64_t covered = steps->lasted[WS_STEP_STEADY];
+    char share[WS_FORMAT_SIZE], whole[WS_FORMAT_SIZE];
+    if (steps->kinds[WS_STEP_STEADY] && covered < known / 100 * COVERED_LIMIT)
+        ws_page_fact(
+            page, "",
+            "they are %s of the %s recorded: what ran beside them is in no figure of a step (--steps none has "
+            "all of it)",
+            ws_format_share(share, covered, known), ws_format_time(whole, known));
 }
 
 /* "98.7 %, 491 ms of it in collectives that no compute hides": busy, and computes nothing. */
@@ -404,6 +422,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     print_held_up(report, shown, page);
     print_shares(wall_of(report, shown), page);
     print_steps(ws_report_result(report, &ws_analysis_steps, shown), page);
+    print_covered(report, shown, page);
     print_busy(report, shown, page);
     print_matmuls(report, shown, page);
     print_peak(report, shown, page);

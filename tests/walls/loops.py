@@ -29,7 +29,16 @@ LOOPS = {
     "graphs": ("overhead", "sync", False, None),
     "graphs_alone": None,  # what graphs spend their time on is not known
     "graphs_of_sizes": None,
+    "graphs_in_pieces": ("overhead", "input", False, None),
+    "two_loops": ("compute", "matmul", True, None),
+    "reinforce": ("bandwidth", "other_compute", True, None),
+    "evaluate_much": ("compute", "matmul", True, None),
+    "accumulate_lengths": ("compute", "matmul", True, None),
+    "few": ("compute", "matmul", True, None),
 }
+# Those in which much of the time is something else than steps; the report is to say so.
+MUCH_ELSE = ["reinforce", "evaluate_much"]
+COVERED = 0.75          # of the recording, by steps, or it is said
 FOUND = 0.97            # of the begins
 ASKED_WITHIN = 0.05     # of the time in which nobody asked for anything; steps at the ends are left out
 
@@ -60,6 +69,15 @@ def check_wall(device, truth, expected):
     return f"{said[0]}: {said[1]}"
 
 
+def check_covered(build, trace, device, name):
+    output = subprocess.run([f"{build}/tools/wallshim", "report", "--section", "wall", trace], check=True, capture_output=True,
+                            text=True)
+    said = "in no figure of a step" in " ".join(output.stdout.split())
+    share = device["step_time"]["steady_ns"] / device["span_ns"]
+    assert (share < COVERED) == said, f"steps are {share:.0%} of the recording, said: {said}"
+    assert name not in MUCH_ELSE or said
+
+
 def check(build, folder, name):
     trace, path = os.path.join(folder, f"{name}.wst"), os.path.join(folder, f"{name}.json")
     subprocess.run([f"{build}/tests/walls/make_loops", name, trace, path], check=True)
@@ -67,6 +85,7 @@ def check(build, folder, name):
         truth = json.load(file)
     output = subprocess.run([f"{build}/tools/wallshim", "report", "--json", trace], check=True, capture_output=True, text=True)
     device = json.loads(output.stdout)["processes"][0]["devices"][0]
+    check_covered(build, trace, device, name)
     return f"{check_steps(truth, find(build, trace, truth))}; {check_wall(device, truth, LOOPS[name])}"
 
 

@@ -244,11 +244,12 @@ static void wait_for_request(struct run *run, int64_t mean, int64_t *due)
     run->host = *due;
 }
 
-static void serve(struct run *run)
+static void serve_from(struct run *run, int threads)
 {
     int64_t due = run->host;
     for (int request = 0; request < 120; request++) {
         wait_for_request(run, 9000 * us, &due);
+        run->thread = 1 + (uint32_t)(threads * uniform(run));
         run->step_begins = true;
         copy(run, COMPUTE, true);
         forward(run, COMPUTE, 6);
@@ -257,19 +258,14 @@ static void serve(struct run *run)
     }
 }
 
-/* Each by one of four threads, the next that is free. */
+static void serve(struct run *run)
+{
+    serve_from(run, 1);
+}
+
 static void serve_by_threads(struct run *run)
 {
-    int64_t due = run->host;
-    for (int request = 0; request < 120; request++) {
-        wait_for_request(run, 9000 * us, &due);
-        run->thread = 1 + (uint32_t)(4 * uniform(run));
-        run->step_begins = true;
-        copy(run, COMPUTE, true);
-        forward(run, COMPUTE, 6);
-        read_result(run, COMPUTE);
-        run->host += 30 * us;
-    }
+    serve_from(run, 4);
 }
 
 /* Requests are prompts; answers are as long as they are. A step makes a word. */
@@ -350,6 +346,103 @@ static void graphs_of_sizes(struct run *run)
     }
 }
 
+/* Two programs in one: a loop on each of two streams, of other lengths, that know nothing of each other. Steps are of
+ * the stream with more kernels. */
+static void two_loops(struct run *run)
+{
+    for (int turn = 0; run->step_count < 100; turn++) {
+        uint32_t stream = run->stream_end[COMPUTE] <= run->stream_end[SECOND] ? COMPUTE : SECOND;
+        run->program = &programs[stream == COMPUTE ? 3 : 0];
+        run->host = later(run->host, run->stream_end[stream] - 3000 * us);
+        run->step_begins = stream == COMPUTE;
+        copy(run, stream, true);
+        forward(run, stream, stream == COMPUTE ? 3 : 6);
+        backward(run, stream, stream == COMPUTE ? 3 : 6);
+        update(run, stream);
+    }
+}
+
+/* As serving engines do: graphs between the attentions, which are kernels. */
+static void graphs_in_pieces(struct run *run)
+{
+    for (int step = 0; step < 60; step++) {
+        run->step_begins = true;
+        copy(run, COMPUTE, true);
+        for (uint32_t layer = 0; layer < 12; layer++) {
+            graph(run, 1 + layer, 40);
+            kernel(run, COMPUTE, programs[0].forward[2].name, 25);
+        }
+        kernel(run, COMPUTE, "sample_tokens", 12);
+        read_result(run, COMPUTE);
+        run->host += 400 * us;
+    }
+}
+
+/* Words are made, as many as it takes, and learnt from. There are more words than batches: they are the steps. */
+static void reinforce(struct run *run)
+{
+    for (int round = 0; round < 12; round++) {
+        run->program = &programs[5];
+        for (int word = 0, words = 40 + (int)(40 * uniform(run)); word < words; word++) {
+            run->step_begins = true;
+            forward(run, COMPUTE, 6);
+            read_result(run, COMPUTE);
+        }
+        run->program = &programs[0];
+        for (int batch = 0; batch < 4; batch++) {
+            copy(run, COMPUTE, true);
+            forward(run, COMPUTE, 6);
+            backward(run, COMPUTE, 6);
+            update(run, COMPUTE);
+        }
+    }
+}
+
+/* Rather evaluation than training: every fourth step is followed by 12 batches. */
+static void evaluate_much(struct run *run)
+{
+    for (int step = 0; step < 40; step++) {
+        run->step_begins = true;
+        copy(run, COMPUTE, true);
+        forward(run, COMPUTE, 6);
+        backward(run, COMPUTE, 6);
+        update(run, COMPUTE);
+        for (int i = 0; i < 12 && step % 4 == 3; i++) {
+            copy(run, COMPUTE, true);
+            forward(run, COMPUTE, 6);
+            read_result(run, COMPUTE);
+        }
+    }
+}
+
+/* Sequences of other lengths, several a step, by an optimizer that knows when it is its turn. */
+static void accumulate_lengths(struct run *run)
+{
+    for (int step = 0; step < 25; step++) {
+        run->step_begins = true;
+        for (int i = 0; i < 4; i++) {
+            run->scale = 0.7 + 0.6 * uniform(run);
+            copy(run, COMPUTE, true);
+            forward(run, COMPUTE, 6);
+            backward(run, COMPUTE, 6);
+        }
+        run->scale = 1;
+        update(run, COMPUTE);
+    }
+}
+
+/* A few steps are all there is. */
+static void few(struct run *run)
+{
+    for (int step = 0; step < 5; step++) {
+        run->step_begins = true;
+        copy(run, COMPUTE, true);
+        forward(run, COMPUTE, 6);
+        backward(run, COMPUTE, 6);
+        update(run, COMPUTE);
+    }
+}
+
 static const struct loop {
     const char *name;
     void (*go)(struct run *run);
@@ -368,6 +461,12 @@ static const struct loop {
     { "graphs", graphs, 0 },
     { "graphs_alone", graphs_alone, 0 },
     { "graphs_of_sizes", graphs_of_sizes, 0 },
+    { "two_loops", two_loops, 0 },
+    { "graphs_in_pieces", graphs_in_pieces, 0 },
+    { "reinforce", reinforce, 0 },
+    { "evaluate_much", evaluate_much, 0 },
+    { "accumulate_lengths", accumulate_lengths, 0 },
+    { "few", few, 0 },
 };
 enum { LOOPS = sizeof(loops) / sizeof(loops[0]) };
 
