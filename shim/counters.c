@@ -1,61 +1,47 @@
 #include "counters.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/map.h"
 #include "base/reserve.h"
+#include "configurations.h"
 #include "cupti.h"
 #include "driver_calls.h"
 #include "registry.h"
 #include "shim.h"
 #include "streams.h"
+#include "tasks.h"
 
 enum {
-    ROUNDS = 2, /* over all groups */
-    MOST_FAILURES = 64,
-    MOST_CONFIGURATIONS = 65536,
+    MOST_FAILURES = 64, /* of a configuration */
     MOST_CONTEXTS = 257,
     QUIET_OPERATIONS = 4096,         /* after which the hardware is given back */
-    IDLE_DEADLINE_NS = 2000000000,   /* for what the program has queued */
-    MOST_TIMEOUTS = 3,               /* of that */
+    IDLE_DEADLINE_NS = 1000000000,   /* for what the program has queued */
+    MOST_FAILED_WAITS = 3,           /* of that, where the driver refuses */
     KERNEL_DEADLINE_NS = 2000000000, /* for a counted launch */
+    OPEN_DEADLINE_NS = 2000000000,   /* for the library to load and prepare */
+    CALLS_DEADLINE_NS = 100000000,   /* for its calls around a launch: what they take beyond is in vain */
     PAUSE_DEADLINE_NS = 500000000,   /* for others that count */
 };
 
-static const int64_t OPEN_DEADLINE_NS = 10000000000; /* for the library to load and prepare: no int */
+static const int64_t PATIENCE_NS = 3000000000; /* for all that is waited for in vain: no int */
 
 /* shape_entry.counters, beside 0: not looked at yet. */
 #define WANTED 1u
 #define ALL_COUNTED 2u
-
-/* A kernel with its grid and block on a device. */
-struct configuration {
-    uint32_t device, function, grid[3], block[3], shared;
-    uint32_t taken;    /* turns, left out ones among them */
-    uint32_t failures; /* launches of which nothing could be kept */
-    bool no_tensor;    /* the tensor cores did nothing in it */
-};
 
 /* All but the flags belongs to the thread that has `busy`. */
 static _Atomic uint32_t busy;
 static _Atomic bool off;
 static _Atomic uint32_t under_way; /* operations between their entry and their call's return */
 static _Atomic uint64_t begun;     /* operations ever */
-static struct configuration *configurations;
-static _Atomic uint32_t configuration_count;
-static struct ws_map places; /* hash of a configuration → its place + 1 */
 static struct cupti_session *sessions[MOST_CONTEXTS];
 static uint32_t first_metric[64]; /* of a device */
-static unsigned timeouts;         /* of waits for the context */
+static unsigned failed_waits;     /* for the context */
 static uint64_t last_counted;     /* `begun` at that time */
 static _Atomic uint64_t counted, left_out;
 static char refusal[320];
@@ -94,148 +80,79 @@ static void refuse(const char *why)
     ws_warn("counters: %s; recording goes on without them", why);
 }
 
-/* --- threads of ours --------------------------------------------------------------------------- */
+/* --- patience ---------------------------------------------------------------------------------- */
 
-/* What may take long, or would leave traces in the program's thread (dlerror), is done by a thread of ours while the
- * program's waits, with a deadline. One at a time. */
-static struct {
-    bool (*run)(struct shim_context *context);
-    struct shim_context *context;
-    _Atomic uint32_t state; /* enum task_state; a futex */
-} task;
-enum task_state { TASK_NONE, TASK_RUNS, TASK_DONE, TASK_FAILED, TASK_LEFT };
+/* Waits of launches come to no more than so much in vain; then counting ends. With `busy`. */
+static int64_t patience = PATIENCE_NS;
 
-static void *task_main(void *unused)
+static int64_t at_most(int64_t ns)
 {
-    (void)unused;
-    thread_self.ours = true;
-    ws_CUenum mode = WS_CU_STREAM_CAPTURE_MODE_RELAXED;
-    if (driver.exchange_capture_mode)
-        driver.exchange_capture_mode(&mode);
-    bool done = driver.context_set(task.context->handle) == WS_CUDA_SUCCESS && task.run(task.context);
-    driver.context_set(NULL);
-    uint32_t runs = TASK_RUNS;
-    if (!atomic_compare_exchange_strong(&task.state, &runs, done ? TASK_DONE : TASK_FAILED))
-        atomic_store(&task.state, TASK_NONE); /* nobody waits any more */
-    syscall(SYS_futex, &task.state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-    return NULL;
+    return ns < patience ? ns : patience;
 }
 
-static bool do_task(bool (*run)(struct shim_context *), struct shim_context *context, int64_t deadline_ns)
+static void lose_patience(int64_t since, int64_t allowed)
 {
-    uint32_t state = TASK_NONE;
-    if (!atomic_compare_exchange_strong(&task.state, &state, TASK_RUNS))
-        return false; /* the last one is still at work */
-    task.run = run;
-    task.context = context;
-    if (thread_start(task_main)) {
-        atomic_store(&task.state, TASK_NONE);
-        return false;
-    }
-    int64_t deadline = ws_clock_ns() + deadline_ns, now;
-    while ((state = atomic_load(&task.state)) == TASK_RUNS && (now = ws_clock_ns()) < deadline) {
-        struct timespec timeout = { (deadline - now) / 1000000000, (deadline - now) % 1000000000 };
-        syscall(SYS_futex, &task.state, FUTEX_WAIT_PRIVATE, TASK_RUNS, &timeout, NULL, 0);
-    }
-    if (state == TASK_RUNS && atomic_compare_exchange_strong(&task.state, &state, TASK_LEFT))
-        return false;
-    atomic_store(&task.state, TASK_NONE);
-    return state == TASK_DONE;
-}
-
-/* A context has no query, and streams of others may go at any time. What is being captured in it would not survive
- * this: a capture may have begun since it was last asked about. */
-static bool wait_for_context(struct shim_context *context)
-{
-    (void)context;
-    return !shim_captures() && driver.context_synchronize() == WS_CUDA_SUCCESS;
+    int64_t lost = ws_clock_ns() - since - allowed;
+    if (lost > 0)
+        patience -= lost;
+    if (patience <= 0)
+        refuse("launches waited for 3 s in all, for the device or for libcupti, in vain");
 }
 
 /* --- waiting for the device -------------------------------------------------------------------- */
 
+/* When a wait for the context was begun, 0: none is under way. */
+static _Atomic int64_t idle_asked;
+
+/* A context has no query, and streams of others may go at any time. What is being captured in it would not survive
+ * this. A capture is counted before it begins, and then waits until nobody is between the question and the call
+ * (counters_pause): one of both sees the other. */
+static bool wait_for_context(struct shim_context *context)
+{
+    (void)context;
+    atomic_store(&idle_asked, ws_clock_ns());
+    bool idle = !shim_captures() && driver.context_synchronize() == WS_CUDA_SUCCESS;
+    atomic_store(&idle_asked, 0);
+    return idle;
+}
+
+/* The device is to have nothing to do. With `busy`. */
+static bool is_idle(struct shim_context *context)
+{
+    int64_t since = ws_clock_ns();
+    switch (task_do(wait_for_context, context, at_most(IDLE_DEADLINE_NS), true)) {
+    case TASK_DONE:
+        return true;
+    case TASK_FAILED:
+        if (!shim_captures() && ++failed_waits >= MOST_FAILED_WAITS)
+            refuse("the device could not be waited for, three times");
+        return false;
+    case TASK_LATE:
+        lose_patience(since, 0);
+        return false;
+    default: /* the last wait is not over yet */
+        return false;
+    }
+}
+
 /* Returns what the driver says of the stream when it has an end, or when the deadline has passed. */
 static ws_CUresult stream_done(const struct shim_stream *stream)
 {
-    int64_t deadline = ws_clock_ns() + KERNEL_DEADLINE_NS;
+    int64_t deadline = ws_clock_ns() + at_most(KERNEL_DEADLINE_NS);
     ws_CUresult result;
     while ((result = driver.stream_query(stream->handle)) == WS_CUDA_ERROR_NOT_READY && ws_clock_ns() < deadline)
         sched_yield();
     return result;
 }
 
-/* --- what to count ----------------------------------------------------------------------------- */
-
-static uint64_t hash_of(const struct configuration *configuration)
-{
-    const uint32_t *words = &configuration->device;
-    uint64_t hash = 0x2545f4914f6cdd1du;
-    for (size_t i = 0; i < offsetof(struct configuration, taken) / sizeof(uint32_t); i++)
-        hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15u ^ hash >> 31;
-    return hash ? hash : 1;
-}
-
-/* The entry's configuration, made if need be; NULL where it is not to be counted. */
-static struct configuration *configuration_of(struct shape_entry *shape)
-{
-    const struct ws_shape *row = registry_row(&registry.shape, shape->shape);
-    struct configuration wanted = { .device = shape->stream->context->device,
-                                    .function = row->function,
-                                    .grid = { row->grid_x, row->grid_y, row->grid_z },
-                                    .block = { row->block_x, row->block_y, row->block_z },
-                                    .shared = row->shared_bytes };
-    if (!configurations)
-        configurations = ws_reserve(MOST_CONFIGURATIONS * sizeof(*configurations));
-    for (uint64_t hash = hash_of(&wanted); configurations; hash++) {
-        uint64_t *place = ws_map_put(&places, hash ? hash : 1);
-        if (!place || (!*place && configuration_count == MOST_CONFIGURATIONS))
-            break;
-        if (!*place) {
-            configurations[configuration_count] = wanted;
-            *place = ++configuration_count;
-        }
-        struct configuration *found = &configurations[*place - 1];
-        if (!memcmp(found, &wanted, offsetof(struct configuration, taken)))
-            return found;
-    }
-    return NULL;
-}
-
-/* Does it wait for other ranks, so that it may never end by itself? */
-static bool communicates(uint32_t function)
-{
-    static const char *const words[] = {
-        "nccl", "nvshmem", "deep_ep", "internode", "cross_device_reduce", "multimem"
-    };
-    const struct ws_function *row = function ? registry_row(&registry.function, function) : NULL;
-    for (size_t i = 0; row && i < sizeof(words) / sizeof(words[0]); i++)
-        if (strstr(row->name.data, words[i]))
-            return true;
-    return false;
-}
-
-/* Whatever the time, is a launch of this entry one to be counted? */
-static bool countable(struct shape_entry *shape, uint32_t flags)
-{
-    const struct ws_shape *row = registry_row(&registry.shape, shape->shape);
-    return row->kind == WS_OP_KERNEL && !(flags & WS_OP_IN_COLLECTIVE) && !communicates(row->function) &&
-           shape->stream->context->device <= sizeof(first_metric) / sizeof(first_metric[0]) &&
-           shape->stream->context->id < MOST_CONTEXTS;
-}
-
-/* The group whose turn it is; false: all had theirs. */
-static bool next_group(struct configuration *configuration, const struct cupti_session *session, uint32_t *group)
-{
-    for (; configuration->taken < ROUNDS * session->group_count; configuration->taken++) {
-        const struct cupti_group *next = &session->groups[configuration->taken % session->group_count];
-        if (!next->host || (configuration->no_tensor && next->tensor))
-            continue;
-        *group = configuration->taken % session->group_count;
-        return true;
-    }
-    return false;
-}
-
 /* --- sessions ---------------------------------------------------------------------------------- */
+
+static bool can_be_counted(const struct shape_entry *shape, uint32_t flags)
+{
+    const struct shim_context *context = shape->stream->context;
+    return context->device <= sizeof(first_metric) / sizeof(first_metric[0]) && context->id < MOST_CONTEXTS &&
+           configuration_countable(shape, flags);
+}
 
 /* The metrics of a device, once: all that would be read, so that what was not can be told. */
 static void register_metrics(struct cupti_session *session)
@@ -253,31 +170,69 @@ static void register_metrics(struct cupti_session *session)
     registry_unlock();
 }
 
+enum opening_state { NOT_OPENING, OPENING, OPENED, REFUSED };
+
 static struct {
     struct cupti_session *session;
-    const char *_Atomic why;
+    const char *why;
+    _Atomic uint32_t state; /* enum opening_state */
 } opening;
 
 static bool open_session(struct shim_context *context)
 {
-    const char *why = cupti_open(opening.session, context);
-    atomic_store(&opening.why, why);
-    return !why;
+    opening.why = cupti_open(opening.session, context);
+    atomic_store(&opening.state, opening.why ? REFUSED : OPENED);
+    return !opening.why;
 }
 
+/* A library that is long in coming is waited for but once, and used when it is there. */
+static void begin_to_open(struct shim_context *context)
+{
+    int64_t since = ws_clock_ns();
+    if (!opening.session)
+        opening.session = ws_reserve(sizeof(*opening.session));
+    if (!opening.session) {
+        refuse("not enough memory");
+        return;
+    }
+    atomic_store(&opening.state, OPENING);
+    switch (task_do(open_session, context, at_most(OPEN_DEADLINE_NS), false)) {
+    case TASK_LATE:
+        lose_patience(since, 0);
+        break;
+    case TASK_WAS_BUSY:
+        atomic_store(&opening.state, NOT_OPENING);
+        break;
+    case TASK_FAILED:
+        if (atomic_load(&opening.state) == OPENING) { /* it did not come so far */
+            opening.why = "no thread could be started, or the context not used in one";
+            atomic_store(&opening.state, REFUSED);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+/* NULL: not there, or not yet. */
 static struct cupti_session *session_of(struct shim_context *context)
 {
-    struct cupti_session **session = &sessions[context->id];
-    if (*session)
-        return *session;
-    opening.session = ws_reserve(sizeof(*opening.session));
-    opening.why = "libcupti was not ready within 10 s";
-    if (!opening.session || !do_task(open_session, context, OPEN_DEADLINE_NS)) {
-        refuse(atomic_load(&opening.why));
+    if (sessions[context->id])
+        return sessions[context->id];
+    if (atomic_load(&opening.state) == NOT_OPENING)
+        begin_to_open(context);
+    uint32_t state = atomic_load(&opening.state);
+    if (state == REFUSED)
+        refuse(opening.why);
+    if (state != OPENED)
         return NULL;
-    }
-    register_metrics(opening.session);
-    return *session = opening.session;
+    struct cupti_session *session = opening.session;
+    register_metrics(session);
+    if (atomic_load(&session->context->life) == CONTEXT_ALIVE)
+        sessions[session->context->id] = session;
+    opening.session = NULL;
+    atomic_store(&opening.state, NOT_OPENING);
+    return sessions[context->id];
 }
 
 /* --- around a launch --------------------------------------------------------------------------- */
@@ -294,31 +249,31 @@ static bool begin(struct shape_entry *shape)
     struct shim_context *context = shape->stream->context;
     if (!is_current(context) || atomic_load(&context->life) != CONTEXT_ALIVE)
         return false;
-    struct configuration *configuration = configuration_of(shape);
+    struct configuration *configuration = configuration_find(shape);
     struct cupti_session *session = configuration ? session_of(context) : NULL;
     uint32_t group;
     if (!session)
         return false;
-    if (configuration->failures >= MOST_FAILURES || !next_group(configuration, session, &group)) {
+    if (configuration->failures >= MOST_FAILURES ||
+        !configuration_turn(configuration, session->groups, session->group_count, &group)) {
         shape->counters = ALL_COUNTED;
         return false;
     }
     uint64_t now = atomic_load(&begun);
-    bool idle = do_task(wait_for_context, context, IDLE_DEADLINE_NS);
-    if (!idle && !shim_captures() && ++timeouts >= MOST_TIMEOUTS) {
-        refuse("the device was not done with its work 2 s later, or had failed, three times");
+    if (!is_idle(context))
         return false;
-    }
-    if (!idle || shim_captures() || atomic_load(&under_way) != 1 || atomic_load(&begun) != now) {
+    if (shim_captures() || atomic_load(&under_way) != 1 || atomic_load(&begun) != now) {
         configuration->failures++;
         left_out++;
         return false;
     }
+    int64_t since = ws_clock_ns();
     const char *why = cupti_begin(session, &session->groups[group]);
     if (why) {
         refuse(why);
         return false;
     }
+    lose_patience(since, CALLS_DEADLINE_NS);
     current.session = session;
     current.configuration = configuration;
     current.group = group;
@@ -349,6 +304,14 @@ void counters_given_up(struct shim_thread *thread)
     atomic_fetch_sub(&under_way, 1);
 }
 
+/* Another thread's capture may have begun all the same: what we ask would break it in the thread's usual mode. */
+static ws_CUenum relax(ws_CUenum mode)
+{
+    if (driver.exchange_capture_mode)
+        driver.exchange_capture_mode(&mode);
+    return mode;
+}
+
 void counters_before(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape)
 {
     atomic_fetch_add(&under_way, 1);
@@ -357,7 +320,7 @@ void counters_before(struct shim_thread *thread, struct ws_ring_op *record, stru
     if (atomic_load_explicit(&off, memory_order_relaxed))
         return;
     if (!shape->counters)
-        shape->counters = countable(shape, record->header.detail) ? WANTED : ALL_COUNTED;
+        shape->counters = can_be_counted(shape, record->header.detail) ? WANTED : ALL_COUNTED;
     if (shape->counters == ALL_COUNTED) {
         if (number % QUIET_OPERATIONS == 0)
             be_quiet(shape->stream->context);
@@ -366,12 +329,14 @@ void counters_before(struct shim_thread *thread, struct ws_ring_op *record, stru
     if (shim_captures() || !take())
         return;
     int saved_errno = errno;
+    ws_CUenum mode = relax(WS_CU_STREAM_CAPTURE_MODE_RELAXED);
     if (begin(shape)) {
         thread->counted = COUNTED_LAUNCH;
         record->header.detail |= WS_OP_COUNTED;
     } else {
         let_go();
     }
+    relax(mode);
     errno = saved_errno;
 }
 
@@ -408,13 +373,15 @@ static void end(struct ws_ring_op *record)
     ws_CUresult result = stream_done(stream_at(record->stream));
     if (result == WS_CUDA_ERROR_NOT_READY) {
         /* What a kernel waits for may be this very thread. The range stays open: to end it could take for ever. */
-        refuse("a kernel did not end within 2 s of its launch");
+        refuse("a kernel did not end within the time that launches may wait");
         current.session->profiler = NULL;
         return;
     }
     bool alone = atomic_load(&begun) == current.begun;
+    int64_t since = ws_clock_ns();
     const char *why = cupti_end(current.session, &current.session->groups[current.group], values);
     last_counted = current.begun;
+    lose_patience(since, CALLS_DEADLINE_NS);
     if (why || result != WS_CUDA_SUCCESS)
         refuse(why ? why : "a kernel failed");
     else if (alone && record->result == WS_CUDA_SUCCESS)
@@ -429,7 +396,9 @@ void counters_after(struct shim_thread *thread, struct ws_ring_op *record)
 {
     if (thread->counted == COUNTED_LAUNCH) {
         int saved_errno = errno;
+        ws_CUenum mode = relax(WS_CU_STREAM_CAPTURE_MODE_RELAXED);
         end(record);
+        relax(mode);
         let_go();
         errno = saved_errno;
     }
@@ -450,16 +419,22 @@ static bool take_soon(void)
     return true;
 }
 
+/* A wait that was given up may still be about to begin. One that began so long ago is in the driver: that captures
+ * begin then does it no harm. */
 void counters_pause(void)
 {
     if (counters_wanted() && take_soon())
         let_go();
+    int64_t asked;
+    while ((asked = atomic_load(&idle_asked)) && ws_clock_ns() < asked + PAUSE_DEADLINE_NS)
+        sched_yield();
 }
 
 void counters_end(struct shim_context *context)
 {
     if (!shim_options.counters || !take_soon())
         return;
+    task_let_end(context, PAUSE_DEADLINE_NS);
     if (!context)
         atomic_store(&off, true);
     for (uint32_t id = 1; id < MOST_CONTEXTS; id++) {
@@ -479,7 +454,7 @@ const char *counters_summary(void)
     static char text[512];
     if (!shim_options.counters)
         return NULL;
-    unsigned configured = atomic_load(&configuration_count);
+    uint32_t configured = configurations_known();
     snprintf(text, sizeof(text), "%llu launches of %u kernels, grids and blocks counted, %llu given up%s%s",
              (unsigned long long)atomic_load(&counted), configured, (unsigned long long)atomic_load(&left_out),
              *refusal ? "; ended: " : "", refusal);

@@ -3,7 +3,9 @@
  * The first launches of each kernel, grid and block on a device are counted, a group of metrics a launch: all groups
  * in turn, and once more. Such a launch is alone on the device: what its context has to do is waited for before it
  * and itself after it, with deadlines, so its times and those around it are not the program's own, and its record
- * says so (WS_OP_COUNTED). Where another thread gave the device work meanwhile, nothing is kept.
+ * says so (WS_OP_COUNTED). Where another thread gave the device work meanwhile, nothing is kept. What launches wait
+ * in vain comes to 3 s at most, then counting ends; CUPTI's own calls have no deadline, but what they take beyond
+ * their usual time is part of that.
  *
  * Not counted are graph launches, launches while anything is being captured, collectives and what waits for other
  * ranks, and launches into a context that is not current. Counters are of the whole device: other processes' work is

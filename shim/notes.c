@@ -125,7 +125,7 @@ void capture_beginning(struct call *call, ws_CUstream stream)
 {
     waiting(call, stream);
     shim_capture_begins();
-    if (shim_phase() & SHIM_COUNTING)
+    if (shim_options.counters)
         counters_pause();
 }
 

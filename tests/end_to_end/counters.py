@@ -1,7 +1,7 @@
 """Hardware counters through the simulated CUPTI: what the trace and the report say is what the kernels do; where
 counters are refused, the cure is printed once, and the trace is good without them. The program never notices.
 
-    counters.py BUILD alone|A100|B200|threads|host|refused|waits|long
+    counters.py BUILD alone|A100|B200|threads|host|refused|waits|long|late
 """
 import collections
 import json
@@ -143,19 +143,43 @@ def check_refusals():
     print(f"{len(REFUSALS)} refusals")
 
 
-def check_stuck(mode):
-    """What cannot end while it is waited for: counting is given up, and the program goes on."""
+def check_waits():
+    """What does not end while it is waited for: launches beside it are not counted, those after it are."""
     with tempfile.TemporaryDirectory() as folder:
-        labels, errors, trace = run(folder, mode)
+        labels, errors, trace = run(folder, "waits")
+        assert "counters" not in errors, errors
+        counted = check_values(trace, labels)
+        assert labels["ordinary_fp32", 64][0] == 40 and 0 < counted["ordinary_fp32", 64] <= 20, counted
+    print(f"{sum(counted.values())} launches were counted")
+
+
+def check_late():
+    """A library that takes long to get ready is waited for but once, and used when it is there."""
+    with tempfile.TemporaryDirectory() as folder:
+        labels, errors, trace = run(folder, "late", SIMGPU_CUPTI_READY=f"{folder}/ready")
+        assert "counters" not in errors, errors
+        counted = check_values(trace, labels)
+        assert 0 < counted["ordinary_fp32", 64] <= 20, counted
+    print(f"{sum(counted.values())} launches were counted")
+
+
+def check_long():
+    """A launch that does not end while it is counted: counting is given up, and the program goes on."""
+    with tempfile.TemporaryDirectory() as folder:
+        labels, errors, trace = run(folder, "long")
         lines = [line for line in errors.splitlines() if "counters" in line]
-        assert len(lines) == 1 and "2 s" in lines[0] and "goes on without" in lines[0], errors
-        assert not rows(trace, "counter") and labels["ordinary_fp32", 64][0] == 20
+        assert len(lines) == 1 and "did not end" in lines[0] and "goes on without" in lines[0], errors
+        assert not rows(trace, "counter") and labels["ordinary_fp32", 64][0] == 40
     print(lines[0])
 
 
 if sys.argv[2] == "refused":
     check_refusals()
-elif sys.argv[2] in ("waits", "long"):
-    check_stuck(sys.argv[2])
+elif sys.argv[2] == "waits":
+    check_waits()
+elif sys.argv[2] == "long":
+    check_long()
+elif sys.argv[2] == "late":
+    check_late()
 else:
     check_counted(sys.argv[2])

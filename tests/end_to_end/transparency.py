@@ -178,6 +178,7 @@ CASES = {
     "counters-context": Case("teardown", "context", ops=200, environment={"WALLSHIM_COUNTERS": "1"}),
     "counters-stream": Case("teardown", "stream", ops=500, environment={"WALLSHIM_COUNTERS": "1"}),
     "counters-capture": Case("capture", "global", "thread", ops=50, environment={"WALLSHIM_COUNTERS": "1"}),
+    "counters-capture-beside": Case("capture", "global", "beside", ops=50, environment={"WALLSHIM_COUNTERS": "1"}),
     "counters-state": Case("state", "kept", ops=200, environment={"WALLSHIM_COUNTERS": "1"}),
     "unsanitized/counters-pthread_exit": Case("ending", "pthread_exit", ops=210, environment={"WALLSHIM_COUNTERS": "1"},
                                               plain_only="ThreadSanitizer's own thread keeps such a program from ending"),

@@ -40,6 +40,16 @@ static void status_of(ws_CUstream stream)
     dprintf(STDOUT_FILENO, "status: %d\n", status);
 }
 
+static void *launch_long(void *unused)
+{
+    (void)unused;
+    MUST(cuCtxSetCurrent(gpu.context));
+    uint64_t ns = 900000000;
+    void *parameters[] = { &ns };
+    MUST(cuLaunchKernel(gpu.spin, 2, 1, 1, 32, 1, 1, 0, other, parameters, NULL)); /* as none before it */
+    return NULL;
+}
+
 static void run_graph(ws_CUgraph graph)
 {
     ws_CUgraphExec executable;
@@ -99,6 +109,9 @@ static int capture(const char *what)
     } else if (!strcmp(what, "captured-event")) {
         TRY(cuEventRecord(fresh, gpu.stream));
         TRY(cuEventQuery(fresh));
+    } else if (!strcmp(what, "beside")) {
+        TRY(spin(gpu.spin, gpu.stream, 2000));
+        usleep(600000);
     } else if (!strcmp(what, "slow")) {
         /* Long enough for anything that happens now and then to happen meanwhile. */
         for (int i = 0; i < 30; i++) {
@@ -133,11 +146,18 @@ int main(int argc, char **argv)
     dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 50, 5000));
     MUST(cuEventRecord(recorded, gpu.stream));
     MUST(cuStreamSynchronize(gpu.stream));
+    pthread_t beside;
+    bool is_beside = !strcmp(argv[2], "beside");
+    if (is_beside && pthread_create(&beside, NULL, launch_long, NULL))
+        _exit(91);
+    usleep(is_beside ? 100000 : 0);
     TRY(cuStreamBeginCapture_v2(gpu.stream, mode));
     status_of(gpu.stream);
     int wrong = capture(argv[2]);
     status_of(gpu.stream);
     end();
+    if (is_beside)
+        pthread_join(beside, NULL);
     TRY(spin(gpu.spin, gpu.stream, 2000));
     TRY(cuCtxSynchronize());
     return wrong;

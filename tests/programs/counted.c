@@ -1,6 +1,7 @@
 /* Kernels of which it is known what the hardware's counters must say, each with a label on stdout, separated by tabs:
  * name, blocks, launches, bytes and FLOPs of a launch, precision of most of them. With "threads" two threads launch
- * them at the same time; with "waits" a stream waits for this thread, and with "long" a kernel runs for 3 s. */
+ * them at the same time; with "waits" a stream waits for this thread, with "long" a kernel runs for 3 s, and with
+ * "late" CUPTI is not ready for the first. */
 #include "program.h"
 
 #include <dlfcn.h>
@@ -192,6 +193,28 @@ static void stuck(const struct gpu *gpu, bool waits)
     __atomic_store_n(value, 1, __ATOMIC_RELEASE);
     MUST(cuStreamSynchronize(other));
     MUST(cuMemFreeHost(value));
+    /* And from now on the device is idle when it is to be. */
+    for (int i = 0; i < 20; i++) {
+        launch(gpu->stream, FP32, 64, 100001);
+        MUST(cuStreamSynchronize(gpu->stream));
+    }
+}
+
+static void late(ws_CUstream stream)
+{
+    const char *ready = getenv("SIMGPU_CUPTI_READY");
+    for (int i = 0; i < 5; i++)
+        launch(stream, FP32, 64, 100001);
+    MUST(cuStreamSynchronize(stream));
+    FILE *file = ready ? fopen(ready, "w") : NULL;
+    if (file) {
+        fclose(file);
+        usleep(1000000);
+    }
+    for (int i = 0; i < 20; i++) {
+        launch(stream, FP32, 64, 100001);
+        MUST(cuStreamSynchronize(stream));
+    }
 }
 
 int main(int argc, char **argv)
@@ -212,6 +235,11 @@ int main(int argc, char **argv)
     }
     if (!strcmp(mode_of(argc, argv), "waits") || !strcmp(mode_of(argc, argv), "long")) {
         stuck(&gpu, !strcmp(mode_of(argc, argv), "waits"));
+        print_labels();
+        return 0;
+    }
+    if (!strcmp(mode_of(argc, argv), "late")) {
+        late(gpu.stream);
         print_labels();
         return 0;
     }

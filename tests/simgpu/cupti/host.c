@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct ws_CUpti_Host {
     uint32_t magic;
@@ -51,6 +52,9 @@ CUPTI_API cuptiProfilerInitialize(struct ws_cupti_initialize *params)
     if (params->structSize < WS_CUPTI_SIZE_initialize)
         return WS_CUPTI_ERROR_INVALID_PARAMETER;
     pthread_once(&once, find_driver);
+    const char *ready = getenv("SIMGPU_CUPTI_READY");
+    while (ready && access(ready, F_OK))
+        usleep(1000);
     return driver.chip ? WS_CUPTI_SUCCESS : WS_CUPTI_ERROR_NOT_INITIALIZED;
 }
 
