@@ -45,22 +45,25 @@ static bool may_be_ours(const char *name)
     return name && ((name[0] == 'c' && name[1] == 'u') || (name[0] == 'n' && name[1] == 'c' && name[2] == 'c'));
 }
 
-/* The driver and CUPTI look up the driver's functions for themselves. */
-static bool from_inside_the_driver(const void *caller)
+static bool from_inside(const char *library, const void *caller)
 {
     struct elf_object object;
-    return (elf_find_by_name("libcuda.so", &object) && (uintptr_t)caller - object.low < object.high - object.low) ||
-           (elf_find_by_name("libcupti.so", &object) && (uintptr_t)caller - object.low < object.high - object.low);
+    if (!elf_find_by_address(caller, &object) || !object.path)
+        return false;
+    const char *slash = strrchr(object.path, '/');
+    return !strncmp(slash ? slash + 1 : object.path, library, strlen(library));
+}
+
+/* The driver (which may be several libraries) and CUPTI look up the driver's functions for themselves. */
+static bool from_inside_the_driver(const void *caller)
+{
+    return from_inside("libcuda.so", caller) || from_inside("libcupti.so", caller);
 }
 
 /* libcudnn looks each function up in the library of cuDNN that has it, to go on to that. */
 static bool from_inside_cudnn(const char *name, const void *caller)
 {
-    struct elf_object object;
-    if (strncmp(name, "cudnn", 5) != 0 || !elf_find_by_address(caller, &object) || !object.path)
-        return false;
-    const char *slash = strrchr(object.path, '/');
-    return !strncmp(slash ? slash + 1 : object.path, "libcudnn", 8);
+    return !strncmp(name, "cudnn", 5) && from_inside("libcudnn", caller);
 }
 
 /* Only the main program comes before us in the order in which RTLD_NEXT goes on. */

@@ -145,7 +145,7 @@ void capture_begun(struct call *call, ws_CUstream stream)
 void resolved(struct call *call, const char *symbol, void **pfn, int version, uint64_t flags)
 {
     if (call->result == WS_CUDA_SUCCESS && symbol && pfn && *pfn)
-        *pfn = resolve_proc(symbol, version, flags, *pfn);
+        *pfn = resolve_proc(call->id, symbol, version, flags, *pfn);
 }
 
 void export_table(struct call *call, const ws_CUuuid *id)

@@ -93,12 +93,42 @@ static bool same_library(const void *a, const void *b)
     return elf_find_by_address(a, &object) && (uintptr_t)b >= object.low && (uintptr_t)b < object.high;
 }
 
+/* Where the driver is in two libraries: on WSL libcuda.so.1 only loads it, and jumps there. Then one function has two
+ * addresses, that of the library in front (dlsym) and that of the one behind it (cuGetProcAddress). */
+static struct {
+    _Atomic uintptr_t low, high;
+} halves[2];
+
+static bool is_half(int half, const void *address)
+{
+    return (uintptr_t)address >= atomic_load(&halves[half].low) &&
+           (uintptr_t)address < atomic_load(&halves[half].high);
+}
+
+static bool same_driver(const void *a, const void *b)
+{
+    return (is_half(0, a) || is_half(1, a)) && (is_half(0, b) || is_half(1, b));
+}
+
+/* What the resolver of one library answered with lies in another: if that is a driver, they are one. */
+static void note_halves(const void *resolver, const struct elf_object *behind)
+{
+    struct elf_object front;
+    if (!resolver || atomic_load(&halves[1].high) || same_library(resolver, (const void *)behind->low) ||
+        !elf_symbol(behind, "cuInit") || !elf_find_by_address(resolver, &front))
+        return;
+    atomic_store(&halves[0].low, front.low);
+    atomic_store(&halves[0].high, front.high);
+    atomic_store(&halves[1].low, behind->low);
+    atomic_store(&halves[1].high, behind->high);
+}
+
 void *resolve_substitute(enum ws_function_id id, void *real)
 {
     void *known = real_of(id);
     if (!known)
         remember(id, real);
-    else if (known != real && !same_library(known, real)) {
+    else if (known != real && !same_library(known, real) && !same_driver(known, real)) {
         ws_debug("%s of a second library passes through", resolve_table[id].symbol);
         atomic_fetch_add_explicit(&resolve_passed_through, 1, memory_order_relaxed);
         return real;
@@ -201,12 +231,14 @@ static bool other_form(const struct elf_object *object, const char *base, const 
     return false;
 }
 
-void *resolve_proc(const char *base, int version, uint64_t flags, void *real)
+void *resolve_proc(enum ws_function_id resolver, const char *base, int version, uint64_t flags, void *real)
 {
     const struct resolve_row *exact = NULL, *by_rule = NULL;
     struct elf_object object;
     bool have_object = elf_find_by_address(real, &object);
     int newest = driver_version();
+    if (have_object)
+        note_halves(real_of(resolver), &object);
     for (int id = 0; id < WS_ID_COUNT; id++) {
         const struct resolve_row *row = &resolve_table[id];
         if (!is_of_driver(id) || strcmp(row->base, base))

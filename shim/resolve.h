@@ -57,9 +57,9 @@ void *resolve_version(enum ws_function_id id, const char *version);
 /* Is a function of this name ours to stand in front of? -1 if not. */
 int resolve_id(const char *symbol);
 
-/* What cuGetProcAddress's caller is to get where the driver gave `real`: our wrapper of exactly the
- * function that is, or `real` itself. flags are the caller's. */
-void *resolve_proc(const char *base, int version, uint64_t flags, void *real);
+/* What the caller of `resolver`, a cuGetProcAddress, is to get where the driver gave `real`: our wrapper of exactly
+ * the function that is, or `real` itself. flags are the caller's. */
+void *resolve_proc(enum ws_function_id resolver, const char *base, int version, uint64_t flags, void *real);
 
 /* What is to be handed out for `id` where a look-up found `real`: our wrapper, or `real` itself when it
  * belongs to another library than the one the wrapper already forwards to. */

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Compares what look-ups give with the shim and without: lookups.py BUILD ROWS NAMES DRIVER-VERSION
+"""Compares what look-ups give with the shim and without: lookups.py BUILD ROWS NAMES DRIVER-VERSION [LOADER]
 
 Without the shim every answer is the driver's. With it, each function of the wrapper table must come back as the wrapper
 of the very symbol that the driver alone would have given for that name, version and flags, and everything else as the
-driver's own, with the same results and the same statuses.
+driver's own, with the same results and the same statuses. With LOADER, the folder of a libcuda.so.1 that only loads the
+driver, as WSL has it: then one driver is in two libraries.
 """
 import os
 import re
@@ -14,11 +15,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SHOWN = 20
 
 
-def look_up(build, names, version, *switches):
-    command = [os.path.join(HERE, "..", "run_preloaded.sh"), *switches, build,
-               os.path.join(build, "tests/interposition/lookups"), names]
+def look_up(build, names, version, loader, *switches):
+    program = [os.path.join(build, "tests/interposition/lookups"), names]
     environment = {**os.environ, "SIMGPU_DRIVER_VERSION": version, "WALLSHIM_OUTPUT": "/nowhere/at/all.wst",
                    "WALLSHIM_LOG": "quiet"}
+    if loader:
+        program = ["env", "LD_LIBRARY_PATH=" + loader,
+                   "SIMGPU_BEHIND=" + os.path.join(build, "tests/simgpu/libcuda.so.1"), *program]
+    command = [os.path.join(HERE, "..", "run_preloaded.sh"), *switches, build, *program]
     ended = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
     if ended.returncode:
         sys.exit(f"{' '.join(command)} ended with {ended.returncode}")
@@ -33,15 +37,16 @@ def expected(line, wrapped):
 
 
 def main():
-    build, rows, names, version = sys.argv[1:]
+    build, rows, names, version = sys.argv[1:5]
+    loader = sys.argv[5] if len(sys.argv) > 5 else None
     build = os.path.abspath(build)
     if not os.path.exists(os.path.join(build, "shim/libwallshim.so")):
         print("skipped: the shim is not built")
         return 77
     with open(rows, encoding="ascii") as file:
         wrapped = set(re.findall(r'^DRIVER_TYPE\("(\w+)"', file.read(), re.M))
-    without = look_up(build, names, version, "--no-shim")
-    with_shim = look_up(build, names, version)
+    without = look_up(build, names, version, loader, "--no-shim")
+    with_shim = look_up(build, names, version, loader)
     wrong = 0
     if len(without) != len(with_shim):
         print(f"WRONG {len(without)} answers without the shim, {len(with_shim)} with it")
