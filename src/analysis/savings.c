@@ -116,12 +116,21 @@ int64_t ws_savings_together(const struct ws_track_savings *savings, char text[WS
     return sum;
 }
 
-/* A cause's lines, those that the trace knows each for itself, the rest together. */
+/* A cause's lines, those that the trace knows each for itself, of the rest copies together and all else. */
+enum { MOST_SHARES = MOST_LINES + 2 };
+
 struct share {
     const struct ws_gap_line *line; /* NULL: several, or none known */
     struct ws_gap_total gaps;
     const char *function; /* that most of it was in */
+    bool copies;          /* it was in calls that copy, and return when they have */
 };
+
+static bool is_copy(const struct ws_process *process, const struct ws_gap_line *line)
+{
+    const struct ws_driver_function *function = ws_rows_find(&process->driver_functions, line->function);
+    return function && function->family == WS_CALL_COPY;
+}
 
 static const char *function_of(const struct ws_process *process, const struct ws_gap_line *line)
 {
@@ -140,30 +149,36 @@ static void add(struct share *share, const struct ws_process *process, const str
 }
 
 static size_t shares_of(const struct ws_process *process, const struct ws_track_causes *causes, enum ws_part cause,
-                        struct share shares[MOST_LINES + 1])
+                        struct share shares[MOST_SHARES])
 {
     const struct ws_gap_line *lines = causes->lines.data;
-    struct share rest = { 0 };
+    struct share rest[2] = { { .copies = false }, { .copies = true } };
     size_t count = 0;
     for (size_t i = 0; i < causes->lines.count; i++) {
         char text[8];
         if (lines[i].cause != cause)
             continue;
         if (count == MOST_LINES || !ws_gap_line_text(process, &lines[i], text, sizeof(text))) {
-            add(&rest, process, &lines[i]);
+            add(&rest[is_copy(process, &lines[i])], process, &lines[i]);
             continue;
         }
-        shares[count] = (struct share){ .line = &lines[i] };
+        shares[count] = (struct share){ .line = &lines[i], .copies = is_copy(process, &lines[i]) };
         add(&shares[count++], process, &lines[i]);
     }
-    if (rest.gaps.count)
-        shares[count++] = rest;
+    for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++)
+        if (rest[i].gaps.count)
+            shares[count++] = rest[i];
     return count;
 }
 
-/* Where nothing trains, what comes into the loop may be requests, which no loader brings sooner. */
-static const char *what_to_do(const struct ws_report *report, size_t subject, size_t remedy)
+/* Where nothing trains, what comes into the loop may be requests, which no loader brings sooner; and a host that
+ * waits in a copy need not read less. */
+static const char *what_to_do(const struct ws_report *report, size_t subject, size_t remedy,
+                              const struct share *share)
 {
+    if (remedies[remedy].cause == WS_PART_SYNC && share->copies)
+        return "do not wait for copies: from and to pinned memory, asynchronously (pin_memory=True, "
+               "non_blocking=True), and what is read every N steps or a step later";
     if (remedies[remedy].cause == WS_PART_INPUT && !ws_report_trains(report, subject))
         return "load input ahead: more loader workers, prefetch, pinned memory with copies that do not block; of a "
                "server that waits for requests this is spare time";
@@ -179,7 +194,7 @@ static int advise_cause(const struct ws_report *report, size_t subject, const st
     const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
     enum ws_part cause = remedies[remedy].cause;
     int64_t all = ws_gap_time(causes, &causes->totals[cause]);
-    struct share shares[MOST_LINES + 1];
+    struct share shares[MOST_SHARES];
     size_t count = shares_of(process, causes, cause, shares);
     int status = 0;
     for (size_t i = 0; i < count && !status && all > 0; i++) {
@@ -195,7 +210,7 @@ static int advise_cause(const struct ws_report *report, size_t subject, const st
             list, &(struct ws_advice){
                       .part = cause,
                       .saving_ns = (int64_t)((double)savings->saving[cause] * ((double)time / (double)all)),
-                      .what = (char *)what_to_do(report, subject, remedy),
+                      .what = (char *)what_to_do(report, subject, remedy, &shares[i]),
                       .where = where,
                       .evidence = evidence,
                       .track = (uint32_t)subject,
@@ -254,7 +269,7 @@ static int point_at(const struct ws_report *report, size_t subject, const struct
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
     enum ws_part cause = pointers[pointer].cause;
     int64_t length = causes->per_step ? steps->mean : ws_activity_known(activity);
-    struct share shares[MOST_LINES + 1];
+    struct share shares[MOST_SHARES];
     const struct ws_gap_wait_row *mostly = cause == WS_PART_WAIT ? ws_gap_wait_mostly(report, subject) : NULL;
     const char *what = mostly ? instead[mostly->wait.what] : NULL;
     char where[256] = "", evidence[640], gaps[WS_GAP_PHRASE], wait[300] = "";

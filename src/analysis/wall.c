@@ -7,6 +7,7 @@
 #include "analysis/activity.h"
 #include "analysis/gaps.h"
 #include "analysis/kernels.h"
+#include "analysis/savings.h"
 #include "analysis/steps.h"
 
 /* Percent of the operations. */
@@ -163,6 +164,20 @@ static enum ws_wall judge_behind(const struct ws_track_wall *result)
     return judge(&rest);
 }
 
+/* What several causes win at once beyond the pieces of advice against each; of idle time no more than there is. */
+static int64_t won_together(const struct ws_report *report, size_t subject, const struct ws_track_wall *result)
+{
+    const struct ws_track_savings *savings = ws_report_result(report, &ws_analysis_savings, subject);
+    const struct ws_advice *advice = result->advice.items.data;
+    char causes[WS_TOGETHER_TEXT];
+    int64_t more = savings->together - ws_savings_together(savings, causes), idle = 0;
+    for (int cause = 0; cause < WS_CAUSE_COUNT; cause++)
+        idle += result->parts[cause];
+    for (size_t i = 0; i < result->advice.items.count; i++)
+        idle -= advice[i].part < WS_CAUSE_COUNT ? advice[i].saving_ns : 0;
+    return ws_most(ws_least(more, idle), 0);
+}
+
 /* The advice of every analysis on this device. */
 static int gather(const struct ws_report *report, size_t subject, struct ws_track_wall *result)
 {
@@ -175,7 +190,8 @@ static int gather(const struct ws_report *report, size_t subject, struct ws_trac
             status = analysis->advise(report, of, ws_report_result(report, analysis, of), &result->advice);
     }
     if (!status)
-        result->saving = ws_advice_settle(&result->advice, (uint32_t)subject, result->parts);
+        result->saving = ws_advice_settle(&result->advice, (uint32_t)subject, result->parts) +
+                         won_together(report, subject, result);
     return status;
 }
 

@@ -250,6 +250,41 @@ static void evidence_is_of_what_the_saving_is_of(void **state)
     }
 }
 
+/* A host that waits in copies cannot read less: what is advised is to copy otherwise. */
+static void copies_that_block(void **state)
+{
+    struct loaded loaded;
+    struct machine machine = begin(&loaded);
+    (void)state;
+    for (int i = 0; i < STEPS; i++) {
+        struct ws_shape shape = { .kind = WS_OP_COPY,
+                                  .stream = COMPUTE,
+                                  .from_space = WS_SPACE_PAGEABLE,
+                                  .to_space = WS_SPACE_DEVICE,
+                                  .driver_function =
+                                      story_driver_function(machine.story, "cuMemcpyHtoDAsync", WS_CALL_COPY) };
+        int64_t from = machine.device > machine.host ? machine.device + DISPATCH : machine.host + REACH;
+        struct ws_op op = story_op(machine.story, story_shape(machine.story, &shape), from, from + 200 * us);
+        op.host_begin = machine.host;
+        machine.device = op.end;
+        op.host_end = machine.host = op.end + 5 * us;
+        story_add(machine.story, WS_FAMILY_op, &op);
+        machine.host += 60 * us;
+        for (int kernel = 0; kernel < 5; kernel++)
+            launch(&machine, false, 100 * us);
+    }
+    load_report(&loaded);
+    const struct ws_track_wall *wall = ws_report_result(loaded.report, &ws_analysis_wall, 0);
+    const struct ws_advice *advice = wall->advice.items.data;
+    bool advised = false;
+    for (size_t i = 0; i < wall->advice.items.count; i++) {
+        advised |= strstr(advice[i].what, "do not wait for copies") && advice[i].part == WS_PART_SYNC;
+        assert_null(strstr(advice[i].what, "wait for the GPU less often"));
+    }
+    assert_true(advised);
+    load_finish(&loaded);
+}
+
 static void counts_of_a_step(void **state)
 {
     static const struct {
@@ -331,6 +366,7 @@ int main(void)
         cmocka_unit_test(short_kernels),
         cmocka_unit_test(nothing_to_win),
         cmocka_unit_test(evidence_is_of_what_the_saving_is_of),
+        cmocka_unit_test(copies_that_block),
         cmocka_unit_test(counts_of_a_step),
         cmocka_unit_test(two_walls_are_taken_away_together),
         cmocka_unit_test(one_wall_is_no_two),

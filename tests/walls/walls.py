@@ -69,7 +69,7 @@ def check_saving(judge, said, predicted, saving):
                  f"{said}: {predicted / 1e3:.0f} µs a step predicted, {saving / 1e3:.0f} in truth, {predicted / saving - 1:+.1%}")
 
 
-def check_verdict(judge, wall, devices, step, saving):
+def check_verdict(judge, wall, devices, step, saving, alone):
     """What is said of the devices given, of which a job may have several."""
     expected, causes, _ = WALLS[wall]
     for rank, device in devices.items():
@@ -93,7 +93,7 @@ def check_verdict(judge, wall, devices, step, saving):
     # One chain is what is removed, and others may be advised; of all else the whole is.
     asked = [first] if causes == ["fusion"] else [piece for piece in advice if piece["cause"] in causes]
     predicted = sum(piece["saving_ns_per_step"] for piece in asked)
-    if len(causes) == 1:
+    if alone:
         check_saving(judge, "saving", predicted, saving)
         return
     # Each piece says what it wins alone; two walls that hide some of each other win more together.
@@ -149,7 +149,8 @@ def judge_setting(build, folder, wall, setting):
         return judge
     check_timeline(judge, devices, made.truth)
     waiting = {rank: device for rank, device in devices.items() if rank != straggler}
-    check_verdict(judge, wall, waiting, step, saving)
+    # Copies from pageable memory are waited for, which is another cause.
+    check_verdict(judge, wall, waiting, step, saving, len(causes) == 1 and setting.get("pinned", 1))
     return judge
 
 
