@@ -105,7 +105,8 @@ const struct tool_command tool_diff = {
             "steps, else as a whole: the parts of a step, classes of kernels, and kernels by name. Kernels whose "
             "names differ are matched where names differ in numbers or template arguments only, or where class, "
             "grid, block and count are the same; such guesses are marked. Changes that the spread of the steps or "
-            "the errors of the times may have made are marked too.",
+            "the errors of the times may have made are marked too. Of a folder that holds several jobs the newest is "
+            "taken; wallshim report --help says what is one.",
     .switches = switches,
     .run = run,
 };

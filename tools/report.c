@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "jobs.h"
 #include "reports.h"
 
 enum { TOP = 20 };
@@ -79,7 +80,8 @@ const struct tool_command tool_report = {
     .summary = "say what the GPUs did, and where time went",
     .text =
         "Prints a report on one or several traces, or on all those in a folder. Without a trace it takes the newest "
-        "in the current folder and names it. A file in a folder that cannot be read is named on stderr and left out.",
+        "in the current folder and names it. A file in a folder that cannot be read is named on stderr and left "
+        "out.\n" TOOL_JOBS_TEXT,
     .switches = switches,
     .run = run,
 };

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "analysis/peaks.h"
+#include "jobs.h"
 #include "reading.h"
 
 enum { FILE_WIDTH = 100, LEAST_WIDTH = 60, MOST_WIDTH = 400, MOST_ROWS = 1000 };
@@ -39,8 +40,11 @@ int tool_load(struct tool_loaded *loaded, const struct tool_traces *traces, cons
     int status = tool_read(&reading, &loaded->model, traces, false);
     if (status)
         return status;
+    tool_progress_end(&reading.progress); /* before lines on stderr */
+    status = tool_keep_one_job(loaded->model, traces);
+    if (status)
+        return status;
     if (options->calibrations) {
-        tool_progress_end(&reading.progress); /* before a line of error */
         status = check_calibrations(loaded->model, options->calibrations);
     }
     if (status)

@@ -62,6 +62,40 @@ int ws_model_create(struct ws_model **result, const char *const *paths, size_t c
     return status;
 }
 
+/* Tells a process, and what points to it, that it and its tracks are now at other places. */
+static void move(struct ws_model *model, size_t from, size_t to, uint32_t first_track)
+{
+    struct ws_process *process = ws_model_process(model, from);
+    struct ws_op_shape *shapes = process->shapes.data;
+    struct ws_track *tracks = ws_model_track(model, first_track);
+    uint32_t shift = process->first_track - first_track;
+    memmove(tracks, ws_model_track(model, process->first_track), process->track_count * sizeof(*tracks));
+    for (uint32_t i = 0; i < process->track_count; i++)
+        tracks[i].process = (uint32_t)to;
+    for (size_t i = 0; i < process->shapes.count; i++)
+        shapes[i].track -= shift;
+    process->first_track = first_track;
+    memmove(ws_model_process(model, to), process, sizeof(*process));
+}
+
+void ws_model_keep(struct ws_model *model, const uint32_t *numbers, uint32_t number)
+{
+    size_t kept = 0;
+    uint32_t tracks = 0;
+    for (size_t i = 0; i < model->processes.count; i++) {
+        struct ws_process *process = ws_model_process(model, i);
+        if (numbers[i] != number) {
+            ws_process_finish(process);
+            continue;
+        }
+        uint32_t count = process->track_count;
+        move(model, i, kept++, tracks);
+        tracks += count;
+    }
+    model->processes.count = kept;
+    model->tracks.count = tracks;
+}
+
 void ws_model_destroy(struct ws_model *model)
 {
     if (!model)

@@ -134,6 +134,9 @@ struct ws_model_options {
 int ws_model_create(struct ws_model **model, const char *const *paths, size_t count,
                     const struct ws_model_options *options, char *message, size_t capacity);
 
+/* Drops all processes, with their tracks, but those of one number. */
+void ws_model_keep(struct ws_model *model, const uint32_t *numbers, uint32_t number);
+
 /* Accepts NULL. */
 void ws_model_destroy(struct ws_model *model);
 

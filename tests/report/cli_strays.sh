@@ -11,8 +11,10 @@ processes() {
 
 "$make_demo" demo.wst || fail "make_demo"
 mkdir foreign
-expect 0 "$wallshim" export demo.wst -o foreign/rank0.json
-cp foreign/rank0.json foreign/rank1.json
+expect 0 "$wallshim" export demo.wst -o exported.json
+for rank in 0 1; do
+    sed "1s/{/{\"distributedInfo\":{\"rank\":$rank,\"world_size\":2},/" exported.json >foreign/rank$rank.json
+done
 for text in '{"name":"a package","version":1}' '{}' '[]' '[1,2]' '["a"]' '{"traceEvents":3}' 'no JSON' '{"a":' ''; do
     printf '%s' "$text" >foreign/package.json
     expect 0 "$wallshim" report --json foreign

@@ -106,6 +106,8 @@ int main(int count, char **words)
     story_meta(&story, "program", "python3");
     story_meta(&story, "command_line", "python3 train.py --model small");
     story_meta(&story, "driver_version", "13.0");
+    story_meta(&story, "start_monotonic_ns", "5000000000");
+    story_meta(&story, "start_realtime_ns", "1750000000000000000");
     story_meta(&story, "backend", "events");
     if (count > 2)
         story_meta(&story, "rank", words[2]);

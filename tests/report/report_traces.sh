@@ -55,6 +55,28 @@ for width in 60 100; do
 done
 unset COLUMNS
 
+# A folder of recordings that have nothing to do with each other: the newest is read, the rest named. Ranks of a job, of
+# which one ran longer than the others, are one; so is whatever is named file by file.
+mkdir mixed
+for name in resnet50-workers0 resnet50-workers4 b200-eager; do ln -s "$traces/$name.json.gz" mixed/; done
+ln -s "$traces/sampled-2ranks/rank0.json.gz" "$traces/sampled-2ranks/rank1.json.gz" mixed/
+expect 0 "$wallshim" report --json mixed
+says err "recordings of 4 jobs; reading the newest, of "
+says err ": mixed/b200-eager.json.gz"
+says err ": mixed/rank0.json.gz mixed/rank1.json.gz"
+python3 -c 'import json; processes = json.load(open("out"))["processes"]
+assert [p["trace"] for p in processes] == ["mixed/b200-eager.json.gz"], processes' || fail "not the newest job alone"
+rm mixed/b200-eager.json.gz
+expect 0 "$wallshim" check mixed --rule 'busy < 60 %'
+says err "recordings of 3 jobs"
+says out "47.1 %" # of the newest: the two ranks
+expect 0 "$wallshim" report --json mixed/*
+[ -s err ] && fail "a word on files that were named"
+python3 -c 'import json; assert len(json.load(open("out"))["processes"]) == 4' || fail "not all that were named"
+rm -r mixed
+expect 0 "$wallshim" report "$traces/megatron-tp8"
+[ -s err ] && fail "ranks of one job are told apart: $(cat err)"
+
 # Of a file that was cut before its kernels that is said.
 head -c 500000 "$traces/xdit-sd35.json.gz" >cut.json.gz
 expect 0 "$wallshim" report --section verdict cut.json.gz

@@ -1,0 +1,212 @@
+#include "model/jobs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Ranks of one job may lie so far apart. */
+#define MINUTE INT64_C(60000000000)
+
+enum { SCRIPT = 256 };
+
+/* What a process says of the job it is of; NULL, 0: nothing. */
+struct claim {
+    const struct ws_process *process;
+    const char *job, *rank, *world, *host, *program, *pid, *parent;
+    char script[SCRIPT]; /* the words of its command line that are no switches, up to the second */
+    int64_t first, last; /* first > last: not known */
+};
+
+static const char *said(const struct ws_process *process, const char *const *keys)
+{
+    const char *value = NULL;
+    for (; *keys && !value; keys++) {
+        value = ws_process_meta(process, *keys);
+        value = value && *value ? value : NULL;
+    }
+    return value;
+}
+
+/* Recordings of ours give a rank of 0 also to a program that nothing started as one. */
+static const char *rank_of(const struct ws_process *process)
+{
+    static const char *const launchers[] = { "world_size", "env.RANK", "env.SLURM_PROCID", NULL };
+    const char *rank = ws_process_meta(process, "rank");
+    return rank && *rank && (strcmp(rank, "0") != 0 || said(process, launchers)) ? rank : NULL;
+}
+
+static void write_script(const char *command, char script[SCRIPT])
+{
+    size_t used = 0;
+    int words = 0;
+    *script = 0;
+    while (command && *command && words < 2) {
+        size_t length = strcspn(command, " ");
+        if (length && *command != '-') {
+            used +=
+                (size_t)snprintf(script + used, SCRIPT - used, "%.*s ", (int)(length < 100 ? length : 100), command);
+            words++;
+        }
+        command += length + strspn(command + length, " ");
+    }
+}
+
+static void widen(struct claim *claim, int64_t begin, int64_t end)
+{
+    claim->first = begin < claim->first ? begin : claim->first;
+    claim->last = end > claim->last ? end : claim->last;
+}
+
+static bool read_time(const char *text, int64_t *time)
+{
+    char *end;
+    if (!text)
+        return false;
+    errno = 0;
+    *time = strtoll(text, &end, 10);
+    return end != text && !*end && !errno && *time > -WS_TIME_MOST && *time < WS_TIME_MOST;
+}
+
+bool ws_process_span(const struct ws_process *process, int64_t *first, int64_t *last)
+{
+    const struct ws_ops *ops = &process->ops;
+    const struct ws_call *calls = process->calls.data;
+    struct claim span = { .first = INT64_MAX, .last = INT64_MIN };
+    int64_t real, monotonic;
+    if (!read_time(ws_process_meta(process, "start_realtime_ns"), &real) ||
+        !read_time(ws_process_meta(process, "start_monotonic_ns"), &monotonic))
+        return false;
+    for (size_t i = 0; i < ops->count; i++) {
+        if (ws_op_thread(ops, i))
+            widen(&span, ops->host_begin[i], ws_op_host_end(ops, i));
+        if (ws_op_is_timed(ops, i))
+            widen(&span, ops->begin[i], ws_op_end(ops, i));
+    }
+    for (size_t i = 0; i < process->calls.count; i++)
+        widen(&span, calls[i].host_begin, calls[i].host_end);
+    if (span.first > span.last)
+        return false;
+    *first = span.first - monotonic + real;
+    *last = span.last - monotonic + real;
+    return true;
+}
+
+static struct claim claim_of(const struct ws_process *process)
+{
+    static const char *const jobs[] = { "env.SLURM_JOB_ID", NULL };
+    static const char *const worlds[] = { "world_size", "env.WORLD_SIZE", "env.SLURM_NTASKS", NULL };
+    struct claim claim = { .process = process,
+                           .job = said(process, jobs),
+                           .rank = rank_of(process),
+                           .world = said(process, worlds),
+                           .host = ws_process_meta(process, "host"),
+                           .program = ws_process_meta(process, "program"),
+                           .pid = ws_process_meta(process, "pid"),
+                           .parent = ws_process_meta(process, "parent_pid"),
+                           .first = INT64_MAX,
+                           .last = INT64_MIN };
+    int64_t first, last;
+    write_script(ws_process_meta(process, "command_line"), claim.script);
+    if (ws_process_span(process, &first, &last)) {
+        claim.first = first;
+        claim.last = last;
+    }
+    return claim;
+}
+
+static bool are_equal(const char *a, const char *b)
+{
+    return a && b && !strcmp(a, b);
+}
+
+static bool differ(const char *a, const char *b)
+{
+    return a && b && strcmp(a, b) != 0;
+}
+
+static bool overlap(const struct claim *a, const struct claim *b, int64_t slack)
+{
+    return a->first <= a->last && b->first <= b->last && a->first - slack <= b->last && b->first - slack <= a->last;
+}
+
+static bool have_times(const struct claim *a, const struct claim *b)
+{
+    return a->first <= a->last && b->first <= b->last;
+}
+
+static bool share_communicator(const struct ws_process *a, const struct ws_process *b)
+{
+    const struct ws_comm *x = a->comms.rows.data, *y = b->comms.rows.data;
+    for (size_t i = 0; i < a->comms.rows.count; i++)
+        for (size_t j = 0; j < b->comms.rows.count; j++)
+            if (x[i].name_hash && x[i].name_hash == y[j].name_hash)
+                return true;
+    return false;
+}
+
+static bool is_refuted(const struct claim *a, const struct claim *b)
+{
+    int64_t slack = differ(a->rank, b->rank) || differ(a->host, b->host) ? MINUTE : 0;
+    return differ(a->job, b->job) || differ(a->world, b->world) || are_equal(a->rank, b->rank) ||
+           (have_times(a, b) && !overlap(a, b, slack));
+}
+
+static bool is_tied(const struct claim *a, const struct claim *b)
+{
+    bool here = are_equal(a->host, b->host);
+    if (are_equal(a->job, b->job) || share_communicator(a->process, b->process))
+        return true;
+    if (are_equal(a->world, b->world) && strcmp(a->world, "1") != 0 && differ(a->rank, b->rank))
+        return true;
+    if (here && (are_equal(a->pid, b->parent) || are_equal(b->pid, a->parent)))
+        return true;
+    return are_equal(a->program, b->program) && !strcmp(a->script, b->script) && overlap(a, b, 0);
+}
+
+/* Whether a process goes with those of a job: tied to one, refuted by none. */
+static bool belongs(const struct claim *claims, const uint32_t *jobs, size_t count, uint32_t job, size_t process)
+{
+    bool tied = false;
+    for (size_t i = 0; i < count; i++) {
+        if (jobs[i] != job || i == process)
+            continue;
+        if (!strcmp(claims[i].process->path, claims[process].process->path))
+            return true;
+        if (is_refuted(&claims[i], &claims[process]))
+            return false;
+        tied = tied || is_tied(&claims[i], &claims[process]);
+    }
+    return tied;
+}
+
+int ws_jobs_find(const struct ws_model *model, uint32_t *jobs)
+{
+    size_t count = model->processes.count;
+    struct claim *claims = calloc(count + 1, sizeof(*claims));
+    uint32_t found = 0;
+    if (!claims)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        claims[i] = claim_of(ws_model_process(model, i));
+        jobs[i] = WS_NOWHERE;
+    }
+    /* A job takes in what is tied to any that it has, so that it is gone through until nothing is added. */
+    for (size_t first = 0; first < count; first++) {
+        if (jobs[first] != WS_NOWHERE)
+            continue;
+        jobs[first] = found;
+        for (bool grows = true; grows;) {
+            grows = false;
+            for (size_t i = first + 1; i < count; i++) {
+                if (jobs[i] != WS_NOWHERE || !belongs(claims, jobs, count, found, i))
+                    continue;
+                jobs[i] = found;
+                grows = true;
+            }
+        }
+        found++;
+    }
+    free(claims);
+    return (int)found;
+}

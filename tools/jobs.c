@@ -1,0 +1,107 @@
+#include "jobs.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "model/jobs.h"
+
+enum { JOBS_NAMED = 8, FILES_NAMED = 16 };
+
+static bool all_were_found(const struct tool_traces *traces)
+{
+    for (size_t i = 0; i < traces->count; i++)
+        if (!traces->found[i])
+            return false;
+    return traces->count > 1;
+}
+
+/* When the last of a job's recordings began; INT64_MIN: none says. */
+static int64_t start_of(const struct ws_model *model, const uint32_t *jobs, uint32_t job)
+{
+    int64_t start = INT64_MIN, first, last;
+    for (size_t i = 0; i < model->processes.count; i++)
+        if (jobs[i] == job && ws_process_span(ws_model_process(model, i), &first, &last) && first > start)
+            start = first;
+    return start;
+}
+
+static uint32_t newest(const struct ws_model *model, const uint32_t *jobs, uint32_t count)
+{
+    uint32_t best = 0;
+    int64_t latest = INT64_MIN;
+    for (uint32_t job = 0; job < count; job++) {
+        int64_t start = start_of(model, jobs, job);
+        if (start > latest) {
+            latest = start;
+            best = job;
+        }
+    }
+    return best;
+}
+
+/* ", of 2026-11-21 21:04:38"; "" where no recording says. */
+static void write_time(int64_t start, char *text, size_t capacity)
+{
+    time_t seconds = (time_t)(start / 1000000000);
+    struct tm parts;
+    *text = 0;
+    if (start > 0 && localtime_r(&seconds, &parts))
+        strftime(text, capacity, ", of %F %T", &parts);
+}
+
+/* The files of a job, each once. */
+static void print_files(const struct ws_model *model, const uint32_t *jobs, uint32_t job)
+{
+    const char *last = "";
+    size_t shown = 0, more = 0;
+    for (size_t i = 0; i < model->processes.count; i++) {
+        const char *path = ws_model_process(model, i)->path;
+        if (jobs[i] != job || !strcmp(path, last))
+            continue;
+        last = path;
+        if (shown < FILES_NAMED)
+            fprintf(stderr, " %s", path);
+        else
+            more++;
+        shown++;
+    }
+    if (more)
+        fprintf(stderr, " and %zu more", more);
+}
+
+static void tell(const struct ws_model *model, const uint32_t *jobs, uint32_t count, uint32_t kept)
+{
+    char time[40];
+    uint32_t named = 0;
+    write_time(start_of(model, jobs, kept), time, sizeof(time));
+    fprintf(stderr, "wallshim: these are recordings of %u jobs; reading the newest%s:", count, time);
+    print_files(model, jobs, kept);
+    fputc('\n', stderr);
+    for (uint32_t job = 0; job < count; job++) {
+        if (job == kept || named++ >= JOBS_NAMED)
+            continue;
+        write_time(start_of(model, jobs, job), time, sizeof(time));
+        fprintf(stderr, "wallshim: left out, another job%s:", time);
+        print_files(model, jobs, job);
+        fputc('\n', stderr);
+    }
+    if (named > JOBS_NAMED)
+        fprintf(stderr, "wallshim: left out, and %u jobs more\n", named - JOBS_NAMED);
+    fputs("wallshim: to read another of them, name its files instead of the folder\n", stderr);
+}
+
+int tool_keep_one_job(struct ws_model *model, const struct tool_traces *traces)
+{
+    if (!all_were_found(traces))
+        return 0;
+    uint32_t *jobs = calloc(model->processes.count + 1, sizeof(*jobs));
+    int count = jobs ? ws_jobs_find(model, jobs) : -1;
+    if (count > 1) {
+        uint32_t kept = newest(model, jobs, (uint32_t)count);
+        tell(model, jobs, (uint32_t)count, kept);
+        ws_model_keep(model, jobs, kept);
+    }
+    free(jobs);
+    return count < 0 ? tool_error("out of memory") : 0;
+}
