@@ -105,9 +105,11 @@ static void print_behind(const struct ws_track_wall *wall, struct ws_page *page)
     int64_t time = wall->by_wall[wall->behind] - (wall->behind == WS_WALL_OVERHEAD ? input : 0);
     char part[WS_FORMAT_SIZE], whole[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE];
     if (wall->behind)
-        ws_page_fact(page, "behind it", "%s: %s of the %s in which it did not wait for input%s (%s)",
+        ws_page_fact(page, "behind it", "%s: %s of the %s in which it did not wait for input%s (%s)%s%s",
                      ws_wall_name(wall->behind), ws_format_time(part, time), ws_format_time(whole, length),
-                     wall->trains ? "" : " or requests", ws_format_share(share, time, length));
+                     wall->trains ? "" : " or requests", ws_format_share(share, time, length),
+                     wall->behind == WS_WALL_OVERHEAD ? ", the largest part of it " : "",
+                     wall->behind == WS_WALL_OVERHEAD ? spent[wall->behind_cause] : "");
 }
 
 /* Steps in which the recorder held launches up are left out; without steps they are in all figures. */

@@ -153,15 +153,16 @@ static enum ws_part largest_part(const struct ws_track_wall *result, enum ws_wal
 }
 
 /* The wall of what is left of a step without its waits for input. */
-static enum ws_wall judge_behind(const struct ws_track_wall *result)
+static void look_behind(struct ws_track_wall *result)
 {
     struct ws_track_wall rest = *result;
     if (result->wall != WS_WALL_OVERHEAD || result->cause != WS_PART_INPUT)
-        return WS_WALL_NONE;
+        return;
     rest.length -= rest.parts[WS_PART_INPUT];
     rest.by_wall[WS_WALL_OVERHEAD] -= rest.parts[WS_PART_INPUT];
     rest.parts[WS_PART_INPUT] = 0;
-    return judge(&rest);
+    result->behind = judge(&rest);
+    result->behind_cause = largest_part(&rest, result->behind);
 }
 
 /* What several causes win at once beyond the pieces of advice against each; of idle time no more than there is. */
@@ -219,7 +220,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
             result->why_none = "nothing holds the GPU up, and CUDA graphs, whose kernels are not told apart, ran "
                                "most of the time";
         result->cause = largest_part(result, result->wall);
-        result->behind = judge_behind(result);
+        look_behind(result);
     }
     result->trains = ws_report_trains(report, subject);
     return gather(report, subject, result);

@@ -34,6 +34,7 @@ struct ws_track_wall {
     int64_t by_wall[WS_WALL_COUNT];
     bool trains;                  /* the device runs what only training has; else input may be requests */
     enum ws_wall behind;          /* the wall of the rest of a step, where waiting for input is what holds it up */
+    enum ws_part behind_cause;    /* the largest part of that, waits for input left out */
     struct ws_advice_list advice; /* largest saving first; together no more of a part than there is */
     int64_t saving;               /* of all advice */
 };
