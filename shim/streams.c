@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/device_facts.h"
 #include "base/map.h"
 #include "base/reserve.h"
 #include "base/uuid.h"
@@ -82,16 +83,11 @@ static void register_devices(ws_CUdevice last)
             driver.device_uuid ? driver.device_uuid : driver.device_uuid_v1;
         if (get_uuid && get_uuid(&uuid, device) == WS_CUDA_SUCCESS)
             ws_format_uuid(uuid_text, &uuid);
-        struct ws_device row = {
-            .cc_major = attribute(device, WS_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
-            .cc_minor = attribute(device, WS_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
-            .sms = attribute(device, WS_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
-            .clock_khz = attribute(device, WS_CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
-            .memory_clock_khz = attribute(device, WS_CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE),
-            .memory_bus_bits = attribute(device, WS_CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH),
-            .l2_bytes = attribute(device, WS_CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE),
-            .memory_bytes = memory,
-        };
+#define FACT(field, which) .field = attribute(device, WS_CU_DEVICE_ATTRIBUTE_##which),
+        struct ws_device row = { .l2_bytes = attribute(device, WS_CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE),
+                                 .memory_bytes = memory,
+                                 WS_DEVICE_FACTS(FACT) };
+#undef FACT
         registry_lock();
         if (atomic_load_explicit(&registry.device.count, memory_order_relaxed) == (uint32_t)device) {
             row.name = registry_text(name);

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/device_facts.h"
+
 static bool all_alike(const struct ws_rows *devices)
 {
     const struct ws_device *rows = devices->rows.data;
@@ -37,14 +39,11 @@ enum ws_gpu_match ws_track_gpu(const struct ws_report *report, const struct ws_t
         *gpu = file->gpu;
         return match;
     }
+#define FACT(field, which) .field = device->field,
     struct ws_gpu_facts facts = { .name = device->name.data,
-                                  .cc_major = device->cc_major,
-                                  .cc_minor = device->cc_minor,
-                                  .sms = device->sms,
-                                  .clock_khz = device->clock_khz,
-                                  .memory_clock_khz = device->memory_clock_khz,
-                                  .memory_bus_bits = device->memory_bus_bits,
-                                  .memory_bytes = device->memory_bytes };
+                                  .memory_bytes = device->memory_bytes,
+                                  WS_DEVICE_FACTS(FACT) };
+#undef FACT
     return ws_gpu_find(&facts, gpu);
 }
 

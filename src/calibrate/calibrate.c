@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/device_facts.h"
 #include "calibrate/measure.h"
 
 /* Of the time that was given: copies need little of it, as there is but one kind. */
@@ -52,16 +53,10 @@ static void describe(struct ws_calibration *calibration, const struct ws_driver 
     calibration->memory_free = free_bytes;
     calibration->l2_bytes = ws_driver_attribute(driver, WS_CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
     calibration->driver_version = driver->driver_version;
-    calibration->facts = (struct ws_gpu_facts){
-        .name = calibration->name,
-        .cc_major = ws_driver_attribute(driver, WS_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
-        .cc_minor = ws_driver_attribute(driver, WS_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
-        .sms = ws_driver_attribute(driver, WS_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
-        .clock_khz = ws_driver_attribute(driver, WS_CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
-        .memory_clock_khz = ws_driver_attribute(driver, WS_CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE),
-        .memory_bus_bits = ws_driver_attribute(driver, WS_CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH),
-        .memory_bytes = total,
-    };
+#define FACT(field, which) .field = ws_driver_attribute(driver, WS_CU_DEVICE_ATTRIBUTE_##which),
+    calibration->facts =
+        (struct ws_gpu_facts){ .name = calibration->name, .memory_bytes = total, WS_DEVICE_FACTS(FACT) };
+#undef FACT
 }
 
 int ws_calibrate(struct ws_calibration *calibration, const struct ws_calibrate_options *options, char *message,

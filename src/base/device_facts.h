@@ -1,0 +1,14 @@
+/* What tells one GPU from another, by the names it has in our structures: X(field, attribute), the attribute without
+ * CU_DEVICE_ATTRIBUTE_. The shim and calibration ask the driver for all of them, reports compare them. */
+#ifndef WALLSHIM_BASE_DEVICE_FACTS_H
+#define WALLSHIM_BASE_DEVICE_FACTS_H
+
+#define WS_DEVICE_FACTS(X)                 \
+    X(cc_major, COMPUTE_CAPABILITY_MAJOR)  \
+    X(cc_minor, COMPUTE_CAPABILITY_MINOR)  \
+    X(sms, MULTIPROCESSOR_COUNT)           \
+    X(clock_khz, CLOCK_RATE)               \
+    X(memory_clock_khz, MEMORY_CLOCK_RATE) \
+    X(memory_bus_bits, GLOBAL_MEMORY_BUS_WIDTH)
+
+#endif
