@@ -15,6 +15,9 @@
     X(event_query, "cuEventQuery", (ws_CUevent event))                                                              \
     X(stream_create, "cuStreamCreate", (ws_CUstream * stream, unsigned flags))                                      \
     X(stream_context, "cuStreamGetCtx", (ws_CUstream stream, ws_CUcontext * context))                               \
+    X(stream_whole_context, "cuStreamGetCtx_v2",                                                                    \
+      (ws_CUstream stream, ws_CUcontext * context, ws_CUgreenCtx * green))                                          \
+    X(stream_green, "cuStreamGetGreenCtx", (ws_CUstream stream, ws_CUgreenCtx * green))                             \
     X(stream_flags, "cuStreamGetFlags", (ws_CUstream stream, unsigned *flags))                                      \
     X(stream_priority, "cuStreamGetPriority", (ws_CUstream stream, int *priority))                                  \
     X(stream_is_capturing, "cuStreamIsCapturing", (ws_CUstream stream, ws_CUenum * status))                         \

@@ -288,9 +288,10 @@ void stream_ending(struct call *call, ws_CUstream stream)
 void green_ending(struct call *call, ws_CUgreenCtx context)
 {
     (void)call;
-    (void)context;
-    if (shim_started())
-        streams_forget_created();
+    if (!shim_started())
+        return;
+    contexts_forget_green(context);
+    streams_forget_created();
 }
 
 void profiler_range(struct call *call, bool inside)

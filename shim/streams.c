@@ -109,6 +109,9 @@ static struct shim_context *register_context(ws_CUcontext handle)
         (driver.context_flags && driver.context_flags(&flags) != WS_CUDA_SUCCESS))
         return NULL;
     register_devices(device);
+    ws_CUgreenCtx green = NULL;
+    if (driver.stream_green && driver.stream_green(WS_CU_STREAM_LEGACY, &green) != WS_CUDA_SUCCESS)
+        green = NULL;
     struct ws_context row = { .device = (uint32_t)device + 1, .flags = flags, .handle = (uintptr_t)handle };
     struct shim_context *context = NULL;
     bool is_new = false;
@@ -118,7 +121,8 @@ static struct shim_context *register_context(ws_CUcontext handle)
         uint32_t next = atomic_load_explicit(&registry.context.count, memory_order_relaxed);
         if (next < registry.context.limit) {
             /* The entry is whole before its id can be seen. */
-            contexts[next] = (struct shim_context){ .handle = handle, .id = next + 1, .device = row.device };
+            contexts[next] =
+                (struct shim_context){ .handle = handle, .green = green, .id = next + 1, .device = row.device };
             *id = registry_add(&registry.context, &row);
             is_new = true;
         }
@@ -128,7 +132,7 @@ static struct shim_context *register_context(ws_CUcontext handle)
     else
         ws_map_remove(&context_ids, (uintptr_t)handle);
     registry_unlock();
-    if (is_new)
+    if (is_new && !green)
         drain_adopt(context);
     return context;
 }
@@ -146,7 +150,11 @@ struct shim_context *context_current(void)
 static struct shim_context *context_of_stream(ws_CUstream handle, struct shim_context *current)
 {
     ws_CUcontext owner = NULL;
-    if (!driver.stream_context || driver.stream_context(handle, &owner) != WS_CUDA_SUCCESS || !owner)
+    ws_CUgreenCtx green = NULL;
+    bool known = driver.stream_whole_context
+                     ? driver.stream_whole_context(handle, &owner, &green) == WS_CUDA_SUCCESS
+                     : driver.stream_context && driver.stream_context(handle, &owner) == WS_CUDA_SUCCESS;
+    if (!known || !owner)
         return current ? current : context_current();
     struct shim_context *context = context_find(owner);
     if (context)
@@ -292,6 +300,13 @@ void stream_forget(ws_CUstream handle)
     if (stream)
         stream_over(stream);
     shim_forget_handles();
+}
+
+void contexts_forget_green(ws_CUgreenCtx green)
+{
+    for (uint32_t id = 1; green && id <= context_count(); id++)
+        if (context_at(id)->green == green && atomic_load(&context_at(id)->life) == CONTEXT_ALIVE)
+            context_gone(context_at(id));
 }
 
 void context_end(struct shim_context *context)

@@ -38,8 +38,12 @@ struct clock_base {
     uint32_t mark; /* whose event it is; 0: one of our own */
 };
 
+/* A green context is the program's alone: it can be current to one thread at a time, and the driver does not guard
+ * what several threads do in it (cuGreenCtxCreate). So its default stream is not timed; streams that were made in it
+ * count to the primary context that it is a part of, whose events can be recorded into them. */
 struct shim_context {
     ws_CUcontext handle;
+    ws_CUgreenCtx green; /* NULL: it is none */
     uint32_t id, device;
     _Atomic uint32_t life; /* enum context_life */
     _Atomic bool timed;    /* marks can be recorded here: set once the pool is there */
@@ -125,6 +129,9 @@ void stream_forget(ws_CUstream handle);
 /* The context is about to go: what is still to be timed there is, within a deadline (drain.h). */
 void context_end(struct shim_context *context);
 void context_gone(struct shim_context *context);
+
+/* The same of green contexts, of which we have nothing to read. */
+void contexts_forget_green(ws_CUgreenCtx green);
 
 /* Returns 0 or -ENOMEM. */
 int streams_init(void);

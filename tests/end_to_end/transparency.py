@@ -136,6 +136,7 @@ CASES = {
     "teardown-stream": Case("teardown", "stream", ops=500),
     "teardown-module": Case("teardown", "module", ops=150),
     "teardown-event": Case("teardown", "event", ops=200),
+    "teardown-green": Case("teardown", "green", ops=150),
     # limits and faults
     "faults/memory": Case("limits", "memory", traces=None, says=True, plain_only=ASLIMIT),
     "faults/mappings": Case("ending", "return", traces=None, says=True, faults="mmap", plain_only=FAULTS),

@@ -43,6 +43,13 @@
     X(cuMemsetD32Async, (ws_CUdeviceptr to, unsigned value, size_t count, ws_CUstream stream))                    \
     X(cuStreamCreate, (ws_CUstream * stream, unsigned flags))                                                     \
     X(cuStreamDestroy_v2, (ws_CUstream stream))                                                                   \
+    X(cuCtxFromGreenCtx, (ws_CUcontext * context, ws_CUgreenCtx green))                                           \
+    X(cuDeviceGetDevResource, (ws_CUdevice device, void *resource, int type))                                     \
+    X(cuDevResourceGenerateDesc, (ws_CUdevResourceDesc * description, void *resources, unsigned count))           \
+    X(cuGreenCtxCreate,                                                                                           \
+      (ws_CUgreenCtx * green, ws_CUdevResourceDesc description, ws_CUdevice device, unsigned flags))              \
+    X(cuGreenCtxDestroy, (ws_CUgreenCtx green))                                                                   \
+    X(cuGreenCtxStreamCreate, (ws_CUstream * stream, ws_CUgreenCtx green, unsigned flags, int priority))          \
     X(cuStreamQuery, (ws_CUstream stream))                                                                        \
     X(cuStreamSynchronize, (ws_CUstream stream))                                                                  \
     X(cuStreamWaitEvent, (ws_CUstream stream, ws_CUevent event, unsigned flags))                                  \

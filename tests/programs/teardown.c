@@ -84,6 +84,34 @@ static void events(void)
     }
 }
 
+static void green_contexts(void)
+{
+    _Alignas(8) unsigned char resource[256];
+    ws_CUdevResourceDesc description;
+    for (int i = 0; i < 5; i++) {
+        ws_CUgreenCtx green;
+        ws_CUcontext converted;
+        ws_CUstream stream;
+        MUST(cuDeviceGetDevResource(gpu.device, resource, 1));
+        MUST(cuDevResourceGenerateDesc(&description, resource, 1));
+        MUST(cuGreenCtxCreate(&green, description, gpu.device, 1));
+        MUST(cuGreenCtxStreamCreate(&stream, green, WS_CU_STREAM_NON_BLOCKING, 0));
+        for (int launch = 0; launch < 20; launch++)
+            MUST(spin(gpu.spin, stream, 20000));
+        MUST(cuCtxFromGreenCtx(&converted, green));
+        MUST(cuCtxSetCurrent(converted));
+        for (int launch = 0; launch < 10; launch++)
+            MUST(spin(gpu.spin, NULL, 20000));
+        TRY(cuStreamSynchronize(NULL));
+        usleep(30000); /* while it is current here, nobody else may have it */
+        MUST(cuCtxSetCurrent(gpu.context));
+        usleep(30000);
+        MUST(cuStreamDestroy_v2(stream));
+        TRY(cuGreenCtxDestroy(green));
+        usleep(30000);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = mode_of(argc, argv);
@@ -100,6 +128,8 @@ int main(int argc, char **argv)
         modules();
     else if (!strcmp(mode, "event"))
         events();
+    else if (!strcmp(mode, "green"))
+        green_contexts();
     else
         return unknown_mode(mode);
     TRY(spin(gpu.spin, gpu.stream, 1000));

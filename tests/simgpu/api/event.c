@@ -30,7 +30,7 @@ API_TWIN(cuEventRecordWithFlags, _ptsz, (struct sim_event * event, ws_CUstream h
     NEED(flags <= 1);
     TRY(event_check(event));
     TRY(sim_stream_get(handle, &stream));
-    if (event->context != stream->context)
+    if (sim_whole(event->context) != sim_whole(stream->context))
         return WS_CUDA_ERROR_INVALID_HANDLE;
     struct sim_work work = { .kind = SIM_WORK_EVENT, .unit = SIM_ENGINE_NONE, .event.event = event };
     bool captured;
@@ -86,8 +86,9 @@ API(cuEventElapsedTime, (float *milliseconds, struct sim_event *begin, struct si
     ws_CUresult result = WS_CUDA_SUCCESS;
     int64_t now = sim_now();
     pthread_mutex_lock(&sim_lock);
-    if (begin->context != end->context || (begin->flags | end->flags) & WS_CU_EVENT_DISABLE_TIMING ||
-        !begin->recorded || !end->recorded || begin->capture || end->capture)
+    if (sim_whole(begin->context) != sim_whole(end->context) ||
+        (begin->flags | end->flags) & WS_CU_EVENT_DISABLE_TIMING || !begin->recorded || !end->recorded ||
+        begin->capture || end->capture)
         result = WS_CUDA_ERROR_INVALID_HANDLE;
     else if (!begin->timed || begin->end > now || !end->timed || end->end > now)
         result = WS_CUDA_ERROR_NOT_READY;

@@ -1,4 +1,5 @@
-/* Green contexts: a name for part of a device. Here each is the device's primary context, with all its SMs. */
+/* Green contexts: part of a device, with streams of its own; modules and memory are the primary context's. Here each
+ * has all SMs. */
 #include "api/api.h"
 
 #include <string.h>
@@ -62,7 +63,11 @@ API(cuGreenCtxCreate, (struct green * *made, ws_CUdevResourceDesc resource, ws_C
     if (!green)
         return WS_CUDA_ERROR_OUT_OF_MEMORY;
     *green = (struct green){ .magic = GREEN_MAGIC, .device = device, .id = atomic_fetch_add(&ids, 1) + 1 };
-    TRY(sim_primary_retain(device, &green->context));
+    struct sim_context *primary;
+    TRY(sim_primary_retain(device, &primary));
+    green->context = sim_context_part(primary, green);
+    if (!green->context)
+        return WS_CUDA_ERROR_OUT_OF_MEMORY;
     *made = green;
     return WS_CUDA_SUCCESS;
 }
@@ -78,6 +83,7 @@ API(cuGreenCtxDestroy, (struct green * green), (green))
 {
     TRY(green_check(green));
     green->magic = 0;
+    sim_context_release_resources(green->context);
     return sim_primary_release(green->device, false);
 }
 

@@ -106,6 +106,7 @@ static ws_CUresult module_here(struct sim_library *library, struct sim_module **
 {
     struct sim_context *context;
     TRY(sim_current(&context));
+    context = sim_whole(context);
     pthread_mutex_lock(&sim_lock);
     struct sim_module *found = library->modules;
     while (found && (found->context != context || found->context_id != context->id))

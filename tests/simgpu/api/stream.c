@@ -107,8 +107,8 @@ API_TWIN(cuStreamGetCtx_v2, _ptsz, (ws_CUstream handle, struct sim_context **con
     struct sim_stream *stream;
     NEED(context && green);
     TRY(sim_stream_get(handle, &stream));
-    *context = stream->context;
-    *green = NULL;
+    *context = sim_whole(stream->context);
+    *green = stream->context->green;
     return WS_CUDA_SUCCESS;
 }
 
@@ -117,7 +117,7 @@ API(cuStreamGetGreenCtx, (ws_CUstream handle, void **green), (handle, green))
     struct sim_stream *stream;
     NEED(green);
     TRY(sim_stream_get(handle, &stream));
-    *green = NULL;
+    *green = stream->context->green;
     return WS_CUDA_SUCCESS;
 }
 

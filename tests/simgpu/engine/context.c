@@ -1,5 +1,7 @@
 #include "engine/engine.h"
 
+#include <stdlib.h>
+
 enum { STACK_DEPTH = 64 };
 
 /* The contexts a thread has pushed; the last is current. */
@@ -65,6 +67,34 @@ static struct sim_context *context_new(unsigned flags, struct sim_device *device
     return context;
 }
 
+struct sim_context *sim_context_part(struct sim_context *whole, void *green)
+{
+    pthread_mutex_lock(&sim_lock);
+    struct sim_context *context = context_new(whole->flags, whole->device, whole->api_version);
+    if (context) {
+        context->whole = whole;
+        context->green = green;
+    }
+    pthread_mutex_unlock(&sim_lock);
+    return context;
+}
+
+/* Another context may be current now than `before`. A green one can be current to one thread at a time
+ * (cuGreenCtxCreate); what the real driver does otherwise nobody says, so nobody is to do it. */
+static void current_changed(struct sim_context *before)
+{
+    struct sim_context *now = sim_current_or_null();
+    int mine = sim_thread_id(), nobody = 0;
+    if (before == now)
+        return;
+    if (before && before->whole)
+        atomic_store(&before->holder, 0);
+    if (now && now->whole && !atomic_compare_exchange_strong(&now->holder, &nobody, mine) && nobody != mine) {
+        sim_log("a green context made current to a second thread");
+        abort();
+    }
+}
+
 ws_CUresult sim_context_create(struct sim_context **created, unsigned flags, struct sim_device *device,
                                int api_version)
 {
@@ -75,7 +105,9 @@ ws_CUresult sim_context_create(struct sim_context **created, unsigned flags, str
     pthread_mutex_unlock(&sim_lock);
     if (!context)
         return WS_CUDA_ERROR_OUT_OF_MEMORY;
+    struct sim_context *before = sim_current_or_null();
     stack[depth++] = context;
+    current_changed(before);
     *created = context;
     return WS_CUDA_SUCCESS;
 }
@@ -86,7 +118,9 @@ ws_CUresult sim_context_push(struct sim_context *context)
         return WS_CUDA_ERROR_INVALID_CONTEXT;
     if (depth == STACK_DEPTH)
         return WS_CUDA_ERROR_OUT_OF_MEMORY;
+    struct sim_context *before = sim_current_or_null();
     stack[depth++] = context;
+    current_changed(before);
     return WS_CUDA_SUCCESS;
 }
 
@@ -95,6 +129,7 @@ ws_CUresult sim_context_pop(struct sim_context **popped)
     if (!depth)
         return WS_CUDA_ERROR_INVALID_CONTEXT;
     depth--;
+    current_changed(stack[depth]);
     if (popped)
         *popped = stack[depth];
     return WS_CUDA_SUCCESS;
@@ -102,10 +137,12 @@ ws_CUresult sim_context_pop(struct sim_context **popped)
 
 void sim_context_set(struct sim_context *context)
 {
+    struct sim_context *before = sim_current_or_null();
     if (depth)
         depth--;
     if (context)
         stack[depth++] = context;
+    current_changed(before);
 }
 
 ws_CUresult sim_context_wait(struct sim_context *context)
@@ -140,7 +177,8 @@ void sim_context_release_resources(struct sim_context *context)
     struct sim_module *modules = context->modules;
     context->modules = NULL;
     pthread_mutex_unlock(&sim_lock);
-    sim_memory_release_context(context);
+    if (!context->whole)
+        sim_memory_release_context(context);
     while (modules) {
         struct sim_module *next = modules->next;
         sim_module_free(modules);
@@ -155,7 +193,7 @@ ws_CUresult sim_context_destroy(struct sim_context *context)
         return WS_CUDA_ERROR_INVALID_VALUE;
     if (context->magic != SIM_CONTEXT || context->destroyed)
         return WS_CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    if (context->primary)
+    if (context->primary || context->whole)
         return WS_CUDA_ERROR_INVALID_CONTEXT;
     sim_context_release_resources(context);
     if (depth && stack[depth - 1] == context)

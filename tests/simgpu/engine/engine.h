@@ -241,6 +241,10 @@ struct sim_context {
     size_t limits[16];
     int cache_config, shared_config;
     uint64_t peers; /* a bit for each device it may reach */
+    /* Of a green context: the primary one it is a part of, its own handle, and the thread it is current to. */
+    struct sim_context *whole;
+    void *green;
+    atomic_int holder;
 };
 
 extern pthread_mutex_t sim_lock, sim_execute_lock;
@@ -279,6 +283,12 @@ ws_CUresult sim_context_check(const struct sim_context *context);
 ws_CUresult sim_context_create(struct sim_context **created, unsigned flags, struct sim_device *device,
                                int api_version);
 ws_CUresult sim_context_destroy(struct sim_context *context);
+struct sim_context *sim_context_part(struct sim_context *whole, void *green);
+/* Whose modules and events a context uses: a green one those of its primary one. */
+static inline struct sim_context *sim_whole(struct sim_context *context)
+{
+    return context->whole ? context->whole : context;
+}
 void sim_context_release_resources(struct sim_context *context);
 ws_CUresult sim_context_push(struct sim_context *context);
 ws_CUresult sim_context_pop(struct sim_context **popped);

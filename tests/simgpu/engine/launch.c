@@ -56,13 +56,12 @@ static struct sim_arguments *keep_arguments(const struct sim_function *function,
     return arguments;
 }
 
-static struct sim_function *checked(struct sim_function *function, const struct sim_context *context,
-                                    ws_CUresult *result)
+static struct sim_function *checked(struct sim_function *function, struct sim_context *context, ws_CUresult *result)
 {
     *result = WS_CUDA_ERROR_INVALID_HANDLE;
     if (!function || (function->magic != SIM_FUNCTION && function->magic != SIM_KERNEL))
         return NULL;
-    if (function->module && function->module->context != context)
+    if (function->module && function->module->context != sim_whole(context))
         return NULL;
     *result = WS_CUDA_SUCCESS;
     return function;
