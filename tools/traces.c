@@ -74,7 +74,10 @@ static int add_folder(struct tool_traces *traces, const char *folder)
     }
     free(entries);
     if (!status && !count)
-        return tool_error("%s: no trace (*.wst, *.json, *.json.gz, *.sqlite) in this folder", folder);
+        return tool_error("%s: no trace (*.wst, *.json, *.json.gz, *.sqlite) in this folder%s", folder,
+                          ends_with(folder, "_pqtdir") || ends_with(folder, "_arwdir")
+                              ? "; of Nsight Systems' exports SQLite is read, from nsys export --type sqlite"
+                              : "");
     return status;
 }
 

@@ -52,7 +52,7 @@ static const struct fact facts[] = {
     { "host", "host" },         { "pid", "process" },
     { "rank", "rank" },         { "driver_version", "CUDA driver" },
     { "backend", "timing" },    { "nccl_version", "NCCL" },
-    { "import", "taken from" },
+    { "import", "taken from" }, { "rank_label", "rank's name" },
 };
 
 /* Only what the trace says: an importer may know no more than a name. */

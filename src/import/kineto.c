@@ -40,6 +40,10 @@ struct place {
 
 struct reading {
     struct kineto kineto;
+    const char *path;
+    struct ws_arena label_texts;
+    struct ws_vector labels; /* struct ws_text: of the ranks that the file holds */
+    bool looked;             /* for labels */
     struct ws_input *input;
     struct ws_json *json;
     bool has_events;
@@ -69,6 +73,16 @@ static void keep_number(struct kineto_event *event, enum kineto_key key, const c
         event->number[key] = 0;
 }
 
+/* Leaves the label of a pid away; true when it is not that of the rank that is read. */
+static bool leave_label(const struct kineto *kineto, const char **text, size_t *length)
+{
+    struct ws_text label = kineto_label_of(*text, *length);
+    *text += label.length ? label.length + 1 : 0;
+    *length -= label.length ? label.length + 1 : 0;
+    return kineto->label.length &&
+           (label.length != kineto->label.length || memcmp(label.data, kineto->label.data, label.length) != 0);
+}
+
 static void take_event_value(struct reading *reading, enum kineto_key key, const char *text, size_t length,
                              bool is_text)
 {
@@ -91,6 +105,10 @@ static void take_event_value(struct reading *reading, enum kineto_key key, const
         keep_number(event, key, text, length, 3);
         break;
     case KINETO_PID:
+        if (is_text)
+            kineto_note_process(&reading->kineto, text, length);
+        event->other = is_text && leave_label(&reading->kineto, &text, &length);
+        /* fall through */
     case KINETO_TID:
         keep_number(event, key, text, length, 0);
         if (is_text && !kineto_saw(event, key)) /* "stream 7": any number that is its own */
@@ -271,6 +289,7 @@ static enum node node_within(const struct reading *reading, bool is_map)
         { NODE_ARGS, KINETO_CONCRETE_INPUTS, false, NODE_CONCRETE },
         { NODE_ARGS, KINETO_INPUT_TYPES, false, NODE_TYPES },
         { NODE_ARGS, KINETO_INPUT_DIMENSIONS, false, NODE_DIMENSIONS },
+        { NODE_ARGS, KINETO_INPUT_DIMENSIONS_OLD, false, NODE_DIMENSIONS },
         { NODE_DIMENSIONS, KINETO_NONE, false, NODE_DIMENSION },
         { NODE_DIMENSION, KINETO_NONE, false, NODE_DIMENSION },
         { NODE_DEVICES, KINETO_NONE, true, NODE_DEVICE },
@@ -340,7 +359,8 @@ static void end_event(struct reading *reading)
     event->inputs = kineto_inputs_end(&reading->inputs, &event->text[TEXT_NAME]);
     if (reading->inputs.failed)
         reading->kineto.gather->error = -ENOMEM;
-    kineto_take_event(&reading->kineto);
+    if (!event->other)
+        kineto_take_event(&reading->kineto);
 }
 
 static int end(void *user)
@@ -404,6 +424,8 @@ static void close_reading(void *state)
     kineto_inputs_finish(&reading->inputs);
     for (int i = 0; i < TEXT_KINDS; i++)
         free(reading->texts[i].data);
+    ws_vector_finish(&reading->labels);
+    ws_arena_finish(&reading->label_texts);
     free(reading);
 }
 
@@ -412,6 +434,8 @@ static int open_reading(void **state, const char *path, struct ws_gather *gather
     struct reading *reading = calloc(1, sizeof(*reading));
     if (!reading)
         return -ENOMEM;
+    reading->path = path;
+    reading->labels = WS_VECTOR(struct ws_text);
     kineto_fill_keys();
     kineto_init(&reading->kineto, gather);
     reading->json = ws_json_create(&callbacks, reading);
@@ -424,6 +448,24 @@ static int open_reading(void **state, const char *path, struct ws_gather *gather
     return 0;
 }
 
+static size_t count_processes(void *state)
+{
+    struct reading *reading = state;
+    if (!reading->looked && kineto_find_ranks(reading->path, &reading->label_texts, &reading->labels))
+        reading->labels.count = 0; /* reading will say why */
+    reading->looked = true;
+    bool told_apart = reading->labels.count && reading->labels.count <= KINETO_MOST_RANKS;
+    return told_apart ? reading->labels.count : 1;
+}
+
+static void choose(void *state, size_t process)
+{
+    struct reading *reading = state;
+    size_t count = count_processes(reading);
+    if (count > 1 && process < count)
+        kineto_choose(&reading->kineto, ((const struct ws_text *)reading->labels.data)[process], process);
+}
+
 static void position(const void *state, uint64_t *done, uint64_t *total)
 {
     ws_input_position(((const struct reading *)state)->input, done, total);
@@ -434,6 +476,14 @@ static int finish_reading(struct reading *reading, char *message, size_t capacit
 {
     if (!reading->has_events) {
         snprintf(message, capacity, "no trace: it has no traceEvents; wanted is what the PyTorch profiler exports");
+        return -EINVAL;
+    }
+    if (reading->kineto.unknown && !reading->kineto.known) {
+        snprintf(message, capacity, "%s",
+                 reading->kineto.writer
+                     ? reading->kineto.writer
+                     : "no trace of a GPU: of the events in it none is a kernel, copy, call or operator "
+                       "of the PyTorch profiler's");
         return -EINVAL;
     }
     kineto_end(&reading->kineto);
@@ -468,6 +518,8 @@ const struct ws_importer ws_importer_kineto = {
     .claims = claims,
     .open = open_reading,
     .read = read_piece,
+    .processes = count_processes,
+    .choose = choose,
     .position = position,
     .close = close_reading,
 };

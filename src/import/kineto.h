@@ -52,6 +52,7 @@
     X(BYTES, "bytes")                        \
     X(INPUT_TYPES, "Input type")             \
     X(INPUT_DIMENSIONS, "Input Dims")        \
+    X(INPUT_DIMENSIONS_OLD, "Input dims")    \
     X(LABELS, "labels")                      \
     X(CALL_STACK, "Call stack")              \
     X(CONCRETE_INPUTS, "Concrete Inputs")    \
@@ -89,6 +90,7 @@ enum kineto_category {
     CATEGORY_OPERATOR,
     CATEGORY_ANNOTATION,
     CATEGORY_PYTHON,
+    CATEGORY_REPEATED, /* says nothing of its own */
 };
 
 /* Texts that an event may hold. */
@@ -110,6 +112,7 @@ struct kineto_event {
     enum kineto_category category;
     char phase;
     struct ws_text text[TEXT_KINDS];
+    bool other;            /* it is of another rank than the one that is read */
     struct ws_text inputs; /* of an operator, as the label has them; length 0 not known */
     uint32_t grid[3], block[3];
     int64_t concrete[4]; /* values of the second, third, fourth and last input, where those are numbers */
@@ -126,6 +129,9 @@ struct kineto {
     int64_t first;                /* time of an event; 0 none yet */
     bool has_base;                /* the file says what its times count from */
     int64_t rank;                 /* in the job; -1 not known */
+    uint64_t known, unknown;      /* events with a length, of the profiler's categories and of others */
+    const char *writer;           /* who else it was that wrote the file, as it seems; or NULL */
+    struct ws_text label;         /* of the rank that is read, where the file holds several */
     struct ws_intern groups;      /* struct ws_text: what tells a process group from others */
     struct ws_vector group_ranks; /* struct ws_text: the ranks in it, as many; so are ws_gather.comms */
 };
@@ -184,6 +190,12 @@ enum kineto_category kineto_category_of(const char *text, size_t length);
 
 void kineto_init(struct kineto *kineto, struct ws_gather *gather);
 
+/* Only this rank's events will come: its number and its label are noted. */
+void kineto_choose(struct kineto *kineto, struct ws_text label, size_t rank);
+
+/* What a process is called, in words of its own or where its number would be, may tell who wrote the file. */
+void kineto_note_process(struct kineto *kineto, const char *text, size_t length);
+
 /* The event is complete. */
 void kineto_take_event(struct kineto *kineto);
 
@@ -196,6 +208,17 @@ void kineto_take_fact(struct kineto *kineto, enum kineto_key key, const char *te
 void kineto_end(struct kineto *kineto);
 
 void kineto_finish(struct kineto *kineto);
+
+/* --- kineto_ranks.c -------------------------------------------------------------------------------- */
+
+enum { KINETO_MOST_RANKS = 1024 };
+
+/* What a pid says of whose it is, "[TP01]" of "[TP01] 83"; length 0: nothing. */
+struct ws_text kineto_label_of(const char *text, size_t length);
+
+/* Appends the labels in a file, struct ws_text, to a vector: no more than one more than KINETO_MOST_RANKS. Returns 0
+ * or -errno. */
+int kineto_find_ranks(const char *path, struct ws_arena *texts, struct ws_vector *labels);
 
 /* --- kineto_collectives.c -------------------------------------------------------------------------- */
 

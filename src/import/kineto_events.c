@@ -22,6 +22,16 @@ void kineto_init(struct kineto *kineto, struct ws_gather *gather)
                                .group_ranks = WS_VECTOR(struct ws_text) };
 }
 
+void kineto_choose(struct kineto *kineto, struct ws_text label, size_t rank)
+{
+    char text[32];
+    int size = snprintf(text, sizeof(text), "%zu", rank);
+    kineto->label = label;
+    kineto->rank = (int64_t)rank;
+    ws_gather_meta(kineto->gather, "rank", text, (size_t)size);
+    ws_gather_meta(kineto->gather, "rank_label", label.data, label.length);
+}
+
 enum kineto_category kineto_category_of(const char *text, size_t length)
 {
     static const struct {
@@ -42,14 +52,20 @@ enum kineto_category kineto_category_of(const char *text, size_t length)
         { "cpu_op", CATEGORY_OPERATOR },
         { "Operator", CATEGORY_OPERATOR },
         { "user_annotation", CATEGORY_ANNOTATION },
-        { "xpu_runtime", CATEGORY_CALL },
-        { "privateuse1_runtime", CATEGORY_CALL },
-        { "privateuse1_driver", CATEGORY_CALL },
         { "python_function", CATEGORY_PYTHON },
+        { "gpu_user_annotation", CATEGORY_REPEATED },
+        { "cuda_sync", CATEGORY_REPEATED },
+        { "cuda_event", CATEGORY_REPEATED },
+        { "overhead", CATEGORY_REPEATED },
+        { "Trace", CATEGORY_REPEATED },
     };
+    static const char *const calls[] = { "_runtime", "_driver" }; /* of other makers' devices: xpu_runtime … */
     for (size_t i = 0; i < sizeof(categories) / sizeof(categories[0]); i++)
         if (strlen(categories[i].text) == length && !memcmp(categories[i].text, text, length))
             return categories[i].category;
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+        if (length > strlen(calls[i]) && !memcmp(text + length - strlen(calls[i]), calls[i], strlen(calls[i])))
+            return CATEGORY_CALL;
     return CATEGORY_OTHER;
 }
 
@@ -73,6 +89,8 @@ void kineto_take_fact(struct kineto *kineto, enum kineto_key key, const char *te
     };
     char shown[64];
     int64_t version;
+    if (key == KINETO_RANK && kineto->label.length) /* the first rank's, of all the facts that were put together */
+        return;
     if (key == KINETO_RANK && !ws_decimal(text, length, 0, &kineto->rank))
         kineto->rank = -1;
     if (key == KINETO_BASE_TIME) {
@@ -133,6 +151,23 @@ static void put_devices(struct kineto *kineto)
     ws_map_finish(&described);
 }
 
+void kineto_note_process(struct kineto *kineto, const char *text, size_t length)
+{
+    static const struct {
+        const char *begin, *writer;
+    } writers[] = {
+        { "/device:",
+          "a trace of XLA's profiler (JAX, TensorFlow), which is not read: record the program with wallshim "
+          "record or Nsight Systems" },
+        { "CUDA functions",
+          "a trace of PyTorch's old profiler, torch.autograd.profiler: record with torch.profiler" },
+        { "CPU functions", "a trace of PyTorch's old profiler, torch.autograd.profiler: record with torch.profiler" },
+    };
+    for (size_t i = 0; i < sizeof(writers) / sizeof(writers[0]); i++)
+        if (length >= strlen(writers[i].begin) && !memcmp(text, writers[i].begin, strlen(writers[i].begin)))
+            kineto->writer = writers[i].writer;
+}
+
 static void take_name(struct kineto *kineto, struct ws_vector *names)
 {
     const struct kineto_event *event = &kineto->event;
@@ -148,9 +183,10 @@ static void take_name(struct kineto *kineto, struct ws_vector *names)
 static void take_metadata(struct kineto *kineto)
 {
     const struct ws_text *name = &kineto->event.text[TEXT_NAME];
-    if (name->length == 12 && !memcmp(name->data, "process_name", 12))
+    if (name->length == 12 && !memcmp(name->data, "process_name", 12)) {
+        kineto_note_process(kineto, kineto->event.text[TEXT_SAID].data, kineto->event.text[TEXT_SAID].length);
         take_name(kineto, &kineto->processes);
-    else if (name->length == 11 && !memcmp(name->data, "thread_name", 11))
+    } else if (name->length == 11 && !memcmp(name->data, "thread_name", 11))
         take_name(kineto, &kineto->threads);
 }
 
@@ -224,6 +260,14 @@ static int64_t stream_of(const struct kineto_event *event)
     return event->number[kineto_saw(event, KINETO_STREAM) ? KINETO_STREAM : KINETO_TID];
 }
 
+/* "Memset (Device)"; Intel's say the value, too: "Memset (0 -> DEVICE)". */
+static void take_memset_space(const struct ws_text *name, uint32_t *space)
+{
+    uint32_t first, second;
+    ws_copy_spaces(name->data, name->length, &first, &second);
+    *space = second == WS_SPACE_UNKNOWN ? first : second;
+}
+
 static uint32_t shape_of(struct kineto *kineto)
 {
     static const enum ws_op_kind kinds[] = {
@@ -244,11 +288,10 @@ static uint32_t shape_of(struct kineto *kineto)
         .block_z = event->block[2],
         .shared_bytes = narrow(event->number[KINETO_SHARED]), /* static with it: the file gives the sum */
     };
-    uint32_t from;
     if (event->category == CATEGORY_COPY)
         ws_copy_spaces(name->data, name->length, &shape.from_space, &shape.to_space);
     else if (event->category == CATEGORY_MEMSET)
-        ws_copy_spaces(name->data, name->length, &shape.to_space, &from);
+        take_memset_space(name, &shape.to_space);
     return shape.stream && shape.function ? ws_gather_shape(gather, &shape) : 0;
 }
 
@@ -374,7 +417,10 @@ void kineto_take_event(struct kineto *kineto)
         take_memory(kineto);
         return;
     }
-    if (event->category == CATEGORY_OTHER)
+    bool has_length = event->phase == 'X' || event->phase == 'B';
+    kineto->known += event->category != CATEGORY_OTHER;
+    kineto->unknown += has_length && event->category == CATEGORY_OTHER && event->text[TEXT_NAME].length;
+    if (event->category == CATEGORY_OTHER || event->category == CATEGORY_REPEATED)
         return;
     int64_t begin = event->number[KINETO_TIME], end = begin + event->number[KINETO_DURATION];
     if (!kineto_saw(event, KINETO_TIME) || !kineto_saw(event, KINETO_DURATION) || end < begin ||

@@ -235,22 +235,44 @@ static void choose(void *state, size_t process)
 
 /* --- reading --------------------------------------------------------------------------------------- */
 
+/* What else writes SQLite, by a table of its own. nvprof's tables have Nsight Systems' names, and other columns. */
+static const char *other_writer(struct reading *reading)
+{
+    static const struct {
+        const char *table, *text;
+    } others[] = {
+        { "StringTable",
+          "a profile of nvprof's, which is not read: record the program with Nsight Systems or wallshim" },
+        { "rocpd_%", "a profile of AMD's rocprof (rocpd), which is not read: wanted is the PyTorch profiler's JSON" },
+        { "STRING_IDS", "a profile of Ascend's, which is not read" },
+    };
+    static const char like[] = "SELECT 1 FROM sqlite_master WHERE type IN ('table', 'view') AND name LIKE ?1";
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (answers(reading, like, others[i].table, NULL))
+            return others[i].text;
+    return NULL;
+}
+
 static int finish_reading(struct reading *reading, char *message, size_t capacity)
 {
-    if (!reading->any && !has_table(reading, "StringIds")) {
-        snprintf(message, capacity,
-                 reading->broken ? "this SQLite file is damaged; export it again: nsys export --type sqlite"
-                                 : "no trace: this SQLite file has none of Nsight Systems' tables; wanted is what "
-                                   "nsys export --type sqlite writes");
-        return -EINVAL;
-    }
-    return 0;
+    if (reading->any || has_table(reading, "StringIds"))
+        return 0;
+    snprintf(message, capacity,
+             reading->broken ? "this SQLite file is damaged; export it again: nsys export --type sqlite"
+                             : "no trace: this SQLite file has none of Nsight Systems' tables; wanted is what "
+                               "nsys export --type sqlite writes");
+    return -EINVAL;
 }
 
 static int read_piece(void *state, struct ws_damage *damage, char *message, size_t capacity)
 {
     struct reading *reading = state;
     struct ws_gather *gather = reading->nsight.gather;
+    const char *other = reading->prepared ? NULL : other_writer(reading);
+    if (other && !has_table(reading, "StringIds")) {
+        snprintf(message, capacity, "%s", other);
+        return -EINVAL;
+    }
     if (!reading->rows) {
         int status = next_table(reading);
         if (status < 0)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "import/importer.h"
+#include "import/others.h"
 
 static const struct ws_importer *const importers[] = { &ws_importer_kineto, &ws_importer_nsight };
 
@@ -41,15 +42,17 @@ static bool ends_with(const char *text, const char *end)
     return length >= part && !strcmp(text + length - part, end);
 }
 
-/* What else the file could have been, after the reader's word that it is no trace of ours. */
+/* What else the file could be, after the reader's word that it is no trace of ours. */
 static void add_hint(const char *path, char *message, size_t capacity)
 {
-    bool packed = ends_with(path, ".nsys-rep") || ends_with(path, ".qdrep");
+    const char *other = ws_others_say(path);
     size_t used = strlen(message);
     if (ends_with(message, "not a wallshim trace"))
-        snprintf(message + used, capacity - used, "%s",
-                 packed ? "; Nsight Systems must export it first: nsys export --type sqlite"
-                        : ", nor the PyTorch profiler's JSON, nor an SQLite export of Nsight Systems");
+        snprintf(message + used, capacity - used, "%s%s",
+                 other ? "; it is "
+                       : ", nor the PyTorch profiler's JSON, nor "
+                         "an SQLite export of Nsight Systems",
+                 other ? other : "");
 }
 
 int ws_source_open(struct ws_source **result, const char *path, char *message, size_t capacity)

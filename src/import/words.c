@@ -5,7 +5,7 @@
 #include "import/gather.h"
 
 /* A name's family is that of the first row it has the word of: CUDA's runtime, its driver and HIP use the
- * same words. */
+ * same words; the last rows are Intel's. */
 static const struct {
     const char *word;
     enum ws_call_family family;
@@ -53,18 +53,35 @@ static const struct {
     { "Ctx", WS_CALL_LIFETIME },
     { "StreamCreate", WS_CALL_LIFETIME },
     { "StreamDestroy", WS_CALL_LIFETIME },
+    { "MemoryCopy", WS_CALL_COPY },
+    { "MemBufferRead", WS_CALL_COPY },
+    { "MemBufferWrite", WS_CALL_COPY },
+    { "MemBufferCopy", WS_CALL_COPY },
+    { "MemoryFill", WS_CALL_MEMSET },
+    { "USMFill", WS_CALL_MEMSET },
+    { "MemBufferFill", WS_CALL_MEMSET },
+    { "EventWait", WS_CALL_SYNC },
+    { "QueueFinish", WS_CALL_SYNC },
+    { "DeviceAlloc", WS_CALL_MEMORY },
+    { "SharedAlloc", WS_CALL_MEMORY },
 };
+
+static bool has(const char *name, size_t length, const char *word)
+{
+    return memmem(name, length, word, strlen(word));
+}
 
 struct ws_call_kind ws_call_kind_of(const char *name, size_t length)
 {
     struct ws_call_kind kind = { .family = WS_CALL_OTHER };
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        if (memmem(name, length, words[i].word, strlen(words[i].word))) {
+        if (has(name, length, words[i].word)) {
             kind.family = words[i].family;
             break;
         }
     }
-    kind.blocks = kind.family == WS_CALL_COPY && !memmem(name, length, "Async", 5);
+    kind.blocks = kind.family == WS_CALL_COPY && !has(name, length, "Async") && !has(name, length, "Enqueue") &&
+                  !has(name, length, "CommandList");
     return kind;
 }
 
@@ -110,6 +127,8 @@ uint32_t ws_collective_type(struct ws_text name)
         { { "BFloat16", "c10::BFloat16", "c10::BFloat16" }, 9 },
         { { "Float8_e4m3fn", "c10::Float8_e4m3fn", "c10::Float8_e4m3fn" }, 10 },
         { { "Float8_e5m2", "c10::Float8_e5m2", "c10::Float8_e5m2" }, 11 },
+        { { "Float8_e4m3fnuz", "c10::Float8_e4m3fnuz", "c10::Float8_e4m3fnuz" }, 10 },
+        { { "Float8_e5m2fnuz", "c10::Float8_e5m2fnuz", "c10::Float8_e5m2fnuz" }, 11 },
     };
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
         for (int j = 0; j < 3; j++)
@@ -143,10 +162,11 @@ uint32_t ws_space_of(const char *word, size_t length)
     } spaces[] = {
         { "Pageable", WS_SPACE_PAGEABLE }, { "Pinned", WS_SPACE_PINNED },   { "Host", WS_SPACE_HOST },
         { "Device", WS_SPACE_DEVICE },     { "Array", WS_SPACE_ARRAY },     { "Managed", WS_SPACE_MANAGED },
-        { "Peer", WS_SPACE_PEER },         { "Unified", WS_SPACE_MANAGED },
+        { "Peer", WS_SPACE_PEER },         { "Unified", WS_SPACE_MANAGED }, { "Memory", WS_SPACE_PAGEABLE },
+        { "Shared", WS_SPACE_MANAGED }, /* Intel's words, in capitals */
     };
     for (size_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++)
-        if (length >= strlen(spaces[i].word) && !memcmp(word, spaces[i].word, strlen(spaces[i].word)))
+        if (length >= strlen(spaces[i].word) && !strncasecmp(word, spaces[i].word, strlen(spaces[i].word)))
             return spaces[i].space;
     return WS_SPACE_UNKNOWN;
 }

@@ -71,11 +71,11 @@ def test_broken_events_are_passed_over():
     odd = {"ph": "X", "cat": "python_function", "name": "@", "pid": 99, "tid": 100, "ts": 1, "dur": 3}
     for indent in (None, 2):
         for name in ('{"device": "cuda:0"}(12): __init__', 'x = ["a", "b"]', '"', "\x01", "line\nbreak"):
-            events = [event for kernel in kernels(4000) for event in (kernel, odd)]
+            events = [event for kernel in kernels(1500) for event in (kernel, odd)]
             text = json.dumps(trace(*events, CALL, traceName="end"), indent=indent).replace("@", name)
             process = report(write(text))[0]
-            assert process["devices"][0]["gpu_events"] == 4000, (name, process["devices"][0]["gpu_events"])
-            assert 0 < process["damage"]["lost_bytes"] < 4000 * 200 and not process["damage"]["no_footer"], (name, process["damage"])
+            assert process["devices"][0]["gpu_events"] == 1500, (name, process["devices"][0]["gpu_events"])
+            assert 0 < process["damage"]["lost_bytes"] < 1500 * 200 and not process["damage"]["no_footer"], (name, process["damage"])
     broken = json.dumps(trace(KERNEL, {**KERNEL, "ts": 50}, CALL)).replace('"ts": 50', '"ts": ?')
     families = rows(write(broken))
     assert len(families["op"]) == 1 and families["op"][0].host_begin == 10000, "the call behind the broken kernel"

@@ -98,6 +98,20 @@ def test_old_words():
     assert len(families["stream"]) == 1 and families["thread"][0].tid == 100
 
 
+def test_devices_of_other_makers():
+    calls = {("xpu_runtime", "urEnqueueKernelLaunch"): 1, ("xpu_driver", "zeCommandListAppendMemoryCopy"): 2, ("xpu_driver", "zeCommandListAppendMemoryFill"): 3,
+             ("xpu_runtime", "urQueueFinish"): 6, ("xpu_runtime", "urUSMDeviceAlloc"): 5, ("mtia_runtime", "anything"): 0, ("musa_driver", "muLaunchKernel"): 1}
+    families = rows(write(trace(*[{**CALL, "cat": cat, "name": name, "args": {"correlation": 9}} for cat, name in calls])))
+    functions = by_id(families["driver_function"])
+    assert [functions[row.function].call_family for row in families["call"]] == list(calls.values())
+    copy = {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy M2D (MEMORY -> DEVICE)", "pid": 0, "tid": 3, "ts": 50, "dur": 2,
+            "args": {"correlation": 5, "device": 0, "context": "0x000055d0c0", "sycl queue": 3, "l0 queue": "0x01", "bytes": 64, "memory bandwidth (GB/s)": "N/A"}}
+    fill = {**copy, "cat": "gpu_memset", "name": "Memset (0 -> DEVICE)"}
+    families = rows(write(trace(copy, fill, {**CALL, "cat": "xpu_runtime", "name": "urEnqueueUSMMemcpy"})))
+    assert [(row.kind, row.from_space, row.to_space) for row in families["shape"]] == [(2, 1, 3), (3, 0, 3)], families["shape"]
+    assert not families["op"][0].flags & 0x10, "put into a queue, not done"
+
+
 def operator(**arguments):
     return {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 99, "tid": 100, "ts": 5, "dur": 1, "args": arguments}
 
@@ -121,6 +135,7 @@ def test_inputs_of_operators():
     expected = "c10::BFloat16[32,128] long_int[7] Scalar - TensorList[[2,3],[],[4]]"
     assert inputs_of(operator(**{"Input type": types, "Input Dims": dimensions})) == expected
     assert inputs_of(operator(**{"Input Dims": dimensions, "Input type": types})) == expected
+    assert inputs_of(operator(**{"Input dims": dimensions, "Input type": types})) == expected, "as PyTorch 1.8 had it"
     assert inputs_of(operator(**{"Input Dims": [[2], []]})) == "-[2] -"
     assert inputs_of(operator(**{"Input type": ["float", None, ["float"], 5], "Input Dims": [[1], None, "x"]})) == "float[1] - - 5"
     assert inputs_of(operator(**{"Input type": [], "Input Dims": []})) is None
@@ -208,6 +223,34 @@ def test_what_says_nothing_of_its_own():
     events = [{**KERNEL, "cat": category} for category in ("gpu_user_annotation", "ac2g", "Trace", "overhead", "nonsense")]
     families = rows(write(trace(*events)))
     assert not families["op"] and not families["range"] and not families["loss"]
+
+
+def of_ranks(labels):
+    """What programs make of the traces of several ranks: labels before the pids, all else as each rank wrote it."""
+    events = []
+    for i, label in enumerate(labels):
+        process = {"ph": "M", "name": "process_name", "pid": f"[{label}] 99", "tid": 0, "ts": 1, "args": {"name": f"worker {label}"}}
+        kernels = [{**KERNEL, "pid": f"[{label}] 0", "ts": 20.5 + i + 40 * k, "dur": 10 + i} for k in range(2)]
+        events += [process, *kernels, {**CALL, "pid": f"[{label}] 99", "ts": 10 + i}]
+    return trace(*events, {"name": "Record Window End", "ph": "i", "pid": f"[{labels[-1]}] ", "ts": 90}, distributedInfo={"rank": 0, "world_size": 2})
+
+
+def test_ranks_in_one_file():
+    file = write(of_ranks(["TP00", "TP01-DP00"]))
+    processes = report(file)
+    assert [process["meta"]["rank"] for process in processes] == ["0", "1"], processes
+    assert [process["meta"]["rank_label"] for process in processes] == ["[TP00]", "[TP01-DP00]"]
+    assert [process["meta"]["program"] for process in processes] == ["worker TP00", "worker TP01-DP00"]
+    devices = [process["devices"][0] for process in processes]
+    assert [(device["device"], device["gpu_events"], device["busy_ns"], device["launches"]["count"]) for device in devices] == \
+        [(0, 2, 20000, 2), (0, 2, 22000, 2)], devices
+    # One rank alone, ranks beyond the first piece, and more than any job has.
+    assert [process["devices"][0]["gpu_events"] for process in report(write(of_ranks(["TP00"])))] == [2]
+    content = of_ranks([f"TP{i:02}" for i in range(6)])
+    content["traceEvents"].insert(12, {"name": "x" * 200000, "ph": "i", "pid": "[TP02] 99"})
+    for packed in (False, True):
+        assert [process["devices"][0]["gpu_events"] for process in report(write(content, packed=packed))] == [2] * 6
+    assert len(report(write(of_ranks([f"TP{i}" for i in range(2000)])))) == 1
 
 
 def test_facts():

@@ -1,0 +1,79 @@
+/* Traces of several ranks that a program put into one file. Processes and devices have the same numbers in all of
+ * them, so what puts them together writes before each number whose it is: "pid": "[TP01-DP00] 83". Each rank is
+ * read by itself, as if it were the only one. */
+#include <errno.h>
+#include <string.h>
+
+#include "import/input.h"
+#include "import/kineto.h"
+
+/* Whether a file has such labels shows at its begin; others are not looked through. */
+enum { PIECE = 64 * 1024, MOST_LABEL = 64 };
+
+static size_t spaces_at(const char *at, const char *end)
+{
+    size_t count = 0;
+    while (at + count < end && (at[count] == ' ' || at[count] == '\n'))
+        count++;
+    return count;
+}
+
+struct ws_text kineto_label_of(const char *text, size_t length)
+{
+    const char *close = length && *text == '[' ? memchr(text, ']', length < MOST_LABEL ? length : MOST_LABEL) : NULL;
+    bool labels = close && close + 1 < text + length && close[1] == ' ';
+    return (struct ws_text){ text, labels ? (uint32_t)(close + 1 - text) : 0 };
+}
+
+static bool holds(const struct ws_vector *labels, struct ws_text label)
+{
+    const struct ws_text *list = labels->data;
+    for (size_t i = 0; i < labels->count; i++)
+        if (list[i].length == label.length && !memcmp(list[i].data, label.data, label.length))
+            return true;
+    return false;
+}
+
+/* The labels of the pids in a piece of the file. Returns 0 or -ENOMEM. */
+static int find_in(const char *at, const char *end, struct ws_arena *texts, struct ws_vector *labels)
+{
+    static const char key[] = "\"pid\"";
+    while (labels->count <= KINETO_MOST_RANKS && (at = memmem(at, (size_t)(end - at), key, sizeof(key) - 1))) {
+        at += sizeof(key) - 1;
+        const char *value = at + spaces_at(at, end);
+        value += value < end && *value == ':';
+        value += spaces_at(value, end);
+        if (value == end || *value != '"')
+            continue;
+        struct ws_text label = kineto_label_of(value + 1, (size_t)(end - value - 1));
+        if (!label.length || holds(labels, label))
+            continue;
+        struct ws_text *place = ws_vector_push(labels);
+        if (!place)
+            return -ENOMEM;
+        *place = (struct ws_text){ ws_arena_copy(texts, label.data, label.length), label.length };
+        if (!place->data)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+int kineto_find_ranks(const char *path, struct ws_arena *texts, struct ws_vector *labels)
+{
+    char room[2 * MOST_LABEL + PIECE]; /* what a piece ends with is looked at again before the next */
+    size_t held = 0;
+    ssize_t size;
+    struct ws_input *input;
+    int status = ws_input_open(&input, path);
+    if (status)
+        return status;
+    do {
+        size = ws_input_read(input, room + held, PIECE);
+        const char *end = room + held + (size > 0 ? size : 0);
+        status = size < 0 ? (int)size : find_in(room, end, texts, labels);
+        held = (size_t)(end - room) < 2 * MOST_LABEL ? (size_t)(end - room) : 2 * MOST_LABEL;
+        memmove(room, end - held, held);
+    } while (size > 0 && !status && labels->count && labels->count <= KINETO_MOST_RANKS);
+    ws_input_close(input);
+    return status;
+}
