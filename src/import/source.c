@@ -120,8 +120,14 @@ size_t ws_source_processes(struct ws_source *source)
 
 void ws_source_choose(struct ws_source *source, size_t process)
 {
-    if (source->importer && source->importer->choose)
-        source->importer->choose(source->state, process);
+    if (!source->importer || !source->importer->choose)
+        return;
+    source->importer->choose(source->state, process);
+    /* What is made traces of later is still of one recording. */
+    char *path = realpath(source->path, NULL);
+    if (path)
+        ws_gather_meta(&source->gather, "import_file", path, strlen(path));
+    free(path);
 }
 
 bool ws_source_is_foreign(const struct ws_source *source)

@@ -13,7 +13,7 @@ enum { SCRIPT = 256 };
 /* What a process says of the job it is of; NULL, 0: nothing. */
 struct claim {
     const struct ws_process *process;
-    const char *job, *rank, *world, *host, *program, *pid, *parent;
+    const char *job, *rank, *world, *host, *program, *pid, *parent, *file;
     char script[SCRIPT]; /* the words of its command line that are no switches, up to the second */
     int64_t first, last; /* first > last: not known */
 };
@@ -104,6 +104,7 @@ static struct claim claim_of(const struct ws_process *process)
                            .program = ws_process_meta(process, "program"),
                            .pid = ws_process_meta(process, "pid"),
                            .parent = ws_process_meta(process, "parent_pid"),
+                           .file = ws_process_meta(process, "import_file"),
                            .first = INT64_MAX,
                            .last = INT64_MIN };
     int64_t first, last;
@@ -171,7 +172,8 @@ static bool belongs(const struct claim *claims, const uint32_t *jobs, size_t cou
     for (size_t i = 0; i < count; i++) {
         if (jobs[i] != job || i == process)
             continue;
-        if (!strcmp(claims[i].process->path, claims[process].process->path))
+        if (!strcmp(claims[i].process->path, claims[process].process->path) ||
+            are_equal(claims[i].file, claims[process].file))
             return true;
         if (is_refuted(&claims[i], &claims[process]))
             return false;
