@@ -63,7 +63,8 @@ struct replay {
     bool began;
     const struct ws_step *steps;
     size_t step_count, step; /* the next whose first operation is due */
-    int64_t *boundaries;     /* begins of steps, replayed */
+    int64_t *boundaries;     /* begins of steps, replayed; and where they end, of the operation after them */
+    bool closes;             /* there is one */
     size_t launched;         /* steps whose first operation was launched */
 };
 
@@ -126,6 +127,8 @@ static void run_device(struct replay *replay, int64_t until)
         replay->running[replay->running_count++] = (struct moment){ begin + length, begins + length };
         while (replay->step < replay->step_count && replay->steps[replay->step].first <= replay->place)
             replay->boundaries[replay->step++] = begins;
+        if (replay->closes && replay->place + 1 == replay->end)
+            replay->boundaries[replay->step_count] = begins;
     }
 }
 
@@ -276,6 +279,9 @@ static void choose(struct replay *replay, const struct ws_track_steps *steps)
     replay->end = list[last].first + list[last].count;
     replay->steps = list + first;
     replay->step_count = last - first + 1;
+    replay->closes = replay->end < replay->track->count && replay->end - replay->first < MOST_OPS &&
+                     replay->process->ops.begin[replay->track->order[replay->end]] == list[last].end;
+    replay->end += replay->closes;
 limit:
     if (replay->end - replay->first > MOST_OPS)
         replay->end = replay->first + MOST_OPS;
@@ -350,11 +356,17 @@ static void compare_steps(const struct replay *replay, struct ws_replay_times *t
                                            count };
 }
 
-/* Few steps, or none: the whole stretch. */
+/* Few steps, or none: the whole stretch. Steps end where the next begins, after the gap behind their last operation.
+ */
 static void compare_stretch(const struct replay *replay, struct ws_replay_times *times)
 {
-    int64_t begin = replay->process->ops.begin[replay->track->order[replay->first]];
-    int64_t recorded = replay->done.recorded - begin, replayed = replay->done.replayed - begin, steps = 0;
+    const struct ws_ops *ops = &replay->process->ops;
+    int64_t begin = ops->begin[replay->track->order[replay->first]], steps = 0;
+    int64_t recorded = replay->done.recorded - begin, replayed = replay->done.replayed - begin;
+    if (replay->closes) {
+        recorded = ops->begin[replay->track->order[replay->end - 1]] - begin;
+        replayed = replay->boundaries[replay->step_count] - replay->boundaries[0];
+    }
     for (size_t i = 0; i < replay->step_count; i++)
         steps += ws_step_is_steady(&replay->steps[i]);
     *times = (struct ws_replay_times){ recorded, replayed, (size_t)steps };

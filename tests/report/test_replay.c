@@ -158,6 +158,26 @@ static void a_slow_loader(void **state)
     expect(&with, &without, WS_WITHOUT_INPUT);
 }
 
+/* Four steps, of which the last is cut off: the others end with the wait for the next batch. */
+static void few_steps_of_a_slow_loader(void **state)
+{
+    struct loaded loaded;
+    struct machine machine = begin(&loaded);
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        machine.host += machine.host < machine.device ? machine.device - machine.host : 0;
+        machine.host += 3 * ms;
+        launch(&machine, true, 20 * us);
+        for (int kernel = 0; kernel < 10; kernel++)
+            launch(&machine, false, 100 * us);
+    }
+    load_report(&loaded);
+    struct ws_replay_times times = replay(&loaded, WS_WITHOUT_INPUT);
+    assert_int_equal(times.steps, 3);
+    assert_true(llabs(times.recorded - times.replayed - 3 * ms) < ms / 10);
+    load_finish(&loaded);
+}
+
 /* What an average step wins is not what most do. */
 static void a_loader_that_is_slow_now_and_then(void **state)
 {
@@ -361,6 +381,7 @@ int main(void)
         cmocka_unit_test(a_wait_with_much_to_do),
         cmocka_unit_test(a_wait_with_much_work_of_the_host),
         cmocka_unit_test(a_slow_loader),
+        cmocka_unit_test(few_steps_of_a_slow_loader),
         cmocka_unit_test(a_loader_that_is_slow_now_and_then),
         cmocka_unit_test(an_allocation_in_the_loop),
         cmocka_unit_test(short_kernels),
