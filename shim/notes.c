@@ -193,6 +193,9 @@ void context_made(struct call *call, ws_CUcontext *context)
     if (thread)
         op_set_context(thread, NULL, atomic_load(&shim_page.handles)); /* the new one is current now */
     host_call(call, NO_STREAM, context ? *context : NULL, 0, 0);
+    struct shim_context *made = thread && context && call->id != WS_ID_cuCtxAttach ? context_find(*context) : NULL;
+    if (made)
+        atomic_store(&made->created, true);
 }
 
 /* Called for every switch, so it asks the driver nothing: what is not known is found at the next use. */
@@ -224,10 +227,19 @@ enum { MOST_DEVICES = 64 };
 static ws_CUcontext _Atomic primaries[MOST_DEVICES];
 static _Atomic int retained[MOST_DEVICES]; /* times; the last release is the end */
 
+/* Who has the driver's private tables can have retained it unseen: then it is the one that nobody created. */
 static struct shim_context *primary_of(ws_CUdevice device)
 {
     ws_CUcontext handle = device >= 0 && device < MOST_DEVICES ? atomic_load(&primaries[device]) : NULL;
-    return handle ? context_find(handle) : NULL;
+    if (handle)
+        return context_find(handle);
+    for (uint32_t id = context_count(); id; id--) {
+        struct shim_context *context = context_at(id);
+        if (context->device == (uint32_t)device + 1 && !context->green && !atomic_load(&context->created) &&
+            atomic_load(&context->life) != CONTEXT_GONE)
+            return context;
+    }
+    return NULL;
 }
 
 void primary_retained(struct call *call, ws_CUcontext *context, ws_CUdevice device)

@@ -46,6 +46,7 @@ struct shim_context {
     ws_CUgreenCtx green; /* NULL: it is none */
     uint32_t id, device;
     _Atomic uint32_t life; /* enum context_life */
+    _Atomic bool created;  /* by the program, as far as we saw: it is no primary one */
     _Atomic bool timed;    /* marks can be recorded here: set once the pool is there */
     struct mark_pool pool;
     /* Work given to the legacy default stream, and to streams that wait for it: where one side has

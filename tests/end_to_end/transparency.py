@@ -136,6 +136,7 @@ CASES = {
     "teardown-stream": Case("teardown", "stream", ops=500),
     "teardown-module": Case("teardown", "module", ops=150),
     "teardown-event": Case("teardown", "event", ops=200),
+    "teardown-reset-unseen": Case("teardown", "reset-unseen", ops=250),
     "teardown-green": Case("teardown", "green", ops=150),
     # limits and faults
     "faults/memory": Case("limits", "memory", traces=None, says=True, plain_only=ASLIMIT),
@@ -212,6 +213,7 @@ def program_of(build, name):
 def command_of(build, case, shim, scratch, traces):
     """The command, and the environment for it."""
     environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": scratch, "LC_ALL": "C",
+                   "SIMGPU_STALE_ABORTS": "1",
                    "WALLSHIM_OUTPUT": os.path.join(case.folder or traces, "%n-%p.wst"), **case.environment}
     # How a program dies is its own affair, not a sanitizer's; and an alternate stack of theirs does not survive a
     # cancelled thread.

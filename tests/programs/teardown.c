@@ -47,6 +47,24 @@ static void releases(void)
     }
 }
 
+/* The primary context of somebody who did not retain it by a function that can be seen. */
+static void resets_unseen(void)
+{
+    void *(*retain)(int) = (void *(*)(int))dlsym(RTLD_DEFAULT, "simgpuRetainPrimary");
+    MUST(cuInit(0));
+    MUST(cuDeviceGet(&gpu.device, 0));
+    for (int i = 0; i < 5; i++) {
+        gpu.context = retain(gpu.device);
+        MUST(cuCtxSetCurrent(gpu.context));
+        MUST(cuModuleLoadData(&gpu.module, SPIN_IMAGE));
+        MUST(cuModuleGetFunction(&gpu.spin, gpu.module, "spin"));
+        MUST(cuStreamCreate(&gpu.stream, WS_CU_STREAM_NON_BLOCKING));
+        dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 50, 20000));
+        TRY(cuDevicePrimaryCtxReset_v2(gpu.device));
+        usleep(30000);
+    }
+}
+
 static void streams(void)
 {
     for (int i = 0; i < 100; i++) {
@@ -115,6 +133,10 @@ static void green_contexts(void)
 int main(int argc, char **argv)
 {
     const char *mode = mode_of(argc, argv);
+    if (!strcmp(mode, "reset-unseen")) {
+        resets_unseen();
+        return 0;
+    }
     gpu_open(&gpu, 0);
     if (!strcmp(mode, "context"))
         contexts();

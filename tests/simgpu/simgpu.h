@@ -67,6 +67,10 @@ int simgpuCounters(int device, struct simgpu_counters *counters);
 /* The chip as CUPTI calls it: "GH100"; NULL when there is no such device. */
 const char *simgpuChip(int device);
 
+/* Retains a device's primary context (a CUcontext) by none of the driver's functions, as who has its private tables
+ * may. NULL when there is no such device. */
+void *simgpuRetainPrimary(int device);
+
 /* The device of a context (a CUcontext), or -1. */
 int simgpuDeviceOf(void *context);
 

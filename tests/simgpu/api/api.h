@@ -72,7 +72,11 @@ static inline ws_CUresult api_enter(const char *name, int version)
 
 static inline ws_CUresult event_check(const struct sim_event *event)
 {
-    return event && event->magic == SIM_EVENT ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_INVALID_HANDLE;
+    if (event && event->magic == SIM_EVENT)
+        return WS_CUDA_SUCCESS;
+    if (event)
+        sim_stale("an event");
+    return WS_CUDA_ERROR_INVALID_HANDLE;
 }
 
 #endif

@@ -264,6 +264,13 @@ API(cuDevicePrimaryCtxRetain, (struct sim_context * *context, ws_CUdevice ordina
     return device ? sim_primary_retain(device, context) : WS_CUDA_ERROR_INVALID_DEVICE;
 }
 
+EXPORT void *simgpuRetainPrimary(int ordinal)
+{
+    struct sim_device *device = sim_device_at(ordinal);
+    struct sim_context *context;
+    return device && sim_primary_retain(device, &context) == WS_CUDA_SUCCESS ? context : NULL;
+}
+
 API(cuDevicePrimaryCtxRelease_v2, (ws_CUdevice ordinal), (ordinal))
 {
     struct sim_device *device = sim_device_at(ordinal);

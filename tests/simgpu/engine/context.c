@@ -138,6 +138,8 @@ ws_CUresult sim_context_pop(struct sim_context **popped)
 void sim_context_set(struct sim_context *context)
 {
     struct sim_context *before = sim_current_or_null();
+    if (context && context->destroyed && !context->primary)
+        sim_stale("a context");
     if (depth)
         depth--;
     if (context)

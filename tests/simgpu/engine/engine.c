@@ -50,6 +50,15 @@ struct kept {
     max_align_t start[];
 };
 
+/* The real driver reads what the handle pointed at, and nobody knows what is there now. */
+void sim_stale(const char *what)
+{
+    if (!sim_config.stale_aborts)
+        return;
+    sim_log("%s that is gone was used", what);
+    abort();
+}
+
 void *sim_keep(size_t bytes)
 {
     static struct kept *all;

@@ -73,8 +73,10 @@ ws_CUresult sim_stream_get(ws_CUstream handle, struct sim_stream **stream)
 {
     if ((uintptr_t)handle > 2) {
         struct sim_stream *named = (struct sim_stream *)handle;
-        if (named->magic != SIM_STREAM || named->destroyed)
+        if (named->magic != SIM_STREAM || named->destroyed) {
+            sim_stale("a stream");
             return WS_CUDA_ERROR_INVALID_HANDLE;
+        }
         *stream = named;
         return sim_context_check(named->context);
     }
