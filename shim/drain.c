@@ -100,9 +100,8 @@ static void keep_context(struct shim_context *context, int64_t now)
         rows_add_clock(&row);
     /* Twice as many each time: who uses up what there is will use up as many again. */
     uint32_t free_marks = atomic_load_explicit(&context->pool.free_count, memory_order_relaxed);
-    uint32_t made = atomic_load_explicit(&context->pool.made, memory_order_relaxed);
-    if (free_marks < made / 2 && made < context->pool.limit)
-        mark_pool_grow(&context->pool, made);
+    if (free_marks < context->pool.made / 2 && context->pool.made < context->pool.limit)
+        mark_pool_grow(&context->pool, context->pool.made);
 }
 
 /* Reads what waits in the streams of one context (NULL: of all that can be used, made current in turn).

@@ -31,20 +31,15 @@ static void push_free(struct mark_pool *pool, uint32_t mark)
 
 ws_CUresult mark_pool_grow(struct mark_pool *pool, uint32_t count)
 {
-    ws_CUresult result = WS_CUDA_SUCCESS;
-    if (atomic_exchange_explicit(&pool->growing, true, memory_order_acquire))
-        return result;
-    uint32_t made = atomic_load_explicit(&pool->made, memory_order_relaxed);
-    for (; count-- && made < pool->limit && result == WS_CUDA_SUCCESS; made += result == WS_CUDA_SUCCESS) {
-        result = driver.event_create ? driver.event_create(&pool->marks[made].event, WS_CU_EVENT_DEFAULT)
-                                     : WS_CUDA_ERROR_NOT_SUPPORTED;
-        if (result == WS_CUDA_SUCCESS)
-            push_free(pool, made + 1);
+    while (count-- && pool->made < pool->limit) {
+        struct mark *mark = &pool->marks[pool->made];
+        ws_CUresult result = driver.event_create ? driver.event_create(&mark->event, WS_CU_EVENT_DEFAULT)
+                                                 : WS_CUDA_ERROR_NOT_SUPPORTED;
+        if (result != WS_CUDA_SUCCESS)
+            return result;
+        push_free(pool, ++pool->made);
     }
-    atomic_store_explicit(&pool->made, made, memory_order_relaxed);
-    if (result == WS_CUDA_SUCCESS)
-        atomic_store_explicit(&pool->growing, false, memory_order_release);
-    return result;
+    return WS_CUDA_SUCCESS;
 }
 
 uint32_t mark_take(struct mark_pool *pool, uint8_t users)

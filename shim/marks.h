@@ -26,8 +26,7 @@ struct mark {
 struct mark_pool {
     struct mark *marks;
     uint32_t limit;            /* events this context may hold */
-    _Atomic uint32_t made;     /* events it does hold */
-    _Atomic bool growing;      /* some thread adds to them; for good where the driver refused one */
+    uint32_t made;             /* events it does hold; grown by one thread at a time */
     _Atomic uint64_t free_top; /* change count << 32 | mark */
     _Atomic uint32_t free_count;
 };
@@ -35,8 +34,7 @@ struct mark_pool {
 /* Reserves room for `limit` marks and makes none. Returns 0 or -ENOMEM. */
 int mark_pool_init(struct mark_pool *pool, uint32_t limit);
 
-/* Makes up to count more events in the current context, but if another thread does so now. Returns what the driver
- * says when it refuses one: then there will be no more. */
+/* Makes up to count more events in the current context. Returns what the driver says when it refuses one. */
 ws_CUresult mark_pool_grow(struct mark_pool *pool, uint32_t count);
 
 /* A free mark with so many users, or 0: the pool is dry. */

@@ -16,7 +16,6 @@ enum {
     TURN_SHORT = 1,
     TURN_LONG = 2,   /* held across a call that returns when its work is done */
     FEW_MARKS = 192, /* free ones, below which the drain is to make or bring back more */
-    MORE_MARKS = 64, /* made by a launch itself, where the drain did not come to it */
 };
 
 static struct ws_map shape_ids; /* hash of the row → id */
@@ -144,33 +143,20 @@ static void restore_float_state(uint64_t state)
 #endif
 }
 
-/* A mark of a pool that is dry, if it may have more: while the machine is busy the drain may come too late for bursts
- * of launches. Events belong to the context that is current. */
-static uint32_t make_marks(struct shim_context *context, uint8_t users)
-{
-    ws_CUcontext current = NULL;
-    struct mark_pool *pool = &context->pool;
-    if (atomic_load_explicit(&pool->made, memory_order_relaxed) == pool->limit || shim_captures() ||
-        driver.context_current(&current) != WS_CUDA_SUCCESS || current != context->handle)
-        return 0;
-    mark_pool_grow(pool, MORE_MARKS);
-    return mark_take(pool, users);
-}
-
 /* Records a mark with so many users behind what the stream has; 0 when it cannot be had. */
 static uint32_t record_mark(struct shim_stream *stream, uint8_t users, uint16_t *flags)
 {
     struct mark_pool *pool = &stream->context->pool;
-    uint64_t floats = float_state();
     uint32_t mark = mark_take(pool, users);
-    if (__builtin_expect(!mark, 0))
-        mark = make_marks(stream->context, users);
     if (__builtin_expect(atomic_load_explicit(&pool->free_count, memory_order_relaxed) < FEW_MARKS, 0))
         drain_wake();
-    ws_CUresult result = mark ? driver.event_record(mark_at(pool, mark)->event, stream->handle) : WS_CUDA_SUCCESS;
-    restore_float_state(floats);
-    if (!mark)
+    if (!mark) {
         *flags |= WS_OP_POOL_DRY;
+        return 0;
+    }
+    uint64_t floats = float_state();
+    ws_CUresult result = driver.event_record(mark_at(pool, mark)->event, stream->handle);
+    restore_float_state(floats);
     if (result == WS_CUDA_SUCCESS)
         return mark;
     while (users--)

@@ -100,7 +100,6 @@ CASES = {
     "threads-at-end": Case("threads", "at-end", ops=576),
     "unsanitized/small-stack": Case("threads", "small-stack", ops=640, plain_only="a sanitizer needs more stack than that"),
     "threads-deep-stack": Case("threads", "deep-stack", ops=10),
-    "threads-starved": Case("threads", "starved", ops=4001, never=POOL_DRY),
     "threads-left-running": Case("threads", "left-running"),
     # look-ups
     "look-up-absent": Case("dynamic", "default-absent", traces=0),
