@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -24,12 +25,15 @@ static bool word_is_there(uintptr_t at, uintptr_t word)
 
 bool frame_makes(struct shim_thread *thread, uintptr_t at, uintptr_t caller, const void *from)
 {
-    struct thread_nested *known = &thread->nested;
+    struct thread_nested *known = &thread->nested[((uintptr_t)from ^ caller >> 4) % NESTED_KNOWN];
     if (known->at == at && known->caller == caller && known->from == from)
         return true;
     int saved_errno = errno;
     bool makes = (caller <= at || on_other_signal_stack(at)) && word_is_there(at, (uintptr_t)thread);
-    *known = makes ? (struct thread_nested){ at, caller, from } : (struct thread_nested){ 0 };
+    if (makes)
+        *known = (struct thread_nested){ at, caller, from };
+    else
+        memset(thread->nested, 0, sizeof(thread->nested));
     errno = saved_errno;
     return makes;
 }

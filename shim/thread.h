@@ -86,7 +86,8 @@ enum {
     LT_CACHE = 1024,
     CONVOLUTION_CACHE = 256,
     CONVOLUTIONS_SEEN = 512,
-    PENDING_COLLECTIVES = 64
+    PENDING_COLLECTIVES = 64,
+    NESTED_KNOWN = 16 /* places in NCCL and the like from which calls are made in turn; a power of 2 */
 };
 
 /* Of the operation under way: what is to be done about counters when it returns. */
@@ -94,7 +95,7 @@ enum thread_counted { COUNTED_NOT_ASKED, COUNTED_NOTHING, COUNTED_LAUNCH };
 
 enum thread_life { THREAD_ALIVE, THREAD_ENDED };
 
-/* The last call that was found to be made by one under way: see frames.h. */
+/* A call that was found to be made by one under way: see frames.h. */
 struct thread_nested {
     uintptr_t at, caller;
     const void *from;
@@ -122,7 +123,7 @@ struct shim_thread {
     uintptr_t in_product;      /* the frame of the call of cuBLAS or cuDNN under way: what that calls of itself is no
                                   product      of the program's; 0: none */
     uintptr_t in_nccl;         /* that of NCCL: launches are its own */
-    struct thread_nested nested;
+    struct thread_nested nested[NESTED_KNOWN];
     uint32_t group_depth; /* of ncclGroupStart */
     uint32_t collective_count;
     struct ws_ring_collective collectives[PENDING_COLLECTIVES]; /* waiting for the group's end */
