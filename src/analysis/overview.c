@@ -5,6 +5,7 @@
 
 #include "analysis/activity.h"
 #include "analysis/kernels.h"
+#include "analysis/peaks.h"
 #include "analysis/sections.h"
 
 struct process_overview {
@@ -58,8 +59,13 @@ static const struct fact facts[] = {
 /* Only what the trace says: an importer may know no more than a name. */
 static void print_device(const struct ws_device *device, const char *label, struct ws_page *page)
 {
-    char sms[24] = "", memory[40] = "", capability[48] = "";
-    bool is_amd = device->name.length && ws_gpu_is_amd(device->name.data);
+    char name[96], sms[24] = "", memory[40] = "", capability[48] = "";
+    struct ws_gpu gpu;
+    snprintf(name, sizeof(name), "%s", device->name.length ? device->name.data : "of unknown name");
+    bool by_figures = ws_device_gpu(device, &gpu) == WS_GPU_BY_FIGURES;
+    if (by_figures)
+        snprintf(name, sizeof(name), "without a name; %s by its figures", gpu.name);
+    bool is_amd = ws_gpu_is_amd(by_figures ? gpu.name : device->name.data);
     if (device->sms)
         snprintf(sms, sizeof(sms), ", %u %s", device->sms, is_amd ? "CUs" : "SMs");
     if (device->memory_bytes)
@@ -68,8 +74,7 @@ static void print_device(const struct ws_device *device, const char *label, stru
         snprintf(capability, sizeof(capability), ", gfx%u%ux", device->cc_major, device->cc_minor);
     else if (device->cc_major)
         snprintf(capability, sizeof(capability), ", compute capability %u.%u", device->cc_major, device->cc_minor);
-    ws_page_fact(page, label, "%u  %s%s%s%s", device->id - 1,
-                 device->name.length ? device->name.data : "of unknown name", sms, memory, capability);
+    ws_page_fact(page, label, "%u  %s%s%s%s", device->id - 1, name, sms, memory, capability);
 }
 
 static void print_devices(const struct ws_model *model, const struct ws_process *process, struct ws_page *page)

@@ -21,6 +21,16 @@ const struct ws_device *ws_track_peaks_device(const struct ws_model *model, cons
     return device ? device : all_alike(devices) ? devices->rows.data : NULL;
 }
 
+enum ws_gpu_match ws_device_gpu(const struct ws_device *device, struct ws_gpu *gpu)
+{
+#define FACT(field, which) .field = device->field,
+    struct ws_gpu_facts facts = { .name = device->name.data,
+                                  .memory_bytes = device->memory_bytes,
+                                  WS_DEVICE_FACTS(FACT) };
+#undef FACT
+    return ws_gpu_find(&facts, gpu);
+}
+
 enum ws_gpu_match ws_track_gpu(const struct ws_report *report, const struct ws_track *track, struct ws_gpu *gpu)
 {
     const struct ws_device *device = ws_track_peaks_device(report->model, track);
@@ -39,12 +49,7 @@ enum ws_gpu_match ws_track_gpu(const struct ws_report *report, const struct ws_t
         *gpu = file->gpu;
         return match;
     }
-#define FACT(field, which) .field = device->field,
-    struct ws_gpu_facts facts = { .name = device->name.data,
-                                  .memory_bytes = device->memory_bytes,
-                                  WS_DEVICE_FACTS(FACT) };
-#undef FACT
-    return ws_gpu_find(&facts, gpu);
+    return ws_device_gpu(device, gpu);
 }
 
 const char *ws_why_no_peaks(const struct ws_report *report, const struct ws_track *track)

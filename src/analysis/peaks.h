@@ -13,6 +13,9 @@ const struct ws_device *ws_track_peaks_device(const struct ws_model *model, cons
  * the device. */
 enum ws_gpu_match ws_track_gpu(const struct ws_report *report, const struct ws_track *track, struct ws_gpu *gpu);
 
+/* The GPU of the table that the trace's words and figures of a device mean. */
+enum ws_gpu_match ws_device_gpu(const struct ws_device *device, struct ws_gpu *gpu);
+
 /* Why they are not known where they are not, and what to do: "the trace does not name the GPU; --gpu NAME does". */
 const char *ws_why_no_peaks(const struct ws_report *report, const struct ws_track *track);
 

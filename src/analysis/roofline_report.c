@@ -78,6 +78,7 @@ static void print_roofs(const struct ws_report *report, size_t track, const stru
                  gpu->calibrated                         ? ""
                  : result->match == WS_GPU_GIVEN         ? ", as told"
                  : result->match == WS_GPU_BY_CAPABILITY ? " (estimated from a GPU of the same generation)"
+                 : result->match == WS_GPU_BY_FIGURES    ? ", of the GPU that has this one's figures: it has no name"
                                                          : "");
     ws_page_fact(page, "their source", "%s%s", gpu->source,
                  result->match == WS_GPU_CALIBRATED_ON_ANOTHER ? ", on a GPU of this name that need not be this one"

@@ -110,12 +110,31 @@ static const struct ws_gpu *find_sibling(const struct ws_gpu_facts *facts)
     return NULL;
 }
 
+/* AMD's runtime leaves the name empty where a file of its own is missing, as in many containers; no two of the
+ * table's have the same figures. */
+static const struct ws_gpu *find_by_figures(const struct ws_gpu_facts *facts)
+{
+    uint64_t memory = facts->memory_bytes >> 30;
+    if (facts->name && *facts->name)
+        return NULL;
+    for (const struct ws_gpu *gpu = gpus; gpu < gpus + GPUS; gpu++)
+        if (ws_gpu_is_amd(gpu->name) && gpu->cc_major == facts->cc_major && gpu->cc_minor == facts->cc_minor &&
+            gpu->sms == facts->sms && distance(gpu->memory_gib, memory) <= gpu->memory_gib / 32)
+            return gpu;
+    return NULL;
+}
+
 enum ws_gpu_match ws_gpu_find(const struct ws_gpu_facts *facts, struct ws_gpu *gpu)
 {
     const struct ws_gpu *found = find_by_name(facts);
     if (found) {
         *gpu = *found;
         return WS_GPU_BY_NAME;
+    }
+    found = find_by_figures(facts);
+    if (found) {
+        *gpu = *found;
+        return WS_GPU_BY_FIGURES;
     }
     found = find_sibling(facts);
     if (!found || !facts->sms || !facts->clock_khz)

@@ -61,6 +61,7 @@ struct ws_gpu_facts {
 enum ws_gpu_match {
     WS_GPU_UNKNOWN,
     WS_GPU_BY_NAME,
+    WS_GPU_BY_FIGURES,            /* it has no name, but all the figures of one */
     WS_GPU_GIVEN,                 /* somebody said so */
     WS_GPU_CALIBRATED,            /* measured on that very GPU */
     WS_GPU_CALIBRATED_ON_ANOTHER, /* measured on one of the same name */

@@ -56,6 +56,25 @@ static void a_sibling_stands_in_for_a_chip_the_table_lacks(void **state)
     assert_int_equal(ws_gpu_find(&facts, &gpu), WS_GPU_UNKNOWN);
 }
 
+static void a_gpu_without_a_name_is_known_by_all_its_figures(void **state)
+{
+    struct ws_gpu gpu;
+    struct ws_gpu_facts facts = {
+        .name = "", .cc_major = 9, .cc_minor = 4, .sms = 304, .memory_bytes = UINT64_C(206141652992)
+    };
+    (void)state;
+    assert_int_equal(ws_gpu_find(&facts, &gpu), WS_GPU_BY_FIGURES);
+    assert_string_equal(gpu.name, "MI300X");
+    facts.memory_bytes = UINT64_C(256) << 30; /* an MI325X */
+    assert_int_equal(ws_gpu_find(&facts, &gpu), WS_GPU_UNKNOWN);
+    facts.memory_bytes = UINT64_C(192) << 30;
+    facts.name = "AMD Instinct of another kind";
+    assert_int_equal(ws_gpu_find(&facts, &gpu), WS_GPU_UNKNOWN);
+    /* Figures of NVIDIA's are those of several. */
+    facts = (struct ws_gpu_facts){ .cc_major = 9, .sms = 132, .memory_bytes = UINT64_C(80) << 30 };
+    assert_int_equal(ws_gpu_find(&facts, &gpu), WS_GPU_UNKNOWN);
+}
+
 static void people_name_gpus_shortly(void **state)
 {
     static const char *const pairs[][2] = {
@@ -182,6 +201,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(devices_are_found_by_the_names_drivers_give),
         cmocka_unit_test(a_sibling_stands_in_for_a_chip_the_table_lacks),
+        cmocka_unit_test(a_gpu_without_a_name_is_known_by_all_its_figures),
         cmocka_unit_test(people_name_gpus_shortly),
         cmocka_unit_test(rows_agree_with_themselves),
         cmocka_unit_test(matrix_products_by_hand),
