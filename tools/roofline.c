@@ -32,7 +32,8 @@ static const struct tool_switch *switches(size_t *count)
         { "head-size", 0, "N", "attention: elements of a head's vector (128)" },
         { "causal", 0, NULL,
           "attention: a query sees only the keys before it; fused computes half the scores, standard all" },
-        { "list", 'l', NULL, "the GPUs that are known, with their roofs" },
+        { "list", 'l', NULL, "the GPUs that are known, with their roofs and where these are from" },
+        { "wide", 'w', NULL, "list: print sources whole, however wide the lines become" },
         { "json", 0, NULL, "the answer as JSON" },
     };
     *count = sizeof(list) / sizeof(list[0]);
@@ -192,7 +193,7 @@ static int choose_calibration(struct tool_gpu *given)
         return tool_error("--gpu calibrated: %zu GPUs are; name a file in %s", given->all.files.count,
                           given->all.folder);
     if (!given->all.files.count)
-        return tool_error("--gpu calibrated: no GPU is; wallshim calibrate does it");
+        return tool_error("--gpu calibrated: no GPU was calibrated yet; run wallshim calibrate");
     given->gpu = &files[0]->gpu;
     return 0;
 }
@@ -354,20 +355,28 @@ static int print_json(const struct question *question)
     return status ? tool_error("standard output: cannot write everything") : TOOL_DONE;
 }
 
-static int print_list(void)
+static int print_list(const struct tool_arguments *arguments)
 {
     static const struct ws_table_column columns[] = {
-        { "GPU", true, false },         { "GB/s", false, false },  { "fp32", false, false }, { "tf32", false, false },
-        { "bf16", false, false },       { "fp16", false, false },  { "fp8", false, false },  { "fp4", false, false },
-        { "ridge fp16", false, false }, { "source", true, false },
+        { "GPU", true, 0 },
+        { "GB/s", false, 0 },
+        { "fp32", false, 0 },
+        { "tf32", false, 0 },
+        { "bf16", false, 0 },
+        { "fp16", false, 0 },
+        { "fp8", false, WS_NARROW_LEAVE_OUT },
+        { "fp4", false, WS_NARROW_LEAVE_OUT },
+        { "ridge fp16", false, WS_NARROW_LEAVE_OUT },
+        { "source", true, WS_NARROW_SHORTEN | WS_NARROW_LEAVE_OUT },
     };
     static const enum ws_precision shown[] = { WS_PRECISION_FP32, WS_PRECISION_TF32, WS_PRECISION_BF16,
                                                WS_PRECISION_FP16, WS_PRECISION_FP8,  WS_PRECISION_FP4 };
-    struct ws_page page = { .out = stdout, .width = 120, .wide = true };
+    struct ws_page page = tool_page(arguments, 0);
     struct ws_table table;
     size_t count;
     const struct ws_gpu *gpus = ws_gpu_table(&count);
-    ws_page_text(&page, "Peaks in TFLOP/s, dense, by whichever units are faster.");
+    ws_page_text(&page, "Peaks in TFLOP/s for dense matrices, on tensor or ordinary cores, whichever are faster.%s",
+                 page.wide ? "" : " With --wide come all columns and where the figures are from.");
     fputc('\n', stdout);
     ws_table_init(&table, &page, columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < count; i++) {
@@ -395,7 +404,7 @@ static int run(const struct tool_arguments *arguments)
             "roofline: %s: takes no trace, and operations are named by --op; see wallshim roofline --help",
             arguments->operands[0]);
     if (tool_value(arguments, "list"))
-        return print_list();
+        return print_list(arguments);
     int status = ask(arguments, &question);
     if (!status && question.gpu && tool_value(arguments, "json"))
         status = print_json(&question);

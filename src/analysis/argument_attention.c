@@ -129,7 +129,7 @@ static void count(const struct ws_attention_form *form, const struct sizes *size
     if (form->causal && sizes->queries == sizes->keys)
         moved->flops /= 2;
     else if (form->causal)
-        moved->note = "causal, but with more keys than queries or fewer: counted in full";
+        moved->note = "causal, with other numbers of keys than of queries: counted in full, more than it needs";
 }
 
 bool ws_moved_attention(const struct ws_arguments_form *form, const struct ws_param_block *block,

@@ -110,11 +110,11 @@ static bool cost_attention(const struct ws_operator *entry, const struct ws_tens
                    : is_square ? WS_CAUSAL_HALVED
                                : WS_CAUSAL_NOT_HALVED;
     if (cost->causal == WS_CAUSAL_UNKNOWN)
-        cost->note = "not known whether causal: counted in full";
+        cost->note = "the trace does not say whether it is causal: counted in full, twice what it needs if it is";
     else if (cost->causal == WS_CAUSAL_HALVED)
         cost->flops /= 2;
     else if (cost->causal == WS_CAUSAL_NOT_HALVED)
-        cost->note = "causal, but with more keys than queries or fewer: counted in full";
+        cost->note = "causal, with other numbers of keys than of queries: counted in full, more than it needs";
     return true;
 }
 
@@ -207,7 +207,8 @@ static bool cost_convolution_backward(const struct ws_operator *entry, const str
     }
     double input_bytes = sites_of(output) * weight->size[1] * output->element_bytes;
     if (!strchr(entry->inputs, 'i'))
-        cost->note = "taken: what was convolved is no smaller than the result";
+        cost->note =
+            "the size of the convolution's input is not in the trace; assumed to be no smaller than its result";
     else if (is_matrix(input, output->rank) && input->elements > 0)
         input_bytes = ws_tensor_bytes(input);
     else
@@ -227,7 +228,8 @@ static void set_graph(const struct ws_tensor *tensors, size_t count, struct ws_o
         if (tensors[i].rank && tensors[i].known && cost->element == WS_ELEMENT_UNKNOWN)
             cost->element = tensors[i].element;
         if (!tensors[i].rank && tensors[i].values == 1 && tensors[i].value[0] > 0)
-            cost->note = "not known what a mask, or lengths, leave out: counted in full";
+            cost->note = "what its mask or the lengths of sequences leave out is not in the trace: counted in full, "
+                         "perhaps more than it needs";
     }
 }
 
@@ -315,7 +317,7 @@ static bool cost_experts(const struct ws_operator *entry, const struct ws_tensor
     double rows = tensors[0].size[0] * MOST_EXPERTS_A_TOKEN / tensors[1].size[1];
     cost->intensity_most = 2 * rows / 0.5;
     cost->element = tensors[0].element;
-    cost->note = "taken: no more than 8 experts a token, all used alike";
+    cost->note = "how tokens are routed is not in the trace; assumed: at most 8 experts for each, all used alike";
     return true;
 }
 

@@ -55,9 +55,9 @@ enum ws_gpu_match ws_track_gpu(const struct ws_report *report, const struct ws_t
 const char *ws_why_no_peaks(const struct ws_report *report, const struct ws_track *track)
 {
     const struct ws_device *device = ws_track_peaks_device(report->model, track);
-    return !device || !*device->name.data ? "the trace does not name the GPU; --gpu NAME does"
-           : report->calibrations         ? "the GPU was not calibrated; wallshim calibrate does it"
-                                          : "the GPU's peaks are not in the table; --gpu FILE.json gives them";
+    return !device || !*device->name.data ? "the trace does not name the GPU; name it with --gpu NAME"
+           : report->calibrations         ? "the GPU was not calibrated; run wallshim calibrate on it"
+                                          : "wallshim does not know this GPU's peaks; give them with --gpu FILE.json";
 }
 
 double ws_track_bandwidth(const struct ws_report *report, const struct ws_track *track)

@@ -16,7 +16,8 @@ enum ws_gpu_match ws_track_gpu(const struct ws_report *report, const struct ws_t
 /* The GPU of the table that the trace's words and figures of a device mean. */
 enum ws_gpu_match ws_device_gpu(const struct ws_device *device, struct ws_gpu *gpu);
 
-/* Why they are not known where they are not, and what to do: "the trace does not name the GPU; --gpu NAME does". */
+/* Why they are not known where they are not, and what to do: "the trace does not name the GPU; name it with --gpu
+ * NAME". */
 const char *ws_why_no_peaks(const struct ws_report *report, const struct ws_track *track);
 
 /* Bytes a nanosecond of its memory; 0 when that is not known. */

@@ -130,7 +130,7 @@ static int find_held_back(const struct ws_track_roofline *result, struct ws_vect
 static void add_reason(struct ws_table *table, const struct held_back *item)
 {
     static const char *const reasons[WS_PRODUCT_ISSUES] = {
-        [WS_PRODUCT_NO_TF32] = "ordinary cores: no TF32",
+        [WS_PRODUCT_NO_TF32] = "ordinary cores: TF32 not used",
         [WS_PRODUCT_MISSES] = "ordinary cores: its sizes",
         [WS_PRODUCT_MISSES_FIT] = "ordinary cores, though sizes fit",
         [WS_PRODUCT_SLOW] = "its sizes",
@@ -145,7 +145,7 @@ static void add_reason(struct ws_table *table, const struct held_back *item)
 static void print_held_back(const struct ws_track_roofline *result, const struct ws_vector *list,
                             struct ws_page *page)
 {
-    static const char *const judges[] = { "the same share of peak", "products alike", "roof" };
+    static const char *const judges[] = { "the same share of peak", "products like it", "roof" };
     static const struct ws_table_column columns[] = {
         { "to win", false, false },
         { "of", false, WS_NARROW_LEAVE_OUT },
@@ -161,10 +161,11 @@ static void print_held_back(const struct ws_track_roofline *result, const struct
     fputc('\n', page->out);
     ws_page_text(
         page,
-        "Products that miss tensor cores or are slow on them%s. \"to win\" is an upper limit: at the rate of "
-        "products alike with good sizes, at the share of the peak that it has now, or at the roof. Sizes are "
-        "good at multiples of 16 bytes; from the A100 on, of 128 bytes are best.",
-        result->steps ? ", for a steady step" : "");
+        "Products that do not run on tensor cores, or slowly because of their sizes%s. \"to win\" is an upper limit: "
+        "what they would win at the rate that products of well aligned sizes reach here, else at the share of the "
+        "peak that they have now, else at the roof. Aligned are multiples of 16 bytes; from the A100 on, multiples "
+        "of 128 bytes are best.",
+        result->steps ? ", in a steady step" : "");
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < shown; i++) {
         const struct ws_operator_cost *cost = &items[i].row->cost;

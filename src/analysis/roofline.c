@@ -15,11 +15,16 @@
 #include "analysis/times.h"
 #include "base/map.h"
 
-static const char shortcut_note[] = "Winograd's or Fourier's way: computed with fewer FLOPs than are counted";
+static const char shortcut_note[] = "computes by Winograd's or Fourier's algorithm, with fewer FLOPs than the direct "
+                                    "convolution that is counted: its "
+                                    "TFLOP/s look better than what its cores do";
 
-static const char carried_note[] = "parameters were not kept of every launch: the others taken to be alike";
+static const char carried_note[] =
+    "sizes were recorded of some launches only; those of the same grid are assumed to be alike";
 
-static const char counted_note[] = "all launches were counted, so the times are of launches that waited for that";
+static const char counted_note[] =
+    "hardware counters were read at every launch, and the times include the waiting for that; a recording without "
+    "--counters has its own times";
 
 /* What is known of the launches of a shape from their parameters. */
 struct argued {

@@ -68,8 +68,7 @@ static void print_roofs(const struct ws_report *report, size_t track, const stru
     char peak[WS_PEAK_TEXT];
     const struct ws_gpu *gpu = &result->gpu;
     if (result->match == WS_GPU_UNKNOWN) {
-        ws_page_text(page, "No kernel can be held against a roof: %s.",
-                     ws_why_no_peaks(report, ws_model_track(report->model, track)));
+        ws_page_text(page, "No roofline: %s.", ws_why_no_peaks(report, ws_model_track(report->model, track)));
         return;
     }
     ws_page_fact(page, "roofs", "%s, %s%.4g TB/s, ridge %.0f FLOPs a byte%s",
@@ -89,21 +88,24 @@ static void print_roofs(const struct ws_report *report, size_t track, const stru
 /* Of matrix work: how much of its peak it reaches, and where it computes. */
 static void print_matmuls(const struct ws_track_roofline *result, struct ws_page *page)
 {
-    static const char *const cores[WS_MATMUL_CORES_COUNT] = { "not told", "ordinary", "tensor" };
+    static const char *const cores[WS_MATMUL_CORES_COUNT] = { "not known", "ordinary cores", "tensor cores" };
     char share[WS_FORMAT_SIZE], text[200];
     if (!result->matmul_total)
         return;
     if (result->matmul_of_peak > 0)
         ws_page_fact(page, "matrix work",
-                     "%.1f %% of peak, each kernel at its precision, over the %s of its time whose FLOPs are known",
+                     "reaches %.1f %% of the peak of its precisions, in the %s of its time whose FLOPs are known",
                      100 * result->matmul_of_peak,
                      ws_format_share(share, result->matmul_known, result->matmul_total));
     else if (!result->matmul_known)
-        ws_page_fact(page, "matrix work", "FLOPs not known: no shapes, parameters or counters tell them");
+        ws_page_fact(page, "matrix work",
+                     "FLOPs not known: the trace holds no shapes, parameters or counters of it (PyTorch's profiler "
+                     "has them with "
+                     "record_shapes=True, wallshim with record --counters)");
     if (result->matmul_by_cores[WS_MATMUL_CORES_UNKNOWN] == result->matmul_total)
         return;
     list_shares(text, sizeof(text), cores, result->matmul_by_cores, WS_MATMUL_CORES_COUNT, result->matmul_total);
-    ws_page_fact(page, "its cores", "%s, by the names of its kernels", text);
+    ws_page_fact(page, "runs on", "%s, by the names of the kernels", text);
 }
 
 void ws_roofline_flops_from(const struct ws_track_roofline *result, char *text, size_t capacity)
@@ -123,18 +125,19 @@ static void print_mfu(const struct ws_track_roofline *result, struct ws_page *pa
         return;
     ws_roofline_flops_from(result, from, sizeof(from));
     if (unknown > 0)
-        snprintf(rest, sizeof(rest), "; of %s of the time of matrix work they are not known",
+        snprintf(rest, sizeof(rest), "; not known for %s of the time of matrix work",
                  ws_format_share(share, unknown, result->matmul_total));
     ws_page_fact(page, "MFU", "%s%.3g %%: %.4g FLOPs %s of %s at %s; FLOPs from: %s%s",
                  unknown > 0 ? "at least " : "", 100 * result->mfu, result->step_flops,
-                 result->steps ? "in a step" : "in a recording", ws_format_time(length, (int64_t)result->step_length),
+                 result->steps ? "in a step" : "in the recording",
+                 ws_format_time(length, (int64_t)result->step_length),
                  ws_peak_text(&result->gpu, result->precision, peak), from, rest);
 }
 
 static void print_classes(const struct ws_track_roofline *result, struct ws_page *page)
 {
     const struct ws_table_column columns[] = { { "kernel time", true, false },
-                                               { result->steps ? "a step" : "in all", false, false },
+                                               { result->steps ? "a step" : "recording", false, false },
                                                { "share", false, false } };
     char share[WS_FORMAT_SIZE];
     struct ws_table table;
@@ -250,31 +253,35 @@ static void print_note(const struct ws_report *report, const struct ws_track_roo
 {
     const struct ws_roofline_row *rows = result->rows.data;
     const char *name = ws_model_name(report->model, rows[note->first].name)->text;
-    char title[4096], count[40] = "";
+    char title[4096], more[40] = "";
+    bool warns = note->text[0] == '!';
     if (!page->wide) {
         ws_kernel_title(title, sizeof(title), name);
         name = title;
     }
     if (note->count > 1)
-        snprintf(count, sizeof(count), " (%zu kernels)", note->count);
-    ws_page_text(page, "%s%s: %s", note->text, count, name);
+        snprintf(more, sizeof(more), " and %zu more", note->count - 1);
+    ws_page_text(page, "%s%s%s: %s", warns ? "! " : "", name, more, note->text + (warns ? 2 : 0));
 }
 
 static void print_notes(const struct ws_report *report, const struct ws_track_roofline *result, struct ws_page *page)
 {
     const struct ws_roofline_row *rows = result->rows.data;
     struct note notes[NOTES_MOST] = { 0 };
-    char text[160];
+    char text[200];
     for (size_t i = 0; i < result->rows.count; i++) {
         if (rows[i].inconsistent && rows[i].shortcut == WS_SHORTCUT_TAKEN) {
-            add_note(notes,
-                     "! inconsistent: above a roof, since fewer FLOPs are computed than convolutions are counted for",
-                     i);
+            add_note(
+                notes,
+                "! above a roof, which is no error: its algorithm (Winograd's or Fourier's) needs fewer FLOPs than "
+                "the direct convolution that is counted",
+                i);
         } else if (rows[i].inconsistent) {
-            snprintf(text, sizeof(text),
-                     "! inconsistent: %.0f %% of a roof cannot be; sizes are not what the kernel saw, or its time is "
-                     "wrong",
-                     100 * of_roof(&rows[i]));
+            snprintf(
+                text, sizeof(text),
+                "! %.0f %% of a roof is impossible: do not trust its figures; it worked on other sizes than were "
+                "recorded, or its time is wrong",
+                100 * of_roof(&rows[i]));
             print_note(report, result, &(struct note){ text, i, 1 }, page);
         } else if (rows[i].note) {
             add_note(notes, rows[i].note, i);

@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/map.h"
+#include "compare/apart.h"
 
 static const char *const match_names[WS_PAIRING_COUNT] = {
     [WS_PAIRED_BY_NAME] = "name", [WS_PAIRED_BY_NUMBERS] = "numbers",
@@ -370,6 +371,12 @@ int ws_compare(struct ws_comparison *comparison, const struct ws_side *before, c
                   largest_first);
     }
     comparison->begins[WS_CHANGE_GROUP_COUNT] = comparison->changes.count;
+    size_t kernels = comparison->begins[WS_CHANGE_KERNEL];
+    if (ws_changes_find_alike((struct ws_change *)comparison->changes.data + kernels,
+                              comparison->begins[WS_CHANGE_KERNEL + 1] - kernels)) {
+        snprintf(message, capacity, "out of memory");
+        return -ENOMEM;
+    }
     return 0;
 }
 

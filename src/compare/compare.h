@@ -34,6 +34,7 @@ struct ws_change {
     double before, after;                            /* a step; ns, or what the unit says */
     double noise;                                    /* a change of no more than this may be none */
     const struct ws_pair *pair;                      /* kernels */
+    const char *like;                                /* kernels: the name of another with the same title, or NULL */
     const struct ws_side_collective *collectives[2]; /* collectives: before and after, NULL where there is none */
 };
 

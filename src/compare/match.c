@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/label.h"
 #include "base/hash.h"
 #include "base/map.h"
+
+enum { FUNCTOR = 256 };
 
 /* The kernels of one side that have no partner yet. */
 struct pool {
@@ -59,9 +62,26 @@ static uint64_t key_by_numbers(const struct pool *pool, size_t kernel)
     return key_by_text(pool, kernel, true);
 }
 
+/* What a kernel of a framework's wrapper computes: "mul"; "" where its name does not say. */
+static void write_functor(const char *name, char functor[FUNCTOR])
+{
+    char title[4096];
+    ws_kernel_label(functor, FUNCTOR, name);
+    ws_kernel_title(title, sizeof(title), name);
+    size_t length = strlen(functor);
+    if (strncmp(title, functor, length) != 0 || strncmp(title + length, " (", 2) != 0)
+        *functor = 0;
+}
+
+/* What stands in brackets may be what the kernel computes: elementwise_kernel<…AddFunctor…> is no
+ * elementwise_kernel<…MulFunctor…>. */
 static uint64_t key_by_stem(const struct pool *pool, size_t kernel)
 {
-    return key_by_text(pool, kernel, false);
+    char functor[FUNCTOR];
+    uint64_t keys[2] = { key_by_text(pool, kernel, false) };
+    write_functor(pool->kernels[kernel]->name, functor);
+    keys[1] = ws_hash(functor, strlen(functor));
+    return keys[0] ? key_of(keys, sizeof(keys)) : 0;
 }
 
 static uint64_t key_by_shape(const struct pool *pool, size_t kernel)
@@ -79,6 +99,15 @@ static bool same_count(const struct matching *matching, size_t before, size_t af
 {
     double x = matching->before.launches[before], y = matching->after.launches[after];
     return x <= y * 1.01 && y <= x * 1.01;
+}
+
+/* Names that say what is computed, and say different things, are no likeness. */
+static bool may_be_same(const struct matching *matching, size_t before, size_t after)
+{
+    char x[FUNCTOR], y[FUNCTOR];
+    write_functor(matching->before.kernels[before]->name, x);
+    write_functor(matching->after.kernels[after]->name, y);
+    return !*x || !*y || !strcmp(x, y);
 }
 
 static const struct rule {
@@ -157,7 +186,7 @@ static int pair_up(struct matching *matching, const struct rule *rule, struct ws
         size_t other = (size_t)*head - 1;
         if (rule->alone && (!is_alone(&counts[0], key) || !is_alone(&counts[1], key)))
             continue;
-        if (rule->same_count && !same_count(matching, i, other))
+        if (rule->same_count && (!same_count(matching, i, other) || !may_be_same(matching, i, other)))
             continue;
         *head = next[other];
         before->taken[i] = after->taken[other] = true;

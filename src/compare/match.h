@@ -9,9 +9,10 @@
 enum ws_pairing {
     WS_PAIRED_BY_NAME,    /* the same name */
     WS_PAIRED_BY_NUMBERS, /* the same but for digits: another tile size, unrolling, version; longest with longest */
-    WS_PAIRED_BY_STEM,    /* the same but for template arguments and parameters, the only one on each side, as many
-                         launches a step */
-    WS_PAIRED_BY_SHAPE,   /* the same grid and block, the only one on each side, as many launches a step */
+    WS_PAIRED_BY_STEM, /* the same but for template arguments and parameters, and of the same functor where these name
+                      one; the only one on each side, as many launches a step */
+    WS_PAIRED_BY_SHAPE, /* the same grid and block, and not of different functors; the only one on each side, as many
+                       launches a step */
     WS_UNPAIRED,
     WS_PAIRING_COUNT
 };

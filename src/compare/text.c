@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "analysis/label.h"
+#include "compare/apart.h"
 #include "compare/compare.h"
 
 /* In the headline: the parts that changed most, and how much of the step a change must come to. */
@@ -214,6 +215,16 @@ static double calls_of(const struct ws_comparison *comparison, const struct ws_s
     return repeated ? repeated[comparison->sampling].count / (double)side->per[comparison->sampling].count : 0;
 }
 
+/* Of names that are alike when shortened, what differs in the whole of them is shown as well. */
+static void put_name(struct ws_table *table, const char *name, const char *like)
+{
+    char text[4200];
+    if (like && !table->page->wide)
+        ws_table_cell(table, "%s", ws_name_apart(text, sizeof(text), name, like));
+    else
+        ws_table_name(table, name);
+}
+
 static void put_kernel(struct ws_table *table, const struct ws_comparison *comparison, const struct ws_change *change)
 {
     const struct ws_pair *pair = change->pair;
@@ -222,7 +233,7 @@ static void put_kernel(struct ws_table *table, const struct ws_comparison *compa
     put_count(table, calls_of(comparison, comparison->after, pair->after ? pair->after->per : NULL));
     ws_table_cell(table, "%s", ws_sample_class_name(pair->either->class));
     ws_table_cell(table, "%s", pair->match == WS_PAIRED_BY_NAME || pair->match == WS_UNPAIRED ? "" : "*");
-    ws_table_name(table, change->label);
+    put_name(table, change->label, change->like);
 }
 
 static void put_rate(struct ws_table *table, double rate)
@@ -273,8 +284,8 @@ static void put_guess(struct ws_table *table, const struct ws_comparison *compar
         [WS_PAIRED_BY_SHAPE] = "same class, grid and count",
     };
     (void)comparison;
-    ws_table_cell(table, "%s", change->pair->before->name);
-    ws_table_cell(table, "%s", change->pair->after->name);
+    put_name(table, change->pair->before->name, change->pair->after->name);
+    put_name(table, change->pair->after->name, change->pair->before->name);
     ws_table_cell(table, "%s", because[change->pair->match]);
 }
 

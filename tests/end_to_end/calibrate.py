@@ -156,7 +156,7 @@ def files(place):
     question = ("roofline", "--op", "gemm", "--m", "4096", "--n", "4096", "--k", "4096")
     for gpu in (f"{place.folder}/other.json", "calibrated"):
         assert "measured peak" in place.run(*question, "--gpu", gpu)
-    assert "no GPU is" in place.run(*question, "--gpu", "calibrated", status=2, XDG_DATA_HOME=alone_in(place))
+    assert "no GPU was calibrated yet" in place.run(*question, "--gpu", "calibrated", status=2, XDG_DATA_HOME=alone_in(place))
     place.calibrate(SIMGPU_GPU="A100")
     assert "2 GPUs are" in place.run(*question, "--gpu", "calibrated", status=2)
 

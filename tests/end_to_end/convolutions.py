@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-MASKED = "not known what a mask, or lengths, leave out: counted in full"
+MASKED = "what its mask or the lengths of sequences leave out is not in the trace: counted in full, perhaps more than it needs"
 
 
 def main():

@@ -67,4 +67,13 @@ for arguments in "" "--op gemm" "--op gemm --gpu h100" "--op gemm --gpu voodoo -
     expect 2 "$wallshim" roofline $arguments
     one_line
 done
+# The list fits the terminal; --wide has its sources whole.
+for columns in 60 80 200; do
+    COLUMNS=$columns expect 0 "$wallshim" roofline --list
+    python3 -c 'import sys; sys.exit(max(map(len, open("out", encoding="utf-8").read().split("\n"))) > int(sys.argv[1]))' \
+        "$columns" || fail "a list wider than $columns"
+    says out "H100 PCIe"
+done
+COLUMNS=60 expect 0 "$wallshim" roofline --list --wide
+says out "NVIDIA Blackwell architecture technical brief, HGX B200, halved from sparse"
 finish

@@ -22,8 +22,8 @@ grep -q "named first" out && fail "a reason where none is needed"
 
 # A GPU without a name has no roofs: no table of nothing. Names still tell on which cores it computed.
 expect 0 "$wallshim" report --section roofline "$traces/linear.json.gz"
-says out "--gpu FILE.json gives"
-says out "ordinary 100.0 %, by the names"
+says out "give them with --gpu FILE.json"
+says out "ordinary cores 100.0 %, by the names"
 grep -q 'TFLOP/s' out && fail "a table without figures"
 expect 0 "$wallshim" report --section roofline --gpu v100 "$traces/linear.json.gz"
 says out "volta_sgemm_64x64_tn"

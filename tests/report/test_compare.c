@@ -268,6 +268,56 @@ static void what_cannot_be_told_is_not_matched(void **state)
     finish(&compared);
 }
 
+#define ELEMENTWISE(functor) \
+    "void at::native::vectorized_elementwise_kernel<4, at::native::" functor ">(int, at::native::" functor ")"
+
+/* The wrapper is the same, and what it does is not; or what it does is, and its type is not. */
+static void functors_are_no_likeness(void **state)
+{
+    struct compared compared;
+    const struct recipe before = { .gemm = "sgemm",
+                                   .length = ms,
+                                   .others = { ELEMENTWISE("BinaryFunctor<float, MulFunctor<float> >") } };
+    const struct recipe gelu = { .gemm = "sgemm", .length = ms, .others = { ELEMENTWISE("GeluFunctor<float>") } };
+    const struct recipe half = { .gemm = "sgemm",
+                                 .length = ms,
+                                 .others = { ELEMENTWISE("BinaryFunctor<c10::Half, MulFunctor<c10::Half> >") } };
+    (void)state;
+    compare(&compared, &before, &gelu);
+    check_pair(&compared, before.others[0], "-", WS_UNPAIRED);
+    check_pair(&compared, "-", gelu.others[0], WS_UNPAIRED);
+    finish(&compared);
+    compare(&compared, &before, &half);
+    check_pair(&compared, before.others[0], half.others[0], WS_PAIRED_BY_STEM);
+    finish(&compared);
+}
+
+/* Rows that would look the same are told apart by their whole names, as are the two that were taken for the same. */
+static void names_alike_are_told_apart(void **state)
+{
+    struct compared compared;
+    const char *const as_float = ELEMENTWISE("CUDAFunctor_add<float>");
+    const char *const as_half = ELEMENTWISE("CUDAFunctor_add<c10::Half>");
+    const struct recipe both = { .gemm = "sgemm", .length = ms, .others = { as_float, as_half } };
+    const struct recipe one = { .gemm = "sgemm", .length = ms, .others = { as_float } };
+    const struct recipe other = { .gemm = "sgemm", .length = ms, .others = { as_half } };
+    char *text = NULL;
+    size_t size;
+    (void)state;
+    for (int guessed = 0; guessed < 2; guessed++) {
+        compare(&compared, guessed ? &one : &both, guessed ? &other : &both);
+        struct ws_page page = { .out = open_memstream(&text, &size), .width = 200 };
+        assert_non_null(page.out);
+        ws_comparison_print(&compared.comparison, &page);
+        fclose(page.out);
+        if (!strstr(text, "add (vectorized_elementwise) …float>") ||
+            !strstr(text, "add (vectorized_elementwise) …c10::Half>"))
+            fail_msg("which is which? %s", text);
+        free(text);
+        finish(&compared);
+    }
+}
+
 static void without_device_times_there_is_nothing_to_compare(void **state)
 {
     struct compared compared;
@@ -293,6 +343,8 @@ int main(void)
         cmocka_unit_test(a_change_within_the_errors_of_the_times_is_noise),
         cmocka_unit_test(kernels_are_matched_by_name_and_by_likeness),
         cmocka_unit_test(what_cannot_be_told_is_not_matched),
+        cmocka_unit_test(functors_are_no_likeness),
+        cmocka_unit_test(names_alike_are_told_apart),
         cmocka_unit_test(without_device_times_there_is_nothing_to_compare),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -161,7 +161,7 @@ static void a_busy_device_may_only_move_data(void **state)
         assert_said_in(loaded.report, "verdict", "yes  100.0 %, 900 µs of it in exposed copies", !i);
         assert_said_in(loaded.report, "verdict", "move less between host and GPU", !i);
         assert_said_in(loaded.report, "verdict", "the trace does not name the GPU", !i);
-        assert_said_in(loaded.report, "roofline", "the GPU's peaks are not in the table", i);
+        assert_said_in(loaded.report, "roofline", "wallshim does not know this GPU's peaks", i);
         load_finish(&loaded);
     }
 }
