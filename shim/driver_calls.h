@@ -62,4 +62,10 @@ extern struct driver_calls driver;
 
 void driver_calls_find(void);
 
+/* Around what we ask in a thread of the program's, but for the way of a launch: which calls may break a capture, this
+ * thread's or another's, the documentation leaves open, and those that load what they are asked about may. In relaxed
+ * mode none does. Gives what driver_ask_end takes. */
+ws_CUenum driver_ask_begin(void);
+void driver_ask_end(ws_CUenum mode);
+
 #endif

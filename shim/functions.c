@@ -214,7 +214,9 @@ uint32_t function_find(ws_CUfunction function)
     if (!entry || id)
         return id;
 
+    ws_CUenum mode = driver_ask_begin();
     ask(function, kernel, &facts);
+    driver_ask_end(mode);
     snprintf(unnamed, sizeof(unnamed), "kernel@%p", (void *)function);
     const char *best = facts.name ? facts.name : seen ? seen : unnamed;
     struct ws_function row = {

@@ -110,8 +110,10 @@ static void describe_graph(ws_CUgraphExec exec, ws_CUgraph graph)
     uint64_t *id = ws_map_put(&graph_ids, AT(exec));
     uint32_t number = id ? (uint32_t)(*id = ++graph_count) : 0;
     registry_unlock();
+    ws_CUenum mode = driver_ask_begin();
     if (number && driver.graph_nodes && driver.node_type)
         add_nodes(graph, number, &index, 0);
+    driver_ask_end(mode);
     shim_forget_handles(); /* launches of this handle now mean other work */
 }
 
@@ -148,7 +150,8 @@ static bool capture_goes_on(int32_t result)
 
 void capture_ended(struct call *call, ws_CUstream stream, ws_CUgraph *graph)
 {
-    struct shim_stream *found = call->thread ? stream_known(stream, call->per_thread, call->thread->context) : NULL;
+    struct shim_context *context = call->thread ? call->thread->context : NULL;
+    struct shim_stream *found = shim_started() ? stream_known(stream, call->per_thread, context) : NULL;
     if (found && !capture_goes_on(call->result))
         stream_capture_over(found);
     host_call(call, stream, call->result == WS_CUDA_SUCCESS && graph ? *graph : NULL, 0, 0);

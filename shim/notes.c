@@ -132,8 +132,10 @@ void capture_beginning(struct call *call, ws_CUstream stream)
 void capture_begun(struct call *call, ws_CUstream stream)
 {
     struct shim_stream *found = NULL;
-    if (call->result == WS_CUDA_SUCCESS && call->thread)
-        found = stream_find(stream, call->per_thread, call->thread->context);
+    /* It may be the first that this thread calls. */
+    struct shim_thread *thread = call->thread || call->result != WS_CUDA_SUCCESS ? call->thread : thread_get();
+    if (call->result == WS_CUDA_SUCCESS && thread)
+        found = stream_find(stream, call->per_thread, thread->context);
     /* One that is not known could never be seen to end. */
     if (!found || atomic_exchange(&found->capturing, 1))
         shim_capture_ends();

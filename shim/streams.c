@@ -143,7 +143,12 @@ struct shim_context *context_current(void)
     if (!driver.context_current || driver.context_current(&handle) != WS_CUDA_SUCCESS || !handle)
         return NULL;
     struct shim_context *context = context_find(handle);
-    return context ? context : register_context(handle);
+    if (context)
+        return context;
+    ws_CUenum mode = driver_ask_begin();
+    context = register_context(handle);
+    driver_ask_end(mode);
+    return context;
 }
 
 /* A stream's context need not be current; its device can be asked for only while it is. */
@@ -215,11 +220,13 @@ struct shim_stream *stream_find(ws_CUstream handle, bool per_thread, struct shim
     unsigned flags = 0;
     int priority = 0;
     if (created) {
+        ws_CUenum mode = driver_ask_begin();
         context = context_of_stream(handle, context);
         if (driver.stream_flags)
             driver.stream_flags(handle, &flags);
         if (driver.stream_priority)
             driver.stream_priority(handle, &priority);
+        driver_ask_end(mode);
     }
     if (!context)
         return NULL;

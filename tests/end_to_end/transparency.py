@@ -29,17 +29,18 @@ class Case:
     ops: how many operations the traces must hold at least; says: lines of the shim on stderr are expected;
     faults: what fails for the shim (tests/programs/faults.c); driver: False takes the simulated driver away;
     plain_only: why it cannot run in a build with sanitizers; bypassed: the trace must count look-ups that went around,
-    and must not otherwise; in_turn: no operation may say that another thread's came in between."""
+    and must not otherwise; in_turn: no operation may say that another thread's came in between; captured: so many
+    operations say that they were captured."""
 
     def __init__(self, *command, traces=1, ops=0, says=False, faults=None, driver=True, environment=None, closed=False,
                  plain_only=None, folder=None, setup=None, bypassed=False,
-                 only=False, never=0):
+                 only=False, never=0, captured=None):
         self.command = command
         self.traces = traces if isinstance(traces, range) or traces is None else range(traces, traces + 1)
         self.ops, self.says, self.faults, self.driver = ops, says, faults, driver
         self.environment = environment or {}
         self.closed, self.plain_only, self.folder, self.setup = closed, plain_only, folder, setup
-        self.bypassed, self.only, self.never = bypassed, only, never
+        self.bypassed, self.only, self.never, self.captured = bypassed, only, never, captured
 
 
 ASLIMIT = "a sanitizer's shadow memory does not fit into the limit"
@@ -47,7 +48,7 @@ NAMESPACE = "a sanitizer's library cannot be loaded a second time"
 FAULTS = "a sanitizer comes between the shim and the calls that should fail"
 MALLOC = "a sanitizer has an allocator of its own"
 
-CONTENDED, POOL_DRY, IN_COLLECTIVE = 0x80, 0x200, 0x800 # in enum ws_op_flags
+CAPTURED, CONTENDED, POOL_DRY, IN_COLLECTIVE = 0x20, 0x80, 0x200, 0x800 # in enum ws_op_flags
 
 CASES = {
     # ways to end
@@ -188,8 +189,9 @@ CASES = {
 
 for _mode in ("global", "thread-local", "relaxed"):
     for _what in ("launches", "thread", "relaxed-thread", "streams", "query", "synchronise", "legacy", "unjoined",
-                  "captured-event", "slow"):
+                  "captured-event", "slow", "new-kernel"):
         CASES[f"capture-{_mode}-{_what}"] = Case("capture", _mode, _what, ops=50)
+    CASES[f"capture-{_mode}-elsewhere"] = Case("capture", _mode, "elsewhere", ops=56, captured=5)
 
 
 def skip(why):
@@ -212,7 +214,7 @@ def program_of(build, name):
 def command_of(build, case, shim, scratch, traces):
     """The command, and the environment for it."""
     environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": scratch, "LC_ALL": "C",
-                   "SIMGPU_STALE_ABORTS": "1",
+                   "SIMGPU_STALE_ABORTS": "1", "SIMGPU_CAPTURE_STRICT": "1",
                    "WALLSHIM_OUTPUT": os.path.join(case.folder or traces, "%n-%p.wst"), **case.environment}
     # How a program dies is its own affair, not a sanitizer's; and an alternate stack of theirs does not survive a
     # cancelled thread.
@@ -352,6 +354,9 @@ def check(build, name, keep, alone):
         if case.never and None not in held:
             wrong += [f"{flagged(build, trace, case.never)} operations with flags of {case.never:#x}" for trace in traces
                       if flagged(build, trace, case.never)]
+        if case.captured is not None and None not in held:
+            found = sum(flagged(build, trace, CAPTURED) for trace in traces)
+            wrong += [f"{found} captured operations, should be {case.captured}"] if found != case.captured else []
         for line in said:
             print(line)
         print(f"{len(traces)} traces, operations in them and look-ups that went around: {held}")

@@ -6,6 +6,7 @@
 static struct gpu gpu;
 static ws_CUevent recorded, fresh;
 static ws_CUstream other;
+static ws_CUfunction not_launched;
 
 /* What another thread does while this one captures, the thread's own mode relaxed or not. */
 static void *meanwhile(void *relaxed)
@@ -81,6 +82,49 @@ static void fork_and_join(void)
     TRY(spin(gpu.spin, gpu.stream, 2000));
 }
 
+/* Threads that have not called the driver before: one captures, in relaxed mode another ends that. */
+static void *capture_here(void *mode)
+{
+    TRY(cuStreamBeginCapture_v2(gpu.stream, *(int *)mode));
+    for (int i = 0; i < 5; i++)
+        TRY(spin(gpu.spin, gpu.stream, 2000));
+    return NULL;
+}
+
+static void *end_here(void *unused)
+{
+    (void)unused;
+    ws_CUgraph graph = NULL;
+    if (TRY(cuStreamEndCapture(gpu.stream, &graph)) == WS_CUDA_SUCCESS)
+        TRY(cuGraphDestroy(graph));
+    return NULL;
+}
+
+static void *capture_and_end_here(void *mode)
+{
+    capture_here(mode);
+    return end_here(NULL);
+}
+
+static void run_thread(void *(*function)(void *), void *argument)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, function, argument) || pthread_join(thread, NULL))
+        _exit(91);
+}
+
+static void capture_elsewhere(int mode)
+{
+    if (mode == WS_CU_STREAM_CAPTURE_MODE_RELAXED) {
+        run_thread(capture_here, &mode);
+        run_thread(end_here, NULL);
+    } else {
+        run_thread(capture_and_end_here, &mode);
+    }
+    TRY(spin(gpu.spin, gpu.stream, 2000));
+    TRY(cuCtxSynchronize());
+}
+
 static int capture(const char *what)
 {
     if (!strcmp(what, "launches")) {
@@ -102,6 +146,8 @@ static int capture(const char *what)
     } else if (!strcmp(what, "legacy")) {
         TRY(spin(gpu.spin, NULL, 2000));
         status_of(NULL);
+    } else if (!strcmp(what, "new-kernel")) {
+        TRY(spin(not_launched, gpu.stream, 2000));
     } else if (!strcmp(what, "unjoined")) {
         TRY(cuEventRecord(fresh, gpu.stream));
         TRY(cuStreamWaitEvent(other, fresh, 0));
@@ -140,6 +186,9 @@ int main(int argc, char **argv)
         MUST(cuStreamDestroy_v2(gpu.stream));
         MUST(cuStreamCreate(&gpu.stream, 0));
     }
+    ws_CUmodule module;
+    MUST(cuModuleLoadData(&module, SPIN_IMAGE SPIN_ENTRY("spin_too")));
+    MUST(cuModuleGetFunction(&not_launched, module, "spin_too"));
     MUST(cuEventCreate(&recorded, 0));
     MUST(cuEventCreate(&fresh, WS_CU_EVENT_DISABLE_TIMING));
     /* Work of before, so that marks are outstanding when the capture begins. */
@@ -151,6 +200,10 @@ int main(int argc, char **argv)
     if (is_beside && pthread_create(&beside, NULL, launch_long, NULL))
         _exit(91);
     usleep(is_beside ? 100000 : 0);
+    if (!strcmp(argv[2], "elsewhere")) {
+        capture_elsewhere(mode);
+        return 0;
+    }
     TRY(cuStreamBeginCapture_v2(gpu.stream, mode));
     status_of(gpu.stream);
     int wrong = capture(argv[2]);

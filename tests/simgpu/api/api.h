@@ -16,12 +16,17 @@
 /* Says once for each name that this driver has not got it. */
 ws_CUresult sim_not_supported(const char *name);
 
+/* Refuses, with SIMGPU_CAPTURE_STRICT, calls that may be unsafe in a capture. */
+ws_CUresult sim_capture_doubts(const char *name);
+
 static inline ws_CUresult api_enter(const char *name, int version)
 {
     int gate = atomic_load_explicit(&sim_gate, memory_order_relaxed);
     if (gate != WS_CUDA_SUCCESS)
         return gate;
-    return version > sim_config.driver_version ? sim_not_supported(name) : WS_CUDA_SUCCESS;
+    if (version > sim_config.driver_version)
+        return sim_not_supported(name);
+    return __builtin_expect(sim_config.capture_strict != 0, 0) ? sim_capture_doubts(name) : WS_CUDA_SUCCESS;
 }
 
 #define API_NAME(name, body, arguments, parameters, per_thread)     \

@@ -1,5 +1,22 @@
 #include "api/graph.h"
 
+#include <string.h>
+
+/* Some load what a launch would load, or make things; nobody says which of them a capture allows. */
+ws_CUresult sim_capture_doubts(const char *name)
+{
+    static const char *const doubtful[] = {
+        "cuCtxGetFlags",        "cuCtxGetDevice",      "cuEventCreate",       "cuFuncGetAttribute",
+        "cuFuncGetName",        "cuFuncGetParamInfo",  "cuKernelGetName",     "cuKernelGetFunction",
+        "cuKernelGetParamInfo", "cuStreamCreate",      "cuStreamGetCtx",      "cuStreamGetCtx_v2",
+        "cuStreamGetFlags",     "cuStreamGetGreenCtx", "cuStreamGetPriority", "cuGraphGetNodes",
+    };
+    for (unsigned i = 0; i < sizeof(doubtful) / sizeof(doubtful[0]); i++)
+        if (!strcmp(name, doubtful[i]))
+            return sim_capture_unsafe();
+    return WS_CUDA_SUCCESS;
+}
+
 static ws_CUresult begin(ws_CUstream handle, ws_CUenum mode, struct sim_graph *graph, struct sim_node **dependencies,
                          size_t count)
 {
