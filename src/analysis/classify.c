@@ -19,7 +19,8 @@ static const char comm_pattern[] = "nccl|rccl|deep_ep|ep::internode::|ep::intran
 /* The first that holds decides, so the special stand before the general. */
 static const struct rule rules[] = {
     { comm_pattern, WS_CLASS_COMM },
-    { "ep9internode|ep9intranode", WS_CLASS_COMM },
+    { "ep9internode|ep9intranode|msccl|userbuffers|alltoall|all_to_all|moea2a|_a2a_|epdispatch|epcombine",
+      WS_CLASS_COMM },
 
     /* Compilers name a kernel for what was fused into it and for its neighbours; only the prefix tells
      * the shape of the loop. */
@@ -27,7 +28,7 @@ static const struct rule rules[] = {
     { "^triton_tem_&conv|^triton_convolution", WS_CLASS_CONV },
     { "^triton_tem_&attention|^triton_flex_attention|^triton_tem_&flex", WS_CLASS_ATTENTION },
     { "^triton_tem_|^triton_mm|^triton_bmm|^triton_gemm", WS_CLASS_GEMM },
-    { "^triton_split_scan", WS_CLASS_SORT },
+    { "^triton_split_scan|^triton_spl_|^triton_per_&_sort|^triton_red_&_sort", WS_CLASS_SORT },
     { "^triton_per_&softmax|^triton_red_&softmax|^triton_per_&nll_loss|^triton_red_&nll_loss|"
       "^triton_per_&logsumexp|^triton_red_&logsumexp",
       WS_CLASS_SOFTMAX },
@@ -55,28 +56,35 @@ static const struct rule rules[] = {
     { "^__myl_&max&exp&sum", WS_CLASS_SOFTMAX },
     { "^__myl_&!resh&sum|^__myl_&mean", WS_CLASS_REDUCTION },
     { "^__myl_&mul|^__myl_&add|^__myl_&sub|^__myl_&div|^__myl_&silu|^__myl_&gelu|^__myl_&tanh", WS_CLASS_POINTWISE },
+    { "^__myl_&_mov|^__myl_tran|^__myl_cast|^__myl_conc|^__myl_slic|^__myl_resh|^__myl_repl", WS_CLASS_COPY },
 
     /* CuPy's kernels begin with the name of the function. */
     { "^cupy_copy|^cupy_fill|^cupy_concatenate", WS_CLASS_COPY },
-    { "^cupy_sum|^cupy_amax|^cupy_amin|^cupy_arg|^cupy_mean|^cupy_prod|^cupy_nansum|^cupy_max|^cupy_min",
+    { "^cupy_scan|^cupy_bsum|^cupy_&sort", WS_CLASS_SORT },
+    { "^cupy_any|^cupy_all|^cupy_count|^cupy_var|^cupy_std|^cupy_sum|^cupy_amax|^cupy_amin|^cupy_arg|^cupy_mean|^"
+      "cupy_prod|^cupy_nansum|^cupy_max|^cupy_min",
       WS_CLASS_REDUCTION },
     { "^cupy_take|^cupy_getitem|^cupy_scatter", WS_CLASS_EMBEDDING },
-    { "^cupy_&!scan&!sort", WS_CLASS_POINTWISE },
+    { "^cupy_", WS_CLASS_POINTWISE },
 
     { "fmha|rotary_embedding&attention", WS_CLASS_ATTENTION },
     { "qknorm|qk_norm|normrope|norm_rope&!cache", WS_CLASS_NORM },
     { "rotary|rope_&!append&!and_cache|biasrope", WS_CLASS_POINTWISE },
 
     { "^memcpy|^memset|^[cuda memcpy|^[cuda memset|^copyhostto|^copydeviceto|rocclr_copybuffer|rocclr_fillbuffer|"
-      "copyop<",
+      "copyop<|tensorfillop<|__fill",
       WS_CLASS_COPY },
+    /* Rows moved for a product or for attention, and named after it. */
+    { "remove_padding|add_padding|inputrows", WS_CLASS_COPY },
     { "multi_tensor|adamfunctor|fused_adam|fusedadam|fusedoptimizer|fused_sgd|fusedsgd|lambstage|lamb_stage|"
       "koptimizer|kpreconditionoptimizer|adamw|adam_kernel|adamkernel|adam_update|adam_step|applyadam|"
       "applygradientdescent|applymomentum|applykeras|applyrmsprop|applyadagrad|momentum|sgd_update|sgd_step|"
       "adagrad_kernel&!embedding|sgd_kernel|distributedadam|l2norm_kernel|lars_|lion_kernel",
       WS_CLASS_OPTIMIZER },
 
-    { "topk_index|topk_softmax|topksoftmax|topkgating|topk_gating|moe&topk|radixfindkth|gathertopk|topkperrow|"
+    { "moe_rout|moe_sort|moesort|moe&_sort_kernel|kthvalue|gathermedian|topk_index|topk_softmax|topksoftmax|"
+      "topkgating|topk_gating|moe&topk|"
+      "radixfindkth|gathertopk|topkperrow|"
       "top_k_per_row",
       WS_CLASS_SORT },
 
@@ -93,25 +101,27 @@ static const struct rule rules[] = {
     { "flash_fwd|flash_bwd|flash_attn|flashattn|fmha|attention|sage_fwd|sage_attn|mha_fwd|mha_bwd|_mha|mmha|"
       "flashfwd|flashbwd|attn_fwd|attn_bwd|_attn_&!norm&!softmax&!metadata|^attn&!softmax|_atten_|splitkv|"
       "batchprefill|"
-      "batchdecode|"
+      "batchdecode|batch_prefill|batch_decode|"
       "prefillwith|decodewith|paged_decode|paged_prefill|mergestate|merge_state|merge_attn|"
-      "flash_&kernel&!cache|flash_&decode|flash_&prefill|gdr_decode|gdr_prefill|reduce_segments|mla_&!cache&!concat|"
+      "flash_&kernel&!cache&!prepare|flash_&decode|flash_&prefill|gdr_decode|gdr_prefill|reduce_segments|mla_&!cache&"
+      "!concat&!metadata|"
       "flashmla|aotriton|bert_mha|sdpa|_sdp_|xqa_|_gqa|gqa_|"
-      "^_fwd_kernel|^_fwd_grouped_kernel|^_bwd_kernel|^_bwd_preprocess|^bwd_kernel_d|^bwd_preprocess|gated_delta_"
-      "rule",
+      "^_fwd_kernel|^_fwd_grouped_kernel|^_bwd_kernel|^_bwd_preprocess|^bwd_kernel_d|^bwd_preprocess|delta_rule|"
+      "fused_"
+      "recurrent|chunk_kda|chunk_gla|attn_res|chunk_fwd_&!bmm|chunk_bwd_&!bmm|recompute_w_u|_kkt_",
       WS_CLASS_ATTENTION },
 
     { "curand|philox|distribution_|normal_and_transform|random_from_to|randperm|uniform_and_transform|bernoulli|"
       "multinomial|gen_sequenced|generate_seed|randomgenerator|mt19937|dropout_kernel&!norm|exponential_kernel|"
-      "rocrand|xorwow|gumbel",
+      "rocrand|xorwow|gumbel|standard_normal",
       WS_CLASS_RNG },
-    { "softmax|soft_max|nll_loss|cross_entropy|crossentropy|logsumexp", WS_CLASS_SOFTMAX },
 
     /* TensorIterator's wrappers say nothing, the functor in them everything; so it is with Eigen's. */
     { "elementwise_kernel&fillfunctor|elementwise_kernel&copy_kernel|elementwise_kernel&copy_device|"
       "elementwise_kernel&loadwithcast&copy|elementwise_kernel&copyfunctor",
       WS_CLASS_COPY },
     { "elementwise_kernel", WS_CLASS_POINTWISE },
+    { "softmax|soft_max|nll_loss|classnll|cross_entropy|crossentropy|logsumexp|normalizedprob", WS_CLASS_SOFTMAX },
     { "reduce_kernel&reduceop|at::native::reduce_kernel|6native13reduce_kernel", WS_CLASS_REDUCTION },
     { "eigen&scankernel|eigen&tensorscanop", WS_CLASS_SORT },
     { "eigen&reductionop|eigen&reducerop|eigen&reductionkernel", WS_CLASS_REDUCTION },
@@ -125,31 +135,34 @@ static const struct rule rules[] = {
       "instance_norm|"
       "cudnn::bn_|5cudnn&bn_fw|5cudnn&bn_bw|bn_fw_|bn_bw_|bnfwd|bnbwd|kebn|localstats|rowwisemoments|gammabeta|"
       "fusedparams|welford|l2norm|ln_fwd|ln_bwd|fused_ln|residual_ln|_norm_kernel|normkernel|norm_fwd|norm_bwd|"
-      "norm_f32|cuda_norm|internalgradients",
+      "norm_f32|cuda_norm|internalgradients|skipln|_ln_|computegradinput",
       WS_CLASS_NORM },
 
-    { "swiglu&!matmul&!gemm&!bmm_|act_and_mul|silu_and_mul|^_silu_mul|silu_mul&!gemm|subtensoropwithcast",
+    { "swiglu&!matmul&!gemm&!bmm_|act_and_mul|silu_and_mul|^_silu_mul|silu_mul&!gemm&!mfma|subtensoropwithcast|"
+      "subtensoropwithscalar|^op&tensor",
       WS_CLASS_POINTWISE },
     { "rocprim::&!transform_kernel", WS_CLASS_SORT },
 
     /* Convolutions whose names hold the layout they convert to, and products that unpack as they go. */
-    { "884cudnn|688cudnn|816cudnn", WS_CLASS_CONV },
-    { "mul_mat", WS_CLASS_GEMM },
+    { "884cudnn|688cudnn|816cudnn|asmconv", WS_CLASS_CONV },
+    { "mul_mat|mfma_", WS_CLASS_GEMM },
 
-    { "nchwtonhwc|nhwctonchw|nhwc2nchw|nchw2nhwc|batched_transpose|transpose&!conv&!gemm&!matmul|swapdimension|"
+    { "nchwtonhwc|nhwctonchw|nhwc2nchw|nchw2nhwc|batched_transpose|transpose&!conv&!gemm&!matmul|swapdim|"
       "catarray|"
       "reformat|direct_copy|_copy_&tensor|copykernel|copy_kernel|copy_out|cast_to_fp8|cast_and_transpose|"
-      "castkernel&!raycast&!broadcast|cast_kernel|float2half|half2float|convert_&!conv2d|converttensor|"
+      "castkernel&!raycast&!broadcast|cast_kernel&!broadcast|float2half|half2float|convert_&!conv2d|converttensor|"
       "scalepackedtensor|"
-      "subtensor|set_value|setzero|scaletensor|im2col|col2im|vol2col|col2vol|permute_kernel|pack_tensor|unpack_"
+      "subtensor|set_value|setzero|scaletensor|2col|col2im|col2vol|permute_kernel|pack_tensor|unpack_"
       "tensor|"
       "addpadding|padinput|padded_kernel|_pad1d|_pad2d|_pad3d|slice_kernel|concat_&!norm|concat_kernel|reshape_cat|"
-      "^cpy_|cpy_flt|cpy_scalar|shuffleintensor|repack|kernel_flip|^fill_|fillkernel|fill_kernel|uninitialized_fill|"
+      "cpy_|shuffleintensor|repack|kernel_flip|^fill_|fillkernel|fill_kernel|uninitialized_fill|"
       "uninitialized_copy|chunk_cat|deep_gemm::transpose|deep_gemm::pack|zero_kernel|memcpy_kernel|copyvectorized|"
       "copypacked|tensortransform",
       WS_CLASS_COPY },
-    { "quant&!gemm&!gemv&!matmul&!moe_kernel&!_mm_&!act_and_mul&!and_mul&!silu&!gelu&!swiglu", WS_CLASS_COPY },
+    { "kdequant|quant&!norm&!gemm&!gemv&!matmul&!moe_kernel&!_mm_&!act_and_mul&!and_mul&!silu&!gelu&!swiglu",
+      WS_CLASS_COPY },
 
+    { "xmma_pooling", WS_CLASS_REDUCTION },
     { "implicit_gemm|implicitgemm|implicit_convolve|convolve|convolution|conv2d|conv3d|conv1d|_conv_|4conv6|"
       "conv_depthwise|depthwise|grouped_conv|conv_fwd|conv_bwd|wgrad|dgrad|fprop|winograd|scudnn|igemm_fwd|igemm_bwd|"
       "igemm_wrw|cudnn_fp16|cudnn_fp32|cudnn_int8|miopen&conv|miopensp3|cudnn::cnn|computeoffsetskernel|computewgrad|"
@@ -163,20 +176,24 @@ static const struct rule rules[] = {
 
     { "grouped_gemm|gemm|gemv|cijk_|nvjet|matmul|cublas|cutlass&tensorop|cutlass&simt|splitkreduce|splitk&reduce|"
       "^sm90_xmma|xmma_|wmma|_mm_kernel|^bmm_|dot_kernel|reduce_1block|hgmma|ampere_&_tn|ampere_&_nt|ampere_&_nn|"
-      "deep_gemm|marlin|fused_moe_kernel|fmoe_|moe_kernel|moe_gemm|flatmm|gemmk1|trsm|syrk|ger_kernel|rocblas|"
+      "deep_gemm|marlin|fused_moe_kernel|moe_stage&!reduce|moe&::stage&!reduce|fmoe_|moe_kernel|moe_gemm|flatmm|"
+      "gemmk1|trsm|syrk|ger_kernel|rocblas|"
       "tensile|"
-      "hipblaslt|magma_|cublaslt|streamk|splitk|split_k|sgmv|bgmv|lora_shrink|lora_expand|weight_only",
+      "hipblaslt|magma_|cublaslt|_bmm_|addmm|matrixmul|matrix_mul|spmm|csrmm|streamk|splitk|split_k|sgmv|bgmv|lora_"
+      "shrink|lora_expand|weight_only",
       WS_CLASS_GEMM },
 
     { "radixsort|_sort|sort_|sortkv|sortkernel|sortingkernel|sortagent|bitonic|gathertopk|topk|mergesort|devicescan|"
       "scan_kernel|scankernel|scan_by_key|searchsorted|unique_&indices|routingind|routing|histogram|partition_config|"
       "deviceselect|devicecompact|devicepartition|devicehistogram|rocprim|argsort|sortpairs|cumsum|cumprod|"
-      "tensor_kernel_scan|moe_align|fused_gate|unique_kernel|onesweep",
+      "tensor_kernel_scan|moe_align|fused_gate|unique_kernel|onesweep|prefixsum|prefix_sum|"
+      "scanagent",
       WS_CLASS_SORT },
 
     { "cwisebinaryop|cwiseunaryop|cwisenullaryop&!reduc", WS_CLASS_POINTWISE },
     { "reduce|max_pool|maxpool|avg_pool|avgpool|average_pool|pooling|adaptive_average|adaptiveaverage|adaptivemax|"
-      "argmax|argmin|_sum_|sum_kernel|sum_rows|mean_kernel|bias_grad|grad_bias|devicereduce|vector_sum",
+      "segment_csr|segment_sum|argmax|argmin|_sum_|sum_kernel|sum_rows|mean_kernel|bias_grad|grad_bias|devicereduce|"
+      "vector_sum",
       WS_CLASS_REDUCTION },
 
     { "pointwise|elementwise|element_wise|silu|gelu|relu|swiglu|geglu|sigmoid|add_kernel|mul_kernel|addtensor|"
@@ -184,21 +201,24 @@ static const struct rule rules[] = {
       "bias_residual|fused_add|fused_mul|triad|vectoradd|vector_add|vecadd|bin_bcast|nvfuser_none|add_scalar|mul_"
       "scalar|"
       "scale_kernel|scale_shift|optensor|op_tensor|op2dtensor|generic_tensor|tanh_|triu_tril|roll_cuda|upsample|"
-      "interpolate|nearest_neighbor|grid_sampl|glu_kernel|unaryop|binaryop|broadcastkernel|kernelpointwise|where_"
+      "interpolate|nearest_neighbor|grid_sampl|glu_kernel|unaryop|binaryop|unary_|binary_&!search|miopenneuron|"
+      "broadcastkernel|broadcast_kernel|kernelpointwise|where_"
       "kernel|"
-      "add_residual|residual_add|_grad_kernel|clamp_|exp_kernel|add_one|dropout|cell_forward|cell_backward|scale_f32|"
+      "add_residual|residual_add|_grad_kernel|clamp_|exp_kernel|add_one|dropout|cell_forward|cell_backward|lstmfwd|"
+      "lstmbwd|scale_f32|"
       "add_f32|mul_f32|elu_f|softcap|gdn_gating|bias_rescale",
       WS_CLASS_POINTWISE },
 
     /* Words that say little, for names that nothing else knows. */
-    { "rms_|_norm|norm_", WS_CLASS_NORM },
-    { "gather|scatter|_cache|kvcache|partial_segment|recat_", WS_CLASS_EMBEDDING },
+    { "rms_|_norm&!_normal|norm_", WS_CLASS_NORM },
+    { "gather|scatter|_cache|kvcache|cachekernel|partial_segment|recat_", WS_CLASS_EMBEDDING },
     { "sort|uniquebykey|unique_by_key|segment_reduce_by", WS_CLASS_SORT },
     { "absmax|amax|pool2d|pool3d|biasgrad|sum_|_sum", WS_CLASS_REDUCTION },
-    { "copy|fill_|concat|slicekernel|split_v|splitkernel|padkernel|pad_f|repeatbuffer|cvt_|permute|transpose|"
-      "tilekernel|memset|zerofill|zero_fill",
+    { "copy|fill_&!prefill|gptq|exllama|concat|slicekernel|slicelayer|split_v|splitkernel|padkernel|pad_f|"
+      "repeatbuffer|cvt_|permute|transpose|"
+      "tilekernel|memset|_fill<|^_zero_|^zero_|zerofill|zero_fill",
       WS_CLASS_COPY },
-    { "transform_f|transform_kernel|resize|upscale|penalt|diag_mask|bias|^add_|^sub_|^mul_|^div_",
+    { "transform_f|transform_kernel|resize|upscale|penalt|diag_mask|multiply|bias|^add_|^sub_|^mul_|^div_",
       WS_CLASS_POINTWISE },
 };
 
@@ -284,11 +304,13 @@ static enum ws_kernel_class first_that_holds(const struct subject *name, size_t 
     return WS_CLASS_OTHER;
 }
 
-/* Lower case, and cut: what decides stands in the first few hundred characters. */
+/* Lower case, without the return type, and cut: what decides stands in the first few hundred characters. */
 static void prepare(struct subject *subject, const char *name)
 {
     size_t i = 0;
     memset(subject->pairs, 0, sizeof(subject->pairs));
+    if (!strncmp(name, "void ", 5))
+        name += 5;
     for (; name[i] && i + 1 < NAME_MOST; i++) {
         subject->text[i] = (char)tolower((unsigned char)name[i]);
         unsigned pair = i ? pair_of(&subject->text[i - 1]) : 0;
