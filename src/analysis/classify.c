@@ -45,6 +45,7 @@ static const struct rule rules[] = {
     { "fusion&rng|^wrapped_rng", WS_CLASS_RNG },
     { "fusion&!allreduce&reduce|^wrapped_reduce", WS_CLASS_REDUCTION },
     { "fusion&gather|fusion&scatter|^wrapped_gather|^wrapped_scatter", WS_CLASS_EMBEDDING },
+    { "^loop_&fusion&multiply|^loop_&fusion&subtract|^loop_&fusion&divide|^loop_add_&fusion", WS_CLASS_POINTWISE },
     { "loop_transpose|loop_convert|loop_copy|loop_concatenate|loop_broadcast|loop_pad|loop_slice|loop_reverse|"
       "dynamic_slice|dynamic_update_slice|input_transpose|input_concatenate|input_slice|wrapped_transpose|"
       "wrapped_convert|wrapped_copy|wrapped_concatenate|wrapped_slice|wrapped_broadcast|wrapped_pad|transpose_fusion",
@@ -79,7 +80,7 @@ static const struct rule rules[] = {
     { "multi_tensor|adamfunctor|fused_adam|fusedadam|fusedoptimizer|fused_sgd|fusedsgd|lambstage|lamb_stage|"
       "koptimizer|kpreconditionoptimizer|adamw|adam_kernel|adamkernel|adam_update|adam_step|applyadam|"
       "applygradientdescent|applymomentum|applykeras|applyrmsprop|applyadagrad|momentum|sgd_update|sgd_step|"
-      "adagrad_kernel&!embedding|sgd_kernel|distributedadam|l2norm_kernel|lars_|lion_kernel",
+      "adagrad_kernel&!embedding|sgd_kernel|distributedadam|l2norm_kernel|ada_grad|lars_|lion_kernel",
       WS_CLASS_OPTIMIZER },
 
     { "moe_rout|moe_sort|moesort|moe&_sort_kernel|kthvalue|gathermedian|topk_index|topk_softmax|topksoftmax|"
@@ -95,7 +96,7 @@ static const struct rule rules[] = {
       "index_select|index_elementwise|index_kernel|gpu_index|indexfunc|index_add|index_put|index_fill|"
       "indexing_backward|gather_elementwise|scatter_gather|gathernd|scatternd|gatherop|scatterop|_gatherkernel|"
       "scatter_add|ep_gather|ep_scatter|take_kernel|bounds_check_indices|lookup&!logit|vectorized_gather|krn_partial|"
-      "krn_partials|compute_grad_weight|sum_and_scatter|getrows|k_get_rows",
+      "krn_partials|multi_to_one|one_to_multi|compute_grad_weight|sum_and_scatter|getrows|k_get_rows",
       WS_CLASS_EMBEDDING },
 
     { "flash_fwd|flash_bwd|flash_attn|flashattn|fmha|attention|sage_fwd|sage_attn|mha_fwd|mha_bwd|_mha|mmha|"
@@ -108,11 +109,13 @@ static const struct rule rules[] = {
       "flashmla|aotriton|bert_mha|sdpa|_sdp_|xqa_|_gqa|gqa_|"
       "^_fwd_kernel|^_fwd_grouped_kernel|^_bwd_kernel|^_bwd_preprocess|^bwd_kernel_d|^bwd_preprocess|delta_rule|"
       "fused_"
-      "recurrent|chunk_kda|chunk_gla|attn_res|chunk_fwd_&!bmm|chunk_bwd_&!bmm|recompute_w_u|_kkt_",
+      "recurrent|chunk_kda|chunk_gla|deltarule|attn_res|mqa_logits|prefill_kernel|decode_paged|gdn_decode|chunk_fwd_&"
+      "!bmm|chunk_bwd_&!bmm|recompute_w_u|_kkt_",
       WS_CLASS_ATTENTION },
 
     { "curand|philox|distribution_|normal_and_transform|random_from_to|randperm|uniform_and_transform|bernoulli|"
-      "multinomial|gen_sequenced|generate_seed|randomgenerator|mt19937|dropout_kernel&!norm|exponential_kernel|"
+      "multinomial|uniform_kernel|gen_sequenced|generate_seed|randomgenerator|mt19937|dropout_kernel&!norm|"
+      "exponential_kernel|"
       "rocrand|xorwow|gumbel|standard_normal",
       WS_CLASS_RNG },
 
@@ -120,8 +123,9 @@ static const struct rule rules[] = {
     { "elementwise_kernel&fillfunctor|elementwise_kernel&copy_kernel|elementwise_kernel&copy_device|"
       "elementwise_kernel&loadwithcast&copy|elementwise_kernel&copyfunctor",
       WS_CLASS_COPY },
-    { "elementwise_kernel", WS_CLASS_POINTWISE },
-    { "softmax|soft_max|nll_loss|classnll|cross_entropy|crossentropy|logsumexp|normalizedprob", WS_CLASS_SOFTMAX },
+    { "elementwise_kernel|masked_fill|maskedfill", WS_CLASS_POINTWISE },
+    { "softmax|soft_max|nll_loss|classnll|cross_entropy|crossentropy|logsumexp|normalizedprob|_ce_fwd|_ce_bwd",
+      WS_CLASS_SOFTMAX },
     { "reduce_kernel&reduceop|at::native::reduce_kernel|6native13reduce_kernel", WS_CLASS_REDUCTION },
     { "eigen&scankernel|eigen&tensorscanop", WS_CLASS_SORT },
     { "eigen&reductionop|eigen&reducerop|eigen&reductionkernel", WS_CLASS_REDUCTION },
@@ -164,7 +168,8 @@ static const struct rule rules[] = {
 
     { "xmma_pooling", WS_CLASS_REDUCTION },
     { "implicit_gemm|implicitgemm|implicit_convolve|convolve|convolution|conv2d|conv3d|conv1d|_conv_|4conv6|"
-      "conv_depthwise|depthwise|grouped_conv|conv_fwd|conv_bwd|wgrad|dgrad|fprop|winograd|scudnn|igemm_fwd|igemm_bwd|"
+      "conv_depthwise|depthwise|grouped_conv|conv_fwd|conv_bwd|conv_forward|conv_backward|wgrad|"
+      "dgrad|fprop|winograd|scudnn|igemm_fwd|igemm_bwd|"
       "igemm_wrw|cudnn_fp16|cudnn_fp32|cudnn_int8|miopen&conv|miopensp3|cudnn::cnn|computeoffsetskernel|computewgrad|"
       "computebooffsets|fft2d|flip_filter|cask_cudnn|cudnn&engine&conv|conv2dwgrad|naive_conv|gridwise_conv|convfwd|"
       "convbwd|dnnl_conv|xdlops_conv|_conv2d|conv_transpose|conv::",
@@ -176,7 +181,8 @@ static const struct rule rules[] = {
 
     { "grouped_gemm|gemm|gemv|cijk_|nvjet|matmul|cublas|cutlass&tensorop|cutlass&simt|splitkreduce|splitk&reduce|"
       "^sm90_xmma|xmma_|wmma|_mm_kernel|^bmm_|dot_kernel|reduce_1block|hgmma|ampere_&_tn|ampere_&_nt|ampere_&_nn|"
-      "deep_gemm|marlin|fused_moe_kernel|moe_stage&!reduce|moe&::stage&!reduce|fmoe_|moe_kernel|moe_gemm|flatmm|"
+      "deep_gemm|cutlass3x_sm|^mm_kernel|_mma_|marlin|fused_moe_kernel|moe_stage&!reduce|moe&::stage&!reduce|fmoe_|"
+      "moe_kernel|moe_gemm|flatmm|"
       "gemmk1|trsm|syrk|ger_kernel|rocblas|"
       "tensile|"
       "hipblaslt|magma_|cublaslt|_bmm_|addmm|matrixmul|matrix_mul|spmm|csrmm|streamk|splitk|split_k|sgmv|bgmv|lora_"
@@ -192,7 +198,8 @@ static const struct rule rules[] = {
 
     { "cwisebinaryop|cwiseunaryop|cwisenullaryop&!reduc", WS_CLASS_POINTWISE },
     { "reduce|max_pool|maxpool|avg_pool|avgpool|average_pool|pooling|adaptive_average|adaptiveaverage|adaptivemax|"
-      "segment_csr|segment_sum|argmax|argmin|_sum_|sum_kernel|sum_rows|mean_kernel|bias_grad|grad_bias|devicereduce|"
+      "segment_csr|mean_dim|max_kernel|min_kernel|segment_sum|argmax|argmin|_sum_|sum_kernel|sum_rows|mean_kernel|"
+      "bias_grad|grad_bias|devicereduce|"
       "vector_sum",
       WS_CLASS_REDUCTION },
 
@@ -211,14 +218,15 @@ static const struct rule rules[] = {
 
     /* Words that say little, for names that nothing else knows. */
     { "rms_|_norm&!_normal|norm_", WS_CLASS_NORM },
-    { "gather|scatter|_cache|kvcache|cachekernel|partial_segment|recat_", WS_CLASS_EMBEDDING },
+    { "_index_jit|gather|scatter|_cache|kvcache|cachekernel|partial_segment|recat_", WS_CLASS_EMBEDDING },
     { "sort|uniquebykey|unique_by_key|segment_reduce_by", WS_CLASS_SORT },
     { "absmax|amax|pool2d|pool3d|biasgrad|sum_|_sum", WS_CLASS_REDUCTION },
     { "copy|fill_&!prefill|gptq|exllama|concat|slicekernel|slicelayer|split_v|splitkernel|padkernel|pad_f|"
       "repeatbuffer|cvt_|permute|transpose|"
-      "tilekernel|memset|_fill<|^_zero_|^zero_|zerofill|zero_fill",
+      "tilekernel|memset|_fill<|full_func|^zeros_|^ones_|_pad_|_repeat_|^_zero_|^zero_|zerofill|zero_fill",
       WS_CLASS_COPY },
-    { "transform_f|transform_kernel|resize|upscale|penalt|diag_mask|multiply|bias|^add_|^sub_|^mul_|^div_",
+    { "_kernel_rank_|vector_fma|_fma3|transform_f|transform_kernel|resize|upscale|penalt|diag_mask|multiply|bias|^"
+      "add_|^sub_|^mul_|^div_",
       WS_CLASS_POINTWISE },
 };
 
