@@ -29,8 +29,8 @@ static const struct rule rules[] = {
     { "^triton_tem_&attention|^triton_flex_attention|^triton_tem_&flex", WS_CLASS_ATTENTION },
     { "^triton_tem_|^triton_mm|^triton_bmm|^triton_gemm", WS_CLASS_GEMM },
     { "^triton_split_scan|^triton_spl_|^triton_per_&_sort|^triton_red_&_sort", WS_CLASS_SORT },
-    { "^triton_per_&softmax|^triton_red_&softmax|^triton_per_&nll_loss|^triton_red_&nll_loss|"
-      "^triton_per_&logsumexp|^triton_red_&logsumexp",
+    { "^triton_per_&softmax|^triton_red_&softmax|^triton_per_&nll_loss|^triton_red_&nll_loss|^triton_per_&logsumexp|"
+      "^triton_red_&logsumexp",
       WS_CLASS_SOFTMAX },
     { "^triton_per_&mean&pow|^triton_red_&mean&pow|nvfuser_inner_persistent|nvfuser_inner_outer_persistent|"
       "^triton_per_&norm|^triton_red_&norm|^triton_per_&rsqrt|^triton_red_&rsqrt|^triton_per_&var_mean|"
@@ -41,7 +41,7 @@ static const struct rule rules[] = {
     { "nvfuser_transpose", WS_CLASS_COPY },
     { "^triton__0d", WS_CLASS_OTHER },
 
-    /* XLA names a fusion for its root, TensorRT's Myelin a kernel for all its parts. */
+    /* XLA names a fusion for its root and for arithmetic before it, TensorRT's Myelin a kernel for all its parts. */
     { "fusion&rng|^wrapped_rng", WS_CLASS_RNG },
     { "fusion&!allreduce&reduce|^wrapped_reduce", WS_CLASS_REDUCTION },
     { "fusion&gather|fusion&scatter|^wrapped_gather|^wrapped_scatter", WS_CLASS_EMBEDDING },
@@ -62,8 +62,8 @@ static const struct rule rules[] = {
     /* CuPy's kernels begin with the name of the function. */
     { "^cupy_copy|^cupy_fill|^cupy_concatenate", WS_CLASS_COPY },
     { "^cupy_scan|^cupy_bsum|^cupy_&sort", WS_CLASS_SORT },
-    { "^cupy_any|^cupy_all|^cupy_count|^cupy_var|^cupy_std|^cupy_sum|^cupy_amax|^cupy_amin|^cupy_arg|^cupy_mean|^"
-      "cupy_prod|^cupy_nansum|^cupy_max|^cupy_min",
+    { "^cupy_any|^cupy_all|^cupy_count|^cupy_var|^cupy_std|^cupy_sum|^cupy_amax|^cupy_amin|^cupy_arg|^cupy_mean|"
+      "^cupy_prod|^cupy_nansum|^cupy_max|^cupy_min",
       WS_CLASS_REDUCTION },
     { "^cupy_take|^cupy_getitem|^cupy_scatter", WS_CLASS_EMBEDDING },
     { "^cupy_", WS_CLASS_POINTWISE },
@@ -84,39 +84,31 @@ static const struct rule rules[] = {
       WS_CLASS_OPTIMIZER },
 
     { "moe_rout|moe_sort|moesort|moe&_sort_kernel|kthvalue|gathermedian|topk_index|topk_softmax|topksoftmax|"
-      "topkgating|topk_gating|moe&topk|"
-      "radixfindkth|gathertopk|topkperrow|"
-      "top_k_per_row",
+      "topkgating|topk_gating|moe&topk|radixfindkth|gathertopk|topkperrow|top_k_per_row",
       WS_CLASS_SORT },
 
     /* Index arithmetic around tables: look-ups, caches of keys and values, bags. */
     { "reshape_and_cache|concat_and_cache|and_cache_kernel|_quant_cache|copy_blocks|append&kv_cache|appendpagedkv|"
       "append_paged|gather&cache|fp8_append|kv_buffer|kv_indices|req_to_token|set_rows|embedding|_embs_|fbgemm|"
-      "indexselect|"
-      "index_select|index_elementwise|index_kernel|gpu_index|indexfunc|index_add|index_put|index_fill|"
+      "indexselect|index_select|index_elementwise|index_kernel|gpu_index|indexfunc|index_add|index_put|index_fill|"
       "indexing_backward|gather_elementwise|scatter_gather|gathernd|scatternd|gatherop|scatterop|_gatherkernel|"
       "scatter_add|ep_gather|ep_scatter|take_kernel|bounds_check_indices|lookup&!logit|vectorized_gather|krn_partial|"
       "krn_partials|multi_to_one|one_to_multi|compute_grad_weight|sum_and_scatter|getrows|k_get_rows",
       WS_CLASS_EMBEDDING },
 
-    { "flash_fwd|flash_bwd|flash_attn|flashattn|fmha|attention|sage_fwd|sage_attn|mha_fwd|mha_bwd|_mha|mmha|"
-      "flashfwd|flashbwd|attn_fwd|attn_bwd|_attn_&!norm&!softmax&!metadata|^attn&!softmax|_atten_|splitkv|"
-      "batchprefill|"
-      "batchdecode|batch_prefill|batch_decode|"
-      "prefillwith|decodewith|paged_decode|paged_prefill|mergestate|merge_state|merge_attn|"
-      "flash_&kernel&!cache&!prepare|flash_&decode|flash_&prefill|gdr_decode|gdr_prefill|reduce_segments|mla_&!cache&"
-      "!concat&!metadata|"
-      "flashmla|aotriton|bert_mha|sdpa|_sdp_|xqa_|_gqa|gqa_|"
+    { "flash_fwd|flash_bwd|flash_attn|flashattn|fmha|attention|sage_fwd|sage_attn|mha_fwd|mha_bwd|_mha|mmha|flashfwd|"
+      "flashbwd|attn_fwd|attn_bwd|_attn_&!norm&!softmax&!metadata|^attn&!softmax|_atten_|splitkv|batchprefill|"
+      "batchdecode|batch_prefill|batch_decode|prefillwith|decodewith|paged_decode|paged_prefill|mergestate|"
+      "merge_state|merge_attn|flash_&kernel&!cache&!prepare|flash_&decode|flash_&prefill|gdr_decode|gdr_prefill|"
+      "reduce_segments|mla_&!cache&!concat&!metadata|flashmla|aotriton|bert_mha|sdpa|_sdp_|xqa_|_gqa|gqa_|"
       "^_fwd_kernel|^_fwd_grouped_kernel|^_bwd_kernel|^_bwd_preprocess|^bwd_kernel_d|^bwd_preprocess|delta_rule|"
-      "fused_"
-      "recurrent|chunk_kda|chunk_gla|deltarule|attn_res|mqa_logits|prefill_kernel|decode_paged|gdn_decode|chunk_fwd_&"
-      "!bmm|chunk_bwd_&!bmm|recompute_w_u|_kkt_",
+      "fused_recurrent|chunk_kda|chunk_gla|deltarule|attn_res|mqa_logits|prefill_kernel|decode_paged|gdn_decode|"
+      "chunk_fwd_&!bmm|chunk_bwd_&!bmm|recompute_w_u|_kkt_",
       WS_CLASS_ATTENTION },
 
     { "curand|philox|distribution_|normal_and_transform|random_from_to|randperm|uniform_and_transform|bernoulli|"
       "multinomial|uniform_kernel|gen_sequenced|generate_seed|randomgenerator|mt19937|dropout_kernel&!norm|"
-      "exponential_kernel|"
-      "rocrand|xorwow|gumbel|standard_normal",
+      "exponential_kernel|rocrand|xorwow|gumbel|standard_normal",
       WS_CLASS_RNG },
 
     /* TensorIterator's wrappers say nothing, the functor in them everything; so it is with Eigen's. */
@@ -124,6 +116,7 @@ static const struct rule rules[] = {
       "elementwise_kernel&loadwithcast&copy|elementwise_kernel&copyfunctor",
       WS_CLASS_COPY },
     { "elementwise_kernel|masked_fill|maskedfill", WS_CLASS_POINTWISE },
+    /* Below the wrappers: a functor within one may be named after the loss whose step it is. */
     { "softmax|soft_max|nll_loss|classnll|cross_entropy|crossentropy|logsumexp|normalizedprob|_ce_fwd|_ce_bwd",
       WS_CLASS_SOFTMAX },
     { "reduce_kernel&reduceop|at::native::reduce_kernel|6native13reduce_kernel", WS_CLASS_REDUCTION },
@@ -136,10 +129,9 @@ static const struct rule rules[] = {
     { "eigenmetakernel", WS_CLASS_POINTWISE },
 
     { "layernorm|layer_norm|rmsnorm|rms_norm|fused_rms|batchnorm|batch_norm|groupnorm|group_norm|instancenorm|"
-      "instance_norm|"
-      "cudnn::bn_|5cudnn&bn_fw|5cudnn&bn_bw|bn_fw_|bn_bw_|bnfwd|bnbwd|kebn|localstats|rowwisemoments|gammabeta|"
-      "fusedparams|welford|l2norm|ln_fwd|ln_bwd|fused_ln|residual_ln|_norm_kernel|normkernel|norm_fwd|norm_bwd|"
-      "norm_f32|cuda_norm|internalgradients|skipln|_ln_|computegradinput",
+      "instance_norm|cudnn::bn_|5cudnn&bn_fw|5cudnn&bn_bw|bn_fw_|bn_bw_|bnfwd|bnbwd|kebn|localstats|rowwisemoments|"
+      "gammabeta|fusedparams|welford|l2norm|ln_fwd|ln_bwd|fused_ln|residual_ln|_norm_kernel|normkernel|norm_fwd|"
+      "norm_bwd|norm_f32|cuda_norm|internalgradients|skipln|_ln_|computegradinput",
       WS_CLASS_NORM },
 
     { "swiglu&!matmul&!gemm&!bmm_|act_and_mul|silu_and_mul|^_silu_mul|silu_mul&!gemm&!mfma|subtensoropwithcast|"
@@ -151,28 +143,25 @@ static const struct rule rules[] = {
     { "884cudnn|688cudnn|816cudnn|asmconv", WS_CLASS_CONV },
     { "mul_mat|mfma_", WS_CLASS_GEMM },
 
-    { "nchwtonhwc|nhwctonchw|nhwc2nchw|nchw2nhwc|batched_transpose|transpose&!conv&!gemm&!matmul|swapdim|"
-      "catarray|"
+    { "nchwtonhwc|nhwctonchw|nhwc2nchw|nchw2nhwc|batched_transpose|transpose&!conv&!gemm&!matmul|swapdim|catarray|"
       "reformat|direct_copy|_copy_&tensor|copykernel|copy_kernel|copy_out|cast_to_fp8|cast_and_transpose|"
       "castkernel&!raycast&!broadcast|cast_kernel&!broadcast|float2half|half2float|convert_&!conv2d|converttensor|"
-      "scalepackedtensor|"
-      "subtensor|set_value|setzero|scaletensor|2col|col2im|col2vol|permute_kernel|pack_tensor|unpack_"
-      "tensor|"
-      "addpadding|padinput|padded_kernel|_pad1d|_pad2d|_pad3d|slice_kernel|concat_&!norm|concat_kernel|reshape_cat|"
-      "cpy_|shuffleintensor|repack|kernel_flip|^fill_|fillkernel|fill_kernel|uninitialized_fill|"
+      "scalepackedtensor|subtensor|set_value|setzero|scaletensor|2col|col2im|col2vol|permute_kernel|pack_tensor|"
+      "unpack_tensor|addpadding|padinput|padded_kernel|_pad1d|_pad2d|_pad3d|slice_kernel|concat_&!norm|concat_kernel|"
+      "reshape_cat|cpy_|shuffleintensor|repack|kernel_flip|^fill_|fillkernel|fill_kernel|uninitialized_fill|"
       "uninitialized_copy|chunk_cat|deep_gemm::transpose|deep_gemm::pack|zero_kernel|memcpy_kernel|copyvectorized|"
       "copypacked|tensortransform",
       WS_CLASS_COPY },
     { "kdequant|quant&!norm&!gemm&!gemv&!matmul&!moe_kernel&!_mm_&!act_and_mul&!and_mul&!silu&!gelu&!swiglu",
       WS_CLASS_COPY },
 
+    /* Xmma, a product elsewhere, pools in TensorRT. */
     { "xmma_pooling", WS_CLASS_REDUCTION },
     { "implicit_gemm|implicitgemm|implicit_convolve|convolve|convolution|conv2d|conv3d|conv1d|_conv_|4conv6|"
-      "conv_depthwise|depthwise|grouped_conv|conv_fwd|conv_bwd|conv_forward|conv_backward|wgrad|"
-      "dgrad|fprop|winograd|scudnn|igemm_fwd|igemm_bwd|"
-      "igemm_wrw|cudnn_fp16|cudnn_fp32|cudnn_int8|miopen&conv|miopensp3|cudnn::cnn|computeoffsetskernel|computewgrad|"
-      "computebooffsets|fft2d|flip_filter|cask_cudnn|cudnn&engine&conv|conv2dwgrad|naive_conv|gridwise_conv|convfwd|"
-      "convbwd|dnnl_conv|xdlops_conv|_conv2d|conv_transpose|conv::",
+      "conv_depthwise|depthwise|grouped_conv|conv_fwd|conv_bwd|conv_forward|conv_backward|wgrad|dgrad|fprop|winograd|"
+      "scudnn|igemm_fwd|igemm_bwd|igemm_wrw|cudnn_fp16|cudnn_fp32|cudnn_int8|miopen&conv|miopensp3|cudnn::cnn|"
+      "computeoffsetskernel|computewgrad|computebooffsets|fft2d|flip_filter|cask_cudnn|cudnn&engine&conv|conv2dwgrad|"
+      "naive_conv|gridwise_conv|convfwd|convbwd|dnnl_conv|xdlops_conv|_conv2d|conv_transpose|conv::",
       WS_CLASS_CONV },
 
     /* Of cuBLAS and its like, what is no product. */
@@ -182,38 +171,30 @@ static const struct rule rules[] = {
     { "grouped_gemm|gemm|gemv|cijk_|nvjet|matmul|cublas|cutlass&tensorop|cutlass&simt|splitkreduce|splitk&reduce|"
       "^sm90_xmma|xmma_|wmma|_mm_kernel|^bmm_|dot_kernel|reduce_1block|hgmma|ampere_&_tn|ampere_&_nt|ampere_&_nn|"
       "deep_gemm|cutlass3x_sm|^mm_kernel|_mma_|marlin|fused_moe_kernel|moe_stage&!reduce|moe&::stage&!reduce|fmoe_|"
-      "moe_kernel|moe_gemm|flatmm|"
-      "gemmk1|trsm|syrk|ger_kernel|rocblas|"
-      "tensile|"
-      "hipblaslt|magma_|cublaslt|_bmm_|addmm|matrixmul|matrix_mul|spmm|csrmm|streamk|splitk|split_k|sgmv|bgmv|lora_"
-      "shrink|lora_expand|weight_only",
+      "moe_kernel|moe_gemm|flatmm|gemmk1|trsm|syrk|ger_kernel|rocblas|tensile|hipblaslt|magma_|cublaslt|_bmm_|addmm|"
+      "matrixmul|matrix_mul|spmm|csrmm|streamk|splitk|split_k|sgmv|bgmv|lora_shrink|lora_expand|weight_only",
       WS_CLASS_GEMM },
 
     { "radixsort|_sort|sort_|sortkv|sortkernel|sortingkernel|sortagent|bitonic|gathertopk|topk|mergesort|devicescan|"
       "scan_kernel|scankernel|scan_by_key|searchsorted|unique_&indices|routingind|routing|histogram|partition_config|"
       "deviceselect|devicecompact|devicepartition|devicehistogram|rocprim|argsort|sortpairs|cumsum|cumprod|"
-      "tensor_kernel_scan|moe_align|fused_gate|unique_kernel|onesweep|prefixsum|prefix_sum|"
-      "scanagent",
+      "tensor_kernel_scan|moe_align|fused_gate|unique_kernel|onesweep|prefixsum|prefix_sum|scanagent",
       WS_CLASS_SORT },
 
     { "cwisebinaryop|cwiseunaryop|cwisenullaryop&!reduc", WS_CLASS_POINTWISE },
     { "reduce|max_pool|maxpool|avg_pool|avgpool|average_pool|pooling|adaptive_average|adaptiveaverage|adaptivemax|"
       "segment_csr|mean_dim|max_kernel|min_kernel|segment_sum|argmax|argmin|_sum_|sum_kernel|sum_rows|mean_kernel|"
-      "bias_grad|grad_bias|devicereduce|"
-      "vector_sum",
+      "bias_grad|grad_bias|devicereduce|vector_sum",
       WS_CLASS_REDUCTION },
 
     { "pointwise|elementwise|element_wise|silu|gelu|relu|swiglu|geglu|sigmoid|add_kernel|mul_kernel|addtensor|"
       "add_tensor|act_and_mul|activation|activefwd|activebwd|rotary|rope|bias_add|add_bias|addbias|biasnhwc|biasnchw|"
-      "bias_residual|fused_add|fused_mul|triad|vectoradd|vector_add|vecadd|bin_bcast|nvfuser_none|add_scalar|mul_"
-      "scalar|"
-      "scale_kernel|scale_shift|optensor|op_tensor|op2dtensor|generic_tensor|tanh_|triu_tril|roll_cuda|upsample|"
-      "interpolate|nearest_neighbor|grid_sampl|glu_kernel|unaryop|binaryop|unary_|binary_&!search|miopenneuron|"
-      "broadcastkernel|broadcast_kernel|kernelpointwise|where_"
-      "kernel|"
-      "add_residual|residual_add|_grad_kernel|clamp_|exp_kernel|add_one|dropout|cell_forward|cell_backward|lstmfwd|"
-      "lstmbwd|scale_f32|"
-      "add_f32|mul_f32|elu_f|softcap|gdn_gating|bias_rescale",
+      "bias_residual|fused_add|fused_mul|triad|vectoradd|vector_add|vecadd|bin_bcast|nvfuser_none|add_scalar|"
+      "mul_scalar|scale_kernel|scale_shift|optensor|op_tensor|op2dtensor|generic_tensor|tanh_|triu_tril|roll_cuda|"
+      "upsample|interpolate|nearest_neighbor|grid_sampl|glu_kernel|unaryop|binaryop|unary_|binary_&!search|"
+      "miopenneuron|broadcastkernel|broadcast_kernel|kernelpointwise|where_kernel|add_residual|residual_add|"
+      "_grad_kernel|clamp_|exp_kernel|add_one|dropout|cell_forward|cell_backward|lstmfwd|lstmbwd|scale_f32|add_f32|"
+      "mul_f32|elu_f|softcap|gdn_gating|bias_rescale",
       WS_CLASS_POINTWISE },
 
     /* Words that say little, for names that nothing else knows. */
@@ -222,11 +203,11 @@ static const struct rule rules[] = {
     { "sort|uniquebykey|unique_by_key|segment_reduce_by", WS_CLASS_SORT },
     { "absmax|amax|pool2d|pool3d|biasgrad|sum_|_sum", WS_CLASS_REDUCTION },
     { "copy|fill_&!prefill|gptq|exllama|concat|slicekernel|slicelayer|split_v|splitkernel|padkernel|pad_f|"
-      "repeatbuffer|cvt_|permute|transpose|"
-      "tilekernel|memset|_fill<|full_func|^zeros_|^ones_|_pad_|_repeat_|^_zero_|^zero_|zerofill|zero_fill",
+      "repeatbuffer|cvt_|permute|transpose|tilekernel|memset|_fill<|full_func|^zeros_|^ones_|_pad_|_repeat_|^_zero_|"
+      "^zero_|zerofill|zero_fill",
       WS_CLASS_COPY },
-    { "_kernel_rank_|vector_fma|_fma3|transform_f|transform_kernel|resize|upscale|penalt|diag_mask|multiply|bias|^"
-      "add_|^sub_|^mul_|^div_",
+    { "_kernel_rank_|vector_fma|_fma3|transform_f|transform_kernel|resize|upscale|penalt|diag_mask|multiply|bias|"
+      "^add_|^sub_|^mul_|^div_",
       WS_CLASS_POINTWISE },
 };
 
