@@ -229,23 +229,41 @@ static uint64_t key_of(const struct finder *finder, enum ws_part cause, uint32_t
     return (other << 24 | (uint64_t)(stream & 0xffff) << 8 | (uint64_t)wait->what << 4 | cause) + 1;
 }
 
-static int count(struct finder *finder, struct ws_map *places, struct ws_vector *rows, enum ws_part cause,
+/* Rows by key. Gaps that follow each other mostly are of one. */
+struct places {
+    struct ws_map map; /* key → place in rows + 1 */
+    uint64_t last_key, last_place;
+};
+
+/* Place + 1 of the row of a key, made where there is none; 0 when memory is out. */
+static uint64_t place_of(struct places *places, struct ws_vector *rows, uint64_t key,
+                         const struct ws_gap_wait_row *new)
+{
+    if (key == places->last_key)
+        return places->last_place;
+    uint64_t *place = ws_map_put(&places->map, key);
+    struct ws_gap_wait_row *row = place && !*place ? ws_vector_push(rows) : NULL;
+    if (row) {
+        *row = *new;
+        *place = rows->count;
+    }
+    if (!place || !*place)
+        return 0;
+    places->last_key = key;
+    return places->last_place = *place;
+}
+
+static int count(struct finder *finder, struct places *places, struct ws_vector *rows, enum ws_part cause,
                  const struct ws_gap *gap, bool steady)
 {
     struct ws_gap_wait wait = explain(finder, cause, gap);
     uint32_t stream = shape_of(finder, finder->track->order[gap->after])->row.stream;
     int64_t length = ws_gap_length(&finder->process->ops, finder->track, gap);
-    uint64_t *place = ws_map_put(places, key_of(finder, cause, stream, &wait));
+    struct ws_gap_wait_row new = { .cause = cause, .wait = wait, .stream = stream };
+    uint64_t place = place_of(places, rows, key_of(finder, cause, stream, &wait), &new);
     if (!place)
         return -ENOMEM;
-    if (!*place) {
-        struct ws_gap_wait_row *row = ws_vector_push(rows);
-        if (!row)
-            return -ENOMEM;
-        *row = (struct ws_gap_wait_row){ .cause = cause, .wait = wait, .stream = stream };
-        *place = rows->count;
-    }
-    struct ws_gap_total *total = &((struct ws_gap_wait_row *)rows->data + (*place - 1))->gaps;
+    struct ws_gap_total *total = &((struct ws_gap_wait_row *)rows->data + (place - 1))->gaps;
     total->count++;
     total->total += length;
     total->steady_count += steady;
@@ -271,7 +289,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     const struct ws_gap *gaps = activity->gaps.data;
     struct ws_track_waits *result = memory;
     struct finder finder = finder_of(report, subject);
-    struct ws_map places = { 0 };
+    struct places places = { 0 };
     size_t cursor = 0;
     int status = 0;
     result->rows = WS_VECTOR(struct ws_gap_wait_row);
@@ -284,7 +302,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     }
     if (result->rows.count)
         qsort(result->rows.data, result->rows.count, sizeof(struct ws_gap_wait_row), most_first);
-    ws_map_finish(&places);
+    ws_map_finish(&places.map);
     return status;
 }
 

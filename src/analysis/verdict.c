@@ -321,9 +321,9 @@ static void print_advice(const struct ws_report *report, size_t track, struct ws
         ws_page_fact(page, "do first", "nothing cheap to win was found");
     for (size_t i = 0; i < shown; i++)
         ws_page_fact(page, i ? "" : "do first", "up to %s%s: %s%s%s%s%s%s", ws_format_time(time, advice[i].saving_ns),
-                     wall->per_step ? " a step" : "", advice[i].what, *advice[i].where ? "; at " : "",
-                     advice[i].where, *advice[i].evidence ? " (" : "", advice[i].evidence,
-                     *advice[i].evidence ? ")" : "");
+                     wall->per_step ? " a step" : " of the recording", advice[i].what,
+                     *advice[i].where ? "; at " : "", advice[i].where, *advice[i].evidence ? " (" : "",
+                     advice[i].evidence, *advice[i].evidence ? ")" : "");
     print_together(report, track, page);
     if (shown && shown < count)
         ws_page_fact(page, "", "and %zu more in the sections below", count - shown);
