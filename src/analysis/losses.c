@@ -68,10 +68,25 @@ static void print_counted(const struct ws_process *process, struct ws_page *page
                      ws_format_count(number, count), count == 1 ? " was" : "es were");
 }
 
+/* Nsight Systems takes CUDA graphs as a whole unless it is told otherwise. */
+static void print_graphs(const struct ws_process *process, struct ws_page *page)
+{
+    char number[WS_FORMAT_SIZE];
+    size_t count = 0;
+    for (size_t i = 0; i < process->ops.count; i++)
+        count += ws_process_shape(process, process->ops.shape[i])->row.kind == WS_OP_GRAPH;
+    if (count && !strncmp(ws_process_meta(process, "import"), "Nsight", 6))
+        ws_page_text(page,
+                     "Launches of CUDA graphs recorded as a whole, without the kernels in them: %s; nsys profile "
+                     "--cuda-graph-trace=node records these.",
+                     ws_format_count(number, count));
+}
+
 /* What is there, but not to be taken at its word. */
 static void print_doubts(const struct ws_report *report, const struct ws_process *process, struct ws_page *page)
 {
     if (ws_process_meta(process, "import")) {
+        print_graphs(process, page);
         ws_page_text(page, "Times are those that the other profiler wrote; it states no errors of them.");
         return;
     }

@@ -40,10 +40,7 @@ struct place {
 
 struct reading {
     struct kineto kineto;
-    const char *path;
-    struct ws_arena label_texts;
-    struct ws_vector labels; /* struct ws_text: of the ranks that the file holds */
-    bool looked;             /* for labels */
+    struct kineto_ranks ranks;
     struct ws_input *input;
     struct ws_json *json;
     bool has_events;
@@ -73,16 +70,6 @@ static void keep_number(struct kineto_event *event, enum kineto_key key, const c
         event->number[key] = 0;
 }
 
-/* Leaves the label of a pid away; true when it is not that of the rank that is read. */
-static bool leave_label(const struct kineto *kineto, const char **text, size_t *length)
-{
-    struct ws_text label = kineto_label_of(*text, *length);
-    *text += label.length ? label.length + 1 : 0;
-    *length -= label.length ? label.length + 1 : 0;
-    return kineto->label.length &&
-           (label.length != kineto->label.length || memcmp(label.data, kineto->label.data, label.length) != 0);
-}
-
 static void take_event_value(struct reading *reading, enum kineto_key key, const char *text, size_t length,
                              bool is_text)
 {
@@ -107,7 +94,7 @@ static void take_event_value(struct reading *reading, enum kineto_key key, const
     case KINETO_PID:
         if (is_text)
             kineto_note_process(&reading->kineto, text, length);
-        event->other = is_text && leave_label(&reading->kineto, &text, &length);
+        event->other = is_text && kineto_leave_label(&reading->kineto.label, &text, &length);
         /* fall through */
     case KINETO_TID:
         keep_number(event, key, text, length, 0);
@@ -424,8 +411,7 @@ static void close_reading(void *state)
     kineto_inputs_finish(&reading->inputs);
     for (int i = 0; i < TEXT_KINDS; i++)
         free(reading->texts[i].data);
-    ws_vector_finish(&reading->labels);
-    ws_arena_finish(&reading->label_texts);
+    kineto_ranks_finish(&reading->ranks);
     free(reading);
 }
 
@@ -434,8 +420,7 @@ static int open_reading(void **state, const char *path, struct ws_gather *gather
     struct reading *reading = calloc(1, sizeof(*reading));
     if (!reading)
         return -ENOMEM;
-    reading->path = path;
-    reading->labels = WS_VECTOR(struct ws_text);
+    reading->ranks = (struct kineto_ranks){ .path = path, .labels = WS_VECTOR(struct ws_text) };
     kineto_fill_keys();
     kineto_init(&reading->kineto, gather);
     reading->json = ws_json_create(&callbacks, reading);
@@ -450,20 +435,14 @@ static int open_reading(void **state, const char *path, struct ws_gather *gather
 
 static size_t count_processes(void *state)
 {
-    struct reading *reading = state;
-    if (!reading->looked && kineto_find_ranks(reading->path, &reading->label_texts, &reading->labels))
-        reading->labels.count = 0; /* reading will say why */
-    reading->looked = true;
-    bool told_apart = reading->labels.count && reading->labels.count <= KINETO_MOST_RANKS;
-    return told_apart ? reading->labels.count : 1;
+    return kineto_count_ranks(&((struct reading *)state)->ranks);
 }
 
 static void choose(void *state, size_t process)
 {
     struct reading *reading = state;
-    size_t count = count_processes(reading);
-    if (count > 1 && process < count)
-        kineto_choose(&reading->kineto, ((const struct ws_text *)reading->labels.data)[process], process);
+    if (process < count_processes(reading) && reading->ranks.labels.count > 1)
+        kineto_choose(&reading->kineto, ((const struct ws_text *)reading->ranks.labels.data)[process], process);
 }
 
 static void position(const void *state, uint64_t *done, uint64_t *total)
@@ -478,14 +457,8 @@ static int finish_reading(struct reading *reading, char *message, size_t capacit
         snprintf(message, capacity, "no trace: it has no traceEvents; wanted is what the PyTorch profiler exports");
         return -EINVAL;
     }
-    if (reading->kineto.unknown && !reading->kineto.known) {
-        snprintf(message, capacity, "%s",
-                 reading->kineto.writer
-                     ? reading->kineto.writer
-                     : "no trace of a GPU: of the events in it none is a kernel, copy, call or operator "
-                       "of the PyTorch profiler's");
+    if (kineto_is_of_another(&reading->kineto, message, capacity))
         return -EINVAL;
-    }
     kineto_end(&reading->kineto);
     return 0;
 }

@@ -204,6 +204,9 @@ void kineto_take_device(struct kineto *kineto, const struct ws_device *device);
 /* A value beside the events that says something of the whole. */
 void kineto_take_fact(struct kineto *kineto, enum kineto_key key, const char *text, size_t length);
 
+/* Are there events, and none of the profiler's? Then a line in message says what the file is. */
+bool kineto_is_of_another(const struct kineto *kineto, char *message, size_t capacity);
+
 /* The file is read to its end: what only then is known. */
 void kineto_end(struct kineto *kineto);
 
@@ -211,14 +214,20 @@ void kineto_finish(struct kineto *kineto);
 
 /* --- kineto_ranks.c -------------------------------------------------------------------------------- */
 
-enum { KINETO_MOST_RANKS = 1024 };
+struct kineto_ranks {
+    const char *path;
+    struct ws_arena texts;
+    struct ws_vector labels; /* struct ws_text, in order of first appearance */
+    bool looked;
+};
 
-/* What a pid says of whose it is, "[TP01]" of "[TP01] 83"; length 0: nothing. */
-struct ws_text kineto_label_of(const char *text, size_t length);
+/* Ranks that the file tells apart, at least 1. */
+size_t kineto_count_ranks(struct kineto_ranks *ranks);
 
-/* Appends the labels in a file, struct ws_text, to a vector: no more than one more than KINETO_MOST_RANKS. Returns 0
- * or -errno. */
-int kineto_find_ranks(const char *path, struct ws_arena *texts, struct ws_vector *labels);
+/* Leaves the label of a pid away; true when wanted is one and it is not that. */
+bool kineto_leave_label(const struct ws_text *wanted, const char **text, size_t *length);
+
+void kineto_ranks_finish(struct kineto_ranks *ranks);
 
 /* --- kineto_collectives.c -------------------------------------------------------------------------- */
 

@@ -168,6 +168,18 @@ void kineto_note_process(struct kineto *kineto, const char *text, size_t length)
             kineto->writer = writers[i].writer;
 }
 
+bool kineto_is_of_another(const struct kineto *kineto, char *message, size_t capacity)
+{
+    bool is = kineto->unknown && !kineto->known;
+    if (is)
+        snprintf(message, capacity, "%s",
+                 kineto->writer
+                     ? kineto->writer
+                     : "no trace of a GPU: of the events in it none is a kernel, copy, call or operator of the "
+                       "PyTorch profiler's");
+    return is;
+}
+
 static void take_name(struct kineto *kineto, struct ws_vector *names)
 {
     const struct kineto_event *event = &kineto->event;

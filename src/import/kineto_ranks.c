@@ -8,7 +8,7 @@
 #include "import/kineto.h"
 
 /* Whether a file has such labels shows at its begin; others are not looked through. */
-enum { PIECE = 64 * 1024, MOST_LABEL = 64 };
+enum { PIECE = 64 * 1024, MOST_LABEL = 64, MOST_RANKS = 1024 };
 
 static size_t spaces_at(const char *at, const char *end)
 {
@@ -18,7 +18,8 @@ static size_t spaces_at(const char *at, const char *end)
     return count;
 }
 
-struct ws_text kineto_label_of(const char *text, size_t length)
+/* "[TP01]" of "[TP01] 83"; length 0: there is none. */
+static struct ws_text label_of(const char *text, size_t length)
 {
     const char *close = length && *text == '[' ? memchr(text, ']', length < MOST_LABEL ? length : MOST_LABEL) : NULL;
     bool labels = close && close + 1 < text + length && close[1] == ' ';
@@ -38,14 +39,14 @@ static bool holds(const struct ws_vector *labels, struct ws_text label)
 static int find_in(const char *at, const char *end, struct ws_arena *texts, struct ws_vector *labels)
 {
     static const char key[] = "\"pid\"";
-    while (labels->count <= KINETO_MOST_RANKS && (at = memmem(at, (size_t)(end - at), key, sizeof(key) - 1))) {
+    while (labels->count <= MOST_RANKS && (at = memmem(at, (size_t)(end - at), key, sizeof(key) - 1))) {
         at += sizeof(key) - 1;
         const char *value = at + spaces_at(at, end);
         value += value < end && *value == ':';
         value += spaces_at(value, end);
         if (value == end || *value != '"')
             continue;
-        struct ws_text label = kineto_label_of(value + 1, (size_t)(end - value - 1));
+        struct ws_text label = label_of(value + 1, (size_t)(end - value - 1));
         if (!label.length || holds(labels, label))
             continue;
         struct ws_text *place = ws_vector_push(labels);
@@ -58,22 +59,47 @@ static int find_in(const char *at, const char *end, struct ws_arena *texts, stru
     return 0;
 }
 
-int kineto_find_ranks(const char *path, struct ws_arena *texts, struct ws_vector *labels)
+/* Finds the labels, no more than one more than MOST_RANKS. Returns 0 or -errno. */
+static int find(struct kineto_ranks *ranks)
 {
     char room[2 * MOST_LABEL + PIECE]; /* what a piece ends with is looked at again before the next */
     size_t held = 0;
     ssize_t size;
     struct ws_input *input;
-    int status = ws_input_open(&input, path);
+    int status = ws_input_open(&input, ranks->path);
     if (status)
         return status;
     do {
         size = ws_input_read(input, room + held, PIECE);
         const char *end = room + held + (size > 0 ? size : 0);
-        status = size < 0 ? (int)size : find_in(room, end, texts, labels);
+        status = size < 0 ? (int)size : find_in(room, end, &ranks->texts, &ranks->labels);
         held = (size_t)(end - room) < 2 * MOST_LABEL ? (size_t)(end - room) : 2 * MOST_LABEL;
         memmove(room, end - held, held);
-    } while (size > 0 && !status && labels->count && labels->count <= KINETO_MOST_RANKS);
+    } while (size > 0 && !status && ranks->labels.count && ranks->labels.count <= MOST_RANKS);
     ws_input_close(input);
     return status;
+}
+
+size_t kineto_count_ranks(struct kineto_ranks *ranks)
+{
+    if (!ranks->looked && find(ranks))
+        ranks->labels.count = 0; /* reading will say why */
+    ranks->looked = true;
+    return ranks->labels.count && ranks->labels.count <= MOST_RANKS ? ranks->labels.count : 1;
+}
+
+bool kineto_leave_label(const struct ws_text *wanted, const char **text, size_t *length)
+{
+    struct ws_text label = label_of(*text, *length);
+    bool is_other =
+        wanted->length && (label.length != wanted->length || memcmp(label.data, wanted->data, label.length) != 0);
+    *text += label.length ? label.length + 1 : 0;
+    *length -= label.length ? label.length + 1 : 0;
+    return is_other;
+}
+
+void kineto_ranks_finish(struct kineto_ranks *ranks)
+{
+    ws_vector_finish(&ranks->labels);
+    ws_arena_finish(&ranks->texts);
 }

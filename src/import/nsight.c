@@ -151,36 +151,6 @@ static int add_condition(struct reading *reading, const char *table, char *sql, 
     return 0;
 }
 
-/* Starts on the next table that is there. Returns 1, 0 when there is none left, or -ENOMEM. */
-static int next_table(struct reading *reading)
-{
-    char sql[MOST_SQL];
-    if (!reading->prepared)
-        index_texts(reading);
-    for (; reading->table < nsight_table_count; reading->table++) {
-        const struct nsight_table *table = &nsight_tables[reading->table];
-        if (!has_table(reading, table->name))
-            continue;
-        reading->any = true;
-        int used = snprintf(sql, sizeof(sql), "SELECT ");
-        for (size_t i = 0; i < NSIGHT_COLUMNS && table->columns[i] && used < MOST_SQL / 2; i++) {
-            used += snprintf(sql + used, 3, "%s", i ? ", " : "");
-            used += add_column(reading, table->name, table->columns[i], sql + used);
-        }
-        used += snprintf(sql + used, sizeof(sql) - (size_t)used, " FROM \"%s\" t", table->name);
-        used += add_condition(reading, table->name, sql + used, sizeof(sql) - (size_t)used);
-        snprintf(sql + used, sizeof(sql) - (size_t)used, "%s%s",
-                 table->order && has_column(reading, table->name, table->order) ? " ORDER BY t." : "",
-                 table->order && has_column(reading, table->name, table->order) ? table->order : "");
-        int error = sqlite3_prepare_v2(reading->base, sql, -1, &reading->rows, NULL);
-        if (!error)
-            return 1;
-        if (error == SQLITE_NOMEM)
-            return -ENOMEM;
-    }
-    return 0;
-}
-
 /* --- processes -------------------------------------------------------------------------------------- */
 
 static int by_number(const void *a, const void *b)
@@ -231,6 +201,41 @@ static void choose(void *state, size_t process)
         return;
     reading->chosen = process + 1;
     nsight_choose(&reading->nsight, reading->processes[process]);
+}
+
+/* --- one table after the other ----------------------------------------------------------------------- */
+
+/* Starts on the next table that is there. Returns 1, 0 when there is none left, or -ENOMEM. */
+static int next_table(struct reading *reading)
+{
+    char sql[MOST_SQL];
+    if (!reading->prepared) {
+        index_texts(reading);
+        if (count_processes(reading) == 1 && reading->process_count == 1)
+            nsight_alone(&reading->nsight, reading->processes[0]);
+    }
+    for (; reading->table < nsight_table_count; reading->table++) {
+        const struct nsight_table *table = &nsight_tables[reading->table];
+        if (!has_table(reading, table->name))
+            continue;
+        reading->any = true;
+        int used = snprintf(sql, sizeof(sql), "SELECT ");
+        for (size_t i = 0; i < NSIGHT_COLUMNS && table->columns[i] && used < MOST_SQL / 2; i++) {
+            used += snprintf(sql + used, 3, "%s", i ? ", " : "");
+            used += add_column(reading, table->name, table->columns[i], sql + used);
+        }
+        used += snprintf(sql + used, sizeof(sql) - (size_t)used, " FROM \"%s\" t", table->name);
+        used += add_condition(reading, table->name, sql + used, sizeof(sql) - (size_t)used);
+        snprintf(sql + used, sizeof(sql) - (size_t)used, "%s%s",
+                 table->order && has_column(reading, table->name, table->order) ? " ORDER BY t." : "",
+                 table->order && has_column(reading, table->name, table->order) ? table->order : "");
+        int error = sqlite3_prepare_v2(reading->base, sql, -1, &reading->rows, NULL);
+        if (!error)
+            return 1;
+        if (error == SQLITE_NOMEM)
+            return -ENOMEM;
+    }
+    return 0;
 }
 
 /* --- reading --------------------------------------------------------------------------------------- */

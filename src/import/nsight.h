@@ -11,6 +11,12 @@ enum { NSIGHT_COLUMNS = 20 };
 struct nsight {
     struct ws_gather *gather;
     struct ws_intern processes; /* int64_t globalPid; the first is whose name the trace gets */
+    int64_t pid;                /* of the one process that is read; -1: they are several, or it is not known */
+    struct ws_vector visible;   /* struct nsight_visible: the GPUs as that process numbers them */
+};
+
+struct nsight_visible {
+    int64_t gpu, ordinal;
 };
 
 /* One table as it is read. Columns that a file lacks are NULL. */
@@ -26,6 +32,9 @@ extern const struct nsight_table nsight_tables[];
 extern const size_t nsight_table_count;
 
 void nsight_init(struct nsight *nsight, struct ws_gather *gather);
+
+/* No other process did anything on a device. */
+void nsight_alone(struct nsight *nsight, int64_t global);
 
 /* Only this process is read: its number is noted, for a file need not say what it was. */
 void nsight_choose(struct nsight *nsight, int64_t global);

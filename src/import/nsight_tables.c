@@ -11,14 +11,22 @@ static uint64_t process_number(struct nsight *nsight, int64_t global);
 
 void nsight_init(struct nsight *nsight, struct ws_gather *gather)
 {
-    *nsight = (struct nsight){ .gather = gather, .processes = WS_INTERN(int64_t) };
+    *nsight = (struct nsight){
+        .gather = gather, .processes = WS_INTERN(int64_t), .pid = -1, .visible = WS_VECTOR(struct nsight_visible)
+    };
     ws_gather_meta(gather, "import", "Nsight Systems (SQLite export)", 30);
+}
+
+void nsight_alone(struct nsight *nsight, int64_t global)
+{
+    nsight->pid = global >> 24 & 0xffffff;
 }
 
 void nsight_choose(struct nsight *nsight, int64_t global)
 {
     char pid[32];
-    int size = snprintf(pid, sizeof(pid), "%d", (int)(global >> 24 & 0xffffff));
+    nsight_alone(nsight, global);
+    int size = snprintf(pid, sizeof(pid), "%d", (int)nsight->pid);
     ws_gather_meta(nsight->gather, "pid", pid, (size_t)size);
     process_number(nsight, global);
 }
@@ -26,6 +34,7 @@ void nsight_choose(struct nsight *nsight, int64_t global)
 void nsight_finish(struct nsight *nsight)
 {
     ws_intern_finish(&nsight->processes);
+    ws_vector_finish(&nsight->visible);
 }
 
 static struct ws_text text_at(sqlite3_stmt *row, int column)
@@ -269,9 +278,31 @@ static void take_process(struct nsight *nsight, sqlite3_stmt *row)
         ws_gather_meta(nsight->gather, "program", name.data, name.length);
 }
 
+/* Under CUDA_VISIBLE_DEVICES a process numbers the GPUs as it sees them, and so do its operations. */
+static void take_visible(struct nsight *nsight, sqlite3_stmt *row)
+{
+    if (is_null(row, 0) || is_null(row, 1) || nsight->pid < 0 || sqlite3_column_int64(row, 2) != nsight->pid)
+        return;
+    struct nsight_visible *visible = ws_vector_push(&nsight->visible);
+    if (visible)
+        *visible = (struct nsight_visible){ sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1) };
+    else
+        nsight->gather->error = -ENOMEM;
+}
+
+/* -1: the process does not see it. */
+static int64_t ordinal_of(const struct nsight *nsight, sqlite3_stmt *row)
+{
+    const struct nsight_visible *visible = nsight->visible.data;
+    for (size_t i = 0; i < nsight->visible.count; i++)
+        if (visible[i].gpu == sqlite3_column_int64(row, 0))
+            return visible[i].ordinal;
+    return nsight->visible.count ? -1 : sqlite3_column_int64(row, is_null(row, 1) ? 0 : 1);
+}
+
 static void take_gpu(struct nsight *nsight, sqlite3_stmt *row)
 {
-    int64_t ordinal = sqlite3_column_int64(row, is_null(row, 1) ? 0 : 1);
+    int64_t ordinal = ordinal_of(nsight, row);
     int64_t clock = sqlite3_column_int64(row, 6), memory = sqlite3_column_int64(row, 7);
     int64_t l2 = sqlite3_column_int64(row, 8);
     struct ws_text name = text_at(row, 2), uuid = text_at(row, 9), pci = text_at(row, 10);
@@ -340,6 +371,7 @@ const struct nsight_table nsight_tables[] = {
     { "EXPORT_META_DATA", { "name", "value" }, take_fact, NULL, false },
     { "TARGET_INFO_SYSTEM_ENV", { "name", "value", "globalVid" }, take_system, NULL, false },
     { "TARGET_INFO_SESSION_START_TIME", { "utcEpochNs", "systemClockNs" }, take_start, NULL, false },
+    { "TARGET_INFO_CUDA_DEVICE", { "gpuId", "cudaId", "pid" }, take_visible, NULL, false },
     { "TARGET_INFO_GPU",
       { "id", "cuDevice", "name", "computeMajor", "computeMinor", "smCount", "clockRate", "totalMemory",
         "l2CacheSize", "uuid", "busLocation" },

@@ -67,6 +67,9 @@ def test_memsets_and_graphs():
     shapes = by_id(families["shape"])
     found = [(shapes[op.shape].kind, shapes[op.shape].to_space, shapes[op.shape].function, op.bytes) for op in families["op"]]
     assert found == [(3, 3, 0, 64), (4, 0, 9, 0)], found
+    losses = run("report", "--section", "losses", path("trace.sqlite")).stdout
+    assert "--cuda-graph-trace=node" in losses, losses
+    assert "cuda-graph-trace" not in run("report", "--section", "losses", write(**WHOLE)).stdout
 
 
 def test_bare_tables():
@@ -177,6 +180,25 @@ def test_facts():
     expected = {"program": "train", "pid": "77", "host": "node7", "nsight_version": "2026.2.1", "start_realtime_ns": "1705446034890745579"}
     assert {key: found.get(key) for key in expected} == expected, found
     assert by_id(families["thread"])[families["op"][1].thread].name == "worker"
+
+
+def test_devices_that_a_process_numbers_itself():
+    """Under CUDA_VISIBLE_DEVICES: device 0 of the second process is the machine's second GPU."""
+    other = 1 << 48 | 99 << 24
+    gpus = [{"vmId": 1 << 48, "id": i, "cuDevice": i, "name": name, "uuid": f"uuid{i}", "smCount": sms} for i, (name, sms) in
+            enumerate((("NVIDIA A100", 108), ("NVIDIA H100", 132)))]
+    devices = [{"gpuId": 0, "cudaId": 0, "pid": 77, "uuid": "uuid0"}, {"gpuId": 1, "cudaId": 1, "pid": 77, "uuid": "uuid1"},
+               {"gpuId": 1, "cudaId": 0, "pid": 99, "uuid": "uuid1"}, {"gpuId": None, "cudaId": 5, "pid": 99, "uuid": None}]
+    kernels = [KERNEL, {**KERNEL, "globalPid": other, "start": 40000, "end": 41000}]
+    file = write(StringIds=STRINGS, CUPTI_ACTIVITY_KIND_KERNEL=kernels, TARGET_INFO_GPU=gpus, TARGET_INFO_CUDA_DEVICE=devices)
+    found = [[(device["device"], device["name"]) for device in process["devices"]] for process in report(file)]
+    assert found == [[(0, "NVIDIA A100")], [(0, "NVIDIA H100")]], found
+    one = write(StringIds=STRINGS, CUPTI_ACTIVITY_KIND_KERNEL=kernels[1:], TARGET_INFO_GPU=gpus, TARGET_INFO_CUDA_DEVICE=devices)
+    rows_of = rows(one)
+    assert [(row.id, row.name, row.uuid) for row in rows_of["device"]] == [(1, "NVIDIA H100", "GPU-uuid1")], rows_of["device"]
+    # Where it says nothing of the process, the GPUs' own numbers count.
+    one = write(StringIds=STRINGS, CUPTI_ACTIVITY_KIND_KERNEL=kernels[1:], TARGET_INFO_GPU=gpus, TARGET_INFO_CUDA_DEVICE=devices[:2])
+    assert [(row.id, row.name) for row in rows(one)["device"]] == [(1, "NVIDIA A100"), (2, "NVIDIA H100")]
 
 
 def test_what_cannot_be():
