@@ -262,6 +262,12 @@ void ws_gather_memory(struct ws_gather *gather, const struct ws_gather_memory *m
         *place = *memory;
 }
 
+bool ws_gather_share_process(const struct ws_gather *gather, uint32_t thread, uint32_t other)
+{
+    const struct thread_key *keys = gather->threads.items.data;
+    return keys[thread - 1].pid == keys[other - 1].pid;
+}
+
 uint32_t ws_gather_context_of(const struct ws_gather *gather, int64_t ordinal)
 {
     const uint64_t *first = ordinal >= 0 ? ws_map_get(&gather->context_of, (uint64_t)ordinal + 1) : NULL;

@@ -165,6 +165,8 @@ struct ws_gather_span {
 /* The context that stands for a device, 0 when there is none. */
 uint32_t ws_gather_context_of(const struct ws_gather *gather, int64_t ordinal);
 
+bool ws_gather_share_process(const struct ws_gather *gather, uint32_t thread, uint32_t other);
+
 /* Identifiers of the device of a context and of a stream, or 0. */
 uint32_t ws_gather_device(const struct ws_gather *gather, uint32_t context);
 uint32_t ws_gather_device_of(const struct ws_gather *gather, uint32_t stream);

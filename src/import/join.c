@@ -6,6 +6,7 @@
 
 enum { SLICE = 4096 };
 #define CALL_MADE_OPERATIONS 0x80000000u
+#define AMBIGUOUS UINT64_MAX
 
 /* A shape and the function that was called for it. */
 struct final_shape {
@@ -35,7 +36,8 @@ static int64_t host_time(const struct ws_gather *gather, size_t op)
     return call ? call_at(gather, call - 1)->begin : op_at(gather, op)->begin;
 }
 
-/* Gives each operation its call: the outermost of those with its correlation. */
+/* Gives each operation its call: the outermost of those with its correlation. Where processes that count from the
+ * same begin were put into one file, as if they were one, several may have it: then none is taken. */
 static int tie(struct ws_gather *gather)
 {
     struct ws_map calls = { 0 }; /* correlation of an operation → index of its call + 1 */
@@ -49,13 +51,16 @@ static int tie(struct ws_gather *gather)
     for (size_t i = 0; i < gather->calls.count; i++) {
         const struct ws_gather_call *call = call_at(gather, i);
         uint64_t *place = ws_map_get(&calls, call->correlation);
-        if (place && (!*place || call->begin < call_at(gather, *place - 1)->begin))
+        if (place && *place && *place != AMBIGUOUS &&
+            !ws_gather_share_process(gather, call->thread, call_at(gather, *place - 1)->thread))
+            *place = AMBIGUOUS;
+        else if (place && *place != AMBIGUOUS && (!*place || call->begin < call_at(gather, *place - 1)->begin))
             *place = i + 1;
     }
     for (size_t i = 0; i < gather->ops.count; i++) {
         struct ws_gather_op *op = op_at(gather, i);
         const uint64_t *place = ws_map_get(&calls, op->correlation);
-        if (place && *place) {
+        if (place && *place && *place != AMBIGUOUS) {
             op->call = (uint32_t)*place;
             call_at(gather, *place - 1)->function |= CALL_MADE_OPERATIONS;
         } else {

@@ -65,6 +65,20 @@ def test_the_outermost_call_counts():
     assert len(families["call"]) == 1
 
 
+def test_calls_of_several_processes():
+    """Traces that were put together without a word of whose each event is count correlations from the same begin."""
+    other = {**CALL, "pid": 77, "tid": 70, "ts": 8}
+    families = rows(write(trace(KERNEL, CALL, {**other, "args": {"correlation": 6}})))
+    assert op_of(families)[3].name == "cudaLaunchKernel"
+    inner = {**CALL, "cat": "cuda_driver", "name": "cuLaunchKernel", "ts": 11, "dur": 1}
+    for calls in ((CALL, other), (other, inner, CALL), (inner, other, {**other, "ts": 2})):
+        families = rows(write(trace(KERNEL, *calls)))
+        op, _, _, called = op_of(families)
+        assert (op.host_begin, op.thread, called) == (op.begin, 0, None), "one of them launched it, and which is not known"
+        assert sum(row.count for row in families["loss"] if row.reason == 14) == 1, families["loss"]
+        assert len(families["call"]) == len(calls)
+
+
 def test_calls():
     names = ["cudaDeviceSynchronize", "cudaMalloc", "cudaEventRecord", "hipModuleLoadData", "cudaStreamIsCapturing",
              "cudaGraphInstantiate", "hipGetDevicePropertiesR0600", "cudaEventQuery", "cudaStreamWaitEvent", "cudaFree"]
