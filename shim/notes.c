@@ -99,13 +99,24 @@ void queried(struct call *call, ws_CUstream stream, const void *object)
 
 /* Another thread may be between a mark and its launch: raised before the wait goes into the stream and
  * after it, the order shows that thread that something came in. */
+static void raise_order_of(struct shim_stream *stream)
+{
+    atomic_store_explicit(&stream->fresh, 1, memory_order_release);
+    atomic_fetch_add_explicit(&stream->order, (uint64_t)1 << 16, memory_order_acq_rel);
+}
+
 static void raise_order(struct call *call, ws_CUstream stream)
 {
     struct shim_stream *found = call->thread ? stream_known(stream, call->per_thread, call->thread->context) : NULL;
-    if (found) {
-        atomic_store_explicit(&found->fresh, 1, memory_order_release);
-        atomic_fetch_add_explicit(&found->order, (uint64_t)1 << 16, memory_order_acq_rel);
-    }
+    if (found)
+        raise_order_of(found);
+}
+
+/* Of other contexts too: for theirs it is only said that less is known. */
+static void raise_all_orders(void)
+{
+    for (uint32_t id = 1; id <= stream_count(); id++)
+        raise_order_of(stream_at(id));
 }
 
 void wait_coming(struct call *call, ws_CUstream stream)
@@ -118,6 +129,18 @@ void wait_ordered(struct call *call, ws_CUstream stream, ws_CUevent event)
 {
     raise_order(call, stream);
     host_call(call, stream, event, 0, 0);
+}
+
+void wait_coming_all(struct call *call)
+{
+    waiting_all(call);
+    raise_all_orders();
+}
+
+void wait_ordered_all(struct call *call, ws_CUevent event)
+{
+    raise_all_orders();
+    host_call(call, NO_STREAM, event, 0, 0);
 }
 
 /* Counted from before the call, so that no mark slips into the capture while it begins. */

@@ -64,6 +64,8 @@ void waiting_all(struct call *call);
 void queried(struct call *call, ws_CUstream stream, const void *object);
 void wait_coming(struct call *call, ws_CUstream stream);
 void wait_ordered(struct call *call, ws_CUstream stream, ws_CUevent event);
+void wait_coming_all(struct call *call);
+void wait_ordered_all(struct call *call, ws_CUevent event);
 void capture_beginning(struct call *call, ws_CUstream stream);
 void capture_begun(struct call *call, ws_CUstream stream);
 void capture_ended(struct call *call, ws_CUstream stream, ws_CUgraph *graph);

@@ -7,6 +7,10 @@ DRIVER_PTSZ(cuStreamQuery, cuStreamQuery, 2000, SYNC,
 DRIVER_PTSZ(cuStreamWaitEvent, cuStreamWaitEvent, 3020, EVENT,
     (ws_CUstream hStream, ws_CUevent hEvent, unsigned Flags), (hStream, hEvent, Flags), wait_coming(&call, hStream),
     wait_ordered(&call, hStream, hEvent))
+DRIVER(cuCtxWaitEvent, cuCtxWaitEvent, 12050, EVENT,
+    (ws_CUcontext hCtx, ws_CUevent hEvent), (hCtx, hEvent), wait_coming_all(&call), wait_ordered_all(&call, hEvent))
+DRIVER(cuGreenCtxWaitEvent, cuGreenCtxWaitEvent, 12040, EVENT,
+    (ws_CUgreenCtx hCtx, ws_CUevent hEvent), (hCtx, hEvent), wait_coming_all(&call), wait_ordered_all(&call, hEvent))
 DRIVER_PTSZ(cuEventRecord, cuEventRecord, 2000, EVENT,
     (ws_CUevent hEvent, ws_CUstream hStream), (hEvent, hStream), waiting(&call, hStream),
     host_call(&call, hStream, hEvent, 0, 0))

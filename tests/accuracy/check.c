@@ -2,10 +2,10 @@
  *
  *   check TRACE TRUTH [--median-width NS] [--busy-percent P] [--untimed-percent P] [--show N]
  *
- * Every kernel, copy and memset must be in the trace, under its name, stream, size and a correlation of its own; 99 %
- * of the true begins and ends must lie inside the error stated with each; the clock rows must be right within theirs;
- * the busy time of each device must be right within its stated error. --median-width bounds the median width (twice
- * the error), --busy-percent the error of the busy time.
+ * Every kernel, copy and memset must be in the trace, under its name, stream, size and a correlation of its own; 99.9
+ * % of the true begins and ends must lie inside the error stated with each; the clock rows must be right within
+ * theirs; the busy time of each device must be right within its stated error. --median-width bounds the median width
+ * (twice the error), --busy-percent the error of the busy time.
  *
  * The origin of a context's clock is arbitrary, so one constant a device is free: the one that most records agree on.
  */
@@ -19,7 +19,7 @@
 
 #include "truth.h"
 
-enum { INSIDE_PERMILLE = 990, SHOWN = 10 };
+enum { INSIDE_PERMILLE = 999, SHOWN = 10 };
 
 static int failures, to_show;
 static double untimed_percent = 1;
@@ -196,7 +196,7 @@ static int64_t report_side(const char *name, struct side *side)
            side->early, side->late, side->worst, side->none, median, timed ? side->widths[timed * 9 / 10] : 0,
            timed ? side->widths[timed - 1] : 0, side->by_quality[WS_TIME_MEASURED], side->by_quality[WS_TIME_BOUNDED],
            side->by_quality[WS_TIME_INFERRED]);
-    EXPECT(timed && side->inside * 1000 >= timed * INSIDE_PERMILLE, "fewer than 99 %% of the %ss are inside", name);
+    EXPECT(timed && side->inside * 1000 >= timed * INSIDE_PERMILLE, "fewer than 99.9 %% of the %ss are inside", name);
     EXPECT((double)side->none * 100 <= (double)side->count * untimed_percent, "%zu %ss are not known", side->none,
            name);
     return median;

@@ -87,7 +87,10 @@ static void batch(struct worker *worker)
     }
     if (way == 5 || way == 6) {
         MUST(cuEventRecord(worker->event, streams[own]));
-        MUST(cuStreamWaitEvent(streams[neighbour], worker->event, 0));
+        if (way == 5)
+            MUST(cuStreamWaitEvent(streams[neighbour], worker->event, 0));
+        else
+            MUST(cuCtxWaitEvent(gpus[device].context, worker->event));
     }
     if (!shared)
         pthread_mutex_unlock(&stream_locks[own]);

@@ -22,6 +22,7 @@
     X(cuCtxCreate_v2, (ws_CUcontext * context, unsigned flags, ws_CUdevice device))                               \
     X(cuCtxDestroy_v2, (ws_CUcontext context))                                                                    \
     X(cuCtxSetCurrent, (ws_CUcontext context))                                                                    \
+    X(cuCtxWaitEvent, (ws_CUcontext context, ws_CUevent event))                                                   \
     X(cuCtxSynchronize, (void))                                                                                   \
     X(cuDevicePrimaryCtxRetain, (ws_CUcontext * context, ws_CUdevice device))                                     \
     X(cuDevicePrimaryCtxRelease_v2, (ws_CUdevice device))                                                         \

@@ -156,6 +156,30 @@ API_TWIN(cuStreamWaitEvent, _ptsz, (ws_CUstream handle, struct sim_event *event,
     return sim_submit(stream, &work, 0, NULL);
 }
 
+enum { MOST_WAITING = 256 };
+
+/* Of a context's streams those wait that it has now. */
+API(cuCtxWaitEvent, (struct sim_context * context, struct sim_event *event), (context, event))
+{
+    struct sim_stream *streams[MOST_WAITING];
+    unsigned count = 0;
+    if (!context)
+        context = sim_current_or_null();
+    TRY(sim_context_check(context));
+    TRY(event_check(event));
+    TRY(sim_capture_forbids(context));
+    pthread_mutex_lock(&sim_lock);
+    for (struct sim_stream *stream = context->streams; stream && count < MOST_WAITING;
+         stream = stream->next_in_context)
+        streams[count++] = stream;
+    pthread_mutex_unlock(&sim_lock);
+    for (unsigned i = 0; i < count; i++) {
+        struct sim_work work = { .kind = SIM_WORK_WAIT, .unit = SIM_ENGINE_NONE, .event.event = event };
+        TRY(sim_submit(streams[i], &work, 0, NULL));
+    }
+    return WS_CUDA_SUCCESS;
+}
+
 static ws_CUresult host_work(ws_CUstream handle, struct sim_work *work)
 {
     struct sim_stream *stream;
