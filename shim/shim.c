@@ -32,7 +32,6 @@ static const struct ws_option_info *misunderstood; /* an option with a value tha
 static bool aside;                                 /* given up for good */
 static bool is_child;                              /* of a process that was recording */
 static _Atomic uint64_t *children;                 /* shared with them */
-static _Atomic bool exit_handler_set;
 
 /* Recording on and off. */
 static int64_t started_at;
@@ -86,10 +85,12 @@ __attribute__((constructor)) static void shim_load(void)
     errno = saved_errno;
 }
 
-/* Handlers run in reverse order of their setting: set after cuInit, this one runs before the driver's. */
+/* Handlers run in reverse order of their setting: set after cuInit and again after the first context, this one runs
+ * before the driver's, whenever it sets that. */
 static void at_exit(void)
 {
-    if (!(shim_phase() & SHIM_STARTED) || shim_phase() & SHIM_ENDED)
+    static _Atomic bool has_run;
+    if (!(shim_phase() & SHIM_STARTED) || shim_phase() & SHIM_ENDED || atomic_exchange(&has_run, true))
         return;
     counters_end(NULL);
     drain_before_driver_exit();
@@ -105,10 +106,22 @@ __attribute__((destructor)) static void shim_unload(void)
     drain_finish();
 }
 
+static void set_exit_handler(_Atomic bool *is_set)
+{
+    if (!atomic_exchange(is_set, true) && atexit(at_exit))
+        atomic_store(is_set, false);
+}
+
 void shim_initialised(void)
 {
-    if (!atomic_exchange(&exit_handler_set, true) && atexit(at_exit))
-        atomic_store(&exit_handler_set, false);
+    static _Atomic bool is_set;
+    set_exit_handler(&is_set);
+}
+
+void shim_has_context(void)
+{
+    static _Atomic bool is_set;
+    set_exit_handler(&is_set);
 }
 
 void shim_step_aside(const char *why)

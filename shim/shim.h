@@ -78,8 +78,9 @@ static inline bool shim_recording(void)
  * the end. Call it only when a context exists: a program without one leaves no trace. */
 bool shim_start(void);
 
-/* After cuInit succeeded: our exit handler goes in front of the driver's. */
+/* After cuInit succeeded, and after a context was made: our exit handler goes in front of the driver's. */
 void shim_initialised(void);
+void shim_has_context(void);
 
 /* cuProfilerStart and cuProfilerStop, for --capture-range=profiler. */
 void shim_set_range(bool inside);

@@ -132,6 +132,8 @@ static struct shim_context *register_context(ws_CUcontext handle)
     else
         ws_map_remove(&context_ids, (uintptr_t)handle);
     registry_unlock();
+    if (is_new)
+        shim_has_context();
     if (is_new && !green)
         drain_adopt(context);
     return context;

@@ -30,17 +30,18 @@ class Case:
     faults: what fails for the shim (tests/programs/faults.c); driver: False takes the simulated driver away;
     plain_only: why it cannot run in a build with sanitizers; bypassed: the trace must count look-ups that went around,
     and must not otherwise; in_turn: no operation may say that another thread's came in between; captured: so many
-    operations say that they were captured."""
+    operations say that they were captured; timed: every operation has device times."""
 
     def __init__(self, *command, traces=1, ops=0, says=False, faults=None, driver=True, environment=None, closed=False,
                  plain_only=None, folder=None, setup=None, bypassed=False,
-                 only=False, never=0, captured=None):
+                 only=False, never=0, captured=None, timed=False):
         self.command = command
         self.traces = traces if isinstance(traces, range) or traces is None else range(traces, traces + 1)
         self.ops, self.says, self.faults, self.driver = ops, says, faults, driver
         self.environment = environment or {}
         self.closed, self.plain_only, self.folder, self.setup = closed, plain_only, folder, setup
         self.bypassed, self.only, self.never, self.captured = bypassed, only, never, captured
+        self.timed = timed
 
 
 ASLIMIT = "a sanitizer's shadow memory does not fit into the limit"
@@ -48,11 +49,12 @@ NAMESPACE = "a sanitizer's library cannot be loaded a second time"
 FAULTS = "a sanitizer comes between the shim and the calls that should fail"
 MALLOC = "a sanitizer has an allocator of its own"
 
-CAPTURED, CONTENDED, POOL_DRY, IN_COLLECTIVE = 0x20, 0x80, 0x200, 0x800 # in enum ws_op_flags
+TIMED, CAPTURED, CONTENDED, POOL_DRY, IN_COLLECTIVE = 0x0c, 0x20, 0x80, 0x200, 0x800 # in enum ws_op_flags
 
 CASES = {
     # ways to end
     "end-return": Case("ending", "return", ops=200),
+    "end-return-late": Case("ending", "return", ops=200, timed=True, environment={"SIMGPU_LATE_EXIT": "1"}),
     "end-exit": Case("ending", "exit", ops=200),
     "end-_exit": Case("ending", "_exit", traces=None),
     "end-quick_exit": Case("ending", "quick_exit", traces=None),
@@ -354,6 +356,9 @@ def check(build, name, keep, alone):
         if case.never and None not in held:
             wrong += [f"{flagged(build, trace, case.never)} operations with flags of {case.never:#x}" for trace in traces
                       if flagged(build, trace, case.never)]
+        if case.timed and None not in held:
+            wrong += [f"{ops - flagged(build, trace, TIMED)} operations without device times"
+                      for trace, (ops, _) in zip(traces, held) if ops != flagged(build, trace, TIMED)]
         if case.captured is not None and None not in held:
             found = sum(flagged(build, trace, CAPTURED) for trace in traces)
             wrong += [f"{found} captured operations, should be {case.captured}"] if found != case.captured else []

@@ -6,30 +6,31 @@
 #include <stdint.h>
 
 /* X(field, variable, default): whole numbers. Times are nanoseconds. */
-#define SIM_SETTINGS(X)                                                                                        \
-    X(devices, "SIMGPU_DEVICES", 1)                                                                            \
-    X(memory, "SIMGPU_MEMORY", 0) /* bytes a device; 0: the model's */                                         \
-    X(seed, "SIMGPU_SEED", 1)                                                                                  \
-    X(jitter_percent, "SIMGPU_JITTER", 0)                                                                      \
-    X(kernel_ns, "SIMGPU_KERNEL_NS", -1) /* -1: from the kernel's name */                                      \
-    X(submit_ns, "SIMGPU_SUBMIT_NS", 1500)                                                                     \
-    X(dispatch_ns, "SIMGPU_DISPATCH_NS", 1000)                                                                 \
-    X(launch_ns, "SIMGPU_LAUNCH_NS", 1500)                                                                     \
-    X(event_record_ns, "SIMGPU_EVENT_RECORD_NS", 2500)                                                         \
-    X(event_plain_ns, "SIMGPU_EVENT_RECORD_UNTIMED_NS", 240)                                                   \
-    X(allocate_ns, "SIMGPU_ALLOCATE_NS", 0)                                                                    \
-    X(module_ns, "SIMGPU_MODULE_NS", 0)                                                                        \
-    X(event_query_ns, "SIMGPU_EVENT_QUERY_NS", 1050)                                                           \
-    X(event_resolution_ns, "SIMGPU_EVENT_RESOLUTION_NS", 500)                                                  \
-    X(clock_drift_ppm, "SIMGPU_CLOCK_DRIFT_PPM", 20)                                                           \
-    X(clock_offset_ns, "SIMGPU_CLOCK_OFFSET_NS", 1000000000)                                                   \
-    X(queue_depth, "SIMGPU_QUEUE_DEPTH", 1024)                                                                 \
-    X(copy_data, "SIMGPU_COPY_DATA", 1)                                                                        \
-    X(slowdown, "SIMGPU_SLOWDOWN", 1)             /* divides the model's peaks */                              \
-    X(verbose, "SIMGPU_VERBOSE", 0)               /* 1: a line on stderr for each look-up */                   \
-    X(handles_again, "SIMGPU_HANDLES_AGAIN", 0)   /* 1: functions get those of others that are gone */         \
-    X(capture_strict, "SIMGPU_CAPTURE_STRICT", 0) /* 1: what may be unsafe in a capture is */                  \
-    X(stale_aborts, "SIMGPU_STALE_ABORTS", 0)     /* 1: a handle of something that is gone ends the program */ \
+#define SIM_SETTINGS(X)                                                                                            \
+    X(devices, "SIMGPU_DEVICES", 1)                                                                                \
+    X(memory, "SIMGPU_MEMORY", 0) /* bytes a device; 0: the model's */                                             \
+    X(seed, "SIMGPU_SEED", 1)                                                                                      \
+    X(jitter_percent, "SIMGPU_JITTER", 0)                                                                          \
+    X(kernel_ns, "SIMGPU_KERNEL_NS", -1) /* -1: from the kernel's name */                                          \
+    X(submit_ns, "SIMGPU_SUBMIT_NS", 1500)                                                                         \
+    X(dispatch_ns, "SIMGPU_DISPATCH_NS", 1000)                                                                     \
+    X(launch_ns, "SIMGPU_LAUNCH_NS", 1500)                                                                         \
+    X(event_record_ns, "SIMGPU_EVENT_RECORD_NS", 2500)                                                             \
+    X(event_plain_ns, "SIMGPU_EVENT_RECORD_UNTIMED_NS", 240)                                                       \
+    X(allocate_ns, "SIMGPU_ALLOCATE_NS", 0)                                                                        \
+    X(module_ns, "SIMGPU_MODULE_NS", 0)                                                                            \
+    X(event_query_ns, "SIMGPU_EVENT_QUERY_NS", 1050)                                                               \
+    X(event_resolution_ns, "SIMGPU_EVENT_RESOLUTION_NS", 500)                                                      \
+    X(clock_drift_ppm, "SIMGPU_CLOCK_DRIFT_PPM", 20)                                                               \
+    X(clock_offset_ns, "SIMGPU_CLOCK_OFFSET_NS", 1000000000)                                                       \
+    X(queue_depth, "SIMGPU_QUEUE_DEPTH", 1024)                                                                     \
+    X(copy_data, "SIMGPU_COPY_DATA", 1)                                                                            \
+    X(slowdown, "SIMGPU_SLOWDOWN", 1)             /* divides the model's peaks */                                  \
+    X(verbose, "SIMGPU_VERBOSE", 0)               /* 1: a line on stderr for each look-up */                       \
+    X(handles_again, "SIMGPU_HANDLES_AGAIN", 0)   /* 1: functions get those of others that are gone */             \
+    X(capture_strict, "SIMGPU_CAPTURE_STRICT", 0) /* 1: what may be unsafe in a capture is */                      \
+    X(late_exit, "SIMGPU_LATE_EXIT", 0)       /* 1: sets its exit handler with the first context, not in cuInit */ \
+    X(stale_aborts, "SIMGPU_STALE_ABORTS", 0) /* 1: a handle of something that is gone ends the program */         \
     X(truth_sync, "SIMGPU_TRUTH_SYNC", 0)
 
 struct sim_config {

@@ -61,6 +61,8 @@ static struct sim_context *context_new(unsigned flags, struct sim_device *device
     context->flags = flags;
     context->api_version = api_version;
     context->number = ++context_count;
+    if (context->number == 1)
+        sim_first_context();
     context->next = sim_contexts;
     sim_contexts = context;
     context_start(context);

@@ -112,6 +112,12 @@ static void at_exit(void)
         sim_truth_flush();
 }
 
+void sim_first_context(void)
+{
+    if (sim_config.late_exit)
+        atexit(at_exit);
+}
+
 ws_CUresult sim_engine_init(void)
 {
     static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -130,7 +136,8 @@ ws_CUresult sim_engine_init(void)
         result = sim_devices_init();
         if (result == WS_CUDA_SUCCESS) {
             pthread_atfork(NULL, NULL, mark_forked);
-            atexit(at_exit);
+            if (!sim_config.late_exit)
+                atexit(at_exit);
             atomic_store(&sim_gate, WS_CUDA_SUCCESS);
             done = true;
         }

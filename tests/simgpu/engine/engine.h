@@ -264,6 +264,7 @@ void sim_stale(const char *what); /* a handle of something that is gone was used
 void *sim_keep(size_t bytes);     /* zeroed, and never freed: what handles point at */
 int sim_thread_id(void);
 ws_CUresult sim_engine_init(void);
+void sim_first_context(void);
 
 /* clock.c */
 extern int64_t sim_clock_origin; /* host time at which device clocks read their offset */
