@@ -86,7 +86,7 @@ def main():
     parser.add_argument("--save", metavar="NAME")
     parser.add_argument("--strict", action="store_true")
     parser.add_argument("names", nargs="*", metavar="BENCHMARK")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()  # names may follow switches
     build = os.path.join(options.root, "build")
 
     known = find_benchmarks(build)

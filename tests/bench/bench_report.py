@@ -30,8 +30,11 @@ def main():
         trace = os.path.join(folder, "training.wst")
         subprocess.run([make_trace, trace, str(OPERATIONS)], check=True)
         reading, _ = measure([wallshim, "info", trace])
-        seconds, peak = measure([wallshim, "report", trace])
-        say("report, 10 M operations", seconds, "s", floor=round(reading, 3), budget=2)
+        # Memory that no process has used for a while is slow to come by on a virtual machine.
+        cold, peak = measure([wallshim, "report", trace])
+        again, _ = measure([wallshim, "report", trace])
+        say("report, 10 M operations", cold, "s", floor=round(reading, 3), budget=2)
+        say("report, 10 M operations: again", again, "s", floor=round(reading, 3), budget=2)
         say("report, 10 M operations: peak", peak / 2**30, "GiB", budget=1.5)
         seconds, _ = measure([wallshim, "report", "--json", trace])
         say("report --json, 10 M operations", seconds, "s", floor=round(reading, 3), budget=2)
