@@ -24,6 +24,9 @@ enum node {
     NODE_DEVICES,
     NODE_DEVICE,
     NODE_DISTRIBUTED,
+    NODE_GROUPS, /* the configuration of process groups */
+    NODE_GROUP,
+    NODE_RANKS, /* in one */
     NODE_GRID,
     NODE_BLOCK,
     NODE_CONCRETE,   /* values of an operator's inputs */
@@ -49,6 +52,7 @@ struct reading {
     unsigned events;  /* depth within the array of events */
     unsigned skipped; /* maps and arrays that lie within the last place */
     struct ws_device device;
+    struct kineto_configured group;
     struct kineto_text texts[TEXT_KINDS]; /* of the event */
     struct kineto_inputs inputs;
 };
@@ -158,27 +162,6 @@ static void take_concrete(struct kineto_event *event, size_t index, const char *
     event->concrete[3] = value;
 }
 
-static void take_device_value(struct reading *reading, enum kineto_key key, const char *text, size_t length)
-{
-    struct ws_device *device = &reading->device;
-    int64_t value = -1;
-    if (key == KINETO_NAME)
-        device->name = ws_gather_text(reading->kineto.gather, text, length);
-    if (!ws_decimal(text, length, 0, &value) || value < 0)
-        return;
-    uint32_t number = value < INT32_MAX ? (uint32_t)value : 0;
-    if (key == KINETO_ID)
-        device->id = value < INT32_MAX ? number + 1 : 0;
-    else if (key == KINETO_COMPUTE_MAJOR)
-        device->cc_major = number;
-    else if (key == KINETO_COMPUTE_MINOR)
-        device->cc_minor = number;
-    else if (key == KINETO_SMS)
-        device->sms = number;
-    else if (key == KINETO_TOTAL_MEMORY)
-        device->memory_bytes = (uint64_t)value;
-}
-
 static void take_extent(uint32_t extent[3], size_t index, const char *text, size_t length)
 {
     int64_t value;
@@ -205,7 +188,13 @@ static int take_value(struct reading *reading, const char *text, size_t length, 
         take_argument(reading, place->key, text, length);
         break;
     case NODE_DEVICE:
-        take_device_value(reading, place->key, text, length);
+        kineto_take_device_value(&reading->kineto, &reading->device, place->key, text, length);
+        break;
+    case NODE_GROUP:
+        kineto_take_group_value(&reading->kineto, &reading->group, place->key, text, length);
+        break;
+    case NODE_RANKS:
+        kineto_take_group_value(&reading->kineto, &reading->group, KINETO_GROUP_CONFIG_RANKS, text, length);
         break;
     case NODE_GRID:
         take_extent(reading->kineto.event.grid, place->index++, text, length);
@@ -269,6 +258,9 @@ static enum node node_within(const struct reading *reading, bool is_map)
         { NODE_ROOT, KINETO_TRACE_EVENTS, false, NODE_EVENTS },
         { NODE_ROOT, KINETO_DEVICE_PROPERTIES, false, NODE_DEVICES },
         { NODE_ROOT, KINETO_DISTRIBUTED_INFO, true, NODE_DISTRIBUTED },
+        { NODE_DISTRIBUTED, KINETO_GROUP_CONFIG, false, NODE_GROUPS },
+        { NODE_GROUPS, KINETO_NONE, true, NODE_GROUP },
+        { NODE_GROUP, KINETO_GROUP_CONFIG_RANKS, false, NODE_RANKS },
         { NODE_EVENTS, KINETO_NONE, true, NODE_EVENT },
         { NODE_EVENT, KINETO_ARGS, true, NODE_ARGS },
         { NODE_ARGS, KINETO_GRID, false, NODE_GRID },
@@ -362,6 +354,8 @@ static int end(void *user)
         end_event(reading);
     else if (node == NODE_DEVICE && reading->device.id)
         kineto_take_device(&reading->kineto, &reading->device);
+    else if (node == NODE_GROUP)
+        kineto_end_group(&reading->kineto, &reading->group);
     else if (node == NODE_DIMENSION)
         kineto_take_dimensions(&reading->inputs, "]", 1);
     if (node == NODE_DIMENSION && reading->places[reading->depth - 1].node == NODE_DIMENSIONS)
@@ -412,6 +406,8 @@ static void close_reading(void *state)
     for (int i = 0; i < TEXT_KINDS; i++)
         free(reading->texts[i].data);
     kineto_ranks_finish(&reading->ranks);
+    free(reading->group.name.data);
+    free(reading->group.ranks.data);
     free(reading);
 }
 

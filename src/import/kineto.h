@@ -8,7 +8,7 @@
 
 #include "import/gather.h"
 
-/* What an event's field is called in the file, and its number. */
+/* What an event's field is called in the file, and its number. From GROUP_CONFIG on they are of no event. */
 #define KINETO_KEYS(X)                       \
     X(TRACE_EVENTS, "traceEvents")           \
     X(DEVICE_PROPERTIES, "deviceProperties") \
@@ -71,7 +71,10 @@
     X(GROUP_RANK, "Rank")                    \
     X(SEQUENCE, "Seq")                       \
     X(SOURCE_RANK, "Src Rank")               \
-    X(TARGET_RANK, "Dst Rank")
+    X(TARGET_RANK, "Dst Rank")               \
+    X(GROUP_CONFIG, "pg_config")             \
+    X(GROUP_CONFIG_NAME, "pg_name")          \
+    X(GROUP_CONFIG_RANKS, "ranks")
 
 enum kineto_key {
     KINETO_NONE,
@@ -133,7 +136,13 @@ struct kineto {
     const char *writer;           /* who else it was that wrote the file, as it seems; or NULL */
     struct ws_text label;         /* of the rank that is read, where the file holds several */
     struct ws_intern groups;      /* struct ws_text: what tells a process group from others */
-    struct ws_vector group_ranks; /* struct ws_text: the ranks in it, as many; so are ws_gather.comms */
+    struct ws_vector group_ranks; /* struct kineto_group, as many; so are ws_gather.comms */
+    struct ws_vector configured;  /* struct kineto_group: as the program made them */
+};
+
+/* A process group: its name, and the ranks in it as far as they are told, "[0, 2, 4, ...]". */
+struct kineto_group {
+    struct ws_text name, ranks;
 };
 
 static inline bool kineto_saw(const struct kineto_event *event, enum kineto_key key)
@@ -141,7 +150,7 @@ static inline bool kineto_saw(const struct kineto_event *event, enum kineto_key 
     return event->seen >> key & 1;
 }
 
-_Static_assert(KINETO_KEY_COUNT <= 64, "a bit a key");
+_Static_assert(KINETO_GROUP_CONFIG <= 64, "a bit a key of events");
 
 /* --- kineto_keys.c ------------------------------------------------------------------------------ */
 
@@ -211,6 +220,22 @@ bool kineto_is_of_another(const struct kineto *kineto, char *message, size_t cap
 void kineto_end(struct kineto *kineto);
 
 void kineto_finish(struct kineto *kineto);
+
+/* --- kineto_facts.c -------------------------------------------------------------------------------- */
+
+void kineto_take_device_value(struct kineto *kineto, struct ws_device *device, enum kineto_key key, const char *text,
+                              size_t length);
+
+/* A process group of the configuration, while it is read. */
+struct kineto_configured {
+    struct kineto_text name, ranks;
+};
+
+/* Of an array of ranks, each. */
+void kineto_take_group_value(struct kineto *kineto, struct kineto_configured *group, enum kineto_key key,
+                             const char *text, size_t length);
+
+void kineto_end_group(struct kineto *kineto, struct kineto_configured *group);
 
 /* --- kineto_ranks.c -------------------------------------------------------------------------------- */
 

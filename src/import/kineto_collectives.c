@@ -19,7 +19,7 @@ bool kineto_is_communication(const struct ws_text *name)
 
 /* --- process groups ------------------------------------------------------------------------------- */
 
-static struct ws_comm *group_for(struct kineto *kineto, const char *key, size_t length, struct ws_text ranks,
+static struct ws_comm *group_for(struct kineto *kineto, const char *key, size_t length, struct kineto_group said,
                                  uint32_t *id)
 {
     struct ws_gather *gather = kineto->gather;
@@ -27,13 +27,14 @@ static struct ws_comm *group_for(struct kineto *kineto, const char *key, size_t 
     *id = ws_intern_text(&kineto->groups, &gather->texts, key, length, &fresh);
     if (fresh) {
         struct ws_comm *row = ws_vector_push(&kineto->gather->comms);
-        struct ws_text *kept = ws_vector_push(&kineto->group_ranks);
+        struct kineto_group *kept = ws_vector_push(&kineto->group_ranks);
         if (!row || !kept) {
             gather->error = -ENOMEM;
             return NULL;
         }
         *row = (struct ws_comm){ .id = *id, .rank = UINT32_MAX };
-        *kept = ws_gather_text(gather, ranks.data, ranks.length);
+        *kept = (struct kineto_group){ ws_gather_text(gather, said.name.data, said.name.length),
+                                       ws_gather_text(gather, said.ranks.data, said.ranks.length) };
     }
     if (!*id)
         gather->error = -ENOMEM;
@@ -55,7 +56,7 @@ static uint32_t named_group(struct kineto *kineto)
     int size = snprintf(key, sizeof(key), "%.*s of %lld: %.*s", (int)(name->length < 256 ? name->length : 256),
                         name->data, (long long)event->number[KINETO_GROUP_SIZE],
                         (int)(ranks->length < 3072 ? ranks->length : 3072), ranks->data);
-    struct ws_comm *group = group_for(kineto, key, (size_t)size, *ranks, &id);
+    struct ws_comm *group = group_for(kineto, key, (size_t)size, (struct kineto_group){ *name, *ranks }, &id);
     if (!group)
         return 0;
     group->size = small(event->number[KINETO_GROUP_SIZE]);
@@ -76,7 +77,8 @@ static uint32_t unnamed_group(struct kineto *kineto)
     if (size < 1 || size > 1 << 24 || rank < 0 || rank >= size || handle < 4096) /* no address */
         return 0;
     int length = snprintf(key, sizeof(key), "at %lld of %lld", (long long)handle, (long long)size);
-    struct ws_comm *group = group_for(kineto, key, (size_t)length, (struct ws_text){ "", 0 }, &id);
+    struct ws_comm *group =
+        group_for(kineto, key, (size_t)length, (struct kineto_group){ { "", 0 }, { "", 0 } }, &id);
     if (!group)
         return 0;
     group->size = (uint32_t)size;
@@ -102,16 +104,28 @@ static uint32_t place_in(struct ws_text ranks, int64_t rank)
     return UINT32_MAX;
 }
 
+/* Of large groups events name the first ranks, with dots behind them; the configuration names all. */
+static uint32_t rank_in(const struct kineto *kineto, const struct kineto_group *group)
+{
+    const struct kineto_group *configured = kineto->configured.data;
+    uint32_t place = place_in(group->ranks, kineto->rank);
+    for (size_t i = 0; i < kineto->configured.count && place == UINT32_MAX; i++)
+        if (group->name.length && configured[i].name.length == group->name.length &&
+            !memcmp(configured[i].name.data, group->name.data, group->name.length))
+            place = place_in(configured[i].ranks, kineto->rank);
+    if (place != UINT32_MAX)
+        return place;
+    /* No place in the group, but a number that none of its other ranks has. */
+    return memmem(group->ranks.data, group->ranks.length, "...", 3) ? small(kineto->rank) : 0;
+}
+
 void kineto_end_groups(struct kineto *kineto)
 {
     struct ws_comm *rows = kineto->gather->comms.data;
-    const struct ws_text *ranks = kineto->group_ranks.data;
-    for (size_t i = 0; i < kineto->gather->comms.count; i++) {
+    const struct kineto_group *groups = kineto->group_ranks.data;
+    for (size_t i = 0; i < kineto->gather->comms.count; i++)
         if (rows[i].rank == UINT32_MAX)
-            rows[i].rank = place_in(ranks[i], kineto->rank);
-        if (rows[i].rank == UINT32_MAX)
-            rows[i].rank = 0;
-    }
+            rows[i].rank = rank_in(kineto, &groups[i]);
 }
 
 /* --- calls ---------------------------------------------------------------------------------------- */

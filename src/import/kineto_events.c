@@ -19,7 +19,8 @@ void kineto_init(struct kineto *kineto, struct ws_gather *gather)
                                .threads = WS_VECTOR(struct kineto_name),
                                .rank = -1,
                                .groups = WS_INTERN(struct ws_text),
-                               .group_ranks = WS_VECTOR(struct ws_text) };
+                               .group_ranks = WS_VECTOR(struct kineto_group),
+                               .configured = WS_VECTOR(struct kineto_group) };
 }
 
 void kineto_choose(struct kineto *kineto, struct ws_text label, size_t rank)
@@ -253,6 +254,7 @@ void kineto_finish(struct kineto *kineto)
     ws_vector_finish(&kineto->threads);
     ws_intern_finish(&kineto->groups);
     ws_vector_finish(&kineto->group_ranks);
+    ws_vector_finish(&kineto->configured);
 }
 
 /* --- events with a begin and a duration ----------------------------------------------------------- */

@@ -216,6 +216,22 @@ def test_collectives_that_kernels_tell_of():
     assert other.name_hash == comm.name_hash != 0 and other.rank == 0
 
 
+def test_ranks_of_large_groups():
+    """PyTorch names the first 30 ranks of a group; the configuration of its groups, where it is there, has them all."""
+    ranks = list(range(0, 160, 2))
+    group = {**GROUP, "Process Group Ranks": str(ranks[:30])[:-1] + ", ...]", "Group size": 80}
+    kernel = {**NCCL, "args": {**NCCL["args"], **group}}
+    configured = {"backend": "nccl", "pg_config": [{"pg_name": "0", "ranks": [7, 8]}, {"pg_name": "3", "pg_size": 80, "ranks": ranks}]}
+    as_text = {"pg_config": [{"pg_name": "3", "ranks": str(ranks)}], "pg_count": 2}
+    for rank, place in ((4, 2), (58, 29), (60, 30), (158, 79)):
+        for content in (trace(kernel, CALL, distributedInfo={"rank": rank, **configured}),
+                        {"distributedInfo": {**as_text, "rank": rank}, **trace(kernel, CALL)}):
+            comm = rows(write(content))["comm"][0]
+            assert (comm.rank, comm.size) == (place, 80), (rank, comm)
+    # Not known: but no two have the same.
+    assert [rows(write(trace(kernel, CALL, distributedInfo={"rank": rank})))["comm"][0].rank for rank in (4, 70, 90)] == [2, 70, 90]
+
+
 def test_collectives_that_annotations_tell_of():
     note = {**CALL, "cat": "user_annotation", "name": "nccl:_reduce_scatter_base", "ts": 9, "dur": 5,
             "args": {"Input Dims": [[20, 40]], "Input type": ["c10::Half"]}}

@@ -1,0 +1,44 @@
+/* What a trace says beside its events: devices, and which ranks are in the process groups. */
+#include <errno.h>
+
+#include "import/decimal.h"
+#include "import/kineto.h"
+
+void kineto_take_device_value(struct kineto *kineto, struct ws_device *device, enum kineto_key key, const char *text,
+                              size_t length)
+{
+    int64_t value = -1;
+    if (key == KINETO_NAME)
+        device->name = ws_gather_text(kineto->gather, text, length);
+    if (!ws_decimal(text, length, 0, &value) || value < 0)
+        return;
+    uint32_t number = value < INT32_MAX ? (uint32_t)value : 0;
+    if (key == KINETO_ID)
+        device->id = value < INT32_MAX ? number + 1 : 0;
+    else if (key == KINETO_COMPUTE_MAJOR)
+        device->cc_major = number;
+    else if (key == KINETO_COMPUTE_MINOR)
+        device->cc_minor = number;
+    else if (key == KINETO_SMS)
+        device->sms = number;
+    else if (key == KINETO_TOTAL_MEMORY)
+        device->memory_bytes = (uint64_t)value;
+}
+
+void kineto_take_group_value(struct kineto *kineto, struct kineto_configured *group, enum kineto_key key,
+                             const char *text, size_t length)
+{
+    struct kineto_text *to = key == KINETO_GROUP_CONFIG_NAME ? &group->name : &group->ranks;
+    bool wanted = key == KINETO_GROUP_CONFIG_NAME || key == KINETO_GROUP_CONFIG_RANKS;
+    if (wanted && (kineto_append(to, text, length) || (to == &group->ranks && kineto_append(to, ",", 1))))
+        kineto->gather->error = -ENOMEM;
+}
+
+void kineto_end_group(struct kineto *kineto, struct kineto_configured *group)
+{
+    struct kineto_group *place = group->name.size && group->ranks.size ? ws_vector_push(&kineto->configured) : NULL;
+    if (place)
+        *place = (struct kineto_group){ ws_gather_text(kineto->gather, group->name.data, group->name.size),
+                                        ws_gather_text(kineto->gather, group->ranks.data, group->ranks.size) };
+    group->name.size = group->ranks.size = 0;
+}
