@@ -46,7 +46,7 @@ struct reading {
     struct kineto_ranks ranks;
     struct ws_input *input;
     struct ws_json *json;
-    bool has_events;
+    bool started, has_events;
     struct place places[DEPTH];
     unsigned depth;   /* of places that are in use */
     unsigned events;  /* depth within the array of events */
@@ -447,10 +447,11 @@ static void position(const void *state, uint64_t *done, uint64_t *total)
 }
 
 /* No more can be read. Without events there is nothing to show at all. */
-static int finish_reading(struct reading *reading, char *message, size_t capacity)
+static int finish_reading(struct reading *reading, bool broken, char *message, size_t capacity)
 {
     if (!reading->has_events) {
-        snprintf(message, capacity, "no trace: it has no traceEvents; wanted is what the PyTorch profiler exports");
+        snprintf(message, capacity, "no trace: it %s; wanted is what the PyTorch profiler exports",
+                 broken ? "is no JSON, or damaged, before any traceEvents" : "has no traceEvents");
         return -EINVAL;
     }
     if (kineto_is_of_another(&reading->kineto, message, capacity))
@@ -467,6 +468,11 @@ static int read_piece(void *state, struct ws_damage *damage, char *message, size
     ssize_t size = ws_input_read(reading->input, piece, room);
     if (size < 0)
         return (int)size;
+    if (size >= 262 && !reading->started && !memcmp(piece + 257, "ustar", 5)) {
+        snprintf(message, capacity, "a packed tar archive: unpack it first");
+        return -EINVAL;
+    }
+    reading->started = true;
     bool fine = size ? ws_json_parse(reading->json, (size_t)size) : ws_json_end(reading->json);
     enum ws_input_end end = ws_input_end(reading->input);
     uint64_t done, total;
@@ -480,7 +486,7 @@ static int read_piece(void *state, struct ws_damage *damage, char *message, size
         damage->lost_bytes += total - done + (total - done ? 0 : ws_json_left(reading->json)) + 1;
     else if (end == WS_INPUT_CUT || !fine)
         damage->no_footer = true;
-    return finish_reading(reading, message, capacity);
+    return finish_reading(reading, !fine, message, capacity);
 }
 
 const struct ws_importer ws_importer_kineto = {

@@ -29,7 +29,8 @@ def test_archives():
         entry = tarfile.TarInfo("trace.json")
         entry.size = len(TRACE)
         archive.addfile(entry, io.BytesIO(TRACE.encode()))
-    says("tar", plain.getvalue(), "a.tar")
+    says("tar archive", plain.getvalue(), "a.tar")
+    says("tar archive", gzip.compress(plain.getvalue()), "a.tar.gz")
     says("zstd -d", b"\x28\xb5\x2f\xfd" + JUNK, "trace.json.zst")
     says("xz -d", b"\xfd7zXZ\0" + JUNK, "trace.json.xz")
     says("bzip2 -d", b"BZh9" + JUNK, "trace.json.bz2")
@@ -39,6 +40,12 @@ def test_encodings():
     for encoding in ("utf-16", "utf-16-be"):
         mark = b"\xfe\xff" if encoding == "utf-16-be" else b""
         says("iconv", mark + TRACE.encode(encoding), "trace.json")
+
+
+def test_what_is_no_json():
+    for content in ('{"with_stack": True, "traceEvents": []}', "{'traceEvents': []}", "[" + "x" * 300):
+        says("no JSON", content, "trace.json")
+    says("no traceEvents", '{"schemaVersion": 1}', "trace.json")
 
 
 def test_reports():
