@@ -35,6 +35,7 @@
     X(kernel_name, "cuKernelGetName", (const char **name, ws_CUkernel kernel))                                      \
     X(kernel_param, "cuKernelGetParamInfo", (ws_CUkernel kernel, size_t index, size_t * offset, size_t * size))     \
     X(kernel_function, "cuKernelGetFunction", (ws_CUfunction * function, ws_CUkernel kernel))                       \
+    X(library_kernels, "cuLibraryGetKernelCount", (unsigned *count, ws_CUlibrary library))                          \
     X(driver_version, "cuDriverGetVersion", (int *version))                                                         \
     X(device_name, "cuDeviceGetName", (char *name, int capacity, ws_CUdevice device))                               \
     X(device_uuid, "cuDeviceGetUuid_v2", (ws_CUuuid * uuid, ws_CUdevice device))                                    \

@@ -196,6 +196,17 @@ void function_found_in(struct call *call, const void *function, const void *modu
     }
 }
 
+/* Their names are asked for when they are launched; only a kernel's may be asked for as one's. */
+void kernels_found(struct call *call, ws_CUkernel *kernels, unsigned room, ws_CUlibrary library)
+{
+    unsigned count = 0;
+    if (call->result != WS_CUDA_SUCCESS || !kernels || !driver.library_kernels ||
+        driver.library_kernels(&count, library) != WS_CUDA_SUCCESS || !thread_get())
+        return;
+    for (unsigned i = 0; i < count && i < room; i++)
+        function_named(kernels[i], true, library, "");
+}
+
 void kernel_function_found(struct call *call, ws_CUfunction *function, ws_CUkernel kernel)
 {
     if (call->result == WS_CUDA_SUCCESS && function && thread_get())

@@ -77,6 +77,7 @@ void initialised(struct call *call);
 void function_found_in(struct call *call, const void *function, const void *module, const char *name);
 #define function_found(call, function, module, name) \
     function_found_in(call, (call)->result == WS_CUDA_SUCCESS && (function) ? *(function) : NULL, module, name)
+void kernels_found(struct call *call, ws_CUkernel *kernels, unsigned room, ws_CUlibrary library);
 void kernel_function_found(struct call *call, ws_CUfunction *function, ws_CUkernel kernel);
 void unloading(struct call *call, const void *module);
 void context_made(struct call *call, ws_CUcontext *context);

@@ -32,6 +32,9 @@ DRIVER(cuLibraryLoadFromFile, cuLibraryLoadFromFile, 12000, MODULE,
 DRIVER(cuLibraryGetKernel, cuLibraryGetKernel, 12000, MODULE,
     (ws_CUkernel *pKernel, ws_CUlibrary library, const char *name), (pKernel, library, name), NOTHING,
     function_found(&call, pKernel, library, name))
+DRIVER(cuLibraryEnumerateKernels, cuLibraryEnumerateKernels, 12040, MODULE,
+    (ws_CUkernel *kernels, unsigned numKernels, ws_CUlibrary lib), (kernels, numKernels, lib), NOTHING,
+    kernels_found(&call, kernels, numKernels, lib))
 DRIVER(cuLibraryUnload, cuLibraryUnload, 12000, MODULE,
     (ws_CUlibrary library), (library), unloading(&call, library), host_call(&call, NO_STREAM, library, 0, 0))
 DRIVER(cuKernelGetFunction, cuKernelGetFunction, 12000, MODULE,

@@ -173,6 +173,7 @@ CASES = {
     "tiny-ring": Case("signals", "storm", environment={"WALLSHIM_RING": "64K"}),
     "few-events": Case("signals", "storm", ops=2000, environment={"WALLSHIM_EVENTS": "16"}),
     "namesakes": Case("namesakes", ops=6),
+    "kernels-of-library": Case("namesakes", "library", ops=6),
     "namesakes-contexts": Case("namesakes", "contexts", ops=6, environment={"SIMGPU_HANDLES_AGAIN": "1"}),
     "one-connection": Case("signals", "storm", ops=2000, environment={"CUDA_DEVICE_MAX_CONNECTIONS": "1"}),
     # one of each kind once more, while launches are counted

@@ -43,6 +43,20 @@ static void in_another_context(struct gpu *gpu, const char *image, size_t count)
     MUST(cuCtxDestroy_v2(context));
 }
 
+/* Kernels that were not asked for by name, launched as functions. */
+static void from_library(const struct gpu *gpu, const char *image)
+{
+    ws_CUlibrary library;
+    ws_CUkernel kernels[2] = { NULL, NULL };
+    uint64_t values[2] = { 1000, 1000 };
+    void *parameters[] = { &values[0], &values[1] };
+    MUST(cuLibraryLoadData(&library, image, NULL, NULL, 0, NULL, NULL, 0));
+    MUST(cuLibraryEnumerateKernels(kernels, 2, library));
+    for (int i = 0; i < 6; i++)
+        TRY(cuLaunchKernel((ws_CUfunction)kernels[0], 1, 1, 1, 32, 1, 1, 0, gpu->stream, parameters, NULL));
+    TRY(cuStreamSynchronize(gpu->stream));
+}
+
 int main(int argc, char **argv)
 {
     static const char two[] = IMAGE(".param .u64 spin_param_0,\n.param .u64 spin_param_1");
@@ -52,6 +66,8 @@ int main(int argc, char **argv)
     if (!strcmp(mode_of(argc, argv), "contexts")) {
         in_another_context(&gpu, two, 2);
         in_another_context(&gpu, one, 1);
+    } else if (!strcmp(mode_of(argc, argv), "library")) {
+        from_library(&gpu, two);
     } else {
         launch(&gpu, two, 2);
         launch(&gpu, one, 1);

@@ -51,6 +51,9 @@
       (ws_CUgreenCtx * green, ws_CUdevResourceDesc description, ws_CUdevice device, unsigned flags))              \
     X(cuGreenCtxDestroy, (ws_CUgreenCtx green))                                                                   \
     X(cuGreenCtxStreamCreate, (ws_CUstream * stream, ws_CUgreenCtx green, unsigned flags, int priority))          \
+    X(cuLibraryLoadData, (ws_CUlibrary * library, const void *image, void *options, void *values, unsigned count, \
+                          void *library_options, void *library_values, unsigned library_count))                   \
+    X(cuLibraryEnumerateKernels, (ws_CUkernel * kernels, unsigned count, ws_CUlibrary library))                   \
     X(cuStreamQuery, (ws_CUstream stream))                                                                        \
     X(cuStreamSynchronize, (ws_CUstream stream))                                                                  \
     X(cuStreamWaitEvent, (ws_CUstream stream, ws_CUevent event, unsigned flags))                                  \

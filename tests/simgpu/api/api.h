@@ -80,7 +80,7 @@ static inline ws_CUresult event_check(const struct sim_event *event)
     if (event && event->magic == SIM_EVENT)
         return WS_CUDA_SUCCESS;
     if (event)
-        sim_stale("an event");
+        sim_misused("an event that is gone");
     return WS_CUDA_ERROR_INVALID_HANDLE;
 }
 

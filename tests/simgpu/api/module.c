@@ -150,21 +150,39 @@ static ws_CUresult function_check(const struct sim_function *function)
     return known ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_INVALID_HANDLE;
 }
 
-API(cuFuncGetName, (const char **name, struct sim_function *function), (name, function))
+/* Launches and occupancy may be given a kernel for a function, says the documentation, and of others it does not. */
+static ws_CUresult kind_check(const struct sim_function *function, enum sim_magic kind)
+{
+    if (function && function->magic == kind)
+        return WS_CUDA_SUCCESS;
+    if (function)
+        sim_misused(kind == SIM_KERNEL ? "a handle that is no kernel" : "a handle that is no function");
+    return WS_CUDA_ERROR_INVALID_HANDLE;
+}
+
+static ws_CUresult name_of(const char **name, const struct sim_function *function, enum sim_magic kind)
 {
     NEED(name);
-    TRY(function_check(function));
+    TRY(kind_check(function, kind));
     *name = function->name;
     return WS_CUDA_SUCCESS;
 }
 
-API_SAME(cuKernelGetName, cuFuncGetName, (const char **name, struct sim_function *function), (name, function))
+API(cuFuncGetName, (const char **name, struct sim_function *function), (name, function))
+{
+    return name_of(name, function, SIM_FUNCTION);
+}
 
-API(cuFuncGetParamInfo, (struct sim_function * function, size_t index, size_t *offset, size_t *size),
-    (function, index, offset, size))
+API(cuKernelGetName, (const char **name, struct sim_function *function), (name, function))
+{
+    return name_of(name, function, SIM_KERNEL);
+}
+
+static ws_CUresult param_of(const struct sim_function *function, size_t index, size_t *offset, size_t *size,
+                            enum sim_magic kind)
 {
     NEED(offset);
-    TRY(function_check(function));
+    TRY(kind_check(function, kind));
     NEED(index < function->parameter_count);
     *offset = function->parameters[index].offset;
     if (size)
@@ -172,9 +190,17 @@ API(cuFuncGetParamInfo, (struct sim_function * function, size_t index, size_t *o
     return WS_CUDA_SUCCESS;
 }
 
-API_SAME(cuKernelGetParamInfo, cuFuncGetParamInfo,
-         (struct sim_function * function, size_t index, size_t *offset, size_t *size),
-         (function, index, offset, size))
+API(cuFuncGetParamInfo, (struct sim_function * function, size_t index, size_t *offset, size_t *size),
+    (function, index, offset, size))
+{
+    return param_of(function, index, offset, size, SIM_FUNCTION);
+}
+
+API(cuKernelGetParamInfo, (struct sim_function * function, size_t index, size_t *offset, size_t *size),
+    (function, index, offset, size))
+{
+    return param_of(function, index, offset, size, SIM_KERNEL);
+}
 
 API(cuFuncGetModule, (struct sim_module * *module, struct sim_function *function), (module, function))
 {
@@ -190,7 +216,7 @@ API(cuFuncGetAttribute, (int *value, ws_CUenum attribute, struct sim_function *f
     (value, attribute, function))
 {
     NEED(value && attribute >= 0 && attribute < SIM_ATTRIBUTES);
-    TRY(function_check(function));
+    TRY(kind_check(function, SIM_FUNCTION));
     *value = function->attributes[attribute];
     return WS_CUDA_SUCCESS;
 }

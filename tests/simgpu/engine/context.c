@@ -141,7 +141,7 @@ void sim_context_set(struct sim_context *context)
 {
     struct sim_context *before = sim_current_or_null();
     if (context && context->destroyed && !context->primary)
-        sim_stale("a context");
+        sim_misused("a context that is gone");
     if (depth)
         depth--;
     if (context)

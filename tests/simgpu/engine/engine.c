@@ -50,12 +50,12 @@ struct kept {
     max_align_t start[];
 };
 
-/* The real driver reads what the handle pointed at, and nobody knows what is there now. */
-void sim_stale(const char *what)
+/* The real driver reads what the handle points at, and nobody knows what is there. */
+void sim_misused(const char *what)
 {
     if (!sim_config.stale_aborts)
         return;
-    sim_log("%s that is gone was used", what);
+    sim_log("%s was used", what);
     abort();
 }
 

@@ -260,8 +260,8 @@ extern __thread bool sim_per_thread __attribute__((tls_model("initial-exec")));
 
 /* engine.c */
 const char *sim_intern(const char *text);
-void sim_stale(const char *what); /* a handle of something that is gone was used */
-void *sim_keep(size_t bytes);     /* zeroed, and never freed: what handles point at */
+void sim_misused(const char *what); /* a handle of something that is gone, or of another kind */
+void *sim_keep(size_t bytes);       /* zeroed, and never freed: what handles point at */
 int sim_thread_id(void);
 ws_CUresult sim_engine_init(void);
 void sim_first_context(void);

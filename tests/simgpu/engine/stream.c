@@ -74,7 +74,7 @@ ws_CUresult sim_stream_get(ws_CUstream handle, struct sim_stream **stream)
     if ((uintptr_t)handle > 2) {
         struct sim_stream *named = (struct sim_stream *)handle;
         if (named->magic != SIM_STREAM || named->destroyed) {
-            sim_stale("a stream");
+            sim_misused("a stream that is gone");
             return WS_CUDA_ERROR_INVALID_HANDLE;
         }
         *stream = named;
