@@ -395,12 +395,42 @@ static void print_slowest(const struct ws_report *report, const struct ws_slowes
         ws_page_fact(page, "slowest", "%s%s%s", title, known, alone);
 }
 
+static bool lost_work(const struct ws_process *process)
+{
+    const struct ws_loss *rows = process->losses.data;
+    for (size_t i = 0; i < process->losses.count; i++)
+        if (rows[i].reason == WS_LOSS_NO_OPERATION && rows[i].count)
+            return true;
+    return false;
+}
+
+/* Other profilers record devices when they are told to, may, and are alone. */
+static const char *why_no_imported(const struct ws_process *process)
+{
+    const char *import = ws_process_meta(process, "import");
+    if (!import)
+        return NULL;
+    if (lost_work(process))
+        return "the trace holds calls that launch work, and nothing that a device did: the profiler was not allowed "
+               "to "
+               "see it, or another one had the device";
+    return !strncmp(import, "Nsight", 6)
+               ? "the trace holds nothing that a device did; nsys profile --trace=cuda records it"
+               : "the trace holds nothing that a device did; the PyTorch profiler records it with "
+                 "ProfilerActivity.CUDA";
+}
+
 /* Without a device: these may be in the part of a file that is gone. */
 static const char *why_no_device(const struct ws_report *report)
 {
     for (size_t i = 0; i < report->model->processes.count; i++)
         if (ws_model_process(report->model, i)->damage.no_footer)
             return "the file was cut, and nothing that a device did is in what is left";
+    for (size_t i = 0; i < report->model->processes.count; i++) {
+        const char *why = why_no_imported(ws_model_process(report->model, i));
+        if (why)
+            return why;
+    }
     return "the trace names no device";
 }
 

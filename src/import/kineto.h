@@ -130,6 +130,7 @@ struct kineto {
     int64_t pid;                /* of the first host call; only where has_pid */
     bool has_pid;
     int64_t first;                /* time of an event; 0 none yet */
+    bool has_schema;              /* the file says which */
     bool has_base;                /* the file says what its times count from */
     int64_t rank;                 /* in the job; -1 not known */
     uint64_t known, unknown;      /* events with a length, of the profiler's categories and of others */

@@ -104,6 +104,7 @@ void kineto_take_fact(struct kineto *kineto, enum kineto_key key, const char *te
     } else if (key == KINETO_SCHEMA_VERSION) {
         int size = snprintf(shown, sizeof(shown), "Kineto (PyTorch profiler) JSON, schema %.*s",
                             (int)(length < 16 ? length : 16), text);
+        kineto->has_schema = true;
         ws_gather_meta(kineto->gather, "import", shown, (size_t)size);
     } else if (metas[key]) {
         ws_gather_meta(kineto->gather, metas[key], text, length);
@@ -237,6 +238,8 @@ void kineto_end(struct kineto *kineto)
         int size = snprintf(text, sizeof(text), "%lld", (long long)kineto->pid);
         ws_gather_meta(kineto->gather, "pid", text, (size_t)size);
     }
+    if (!kineto->has_schema) /* tools that write traces again may leave it out */
+        ws_gather_meta(kineto->gather, "import", "Kineto (PyTorch profiler) JSON", 30);
     say_start(kineto);
     put_devices(kineto);
     kineto_end_groups(kineto);

@@ -313,7 +313,9 @@ def test_packed_and_plain_are_the_same():
 
 
 def test_events_alone():
-    assert len(rows(write([KERNEL, CALL]))["op"]) == 1
+    families = rows(write([KERNEL, CALL]))
+    assert len(families["op"]) == 1 and meta(families)["import"] == "Kineto (PyTorch profiler) JSON"
+    assert "schema 1" in meta(rows(write(trace(KERNEL))))["import"]
 
 
 run_tests(globals())

@@ -8,7 +8,7 @@ import sqlite3
 import tarfile
 import zipfile
 
-from foreign import path, refused, report, run_tests, write
+from foreign import path, refused, report, run, run_tests, write
 
 KERNEL = {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 20, "dur": 10, "args": {"device": 0, "stream": 7, "correlation": 5}}
 TRACE = json.dumps({"traceEvents": [KERNEL]})
@@ -40,6 +40,20 @@ def test_encodings():
     for encoding in ("utf-16", "utf-16-be"):
         mark = b"\xfe\xff" if encoding == "utf-16-be" else b""
         says("iconv", mark + TRACE.encode(encoding), "trace.json")
+
+
+def verdict(file):
+    return " ".join(run("report", "--section", "verdict", file).stdout.split())
+
+
+def test_nothing_of_a_device():
+    operator, call = {**KERNEL, "cat": "cpu_op", "pid": 9}, {**KERNEL, "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9}
+    for properties in ([], [{"id": 0, "name": "NVIDIA A100"}]):
+        content = {"schemaVersion": 1, "deviceProperties": properties}
+        assert "ProfilerActivity.CUDA" in verdict(write({**content, "traceEvents": [operator]})), verdict(path("trace.json"))
+        assert "not allowed" in verdict(write({**content, "traceEvents": [operator, call]})), verdict(path("trace.json"))
+        assert "No verdict" not in verdict(write({**content, "traceEvents": [KERNEL, call]}))
+    assert "--trace=cuda" in verdict(database("empty.sqlite", StringIds="id, value"))
 
 
 def test_what_is_no_json():
