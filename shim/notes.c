@@ -97,49 +97,47 @@ void queried(struct call *call, ws_CUstream stream, const void *object)
         host_call(call, stream, object, 0, 0);
 }
 
-/* Another thread may be between a mark and its launch: raised before the wait goes into the stream and
- * after it, the order shows that thread that something came in. */
-static void raise_order_of(struct shim_stream *stream)
-{
-    atomic_store_explicit(&stream->fresh, 1, memory_order_release);
-    atomic_fetch_add_explicit(&stream->order, (uint64_t)1 << 16, memory_order_acq_rel);
-}
-
+/* Something else than an operation goes into the stream, or went. */
 static void raise_order(struct call *call, ws_CUstream stream)
 {
     struct shim_stream *found = call->thread ? stream_known(stream, call->per_thread, call->thread->context) : NULL;
-    if (found)
-        raise_order_of(found);
-}
-
-/* Of other contexts too: for theirs it is only said that less is known. */
-static void raise_all_orders(void)
-{
-    for (uint32_t id = 1; id <= stream_count(); id++)
-        raise_order_of(stream_at(id));
+    if (found) {
+        atomic_store_explicit(&found->fresh, 1, memory_order_release);
+        atomic_fetch_add_explicit(&found->order, (uint64_t)1 << 16, memory_order_acq_rel);
+    }
 }
 
 void wait_coming(struct call *call, ws_CUstream stream)
 {
     waiting(call, stream);
-    raise_order(call, stream);
+    struct shim_stream *found = call->thread ? stream_known(stream, call->per_thread, call->thread->context) : NULL;
+    if (found)
+        op_wait_enters(call->thread, found->id, 1);
+}
+
+/* Into streams of other contexts too: of theirs it is only said that less is known. */
+void wait_coming_all(struct call *call)
+{
+    waiting_all(call);
+    if (call->thread)
+        op_wait_enters(call->thread, 1, stream_count());
+}
+
+static void wait_entered(struct call *call)
+{
+    if (call->thread)
+        op_wait_entered(call->thread);
 }
 
 void wait_ordered(struct call *call, ws_CUstream stream, ws_CUevent event)
 {
-    raise_order(call, stream);
+    wait_entered(call);
     host_call(call, stream, event, 0, 0);
-}
-
-void wait_coming_all(struct call *call)
-{
-    waiting_all(call);
-    raise_all_orders();
 }
 
 void wait_ordered_all(struct call *call, ws_CUevent event)
 {
-    raise_all_orders();
+    wait_entered(call);
     host_call(call, NO_STREAM, event, 0, 0);
 }
 

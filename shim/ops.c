@@ -334,11 +334,30 @@ static void give_up(struct shim_thread *thread)
         atomic_store_explicit(&stream->turn, 0, memory_order_release);
 }
 
+void op_wait_enters(struct shim_thread *thread, uint32_t first_stream, uint32_t count)
+{
+    for (uint32_t id = first_stream; id < first_stream + count; id++) {
+        atomic_store_explicit(&stream_at(id)->fresh, 1, memory_order_release);
+        atomic_fetch_add_explicit(&stream_at(id)->order, (uint64_t)1 << 16 | 1, memory_order_acq_rel);
+    }
+    thread->first_waiting = first_stream;
+    thread->waiting_count = count;
+}
+
+void op_wait_entered(struct shim_thread *thread)
+{
+    for (uint32_t id = thread->first_waiting; thread->waiting_count; id++, thread->waiting_count--) {
+        atomic_store_explicit(&stream_at(id)->fresh, 1, memory_order_release);
+        atomic_fetch_sub_explicit(&stream_at(id)->order, 1, memory_order_acq_rel);
+    }
+}
+
 bool call_is_made_within(struct shim_thread *thread, uintptr_t caller, const void *from)
 {
     if (frame_makes(thread, thread->within, caller, from))
         return true;
     thread->within = 0;
+    op_wait_entered(thread);
     if (thread->slow)
         give_up(thread);
     thread->slow = false;

@@ -108,6 +108,11 @@ void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, stru
                      uint32_t phase);
 void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record);
 
+/* A wait for an event goes into these streams, and has gone: operations that other threads put in meanwhile may begin
+ * later than the marks before them, and say so. */
+void op_wait_enters(struct shim_thread *thread, uint32_t first_stream, uint32_t count);
+void op_wait_entered(struct shim_thread *thread);
+
 /* Ends what dependent launches left without a mark, before the program waits for it. */
 void op_end_held(struct shim_thread *thread, struct shim_stream *stream);
 

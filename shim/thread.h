@@ -113,16 +113,17 @@ struct shim_thread {
     uint32_t handles;                /* never that of now while the context is unknown */
     uint32_t context_bits;           /* its dictionary id, where shape_which puts it */
     /* Of the operation under way. */
-    bool slow;                 /* more is to be done when it returns than to commit its record */
-    uint8_t counted;           /* enum thread_counted */
-    bool has_turn;             /* of the stream */
-    uint64_t order;            /* of the stream, when the call entered it */
-    struct shim_stream *timed; /* where marks are recorded; NULL: nowhere */
-    uint32_t begin_mark;       /* and where they begin; 0: without */
-    uint8_t direction;         /* of a copy that was counted, enum copy_direction; COPY_DIRECTIONS: of none */
-    uintptr_t in_product;      /* the frame of the call of cuBLAS or cuDNN under way: what that calls of itself is no
-                                  product      of the program's; 0: none */
-    uintptr_t in_nccl;         /* that of NCCL: launches are its own */
+    bool slow;                             /* more is to be done when it returns than to commit its record */
+    uint8_t counted;                       /* enum thread_counted */
+    bool has_turn;                         /* of the stream */
+    uint64_t order;                        /* of the stream, when the call entered it */
+    struct shim_stream *timed;             /* where marks are recorded; NULL: nowhere */
+    uint32_t first_waiting, waiting_count; /* streams that a wait for an event is being put into, by id */
+    uint32_t begin_mark;                   /* and where they begin; 0: without */
+    uint8_t direction;    /* of a copy that was counted, enum copy_direction; COPY_DIRECTIONS: of none */
+    uintptr_t in_product; /* the frame of the call of cuBLAS or cuDNN under way: what that calls of itself is no
+                             product      of the program's; 0: none */
+    uintptr_t in_nccl;    /* that of NCCL: launches are its own */
     struct thread_nested nested[NESTED_KNOWN];
     uint32_t group_depth; /* of ncclGroupStart */
     uint32_t collective_count;

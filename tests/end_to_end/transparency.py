@@ -29,18 +29,20 @@ class Case:
     ops: how many operations the traces must hold at least; says: lines of the shim on stderr are expected;
     faults: what fails for the shim (tests/programs/faults.c); driver: False takes the simulated driver away;
     plain_only: why it cannot run in a build with sanitizers; bypassed: the trace must count look-ups that went around,
-    and must not otherwise; in_turn: no operation may say that another thread's came in between; captured: so many
-    operations say that they were captured; timed: every operation has device times."""
+    and must not otherwise; only: there must be no more operations than `ops`; never: flags that no operation may have;
+    often: flags, and how many operations must have them at least; captured: so many operations say that they were
+    captured; timed: every operation has device times."""
 
     def __init__(self, *command, traces=1, ops=0, says=False, faults=None, driver=True, environment=None, closed=False,
                  plain_only=None, folder=None, setup=None, bypassed=False,
-                 only=False, never=0, captured=None, timed=False):
+                 only=False, never=0, often=None, captured=None, timed=False):
         self.command = command
         self.traces = traces if isinstance(traces, range) or traces is None else range(traces, traces + 1)
         self.ops, self.says, self.faults, self.driver = ops, says, faults, driver
         self.environment = environment or {}
         self.closed, self.plain_only, self.folder, self.setup = closed, plain_only, folder, setup
         self.bypassed, self.only, self.never, self.captured = bypassed, only, never, captured
+        self.often = often
         self.timed = timed
 
 
@@ -103,6 +105,7 @@ CASES = {
     "threads-at-end": Case("threads", "at-end", ops=576),
     "unsanitized/small-stack": Case("threads", "small-stack", ops=640, plain_only="a sanitizer needs more stack than that"),
     "threads-deep-stack": Case("threads", "deep-stack", ops=10),
+    "threads-meeting": Case("jumping", "meeting", ops=40, often=(CONTENDED, 20)),
     "threads-left-running": Case("threads", "left-running"),
     # look-ups
     "look-up-absent": Case("dynamic", "default-absent", traces=0),
@@ -354,6 +357,8 @@ def check(build, name, keep, alone):
             wrong.append(f"look-ups that went around the shim: {[around for _, around in held]}")
         if case.only and None not in held and sum(ops for ops, _ in held) > case.ops:
             wrong.append(f"{held} operations in the traces, should be no more than {case.ops}")
+        if case.often and None not in held and sum(flagged(build, trace, case.often[0]) for trace in traces) < case.often[1]:
+            wrong.append(f"fewer than {case.often[1]} operations with flags of {case.often[0]:#x}")
         if case.never and None not in held:
             wrong += [f"{flagged(build, trace, case.never)} operations with flags of {case.never:#x}" for trace in traces
                       if flagged(build, trace, case.never)]

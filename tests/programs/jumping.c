@@ -1,6 +1,7 @@
 /* Calls that are left by a jump: what the thread does afterwards is its own again. And launches that are interrupted
  * by a signal whose handler launches too: those are made within a call. */
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -9,7 +10,7 @@
 #include "shim/abi/nccl.h"
 
 extern jmp_buf *jump_out, *jump_out_of_launch, *jump_out_of_collective;
-extern int interrupt_launches;
+extern int interrupt_launches, meeting;
 ws_ncclResult ncclAllReduce(const void *send, void *receive, size_t count, ws_ncclEnum type, ws_ncclEnum reduction,
                             ws_ncclComm comm, ws_CUstream stream);
 
@@ -115,6 +116,35 @@ static void interrupt(void)
     pthread_join(thread, NULL);
 }
 
+static void *wait_for_event(void *event)
+{
+    MUST(cuCtxSetCurrent(gpu.context));
+    TRY(cuStreamWaitEvent(gpu.stream, event, 0));
+    return NULL;
+}
+
+/* The wait begins first and ends last, and comes between the launch and the mark before it. */
+static void meet_waits(void)
+{
+    enum { WAIT_COMES = 1, LAUNCH_IS_IN = 4 };
+    ws_CUevent event;
+    pthread_t thread;
+    MUST(cuEventCreate(&event, 0));
+    MUST(cuEventRecord(event, gpu.stream));
+    for (int i = 0; i < 20; i++) {
+        spin(gpu.spin, gpu.stream, 2000);
+        if (pthread_create(&thread, NULL, wait_for_event, event))
+            exit(91);
+        while (__atomic_load_n(&meeting, __ATOMIC_ACQUIRE) != WAIT_COMES)
+            sched_yield();
+        spin(gpu.spin, gpu.stream, 2000);
+        __atomic_store_n(&meeting, LAUNCH_IS_IN, __ATOMIC_RELEASE);
+        pthread_join(thread, NULL);
+        __atomic_store_n(&meeting, 0, __ATOMIC_RELEASE);
+    }
+    TRY(cuStreamSynchronize(gpu.stream));
+}
+
 /* Every other launch is left, and nothing of it reaches the stream. */
 static void leave_launches(void)
 {
@@ -136,11 +166,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *mode;
         void (*run)(void);
-    } others[] = { { "launches", leave_launches },
-                   { "deeper", go_deeper },
-                   { "collectives", leave_collectives },
-                   { "many-launches", leave_many_launches },
-                   { "interrupted", interrupt } };
+    } others[] = { { "launches", leave_launches },       { "deeper", go_deeper },
+                   { "collectives", leave_collectives }, { "many-launches", leave_many_launches },
+                   { "interrupted", interrupt },         { "meeting", meet_waits } };
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         if (!strcmp(mode_of(argc, argv), others[i].mode)) {
             others[i].run();

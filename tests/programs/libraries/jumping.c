@@ -4,6 +4,7 @@
 #include "shim/abi/nccl.h"
 
 #include <dlfcn.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stddef.h>
@@ -12,6 +13,28 @@ extern jmp_buf *jump_out, *jump_out_of_launch, *jump_out_of_collective;
 jmp_buf *jump_out, *jump_out_of_launch, *jump_out_of_collective;
 extern int interrupt_launches;
 int interrupt_launches;
+/* A wait for an event that goes into the stream while another thread's launch is on its way there. */
+enum { WAIT_COMES = 1, LAUNCH_COMES, WAIT_IS_IN, LAUNCH_IS_IN };
+extern int meeting;
+int meeting; /* the last that happened; 0: there is none */
+
+static void meet(int reached, int next)
+{
+    __atomic_store_n(&meeting, reached, __ATOMIC_RELEASE);
+    while (__atomic_load_n(&meeting, __ATOMIC_ACQUIRE) < next)
+        sched_yield();
+}
+
+ws_CUresult cuStreamWaitEvent(ws_CUstream stream, ws_CUevent event, unsigned flags);
+ws_CUresult cuStreamWaitEvent(ws_CUstream stream, ws_CUevent event, unsigned flags)
+{
+    typedef ws_CUresult wait(ws_CUstream, ws_CUevent, unsigned);
+    wait *real = (wait *)dlsym(RTLD_NEXT, "cuStreamWaitEvent");
+    meet(WAIT_COMES, LAUNCH_COMES);
+    ws_CUresult result = real(stream, event, flags);
+    meet(WAIT_IS_IN, LAUNCH_IS_IN);
+    return result;
+}
 
 ws_ncclResult ncclAllReduce(const void *send, void *receive, size_t count, ws_ncclEnum type, ws_ncclEnum reduction,
                             ws_ncclComm comm, ws_CUstream stream);
@@ -46,6 +69,8 @@ ws_CUresult cuLaunchKernel(ws_CUfunction function, unsigned grid_x, unsigned gri
         longjmp(*jump_out_of_launch, 1);
     if (interrupt_launches)
         raise(SIGUSR1);
+    if (__atomic_load_n(&meeting, __ATOMIC_ACQUIRE) == WAIT_COMES)
+        meet(LAUNCH_COMES, WAIT_IS_IN);
     if (!real)
         real = (launch *)dlsym(RTLD_NEXT, "cuLaunchKernel");
     return real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, parameters, extra);
