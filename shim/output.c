@@ -270,6 +270,8 @@ static void describe(struct output *output)
     if (*shim_options.backend == 'e') {
         add_meta(output, "marks", shim_options.marks);
         add_number(output, "sample", (long long)shim_options.sample);
+        if (shim_one_queue)
+            add_meta(output, "queues", "1");
     }
     if (*shim_options.burst)
         add_meta(output, "burst", shim_options.burst);

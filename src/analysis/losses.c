@@ -68,6 +68,16 @@ static void print_counted(const struct ws_process *process, struct ws_page *page
                      ws_format_count(number, count), count == 1 ? " was" : "es were");
 }
 
+/* An event in a queue waits for all work before it there, of whatever stream. */
+static void print_one_queue(const struct ws_process *process, struct ws_page *page)
+{
+    const char *queues = ws_process_meta(process, "queues");
+    if (queues && !strcmp(queues, "1"))
+        ws_page_text(page,
+                     "CUDA_DEVICE_MAX_CONNECTIONS was 1: the events that time operations may have held up other "
+                     "streams, whose work then overlapped less than without them; --backend host takes none.");
+}
+
 /* Nsight Systems takes CUDA graphs as a whole unless it is told otherwise. */
 static void print_graphs(const struct ws_process *process, struct ws_page *page)
 {
@@ -134,6 +144,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     if (!result->total && !process->odd_times && !result->nameless && !is_damaged(&process->damage))
         ws_page_text(page, "Nothing lost.");
     print_doubts(report, process, page);
+    print_one_queue(process, page);
     print_counted(process, page);
 }
 

@@ -24,12 +24,14 @@ class Run:
             self.status, self.output, self.errors = done.returncode, done.stdout, done.stderr
             self.files = sorted(os.listdir(folder))
             self.pid = int(re.search(r"pid (\d+)", done.stdout)[1])
-            self.rows, self.size = {}, 0
+            self.rows, self.size, self.report = {}, 0, ""
             names = [name for name in self.files if name.endswith(".wst")] if trace is None else [trace]
             for name in names:
                 self.size = os.path.getsize(f"{folder}/{name}")
                 dump = subprocess.run([f"{build}/tools/wallshim", "dump", "--json", f"{folder}/{name}"], capture_output=True,
                                       text=True, check=True)
+                self.report = subprocess.run([f"{build}/tools/wallshim", "report", f"{folder}/{name}"], capture_output=True,
+                                             text=True, check=True).stdout
                 for line in dump.stdout.splitlines():
                     row = json.loads(line)
                     self.rows.setdefault(row.pop("family"), []).append(row)
@@ -97,6 +99,14 @@ def case_backend(build):
     run = Run(build, ["300"], {"WALLSHIM_SAMPLE": "10"})
     sampled = sum(1 for row in run.kernels() if row["flags"] & 0x400)
     check(25 <= sampled <= 35, f"{sampled} of 300 sampled with sample=10")
+
+
+def case_queue(build):
+    """Where one queue takes all, the marks of a stream hold up the others: reports say so, where there are any."""
+    one = {"CUDA_DEVICE_MAX_CONNECTIONS": "1", "WALLSHIM_ENV": "0"}
+    for environment, said in ((one, True), ({**one, "WALLSHIM_BACKEND": "host"}, False), ({}, False)):
+        report = Run(build, ["300"], environment).report
+        check(report and ("overlapped less" in report) == said, f"with {environment}: {report}")
 
 
 def case_params(build):
