@@ -33,6 +33,7 @@ enum {
     ANSWER_DEADLINE_NS = 2000000000, /* for the drain to answer at all, beyond the above */
     BEGIN_DEADLINE_NS = 100000000,   /* for the drain to begin the trace */
     FIRST_MARKS = 512,               /* made by the thread that brings the context; the drain makes more */
+    EARLY_MARKS = 2048,              /* without being asked: a burst may use them up before it comes to it again */
 };
 
 enum request_kind { REQUEST_NONE, REQUEST_CONTEXT, REQUEST_DRIVER_EXIT, REQUEST_FINISH };
@@ -99,9 +100,12 @@ static void keep_context(struct shim_context *context, int64_t now)
     if (device_clock_keep(context, now, &row))
         rows_add_clock(&row);
     /* Twice as many each time: who uses up what there is will use up as many again. */
+    uint32_t made = context->pool.made;
     uint32_t free_marks = atomic_load_explicit(&context->pool.free_count, memory_order_relaxed);
-    if (free_marks < context->pool.made / 2 && context->pool.made < context->pool.limit)
-        mark_pool_grow(&context->pool, context->pool.made);
+    if (free_marks < made / 2)
+        mark_pool_grow(&context->pool, made);
+    else if (made < EARLY_MARKS && mark_pool_grow(&context->pool, FIRST_MARKS) != WS_CUDA_SUCCESS)
+        context->pool.limit = context->pool.made; /* not asked for again and again */
 }
 
 /* Reads what waits in the streams of one context (NULL: of all that can be used, made current in turn).

@@ -105,6 +105,7 @@ CASES = {
     "threads-at-end": Case("threads", "at-end", ops=576),
     "unsanitized/small-stack": Case("threads", "small-stack", ops=640, plain_only="a sanitizer needs more stack than that"),
     "threads-deep-stack": Case("threads", "deep-stack", ops=10),
+    "threads-starved": Case("threads", "starved", ops=1501, never=POOL_DRY),
     "threads-meeting": Case("jumping", "meeting", ops=40, often=(CONTENDED, 20)),
     "threads-left-running": Case("threads", "left-running"),
     # look-ups

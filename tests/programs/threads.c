@@ -1,6 +1,9 @@
-/* Threads that come and go, die early, have hardly a stack, or launch from where a thread ends. */
+/* Threads that come and go, die early, have hardly a stack, launch from where a thread ends, or leave no processor to
+ * others. */
+#include <dirent.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 
 #include "program.h"
@@ -138,6 +141,41 @@ static void left_running(void)
     usleep(20000);
 }
 
+/* A thread of the profiler's gets the time of this processor that nobody else wants. */
+static void starve_profiler(int processor)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *task; tasks && (task = readdir(tasks));) {
+        char path[320], name[32] = "";
+        snprintf(path, sizeof(path), "/proc/self/task/%s/comm", task->d_name);
+        FILE *file = fopen(path, "r");
+        if (file && fgets(name, sizeof(name), file) && !strcmp(name, "wallshim\n")) {
+            cpu_set_t set;
+            CPU_ZERO(&set);
+            CPU_SET(processor, &set);
+            sched_setaffinity(atoi(task->d_name), sizeof(set), &set);
+            sched_setscheduler(atoi(task->d_name), SCHED_IDLE, &(struct sched_param){ 0 });
+        }
+        if (file)
+            fclose(file);
+    }
+    if (tasks)
+        closedir(tasks);
+}
+
+static void starved(void)
+{
+    cpu_set_t set;
+    int processor = sched_getcpu();
+    CPU_ZERO(&set);
+    CPU_SET(processor, &set);
+    sched_setaffinity(0, sizeof(set), &set);
+    dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 1, 1));
+    usleep(500000); /* as a program takes to load its model */
+    starve_profiler(processor);
+    dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 1500, 1));
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = mode_of(argc, argv);
@@ -161,6 +199,8 @@ int main(int argc, char **argv)
         small_stacks();
     else if (!strcmp(mode, "deep-stack"))
         dprintf(STDOUT_FILENO, "refused deep down: %d\n", deep(1500));
+    else if (!strcmp(mode, "starved"))
+        starved();
     else if (!strcmp(mode, "left-running")) {
         left_running();
         return 0;
