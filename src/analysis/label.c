@@ -5,6 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/demangle.h"
+
+enum { DEMANGLED = 8192 };
+
 /* An identifier inside a name. */
 struct word {
     const char *start;
@@ -163,7 +167,8 @@ static int shown_length(struct word word)
 
 void ws_kernel_label(char *text, size_t capacity, const char *name)
 {
-    struct parts parts = take_apart(name);
+    char plain[DEMANGLED];
+    struct parts parts = take_apart(ws_demangle(plain, sizeof(plain), name) ? plain : name);
     struct word word = trim(parts.functor.length ? parts.functor : parts.function);
     snprintf(text, capacity, "%.*s", shown_length(word), word.start);
     if (parts.iterator && text[0] && !strchr(text, '_'))
@@ -186,6 +191,9 @@ static size_t with_arguments(struct word function)
 
 void ws_kernel_title(char *text, size_t capacity, const char *name)
 {
+    char plain[DEMANGLED];
+    if (ws_demangle(plain, sizeof(plain), name))
+        name = plain;
     struct parts parts = take_apart(name);
     struct word function = parts.function, wrapper = trim(function);
     if (parts.functor.length && parts.functor.start != function.start) {
@@ -204,9 +212,12 @@ void ws_kernel_title(char *text, size_t capacity, const char *name)
 
 void ws_table_name(struct ws_table *table, const char *name)
 {
-    char title[4096]; /* the ends of long names tell them apart */
-    ws_kernel_title(title, sizeof(title), name);
-    ws_table_cell(table, "%s", table->page->wide ? name : title);
+    char title[DEMANGLED]; /* the ends of long names tell them apart */
+    if (!table->page->wide)
+        ws_kernel_title(title, sizeof(title), name);
+    else if (!ws_demangle(title, sizeof(title), name))
+        snprintf(title, sizeof(title), "%s", name);
+    ws_table_cell(table, "%s", title);
 }
 
 void ws_table_thread(struct ws_table *table, const struct ws_process *process, uint32_t id)

@@ -12,10 +12,10 @@
 void ws_kernel_label(char *text, size_t capacity, const char *name);
 
 /* For tables, where rows should be told apart: "gelu (vectorized_elementwise)", "softmax_warp_forward<float, 10>";
- * without return type, namespaces and parameters. Mangled names, and names without these, stay as they are. */
+ * without return type, namespaces and parameters. Mangled names that cannot be demangled stay as they are. */
 void ws_kernel_title(char *text, size_t capacity, const char *name);
 
-/* The next cell: the title of a kernel, on a wide page its name. Copies and memsets keep their names. */
+/* The next cell: the title of a kernel, on a wide page its name, demangled. Copies and memsets keep their names. */
 void ws_table_name(struct ws_table *table, const char *name);
 
 /* The next cell: a thread's name and number, by its row's identifier. */

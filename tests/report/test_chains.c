@@ -1,6 +1,7 @@
 #include "check.h"
 
 #include "analysis/chains.h"
+#include "analysis/demangle.h"
 #include "analysis/label.h"
 #include "load.h"
 
@@ -368,7 +369,15 @@ static void titles_tell_rows_apart(void **state)
           "ncclDevKernel_AllReduce_Sum_f16_RING_LL" },
         { "void f<cub::Policy<(a)->b> >(int)", "f<cub::Policy<(a)->b> >" },
         { "void f<never closed", "f<never closed" },
+#ifdef WS_HAVE_LIBIBERTY
+        { "_Z26FusedBiasAddCUDAKernelHalfI6__halfEvT_", "FusedBiasAddCUDAKernelHalf<__half>" },
+        { "_ZN2at6native12_GLOBAL__N_128vectorized_layer_norm_kernelIffEEviT0_PKT_",
+          "vectorized_layer_norm_kernel<float, float>" },
+        { "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_",
+          "fill (vectorized_elementwise)" },
+#endif
         { "_Z26FusedBiasAddCUDAKernelHalfI6__halfEEvT_", "_Z26FusedBiasAddCUDAKernelHalfI6__halfEEvT_" },
+        { "_Z9999x", "_Z9999x" },
         { "Memcpy HtoD (Pageable -> Device)", "Memcpy HtoD (Pageable -> Device)" },
         { "volta_sgemm_64x64_nt", "volta_sgemm_64x64_nt" },
         { "", "" },
@@ -379,6 +388,27 @@ static void titles_tell_rows_apart(void **state)
         ws_kernel_title(title, sizeof(title), examples[i].name);
         assert_string_equal(title, examples[i].title);
     }
+}
+
+/* Each parameter is made of two of the one before: written out, more than there is memory. */
+static void names_that_grow_without_end_stay_mangled(void **state)
+{
+    char name[2048] = "_Z1f1AIiiES_IS0_S0_E", title[4096], plain[4096];
+    (void)state;
+    for (int i = 1; i < 36; i++) {
+        char digit = (char)(i < 10 ? '0' + i : 'A' + i - 10);
+        size_t length = strlen(name);
+        snprintf(name + length, sizeof(name) - length, "S_IS%c_S%c_E", digit, digit);
+    }
+    assert_false(ws_demangle(plain, sizeof(plain), name));
+    ws_kernel_title(title, sizeof(title), name);
+    assert_string_equal(title, name);
+    memset(name + 4, '1', sizeof(name) - 5);
+    name[sizeof(name) - 1] = 0;
+    ws_kernel_title(title, sizeof(title), name);
+    assert_string_equal(title, name);
+    assert_false(ws_demangle(plain, sizeof(plain), "plain"));
+    assert_false(ws_demangle(plain, sizeof(plain), ""));
 }
 
 int main(void)
@@ -400,6 +430,7 @@ int main(void)
         cmocka_unit_test(long_runs_are_cut),
         cmocka_unit_test(labels_say_what_is_done),
         cmocka_unit_test(titles_tell_rows_apart),
+        cmocka_unit_test(names_that_grow_without_end_stay_mangled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
