@@ -147,11 +147,12 @@ static ws_CUresult stream_done(const struct shim_stream *stream)
 
 /* --- sessions ---------------------------------------------------------------------------------- */
 
+/* Waiting and counting make a context current on threads of ours: green ones are the program's alone. */
 static bool can_be_counted(const struct shape_entry *shape, uint32_t flags)
 {
     const struct shim_context *context = shape->stream->context;
-    return context->device <= sizeof(first_metric) / sizeof(first_metric[0]) && context->id < MOST_CONTEXTS &&
-           configuration_countable(shape, flags);
+    return !context->green && context->device <= sizeof(first_metric) / sizeof(first_metric[0]) &&
+           context->id < MOST_CONTEXTS && configuration_countable(shape, flags);
 }
 
 /* The metrics of a device, once: all that would be read, so that what was not can be told. */

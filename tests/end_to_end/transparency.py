@@ -186,6 +186,7 @@ CASES = {
     "counters-fork": Case("forking", "fork-many", ops=200, environment={"WALLSHIM_COUNTERS": "1"}),
     "counters-end": Case("ending", "busy", ops=200, environment={"WALLSHIM_COUNTERS": "1"}),
     "counters-context": Case("teardown", "context", ops=200, environment={"WALLSHIM_COUNTERS": "1"}),
+    "counters-green": Case("teardown", "green", ops=150, environment={"WALLSHIM_COUNTERS": "1"}),
     "counters-stream": Case("teardown", "stream", ops=500, environment={"WALLSHIM_COUNTERS": "1"}),
     "counters-capture": Case("capture", "global", "thread", ops=50, environment={"WALLSHIM_COUNTERS": "1"}),
     "counters-capture-beside": Case("capture", "global", "beside", ops=50, environment={"WALLSHIM_COUNTERS": "1"}),
