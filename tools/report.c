@@ -16,7 +16,8 @@ static void add_sections(char *text, size_t capacity)
 
 static const struct tool_switch *switches(size_t *count)
 {
-    static char sections[512] = "only this section of the text, by name or part of its heading:";
+    static char sections[512] =
+        "only this section of the text, by name or part of its heading; may be given several times:";
     static const struct tool_switch list[] = {
         { "json", 0, NULL, "everything as JSON, described by report.schema.json" },
         { "section", 's', "NAME", sections },
@@ -32,16 +33,23 @@ static const struct tool_switch *switches(size_t *count)
     return list;
 }
 
+/* Before anything is read: large traces take their time. */
+static int check_sections(const struct tool_arguments *arguments)
+{
+    char sections[512] = "";
+    for (size_t i = 0; i < arguments->repeated_count; i++)
+        if (!ws_report_has_section(arguments->repeated[i])) {
+            add_sections(sections, sizeof(sections));
+            return tool_error("--section %s: no such section; there are%s", arguments->repeated[i], sections);
+        }
+    return TOOL_DONE;
+}
+
 static int print_text(const struct ws_report *report, const struct tool_arguments *arguments, size_t top)
 {
     struct ws_page page = tool_page(arguments, top);
-    const char *section = tool_value(arguments, "section");
     page.all = tool_value(arguments, "all") != NULL;
-    if (ws_report_print(report, &page, section)) {
-        char sections[512] = "";
-        add_sections(sections, sizeof(sections));
-        return tool_error("--section %s: no such section; there are%s", section, sections);
-    }
+    ws_report_print(report, &page, arguments->repeated, arguments->repeated_count);
     return TOOL_DONE;
 }
 
@@ -54,7 +62,7 @@ static int run(const struct tool_arguments *arguments)
     bool as_json = tool_value(arguments, "json") != NULL;
     if (as_json && tool_value(arguments, "section"))
         return tool_error("report: --section chooses from the text; --json is always the whole");
-    if (tool_top(arguments, TOP, &wanted.top) || tool_steps(arguments, &wanted.steps) ||
+    if (check_sections(arguments) || tool_top(arguments, TOP, &wanted.top) || tool_steps(arguments, &wanted.steps) ||
         tool_gpu_init(&gpu, arguments))
         return TOOL_ERROR;
     wanted.gpu = gpu.gpu;
@@ -83,5 +91,6 @@ const struct tool_command tool_report = {
         "in the current folder and names it. A file in a folder that cannot be read is named on stderr and left "
         "out.\n" TOOL_JOBS_TEXT,
     .switches = switches,
+    .repeats = "section",
     .run = run,
 };

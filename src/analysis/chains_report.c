@@ -78,6 +78,13 @@ static double count_of(const struct ws_track_chains *result, const struct ws_cha
     return result->steps ? (double)chain->steady / (double)result->steps : (double)chain->count;
 }
 
+/* `each` of every occurrence, as many as of a step. */
+static const char *count_text(const struct ws_track_chains *result, const struct ws_chain *chain, uint64_t each,
+                              char text[WS_FORMAT_SIZE])
+{
+    return ws_format_each(text, (result->steps ? chain->steady : chain->count) * each, result->steps);
+}
+
 /* An amount of all occurrences as one of a step. */
 static double amount_of(const struct ws_track_chains *result, const struct ws_chain *chain, uint64_t amount)
 {
@@ -129,11 +136,11 @@ static void bytes_cell(struct ws_table *table, const struct ws_track_chains *res
 static void print_chain(const struct ws_report *report, const struct ws_track_chains *result,
                         const struct ws_chain *chain, struct ws_table *table)
 {
-    char labels[LABELS_SIZE];
+    char labels[LABELS_SIZE], launches[WS_FORMAT_SIZE];
     write_labels(report, result, chain, labels);
     ws_table_time(table, ws_sum(saving_of(result, chain), gap_of(result, chain)));
     ws_table_time(table, saving_of(result, chain));
-    ws_table_cell(table, "%.*f", result->steps ? 1 : 0, count_of(result, chain) * (chain->length - 1));
+    ws_table_cell(table, "%s", count_text(result, chain, chain->length - 1, launches));
     bytes_cell(table, result, chain, chain->moved);
     bytes_cell(table, result, chain, chain->moved ? chain->moved - chain->bytes : 0);
     bytes_cell(table, result, chain, chain->bytes);
@@ -253,14 +260,15 @@ static int advise_one(const struct ws_report *report, size_t subject, const stru
     const struct ws_process *process =
         ws_model_process(report->model, ws_model_track(report->model, subject)->process);
     char labels[LABELS_SIZE], what[LABELS_SIZE + 80], where[256], evidence[320], bytes[WS_FORMAT_SIZE],
-        gap[WS_FORMAT_SIZE];
+        gap[WS_FORMAT_SIZE], times[WS_FORMAT_SIZE];
     uint32_t thread = ws_op_thread(&process->ops, chain->example);
-    double count = count_of(result, chain);
     write_labels(report, result, chain, labels);
+    count_text(result, chain, 1, times);
     snprintf(what, sizeof(what), "fuse %s: %u kernels in a row", labels, chain->length);
     if (!thread || !ws_source_line(process, thread, process->ops.host_begin[chain->example], where, sizeof(where)))
         *where = 0;
-    int length = snprintf(evidence, sizeof(evidence), "%.*f times%s", count < 10 && result->steps ? 1 : 0, count,
+    bool once = !strcmp(times, "1");
+    int length = snprintf(evidence, sizeof(evidence), "%s%s%s", once ? "once" : times, once ? "" : " times",
                           result->steps ? " a step" : "");
     if (chain->bytes_source != WS_BYTES_UNKNOWN)
         length += snprintf(evidence + length, sizeof(evidence) - (size_t)length, ", %s%s moved again",

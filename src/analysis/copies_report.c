@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <string.h>
 
 #include "analysis/activity.h"
 #include "analysis/copies.h"
@@ -229,16 +230,15 @@ static int advise_cure(const struct ws_report *report, size_t subject, const str
         ws_model_process(report->model, ws_model_track(report->model, subject)->process);
     const struct ws_copy_exposure *exposure = &result->cures[cure];
     const struct ws_op_shape *shape = ws_process_shape(process, process->ops.shape[exposure->example]);
-    double steps = result->steps ? (double)result->steps : 1;
-    char where[256], evidence[320], bytes[WS_FORMAT_SIZE];
+    char where[256], evidence[320], bytes[WS_FORMAT_SIZE], count[WS_FORMAT_SIZE];
     int64_t exposed = per_step(result, exposure->exposed), room = room_for_copies(report, subject, result);
     write_place(process, exposure->example, where, sizeof(where));
-    snprintf(evidence, sizeof(evidence), "%.*f copies%s, %s, mostly %s%s", result->steps ? 1 : 0,
-             (double)exposure->count / steps, result->steps ? " a step" : "",
-             ws_format_bytes(bytes, exposure->bytes / (result->steps ? result->steps : 1)),
-             ws_model_name(report->model, shape->name)->text,
-             cure == WS_CURE_OVERLAP && exposed > room ? "; limited by the compute that there is to hide them under"
-                                                       : "");
+    ws_format_each(count, exposure->count, result->steps);
+    snprintf(
+        evidence, sizeof(evidence), "%s %s%s, %s, mostly %s%s", count, strcmp(count, "1") ? "copies" : "copy",
+        result->steps ? " a step" : "", ws_format_bytes(bytes, exposure->bytes / (result->steps ? result->steps : 1)),
+        ws_model_name(report->model, shape->name)->text,
+        cure == WS_CURE_OVERLAP && exposed > room ? "; limited by the compute that there is to hide them under" : "");
     struct ws_advice advice = { .name = cures[cure].name,
                                 .part = WS_PART_EXPOSED_MEMORY,
                                 .saving_ns = saving,

@@ -56,7 +56,10 @@ static void print_rest(const struct ws_track_causes *causes, struct ws_page *pag
         outside.count += causes->totals[i].count - causes->totals[i].steady_count;
         outside.total += causes->totals[i].total - causes->totals[i].steady;
     }
-    if (outside.count)
+    if (outside.count == 1)
+        ws_page_text(page, "Outside of the steady steps is another gap, %s long.",
+                     ws_format_time(time, outside.total));
+    else if (outside.count)
         ws_page_text(page, "Outside of the steady steps are another %s gaps, %s in all.",
                      ws_format_count(count, outside.count), ws_format_time(time, outside.total));
     if (causes->hostless.count)

@@ -62,16 +62,19 @@ static int add_empty_lists(json_t *object)
     return 0;
 }
 
+static json_t *text_or_null(const char *text)
+{
+    return text && *text ? ws_json_text(text) : json_null();
+}
+
 static json_t *track_json(const struct ws_report *report, size_t index)
 {
     const struct ws_track *track = ws_model_track(report->model, index);
     const struct ws_device *device = ws_track_device(report->model, track);
     json_t *object = json_object();
     int status = json_object_set_new(object, "device", track->device ? json_integer(track->device - 1) : json_null());
-    if (device) {
-        status |= json_object_set_new(object, "name", ws_json_text(device->name.data));
-        status |= json_object_set_new(object, "uuid", ws_json_text(device->uuid.data));
-    }
+    status |= json_object_set_new(object, "name", text_or_null(device ? device->name.data : NULL));
+    status |= json_object_set_new(object, "uuid", text_or_null(device ? device->uuid.data : NULL));
     if (status || add_results(report, WS_SCOPE_TRACK, index, object) || add_empty_lists(object)) {
         json_decref(object);
         return NULL;

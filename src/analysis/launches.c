@@ -95,8 +95,9 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
         return;
     if (result->waited_for)
         ws_page_text(page,
-                     "%s of them came when the device had run dry: it was idle for %s before those (%s of the time).",
+                     "%s of them came when the device had run dry: it was idle for %s before %s (%s of the time).",
                      ws_format_count(count, result->waited_for), ws_format_time(time, result->waited_ns),
+                     result->waited_for == 1 ? "it" : "those",
                      ws_format_share(share, result->waited_ns, ws_activity_known(activity)));
     else
         ws_page_text(page, "None of them came when the device had run dry.");

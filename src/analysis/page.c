@@ -95,13 +95,34 @@ static char *format_text(const char *format, va_list arguments)
     return text;
 }
 
+/* Is a unit all of the word that begins here, up to what ends a sentence or a bracket? */
+static bool is_unit(const char *word)
+{
+    static const char *const units[] = { "%", "ns", "µs", "ms", "s", "B", "kB", "MB", "GB", "TB", "TFLOP" };
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        size_t length = strlen(units[i]);
+        if (!strncmp(word, units[i], length) && (!word[length] || strchr(" ,;:.)/", word[length])))
+            return true;
+    }
+    return false;
+}
+
+/* Bytes of the next word; a number and its unit are one, which no line ends between. */
+static size_t word_length(const char *text)
+{
+    size_t length = strcspn(text, " ");
+    if (length && text[length] && text[length - 1] >= '0' && text[length - 1] <= '9' && is_unit(text + length + 1))
+        length += 1 + strcspn(text + length + 1, " ");
+    return length;
+}
+
 /* Prints words from column `indent` on, the first line already being at column `at`. */
 static void put_wrapped(struct ws_page *page, const char *text, size_t indent)
 {
     size_t at = indent;
     bool first = true;
     while (*text) {
-        size_t length = strcspn(text, " ");
+        size_t length = word_length(text);
         char *word = strndup(text, length);
         if (!word)
             return;

@@ -90,9 +90,11 @@ void ws_report_destroy(struct ws_report *report);
 
 const void *ws_report_result(const struct ws_report *report, const struct ws_analysis *analysis, size_t subject);
 
-/* All sections, or the one named: by its name, or by a part of its heading that no other has, as people see only
- * that. Returns -ENOENT when there is none. */
-int ws_report_print(const struct ws_report *report, struct ws_page *page, const char *section);
+/* Sections are named by their name, or by a part of their heading that no other has, as people see only that. */
+bool ws_report_has_section(const char *name);
+
+/* The sections named, each of which there is, in the report's order; all of them where count is 0. */
+void ws_report_print(const struct ws_report *report, struct ws_page *page, const char *const *sections, size_t count);
 
 /* The whole as one object, or NULL when memory is out. The caller's reference. */
 json_t *ws_report_json(const struct ws_report *report);

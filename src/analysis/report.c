@@ -317,13 +317,22 @@ static const struct ws_analysis *section_named(const char *name)
     return headings == 1 ? found : NULL;
 }
 
-int ws_report_print(const struct ws_report *report, struct ws_page *page, const char *section)
+bool ws_report_has_section(const char *name)
 {
-    const struct ws_analysis *only = section ? section_named(section) : NULL;
-    if (section && !only)
-        return -ENOENT;
+    return section_named(name) != NULL;
+}
+
+static bool is_chosen(const struct ws_analysis *analysis, const char *const *sections, size_t count)
+{
+    bool chosen = !count;
+    for (size_t i = 0; i < count && !chosen; i++)
+        chosen = section_named(sections[i]) == analysis;
+    return chosen;
+}
+
+void ws_report_print(const struct ws_report *report, struct ws_page *page, const char *const *sections, size_t count)
+{
     for (size_t i = 0; i < ws_analysis_count; i++)
-        if (ws_analyses[i]->title && (!only || ws_analyses[i] == only))
+        if (ws_analyses[i]->title && is_chosen(ws_analyses[i], sections, count))
             print_section(report, ws_analyses[i], page);
-    return 0;
 }

@@ -15,9 +15,9 @@ static void print_left_out(const struct ws_track_steps *result, struct ws_page *
 {
     char count[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE];
     if (result->kinds[WS_STEP_WARM_UP])
-        ws_page_fact(page, "warm-up",
-                     "%s leading steps left out: those before the first two in a row within 25 %% of the median",
-                     ws_format_count(count, result->kinds[WS_STEP_WARM_UP]));
+        ws_page_fact(
+            page, "warm-up", "%s leading step%s left out: before the first two in a row within 25 %% of the median",
+            ws_format_count(count, result->kinds[WS_STEP_WARM_UP]), result->kinds[WS_STEP_WARM_UP] == 1 ? "" : "s");
     if (result->kinds[WS_STEP_OTHER])
         ws_page_fact(page, "others", "%s left out, %s in all: they repeat with the steps but are not like them",
                      ws_format_count(count, result->kinds[WS_STEP_OTHER]),
@@ -33,9 +33,12 @@ static void print_times(const struct ws_track_steps *result, struct ws_page *pag
 {
     char median[WS_FORMAT_SIZE], p95[WS_FORMAT_SIZE], least[WS_FORMAT_SIZE], most[WS_FORMAT_SIZE],
         range[WS_FORMAT_SIZE], count[WS_FORMAT_SIZE];
-    ws_page_fact(page, "step time", "median %s, p95 %s, from %s to %s, CoV %.1f %%",
-                 ws_format_time(median, result->median), ws_format_time(p95, result->p95),
-                 ws_format_time(least, result->least), ws_format_time(most, result->most), 100 * result->cov);
+    if (result->kinds[WS_STEP_STEADY] == 1)
+        ws_page_fact(page, "step time", "%s", ws_format_time(median, result->median));
+    else
+        ws_page_fact(page, "step time", "median %s, p95 %s, from %s to %s, CoV %.1f %%",
+                     ws_format_time(median, result->median), ws_format_time(p95, result->p95),
+                     ws_format_time(least, result->least), ws_format_time(most, result->most), 100 * result->cov);
     if (!result->judged) {
         ws_page_fact(page, "stable?", "not known: fewer than three steady steps");
         return;

@@ -80,12 +80,22 @@ done
 for section in "" co nothing; do
     expect 2 "$wallshim" report --section "$section" demo.wst
 done
+# Several: in the report's order, whatever order they are asked for in; one that is wrong is named before any is shown.
+expect 0 "$wallshim" report --section gaps -s wall --section=verdict demo.wst
+[ "$(grep '^[A-Z]' out | cut -c 1-8)" = "The wall
+Gaps" ] || fail "sections gaps and wall: $(grep '^[A-Z]' out)"
+expect 2 "$wallshim" report --section gaps --section nothing demo.wst
+one_line
+says err "section nothing: no such section"
+[ -s out ] && fail "a section shown in spite of another that is none"
 expect 0 "$wallshim" report --section gaps --top 3 demo.wst
 [ "$(grep -c 'Memcpy HtoD' out)" -eq 3 ] || fail "--top 3 gave other than 3 rows"
 for columns in 60 80 100 200; do
     COLUMNS=$columns expect 0 "$wallshim" report demo.wst
     python3 -c 'import sys; sys.exit(max(len(l) for l in open("out", encoding="utf-8").read().split("\n")) > int(sys.argv[1]))' \
         "$columns" || fail "lines wider than $columns"
+    # Notes and facts do not end between a number and its unit.
+    grep -A 1 '[0-9]$' out | grep -E '^ +(%|ns|µs|ms|s|kB|MB|GB)([ ,;:.)]|$)' && fail "a unit on a line of its own"
 done
 COLUMNS=60 expect 0 "$wallshim" report --section copies demo.wst
 says out "Memcpy HtoD (Pag"

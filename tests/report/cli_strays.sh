@@ -23,6 +23,12 @@ for text in '{"name":"a package","version":1}' '{}' '[]' '[1,2]' '["a"]' '{"trac
     processes 2
 done
 
+# What such a trace does not say of a device is null, so that readers need not ask whether the key is there.
+python3 -c 'import json
+for process in json.load(open("out"))["processes"]:
+    for device in process["devices"]:
+        assert device["name"] is None and device["uuid"] is None, device["name"]' || fail "a name from nowhere"
+
 # Every command that takes folders does the same.
 expect 0 "$wallshim" report foreign
 one_line

@@ -81,7 +81,7 @@ void job_report(struct job *job)
     json_decref(json);
     struct ws_page page = { .out = fopen("/dev/null", "w"), .width = 100 };
     assert_non_null(page.out);
-    assert_int_equal(ws_report_print(job->report, &page, NULL), 0);
+    ws_report_print(job->report, &page, NULL, 0);
     fclose(page.out);
 }
 

@@ -249,7 +249,7 @@ static void print_everything(const struct ws_report *report)
 {
     struct ws_page page = { .out = fopen("/dev/null", "w"), .width = 80, .top = 20 };
     assert_non_null(page.out);
-    assert_int_equal(ws_report_print(report, &page, NULL), 0);
+    ws_report_print(report, &page, NULL, 0);
     fclose(page.out);
     json_t *json = ws_report_json(report);
     assert_non_null(json);
