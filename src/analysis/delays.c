@@ -1,27 +1,24 @@
 #include "analysis/delays.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "analysis/times.h"
-#include "base/pages.h"
 
 /* A magnitude is the place of the highest binary digit and the six digits after it, so that a bucket is as wide as a
  * 64th of what it holds. Small streams are kept whole. */
-enum { DIGITS = 6, BUCKETS = (64 - DIGITS + 1) << DIGITS, SMALL = 4 * BUCKETS };
+enum { DIGITS = 6, BUCKETS = (64 - DIGITS + 1) << DIGITS, SMALL = BUCKETS };
 enum { MEDIAN, P95, SOUGHT };
 enum { PARTS = 4096 };
 
 /* The delays of a stream. */
 struct series {
     size_t count;
-    uint32_t *buckets;       /* how many are of each magnitude; NULL: kept whole */
+    int64_t max;
+    struct ws_vector values; /* int64_t: all of a small stream, else those of the magnitudes chosen */
+    uint32_t *buckets;       /* how many are of each magnitude; NULL: it is small */
     uint32_t chosen[SOUGHT]; /* magnitudes of the values sought */
     size_t rank[SOUGHT];     /* of these among the values kept, in ascending order */
-    int64_t *values;         /* those kept */
-    size_t kept;
-    int64_t max;
 };
 
 static uint32_t magnitude(int64_t value)
@@ -33,35 +30,60 @@ static uint32_t magnitude(int64_t value)
     return (shift << DIGITS) + (uint32_t)(rest >> shift);
 }
 
-static void count_one(struct series *series, int64_t value)
+static int keep(struct series *series, int64_t value)
+{
+    int64_t *place = ws_vector_push(&series->values);
+    if (!place)
+        return -ENOMEM;
+    *place = value;
+    return 0;
+}
+
+/* From now on its values are counted, no longer kept. */
+static int outgrow(struct series *series)
+{
+    series->buckets = calloc(BUCKETS, sizeof(*series->buckets));
+    if (!series->buckets)
+        return -ENOMEM;
+    for (size_t i = 0; i < series->values.count; i++)
+        series->buckets[magnitude(((const int64_t *)series->values.data)[i])]++;
+    ws_vector_finish(&series->values);
+    series->values = WS_VECTOR(int64_t);
+    return 0;
+}
+
+static int count_one(struct series *series, int64_t value)
 {
     series->max = series->count++ ? ws_most(series->max, value) : value;
-}
-
-static void count_magnitude(struct series *series, int64_t value)
-{
-    if (series->buckets)
+    if (!series->buckets && series->count <= SMALL)
+        return keep(series, value);
+    int status = series->buckets ? 0 : outgrow(series);
+    if (!status)
         series->buckets[magnitude(value)]++;
+    return status;
 }
 
-static void keep(struct series *series, int64_t value)
+static int keep_chosen(struct series *series, int64_t value)
 {
-    uint32_t bucket = series->buckets ? magnitude(value) : 0;
-    if (bucket == series->chosen[MEDIAN] || bucket == series->chosen[P95])
-        series->values[series->kept++] = value;
+    if (!series->buckets)
+        return 0;
+    uint32_t bucket = magnitude(value);
+    return bucket == series->chosen[MEDIAN] || bucket == series->chosen[P95] ? keep(series, value) : 0;
 }
 
 /* Shows every delay of the track to the series of its stream; the last is for those of no stream that is known. */
-static inline void visit(const struct ws_process *process, const struct ws_track *track, struct series *all,
-                         void (*see)(struct series *, int64_t))
+static inline int visit(const struct ws_process *process, const struct ws_track *track, struct series *all,
+                        int (*see)(struct series *, int64_t))
 {
     const struct ws_ops *ops = &process->ops;
-    for (size_t i = 0; i < track->count; i++) {
+    int status = 0;
+    for (size_t i = 0; i < track->count && !status; i++) {
         uint32_t op = track->order[i], stream = ws_process_shape(process, ops->shape[op])->stream;
         if (ws_op_has_call(ops, op))
-            see(&all[stream == WS_NOWHERE ? process->streams.rows.count : stream],
-                ops->begin[op] - ops->host_begin[op]);
+            status = see(&all[stream == WS_NOWHERE ? process->streams.rows.count : stream],
+                         ops->begin[op] - ops->host_begin[op]);
     }
+    return status;
 }
 
 /* The magnitude of the value at a place of ascending order, and where its first value is among those kept. */
@@ -73,25 +95,20 @@ static uint32_t find(const struct series *series, size_t rank, size_t *first)
     return bucket;
 }
 
-/* Finds the magnitudes of the values sought and makes room for what is of them. Returns 0 or -ENOMEM. */
-static int choose(struct series *series)
+/* Finds the magnitudes of the values sought. */
+static void choose(struct series *series)
 {
-    size_t room = series->count, first;
+    size_t first;
     series->rank[MEDIAN] = (series->count - 1) / 2;
     series->rank[P95] = (series->count - 1) * 95 / 100;
-    if (series->buckets) {
-        uint32_t median = series->chosen[MEDIAN] = find(series, series->rank[MEDIAN], &first);
-        series->rank[MEDIAN] -= first;
-        uint32_t p95 = series->chosen[P95] = find(series, series->rank[P95], &first);
-        series->rank[P95] -= first;
-        room = series->buckets[median];
-        if (p95 != median) {
-            series->rank[P95] += room; /* they follow those of the median's magnitude */
-            room += series->buckets[p95];
-        }
-    }
-    series->values = ws_pages_alloc(room * sizeof(*series->values));
-    return series->values ? 0 : -ENOMEM;
+    if (!series->buckets)
+        return;
+    uint32_t median = series->chosen[MEDIAN] = find(series, series->rank[MEDIAN], &first);
+    series->rank[MEDIAN] -= first;
+    uint32_t p95 = series->chosen[P95] = find(series, series->rank[P95], &first);
+    series->rank[P95] -= first;
+    if (p95 != median)
+        series->rank[P95] += series->buckets[median]; /* they follow those of the median's magnitude */
 }
 
 /* Moves the values of one part to the front and returns how many there are. */
@@ -149,8 +166,8 @@ static int add_row(struct ws_vector *rows, uint32_t stream, const struct series 
     if (!row)
         return -ENOMEM;
     *row = (struct ws_stream_delays){ .stream = stream, .count = series->count, .max = series->max };
-    row->median = select_rank(series->values, series->kept, series->rank[MEDIAN]);
-    row->p95 = select_rank(series->values, series->kept, series->rank[P95]);
+    row->median = select_rank(series->values.data, series->values.count, series->rank[MEDIAN]);
+    row->p95 = select_rank(series->values.data, series->values.count, series->rank[P95]);
     return 0;
 }
 
@@ -160,18 +177,15 @@ int ws_delays_measure(const struct ws_process *process, const struct ws_track *t
     size_t count = process->streams.rows.count + 1;
     struct series *all = calloc(count, sizeof(*all));
     int status = all ? 0 : -ENOMEM;
-    if (all)
-        visit(process, track, all, count_one);
-    for (size_t i = 0; i < count && !status; i++)
-        if (all[i].count > SMALL && !(all[i].buckets = calloc(BUCKETS, sizeof(*all[i].buckets))))
-            status = -ENOMEM;
+    for (size_t i = 0; all && i < count; i++)
+        all[i].values = WS_VECTOR(int64_t);
     if (!status)
-        visit(process, track, all, count_magnitude);
+        status = visit(process, track, all, count_one);
     for (size_t i = 0; i < count && !status; i++)
         if (all[i].count)
-            status = choose(&all[i]);
+            choose(&all[i]);
     if (!status)
-        visit(process, track, all, keep);
+        status = visit(process, track, all, keep_chosen);
     for (size_t i = 0; i < count && !status; i++)
         if (all[i].count)
             status = add_row(rows, i + 1 < count ? streams[i].id : 0, &all[i]);
@@ -179,7 +193,7 @@ int ws_delays_measure(const struct ws_process *process, const struct ws_track *t
         qsort(rows->data, rows->count, sizeof(struct ws_stream_delays), most_first);
     for (size_t i = 0; all && i < count; i++) {
         free(all[i].buckets);
-        free(all[i].values);
+        ws_vector_finish(&all[i].values);
     }
     free(all);
     return status;
