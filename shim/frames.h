@@ -23,8 +23,7 @@ static inline __attribute__((always_inline)) void frame_begin(struct shim_thread
 }
 
 /* Does the call whose frame is at `at` make the one whose caller's frame ends at `caller`, and that returns to
- * `from`? Slow, but for those asked about lately as well: not for the way of a launch. Where the memory there
- * may not be looked at, all that lies further down the stack is taken for its own. */
+ * `from`? Slow, but for those asked about lately as well: not for the way of a launch. */
 bool frame_makes(struct shim_thread *thread, uintptr_t at, uintptr_t caller, const void *from);
 
 #endif

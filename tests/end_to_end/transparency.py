@@ -93,6 +93,7 @@ CASES = {
     "signal-longjmp-within": Case("jumping", ops=100),
     "signal-longjmp-from-launches": Case("jumping", "launches", ops=50, never=CONTENDED),
     "signal-longjmp-then-deeper": Case("jumping", "deeper", ops=200),
+    "signal-longjmp-guarded": Case("jumping", "guarded", ops=200),
     "signal-longjmp-from-collectives": Case("jumping", "collectives", ops=40, never=IN_COLLECTIVE),
     "signal-longjmp-from-many-launches": Case("jumping", "many-launches", ops=50, never=POOL_DRY,
                                               environment={"WALLSHIM_EVENTS": "512"}),

@@ -1,10 +1,15 @@
 /* Calls that are left by a jump: what the thread does afterwards is its own again. And launches that are interrupted
  * by a signal whose handler launches too: those are made within a call. */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include "program.h"
 #include "shim/abi/nccl.h"
@@ -159,6 +164,21 @@ static void leave_launches(void)
     TRY(cuStreamSynchronize(gpu.stream));
 }
 
+/* As a sandbox may forbid it. */
+static void go_deeper_guarded(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
+    if (!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    go_deeper();
+}
+
 int main(int argc, char **argv)
 {
     jmp_buf around;
@@ -166,9 +186,13 @@ int main(int argc, char **argv)
     static const struct {
         const char *mode;
         void (*run)(void);
-    } others[] = { { "launches", leave_launches },       { "deeper", go_deeper },
-                   { "collectives", leave_collectives }, { "many-launches", leave_many_launches },
-                   { "interrupted", interrupt },         { "meeting", meet_waits } };
+    } others[] = { { "launches", leave_launches },
+                   { "deeper", go_deeper },
+                   { "guarded", go_deeper_guarded },
+                   { "collectives", leave_collectives },
+                   { "many-launches", leave_many_launches },
+                   { "interrupted", interrupt },
+                   { "meeting", meet_waits } };
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         if (!strcmp(mode_of(argc, argv), others[i].mode)) {
             others[i].run();
