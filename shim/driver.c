@@ -8,11 +8,12 @@
     __attribute__((visibility("default")))
 
 /* What a row's wrapper does first. While nothing is recorded a call is passed on as it came, with a jump, and
- * counted: in C that would begin and end with copies of all arguments. The same as call_enter does it. */
+ * counted: in C that would begin and end with copies of all arguments. The same as call_enter does it. What GCC puts
+ * in front of a function for -fstack-protector-all or -finstrument-functions would write over arguments here. */
 #if defined(__x86_64__)
 #define PASSING(symbol, parameters)                                                                                 \
     static ws_CUresult note_##symbol parameters __asm__("note_" #symbol);                                           \
-    __attribute__((naked)) ws_CUresult wrap_##symbol parameters                                                     \
+    __attribute__((naked, no_stack_protector, no_instrument_function)) ws_CUresult wrap_##symbol parameters         \
     {                                                                                                               \
         __asm__("testb %[recording], shim_page(%%rip)\n\t"                                                          \
                 "jne note_" #symbol "\n\t"                                                                          \
@@ -32,7 +33,8 @@
                   [real] "i"(WS_ID_##symbol * sizeof(void *)), [passed] "i"(offsetof(struct shim_thread, passed))); \
     }                                                                                                               \
     static __attribute__((used, noipa)) ws_CUresult note_##symbol parameters
-_Static_assert(offsetof(struct shim_page, phase) == 0 && offsetof(struct thread_self, thread) == 0,
+_Static_assert(offsetof(struct shim_page, phase) == 0 && offsetof(struct thread_self, thread) == 0 &&
+                   (SHIM_RECORDING | SHIM_STARTED) < 256,
                "where the assembly looks for them");
 #else
 #define PASSING(symbol, parameters) ws_CUresult wrap_##symbol parameters
@@ -88,4 +90,7 @@ _Static_assert(offsetof(struct shim_page, phase) == 0 && offsetof(struct thread_
         return call.result;                                                                                   \
     }
 #pragma GCC diagnostic ignored "-Wunused-parameter" /* of what is assembly */
+#if defined(__clang__)
+#pragma GCC diagnostic ignored "-Wunknown-attributes" /* noipa, which clang has no need of */
+#endif
 #include "driver_table.h"
