@@ -73,7 +73,7 @@ static void move(struct ws_model *model, size_t from, size_t to, uint32_t first_
     for (uint32_t i = 0; i < process->track_count; i++)
         tracks[i].process = (uint32_t)to;
     for (size_t i = 0; i < process->shapes.count; i++)
-        shapes[i].track -= shift;
+        shapes[i].track -= shapes[i].track != WS_NOWHERE ? shift : 0;
     process->first_track = first_track;
     memmove(ws_model_process(model, to), process, sizeof(*process));
 }

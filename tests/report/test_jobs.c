@@ -47,6 +47,8 @@ static void record(const struct recording *recording, const char *path)
                   &(struct ws_comm){ .id = 1, .size = 2, .device = 1, .name_hash = recording->communicator });
     story_call(&story, "cuInit", WS_CALL_OTHER, (recording->from - 4) * second, (recording->from - 4) * second + 1);
     story_kernel(&story, 1, "kernel", (recording->to - 4) * second - 1, (recording->to - 4) * second);
+    story_stream(&story, 2, 9);
+    story_shape(&story, &(struct ws_shape){ .kind = WS_OP_KERNEL, .stream = 2 }); /* of no device; it never ran */
     story_end(&story);
 }
 
@@ -169,7 +171,9 @@ static void the_others_are_dropped_with_their_tracks(void **state)
         assert_string_equal(process->path, paths[1 + 2 * i]);
         assert_int_equal(process->first_track, i);
         assert_int_equal(track->process, i);
-        assert_int_equal(ws_process_shape(process, process->ops.shape[track->order[0]])->track, i);
+        for (size_t shape = 0; shape < process->shapes.count; shape++)
+            assert_int_equal(ws_process_shape(process, shape)->track,
+                             shape == process->ops.shape[track->order[0]] ? i : WS_NOWHERE);
         assert_string_equal(ws_track_device(model, track)->name.data, "Test GPU");
     }
     unload(model, 4, paths);
