@@ -139,6 +139,7 @@ struct kineto {
     struct ws_intern groups;      /* struct ws_text: what tells a process group from others */
     struct ws_vector group_ranks; /* struct kineto_group, as many; so are ws_gather.comms */
     struct ws_vector configured;  /* struct kineto_group: as the program made them */
+    struct ws_map configured_of;  /* hash of a name → place of the first of that name + 1 */
 };
 
 /* A process group: its name, and the ranks in it as far as they are told, "[0, 2, 4, ...]". */
@@ -237,6 +238,9 @@ void kineto_take_group_value(struct kineto *kineto, struct kineto_configured *gr
                              const char *text, size_t length);
 
 void kineto_end_group(struct kineto *kineto, struct kineto_configured *group);
+
+/* The group of that name in the configuration, or NULL. */
+const struct kineto_group *kineto_configured_group(const struct kineto *kineto, struct ws_text name);
 
 /* --- kineto_ranks.c -------------------------------------------------------------------------------- */
 

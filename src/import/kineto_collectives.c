@@ -107,12 +107,10 @@ static uint32_t place_in(struct ws_text ranks, int64_t rank)
 /* Of large groups events name the first ranks, with dots behind them; the configuration names all. */
 static uint32_t rank_in(const struct kineto *kineto, const struct kineto_group *group)
 {
-    const struct kineto_group *configured = kineto->configured.data;
+    const struct kineto_group *configured = kineto_configured_group(kineto, group->name);
     uint32_t place = place_in(group->ranks, kineto->rank);
-    for (size_t i = 0; i < kineto->configured.count && place == UINT32_MAX; i++)
-        if (group->name.length && configured[i].name.length == group->name.length &&
-            !memcmp(configured[i].name.data, group->name.data, group->name.length))
-            place = place_in(configured[i].ranks, kineto->rank);
+    if (place == UINT32_MAX && configured)
+        place = place_in(configured->ranks, kineto->rank);
     if (place != UINT32_MAX)
         return place;
     /* No place in the group, but a number that none of its other ranks has. */

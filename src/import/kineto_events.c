@@ -258,6 +258,7 @@ void kineto_finish(struct kineto *kineto)
     ws_intern_finish(&kineto->groups);
     ws_vector_finish(&kineto->group_ranks);
     ws_vector_finish(&kineto->configured);
+    ws_map_finish(&kineto->configured_of);
 }
 
 /* --- events with a begin and a duration ----------------------------------------------------------- */

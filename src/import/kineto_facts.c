@@ -1,6 +1,8 @@
 /* What a trace says beside its events: devices, and which ranks are in the process groups. */
 #include <errno.h>
+#include <string.h>
 
+#include "base/hash.h"
 #include "import/decimal.h"
 #include "import/kineto.h"
 
@@ -36,9 +38,25 @@ void kineto_take_group_value(struct kineto *kineto, struct kineto_configured *gr
 
 void kineto_end_group(struct kineto *kineto, struct kineto_configured *group)
 {
-    struct kineto_group *place = group->name.size && group->ranks.size ? ws_vector_push(&kineto->configured) : NULL;
-    if (place)
-        *place = (struct kineto_group){ ws_gather_text(kineto->gather, group->name.data, group->name.size),
-                                        ws_gather_text(kineto->gather, group->ranks.data, group->ranks.size) };
+    bool wanted = group->name.size && group->ranks.size;
+    struct kineto_group *row = wanted ? ws_vector_push(&kineto->configured) : NULL;
+    uint64_t *place =
+        row ? ws_map_put(&kineto->configured_of, ws_hash(group->name.data, group->name.size) | 1) : NULL;
+    if (place) {
+        *row = (struct kineto_group){ ws_gather_text(kineto->gather, group->name.data, group->name.size),
+                                      ws_gather_text(kineto->gather, group->ranks.data, group->ranks.size) };
+        *place = *place ? *place : kineto->configured.count;
+    } else if (wanted) {
+        kineto->gather->error = -ENOMEM;
+    }
     group->name.size = group->ranks.size = 0;
+}
+
+const struct kineto_group *kineto_configured_group(const struct kineto *kineto, struct ws_text name)
+{
+    const uint64_t *place = ws_map_get(&kineto->configured_of, ws_hash(name.data, name.length) | 1);
+    const struct kineto_group *group =
+        place ? (const struct kineto_group *)kineto->configured.data + (*place - 1) : NULL;
+    return group && name.length == group->name.length && !memcmp(name.data, group->name.data, name.length) ? group
+                                                                                                           : NULL;
 }

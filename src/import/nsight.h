@@ -12,11 +12,7 @@ struct nsight {
     struct ws_gather *gather;
     struct ws_intern processes; /* int64_t globalPid; the first is whose name the trace gets */
     int64_t pid;                /* of the one process that is read; -1: they are several, or it is not known */
-    struct ws_vector visible;   /* struct nsight_visible: the GPUs as that process numbers them */
-};
-
-struct nsight_visible {
-    int64_t gpu, ordinal;
+    struct ws_map visible;      /* GPU + 1 → how that process numbers it + 1 */
 };
 
 /* One table as it is read. Columns that a file lacks are NULL. */

@@ -11,9 +11,7 @@ static uint64_t process_number(struct nsight *nsight, int64_t global);
 
 void nsight_init(struct nsight *nsight, struct ws_gather *gather)
 {
-    *nsight = (struct nsight){
-        .gather = gather, .processes = WS_INTERN(int64_t), .pid = -1, .visible = WS_VECTOR(struct nsight_visible)
-    };
+    *nsight = (struct nsight){ .gather = gather, .processes = WS_INTERN(int64_t), .pid = -1 };
     ws_gather_meta(gather, "import", "Nsight Systems (SQLite export)", 30);
 }
 
@@ -34,7 +32,7 @@ void nsight_choose(struct nsight *nsight, int64_t global)
 void nsight_finish(struct nsight *nsight)
 {
     ws_intern_finish(&nsight->processes);
-    ws_vector_finish(&nsight->visible);
+    ws_map_finish(&nsight->visible);
 }
 
 static struct ws_text text_at(sqlite3_stmt *row, int column)
@@ -281,22 +279,24 @@ static void take_process(struct nsight *nsight, sqlite3_stmt *row)
 /* Under CUDA_VISIBLE_DEVICES a process numbers the GPUs as it sees them, and so do its operations. */
 static void take_visible(struct nsight *nsight, sqlite3_stmt *row)
 {
-    if (is_null(row, 0) || is_null(row, 1) || nsight->pid < 0 || sqlite3_column_int64(row, 2) != nsight->pid)
+    int64_t gpu = sqlite3_column_int64(row, 0), ordinal = sqlite3_column_int64(row, 1);
+    if (is_null(row, 0) || is_null(row, 1) || gpu < 0 || ordinal < 0 || nsight->pid < 0 ||
+        sqlite3_column_int64(row, 2) != nsight->pid)
         return;
-    struct nsight_visible *visible = ws_vector_push(&nsight->visible);
-    if (visible)
-        *visible = (struct nsight_visible){ sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1) };
-    else
+    uint64_t *place = ws_map_put(&nsight->visible, (uint64_t)gpu + 1);
+    if (!place)
         nsight->gather->error = -ENOMEM;
+    else if (!*place)
+        *place = (uint64_t)ordinal + 1;
 }
 
 /* -1: the process does not see it. */
 static int64_t ordinal_of(const struct nsight *nsight, sqlite3_stmt *row)
 {
-    const struct nsight_visible *visible = nsight->visible.data;
-    for (size_t i = 0; i < nsight->visible.count; i++)
-        if (visible[i].gpu == sqlite3_column_int64(row, 0))
-            return visible[i].ordinal;
+    int64_t gpu = sqlite3_column_int64(row, 0);
+    const uint64_t *place = gpu >= 0 ? ws_map_get(&nsight->visible, (uint64_t)gpu + 1) : NULL;
+    if (place)
+        return (int64_t)(*place - 1);
     return nsight->visible.count ? -1 : sqlite3_column_int64(row, is_null(row, 1) ? 0 : 1);
 }
 
