@@ -122,7 +122,7 @@ struct shim_thread {
     uint32_t begin_mark;                   /* and where they begin; 0: without */
     uint8_t direction;    /* of a copy that was counted, enum copy_direction; COPY_DIRECTIONS: of none */
     uintptr_t in_product; /* the frame of the call of cuBLAS or cuDNN under way: what that calls of itself is no
-                             product      of the program's; 0: none */
+                             product of the program's; 0: none */
     uintptr_t in_nccl;    /* that of NCCL: launches are its own */
     struct thread_nested nested[NESTED_KNOWN];
     uint32_t group_depth; /* of ncclGroupStart */

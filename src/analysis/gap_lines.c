@@ -1,9 +1,9 @@
 #include "analysis/gap_lines.h"
-#include "base/pages.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/pages.h"
 #include "model/source_line.h"
 
 /* Bits of a key; what does not fit is as if it were not known. */
