@@ -198,9 +198,12 @@ void function_found_in(struct call *call, const void *function, const void *modu
 void kernels_found(struct call *call, ws_CUkernel *kernels, unsigned room, ws_CUlibrary library)
 {
     unsigned count = 0;
-    if (call->result != WS_CUDA_SUCCESS || !kernels || !driver.library_kernels ||
-        driver.library_kernels(&count, library) != WS_CUDA_SUCCESS || !thread_get())
+    if (call->result != WS_CUDA_SUCCESS || !kernels || !driver.library_kernels || !thread_get())
         return;
+    ws_CUenum mode = driver_ask_begin();
+    if (driver.library_kernels(&count, library) != WS_CUDA_SUCCESS)
+        count = 0;
+    driver_ask_end(mode);
     for (unsigned i = 0; i < count && i < room; i++)
         function_named(kernels[i], true, library, "");
 }
