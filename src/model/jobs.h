@@ -1,9 +1,9 @@
 /* Which recordings are of one job.
  *
  * Two belong together where something ties them and nothing speaks against it.
- * - They are tied by the id that the launcher gave the job (Slurm's), by a communicator of NCCL that both are in, by
- * a world size of more than one with ranks that differ, as parent and child on one host, or by the same program (its
- *   name, and the script that it runs) at the same time.
+ * - They are tied by the id that the launcher gave the job (Slurm's), by a communicator of NCCL that both are in,
+ *   by a world size of more than one with ranks that differ, as parent and child on one host, or by the same program
+ *   (its name, and the script that it runs) at the same time.
  * - Against it are ids, or world sizes, that differ, the same rank twice, and times that do not overlap: clocks of
  *   hosts differ and ranks need not begin together, so that ranks may lie a minute apart.
  * What a recording does not say neither ties nor speaks against. The processes of one file are of one job.
