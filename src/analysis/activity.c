@@ -77,6 +77,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     const struct ws_ops *ops = &process->ops;
     struct ws_track_activity *result = memory;
     result->gaps = WS_VECTOR(struct ws_gap);
+    result->holes = WS_VECTOR(struct ws_hole);
     if (!track->count)
         return 0;
     uint8_t *groups = ws_report_shape_groups(report, process);
@@ -127,6 +128,7 @@ static void finish(void *memory)
 {
     struct ws_track_activity *result = memory;
     ws_vector_finish(&result->gaps);
+    ws_vector_finish(&result->holes);
 }
 
 static void share_fact(struct ws_page *page, const char *label, int64_t part, int64_t whole, const char *note)

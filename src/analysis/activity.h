@@ -16,6 +16,11 @@ struct ws_gap {
     uint32_t after;  /* place in ws_track.order of the one that ended it */
 };
 
+/* A time of which the trace does not speak: between bursts, or outside the range asked for. */
+struct ws_hole {
+    int64_t begin, end; /* host clock */
+};
+
 struct ws_track_activity {
     int64_t begin, end; /* first start, last end; host clock */
     int64_t span, busy, idle;
@@ -26,6 +31,7 @@ struct ws_track_activity {
     int64_t exposed_comm;   /* comm outside compute */
     int64_t exposed_memory; /* memory outside compute and outside comm */
     struct ws_vector gaps;  /* struct ws_gap, in order of time; what was not recorded is none */
+    struct ws_vector holes; /* struct ws_hole, in order of time */
     uint64_t quality[4];    /* begins and ends by enum ws_quality */
 };
 

@@ -16,7 +16,7 @@ static const int warm_up_percent = 125, stock_percent = 75, slow_percent = 150, 
 
 const char *ws_step_kind_name(enum ws_step_kind kind)
 {
-    static const char *const names[] = { "steady", "warm_up", "other", "cut", "counted" };
+    static const char *const names[] = { "steady", "warm_up", "other", "cut", "counted", "paused" };
     _Static_assert(sizeof(names) / sizeof(names[0]) == WS_STEP_KIND_COUNT, "one name a kind");
     return names[kind];
 }
@@ -155,6 +155,20 @@ static void leave_out_counted(const struct ws_report *report, const struct ws_tr
             list[i].kind = WS_STEP_STEADY;
 }
 
+/* Of how long these took, and how much of it the device was idle, the trace says nothing. */
+static void leave_out_paused(const struct ws_track_activity *activity, struct ws_vector *steps)
+{
+    const struct ws_hole *holes = activity->holes.data;
+    struct ws_step *list = steps->data;
+    size_t hole = 0;
+    for (size_t i = 0; i < steps->count; i++) {
+        while (hole < activity->holes.count && holes[hole].end <= list[i].begin)
+            hole++;
+        if (hole < activity->holes.count && holes[hole].begin < list[i].end && list[i].kind == WS_STEP_STEADY)
+            list[i].kind = WS_STEP_PAUSED;
+    }
+}
+
 static void measure(struct ws_track_steps *result, const int64_t *lengths, size_t count)
 {
     struct ws_step *list = result->steps.data;
@@ -261,6 +275,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     if (!status)
         status = split_steps(report, track, result);
     if (!status) {
+        leave_out_paused(ws_report_result(report, &ws_analysis_activity, subject), &result->steps);
         leave_out_counted(report, track, &result->steps);
         status = measure_all(result);
     }
@@ -279,6 +294,7 @@ const struct ws_analysis ws_analysis_steps = {
     .title = "Steps",
     .scope = WS_SCOPE_TRACK,
     .result_size = sizeof(struct ws_track_steps),
+    .needs = { &ws_analysis_activity },
     .run = run,
     .finish = finish,
     .text = ws_steps_text,

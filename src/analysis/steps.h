@@ -13,7 +13,8 @@
  * - other: what repeats with the steps but is not like them (evaluation, checkpoint), only where steps
  *   were found rather than marked;
  * - cut: the last step, where the recording does not show its end;
- * - counted: those in which launches were held up for hardware counters, where three others are left.
+ * - counted: those in which launches were held up for hardware counters, where three others are left;
+ * - paused: those in which nothing was recorded for a time, as between bursts.
  *
  * The step time is stable where the middle half of the steps lies within 10 % of the median (the limit
  * from which torch.utils.benchmark warns of fluctuation) and no more than one in twenty is slow; of fewer
@@ -40,6 +41,7 @@ enum ws_step_kind {
     WS_STEP_OTHER,
     WS_STEP_CUT,
     WS_STEP_COUNTED,
+    WS_STEP_PAUSED,
     WS_STEP_KIND_COUNT
 };
 

@@ -25,6 +25,10 @@ static void print_left_out(const struct ws_track_steps *result, struct ws_page *
     if (result->kinds[WS_STEP_COUNTED])
         ws_page_fact(page, "counted", "%s left out: launches in them were held up for hardware counters",
                      ws_format_count(count, result->kinds[WS_STEP_COUNTED]));
+    if (result->kinds[WS_STEP_PAUSED])
+        ws_page_fact(page, "paused", "%s left out: the recording paused in %s",
+                     ws_format_count(count, result->kinds[WS_STEP_PAUSED]),
+                     result->kinds[WS_STEP_PAUSED] == 1 ? "it" : "them");
     if (result->kinds[WS_STEP_CUT])
         ws_page_fact(page, "cut off", "the last, whose end the recording does not show; left out");
 }
@@ -213,6 +217,8 @@ static int json_summary(const struct ws_track_steps *result, json_t *object)
         status = ws_json_set(object, values[i].key, values[i].value);
     if (result->kinds[WS_STEP_COUNTED])
         status |= ws_json_set(object, "counted", (int64_t)result->kinds[WS_STEP_COUNTED]);
+    if (result->kinds[WS_STEP_PAUSED])
+        status |= ws_json_set(object, "paused", (int64_t)result->kinds[WS_STEP_PAUSED]);
     status |= json_object_set_new(object, "cov", json_real(result->cov));
     status |= json_object_set_new(object, "stable", result->judged ? json_boolean(result->stable) : json_null());
     for (size_t part = 0; part < WS_STEP_PART_COUNT && !status; part++) {

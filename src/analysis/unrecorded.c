@@ -48,11 +48,32 @@ static void mark_hole(const struct ws_ops *ops, const struct ws_track *track, co
         marks[i] |= ws_gap_length(ops, track, &list[i]) >= (alike < longest ? alike : longest);
 }
 
+/* Gaps that are marked become holes. */
+static int take_out(const struct ws_ops *ops, const struct ws_track *track, const uint8_t *marks,
+                    struct ws_track_activity *activity)
+{
+    struct ws_gap *gaps = activity->gaps.data;
+    size_t kept = 0;
+    for (size_t i = 0; i < activity->gaps.count; i++) {
+        if (!marks[i]) {
+            gaps[kept++] = gaps[i];
+            continue;
+        }
+        struct ws_hole *hole = ws_vector_push(&activity->holes);
+        if (!hole)
+            return -ENOMEM;
+        *hole = (struct ws_hole){ ws_gap_begin(ops, &gaps[i]), ws_gap_end(ops, track, &gaps[i]) };
+        activity->unrecorded += hole->end - hole->begin;
+    }
+    activity->gaps.count = kept;
+    activity->idle -= activity->unrecorded;
+    return 0;
+}
+
 int ws_activity_leave_out_unrecorded(const struct ws_process *process, const struct ws_track *track,
                                      struct ws_track_activity *activity)
 {
     const struct ws_loss *losses = process->losses.data;
-    struct ws_gap *gaps = activity->gaps.data;
     uint8_t *marks = NULL;
     for (size_t i = 0; i < process->losses.count; i++) {
         if (!is_pause(losses[i].reason) || !losses[i].count || losses[i].host_ns < activity->begin - flush_ns ||
@@ -64,16 +85,7 @@ int ws_activity_leave_out_unrecorded(const struct ws_process *process, const str
             return -ENOMEM;
         mark_hole(&process->ops, track, &activity->gaps, losses[i].host_ns, marks);
     }
-    size_t kept = 0;
-    for (size_t i = 0; marks && i < activity->gaps.count; i++) {
-        if (marks[i])
-            activity->unrecorded += ws_gap_length(&process->ops, track, &gaps[i]);
-        else
-            gaps[kept++] = gaps[i];
-    }
-    if (marks)
-        activity->gaps.count = kept;
-    activity->idle -= activity->unrecorded;
+    int status = marks ? take_out(&process->ops, track, marks, activity) : 0;
     free(marks);
-    return 0;
+    return status;
 }

@@ -57,6 +57,45 @@ static void a_marker_begins_with_the_first_operation_launched_after_it(void **st
     load_finish(&loaded);
 }
 
+/* Bursts of twenty steps and two kernels of the next, 2 s without a record between them: no step takes 2 s. */
+static void steps_in_which_the_recording_paused_are_left_out(void **state)
+{
+    const int64_t second = 1000000000, step_ns = 1000000;
+    (void)state;
+    for (int marked = 0; marked < 2; marked++) {
+        struct loaded loaded;
+        struct story *story = load_begin_on(&loaded, "Test GPU", 2);
+        for (int64_t burst = 0; burst < 4; burst++) {
+            int64_t start = second + burst * 2 * second;
+            for (int64_t i = 0; i < 21; i++) {
+                int64_t at = start + i * step_ns;
+                if (marked)
+                    mark(story, at - 12000, at + 980000);
+                story_kernel(story, 1, "first", at, at + 300000);
+                story_kernel(story, 1, "second", at + 300000, at + 500000);
+                if (i == 20)
+                    break;
+                story_kernel(story, 1, "third", at + 500000, at + 600000);
+                story_kernel(story, 1, "multi_tensor_apply_kernel<Adam>", at + 600000, at + 900000);
+            }
+            for (int64_t time = start + 250000000; burst < 3 && time < start + 2 * second; time += 250000000) {
+                struct ws_loss loss = { .reason = WS_LOSS_BURST, .thread = 1, .count = 10, .host_ns = time };
+                story_add(story, WS_FAMILY_loss, &loss);
+            }
+        }
+        load_report(&loaded);
+        const struct ws_track_steps *steps = steps_of(&loaded);
+        assert_int_equal(steps->source, marked ? WS_STEPS_MARKED : WS_STEPS_FOUND);
+        assert_true(steps->kinds[WS_STEP_STEADY] >= 75);
+        assert_int_equal(steps->most, step_ns);
+        assert_int_equal(steps->mean, step_ns);
+        assert_int_equal(steps->idle.mean, 100000);
+        if (marked)
+            assert_int_equal(steps->kinds[WS_STEP_PAUSED], 3);
+        load_finish(&loaded);
+    }
+}
+
 static void run_lengths(struct loaded *loaded, const int64_t *lengths, size_t count)
 {
     struct story *story = load_begin_on(loaded, "Test GPU", 2);
@@ -473,6 +512,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_marker_begins_with_the_first_operation_launched_after_it),
+        cmocka_unit_test(steps_in_which_the_recording_paused_are_left_out),
         cmocka_unit_test(warm_up_and_slow_steps_are_told_apart),
         cmocka_unit_test(short_steps_at_the_beginning_are_no_steady_ones),
         cmocka_unit_test(steps_tile_whatever_markers_say),
