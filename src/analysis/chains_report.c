@@ -166,6 +166,10 @@ void ws_chains_text(const struct ws_report *report, size_t subject, const void *
     const struct ws_chain *chains = result->chains.data;
     struct ws_table table;
     char time[WS_FORMAT_SIZE];
+    if (!ws_model_track(report->model, subject)->count) {
+        ws_page_text(page, "Not known: no device times.");
+        return;
+    }
     if (!result->chains.count) {
         ws_page_text(page, "None: no pointwise kernels, norms, softmax or reductions follow one another.");
         print_notes(report, subject, result, page);

@@ -210,13 +210,18 @@ void ws_kernel_title(char *text, size_t capacity, const char *name)
     snprintf(text, capacity, "%.*s", shown_length(function), function.start);
 }
 
+void ws_kernel_shown(char *text, size_t capacity, const char *name, bool wide)
+{
+    if (!wide)
+        ws_kernel_title(text, capacity, name);
+    else if (!ws_demangle(text, capacity, name))
+        snprintf(text, capacity, "%s", name);
+}
+
 void ws_table_name(struct ws_table *table, const char *name)
 {
     char title[DEMANGLED]; /* the ends of long names tell them apart */
-    if (!table->page->wide)
-        ws_kernel_title(title, sizeof(title), name);
-    else if (!ws_demangle(title, sizeof(title), name))
-        snprintf(title, sizeof(title), "%s", name);
+    ws_kernel_shown(title, sizeof(title), name, table->page->wide);
     ws_table_cell(table, "%s", title);
 }
 

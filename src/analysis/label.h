@@ -15,7 +15,10 @@ void ws_kernel_label(char *text, size_t capacity, const char *name);
  * without return type, namespaces and parameters. Mangled names that cannot be demangled stay as they are. */
 void ws_kernel_title(char *text, size_t capacity, const char *name);
 
-/* The next cell: the title of a kernel, on a wide page its name, demangled. Copies and memsets keep their names. */
+/* As a page shows it: its title, on a wide page its name, demangled. Copies and memsets keep their names. */
+void ws_kernel_shown(char *text, size_t capacity, const char *name, bool wide);
+
+/* The next cell: a name as its page shows it. */
 void ws_table_name(struct ws_table *table, const char *name);
 
 /* The next cell: a thread's name and number, by its row's identifier. */

@@ -262,6 +262,14 @@ static void print_stragglers(const struct ws_report *report, const struct job_ra
                      "others wait for 2 %% of the time in half of the steps.");
 }
 
+static bool any_untimed(const struct ws_report *report)
+{
+    bool any = false;
+    for (size_t i = 0; i < report->model->tracks.count && !any; i++)
+        any = ws_model_track(report->model, i)->untimed > 0;
+    return any;
+}
+
 static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
 {
     const struct ws_job_comm *job = job_of(report);
@@ -269,7 +277,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     (void)subject;
     if (result->count < 2) {
         if (!result->count)
-            ws_page_text(page, "Nothing ran on a device.");
+            ws_page_text(page, any_untimed(report) ? "Not known: no device times." : "Nothing ran on a device.");
         else if (job->largest > 1 && rank_at(report, result->order[0])->known)
             ws_page_text(page, "Only rank %" PRIu32 " of %" PRIu32 " was recorded: whom it waits for is not known.",
                          rank_at(report, result->order[0])->number, job->largest);

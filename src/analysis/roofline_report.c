@@ -255,13 +255,10 @@ static void print_note(const struct ws_report *report, const struct ws_track_roo
     const char *name = ws_model_name(report->model, rows[note->first].name)->text;
     char title[4096], more[40] = "";
     bool warns = note->text[0] == '!';
-    if (!page->wide) {
-        ws_kernel_title(title, sizeof(title), name);
-        name = title;
-    }
+    ws_kernel_shown(title, sizeof(title), name, page->wide);
     if (note->count > 1)
         snprintf(more, sizeof(more), " and %zu more", note->count - 1);
-    ws_page_text(page, "%s%s%s: %s", warns ? "! " : "", name, more, note->text + (warns ? 2 : 0));
+    ws_page_text(page, "%s%s%s: %s", warns ? "! " : "", title, more, note->text + (warns ? 2 : 0));
 }
 
 static void print_notes(const struct ws_report *report, const struct ws_track_roofline *result, struct ws_page *page)

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "analysis/label.h"
 #include "analysis/slow_steps.h"
 
 static const struct {
@@ -86,33 +87,35 @@ static void more_cell(const struct ws_track_steps *result, const struct ws_slow_
     char text[160] = "", time[WS_FORMAT_SIZE];
     for (size_t i = 0; i < WS_SLOW_PART_COUNT; i++) {
         size_t used = strlen(text);
-        if (slow->more[i] > over / 10)
+        if (slow->more[i] > over / 4)
             snprintf(text + used, sizeof(text) - used, "%s%s +%s", used ? ", " : "", slow_parts[i].label,
                      ws_format_time(time, slow->more[i]));
     }
     ws_table_cell(table, "%s", text);
 }
 
-/* The operation that took longer, where that is much of it. */
-static void operation_cell(const struct ws_report *report, const struct ws_track_steps *result,
-                           const struct ws_slow_step *slow, struct ws_table *table)
+/* The operation that took longer, where that is much of it, and by how much. */
+static void operation_cells(const struct ws_report *report, const struct ws_track_steps *result,
+                            const struct ws_slow_step *slow, struct ws_table *table)
 {
     const struct ws_step *step = (const struct ws_step *)result->steps.data + slow->step;
     char time[WS_FORMAT_SIZE];
-    if (slow->name == WS_NOWHERE || slow->name_more <= (step->end - step->begin - result->median) / 10)
+    if (slow->name == WS_NOWHERE || slow->name_more <= (step->end - step->begin - result->median) / 10) {
+        ws_table_cell(table, "%s", "");
         ws_table_cell(table, "none");
-    else
-        ws_table_cell(table, "+%s %s", ws_format_time(time, slow->name_more),
-                      ws_model_name(report->model, slow->name)->text);
+        return;
+    }
+    ws_table_cell(table, "+%s", ws_format_time(time, slow->name_more));
+    ws_table_name(table, ws_model_name(report->model, slow->name)->text);
 }
 
 static void print_slow(const struct ws_report *report, const struct ws_track_steps *result, struct ws_page *page)
 {
-    static const struct ws_table_column columns[] = { { "slow step", false, false },
-                                                      { "at", false, WS_NARROW_LEAVE_OUT },
-                                                      { "length", false, false },
-                                                      { "more than usual", true, false },
-                                                      { "operation that took longer", true, true } };
+    static const struct ws_table_column columns[] = {
+        { "slow step", false, false },        { "at", false, WS_NARROW_LEAVE_OUT },
+        { "length", false, false },           { "more than usual", true, false },
+        { "by", false, WS_NARROW_LEAVE_OUT }, { "operation that took longer", true, WS_NARROW_SHORTEN }
+    };
     const struct ws_step *list = result->steps.data;
     const struct ws_slow_step *slow = result->slow_steps.data;
     struct ws_table table;
@@ -123,7 +126,7 @@ static void print_slow(const struct ws_report *report, const struct ws_track_ste
         ws_table_time(&table, step->begin - list[0].begin);
         ws_table_time(&table, step->end - step->begin);
         more_cell(result, &slow[i], &table);
-        operation_cell(report, result, &slow[i], &table);
+        operation_cells(report, result, &slow[i], &table);
     }
     ws_table_finish(&table);
     ws_page_text(page, "A slow step takes more than 1.5 times the median; \"at\" is from the first step's begin.");

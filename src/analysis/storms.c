@@ -195,7 +195,9 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     char idle[WS_FORMAT_SIZE], saving[WS_FORMAT_SIZE], count[WS_FORMAT_SIZE], storm_count[WS_FORMAT_SIZE];
     struct ws_table table;
     if (!result->storms.count) {
-        ws_page_text(page, "None: nowhere did the host fall behind a run of short operations.");
+        ws_page_text(page, ws_model_track(report->model, subject)->count
+                               ? "None: nowhere did the host fall behind a run of short operations."
+                               : "Not known: no device times.");
         return;
     }
     ws_page_text(page,

@@ -267,6 +267,43 @@ static void roofs_are_those_of_the_cores_that_compute(void **state)
     }
 }
 
+/* A backend without device times: nothing ran one after the other, as far as is known, and nothing says that none
+ * did. */
+static void without_device_times_nothing_is_denied(void **state)
+{
+    static const char *const sections[] = { "gaps", "storms", "chains", "ranks" };
+    struct loaded loaded;
+    struct story *story = load_begin_on(&loaded, "Test GPU", 1);
+    struct ws_shape kernel = { .kind = WS_OP_KERNEL, .stream = 1, .function = story_function(story, "gelu") };
+    (void)state;
+    struct ws_op op = story_op(story, story_shape(story, &kernel), 1000, 2000);
+    op.flags = 0;
+    story_add(story, WS_FAMILY_op, &op);
+    load_report(&loaded);
+    for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
+        assert_said_in(loaded.report, sections[i], "Not known: no device times.", true);
+        assert_said_in(loaded.report, sections[i], "None", false);
+    }
+    load_finish(&loaded);
+}
+
+static void slow_steps_name_kernels_as_tables_do(void **state)
+{
+    struct loaded loaded;
+    struct story *story = load_begin_on(&loaded, "Test GPU", 1);
+    int64_t at = ms;
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        int64_t length = i == 4 ? 3 * ms : ms;
+        story_range(story, WS_RANGE_STEP, 1, "ProfilerStep", at - 20 * us, at - 20 * us + length);
+        story_kernel(story, 1, "_Z6kernelILi4EEvPf", at, at + length - 100 * us);
+        at += length;
+    }
+    load_report(&loaded);
+    assert_said_in(loaded.report, "steps", "compute +2.00 ms  +2.00 ms  kernel<4>", true);
+    load_finish(&loaded);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +312,8 @@ int main(void)
         cmocka_unit_test(without_steps_there_is_nothing_to_compare),
         cmocka_unit_test(nothing_is_said_of_devices_that_did_nothing),
         cmocka_unit_test(several_devices_are_not_shown_one_after_the_other),
+        cmocka_unit_test(without_device_times_nothing_is_denied),
+        cmocka_unit_test(slow_steps_name_kernels_as_tables_do),
         cmocka_unit_test(a_busy_device_may_only_move_data),
         cmocka_unit_test(the_wall_says_which_copies_are_exposed),
         cmocka_unit_test(the_wall_names_copies_beside_its_cause),
