@@ -1,6 +1,7 @@
 #include "analysis/gap_lines.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/pages.h"
@@ -62,6 +63,15 @@ struct ws_gap_line *ws_gap_lines_put(struct ws_gap_lines *lines, enum ws_part ca
 bool ws_gap_line_text(const struct ws_process *process, const struct ws_gap_line *line, char *text, size_t capacity)
 {
     return ws_source_text(process, line->range, text, capacity);
+}
+
+bool ws_gap_line_where(const struct ws_process *process, const struct ws_gap_line *line, char *text, size_t capacity)
+{
+    const struct ws_driver_function *function = ws_rows_find(&process->driver_functions, line->function);
+    if (ws_gap_line_text(process, line, text, capacity))
+        return true;
+    snprintf(text, capacity, "%s", function ? function->name.data : "");
+    return *text != 0;
 }
 
 /* A row and where it was. */

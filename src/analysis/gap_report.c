@@ -113,11 +113,8 @@ static void print_causes(const struct ws_track_causes *causes, const struct ws_t
 static void line_cell(struct ws_table *table, const struct ws_process *process, const struct ws_gap_line *line)
 {
     char text[256];
-    const struct ws_driver_function *function = ws_rows_find(&process->driver_functions, line->function);
-    if (ws_gap_line_text(process, line, text, sizeof(text)))
-        ws_table_cell(table, "%s", text);
-    else
-        ws_table_cell(table, "%s", function ? function->name.data : "");
+    ws_gap_line_where(process, line, text, sizeof(text));
+    ws_table_cell(table, "%s", text);
 }
 
 static void print_lines(const struct ws_track_causes *causes, const struct ws_track_steps *steps,

@@ -98,4 +98,7 @@ static inline uint64_t ws_gap_count(const struct ws_track_causes *causes, const 
 /* Where in the program a line is: "step (train.py:41)"; false and "" when the trace does not say. */
 bool ws_gap_line_text(const struct ws_process *process, const struct ws_gap_line *line, char *text, size_t capacity);
 
+/* The same, or else the function that the thread called there. */
+bool ws_gap_line_where(const struct ws_process *process, const struct ws_gap_line *line, char *text, size_t capacity);
+
 #endif

@@ -105,8 +105,7 @@ static int place_line(struct ws_side *side, struct ws_map *places, const struct 
                       const struct ws_gap_line *one, uint32_t *at)
 {
     char text[512];
-    if (!ws_gap_line_text(process, one, text, sizeof(text) - 1))
-        *text = 0;
+    ws_gap_line_where(process, one, text, sizeof(text) - 1);
     size_t length = strlen(text);
     text[length] = (char)one->cause; /* part of what must be the same */
     uint64_t hash = ws_hash(text, length + 1), *place = ws_map_put(places, hash ? hash : 1);

@@ -334,9 +334,32 @@ static void without_device_times_there_is_nothing_to_compare(void **state)
     finish(&compared);
 }
 
+/* Where no line of code is known, the call: as the report has it. */
+static void gaps_are_told_apart_by_the_call_that_made_them(void **state)
+{
+    struct loaded loaded;
+    struct ws_side side;
+    struct story *story = load_begin(&loaded);
+    (void)state;
+    story_device(story, 1, "Test GPU", 0, 0);
+    story_stream(story, 1, 1);
+    kernel(story, 1, "gemm", ms, ms, 0);
+    story_call(story, "cuStreamSynchronize", WS_CALL_SYNC, ms + 10 * us, 2 * ms + 8 * us);
+    kernel(story, 1, "gemm", 2 * ms + 60 * us, ms, 0);
+    load_report(&loaded);
+    assert_int_equal(ws_side_init(&side, loaded.report), 0);
+    const struct ws_side_line *lines = side.lines.data;
+    assert_int_equal(side.lines.count, 1);
+    assert_int_equal(lines[0].cause, WS_PART_SYNC);
+    assert_string_equal(lines[0].where, "cuStreamSynchronize");
+    load_finish(&loaded);
+    ws_side_finish(&side);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gaps_are_told_apart_by_the_call_that_made_them),
         cmocka_unit_test(a_step_changes_by_what_its_parts_do),
         cmocka_unit_test(a_change_within_the_spread_of_the_steps_is_noise),
         cmocka_unit_test(devices_are_no_samples_of_their_own),
