@@ -64,7 +64,9 @@ static enum ws_copy_cure cure_of(const struct ws_shape *shape, uint64_t bytes)
     if (ws_copy_is_pageable(from, to))
         return WS_CURE_PIN;
     bool inside = from == to && from == WS_SPACE_DEVICE;
-    return inside || !from || !to ? WS_CURE_NONE : WS_CURE_OVERLAP;
+    if (!from || !to)
+        return WS_CURE_NONE;
+    return inside ? WS_CURE_INSIDE : WS_CURE_OVERLAP;
 }
 
 /* Small copies that follow one another on a stream. */

@@ -33,9 +33,10 @@ struct ws_copy_row {
 
 /* What could be done about exposed time. Every copy is in one of them. */
 enum ws_copy_cure {
-    WS_CURE_NONE,    /* copies within a device, and what the trace does not say the direction of */
+    WS_CURE_NONE,    /* what the trace does not say the direction of */
     WS_CURE_BATCH,   /* small: fewer, larger ones */
     WS_CURE_PIN,     /* from or to pageable memory: pinned, asynchronous */
+    WS_CURE_INSIDE,  /* within a device: not made at all */
     WS_CURE_OVERLAP, /* beside compute: on a stream of its own, ahead of its use */
     WS_CURE_COUNT
 };

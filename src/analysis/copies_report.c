@@ -9,7 +9,7 @@
 /* Advice on less than this share of a step, or of the recording, is not worth its line. */
 enum { LEAST_ADVISED_PER_MILLE = 5 };
 
-/* From one part in so many of a step on it is said that only moving less removes it. */
+/* From one part in so many of a step on it is said that only moving less removes it: how much less is not known. */
 enum { WORTH_A_LOOK = 20 };
 
 /* What is said to be all of the exposed time. */
@@ -21,6 +21,9 @@ static const struct {
     [WS_CURE_BATCH] = { "small_copies", "gather small copies into few: one buffer, one copy" },
     [WS_CURE_PIN] = { "pageable_copies",
                       "copy from and to pinned memory, asynchronously: pin_memory=True, non_blocking=True" },
+    [WS_CURE_INSIDE] = { "device_copies",
+                         "copy less within the device: write results where they are needed, use views, "
+                         "no clone, contiguous or cat that could be left out" },
     [WS_CURE_OVERLAP] = { "exposed_copies",
                           "copy beside compute: on a stream of its own, before the data is needed" },
 };
@@ -210,7 +213,7 @@ static int64_t room_for_copies(const struct ws_report *report, size_t subject, c
 static int64_t saving_of(enum ws_copy_cure cure, int64_t exposed, int64_t room)
 {
     int64_t hidden = exposed < room ? exposed : room;
-    if (cure == WS_CURE_BATCH)
+    if (cure == WS_CURE_BATCH || cure == WS_CURE_INSIDE)
         return exposed;
     return cure == WS_CURE_PIN ? hidden + (exposed - hidden) / 2 : hidden;
 }
@@ -234,11 +237,13 @@ static int advise_cure(const struct ws_report *report, size_t subject, const str
     int64_t exposed = per_step(result, exposure->exposed), room = room_for_copies(report, subject, result);
     write_place(process, exposure->example, where, sizeof(where));
     ws_format_each(count, exposure->count, result->steps);
-    snprintf(
-        evidence, sizeof(evidence), "%s %s%s, %s, mostly %s%s", count, strcmp(count, "1") ? "copies" : "copy",
-        result->steps ? " a step" : "", ws_format_bytes(bytes, exposure->bytes / (result->steps ? result->steps : 1)),
-        ws_model_name(report->model, shape->name)->text,
-        cure == WS_CURE_OVERLAP && exposed > room ? "; limited by the compute that there is to hide them under" : "");
+    snprintf(evidence, sizeof(evidence), "%s %s%s, %s, mostly %s%s", count, strcmp(count, "1") ? "copies" : "copy",
+             result->steps ? " a step" : "",
+             ws_format_bytes(bytes, exposure->bytes / (result->steps ? result->steps : 1)),
+             ws_model_name(report->model, shape->name)->text,
+             cure == WS_CURE_INSIDE                      ? "; how much of it can be removed is not known"
+             : cure == WS_CURE_OVERLAP && exposed > room ? "; limited by the compute that there is to hide them under"
+                                                         : "");
     struct ws_advice advice = { .name = cures[cure].name,
                                 .part = WS_PART_EXPOSED_MEMORY,
                                 .saving_ns = saving,
@@ -286,7 +291,8 @@ int ws_copies_advise(const struct ws_report *report, size_t subject, const void 
         int64_t exposed = per_step(result, exposure->exposed);
         int64_t saving = saving_of((enum ws_copy_cure)cure, exposed, room);
         bool few = cure == WS_CURE_BATCH && exposure->count < WS_STORM_LEAST * (result->steps ? result->steps : 1);
-        if (exposure->exposed <= least || few)
+        bool minor = cure == WS_CURE_INSIDE && exposed <= length / WORTH_A_LOOK;
+        if (exposure->exposed <= least || few || minor)
             continue;
         status = advise_cure(report, subject, result, (enum ws_copy_cure)cure, saving, list);
         left += exposed - saving;

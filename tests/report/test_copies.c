@@ -54,6 +54,23 @@ static void what_nothing_hides_is_counted_once(void **state)
     load_finish(&loaded);
 }
 
+/* Advised on where they are much of the time: nothing can be known of how many of them are needed. */
+static void copies_within_the_device_are_advised_on_where_they_are_much(void **state)
+{
+    (void)state;
+    for (int much = 0; much < 2; much++) {
+        struct loaded loaded;
+        struct story *story = load_begin_on(&loaded, "GPU", 2);
+        story_kernel(story, 1, "kernel", 0, 10000000);
+        story_copy(story, 1, WS_SPACE_DEVICE, WS_SPACE_DEVICE, 8 * MIB, 10000000, much ? 12000000 : 10400000);
+        load_report(&loaded);
+        const struct ws_advice *found = advice(&loaded, "device_copies");
+        assert_int_equal(found ? found->saving_ns : 0, much ? 2000000 : 0);
+        assert_null(advice(&loaded, "exposed_copies"));
+        load_finish(&loaded);
+    }
+}
+
 static void copies_that_compute_hides_are_not_advised_on(void **state)
 {
     struct loaded loaded;
@@ -137,6 +154,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_nothing_hides_is_counted_once),
+        cmocka_unit_test(copies_within_the_device_are_advised_on_where_they_are_much),
         cmocka_unit_test(copies_that_compute_hides_are_not_advised_on),
         cmocka_unit_test(small_copies_in_a_row_are_a_storm),
         cmocka_unit_test(rates_stand_beside_what_could_be_reached),
