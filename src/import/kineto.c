@@ -416,7 +416,7 @@ static int open_reading(void **state, const char *path, struct ws_gather *gather
     struct reading *reading = calloc(1, sizeof(*reading));
     if (!reading)
         return -ENOMEM;
-    reading->ranks = (struct kineto_ranks){ .path = path, .labels = WS_VECTOR(struct ws_text) };
+    reading->ranks = (struct kineto_ranks){ .path = path, .labels = WS_INTERN(struct ws_text) };
     kineto_fill_keys();
     kineto_init(&reading->kineto, gather);
     reading->json = ws_json_create(&callbacks, reading);
@@ -437,8 +437,9 @@ static size_t count_processes(void *state)
 static void choose(void *state, size_t process)
 {
     struct reading *reading = state;
-    if (process < count_processes(reading) && reading->ranks.labels.count > 1)
-        kineto_choose(&reading->kineto, ((const struct ws_text *)reading->ranks.labels.data)[process], process);
+    const struct ws_text *label = kineto_rank_label(&reading->ranks, process);
+    if (label)
+        kineto_choose(&reading->kineto, *label, process);
 }
 
 static void position(const void *state, uint64_t *done, uint64_t *total)

@@ -247,12 +247,15 @@ const struct kineto_group *kineto_configured_group(const struct kineto *kineto, 
 struct kineto_ranks {
     const char *path;
     struct ws_arena texts;
-    struct ws_vector labels; /* struct ws_text, in order of first appearance */
+    struct ws_intern labels; /* struct ws_text */
     bool looked;
 };
 
 /* Ranks that the file tells apart, at least 1. */
 size_t kineto_count_ranks(struct kineto_ranks *ranks);
+
+/* The label of one of several; NULL where there are no several. */
+const struct ws_text *kineto_rank_label(struct kineto_ranks *ranks, size_t rank);
 
 /* Leaves the label of a pid away; true when wanted is one and it is not that. */
 bool kineto_leave_label(const struct ws_text *wanted, const char **text, size_t *length);

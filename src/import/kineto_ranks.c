@@ -26,20 +26,12 @@ static struct ws_text label_of(const char *text, size_t length)
     return (struct ws_text){ text, labels ? (uint32_t)(close + 1 - text) : 0 };
 }
 
-static bool holds(const struct ws_vector *labels, struct ws_text label)
-{
-    const struct ws_text *list = labels->data;
-    for (size_t i = 0; i < labels->count; i++)
-        if (list[i].length == label.length && !memcmp(list[i].data, label.data, label.length))
-            return true;
-    return false;
-}
-
 /* The labels of the pids in a piece of the file. Returns 0 or -ENOMEM. */
-static int find_in(const char *at, const char *end, struct ws_arena *texts, struct ws_vector *labels)
+static int find_in(const char *at, const char *end, struct ws_arena *texts, struct ws_intern *labels)
 {
     static const char key[] = "\"pid\"";
-    while (labels->count <= MOST_RANKS && (at = memmem(at, (size_t)(end - at), key, sizeof(key) - 1))) {
+    bool fresh;
+    while (labels->items.count <= MOST_RANKS && (at = memmem(at, (size_t)(end - at), key, sizeof(key) - 1))) {
         at += sizeof(key) - 1;
         const char *value = at + spaces_at(at, end);
         value += value < end && *value == ':';
@@ -47,13 +39,7 @@ static int find_in(const char *at, const char *end, struct ws_arena *texts, stru
         if (value == end || *value != '"')
             continue;
         struct ws_text label = label_of(value + 1, (size_t)(end - value - 1));
-        if (!label.length || holds(labels, label))
-            continue;
-        struct ws_text *place = ws_vector_push(labels);
-        if (!place)
-            return -ENOMEM;
-        *place = (struct ws_text){ ws_arena_copy(texts, label.data, label.length), label.length };
-        if (!place->data)
+        if (label.length && !ws_intern_text(labels, texts, label.data, label.length, &fresh))
             return -ENOMEM;
     }
     return 0;
@@ -75,7 +61,7 @@ static int find(struct kineto_ranks *ranks)
         status = size < 0 ? (int)size : find_in(room, end, &ranks->texts, &ranks->labels);
         held = (size_t)(end - room) < 2 * MOST_LABEL ? (size_t)(end - room) : 2 * MOST_LABEL;
         memmove(room, end - held, held);
-    } while (size > 0 && !status && ranks->labels.count && ranks->labels.count <= MOST_RANKS);
+    } while (size > 0 && !status && ranks->labels.items.count && ranks->labels.items.count <= MOST_RANKS);
     ws_input_close(input);
     return status;
 }
@@ -83,9 +69,16 @@ static int find(struct kineto_ranks *ranks)
 size_t kineto_count_ranks(struct kineto_ranks *ranks)
 {
     if (!ranks->looked && find(ranks))
-        ranks->labels.count = 0; /* reading will say why */
+        ranks->labels.items.count = 0; /* reading will say why */
     ranks->looked = true;
-    return ranks->labels.count && ranks->labels.count <= MOST_RANKS ? ranks->labels.count : 1;
+    size_t count = ranks->labels.items.count;
+    return count && count <= MOST_RANKS ? count : 1;
+}
+
+const struct ws_text *kineto_rank_label(struct kineto_ranks *ranks, size_t rank)
+{
+    size_t count = kineto_count_ranks(ranks);
+    return count > 1 && rank < count ? ws_intern_item(&ranks->labels, (uint32_t)rank + 1) : NULL;
 }
 
 bool kineto_leave_label(const struct ws_text *wanted, const char **text, size_t *length)
@@ -100,6 +93,6 @@ bool kineto_leave_label(const struct ws_text *wanted, const char **text, size_t 
 
 void kineto_ranks_finish(struct kineto_ranks *ranks)
 {
-    ws_vector_finish(&ranks->labels);
+    ws_intern_finish(&ranks->labels);
     ws_arena_finish(&ranks->texts);
 }
