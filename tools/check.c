@@ -344,7 +344,8 @@ const struct tool_command tool_check = {
             "it is named. Figures are those of --list, and every key of the JSON report: the keys of a device, or "
             "else of a process, one after the other; in a list [N] is one item, [*] each, and [\"TEXT\"] the rows "
             "of that class or with TEXT in their name, taken together. Times take ns, us, ms or s, sizes B, kB, "
-            "MB, GB, TB or KiB to TiB, shares %.\n"
+            "MB, GB, TB or KiB to TiB, shares %. A share that the errors of the times might put on the other side of "
+            "the value is shown with ±; what decides is the share itself.\n"
             "Of a folder that holds several jobs the newest is checked; wallshim report --help says what is one.\n"
             "Exit status: 0 every rule holds, 1 one does not, 2 one cannot be checked: it is wrong, or the trace "
             "does not give its figure.",

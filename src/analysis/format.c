@@ -8,21 +8,25 @@ static void scaled(char *text, double value, const char *unit)
 {
     double size = fabs(value);
     int decimals = size < 9.995 ? 2 : size < 99.95 ? 1 : 0;
-    snprintf(text, WS_FORMAT_SIZE, "%.*f %s", decimals, value, unit);
+    snprintf(text, WS_FORMAT_SIZE - sizeof("−"), "%.*f %s", decimals, value, unit);
 }
 
 const char *ws_format_time(char text[WS_FORMAT_SIZE], int64_t ns)
 {
-    double value = (double)ns, size = fabs(value);
-    if (size < 1000)
-        snprintf(text, WS_FORMAT_SIZE, "%.0f ns", value);
-    else if (size < 999.5e3)
+    static const char minus[] = "−"; /* as changes have it */
+    double value = fabs((double)ns);
+    char *all = text;
+    if (ns < 0)
+        text = stpcpy(text, minus);
+    if (value < 1000)
+        snprintf(text, WS_FORMAT_SIZE - sizeof(minus), "%.0f ns", value);
+    else if (value < 999.5e3)
         scaled(text, value / 1e3, "µs");
-    else if (size < 999.5e6)
+    else if (value < 999.5e6)
         scaled(text, value / 1e6, "ms");
     else
         scaled(text, value / 1e9, "s");
-    return text;
+    return all;
 }
 
 const char *ws_format_bytes(char text[WS_FORMAT_SIZE], uint64_t bytes)

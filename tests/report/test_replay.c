@@ -318,6 +318,21 @@ static void counts_of_a_step(void **state)
         assert_string_equal(ws_format_each(text, cases[i].count, cases[i].steps), cases[i].text);
 }
 
+static void times_as_text(void **state)
+{
+    static const struct {
+        int64_t ns;
+        const char *text;
+    } cases[] = { { 0, "0 ns" },         { 999, "999 ns" },
+                  { 1234, "1.23 µs" },   { -4912, "−4.91 µs" },
+                  { 999600, "1.00 ms" }, { -123400000, "−123 ms" },
+                  { -7, "−7 ns" },       { INT64_MIN, "−9223372037 s" } };
+    char text[WS_FORMAT_SIZE];
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_string_equal(ws_format_time(text, cases[i].ns), cases[i].text);
+}
+
 /* A loader before the step and a wait in the middle of it. */
 static int64_t run_both(struct machine *machine, int64_t load, bool waits)
 {
@@ -389,6 +404,7 @@ int main(void)
         cmocka_unit_test(evidence_is_of_what_the_saving_is_of),
         cmocka_unit_test(copies_that_block),
         cmocka_unit_test(counts_of_a_step),
+        cmocka_unit_test(times_as_text),
         cmocka_unit_test(two_walls_are_taken_away_together),
         cmocka_unit_test(one_wall_is_no_two),
     };
