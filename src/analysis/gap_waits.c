@@ -223,10 +223,10 @@ static uint64_t key_of(const struct finder *finder, enum ws_part cause, uint32_t
     uint64_t other = 0;
     if (wait->op != WS_NOWHERE && wait->what != WS_WAITED_OWN_STREAM) {
         const struct ws_op_shape *shape = shape_of(finder, wait->op);
-        other = cause == WS_PART_WAIT ? ws_map_hash((uint64_t)shape->name << 32 | shape->row.stream) >> 24
-                                      : shape->row.stream;
+        other = cause == WS_PART_WAIT ? (uint64_t)shape->name << 32 | shape->row.stream : shape->row.stream;
     }
-    return (other << 24 | (uint64_t)(stream & 0xffff) << 8 | (uint64_t)wait->what << 4 | cause) + 1;
+    uint64_t own = ws_map_hash((uint64_t)stream << 8 | (uint64_t)wait->what << 4 | cause);
+    return (ws_map_hash(other) ^ own << 1) | 1;
 }
 
 /* Rows by key. Gaps that follow each other mostly are of one. */
