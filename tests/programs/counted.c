@@ -193,8 +193,9 @@ static void stuck(const struct gpu *gpu, bool waits)
     __atomic_store_n(value, 1, __ATOMIC_RELEASE);
     MUST(cuStreamSynchronize(other));
     MUST(cuMemFreeHost(value));
-    /* And from now on the device is idle when it is to be. */
+    /* And from now on the device is idle when it is to be, once the thread that waited for it has run. */
     for (int i = 0; i < 20; i++) {
+        usleep(20000);
         launch(gpu->stream, FP32, 64, 100001);
         MUST(cuStreamSynchronize(gpu->stream));
     }
