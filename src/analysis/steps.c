@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/activity.h"
 #include "analysis/found_steps.h"
@@ -258,12 +259,12 @@ static int measure_all(struct ws_track_steps *result)
     return 0;
 }
 
-static int run(const struct ws_report *report, size_t subject, void *memory)
+/* Where steps begin and end. By itself, since to find them takes as long as to say what the device did. */
+static int run_bounds(const struct ws_report *report, size_t subject, void *memory)
 {
     const struct ws_track *track = ws_model_track(report->model, subject);
     struct ws_track_steps *result = memory;
     result->steps = WS_VECTOR(struct ws_step);
-    result->slow_steps = WS_VECTOR(struct ws_slow_step);
     result->why_none = "Steps were not asked for.";
     if (report->steps == WS_STEPS_NOT_ASKED)
         return 0;
@@ -272,6 +273,22 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
         status = ws_marked_steps(report, track, result);
     if (!status && report->steps != WS_STEPS_ONLY_MARKED && result->source == WS_STEPS_NONE)
         status = ws_found_steps(report, track, result);
+    return status;
+}
+
+static int run(const struct ws_report *report, size_t subject, void *memory)
+{
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    const struct ws_track_steps *bounds = ws_report_result(report, &ws_analysis_step_bounds, subject);
+    struct ws_track_steps *result = memory;
+    *result = *bounds;
+    result->steps = WS_VECTOR(struct ws_step);
+    result->slow_steps = WS_VECTOR(struct ws_slow_step);
+    if (report->steps == WS_STEPS_NOT_ASKED)
+        return 0;
+    int status = ws_vector_reach(&result->steps, bounds->steps.count);
+    if (!status && bounds->steps.count)
+        memcpy(result->steps.data, bounds->steps.data, bounds->steps.count * sizeof(struct ws_step));
     if (!status)
         status = split_steps(report, track, result);
     if (!status) {
@@ -289,12 +306,20 @@ static void finish(void *memory)
     ws_vector_finish(&result->slow_steps);
 }
 
+const struct ws_analysis ws_analysis_step_bounds = {
+    .name = "step_bounds",
+    .scope = WS_SCOPE_TRACK,
+    .result_size = sizeof(struct ws_track_steps),
+    .run = run_bounds,
+    .finish = finish,
+};
+
 const struct ws_analysis ws_analysis_steps = {
     .name = "steps",
     .title = "Steps",
     .scope = WS_SCOPE_TRACK,
     .result_size = sizeof(struct ws_track_steps),
-    .needs = { &ws_analysis_activity },
+    .needs = { &ws_analysis_activity, &ws_analysis_step_bounds },
     .run = run,
     .finish = finish,
     .text = ws_steps_text,

@@ -91,6 +91,9 @@ struct ws_track_steps {
 
 extern const struct ws_analysis ws_analysis_steps;
 
+/* The same with no more than source, why_none and where the steps begin and end; no section of its own. */
+extern const struct ws_analysis ws_analysis_step_bounds;
+
 /* The step that holds a time, or NULL. */
 const struct ws_step *ws_steps_at(const struct ws_track_steps *steps, int64_t time);
 
