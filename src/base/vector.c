@@ -9,7 +9,7 @@
 
 enum { LARGE = 1 << 20 }; /* bytes */
 
-int ws_vector_reserve(struct ws_vector *vector, size_t count)
+static int vector_reserve(struct ws_vector *vector, size_t count)
 {
     if (count <= vector->capacity)
         return 0;
@@ -35,11 +35,18 @@ int ws_vector_reserve(struct ws_vector *vector, size_t count)
     return 0;
 }
 
+void *ws_vector_push(struct ws_vector *vector)
+{
+    if (ws_vector_reach(vector, vector->count + 1))
+        return NULL;
+    return (char *)vector->data + (vector->count - 1) * vector->size;
+}
+
 int ws_vector_reach(struct ws_vector *vector, size_t count)
 {
     if (count <= vector->count)
         return 0;
-    if (ws_vector_reserve(vector, count))
+    if (vector_reserve(vector, count))
         return -ENOMEM;
     memset((char *)vector->data + vector->count * vector->size, 0, (count - vector->count) * vector->size);
     vector->count = count;
