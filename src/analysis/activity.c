@@ -41,14 +41,14 @@ static void stretch_backwards(struct ws_track_activity *result, const struct ws_
     for (size_t i = result->gaps.count; i-- > 0;) {
         while (place > gaps[i].after) {
             uint32_t op = track->order[--place];
-            earliest = ws_least(earliest, ops->begin[op] - ws_op_begin_error(ops, op));
+            earliest = ws_least(earliest, ws_op_begin(ops, op) - ws_op_begin_error(ops, op));
         }
         int64_t end = ws_gap_end(ops, track, &gaps[i]);
         result->busy_most += ws_least(ws_most(end - earliest, 0), end - ws_gap_begin(ops, &gaps[i]));
     }
     while (place > 0) {
         uint32_t op = track->order[--place];
-        earliest = ws_least(earliest, ops->begin[op] - ws_op_begin_error(ops, op));
+        earliest = ws_least(earliest, ws_op_begin(ops, op) - ws_op_begin_error(ops, op));
     }
     result->busy_most += result->begin - earliest;
 }
@@ -83,13 +83,13 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     uint8_t *groups = ws_report_shape_groups(report, process);
     if (!groups)
         return -ENOMEM;
-    result->begin = ops->begin[track->order[0]];
+    result->begin = ws_op_begin(ops, track->order[0]);
     struct reach reach = { .of = ws_reach_from(result->begin), .sure = INT64_MIN, .stretched = INT64_MIN };
     struct ws_split split = { 0 };
     int64_t now = result->begin;
     for (size_t i = 0; i < track->count; i++) {
         uint32_t op = track->order[i];
-        int64_t begin = ops->begin[op], end = ws_op_end(ops, op);
+        int64_t begin = ws_op_begin(ops, op), end = ws_op_end(ops, op);
         if (begin > now) {
             ws_split_slice(&split, &reach.of, now, begin);
             if (begin > reach.of.all && note_gap(result, &reach, begin, i)) {

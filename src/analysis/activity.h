@@ -44,7 +44,7 @@ static inline int64_t ws_gap_begin(const struct ws_ops *ops, const struct ws_gap
 
 static inline int64_t ws_gap_end(const struct ws_ops *ops, const struct ws_track *track, const struct ws_gap *gap)
 {
-    return ops->begin[track->order[gap->after]];
+    return ws_op_begin(ops, track->order[gap->after]);
 }
 
 static inline int64_t ws_gap_length(const struct ws_ops *ops, const struct ws_track *track, const struct ws_gap *gap)

@@ -202,7 +202,7 @@ static void add_occurrence(struct finder *finder, const struct run *run, struct 
         size(finder, run, i, &kernels[i]);
         if (i + 1 == chain->length)
             break;
-        int64_t gap = ops->begin[run->ops[i + 1]] - ws_op_end(ops, op);
+        int64_t gap = ws_op_begin(ops, run->ops[i + 1]) - ws_op_end(ops, op);
         kernels[i].gap = ws_sum(kernels[i].gap, gap > 0 ? gap : 0);
         kernels[i].steady_gap = ws_sum(kernels[i].steady_gap, steady && gap > 0 ? gap : 0);
     }
@@ -247,7 +247,7 @@ static int look_at(struct finder *finder, size_t place, uint32_t op, const struc
         return 0;
     finder->result->graphs += shape->row.kind == WS_OP_GRAPH;
     if (run->length && (role == WS_CHAIN_ENDS || run->length == WS_CHAIN_MOST || step != run->step ||
-                        ops->begin[op] - run->end > PAUSE_NS))
+                        ws_op_begin(ops, op) - run->end > PAUSE_NS))
         status = fold(finder, run);
     if (role == WS_CHAIN_BELONGS) {
         run->moved[run->length] = finder->moved ? finder->moved[place] : (struct ws_op_moved){ 0 };
@@ -263,8 +263,8 @@ static int look_at_all(struct finder *finder, const struct ws_track_steps *steps
     size_t cursor = 0;
     int status = 0;
     for (size_t i = 0; i < track->count && !status; i++)
-        status =
-            look_at(finder, i, track->order[i], ws_steps_next(steps, &cursor, finder->ops->begin[track->order[i]]));
+        status = look_at(finder, i, track->order[i],
+                         ws_steps_next(steps, &cursor, ws_op_begin(finder->ops, track->order[i])));
     for (size_t i = 0; i <= finder->process->streams.rows.count && !status; i++)
         status = fold(finder, &finder->runs[i]);
     return status;

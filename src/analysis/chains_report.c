@@ -269,7 +269,8 @@ static int advise_one(const struct ws_report *report, size_t subject, const stru
     write_labels(report, result, chain, labels);
     count_text(result, chain, 1, times);
     snprintf(what, sizeof(what), "fuse %s: %u kernels in a row", labels, chain->length);
-    if (!thread || !ws_source_line(process, thread, process->ops.host_begin[chain->example], where, sizeof(where)))
+    if (!thread ||
+        !ws_source_line(process, thread, ws_op_host_begin(&process->ops, chain->example), where, sizeof(where)))
         *where = 0;
     bool once = !strcmp(times, "1");
     int length = snprintf(evidence, sizeof(evidence), "%s%s%s", once ? "once" : times, once ? "" : " times",

@@ -56,7 +56,7 @@ static int make_parts(struct cost *cost)
         return -ENOMEM;
     for (size_t i = 0; i < cost->comm->launches.count; i++) {
         uint32_t op = launches[i].op;
-        int64_t begin = ops->begin[op] > reach ? ops->begin[op] : reach, end = ws_op_end(ops, op);
+        int64_t begin = ws_most(ws_op_begin(ops, op), reach), end = ws_op_end(ops, op);
         uint32_t name = ws_process_shape(cost->process, ops->shape[op])->name;
         if (end <= begin || ws_report_group(cost->report, name) != WS_GROUP_COMM)
             continue;
@@ -97,7 +97,7 @@ static int sweep(struct cost *cost)
         is_compute[i] = ws_report_group(cost->report, ws_process_shape(cost->process, i)->name) == WS_GROUP_COMPUTE;
     for (size_t i = 0; i < cost->track->count; i++) {
         uint32_t op = cost->track->order[i];
-        int64_t begin = ops->begin[op], end = ws_op_end(ops, op);
+        int64_t begin = ws_op_begin(ops, op), end = ws_op_end(ops, op);
         busy += common(begin > reach ? begin : reach, end, from, to);
         reach = end > reach ? end : reach;
         if (!is_compute[ops->shape[op]])

@@ -354,7 +354,7 @@ static int make_ops(struct finder *finder)
                                       : op_by_name(finder, shape);
         if (!made)
             return -ENOMEM;
-        int64_t begin = ops->begin[op], end = ws_op_end(ops, op);
+        int64_t begin = ws_op_begin(ops, op), end = ws_op_end(ops, op);
         made->begin = begin < made->begin ? begin : made->begin;
         made->end = end > made->end ? end : made->end;
         launches[i].comm_op = (uint32_t)(made - (struct ws_comm_op *)finder->result->ops.data);

@@ -122,12 +122,12 @@ static void look_for_storm(struct walk *walk, const struct ws_op_shape *shape, u
     size_t stream = shape->stream != WS_NOWHERE ? shape->stream : walk->process->streams.rows.count;
     struct storm *storm = &walk->storms[stream];
     uint64_t bytes = shape->row.kind == WS_OP_COPY ? ws_op_bytes(ops, op) : 0;
-    if (storm->count && (!is_small(bytes) || ops->begin[op] - storm->end > WS_STORM_PAUSE_NS))
+    if (storm->count && (!is_small(bytes) || ws_op_begin(ops, op) - storm->end > WS_STORM_PAUSE_NS))
         end_storm(walk->result, storm);
     if (!is_small(bytes))
         return;
     if (!storm->count++)
-        *storm = (struct storm){ .count = 1, .begin = ops->begin[op] };
+        *storm = (struct storm){ .count = 1, .begin = ws_op_begin(ops, op) };
     storm->bytes += bytes;
     storm->end = ws_op_end(ops, op);
 }
@@ -154,8 +154,8 @@ static void walk_track(struct walk *walk, const struct ws_track *track, const st
         const struct ws_op_shape *shape = ws_process_shape(walk->process, ops->shape[op]);
         uint8_t group = groups[ops->shape[op]];
         int64_t end = ws_op_end(ops, op);
-        if (ops->begin[op] > walk->now)
-            expose(walk, ops->begin[op]);
+        if (ws_op_begin(ops, op) > walk->now)
+            expose(walk, ws_op_begin(ops, op));
         if (end >= walk->reach.group[group]) {
             walk->reach.group[group] = end;
             if (group == WS_GROUP_MEMORY) {
@@ -163,7 +163,7 @@ static void walk_track(struct walk *walk, const struct ws_track *track, const st
                 walk->held = true;
             }
         }
-        walk->steady = !walk->result->steps || ws_step_is_steady(ws_steps_next(steps, &cursor, ops->begin[op]));
+        walk->steady = !walk->result->steps || ws_step_is_steady(ws_steps_next(steps, &cursor, ws_op_begin(ops, op)));
         if (shape->row.kind == WS_OP_COPY && walk->steady)
             count_cure(walk, shape, op);
         look_for_storm(walk, shape, op);
@@ -184,7 +184,7 @@ static int find_exposed(const struct ws_report *report, size_t subject, struct w
                          .result = result };
     if (!track->count)
         return 0;
-    walk.now = walk.process->ops.begin[track->order[0]];
+    walk.now = ws_op_begin(&walk.process->ops, track->order[0]);
     walk.reach = ws_reach_from(walk.now);
     uint8_t *groups = ws_report_shape_groups(report, walk.process);
     walk.storms = calloc(walk.process->streams.rows.count + 1, sizeof(*walk.storms));

@@ -222,7 +222,7 @@ static int64_t saving_of(enum ws_copy_cure cure, int64_t exposed, int64_t room)
 static void write_place(const struct ws_process *process, uint32_t op, char *where, size_t capacity)
 {
     uint32_t thread = ws_op_thread(&process->ops, op);
-    if (!thread || !ws_source_line(process, thread, process->ops.host_begin[op], where, capacity))
+    if (!thread || !ws_source_line(process, thread, ws_op_host_begin(&process->ops, op), where, capacity))
         *where = 0;
 }
 

@@ -81,7 +81,7 @@ static inline int visit(const struct ws_process *process, const struct ws_track 
         uint32_t op = track->order[i], stream = ws_process_shape(process, ops->shape[op])->stream;
         if (ws_op_has_call(ops, op))
             status = see(&all[stream == WS_NOWHERE ? process->streams.rows.count : stream],
-                         ops->begin[op] - ops->host_begin[op]);
+                         ws_op_begin(ops, op) - ws_op_host_begin(ops, op));
     }
     return status;
 }

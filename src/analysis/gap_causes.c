@@ -57,8 +57,9 @@ static struct question question_of(const struct finder *finder, const struct ws_
         .before = gap->before,
         .after = after,
         .begin = ws_gap_begin(ops, gap),
-        .end = ops->begin[after],
-        .launch = ws_least(ops->host_begin[after], ops->begin[after]), /* clocks may differ: windows stay apart */
+        .end = ws_op_begin(ops, after),
+        .launch = ws_least(ws_op_host_begin(ops, after),
+                           ws_op_begin(ops, after)), /* clocks may differ: windows stay apart */
         .error = ws_op_end_error(ops, gap->before) + ws_op_begin_error(ops, after),
     };
 }
@@ -109,7 +110,7 @@ static bool same_call(const struct finder *finder, const struct question *questi
 {
     const struct ws_ops *ops = &finder->process->ops;
     return ops->thread[question->before] == ops->thread[question->after] &&
-           ops->host_begin[question->before] == question->launch && question->launch <= question->begin;
+           ws_op_host_begin(ops, question->before) == question->launch && question->launch <= question->begin;
 }
 
 /* The host was in time. */

@@ -47,7 +47,7 @@ static uint32_t op_before(struct finder *finder, const struct ws_track *track, s
     const struct ws_ops *ops = &finder->process->ops;
     for (size_t i = place; i-- > 0 && most > 0 && finder->steps > 0; most--, finder->steps--) {
         uint32_t op = track->order[i];
-        if (shape_of(finder, op)->row.stream == stream && ops->host_begin[op] < time)
+        if (shape_of(finder, op)->row.stream == stream && ws_op_host_begin(ops, op) < time)
             return op;
     }
     return WS_NOWHERE;
@@ -59,7 +59,7 @@ static size_t place_after(const struct finder *finder, const struct ws_track *tr
     size_t low = 0, high = track->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (finder->process->ops.begin[track->order[middle]] <= time)
+        if (ws_op_begin(&finder->process->ops, track->order[middle]) <= time)
             low = middle + 1;
         else
             high = middle;
@@ -116,7 +116,7 @@ static bool explain_event(struct finder *finder, const struct ws_order_entry *wa
     size_t place = place_after(finder, finder->track, begin);
     uint32_t last =
         hold ? op_before(finder, finder->track, place, record->stream, record->time, MOST_STEPS) : WS_NOWHERE;
-    if (!hold || (last != WS_NOWHERE && finder->process->ops.host_begin[last] > hold->time))
+    if (!hold || (last != WS_NOWHERE && ws_op_host_begin(&finder->process->ops, last) > hold->time))
         return false;
     *found = (struct ws_gap_wait){ what_holds(finder, hold->op), hold->op };
     return true;
@@ -136,12 +136,12 @@ static struct ws_gap_wait explain_wait(struct finder *finder, const struct ws_ga
 {
     const struct ws_ops *ops = &finder->process->ops;
     uint32_t op = finder->track->order[gap->after], stream = shape_of(finder, op)->row.stream;
-    int64_t begin = ws_gap_begin(ops, gap), end = ops->begin[op], launch = ops->host_begin[op];
+    int64_t begin = ws_gap_begin(ops, gap), end = ws_op_begin(ops, op), launch = ws_op_host_begin(ops, op);
     struct ws_gap_wait best = { WS_WAITED_NOT_KNOWN, WS_NOWHERE };
     if (!stream)
         return best;
     uint32_t before = op_before(finder, finder->track, gap->after, stream, launch, MOST_STEPS);
-    int64_t from = before == WS_NOWHERE ? INT64_MIN : ops->host_begin[before];
+    int64_t from = before == WS_NOWHERE ? INT64_MIN : ws_op_host_begin(ops, before);
     const struct ws_order_entry *hold = ws_order_hold_before(finder->order, stream, launch);
     if (hold && hold->time > from)
         best = (struct ws_gap_wait){ what_holds(finder, hold->op), hold->op };
@@ -166,8 +166,8 @@ static bool is_ordered(struct finder *finder, size_t place, uint32_t other)
 {
     const struct ws_ops *ops = &finder->process->ops;
     uint32_t op = finder->track->order[place], stream = shape_of(finder, op)->row.stream;
-    uint32_t before = op_before(finder, finder->track, place, stream, ops->host_begin[op], FEW_STEPS);
-    int64_t from = before == WS_NOWHERE ? INT64_MIN : ops->host_begin[before], time = ops->host_begin[op];
+    uint32_t before = op_before(finder, finder->track, place, stream, ws_op_host_begin(ops, op), FEW_STEPS);
+    int64_t from = before == WS_NOWHERE ? INT64_MIN : ws_op_host_begin(ops, before), time = ws_op_host_begin(ops, op);
     for (int i = 0; i < MOST_WAITS; i++) {
         const struct ws_order_entry *wait = ws_order_wait_before(finder->order, stream, time);
         if (!wait || wait->time <= from)

@@ -155,7 +155,7 @@ static bool blocks(const struct ws_process *process, const struct ws_host_event 
         return true;
     return event->end - event->begin > WS_COPY_CALL_MOST && ws_op_is_timed(ops, event->index) &&
            ws_process_shape(process, ops->shape[event->index])->row.kind == WS_OP_COPY &&
-           ops->begin[event->index] >= event->begin && ws_op_end(ops, event->index) <= event->end;
+           ws_op_begin(ops, event->index) >= event->begin && ws_op_end(ops, event->index) <= event->end;
 }
 
 enum ws_host_use ws_host_time_use(const struct ws_host_time *time, const struct ws_host_event *event)

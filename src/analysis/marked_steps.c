@@ -100,14 +100,14 @@ static void find_first_launches(const struct ws_process *process, const struct w
         uint32_t op = track->order[i];
         if (stream != WS_NOWHERE && ws_process_shape(process, ops->shape[op])->stream != stream)
             continue;
-        ptrdiff_t at = marker_at(list, markers->count, hint, ops->host_begin[op]);
+        ptrdiff_t at = marker_at(list, markers->count, hint, ws_op_host_begin(ops, op));
         if (at < 0)
             continue;
         hint = (size_t)at;
-        if (ops->host_begin[op] >= list[at].launched)
+        if (ws_op_host_begin(ops, op) >= list[at].launched)
             continue;
-        list[at].launched = ops->host_begin[op];
-        list[at].begin = ops->begin[op];
+        list[at].launched = ws_op_host_begin(ops, op);
+        list[at].begin = ws_op_begin(ops, op);
     }
     /* A marker in which nothing was launched begins with the next. */
     for (size_t i = markers->count - 1; i-- > 0;)

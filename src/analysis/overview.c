@@ -32,7 +32,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     result->last = INT64_MIN;
     for (size_t i = 0; i < ops->count; i++) {
         uint32_t kind = ws_process_shape(process, ops->shape[i])->row.kind;
-        widen(result, ops->host_begin[i], ws_op_host_end(ops, i));
+        widen(result, ws_op_host_begin(ops, i), ws_op_host_end(ops, i));
         result->by_kind[kind < WS_OP_KIND_COUNT ? kind : WS_OP_UNKNOWN]++;
         result->captured += (ops->flags[i] & WS_OP_CAPTURED) != 0;
         result->failed += (ops->flags[i] & WS_OP_FAILED) != 0;

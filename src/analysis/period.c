@@ -65,14 +65,14 @@ static int text_create(const struct ws_period_source *source, struct ws_period_t
     }
     count_lanes(source, text, before);
     memset(before, 0, source->lane_count * sizeof(*before));
-    int64_t end = ops->begin[source->order[0]], idle = 0;
+    int64_t end = ws_op_begin(ops, source->order[0]), idle = 0;
     for (size_t i = 0; i < source->count; i++) {
         uint32_t op = source->order[i], shape = ops->shape[op];
         uint32_t name = source->names[shape], lane = source->lanes[shape];
         uint32_t pair = (before[lane] * 0x9e3779b1u + name * 0x85ebca6bu) >> 16;
         int64_t done = ws_op_end(ops, op);
         text->grams[i] = pair << 16 | name;
-        idle += ws_most(ops->begin[op] - end, 0);
+        idle += ws_most(ws_op_begin(ops, op) - end, 0);
         text->idle[i] = ws_idle_of(idle);
         if (lane == text->lane)
             idle = 0;

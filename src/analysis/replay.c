@@ -89,7 +89,7 @@ static void set_done(struct replay *replay, int64_t until)
 static int64_t begin_of(const struct replay *replay, uint32_t op, int64_t launch)
 {
     const struct ws_ops *ops = &replay->process->ops;
-    int64_t begin = ops->begin[op], launched = ops->host_begin[op], delay = ws_most(begin - launched, 0);
+    int64_t begin = ws_op_begin(ops, op), launched = ws_op_host_begin(ops, op), delay = ws_most(begin - launched, 0);
     if (!replay->began)
         return launch == INT64_MIN ? begin : ws_least(launch + delay, begin);
     int64_t gap = begin - replay->done.recorded, least = ws_least(gap, replay->dispatch);
@@ -109,11 +109,12 @@ static void run_device(struct replay *replay, int64_t until)
     const struct ws_ops *ops = &replay->process->ops;
     for (; replay->place < replay->end; replay->place++) {
         uint32_t op = replay->track->order[replay->place];
-        int64_t begin = ops->begin[op], launch = INT64_MIN;
+        int64_t begin = ws_op_begin(ops, op), launch = INT64_MIN;
         if (begin > until)
             return;
         if (ws_op_thread(ops, op)) {
-            launch = ops->host_begin[op] < replay->from ? ops->host_begin[op] : replay->launches[op - replay->low];
+            launch = ws_op_host_begin(ops, op) < replay->from ? ws_op_host_begin(ops, op)
+                                                              : replay->launches[op - replay->low];
             if (launch == INT64_MIN && until != INT64_MAX)
                 return;
         }
@@ -209,7 +210,7 @@ static bool in_graph(struct replay *replay, const struct ws_host_event *event, e
     const struct ws_ops *ops = &replay->process->ops;
     size_t step = replay->launched;
     while (step < replay->step_count &&
-           ops->host_begin[replay->track->order[replay->steps[step].first]] <= event->begin)
+           ws_op_host_begin(ops, replay->track->order[replay->steps[step].first]) <= event->begin)
         step++;
     bool first = step != replay->launched;
     replay->launched = step;
@@ -280,7 +281,7 @@ static void choose(struct replay *replay, const struct ws_track_steps *steps)
     replay->steps = list + first;
     replay->step_count = last - first + 1;
     replay->closes = replay->end < replay->track->count && replay->end - replay->first < MOST_OPS &&
-                     replay->process->ops.begin[replay->track->order[replay->end]] == list[last].end;
+                     ws_op_begin(&replay->process->ops, replay->track->order[replay->end]) == list[last].end;
     replay->end += replay->closes;
 limit:
     if (replay->end - replay->first > MOST_OPS)
@@ -314,8 +315,8 @@ static bool survey(struct replay *replay)
             return false;
         replay->low = op < replay->low ? op : replay->low;
         high = op > high ? op : high;
-        replay->to = ws_most(replay->to, ops->host_begin[op]);
-        replay->from = ws_least(replay->from, ops->host_begin[op]);
+        replay->to = ws_most(replay->to, ws_op_host_begin(ops, op));
+        replay->from = ws_least(replay->from, ws_op_host_begin(ops, op));
     }
     replay->indices = replay->low > high ? 0 : (size_t)(high - replay->low) + 1;
     return replay->indices && replay->indices <= MOST_INDICES && replay->to - replay->from < LONGEST;
@@ -361,10 +362,10 @@ static void compare_steps(const struct replay *replay, struct ws_replay_times *t
 static void compare_stretch(const struct replay *replay, struct ws_replay_times *times)
 {
     const struct ws_ops *ops = &replay->process->ops;
-    int64_t begin = ops->begin[replay->track->order[replay->first]], steps = 0;
+    int64_t begin = ws_op_begin(ops, replay->track->order[replay->first]), steps = 0;
     int64_t recorded = replay->done.recorded - begin, replayed = replay->done.replayed - begin;
     if (replay->closes) {
-        recorded = ops->begin[replay->track->order[replay->end - 1]] - begin;
+        recorded = ws_op_begin(ops, replay->track->order[replay->end - 1]) - begin;
         replayed = replay->boundaries[replay->step_count] - replay->boundaries[0];
     }
     for (size_t i = 0; i < replay->step_count; i++)

@@ -120,7 +120,7 @@ static int find_owner(struct work *work, uint32_t op, uint32_t *owner)
     *owner = WS_NO_RANGE;
     if (!ws_op_thread(ops, op))
         return 0;
-    uint32_t place = ws_ranges_at(ranges, ws_op_thread(ops, op), ops->host_begin[op]);
+    uint32_t place = ws_ranges_at(ranges, ws_op_thread(ops, op), ws_op_host_begin(ops, op));
     for (; place != WS_NO_RANGE; place = ranges->parents[place]) {
         if (ws_range(ranges, place)->kind != WS_RANGE_OPERATOR)
             continue;
@@ -379,8 +379,8 @@ static void add_kernels(struct work *work, struct ws_track_roofline *result)
         if (blocks && blocks < result->gpu.sms)
             row->small = ws_sum(row->small, length);
         work->place = i;
-        work->counts =
-            !result->steps || ws_step_is_steady(ws_steps_next(work->steps, &cursor, work->process->ops.begin[op]));
+        work->counts = !result->steps ||
+                       ws_step_is_steady(ws_steps_next(work->steps, &cursor, ws_op_begin(&work->process->ops, op)));
         work->disturbed = work->ordinary && work->ordinary[shape->name] && ws_op_is_counted(&work->process->ops, op);
         row->steady = ws_sum(row->steady, work->counts ? length : 0);
         add_work(work, i, row, result);

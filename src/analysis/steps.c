@@ -57,7 +57,7 @@ static int split_steps(const struct ws_report *report, const struct ws_track *tr
     int64_t now = steps[0].begin;
     for (size_t i = 0; i < track->count && at < count; i++) {
         uint32_t op = track->order[i];
-        int64_t begin = ops->begin[op], end = ws_op_end(ops, op);
+        int64_t begin = ws_op_begin(ops, op), end = ws_op_end(ops, op);
         while (at < count && begin >= steps[at].end) {
             ws_split_slice(&steps[at].split, &reach, now, steps[at].end);
             now = steps[at++].end;

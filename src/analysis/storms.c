@@ -43,7 +43,7 @@ static int end_run(struct finder *finder)
         return 0;
     uint32_t first = finder->track->order[run.first], last = finder->track->order[run.last];
     struct ws_storm storm = {
-        .begin = ops->begin[first],
+        .begin = ws_op_begin(ops, first),
         .end = run.end,
         .count = run.last - run.first,
         .run_time = run.run_time,
@@ -51,7 +51,7 @@ static int end_run(struct finder *finder)
         .saving = run.saving,
         .line = run.line,
     };
-    storm.interval = ws_most(ops->host_begin[last] - ops->host_begin[first], 0) / (int64_t)storm.count;
+    storm.interval = ws_most(ws_op_host_begin(ops, last) - ws_op_host_begin(ops, first), 0) / (int64_t)storm.count;
     if (storm.run_time / (int64_t)storm.count >= SHORT || storm.idle < (storm.end - storm.begin) / LEAST_SHARE)
         return 0;
     struct ws_storm *place = ws_vector_push(&finder->result->storms);
@@ -70,7 +70,7 @@ static bool goes_on(struct finder *finder, const struct ws_gap *gap)
 {
     struct run *run = &finder->run;
     const uint32_t *order = finder->track->order;
-    if (ws_gap_begin(finder->ops, gap) - finder->ops->begin[order[run->last]] > FED)
+    if (ws_gap_begin(finder->ops, gap) - ws_op_begin(finder->ops, order[run->last]) > FED)
         return false;
     int64_t time = run->run_time;
     for (size_t i = run->last; i < gap->after; i++)

@@ -88,7 +88,7 @@ static int add_holds(struct ws_stream_order *order, const struct ws_model *model
             status = add(&order->holds,
                          &(struct ws_order_entry){ .stream = ws_process_shape(process, ops->shape[i])->row.stream,
                                                    .op = (uint32_t)i,
-                                                   .time = ops->host_begin[i] });
+                                                   .time = ws_op_host_begin(ops, i) });
     free(holds);
     return status;
 }

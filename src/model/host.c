@@ -11,7 +11,7 @@ static int64_t begin_of(const struct ws_process *process, enum ws_host_kind kind
 {
     switch (kind) {
     case WS_HOST_OP:
-        return process->ops.host_begin[index];
+        return ws_op_host_begin(&process->ops, index);
     case WS_HOST_CALL:
         return ((const struct ws_call *)process->calls.data)[index].host_begin;
     default:

@@ -79,9 +79,9 @@ bool ws_process_span(const struct ws_process *process, int64_t *first, int64_t *
         return false;
     for (size_t i = 0; i < ops->count; i++) {
         if (ws_op_thread(ops, i))
-            widen(&span, ops->host_begin[i], ws_op_host_end(ops, i));
+            widen(&span, ws_op_host_begin(ops, i), ws_op_host_end(ops, i));
         if (ws_op_is_timed(ops, i))
-            widen(&span, ops->begin[i], ws_op_end(ops, i));
+            widen(&span, ws_op_begin(ops, i), ws_op_end(ops, i));
     }
     for (size_t i = 0; i < process->calls.count; i++)
         widen(&span, calls[i].host_begin, calls[i].host_end);

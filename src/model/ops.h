@@ -86,6 +86,16 @@ static inline bool ws_op_is_timed(const struct ws_ops *ops, size_t op)
     return ops->flags[op] & WS_OP_TIMED;
 }
 
+static inline int64_t ws_op_begin(const struct ws_ops *ops, size_t op)
+{
+    return ops->begin[op];
+}
+
+static inline int64_t ws_op_host_begin(const struct ws_ops *ops, size_t op)
+{
+    return ops->host_begin[op];
+}
+
 /* On the device. */
 static inline int64_t ws_op_length(const struct ws_ops *ops, size_t op)
 {
@@ -95,7 +105,7 @@ static inline int64_t ws_op_length(const struct ws_ops *ops, size_t op)
 
 static inline int64_t ws_op_end(const struct ws_ops *ops, size_t op)
 {
-    return ops->begin[op] + ws_op_length(ops, op);
+    return ws_op_begin(ops, op) + ws_op_length(ops, op);
 }
 
 /* An error in 16 bits: five of them say by how many places the other eleven are shifted. Rounded up, by a thousandth
@@ -129,7 +139,7 @@ static inline int64_t ws_op_host_length(const struct ws_ops *ops, size_t op)
 
 static inline int64_t ws_op_host_end(const struct ws_ops *ops, size_t op)
 {
-    return ops->host_begin[op] + ws_op_host_length(ops, op);
+    return ws_op_host_begin(ops, op) + ws_op_host_length(ops, op);
 }
 
 /* Its identifier in the trace; 0 when the trace does not know the host's side of the operation, whose host

@@ -210,7 +210,7 @@ static int map_times(struct ws_model *model, struct ws_process *process)
         uint64_t *counter = why_untimed(track, activity, ops->flags[i]);
         struct ws_clock_cursor *cursor = &cursors[shape->context];
         if (!counter) {
-            begin = ws_clock_to_host(cursor, ops->begin[i]);
+            begin = ws_clock_to_host(cursor, ws_op_begin(ops, i));
             end = ws_clock_to_host(cursor, ws_op_end(ops, i));
             if (begin < -WS_TIME_MOST || end > WS_TIME_MOST) {
                 ops->flags[i] |= WS_OP_BACKWARDS;

@@ -149,8 +149,8 @@ static int64_t order_sum(const struct loaded *loaded)
     const struct ws_ops *ops = &ws_model_process(loaded->model, 0)->ops;
     int64_t last = INT64_MIN, sum = 0;
     for (size_t i = 0; i < track->count; i++) {
-        assert_true(ops->begin[track->order[i]] >= last);
-        last = ops->begin[track->order[i]];
+        assert_true(ws_op_begin(ops, track->order[i]) >= last);
+        last = ws_op_begin(ops, track->order[i]);
         sum += track->order[i];
     }
     return sum;
@@ -211,7 +211,7 @@ static void each_device_gets_its_own(void **state)
             uint32_t op = track->order[i];
             assert_int_equal(ws_process_shape(process, process->ops.shape[op])->track, device);
             if (i)
-                assert_true(process->ops.begin[op] >= process->ops.begin[track->order[i - 1]]);
+                assert_true(ws_op_begin(&process->ops, op) >= ws_op_begin(&process->ops, track->order[i - 1]));
         }
     }
     load_finish(&loaded);
