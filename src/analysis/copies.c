@@ -43,7 +43,7 @@ static void add_copy(const struct ws_ops *ops, size_t op, const struct ws_op_sha
     row->bytes += bytes;
     row->small += is_small(bytes);
     row->blocking += (ops->flags[op] & WS_OP_BLOCKING) != 0;
-    if (ws_op_thread(ops, op))
+    if (ws_op_has_call(ops, op))
         row->host = ws_sum(row->host, ws_op_host_length(ops, op));
     if (ws_op_is_timed(ops, op)) {
         int64_t length = ws_op_length(ops, op);

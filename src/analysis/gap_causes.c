@@ -86,7 +86,7 @@ static int measure_launch_delay(struct finder *finder, const struct ws_track_act
         return -ENOMEM;
     for (size_t i = 0; i < activity->gaps.count && count < SAMPLES; i += stride) {
         struct question question = question_of(finder, &gaps[i]);
-        if (!ws_op_thread(&finder->process->ops, question.after) ||
+        if (!ws_op_has_call(&finder->process->ops, question.after) ||
             shape_of(finder, question.after)->kind != WS_OP_KERNEL)
             continue;
         all[count++] = question.end - question.launch;
@@ -109,7 +109,7 @@ static int measure_launch_delay(struct finder *finder, const struct ws_track_act
 static bool same_call(const struct finder *finder, const struct question *question)
 {
     const struct ws_ops *ops = &finder->process->ops;
-    return ops->thread[question->before] == ops->thread[question->after] &&
+    return ws_op_thread_place(ops, question->before) == ws_op_thread_place(ops, question->after) &&
            ws_op_host_begin(ops, question->before) == question->launch && question->launch <= question->begin;
 }
 
@@ -126,10 +126,10 @@ static enum ws_part cause_on_device(const struct finder *finder, const struct qu
 static uint32_t look(const struct finder *finder, const struct question *question, struct ws_host_window *window)
 {
     const struct ws_ops *ops = &finder->process->ops;
-    uint32_t thread = ops->thread[question->after], other = ops->thread[question->before];
+    uint32_t thread = ws_op_thread_place(ops, question->after), other = ws_op_thread_place(ops, question->before);
     int64_t slack = finder->track->clock_error;
     ws_host_time_window(finder->time, &finder->cursors[thread], question->begin, question->launch, slack, window);
-    if (other == thread || !ws_op_thread(ops, question->before) ||
+    if (other == thread || !ws_op_has_call(ops, question->before) ||
         2 * window->used[WS_USE_OWN] < question->launch - question->begin)
         return thread;
     struct ws_host_window second;
@@ -161,7 +161,7 @@ static enum ws_part cause_of_pause(const struct finder *finder, const struct que
 {
     const struct ws_host_event *pause = &window->longest[WS_USE_OWN].event;
     int64_t middle = pause->begin + (pause->end - pause->begin) / 2;
-    uint32_t other = finder->process->ops.thread[question->before];
+    uint32_t other = ws_op_thread_place(&finder->process->ops, question->before);
     if (window->used[WS_USE_OWN] / (window->calls + 1) < PAUSE_SHORT || was_at_work(finder, *thread, middle))
         return WS_PART_LAUNCH;
     if (ws_is_host_to_device(shape_of(finder, question->after)))
@@ -220,10 +220,10 @@ static struct answer answer(struct finder *finder, const struct question *questi
     const struct ws_ops *ops = &finder->process->ops;
     struct ws_track_causes *result = finder->result;
     struct answer answer = { .cause = WS_PART_UNEXPLAINED,
-                             .thread = ops->thread[question->after],
+                             .thread = ws_op_thread_place(ops, question->after),
                              .time = INT64_MIN };
     int64_t length = question->end - question->begin;
-    if (!finder->track->aligned || !ws_op_thread(ops, question->after)) {
+    if (!finder->track->aligned || !ws_op_has_call(ops, question->after)) {
         answer.also = &result->hostless;
         return answer;
     }

@@ -112,7 +112,7 @@ static void run_device(struct replay *replay, int64_t until)
         int64_t begin = ws_op_begin(ops, op), launch = INT64_MIN;
         if (begin > until)
             return;
-        if (ws_op_thread(ops, op)) {
+        if (ws_op_has_call(ops, op)) {
             launch = ws_op_host_begin(ops, op) < replay->from ? ws_op_host_begin(ops, op)
                                                               : replay->launches[op - replay->low];
             if (launch == INT64_MIN && until != INT64_MAX)
@@ -288,7 +288,7 @@ limit:
         replay->end = replay->first + MOST_OPS;
 }
 
-static struct thread_clock *thread_of(struct replay *replay, uint16_t thread)
+static struct thread_clock *thread_of(struct replay *replay, uint32_t thread)
 {
     for (size_t i = 0; i < replay->thread_count; i++)
         if (replay->threads[i].cursor.thread == thread)
@@ -309,9 +309,9 @@ static bool survey(struct replay *replay)
     replay->to = INT64_MIN;
     for (size_t i = replay->first; i < replay->end; i++) {
         uint32_t op = replay->track->order[i];
-        if (!ws_op_thread(ops, op))
+        if (!ws_op_has_call(ops, op))
             continue;
-        if (!thread_of(replay, ops->thread[op]))
+        if (!thread_of(replay, ws_op_thread_place(ops, op)))
             return false;
         replay->low = op < replay->low ? op : replay->low;
         high = op > high ? op : high;

@@ -84,7 +84,7 @@ static int add_holds(struct ws_stream_order *order, const struct ws_model *model
     for (size_t i = 0; i < process->shapes.count && !status; i++)
         holds[i] = holds_up(model, process, ws_process_shape(process, i));
     for (size_t i = 0; i < ops->count && !status; i++)
-        if (holds[ops->shape[i]] && !(ops->flags[i] & (WS_OP_FAILED | WS_OP_CAPTURED)) && ws_op_thread(ops, i))
+        if (holds[ops->shape[i]] && !(ops->flags[i] & (WS_OP_FAILED | WS_OP_CAPTURED)) && ws_op_has_call(ops, i))
             status = add(&order->holds,
                          &(struct ws_order_entry){ .stream = ws_process_shape(process, ops->shape[i])->row.stream,
                                                    .op = (uint32_t)i,

@@ -31,28 +31,34 @@ static int64_t end_of(const struct ws_process *process, enum ws_host_kind kind, 
     }
 }
 
-/* Events by thread and begin. Threads beyond the last have none that count. */
-static int order(struct ws_host_list *list, const uint16_t *threads, const int64_t *begins, size_t count,
-                 size_t thread_count)
+/* Events by thread and begin; threads are those of the operations where NULL. Threads beyond the last have none that
+ * count. */
+static int order(const struct ws_host *host, struct ws_host_list *list, const uint16_t *threads,
+                 const int64_t *begins, size_t count)
 {
-    size_t kept = 0;
+    const struct ws_ops *ops = &host->process->ops;
+    size_t kept = 0, thread_count = host->thread_count;
     list->starts = calloc(thread_count + 2, sizeof(*list->starts));
     if (!list->starts)
         return -ENOMEM;
-    for (size_t i = 0; i < count; i++)
-        if (threads[i] < thread_count) {
-            list->starts[threads[i] + 2]++;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t thread = threads ? threads[i] : ws_op_thread_place(ops, i);
+        if (thread < thread_count) {
+            list->starts[thread + 2]++;
             kept++;
         }
+    }
     for (size_t i = 0; i + 2 < thread_count + 2; i++)
         list->starts[i + 2] += list->starts[i + 1];
     list->items = ws_pages_alloc((kept + 1) * sizeof(*list->items));
     if (!list->items)
         return -ENOMEM;
     /* starts[thread + 1] counts up from the thread's begin to its end, which is the next one's begin. */
-    for (size_t i = 0; i < count; i++)
-        if (threads[i] < thread_count)
-            list->items[list->starts[threads[i] + 1]++] = (uint32_t)i;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t thread = threads ? threads[i] : ws_op_thread_place(ops, i);
+        if (thread < thread_count)
+            list->items[list->starts[thread + 1]++] = (uint32_t)i;
+    }
     for (size_t i = 0; i < thread_count; i++)
         if (ws_sort_by_time(list->items + list->starts[i], list->starts[i + 1] - list->starts[i], begins))
             return -ENOMEM;
@@ -75,7 +81,7 @@ static int order_rows(struct ws_host *host, enum ws_host_kind kind, size_t count
         begins[i] = begin_of(process, kind, (uint32_t)i);
     }
     if (!status)
-        status = order(&host->lists[kind], threads, begins, count, host->thread_count);
+        status = order(host, &host->lists[kind], threads, begins, count);
     free(threads);
     free(begins);
     return status;
@@ -85,7 +91,7 @@ int ws_host_init(struct ws_host *host, const struct ws_process *process)
 {
     const struct ws_ops *ops = &process->ops;
     *host = (struct ws_host){ .process = process, .thread_count = ops->threads.count };
-    int status = order(&host->lists[WS_HOST_OP], ops->thread, ops->host_begin, ops->count, host->thread_count);
+    int status = order(host, &host->lists[WS_HOST_OP], NULL, ops->host_begin, ops->count);
     if (!status)
         status = order_rows(host, WS_HOST_CALL, process->calls.count);
     if (!status)

@@ -78,7 +78,7 @@ bool ws_process_span(const struct ws_process *process, int64_t *first, int64_t *
         !read_time(ws_process_meta(process, "start_monotonic_ns"), &monotonic))
         return false;
     for (size_t i = 0; i < ops->count; i++) {
-        if (ws_op_thread(ops, i))
+        if (ws_op_has_call(ops, i))
             widen(&span, ws_op_host_begin(ops, i), ws_op_host_end(ops, i));
         if (ws_op_is_timed(ops, i))
             widen(&span, ws_op_begin(ops, i), ws_op_end(ops, i));

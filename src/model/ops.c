@@ -100,10 +100,6 @@ static int set_length(struct ws_ops *ops, size_t op, enum ws_op_wide column, uin
 /* The threads' numbers; all beyond the last share it. Returns a negative error or the number. */
 static int thread_number(struct ws_ops *ops, uint32_t id)
 {
-    const uint32_t *threads = ops->threads.data;
-    /* Mostly the thread of the row before. */
-    if (ops->count && threads[ops->thread[ops->count - 1]] == id)
-        return ops->thread[ops->count - 1];
     uint64_t *place = ws_map_put(&ops->thread_numbers, (uint64_t)id + 1);
     if (!place)
         return -ENOMEM;
@@ -121,6 +117,16 @@ static int thread_number(struct ws_ops *ops, uint32_t id)
     return (int)(*place - 1);
 }
 
+/* Records come from a thread at a time, so most rows have that of the one before. */
+static int add_thread(struct ws_ops *ops, size_t op, uint32_t id)
+{
+    if (op && id == ops->last_thread)
+        return 0;
+    int place = thread_number(ops, id);
+    ops->last_thread = id;
+    return place < 0 ? place : ws_sparse_add(&ops->row_threads, op, (uint64_t)place);
+}
+
 /* Threads number what they do one by one, so most rows follow from the one before. */
 static int add_correlation(struct ws_ops *ops, size_t op, uint64_t correlation)
 {
@@ -134,19 +140,17 @@ static int add_correlation(struct ws_ops *ops, size_t op, uint64_t correlation)
 static int add_row(struct ws_ops *ops, const struct ws_op *row)
 {
     size_t op = ops->count;
-    int thread = thread_number(ops, row->thread);
-    if (thread < 0)
-        return thread;
     int64_t host_begin = ws_tame_time(row->host_begin, &ops->odd_times);
     int64_t host_end = ws_tame_time(row->host_end, &ops->odd_times), length = 0;
     uint16_t flags = row->flags & WS_OP_OF_TRACE;
     if (row->result)
         flags |= WS_OP_FAILED;
+    if (row->thread)
+        flags |= WS_OP_CALLED;
     if (row->end < row->begin || row->begin < -WS_TIME_MOST || row->end > WS_TIME_MOST)
         flags |= WS_OP_BACKWARDS;
     else
         length = row->end - row->begin;
-    ops->thread[op] = (uint16_t)thread;
     ops->begin[op] = row->begin;
     ops->host_begin[op] = host_begin;
     ops->shape[op] = row->shape;
@@ -156,6 +160,8 @@ static int add_row(struct ws_ops *ops, const struct ws_op *row)
     int status = set_length(ops, op, WS_WIDE_LENGTH, &ops->length[op], length);
     if (!status)
         status = set_length(ops, op, WS_WIDE_HOST_LENGTH, &ops->host_length[op], host_end - host_begin);
+    if (!status)
+        status = add_thread(ops, op, row->thread);
     if (!status)
         status = add_correlation(ops, op, row->correlation);
     if (!status && row->bytes)
@@ -194,6 +200,7 @@ void ws_ops_finish(struct ws_ops *ops)
     ws_vector_finish(&ops->threads);
     ws_map_finish(&ops->thread_numbers);
     ws_map_finish(&ops->wide);
+    ws_sparse_finish(&ops->row_threads);
     ws_sparse_finish(&ops->correlations);
     ws_sparse_finish(&ops->bytes);
     ws_sparse_finish(&ops->params);

@@ -1,4 +1,4 @@
-/* The operations of a process, column by column: 36 bytes each, for there may be tens of millions.
+/* The operations of a process, column by column: 34 bytes each, for there may be tens of millions.
  *
  * Lengths, and what else fits 32 bits all but always, are kept so; the few values that do not fit are
  * kept aside. Use the functions below rather than those columns.
@@ -17,16 +17,15 @@
 
 /* An element a row, in the order of the file. Device times are on the host's clock once the model is
  * loaded, and mean something only where ws_op_is_timed says so. */
-#define WS_OP_COLUMNS(C)                                                  \
-    C(int64_t, begin)                                                     \
-    C(uint32_t, length)                                                   \
-    C(int64_t, host_begin)                                                \
-    C(uint32_t, host_length)                                              \
-    C(uint32_t, shape)       /* index into ws_process.shapes */           \
-    C(uint16_t, begin_error) /* of ws_error_keep */                       \
-    C(uint16_t, end_error)                                                \
-    C(uint16_t, flags)  /* enum ws_op_flags and enum ws_op_model_flags */ \
-    C(uint16_t, thread) /* index into ws_ops.threads */
+#define WS_OP_COLUMNS(C)                                        \
+    C(int64_t, begin)                                           \
+    C(uint32_t, length)                                         \
+    C(int64_t, host_begin)                                      \
+    C(uint32_t, host_length)                                    \
+    C(uint32_t, shape)       /* index into ws_process.shapes */ \
+    C(uint16_t, begin_error) /* of ws_error_keep */             \
+    C(uint16_t, end_error)                                      \
+    C(uint16_t, flags) /* enum ws_op_flags and enum ws_op_model_flags */
 
 struct ws_ops {
     size_t count;
@@ -36,6 +35,8 @@ struct ws_ops {
 #undef COLUMN
     struct ws_vector threads;      /* uint32_t: identifiers in the trace */
     struct ws_map thread_numbers;  /* identifier + 1 → index + 1 */
+    struct ws_sparse row_threads;  /* indices into threads, where not as in the row before */
+    uint32_t last_thread;          /* of them: the identifier */
     struct ws_map wide;            /* what fits no 32 bits, by operation and column */
     struct ws_sparse correlations; /* less the row, where that is not as in the row before */
     uint64_t last_correlation;     /* of them */
@@ -54,7 +55,8 @@ enum ws_op_model_flags {
     WS_OP_OF_TRACE = 0xfff,   /* enum ws_op_flags, but for WS_OP_COUNTED */
     WS_OP_TIMED = 0x1000,     /* has an interval on its device */
     WS_OP_BACKWARDS = 0x2000, /* had times that cannot be: an end before the begin, or centuries away */
-    WS_OP_FAILED = 0x4000     /* the driver answered with an error: nothing ran */
+    WS_OP_FAILED = 0x4000,    /* the driver answered with an error: nothing ran */
+    WS_OP_CALLED = 0x8000     /* the call is known that made it */
 };
 
 enum ws_op_wide { WS_WIDE_LENGTH, WS_WIDE_HOST_LENGTH, WS_WIDE_COUNT };
@@ -142,18 +144,24 @@ static inline int64_t ws_op_host_end(const struct ws_ops *ops, size_t op)
     return ws_op_host_begin(ops, op) + ws_op_host_length(ops, op);
 }
 
-/* Its identifier in the trace; 0 when the trace does not know the host's side of the operation, whose host
- * times then mean nothing. */
-static inline uint32_t ws_op_thread(const struct ws_ops *ops, size_t op)
-{
-    return ((const uint32_t *)ops->threads.data)[ops->thread[op]];
-}
-
 /* Is the call known that made it? Imported traces may hold operations alone: their host times are then
  * when they began. */
 static inline bool ws_op_has_call(const struct ws_ops *ops, size_t op)
 {
-    return ws_op_thread(ops, op) != 0;
+    return ops->flags[op] & WS_OP_CALLED;
+}
+
+/* The place of its thread in ws_ops.threads. */
+static inline uint32_t ws_op_thread_place(const struct ws_ops *ops, size_t op)
+{
+    return (uint32_t)*ws_sparse_last(&ops->row_threads, op);
+}
+
+/* Its thread's identifier in the trace; 0 when the trace does not know the host's side of the operation, whose
+ * host times then mean nothing. */
+static inline uint32_t ws_op_thread(const struct ws_ops *ops, size_t op)
+{
+    return ((const uint32_t *)ops->threads.data)[ws_op_thread_place(ops, op)];
 }
 
 static inline uint64_t ws_op_correlation(const struct ws_ops *ops, size_t op)

@@ -97,6 +97,30 @@ static void correlations_come_back_whatever_they_are(void **state)
     ws_ops_finish(&ops);
 }
 
+/* One thread for long, then with each row another, some with no thread, then threads of which none comes again. */
+static void threads_come_back_whatever_they_are(void **state)
+{
+    (void)state;
+    enum { ROWS = 4000 };
+    static struct ws_op rows[ROWS];
+    struct ws_ops ops = { 0 };
+    for (uint32_t i = 0; i < ROWS; i++)
+        rows[i].thread = i < 1000 ? 7 : i < 2000 ? 7 + i % 2 : i < 3000 ? i / 3 % 5 : i;
+    assert_int_equal(ws_ops_add(&ops, rows, ROWS / 2 - 1, 0), 0);
+    assert_int_equal(ws_ops_add(&ops, rows + ROWS / 2 - 1, ROWS / 2 + 1, 0), 0);
+    const uint32_t *threads = ops.threads.data;
+    for (size_t i = 0; i < ROWS; i++) {
+        assert_int_equal(ws_op_thread(&ops, i), rows[i].thread);
+        assert_int_equal(threads[ws_op_thread_place(&ops, i)], rows[i].thread);
+        assert_int_equal(ws_op_has_call(&ops, i), rows[i].thread != 0);
+    }
+    for (size_t i = 0; i < ops.threads.count; i++)
+        for (size_t j = 0; j < i; j++)
+            assert_int_not_equal(threads[i], threads[j]);
+    assert_int_equal(ws_sparse_count(&ops.row_threads), 1 + 999 + 334 + 1000);
+    ws_ops_finish(&ops);
+}
+
 /* ---- delays */
 
 enum { STREAMS = 4, LAUNCHES = 120000 };
@@ -209,6 +233,7 @@ int main(void)
         cmocka_unit_test(sparse_values_are_found_by_row),
         cmocka_unit_test(errors_are_rounded_up_by_little),
         cmocka_unit_test(correlations_come_back_whatever_they_are),
+        cmocka_unit_test(threads_come_back_whatever_they_are),
         cmocka_unit_test(delays_are_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
