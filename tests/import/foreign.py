@@ -3,6 +3,7 @@ import collections
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -10,6 +11,12 @@ import types
 
 WALLSHIM = os.path.abspath(sys.argv[1])
 FOLDER = tempfile.TemporaryDirectory()
+
+
+def sanitized():
+    """Whether the command was built with a sanitizer, under which sizes alone say little and take long."""
+    needed = subprocess.run(["ldd", WALLSHIM], capture_output=True, text=True, check=True).stdout
+    return re.search(r"lib(asan|tsan)", needed) is not None
 
 
 def path(name):

@@ -6,7 +6,7 @@ import os
 import random
 import resource
 
-from foreign import path, refused, report, rows, run, run_tests, write
+from foreign import path, refused, report, rows, run, run_tests, sanitized, write
 
 KERNEL = {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 20, "dur": 10,
           "args": {"device": 0, "context": 1, "stream": 7, "correlation": 5}}
@@ -179,7 +179,8 @@ def test_long_names():
 
 
 def test_a_million_names():
-    for count, command in ((1000000, "info"), (100000, "report")):
+    counts = (20000, 20000) if sanitized() else (1000000, 100000)
+    for count, command in zip(counts, ("info", "report")):
         with open(path("trace.json"), "w", encoding="utf-8") as file:
             file.write('{"traceEvents": [')
             for i in range(count):
@@ -246,16 +247,19 @@ def taking_memory(count):
 
 
 def test_time_does_not_grow_with_the_square():
+    """Under a sanitizer, whose times mean nothing, the few alone."""
     for made, count in ((in_contexts, 20000), (launched_after_all, 5000), (on_devices, 2500), (taking_memory, 20000)):
-        few, many = time_of(made(count)), time_of(made(8 * count))
+        few = time_of(made(count // 4 if sanitized() else count))
+        many = 0 if sanitized() else time_of(made(8 * count))
         assert many < 24 * few, f"{made.__name__}: {count} take {few} s, eight times as many {many} s"
     os.remove(path("trace.json"))
 
 
 def test_more_devices_than_any_machine_has():
-    process = report(write(trace(*on_devices(3000))))[0]
+    count = 600 if sanitized() else 3000
+    process = report(write(trace(*on_devices(count))))[0]
     assert len(process["devices"]) <= 513, len(process["devices"])
-    assert sum(device["gpu_events"] for device in process["devices"]) == 3000
+    assert sum(device["gpu_events"] for device in process["devices"]) == count
     assert "beyond the first" in run("report", "--section", "losses", path("trace.json")).stdout
 
 

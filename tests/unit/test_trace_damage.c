@@ -80,6 +80,13 @@ static void everything_comes_back(void **state)
     }
 }
 
+/* ThreadSanitizer makes all of it twelve times as long and has no threads to look at. Odd, so that all bits come. */
+#ifdef __SANITIZE_THREAD__
+enum { BYTES_APART = 7 };
+#else
+enum { BYTES_APART = 1 };
+#endif
+
 static void cut_anywhere_gives_every_whole_frame(void **state)
 {
     (void)state;
@@ -87,7 +94,8 @@ static void cut_anywhere_gives_every_whole_frame(void **state)
     small_trace_create(&trace, ROWS_PER_FRAME, 1, true, true);
     put_file(trace.bytes, trace.size);
     size_t whole = trace.piece_count;
-    for (size_t size = trace.size; size-- > 0;) {
+    for (size_t cut = 1; cut <= trace.size; cut += BYTES_APART) {
+        size_t size = trace.size - cut;
         uint32_t rows[WS_FAMILY_COUNT];
         assert_int_equal(ftruncate(file, (off_t)size), 0);
         while (whole && trace.pieces[whole - 1].offset + trace.pieces[whole - 1].size > size)
@@ -135,7 +143,7 @@ static void a_wrong_byte_costs_its_frame_only(void **state)
         put_file(trace.bytes, trace.size);
         for (size_t i = 0; i < trace.piece_count; i++) {
             const struct small_piece *piece = &trace.pieces[i];
-            for (size_t at = piece->offset; at < piece->offset + piece->size; at++) {
+            for (size_t at = piece->offset; at < piece->offset + piece->size; at += BYTES_APART) {
                 char wrong = (char)(trace.bytes[at] ^ (1 << at % 8));
                 put_at(at, &wrong, 1);
                 check_hurt(&trace, i);
