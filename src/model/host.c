@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/pages.h"
 #include "model/sort.h"
 
 static int64_t begin_of(const struct ws_process *process, enum ws_host_kind kind, uint32_t index)
@@ -31,90 +30,176 @@ static int64_t end_of(const struct ws_process *process, enum ws_host_kind kind, 
     }
 }
 
-/* Events by thread and begin; threads are those of the operations where NULL. Threads beyond the last have none that
- * count. */
-static int order(const struct ws_host *host, struct ws_host_list *list, const uint16_t *threads,
-                 const int64_t *begins, size_t count)
+static const struct ws_host_run *runs_of(const struct ws_host_list *list)
 {
-    const struct ws_ops *ops = &host->process->ops;
-    size_t kept = 0, thread_count = host->thread_count;
-    list->starts = calloc(thread_count + 2, sizeof(*list->starts));
-    if (!list->starts)
-        return -ENOMEM;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t thread = threads ? threads[i] : ws_op_thread_place(ops, i);
-        if (thread < thread_count) {
-            list->starts[thread + 2]++;
-            kept++;
-        }
-    }
-    for (size_t i = 0; i + 2 < thread_count + 2; i++)
-        list->starts[i + 2] += list->starts[i + 1];
-    list->items = ws_pages_alloc((kept + 1) * sizeof(*list->items));
-    if (!list->items)
-        return -ENOMEM;
-    /* starts[thread + 1] counts up from the thread's begin to its end, which is the next one's begin. */
-    for (size_t i = 0; i < count; i++) {
-        uint32_t thread = threads ? threads[i] : ws_op_thread_place(ops, i);
-        if (thread < thread_count)
-            list->items[list->starts[thread + 1]++] = (uint32_t)i;
-    }
-    for (size_t i = 0; i < thread_count; i++)
-        if (ws_sort_by_time(list->items + list->starts[i], list->starts[i + 1] - list->starts[i], begins))
+    return list->runs.data;
+}
+
+/* Rows that come next in a list; they may go on with its last run. */
+static int add(struct ws_host_list *list, uint32_t first, uint32_t count)
+{
+    const struct ws_host_run *last = list->count ? runs_of(list) + list->runs.count - 1 : NULL;
+    if (!last || last->first + (list->count - last->before) != first) {
+        struct ws_host_run *run = ws_vector_push(&list->runs);
+        if (!run)
             return -ENOMEM;
+        *run = (struct ws_host_run){ first, list->count };
+    }
+    list->count += count;
     return 0;
 }
 
-/* Calls are rows, not columns: takes their threads and begins out of them. */
-static int order_rows(struct ws_host *host, enum ws_host_kind kind, size_t count)
+static int add_ops(struct ws_host_list *lists, const struct ws_ops *ops)
+{
+    int status = 0;
+    for (size_t first = 0, end; first < ops->count && !status; first = end) {
+        end = ws_sparse_next(&ops->row_threads, first + 1);
+        end = end < ops->count ? end : ops->count;
+        status = add(&lists[ws_op_thread_place(ops, first)], (uint32_t)first, (uint32_t)(end - first));
+    }
+    return status;
+}
+
+/* Threads that made no operations have no lists. */
+static int add_call(struct ws_host_list *lists, const struct ws_process *process, uint32_t thread, size_t row)
+{
+    const uint64_t *number = thread ? ws_map_get(&process->ops.thread_numbers, (uint64_t)thread + 1) : NULL;
+    return number ? add(&lists[*number - 1], (uint32_t)row, 1) : 0;
+}
+
+/* In the order of the file. */
+static int add_kind(struct ws_host *host, enum ws_host_kind kind)
 {
     const struct ws_process *process = host->process;
     const struct ws_call *calls = process->calls.data;
     const struct ws_collective *collectives = process->collectives.data;
-    uint16_t *threads = malloc((count + 1) * sizeof(*threads));
-    int64_t *begins = malloc((count + 1) * sizeof(*begins));
-    int status = threads && begins ? 0 : -ENOMEM;
-    for (size_t i = 0; i < count && !status; i++) {
-        uint32_t thread = kind == WS_HOST_CALL ? calls[i].thread : collectives[i].thread;
-        const uint64_t *number = thread ? ws_map_get(&process->ops.thread_numbers, (uint64_t)thread + 1) : NULL;
-        threads[i] = number ? (uint16_t)(*number - 1) : UINT16_MAX;
-        begins[i] = begin_of(process, kind, (uint32_t)i);
+    struct ws_host_list *lists = host->lists[kind];
+    int status = 0;
+    if (kind == WS_HOST_OP)
+        return add_ops(lists, &process->ops);
+    if (kind == WS_HOST_CALL)
+        for (size_t i = 0; i < process->calls.count && !status; i++)
+            status = add_call(lists, process, calls[i].thread, i);
+    if (kind == WS_HOST_COLLECTIVE)
+        for (size_t i = 0; i < process->collectives.count && !status; i++)
+            status = add_call(lists, process, collectives[i].thread, i);
+    return status;
+}
+
+static int end_runs(struct ws_host_list *list)
+{
+    struct ws_host_run *end = list->count ? ws_vector_push(&list->runs) : NULL;
+    if (end)
+        end->before = list->count;
+    return end || !list->count ? 0 : -ENOMEM;
+}
+
+static bool in_order(const struct ws_process *process, enum ws_host_kind kind, const struct ws_host_list *list)
+{
+    const struct ws_host_run *run = runs_of(list);
+    int64_t last = INT64_MIN;
+    for (uint32_t place = 0; place < list->count; run++)
+        for (uint32_t row = run->first; place < run[1].before; place++, row++) {
+            int64_t begin = begin_of(process, kind, row);
+            if (begin < last)
+                return false;
+            last = begin;
+        }
+    return true;
+}
+
+/* Makes a list's runs anew, by begin. */
+static int sort(const struct ws_process *process, enum ws_host_kind kind, struct ws_host_list *list)
+{
+    const struct ws_host_run *run = runs_of(list);
+    size_t count = list->count;
+    uint32_t *rows = malloc(2 * count * sizeof(*rows)), *order = rows + count;
+    int64_t *begins = malloc(count * sizeof(*begins));
+    int status = rows && begins ? 0 : -ENOMEM;
+    for (uint32_t place = 0; place < count && !status; place++) {
+        run += place == run[1].before;
+        rows[place] = run->first + (place - run->before);
+        begins[place] = begin_of(process, kind, rows[place]);
+        order[place] = place;
     }
     if (!status)
-        status = order(host, &host->lists[kind], threads, begins, count);
-    free(threads);
+        status = ws_sort_by_time(order, count, begins);
+    list->count = 0;
+    list->runs.count = 0;
+    for (size_t i = 0; i < count && !status; i++)
+        status = add(list, rows[order[i]], 1);
+    if (!status)
+        status = end_runs(list);
+    free(rows);
     free(begins);
     return status;
 }
 
 int ws_host_init(struct ws_host *host, const struct ws_process *process)
 {
-    const struct ws_ops *ops = &process->ops;
-    *host = (struct ws_host){ .process = process, .thread_count = ops->threads.count };
-    int status = order(host, &host->lists[WS_HOST_OP], NULL, ops->host_begin, ops->count);
-    if (!status)
-        status = order_rows(host, WS_HOST_CALL, process->calls.count);
-    if (!status)
-        status = order_rows(host, WS_HOST_COLLECTIVE, process->collectives.count);
+    int status = 0;
+    *host = (struct ws_host){ .process = process, .thread_count = process->ops.threads.count };
+    for (enum ws_host_kind kind = 0; kind < WS_HOST_KINDS && !status; kind++) {
+        struct ws_host_list *lists = host->lists[kind] = calloc(host->thread_count + 1, sizeof(*lists));
+        for (size_t i = 0; i < host->thread_count && lists; i++)
+            lists[i].runs = WS_VECTOR(struct ws_host_run);
+        status = lists ? add_kind(host, kind) : -ENOMEM;
+        for (size_t i = 0; i < host->thread_count && !status; i++) {
+            status = end_runs(&lists[i]);
+            if (!status && !in_order(process, kind, &lists[i]))
+                status = sort(process, kind, &lists[i]);
+        }
+    }
     return status;
 }
 
 void ws_host_finish(struct ws_host *host)
 {
     for (int kind = 0; kind < WS_HOST_KINDS; kind++) {
-        free(host->lists[kind].items);
-        free(host->lists[kind].starts);
+        for (size_t i = 0; i < host->thread_count && host->lists[kind]; i++)
+            ws_vector_finish(&host->lists[kind][i].runs);
+        free(host->lists[kind]);
     }
 }
 
-/* The first place in [low, high) whose event begins at `time` or later, looked for from `near` on. */
-static size_t find(const struct ws_host *host, enum ws_host_kind kind, size_t low, size_t high, size_t near,
-                   int64_t time)
+/* The run that a place is in, from one near it on. */
+static size_t find_run(const struct ws_host_list *list, size_t near, size_t place)
 {
-    const uint32_t *items = host->lists[kind].items;
+    const struct ws_host_run *runs = runs_of(list);
+    size_t low = 0, high = list->runs.count - 1;
+    for (size_t step = 1;; step *= 2) {
+        size_t at = near >= low && near < high ? near : low + (high - low) / 2;
+        if (place < runs[at].before) {
+            high = at;
+            near = at > step ? at - step : 0;
+        } else if (place >= runs[at + 1].before) {
+            low = at + 1;
+            near = at + step;
+        } else {
+            return at;
+        }
+    }
+}
+
+/* The row at a place; finds its run if it is another. */
+static uint32_t row_at(const struct ws_host_list *list, size_t place, size_t *run)
+{
+    const struct ws_host_run *near = runs_of(list) + *run;
+    if (place < near->before || place >= near[1].before) {
+        *run = find_run(list, *run, place);
+        near = runs_of(list) + *run;
+    }
+    return near->first + ((uint32_t)place - near->before);
+}
+
+/* The first place whose event begins at `time` or later, looked for from the cursor's on. */
+static size_t find(const struct ws_host *host, enum ws_host_kind kind, const struct ws_host_list *list,
+                   struct ws_host_cursor *cursor, int64_t time)
+{
+    size_t low = 0, high = list->count, near = cursor->place[kind];
     for (size_t step = 1; low < high; step *= 2) {
         size_t at = near >= low && near < high ? near : low + (high - low) / 2;
-        if (begin_of(host->process, kind, items[at]) < time) {
+        if (begin_of(host->process, kind, row_at(list, at, &cursor->run[kind])) < time) {
             low = at + 1;
             near = at + step;
         } else {
@@ -128,10 +213,9 @@ static size_t find(const struct ws_host *host, enum ws_host_kind kind, size_t lo
 void ws_host_seek(const struct ws_host *host, struct ws_host_cursor *cursor, int64_t time)
 {
     for (enum ws_host_kind kind = 0; kind < WS_HOST_KINDS; kind++) {
-        const struct ws_host_list *list = &host->lists[kind];
-        size_t first = list->starts[cursor->thread], end = list->starts[cursor->thread + 1];
-        size_t place = find(host, kind, first, end, cursor->place[kind], time);
-        if (place > first && end_of(host->process, kind, list->items[place - 1]) > time)
+        const struct ws_host_list *list = &host->lists[kind][cursor->thread];
+        size_t place = find(host, kind, list, cursor, time);
+        if (place && end_of(host->process, kind, row_at(list, place - 1, &cursor->run[kind])) > time)
             place--;
         cursor->place[kind] = place;
     }
@@ -142,19 +226,21 @@ bool ws_host_next(const struct ws_host *host, struct ws_host_cursor *cursor, int
 {
     enum ws_host_kind first = WS_HOST_KINDS;
     for (enum ws_host_kind kind = 0; kind < WS_HOST_KINDS; kind++) {
-        const struct ws_host_list *list = &host->lists[kind];
-        if (cursor->place[kind] >= list->starts[cursor->thread + 1])
+        const struct ws_host_list *list = &host->lists[kind][cursor->thread];
+        if (cursor->place[kind] >= list->count)
             continue;
-        int64_t begin = begin_of(host->process, kind, list->items[cursor->place[kind]]);
+        uint32_t row = row_at(list, cursor->place[kind], &cursor->run[kind]);
+        int64_t begin = begin_of(host->process, kind, row);
         if (begin >= until || (first != WS_HOST_KINDS && begin >= event->begin))
             continue;
         first = kind;
         event->begin = begin;
+        event->index = row;
     }
     if (first == WS_HOST_KINDS)
         return false;
+    cursor->place[first]++;
     event->kind = first;
-    event->index = host->lists[first].items[cursor->place[first]++];
     event->end = end_of(host->process, first, event->index);
     return true;
 }
