@@ -76,16 +76,21 @@ static struct chain_time find_bytes(const struct ws_track_chains *result, struct
     return time;
 }
 
-static void bound_bytes(struct ws_chain *chain, double bytes_per_ns)
+/* By the time, or where that is less by what is allocated: behind each kernel but the last goes over one array, which
+ * is written once and read once. */
+static void bound_bytes(struct ws_chain *chain, double bytes_per_ns, uint64_t array_most)
 {
     double in_time = bytes_per_ns * (double)chain->saving;
+    double in_memory = 2.0 * (double)array_most * (chain->length - 1) * (double)chain->count;
     if (chain->bytes_source != WS_BYTES_UNKNOWN || !(in_time > 0) || in_time >= 1e18)
         return;
-    chain->bytes_source = WS_BYTES_TIME;
-    chain->bytes = (uint64_t)in_time;
+    bool fits = !array_most || in_time <= in_memory;
+    chain->bytes_source = fits ? WS_BYTES_TIME : WS_BYTES_ALLOCATED;
+    chain->bytes = (uint64_t)(fits ? in_time : in_memory);
 }
 
-static void conclude(const struct ws_track_chains *result, struct ws_chain *chain, double bytes_per_ns)
+static void conclude(const struct ws_track_chains *result, struct ws_chain *chain, double bytes_per_ns,
+                     uint64_t array_most)
 {
     const struct ws_chain_kernel *kernels = ws_chain_kernels(result, chain);
     int64_t steady = 0, steady_longest = 0;
@@ -116,7 +121,7 @@ static void conclude(const struct ws_track_chains *result, struct ws_chain *chai
     }
     chain->saving = ws_sum(chain->total, -chain->fused);
     chain->steady_saving = ws_sum(steady, -steady_fused);
-    bound_bytes(chain, bytes_per_ns);
+    bound_bytes(chain, bytes_per_ns, array_most);
 }
 
 static int greatest_first(const void *a, const void *b)
@@ -131,14 +136,14 @@ static int greatest_first(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-void ws_chains_conclude(struct ws_track_chains *result, double bytes_per_ns)
+void ws_chains_conclude(struct ws_track_chains *result, double bytes_per_ns, uint64_t array_most)
 {
     struct ws_chain *chains = result->chains.data;
     size_t kept = 0;
     for (size_t i = 0; i < result->chains.count; i++) {
         if (!chains[i].count)
             continue;
-        conclude(result, &chains[i], bytes_per_ns);
+        conclude(result, &chains[i], bytes_per_ns, array_most);
         chains[kept++] = chains[i];
     }
     result->chains.count = kept;

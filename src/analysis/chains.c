@@ -7,6 +7,7 @@
 #include "analysis/arguments.h"
 #include "analysis/chain_figures.h"
 #include "analysis/chain_kernel.h"
+#include "analysis/memory.h"
 #include "analysis/peaks.h"
 #include "analysis/roofline.h"
 #include "analysis/steps.h"
@@ -381,7 +382,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     if (!status)
         status = take_apart(&finder);
     if (!status)
-        ws_chains_conclude(result, ws_track_bandwidth(report, track));
+        ws_chains_conclude(result, ws_track_bandwidth(report, track), ws_memory_most(report, subject));
     free(finder.shapes);
     free(finder.names);
     free(finder.runs);
@@ -401,7 +402,7 @@ const struct ws_analysis ws_analysis_chains = {
     .title = "Chains",
     .scope = WS_SCOPE_TRACK,
     .result_size = sizeof(struct ws_track_chains),
-    .needs = { &ws_analysis_steps, &ws_analysis_roofline },
+    .needs = { &ws_analysis_steps, &ws_analysis_roofline, &ws_analysis_memory },
     .run = run,
     .finish = finish,
     .text = ws_chains_text,

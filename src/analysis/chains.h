@@ -42,8 +42,9 @@ enum ws_bytes_source {
     WS_BYTES_SHAPE,     /* what its operator was given, by the roofline */
     WS_BYTES_LAUNCH,    /* elements from the grid, as TensorIterator chooses it */
     WS_BYTES_TIME,      /* at most what the memory can move in the time */
+    WS_BYTES_ALLOCATED, /* that would be more than fits into the memory that was alive at most */
     WS_BYTES_UNKNOWN,
-    WS_BYTES_KNOWN = WS_BYTES_TIME /* sources before it tell of each kernel */
+    WS_BYTES_KNOWN = WS_BYTES_TIME /* sources before it tell of each kernel; those from it on, at most */
 };
 
 /* What a source knows of a kernel of a pattern, over its occurrences. */
@@ -113,6 +114,11 @@ struct ws_chains_sum ws_chains_sum(const struct ws_track_chains *result);
 void ws_chains_text(const struct ws_report *report, size_t subject, const void *result, struct ws_page *page);
 int ws_chains_json(const struct ws_report *report, size_t subject, const void *result, json_t *object);
 int ws_chains_advise(const struct ws_report *report, size_t subject, const void *result, struct ws_advice_list *list);
+
+static inline bool ws_chain_bytes_are_bound(const struct ws_chain *chain)
+{
+    return chain->bytes_source == WS_BYTES_TIME || chain->bytes_source == WS_BYTES_ALLOCATED;
+}
 
 static inline const struct ws_chain_kernel *ws_chain_kernels(const struct ws_track_chains *result,
                                                              const struct ws_chain *chain)

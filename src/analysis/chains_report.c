@@ -19,7 +19,7 @@ static const struct {
     [WS_CHAIN_WRITES_READS] = { "writes_then_reads", "write, read" },
 };
 
-static const char *const sources[] = { "arguments", "shape", "launch", "time", "unknown" };
+static const char *const sources[] = { "arguments", "shape", "launch", "time", "allocated", "unknown" };
 
 const char *ws_chain_proof_name(enum ws_chain_proof proof)
 {
@@ -129,7 +129,7 @@ static void bytes_cell(struct ws_table *table, const struct ws_track_chains *res
     if (!amount)
         ws_table_cell(table, "–");
     else
-        ws_table_cell(table, "%s%s", chain->bytes_source == WS_BYTES_TIME ? "≤ " : "",
+        ws_table_cell(table, "%s%s", ws_chain_bytes_are_bound(chain) ? "≤ " : "",
                       ws_format_bytes(bytes, (uint64_t)amount_of(result, chain, amount)));
 }
 
@@ -277,7 +277,7 @@ static int advise_one(const struct ws_report *report, size_t subject, const stru
                           result->steps ? " a step" : "");
     if (chain->bytes_source != WS_BYTES_UNKNOWN)
         length += snprintf(evidence + length, sizeof(evidence) - (size_t)length, ", %s%s moved again",
-                           chain->bytes_source == WS_BYTES_TIME ? "at most " : "",
+                           ws_chain_bytes_are_bound(chain) ? "at most " : "",
                            ws_format_bytes(bytes, (uint64_t)amount_of(result, chain, chain->bytes)));
     /* The saving comes out of busy time; Chains adds what lies between. */
     if (gap_of(result, chain) > 0)

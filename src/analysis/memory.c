@@ -280,6 +280,39 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     return status;
 }
 
+/* Calls that took memory may be among what is missing. */
+static bool misses_calls(const struct ws_process *process)
+{
+    const struct ws_loss *losses = process->losses.data;
+    for (size_t i = 0; i < process->losses.count; i++) {
+        if (!losses[i].count)
+            continue;
+        switch (losses[i].reason) {
+        case WS_LOSS_POOL_DRY:
+        case WS_LOSS_UNTIMED_AT_EXIT:
+        case WS_LOSS_DRIVER_REFUSED:
+        case WS_LOSS_CAPTURE_UNKNOWN:
+        case WS_LOSS_DICTIONARY_FULL:
+        case WS_LOSS_CHILD:
+            break;
+        default:
+            return true;
+        }
+    }
+    return process->damage.lost_frames || process->damage.lost_bytes;
+}
+
+uint64_t ws_memory_most(const struct ws_report *report, size_t subject)
+{
+    const struct ws_process *process =
+        ws_model_process(report->model, ws_model_track(report->model, subject)->process);
+    const struct ws_track_memory *result = ws_report_result(report, &ws_analysis_memory, subject);
+    const struct ws_memory_use *device = &result->pools[WS_MEMORY_DEVICE], *pinned = &result->pools[WS_MEMORY_PINNED];
+    bool all_seen = process->track_count == 1 && !ws_process_meta(process, "import") && !misses_calls(process) &&
+                    !device->unsized && !device->unmatched && !pinned->unsized && !pinned->unmatched;
+    return all_seen && device->peak ? device->peak + pinned->peak : 0;
+}
+
 const struct ws_analysis ws_analysis_memory = {
     .name = "memory",
     .title = "Memory",

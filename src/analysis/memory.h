@@ -57,6 +57,11 @@ extern const struct ws_analysis ws_analysis_memory;
 void ws_memory_text(const struct ws_report *report, size_t subject, const void *result, struct ws_page *page);
 int ws_memory_json(const struct ws_report *report, size_t subject, const void *result, json_t *object);
 
+/* Bytes alive at most, of the device's and of pinned memory: no array of a kernel is larger. 0 where not all that was
+ * taken was seen with its size: in other profilers' traces, in those that do not hold all of the program, and where a
+ * process has several devices, which may read each other's. Globals of modules are not in it. */
+uint64_t ws_memory_most(const struct ws_report *report, size_t subject);
+
 static inline bool ws_memory_is_used(const struct ws_memory_use *use)
 {
     return use->all.takes || use->all.gives;

@@ -208,6 +208,52 @@ static void a_reduction_passes_on_little(void **state)
     load_finish(&loaded);
 }
 
+static void take(struct story *story, const char *function, uint64_t address, uint64_t bytes)
+{
+    struct ws_call row = { .function = story_driver_function(story, function, WS_CALL_MEMORY),
+                           .thread = 1,
+                           .correlation = (uint64_t)1 << 40 | ++story->launches,
+                           .host_begin = (int64_t)story->launches,
+                           .host_end = (int64_t)story->launches + 1,
+                           .context = 1,
+                           .address = address,
+                           .bytes = bytes };
+    story_add(story, WS_FAMILY_call, &row);
+}
+
+/* In 20 µs an H100 moves 67 MB, of which no more goes over than fits into 4 kB twice, written and read. */
+static void no_more_is_moved_again_than_was_allocated(void **state)
+{
+    (void)state;
+    enum { PLENTY = 1 << 30, LITTLE = 4096, TWICE = 2 };
+    static const struct {
+        uint64_t bytes, before; /* before: the recording, and given back in it */
+        enum ws_bytes_source source;
+    } cases[] = { { PLENTY, 0, WS_BYTES_TIME },
+                  { LITTLE, 0, WS_BYTES_ALLOCATED },
+                  { LITTLE, 1, WS_BYTES_TIME },
+                  { 0, 0, WS_BYTES_TIME } };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct loaded loaded;
+        struct story *story = load_begin_on(&loaded, "NVIDIA H100 80GB HBM3", 1);
+        story_thread(story, 1, 1, "main");
+        if (cases[i].bytes)
+            take(story, "cuMemAlloc_v2", 0x1000, cases[i].bytes);
+        if (cases[i].before)
+            take(story, "cuMemFree_v2", 0x9000, 0);
+        launch(story, "add_residual", NULL, 100000, 110000);
+        launch(story, "dropout", NULL, 110000, 120000);
+        launch(story, "gelu_grad", NULL, 120000, 130000);
+        load_report(&loaded);
+        assert_int_equal(chain(&loaded, 0)->bytes_source, cases[i].source);
+        if (cases[i].source == WS_BYTES_ALLOCATED)
+            assert_int_equal(chain(&loaded, 0)->bytes, 2 * TWICE * LITTLE);
+        else
+            assert_in_range(chain(&loaded, 0)->bytes, 60000000, 70000000);
+        load_finish(&loaded);
+    }
+}
+
 /* Both read the same; and a kernel whose order of parameters nobody knows has what the one before it writes. */
 static void sharing_is_no_proof_of_writing_then_reading(void **state)
 {
@@ -422,6 +468,7 @@ int main(void)
         cmocka_unit_test(what_one_kernel_would_take_follows_from_its_arrays),
         cmocka_unit_test(what_operators_were_given_tells_the_waste_and_its_time),
         cmocka_unit_test(a_reduction_passes_on_little),
+        cmocka_unit_test(no_more_is_moved_again_than_was_allocated),
         cmocka_unit_test(sharing_is_no_proof_of_writing_then_reading),
         cmocka_unit_test(an_array_that_is_missing_leaves_the_order_unknown),
         cmocka_unit_test(kernels_on_different_buffers_are_taken_apart),
