@@ -105,14 +105,14 @@ static int add_steps(const struct ws_process *process, const struct ws_track *tr
                      struct ws_track_steps *result)
 {
     const struct ws_period_step *list = period->steps.data;
-    const int64_t *begins = process->ops.begin;
+    const struct ws_ops *ops = &process->ops;
     for (size_t i = 0; i < period->steps.count; i++) {
         bool last = i + 1 == period->steps.count;
-        int64_t begin = begins[track->order[list[i].first]], end = begin;
+        int64_t begin = ws_op_begin(ops, track->order[list[i].first]), end = begin;
         for (size_t op = list[i].first; last && op < track->count; op++)
-            end = ws_most(end, ws_op_end(&process->ops, track->order[op]));
+            end = ws_most(end, ws_op_end(ops, track->order[op]));
         if (!last)
-            end = begins[track->order[list[i + 1].first]];
+            end = ws_op_begin(ops, track->order[list[i + 1].first]);
         if (end <= begin)
             continue;
         struct ws_step *step = ws_vector_push(&result->steps);

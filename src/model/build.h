@@ -17,6 +17,11 @@ int ws_process_load(struct ws_process *process, struct ws_arena *texts, const ch
 /* The clock of a context, made where there is none yet; valid until the next is made. NULL when memory is out. */
 struct ws_clock_map *ws_process_clock(struct ws_process *process, uint32_t context);
 
+static inline struct ws_clock_map *ws_process_clock_at(const struct ws_process *process, size_t index)
+{
+    return (struct ws_clock_map *)process->clocks.data + index;
+}
+
 /* Notes a fact, in place of an earlier one of that key; the texts are kept by the caller. Returns 0 or -ENOMEM. */
 int ws_process_set_meta(struct ws_process *process, const char *key, const char *value);
 
@@ -31,6 +36,10 @@ uint32_t ws_process_find_track(const struct ws_model *model, const struct ws_pro
 
 /* Fills ws_process.shapes; the shape column of ops then holds indices into it. */
 int ws_process_resolve_shapes(struct ws_build *build, struct ws_process *process);
+
+/* Puts every time on the host's clock, and counts in the tracks how many operations they get. Returns 0 or -ENOMEM.
+ */
+int ws_process_map_times(struct ws_model *model, struct ws_process *process);
 
 /* Fills ws_process.order: each track of the process has its timed operations in order of their begin. Scratch has
  * room for all operations. */

@@ -114,16 +114,16 @@ static int sort(const struct ws_process *process, enum ws_host_kind kind, struct
     const struct ws_host_run *run = runs_of(list);
     size_t count = list->count;
     uint32_t *rows = malloc(2 * count * sizeof(*rows)), *order = rows + count;
-    int64_t *begins = malloc(count * sizeof(*begins));
-    int status = rows && begins ? 0 : -ENOMEM;
+    struct ws_times begins = { 0 };
+    int status = rows ? ws_times_reach(&begins, 0, count) : -ENOMEM;
     for (uint32_t place = 0; place < count && !status; place++) {
         run += place == run[1].before;
         rows[place] = run->first + (place - run->before);
-        begins[place] = begin_of(process, kind, rows[place]);
         order[place] = place;
+        status = ws_times_append(&begins, place, begin_of(process, kind, rows[place]));
     }
     if (!status)
-        status = ws_sort_by_time(order, count, begins);
+        status = ws_sort_by_time(order, count, &begins);
     list->count = 0;
     list->runs.count = 0;
     for (size_t i = 0; i < count && !status; i++)
@@ -131,7 +131,7 @@ static int sort(const struct ws_process *process, enum ws_host_kind kind, struct
     if (!status)
         status = end_runs(list);
     free(rows);
-    free(begins);
+    ws_times_finish(&begins);
     return status;
 }
 

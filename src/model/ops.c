@@ -16,6 +16,8 @@ void ws_ops_expect(struct ws_ops *ops, size_t count)
 #define ARRAY(type, name) { ops->name, sizeof(type) },
         WS_OP_COLUMNS(ARRAY)
 #undef ARRAY
+            { ops->begin.offsets, sizeof(*ops->begin.offsets) },
+        { ops->host_begin.offsets, sizeof(*ops->host_begin.offsets) },
     };
     if (!ops->ahead)
         ops->ahead = ws_ahead_start(arrays, sizeof(arrays) / sizeof(arrays[0]), ops->count,
@@ -45,6 +47,8 @@ static int grow(struct ws_ops *ops, size_t count, size_t expected)
     }
     WS_OP_COLUMNS(GROW)
 #undef GROW
+    if (ws_times_reach(&ops->begin, ops->count, capacity) || ws_times_reach(&ops->host_begin, ops->count, capacity))
+        return -ENOMEM;
     ops->capacity = capacity;
     return 0;
 }
@@ -89,12 +93,7 @@ static int set_wide(struct ws_ops *ops, size_t op, enum ws_op_wide column, int64
 /* Fits a length into its column, or puts it aside. */
 static int set_length(struct ws_ops *ops, size_t op, enum ws_op_wide column, uint32_t *narrow, int64_t length)
 {
-    if (length >= 0 && length < WS_NARROW_MOST) {
-        *narrow = (uint32_t)length;
-        return 0;
-    }
-    *narrow = WS_NARROW_MOST;
-    return set_wide(ops, op, column, length);
+    return ws_op_fit_length(narrow, length) ? 0 : set_wide(ops, op, column, length);
 }
 
 /* The threads' numbers; all beyond the last share it. Returns a negative error or the number. */
@@ -137,6 +136,28 @@ static int add_correlation(struct ws_ops *ops, size_t op, uint64_t correlation)
     return ws_sparse_add(&ops->correlations, op, beyond);
 }
 
+static bool has_times(const struct ws_op *row)
+{
+    return ws_op_begin_quality(row) != WS_TIME_NONE && ws_op_end_quality(row) != WS_TIME_NONE;
+}
+
+/* Operations without an interval, whose times may be anything, give no base and have no begin. */
+static int set_times(struct ws_ops *ops, size_t op, const struct ws_op *row, int64_t host_begin, bool interval)
+{
+    if (op % WS_TIMES_BLOCK == 0)
+        ws_times_base(&ops->begin, op, host_begin);
+    if (interval && op / WS_TIMES_BLOCK * WS_TIMES_BLOCK >= ops->based) {
+        ws_times_base(&ops->begin, op, row->begin);
+        ops->based = op + 1;
+    }
+    int status = ws_times_append(&ops->host_begin, op, host_begin);
+    if (!interval)
+        ops->begin.offsets[op] = 0;
+    else if (!status)
+        status = ws_times_set(&ops->begin, op, row->begin);
+    return status;
+}
+
 static int add_row(struct ws_ops *ops, const struct ws_op *row)
 {
     size_t op = ops->count;
@@ -147,17 +168,18 @@ static int add_row(struct ws_ops *ops, const struct ws_op *row)
         flags |= WS_OP_FAILED;
     if (row->thread)
         flags |= WS_OP_CALLED;
-    if (row->end < row->begin || row->begin < -WS_TIME_MOST || row->end > WS_TIME_MOST)
-        flags |= WS_OP_BACKWARDS;
-    else
+    bool interval = row->end >= row->begin && row->begin >= -WS_TIME_MOST && row->end <= WS_TIME_MOST;
+    if (interval)
         length = row->end - row->begin;
-    ops->begin[op] = row->begin;
-    ops->host_begin[op] = host_begin;
+    else
+        flags |= WS_OP_BACKWARDS;
     ops->shape[op] = row->shape;
     ops->begin_error[op] = ws_error_keep(row->begin_error);
     ops->end_error[op] = ws_error_keep(row->end_error);
     ops->flags[op] = flags;
-    int status = set_length(ops, op, WS_WIDE_LENGTH, &ops->length[op], length);
+    int status = set_times(ops, op, row, host_begin, interval && has_times(row));
+    if (!status)
+        status = set_length(ops, op, WS_WIDE_LENGTH, &ops->length[op], length);
     if (!status)
         status = set_length(ops, op, WS_WIDE_HOST_LENGTH, &ops->host_length[op], host_end - host_begin);
     if (!status)
@@ -187,8 +209,8 @@ int ws_ops_add(struct ws_ops *ops, const struct ws_op *rows, uint32_t count, siz
 
 int ws_ops_set_interval(struct ws_ops *ops, size_t op, int64_t begin, int64_t end)
 {
-    ops->begin[op] = begin;
-    return set_length(ops, op, WS_WIDE_LENGTH, &ops->length[op], end - begin);
+    int status = ws_times_set(&ops->begin, op, begin);
+    return status ? status : set_length(ops, op, WS_WIDE_LENGTH, &ops->length[op], end - begin);
 }
 
 void ws_ops_finish(struct ws_ops *ops)
@@ -197,6 +219,8 @@ void ws_ops_finish(struct ws_ops *ops)
 #define FREE(type, name) free(ops->name);
     WS_OP_COLUMNS(FREE)
 #undef FREE
+    ws_times_finish(&ops->begin);
+    ws_times_finish(&ops->host_begin);
     ws_vector_finish(&ops->threads);
     ws_map_finish(&ops->thread_numbers);
     ws_map_finish(&ops->wide);

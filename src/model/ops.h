@@ -1,4 +1,4 @@
-/* The operations of a process, column by column: 34 bytes each, for there may be tens of millions.
+/* The operations of a process, column by column: 27 bytes each, for there may be tens of millions.
  *
  * Lengths, and what else fits 32 bits all but always, are kept so; the few values that do not fit are
  * kept aside. Use the functions below rather than those columns.
@@ -13,14 +13,12 @@
 #include "base/map.h"
 #include "base/vector.h"
 #include "model/sparse.h"
+#include "model/times.h"
 #include "record/record.h"
 
-/* An element a row, in the order of the file. Device times are on the host's clock once the model is
- * loaded, and mean something only where ws_op_is_timed says so. */
+/* An element a row, in the order of the file. */
 #define WS_OP_COLUMNS(C)                                        \
-    C(int64_t, begin)                                           \
     C(uint32_t, length)                                         \
-    C(int64_t, host_begin)                                      \
     C(uint32_t, host_length)                                    \
     C(uint32_t, shape)       /* index into ws_process.shapes */ \
     C(uint16_t, begin_error) /* of ws_error_keep */             \
@@ -33,6 +31,11 @@ struct ws_ops {
 #define COLUMN(type, name) type *name;
     WS_OP_COLUMNS(COLUMN)
 #undef COLUMN
+    /* Device times are on the host's clock once the model is loaded, and mean something only where ws_op_is_timed
+     * says so. */
+    struct ws_times begin;
+    struct ws_times host_begin;
+    size_t based;                  /* rows whose block has had an interval, which its base of begins is near to */
     struct ws_vector threads;      /* uint32_t: identifiers in the trace */
     struct ws_map thread_numbers;  /* identifier + 1 → index + 1 */
     struct ws_sparse row_threads;  /* indices into threads, where not as in the row before */
@@ -76,6 +79,19 @@ void ws_ops_complete(struct ws_ops *ops);
 /* Moves an operation to another interval. Returns 0 or -ENOMEM. */
 int ws_ops_set_interval(struct ws_ops *ops, size_t op, int64_t begin, int64_t end);
 
+static inline bool ws_op_fit_length(uint32_t *narrow, int64_t length)
+{
+    bool fits = length >= 0 && length < WS_NARROW_MOST;
+    *narrow = fits ? (uint32_t)length : WS_NARROW_MOST;
+    return fits;
+}
+
+/* The same where that needs no memory; false where it does, and then the operation has no interval. */
+static inline bool ws_ops_fit_interval(struct ws_ops *ops, size_t op, int64_t begin, int64_t end)
+{
+    return ws_times_fit(&ops->begin, op, begin) && ws_op_fit_length(&ops->length[op], end - begin);
+}
+
 void ws_ops_finish(struct ws_ops *ops);
 
 /* A host time made to fit WS_TIME_MOST; counts those that did not. */
@@ -90,12 +106,12 @@ static inline bool ws_op_is_timed(const struct ws_ops *ops, size_t op)
 
 static inline int64_t ws_op_begin(const struct ws_ops *ops, size_t op)
 {
-    return ops->begin[op];
+    return ws_times_get(&ops->begin, op);
 }
 
 static inline int64_t ws_op_host_begin(const struct ws_ops *ops, size_t op)
 {
-    return ops->host_begin[op];
+    return ws_times_get(&ops->host_begin, op);
 }
 
 /* On the device. */

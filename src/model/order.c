@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/build.h"
+#include "model/parallel.h"
 #include "model/sort.h"
 
 /* Operations of a process by stream, for a stream's are all but in order already. What has no stream
@@ -60,21 +61,61 @@ out:
     return status;
 }
 
+/* Operations given to their runs, in parts: how many of a run each part has, and then where its next one goes. */
+struct filling {
+    const struct ws_process *process;
+    struct runs *runs;
+    size_t *places; /* by part and run */
+    unsigned parts;
+};
+
+static size_t first_of(const struct filling *filling, unsigned part)
+{
+    return filling->process->ops.count * part / filling->parts;
+}
+
+static void count_part(void *user, unsigned part)
+{
+    const struct filling *filling = user;
+    const struct ws_ops *ops = &filling->process->ops;
+    size_t *counts = filling->places + part * filling->runs->count, to = first_of(filling, part + 1);
+    for (size_t i = first_of(filling, part); i < to; i++)
+        if (ws_op_is_timed(ops, i))
+            counts[filling->runs->of_shape[ops->shape[i]]]++;
+}
+
+static void fill_part(void *user, unsigned part)
+{
+    const struct filling *filling = user;
+    const struct ws_ops *ops = &filling->process->ops;
+    size_t *places = filling->places + part * filling->runs->count, to = first_of(filling, part + 1);
+    for (size_t i = first_of(filling, part); i < to; i++)
+        if (ws_op_is_timed(ops, i))
+            filling->runs->ops[places[filling->runs->of_shape[ops->shape[i]]]++] = (uint32_t)i;
+}
+
 static int fill_runs(const struct ws_process *process, struct runs *runs)
 {
-    const struct ws_ops *ops = &process->ops;
-    runs->starts = calloc(runs->count + 2, sizeof(*runs->starts));
-    if (!runs->starts)
+    struct filling filling = { process, runs, NULL, ws_parallel_parts(process->ops.count) };
+    runs->starts = calloc(runs->count + 1, sizeof(*runs->starts));
+    filling.places = calloc(filling.parts * runs->count + 1, sizeof(*filling.places));
+    if (!runs->starts || !filling.places) {
+        free(filling.places);
         return -ENOMEM;
-    for (size_t i = 0; i < ops->count; i++)
-        if (ws_op_is_timed(ops, i))
-            runs->starts[runs->of_shape[ops->shape[i]] + 2]++;
-    for (size_t i = 0; i < runs->count; i++)
-        runs->starts[i + 2] += runs->starts[i + 1];
-    /* starts[place + 1] counts up from the run's begin to its end, which is the next one's begin. */
-    for (size_t i = 0; i < ops->count; i++)
-        if (ws_op_is_timed(ops, i))
-            runs->ops[runs->starts[runs->of_shape[ops->shape[i]] + 1]++] = (uint32_t)i;
+    }
+    ws_parallel(filling.parts, count_part, &filling);
+    size_t place = 0;
+    for (size_t run = 0; run < runs->count; run++) {
+        runs->starts[run] = place;
+        for (unsigned part = 0; part < filling.parts; part++) {
+            size_t *first = &filling.places[part * runs->count + run], count = *first;
+            *first = place;
+            place += count;
+        }
+    }
+    runs->starts[runs->count] = place;
+    ws_parallel(filling.parts, fill_part, &filling);
+    free(filling.places);
     return 0;
 }
 
@@ -82,9 +123,9 @@ static int merge_track(const struct ws_ops *ops, const struct runs *runs, struct
 {
     size_t from = runs->first[number], to = runs->first[number + 1];
     for (size_t i = from; i < to; i++)
-        if (ws_sort_by_time(runs->ops + runs->starts[i], runs->starts[i + 1] - runs->starts[i], ops->begin))
+        if (ws_sort_by_time(runs->ops + runs->starts[i], runs->starts[i + 1] - runs->starts[i], &ops->begin))
             return -ENOMEM;
-    return ws_merge_by_time(track->order, runs->ops, runs->starts + from, to - from, ops->begin);
+    return ws_merge_by_time(track->order, runs->ops, runs->starts + from, to - from, &ops->begin);
 }
 
 int ws_process_order(struct ws_model *model, struct ws_process *process, uint32_t *scratch)

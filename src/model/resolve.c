@@ -9,11 +9,6 @@
 
 enum { MAX_LOST_SHAPES = 65536 };
 
-static struct ws_clock_map *clock_map(const struct ws_process *process, size_t index)
-{
-    return (struct ws_clock_map *)process->clocks.data + index;
-}
-
 /* A map for each context and, last, one for operations whose context is not known. */
 static int make_clocks(struct ws_process *process)
 {
@@ -22,7 +17,7 @@ static int make_clocks(struct ws_process *process)
         if (!ws_process_clock(process, i < process->contexts.rows.count ? contexts[i].id : 0))
             return -ENOMEM;
     for (size_t i = 0; i < process->clocks.count; i++) {
-        struct ws_clock_map *map = clock_map(process, i);
+        struct ws_clock_map *map = ws_process_clock_at(process, i);
         if (ws_vector_reach(&map->knots, map->points.count))
             return -ENOMEM;
         map->knots.count = ws_clock_choose_knots(map->points.data, map->points.count, map->knots.data);
@@ -176,68 +171,6 @@ int ws_process_resolve_shapes(struct ws_build *build, struct ws_process *process
     return status;
 }
 
-/* Which of a track's counters an operation without an interval belongs to; NULL when it has one. */
-static uint64_t *why_untimed(struct ws_track *track, enum ws_activity activity, uint32_t flags)
-{
-    if (flags & WS_OP_CAPTURED)
-        return &track->captured;
-    if (flags & WS_OP_FAILED)
-        return &track->failed;
-    if (activity == WS_ACTIVITY_NONE)
-        return &track->passive;
-    if (!(flags & WS_OP_BEGIN_QUALITY) || !(flags & WS_OP_END_QUALITY))
-        return &track->untimed;
-    if (flags & WS_OP_BACKWARDS)
-        return &track->backwards;
-    return NULL;
-}
-
-/* Puts every time on the host's clock and counts how many operations each track gets. */
-static int map_times(struct ws_model *model, struct ws_process *process)
-{
-    struct ws_ops *ops = &process->ops;
-    const struct ws_op_shape *shapes = process->shapes.data;
-    struct ws_clock_cursor *cursors = calloc(process->clocks.count, sizeof(*cursors));
-    if (!cursors)
-        return -ENOMEM;
-    for (size_t i = 0; i < process->clocks.count; i++)
-        ws_clock_cursor_init(&cursors[i], clock_map(process, i)->knots.data, clock_map(process, i)->knots.count);
-    for (size_t i = 0; i < ops->count; i++) {
-        const struct ws_op_shape *shape = &shapes[ops->shape[i]];
-        int64_t begin = 0, end = 0;
-        struct ws_track *track = ws_model_track(model, shape->track);
-        enum ws_activity activity = ws_model_name(model, shape->name)->activity;
-        uint64_t *counter = why_untimed(track, activity, ops->flags[i]);
-        struct ws_clock_cursor *cursor = &cursors[shape->context];
-        if (!counter) {
-            begin = ws_clock_to_host(cursor, ws_op_begin(ops, i));
-            end = ws_clock_to_host(cursor, ws_op_end(ops, i));
-            if (begin < -WS_TIME_MOST || end > WS_TIME_MOST) {
-                ops->flags[i] |= WS_OP_BACKWARDS;
-                counter = &track->backwards;
-            }
-        }
-        if (counter) {
-            ++*counter;
-            continue;
-        }
-        if (ws_ops_set_interval(ops, i, begin, end)) {
-            free(cursors);
-            return -ENOMEM;
-        }
-        ops->flags[i] |= WS_OP_TIMED;
-        track->count++; /* NOLINT(clang-analyzer-core.NullDereference): it takes &track->captured for NULL */
-        if (!cursor->count)
-            track->aligned = false;
-        if (cursor->error_ns > track->clock_error)
-            track->clock_error = cursor->error_ns;
-    }
-    for (size_t i = 0; i < process->clocks.count; i++)
-        clock_map(process, i)->error_ns = cursors[i].error_ns;
-    free(cursors);
-    return 0;
-}
-
 /* The track of no device is there for what belongs nowhere else; mostly nothing does. */
 static void drop_empty_track(struct ws_model *model, struct ws_process *process)
 {
@@ -270,7 +203,7 @@ static int place_ops(struct ws_build *build, struct ws_process *process)
     struct ws_ahead *ahead = ws_ahead_start(arrays, 2, 0, count);
     int status = ws_process_resolve_shapes(build, process);
     if (!status)
-        status = map_times(build->model, process);
+        status = ws_process_map_times(build->model, process);
     ws_ahead_stop(ahead);
     if (!status)
         status = ws_process_order(build->model, process, scratch);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/pages.h"
+#include "model/parallel.h"
 
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 
@@ -14,14 +15,16 @@ struct entry {
     uint32_t index;
 };
 
-static bool in_order(const uint32_t *indices, size_t count, const int64_t *begin, int64_t *first, int64_t *last)
+static bool in_order(const uint32_t *indices, size_t count, const struct ws_times *times, int64_t *first,
+                     int64_t *last)
 {
     bool ordered = true;
-    *first = *last = begin[indices[0]];
+    int64_t before = *first = *last = ws_times_get(times, indices[0]);
     for (size_t i = 1; i < count; i++) {
-        int64_t time = begin[indices[i]];
-        if (time < begin[indices[i - 1]])
+        int64_t time = ws_times_get(times, indices[i]);
+        if (time < before)
             ordered = false;
+        before = time;
         if (time < *first)
             *first = time;
         if (time > *last)
@@ -45,10 +48,10 @@ static void pass(struct entry *to, const struct entry *from, size_t count, unsig
         to[places[from[i].key >> shift & (DIGITS - 1)]++] = from[i];
 }
 
-int ws_sort_by_time(uint32_t *indices, size_t count, const int64_t *begin)
+int ws_sort_by_time(uint32_t *indices, size_t count, const struct ws_times *times)
 {
     int64_t first, last;
-    if (count < 2 || in_order(indices, count, begin, &first, &last))
+    if (count < 2 || in_order(indices, count, times, &first, &last))
         return 0;
     struct entry *from = ws_pages_alloc(count * sizeof(*from));
     struct entry *to = ws_pages_alloc(count * sizeof(*to));
@@ -60,7 +63,7 @@ int ws_sort_by_time(uint32_t *indices, size_t count, const int64_t *begin)
         return -ENOMEM;
     }
     for (size_t i = 0; i < count; i++)
-        from[i] = (struct entry){ (uint64_t)begin[indices[i]] - (uint64_t)first, indices[i] };
+        from[i] = (struct entry){ (uint64_t)ws_times_get(times, indices[i]) - (uint64_t)first, indices[i] };
     uint64_t range = (uint64_t)last - (uint64_t)first;
     for (unsigned shift = 0; shift < 64 && range >> shift; shift += DIGIT_BITS) {
         pass(to, from, count, shift, places);
@@ -105,27 +108,87 @@ static void settle(struct head *heap, size_t count, size_t at, const uint32_t *i
     heap[at] = moved;
 }
 
-int ws_merge_by_time(uint32_t *to, const uint32_t *indices, const size_t *starts, size_t runs, const int64_t *begin)
+/* A merge of runs, cut at times of which all runs know the place, so that parts of it are merged by themselves. */
+struct merge {
+    uint32_t *to;
+    const uint32_t *indices;
+    const struct ws_times *times;
+    size_t runs;
+    size_t *cuts; /* by part and run: where the part begins; one more part is where the last ends */
+    struct head *heaps;
+};
+
+static void merge_part(void *user, unsigned part)
 {
-    struct head *heap = malloc((runs + 1) * sizeof(*heap));
+    const struct merge *merge = user;
+    const size_t *from = merge->cuts + part * merge->runs, *until = from + merge->runs;
+    struct head *heap = merge->heaps + part * merge->runs;
+    uint32_t *to = merge->to;
     size_t count = 0;
-    if (!heap)
-        return -ENOMEM;
-    for (size_t i = 0; i < runs; i++)
-        if (starts[i] < starts[i + 1])
-            heap[count++] = (struct head){ begin[indices[starts[i]]], starts[i], starts[i + 1] };
+    for (size_t i = 0; i < merge->runs; i++) {
+        to += from[i] - merge->cuts[i];
+        if (from[i] < until[i])
+            heap[count++] = (struct head){ ws_times_get(merge->times, merge->indices[from[i]]), from[i], until[i] };
+    }
     for (size_t at = count; at-- > 0;)
-        settle(heap, count, at, indices);
+        settle(heap, count, at, merge->indices);
     while (count > 1) {
-        *to++ = indices[heap[0].at++];
+        *to++ = merge->indices[heap[0].at++];
         if (heap[0].at < heap[0].end)
-            heap[0].time = begin[indices[heap[0].at]];
+            heap[0].time = ws_times_get(merge->times, merge->indices[heap[0].at]);
         else
             heap[0] = heap[--count];
-        settle(heap, count, 0, indices);
+        settle(heap, count, 0, merge->indices);
     }
     if (count)
-        memcpy(to, indices + heap[0].at, (heap[0].end - heap[0].at) * sizeof(*to));
-    free(heap);
-    return 0;
+        memcpy(to, merge->indices + heap[0].at, (heap[0].end - heap[0].at) * sizeof(*to));
+}
+
+/* The first place of a run whose time is not before one. */
+static size_t place_of(const struct merge *merge, size_t low, size_t high, int64_t time)
+{
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ws_times_get(merge->times, merge->indices[middle]) < time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Cuts all runs at times that cut the longest into equal parts. */
+static void cut(const struct merge *merge, const size_t *starts, unsigned parts)
+{
+    size_t longest = 0;
+    for (size_t i = 0; i < merge->runs; i++)
+        if (starts[i + 1] - starts[i] > starts[longest + 1] - starts[longest])
+            longest = i;
+    memcpy(merge->cuts, starts, merge->runs * sizeof(*starts));
+    memcpy(merge->cuts + parts * merge->runs, starts + 1, merge->runs * sizeof(*starts));
+    for (unsigned part = 1; part < parts; part++) {
+        size_t at = starts[longest] + (starts[longest + 1] - starts[longest]) / parts * part;
+        int64_t time = ws_times_get(merge->times, merge->indices[at]);
+        for (size_t i = 0; i < merge->runs; i++)
+            merge->cuts[part * merge->runs + i] = place_of(merge, starts[i], starts[i + 1], time);
+    }
+}
+
+int ws_merge_by_time(uint32_t *to, const uint32_t *indices, const size_t *starts, size_t runs,
+                     const struct ws_times *times)
+{
+    if (!runs)
+        return 0;
+    unsigned parts = ws_parallel_parts(starts[runs] - starts[0]);
+    struct merge merge = { .to = to, .indices = indices, .times = times, .runs = runs };
+    merge.cuts = malloc((parts + 1) * runs * sizeof(*merge.cuts));
+    merge.heaps = malloc(parts * runs * sizeof(*merge.heaps));
+    int status = merge.cuts && merge.heaps ? 0 : -ENOMEM;
+    if (!status) {
+        cut(&merge, starts, parts);
+        ws_parallel(parts, merge_part, &merge);
+    }
+    free(merge.cuts);
+    free(merge.heaps);
+    return status;
 }

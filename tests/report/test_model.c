@@ -217,6 +217,53 @@ static void each_device_gets_its_own(void **state)
     load_finish(&loaded);
 }
 
+/* So many that several threads share them, of devices whose clocks are hours apart, some without times. */
+static void each_of_many_operations_gets_its_time(void **state)
+{
+    enum { DEVICES = 3, OPS = 600000 };
+    const int64_t hour = 3600000000000;
+    struct loaded loaded;
+    struct story *story = load_begin(&loaded);
+    size_t timed[DEVICES] = { 0 }, untimed[DEVICES] = { 0 };
+    uint32_t shapes[DEVICES];
+    (void)state;
+    for (uint32_t device = 0; device < DEVICES; device++) {
+        story_device(story, device + 1, "Test GPU", (int64_t)device * hour, 0);
+        story_stream(story, device + 1, device + 1);
+        shapes[device] = kernel_shape(story, device + 1);
+    }
+    for (int64_t i = 0; i < OPS; i++) {
+        uint32_t device = (uint32_t)(i / 3 % DEVICES);
+        int64_t begin = i * 1000 - (int64_t)device * hour; /* on the device's clock */
+        struct ws_op op = story_op(story, shapes[device], begin, begin + 10 + i % 50 * (int64_t)(i < 100) * hour);
+        op.host_begin = i * 1000 - 700;
+        op.host_end = op.host_begin + 500;
+        if (i % 7 == 0)
+            op.begin = op.end = op.flags = 0;
+        *(i % 7 ? &timed[device] : &untimed[device]) += 1;
+        story_add(story, WS_FAMILY_op, &op);
+    }
+    load_report(&loaded);
+    const struct ws_ops *ops = &ws_model_process(loaded.model, 0)->ops;
+    assert_int_equal(ops->count, OPS);
+    for (int64_t i = 0; i < OPS; i++) {
+        assert_int_equal(ws_op_is_timed(ops, (size_t)i), i % 7 != 0);
+        assert_int_equal(ws_op_host_begin(ops, (size_t)i), i * 1000 - 700);
+        if (i % 7 == 0)
+            continue;
+        assert_int_equal(ws_op_begin(ops, (size_t)i), i * 1000);
+        assert_int_equal(ws_op_length(ops, (size_t)i), 10 + i % 50 * (int64_t)(i < 100) * hour);
+    }
+    for (uint32_t device = 0; device < DEVICES; device++) {
+        const struct ws_track *track = ws_model_track(loaded.model, device);
+        assert_int_equal(track->count, timed[device]);
+        assert_int_equal(track->untimed, untimed[device]);
+        for (size_t i = 1; i < track->count; i++)
+            assert_true(ws_op_begin(ops, track->order[i]) > ws_op_begin(ops, track->order[i - 1]));
+    }
+    load_finish(&loaded);
+}
+
 /* What fits no 32 bits is kept all the same. */
 static void long_times_and_odd_correlations_are_kept(void **state)
 {
@@ -378,6 +425,7 @@ int main(void)
         cmocka_unit_test(same_name_from_two_modules_is_one_row),
         cmocka_unit_test(rows_in_any_order_come_into_order),
         cmocka_unit_test(each_device_gets_its_own),
+        cmocka_unit_test(each_of_many_operations_gets_its_time),
         cmocka_unit_test(long_times_and_odd_correlations_are_kept),
         cmocka_unit_test(names_need_not_be_utf8),
         cmocka_unit_test(the_last_word_on_a_fact_counts),

@@ -11,6 +11,7 @@
 
 #include "analysis/delays.h"
 #include "model/ops.h"
+#include "model/sort.h"
 #include "model/sparse.h"
 
 static uint64_t next_random(uint64_t *state)
@@ -121,6 +122,92 @@ static void threads_come_back_whatever_they_are(void **state)
     ws_ops_finish(&ops);
 }
 
+/* ---- times */
+
+enum { TIMES = 700000, RUNS = 5 }; /* more than one thread's part */
+
+/* In blocks: near each other, further apart than offsets reach, at the ends of what there is. */
+static int64_t time_of(size_t row, uint64_t *random)
+{
+    switch (row / 1000 % 4) {
+    case 0:
+        return (int64_t)(next_random(random) >> 1);
+    case 1:
+        return (int64_t)row * 3000000000;
+    case 2:
+        return row % 2 ? INT64_MIN : INT64_MAX;
+    default:
+        return (int64_t)row * 1000 + (int64_t)(next_random(random) % 2000000);
+    }
+}
+
+static void times_come_back_near_or_far(void **state)
+{
+    (void)state;
+    enum { ROWS = 9000 };
+    static int64_t plain[ROWS];
+    struct ws_times times = { 0 };
+    uint64_t random = 17;
+    assert_int_equal(ws_times_reach(&times, 0, ROWS / 2), 0);
+    for (size_t i = 0; i < ROWS; i++) {
+        if (i == ROWS / 2)
+            assert_int_equal(ws_times_reach(&times, i, ROWS), 0);
+        plain[i] = time_of(i, &random);
+        assert_int_equal(ws_times_append(&times, i, plain[i]), 0);
+    }
+    for (size_t i = 0; i < ROWS; i++)
+        assert_int_equal(ws_times_get(&times, i), plain[i]);
+    /* Just what fits, and just not. */
+    const int64_t edges[] = { 0, INT32_MAX, (int64_t)INT32_MAX + 1, -INT32_MAX, INT32_MIN, (int64_t)INT32_MIN - 1 };
+    for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++) {
+        assert_int_equal(ws_times_append(&times, i, 5000 + edges[i]), 0);
+        assert_int_equal(ws_times_get(&times, i), 5000 + edges[i]);
+        assert_int_equal(times.offsets[i] == WS_TIME_FAR, i == 2 || i == 4 || i == 5);
+    }
+    ws_times_finish(&times);
+}
+
+static const struct ws_times *sorted_by;
+
+static int by_time(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    int64_t s = ws_times_get(sorted_by, x), t = ws_times_get(sorted_by, y);
+    return s != t ? (s > t) - (s < t) : (x > y) - (x < y);
+}
+
+/* Sorts runs, one of them empty, and merges them, with many equal times among them. */
+static void runs_merge_as_they_would_sort(void **state)
+{
+    (void)state;
+    struct ws_times times = { 0 };
+    uint32_t *runs = malloc(TIMES * sizeof(*runs)), *merged = malloc(TIMES * sizeof(*merged));
+    uint32_t *expected = malloc(TIMES * sizeof(*expected));
+    size_t starts[RUNS + 1] = { 0 };
+    uint64_t random = 23;
+    assert_true(runs && merged && expected && !ws_times_reach(&times, 0, TIMES));
+    for (size_t i = 0; i < TIMES; i++)
+        assert_int_equal(ws_times_append(&times, i, (int64_t)(i / 8 + next_random(&random) % 3)), 0);
+    for (size_t run = 0, place = 0; run < RUNS; run++) {
+        for (size_t i = 0; i < TIMES && run != 3; i++)
+            if (i % 10 == run || (run == 0 && i % 10 == 3) || (run == 4 && i % 10 > 4))
+                runs[place++] = (uint32_t)i;
+        starts[run + 1] = place;
+    }
+    assert_int_equal(starts[RUNS], TIMES);
+    memcpy(expected, runs, TIMES * sizeof(*runs));
+    sorted_by = &times;
+    qsort(expected, TIMES, sizeof(*expected), by_time);
+    for (size_t run = 0; run < RUNS; run++)
+        assert_int_equal(ws_sort_by_time(runs + starts[run], starts[run + 1] - starts[run], &times), 0);
+    assert_int_equal(ws_merge_by_time(merged, runs, starts, RUNS, &times), 0);
+    assert_memory_equal(merged, expected, TIMES * sizeof(*merged));
+    free(runs);
+    free(merged);
+    free(expected);
+    ws_times_finish(&times);
+}
+
 /* ---- delays */
 
 enum { STREAMS = 4, LAUNCHES = 120000 };
@@ -200,6 +287,7 @@ static void delays_are_exact(void **state)
         int64_t delay = delay_of(stream, i, &random), host_begin = (int64_t)i * 10000;
         scene->rows[i] = (struct ws_op){ .shape = stream,
                                          .thread = 1,
+                                         .flags = WS_TIME_MEASURED | WS_TIME_MEASURED << 2,
                                          .host_begin = host_begin,
                                          .host_end = host_begin + 3000,
                                          .begin = host_begin + delay,
@@ -234,6 +322,8 @@ int main(void)
         cmocka_unit_test(errors_are_rounded_up_by_little),
         cmocka_unit_test(correlations_come_back_whatever_they_are),
         cmocka_unit_test(threads_come_back_whatever_they_are),
+        cmocka_unit_test(times_come_back_near_or_far),
+        cmocka_unit_test(runs_merge_as_they_would_sort),
         cmocka_unit_test(delays_are_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

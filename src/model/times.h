@@ -1,0 +1,67 @@
+/* Times of rows, each in four bytes: how far it is from the base of its block of rows. Rows that follow each other
+ * are mostly near in time; what lies further from the base than 2.1 s is kept aside.
+ */
+#ifndef WALLSHIM_MODEL_TIMES_H
+#define WALLSHIM_MODEL_TIMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/map.h"
+
+enum { WS_TIMES_BLOCK = 32 }; /* rows */
+
+/* All zero is an empty one. */
+struct ws_times {
+    int32_t *offsets;  /* from the base; WS_TIME_FAR: kept aside */
+    int64_t *bases;    /* by block */
+    struct ws_map far; /* row + 1 → time */
+};
+
+#define WS_TIME_FAR INT32_MIN
+
+/* Makes room, keeping the blocks of the first `count` rows. Returns 0 or -ENOMEM. */
+int ws_times_reach(struct ws_times *times, size_t count, size_t capacity);
+void ws_times_finish(struct ws_times *times);
+
+int64_t ws_times_far(const struct ws_times *times, size_t row);
+int ws_times_set_far(struct ws_times *times, size_t row, int64_t time);
+
+static inline int64_t ws_times_get(const struct ws_times *times, size_t row)
+{
+    int32_t offset = times->offsets[row];
+    return offset != WS_TIME_FAR ? times->bases[row / WS_TIMES_BLOCK] + offset : ws_times_far(times, row);
+}
+
+/* Gives the block of a row its base; the times of all its rows must be set after that. */
+static inline void ws_times_base(struct ws_times *times, size_t row, int64_t base)
+{
+    times->bases[row / WS_TIMES_BLOCK] = base;
+}
+
+/* Sets a time that is near the base of its block; false where it is not. */
+static inline bool ws_times_fit(struct ws_times *times, size_t row, int64_t time)
+{
+    int64_t offset;
+    bool fits = !__builtin_sub_overflow(time, times->bases[row / WS_TIMES_BLOCK], &offset) && offset > INT32_MIN &&
+                offset <= INT32_MAX;
+    times->offsets[row] = fits ? (int32_t)offset : WS_TIME_FAR;
+    return fits;
+}
+
+/* Sets any time. Returns 0 or -ENOMEM. */
+static inline int ws_times_set(struct ws_times *times, size_t row, int64_t time)
+{
+    return ws_times_fit(times, row, time) ? 0 : ws_times_set_far(times, row, time);
+}
+
+/* Sets those of rows in order, from 0 on: the first of each block gives the base. */
+static inline int ws_times_append(struct ws_times *times, size_t row, int64_t time)
+{
+    if (row % WS_TIMES_BLOCK == 0)
+        ws_times_base(times, row, time);
+    return ws_times_set(times, row, time);
+}
+
+#endif
