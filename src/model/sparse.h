@@ -1,4 +1,4 @@
-/* Values that few rows have, by row: two bytes a row of room to find them, whether or not it has one, and the values
+/* Values that few rows have, by row: two bits a row of room to find them, whether or not it has one, and the values
  * themselves next to each other. Rows are added in ascending order.
  */
 #ifndef WALLSHIM_MODEL_SPARSE_H
