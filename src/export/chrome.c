@@ -8,12 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/demangle.h"
+#include "base/arena.h"
 #include "export/registry.h"
 #include "export/text_out.h"
 #include "import/source.h"
 #include "model/clock.h"
 
-enum { NUMBERS_A_PROCESS = 1000 };
+enum { NUMBERS_A_PROCESS = 1000, DEMANGLED = 8192 };
 
 struct chrome {
     struct ws_text_out out;
@@ -23,6 +25,8 @@ struct chrome {
     struct ws_clock_cursor *cursors; /* by place in ws_process.clocks */
     uint64_t call;                   /* of the operation before: its correlation and time */
     int64_t call_begin;
+    const char **shown; /* by index into ws_model.names: as the event is called; NULL: not asked for yet */
+    struct ws_arena texts;
     bool first;
 };
 
@@ -156,6 +160,8 @@ static void put_device_arguments(struct chrome *chrome, const struct ws_op *op, 
             put_key_number(chrome, i == 0 ? ",\"grid\":[" : i == 3 ? "],\"block\":[" : ",", sizes[i]);
         put_key_number(chrome, "],\"dynamic shared bytes\":", shape->row.shared_bytes);
     }
+    if (chrome->shown[shape->name] != ws_model_name(chrome->model, shape->name)->text)
+        put_key_text(chrome, ",\"mangled\":", ws_model_name(chrome->model, shape->name)->text);
     if (op->bytes)
         put_key_number(chrome, ",\"bytes\":", op->bytes);
     put_key_text(chrome, ",\"begin\":", ws_quality_name(ws_op_begin_quality(op)));
@@ -163,6 +169,18 @@ static void put_device_arguments(struct chrome *chrome, const struct ws_op *op, 
     put_key_text(chrome, ",\"end\":", ws_quality_name(ws_op_end_quality(op)));
     put_key_number(chrome, ",\"end error ns\":", op->end_error);
     ws_put(out, "}}");
+}
+
+/* Demangled, once a name: events by the million have the same few. */
+static const char *shown_name(struct chrome *chrome, uint32_t index)
+{
+    const char **shown = &chrome->shown[index], *name = ws_model_name(chrome->model, index)->text;
+    char plain[DEMANGLED];
+    if (!*shown && ws_demangle(plain, sizeof(plain), name))
+        *shown = ws_arena_copy(&chrome->texts, plain, strlen(plain));
+    if (!*shown)
+        *shown = name;
+    return *shown;
 }
 
 static void put_launch(struct chrome *chrome, const struct ws_op *op, const struct ws_op_shape *shape)
@@ -201,7 +219,7 @@ static void put_op(struct chrome *chrome, const struct ws_op *op)
         put_flow(chrome, "f", device, shape->row.stream, op->correlation, begin);
     }
     begin_event(chrome, "X", device, shape->row.stream);
-    put_span(chrome, ws_op_kind_name(shape->row.kind), ws_model_name(chrome->model, shape->name)->text, begin, end);
+    put_span(chrome, ws_op_kind_name(shape->row.kind), shown_name(chrome, shape->name), begin, end);
     put_device_arguments(chrome, op, shape);
 }
 
@@ -299,6 +317,11 @@ static int write_chrome(const struct ws_model *model, FILE *file, const struct w
     snprintf(message, capacity, "out of memory");
     if (!chrome)
         return status;
+    chrome->shown = calloc(model->names.count + 1, sizeof(*chrome->shown));
+    if (!chrome->shown) {
+        free(chrome);
+        return -ENOMEM;
+    }
     ws_text_out_init(&chrome->out, file);
     chrome->model = model;
     chrome->first = true;
@@ -312,6 +335,8 @@ static int write_chrome(const struct ws_model *model, FILE *file, const struct w
     int written = ws_text_out_finish(&chrome->out);
     if (written)
         snprintf(message, capacity, "cannot write everything: %s", strerror(-written));
+    ws_arena_finish(&chrome->texts);
+    free(chrome->shown);
     free(chrome);
     return status ? status : written;
 }

@@ -189,6 +189,7 @@ expect 2 "$wallshim" export --format chrome absent.wst -o absent.json
 [ -e absent.json ] && fail "an empty export left behind"
 expect 0 "$wallshim" export --format chrome demo.wst -o -
 cmp -s out demo.json || fail "-o - writes something else"
+"$wallshim" report --wide --top 0 --section kernels demo.wst >wide.txt
 python3 - <<'PYTHON' || fail "the exported events"
 import json
 events = json.load(open("demo.json"))["traceEvents"]
@@ -197,6 +198,14 @@ begins = {e["id"] for e in events if e["ph"] == "s"}
 ends = {e["id"] for e in events if e["ph"] == "f"}
 assert len(device) == 600 and len(begins) == 600 and begins == ends
 assert {e["tid"] for e in device} == {1, 2}
+# Named as a wide report has them, the mangled name beside it.
+report = open("wide.txt").read()
+names = {e["name"]: e["args"].get("mangled") for e in device}
+[gelu] = [name for name in names if "GeluCUDAKernelImpl" in name]
+assert len(names) > 3 and all(name in report for name in names), names
+assert {name: mangled for name, mangled in names.items() if mangled} == (
+    {} if gelu.startswith("_Z") else {gelu: names[gelu]}), names
+assert (names[gelu] or gelu).startswith("_ZN2at6native29vectorized_elementwise_kernel"), names
 PYTHON
 
 # Output that cannot be written is an error.
