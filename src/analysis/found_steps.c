@@ -38,10 +38,14 @@ static enum ws_period_hint hint_of(const struct ws_report *report, const struct 
 
 /* What the search for a period is given beside the operations themselves. */
 struct tables {
-    uint16_t *names;
-    uint32_t *lanes;
+    struct ws_period_shape *shapes;
     uint8_t *hints;
 };
+
+static bool is_compute(enum ws_period_hint hint)
+{
+    return hint == WS_HINT_NONE || hint == WS_HINT_UPDATE || hint == WS_HINT_GRAPH;
+}
 
 /* How often the device ran what has a name, counted up to a limit. */
 enum { COUNTED = 1 << 16 };
@@ -83,20 +87,21 @@ static int fill_tables(const struct ws_report *report, const struct ws_process *
 {
     size_t count = process->shapes.count;
     uint16_t *numbers = malloc((report->model->names.count + 1) * sizeof(*numbers));
-    tables->names = malloc((count + 1) * sizeof(*tables->names));
-    tables->lanes = malloc((count + 1) * sizeof(*tables->lanes));
+    tables->shapes = malloc((count + 1) * sizeof(*tables->shapes));
     tables->hints = calloc(WS_PERIOD_NAMES, 1);
-    int status = numbers && tables->names && tables->lanes && tables->hints ? 0 : -ENOMEM;
+    int status = numbers && tables->shapes && tables->hints ? 0 : -ENOMEM;
     if (!status)
         status = number_names(report, process, track, numbers);
     for (size_t i = 0; i < count && !status; i++) {
         const struct ws_op_shape *shape = ws_process_shape(process, i);
-        tables->names[i] = numbers[shape->name];
-        tables->lanes[i] = shape->stream == WS_NOWHERE ? (uint32_t)process->streams.rows.count : shape->stream;
-        tables->hints[tables->names[i]] = (uint8_t)hint_of(report, shape);
+        tables->shapes[i].name = numbers[shape->name];
+        tables->shapes[i].lane = shape->stream == WS_NOWHERE ? (uint32_t)process->streams.rows.count : shape->stream;
+        tables->hints[tables->shapes[i].name] = (uint8_t)hint_of(report, shape);
     }
     if (!status && report->model->names.count >= WS_PERIOD_NAMES)
         tables->hints[WS_PERIOD_NAMES - 1] = WS_HINT_NONE; /* it is many names */
+    for (size_t i = 0; i < count && !status; i++)
+        tables->shapes[i].computes = is_compute((enum ws_period_hint)tables->hints[tables->shapes[i].name]);
     free(numbers);
     return status;
 }
@@ -140,12 +145,17 @@ int ws_found_steps(const struct ws_report *report, const struct ws_track *track,
     const struct ws_process *process = ws_model_process(report->model, track->process);
     struct tables tables = { 0 };
     struct ws_period period = { 0 };
+    size_t names = report->model->names.count;
     int status = fill_tables(report, process, track, &tables);
     if (status)
         goto out;
-    const struct ws_period_source source = { &process->ops, track->order, track->count,
-                                             tables.names,  tables.lanes, process->streams.rows.count + 1,
-                                             tables.hints };
+    const struct ws_period_source source = { .ops = &process->ops,
+                                             .order = track->order,
+                                             .count = track->count,
+                                             .shapes = tables.shapes,
+                                             .lane_count = process->streams.rows.count + 1,
+                                             .hints = tables.hints,
+                                             .names = names < WS_PERIOD_NAMES ? names : WS_PERIOD_NAMES };
     status = ws_period_find(&source, &period);
     if (status)
         goto out;
@@ -156,8 +166,7 @@ int ws_found_steps(const struct ws_report *report, const struct ws_track *track,
     result->source = WS_STEPS_FOUND;
 out:
     ws_period_finish(&period);
-    free(tables.names);
-    free(tables.lanes);
+    free(tables.shapes);
     free(tables.hints);
     return status;
 }

@@ -1,7 +1,7 @@
 #include "analysis/period.h"
 
 #include <errno.h>
-#include <math.h>
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,6 @@
 #include "analysis/period_cut.h"
 #include "analysis/period_level.h"
 #include "analysis/split.h"
-#include "base/pages.h"
 
 /* Fewer repetitions than this are no period. */
 enum { LEAST_PLACES = 3 };
@@ -26,69 +25,14 @@ struct gram {
     float sum, squares; /* of log2 of the distances */
 };
 
-/* Good to 0.09. */
+/* Good to 0.09: the bits of a float, read as a whole number, are close to its logarithm. */
 static float rough_log2(uint32_t value)
 {
-    int bits = 31 - __builtin_clz(value);
-    return (float)bits + (float)((uint64_t)value << (32 - bits) & 0xffffffffu) / 4294967296.0F;
-}
-
-/* ---- the text */
-
-static bool is_compute(enum ws_period_hint hint)
-{
-    return hint == WS_HINT_NONE || hint == WS_HINT_UPDATE || hint == WS_HINT_GRAPH;
-}
-
-/* Finds the lane of most kernels. */
-static void count_lanes(const struct ws_period_source *source, struct ws_period_text *text, uint32_t *counts)
-{
-    for (size_t i = 0; i < source->count; i++) {
-        uint32_t shape = source->ops->shape[source->order[i]];
-        counts[source->lanes[shape]] += is_compute((enum ws_period_hint)source->hints[source->names[shape]]);
-    }
-    for (uint32_t lane = 0; lane < source->lane_count; lane++)
-        if (counts[lane] > counts[text->lane])
-            text->lane = lane;
-}
-
-static int text_create(const struct ws_period_source *source, struct ws_period_text *text)
-{
-    const struct ws_ops *ops = source->ops;
-    uint32_t *before = calloc(source->lane_count + 1, sizeof(*before));
-    *text = (struct ws_period_text){ .source = source, .count = source->count };
-    text->grams = ws_pages_alloc(source->count * sizeof(*text->grams));
-    text->idle = ws_pages_alloc(source->count);
-    if (!before || !text->grams || !text->idle) {
-        free(before);
-        return -ENOMEM;
-    }
-    count_lanes(source, text, before);
-    memset(before, 0, source->lane_count * sizeof(*before));
-    int64_t end = ws_op_begin(ops, source->order[0]), idle = 0;
-    for (size_t i = 0; i < source->count; i++) {
-        uint32_t op = source->order[i], shape = ops->shape[op];
-        uint32_t name = source->names[shape], lane = source->lanes[shape];
-        uint32_t pair = (before[lane] * 0x9e3779b1u + name * 0x85ebca6bu) >> 16;
-        int64_t done = ws_op_end(ops, op);
-        text->grams[i] = pair << 16 | name;
-        idle += ws_most(ws_op_begin(ops, op) - end, 0);
-        text->idle[i] = ws_idle_of(idle);
-        if (lane == text->lane)
-            idle = 0;
-        before[lane] = name + 1;
-        end = ws_most(end, done);
-        if (name >= text->names)
-            text->names = name + 1;
-    }
-    free(before);
-    return 0;
-}
-
-static void text_finish(struct ws_period_text *text)
-{
-    free(text->grams);
-    free(text->idle);
+    float number = (float)value, one = 1;
+    int32_t bits, zero;
+    memcpy(&bits, &number, sizeof(bits));
+    memcpy(&zero, &one, sizeof(zero));
+    return (float)(bits - zero) / (1 << (FLT_MANT_DIG - 1));
 }
 
 /* ---- candidates */
@@ -101,6 +45,33 @@ static void note_gram(struct gram *gram, uint32_t place)
         gram->squares += distance * distance;
     }
     gram->last = place;
+}
+
+/* What is noted of a lane while operations are gone through. */
+struct lane {
+    uint32_t before; /* for ws_text_pair */
+    uint32_t kernels;
+};
+
+/* Notes the grams, and finds the lane of most kernels. */
+static int note_grams(struct ws_period_text *text, struct gram *grams)
+{
+    const struct ws_period_text all = *text; /* a copy that writing to grams cannot change */
+    struct lane *lanes = calloc(all.source->lane_count, sizeof(*lanes));
+    if (!lanes)
+        return -ENOMEM;
+    for (uint32_t place = 0; place < all.count; place++) {
+        const struct ws_period_shape *shape = ws_text_shape(&all, place);
+        struct lane *lane = &lanes[shape->lane];
+        lane->kernels += shape->computes;
+        note_gram(&grams[shape->name], place);
+        note_gram(&grams[ws_text_pair(&lane->before, shape->name)], place);
+    }
+    for (uint32_t lane = 0; lane < all.source->lane_count; lane++)
+        if (lanes[lane].kernels > lanes[text->lane].kernels)
+            text->lane = lane;
+    free(lanes);
+    return 0;
 }
 
 static float variance_of(const struct gram *gram)
@@ -150,49 +121,57 @@ static size_t fill_bins(const struct ws_period_text *text, const struct gram *gr
     return kept < MOST_LEVELS ? kept : MOST_LEVELS;
 }
 
+static int add_place(struct ws_period_level *level, uint32_t place)
+{
+    if (level->truncated)
+        return 0;
+    uint32_t *slot = ws_vector_push(&level->places);
+    if (!slot)
+        return -ENOMEM;
+    *slot = place;
+    level->truncated = level->places.count == MOST_PLACES;
+    return 0;
+}
+
 /* All places of all candidates, in one pass. */
 static int collect_places(const struct ws_period_text *text, struct ws_period_level *levels, size_t count)
 {
+    const struct ws_period_text all = *text;
     uint8_t *numbers = calloc(WS_GRAMS, 1);
-    int status = numbers ? 0 : -ENOMEM;
+    uint32_t *before = calloc(all.source->lane_count, sizeof(*before)); /* by lane */
+    int status = numbers && before ? 0 : -ENOMEM;
     for (size_t i = 0; i < count && !status; i++)
         numbers[levels[i].gram] = (uint8_t)(i + 1);
-    for (uint32_t place = 0; place < text->count && !status; place++) {
-        uint8_t found[2] = { numbers[ws_text_name(text, place)], numbers[ws_text_pair(text, place)] };
-        for (int i = 0; i < 2 && !status; i++) {
-            struct ws_period_level *level = found[i] ? &levels[found[i] - 1] : NULL;
-            if (!level || level->truncated)
-                continue;
-            uint32_t *slot = ws_vector_push(&level->places);
-            if (!slot)
-                status = -ENOMEM;
-            else
-                *slot = place;
-            level->truncated = level->places.count == MOST_PLACES;
-        }
+    for (uint32_t place = 0; place < all.count && !status; place++) {
+        const struct ws_period_shape *shape = ws_text_shape(&all, place);
+        uint8_t name = numbers[shape->name];
+        uint8_t pair = numbers[ws_text_pair(&before[shape->lane], shape->name)];
+        if (name)
+            status = add_place(&levels[name - 1], place);
+        if (pair && !status)
+            status = add_place(&levels[pair - 1], place);
     }
+    free(before);
     free(numbers);
     return status;
 }
 
 /* The levels there may be, measured. */
-static int find_levels(const struct ws_period_text *text, struct ws_period_level *levels, size_t *count)
+static int find_levels(struct ws_period_text *text, struct ws_period_level *levels, size_t *count)
 {
     struct gram *grams = calloc(WS_GRAMS, sizeof(*grams));
     struct bin bins[BIN_COUNT];
     *count = 0;
-    if (!grams)
-        return -ENOMEM;
-    for (uint32_t place = 0; place < text->count; place++) {
-        note_gram(&grams[ws_text_name(text, place)], place);
-        note_gram(&grams[ws_text_pair(text, place)], place);
-    }
-    *count = fill_bins(text, grams, bins);
+    int status = grams ? note_grams(text, grams) : -ENOMEM;
+    if (!status)
+        *count = fill_bins(text, grams, bins);
     free(grams);
+    if (status)
+        return status;
     for (size_t i = 0; i < *count; i++)
         levels[i] =
             (struct ws_period_level){ .gram = bins[i].gram, .count = bins[i].count, .places = WS_VECTOR(uint32_t) };
-    int status = collect_places(text, levels, *count);
+    status = collect_places(text, levels, *count);
     for (size_t i = 0; i < *count && !status; i++)
         status = ws_period_level_measure(text, &levels[i]);
     return status;
@@ -201,15 +180,17 @@ static int find_levels(const struct ws_period_text *text, struct ws_period_level
 int ws_period_find(const struct ws_period_source *source, struct ws_period *period)
 {
     struct ws_period_level levels[MOST_LEVELS];
-    struct ws_period_text text;
+    struct ws_period_text text = { .source = source,
+                                   .count = source->count,
+                                   .order = source->order,
+                                   .shape_of = source->ops->shape,
+                                   .shapes = source->shapes };
     size_t count = 0;
     *period = (struct ws_period){ .steps = WS_VECTOR(struct ws_period_step) };
     period->why_none = "Too few operations ran to see a period.";
     if (source->count < 2 * LEAST_PLACES || source->count > UINT32_MAX)
         return 0;
-    int status = text_create(source, &text);
-    if (!status)
-        status = find_levels(&text, levels, &count);
+    int status = find_levels(&text, levels, &count);
     if (!status) {
         const struct ws_period_level *level = ws_period_choose(&text, levels, count, &period->why_none);
         if (level)
@@ -217,7 +198,6 @@ int ws_period_find(const struct ws_period_source *source, struct ws_period *peri
     }
     for (size_t i = 0; i < count; i++)
         ws_period_level_finish(&levels[i]);
-    text_finish(&text);
     return status;
 }
 

@@ -42,14 +42,21 @@ enum ws_period_hint {
 
 enum { WS_PERIOD_NAMES = 1 << 16 };
 
+/* What the search is told of all operations of a shape. */
+struct ws_period_shape {
+    uint32_t lane; /* stream, from 0 */
+    uint16_t name; /* its number, or what those that do not fit share */
+    bool computes; /* neither a copy nor communication */
+};
+
 struct ws_period_source {
     const struct ws_ops *ops;
     const uint32_t *order; /* operations in order of their begin */
     size_t count;
-    const uint16_t *names; /* by shape: names, or what those that do not fit share */
-    const uint32_t *lanes; /* by shape: streams, from 0 */
+    const struct ws_period_shape *shapes; /* as the model numbers them */
     size_t lane_count;
     const uint8_t *hints; /* enum ws_period_hint by name, WS_PERIOD_NAMES of them */
+    size_t names;         /* all are below this */
 };
 
 struct ws_period_step {

@@ -108,7 +108,7 @@ static struct novelty novel(const struct ws_period_text *text, const struct ws_p
 {
     struct novelty novelty = { 0 };
     double rare = fmin(0.75, 1.5 / inside) * UINT16_MAX;
-    for (size_t name = 0; name < text->names; name++) {
+    for (size_t name = 0; name < text->source->names; name++) {
         uint8_t hint = text->source->hints[name];
         if (outer->presence[name] < nearly_all || inner->presence[name] > rare ||
             (hint != WS_HINT_NONE && hint != WS_HINT_GRAPH))
@@ -128,7 +128,7 @@ static bool begins_before(const struct ws_period_level *a, const struct ws_perio
 static double sameness(const struct ws_period_text *text, const struct ws_period_level *inner)
 {
     double sum = 0, all = 0;
-    for (size_t name = 0; name < text->names; name++) {
+    for (size_t name = 0; name < text->source->names; name++) {
         if (inner->presence[name] < UINT16_MAX / 2)
             continue;
         sum += (double)inner->mass[name] * inner->presence[name] / UINT16_MAX;

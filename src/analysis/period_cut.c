@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "analysis/period_kind.h"
+#include "analysis/times.h"
 
 /* A step may begin with what comes once in this share of the segments, or in so many fewer than the best. */
 static const double once_at_least = 0.6, once_less = 0.25;
@@ -32,7 +33,6 @@ struct marks {
     struct mark *of_gram; /* WS_GRAMS of them */
     uint32_t segments;
     double idle; /* in all */
-    double idle_ns[UINT8_MAX + 1];
 };
 
 /* Operations looked at to find out what steps begin with; enough segments of them lie all over. */
@@ -55,36 +55,71 @@ static void note(struct mark *mark, uint32_t name, uint32_t segment, double idle
 
 static uint32_t lane_of(const struct ws_period_text *text, size_t place)
 {
-    return text->source->lanes[text->source->ops->shape[text->source->order[place]]];
+    return ws_text_shape(text, place)->lane;
 }
 
-static void note_segment(const struct ws_period_text *text, uint32_t from, uint32_t to, struct marks *marks)
+/* The operations of the lane that most kernels are on, one after the other. */
+struct walk {
+    uint32_t place;  /* of the next operation, of whichever lane */
+    uint32_t before; /* for ws_text_pair */
+    int64_t end;     /* until which anything ran */
+    int64_t idle;    /* how long nothing ran since the one before */
+};
+
+/* What the walk came by. */
+struct passed {
+    uint32_t place, name, pair;
+    double idle; /* before it */
+};
+
+/* Goes on to the next of the lane; returns false where there is none below a place. */
+static inline bool walk_on(const struct ws_period_text *text, struct walk *walk, uint32_t to, struct passed *passed)
 {
-    for (uint32_t place = from; place < to; place++) {
-        if (lane_of(text, place) != text->lane)
+    const struct ws_ops *ops = text->source->ops;
+    while (walk->place < to) {
+        uint32_t place = walk->place++, op = text->order[place];
+        const struct ws_period_shape *shape = &text->shapes[ops->shape[op]];
+        int64_t begin = ws_op_begin(ops, op);
+        walk->idle += ws_most(begin - walk->end, 0);
+        walk->end = ws_most(walk->end, begin + ws_op_length(ops, op));
+        if (shape->lane != text->lane)
             continue;
-        double idle = marks->idle_ns[text->idle[place]];
-        bool after =
-            place && ws_text_hint(text, place - 1) == WS_HINT_UPDATE && ws_text_hint(text, place) != WS_HINT_UPDATE;
-        uint32_t name = ws_text_name(text, place);
-        note(&marks->of_gram[name], name, marks->segments, idle, after);
-        note(&marks->of_gram[ws_text_pair(text, place)], name, marks->segments, idle, after);
-        marks->idle += idle;
+        *passed = (struct passed){ place, shape->name, ws_text_pair(&walk->before, shape->name), (double)walk->idle };
+        walk->idle = 0;
+        return true;
+    }
+    return false;
+}
+
+static void walk_to(const struct ws_period_text *text, struct walk *walk, uint32_t to)
+{
+    struct passed passed;
+    while (walk_on(text, walk, to, &passed))
+        continue;
+}
+
+static void note_segment(const struct ws_period_text *text, struct walk *walk, uint32_t to, struct marks *marks)
+{
+    struct passed at;
+    while (walk_on(text, walk, to, &at)) {
+        bool after = at.place && ws_text_hint(text, at.place - 1) == WS_HINT_UPDATE &&
+                     text->source->hints[at.name] != WS_HINT_UPDATE;
+        note(&marks->of_gram[at.name], at.name, marks->segments, at.idle, after);
+        note(&marks->of_gram[at.pair], at.name, marks->segments, at.idle, after);
+        marks->idle += at.idle;
     }
     marks->segments++;
 }
 
 /* The idle time of segments that are not typical counts too: what comes between steps makes the device
  * wait at their begin. */
-static void note_idle(const struct ws_period_text *text, uint32_t from, uint32_t to, struct marks *marks)
+static void note_idle(const struct ws_period_text *text, struct walk *walk, uint32_t to, struct marks *marks)
 {
-    for (uint32_t place = from; place < to; place++) {
-        if (lane_of(text, place) != text->lane)
-            continue;
-        double idle = marks->idle_ns[text->idle[place]];
-        marks->of_gram[ws_text_name(text, place)].idle += idle;
-        marks->of_gram[ws_text_pair(text, place)].idle += idle;
-        marks->idle += idle;
+    struct passed at;
+    while (walk_on(text, walk, to, &at)) {
+        marks->of_gram[at.name].idle += at.idle;
+        marks->of_gram[at.pair].idle += at.idle;
+        marks->idle += at.idle;
     }
 }
 
@@ -104,19 +139,20 @@ static double merit(const struct ws_period_text *text, const struct marks *marks
 /* Looks into segments that lie all over, enough of them. */
 static void look(const struct ws_period_level *level, struct ws_period_kind *kind, struct marks *marks)
 {
+    const struct ws_period_text *text = kind->text;
     size_t segments = ws_level_cuts(level) - 1;
     size_t affordable = (size_t)(OPERATIONS_LOOKED_AT / (level->operations + 1));
     size_t wanted = affordable < LEAST_SEGMENTS ? LEAST_SEGMENTS : affordable;
     size_t count = segments < wanted ? segments : wanted;
-    for (unsigned i = 0; i <= UINT8_MAX; i++)
-        marks->idle_ns[i] = ws_idle_ns((uint8_t)i);
+    struct walk walk = { .end = ws_op_begin(text->source->ops, text->order[0]) };
     for (size_t i = 0; i < count; i++) {
         size_t segment = i * segments / count;
         uint32_t from = ws_level_place(level, segment), to = ws_level_place(level, segment + 1);
+        walk_to(text, &walk, from);
         if (ws_period_kind_is(kind, from, to))
-            note_segment(kind->text, from, to, marks);
+            note_segment(text, &walk, to, marks);
         else
-            note_idle(kind->text, from, to, marks);
+            note_idle(text, &walk, to, marks);
     }
 }
 
@@ -226,9 +262,14 @@ static int fill_before(struct ws_period_kind *kind, struct ws_vector *places, ui
 
 static int collect(struct ws_period_kind *kind, struct begin begin, struct ws_vector *places)
 {
-    const struct ws_period_text *text = kind->text;
-    for (uint32_t place = 0; place < text->count; place++) {
-        if (!ws_text_has(text, place, begin.gram) || lane_of(text, place) != begin.lane)
+    const struct ws_period_text text = *kind->text;
+    uint32_t before = 0;
+    for (uint32_t place = 0; place < text.count; place++) {
+        const struct ws_period_shape *shape = ws_text_shape(&text, place);
+        if (shape->lane != begin.lane)
+            continue;
+        uint32_t pair = ws_text_pair(&before, shape->name);
+        if (shape->name != begin.gram && pair != begin.gram)
             continue;
         int status = places->count ? fill(kind, places, place) : fill_before(kind, places, place);
         if (!status && places->count)

@@ -80,9 +80,9 @@ static bool are_alike(const struct segment *a, const struct segment *b, unsigned
     return common >= like_names * names && ratio >= like_least && ratio <= like_most;
 }
 
-static bool updates(const struct ws_period_text *text, const struct segment *segment)
+static bool updates(const struct ws_period_text *text, uint32_t from, uint32_t to)
 {
-    for (uint32_t place = segment->from; place < segment->to; place++)
+    for (uint32_t place = from; place < to; place++)
         if (ws_text_hint(text, place) == WS_HINT_UPDATE)
             return true;
     return false;
@@ -112,7 +112,7 @@ static size_t elect(const struct ws_period_text *text, const struct ws_period_le
     struct count counts[CANDIDATES] = { { 0, 0 } };
     size_t best = 0, most = 0;
     for (size_t i = 0; i < vote->candidate_count; i++) {
-        if (level->updates && !updates(text, candidate(vote, i)))
+        if (level->updates && !updates(text, candidate(vote, i)->from, candidate(vote, i)->to))
             continue;
         counts[i] = count_votes(vote, i);
         most = counts[i].votes > most ? counts[i].votes : most;
@@ -144,7 +144,7 @@ static void describe(struct ws_period_kind *kind, struct vote *vote, size_t best
             if (is_new(kind, ws_text_name(kind->text, place)))
                 counts[ws_text_name(kind->text, place)]++;
     }
-    for (size_t name = 0; name < kind->text->names; name++) {
+    for (size_t name = 0; name < kind->text->source->names; name++) {
         kind->has[name] = counts[name] >= kinds_own * (double)voters && counts[name];
         kind->names += kind->has[name];
     }
@@ -157,11 +157,11 @@ int ws_period_kind_find(const struct ws_period_text *text, const struct ws_perio
     struct vote *vote = calloc(1, sizeof(*vote));
     *kind = (struct ws_period_kind){ .text = text,
                                      .updates = level->updates,
-                                     .has = calloc(text->names + 1, 1),
-                                     .seen = calloc(text->names + 1, sizeof(*kind->seen)) };
-    kind->growing.seen = calloc(text->names + 1, sizeof(*kind->growing.seen));
+                                     .has = calloc(text->source->names + 1, 1),
+                                     .seen = calloc(text->source->names + 1, sizeof(*kind->seen)) };
+    kind->growing.seen = calloc(text->source->names + 1, sizeof(*kind->growing.seen));
     if (vote)
-        vote->candidates = calloc(text->names + 1, sizeof(*vote->candidates));
+        vote->candidates = calloc(text->source->names + 1, sizeof(*vote->candidates));
     int status = vote && vote->candidates && kind->has && kind->seen && kind->growing.seen ? 0 : -ENOMEM;
     if (!status) {
         choose_voters(level, vote);
@@ -183,17 +183,23 @@ static bool has_length_of(const struct ws_period_kind *kind, double operations)
     return operations >= like_least * kind->operations && operations <= like_most * kind->operations;
 }
 
+/* How many of the kind's names a segment has. */
+static unsigned count_shared(struct ws_period_kind *kind, uint32_t from, uint32_t to)
+{
+    const struct ws_period_text text = *kind->text;
+    uint32_t *seen = kind->seen, stamp = ++kind->stamp;
+    unsigned found = 0;
+    for (uint32_t place = from; place < to; place++) {
+        uint32_t name = ws_text_name(&text, place);
+        found += (seen[name] != stamp) & kind->has[name];
+        seen[name] = stamp;
+    }
+    return found;
+}
+
 bool ws_period_kind_is(struct ws_period_kind *kind, uint32_t from, uint32_t to)
 {
-    unsigned found = 0;
-    if (!has_length_of(kind, to - from))
-        return false;
-    kind->stamp++;
-    for (uint32_t place = from; place < to; place++) {
-        uint32_t name = ws_text_name(kind->text, place);
-        found += kind->has[name] && is_new(kind, name);
-    }
-    return found >= like_names * kind->names;
+    return has_length_of(kind, to - from) && count_shared(kind, from, to) >= like_names * kind->names;
 }
 
 bool ws_period_kind_grows_into(struct ws_period_kind *kind, uint32_t from, uint32_t to)
@@ -213,17 +219,9 @@ bool ws_period_kind_grows_into(struct ws_period_kind *kind, uint32_t from, uint3
 bool ws_period_kind_varies(struct ws_period_kind *kind, uint32_t from, uint32_t to)
 {
     double operations = to - from;
-    unsigned found = 0;
-    bool update = false;
     if (!kind->updates || fabs(operations - kind->operations) > same_length * kind->operations)
         return false;
-    kind->stamp++;
-    for (uint32_t place = from; place < to; place++) {
-        uint32_t name = ws_text_name(kind->text, place);
-        found += kind->has[name] && is_new(kind, name);
-        update |= ws_text_hint(kind->text, place) == WS_HINT_UPDATE;
-    }
-    return found >= varied_names * kind->names && update;
+    return updates(kind->text, from, to) && count_shared(kind, from, to) >= varied_names * kind->names;
 }
 
 void ws_period_kind_finish(struct ws_period_kind *kind)

@@ -1,7 +1,6 @@
 #include "analysis/period_level.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
 /* Looked into at most, where that is enough segments. */
@@ -16,21 +15,6 @@ static const double steady_share = 0.6;
 
 /* In nearly all segments; in most. */
 static const double nearly_all = 0.8, in_most = 0.5;
-
-double ws_idle_ns(uint8_t idle)
-{
-    static const double quarters[] = { 1, 1.25, 1.5, 1.75 };
-    return idle ? ldexp(quarters[idle % 4], idle / 4) : 0;
-}
-
-uint8_t ws_idle_of(int64_t ns)
-{
-    if (ns <= 1)
-        return 0;
-    int bits = 63 - __builtin_clzll((uint64_t)ns);
-    int quarter = bits < 2 ? 0 : (int)((uint64_t)ns >> (bits - 2) & 3);
-    return (uint8_t)(4 * bits + quarter);
-}
 
 static void swap(uint32_t *a, uint32_t *b)
 {
@@ -154,6 +138,7 @@ static size_t count_typical(const struct ws_period_level *level)
 static void count_names(const struct ws_period_text *text, const struct ws_period_level *level, struct tally *tallies,
                         void (*done)(struct tally *, bool))
 {
+    const struct ws_period_text all = *text;
     size_t from, to;
     uint32_t segments = 0;
     bool many = level->typical >= MANY_SEGMENTS;
@@ -162,8 +147,8 @@ static void count_names(const struct ws_period_text *text, const struct ws_perio
         if (!is_typical(level, i))
             continue;
         segments++;
-        for (uint32_t place = ws_level_place(level, i); place < ws_level_place(level, i + 1); place++) {
-            struct tally *tally = &tallies[ws_text_name(text, place)];
+        for (uint32_t place = ws_level_place(level, i), end = ws_level_place(level, i + 1); place < end; place++) {
+            struct tally *tally = &tallies[ws_text_name(&all, place)];
             if (tally->segment != segments) {
                 done(tally, many);
                 tally->segment = segments;
@@ -172,7 +157,7 @@ static void count_names(const struct ws_period_text *text, const struct ws_perio
             tally->now++;
         }
     }
-    for (size_t name = 0; name < text->names; name++) {
+    for (size_t name = 0; name < all.source->names; name++) {
         done(&tallies[name], many);
         tallies[name].segment = tallies[name].now = 0;
     }
@@ -198,7 +183,7 @@ static void judge_names(const struct ws_period_text *text, struct ws_period_leve
     double segments = (double)level->typical, all = 0, mass = 0, steady_mass = 0;
     struct doing doing = { 0 };
     unsigned usual = 0, steady = 0;
-    for (size_t name = 0; name < text->names; name++) {
+    for (size_t name = 0; name < text->source->names; name++) {
         struct tally *tally = &tallies[name];
         double mean = (double)tally->sum / segments, share = tally->segments / segments;
         all += mean;
@@ -228,9 +213,9 @@ int ws_period_level_measure(const struct ws_period_text *text, struct ws_period_
 {
     if (ws_level_cuts(level) < 2)
         return 0;
-    level->presence = calloc(text->names + 1, sizeof(*level->presence));
-    level->mass = calloc(text->names + 1, sizeof(*level->mass));
-    struct tally *tallies = calloc(text->names + 1, sizeof(*tallies));
+    level->presence = calloc(text->source->names + 1, sizeof(*level->presence));
+    level->mass = calloc(text->source->names + 1, sizeof(*level->mass));
+    struct tally *tallies = calloc(text->source->names + 1, sizeof(*tallies));
     int status = level->presence && level->mass && tallies ? measure_lengths(text, level) : -ENOMEM;
     if (!status) {
         level->typical = count_typical(level);

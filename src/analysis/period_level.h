@@ -7,39 +7,39 @@
 /* Grams by number: names, then pairs of names (by hash: strangers may share one). */
 enum { WS_GRAMS = 2 * WS_PERIOD_NAMES };
 
-/* Operations as the search needs them, by place in order. */
+/* Operations as the search reads them, by place in order. Little is kept of each, for there may be tens of millions:
+ * pairs are found again as operations are gone through. */
 struct ws_period_text {
     const struct ws_period_source *source;
     size_t count;
-    uint32_t *grams; /* low half the name, high half the pair */
-    uint8_t *idle;   /* how long nothing ran since the one before on the lane: ws_idle_ns */
-    uint32_t lane;   /* that most kernels are on */
-    size_t names;    /* all are below this */
+    const uint32_t *order, *shape_of; /* of the source and its operations */
+    const struct ws_period_shape *shapes;
+    uint32_t lane; /* that most kernels are on */
 };
+
+static inline const struct ws_period_shape *ws_text_shape(const struct ws_period_text *text, size_t place)
+{
+    return &text->shapes[text->shape_of[text->order[place]]];
+}
 
 static inline uint32_t ws_text_name(const struct ws_period_text *text, size_t place)
 {
-    return text->grams[place] & 0xffff;
+    return ws_text_shape(text, place)->name;
 }
 
-static inline uint32_t ws_text_pair(const struct ws_period_text *text, size_t place)
+/* The gram of a name and the one before it on its stream, which is kept in `before` (0 at first) from one to the
+ * next. */
+static inline uint32_t ws_text_pair(uint32_t *before, uint32_t name)
 {
-    return WS_PERIOD_NAMES + (text->grams[place] >> 16);
-}
-
-static inline bool ws_text_has(const struct ws_period_text *text, size_t place, uint32_t gram)
-{
-    return gram < WS_PERIOD_NAMES ? ws_text_name(text, place) == gram : ws_text_pair(text, place) == gram;
+    uint32_t pair = (*before * 0x9e3779b1u + name * 0x85ebca6bu) >> 16;
+    *before = name + 1;
+    return WS_PERIOD_NAMES + pair;
 }
 
 static inline enum ws_period_hint ws_text_hint(const struct ws_period_text *text, size_t place)
 {
     return (enum ws_period_hint)text->source->hints[ws_text_name(text, place)];
 }
-
-/* Idle times are kept in 8 bits: a power of two, and its quarters. */
-double ws_idle_ns(uint8_t idle);
-uint8_t ws_idle_of(int64_t ns);
 
 /* What repeats, as one gram cuts it. Only typical segments, of half to twice the median number of
  * operations, are looked into. */
