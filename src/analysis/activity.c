@@ -16,18 +16,15 @@ struct reach {
     struct ws_reach of;
     int64_t sure;      /* up to where the shrunk operations have been counted */
     int64_t stretched; /* of the operations made longer by their errors */
-    uint32_t last;     /* the operation that reaches furthest */
 };
 
-static int note_gap(struct ws_track_activity *result, const struct reach *reach, int64_t next, size_t place)
+/* The operation at a place ended a gap. */
+static void note_gap(struct ws_track_activity *result, const struct reach *reach, int64_t next, size_t place)
 {
-    struct ws_gap *gap = ws_vector_push(&result->gaps);
-    if (!gap)
-        return -ENOMEM;
-    *gap = (struct ws_gap){ reach->last, (uint32_t)place };
+    result->gaps.bits[place / 64].ends |= 1ULL << place % 64;
+    result->gaps.count++;
     /* The part of the gap that operations before it may have filled; those after it follow later. */
     result->busy_most += ws_least(ws_most(reach->stretched - reach->of.all, 0), next - reach->of.all);
-    return 0;
 }
 
 /* What operations after a gap may have filled of it, were they to begin as early as their errors
@@ -35,20 +32,14 @@ static int note_gap(struct ws_track_activity *result, const struct reach *reach,
 static void stretch_backwards(struct ws_track_activity *result, const struct ws_ops *ops,
                               const struct ws_track *track)
 {
-    const struct ws_gap *gaps = result->gaps.data;
-    size_t place = track->count;
     int64_t earliest = INT64_MAX;
-    for (size_t i = result->gaps.count; i-- > 0;) {
-        while (place > gaps[i].after) {
-            uint32_t op = track->order[--place];
-            earliest = ws_least(earliest, ws_op_begin(ops, op) - ws_op_begin_error(ops, op));
-        }
-        int64_t end = ws_gap_end(ops, track, &gaps[i]);
-        result->busy_most += ws_least(ws_most(end - earliest, 0), end - ws_gap_begin(ops, &gaps[i]));
-    }
-    while (place > 0) {
-        uint32_t op = track->order[--place];
+    for (size_t place = track->count; place-- > 0;) {
+        uint32_t op = track->order[place];
         earliest = ws_least(earliest, ws_op_begin(ops, op) - ws_op_begin_error(ops, op));
+        if (ws_gap_ends_at(&result->gaps, place)) {
+            struct ws_gap gap = ws_gap_at(&result->gaps, place);
+            result->busy_most += ws_least(ws_most(gap.end - earliest, 0), ws_gap_length(&gap));
+        }
     }
     result->busy_most += result->begin - earliest;
 }
@@ -59,6 +50,22 @@ uint8_t *ws_report_shape_groups(const struct ws_report *report, const struct ws_
     for (size_t i = 0; groups && i < process->shapes.count; i++)
         groups[i] = (uint8_t)ws_report_group(report, ws_process_shape(process, i)->name);
     return groups;
+}
+
+void ws_gap_skip(const struct ws_gaps *gaps, struct ws_gap *gap, size_t count)
+{
+    for (size_t place = gap->place + 1; place < gaps->track->count; place = (place / 64 + 1) * 64) {
+        uint64_t ends = gaps->bits[place / 64].ends & ~0ULL << place % 64;
+        size_t here = (size_t)__builtin_popcountll(ends);
+        if (count < here) {
+            for (; count; count--)
+                ends &= ends - 1;
+            gap->place = place / 64 * 64 + (size_t)__builtin_ctzll(ends) - 1;
+            return;
+        }
+        count -= here;
+    }
+    gap->place = gaps->track->count;
 }
 
 static void keep_split(struct ws_track_activity *result, const struct ws_split *split)
@@ -76,13 +83,17 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     const struct ws_process *process = ws_model_process(report->model, track->process);
     const struct ws_ops *ops = &process->ops;
     struct ws_track_activity *result = memory;
-    result->gaps = WS_VECTOR(struct ws_gap);
+    result->gaps = (struct ws_gaps){ .ops = ops, .track = track };
     result->holes = WS_VECTOR(struct ws_hole);
     if (!track->count)
         return 0;
     uint8_t *groups = ws_report_shape_groups(report, process);
-    if (!groups)
+    result->gaps.bits = calloc(track->count / 64 + 1, sizeof(*result->gaps.bits));
+    if (!groups || !result->gaps.bits) {
+        free(groups);
         return -ENOMEM;
+    }
+    result->gaps.bits[0].tells = 1; /* so that one before any gap does */
     result->begin = ws_op_begin(ops, track->order[0]);
     struct reach reach = { .of = ws_reach_from(result->begin), .sure = INT64_MIN, .stretched = INT64_MIN };
     struct ws_split split = { 0 };
@@ -92,17 +103,13 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
         int64_t begin = ws_op_begin(ops, op), end = ws_op_end(ops, op);
         if (begin > now) {
             ws_split_slice(&split, &reach.of, now, begin);
-            if (begin > reach.of.all && note_gap(result, &reach, begin, i)) {
-                free(groups);
-                return -ENOMEM;
-            }
+            if (begin > reach.of.all)
+                note_gap(result, &reach, begin, i);
             now = begin;
         }
         uint8_t group = groups[ops->shape[op]];
-        if (end >= reach.of.all) {
-            reach.of.all = end;
-            reach.last = op;
-        }
+        result->gaps.bits[i / 64].tells |= (uint64_t)(end >= reach.of.all) << i % 64;
+        reach.of.all = ws_most(reach.of.all, end);
         reach.of.group[group] = ws_most(reach.of.group[group], end);
         reach.stretched = ws_most(reach.stretched, end + ws_op_end_error(ops, op));
         int64_t from = ws_most(begin + ws_op_begin_error(ops, op), reach.sure), to = end - ws_op_end_error(ops, op);
@@ -121,13 +128,13 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     result->idle = result->span - result->busy;
     result->busy_most += result->busy + (reach.stretched - reach.of.all);
     stretch_backwards(result, ops, track);
-    return track->aligned ? ws_activity_leave_out_unrecorded(process, track, result) : 0;
+    return track->aligned ? ws_activity_leave_out_unrecorded(process, result) : 0;
 }
 
 static void finish(void *memory)
 {
     struct ws_track_activity *result = memory;
-    ws_vector_finish(&result->gaps);
+    free(result->gaps.bits);
     ws_vector_finish(&result->holes);
 }
 

@@ -52,15 +52,13 @@ struct question {
 static struct question question_of(const struct finder *finder, const struct ws_gap *gap)
 {
     const struct ws_ops *ops = &finder->process->ops;
-    uint32_t after = finder->track->order[gap->after];
     return (struct question){
         .before = gap->before,
-        .after = after,
-        .begin = ws_gap_begin(ops, gap),
-        .end = ws_op_begin(ops, after),
-        .launch = ws_least(ws_op_host_begin(ops, after),
-                           ws_op_begin(ops, after)), /* clocks may differ: windows stay apart */
-        .error = ws_op_end_error(ops, gap->before) + ws_op_begin_error(ops, after),
+        .after = gap->after,
+        .begin = gap->begin,
+        .end = gap->end,
+        .launch = ws_least(ws_op_host_begin(ops, gap->after), gap->end), /* clocks may differ: windows stay apart */
+        .error = ws_op_end_error(ops, gap->before) + ws_op_begin_error(ops, gap->after),
     };
 }
 
@@ -79,13 +77,13 @@ static bool is_comm(const struct finder *finder, uint32_t op)
  * had run dry; where there are too few of these, the delay that one kernel in twenty has at most. */
 static int measure_launch_delay(struct finder *finder, const struct ws_track_activity *activity)
 {
-    const struct ws_gap *gaps = activity->gaps.data;
     int64_t *late = malloc(2 * SAMPLES * sizeof(*late)), *all = late + SAMPLES;
     size_t late_count = 0, count = 0, stride = activity->gaps.count / SAMPLES + 1;
     if (!late)
         return -ENOMEM;
-    for (size_t i = 0; i < activity->gaps.count && count < SAMPLES; i += stride) {
-        struct question question = question_of(finder, &gaps[i]);
+    for (struct ws_gap gap = { 0 }; count < SAMPLES && ws_gap_next(&activity->gaps, &gap);
+         ws_gap_skip(&activity->gaps, &gap, stride - 1)) {
+        struct question question = question_of(finder, &gap);
         if (!ws_op_has_call(&finder->process->ops, question.after) ||
             shape_of(finder, question.after)->kind != WS_OP_KERNEL)
             continue;
@@ -274,21 +272,28 @@ static void count(struct ws_gap_total *total, int64_t length, bool steady)
     total->steady += steady ? length : 0;
 }
 
+/* The gap that ended at a place is of a line. */
+static void note_line(struct ws_track_causes *result, size_t *turns, size_t place, uint32_t line)
+{
+    if (*turns && result->turn_lines[*turns - 1] == line)
+        return;
+    result->turns[place / 64] |= 1ULL << place % 64;
+    result->turn_lines[(*turns)++] = line;
+}
+
 static int find_causes(struct finder *finder, const struct ws_track_activity *activity,
                        const struct ws_track_steps *steps)
 {
-    const struct ws_gap *gaps = activity->gaps.data;
     struct ws_track_causes *result = finder->result;
     struct ws_gap_lines lines;
-    size_t cursor = 0;
+    size_t cursor = 0, turns = 0;
     int status = ws_gap_lines_init(&lines, finder->process, &result->lines);
-    for (size_t i = 0; i < activity->gaps.count && !status; i++) {
-        struct question question = question_of(finder, &gaps[i]);
+    for (struct ws_gap gap = { 0 }; !status && ws_gap_next(&activity->gaps, &gap);) {
+        struct question question = question_of(finder, &gap);
         struct answer found = answer(finder, &question);
         int64_t length = question.end - question.begin;
         bool steady = ws_step_is_steady(ws_steps_next(steps, &cursor, question.begin));
         settle(finder, &found, length);
-        result->causes[i] = (uint8_t)found.cause;
         count(&result->totals[found.cause], length, steady);
         if (found.also)
             count(found.also, length, steady);
@@ -296,13 +301,13 @@ static int find_causes(struct finder *finder, const struct ws_track_activity *ac
         if (line) {
             count(&line->gaps, length, steady);
             line->longest = ws_most(line->longest, length);
-            result->line_of[i] = (uint32_t)(line - (struct ws_gap_line *)result->lines.data);
+            note_line(result, &turns, gap.place, (uint32_t)(line - (struct ws_gap_line *)result->lines.data));
         } else {
             status = -ENOMEM;
         }
     }
     ws_gap_lines_finish(&lines);
-    return status ? status : ws_gap_lines_sort(result, activity->gaps.count);
+    return status ? status : ws_gap_lines_sort(result, turns);
 }
 
 static int run(const struct ws_report *report, size_t subject, void *memory)
@@ -320,10 +325,10 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     };
     result->lines = WS_VECTOR(struct ws_gap_line);
     result->per_step = steps->kinds[WS_STEP_STEADY] > 0;
-    result->causes = ws_pages_alloc(activity->gaps.count + 1);
-    result->line_of = ws_pages_alloc((activity->gaps.count + 1) * sizeof(*result->line_of));
+    result->turns = calloc(track->count / 64 + 1, sizeof(*result->turns));
+    result->turn_lines = ws_pages_alloc((activity->gaps.count + 1) * sizeof(*result->turn_lines));
     finder.cursors = calloc(finder.time->host.thread_count + 1, sizeof(*finder.cursors));
-    int status = result->causes && result->line_of && finder.cursors ? 0 : -ENOMEM;
+    int status = result->turns && result->turn_lines && finder.cursors ? 0 : -ENOMEM;
     for (size_t i = 0; i < finder.time->host.thread_count && !status; i++)
         finder.cursors[i].thread = i;
     if (!status)
@@ -338,8 +343,8 @@ static void finish(void *memory)
 {
     struct ws_track_causes *result = memory;
     ws_vector_finish(&result->lines);
-    free(result->causes);
-    free(result->line_of);
+    free(result->turns);
+    free(result->turn_lines);
 }
 
 const struct ws_analysis ws_analysis_causes = {

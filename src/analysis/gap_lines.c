@@ -90,7 +90,7 @@ static int most_first(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-int ws_gap_lines_sort(struct ws_track_causes *causes, size_t gaps)
+int ws_gap_lines_sort(struct ws_track_causes *causes, size_t turns)
 {
     struct ws_gap_line *rows = causes->lines.data;
     size_t count = causes->lines.count;
@@ -105,8 +105,8 @@ int ws_gap_lines_sort(struct ws_track_causes *causes, size_t gaps)
         rows[i] = ranked[i].line;
         now[ranked[i].place] = (uint32_t)i;
     }
-    for (size_t i = 0; i < gaps && !status; i++)
-        causes->line_of[i] = now[causes->line_of[i]];
+    for (size_t i = 0; i < turns && !status; i++)
+        causes->turn_lines[i] = now[causes->turn_lines[i]];
     free(ranked);
     free(now);
     return status;

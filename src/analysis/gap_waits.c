@@ -135,12 +135,12 @@ static bool is_better(enum ws_waited_for a, enum ws_waited_for b)
 static struct ws_gap_wait explain_wait(struct finder *finder, const struct ws_gap *gap)
 {
     const struct ws_ops *ops = &finder->process->ops;
-    uint32_t op = finder->track->order[gap->after], stream = shape_of(finder, op)->row.stream;
-    int64_t begin = ws_gap_begin(ops, gap), end = ws_op_begin(ops, op), launch = ws_op_host_begin(ops, op);
+    uint32_t stream = shape_of(finder, gap->after)->row.stream;
+    int64_t launch = ws_op_host_begin(ops, gap->after);
     struct ws_gap_wait best = { WS_WAITED_NOT_KNOWN, WS_NOWHERE };
     if (!stream)
         return best;
-    uint32_t before = op_before(finder, finder->track, gap->after, stream, launch, MOST_STEPS);
+    uint32_t before = op_before(finder, finder->track, gap->place, stream, launch, MOST_STEPS);
     int64_t from = before == WS_NOWHERE ? INT64_MIN : ws_op_host_begin(ops, before);
     const struct ws_order_entry *hold = ws_order_hold_before(finder->order, stream, launch);
     if (hold && hold->time > from)
@@ -151,7 +151,7 @@ static struct ws_gap_wait explain_wait(struct finder *finder, const struct ws_ga
         struct ws_gap_wait found;
         if (!wait || wait->time <= from)
             break;
-        if (explain_event(finder, wait, begin, end, &found) && is_better(found.what, best.what))
+        if (explain_event(finder, wait, gap->begin, gap->end, &found) && is_better(found.what, best.what))
             best = found;
         time = wait->time;
     }
@@ -182,7 +182,7 @@ static bool is_ordered(struct finder *finder, size_t place, uint32_t other)
 
 static struct ws_gap_wait explain(struct finder *finder, enum ws_part cause, const struct ws_gap *gap)
 {
-    uint32_t stream = shape_of(finder, finder->track->order[gap->after])->row.stream;
+    uint32_t stream = shape_of(finder, gap->after)->row.stream;
     uint32_t other = shape_of(finder, gap->before)->row.stream;
     struct ws_gap_wait wait = { WS_WAITED_NOT_KNOWN, WS_NOWHERE };
     if (cause == WS_PART_WAIT)
@@ -190,7 +190,7 @@ static struct ws_gap_wait explain(struct finder *finder, enum ws_part cause, con
     if (stream && other) {
         wait.op = gap->before;
         wait.what = stream == other                         ? WS_WAITED_OWN_STREAM
-                    : is_ordered(finder, gap->after, other) ? WS_WAITED_EVENT
+                    : is_ordered(finder, gap->place, other) ? WS_WAITED_EVENT
                                                             : WS_WAITED_LAST_ENDED;
     }
     return wait;
@@ -257,8 +257,8 @@ static int count(struct finder *finder, struct places *places, struct ws_vector 
                  const struct ws_gap *gap, bool steady)
 {
     struct ws_gap_wait wait = explain(finder, cause, gap);
-    uint32_t stream = shape_of(finder, finder->track->order[gap->after])->row.stream;
-    int64_t length = ws_gap_length(&finder->process->ops, finder->track, gap);
+    uint32_t stream = shape_of(finder, gap->after)->row.stream;
+    int64_t length = ws_gap_length(gap);
     struct ws_gap_wait_row new = { .cause = cause, .wait = wait, .stream = stream };
     uint64_t place = place_of(places, rows, key_of(finder, cause, stream, &wait), &new);
     if (!place)
@@ -286,19 +286,18 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
     const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
-    const struct ws_gap *gaps = activity->gaps.data;
     struct ws_track_waits *result = memory;
     struct finder finder = finder_of(report, subject);
     struct places places = { 0 };
-    size_t cursor = 0;
+    size_t cursor = 0, turn = 0;
     int status = 0;
     result->rows = WS_VECTOR(struct ws_gap_wait_row);
-    for (size_t i = 0; i < activity->gaps.count && !status; i++) {
-        enum ws_part cause = causes->causes[i];
+    for (struct ws_gap gap = { 0 }; !status && ws_gap_next(&activity->gaps, &gap);) {
+        enum ws_part cause = ws_gap_cause(causes, ws_gap_line_of(causes, &turn, &gap));
         if (!ws_is_queued_cause(cause))
             continue;
-        bool steady = ws_step_is_steady(ws_steps_next(steps, &cursor, ws_gap_begin(&finder.process->ops, &gaps[i])));
-        status = count(&finder, &places, &result->rows, cause, &gaps[i], steady);
+        bool steady = ws_step_is_steady(ws_steps_next(steps, &cursor, gap.begin));
+        status = count(&finder, &places, &result->rows, cause, &gap, steady);
     }
     if (result->rows.count)
         qsort(result->rows.data, result->rows.count, sizeof(struct ws_gap_wait_row), most_first);

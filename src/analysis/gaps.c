@@ -11,12 +11,11 @@
 
 enum { DECADES = 10, LARGEST = 1000 };
 
-/* A gap with what is asked of it most. */
+/* A gap with what is asked of it. */
 struct long_gap {
-    int64_t begin, length;
-    uint32_t before, after; /* operations */
-    uint32_t line;          /* place in ws_track_causes.lines */
-    uint32_t gap;           /* place in ws_track_activity.gaps */
+    struct ws_gap gap;
+    int64_t length;
+    uint32_t line; /* place in ws_track_causes.lines */
 };
 
 struct decade {
@@ -86,31 +85,24 @@ static int longest_first(const void *a, const void *b)
     const struct long_gap *x = a, *y = b;
     if (x->length != y->length)
         return x->length < y->length ? 1 : -1;
-    return (x->begin > y->begin) - (x->begin < y->begin);
+    return (x->gap.begin > y->gap.begin) - (x->gap.begin < y->gap.begin);
 }
 
 static int run(const struct ws_report *report, size_t subject, void *memory)
 {
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
-    const struct ws_track *track = ws_model_track(report->model, subject);
-    const struct ws_ops *ops = &ws_model_process(report->model, track->process)->ops;
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
-    const struct ws_gap *gaps = activity->gaps.data;
     struct track_gaps *result = memory;
+    size_t turn = 0;
     result->largest = malloc(LARGEST * sizeof(*result->largest));
     if (!result->largest)
         return -ENOMEM;
-    for (size_t i = 0; i < activity->gaps.count; i++) {
-        struct long_gap gap = { ws_gap_begin(ops, &gaps[i]),
-                                ws_gap_length(ops, track, &gaps[i]),
-                                gaps[i].before,
-                                track->order[gaps[i].after],
-                                causes->line_of[i],
-                                (uint32_t)i };
-        struct decade *decade = &result->histogram[decade_of(gap.length)];
+    for (struct ws_gap gap = { 0 }; ws_gap_next(&activity->gaps, &gap);) {
+        struct long_gap offered = { gap, ws_gap_length(&gap), ws_gap_line_of(causes, &turn, &gap) };
+        struct decade *decade = &result->histogram[decade_of(offered.length)];
         decade->count++;
-        decade->total += gap.length;
-        offer(result, &gap);
+        decade->total += offered.length;
+        offer(result, &offered);
     }
     result->count = activity->gaps.count;
     result->total = activity->idle;
@@ -168,16 +160,16 @@ static void print_longest(const struct ws_report *report, size_t subject, const 
     const struct ws_process *process = ws_model_process(report->model, track->process);
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
-    const struct ws_gap_line *lines = causes->lines.data;
     struct ws_table table;
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
     size_t shown = page->top && page->top < result->largest_count ? page->top : result->largest_count;
     for (size_t i = 0; i < shown; i++) {
         const struct long_gap *gap = &result->largest[i];
-        struct side before = side_of(report, process, gap->before), after = side_of(report, process, gap->after);
+        struct side before = side_of(report, process, gap->gap.before),
+                    after = side_of(report, process, gap->gap.after);
         ws_table_time(&table, gap->length);
-        ws_table_time(&table, gap->begin - activity->begin);
-        ws_table_cell(&table, "%s", ws_part_label(lines[gap->line].cause));
+        ws_table_time(&table, gap->gap.begin - activity->begin);
+        ws_table_cell(&table, "%s", ws_part_label(ws_gap_cause(causes, gap->line)));
         ws_table_cell(&table, "%u", after.stream);
         ws_table_name(&table, after.name);
         ws_table_name(&table, before.name);
@@ -217,15 +209,13 @@ static json_t *side_json(const struct ws_report *report, const struct ws_process
 }
 
 /* Of a gap with work queued; else null. */
-static int waited_json(const struct ws_report *report, size_t subject, enum ws_part cause, const struct long_gap *gap,
+static int waited_json(const struct ws_report *report, size_t subject, enum ws_part cause, const struct ws_gap *gap,
                        json_t *row)
 {
-    const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
     if (!ws_is_queued_cause(cause))
         return json_object_set_new(row, "waited_for", json_null());
     json_t *waited = json_object();
-    struct ws_gap_wait wait =
-        ws_gap_wait_of(report, subject, cause, (const struct ws_gap *)activity->gaps.data + gap->gap);
+    struct ws_gap_wait wait = ws_gap_wait_of(report, subject, cause, gap);
     int status = json_object_set_new(row, "waited_for", waited);
     return status ? status : ws_gap_wait_json(report, subject, &wait, waited);
 }
@@ -247,13 +237,13 @@ static int json(const struct ws_report *report, size_t subject, const void *memo
     for (size_t i = 0; i < shown && !status; i++) {
         const struct long_gap *gap = &result->largest[i];
         json_t *row = json_object();
-        status |= ws_json_set(row, "begin_ns", gap->begin);
+        status |= ws_json_set(row, "begin_ns", gap->gap.begin);
         status |= ws_json_set(row, "length_ns", gap->length);
         status |= json_object_set_new(row, "cause", json_string(ws_part_name(lines[gap->line].cause)));
         status |= ws_gap_line_json(row, process, &lines[gap->line]);
-        status |= waited_json(report, subject, lines[gap->line].cause, gap, row);
-        status |= json_object_set_new(row, "before", side_json(report, process, gap->before));
-        status |= json_object_set_new(row, "after", side_json(report, process, gap->after));
+        status |= waited_json(report, subject, lines[gap->line].cause, &gap->gap, row);
+        status |= json_object_set_new(row, "before", side_json(report, process, gap->gap.before));
+        status |= json_object_set_new(row, "after", side_json(report, process, gap->gap.after));
         status |= json_array_append_new(list, row);
     }
     int64_t from = 0;

@@ -42,6 +42,7 @@
 #ifndef WALLSHIM_ANALYSIS_GAPS_H
 #define WALLSHIM_ANALYSIS_GAPS_H
 
+#include "analysis/activity.h"
 #include "analysis/advice.h"
 #include "analysis/registry.h"
 #include "analysis/steps.h"
@@ -65,8 +66,8 @@ struct ws_gap_line {
 };
 
 struct ws_track_causes {
-    uint8_t *causes;   /* enum ws_part by gap of ws_track_activity */
-    uint32_t *line_of; /* place in lines by gap */
+    uint64_t *turns;      /* bits by place in ws_track.order: the gap that ended there has a line of its own */
+    uint32_t *turn_lines; /* those lines, as places in lines; gaps that follow have the same */
     struct ws_gap_total totals[WS_CAUSE_COUNT];
     struct ws_vector lines;           /* struct ws_gap_line, most time in steady steps first */
     struct ws_gap_total hostless;     /* of unexplained: the host's side is missing */
@@ -74,6 +75,19 @@ struct ws_track_causes {
     int64_t launch_delay;             /* from a launch call to the begin on an idle device */
     bool per_step;                    /* there are steady steps */
 };
+
+/* The line of a gap, whose cause is the gap's: its place in lines. To be asked of each gap, in order; *turn is 0
+ * before the first. */
+static inline uint32_t ws_gap_line_of(const struct ws_track_causes *causes, size_t *turn, const struct ws_gap *gap)
+{
+    *turn += causes->turns[gap->place / 64] >> gap->place % 64 & 1;
+    return causes->turn_lines[*turn - 1];
+}
+
+static inline enum ws_part ws_gap_cause(const struct ws_track_causes *causes, uint32_t line)
+{
+    return ((const struct ws_gap_line *)causes->lines.data)[line].cause;
+}
 
 /* "7.1 gaps a step after waits, 1.04 ms of idle time"; of the whole recording where there are no steady steps. */
 enum { WS_GAP_PHRASE = 160 };

@@ -34,15 +34,12 @@ static void count_calls(const struct ws_process *process, size_t subject, struct
 static void count_waits(const struct ws_report *report, size_t subject, const struct ws_ops *ops,
                         struct track_launches *result)
 {
-    const struct ws_track *track = ws_model_track(report->model, subject);
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
-    const struct ws_gap *gaps = activity->gaps.data;
-    for (size_t i = 0; i < activity->gaps.count; i++) {
-        uint32_t op = track->order[gaps[i].after];
-        if (!ws_op_has_call(ops, op) || ws_op_host_end(ops, op) <= ws_gap_begin(ops, &gaps[i]))
+    for (struct ws_gap gap = { 0 }; ws_gap_next(&activity->gaps, &gap);) {
+        if (!ws_op_has_call(ops, gap.after) || ws_op_host_end(ops, gap.after) <= gap.begin)
             continue;
         result->waited_for++;
-        result->waited_ns += ws_gap_length(ops, track, &gaps[i]);
+        result->waited_ns += ws_gap_length(&gap);
     }
 }
 

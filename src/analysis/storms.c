@@ -70,37 +70,36 @@ static bool goes_on(struct finder *finder, const struct ws_gap *gap)
 {
     struct run *run = &finder->run;
     const uint32_t *order = finder->track->order;
-    if (ws_gap_begin(finder->ops, gap) - ws_op_begin(finder->ops, order[run->last]) > FED)
+    if (gap->begin - ws_op_begin(finder->ops, order[run->last]) > FED)
         return false;
     int64_t time = run->run_time;
-    for (size_t i = run->last; i < gap->after; i++)
+    for (size_t i = run->last; i < gap->place; i++)
         time += ws_op_length(finder->ops, order[i]);
-    if (time / (int64_t)(gap->after - run->first) >= SHORT)
+    if (time / (int64_t)(gap->place - run->first) >= SHORT)
         return false;
     run->run_time = time;
     return true;
 }
 
 /* Adds a launch gap to the run, or begins one with it. */
-static int add_gap(struct finder *finder, const struct ws_gap *gap, size_t number, bool steady)
+static int add_gap(struct finder *finder, const struct ws_gap *gap, uint32_t line, bool steady)
 {
     struct run *run = &finder->run;
-    int64_t length = ws_gap_length(finder->ops, finder->track, gap), saving = ws_most(length - WS_GRAPH_NODE, 0);
-    size_t place = gap->after;
+    int64_t length = ws_gap_length(gap), saving = ws_most(length - WS_GRAPH_NODE, 0);
     if (run->gaps && !goes_on(finder, gap)) {
         int status = end_run(finder);
         if (status)
             return status;
     }
     if (!run->gaps)
-        run->first = place;
+        run->first = gap->place;
     else if (steady)
-        run->steady += place - run->last;
+        run->steady += gap->place - run->last;
     if (!run->votes)
-        run->line = finder->causes->line_of[number];
-    run->votes += run->line == finder->causes->line_of[number] ? 1 : -1;
-    run->last = place;
-    run->end = ws_gap_begin(finder->ops, gap);
+        run->line = line;
+    run->votes += run->line == line ? 1 : -1;
+    run->last = gap->place;
+    run->end = gap->begin;
     run->gaps++;
     run->idle += length;
     run->saving += saving;
@@ -123,20 +122,21 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
     const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
     const struct ws_track_savings *savings = ws_report_result(report, &ws_analysis_savings, subject);
-    const struct ws_gap *gaps = activity->gaps.data;
     struct ws_track_storms *result = memory;
     struct finder finder = { .ops = &ws_model_process(report->model, track->process)->ops,
                              .track = track,
                              .causes = ws_report_result(report, &ws_analysis_causes, subject),
                              .result = result };
-    size_t cursor = 0;
+    size_t cursor = 0, turn = 0;
     int status = 0;
     result->storms = WS_VECTOR(struct ws_storm);
-    for (size_t i = 0; i < activity->gaps.count && !status; i++) {
-        bool steady = ws_step_is_steady(ws_steps_next(steps, &cursor, ws_gap_begin(finder.ops, &gaps[i])));
-        if (finder.causes->causes[i] == WS_PART_LAUNCH)
-            status = add_gap(&finder, &gaps[i], i, steady);
-        else if (finder.causes->causes[i] != WS_PART_DISPATCH)
+    for (struct ws_gap gap = { 0 }; !status && ws_gap_next(&activity->gaps, &gap);) {
+        bool steady = ws_step_is_steady(ws_steps_next(steps, &cursor, gap.begin));
+        uint32_t line = ws_gap_line_of(finder.causes, &turn, &gap);
+        enum ws_part cause = ws_gap_cause(finder.causes, line);
+        if (cause == WS_PART_LAUNCH)
+            status = add_gap(&finder, &gap, line, steady);
+        else if (cause != WS_PART_DISPATCH)
             status = end_run(&finder);
     }
     if (!status)

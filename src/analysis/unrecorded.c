@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "analysis/activity.h"
+#include "analysis/times.h"
 
 /* The shim flushes its counters this often, with room for a late one. */
 static const int64_t flush_ns = 300000000;
@@ -17,75 +18,69 @@ static bool is_pause(uint32_t reason)
     return reason == WS_LOSS_BURST || reason == WS_LOSS_RANGE || reason == WS_LOSS_SIZE_LIMIT;
 }
 
-/* The first gap that ends after time. */
-static size_t first_ending_after(const struct ws_ops *ops, const struct ws_track *track, const struct ws_gap *gaps,
-                                 size_t count, int64_t time)
+/* Where gaps that end after a time follow: operations are in order of their begins. */
+static struct ws_gap before_those_after(const struct ws_gaps *gaps, int64_t time)
 {
-    size_t low = 0, high = count;
+    size_t low = 0, high = gaps->track->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (ws_gap_end(ops, track, &gaps[middle]) <= time)
+        if (ws_op_begin(gaps->ops, gaps->track->order[middle]) <= time)
             low = middle + 1;
         else
             high = middle;
     }
-    return low;
+    return (struct ws_gap){ .place = low ? low - 1 : 0 };
 }
 
 /* The calls counted at `time` were let pass in the longest gap of the time since the count before, and
- * in all that are about as long: there is more than one hole between two counts where bursts are short. */
-static void mark_hole(const struct ws_ops *ops, const struct ws_track *track, const struct ws_vector *gaps,
-                      int64_t time, uint8_t *marks)
+ * in all that are about as long: there is more than one hole between two counts where bursts are short.
+ * Marks are bits by place in the track's order. */
+static void mark_hole(const struct ws_gaps *gaps, int64_t time, uint64_t *marks)
 {
-    const struct ws_gap *list = gaps->data;
-    size_t first = first_ending_after(ops, track, list, gaps->count, time - flush_ns), end;
+    const struct ws_gap from = before_those_after(gaps, time - flush_ns);
     int64_t longest = 0;
-    for (end = first; end < gaps->count && ws_gap_begin(ops, &list[end]) < time; end++)
-        if (ws_gap_length(ops, track, &list[end]) > longest)
-            longest = ws_gap_length(ops, track, &list[end]);
-    int64_t alike = longest - longest / 4 > shortest_ns ? longest - longest / 4 : shortest_ns;
-    for (size_t i = first; i < end; i++)
-        marks[i] |= ws_gap_length(ops, track, &list[i]) >= (alike < longest ? alike : longest);
+    for (struct ws_gap gap = from; ws_gap_next(gaps, &gap) && gap.begin < time;)
+        longest = ws_most(longest, ws_gap_length(&gap));
+    int64_t alike = ws_least(ws_most(longest - longest / 4, shortest_ns), longest);
+    for (struct ws_gap gap = from; ws_gap_next(gaps, &gap) && gap.begin < time;)
+        if (ws_gap_length(&gap) >= alike)
+            marks[gap.place / 64] |= 1ULL << gap.place % 64;
 }
 
 /* Gaps that are marked become holes. */
-static int take_out(const struct ws_ops *ops, const struct ws_track *track, const uint8_t *marks,
-                    struct ws_track_activity *activity)
+static int take_out(const uint64_t *marks, struct ws_track_activity *activity)
 {
-    struct ws_gap *gaps = activity->gaps.data;
-    size_t kept = 0;
-    for (size_t i = 0; i < activity->gaps.count; i++) {
-        if (!marks[i]) {
-            gaps[kept++] = gaps[i];
+    struct ws_gaps *gaps = &activity->gaps;
+    for (struct ws_gap gap = { 0 }; ws_gap_next(gaps, &gap);) {
+        if (!(marks[gap.place / 64] >> gap.place % 64 & 1))
             continue;
-        }
         struct ws_hole *hole = ws_vector_push(&activity->holes);
         if (!hole)
             return -ENOMEM;
-        *hole = (struct ws_hole){ ws_gap_begin(ops, &gaps[i]), ws_gap_end(ops, track, &gaps[i]) };
-        activity->unrecorded += hole->end - hole->begin;
+        *hole = (struct ws_hole){ gap.begin, gap.end };
+        activity->unrecorded += ws_gap_length(&gap);
+        gaps->bits[gap.place / 64].ends &= ~(1ULL << gap.place % 64);
+        gaps->count--;
     }
-    activity->gaps.count = kept;
     activity->idle -= activity->unrecorded;
     return 0;
 }
 
-int ws_activity_leave_out_unrecorded(const struct ws_process *process, const struct ws_track *track,
-                                     struct ws_track_activity *activity)
+int ws_activity_leave_out_unrecorded(const struct ws_process *process, struct ws_track_activity *activity)
 {
     const struct ws_loss *losses = process->losses.data;
-    uint8_t *marks = NULL;
+    uint64_t *marks = NULL;
     for (size_t i = 0; i < process->losses.count; i++) {
         if (!is_pause(losses[i].reason) || !losses[i].count || losses[i].host_ns < activity->begin - flush_ns ||
             losses[i].host_ns > activity->end + flush_ns)
             continue;
         if (!marks)
-            marks = calloc(activity->gaps.count + 1, 1);
+            marks = calloc(activity->gaps.track->count / 64 + 1, sizeof(*marks));
         if (!marks)
             return -ENOMEM;
-        mark_hole(&process->ops, track, &activity->gaps, losses[i].host_ns, marks);
+        mark_hole(&activity->gaps, losses[i].host_ns, marks);
     }
-    int status = marks ? take_out(&process->ops, track, marks, activity) : 0;
+    int status = marks ? take_out(marks, activity) : 0;
     free(marks);
     return status;
 }

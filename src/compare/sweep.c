@@ -24,7 +24,10 @@ struct device {
     const struct ws_track_comm *comm;
     struct ws_places places;
     double *shape_times; /* by shape of the process */
-    size_t gap, comm_op; /* the next ones: in order of time, as stretches are */
+    size_t comm_op;      /* the next one: in order of time, as stretches are */
+    struct ws_gap gap;   /* the same */
+    bool has_gap;        /* there is a next one */
+    size_t turn;         /* of its line */
     struct causes idle;  /* of the whole recording */
     double error;        /* what share of the busy time may be wrong */
 };
@@ -77,20 +80,17 @@ static void add_causes(struct ws_samples *samples, const struct causes *causes, 
 /* A gap may be off by what the two times are that it lies between. */
 static void sum_gaps(struct device *device, const struct stretch *stretch, struct causes *causes)
 {
-    const struct ws_gap *gaps = device->activity->gaps.data;
     const struct ws_ops *ops = &device->process->ops;
-    for (; device->gap < device->activity->gaps.count; device->gap++) {
-        const struct ws_gap *gap = &gaps[device->gap];
-        if (ws_gap_begin(ops, gap) >= stretch->end)
-            break;
-        uint8_t cause = device->causes->causes[device->gap];
-        double length = (double)ws_gap_length(ops, device->track, gap);
-        double error =
-            (double)(ws_op_end_error(ops, gap->before) + ws_op_begin_error(ops, device->track->order[gap->after]));
+    const struct ws_gap *gap = &device->gap;
+    for (; device->has_gap && gap->begin < stretch->end;
+         device->has_gap = ws_gap_next(&device->activity->gaps, &device->gap)) {
+        uint32_t line = ws_gap_line_of(device->causes, &device->turn, gap);
+        enum ws_part cause = ws_gap_cause(device->causes, line);
+        double length = (double)ws_gap_length(gap);
+        double error = (double)(ws_op_end_error(ops, gap->before) + ws_op_begin_error(ops, gap->after));
         causes->time[cause] += length;
         causes->error[cause] += error;
-        ws_tally_add(&device->sweep->lines, device->places.lines[device->causes->line_of[device->gap]], length,
-                     error);
+        ws_tally_add(&device->sweep->lines, device->places.lines[line], length, error);
     }
     ws_tallies_flush(&device->sweep->lines, stretch->steady);
 }
@@ -249,6 +249,7 @@ int ws_sweep_track(struct ws_sweep *sweep, size_t index, struct ws_places places
     if (known > 0)
         device.error = (double)ws_most(activity->busy - activity->busy_least, activity->busy_most - activity->busy) /
                        (double)known;
+    device.has_gap = ws_gap_next(&activity->gaps, &device.gap);
     sweep->side->per[WS_PER_RECORDING].devices++;
     sweep->side->per[WS_PER_STEP].devices += steps->kinds[WS_STEP_STEADY] > 0;
     add_stretches(&device, steps);

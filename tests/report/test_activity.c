@@ -31,13 +31,14 @@ static void numbers_of_a_small_timeline(void **state)
     assert_int_equal(activity->busy_least, 2500);
     assert_int_equal(activity->busy_most, 2500);
     assert_int_equal(activity->gaps.count, 1);
-    const struct ws_gap *gap = activity->gaps.data;
-    const struct ws_track *track = ws_model_track(loaded.model, 0);
-    const struct ws_ops *ops = &ws_model_process(loaded.model, 0)->ops;
-    assert_int_equal(ws_gap_begin(ops, gap), 3100);
-    assert_int_equal(ws_gap_end(ops, track, gap), 4000);
-    assert_int_equal(gap->before, 3);
-    assert_int_equal(track->order[gap->after], 4);
+    struct ws_gap gap = { 0 };
+    assert_true(ws_gap_next(&activity->gaps, &gap));
+    assert_int_equal(gap.begin, 3100);
+    assert_int_equal(gap.end, 4000);
+    assert_int_equal(gap.before, 3);
+    assert_int_equal(gap.after, 4);
+    assert_int_equal(ws_model_track(loaded.model, 0)->order[gap.place], 4);
+    assert_false(ws_gap_next(&activity->gaps, &gap));
     const struct ws_kernel_row *row = load_kernel(&loaded, 0, compute_name);
     assert_int_equal(row->count, 3);
     assert_int_equal(row->total, 1900);
@@ -100,15 +101,13 @@ static void unions_agree_with_interval_sets(void **state)
         for (size_t i = 0; i < comm->count; i++)
             ws_interval_set_add(&both, comm->items[i].begin, comm->items[i].end);
         assert_int_equal(activity->exposed_memory, ws_interval_set_outside(&painted.group[WS_GROUP_MEMORY], &both));
-        const struct ws_gap *gaps = activity->gaps.data;
-        const struct ws_track *track = ws_model_track(loaded.model, 0);
-        const struct ws_ops *ops = &ws_model_process(loaded.model, 0)->ops;
         int64_t idle = 0;
-        for (size_t i = 0; i < activity->gaps.count; i++) {
-            int64_t from = ws_gap_begin(ops, &gaps[i]), to = ws_gap_end(ops, track, &gaps[i]);
-            idle += to - from;
-            assert_int_equal(ws_interval_set_within(&painted.all, from, to), 0);
+        size_t gaps = 0;
+        for (struct ws_gap gap = { 0 }; ws_gap_next(&activity->gaps, &gap); gaps++) {
+            idle += ws_gap_length(&gap);
+            assert_int_equal(ws_interval_set_within(&painted.all, gap.begin, gap.end), 0);
         }
+        assert_int_equal(activity->gaps.count, gaps);
         assert_int_equal(activity->idle, idle);
         load_finish(&loaded);
         painted_finish(&painted);
@@ -234,6 +233,57 @@ static void short_bursts_leave_more_holes_than_counts(void **state)
     load_finish(&loaded);
 }
 
+/* Operations that begin and end while another runs stand between it and the gap behind it. */
+static void what_ended_last_may_have_begun_long_before(void **state)
+{
+    enum { ROUNDS = 5, SHORT = 150, APART = 100, LENGTH = APART * (SHORT + 2) };
+    struct loaded loaded;
+    struct story *story = load_begin_on(&loaded, "Test GPU", 4);
+    struct ws_gap gap = { 0 };
+    (void)state;
+    for (int64_t round = 0; round < ROUNDS; round++) {
+        int64_t at = round * (LENGTH + 7);
+        story_kernel(story, 1, compute_name, at, at + LENGTH);
+        for (int64_t i = 1; i <= SHORT; i++)
+            story_kernel(story, 2, compute_name, at + i * APART, at + i * APART + 50);
+    }
+    load_report(&loaded);
+    const struct ws_gaps *gaps = &load_activity(&loaded, 0)->gaps;
+    assert_int_equal(gaps->count, ROUNDS - 1);
+    for (size_t round = 1; round < ROUNDS; round++) {
+        assert_true(ws_gap_next(gaps, &gap));
+        assert_int_equal(gap.before, (round - 1) * (SHORT + 1));
+        assert_int_equal(gap.after, round * (SHORT + 1));
+        assert_int_equal(ws_gap_length(&gap), 7);
+    }
+    assert_false(ws_gap_next(gaps, &gap));
+    load_finish(&loaded);
+}
+
+static void gaps_are_passed_by_in_any_number(void **state)
+{
+    enum { GAPS = 300 };
+    struct loaded loaded;
+    struct story *story = load_begin_on(&loaded, "Test GPU", 4);
+    (void)state;
+    /* Where two in a row touch there is none: bits are set here and there. */
+    for (int64_t i = 0; i <= GAPS; i++) {
+        story_kernel(story, 1, compute_name, i * 100, i * 100 + 50);
+        if (i % 3 == 0)
+            story_kernel(story, 1, compute_name, i * 100 + 50, i * 100 + 60);
+    }
+    load_report(&loaded);
+    const struct ws_gaps *gaps = &load_activity(&loaded, 0)->gaps;
+    assert_int_equal(gaps->count, GAPS);
+    for (size_t stride = 1; stride < GAPS; stride++) {
+        size_t next = 0;
+        for (struct ws_gap gap = { 0 }; ws_gap_next(gaps, &gap); ws_gap_skip(gaps, &gap, stride - 1), next += stride)
+            assert_int_equal(gap.end, (next + 1) * 100);
+        assert_int_equal(next, (GAPS + stride - 1) / stride * stride);
+    }
+    load_finish(&loaded);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +292,8 @@ int main(void)
         cmocka_unit_test(busy_bounds_hold_for_any_true_times),
         cmocka_unit_test(what_was_not_recorded_is_not_idle),
         cmocka_unit_test(short_bursts_leave_more_holes_than_counts),
+        cmocka_unit_test(what_ended_last_may_have_begun_long_before),
+        cmocka_unit_test(gaps_are_passed_by_in_any_number),
         cmocka_unit_test(an_operation_of_no_length_is_an_event_all_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

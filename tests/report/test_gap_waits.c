@@ -71,7 +71,11 @@ static void expect_waited(struct loaded *loaded, enum ws_waited_for what, const 
     assert_int_equal(activity->gaps.count, 1);
     assert_int_equal(waits->rows.count, 1);
     assert_int_equal(row->gaps.total, activity->idle);
-    struct ws_gap_wait wait = ws_gap_wait_of(loaded->report, 0, (enum ws_part)causes->causes[0], activity->gaps.data);
+    struct ws_gap gap = { 0 };
+    size_t turn = 0;
+    assert_true(ws_gap_next(&activity->gaps, &gap));
+    enum ws_part cause = ws_gap_cause(causes, ws_gap_line_of(causes, &turn, &gap));
+    struct ws_gap_wait wait = ws_gap_wait_of(loaded->report, 0, cause, &gap);
     assert_int_equal(wait.what, row->wait.what);
     assert_int_equal(wait.op, row->wait.op);
     assert_string_equal(ws_gap_wait_text(loaded->report, 0, &wait, text, sizeof(text)), said);

@@ -71,11 +71,12 @@ static const struct ws_track_causes *causes_of(struct loaded *loaded)
 static void expect(struct loaded *loaded, enum ws_part cause)
 {
     const struct ws_track_causes *causes = causes_of(loaded);
+    const struct ws_gap_line *lines = causes->lines.data;
     assert_int_equal(load_activity(loaded, 0)->gaps.count, 1);
-    assert_string_equal(ws_part_name((enum ws_part)causes->causes[0]), ws_part_name(cause));
+    assert_int_equal(causes->lines.count, 1);
+    assert_string_equal(ws_part_name(lines[0].cause), ws_part_name(cause));
     assert_int_equal(causes->totals[cause].count, 1);
     assert_int_equal(causes->totals[cause].total, load_activity(loaded, 0)->idle);
-    assert_int_equal(causes->lines.count, 1);
 }
 
 static void expect_line(struct loaded *loaded, const char *expected)
@@ -402,6 +403,27 @@ static void add_any_row(struct story *story, uint32_t kernel, uint32_t copy, uin
     }
 }
 
+/* Each gap is of one line, and what lines say of their gaps is the sum of these. */
+static void expect_lines_of(struct loaded *loaded, const struct ws_track_causes *causes)
+{
+    const struct ws_gaps *gaps = &load_activity(loaded, 0)->gaps;
+    const struct ws_gap_line *lines = causes->lines.data;
+    struct ws_gap_total *sums = calloc(causes->lines.count + 1, sizeof(*sums));
+    size_t turn = 0;
+    assert_non_null(sums);
+    for (struct ws_gap gap = { 0 }; ws_gap_next(gaps, &gap);) {
+        uint32_t line = ws_gap_line_of(causes, &turn, &gap);
+        assert_true(line < causes->lines.count);
+        sums[line].count++;
+        sums[line].total += ws_gap_length(&gap);
+    }
+    for (size_t i = 0; i < causes->lines.count; i++) {
+        assert_int_equal(lines[i].gaps.count, sums[i].count);
+        assert_int_equal(lines[i].gaps.total, sums[i].total);
+    }
+    free(sums);
+}
+
 /* Nothing is believed; what is idle is divided among the causes to the nanosecond. */
 static void whatever_a_trace_says_causes_add_up(void **state)
 {
@@ -428,6 +450,7 @@ static void whatever_a_trace_says_causes_add_up(void **state)
         }
         assert_int_equal(total, load_activity(&loaded, 0)->idle);
         assert_int_equal(count, load_activity(&loaded, 0)->gaps.count);
+        expect_lines_of(&loaded, causes);
         load_finish(&loaded);
     }
 }
