@@ -17,14 +17,14 @@
 #include "analysis/stream_order.h"
 #include "analysis/wall.h"
 
-/* In the order of the report; first those without a section that take long. */
+/* In the order of the report. */
 /* clang-format off */
 const struct ws_analysis *const ws_analyses[] = {
-    &ws_analysis_step_bounds,
     &ws_analysis_verdict,
     &ws_analysis_wall,
     &ws_analysis_overview,
     &ws_analysis_activity,
+    &ws_analysis_step_bounds,
     &ws_analysis_steps,
     &ws_analysis_kernels,
     &ws_analysis_roofline,

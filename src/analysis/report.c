@@ -17,6 +17,7 @@ struct work {
     bool *done;     /* by analysis and subject */
     size_t *begun;  /* subjects an analysis has been begun for, the first ones */
     size_t *undone; /* subjects it has still to be run for */
+    size_t *behind; /* analyses that wait for it in a row */
     size_t stride;  /* subjects an analysis */
     size_t left;
     int status;
@@ -81,17 +82,33 @@ static bool may_run(const struct work *work, const struct ws_analysis *analysis,
     return true;
 }
 
-/* A task that may run now, or -1. While none is under way there is one: the next of an analysis all of whose needs
- * are met. */
+/* How many analyses in a row wait for one, at most. */
+static size_t count_behind(const struct ws_analysis *analysis)
+{
+    size_t longest = 0;
+    for (size_t i = 0; i < ws_analysis_count; i++) {
+        bool waits = false;
+        for (size_t need = 0; need < WS_MOST_NEEDS && ws_analyses[i]->needs[need]; need++)
+            waits |= ws_analyses[i]->needs[need] == analysis;
+        size_t behind = waits ? 1 + count_behind(ws_analyses[i]) : 0;
+        longest = behind > longest ? behind : longest;
+    }
+    return longest;
+}
+
+/* A task that may run now, of those the one that most analyses in a row wait for; or -1. While none is under way
+ * there is one: the next of an analysis all of whose needs are met. */
 static ssize_t next_task(const struct work *work)
 {
+    ssize_t task = -1;
     for (size_t i = 0; i < ws_analysis_count; i++) {
         size_t subject = work->begun[i];
         if (subject < subject_count(work->report->model, ws_analyses[i]->scope) &&
+            (task < 0 || work->behind[i] > work->behind[(size_t)task / work->stride]) &&
             may_run(work, ws_analyses[i], subject))
-            return (ssize_t)(i * work->stride + subject);
+            task = (ssize_t)(i * work->stride + subject);
     }
-    return -1;
+    return task;
 }
 
 static void *worker(void *user)
@@ -126,15 +143,18 @@ static int run_all(struct ws_report *report, unsigned threads)
     pthread_t others[16];
     unsigned started = 0;
     work.done = calloc(ws_analysis_count * work.stride + 1, sizeof(*work.done));
-    work.begun = calloc(2 * ws_analysis_count + 1, sizeof(*work.begun));
+    work.begun = calloc(3 * ws_analysis_count + 1, sizeof(*work.begun));
     if (!work.done || !work.begun) {
         free(work.done);
         free(work.begun);
         return -ENOMEM;
     }
     work.undone = work.begun + ws_analysis_count;
-    for (size_t i = 0; i < ws_analysis_count; i++)
+    work.behind = work.undone + ws_analysis_count;
+    for (size_t i = 0; i < ws_analysis_count; i++) {
         work.left += work.undone[i] = subject_count(report->model, ws_analyses[i]->scope);
+        work.behind[i] = count_behind(ws_analyses[i]);
+    }
     pthread_mutex_init(&work.mutex, NULL);
     pthread_cond_init(&work.changed, NULL);
     while (started + 1 < threads && started < sizeof(others) / sizeof(others[0]) &&
