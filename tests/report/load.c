@@ -44,6 +44,17 @@ const struct ws_track_activity *load_activity(const struct loaded *loaded, size_
     return ws_report_result(loaded->report, &ws_analysis_activity, track);
 }
 
+const struct ws_track_steps *load_steps(const struct loaded *loaded)
+{
+    return ws_report_result(loaded->report, &ws_analysis_steps, 0);
+}
+
+const struct ws_step *load_step(const struct ws_track_steps *steps, size_t place)
+{
+    assert_true(place < steps->steps.count);
+    return (const struct ws_step *)steps->steps.data + place;
+}
+
 const struct ws_kernel_row *load_kernel(const struct loaded *loaded, size_t track, const char *name)
 {
     const struct ws_track_kernels *kernels = ws_report_result(loaded->report, &ws_analysis_kernels, track);

@@ -4,6 +4,7 @@
 
 #include "analysis/activity.h"
 #include "analysis/kernels.h"
+#include "analysis/steps.h"
 #include "story.h"
 
 struct loaded {
@@ -27,6 +28,10 @@ void load_report(struct loaded *loaded);
 void load_finish(struct loaded *loaded);
 
 const struct ws_track_activity *load_activity(const struct loaded *loaded, size_t track);
+
+/* Of the first track; and one of its steps, which must be there. */
+const struct ws_track_steps *load_steps(const struct loaded *loaded);
+const struct ws_step *load_step(const struct ws_track_steps *steps, size_t place);
 
 /* The row of this name on the track, or NULL. */
 const struct ws_kernel_row *load_kernel(const struct loaded *loaded, size_t track, const char *name);
