@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
-#include "import/decimal.h"
 #include "import/importer.h"
 #include "import/input.h"
 #include "import/json.h"
@@ -53,123 +51,10 @@ struct reading {
     unsigned skipped; /* maps and arrays that lie within the last place */
     struct ws_device device;
     struct kineto_configured group;
-    struct kineto_text texts[TEXT_KINDS]; /* of the event */
     struct kineto_inputs inputs;
 };
 
-/* --- values ------------------------------------------------------------------------------------- */
-
-static void keep(struct reading *reading, enum kineto_text_kind kind, const char *text, size_t length)
-{
-    reading->texts[kind].size = 0;
-    if (kineto_append(&reading->texts[kind], text, length))
-        reading->kineto.gather->error = -ENOMEM;
-}
-
-static void keep_number(struct kineto_event *event, enum kineto_key key, const char *text, size_t length, int shift)
-{
-    if (ws_decimal(text, length, shift, &event->number[key]))
-        event->seen |= (uint64_t)1 << key;
-    else
-        event->number[key] = 0;
-}
-
-static void take_event_value(struct reading *reading, enum kineto_key key, const char *text, size_t length,
-                             bool is_text)
-{
-    struct kineto_event *event = &reading->kineto.event;
-    switch (key) {
-    case KINETO_PHASE:
-        reading->has_events = true;
-        event->phase = 0;
-        if (length)
-            event->phase = *text;
-        break;
-    case KINETO_CATEGORY:
-        event->category = kineto_category_of(text, length);
-        break;
-    case KINETO_NAME:
-        keep(reading, TEXT_NAME, text, length);
-        break;
-    case KINETO_TIME:
-    case KINETO_DURATION:
-        keep_number(event, key, text, length, 3);
-        break;
-    case KINETO_PID:
-        if (is_text)
-            kineto_note_process(&reading->kineto, text, length);
-        event->other = is_text && kineto_leave_label(&reading->kineto.label, &text, &length);
-        /* fall through */
-    case KINETO_TID:
-        keep_number(event, key, text, length, 0);
-        if (is_text && !kineto_saw(event, key)) /* "stream 7": any number that is its own */
-            event->number[key] = (int64_t)(ws_hash(text, length) | (uint64_t)1 << 63);
-        break;
-    default:
-        break;
-    }
-}
-
-/* What an argument's value is. */
-static const struct {
-    bool number, text;
-    enum kineto_text_kind kind;
-} arguments[KINETO_KEY_COUNT] = {
-    [KINETO_NAME] = { .text = true, .kind = TEXT_SAID },
-    [KINETO_LABELS] = { .text = true, .kind = TEXT_SAID },
-    [KINETO_CALL_STACK] = { .text = true, .kind = TEXT_STACK },
-    [KINETO_COLLECTIVE] = { .text = true, .kind = TEXT_COLLECTIVE },
-    [KINETO_ELEMENT_TYPE] = { .text = true, .kind = TEXT_ELEMENT_TYPE },
-    [KINETO_GROUP_NAME] = { .text = true, .kind = TEXT_GROUP_NAME },
-    [KINETO_GROUP_RANKS] = { .text = true, .kind = TEXT_GROUP_RANKS },
-    [KINETO_DEVICE] = { .number = true },
-    [KINETO_CONTEXT] = { .number = true },
-    [KINETO_STREAM] = { .number = true },
-    [KINETO_CORRELATION] = { .number = true },
-    [KINETO_REGISTERS] = { .number = true },
-    [KINETO_SHARED] = { .number = true },
-    [KINETO_BYTES] = { .number = true },
-    [KINETO_ADDRESS] = { .number = true },
-    [KINETO_ALLOCATED] = { .number = true },
-    [KINETO_TOTAL_ALLOCATED] = { .number = true },
-    [KINETO_DEVICE_TYPE] = { .number = true },
-    [KINETO_DEVICE_ID] = { .number = true },
-    [KINETO_ELEMENTS_IN] = { .number = true },
-    [KINETO_ELEMENTS_OUT] = { .number = true },
-    [KINETO_GROUP_SIZE] = { .number = true },
-    [KINETO_GROUP_RANK] = { .number = true },
-    [KINETO_SEQUENCE] = { .number = true },
-    [KINETO_SOURCE_RANK] = { .number = true },
-    [KINETO_TARGET_RANK] = { .number = true },
-};
-
-static void take_argument(struct reading *reading, enum kineto_key key, const char *text, size_t length)
-{
-    if (arguments[key].number)
-        keep_number(&reading->kineto.event, key, text, length, 0);
-    else if (arguments[key].text)
-        keep(reading, arguments[key].kind, text, length);
-}
-
-/* The second, third, fourth and last input. */
-static void take_concrete(struct kineto_event *event, size_t index, const char *text, size_t length)
-{
-    int64_t value;
-    if (!ws_decimal(text, length, 0, &value))
-        value = 0;
-    if (index >= 1 && index <= 3)
-        event->concrete[index - 1] = value;
-    event->concrete[3] = value;
-}
-
-static void take_extent(uint32_t extent[3], size_t index, const char *text, size_t length)
-{
-    int64_t value;
-    if (index < 3 && ws_decimal(text, length, 0, &value) && value >= 0 && value <= UINT32_MAX)
-        extent[index] = (uint32_t)value;
-}
-
-/* --- any value ---------------------------------------------------------------------------------- */
+/* --- values -------------------------------------------------------------------------------------- */
 
 static int take_value(struct reading *reading, const char *text, size_t length, bool is_text)
 {
@@ -182,10 +67,11 @@ static int take_value(struct reading *reading, const char *text, size_t length, 
         kineto_take_fact(&reading->kineto, place->key, text, length);
         break;
     case NODE_EVENT:
-        take_event_value(reading, place->key, text, length, is_text);
+        reading->has_events |= place->key == KINETO_PHASE;
+        kineto_take_event_value(&reading->kineto, place->key, text, length, is_text);
         break;
     case NODE_ARGS:
-        take_argument(reading, place->key, text, length);
+        kineto_take_argument(&reading->kineto, place->key, text, length);
         break;
     case NODE_DEVICE:
         kineto_take_device_value(&reading->kineto, &reading->device, place->key, text, length);
@@ -197,13 +83,13 @@ static int take_value(struct reading *reading, const char *text, size_t length, 
         kineto_take_group_value(&reading->kineto, &reading->group, KINETO_GROUP_CONFIG_RANKS, text, length);
         break;
     case NODE_GRID:
-        take_extent(reading->kineto.event.grid, place->index++, text, length);
+        kineto_take_extent(reading->kineto.event.grid, place->index++, text, length);
         break;
     case NODE_BLOCK:
-        take_extent(reading->kineto.event.block, place->index++, text, length);
+        kineto_take_extent(reading->kineto.event.block, place->index++, text, length);
         break;
     case NODE_CONCRETE:
-        take_concrete(&reading->kineto.event, place->index++, text, length);
+        kineto_take_concrete(&reading->kineto.event, place->index++, text, length);
         kineto_take_value(&reading->inputs, text, length);
         break;
     case NODE_TYPES:
@@ -286,7 +172,7 @@ static void begin_event(struct reading *reading)
 {
     memset(&reading->kineto.event, 0, sizeof(reading->kineto.event));
     for (int i = 0; i < TEXT_KINDS; i++)
-        reading->texts[i].size = 0;
+        reading->kineto.texts[i].size = 0;
     kineto_inputs_begin(&reading->inputs);
 }
 
@@ -334,7 +220,7 @@ static void end_event(struct reading *reading)
 {
     struct kineto_event *event = &reading->kineto.event;
     for (int i = 0; i < TEXT_KINDS; i++)
-        event->text[i] = text_of(&reading->texts[i]);
+        event->text[i] = text_of(&reading->kineto.texts[i]);
     event->inputs = kineto_inputs_end(&reading->inputs, &event->text[TEXT_NAME]);
     if (reading->inputs.failed)
         reading->kineto.gather->error = -ENOMEM;
@@ -403,8 +289,6 @@ static void close_reading(void *state)
     ws_input_close(reading->input);
     kineto_finish(&reading->kineto);
     kineto_inputs_finish(&reading->inputs);
-    for (int i = 0; i < TEXT_KINDS; i++)
-        free(reading->texts[i].data);
     kineto_ranks_finish(&reading->ranks);
     free(reading->group.name.data);
     free(reading->group.ranks.data);

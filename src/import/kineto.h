@@ -121,13 +121,20 @@ struct kineto_event {
     int64_t concrete[4]; /* values of the second, third, fourth and last input, where those are numbers */
 };
 
+/* A text that grows. */
+struct kineto_text {
+    char *data;
+    size_t size, capacity;
+};
+
 struct kineto {
     struct ws_gather *gather;
     struct kineto_event event;
-    struct ws_vector devices;   /* struct ws_device: as described */
-    struct ws_vector processes; /* struct kineto_name */
-    struct ws_vector threads;   /* struct kineto_name */
-    int64_t pid;                /* of the first host call; only where has_pid */
+    struct kineto_text texts[TEXT_KINDS]; /* of the event, until it is complete */
+    struct ws_vector devices;             /* struct ws_device: as described */
+    struct ws_vector processes;           /* struct kineto_name */
+    struct ws_vector threads;             /* struct kineto_name */
+    int64_t pid;                          /* of the first host call; only where has_pid */
     bool has_pid;
     int64_t first;                /* time of an event; 0 none yet */
     bool has_schema;              /* the file says which */
@@ -160,13 +167,19 @@ void kineto_fill_keys(void); /* once, before the first search */
 
 enum kineto_key kineto_find_key(const char *text, size_t length);
 
-/* --- kineto_inputs.c ------------------------------------------------------------------------------ */
+/* --- kineto_values.c ------------------------------------------------------------------------------ */
 
-/* A text that grows. */
-struct kineto_text {
-    char *data;
-    size_t size, capacity;
-};
+void kineto_take_event_value(struct kineto *kineto, enum kineto_key key, const char *text, size_t length,
+                             bool is_text);
+
+void kineto_take_argument(struct kineto *kineto, enum kineto_key key, const char *text, size_t length);
+
+/* Of the inputs of an operator, those that struct kineto_event has. */
+void kineto_take_concrete(struct kineto_event *event, size_t index, const char *text, size_t length);
+
+void kineto_take_extent(uint32_t extent[3], size_t index, const char *text, size_t length);
+
+/* --- kineto_inputs.c ------------------------------------------------------------------------------ */
 
 /* Returns 0 or -ENOMEM. */
 int kineto_append(struct kineto_text *to, const char *text, size_t length);

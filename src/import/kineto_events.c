@@ -1,6 +1,7 @@
 /* What the events of a Kineto trace mean, in all the words its versions have had for it. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "import/decimal.h"
@@ -252,6 +253,8 @@ void kineto_end(struct kineto *kineto)
 
 void kineto_finish(struct kineto *kineto)
 {
+    for (int i = 0; i < TEXT_KINDS; i++)
+        free(kineto->texts[i].data);
     ws_vector_finish(&kineto->devices);
     ws_vector_finish(&kineto->processes);
     ws_vector_finish(&kineto->threads);
