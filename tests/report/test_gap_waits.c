@@ -2,35 +2,7 @@
 
 #include "analysis/gap_waits.h"
 #include "analysis/wall.h"
-#include "load.h"
-
-static const int64_t us = 1000, ms = 1000000;
-static const char *const gemm = "ampere_sgemm_128x64_nn", *const all_reduce = "ncclDevKernel_AllReduce_Sum";
-enum { COMPUTE = 1, OTHER = 2 };
-
-/* One device whose clock is the host's, right within 1 µs. */
-static struct story *begin(struct loaded *loaded)
-{
-    struct story *story = load_begin(loaded);
-    story_device(story, 1, "Test GPU", 0, 1000);
-    story_stream(story, COMPUTE, 1);
-    story_stream(story, OTHER, 1);
-    story_thread(story, 1, 100, "main");
-    return story;
-}
-
-/* What ran from `from` to `to`, launched at `host`. */
-static void launch(struct story *story, uint32_t stream, const char *name, int64_t host, int64_t from, int64_t to)
-{
-    struct ws_shape shape = { .kind = WS_OP_KERNEL,
-                              .stream = stream,
-                              .function = story_function(story, name),
-                              .driver_function = story_driver_function(story, "cuLaunchKernel", WS_CALL_LAUNCH) };
-    struct ws_op op = story_op(story, story_shape(story, &shape), from, to);
-    op.host_begin = host;
-    op.host_end = host + 5 * us;
-    story_add(story, WS_FAMILY_op, &op);
-}
+#include "gap_story.h"
 
 /* A call that records an event into a stream, or makes it wait for one. */
 static void order(struct story *story, const char *function, uint32_t stream, uint64_t event, int64_t host)
@@ -87,8 +59,8 @@ static void expect_waited(struct loaded *loaded, enum ws_waited_for what, const 
 static struct story *queue_behind(struct loaded *loaded, int64_t gap)
 {
     struct story *story = begin(loaded);
-    launch(story, COMPUTE, gemm, -100 * us, 0, ms);
-    launch(story, OTHER, gemm, -30 * us, ms + gap, 2 * ms + gap);
+    first(story);
+    launch(story, &(struct launch){ OTHER, 1, gemm, -30 * us, ms + gap, 2 * ms + gap, 0 });
     return story;
 }
 
@@ -148,7 +120,7 @@ static void an_event_of_another_device_is_waited_for(void **state)
     (void)state;
     story_device(story, 2, "Test GPU", 0, 1000);
     story_stream(story, FAR, 2);
-    launch(story, FAR, all_reduce, -80 * us, 0, ms + 495 * us);
+    launch(story, &(struct launch){ FAR, 1, all_reduce, -80 * us, 0, ms + 495 * us, 0 });
     order(story, "cuEventRecord", FAR, 77, -50 * us);
     order(story, "cuStreamWaitEvent", OTHER, 77, -40 * us);
     expect_waited(&loaded, WS_WAITED_EVENT, "ncclDevKernel_AllReduce_Sum on GPU 1, stream 3, by an event");
@@ -160,8 +132,8 @@ static void a_dispatch_names_the_stream_it_comes_after(void **state)
     struct loaded loaded;
     struct story *story = begin(&loaded);
     (void)state;
-    launch(story, COMPUTE, gemm, -100 * us, 0, ms);
-    launch(story, COMPUTE, gemm, -80 * us, ms + 2 * us, 2 * ms);
+    first(story);
+    launch(story, &(struct launch){ COMPUTE, 1, gemm, -80 * us, ms + 2 * us, 2 * ms, 0 });
     expect_waited(&loaded, WS_WAITED_OWN_STREAM, "the operation before it on its own stream");
     queue_behind(&loaded, 4 * us);
     expect_waited(&loaded, WS_WAITED_LAST_ENDED, "not known; what ended last was ampere_sgemm_128x64_nn on stream 1");
