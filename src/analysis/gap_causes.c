@@ -107,8 +107,8 @@ static int measure_launch_delay(struct finder *finder, const struct ws_track_act
 static bool same_call(const struct finder *finder, const struct question *question)
 {
     const struct ws_ops *ops = &finder->process->ops;
-    return ws_op_thread_place(ops, question->before) == ws_op_thread_place(ops, question->after) &&
-           ws_op_host_begin(ops, question->before) == question->launch && question->launch <= question->begin;
+    return question->launch <= question->begin && ws_op_host_begin(ops, question->before) == question->launch &&
+           ws_op_thread_place(ops, question->before) == ws_op_thread_place(ops, question->after);
 }
 
 /* The host was in time. */

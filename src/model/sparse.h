@@ -32,6 +32,12 @@ static inline size_t ws_sparse_count(const struct ws_sparse *sparse)
     return sparse->values.count;
 }
 
+/* How many bits are set: mostly none or one, and to count more takes a call on processors of any kind. */
+static inline size_t ws_sparse_bits(uint64_t word)
+{
+    return word & (word - 1) ? (size_t)__builtin_popcountll(word) : word != 0;
+}
+
 /* The value, or NULL when the row has none. */
 static inline const uint64_t *ws_sparse_get(const struct ws_sparse *sparse, size_t row)
 {
@@ -41,7 +47,7 @@ static inline const uint64_t *ws_sparse_get(const struct ws_sparse *sparse, size
     uint64_t bit = 1ULL << row % 64;
     if (!(word->has & bit))
         return NULL;
-    return (const uint64_t *)sparse->values.data + word->before + __builtin_popcountll(word->has & (bit - 1));
+    return (const uint64_t *)sparse->values.data + word->before + ws_sparse_bits(word->has & (bit - 1));
 }
 
 /* The value of the last row up to this one that has any; NULL when none has. */
@@ -50,7 +56,7 @@ static inline const uint64_t *ws_sparse_last(const struct ws_sparse *sparse, siz
     size_t rows = sparse->values.count; /* that have a value, up to this one */
     if (row / 64 < sparse->words.count) {
         const struct ws_sparse_word *word = (const struct ws_sparse_word *)sparse->words.data + row / 64;
-        rows = word->before + (size_t)__builtin_popcountll(word->has & ~0ULL >> (63 - row % 64));
+        rows = word->before + ws_sparse_bits(word->has & ~0ULL >> (63 - row % 64));
     }
     return rows ? (const uint64_t *)sparse->values.data + rows - 1 : NULL;
 }
