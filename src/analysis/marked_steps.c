@@ -139,6 +139,8 @@ static int add_steps(const struct ws_vector *markers, int64_t end, struct ws_tra
             return -ENOMEM;
         step->begin = begin;
         step->end = before = next;
+        step->host_begin = list[i].host_begin;
+        step->host_end = list[i + 1].host_begin;
         step->number = list[i].number;
         step->kind = cut ? WS_STEP_CUT : WS_STEP_STEADY;
     }

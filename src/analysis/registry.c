@@ -9,6 +9,7 @@
 #include "analysis/host_time.h"
 #include "analysis/kernels.h"
 #include "analysis/memory.h"
+#include "analysis/ranges.h"
 #include "analysis/roofline.h"
 #include "analysis/savings.h"
 #include "analysis/sections.h"
@@ -26,6 +27,7 @@ const struct ws_analysis *const ws_analyses[] = {
     &ws_analysis_activity,
     &ws_analysis_step_bounds,
     &ws_analysis_steps,
+    &ws_analysis_ranges,
     &ws_analysis_kernels,
     &ws_analysis_roofline,
     &ws_analysis_host_time,

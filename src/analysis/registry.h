@@ -41,6 +41,9 @@ struct ws_analysis {
     int (*run)(const struct ws_report *report, size_t subject, void *result);
     void (*finish)(void *result); /* may be NULL */
 
+    /* Does the result make a section? Where not, it is shown only when it is asked for. NULL: always. */
+    bool (*has_section)(const void *result);
+
     /* Prints the section's body. */
     void (*text)(const struct ws_report *report, size_t subject, const void *result, struct ws_page *page);
 

@@ -291,34 +291,38 @@ void ws_report_track_title(const struct ws_report *report, size_t index, char *t
 }
 
 static void print_subject(const struct ws_report *report, const struct ws_analysis *analysis, size_t subject,
-                          struct ws_page *page)
+                          bool asked, struct ws_page *page)
 {
+    const void *result = ws_report_result(report, analysis, subject);
     char subtitle[256] = "";
+    if (!asked && analysis->has_section && !analysis->has_section(result))
+        return;
     bool several = subject_count(report->model, analysis->scope) > 1;
     if (several && analysis->scope == WS_SCOPE_TRACK)
         ws_report_track_title(report, subject, subtitle, sizeof(subtitle));
     else if (several)
         ws_report_process_title(report, subject, subtitle, sizeof(subtitle));
     ws_page_heading(page, analysis->title, subtitle);
-    analysis->text(report, subject, ws_report_result(report, analysis, subject), page);
+    analysis->text(report, subject, result, page);
 }
 
 /* Of several devices the report shows the one that the others wait for, unless it is asked for all: they mostly do
  * the same, and the first section has a line of each. */
-static void print_section(const struct ws_report *report, const struct ws_analysis *analysis, struct ws_page *page)
+static void print_section(const struct ws_report *report, const struct ws_analysis *analysis, bool asked,
+                          struct ws_page *page)
 {
     size_t count = subject_count(report->model, analysis->scope), slowest = ws_report_slowest(report).shown;
     bool only_slowest = !page->all && slowest != WS_NOWHERE;
     if (only_slowest && analysis->scope == WS_SCOPE_TRACK) {
-        print_subject(report, analysis, slowest, page);
+        print_subject(report, analysis, slowest, asked, page);
         return;
     }
     if (only_slowest && analysis->scope == WS_SCOPE_PROCESS) {
-        print_subject(report, analysis, ws_model_track(report->model, slowest)->process, page);
+        print_subject(report, analysis, ws_model_track(report->model, slowest)->process, asked, page);
         return;
     }
     for (size_t subject = 0; subject < count; subject++)
-        print_subject(report, analysis, subject, page);
+        print_subject(report, analysis, subject, asked, page);
 }
 
 static const struct ws_analysis *section_named(const char *name)
@@ -354,5 +358,5 @@ void ws_report_print(const struct ws_report *report, struct ws_page *page, const
 {
     for (size_t i = 0; i < ws_analysis_count; i++)
         if (ws_analyses[i]->title && is_chosen(ws_analyses[i], sections, count))
-            print_section(report, ws_analyses[i], page);
+            print_section(report, ws_analyses[i], count > 0, page);
 }

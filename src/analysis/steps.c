@@ -78,6 +78,25 @@ static int split_steps(const struct ws_report *report, const struct ws_track *tr
     return 0;
 }
 
+static int64_t launch_of(const struct ws_ops *ops, const struct ws_track *track, size_t place, int64_t otherwise)
+{
+    bool known = place < track->count && ws_op_has_call(ops, track->order[place]);
+    return known ? ws_op_host_begin(ops, track->order[place]) : otherwise;
+}
+
+/* Of steps that no marker places on the host. */
+static void place_on_host(const struct ws_ops *ops, const struct ws_track *track, struct ws_track_steps *result)
+{
+    struct ws_step *steps = result->steps.data;
+    size_t count = result->source == WS_STEPS_FOUND ? result->steps.count : 0;
+    for (size_t i = count; i-- > 0;) {
+        struct ws_step *step = &steps[i];
+        step->host_end = i + 1 < count ? steps[i + 1].host_begin
+                                       : launch_of(ops, track, (size_t)step->first + step->count, step->end);
+        step->host_begin = ws_least(launch_of(ops, track, step->first, step->begin), step->host_end);
+    }
+}
+
 /* Nearest rank: the least value that this share of all does not exceed. */
 static int64_t percentile(const int64_t *sorted, size_t count, unsigned percent)
 {
@@ -292,6 +311,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     if (!status)
         status = split_steps(report, track, result);
     if (!status) {
+        place_on_host(&ws_model_process(report->model, track->process)->ops, track, result);
         leave_out_paused(ws_report_result(report, &ws_analysis_activity, subject), &result->steps);
         leave_out_counted(report, track, &result->steps);
         status = measure_all(result);

@@ -47,7 +47,11 @@ enum ws_step_kind {
 
 struct ws_step {
     int64_t begin, end; /* host clock; end is the begin of the next */
-    uint32_t first;     /* operations: places in ws_track.order, from the first to begin in it */
+
+    /* When the host was at it: where steps were marked from its marker's begin to the next one's, else from the
+     * launch of its first operation to that of the next step's. */
+    int64_t host_begin, host_end;
+    uint32_t first; /* operations: places in ws_track.order, from the first to begin in it */
     uint32_t count;
     uint64_t number; /* its marker's, else its place */
     struct ws_split split;

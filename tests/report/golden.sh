@@ -9,7 +9,14 @@ golden=$source/tests/golden
 # The size of the file is the encoder's affair.
 "$wallshim" report demo.wst | sed 's/^\(  trace  *demo.wst\), .*/\1/' >demo.txt
 "$wallshim" report --json demo.wst >demo.json
-for file in demo.txt demo.json; do
+# A section that only traces have in which the program set ranges.
+"$make_demo" ranges.wst --ranges || fail "make_demo --ranges"
+"$wallshim" report --section ranges ranges.wst >ranges.txt
+"$wallshim" report --json ranges.wst | python3 -c 'import json, sys
+device = json.load(sys.stdin)["processes"][0]["devices"][0]
+json.dump({key: device[key] for key in ("ranges", "outside_ranges")}, sys.stdout, indent=2)
+print()' >ranges.json
+for file in demo.txt demo.json ranges.txt ranges.json; do
     [ "$4" = --update ] && cp "$file" "$golden/$file"
     diff -u "$golden/$file" "$file" || fail "$file is not what it was"
 done

@@ -1,13 +1,17 @@
 /* Writes a small trace in which a little of everything happens, the same each time: 40 training steps
  * on one device with an input pipeline that is too slow, communication on a stream of its own, and a
- * wait for the loss in every step. Times are device times; the device's clock is 5 s behind. */
+ * wait for the loss in every step. Times are device times; the device's clock is 5 s behind. Asked for, the program
+ * has ranges, and a thread that goes backward in none. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "story.h"
 
 static const int64_t us = 1000, clock_offset = 5000000000;
-enum { COMPUTE = 1, COMM = 2, STEPS = 40 };
+enum { COMPUTE = 1, COMM = 2, STEPS = 40, MAIN = 1, BACKWARD = 2 };
+
+static bool with_ranges;
 
 static uint64_t next_random(uint64_t *state)
 {
@@ -35,7 +39,7 @@ static const struct {
 };
 
 static void launch(struct story *story, uint32_t stream, const char *name, int64_t host, int64_t begin, int64_t end,
-                   uint32_t flags)
+                   uint32_t flags, uint32_t thread)
 {
     struct ws_shape shape = { .kind = WS_OP_KERNEL,
                               .stream = stream,
@@ -53,24 +57,29 @@ static void launch(struct story *story, uint32_t stream, const char *name, int64
     op.begin_error = 600;
     op.end_error = 500;
     op.flags |= flags;
+    op.thread = thread;
     story_add(story, WS_FAMILY_op, &op);
 }
 
 /* One step from device time `at`; returns when it is over. */
 static int64_t step(struct story *story, uint32_t number, int64_t at, uint64_t *random)
 {
-    int64_t host = at + clock_offset - 20 * us;
+    int64_t host = at + clock_offset - 20 * us, batch = host, forward, backward = 0;
     at += 400 * us + (int64_t)(next_random(random) % 300) * us; /* waiting for the next batch */
     story_copy(story, COMPUTE, WS_SPACE_PAGEABLE, WS_SPACE_DEVICE, 4 << 20, at, at + 350 * us);
     at += 352 * us;
+    forward = at + clock_offset - 9 * us;
     for (int i = 0; i < 12; i++) {
         int64_t length = layer[i % 4].length * us + (int64_t)(next_random(random) % 900);
         host = at + clock_offset - (i < 3 ? 8 : 60) * us;
-        launch(story, COMPUTE, layer[i % 4].name, host, at, at + length, i % 4 == 1 ? WS_OP_SAMPLED : 0);
+        launch(story, COMPUTE, layer[i % 4].name, host, at, at + length, i % 4 == 1 ? WS_OP_SAMPLED : 0,
+               with_ranges && i > 7 ? BACKWARD : MAIN);
+        if (i == 7)
+            backward = host + 3 * us;
         at += length + (i < 3 ? 5 * us : 0);
     }
     launch(story, COMM, "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", host,
-           at - 200 * us, at + 300 * us, WS_OP_IN_COLLECTIVE);
+           at - 200 * us, at + 300 * us, WS_OP_IN_COLLECTIVE, MAIN);
     struct ws_collective all_reduce = {
         .function = story_driver_function(story, "ncclAllReduce", WS_CALL_NCCL),
         .thread = 1,
@@ -90,6 +99,12 @@ static int64_t step(struct story *story, uint32_t number, int64_t at, uint64_t *
     at += 300 * us;
     story_copy(story, COMPUTE, WS_SPACE_DEVICE, WS_SPACE_PINNED, 4, at, at + 2 * us);
     story_call(story, "cuStreamSynchronize", WS_CALL_SYNC, host + 12 * us, at + clock_offset + 9 * us);
+    if (with_ranges) {
+        story_range(story, WS_RANGE_ANNOTATION, MAIN, "train step", batch, host + 10 * us);
+        story_range(story, WS_RANGE_ANNOTATION, MAIN, "load batch", batch, forward - us);
+        story_range(story, WS_RANGE_ANNOTATION, MAIN, "forward", forward, backward);
+        story_range(story, WS_RANGE_ANNOTATION, MAIN, "backward", backward, host - us);
+    }
     return at + 12 * us;
 }
 
@@ -99,9 +114,10 @@ int main(int count, char **words)
     uint64_t random = 1;
     int64_t at = 1000000;
     if (count < 2 || count > 3 || *words[1] == '-') {
-        fputs("usage: make_demo TRACE [RANK]\n", stderr);
+        fputs("usage: make_demo TRACE [RANK|--ranges]\n", stderr);
         return 2;
     }
+    with_ranges = count > 2 && !strcmp(words[2], "--ranges");
     story_begin(&story, words[1]);
     story_meta(&story, "program", "python3");
     story_meta(&story, "command_line", "python3 train.py --model small");
@@ -109,12 +125,14 @@ int main(int count, char **words)
     story_meta(&story, "start_monotonic_ns", "5000000000");
     story_meta(&story, "start_realtime_ns", "1750000000000000000");
     story_meta(&story, "backend", "events");
-    if (count > 2)
+    if (count > 2 && !with_ranges)
         story_meta(&story, "rank", words[2]);
     story_device(&story, 1, "NVIDIA H100 80GB HBM3", clock_offset, 900);
     story_stream(&story, COMPUTE, 1);
     story_stream(&story, COMM, 1);
-    story_thread(&story, 1, 4242, "python3");
+    story_thread(&story, MAIN, 4242, "python3");
+    if (with_ranges)
+        story_thread(&story, BACKWARD, 4243, "pt_autograd_0");
     story_add(&story, WS_FAMILY_comm, &(struct ws_comm){ .id = 1, .rank = 0, .size = 8, .device = 1 });
     for (uint32_t i = 0; i < STEPS; i++)
         at = step(&story, i, at, &random);

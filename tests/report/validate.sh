@@ -3,8 +3,9 @@
 wallshim=$(realpath "$1") make_demo=$(realpath "$2") source=$3
 . "$source/tests/report/shell.sh"
 "$make_demo" demo.wst || fail "make_demo"
+"$make_demo" ranges.wst --ranges || fail "make_demo --ranges"
 head -c 3000 demo.wst >cut.wst
-for traces in demo.wst cut.wst "demo.wst cut.wst" "--steps none demo.wst"; do
+for traces in demo.wst cut.wst "demo.wst cut.wst" "--steps none demo.wst" ranges.wst "--steps none ranges.wst"; do
     # shellcheck disable=SC2086
     "$wallshim" report --json $traces >report.json || fail "report --json $traces"
     python3 "$source/tests/report/validate.py" "$source/docs/report.schema.json" <report.json

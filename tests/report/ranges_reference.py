@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""What a report says of a program's ranges equals what is counted here, in another way, of the profiler's file: how often,
+how long, what was launched in them, and what the device waited for.
+
+ranges_reference.py WALLSHIM TRACES"""
+import collections
+import decimal
+import gzip
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+
+TRACES = ("b200-eager", "deepseek-v3-train", "diff-control", "linear", "queue-1rank", "sampled-2ranks/rank0", "xdit-sd35")
+DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
+CALLS = ("cuda_runtime", "cuda_driver")
+
+
+def nanoseconds(decimals):
+    return int((decimals * 1000).to_integral_value(decimal.ROUND_HALF_UP))
+
+
+def interval(event):
+    begin = nanoseconds(event["ts"])
+    return begin, begin + nanoseconds(event.get("dur", decimal.Decimal(0)))
+
+
+def union(intervals):
+    total, until = 0, None
+    for begin, end in sorted(intervals):
+        if until is None or begin > until:
+            total, until = total + end - begin, end
+        elif end > until:
+            total, until = total + end - until, end
+    return total
+
+
+def is_range(event):
+    return (event.get("cat") == "user_annotation" and not event["name"].startswith("nccl:") and
+            not re.search(r"(step|iteration)#\d+$", event["name"], re.I))
+
+
+class Counted:
+    """Of one device of a file. Where several operations end a gap at once it may be any one's: idle time is from a least
+    to a most."""
+
+    def __init__(self, events, device):
+        self.calls = {e["args"]["correlation"]: e for e in events
+                      if e.get("cat") in CALLS and "correlation" in e.get("args", {})}
+        operations = [(*interval(e), e) for e in events if e.get("cat") in DEVICE and e["args"]["device"] == device]
+        self.ranges = collections.defaultdict(list)
+        for place, event in enumerate(events):
+            if is_range(event):
+                self.ranges[event["pid"], event["tid"]].append((*interval(event), event["name"], place))
+        self.work, self.own = collections.defaultdict(list), collections.defaultdict(list)
+        self.least, self.most = collections.Counter(), collections.Counter()
+        until = None
+        for begin, group in itertools.groupby(sorted(operations, key=lambda o: o[0]), key=lambda o: o[0]):
+            group = list(group)
+            places = [self.add(begin, end, event) for _, end, event in group]
+            idle = begin - until if until is not None and begin > until else 0
+            for place in set.union(*places):
+                self.most[place] += idle
+                self.least[place] += idle if all(place in other for other in places) else 0
+            until = max([end for _, end, _ in group] + ([until] if until is not None else []))
+
+    def add(self, begin, end, event):
+        """Returns the names of the ranges that the operation was launched in, else its thread."""
+        call = self.calls.get(event["args"].get("correlation"))
+        thread = (call["pid"], call["tid"]) if call else None
+        time = interval(call)[0] if call else None
+        within = [r for r in self.ranges[thread] if r[0] <= time < r[1]] if call else []
+        places = {r[2] for r in within} or {thread}
+        for place in places:
+            self.work[place].append((begin, end))
+        if within: # the innermost began last; of several that did it ends first, or comes last in the file
+            self.own[max(within, key=lambda r: (r[0], -r[1], r[3]))[2]].append((begin, end))
+        return places
+
+    def rows(self):
+        count, host = collections.Counter(), collections.Counter()
+        for ranges in self.ranges.values():
+            count.update(r[2] for r in ranges)
+            for name in {r[2] for r in ranges}:
+                host[name] += union(r[:2] for r in ranges if r[2] == name)
+        return {name: (count[name], host[name], *figures(self.work[name]), *figures(self.own[name])) for name in count}
+
+    def outside(self):
+        return sorted(figures(of) for place, of in self.work.items() if place is None or isinstance(place, tuple))
+
+
+def figures(intervals):
+    return len(intervals), union(intervals), sum(end - begin for begin, end in intervals)
+
+
+def work_of(row):
+    return row["operations"], row["busy_ns"], row["sum_ns"]
+
+
+def compare(device, counted):
+    rows, wanted = {row["name"]: row for row in device["ranges"]}, counted.rows()
+    if rows.keys() != wanted.keys():
+        yield f"names {sorted(rows)}, not {sorted(wanted)}"
+        return
+    for name, row in rows.items():
+        got = (row["count"], row["host_ns"], *work_of(row), *work_of(row["own"]))
+        if got != wanted[name]:
+            yield f"{name}: {got}, not {wanted[name]}"
+        if not counted.least[name] <= row["idle_ns"] <= counted.most[name]:
+            yield f"{name}: idle {row['idle_ns']}, not {counted.least[name]} to {counted.most[name]}"
+    outside = sorted(work_of(row) for row in device["outside_ranges"])
+    if outside != counted.outside():
+        yield f"outside: {outside}, not {counted.outside()}"
+    idle = sum(row["own"]["idle_ns"] for row in device["ranges"]) + sum(row["idle_ns"] for row in device["outside_ranges"])
+    if idle != device["idle_ns"]:
+        yield f"idle time of all is {idle}, not {device['idle_ns']}"
+
+
+def check(wallshim, path):
+    with gzip.open(path) as file:
+        events = json.load(file, parse_float=decimal.Decimal, parse_int=decimal.Decimal)["traceEvents"]
+    report = json.loads(subprocess.run([wallshim, "report", "--json", "--top", "0", path], check=True,
+                                       capture_output=True).stdout)
+    failures = []
+    for device in report["processes"][0]["devices"]:
+        failures += compare(device, Counted(events, device["device"]))
+        print(f"{os.path.basename(path)}: {len(device['ranges'])} names, "
+              f"{sum(row['count'] for row in device['ranges'])} ranges, "
+              f"work of {len(device['outside_ranges'])} threads outside")
+    return failures
+
+
+def main():
+    wallshim, traces = sys.argv[1:]
+    if not os.path.isdir(traces):
+        print(f"{traces} is not there: nothing to compare with")
+        return 77
+    failures = []
+    for name in TRACES:
+        failures += [f"{name}: {failure}" for failure in check(wallshim, os.path.join(traces, name + ".json.gz"))]
+    for failure in failures:
+        print("FAIL:", failure)
+    return 1 if failures else 0
+
+
+sys.exit(main())

@@ -1,0 +1,333 @@
+#include "check.h"
+
+#include "analysis/ranges.h"
+#include "analysis/steps.h"
+#include "load.h"
+
+static const int64_t us = 1000;
+enum { MAIN = 1, OTHER = 2 };
+
+static struct story *begin(struct loaded *loaded)
+{
+    struct story *story = load_begin_on(loaded, "Test GPU", 2);
+    story_thread(story, MAIN, 100, "main");
+    story_thread(story, OTHER, 101, "autograd");
+    return story;
+}
+
+/* A kernel that ran from `from` to `to`, launched at `host`; all in µs. */
+static void launch_as(struct story *story, const char *name, uint32_t thread, uint32_t stream, int64_t host,
+                      int64_t from, int64_t to)
+{
+    struct ws_shape shape = { .kind = WS_OP_KERNEL,
+                              .stream = stream,
+                              .function = story_function(story, name),
+                              .driver_function = story_driver_function(story, "cuLaunchKernel", WS_CALL_LAUNCH) };
+    struct ws_op op = story_op(story, story_shape(story, &shape), from * us, to * us);
+    op.thread = thread;
+    op.host_begin = host * us;
+    op.host_end = host * us + 500;
+    story_add(story, WS_FAMILY_op, &op);
+}
+
+static void launch(struct story *story, uint32_t thread, uint32_t stream, int64_t host, int64_t from, int64_t to)
+{
+    launch_as(story, "gemm", thread, stream, host, from, to);
+}
+
+static void annotate(struct story *story, uint32_t thread, const char *name, int64_t from, int64_t to)
+{
+    story_range(story, WS_RANGE_ANNOTATION, thread, name, from * us, to * us);
+}
+
+static const struct ws_track_ranges *ranges_of(const struct loaded *loaded)
+{
+    return ws_report_result(loaded->report, &ws_analysis_ranges, 0);
+}
+
+static const struct ws_range_row *row_of(const struct loaded *loaded, const char *name)
+{
+    const struct ws_track_ranges *ranges = ranges_of(loaded);
+    const struct ws_label *labels = ws_model_process(loaded->model, 0)->labels.rows.data;
+    const struct ws_range_row *rows = ranges->rows.data;
+    for (size_t i = 0; i < ranges->rows.count; i++)
+        if (!strcmp(labels[rows[i].label].text.data, name))
+            return &rows[i];
+    fail_msg("no row %s", name);
+    return NULL;
+}
+
+/* Work of a thread in no range. */
+static struct ws_range_work outside_of(const struct loaded *loaded, uint32_t thread)
+{
+    const struct ws_range_outside *outside = ranges_of(loaded)->outside.data;
+    for (size_t i = 0; i < ranges_of(loaded)->outside.count; i++)
+        if (outside[i].thread == thread)
+            return outside[i].work;
+    return (struct ws_range_work){ 0 };
+}
+
+/* In µs. */
+static void expect_amount(const struct ws_range_amount *amount, uint64_t operations, int64_t busy, int64_t sum,
+                          int64_t idle)
+{
+    assert_int_equal(amount->operations, operations);
+    assert_int_equal(amount->busy, busy * us);
+    assert_int_equal(amount->sum, sum * us);
+    assert_int_equal(amount->idle, idle * us);
+}
+
+static void expect_stay(const struct ws_range_stay *stay, uint64_t count, int64_t host)
+{
+    assert_int_equal(stay->count, count);
+    assert_int_equal(stay->host, host * us);
+}
+
+/* Whose the time is that nothing ran: all of it is somebody's, none twice. */
+static void expect_all_idle_time(const struct loaded *loaded)
+{
+    const struct ws_track_ranges *ranges = ranges_of(loaded);
+    const struct ws_range_row *rows = ranges->rows.data;
+    const struct ws_range_outside *outside = ranges->outside.data;
+    int64_t idle = 0;
+    for (size_t i = 0; i < ranges->rows.count; i++)
+        idle += rows[i].own.all.idle;
+    for (size_t i = 0; i < ranges->outside.count; i++)
+        idle += outside[i].work.all.idle;
+    assert_int_equal(idle, load_activity(loaded, 0)->idle);
+}
+
+static void a_range_has_its_own_work_and_that_of_ranges_within(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    loaded.steps = WS_STEPS_NOT_ASKED;
+    annotate(story, MAIN, "forward", 10, 100);
+    annotate(story, MAIN, "attention", 30, 50);
+    annotate(story, MAIN, "attention", 60, 70);
+    annotate(story, MAIN, "data loading", 200, 300);
+    launch(story, MAIN, 1, 5, 20, 25);       /* in no range */
+    launch(story, MAIN, 1, 12, 40, 60);      /* in forward alone, 15 after */
+    launch(story, MAIN, 1, 30, 60, 90);      /* in attention, from its very begin */
+    launch(story, MAIN, 2, 49, 80, 100);     /* beside it, 10 at once */
+    launch(story, MAIN, 1, 50, 130, 140);    /* after attention's very end: forward, 30 after */
+    launch(story, MAIN, 1, 65, 150, 160);    /* attention again, 10 after */
+    launch(story, MAIN, 1, 100, 1000, 1001); /* after forward */
+    load_report(&loaded);
+    assert_int_equal(ranges_of(&loaded)->rows.count, 3);
+    const struct ws_range_row *forward = row_of(&loaded, "forward"), *attention = row_of(&loaded, "attention");
+    const struct ws_range_row *loading = row_of(&loaded, "data loading");
+    expect_stay(&forward->all, 1, 90);
+    expect_amount(&forward->work.all, 5, 80, 90, 55);
+    expect_amount(&forward->own.all, 2, 30, 30, 45);
+    expect_stay(&attention->all, 2, 30);
+    expect_amount(&attention->work.all, 3, 50, 60, 10);
+    expect_amount(&attention->own.all, 3, 50, 60, 10);
+    expect_stay(&loading->all, 1, 100);
+    expect_amount(&loading->work.all, 0, 0, 0, 0);
+    struct ws_range_work outside = outside_of(&loaded, MAIN);
+    expect_amount(&outside.all, 2, 6, 6, 840);
+    expect_all_idle_time(&loaded);
+    load_finish(&loaded);
+}
+
+static void ranges_of_one_name_within_each_other_count_work_once(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    loaded.steps = WS_STEPS_NOT_ASKED;
+    annotate(story, MAIN, "block", 0, 100);
+    annotate(story, MAIN, "linear", 10, 90);
+    annotate(story, MAIN, "block", 20, 80);
+    annotate(story, OTHER, "block", 0, 40);
+    launch(story, MAIN, 1, 30, 200, 210);
+    load_report(&loaded);
+    expect_stay(&row_of(&loaded, "block")->all, 3, 140);
+    expect_amount(&row_of(&loaded, "block")->work.all, 1, 10, 10, 0);
+    expect_amount(&row_of(&loaded, "block")->own.all, 1, 10, 10, 0);
+    expect_amount(&row_of(&loaded, "linear")->work.all, 1, 10, 10, 0);
+    expect_amount(&row_of(&loaded, "linear")->own.all, 0, 0, 0, 0);
+    load_finish(&loaded);
+}
+
+static void ranges_that_overlap_both_hold_what_is_in_both(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    loaded.steps = WS_STEPS_NOT_ASKED;
+    annotate(story, MAIN, "first", 0, 50);
+    annotate(story, MAIN, "second", 30, 100);
+    launch(story, MAIN, 1, 10, 200, 201);
+    launch(story, MAIN, 1, 40, 201, 203);
+    launch(story, MAIN, 1, 60, 203, 207);
+    load_report(&loaded);
+    expect_amount(&row_of(&loaded, "first")->work.all, 2, 3, 3, 0);
+    expect_amount(&row_of(&loaded, "first")->own.all, 1, 1, 1, 0);
+    expect_amount(&row_of(&loaded, "second")->work.all, 2, 6, 6, 0);
+    load_finish(&loaded);
+}
+
+static void work_is_of_the_thread_that_launched_it(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    loaded.steps = WS_STEPS_NOT_ASKED;
+    annotate(story, MAIN, "backward", 0, 100);
+    annotate(story, 3, "loader", 0, 500); /* of a thread that launches nothing */
+    launch(story, MAIN, 1, 5, 10, 20);
+    launch(story, OTHER, 1, 50, 60, 90);
+    launch(story, 0, 1, 50, 100, 107); /* whose launch the trace does not hold */
+    load_report(&loaded);
+    expect_amount(&row_of(&loaded, "backward")->work.all, 1, 10, 10, 0);
+    expect_stay(&row_of(&loaded, "loader")->all, 1, 500);
+    struct ws_range_work other = outside_of(&loaded, OTHER), unknown = outside_of(&loaded, 0);
+    expect_amount(&other.all, 1, 30, 30, 40);
+    expect_amount(&unknown.all, 1, 7, 7, 10);
+    expect_all_idle_time(&loaded);
+    load_finish(&loaded);
+}
+
+/* Six marked steps of 1 ms, of which the host is 200 µs ahead; the last is cut. */
+static void figures_of_a_step_are_of_the_steady_ones(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    annotate(story, MAIN, "training", 500, 9000); /* around all, and open at the end */
+    annotate(story, MAIN, "overlap", 2900, 3100); /* over the end of a step: of that in which it ends */
+    annotate(story, MAIN, "setup", 10, 400);      /* before all steps */
+    for (int64_t i = 1; i <= 6; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "ProfilerStep#%d", (int)i);
+        story_range(story, WS_RANGE_STEP, MAIN, name, 1000 * i * us, (1000 * i + 990) * us);
+        annotate(story, MAIN, "load", 1000 * i, 1000 * i + 100);
+        annotate(story, MAIN, "forward", 1000 * i + 100, 1000 * i + 300);
+        annotate(story, MAIN, "optimizer", 1000 * i + 900, 1000 * i + 980);
+        launch(story, MAIN, 1, 1000 * i + 150, 1000 * i + 350, 1000 * i + 750);
+        /* Begins in this step and runs on into the next one. */
+        launch(story, MAIN, 2, 1000 * i + 950, 1000 * i + 1150, 1000 * i + 1360);
+    }
+    load_report(&loaded);
+    const struct ws_track_steps *steps = ws_report_result(loaded.report, &ws_analysis_steps, 0);
+    assert_int_equal(steps->source, WS_STEPS_MARKED);
+    int64_t steady = (int64_t)steps->kinds[WS_STEP_STEADY];
+    assert_true(steady >= 4 && steady < 6);
+    const struct ws_range_row *forward = row_of(&loaded, "forward"), *optimizer = row_of(&loaded, "optimizer");
+    expect_stay(&forward->all, 6, 1200);
+    expect_stay(&forward->steady, (uint64_t)steady, 200 * steady);
+    expect_amount(&forward->work.steady, (uint64_t)steady, 400 * steady, 400 * steady, 0);
+    expect_stay(&optimizer->steady, (uint64_t)steady, 80 * steady);
+    expect_amount(&optimizer->work.steady, (uint64_t)steady, 210 * steady, 210 * steady, 400 * steady);
+    expect_stay(&row_of(&loaded, "load")->steady, (uint64_t)steady, 100 * steady);
+    expect_stay(&row_of(&loaded, "training")->all, 1, 8500);
+    expect_stay(&row_of(&loaded, "training")->steady, 0, 1000 * steady);
+    expect_amount(&row_of(&loaded, "training")->work.all, 12, 6 * 610 - 5 * 10, 6 * 610, 6 * 400);
+    expect_stay(&row_of(&loaded, "overlap")->steady, 1, 200);
+    expect_stay(&row_of(&loaded, "setup")->all, 1, 390);
+    expect_stay(&row_of(&loaded, "setup")->steady, 0, 0);
+    load_finish(&loaded);
+}
+
+static void steps_that_were_found_lie_between_launches(void **state)
+{
+    struct loaded loaded;
+    static const char *const names[] = { "embedding", "gemm",      "softmax",
+                                         "gemm",      "softmax",   "gemm",
+                                         "softmax",   "gemm_grad", "multi_tensor_apply_adam" };
+    const int64_t kernels = sizeof(names) / sizeof(names[0]);
+    struct story *story = begin(&loaded);
+    (void)state;
+    for (int64_t i = 0; i < 40; i++) {
+        annotate(story, MAIN, "batch", 1000 * i, 1000 * i + 800);
+        for (int64_t k = 0; k < kernels; k++)
+            launch_as(story, names[k], MAIN, 1, 1000 * i + 10 * k, 1000 * i + 100 + 100 * k,
+                      1000 * i + 190 + 100 * k + k);
+    }
+    load_report(&loaded);
+    const struct ws_track_steps *steps = ws_report_result(loaded.report, &ws_analysis_steps, 0);
+    if (steps->source != WS_STEPS_FOUND)
+        fail_msg("no steps: %s", steps->why_none);
+    uint64_t steady = steps->kinds[WS_STEP_STEADY];
+    expect_stay(&row_of(&loaded, "batch")->steady, steady, 800 * (int64_t)steady);
+    assert_int_equal(row_of(&loaded, "batch")->work.steady.operations, (uint64_t)kernels * steady);
+    load_finish(&loaded);
+}
+
+static void deep_and_odd_ranges_are_read(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    loaded.steps = WS_STEPS_NOT_ASKED;
+    for (int i = 0; i < 3000; i++)
+        annotate(story, MAIN, i % 2 ? "odd" : "even", i, 20000 - i);
+    annotate(story, MAIN, "backwards", 50, 40);
+    annotate(story, MAIN, "empty", 50, 50);
+    launch(story, MAIN, 1, 9000, 9500, 9600);
+    load_report(&loaded);
+    expect_amount(&row_of(&loaded, "odd")->work.all, 1, 100, 100, 0);
+    expect_amount(&row_of(&loaded, "even")->work.all, 1, 100, 100, 0);
+    expect_stay(&row_of(&loaded, "even")->all, 1500, 20000);
+    expect_stay(&row_of(&loaded, "backwards")->all, 1, 0);
+    expect_stay(&row_of(&loaded, "empty")->all, 1, 0);
+    load_finish(&loaded);
+}
+
+/* The text of the whole report. */
+static char *whole_text(const struct loaded *loaded, const char *section)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    struct ws_page page = { .out = out, .width = 100, .top = 10 };
+    ws_report_print(loaded->report, &page, &section, section ? 1 : 0);
+    fclose(out);
+    return text;
+}
+
+static void without_such_ranges_there_is_no_section(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    story_range(story, WS_RANGE_OPERATOR, MAIN, "aten::mm", 0, 100 * us);
+    story_range(story, WS_RANGE_PYTHON, MAIN, "train.py(1): step", 0, 100 * us);
+    story_range(story, WS_RANGE_STEP, MAIN, "ProfilerStep#1", 0, 100 * us);
+    story_range(story, WS_RANGE_COMMUNICATION, MAIN, "nccl:all_reduce", 0, 100 * us);
+    launch(story, MAIN, 1, 5, 10, 20);
+    load_report(&loaded);
+    assert_int_equal(ranges_of(&loaded)->rows.count, 0);
+    char *text = whole_text(&loaded, NULL), *asked = whole_text(&loaded, "ranges");
+    assert_non_null(strstr(text, "Kernels, copies and memsets"));
+    assert_null(strstr(text, "Ranges of the program"));
+    assert_non_null(strstr(asked, "Ranges of the program"));
+    assert_non_null(strstr(asked, "holds no ranges"));
+    free(text);
+    free(asked);
+    json_t *report = ws_report_json(loaded.report);
+    json_t *device =
+        json_array_get(json_object_get(json_array_get(json_object_get(report, "processes"), 0), "devices"), 0);
+    assert_non_null(device);
+    assert_null(json_object_get(device, "ranges"));
+    json_decref(report);
+    load_finish(&loaded);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_range_has_its_own_work_and_that_of_ranges_within),
+        cmocka_unit_test(ranges_of_one_name_within_each_other_count_work_once),
+        cmocka_unit_test(ranges_that_overlap_both_hold_what_is_in_both),
+        cmocka_unit_test(work_is_of_the_thread_that_launched_it),
+        cmocka_unit_test(figures_of_a_step_are_of_the_steady_ones),
+        cmocka_unit_test(steps_that_were_found_lie_between_launches),
+        cmocka_unit_test(deep_and_odd_ranges_are_read),
+        cmocka_unit_test(without_such_ranges_there_is_no_section),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
