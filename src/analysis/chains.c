@@ -32,6 +32,8 @@ struct run {
 };
 
 struct shape_facts {
+    struct run *run; /* of its stream */
+    bool is_graph;
     enum ws_chain_role role;
     const struct ws_arguments_form *form; /* NULL: it belongs to no chain */
     uint64_t bytes;                       /* of an array, by the grid; 0: not known */
@@ -42,8 +44,10 @@ struct finder {
     const struct ws_process *process;
     const struct ws_ops *ops;
     struct shape_facts *shapes;
-    void *names;         /* what forms are part of */
-    struct run *runs;    /* by stream; the last is that of operations without one */
+    void *names;      /* what forms are part of */
+    struct run *runs; /* by stream; the last is that of operations without one */
+    const struct ws_track_steps *steps;
+    size_t step;         /* for ws_steps_next */
     struct ws_map index; /* hash of a pattern's names → its index + 1 */
     uint32_t examined;
     const struct ws_op_moved *moved; /* by place in the track's order; NULL: nothing is known */
@@ -236,19 +240,22 @@ static int fold(struct finder *finder, struct run *run)
     return index < 0 && index != -ENOSPC ? index : 0;
 }
 
-static int look_at(struct finder *finder, size_t place, uint32_t op, const struct ws_step *step)
+static int look_at(struct finder *finder, size_t place, uint32_t op)
 {
     const struct ws_ops *ops = finder->ops;
-    const struct ws_op_shape *shape = ws_process_shape(finder->process, ops->shape[op]);
-    size_t stream = shape->stream != WS_NOWHERE ? shape->stream : finder->process->streams.rows.count;
-    struct run *run = &finder->runs[stream];
-    enum ws_chain_role role = finder->shapes[ops->shape[op]].role;
+    const struct shape_facts *facts = &finder->shapes[ops->shape[op]];
+    struct run *run = facts->run;
+    enum ws_chain_role role = facts->role;
     int status = 0;
     if (role == WS_CHAIN_PASSES)
         return 0;
-    finder->result->graphs += shape->row.kind == WS_OP_GRAPH;
-    if (run->length && (role == WS_CHAIN_ENDS || run->length == WS_CHAIN_MOST || step != run->step ||
-                        ws_op_begin(ops, op) - run->end > PAUSE_NS))
+    finder->result->graphs += facts->is_graph;
+    if (role == WS_CHAIN_ENDS && !run->length)
+        return 0;
+    int64_t begin = ws_op_begin(ops, op);
+    const struct ws_step *step = ws_steps_next(finder->steps, &finder->step, begin);
+    if (run->length &&
+        (role == WS_CHAIN_ENDS || run->length == WS_CHAIN_MOST || step != run->step || begin - run->end > PAUSE_NS))
         status = fold(finder, run);
     if (role == WS_CHAIN_BELONGS) {
         run->moved[run->length] = finder->moved ? finder->moved[place] : (struct ws_op_moved){ 0 };
@@ -259,13 +266,11 @@ static int look_at(struct finder *finder, size_t place, uint32_t op, const struc
     return status;
 }
 
-static int look_at_all(struct finder *finder, const struct ws_track_steps *steps, const struct ws_track *track)
+static int look_at_all(struct finder *finder, const struct ws_track *track)
 {
-    size_t cursor = 0;
     int status = 0;
     for (size_t i = 0; i < track->count && !status; i++)
-        status = look_at(finder, i, track->order[i],
-                         ws_steps_next(steps, &cursor, ws_op_begin(finder->ops, track->order[i])));
+        status = look_at(finder, i, track->order[i]);
     for (size_t i = 0; i <= finder->process->streams.rows.count && !status; i++)
         status = fold(finder, &finder->runs[i]);
     return status;
@@ -353,6 +358,9 @@ static int find_facts(struct finder *finder, const struct ws_report *report, siz
                 name->form = ws_arguments_form_of(named->text);
             name->known = true;
         }
+        finder->shapes[i].run =
+            &finder->runs[shape->stream != WS_NOWHERE ? shape->stream : process->streams.rows.count];
+        finder->shapes[i].is_graph = shape->row.kind == WS_OP_GRAPH;
         finder->shapes[i].role = name->role;
         finder->shapes[i].form = name->role == WS_CHAIN_BELONGS ? &name->form : NULL;
         finder->shapes[i].bytes = ws_iterator_bytes(&name->form.iterator, &shape->row);
@@ -368,7 +376,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
     struct ws_track_chains *result = memory;
     struct finder finder = {
-        .process = process, .ops = &process->ops, .index = { .limit = MOST_CHAINS }, .result = result
+        .process = process, .ops = &process->ops, .steps = steps, .index = { .limit = MOST_CHAINS }, .result = result
     };
     result->chains = WS_VECTOR(struct ws_chain);
     result->kernels = WS_VECTOR(struct ws_chain_kernel);
@@ -378,7 +386,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     finder.runs = calloc(process->streams.rows.count + 1, sizeof(*finder.runs));
     int status = finder.runs ? find_facts(&finder, report, subject) : -ENOMEM;
     if (!status)
-        status = look_at_all(&finder, steps, track);
+        status = look_at_all(&finder, track);
     if (!status)
         status = take_apart(&finder);
     if (!status)

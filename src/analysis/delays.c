@@ -54,8 +54,8 @@ static int outgrow(struct series *series)
 
 static int count_one(struct series *series, int64_t value)
 {
-    series->max = series->count++ ? ws_most(series->max, value) : value;
-    if (!series->buckets && series->count <= SMALL)
+    series->max = ws_most(series->max, value);
+    if (++series->count <= SMALL)
         return keep(series, value);
     int status = series->buckets ? 0 : outgrow(series);
     if (!status)
@@ -71,17 +71,27 @@ static int keep_chosen(struct series *series, int64_t value)
     return bucket == series->chosen[MEDIAN] || bucket == series->chosen[P95] ? keep(series, value) : 0;
 }
 
-/* Shows every delay of the track to the series of its stream; the last is for those of no stream that is known. */
-static inline int visit(const struct ws_process *process, const struct ws_track *track, struct series *all,
+/* The series of every shape's stream; the last is for those of no stream that is known. NULL when memory is out. */
+static struct series **assign(const struct ws_process *process, struct series *all)
+{
+    struct series **of_shape = malloc((process->shapes.count + 1) * sizeof(struct series *));
+    for (size_t i = 0; of_shape && i < process->shapes.count; i++) {
+        uint32_t stream = ws_process_shape(process, i)->stream;
+        of_shape[i] = &all[stream == WS_NOWHERE ? process->streams.rows.count : stream];
+    }
+    return of_shape;
+}
+
+/* Shows every delay of the track to its series. */
+static inline int visit(const struct ws_process *process, const struct ws_track *track, struct series **of_shape,
                         int (*see)(struct series *, int64_t))
 {
     const struct ws_ops *ops = &process->ops;
     int status = 0;
     for (size_t i = 0; i < track->count && !status; i++) {
-        uint32_t op = track->order[i], stream = ws_process_shape(process, ops->shape[op])->stream;
+        uint32_t op = track->order[i];
         if (ws_op_has_call(ops, op))
-            status = see(&all[stream == WS_NOWHERE ? process->streams.rows.count : stream],
-                         ws_op_begin(ops, op) - ws_op_host_begin(ops, op));
+            status = see(of_shape[ops->shape[op]], ws_op_begin(ops, op) - ws_op_host_begin(ops, op));
     }
     return status;
 }
@@ -175,17 +185,17 @@ int ws_delays_measure(const struct ws_process *process, const struct ws_track *t
 {
     const struct ws_stream *streams = process->streams.rows.data;
     size_t count = process->streams.rows.count + 1;
-    struct series *all = calloc(count, sizeof(*all));
-    int status = all ? 0 : -ENOMEM;
+    struct series *all = calloc(count, sizeof(*all)), **of_shape = all ? assign(process, all) : NULL;
+    int status = all && of_shape ? 0 : -ENOMEM;
     for (size_t i = 0; all && i < count; i++)
-        all[i].values = WS_VECTOR(int64_t);
+        all[i] = (struct series){ .max = INT64_MIN, .values = WS_VECTOR(int64_t) };
     if (!status)
-        status = visit(process, track, all, count_one);
+        status = visit(process, track, of_shape, count_one);
     for (size_t i = 0; i < count && !status; i++)
         if (all[i].count)
             choose(&all[i]);
     if (!status)
-        status = visit(process, track, all, keep_chosen);
+        status = visit(process, track, of_shape, keep_chosen);
     for (size_t i = 0; i < count && !status; i++)
         if (all[i].count)
             status = add_row(rows, i + 1 < count ? streams[i].id : 0, &all[i]);
@@ -195,6 +205,7 @@ int ws_delays_measure(const struct ws_process *process, const struct ws_track *t
         free(all[i].buckets);
         ws_vector_finish(&all[i].values);
     }
+    free(of_shape);
     free(all);
     return status;
 }

@@ -16,18 +16,30 @@ struct track_launches {
     int64_t waited_ns;   /* how long it was idle before them */
 };
 
-static void count_calls(const struct ws_process *process, size_t subject, struct track_launches *result)
+static int count_calls(const struct ws_process *process, size_t subject, struct track_launches *result)
 {
     const struct ws_ops *ops = &process->ops;
+    uint64_t launches = 0, blocking = 0;
+    int64_t call_time = 0;
+    bool *ours = malloc((process->shapes.count + 1) * sizeof(*ours));
+    if (!ours)
+        return -ENOMEM;
+    for (size_t i = 0; i < process->shapes.count; i++)
+        ours[i] = ws_process_shape(process, i)->track == subject;
     for (size_t i = 0; i < ops->count; i++) {
-        if (ws_process_shape(process, ops->shape[i])->track != subject || !ws_op_has_call(ops, i))
+        if (!ours[ops->shape[i]] || !ws_op_has_call(ops, i))
             continue;
-        result->launches++;
+        launches++;
         if (ops->flags[i] & WS_OP_BLOCKING)
-            result->blocking++;
+            blocking++;
         else
-            result->call_time = ws_sum(result->call_time, ws_op_host_length(ops, i));
+            call_time = ws_sum(call_time, ws_op_host_length(ops, i));
     }
+    free(ours);
+    result->launches = launches;
+    result->blocking = blocking;
+    result->call_time = call_time;
+    return 0;
 }
 
 /* A launch was waited for when the device ran dry before the call that made it returned. */
@@ -49,9 +61,9 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     const struct ws_process *process = ws_model_process(report->model, track->process);
     struct track_launches *result = memory;
     result->streams = WS_VECTOR(struct ws_stream_delays);
-    count_calls(process, subject, result);
-    if (!track->aligned)
-        return 0;
+    int status = count_calls(process, subject, result);
+    if (status || !track->aligned)
+        return status;
     count_waits(report, subject, &process->ops, result);
     return ws_delays_measure(process, track, &result->streams);
 }

@@ -23,7 +23,10 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
             result->unknown += rows[i].count;
         result->total += rows[i].count;
     }
-    for (size_t i = 0; i < process->ops.count; i++)
+    bool any_lost = false;
+    for (size_t i = 0; i < process->shapes.count; i++)
+        any_lost |= ws_process_shape(process, i)->lost;
+    for (size_t i = 0; i < process->ops.count && any_lost; i++)
         result->nameless += ws_process_shape(process, process->ops.shape[i])->lost;
     return 0;
 }

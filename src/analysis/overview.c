@@ -7,6 +7,7 @@
 #include "analysis/kernels.h"
 #include "analysis/peaks.h"
 #include "analysis/sections.h"
+#include "analysis/times.h"
 
 struct process_overview {
     int64_t first, last; /* host times of operations and calls; first > last: none */
@@ -22,24 +23,42 @@ static void widen(struct process_overview *result, int64_t begin, int64_t end)
         result->last = end;
 }
 
+static int count_ops(const struct ws_process *process, struct process_overview *result)
+{
+    const struct ws_ops *ops = &process->ops;
+    uint64_t *of_shape = calloc(process->shapes.count + 1, sizeof(*of_shape)), captured = 0, failed = 0;
+    int64_t first = result->first, last = result->last;
+    if (!of_shape)
+        return -ENOMEM;
+    for (size_t i = 0; i < ops->count; i++) {
+        int64_t begin = ws_op_host_begin(ops, i);
+        first = ws_least(first, begin);
+        last = ws_most(last, begin + ws_op_host_length(ops, i));
+        of_shape[ops->shape[i]]++;
+        captured += (ops->flags[i] & WS_OP_CAPTURED) != 0;
+        failed += (ops->flags[i] & WS_OP_FAILED) != 0;
+    }
+    widen(result, first, last);
+    result->captured = captured;
+    result->failed = failed;
+    for (size_t i = 0; i < process->shapes.count; i++) {
+        uint32_t kind = ws_process_shape(process, i)->row.kind;
+        result->by_kind[kind < WS_OP_KIND_COUNT ? kind : WS_OP_UNKNOWN] += of_shape[i];
+    }
+    free(of_shape);
+    return 0;
+}
+
 static int run(const struct ws_report *report, size_t subject, void *memory)
 {
     const struct ws_process *process = ws_model_process(report->model, subject);
     const struct ws_call *calls = process->calls.data;
-    const struct ws_ops *ops = &process->ops;
     struct process_overview *result = memory;
     result->first = INT64_MAX;
     result->last = INT64_MIN;
-    for (size_t i = 0; i < ops->count; i++) {
-        uint32_t kind = ws_process_shape(process, ops->shape[i])->row.kind;
-        widen(result, ws_op_host_begin(ops, i), ws_op_host_end(ops, i));
-        result->by_kind[kind < WS_OP_KIND_COUNT ? kind : WS_OP_UNKNOWN]++;
-        result->captured += (ops->flags[i] & WS_OP_CAPTURED) != 0;
-        result->failed += (ops->flags[i] & WS_OP_FAILED) != 0;
-    }
     for (size_t i = 0; i < process->calls.count; i++)
         widen(result, calls[i].host_begin, calls[i].host_end);
-    return 0;
+    return count_ops(process, result);
 }
 
 /* What the shim writes under a key, and how a report calls it. */

@@ -8,7 +8,6 @@
 #include "analysis/period_choice.h"
 #include "analysis/period_cut.h"
 #include "analysis/period_level.h"
-#include "analysis/split.h"
 
 /* Fewer repetitions than this are no period. */
 enum { LEAST_PLACES = 3 };

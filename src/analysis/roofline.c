@@ -40,6 +40,13 @@ struct said {
     bool known;
 };
 
+/* What is the same for all launches of a shape. */
+struct launched {
+    struct ws_roofline_row *row; /* NULL: of no kernel, or on another device */
+    bool is_small;               /* fewer blocks than multiprocessors */
+    bool is_plain;               /* nothing but the name may tell what it did */
+};
+
 /* An operator with what it was given; many ranges share one. */
 struct priced {
     const struct ws_operator *entry; /* NULL: not in the table */
@@ -61,6 +68,7 @@ struct work {
     double *kernel_time;     /* by range: of all such kernels */
     bool *shortcuts;         /* by range: some of them take one */
     struct ws_roofline_row *rows;    /* by name */
+    struct launched *launched;       /* by shape */
     struct argued *argued;           /* by shape; NULL: no parameters */
     struct ws_arguments_form *forms; /* by name, and whether they were looked for */
     bool *has_form;
@@ -362,27 +370,52 @@ static int find_ordinary(struct work *work)
     return work->ordinary ? 0 : -ENOMEM;
 }
 
+static int look_at_shapes(struct work *work, size_t subject, const struct ws_track_roofline *result)
+{
+    const struct ws_process *process = work->process;
+    work->launched = calloc(process->shapes.count + 1, sizeof(*work->launched));
+    if (!work->launched)
+        return -ENOMEM;
+    for (size_t i = 0; i < process->shapes.count; i++) {
+        const struct ws_op_shape *shape = ws_process_shape(process, i);
+        const struct ws_op_name *name = ws_model_name(work->report->model, shape->name);
+        if (shape->track != subject || name->kind != WS_OP_KERNEL)
+            continue;
+        struct launched *launched = &work->launched[i];
+        uint64_t blocks = (uint64_t)shape->row.grid_x * shape->row.grid_y * shape->row.grid_z;
+        launched->row = &work->rows[shape->name];
+        launched->is_small = blocks && blocks < result->gpu.sms;
+        launched->is_plain =
+            !work->owners && !ws_counts_of(result->counts, (uint32_t)i) && !(work->argued && work->argued[i].blocks);
+        launched->row->name = shape->name;
+        if (ws_class_is_matmul(ws_report_class(work->report, shape->name)))
+            launched->row->matmul = ws_matmul_name(name->text);
+    }
+    return 0;
+}
+
 static void add_kernels(struct work *work, struct ws_track_roofline *result)
 {
+    const struct ws_ops *ops = &work->process->ops;
     for (size_t i = 0, cursor = 0; i < work->track->count; i++) {
         uint32_t op = work->track->order[i];
-        const struct ws_op_shape *shape = ws_process_shape(work->process, work->process->ops.shape[op]);
-        if (!is_kernel(work, op))
+        const struct launched *launched = &work->launched[ops->shape[op]];
+        struct ws_roofline_row *row = launched->row;
+        if (!row)
             continue;
-        struct ws_roofline_row *row = &work->rows[shape->name];
-        int64_t length = ws_op_length(&work->process->ops, op);
-        uint64_t blocks = (uint64_t)shape->row.grid_x * shape->row.grid_y * shape->row.grid_z;
-        row->name = shape->name;
-        if (!row->count++ && ws_class_is_matmul(ws_report_class(work->report, shape->name)))
-            row->matmul = ws_matmul_name(ws_model_name(work->report->model, shape->name)->text);
+        int64_t length = ws_op_length(ops, op);
+        bool counts = !result->steps || ws_step_is_steady(ws_steps_next(work->steps, &cursor, ws_op_begin(ops, op)));
+        row->count++;
         row->total = ws_sum(row->total, length);
-        if (blocks && blocks < result->gpu.sms)
+        if (launched->is_small)
             row->small = ws_sum(row->small, length);
+        if (counts)
+            row->steady = ws_sum(row->steady, length);
+        if (launched->is_plain)
+            continue;
         work->place = i;
-        work->counts = !result->steps ||
-                       ws_step_is_steady(ws_steps_next(work->steps, &cursor, ws_op_begin(&work->process->ops, op)));
-        work->disturbed = work->ordinary && work->ordinary[shape->name] && ws_op_is_counted(&work->process->ops, op);
-        row->steady = ws_sum(row->steady, work->counts ? length : 0);
+        work->counts = counts;
+        work->disturbed = work->ordinary && work->ordinary[row->name] && ws_op_is_counted(ops, op);
         add_work(work, i, row, result);
     }
 }
@@ -440,10 +473,12 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
         status = find_ordinary(&work);
     if (!status)
         status = ws_counts_create(&result->counts, work.process, work.track, subject);
-    if (!status && (work.owners || work.argued || result->counts)) {
+    if (!status && work.owners) {
         result->moved = calloc(work.track->count + 1, sizeof(*result->moved));
         status = result->moved ? 0 : -ENOMEM;
     }
+    if (!status)
+        status = look_at_shapes(&work, subject, result);
     if (!status) {
         add_kernels(&work, result);
         status = ws_roofline_judge(report, work.rows, result);
@@ -463,6 +498,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     free(work.forms);
     free(work.has_form);
     free(work.ordinary);
+    free(work.launched);
     free(work.rows);
     return status;
 }

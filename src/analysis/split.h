@@ -35,6 +35,12 @@ static inline struct ws_reach ws_reach_from(int64_t begin)
 static inline void ws_split_slice(struct ws_split *split, const struct ws_reach *reach, int64_t now, int64_t next)
 {
     int64_t compute = ws_least(reach->group[WS_GROUP_COMPUTE], next);
+    if (reach->group[WS_GROUP_COMM] <= now && reach->group[WS_GROUP_MEMORY] <= now) {
+        /* Mostly nothing but kernels runs, and that takes a fifth of the time to say. */
+        split->busy += ws_most(compute - now, 0);
+        split->group[WS_GROUP_COMPUTE] += ws_most(compute - now, 0);
+        return;
+    }
     int64_t comm = ws_least(reach->group[WS_GROUP_COMM], next);
     int64_t memory = ws_least(reach->group[WS_GROUP_MEMORY], next);
     split->busy += ws_most(ws_least(reach->all, next) - now, 0);

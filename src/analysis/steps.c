@@ -46,34 +46,33 @@ static int split_steps(const struct ws_report *report, const struct ws_track *tr
 {
     const struct ws_process *process = ws_model_process(report->model, track->process);
     const struct ws_ops *ops = &process->ops;
-    struct ws_step *steps = result->steps.data;
-    size_t count = result->steps.count, at = 0;
-    if (!count)
+    struct ws_step *step = result->steps.data, *past = step + result->steps.count;
+    if (step == past)
         return 0;
     uint8_t *groups = ws_report_shape_groups(report, process);
     if (!groups)
         return -ENOMEM;
-    struct ws_reach reach = ws_reach_from(steps[0].begin);
-    int64_t now = steps[0].begin;
-    for (size_t i = 0; i < track->count && at < count; i++) {
+    struct ws_reach reach = ws_reach_from(step->begin);
+    int64_t now = step->begin;
+    for (size_t i = 0; i < track->count && step < past; i++) {
         uint32_t op = track->order[i];
         int64_t begin = ws_op_begin(ops, op), end = ws_op_end(ops, op);
-        while (at < count && begin >= steps[at].end) {
-            ws_split_slice(&steps[at].split, &reach, now, steps[at].end);
-            now = steps[at++].end;
+        for (; step < past && begin >= step->end; step++) {
+            ws_split_slice(&step->split, &reach, now, step->end);
+            now = step->end;
         }
         if (begin > now) {
-            ws_split_slice(&steps[at < count ? at : count - 1].split, &reach, now, begin);
+            ws_split_slice(&(step < past ? step : step - 1)->split, &reach, now, begin);
             now = begin;
         }
-        if (at < count && begin >= steps[at].begin && !steps[at].count++)
-            steps[at].first = (uint32_t)i;
+        if (step < past && begin >= step->begin && !step->count++)
+            step->first = (uint32_t)i;
         uint8_t group = groups[ops->shape[op]];
         reach.all = ws_most(reach.all, end);
         reach.group[group] = ws_most(reach.group[group], end);
     }
-    for (; at < count; now = steps[at++].end)
-        ws_split_slice(&steps[at].split, &reach, now, steps[at].end);
+    for (; step < past; now = step++->end)
+        ws_split_slice(&step->split, &reach, now, step->end);
     free(groups);
     return 0;
 }
