@@ -63,7 +63,11 @@ const char *ws_format_each(char text[WS_FORMAT_SIZE], uint64_t count, size_t ste
 {
     if (!steps || count % steps == 0 || count / steps >= 10)
         return ws_format_count(text, steps ? (count + steps / 2) / steps : count);
-    snprintf(text, WS_FORMAT_SIZE, count * 20 < steps ? "%.1g" : "%.1f", (double)count / (double)steps);
+    double each = (double)count / (double)steps;
+    if (each < 0.0001) /* where %g goes over to powers of ten */
+        snprintf(text, WS_FORMAT_SIZE, "< 0.0001");
+    else
+        snprintf(text, WS_FORMAT_SIZE, each < 0.05 ? "%.1g" : "%.1f", each);
     return text;
 }
 

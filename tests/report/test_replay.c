@@ -311,7 +311,8 @@ static void counts_of_a_step(void **state)
         uint64_t count;
         size_t steps;
         const char *text;
-    } cases[] = { { 1500, 0, "1,500" }, { 12, 6, "2" }, { 13, 6, "2.2" }, { 1500, 7, "214" }, { 1, 100, "0.01" } };
+    } cases[] = { { 1500, 0, "1,500" }, { 12, 6, "2" },        { 13, 6, "2.2" },         { 1500, 7, "214" },
+                  { 1, 100, "0.01" },   { 1, 9000, "0.0001" }, { 1, 200000, "< 0.0001" } };
     char text[WS_FORMAT_SIZE];
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
