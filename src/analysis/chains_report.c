@@ -183,7 +183,7 @@ void ws_chains_text(const struct ws_report *report, size_t subject, const void *
         "they move, all but the longest of them. The waste is what each writes for the next to read.",
         result->steps ? ", for a steady step" : "");
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
-    size_t most = page->top && page->top < result->chains.count ? page->top : result->chains.count, shown = 0;
+    size_t most = ws_page_rows(page, result->chains.count), shown = 0;
     for (; shown < most && (!shown || ws_sum(saving_of(result, &chains[shown]), gap_of(result, &chains[shown])) > 0);
          shown++)
         print_chain(report, result, &chains[shown], &table);

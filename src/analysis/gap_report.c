@@ -125,18 +125,21 @@ static void print_lines(const struct ws_track_causes *causes, const struct ws_tr
         { "thread", true, true }, { "line or call", true, true },
     };
     const struct ws_gap_line *lines = causes->lines.data;
-    size_t shown = page->top && page->top < causes->lines.count ? page->top : causes->lines.count;
+    size_t count = 0;
     struct ws_table table;
-    char count[WS_FORMAT_SIZE];
+    char text[WS_FORMAT_SIZE];
+    while (count < causes->lines.count && ws_gap_count(causes, &lines[count].gaps))
+        count++;
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < shown && ws_gap_count(causes, &lines[i].gaps); i++) {
+    for (size_t i = 0; i < ws_page_rows(page, count); i++) {
         ws_table_cell(&table, "%s", ws_part_label(lines[i].cause));
         ws_table_time(&table, ws_gap_mean(causes, steps, &lines[i].gaps));
-        ws_table_cell(&table, "%s", ws_gap_count_text(causes, steps, &lines[i].gaps, count));
+        ws_table_cell(&table, "%s", ws_gap_count_text(causes, steps, &lines[i].gaps, text));
         ws_table_thread(&table, process, lines[i].thread);
         line_cell(&table, process, &lines[i]);
     }
     ws_table_finish(&table);
+    ws_page_more(page, count, "");
 }
 
 void ws_gap_causes_text(const struct ws_report *report, size_t subject, struct ws_page *page)

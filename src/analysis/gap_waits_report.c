@@ -90,14 +90,16 @@ void ws_gap_waits_text(const struct ws_report *report, size_t track, struct ws_p
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, track);
     const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, track);
     const struct ws_gap_wait_row *rows = waits->rows.data;
-    size_t shown = page->top && page->top < waits->rows.count ? page->top : waits->rows.count;
+    size_t known = 0;
     struct ws_table table;
     char text[256], count[WS_FORMAT_SIZE];
-    if (!shown || !ws_gap_count(causes, &rows[0].gaps))
+    while (known < waits->rows.count && ws_gap_count(causes, &rows[known].gaps))
+        known++;
+    if (!known)
         return;
     fputc('\n', page->out);
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < shown && ws_gap_count(causes, &rows[i].gaps); i++) {
+    for (size_t i = 0; i < ws_page_rows(page, known); i++) {
         ws_table_cell(&table, "%s", ws_part_label(rows[i].cause));
         ws_table_time(&table, ws_gap_mean(causes, steps, &rows[i].gaps));
         ws_table_cell(&table, "%s", ws_gap_count_text(causes, steps, &rows[i].gaps, count));
@@ -108,6 +110,7 @@ void ws_gap_waits_text(const struct ws_report *report, size_t track, struct ws_p
         ws_table_cell(&table, "%s", row_text(report, track, &rows[i], text, sizeof(text)));
     }
     ws_table_finish(&table);
+    ws_page_more(page, known, "");
 }
 
 int ws_gap_wait_json(const struct ws_report *report, size_t track, const struct ws_gap_wait *wait, json_t *object)

@@ -155,7 +155,7 @@ static void print_untimed(const struct ws_report *report, const struct ws_track_
     struct ws_table table;
     ws_page_text(page, "Operations without device times, by what the host did:");
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
-    size_t shown = page->top && page->top < result->untimed.count ? page->top : result->untimed.count;
+    size_t shown = ws_page_rows(page, result->untimed.count);
     for (size_t i = 0; i < shown; i++) {
         ws_table_count(&table, rows[i].count);
         ws_table_time(&table, rows[i].call_time);
@@ -163,8 +163,7 @@ static void print_untimed(const struct ws_report *report, const struct ws_track_
         ws_table_name(&table, ws_model_name(report->model, rows[i].name)->text);
     }
     ws_table_finish(&table);
-    if (shown < result->untimed.count)
-        ws_page_text(page, "and %zu more names (--top 0 shows them)", result->untimed.count - shown);
+    ws_page_more(page, result->untimed.count, "name");
 }
 
 static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
@@ -191,7 +190,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
         return;
     }
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
-    size_t shown = page->top && page->top < result->rows.count ? page->top : result->rows.count;
+    size_t shown = ws_page_rows(page, result->rows.count);
     int64_t left = result->total;
     for (size_t i = 0; i < shown; i++) {
         ws_table_time(&table, rows[i].total);

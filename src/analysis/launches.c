@@ -112,8 +112,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
         ws_page_text(page, "None of them came when the device had run dry.");
     fputc('\n', page->out);
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
-    size_t shown = page->top && page->top < result->streams.count ? page->top : result->streams.count;
-    for (size_t i = 0; i < shown; i++) {
+    for (size_t i = 0; i < ws_page_rows(page, result->streams.count); i++) {
         ws_table_cell(&table, "%u", rows[i].stream);
         ws_table_count(&table, rows[i].count);
         ws_table_time(&table, rows[i].median);
@@ -121,6 +120,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
         ws_table_time(&table, rows[i].max);
     }
     ws_table_finish(&table);
+    ws_page_more(page, result->streams.count, "");
     if (track->clock_error)
         ws_page_text(page, "Delay: from the launch call to the begin on the device, right within ±%s.",
                      ws_format_time(time, track->clock_error));

@@ -174,6 +174,16 @@ void ws_page_fact(struct ws_page *page, const char *label, const char *format, .
     free(text);
 }
 
+void ws_page_more(struct ws_page *page, size_t count, const char *what)
+{
+    size_t shown = ws_page_rows(page, count);
+    char text[WS_FORMAT_SIZE];
+    if (shown < count)
+        ws_page_text(page, "and %s more%s%s%s (--top 0 shows %s)", ws_format_count(text, count - shown),
+                     *what ? " " : "", what, *what && count - shown > 1 ? "s" : "",
+                     count - shown > 1 ? "them" : "it");
+}
+
 void ws_table_init(struct ws_table *table, struct ws_page *page, const struct ws_table_column *columns, size_t count)
 {
     *table = (struct ws_table){ .page = page, .columns = columns, .column_count = count, .cells = WS_VECTOR(char *) };

@@ -62,6 +62,15 @@ void ws_table_real(struct ws_table *table, double value);
 /* Prints and frees what was collected. */
 void ws_table_finish(struct ws_table *table);
 
+/* Of so many rows, those that the page has room for. */
+static inline size_t ws_page_rows(const struct ws_page *page, size_t count)
+{
+    return page->top && page->top < count ? page->top : count;
+}
+
+/* "and 12 more names (--top 0 shows them)", where there is no room for all; what one is may be "". */
+void ws_page_more(struct ws_page *page, size_t count, const char *what);
+
 enum { WS_FORMAT_SIZE = 40 };
 
 /* "41.2 ms", "980 ns", "3.35 GB", "1,707"; each returns text. */

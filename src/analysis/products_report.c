@@ -34,14 +34,13 @@ static void print_products(const struct ws_track_roofline *result, struct ws_pag
         { "of peak", false, false },
     };
     const struct ws_product_row *rows = result->products.data;
-    size_t shown = shown_of(&result->products, page->top);
     struct ws_table table;
-    if (!shown)
+    if (!result->products.count)
         return;
     fputc('\n', page->out);
     ws_page_text(page, "Matrix products by size:");
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < shown; i++) {
+    for (size_t i = 0; i < ws_page_rows(page, result->products.count); i++) {
         const struct ws_operator_cost *cost = &rows[i].cost;
         ws_table_time(&table, rows[i].total);
         ws_table_count(&table, rows[i].count);
@@ -52,6 +51,7 @@ static void print_products(const struct ws_track_roofline *result, struct ws_pag
         add_rate(&table, result, &rows[i]);
     }
     ws_table_finish(&table);
+    ws_page_more(page, result->products.count, "size");
 }
 
 static void print_attention(const struct ws_track_roofline *result, struct ws_page *page)
@@ -73,14 +73,13 @@ static void print_attention(const struct ws_track_roofline *result, struct ws_pa
         { "of peak", false, false },
     };
     const struct ws_product_row *rows = result->attention.data;
-    size_t shown = shown_of(&result->attention, page->top);
     struct ws_table table;
-    if (!shown)
+    if (!result->attention.count)
         return;
     fputc('\n', page->out);
     ws_page_text(page, "Attention by size; where it is causal, half of the FLOPs are needed and counted:");
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < shown; i++) {
+    for (size_t i = 0; i < ws_page_rows(page, result->attention.count); i++) {
         const struct ws_operator_cost *cost = &rows[i].cost;
         ws_table_time(&table, rows[i].total);
         ws_table_count(&table, rows[i].count);
@@ -94,6 +93,7 @@ static void print_attention(const struct ws_track_roofline *result, struct ws_pa
         add_rate(&table, result, &rows[i]);
     }
     ws_table_finish(&table);
+    ws_page_more(page, result->attention.count, "size");
 }
 
 /* A product with what holds it back, to be sorted. */
@@ -156,7 +156,6 @@ static void print_held_back(const struct ws_track_roofline *result, const struct
         { "judged by", true, WS_NARROW_LEAVE_OUT },
     };
     const struct held_back *items = list->data;
-    size_t shown = shown_of(list, page->top);
     struct ws_table table;
     fputc('\n', page->out);
     ws_page_text(
@@ -167,7 +166,7 @@ static void print_held_back(const struct ws_track_roofline *result, const struct
         "of 128 bytes are best.",
         result->steps ? ", in a steady step" : "");
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < shown; i++) {
+    for (size_t i = 0; i < ws_page_rows(page, list->count); i++) {
         const struct ws_operator_cost *cost = &items[i].row->cost;
         const struct ws_product_finding *finding = &items[i].finding;
         bool is_padded = finding->m > cost->m || finding->n > cost->n || finding->k > cost->k;
@@ -183,6 +182,7 @@ static void print_held_back(const struct ws_track_roofline *result, const struct
         ws_table_cell(&table, "%s", judges[finding->judge]);
     }
     ws_table_finish(&table);
+    ws_page_more(page, list->count, "size");
 }
 
 void ws_products_text(const struct ws_track_roofline *result, struct ws_page *page)

@@ -138,19 +138,16 @@ static void print_table(const struct ws_report *report, const struct job_ranks *
         { "clock", false, WS_NARROW_LEAVE_OUT },
     };
     struct ws_table_column with_host[sizeof(columns) / sizeof(columns[0]) + 1];
-    size_t count = sizeof(columns) / sizeof(columns[0]), shown = result->count;
+    size_t count = sizeof(columns) / sizeof(columns[0]);
     struct ws_table table;
     memcpy(with_host + 1, columns, sizeof(columns));
     with_host[0] = columns[0];
     with_host[1] = (struct ws_table_column){ "host", true, WS_NARROW_SHORTEN | WS_NARROW_LEAVE_OUT };
     ws_table_init(&table, page, result->hosts > 1 ? with_host : columns, count + (result->hosts > 1));
-    if (page->top && page->top < shown)
-        shown = page->top;
-    for (size_t i = 0; i < shown; i++)
+    for (size_t i = 0; i < ws_page_rows(page, result->count); i++)
         print_rank(report, result->order[i], result->hosts > 1, &table);
     ws_table_finish(&table);
-    if (shown < result->count)
-        ws_page_text(page, "and %zu ranks more", result->count - shown);
+    ws_page_more(page, result->count, "rank");
     if (job_of(report)->joined.count)
         ws_page_text(page,
                      "late: collectives for which the others waited for this rank, 10 µs or more on average, and "

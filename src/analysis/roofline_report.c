@@ -201,12 +201,14 @@ static void print_rows(const struct ws_report *report, const struct ws_track_roo
         { "name", true, true },
     };
     const struct ws_roofline_row *rows = result->rows.data;
-    size_t shown = page->top && page->top < result->rows.count ? page->top : result->rows.count;
+    size_t count = 0;
     struct ws_table table;
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < shown; i++) {
+    for (size_t i = 0; i < result->rows.count; i++) {
         const struct ws_roofline_row *row = &rows[i];
         if (result->match == WS_GPU_UNKNOWN && !(row->flops > 0 || row->bytes > 0))
+            continue;
+        if (count++ >= ws_page_rows(page, result->rows.count))
             continue;
         double known = row->known > 0 ? (double)row->known : 1;
         ws_table_time(&table, row->total);
@@ -227,6 +229,7 @@ static void print_rows(const struct ws_report *report, const struct ws_track_roo
     if (table.cells.count)
         fputc('\n', page->out);
     ws_table_finish(&table);
+    ws_page_more(page, count, "");
 }
 
 /* What is said of some kernels, and of how many: the first of them stands for all. */

@@ -120,7 +120,7 @@ static void print_slow(const struct ws_report *report, const struct ws_track_ste
     const struct ws_slow_step *slow = result->slow_steps.data;
     struct ws_table table;
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < result->slow_steps.count && (!page->top || i < page->top); i++) {
+    for (size_t i = 0; i < ws_page_rows(page, result->slow_steps.count); i++) {
         const struct ws_step *step = &list[slow[i].step];
         ws_table_count(&table, step->number);
         ws_table_time(&table, step->begin - list[0].begin);
@@ -129,6 +129,7 @@ static void print_slow(const struct ws_report *report, const struct ws_track_ste
         operation_cells(report, result, &slow[i], &table);
     }
     ws_table_finish(&table);
+    ws_page_more(page, result->slow_steps.count, "");
     ws_page_text(page, "A slow step takes more than 1.5 times the median; \"at\" is from the first step's begin.");
 }
 

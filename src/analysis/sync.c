@@ -110,8 +110,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
         return;
     }
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
-    size_t shown = page->top && page->top < result->rows.count ? page->top : result->rows.count;
-    for (size_t i = 0; i < shown; i++) {
+    for (size_t i = 0; i < ws_page_rows(page, result->rows.count); i++) {
         ws_table_time(&table, rows[i].total);
         ws_table_count(&table, rows[i].count);
         ws_table_time(&table, rows[i].total / (int64_t)rows[i].count);
@@ -120,6 +119,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
         ws_table_cell(&table, "%s", function_name(process, rows[i].function));
     }
     ws_table_finish(&table);
+    ws_page_more(page, result->rows.count, "");
 }
 
 static int json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)

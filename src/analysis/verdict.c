@@ -351,9 +351,9 @@ static void print_table(const struct ws_report *report, struct ws_page *page)
     struct ws_table table;
     char share[WS_FORMAT_SIZE], title[256];
     bool alike = devices_are_alike(report);
-    size_t count = report->model->tracks.count, rows = page->top && page->top < count ? page->top : count;
+    size_t count = report->model->tracks.count;
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < rows; i++) {
+    for (size_t i = 0; i < ws_page_rows(page, count); i++) {
         const struct ws_track_wall *wall = wall_of(report, i);
         ws_report_track_title(report, i, title, sizeof(title));
         const char *name = alike ? ws_track_device(report->model, ws_model_track(report->model, i))->name.data : "";
@@ -369,8 +369,7 @@ static void print_table(const struct ws_report *report, struct ws_page *page)
         ws_table_cell(&table, "%s", wall->wall ? spent_on(wall, wall->cause) : wall->why_none);
     }
     ws_table_finish(&table);
-    if (rows < count)
-        ws_page_text(page, "and %zu devices more", count - rows);
+    ws_page_more(page, count, "device");
     fputc('\n', page->out);
 }
 

@@ -166,6 +166,28 @@ PYTHON
 expect 2 "$wallshim" dump --family nothing demo.wst
 one_line
 
+# What a section leaves out of its tables it counts: the longest gaps are as many as are asked for.
+"$wallshim" report --wide --all --top 0 demo.wst >whole
+"$wallshim" report --wide --all --top 1 demo.wst >cut
+python3 - <<'PYTHON' || fail "rows left out and not counted"
+import re
+def sections(file):
+    found, name = {}, None
+    for line in open(file):
+        name = line.strip() if line[0].isalpha() else name
+        found.setdefault(name, []).append(line)
+    return found
+whole, cut, said = sections("whole"), sections("cut"), 0
+assert whole.keys() == cut.keys()
+for name, lines in cut.items():
+    more = [re.match(r"  and ([\d,]+) more", line) for line in lines]
+    counts = [int(match.group(1).replace(",", "")) for match in more if match]
+    left_out = len(whole[name]) - (len(lines) - len(counts))
+    assert name == "Gaps" or left_out == sum(counts), f"{name}: {left_out} lines fewer, but of {counts} it is said"
+    said += len(counts)
+assert said >= 4, said
+PYTHON
+
 # export: never over a file; whole JSON; arrows from every launch to its work.
 expect 0 "$wallshim" export --format chrome demo.wst -o demo.json
 expect 2 "$wallshim" export --format chrome demo.wst -o demo.json
