@@ -12,6 +12,9 @@ static const double max_skew = 1e-3;
 /* How much the errors of two knots may bend the line between them. */
 static const double max_bend = 50e-6;
 
+/* A day on one line is rare; what is mapped without a look at sizes must be below 10^15 / max_skew. */
+static const double longest_piece = 1e17;
+
 /* What is assumed of a rate that could not be measured, for the stated error only. */
 static const double unknown_rate = 100e-6;
 
@@ -54,7 +57,7 @@ size_t ws_clock_choose_knots(struct ws_clock *points, size_t count, struct ws_cl
 
 void ws_clock_cursor_init(struct ws_clock_cursor *cursor, const struct ws_clock *knots, size_t count)
 {
-    *cursor = (struct ws_clock_cursor){ .knots = knots, .count = count, .noted = SIZE_MAX };
+    *cursor = (struct ws_clock_cursor){ .knots = knots, .count = count };
     if (count > 1)
         cursor->skew = skew_between(&knots[0], &knots[1]);
 }
@@ -88,14 +91,21 @@ static void note_error(struct ws_clock_cursor *cursor, const struct ws_clock *fr
         cursor->error_ns = error < WS_TIME_MOST ? error : WS_TIME_MOST;
 }
 
-/* To the nearest whole number, for sizes that any real clock gives without a call into the library. */
-static int64_t nearest(double value)
+/* Remembers the piece from a knot on, whose error is noted, where any time in it can be mapped without a look at the
+ * sizes. */
+static void remember(struct ws_clock_cursor *cursor, const struct ws_clock *from)
 {
-    const double magic = 0x1.8p52;
-    return fabs(value) < 1e15 ? (int64_t)(value + magic - magic) : (int64_t)llround(value);
+    int64_t length;
+    cursor->begin = cursor->end = 0;
+    if (cursor->at + 1 >= cursor->count || __builtin_sub_overflow(from[1].device_ns, from->device_ns, &length) ||
+        (double)length >= longest_piece || from->host_ns < -WS_TIME_MOST || from->host_ns > WS_TIME_MOST)
+        return;
+    cursor->begin = from->device_ns;
+    cursor->end = from[1].device_ns;
+    cursor->host = from->host_ns;
 }
 
-int64_t ws_clock_to_host(struct ws_clock_cursor *cursor, int64_t device_ns)
+int64_t ws_clock_seek(struct ws_clock_cursor *cursor, int64_t device_ns)
 {
     if (!cursor->count)
         return device_ns;
@@ -109,12 +119,11 @@ int64_t ws_clock_to_host(struct ws_clock_cursor *cursor, int64_t device_ns)
         cursor->at = at;
         cursor->skew = skew_between(from, from + 1);
     }
-    if (at != cursor->noted || device_ns < from->device_ns || at + 1 == cursor->count ||
-        device_ns > from[1].device_ns)
-        note_error(cursor, from, device_ns);
-    cursor->noted = at;
+    note_error(cursor, from, device_ns);
+    remember(cursor, from);
     int64_t since;
     if (__builtin_sub_overflow(device_ns, from->device_ns, &since))
         return device_ns < from->device_ns ? INT64_MIN : INT64_MAX;
-    return add(add(from->host_ns, since), nearest((double)since * cursor->skew));
+    double gained = (double)since * cursor->skew;
+    return add(add(from->host_ns, since), fabs(gained) < 1e15 ? ws_clock_nearest(gained) : (int64_t)llround(gained));
 }
