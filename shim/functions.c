@@ -101,10 +101,8 @@ void function_same_as(const void *function, const void *kernel)
 struct facts {
     const char *name;
     uint32_t registers, static_shared, param_bytes;
-    struct {
-        struct function_layout layout;
-        struct function_param params[MOST_PARAMS];
-    } block;
+    uint32_t param_count;
+    struct function_param params[MOST_PARAMS];
 };
 
 static bool name_of_function(ws_CUfunction function, const char **name)
@@ -137,8 +135,7 @@ static void ask(ws_CUfunction function, bool seen_as_kernel, struct facts *facts
                 : driver.function_param && driver.function_param(function, i, &offset, &size) == WS_CUDA_SUCCESS;
         if (!there || offset + size > UINT16_MAX)
             break;
-        facts->block.params[facts->block.layout.count++] =
-            (struct function_param){ (uint16_t)offset, (uint16_t)size };
+        facts->params[facts->param_count++] = (struct function_param){ (uint16_t)offset, (uint16_t)size };
         facts->param_bytes = (uint32_t)(offset + size);
     }
     int value = 0;
@@ -158,8 +155,8 @@ static uint64_t identity(const char *name, const struct facts *facts)
     for (; *name; name++)
         hash = (hash ^ (unsigned char)*name) * prime;
     hash = (hash ^ facts->registers) * prime;
-    for (uint32_t i = 0; i < facts->block.layout.count; i++)
-        hash = (hash ^ ((uint32_t)facts->block.params[i].offset << 16 | facts->block.params[i].size)) * prime;
+    for (uint32_t i = 0; i < facts->param_count; i++)
+        hash = (hash ^ ((uint32_t)facts->params[i].offset << 16 | facts->params[i].size)) * prime;
     return hash ? hash : 1;
 }
 
@@ -184,16 +181,17 @@ static uint32_t image_words(const char *name)
     return 0;
 }
 
-static const struct function_layout *keep_layout(struct facts *facts, const char *name)
+static const struct function_layout *keep_layout(const struct facts *facts, const char *name)
 {
-    facts->block.layout.image_words = image_words(name);
-    size_t size = sizeof(struct function_layout) + facts->block.layout.count * sizeof(struct function_param);
-    if (!facts->block.layout.count || size > LAYOUT_ARENA - layout_used)
+    size_t params = facts->param_count * sizeof(struct function_param);
+    if (!params || sizeof(struct function_layout) + params > LAYOUT_ARENA - layout_used)
         return &no_layout;
-    void *place = layout_arena + layout_used;
-    memcpy(place, &facts->block, size);
-    layout_used += (size + 7) & ~(size_t)7;
-    return place;
+    struct function_layout *layout = (struct function_layout *)(layout_arena + layout_used);
+    layout->count = facts->param_count;
+    layout->image_words = image_words(name);
+    memcpy(layout->params, facts->params, params);
+    layout_used += (sizeof(*layout) + params + 7) & ~(size_t)7;
+    return layout;
 }
 
 uint32_t function_find(ws_CUfunction function)
