@@ -20,6 +20,7 @@ struct summary {
     uint64_t rows[WS_FAMILY_COUNT];
     uint64_t blocks;
     int64_t first, last; /* host times; first > last: none */
+    bool foreign;        /* its blocks are the importer's, and its size says nothing of a row */
 };
 
 /* Each key once: the footer says the dictionaries again. */
@@ -74,8 +75,11 @@ static void print_summary(struct ws_page *page, const struct summary *summary, c
     char text[WS_FORMAT_SIZE];
     uint64_t bytes = stat(path, &file) ? 0 : (uint64_t)file.st_size;
     uint64_t rows = summary->rows[WS_FAMILY_op] + summary->rows[WS_FAMILY_call] + summary->rows[WS_FAMILY_collective];
-    ws_page_fact(page, "size", "%s in %" PRIu64 " blocks", ws_format_bytes(text, bytes), summary->blocks);
-    if (rows)
+    if (summary->foreign)
+        ws_page_fact(page, "size", "%s", ws_format_bytes(text, bytes));
+    else
+        ws_page_fact(page, "size", "%s in %" PRIu64 " blocks", ws_format_bytes(text, bytes), summary->blocks);
+    if (rows && !summary->foreign)
         ws_page_fact(page, "", "%.2f bytes for each operation and call", (double)bytes / (double)rows);
     if (summary->first <= summary->last)
         ws_page_fact(page, "host time", "%" PRId64 " to %" PRId64 " ns, %s", summary->first, summary->last,
@@ -102,6 +106,7 @@ static int show(const char *path)
     int status;
     if (ws_source_open(&source, path, message, sizeof(message)))
         return tool_error("%s", message);
+    summary.foreign = ws_source_is_foreign(source);
     ws_page_fact(&page, "trace", "%s", path);
     while ((status = ws_source_next(source, &block, message, sizeof(message))) > 0) {
         if (block.family == WS_FAMILY_meta)

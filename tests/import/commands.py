@@ -80,6 +80,11 @@ def test_every_command_takes_them():
     file = write(trace(0))
     for arguments in (("info", file), ("dump", file), ("export", "--format", "chrome", file, "-o", "-")):
         assert "gemm" in done(*arguments) or arguments[0] == "info"
+    # What a file of another takes up says nothing of a row; a trace's does.
+    own = path("own.wst")
+    done("import", file, "-o", own)
+    assert "bytes for each" not in done("info", file) and "blocks" not in done("info", file).split("host time")[0]
+    assert "bytes for each operation" in done("info", own)
 
 
 def test_export():
