@@ -366,6 +366,16 @@ static struct ws_text own_frame(struct ws_text stack)
     return stack;
 }
 
+/* Traces in PyTorch's old words have annotations among the operators. PyTorch's own are known by their names. */
+static bool is_annotation(const struct ws_text *name)
+{
+    static const char *const begins[] = { "enumerate(DataLoader)#", "Optimizer.step#", "Optimizer.zero_grad#" };
+    for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+        if (name->length > strlen(begins[i]) && !memcmp(name->data, begins[i], strlen(begins[i])))
+            return true;
+    return false;
+}
+
 static void take_range(struct kineto *kineto, int64_t begin, int64_t end)
 {
     static const enum ws_range_kind kinds[] = { [CATEGORY_OPERATOR] = WS_RANGE_OPERATOR,
@@ -385,6 +395,8 @@ static void take_range(struct kineto *kineto, int64_t begin, int64_t end)
         range.kind = WS_RANGE_STEP;
     else if (event->category != CATEGORY_PYTHON && kineto_is_communication(&event->text[TEXT_NAME]))
         range.kind = WS_RANGE_COMMUNICATION;
+    else if (event->category == CATEGORY_OPERATOR && is_annotation(&event->text[TEXT_NAME]))
+        range.kind = WS_RANGE_ANNOTATION;
     if (event->inputs.length)
         range.inputs = ws_gather_label(gather, event->inputs.data, event->inputs.length);
     ws_gather_row(gather, WS_FAMILY_range, &range);

@@ -172,6 +172,8 @@ def test_values_of_inputs():
 def test_ranges():
     kinds = {("cpu_op", "aten::mm"): (3, 0), ("Operator", "ProfilerStep#12"): (1, 12), ("user_annotation", "ProfilerStep#7"): (1, 7),
              ("user_annotation", "train_step#3"): (1, 3), ("user_annotation", "Optimizer.step#SGD.step"): (2, 0),
+             ("Operator", "Optimizer.step#SGD.step"): (2, 0), ("Operator", "enumerate(DataLoader)#_It.__next__"): (2, 0),
+             ("Operator", "OptimizerBackward"): (3, 0),
              ("user_annotation", "forward"): (2, 0), ("python_function", "train.py(41): step"): (4, 0),
              ("cpu_op", "record_param_comms"): (5, 0), ("user_annotation", "nccl:all_reduce"): (5, 0), ("user_annotation", "step#"): (2, 0)}
     for (category, name), (kind, number) in kinds.items():

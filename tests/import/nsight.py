@@ -148,6 +148,16 @@ def test_ranges():
     assert found == [("forward", 2, 0), ("main", 2, 0), ("aten::mm", 3, 0), ("ProfilerStep#8", 1, 8), ("phase", 2, 0)], found
 
 
+def test_device_time_of_ranges():
+    """What was launched in a range is its, whenever it ran."""
+    note = {"start": 9000, "end": 13000, "eventType": 59, "globalTid": PROCESS | 78, "text": "forward"}
+    events = [note, {**note, "start": 14000, "end": 15000, "text": "backward"}, {**note, "globalTid": PROCESS | 79, "text": "loader"}]
+    device = report(write(StringIds=STRINGS, CUPTI_ACTIVITY_KIND_KERNEL=[KERNEL], CUPTI_ACTIVITY_KIND_RUNTIME=[CALL],
+                          NVTX_EVENTS=events))[0]["devices"][0]
+    found = {row["name"]: (row["count"], row["host_ns"], row["operations"], row["busy_ns"]) for row in device["ranges"]}
+    assert found == {"forward": (1, 4000, 1, 10000), "backward": (1, 1000, 0, 0), "loader": (1, 4000, 0, 0)}, found
+
+
 def test_collectives():
     note = {"start": 9000, "end": 13000, "eventType": 59, "globalTid": PROCESS | 78, "text": "ncclAllReduce"}
     strings = [{"id": 1, "value": "ncclDevKernel_AllReduce_Sum_f16_RING_LL(args)"}, {"id": 4, "value": "cudaLaunchKernelExC_v11060"}]

@@ -41,6 +41,17 @@ grep -q '0\.0 times' out && fail "nothing, in every step"
 expect 0 "$wallshim" report --section sync "$traces/vllm-graphs.json.gz"
 grep -qE ' 851 +hipEventSynchronize' out || fail "the thread: $(cat out)"
 
+# Ranges that a program set are a section, also where old words have them among the operators; where it set none there is no
+# word on them, unless it is asked for.
+expect 0 "$wallshim" report "$traces/resnet50-workers0.json.gz"
+says out "Ranges of the program"
+grep -q ' 1  70.6 ms  enumerate(DataLoader)#' out || fail "the loader: $(grep -A 9 'Ranges of' out)"
+says out "PyTorch runs the backward pass on a thread"
+expect 0 "$wallshim" report "$traces/h100-qwen.json.gz"
+grep -q "Ranges of" out && fail "ranges where there are none"
+expect 0 "$wallshim" report --section ranges "$traces/h100-qwen.json.gz"
+says out "The trace holds no ranges that the program set"
+
 # No line ends in spaces, at any width.
 for width in 60 100; do
     export COLUMNS="$width"
@@ -48,7 +59,7 @@ for width in 60 100; do
     grep -n ' $' out && fail "spaces at the end of a line"
     expect 0 "$wallshim" report --section gaps "$traces/queue-1rank.json.gz"
     python3 -c "import sys; exit(max(len(line.rstrip()) for line in open('out')) > $width)" || fail "wider than $width"
-    for section in roofline chains; do
+    for section in roofline chains ranges; do
         expect 0 "$wallshim" report --section "$section" "$traces/diff-control.json.gz"
         python3 -c "exit(max(len(line.rstrip()) for line in open('out')) > $width)" || fail "$section: wider than $width"
     done
