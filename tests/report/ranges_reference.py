@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What a report says of a program's ranges equals what is counted here, in another way, of the profiler's file: how often,
-how long, what was launched in them, and what the device waited for.
+how long, what was launched in them, and what the device waited for, of all and of the steady steps where they are marked.
 
 ranges_reference.py WALLSHIM TRACES"""
 import collections
@@ -37,9 +37,39 @@ def union(intervals):
     return total
 
 
+STEP = re.compile(r"(?:step|iteration)#(\d+)$", re.I)
+
+
 def is_range(event):
     return (event.get("cat") == "user_annotation" and not event["name"].startswith("nccl:") and
-            not re.search(r"(step|iteration)#\d+$", event["name"], re.I))
+            not STEP.search(event["name"]))
+
+
+def marked_steps(events):
+    """By number, as the host went through them: each to the begin of the next, the last to its end."""
+    markers = sorted((*interval(event), int(STEP.search(event["name"])[1])) for event in events
+                     if event.get("cat") == "user_annotation" and STEP.search(event["name"]))
+    ends = [begin for begin, _, _ in markers[1:]] + [end for _, end, _ in markers[-1:]]
+    return {number: (begin, until) for (begin, _, number), until in zip(markers, ends)}
+
+
+def holds(intervals, time):
+    return any(begin <= time < end for begin, end in intervals)
+
+
+def within(intervals, others):
+    return [(max(a, c), min(b, d)) for a, b in intervals for c, d in others if max(a, c) < min(b, d)]
+
+
+def begun_in(intervals, others):
+    """Their number, and the length of the union and of all of them, by where they begin."""
+    count, length, total, until = 0, 0, 0, None
+    for begin, end in sorted(intervals):
+        more = end - begin if until is None else max(end - max(begin, until), 0)
+        until = end if until is None else max(until, end)
+        if holds(others, begin):
+            count, length, total = count + 1, length + more, total + end - begin
+    return count, length, total
 
 
 class Counted:
@@ -87,6 +117,15 @@ class Counted:
                 host[name] += union(r[:2] for r in ranges if r[2] == name)
         return {name: (count[name], host[name], *figures(self.work[name]), *figures(self.own[name])) for name in count}
 
+    def steady_rows(self, device_steps, host_steps):
+        count, host = collections.Counter(), collections.Counter()
+        for ranges in self.ranges.values():
+            for begin, end, name, _ in ranges:
+                count[name] += holds(host_steps, max(end - 1, begin))
+            for name in {r[2] for r in ranges}:
+                host[name] += union(within([r[:2] for r in ranges if r[2] == name], host_steps))
+        return {name: (count[name], host[name], *begun_in(self.work[name], device_steps)) for name in host}
+
     def outside(self):
         return sorted(figures(of) for place, of in self.work.items() if place is None or isinstance(place, tuple))
 
@@ -118,6 +157,18 @@ def compare(device, counted):
         yield f"idle time of all is {idle}, not {device['idle_ns']}"
 
 
+def compare_steps(device, counted, markers):
+    steady = [step for step in device["steps"] if step["kind"] == "steady"]
+    wanted = counted.steady_rows([(step["begin_ns"], step["begin_ns"] + step["length_ns"]) for step in steady],
+                                 [markers[step["number"]] for step in steady])
+    for row in device["ranges"]:
+        got, many = row["per_step"], len(steady)
+        got = (round(got["count"] * many), got["host_ns"], round(got["operations"] * many), got["busy_ns"], got["sum_ns"])
+        count, host, operations, busy, total = wanted[row["name"]]
+        if got != (count, host // many, operations, busy // many, total // many):
+            yield f"{row['name']}: in a step {got}, not {wanted[row['name']]} in {many}"
+
+
 def check(wallshim, path):
     with gzip.open(path) as file:
         events = json.load(file, parse_float=decimal.Decimal, parse_int=decimal.Decimal)["traceEvents"]
@@ -125,7 +176,10 @@ def check(wallshim, path):
                                        capture_output=True).stdout)
     failures = []
     for device in report["processes"][0]["devices"]:
-        failures += compare(device, Counted(events, device["device"]))
+        counted = Counted(events, device["device"])
+        failures += compare(device, counted)
+        if device["step_time"]["source"] == "marked":
+            failures += compare_steps(device, counted, marked_steps(events))
         print(f"{os.path.basename(path)}: {len(device['ranges'])} names, "
               f"{sum(row['count'] for row in device['ranges'])} ranges, "
               f"work of {len(device['outside_ranges'])} threads outside")
