@@ -11,9 +11,12 @@ enum ws_group ws_report_group(const struct ws_report *report, size_t name)
     return ws_report_class(report, name) == WS_CLASS_COMM ? WS_GROUP_COMM : WS_GROUP_COMPUTE;
 }
 
+enum { QUALITIES = WS_OP_BEGIN_QUALITY | WS_OP_END_QUALITY };
+
 /* How far the running operations reach. */
 struct reach {
     struct ws_reach of;
+    int64_t all;
     int64_t sure;      /* up to where the shrunk operations have been counted */
     int64_t stretched; /* of the operations made longer by their errors */
 };
@@ -24,7 +27,7 @@ static void note_gap(struct ws_track_activity *result, const struct reach *reach
     result->gaps.bits[place / 64].ends |= 1ULL << place % 64;
     result->gaps.count++;
     /* The part of the gap that operations before it may have filled; those after it follow later. */
-    result->busy_most += ws_least(ws_most(reach->stretched - reach->of.all, 0), next - reach->of.all);
+    result->busy_most += ws_least(ws_most(reach->stretched - reach->all, 0), next - reach->all);
 }
 
 /* What operations after a gap may have filled of it, were they to begin as early as their errors
@@ -52,20 +55,18 @@ uint8_t *ws_report_shape_groups(const struct ws_report *report, const struct ws_
     return groups;
 }
 
-void ws_gap_skip(const struct ws_gaps *gaps, struct ws_gap *gap, size_t count)
+void ws_gap_skip(struct ws_gap_walk *walk, size_t count)
 {
-    for (size_t place = gap->place + 1; place < gaps->track->count; place = (place / 64 + 1) * 64) {
-        uint64_t ends = gaps->bits[place / 64].ends & ~0ULL << place % 64;
-        size_t here = (size_t)__builtin_popcountll(ends);
-        if (count < here) {
-            for (; count; count--)
-                ends &= ends - 1;
-            gap->place = place / 64 * 64 + (size_t)__builtin_ctzll(ends) - 1;
-            return;
-        }
+    size_t here = (size_t)__builtin_popcountll(walk->left);
+    while (count >= here) {
         count -= here;
+        *walk = ws_gap_walk(walk->gaps, walk->first + 64);
+        if (walk->first >= walk->gaps->places)
+            return;
+        here = (size_t)__builtin_popcountll(walk->left);
     }
-    gap->place = gaps->track->count;
+    for (; count; count--)
+        walk->left &= walk->left - 1;
 }
 
 static void keep_split(struct ws_track_activity *result, const struct ws_split *split)
@@ -83,7 +84,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     const struct ws_process *process = ws_model_process(report->model, track->process);
     const struct ws_ops *ops = &process->ops;
     struct ws_track_activity *result = memory;
-    result->gaps = (struct ws_gaps){ .ops = ops, .track = track };
+    result->gaps = (struct ws_gaps){ .ops = ops, .order = track->order, .places = track->count };
     result->holes = WS_VECTOR(struct ws_hole);
     if (!track->count)
         return 0;
@@ -93,23 +94,26 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
         free(groups);
         return -ENOMEM;
     }
-    result->gaps.bits[0].tells = 1; /* so that one before any gap does */
+    result->gaps.bits[0].told = 1 << 1; /* so that a place is before any gap */
     result->begin = ws_op_begin(ops, track->order[0]);
-    struct reach reach = { .of = ws_reach_from(result->begin), .sure = INT64_MIN, .stretched = INT64_MIN };
+    struct reach reach = { ws_reach_from(result->begin), result->begin, INT64_MIN, INT64_MIN };
     struct ws_split split = { 0 };
+    uint64_t qualities[QUALITIES + 1] = { 0 };
     int64_t now = result->begin;
+    bool told = false;
     for (size_t i = 0; i < track->count; i++) {
         uint32_t op = track->order[i];
         int64_t begin = ws_op_begin(ops, op), end = ws_op_end(ops, op);
         if (begin > now) {
             ws_split_slice(&split, &reach.of, now, begin);
-            if (begin > reach.of.all)
+            if (begin > reach.all)
                 note_gap(result, &reach, begin, i);
             now = begin;
         }
         uint8_t group = groups[ops->shape[op]];
-        result->gaps.bits[i / 64].tells |= (uint64_t)(end >= reach.of.all) << i % 64;
-        reach.of.all = ws_most(reach.of.all, end);
+        result->gaps.bits[i / 64].told |= (uint64_t)told << i % 64;
+        told = end >= reach.all;
+        reach.all = ws_most(reach.all, end);
         reach.of.group[group] = ws_most(reach.of.group[group], end);
         reach.stretched = ws_most(reach.stretched, end + ws_op_end_error(ops, op));
         int64_t from = ws_most(begin + ws_op_begin_error(ops, op), reach.sure), to = end - ws_op_end_error(ops, op);
@@ -117,16 +121,19 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
             result->busy_least += to - from;
             reach.sure = to;
         }
-        result->quality[ops->flags[op] & WS_OP_BEGIN_QUALITY]++;
-        result->quality[(ops->flags[op] & WS_OP_END_QUALITY) >> 2]++;
+        qualities[ops->flags[op] & QUALITIES]++;
     }
     free(groups);
+    for (unsigned flags = 0; flags <= QUALITIES; flags++) {
+        result->quality[flags & WS_OP_BEGIN_QUALITY] += qualities[flags];
+        result->quality[(flags & WS_OP_END_QUALITY) >> 2] += qualities[flags];
+    }
     ws_split_slice(&split, &reach.of, now, INT64_MAX);
     keep_split(result, &split);
-    result->end = reach.of.all;
+    result->end = reach.all;
     result->span = result->end - result->begin;
     result->idle = result->span - result->busy;
-    result->busy_most += result->busy + (reach.stretched - reach.of.all);
+    result->busy_most += result->busy + (reach.stretched - reach.all);
     stretch_backwards(result, ops, track);
     return track->aligned ? ws_activity_leave_out_unrecorded(process, result) : 0;
 }

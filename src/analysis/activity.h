@@ -20,16 +20,17 @@ struct ws_gap {
 
 /* 64 places of a track's order. */
 struct ws_gap_bits {
-    uint64_t ends;  /* the operation ended a gap */
-    uint64_t tells; /* no operation before it ended later: it is what ended last before the next gap */
+    uint64_t ends; /* the operation ended a gap */
+    uint64_t told; /* of all operations before it none ended later than the one at the place before */
 };
 
 /* The gaps of a device, in order of time. There are millions of them: each is made when it is asked for. */
 struct ws_gaps {
-    struct ws_gap_bits *bits; /* by place in ws_track.order / 64 */
+    struct ws_gap_bits *bits; /* by place / 64 */
     size_t count;
     const struct ws_ops *ops;
-    const struct ws_track *track;
+    const uint32_t *order; /* the track's */
+    size_t places;         /* in it */
 };
 
 /* A time of which the trace does not speak: between bursts, or outside the range asked for. */
@@ -59,36 +60,47 @@ static inline bool ws_gap_ends_at(const struct ws_gaps *gaps, size_t place)
     return gaps->bits[place / 64].ends >> place % 64 & 1;
 }
 
-/* The gap that the operation at a place ended. */
+/* The gap that the operation at a place ended: what ended last before it is the operation before the last place that
+ * was told. */
 static inline struct ws_gap ws_gap_at(const struct ws_gaps *gaps, size_t place)
 {
-    const uint32_t *order = gaps->track->order;
-    size_t word = place / 64;
-    uint64_t tell = gaps->bits[word].tells & ((1ULL << place % 64) - 1);
-    while (!tell)
-        tell = gaps->bits[--word].tells;
-    uint32_t before = order[word * 64 + 63 - (size_t)__builtin_clzll(tell)], after = order[place];
+    size_t told = place;
+    while (!(gaps->bits[told / 64].told >> told % 64 & 1))
+        told--;
+    uint32_t before = gaps->order[told - 1], after = gaps->order[place];
     return (struct ws_gap){ ws_op_end(gaps->ops, before), ws_op_begin(gaps->ops, after), before, after, place };
 }
 
-/* The next gap; false when there is none. All 0 is where to begin, or no more than a place to go on behind. */
-static inline bool ws_gap_next(const struct ws_gaps *gaps, struct ws_gap *gap)
+/* Goes over gaps in order. */
+struct ws_gap_walk {
+    const struct ws_gaps *gaps;
+    size_t first;  /* place of the 64 it is at */
+    uint64_t left; /* of their gaps */
+};
+
+/* Over those that operations from a place on ended; 0: all. */
+static inline struct ws_gap_walk ws_gap_walk(const struct ws_gaps *gaps, size_t place)
 {
-    size_t place = gap->place + 1, count = gaps->track->count;
-    if (place >= count)
-        return false;
-    size_t word = place / 64;
-    uint64_t ends = gaps->bits[word].ends & ~0ULL << place % 64;
-    while (!ends && ++word * 64 < count)
-        ends = gaps->bits[word].ends;
-    if (!ends)
-        return false;
-    *gap = ws_gap_at(gaps, word * 64 + (size_t)__builtin_ctzll(ends));
+    uint64_t left = place < gaps->places ? gaps->bits[place / 64].ends & ~0ULL << place % 64 : 0;
+    return (struct ws_gap_walk){ gaps, place / 64 * 64, left };
+}
+
+/* The next gap; false when there is none. */
+static inline bool ws_gap_next(struct ws_gap_walk *walk, struct ws_gap *gap)
+{
+    while (!walk->left) {
+        walk->first += 64;
+        if (walk->first >= walk->gaps->places)
+            return false;
+        walk->left = walk->gaps->bits[walk->first / 64].ends;
+    }
+    *gap = ws_gap_at(walk->gaps, walk->first + (size_t)__builtin_ctzll(walk->left));
+    walk->left &= walk->left - 1;
     return true;
 }
 
 /* Passes by so many gaps, or all that are left. */
-void ws_gap_skip(const struct ws_gaps *gaps, struct ws_gap *gap, size_t count);
+void ws_gap_skip(struct ws_gap_walk *walk, size_t count);
 
 static inline int64_t ws_gap_length(const struct ws_gap *gap)
 {

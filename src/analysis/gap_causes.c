@@ -81,8 +81,8 @@ static int measure_launch_delay(struct finder *finder, const struct ws_track_act
     size_t late_count = 0, count = 0, stride = activity->gaps.count / SAMPLES + 1;
     if (!late)
         return -ENOMEM;
-    for (struct ws_gap gap = { 0 }; count < SAMPLES && ws_gap_next(&activity->gaps, &gap);
-         ws_gap_skip(&activity->gaps, &gap, stride - 1)) {
+    struct ws_gap_walk walk = ws_gap_walk(&activity->gaps, 0);
+    for (struct ws_gap gap; count < SAMPLES && ws_gap_next(&walk, &gap); ws_gap_skip(&walk, stride - 1)) {
         struct question question = question_of(finder, &gap);
         if (!ws_op_has_call(&finder->process->ops, question.after) ||
             shape_of(finder, question.after)->kind != WS_OP_KERNEL)
@@ -281,20 +281,34 @@ static void note_line(struct ws_track_causes *result, size_t *turns, size_t plac
     result->turn_lines[(*turns)++] = line;
 }
 
+/* Each gap is of one line, and has the line's cause. */
+static void sum_lines(struct ws_track_causes *result)
+{
+    const struct ws_gap_line *lines = result->lines.data;
+    for (size_t i = 0; i < result->lines.count; i++) {
+        struct ws_gap_total *total = &result->totals[lines[i].cause];
+        total->count += lines[i].gaps.count;
+        total->total += lines[i].gaps.total;
+        total->steady_count += lines[i].gaps.steady_count;
+        total->steady += lines[i].gaps.steady;
+    }
+}
+
 static int find_causes(struct finder *finder, const struct ws_track_activity *activity,
                        const struct ws_track_steps *steps)
 {
     struct ws_track_causes *result = finder->result;
     struct ws_gap_lines lines;
-    size_t cursor = 0, turns = 0;
+    struct ws_steady_walk steady_walk = ws_steady_walk(steps);
+    size_t turns = 0;
     int status = ws_gap_lines_init(&lines, finder->process, &result->lines);
-    for (struct ws_gap gap = { 0 }; !status && ws_gap_next(&activity->gaps, &gap);) {
+    struct ws_gap_walk walk = ws_gap_walk(&activity->gaps, 0);
+    for (struct ws_gap gap; !status && ws_gap_next(&walk, &gap);) {
         struct question question = question_of(finder, &gap);
         struct answer found = answer(finder, &question);
         int64_t length = question.end - question.begin;
-        bool steady = ws_step_is_steady(ws_steps_next(steps, &cursor, question.begin));
+        bool steady = ws_steady_at(&steady_walk, question.begin);
         settle(finder, &found, length);
-        count(&result->totals[found.cause], length, steady);
         if (found.also)
             count(found.also, length, steady);
         struct ws_gap_line *line = ws_gap_lines_put(&lines, found.cause, found.thread, found.time, found.function);
@@ -307,6 +321,7 @@ static int find_causes(struct finder *finder, const struct ws_track_activity *ac
         }
     }
     ws_gap_lines_finish(&lines);
+    sum_lines(result);
     return status ? status : ws_gap_lines_sort(result, turns);
 }
 

@@ -217,31 +217,35 @@ const struct ws_gap_wait_row *ws_gap_wait_mostly(const struct ws_report *report,
 
 /* One row for each cause, stream and what it waited for: of dispatches another stream, of waits an operation's name.
  */
-static uint64_t key_of(const struct finder *finder, enum ws_part cause, uint32_t stream,
-                       const struct ws_gap_wait *wait)
+struct key {
+    uint64_t own, other;
+};
+
+static struct key key_of(const struct finder *finder, enum ws_part cause, uint32_t stream,
+                         const struct ws_gap_wait *wait)
 {
-    uint64_t other = 0;
+    struct key key = { (uint64_t)stream << 8 | (uint64_t)wait->what << 4 | cause, 0 };
     if (wait->op != WS_NOWHERE && wait->what != WS_WAITED_OWN_STREAM) {
         const struct ws_op_shape *shape = shape_of(finder, wait->op);
-        other = cause == WS_PART_WAIT ? (uint64_t)shape->name << 32 | shape->row.stream : shape->row.stream;
+        key.other = cause == WS_PART_WAIT ? (uint64_t)shape->name << 32 | shape->row.stream : shape->row.stream;
     }
-    uint64_t own = ws_map_hash((uint64_t)stream << 8 | (uint64_t)wait->what << 4 | cause);
-    return (ws_map_hash(other) ^ own << 1) | 1;
+    return key;
 }
 
 /* Rows by key. Gaps that follow each other mostly are of one. */
 struct places {
     struct ws_map map; /* key → place in rows + 1 */
-    uint64_t last_key, last_place;
+    struct key last_key;
+    uint64_t last_place; /* 0: none */
 };
 
 /* Place + 1 of the row of a key, made where there is none; 0 when memory is out. */
-static uint64_t place_of(struct places *places, struct ws_vector *rows, uint64_t key,
+static uint64_t place_of(struct places *places, struct ws_vector *rows, struct key key,
                          const struct ws_gap_wait_row *new)
 {
-    if (key == places->last_key)
+    if (places->last_place && key.own == places->last_key.own && key.other == places->last_key.other)
         return places->last_place;
-    uint64_t *place = ws_map_put(&places->map, key);
+    uint64_t *place = ws_map_put(&places->map, (ws_map_hash(key.other) ^ ws_map_hash(key.own) << 1) | 1);
     struct ws_gap_wait_row *row = place && !*place ? ws_vector_push(rows) : NULL;
     if (row) {
         *row = *new;
@@ -289,14 +293,16 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     struct ws_track_waits *result = memory;
     struct finder finder = finder_of(report, subject);
     struct places places = { 0 };
-    size_t cursor = 0, turn = 0;
+    struct ws_steady_walk steady_walk = ws_steady_walk(steps);
+    size_t turn = 0;
     int status = 0;
     result->rows = WS_VECTOR(struct ws_gap_wait_row);
-    for (struct ws_gap gap = { 0 }; !status && ws_gap_next(&activity->gaps, &gap);) {
+    struct ws_gap_walk walk = ws_gap_walk(&activity->gaps, 0);
+    for (struct ws_gap gap; !status && ws_gap_next(&walk, &gap);) {
         enum ws_part cause = ws_gap_cause(causes, ws_gap_line_of(causes, &turn, &gap));
         if (!ws_is_queued_cause(cause))
             continue;
-        bool steady = ws_step_is_steady(ws_steps_next(steps, &cursor, gap.begin));
+        bool steady = ws_steady_at(&steady_walk, gap.begin);
         status = count(&finder, &places, &result->rows, cause, &gap, steady);
     }
     if (result->rows.count)

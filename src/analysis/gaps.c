@@ -97,7 +97,8 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     result->largest = malloc(LARGEST * sizeof(*result->largest));
     if (!result->largest)
         return -ENOMEM;
-    for (struct ws_gap gap = { 0 }; ws_gap_next(&activity->gaps, &gap);) {
+    struct ws_gap_walk walk = ws_gap_walk(&activity->gaps, 0);
+    for (struct ws_gap gap; ws_gap_next(&walk, &gap);) {
         struct long_gap offered = { gap, ws_gap_length(&gap), ws_gap_line_of(causes, &turn, &gap) };
         struct decade *decade = &result->histogram[decade_of(offered.length)];
         decade->count++;

@@ -47,7 +47,8 @@ static void count_waits(const struct ws_report *report, size_t subject, const st
                         struct track_launches *result)
 {
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
-    for (struct ws_gap gap = { 0 }; ws_gap_next(&activity->gaps, &gap);) {
+    struct ws_gap_walk walk = ws_gap_walk(&activity->gaps, 0);
+    for (struct ws_gap gap; ws_gap_next(&walk, &gap);) {
         if (!ws_op_has_call(ops, gap.after) || ws_op_host_end(ops, gap.after) <= gap.begin)
             continue;
         result->waited_for++;

@@ -22,34 +22,40 @@ struct ws_split {
 
 /* How far the operations that have begun run. */
 struct ws_reach {
-    int64_t all;
     int64_t group[WS_GROUP_COUNT];
 };
 
 static inline struct ws_reach ws_reach_from(int64_t begin)
 {
-    return (struct ws_reach){ begin, { begin, begin, begin } };
+    return (struct ws_reach){ { begin, begin, begin } };
 }
 
-/* Adds the time from now until next, in which no operation begins. */
+/* How much of the time from now until next, in which no operation begins, those of a group run. */
+static inline int64_t ws_reach_within(const struct ws_reach *reach, enum ws_group group, int64_t now, int64_t next)
+{
+    return ws_most(ws_least(reach->group[group], next) - now, 0);
+}
+
+/* Adds that time. */
 static inline void ws_split_slice(struct ws_split *split, const struct ws_reach *reach, int64_t now, int64_t next)
 {
-    int64_t compute = ws_least(reach->group[WS_GROUP_COMPUTE], next);
+    int64_t compute = ws_reach_within(reach, WS_GROUP_COMPUTE, now, next);
     if (reach->group[WS_GROUP_COMM] <= now && reach->group[WS_GROUP_MEMORY] <= now) {
         /* Mostly nothing but kernels runs, and that takes a fifth of the time to say. */
-        split->busy += ws_most(compute - now, 0);
-        split->group[WS_GROUP_COMPUTE] += ws_most(compute - now, 0);
+        split->busy += compute;
+        split->group[WS_GROUP_COMPUTE] += compute;
         return;
     }
-    int64_t comm = ws_least(reach->group[WS_GROUP_COMM], next);
-    int64_t memory = ws_least(reach->group[WS_GROUP_MEMORY], next);
-    split->busy += ws_most(ws_least(reach->all, next) - now, 0);
-    split->group[WS_GROUP_COMPUTE] += ws_most(compute - now, 0);
-    split->group[WS_GROUP_COMM] += ws_most(comm - now, 0);
-    split->group[WS_GROUP_MEMORY] += ws_most(memory - now, 0);
-    split->comm_overlap += ws_most(ws_least(compute, comm) - now, 0);
-    split->exposed_comm += ws_most(comm - ws_most(compute, now), 0);
-    split->exposed_memory += ws_most(memory - ws_most(ws_most(compute, comm), now), 0);
+    int64_t comm = ws_reach_within(reach, WS_GROUP_COMM, now, next);
+    int64_t memory = ws_reach_within(reach, WS_GROUP_MEMORY, now, next);
+    int64_t both = ws_most(compute, comm);
+    split->busy += ws_most(both, memory);
+    split->group[WS_GROUP_COMPUTE] += compute;
+    split->group[WS_GROUP_COMM] += comm;
+    split->group[WS_GROUP_MEMORY] += memory;
+    split->comm_overlap += ws_least(compute, comm);
+    split->exposed_comm += both - compute;
+    split->exposed_memory += ws_most(memory - both, 0);
 }
 
 #endif

@@ -68,7 +68,6 @@ static int split_steps(const struct ws_report *report, const struct ws_track *tr
         if (step < past && begin >= step->begin && !step->count++)
             step->first = (uint32_t)i;
         uint8_t group = groups[ops->shape[op]];
-        reach.all = ws_most(reach.all, end);
         reach.group[group] = ws_most(reach.group[group], end);
     }
     for (; step < past; now = step++->end)

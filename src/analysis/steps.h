@@ -116,6 +116,31 @@ static inline bool ws_step_is_steady(const struct ws_step *step)
     return step && step->kind == WS_STEP_STEADY;
 }
 
+/* Whether times that ascend from call to call are in steady steps: asked for millions of them. */
+struct ws_steady_walk {
+    const struct ws_step *next, *end; /* steps */
+    int64_t until;                    /* before that it is as said last */
+    bool steady;
+};
+
+static inline struct ws_steady_walk ws_steady_walk(const struct ws_track_steps *steps)
+{
+    const struct ws_step *list = steps->steps.data;
+    return (struct ws_steady_walk){ list, list + steps->steps.count, INT64_MIN, false };
+}
+
+static inline bool ws_steady_at(struct ws_steady_walk *walk, int64_t time)
+{
+    if (time < walk->until)
+        return walk->steady;
+    while (walk->next < walk->end && walk->next->end <= time)
+        walk->next++;
+    bool within = walk->next < walk->end && walk->next->begin <= time;
+    walk->steady = within && ws_step_is_steady(walk->next);
+    walk->until = within ? walk->next->end : walk->next < walk->end ? walk->next->begin : INT64_MAX;
+    return walk->steady;
+}
+
 /* A total over the steady steps as a figure of one of them; 0 where there is none. */
 static inline int64_t ws_steps_share(const struct ws_track_steps *steps, int64_t total)
 {

@@ -127,15 +127,16 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
                              .track = track,
                              .causes = ws_report_result(report, &ws_analysis_causes, subject),
                              .result = result };
-    size_t cursor = 0, turn = 0;
+    struct ws_steady_walk steady_walk = ws_steady_walk(steps);
+    size_t turn = 0;
     int status = 0;
     result->storms = WS_VECTOR(struct ws_storm);
-    for (struct ws_gap gap = { 0 }; !status && ws_gap_next(&activity->gaps, &gap);) {
-        bool steady = ws_step_is_steady(ws_steps_next(steps, &cursor, gap.begin));
+    struct ws_gap_walk walk = ws_gap_walk(&activity->gaps, 0);
+    for (struct ws_gap gap; !status && ws_gap_next(&walk, &gap);) {
         uint32_t line = ws_gap_line_of(finder.causes, &turn, &gap);
         enum ws_part cause = ws_gap_cause(finder.causes, line);
         if (cause == WS_PART_LAUNCH)
-            status = add_gap(&finder, &gap, line, steady);
+            status = add_gap(&finder, &gap, line, ws_steady_at(&steady_walk, gap.begin));
         else if (cause != WS_PART_DISPATCH)
             status = end_run(&finder);
     }

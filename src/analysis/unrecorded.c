@@ -18,18 +18,18 @@ static bool is_pause(uint32_t reason)
     return reason == WS_LOSS_BURST || reason == WS_LOSS_RANGE || reason == WS_LOSS_SIZE_LIMIT;
 }
 
-/* Where gaps that end after a time follow: operations are in order of their begins. */
-static struct ws_gap before_those_after(const struct ws_gaps *gaps, int64_t time)
+/* The gaps that end after a time: operations are in order of their begins. */
+static struct ws_gap_walk those_after(const struct ws_gaps *gaps, int64_t time)
 {
-    size_t low = 0, high = gaps->track->count;
+    size_t low = 0, high = gaps->places;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (ws_op_begin(gaps->ops, gaps->track->order[middle]) <= time)
+        if (ws_op_begin(gaps->ops, gaps->order[middle]) <= time)
             low = middle + 1;
         else
             high = middle;
     }
-    return (struct ws_gap){ .place = low ? low - 1 : 0 };
+    return ws_gap_walk(gaps, low);
 }
 
 /* The calls counted at `time` were let pass in the longest gap of the time since the count before, and
@@ -37,12 +37,13 @@ static struct ws_gap before_those_after(const struct ws_gaps *gaps, int64_t time
  * Marks are bits by place in the track's order. */
 static void mark_hole(const struct ws_gaps *gaps, int64_t time, uint64_t *marks)
 {
-    const struct ws_gap from = before_those_after(gaps, time - flush_ns);
+    const struct ws_gap_walk from = those_after(gaps, time - flush_ns);
+    struct ws_gap gap;
     int64_t longest = 0;
-    for (struct ws_gap gap = from; ws_gap_next(gaps, &gap) && gap.begin < time;)
+    for (struct ws_gap_walk walk = from; ws_gap_next(&walk, &gap) && gap.begin < time;)
         longest = ws_most(longest, ws_gap_length(&gap));
     int64_t alike = ws_least(ws_most(longest - longest / 4, shortest_ns), longest);
-    for (struct ws_gap gap = from; ws_gap_next(gaps, &gap) && gap.begin < time;)
+    for (struct ws_gap_walk walk = from; ws_gap_next(&walk, &gap) && gap.begin < time;)
         if (ws_gap_length(&gap) >= alike)
             marks[gap.place / 64] |= 1ULL << gap.place % 64;
 }
@@ -51,7 +52,8 @@ static void mark_hole(const struct ws_gaps *gaps, int64_t time, uint64_t *marks)
 static int take_out(const uint64_t *marks, struct ws_track_activity *activity)
 {
     struct ws_gaps *gaps = &activity->gaps;
-    for (struct ws_gap gap = { 0 }; ws_gap_next(gaps, &gap);) {
+    struct ws_gap_walk walk = ws_gap_walk(gaps, 0);
+    for (struct ws_gap gap; ws_gap_next(&walk, &gap);) {
         if (!(marks[gap.place / 64] >> gap.place % 64 & 1))
             continue;
         struct ws_hole *hole = ws_vector_push(&activity->holes);
@@ -75,7 +77,7 @@ int ws_activity_leave_out_unrecorded(const struct ws_process *process, struct ws
             losses[i].host_ns > activity->end + flush_ns)
             continue;
         if (!marks)
-            marks = calloc(activity->gaps.track->count / 64 + 1, sizeof(*marks));
+            marks = calloc(activity->gaps.places / 64 + 1, sizeof(*marks));
         if (!marks)
             return -ENOMEM;
         mark_hole(&activity->gaps, losses[i].host_ns, marks);

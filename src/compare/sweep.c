@@ -25,11 +25,12 @@ struct device {
     struct ws_places places;
     double *shape_times; /* by shape of the process */
     size_t comm_op;      /* the next one: in order of time, as stretches are */
-    struct ws_gap gap;   /* the same */
-    bool has_gap;        /* there is a next one */
-    size_t turn;         /* of its line */
-    struct causes idle;  /* of the whole recording */
-    double error;        /* what share of the busy time may be wrong */
+    struct ws_gap_walk walk;
+    struct ws_gap gap; /* the same, where it has one */
+    bool has_gap;
+    size_t turn;        /* of its line */
+    struct causes idle; /* of the whole recording */
+    double error;       /* what share of the busy time may be wrong */
 };
 
 /* A stretch of a device's time; end is where the next one begins. */
@@ -82,8 +83,7 @@ static void sum_gaps(struct device *device, const struct stretch *stretch, struc
 {
     const struct ws_ops *ops = &device->process->ops;
     const struct ws_gap *gap = &device->gap;
-    for (; device->has_gap && gap->begin < stretch->end;
-         device->has_gap = ws_gap_next(&device->activity->gaps, &device->gap)) {
+    for (; device->has_gap && gap->begin < stretch->end; device->has_gap = ws_gap_next(&device->walk, &device->gap)) {
         uint32_t line = ws_gap_line_of(device->causes, &device->turn, gap);
         enum ws_part cause = ws_gap_cause(device->causes, line);
         double length = (double)ws_gap_length(gap);
@@ -249,7 +249,8 @@ int ws_sweep_track(struct ws_sweep *sweep, size_t index, struct ws_places places
     if (known > 0)
         device.error = (double)ws_most(activity->busy - activity->busy_least, activity->busy_most - activity->busy) /
                        (double)known;
-    device.has_gap = ws_gap_next(&activity->gaps, &device.gap);
+    device.walk = ws_gap_walk(&activity->gaps, 0);
+    device.has_gap = ws_gap_next(&device.walk, &device.gap);
     sweep->side->per[WS_PER_RECORDING].devices++;
     sweep->side->per[WS_PER_STEP].devices += steps->kinds[WS_STEP_STEADY] > 0;
     add_stretches(&device, steps);

@@ -31,14 +31,15 @@ static void numbers_of_a_small_timeline(void **state)
     assert_int_equal(activity->busy_least, 2500);
     assert_int_equal(activity->busy_most, 2500);
     assert_int_equal(activity->gaps.count, 1);
+    struct ws_gap_walk walk = ws_gap_walk(&activity->gaps, 0);
     struct ws_gap gap = { 0 };
-    assert_true(ws_gap_next(&activity->gaps, &gap));
+    assert_true(ws_gap_next(&walk, &gap));
     assert_int_equal(gap.begin, 3100);
     assert_int_equal(gap.end, 4000);
     assert_int_equal(gap.before, 3);
     assert_int_equal(gap.after, 4);
     assert_int_equal(ws_model_track(loaded.model, 0)->order[gap.place], 4);
-    assert_false(ws_gap_next(&activity->gaps, &gap));
+    assert_false(ws_gap_next(&walk, &gap));
     const struct ws_kernel_row *row = load_kernel(&loaded, 0, compute_name);
     assert_int_equal(row->count, 3);
     assert_int_equal(row->total, 1900);
@@ -103,7 +104,8 @@ static void unions_agree_with_interval_sets(void **state)
         assert_int_equal(activity->exposed_memory, ws_interval_set_outside(&painted.group[WS_GROUP_MEMORY], &both));
         int64_t idle = 0;
         size_t gaps = 0;
-        for (struct ws_gap gap = { 0 }; ws_gap_next(&activity->gaps, &gap); gaps++) {
+        struct ws_gap_walk walk = ws_gap_walk(&activity->gaps, 0);
+        for (struct ws_gap gap; ws_gap_next(&walk, &gap); gaps++) {
             idle += ws_gap_length(&gap);
             assert_int_equal(ws_interval_set_within(&painted.all, gap.begin, gap.end), 0);
         }
@@ -249,14 +251,15 @@ static void what_ended_last_may_have_begun_long_before(void **state)
     }
     load_report(&loaded);
     const struct ws_gaps *gaps = &load_activity(&loaded, 0)->gaps;
+    struct ws_gap_walk walk = ws_gap_walk(gaps, 0);
     assert_int_equal(gaps->count, ROUNDS - 1);
     for (size_t round = 1; round < ROUNDS; round++) {
-        assert_true(ws_gap_next(gaps, &gap));
+        assert_true(ws_gap_next(&walk, &gap));
         assert_int_equal(gap.before, (round - 1) * (SHORT + 1));
         assert_int_equal(gap.after, round * (SHORT + 1));
         assert_int_equal(ws_gap_length(&gap), 7);
     }
-    assert_false(ws_gap_next(gaps, &gap));
+    assert_false(ws_gap_next(&walk, &gap));
     load_finish(&loaded);
 }
 
@@ -277,7 +280,8 @@ static void gaps_are_passed_by_in_any_number(void **state)
     assert_int_equal(gaps->count, GAPS);
     for (size_t stride = 1; stride < GAPS; stride++) {
         size_t next = 0;
-        for (struct ws_gap gap = { 0 }; ws_gap_next(gaps, &gap); ws_gap_skip(gaps, &gap, stride - 1), next += stride)
+        struct ws_gap_walk walk = ws_gap_walk(gaps, 0);
+        for (struct ws_gap gap; ws_gap_next(&walk, &gap); ws_gap_skip(&walk, stride - 1), next += stride)
             assert_int_equal(gap.end, (next + 1) * 100);
         assert_int_equal(next, (GAPS + stride - 1) / stride * stride);
     }

@@ -43,9 +43,10 @@ static void expect_waited(struct loaded *loaded, enum ws_waited_for what, const 
     assert_int_equal(activity->gaps.count, 1);
     assert_int_equal(waits->rows.count, 1);
     assert_int_equal(row->gaps.total, activity->idle);
-    struct ws_gap gap = { 0 };
+    struct ws_gap_walk walk = ws_gap_walk(&activity->gaps, 0);
+    struct ws_gap gap;
     size_t turn = 0;
-    assert_true(ws_gap_next(&activity->gaps, &gap));
+    assert_true(ws_gap_next(&walk, &gap));
     enum ws_part cause = ws_gap_cause(causes, ws_gap_line_of(causes, &turn, &gap));
     struct ws_gap_wait wait = ws_gap_wait_of(loaded->report, 0, cause, &gap);
     assert_int_equal(wait.what, row->wait.what);

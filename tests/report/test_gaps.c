@@ -354,7 +354,8 @@ static void expect_lines_of(struct loaded *loaded, const struct ws_track_causes 
     struct ws_gap_total *sums = calloc(causes->lines.count + 1, sizeof(*sums));
     size_t turn = 0;
     assert_non_null(sums);
-    for (struct ws_gap gap = { 0 }; ws_gap_next(gaps, &gap);) {
+    struct ws_gap_walk walk = ws_gap_walk(gaps, 0);
+    for (struct ws_gap gap; ws_gap_next(&walk, &gap);) {
         uint32_t line = ws_gap_line_of(causes, &turn, &gap);
         assert_true(line < causes->lines.count);
         sums[line].count++;

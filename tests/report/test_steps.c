@@ -170,7 +170,10 @@ static void steps_tile_whatever_markers_say(void **state)
         load_report(&loaded);
         const struct ws_track_steps *steps = load_steps(&loaded);
         const struct ws_track_activity *activity = load_activity(&loaded, 0);
+        struct ws_steady_walk walk = ws_steady_walk(steps);
         int64_t busy = 0;
+        for (int64_t time = -5000; time < 1200000; time += 1 + (int64_t)(next_random(&random) % 9000))
+            assert_int_equal(ws_steady_at(&walk, time), ws_step_is_steady(ws_steps_at(steps, time)));
         for (size_t i = 0; i < steps->steps.count; i++) {
             assert_true(load_step(steps, i)->begin < load_step(steps, i)->end);
             assert_true(!i || load_step(steps, i)->begin == load_step(steps, i - 1)->end);
