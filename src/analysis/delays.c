@@ -5,9 +5,9 @@
 
 #include "analysis/times.h"
 
-/* A magnitude is the place of the highest binary digit and the six digits after it, so that a bucket is as wide as a
- * 64th of what it holds. Small streams are kept whole. */
-enum { DIGITS = 6, BUCKETS = (64 - DIGITS + 1) << DIGITS, SMALL = BUCKETS };
+/* A magnitude is the place of the highest binary digit and the eight digits after it, so that a bucket is as wide as
+ * a 256th of what it holds, and few values are kept. Small streams are kept whole. */
+enum { DIGITS = 8, BUCKETS = (64 - DIGITS + 1) << DIGITS, SMALL = 4096 };
 enum { MEDIAN, P95, SOUGHT };
 enum { PARTS = 4096 };
 
