@@ -397,14 +397,15 @@ static int look_at_shapes(struct work *work, size_t subject, const struct ws_tra
 static void add_kernels(struct work *work, struct ws_track_roofline *result)
 {
     const struct ws_ops *ops = &work->process->ops;
-    for (size_t i = 0, cursor = 0; i < work->track->count; i++) {
+    struct ws_steady_walk walk = ws_steady_walk(work->steps);
+    for (size_t i = 0; i < work->track->count; i++) {
         uint32_t op = work->track->order[i];
         const struct launched *launched = &work->launched[ops->shape[op]];
         struct ws_roofline_row *row = launched->row;
         if (!row)
             continue;
         int64_t length = ws_op_length(ops, op);
-        bool counts = !result->steps || ws_step_is_steady(ws_steps_next(work->steps, &cursor, ws_op_begin(ops, op)));
+        bool counts = !result->steps || ws_steady_at(&walk, ws_op_begin(ops, op));
         row->count++;
         row->total = ws_sum(row->total, length);
         if (launched->is_small)

@@ -18,22 +18,13 @@ static bool exceeds(int64_t part, int64_t whole, int percent)
     return (double)part > (double)whole * percent / 100.0;
 }
 
-/* What the time of compute is spent on: by part, of those that compute is divided into. */
-struct compute_time {
-    double of[WS_PART_COUNT], all;
-};
-
-static void add_operations(struct compute_time *time, const struct ws_ops *ops, const struct ws_track *track,
-                           const uint8_t *parts, size_t first, size_t count)
+/* Sums by shape first: there are few of them, and no sum waits for the one before. */
+static void add_operations(double *times, const struct ws_ops *ops, const struct ws_track *track, size_t first,
+                           size_t count)
 {
     for (size_t i = first; i < first + count; i++) {
         uint32_t op = track->order[i];
-        uint8_t part = parts[ops->shape[op]];
-        if (part == WS_PART_COUNT)
-            continue;
-        double length = (double)ws_op_length(ops, op);
-        time->of[part] += length;
-        time->all += length;
+        times[ops->shape[op]] += (double)ws_op_length(ops, op);
     }
 }
 
@@ -50,14 +41,6 @@ static enum ws_part part_of(const struct ws_report *report, size_t index)
     return matmul ? WS_PART_MATMUL : WS_PART_OTHER_COMPUTE;
 }
 
-static uint8_t *parts_of_shapes(const struct ws_report *report, const struct ws_process *process)
-{
-    uint8_t *parts = malloc(process->shapes.count + 1);
-    for (size_t i = 0; parts && i < process->shapes.count; i++)
-        parts[i] = (uint8_t)part_of(report, ws_process_shape(process, i)->name);
-    return parts;
-}
-
 /* Compute is a union of intervals; its parts have the shares that they have of the operations' summed time. */
 static int split_compute(const struct ws_report *report, size_t subject, const struct ws_track_steps *steps,
                          struct ws_track_wall *result, int64_t compute)
@@ -65,19 +48,25 @@ static int split_compute(const struct ws_report *report, size_t subject, const s
     const struct ws_track *track = ws_model_track(report->model, subject);
     const struct ws_process *process = ws_model_process(report->model, track->process);
     const struct ws_step *list = steps->steps.data;
-    struct compute_time time = { 0 };
-    uint8_t *parts = parts_of_shapes(report, process);
-    if (!parts)
+    double *times = calloc(process->shapes.count + 1, sizeof(*times)), of[WS_PART_COUNT] = { 0 }, all = 0;
+    if (!times)
         return -ENOMEM;
     if (!result->per_step)
-        add_operations(&time, &process->ops, track, parts, 0, track->count);
+        add_operations(times, &process->ops, track, 0, track->count);
     for (size_t i = 0; i < steps->steps.count && result->per_step; i++)
         if (ws_step_is_steady(&list[i]))
-            add_operations(&time, &process->ops, track, parts, list[i].first, list[i].count);
-    free(parts);
-    double scale = time.all > 0 ? (double)compute / time.all : 0;
-    result->parts[WS_PART_MATMUL] = (int64_t)(time.of[WS_PART_MATMUL] * scale);
-    result->parts[WS_PART_GRAPHS] = (int64_t)(time.of[WS_PART_GRAPHS] * scale);
+            add_operations(times, &process->ops, track, list[i].first, list[i].count);
+    for (size_t i = 0; i < process->shapes.count; i++) {
+        enum ws_part part = times[i] > 0 ? part_of(report, ws_process_shape(process, i)->name) : WS_PART_COUNT;
+        if (part == WS_PART_COUNT)
+            continue;
+        of[part] += times[i];
+        all += times[i];
+    }
+    free(times);
+    double scale = all > 0 ? (double)compute / all : 0;
+    result->parts[WS_PART_MATMUL] = (int64_t)(of[WS_PART_MATMUL] * scale);
+    result->parts[WS_PART_GRAPHS] = (int64_t)(of[WS_PART_GRAPHS] * scale);
     result->parts[WS_PART_OTHER_COMPUTE] = compute - result->parts[WS_PART_MATMUL] - result->parts[WS_PART_GRAPHS];
     return 0;
 }
