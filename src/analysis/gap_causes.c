@@ -273,12 +273,13 @@ static void count(struct ws_gap_total *total, int64_t length, bool steady)
 }
 
 /* The gap that ended at a place is of a line. */
-static void note_line(struct ws_track_causes *result, size_t *turns, size_t place, uint32_t line)
+static void note_line(struct ws_track_causes *result, size_t place, uint32_t line)
 {
-    if (*turns && result->turn_lines[*turns - 1] == line)
+    if (result->run_count && result->run_lines[result->run_count - 1] == line)
         return;
-    result->turns[place / 64] |= 1ULL << place % 64;
-    result->turn_lines[(*turns)++] = line;
+    if (result->run_count)
+        result->turns[place / 64] |= 1ULL << place % 64;
+    result->run_lines[result->run_count++] = line;
 }
 
 /* Each gap is of one line, and has the line's cause. */
@@ -300,7 +301,6 @@ static int find_causes(struct finder *finder, const struct ws_track_activity *ac
     struct ws_track_causes *result = finder->result;
     struct ws_gap_lines lines;
     struct ws_steady_walk steady_walk = ws_steady_walk(steps);
-    size_t turns = 0;
     int status = ws_gap_lines_init(&lines, finder->process, &result->lines);
     struct ws_gap_walk walk = ws_gap_walk(&activity->gaps, 0);
     for (struct ws_gap gap; !status && ws_gap_next(&walk, &gap);) {
@@ -315,14 +315,14 @@ static int find_causes(struct finder *finder, const struct ws_track_activity *ac
         if (line) {
             count(&line->gaps, length, steady);
             line->longest = ws_most(line->longest, length);
-            note_line(result, &turns, gap.place, (uint32_t)(line - (struct ws_gap_line *)result->lines.data));
+            note_line(result, gap.place, (uint32_t)(line - (struct ws_gap_line *)result->lines.data));
         } else {
             status = -ENOMEM;
         }
     }
     ws_gap_lines_finish(&lines);
     sum_lines(result);
-    return status ? status : ws_gap_lines_sort(result, turns);
+    return status ? status : ws_gap_lines_sort(result);
 }
 
 static int run(const struct ws_report *report, size_t subject, void *memory)
@@ -340,10 +340,11 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     };
     result->lines = WS_VECTOR(struct ws_gap_line);
     result->per_step = steps->kinds[WS_STEP_STEADY] > 0;
+    result->places = track->count;
     result->turns = calloc(track->count / 64 + 1, sizeof(*result->turns));
-    result->turn_lines = ws_pages_alloc((activity->gaps.count + 1) * sizeof(*result->turn_lines));
+    result->run_lines = ws_pages_alloc((activity->gaps.count + 1) * sizeof(*result->run_lines));
     finder.cursors = calloc(finder.time->host.thread_count + 1, sizeof(*finder.cursors));
-    int status = result->turns && result->turn_lines && finder.cursors ? 0 : -ENOMEM;
+    int status = result->turns && result->run_lines && finder.cursors ? 0 : -ENOMEM;
     for (size_t i = 0; i < finder.time->host.thread_count && !status; i++)
         finder.cursors[i].thread = i;
     if (!status)
@@ -359,7 +360,7 @@ static void finish(void *memory)
     struct ws_track_causes *result = memory;
     ws_vector_finish(&result->lines);
     free(result->turns);
-    free(result->turn_lines);
+    free(result->run_lines);
 }
 
 const struct ws_analysis ws_analysis_causes = {

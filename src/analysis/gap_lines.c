@@ -90,7 +90,18 @@ static int most_first(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-int ws_gap_lines_sort(struct ws_track_causes *causes, size_t turns)
+void ws_gap_run_next(const struct ws_track_causes *causes, struct ws_gap_run *run)
+{
+    run->line = causes->run_lines[run->number++];
+    run->cause = ((const struct ws_gap_line *)causes->lines.data)[run->line].cause;
+    size_t word = (run->to + 1) / 64;
+    uint64_t turns = causes->turns[word] & ~0ULL << (run->to + 1) % 64;
+    while (!turns && run->number < causes->run_count)
+        turns = causes->turns[++word];
+    run->to = turns ? word * 64 + (size_t)__builtin_ctzll(turns) : causes->places;
+}
+
+int ws_gap_lines_sort(struct ws_track_causes *causes)
 {
     struct ws_gap_line *rows = causes->lines.data;
     size_t count = causes->lines.count;
@@ -105,8 +116,8 @@ int ws_gap_lines_sort(struct ws_track_causes *causes, size_t turns)
         rows[i] = ranked[i].line;
         now[ranked[i].place] = (uint32_t)i;
     }
-    for (size_t i = 0; i < turns && !status; i++)
-        causes->turn_lines[i] = now[causes->turn_lines[i]];
+    for (size_t i = 0; i < causes->run_count && !status; i++)
+        causes->run_lines[i] = now[causes->run_lines[i]];
     free(ranked);
     free(now);
     return status;

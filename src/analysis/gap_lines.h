@@ -24,8 +24,7 @@ void ws_gap_lines_finish(struct ws_gap_lines *lines);
 struct ws_gap_line *ws_gap_lines_put(struct ws_gap_lines *lines, enum ws_part cause, uint32_t thread, int64_t time,
                                      uint32_t function);
 
-/* Puts rows in order, most time first, and their places in turn_lines, of which so many are known, with them. Returns
- * 0 or -ENOMEM. */
-int ws_gap_lines_sort(struct ws_track_causes *causes, size_t turns);
+/* Puts rows in order, most time first, and their places by run with them. Returns 0 or -ENOMEM. */
+int ws_gap_lines_sort(struct ws_track_causes *causes);
 
 #endif

@@ -294,16 +294,18 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     struct finder finder = finder_of(report, subject);
     struct places places = { 0 };
     struct ws_steady_walk steady_walk = ws_steady_walk(steps);
-    size_t turn = 0;
+    struct ws_gap_run run = { 0 };
     int status = 0;
     result->rows = WS_VECTOR(struct ws_gap_wait_row);
     struct ws_gap_walk walk = ws_gap_walk(&activity->gaps, 0);
     for (struct ws_gap gap; !status && ws_gap_next(&walk, &gap);) {
-        enum ws_part cause = ws_gap_cause(causes, ws_gap_line_of(causes, &turn, &gap));
-        if (!ws_is_queued_cause(cause))
+        ws_gap_run_reach(causes, &run, &gap);
+        if (!ws_is_queued_cause(run.cause)) {
+            walk = ws_gap_walk(&activity->gaps, run.to);
             continue;
+        }
         bool steady = ws_steady_at(&steady_walk, gap.begin);
-        status = count(&finder, &places, &result->rows, cause, &gap, steady);
+        status = count(&finder, &places, &result->rows, run.cause, &gap, steady);
     }
     if (result->rows.count)
         qsort(result->rows.data, result->rows.count, sizeof(struct ws_gap_wait_row), most_first);

@@ -66,6 +66,7 @@ static void sink(struct long_gap *heap, size_t count)
     }
 }
 
+/* Keeps a gap that is among the longest so far. */
 static void offer(struct track_gaps *result, const struct long_gap *gap)
 {
     struct long_gap *heap = result->largest;
@@ -74,7 +75,7 @@ static void offer(struct track_gaps *result, const struct long_gap *gap)
         heap[at] = *gap;
         for (; at && heap[at].length < heap[(at - 1) / 2].length; at = (at - 1) / 2)
             swap(&heap[at], &heap[(at - 1) / 2]);
-    } else if (gap->length > heap[0].length) {
+    } else {
         heap[0] = *gap;
         sink(heap, LARGEST);
     }
@@ -93,17 +94,20 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
     struct track_gaps *result = memory;
-    size_t turn = 0;
+    struct ws_gap_run run = { 0 };
     result->largest = malloc(LARGEST * sizeof(*result->largest));
     if (!result->largest)
         return -ENOMEM;
     struct ws_gap_walk walk = ws_gap_walk(&activity->gaps, 0);
     for (struct ws_gap gap; ws_gap_next(&walk, &gap);) {
-        struct long_gap offered = { gap, ws_gap_length(&gap), ws_gap_line_of(causes, &turn, &gap) };
-        struct decade *decade = &result->histogram[decade_of(offered.length)];
+        int64_t length = ws_gap_length(&gap);
+        struct decade *decade = &result->histogram[decade_of(length)];
         decade->count++;
-        decade->total += offered.length;
-        offer(result, &offered);
+        decade->total += length;
+        if (result->largest_count == LARGEST && length <= result->largest[0].length)
+            continue;
+        ws_gap_run_reach(causes, &run, &gap);
+        offer(result, &(struct long_gap){ gap, length, run.line });
     }
     result->count = activity->gaps.count;
     result->total = activity->idle;
@@ -161,6 +165,7 @@ static void print_longest(const struct ws_report *report, size_t subject, const 
     const struct ws_process *process = ws_model_process(report->model, track->process);
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
+    const struct ws_gap_line *lines = causes->lines.data;
     struct ws_table table;
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
     size_t shown = page->top && page->top < result->largest_count ? page->top : result->largest_count;
@@ -170,7 +175,7 @@ static void print_longest(const struct ws_report *report, size_t subject, const 
                     after = side_of(report, process, gap->gap.after);
         ws_table_time(&table, gap->length);
         ws_table_time(&table, gap->gap.begin - activity->begin);
-        ws_table_cell(&table, "%s", ws_part_label(ws_gap_cause(causes, gap->line)));
+        ws_table_cell(&table, "%s", ws_part_label(lines[gap->line].cause));
         ws_table_cell(&table, "%u", after.stream);
         ws_table_name(&table, after.name);
         ws_table_name(&table, before.name);

@@ -66,8 +66,12 @@ struct ws_gap_line {
 };
 
 struct ws_track_causes {
-    uint64_t *turns;      /* bits by place in ws_track.order: the gap that ended there has a line of its own */
-    uint32_t *turn_lines; /* those lines, as places in lines; gaps that follow have the same */
+    /* Gaps that follow each other are mostly of one line: lines are kept by runs of such gaps. */
+    uint32_t *run_lines; /* places in lines */
+    size_t run_count;
+    uint64_t
+        *turns; /* bits by place in ws_track.order: the gap that ended there is the first of a run, but for run 0 */
+    size_t places; /* in that */
     struct ws_gap_total totals[WS_CAUSE_COUNT];
     struct ws_vector lines;           /* struct ws_gap_line, most time in steady steps first */
     struct ws_gap_total hostless;     /* of unexplained: the host's side is missing */
@@ -76,17 +80,21 @@ struct ws_track_causes {
     bool per_step;                    /* there are steady steps */
 };
 
-/* The line of a gap, whose cause is the gap's: its place in lines. To be asked of each gap, in order; *turn is 0
- * before the first. */
-static inline uint32_t ws_gap_line_of(const struct ws_track_causes *causes, size_t *turn, const struct ws_gap *gap)
-{
-    *turn += causes->turns[gap->place / 64] >> gap->place % 64 & 1;
-    return causes->turn_lines[*turn - 1];
-}
+/* A run of gaps of one line, all 0 before the first: up to that of place `to`. */
+struct ws_gap_run {
+    size_t number, to;
+    uint32_t line; /* place in lines */
+    enum ws_part cause;
+};
 
-static inline enum ws_part ws_gap_cause(const struct ws_track_causes *causes, uint32_t line)
+void ws_gap_run_next(const struct ws_track_causes *causes, struct ws_gap_run *run);
+
+/* Moves on to the run that a gap is of: to be asked in order of time. */
+static inline void ws_gap_run_reach(const struct ws_track_causes *causes, struct ws_gap_run *run,
+                                    const struct ws_gap *gap)
 {
-    return ((const struct ws_gap_line *)causes->lines.data)[line].cause;
+    while (gap->place >= run->to)
+        ws_gap_run_next(causes, run);
 }
 
 /* "7.1 gaps a step after waits, 1.04 ms of idle time"; of the whole recording where there are no steady steps. */

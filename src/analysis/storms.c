@@ -128,17 +128,19 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
                              .causes = ws_report_result(report, &ws_analysis_causes, subject),
                              .result = result };
     struct ws_steady_walk steady_walk = ws_steady_walk(steps);
-    size_t turn = 0;
+    struct ws_gap_run of = { 0 };
     int status = 0;
     result->storms = WS_VECTOR(struct ws_storm);
     struct ws_gap_walk walk = ws_gap_walk(&activity->gaps, 0);
     for (struct ws_gap gap; !status && ws_gap_next(&walk, &gap);) {
-        uint32_t line = ws_gap_line_of(finder.causes, &turn, &gap);
-        enum ws_part cause = ws_gap_cause(finder.causes, line);
-        if (cause == WS_PART_LAUNCH)
-            status = add_gap(&finder, &gap, line, ws_steady_at(&steady_walk, gap.begin));
-        else if (cause != WS_PART_DISPATCH)
+        ws_gap_run_reach(finder.causes, &of, &gap);
+        if (of.cause == WS_PART_LAUNCH) {
+            status = add_gap(&finder, &gap, of.line, ws_steady_at(&steady_walk, gap.begin));
+            continue;
+        }
+        if (of.cause != WS_PART_DISPATCH)
             status = end_run(&finder);
+        walk = ws_gap_walk(&activity->gaps, of.to);
     }
     if (!status)
         status = end_run(&finder);

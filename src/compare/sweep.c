@@ -28,7 +28,7 @@ struct device {
     struct ws_gap_walk walk;
     struct ws_gap gap; /* the same, where it has one */
     bool has_gap;
-    size_t turn;        /* of its line */
+    struct ws_gap_run run;
     struct causes idle; /* of the whole recording */
     double error;       /* what share of the busy time may be wrong */
 };
@@ -84,13 +84,12 @@ static void sum_gaps(struct device *device, const struct stretch *stretch, struc
     const struct ws_ops *ops = &device->process->ops;
     const struct ws_gap *gap = &device->gap;
     for (; device->has_gap && gap->begin < stretch->end; device->has_gap = ws_gap_next(&device->walk, &device->gap)) {
-        uint32_t line = ws_gap_line_of(device->causes, &device->turn, gap);
-        enum ws_part cause = ws_gap_cause(device->causes, line);
+        ws_gap_run_reach(device->causes, &device->run, gap);
         double length = (double)ws_gap_length(gap);
         double error = (double)(ws_op_end_error(ops, gap->before) + ws_op_begin_error(ops, gap->after));
-        causes->time[cause] += length;
-        causes->error[cause] += error;
-        ws_tally_add(&device->sweep->lines, device->places.lines[line], length, error);
+        causes->time[device->run.cause] += length;
+        causes->error[device->run.cause] += error;
+        ws_tally_add(&device->sweep->lines, device->places.lines[device->run.line], length, error);
     }
     ws_tallies_flush(&device->sweep->lines, stretch->steady);
 }

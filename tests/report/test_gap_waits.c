@@ -45,10 +45,10 @@ static void expect_waited(struct loaded *loaded, enum ws_waited_for what, const 
     assert_int_equal(row->gaps.total, activity->idle);
     struct ws_gap_walk walk = ws_gap_walk(&activity->gaps, 0);
     struct ws_gap gap;
-    size_t turn = 0;
+    struct ws_gap_run run = { 0 };
     assert_true(ws_gap_next(&walk, &gap));
-    enum ws_part cause = ws_gap_cause(causes, ws_gap_line_of(causes, &turn, &gap));
-    struct ws_gap_wait wait = ws_gap_wait_of(loaded->report, 0, cause, &gap);
+    ws_gap_run_reach(causes, &run, &gap);
+    struct ws_gap_wait wait = ws_gap_wait_of(loaded->report, 0, run.cause, &gap);
     assert_int_equal(wait.what, row->wait.what);
     assert_int_equal(wait.op, row->wait.op);
     assert_string_equal(ws_gap_wait_text(loaded->report, 0, &wait, text, sizeof(text)), said);

@@ -352,14 +352,15 @@ static void expect_lines_of(struct loaded *loaded, const struct ws_track_causes 
     const struct ws_gaps *gaps = &load_activity(loaded, 0)->gaps;
     const struct ws_gap_line *lines = causes->lines.data;
     struct ws_gap_total *sums = calloc(causes->lines.count + 1, sizeof(*sums));
-    size_t turn = 0;
+    struct ws_gap_run run = { 0 };
     assert_non_null(sums);
     struct ws_gap_walk walk = ws_gap_walk(gaps, 0);
     for (struct ws_gap gap; ws_gap_next(&walk, &gap);) {
-        uint32_t line = ws_gap_line_of(causes, &turn, &gap);
-        assert_true(line < causes->lines.count);
-        sums[line].count++;
-        sums[line].total += ws_gap_length(&gap);
+        ws_gap_run_reach(causes, &run, &gap);
+        assert_true(run.line < causes->lines.count);
+        assert_int_equal(run.cause, lines[run.line].cause);
+        sums[run.line].count++;
+        sums[run.line].total += ws_gap_length(&gap);
     }
     for (size_t i = 0; i < causes->lines.count; i++) {
         assert_int_equal(lines[i].gaps.count, sums[i].count);
