@@ -294,6 +294,7 @@ static bool misses_calls(const struct ws_process *process)
         case WS_LOSS_CAPTURE_UNKNOWN:
         case WS_LOSS_DICTIONARY_FULL:
         case WS_LOSS_CHILD:
+        case WS_LOSS_RANGE_OPEN:
             break;
         default:
             return true;

@@ -52,7 +52,7 @@ const struct ws_figure ws_figures[] = {
       "memory_use.framework.peak_bytes" },
     { "pageable_copies", "copies from or to pageable host memory", COUNT, "copies[\"Pageable\"].count",
       .none_is_zero = true },
-    { "losses", "operations and calls that are not in the trace", COUNT, "losses[*].count" },
+    { "losses", "operations, calls and ranges that are not in the trace", COUNT, "losses[*].count" },
 };
 /* clang-format on */
 const size_t ws_figure_count = sizeof(ws_figures) / sizeof(ws_figures[0]);

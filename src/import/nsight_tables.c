@@ -225,11 +225,16 @@ static void take_nvtx(struct nsight *nsight, sqlite3_stmt *row)
     struct ws_text text = text_at(row, is_null(row, 5) ? 6 : 5);
     struct ws_range range = { .kind = WS_RANGE_ANNOTATION };
     int64_t type = sqlite3_column_int64(row, 2);
-    /* A range that ends on another thread is nobody's time; one that never ended has no length. */
-    if ((type != PUSH_POP && type != START_END) || is_null(row, 1) ||
-        (!is_null(row, 4) && sqlite3_column_int64(row, 4) != sqlite3_column_int64(row, 3)))
+    if (type != PUSH_POP && type != START_END)
         return;
-    if (!text.length || !times_at(nsight, row, &range.host_begin, &range.host_end))
+    /* A range that ends on another thread is nobody's time: what either launches meanwhile may be of other ranges.
+     * One that never ended has no length. */
+    bool crosses = !is_null(row, 4) && sqlite3_column_int64(row, 4) != sqlite3_column_int64(row, 3);
+    if (is_null(row, 1) || crosses || !text.length) {
+        nsight->gather->losses[WS_LOSS_RANGE_OPEN]++;
+        return;
+    }
+    if (!times_at(nsight, row, &range.host_begin, &range.host_end))
         return;
     size_t name = operator_length(text);
     if (name)

@@ -2,6 +2,7 @@
 #ifndef WALLSHIM_RECORD_RECORD_H
 #define WALLSHIM_RECORD_RECORD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -152,23 +153,24 @@ struct ws_param_word {
 };
 
 /* Why something is missing. The texts are what reports say: "N launches: TEXT". */
-#define WS_LOSSES(X)                                                                   \
-    X(RING_FULL, "not recorded: the thread's ring was full")                           \
-    X(POOL_DRY, "recorded without device times: no event was free")                    \
-    X(UNTIMED_AT_EXIT, "recorded without device times: the program ended first")       \
-    X(DRIVER_REFUSED, "recorded without device times: the driver refused an event")    \
-    X(CAPTURE_UNKNOWN, "recorded without device times: the stream may be capturing")   \
-    X(DICTIONARY_FULL, "recorded without a name or parameters: a dictionary was full") \
-    X(NO_THREAD_SLOT, "not recorded: no ring for the thread")                          \
-    X(BURST, "only counted: between bursts")                                           \
-    X(RANGE, "only counted: outside the range asked for")                              \
-    X(SIZE_LIMIT, "not recorded: the trace reached its size limit")                    \
-    X(WRITE_FAILED, "not recorded: the trace could not be written")                    \
-    X(CHILD, "not recorded: a forked child used CUDA")                                 \
-    X(BYPASSED, "not seen: a look-up went around the shim")                            \
-    X(NO_TIMES, "left out: without times, or with times that cannot be")               \
-    X(NO_CALL, "in the file without the call that made them")                          \
-    X(NO_OPERATION, "in the file without what they launched: captured, or not recorded")
+#define WS_LOSSES(X)                                                                     \
+    X(RING_FULL, "not recorded: the thread's ring was full")                             \
+    X(POOL_DRY, "recorded without device times: no event was free")                      \
+    X(UNTIMED_AT_EXIT, "recorded without device times: the program ended first")         \
+    X(DRIVER_REFUSED, "recorded without device times: the driver refused an event")      \
+    X(CAPTURE_UNKNOWN, "recorded without device times: the stream may be capturing")     \
+    X(DICTIONARY_FULL, "recorded without a name or parameters: a dictionary was full")   \
+    X(NO_THREAD_SLOT, "not recorded: no ring for the thread")                            \
+    X(BURST, "only counted: between bursts")                                             \
+    X(RANGE, "only counted: outside the range asked for")                                \
+    X(SIZE_LIMIT, "not recorded: the trace reached its size limit")                      \
+    X(WRITE_FAILED, "not recorded: the trace could not be written")                      \
+    X(CHILD, "not recorded: a forked child used CUDA")                                   \
+    X(BYPASSED, "not seen: a look-up went around the shim")                              \
+    X(NO_TIMES, "left out: without times, or with times that cannot be")                 \
+    X(NO_CALL, "in the file without the call that made them")                            \
+    X(NO_OPERATION, "in the file without what they launched: captured, or not recorded") \
+    X(RANGE_OPEN, "left out: never ended, ended on another thread, or without a name")
 
 enum ws_loss_reason {
 #define LOSS(name, text) WS_LOSS_##name,
@@ -176,6 +178,12 @@ enum ws_loss_reason {
 #undef LOSS
         WS_LOSS_COUNT
 };
+
+/* Of ranges; the others are of operations and calls. */
+static inline bool ws_loss_is_of_ranges(uint32_t reason)
+{
+    return reason == WS_LOSS_RANGE_OPEN;
+}
 
 /* Index of a ws_loss row's reason → text; a number this version does not know gives a text saying so. */
 const char *ws_loss_text(uint32_t reason);

@@ -141,11 +141,16 @@ def test_ranges():
     events = [event, {**event, "text": None, "textId": 6}, {**event, "text": "aten::mm, seq = 3, op_id = 4"},
               {**event, "text": "ProfilerStep#8"}, {**event, "eventType": 60, "endGlobalTid": PROCESS | 78, "text": "phase"},
               {**event, "eventType": 60, "endGlobalTid": PROCESS | 79, "text": "elsewhere"},
-              {**event, "eventType": 34, "end": None, "text": "mark"}, {**event, "end": None, "text": "open"}]
+              {**event, "eventType": 34, "end": None, "text": "mark"}, {**event, "end": None, "text": "open"},
+              {**event, "text": ""}]
     families = rows(write(NVTX_EVENTS=events, StringIds=STRINGS))
     labels = by_id(families["label"])
     found = [(labels[row.name].text, row.kind, row.number) for row in families["range"]]
     assert found == [("forward", 2, 0), ("main", 2, 0), ("aten::mm", 3, 0), ("ProfilerStep#8", 1, 8), ("phase", 2, 0)], found
+    # A mark is no range, and none of those kept is counted.
+    assert {row.reason: row.count for row in families["loss"]} == {16: 3}, families["loss"]
+    said = run("report", "--section", "losses", path("trace.sqlite")).stdout
+    assert "3 ranges left out: never ended, ended on another thread, or without a name" in said, said
 
 
 def test_device_time_of_ranges():
