@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <string.h>
 
 #include "analysis/memory.h"
 
@@ -53,7 +54,14 @@ static void print_churn(const struct ws_track_memory *result, struct ws_page *pa
     }
 }
 
-static void print_notes(const struct ws_track_memory *result, struct ws_page *page)
+/* Nsight Systems writes sizes down where it is told to. */
+static const char *how_to_know(const struct ws_process *process)
+{
+    const char *import = ws_process_meta(process, "import");
+    return import && !strncmp(import, "Nsight", 6) ? "; nsys profile --cuda-memory-usage=true records it" : "";
+}
+
+static void print_notes(const struct ws_process *process, const struct ws_track_memory *result, struct ws_page *page)
 {
     char bytes[WS_FORMAT_SIZE], whole[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], count[WS_FORMAT_SIZE];
     uint64_t peak = result->pools[WS_MEMORY_DEVICE].peak, unmatched = 0, unsized = 0;
@@ -74,8 +82,8 @@ static void print_notes(const struct ws_track_memory *result, struct ws_page *pa
         unsized += result->pools[pool].unsized;
     }
     if (unsized)
-        ws_page_text(page, "Of %s allocations the size is not known: they are not in these figures.",
-                     ws_format_count(count, unsized));
+        ws_page_text(page, "Of %s allocation%s the size is not known: not in these figures%s.",
+                     ws_format_count(count, unsized), unsized == 1 ? "" : "s", how_to_know(process));
     if (unmatched)
         ws_page_text(page, "%s times memory was given back whose taking was not recorded.",
                      ws_format_count(count, unmatched));
@@ -95,8 +103,6 @@ void ws_memory_text(const struct ws_report *report, size_t subject, const void *
     const struct ws_track_memory *result = memory;
     struct ws_table table;
     bool any = false;
-    (void)report;
-    (void)subject;
     for (int pool = 0; pool < WS_MEMORY_POOL_COUNT; pool++)
         any = any || ws_memory_is_used(&result->pools[pool]);
     if (!any) {
@@ -109,7 +115,7 @@ void ws_memory_text(const struct ws_report *report, size_t subject, const void *
             print_pool(result, pool, &table);
     ws_table_finish(&table);
     print_churn(result, page);
-    print_notes(result, page);
+    print_notes(ws_model_process(report->model, ws_model_track(report->model, subject)->process), result, page);
 }
 
 static json_t *calls_json(const struct ws_memory_calls *calls)

@@ -45,6 +45,7 @@ void ws_gather_init(struct ws_gather *gather)
         .comms = WS_VECTOR(struct ws_comm),
         .collectives = WS_VECTOR(struct ws_gather_collective),
         .memory = WS_VECTOR(struct ws_gather_memory),
+        .details = WS_VECTOR(struct ws_gather_detail),
     };
     for (int family = 0; family < WS_FAMILY_COUNT; family++)
         gather->rows[family].size = ws_layout((enum ws_family)family)->row_size;
@@ -175,10 +176,15 @@ void ws_gather_thread_name(struct ws_gather *gather, int64_t pid, int64_t tid, c
     ws_gather_row(gather, WS_FAMILY_thread, &row);
 }
 
+static struct context_key context_key(int64_t ordinal, int64_t handle)
+{
+    return (struct context_key){ .handle = handle,
+                                 .device = ordinal >= 0 && ordinal < INT32_MAX ? (uint32_t)ordinal + 1 : 0 };
+}
+
 static uint32_t find_context(struct ws_gather *gather, int64_t ordinal, int64_t handle)
 {
-    struct context_key key = { .handle = handle,
-                               .device = ordinal >= 0 && ordinal < INT32_MAX ? (uint32_t)ordinal + 1 : 0 };
+    struct context_key key = context_key(ordinal, handle);
     uint32_t id;
     if (is_new_key(gather, &gather->contexts, &key, &id)) {
         struct ws_context row = { .id = id, .device = key.device, .handle = (uint64_t)handle };
@@ -206,6 +212,19 @@ uint32_t ws_gather_stream(struct ws_gather *gather, int64_t ordinal, int64_t con
         ws_gather_row(gather, WS_FAMILY_stream, &row);
     }
     return id;
+}
+
+uint32_t ws_gather_known_context(const struct ws_gather *gather, int64_t ordinal, int64_t context)
+{
+    struct context_key key = context_key(ordinal, context);
+    uint32_t id = ws_intern_find(&gather->contexts, &key);
+    return id ? id : ws_gather_context_of(gather, ordinal);
+}
+
+uint32_t ws_gather_known_stream(struct ws_gather *gather, int64_t ordinal, int64_t context, int64_t stream)
+{
+    struct context_key key = context_key(ordinal, context);
+    return ws_intern_find(&gather->contexts, &key) ? ws_gather_stream(gather, ordinal, context, stream) : 0;
 }
 
 uint32_t ws_gather_shape(struct ws_gather *gather, const struct ws_shape *shape)
@@ -317,10 +336,9 @@ void ws_gather_destroy(struct ws_gather *gather)
     struct ws_intern *interns[] = { &gather->labels,    &gather->names,        &gather->driver_functions,
                                     &gather->functions, &gather->threads,      &gather->contexts,
                                     &gather->streams,   &gather->final_shapes, &gather->shapes };
-    struct ws_vector *vectors[] = {
-        &gather->attributes, &gather->communicates, &gather->spans,       &gather->ops,
-        &gather->calls,      &gather->comms,        &gather->collectives, &gather->memory
-    };
+    struct ws_vector *vectors[] = { &gather->attributes,  &gather->communicates, &gather->spans,
+                                    &gather->ops,         &gather->calls,        &gather->comms,
+                                    &gather->collectives, &gather->memory,       &gather->details };
     for (size_t i = 0; i < sizeof(interns) / sizeof(interns[0]); i++)
         ws_intern_finish(interns[i]);
     for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++)
@@ -328,6 +346,7 @@ void ws_gather_destroy(struct ws_gather *gather)
     for (int family = 0; family < WS_FAMILY_COUNT; family++)
         ws_vector_finish(&gather->rows[family]);
     ws_map_finish(&gather->context_of);
+    ws_map_finish(&gather->detail_of);
     ws_gather_join_destroy(gather->join);
     ws_arena_finish(&gather->texts);
 }

@@ -57,6 +57,16 @@ struct ws_gather_memory {
     uint32_t function, thread;
 };
 
+/* What the source says of a call in another place than the call itself. Any of it may be 0: not said. */
+struct ws_gather_detail {
+    uint64_t correlation; /* of the call; not 0 */
+    uint64_t object;      /* event, memory pool */
+    uint64_t address, bytes;
+    uint32_t context, stream;
+    int32_t result;
+    bool used; /* there is such a call */
+};
+
 struct ws_gather {
     int error; /* 0 or -ENOMEM */
     struct ws_arena texts;
@@ -74,6 +84,8 @@ struct ws_gather {
     struct ws_vector comms;        /* struct ws_comm; their devices are set by the join */
     struct ws_vector collectives;  /* struct ws_gather_collective */
     struct ws_vector memory;       /* struct ws_gather_memory */
+    struct ws_vector details;      /* struct ws_gather_detail */
+    struct ws_map detail_of;       /* correlation → place in details + 1 */
     uint64_t losses[WS_LOSS_COUNT];
     struct ws_gather_join *join; /* once all is read */
 };
@@ -99,6 +111,10 @@ void ws_gather_thread_name(struct ws_gather *gather, int64_t pid, int64_t tid, c
 /* ordinal < 0: not known. context and stream are the source's numbers. */
 uint32_t ws_gather_stream(struct ws_gather *gather, int64_t ordinal, int64_t context, int64_t stream);
 
+/* Of contexts that operations were in only; else 0, or another context of the device. */
+uint32_t ws_gather_known_context(const struct ws_gather *gather, int64_t ordinal, int64_t context);
+uint32_t ws_gather_known_stream(struct ws_gather *gather, int64_t ordinal, int64_t context, int64_t stream);
+
 /* Of a shape without id and driver_function: for ws_gather_add_op only. */
 uint32_t ws_gather_shape(struct ws_gather *gather, const struct ws_shape *shape);
 
@@ -119,6 +135,9 @@ void ws_gather_call(struct ws_gather *gather, const struct ws_gather_call *call)
 void ws_gather_collective(struct ws_gather *gather, const struct ws_gather_collective *collective);
 
 void ws_gather_memory(struct ws_gather *gather, const struct ws_gather_memory *memory);
+
+/* Adds to what is known of a call, before or after the call itself; what is known already stays. */
+void ws_gather_detail(struct ws_gather *gather, const struct ws_gather_detail *detail);
 
 /* --- the way out ------------------------------------------------------------------------------- */
 
@@ -174,6 +193,12 @@ uint32_t ws_gather_device_of(const struct ws_gather *gather, uint32_t stream);
 /* Ties collectives to the operations launched for them (collectives.c). order: operations in order of their
  * host times. Returns 0 or -ENOMEM. */
 int ws_gather_tie_collectives(struct ws_gather *gather, const uint32_t *order);
+
+/* What is known of a call, to the first one that asks: the outermost. NULL: nothing. */
+const struct ws_gather_detail *ws_gather_use_detail(struct ws_gather *gather, uint64_t correlation);
+
+/* How many of memory no call asked for, after all have; of them once. */
+uint64_t ws_gather_lone_details(struct ws_gather *gather);
 
 /* The correlation of a row. */
 static inline uint64_t ws_gather_correlation(uint32_t thread, uint64_t correlation)

@@ -155,6 +155,7 @@ static void put_op(struct ws_gather *gather, const struct ws_gather_op *op)
 
 static void put_call(struct ws_gather *gather, const struct ws_gather_call *call)
 {
+    const struct ws_gather_detail *detail = ws_gather_use_detail(gather, call->correlation);
     if (call->function & CALL_MADE_OPERATIONS)
         return;
     const struct ws_call_kind *kinds = gather->attributes.data;
@@ -167,6 +168,14 @@ static void put_call(struct ws_gather *gather, const struct ws_gather_call *call
         .host_begin = call->begin,
         .host_end = call->end,
     };
+    if (detail) {
+        row.context = detail->context;
+        row.stream = detail->stream;
+        row.object = detail->object;
+        row.address = detail->address;
+        row.bytes = detail->bytes;
+        row.result = detail->result;
+    }
     ws_gather_row(gather, WS_FAMILY_call, &row);
 }
 
@@ -202,6 +211,7 @@ static void put_clocks(struct ws_gather *gather)
 
 static void put_losses(struct ws_gather *gather)
 {
+    gather->losses[WS_LOSS_NO_CALL] += ws_gather_lone_details(gather);
     for (uint32_t reason = 0; reason < WS_LOSS_COUNT; reason++) {
         struct ws_loss row = { .reason = reason, .count = gather->losses[reason] };
         if (row.count)

@@ -24,6 +24,9 @@ struct nsight_table {
     bool of_device;    /* operations of devices: who has rows here is a process of the program */
 };
 
+/* What calls were about, in tables of their own (nsight_details.c). */
+void nsight_take_memory(struct nsight *nsight, sqlite3_stmt *row);
+
 extern const struct nsight_table nsight_tables[];
 extern const size_t nsight_table_count;
 
@@ -36,5 +39,19 @@ void nsight_alone(struct nsight *nsight, int64_t global);
 void nsight_choose(struct nsight *nsight, int64_t global);
 
 void nsight_finish(struct nsight *nsight);
+
+/* An identifier of a process's own (global: its globalPid, or a globalTid), as no other process has it. */
+uint64_t nsight_of_process(struct nsight *nsight, int64_t global, int64_t id);
+
+static inline struct ws_text nsight_text(sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    return (struct ws_text){ text ? text : "", text ? (uint32_t)sqlite3_column_bytes(row, column) : 0 };
+}
+
+static inline bool nsight_is_null(sqlite3_stmt *row, int column)
+{
+    return sqlite3_column_type(row, column) == SQLITE_NULL;
+}
 
 #endif

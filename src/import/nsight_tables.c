@@ -35,17 +35,6 @@ void nsight_finish(struct nsight *nsight)
     ws_map_finish(&nsight->visible);
 }
 
-static struct ws_text text_at(sqlite3_stmt *row, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(row, column);
-    return (struct ws_text){ text ? text : "", text ? (uint32_t)sqlite3_column_bytes(row, column) : 0 };
-}
-
-static bool is_null(sqlite3_stmt *row, int column)
-{
-    return sqlite3_column_type(row, column) == SQLITE_NULL;
-}
-
 static uint32_t narrow_at(sqlite3_stmt *row, int column)
 {
     int64_t value = sqlite3_column_int64(row, column);
@@ -57,8 +46,8 @@ static bool times_at(struct nsight *nsight, sqlite3_stmt *row, int64_t *begin, i
 {
     *begin = sqlite3_column_int64(row, 0);
     *end = sqlite3_column_int64(row, 1);
-    bool fine = !is_null(row, 0) && !is_null(row, 1) && *begin >= -WS_DECIMAL_MOST && *end <= WS_DECIMAL_MOST &&
-                *begin <= *end;
+    bool fine = !nsight_is_null(row, 0) && !nsight_is_null(row, 1) && *begin >= -WS_DECIMAL_MOST &&
+                *end <= WS_DECIMAL_MOST && *begin <= *end;
     nsight->gather->losses[WS_LOSS_NO_TIMES] += !fine;
     return fine;
 }
@@ -83,7 +72,7 @@ static uint64_t process_number(struct nsight *nsight, int64_t global)
     return number;
 }
 
-static uint64_t of_process(struct nsight *nsight, int64_t global, int64_t id)
+uint64_t nsight_of_process(struct nsight *nsight, int64_t global, int64_t id)
 {
     return process_number(nsight, global) << 32 | (uint32_t)id;
 }
@@ -104,10 +93,10 @@ static void take_operation(struct nsight *nsight, sqlite3_stmt *row, struct ws_s
     if (!times_at(nsight, row, &op.begin, &op.end))
         return;
     int64_t process = sqlite3_column_int64(row, 6), correlation = sqlite3_column_int64(row, 5);
-    shape->stream = ws_gather_stream(nsight->gather, is_null(row, 2) ? -1 : sqlite3_column_int64(row, 2),
-                                     (int64_t)of_process(nsight, process, sqlite3_column_int64(row, 3)),
+    shape->stream = ws_gather_stream(nsight->gather, nsight_is_null(row, 2) ? -1 : sqlite3_column_int64(row, 2),
+                                     (int64_t)nsight_of_process(nsight, process, sqlite3_column_int64(row, 3)),
                                      sqlite3_column_int64(row, 4));
-    op.correlation = correlation ? of_process(nsight, process, correlation) : 0;
+    op.correlation = correlation ? nsight_of_process(nsight, process, correlation) : 0;
     op.shape = shape->stream ? ws_gather_shape(nsight->gather, shape) : 0;
     ws_gather_op(nsight->gather, &op);
 }
@@ -116,7 +105,7 @@ static void take_kernel(struct nsight *nsight, sqlite3_stmt *row)
 {
     struct ws_text name = { "", 0 };
     for (int i = 0; i < 3 && !name.length; i++)
-        name = text_at(row, AFTER_OPERATION + i);
+        name = nsight_text(row, AFTER_OPERATION + i);
     struct ws_shape shape = { .kind = WS_OP_KERNEL };
     uint32_t *fields[] = { &shape.grid_x,  &shape.grid_y,  &shape.grid_z,      &shape.block_x,
                            &shape.block_y, &shape.block_z, &shape.shared_bytes };
@@ -148,7 +137,7 @@ static void take_copy(struct nsight *nsight, sqlite3_stmt *row)
 {
     struct ws_shape shape = { .kind = WS_OP_COPY };
     int64_t bytes = sqlite3_column_int64(row, AFTER_OPERATION), kind = sqlite3_column_int64(row, AFTER_OPERATION + 1);
-    struct ws_text from = text_at(row, AFTER_OPERATION + 2), to = text_at(row, AFTER_OPERATION + 3);
+    struct ws_text from = nsight_text(row, AFTER_OPERATION + 2), to = nsight_text(row, AFTER_OPERATION + 3);
     spaces_of_kind(kind, &shape.from_space, &shape.to_space);
     if (shape.from_space != WS_SPACE_PEER && ws_space_of(from.data, from.length))
         shape.from_space = ws_space_of(from.data, from.length);
@@ -159,7 +148,7 @@ static void take_copy(struct nsight *nsight, sqlite3_stmt *row)
 
 static void take_memset(struct nsight *nsight, sqlite3_stmt *row)
 {
-    struct ws_text to = text_at(row, AFTER_OPERATION + 1);
+    struct ws_text to = nsight_text(row, AFTER_OPERATION + 1);
     int64_t bytes = sqlite3_column_int64(row, AFTER_OPERATION);
     struct ws_shape shape = { .kind = WS_OP_MEMSET, .to_space = ws_space_of(to.data, to.length) };
     take_operation(nsight, row, &shape, bytes > 0 ? (uint64_t)bytes : 0);
@@ -169,7 +158,8 @@ static void take_memset(struct nsight *nsight, sqlite3_stmt *row)
 static void take_graph(struct nsight *nsight, sqlite3_stmt *row)
 {
     struct ws_shape shape = { .kind = WS_OP_GRAPH,
-                              .function = narrow_at(row, AFTER_OPERATION + (is_null(row, AFTER_OPERATION) ? 1 : 0)) };
+                              .function =
+                                  narrow_at(row, AFTER_OPERATION + (nsight_is_null(row, AFTER_OPERATION) ? 1 : 0)) };
     take_operation(nsight, row, &shape, 0);
 }
 
@@ -188,14 +178,19 @@ static size_t without_version(struct ws_text name)
 static void take_call(struct nsight *nsight, sqlite3_stmt *row)
 {
     struct ws_gather_call call = { 0 };
-    struct ws_text name = text_at(row, 4);
+    struct ws_text name = nsight_text(row, 4);
     int64_t thread = sqlite3_column_int64(row, 2), correlation = sqlite3_column_int64(row, 3);
     if (!times_at(nsight, row, &call.begin, &call.end))
         return;
-    call.correlation = correlation ? of_process(nsight, thread, correlation) : 0;
+    call.correlation = correlation ? nsight_of_process(nsight, thread, correlation) : 0;
     call.function = ws_gather_driver_function(nsight->gather, name.data, without_version(name));
     call.thread = thread_of(nsight, thread);
     ws_gather_call(nsight->gather, &call);
+    int64_t result = sqlite3_column_int64(row, 5);
+    if (result && call.correlation)
+        ws_gather_detail(nsight->gather, &(struct ws_gather_detail){
+                                             .correlation = call.correlation,
+                                             .result = result == (int32_t)result ? (int32_t)result : INT32_MAX });
 }
 
 /* PyTorch's emit_nvtx writes "aten::mm, seq = 3, op_id = 41, sizes = [[2, 3], [3, 4]]". */
@@ -222,15 +217,15 @@ static bool is_nccl_call(struct ws_text text)
 static void take_nvtx(struct nsight *nsight, sqlite3_stmt *row)
 {
     enum { PUSH_POP = 59, START_END = 60 };
-    struct ws_text text = text_at(row, is_null(row, 5) ? 6 : 5);
+    struct ws_text text = nsight_text(row, nsight_is_null(row, 5) ? 6 : 5);
     struct ws_range range = { .kind = WS_RANGE_ANNOTATION };
     int64_t type = sqlite3_column_int64(row, 2);
     if (type != PUSH_POP && type != START_END)
         return;
     /* A range that ends on another thread is nobody's time: what either launches meanwhile may be of other ranges.
      * One that never ended has no length. */
-    bool crosses = !is_null(row, 4) && sqlite3_column_int64(row, 4) != sqlite3_column_int64(row, 3);
-    if (is_null(row, 1) || crosses || !text.length) {
+    bool crosses = !nsight_is_null(row, 4) && sqlite3_column_int64(row, 4) != sqlite3_column_int64(row, 3);
+    if (nsight_is_null(row, 1) || crosses || !text.length) {
         nsight->gather->losses[WS_LOSS_RANGE_OPEN]++;
         return;
     }
@@ -262,7 +257,7 @@ static void take_nvtx(struct nsight *nsight, sqlite3_stmt *row)
 
 static void take_thread_name(struct nsight *nsight, sqlite3_stmt *row)
 {
-    struct ws_text name = text_at(row, 1);
+    struct ws_text name = nsight_text(row, 1);
     int64_t thread = sqlite3_column_int64(row, 0);
     if (name.length)
         ws_gather_thread_name(nsight->gather, process_of(thread), thread & 0xffffff, name.data, name.length);
@@ -271,7 +266,7 @@ static void take_thread_name(struct nsight *nsight, sqlite3_stmt *row)
 static void take_process(struct nsight *nsight, sqlite3_stmt *row)
 {
     int64_t key = process_of(sqlite3_column_int64(row, 0));
-    struct ws_text name = text_at(row, 2);
+    struct ws_text name = nsight_text(row, 2);
     char pid[32];
     if (ws_intern_find(&nsight->processes, &key) != 1) /* others than the first that did anything */
         return;
@@ -285,7 +280,7 @@ static void take_process(struct nsight *nsight, sqlite3_stmt *row)
 static void take_visible(struct nsight *nsight, sqlite3_stmt *row)
 {
     int64_t gpu = sqlite3_column_int64(row, 0), ordinal = sqlite3_column_int64(row, 1);
-    if (is_null(row, 0) || is_null(row, 1) || gpu < 0 || ordinal < 0 || nsight->pid < 0 ||
+    if (nsight_is_null(row, 0) || nsight_is_null(row, 1) || gpu < 0 || ordinal < 0 || nsight->pid < 0 ||
         sqlite3_column_int64(row, 2) != nsight->pid)
         return;
     uint64_t *place = ws_map_put(&nsight->visible, (uint64_t)gpu + 1);
@@ -302,7 +297,7 @@ static int64_t ordinal_of(const struct nsight *nsight, sqlite3_stmt *row)
     const uint64_t *place = gpu >= 0 ? ws_map_get(&nsight->visible, (uint64_t)gpu + 1) : NULL;
     if (place)
         return (int64_t)(*place - 1);
-    return nsight->visible.count ? -1 : sqlite3_column_int64(row, is_null(row, 1) ? 0 : 1);
+    return nsight->visible.count ? -1 : sqlite3_column_int64(row, nsight_is_null(row, 1) ? 0 : 1);
 }
 
 static void take_gpu(struct nsight *nsight, sqlite3_stmt *row)
@@ -310,7 +305,7 @@ static void take_gpu(struct nsight *nsight, sqlite3_stmt *row)
     int64_t ordinal = ordinal_of(nsight, row);
     int64_t clock = sqlite3_column_int64(row, 6), memory = sqlite3_column_int64(row, 7);
     int64_t l2 = sqlite3_column_int64(row, 8);
-    struct ws_text name = text_at(row, 2), uuid = text_at(row, 9), pci = text_at(row, 10);
+    struct ws_text name = nsight_text(row, 2), uuid = nsight_text(row, 9), pci = nsight_text(row, 10);
     char text[64];
     if (ordinal < 0 || ordinal >= INT32_MAX)
         return;
@@ -335,7 +330,7 @@ static void take_gpu(struct nsight *nsight, sqlite3_stmt *row)
 static void take_start(struct nsight *nsight, sqlite3_stmt *row)
 {
     char text[32];
-    if (is_null(row, 0))
+    if (nsight_is_null(row, 0))
         return;
     /* Times count from the session's start; later versions say what their clock was then. */
     int size = snprintf(text, sizeof(text), "%lld", (long long)sqlite3_column_int64(row, 0));
@@ -352,7 +347,7 @@ static void take_fact(struct nsight *nsight, sqlite3_stmt *row)
         { "EXPORT_PRODUCT_VERSION", "nsight_version" },
         { "EXPORT_SCHEMA_VERSION", "nsight_schema" },
     };
-    struct ws_text name = text_at(row, 0), value = text_at(row, 1);
+    struct ws_text name = nsight_text(row, 0), value = nsight_text(row, 1);
     for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
         if (name.length == strlen(facts[i].name) && !memcmp(name.data, facts[i].name, name.length))
             ws_gather_meta(nsight->gather, facts[i].key, value.data, value.length);
@@ -362,8 +357,8 @@ static void take_fact(struct nsight *nsight, sqlite3_stmt *row)
 static void take_system(struct nsight *nsight, sqlite3_stmt *row)
 {
     const int64_t *process = nsight->processes.items.count ? ws_intern_item(&nsight->processes, 1) : NULL;
-    struct ws_text name = text_at(row, 0), value = text_at(row, 1);
-    bool of_another = process && !is_null(row, 2) && (sqlite3_column_int64(row, 2) ^ *process) >> 48;
+    struct ws_text name = nsight_text(row, 0), value = nsight_text(row, 1);
+    bool of_another = process && !nsight_is_null(row, 2) && (sqlite3_column_int64(row, 2) ^ *process) >> 48;
     if (name.length == 8 && !memcmp(name.data, "Hostname", 8) && value.length && !of_another)
         ws_gather_meta(nsight->gather, "host", value.data, value.length);
 }
@@ -397,13 +392,19 @@ const struct nsight_table nsight_tables[] = {
     { "CUPTI_ACTIVITY_KIND_MEMSET", { OPERATION_COLUMNS, "bytes", MEMORY("memKind") }, take_memset, NULL, true },
     { "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", { OPERATION_COLUMNS, "graphExecId", "graphId" }, take_graph, NULL, true },
     { "CUPTI_ACTIVITY_KIND_RUNTIME",
-      { "start", "end", "globalTid", "correlationId", NAME("nameId") },
+      { "start", "end", "globalTid", "correlationId", NAME("nameId"), "returnValue" },
       take_call,
       NULL,
       false },
     { "CUPTI_ACTIVITY_KIND_DRIVER",
-      { "start", "end", "globalTid", "correlationId", NAME("nameId") },
+      { "start", "end", "globalTid", "correlationId", NAME("nameId"), "returnValue" },
       take_call,
+      NULL,
+      false },
+    { "CUDA_GPU_MEMORY_USAGE_EVENTS",
+      { "globalPid", "correlationId", "deviceId", "contextId", "address", "bytes", MEMORY("memKind"),
+        "localMemoryPoolAddress" },
+      nsight_take_memory,
       NULL,
       false },
     { "NVTX_EVENTS",

@@ -172,6 +172,87 @@ def test_collectives():
     assert row.first_launch == row.last_launch == op.correlation and op.flags & 0x800 and families["range"][0].kind == 5
 
 
+def calls_of(*rows_of):
+    """Calls of a runtime: name, begin, end, what it returned; correlations count from 100 on."""
+    names = sorted({name for name, *_ in rows_of})
+    strings = STRINGS + [{"id": 100 + i, "value": name} for i, name in enumerate(names)]
+    calls = [{**CALL, "start": begin, "end": end, "correlationId": 100 + i, "nameId": 100 + names.index(name), "returnValue": result}
+             for i, (name, begin, end, result) in enumerate(rows_of)]
+    return {"StringIds": strings, "CUPTI_ACTIVITY_KIND_RUNTIME": [{**CALL, "returnValue": 0}] + calls}
+
+
+MEMORY_EVENT = {"start": 150, "globalPid": PROCESS, "deviceId": 0, "contextId": 1, "address": 0x7f0000000000, "pc": 0, "bytes": 0, "memKind": 2,
+                "memoryOperationType": 0, "name": None, "correlationId": 0, "streamId": None, "localMemoryPoolAddress": None}
+STATIC = {"id": 5, "name": "", "label": "Device Static"}
+
+
+def with_memory():
+    """3 MiB at most, of which 2 are there at the end; 4096 bytes of pinned memory; one call that failed."""
+    events = [{"correlationId": 100, "bytes": 1 << 20}, {"correlationId": 101, "address": 0x7f0000200000, "bytes": 2 << 20},
+              {"correlationId": 102, "bytes": 1 << 20, "memoryOperationType": 1},
+              {"correlationId": 104, "address": 0x7e0000000000, "bytes": 4096, "memKind": 1, "deviceId": 4294967295, "contextId": 4294967295},
+              {"correlationId": 7, "address": 0x7d0000000000, "bytes": 64, "memKind": 5, "name": "table"}]
+    calls = calls_of(("cudaMalloc_v3020", 100, 200, 0), ("cudaMallocAsync_v11020", 300, 400, 0), ("cudaFree_v3020", 500, 900, 0),
+                     ("cudaMalloc_v3020", 1000, 1100, 2), ("cudaHostAlloc_v3020", 1200, 1300, 0), ("cudaFree_v3020", 1400, 1410, 0))
+    events[1]["localMemoryPoolAddress"] = 0x5500
+    return {**calls, "CUPTI_ACTIVITY_KIND_KERNEL": [KERNEL], "ENUM_CUDA_MEM_KIND": KINDS + [STATIC],
+            "CUDA_GPU_MEMORY_USAGE_EVENTS": [{**MEMORY_EVENT, **event} for event in events]}
+
+
+def test_memory():
+    file = write(**with_memory())
+    calls = [(row.address, row.bytes, row.object, row.context, row.result) for row in rows(file)["call"]]
+    assert calls == [(0x7f0000000000, 1 << 20, 0, 1, 0), (0x7f0000200000, 2 << 20, 0x5500, 1, 0), (0x7f0000000000, 1 << 20, 0, 1, 0),
+                     (0, 0, 0, 0, 2), (0x7e0000000000, 4096, 0, 0, 0), (0, 0, 0, 0, 0)], calls
+    process = report(file)[0]
+    use = process["devices"][0]["memory_use"]
+    device, pinned = use["device"], use["pinned"]
+    assert (device["peak_bytes"], device["peak_ns"], device["end_bytes"]) == (3 << 20, 400, 2 << 20), device
+    assert (device["unsized"], device["unmatched"], device["all"]["allocations"], device["all"]["frees"]) == (0, 0, 2, 2), device
+    assert (pinned["peak_bytes"], pinned["end_bytes"], pinned["unsized"]) == (4096, 4096, 0), pinned
+    assert not process["losses"], process["losses"]
+
+
+def test_memory_without_calls():
+    """Of a process whose calls are not in the file, or in a table that does not name them; and of no kind that is known."""
+    tables = with_memory()
+    events = tables["CUDA_GPU_MEMORY_USAGE_EVENTS"]
+    nameless = [{key: event[key] for key in event if key != "correlationId"} for event in events]
+    for changed in ({"CUPTI_ACTIVITY_KIND_RUNTIME": [CALL]}, {"CUDA_GPU_MEMORY_USAGE_EVENTS": nameless}):
+        process = report(write(**{**tables, **changed}))[0]
+        assert [(row["reason"], row["count"]) for row in process["losses"]] == [("in the file without the call that made them", 4)]
+    use = process["devices"][0]["memory_use"]["device"]
+    assert (use["peak_bytes"], use["unsized"]) == (0, 2), use
+    said = run("report", "--section", "memory", path("trace.sqlite")).stdout
+    assert "Of 3 allocations the size is not known" in said and "--cuda-memory-usage=true" in said, said
+    del tables["ENUM_CUDA_MEM_KIND"]
+    assert report(write(**tables))[0]["devices"][0]["memory_use"]["device"]["peak_bytes"] == 3 << 20
+
+
+def test_memory_of_several_devices():
+    """Each device's calls are of its context, which the call itself does not name."""
+    kernels = [KERNEL, {**KERNEL, "deviceId": 1, "contextId": 2, "streamId": 15, "correlationId": 0}]
+    events = [{"correlationId": 100, "bytes": 1000}, {"correlationId": 101, "bytes": 3000, "deviceId": 1, "contextId": 2},
+              {"correlationId": 102, "bytes": 500, "address": 0x7f0000200000, "deviceId": 1, "contextId": 9}]
+    calls = calls_of(*[("cudaMalloc_v3020", 100 * i, 100 * i + 50, 0) for i in range(1, 4)])
+    devices = report(write(**calls, CUPTI_ACTIVITY_KIND_KERNEL=kernels,
+                           CUDA_GPU_MEMORY_USAGE_EVENTS=[{**MEMORY_EVENT, **event} for event in events]))[0]["devices"]
+    assert [device["memory_use"]["device"]["peak_bytes"] for device in devices] == [1000, 3500], devices
+
+
+def test_memory_that_cannot_be():
+    odd = [{"bytes": (1 << 63) - 1}, {"bytes": -5}, {"address": -1, "bytes": 8}, {"address": "x", "bytes": "y"}, {"address": None, "bytes": None},
+           {"bytes": 1 << 20, "deviceId": -7, "contextId": 1 << 60}, {"bytes": 1 << 20, "globalPid": None}]
+    events = [{**MEMORY_EVENT, **event, "correlationId": 100 + i} for i, event in enumerate(odd)]
+    events += [{**events[5], "bytes": 9}] * 3  # one call can say it once only
+    calls = calls_of(*[("cudaMalloc_v3020", 100 * i, 100 * i + 50, 1 << 40 if i == 9 else 0) for i in range(10)])
+    families = rows(write(**calls, CUPTI_ACTIVITY_KIND_KERNEL=[KERNEL], CUDA_GPU_MEMORY_USAGE_EVENTS=events))
+    assert [row.bytes for row in families["call"]][:7] == [(1 << 63) - 1, 0, 8, 0, 0, 1 << 20, 0], families["call"]
+    assert families["call"][9].result == (1 << 31) - 1
+    use = report(path("trace.sqlite"))[0]["devices"][0]["memory_use"]["device"]
+    assert use["peak_bytes"] <= (1 << 20) + 8, use
+
+
 def test_texts_without_an_index():
     strings = [{"id": i, "value": f"kernel{i}"} for i in range(30000)] + [{"id": 7, "value": "another"}, {"id": "x", "value": "y"}]
     kernels = [{**KERNEL, "demangledName": i, "start": i * 100, "end": i * 100 + 50} for i in range(30000)]
