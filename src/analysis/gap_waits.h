@@ -10,7 +10,7 @@
  * the stream of the one that ended last is named, but no longer wait: what that was for is then not known, and the
  * one that ended last, of another stream, is named as no more than that.
  *
- * Traces of other profilers name no events with their streams.
+ * Of other profilers' traces only exports of Nsight Systems name events with their streams, and no foreign ones.
  */
 #ifndef WALLSHIM_ANALYSIS_GAP_WAITS_H
 #define WALLSHIM_ANALYSIS_GAP_WAITS_H

@@ -14,8 +14,11 @@ static void add(struct ws_gather_detail *known, const struct ws_gather_detail *m
         known->address = more->address;
         known->bytes = more->bytes;
     }
-    if (!known->object)
+    if (!known->object) {
         known->object = more->object;
+        known->records = more->records;
+        known->waits = more->waits;
+    }
     if (!known->context)
         known->context = more->context;
     if (!known->stream)
@@ -45,6 +48,11 @@ const struct ws_gather_detail *ws_gather_use_detail(struct ws_gather *gather, ui
     if (!detail || detail->used)
         return NULL;
     detail->used = true;
+    /* A record that is not in the file is no sign that another process made it: the source may leave them out. */
+    if (detail->records && !ws_map_put(&gather->recorded, detail->object))
+        gather->error = -ENOMEM;
+    if (detail->waits && !ws_map_get(&gather->recorded, detail->object))
+        detail->object = 0;
     return detail;
 }
 

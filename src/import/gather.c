@@ -347,6 +347,7 @@ void ws_gather_destroy(struct ws_gather *gather)
         ws_vector_finish(&gather->rows[family]);
     ws_map_finish(&gather->context_of);
     ws_map_finish(&gather->detail_of);
+    ws_map_finish(&gather->recorded);
     ws_gather_join_destroy(gather->join);
     ws_arena_finish(&gather->texts);
 }

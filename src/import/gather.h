@@ -64,7 +64,9 @@ struct ws_gather_detail {
     uint64_t address, bytes;
     uint32_t context, stream;
     int32_t result;
-    bool used; /* there is such a call */
+    bool records; /* the event */
+    bool waits;   /* for the event: named only where a record of it comes before */
+    bool used;    /* there is such a call */
 };
 
 struct ws_gather {
@@ -86,6 +88,7 @@ struct ws_gather {
     struct ws_vector memory;       /* struct ws_gather_memory */
     struct ws_vector details;      /* struct ws_gather_detail */
     struct ws_map detail_of;       /* correlation → place in details + 1 */
+    struct ws_map recorded;        /* objects of details that record, by now */
     uint64_t losses[WS_LOSS_COUNT];
     struct ws_gather_join *join; /* once all is read */
 };
@@ -194,7 +197,8 @@ uint32_t ws_gather_device_of(const struct ws_gather *gather, uint32_t stream);
  * host times. Returns 0 or -ENOMEM. */
 int ws_gather_tie_collectives(struct ws_gather *gather, const uint32_t *order);
 
-/* What is known of a call, to the first one that asks: the outermost. NULL: nothing. */
+/* What is known of a call, to the first one that asks: the outermost. Calls ask in order of their begins. NULL:
+ * nothing. */
 const struct ws_gather_detail *ws_gather_use_detail(struct ws_gather *gather, uint64_t correlation);
 
 /* How many of memory no call asked for, after all have; of them once. */

@@ -7,12 +7,14 @@
 #include "import/gather.h"
 
 enum { NSIGHT_COLUMNS = 20 };
+#define NSIGHT_AMBIGUOUS UINT64_MAX
 
 struct nsight {
     struct ws_gather *gather;
     struct ws_intern processes; /* int64_t globalPid; the first is whose name the trace gets */
     int64_t pid;                /* of the one process that is read; -1: they are several, or it is not known */
     struct ws_map visible;      /* GPU + 1 → how that process numbers it + 1 */
+    struct ws_map recorded;     /* event → context it was recorded in, or NSIGHT_AMBIGUOUS */
 };
 
 /* One table as it is read. Columns that a file lacks are NULL. */
@@ -26,6 +28,8 @@ struct nsight_table {
 
 /* What calls were about, in tables of their own (nsight_details.c). */
 void nsight_take_memory(struct nsight *nsight, sqlite3_stmt *row);
+void nsight_take_record(struct nsight *nsight, sqlite3_stmt *row);
+void nsight_take_wait(struct nsight *nsight, sqlite3_stmt *row); /* after all records */
 
 extern const struct nsight_table nsight_tables[];
 extern const size_t nsight_table_count;

@@ -1,4 +1,5 @@
 /* Tables of Nsight Systems that say more of calls: each row names one by its correlation. */
+#include <errno.h>
 #include <string.h>
 
 #include "import/nsight.h"
@@ -35,4 +36,57 @@ void nsight_take_memory(struct nsight *nsight, sqlite3_stmt *row)
     detail.correlation = nsight_of_process(nsight, sqlite3_column_int64(row, PROCESS), correlation);
     detail.context = ws_gather_known_context(nsight->gather, device_of(row), context_of(nsight, row));
     ws_gather_detail(nsight->gather, &detail);
+}
+
+/* --- streams and events ------------------------------------------------------------------------------ */
+
+/* What is of no stream, or of no event, says so by all bits. */
+static bool is_number(sqlite3_stmt *row, int column)
+{
+    int64_t value = sqlite3_column_int64(row, column);
+    return !nsight_is_null(row, column) && value >= 0 && value < UINT32_MAX;
+}
+
+/* A call that waits or records: its context, its stream, and the event as no other process has it. */
+static struct ws_gather_detail place_at(struct nsight *nsight, sqlite3_stmt *row)
+{
+    int64_t process = sqlite3_column_int64(row, PROCESS), correlation = sqlite3_column_int64(row, CORRELATION);
+    struct ws_gather_detail detail = { 0 };
+    if (!correlation)
+        return detail;
+    detail.correlation = nsight_of_process(nsight, process, correlation);
+    detail.context = ws_gather_known_context(nsight->gather, device_of(row), context_of(nsight, row));
+    if (is_number(row, AFTER_PLACE))
+        detail.stream = ws_gather_known_stream(nsight->gather, device_of(row), context_of(nsight, row),
+                                               sqlite3_column_int64(row, AFTER_PLACE));
+    if (is_number(row, AFTER_PLACE + 1))
+        detail.object = nsight_of_process(nsight, process, sqlite3_column_int64(row, AFTER_PLACE + 1));
+    return detail;
+}
+
+/* An event is recorded in streams of its own context only: a number that two contexts have is of two events. */
+void nsight_take_record(struct nsight *nsight, sqlite3_stmt *row)
+{
+    struct ws_gather_detail detail = place_at(nsight, row);
+    if (!detail.correlation || !detail.stream || !detail.object)
+        return;
+    uint64_t *place = ws_map_put(&nsight->recorded, detail.object);
+    if (!place)
+        nsight->gather->error = -ENOMEM;
+    else
+        *place = *place && *place != detail.context ? NSIGHT_AMBIGUOUS : detail.context;
+    detail.records = true;
+    ws_gather_detail(nsight->gather, &detail);
+}
+
+/* Versions differ in how they number the kinds of waits; the call says which it is. */
+void nsight_take_wait(struct nsight *nsight, sqlite3_stmt *row)
+{
+    struct ws_gather_detail detail = place_at(nsight, row);
+    const uint64_t *recorded = ws_map_get(&nsight->recorded, detail.object);
+    if (recorded && *recorded == NSIGHT_AMBIGUOUS)
+        detail.object = 0;
+    detail.waits = detail.object != 0;
+    if (detail.correlation)
+        ws_gather_detail(nsight->gather, &detail);
 }

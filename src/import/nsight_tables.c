@@ -33,6 +33,7 @@ void nsight_finish(struct nsight *nsight)
 {
     ws_intern_finish(&nsight->processes);
     ws_map_finish(&nsight->visible);
+    ws_map_finish(&nsight->recorded);
 }
 
 static uint32_t narrow_at(sqlite3_stmt *row, int column)
@@ -365,6 +366,7 @@ static void take_system(struct nsight *nsight, sqlite3_stmt *row)
 
 #define NAME(column) column ">StringIds.value"
 #define MEMORY(column) column ">ENUM_CUDA_MEM_KIND.label"
+#define EVENT_COLUMNS "globalPid", "correlationId", "deviceId", "contextId", "streamId", "eventId"
 
 const struct nsight_table nsight_tables[] = {
     { "META_DATA_EXPORT", { "name", "value" }, take_fact, NULL, false },
@@ -407,6 +409,8 @@ const struct nsight_table nsight_tables[] = {
       nsight_take_memory,
       NULL,
       false },
+    { "CUPTI_ACTIVITY_KIND_CUDA_EVENT", { EVENT_COLUMNS }, nsight_take_record, NULL, false },
+    { "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", { EVENT_COLUMNS }, nsight_take_wait, NULL, false },
     { "NVTX_EVENTS",
       { "start", "end", "eventType", "globalTid", "endGlobalTid", "text", NAME("textId") },
       take_nvtx,

@@ -253,6 +253,80 @@ def test_memory_that_cannot_be():
     assert use["peak_bytes"] <= (1 << 20) + 8, use
 
 
+EVENT = {"deviceId": 0, "contextId": 1, "streamId": 7, "correlationId": 0, "globalPid": PROCESS, "eventId": 5}
+NO_STREAM = NO_EVENT = 4294967295
+
+
+def of_two_streams(records, waits, **changed):
+    """Two kernels on streams 7 and 13, the second launched in time and held up by an event until the first is done."""
+    calls = calls_of(("cudaLaunchKernel_v7000", 100, 200, 0), ("cudaEventRecordWithFlags_v11010", 300, 310, 0),
+                     ("cudaStreamWaitEvent_v3020", 400, 410, 0), ("cudaLaunchKernel_v7000", 500, 600, 0),
+                     ("cudaStreamSynchronize_v3020", 700, 45000, 0), ("cudaEventSynchronize_v3020", 46000, 46500, 0))
+    kernels = [{**KERNEL, "start": 10000, "end": 20000, "correlationId": 100},
+               {**KERNEL, "start": 22000, "end": 40000, "correlationId": 103, "streamId": 13, **changed}]
+    tables = {**calls, "CUPTI_ACTIVITY_KIND_KERNEL": kernels}
+    if records:
+        tables["CUPTI_ACTIVITY_KIND_CUDA_EVENT"] = records
+    if waits:
+        tables["CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"] = waits
+    return write(**tables)
+
+
+def waited_for(file, device=0):
+    return [(row["cause"], row["waited_for"]["what"], row["waited_for"]["stream"]) for row in report(file)[0]["devices"][device]["gap_waits"]]
+
+
+RECORD = {**EVENT, "correlationId": 101}
+WAIT = {**EVENT, "start": 400, "end": 410, "correlationId": 102, "streamId": 13, "syncType": 2}
+
+
+def test_what_streams_wait_for():
+    waits = [WAIT, {**WAIT, "correlationId": 104, "streamId": 7, "eventId": NO_EVENT}, {**WAIT, "correlationId": 105, "streamId": NO_STREAM}]
+    file = of_two_streams([RECORD], waits)
+    families = rows(file)
+    streams = {row.id: row.handle for row in families["stream"]}
+    calls = [(streams.get(row.stream), row.object & 0xffffffff, row.context) for row in families["call"] if row.host_begin >= 300 and row.host_begin != 10000]
+    assert calls == [(7, 5, 1), (13, 5, 1), (7, 0, 1), (None, 5, 1)], calls
+    first = next(id for id, handle in streams.items() if handle == 7)
+    assert waited_for(file) == [("dispatch", "event", first)], waited_for(file)
+    # Newer versions have more columns.
+    newer = {"greenContextId": None, "deprecatedSyncType": None, "eventSyncId": 9}
+    assert waited_for(of_two_streams([{"timestamp": 0, **newer, **RECORD}], [{**newer, **WAIT}])) == [("dispatch", "event", first)]
+
+
+def test_events_that_are_not_known():
+    """Where a version writes no records, or another event's only, or of no stream that is known, or columns are not there or mean nothing."""
+    last = [("dispatch", "last_ended", 1)]
+    assert waited_for(of_two_streams([], [])) == last
+    assert waited_for(of_two_streams([], [WAIT])) == last
+    assert waited_for(of_two_streams([RECORD], [])) == last
+    assert waited_for(of_two_streams([{**RECORD, "eventId": 6}], [WAIT])) == last
+    assert waited_for(of_two_streams([{**RECORD, "streamId": NO_STREAM}], [WAIT])) == last
+    assert waited_for(of_two_streams([{**RECORD, "contextId": 3}], [WAIT])) == last
+    assert waited_for(of_two_streams([{key: RECORD[key] for key in ("streamId", "eventId")}], [{"correlationId": 102}])) == last
+    odd = [{**RECORD, "correlationId": -1, "eventId": "x"}, {**RECORD, "streamId": -9, "contextId": 1 << 62, "eventId": 1 << 40, "globalPid": None}]
+    assert waited_for(of_two_streams(odd, [{**WAIT, **row} for row in odd])) == last
+
+
+def test_events_of_another_device():
+    """Stream 13 of the second GPU waits for what the first does, 30 µs after its own queue was empty."""
+    other = {"deviceId": 1, "contextId": 2}
+    both = {**other, "streamId": 13}
+    calls = calls_of(("cudaLaunchKernel_v7000", 100, 200, 0), ("cudaEventRecord_v3020", 300, 310, 0), ("cudaLaunchKernel_v7000", 320, 330, 0),
+                     ("cudaStreamWaitEvent_v3020", 400, 410, 0), ("cudaLaunchKernel_v7000", 500, 600, 0), ("cudaEventRecord_v3020", 700, 710, 0))
+    kernels = [{**KERNEL, "start": 10000, "end": 900000, "correlationId": 100, "demangledName": 2},
+               {**KERNEL, **both, "start": 11000, "end": 20000, "correlationId": 102}, {**KERNEL, **both, "start": 902000, "end": 950000, "correlationId": 104}]
+    wait = {**WAIT, **other, "correlationId": 103}
+    # Not of an event whose number two contexts have; nor is one foreign whose record is not in the file, or has no call, or comes later.
+    unknown = [], [RECORD, {**RECORD, **both, "correlationId": 999}], [{**RECORD, "correlationId": 999}], [{**RECORD, "correlationId": 105}]
+    for records, expected in ([RECORD], "event"), *((records, "not_known") for records in unknown):
+        tables = {"CUPTI_ACTIVITY_KIND_CUDA_EVENT": records} if records else {}
+        file = write(**calls, **tables, CUPTI_ACTIVITY_KIND_KERNEL=kernels, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION=[wait])
+        found = report(file)[0]["devices"][1]["gap_waits"]
+        assert [(row["cause"], row["waited_for"]["what"]) for row in found] == [("wait", expected)], found
+        assert expected != "event" or (found[0]["waited_for"]["name"], found[0]["waited_for"]["device"]) == ("gemm", 0), found
+
+
 def test_texts_without_an_index():
     strings = [{"id": i, "value": f"kernel{i}"} for i in range(30000)] + [{"id": 7, "value": "another"}, {"id": "x", "value": "y"}]
     kernels = [{**KERNEL, "demangledName": i, "start": i * 100, "end": i * 100 + 50} for i in range(30000)]
