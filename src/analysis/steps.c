@@ -54,18 +54,20 @@ static int split_steps(const struct ws_report *report, const struct ws_track *tr
         return -ENOMEM;
     struct ws_reach reach = ws_reach_from(step->begin);
     int64_t now = step->begin;
-    for (size_t i = 0; i < track->count && step < past; i++) {
+    for (size_t i = 0; i < track->count; i++) {
         uint32_t op = track->order[i];
         int64_t begin = ws_op_begin(ops, op), end = ws_op_end(ops, op);
         for (; step < past && begin >= step->end; step++) {
             ws_split_slice(&step->split, &reach, now, step->end);
             now = step->end;
         }
+        if (step == past)
+            break;
         if (begin > now) {
-            ws_split_slice(&(step < past ? step : step - 1)->split, &reach, now, begin);
+            ws_split_slice(&step->split, &reach, now, begin);
             now = begin;
         }
-        if (step < past && begin >= step->begin && !step->count++)
+        if (begin >= step->begin && !step->count++)
             step->first = (uint32_t)i;
         uint8_t group = groups[ops->shape[op]];
         reach.group[group] = ws_most(reach.group[group], end);
