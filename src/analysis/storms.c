@@ -227,6 +227,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
         ws_table_cell(&table, "%s", where);
     }
     ws_table_finish(&table);
+    ws_page_more(page, result->storms.count, "");
 }
 
 static int json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)
