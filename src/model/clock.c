@@ -26,16 +26,22 @@ static int by_device_time(const void *a, const void *b)
     return (x->error_ns > y->error_ns) - (x->error_ns < y->error_ns);
 }
 
+/* Clocks may count from long ago: a difference is exact where both times, as doubles, are not. */
+static double difference(int64_t to, int64_t from)
+{
+    int64_t exact;
+    return __builtin_sub_overflow(to, from, &exact) ? (double)to - (double)from : (double)exact;
+}
+
 static double skew_between(const struct ws_clock *from, const struct ws_clock *to)
 {
-    double device = (double)to->device_ns - (double)from->device_ns;
-    double host = (double)to->host_ns - (double)from->host_ns;
+    double device = difference(to->device_ns, from->device_ns), host = difference(to->host_ns, from->host_ns);
     return (host - device) / device;
 }
 
 static bool far_enough(const struct ws_clock *from, const struct ws_clock *to)
 {
-    double distance = (double)to->device_ns - (double)from->device_ns;
+    double distance = difference(to->device_ns, from->device_ns);
     return distance > 0 && ((double)from->error_ns + (double)to->error_ns) <= distance * max_bend &&
            fabs(skew_between(from, to)) <= max_skew;
 }
@@ -77,13 +83,13 @@ static void note_error(struct ws_clock_cursor *cursor, const struct ws_clock *fr
     int64_t error = from->error_ns > to->error_ns ? from->error_ns : to->error_ns;
     double outside = 0;
     if (device_ns < from->device_ns)
-        outside = (double)from->device_ns - (double)device_ns;
+        outside = difference(from->device_ns, device_ns);
     else if (device_ns > to->device_ns)
-        outside = (double)device_ns - (double)to->device_ns;
+        outside = difference(device_ns, to->device_ns);
     if (outside > 0) {
-        double bend = to == from ? unknown_rate
-                                 : ((double)from->error_ns + (double)to->error_ns) /
-                                       ((double)to->device_ns - (double)from->device_ns);
+        double bend =
+            to == from ? unknown_rate
+                       : ((double)from->error_ns + (double)to->error_ns) / difference(to->device_ns, from->device_ns);
         double more = fmin(outside * bend, 9e18);
         error = add(error, (int64_t)more);
     }

@@ -96,6 +96,25 @@ static void order_is_never_turned_round(void **state)
     }
 }
 
+/* A clock that counts from 1970 is not of whole ns in a double. */
+static void pieces_meet_where_clocks_count_from_long_ago(void **state)
+{
+    const int64_t year_2024 = 1732241234123456789;
+    struct ws_clock points[] = {
+        { .device_ns = year_2024, .host_ns = 1000, .error_ns = 1000 },
+        { .device_ns = year_2024 + second + 142, .host_ns = second + 1000, .error_ns = 1000 },
+        { .device_ns = year_2024 + 2 * second + 281, .host_ns = 2 * second + 1000, .error_ns = 1000 }
+    };
+    struct ws_clock knots[3];
+    struct ws_clock_cursor cursor;
+    (void)state;
+    assert_int_equal(choose(points, 3, knots, &cursor), 3);
+    for (int i = 1; i < 3; i++) {
+        assert_int_equal(ws_clock_to_host(&cursor, knots[i].device_ns - 1), knots[i].host_ns - 1);
+        assert_int_equal(ws_clock_to_host(&cursor, knots[i].device_ns), knots[i].host_ns);
+    }
+}
+
 static void extreme_times_do_not_overflow(void **state)
 {
     struct ws_clock points[] = { { .device_ns = INT64_MIN, .host_ns = INT64_MAX, .error_ns = UINT32_MAX },
@@ -118,6 +137,7 @@ int main(void)
         cmocka_unit_test(known_drift_is_taken_out),
         cmocka_unit_test(comparisons_close_together_do_not_bend_the_rate),
         cmocka_unit_test(order_is_never_turned_round),
+        cmocka_unit_test(pieces_meet_where_clocks_count_from_long_ago),
         cmocka_unit_test(extreme_times_do_not_overflow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
