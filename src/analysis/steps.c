@@ -46,9 +46,9 @@ static int split_steps(const struct ws_report *report, const struct ws_track *tr
 {
     const struct ws_process *process = ws_model_process(report->model, track->process);
     const struct ws_ops *ops = &process->ops;
-    struct ws_step *step = result->steps.data, *past = step + result->steps.count;
-    if (step == past)
+    if (!result->steps.count)
         return 0;
+    struct ws_step *step = result->steps.data, *past = step + result->steps.count;
     uint8_t *groups = ws_report_shape_groups(report, process);
     if (!groups)
         return -ENOMEM;

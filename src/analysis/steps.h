@@ -126,7 +126,7 @@ struct ws_steady_walk {
 static inline struct ws_steady_walk ws_steady_walk(const struct ws_track_steps *steps)
 {
     const struct ws_step *list = steps->steps.data;
-    return (struct ws_steady_walk){ list, list + steps->steps.count, INT64_MIN, false };
+    return (struct ws_steady_walk){ list, list ? list + steps->steps.count : NULL, INT64_MIN, false };
 }
 
 static inline bool ws_steady_at(struct ws_steady_walk *walk, int64_t time)
