@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <stdlib.h>
 
 #include "analysis/activity.h"
 #include "analysis/ranges.h"
@@ -81,21 +82,34 @@ static void outside_name(struct ws_table *table, const struct ws_process *proces
         ws_table_cell(table, "(outside, thread %u)", thread ? thread->tid : id);
 }
 
-/* Returns whether one of the rows is of another thread than those that the ranges are of, or of several. */
+static bool is_first_thread(const struct ws_process *process, uint32_t id)
+{
+    const struct ws_thread *thread = ws_rows_find(&process->threads, id);
+    const char *pid = ws_process_meta(process, "pid");
+    return thread && pid && thread->tid == strtoul(pid, NULL, 10);
+}
+
+/* Returns whether one of the rows is of another thread than those that the ranges are of, or of several, or of one
+ * that is not the process's first, on which programs set most of theirs. */
 static bool print_outside(struct ws_table *table, const struct ws_process *process, const struct scale *scale,
-                          const struct ws_track_ranges *result)
+                          const struct ws_track_ranges *result, size_t *more)
 {
     const struct ws_range_outside *outside = result->outside.data;
     size_t shown = 0, top = table->page->top;
     bool others = false;
     for (size_t i = 0; i < result->outside.count; i++) {
-        if (!amount_of(scale, &outside[i].work)->operations || (top && shown == top))
+        if (!amount_of(scale, &outside[i].work)->operations)
             continue;
+        if (top && shown == top) {
+            *more += 1;
+            continue;
+        }
         work_cells(table, scale, &outside[i].work, &outside[i].work);
         ws_table_cell(table, "–");
         ws_table_cell(table, "–");
         outside_name(table, process, outside[i].thread);
-        others |= outside[i].thread && (!outside[i].has_ranges || shown);
+        others |=
+            outside[i].thread && (!outside[i].has_ranges || shown || !is_first_thread(process, outside[i].thread));
         shown++;
     }
     return others;
@@ -117,7 +131,7 @@ static bool print_table(const struct ws_process *process, const struct scale *sc
         { "host", false, false }, { "range", true, WS_NARROW_SHORTEN },
     };
     const struct ws_range_row *rows = result->rows.data;
-    size_t shown = 0, more = 0, elsewhere = 0;
+    size_t shown = 0, more = 0, more_outside = 0, elsewhere = 0;
     char count[WS_FORMAT_SIZE];
     struct ws_table table;
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
@@ -131,10 +145,14 @@ static bool print_table(const struct ws_process *process, const struct scale *sc
             shown++;
         }
     }
-    bool others = print_outside(&table, process, scale, result);
+    bool others = print_outside(&table, process, scale, result, &more_outside);
     ws_table_finish(&table);
     if (more)
-        ws_page_text(page, "and %s more names (--top 0 shows them)", ws_format_count(count, more));
+        ws_page_text(page, "and %s more name%s (--top 0 shows %s)", ws_format_count(count, more),
+                     more == 1 ? "" : "s", more == 1 ? "it" : "them");
+    if (more_outside)
+        ws_page_text(page, "and %s more thread%s outside (--top 0 shows %s)", ws_format_count(count, more_outside),
+                     more_outside == 1 ? "" : "s", more_outside == 1 ? "it" : "them");
     if (elsewhere)
         ws_page_text(page, "%s more %s of no steady step.", ws_format_count(count, elsewhere),
                      elsewhere == 1 ? "name is" : "names are");
@@ -161,7 +179,8 @@ void ws_ranges_text(const struct ws_report *report, size_t subject, const void *
     ws_page_text(
         page, "\"busy\" is while any of it ran, with ranges inside the range, \"own\" without; \"sum\" adds up what "
               "ran at once; \"idle\" is while nothing ran until one of them began; \"host\" the time of the "
-              "threads in the range.");
+              "threads in the range. First comes what has most of \"busy\" or of \"host\", whichever is more, in the "
+              "whole recording; what ran outside of ranges comes last.");
     if (others)
         ws_page_text(
             page, "Work counts for ranges of the thread that launched it. PyTorch runs the backward pass on a thread "

@@ -12,6 +12,7 @@ golden=$source/tests/golden
 # A section that only traces have in which the program set ranges.
 "$make_demo" ranges.wst --ranges || fail "make_demo --ranges"
 "$wallshim" report --section ranges ranges.wst >ranges.txt
+"$wallshim" report --section ranges --top 1 ranges.wst >>ranges.txt
 "$wallshim" report --json ranges.wst | python3 -c 'import json, sys
 device = json.load(sys.stdin)["processes"][0]["devices"][0]
 json.dump({key: device[key] for key in ("ranges", "outside_ranges")}, sys.stdout, indent=2)
