@@ -189,11 +189,12 @@ void ws_chains_text(const struct ws_report *report, size_t subject, const void *
         print_chain(report, result, &chains[shown], &table);
     ws_table_finish(&table);
     struct ws_chains_sum sum = ws_chains_sum(result);
-    if (shown < most)
-        ws_page_text(page, "and %zu more with nothing to win", result->chains.count - shown);
-    else if (shown < result->chains.count)
-        ws_page_text(page, "and %zu more; all together %s (--top 0 shows them)", result->chains.count - shown,
-                     ws_format_time(time, ws_sum(sum.kernels, sum.gaps)));
+    if (shown < sum.chains)
+        ws_page_text(page, "and %zu more; all together %s (--top 0 shows %s)", sum.chains - shown,
+                     ws_format_time(time, ws_sum(sum.kernels, sum.gaps)), sum.chains - shown > 1 ? "them" : "it");
+    size_t useless = result->chains.count - (shown > sum.chains ? shown : sum.chains);
+    if (useless)
+        ws_page_text(page, "and %zu more with nothing to win%s", useless, result->steps ? " in a steady step" : "");
     print_notes(report, subject, result, page);
 }
 

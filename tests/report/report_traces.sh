@@ -35,6 +35,12 @@ grep -q '!' out && fail "a warning of one short copy"
 expect 0 "$wallshim" report --section copies "$traces/cutlass-benchmark.sqlite"
 says out "! 4 copies use pageable host memory, for 361 ms"
 
+# Chains that win nothing are none of those that --top 0 would show, and none of the kinds in the roofline.
+expect 0 "$wallshim" report --top 3 --section chains --section roofline "$traces/linear.json.gz"
+says out "with 6 kinds"
+says out "and 3 more; all together"
+says out "and 1 more with nothing to win in a steady step"
+
 # Calls of a step in forty are not told as 0.0 a step; threads without names have their numbers.
 expect 0 "$wallshim" report --section memory "$traces/linear.json.gz"
 grep -q '0\.0 times' out && fail "nothing, in every step"
