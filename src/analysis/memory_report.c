@@ -30,7 +30,10 @@ static void print_pool(const struct ws_track_memory *result, int pool, struct ws
     }
     ws_table_count(table, use->all.takes);
     ws_table_count(table, use->all.gives);
-    ws_table_time(table, use->all.time);
+    if (pool == WS_MEMORY_FRAMEWORK) /* of those only the moment is known */
+        ws_table_cell(table, "–");
+    else
+        ws_table_time(table, use->all.time);
 }
 
 static void print_churn(const struct ws_track_memory *result, struct ws_page *page)
@@ -52,6 +55,12 @@ static void print_churn(const struct ws_track_memory *result, struct ws_page *pa
                          per_step(result, steady->waits),
                          ws_format_time(waited, steady->wait_time / (int64_t)result->steps));
     }
+}
+
+static bool is_of_kineto(const struct ws_process *process)
+{
+    const char *import = ws_process_meta(process, "import");
+    return import && !strncmp(import, "Kineto", 6);
 }
 
 /* Nsight Systems writes sizes down where it is told to. */
@@ -100,13 +109,18 @@ void ws_memory_text(const struct ws_report *report, size_t subject, const void *
         { "given back", false, false },
         { "time in calls", false, WS_NARROW_LEAVE_OUT },
     };
+    const struct ws_process *process =
+        ws_model_process(report->model, ws_model_track(report->model, subject)->process);
     const struct ws_track_memory *result = memory;
     struct ws_table table;
     bool any = false;
     for (int pool = 0; pool < WS_MEMORY_POOL_COUNT; pool++)
         any = any || ws_memory_is_used(&result->pools[pool]);
     if (!any) {
-        ws_page_text(page, "No memory was taken or given back while recording.");
+        ws_page_text(page, is_of_kineto(process)
+                               ? "None in the trace: what PyTorch's allocator gives out is in it with "
+                                 "profile_memory=True."
+                               : "No memory was taken or given back while recording.");
         return;
     }
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
@@ -115,7 +129,7 @@ void ws_memory_text(const struct ws_report *report, size_t subject, const void *
             print_pool(result, pool, &table);
     ws_table_finish(&table);
     print_churn(result, page);
-    print_notes(ws_model_process(report->model, ws_model_track(report->model, subject)->process), result, page);
+    print_notes(process, result, page);
 }
 
 static json_t *calls_json(const struct ws_memory_calls *calls)

@@ -41,6 +41,12 @@ says out "with 6 kinds"
 says out "and 3 more; all together"
 says out "and 1 more with nothing to win in a steady step"
 
+# What was not asked to be recorded is not said to have not been; moments have no length.
+expect 0 "$wallshim" report --section memory "$traces/sampled-2ranks"
+says out "None in the trace: what PyTorch's allocator gives out is in it with profile_memory=True."
+expect 0 "$wallshim" report --section memory "$traces/resnet50-workers0.json.gz"
+grep -q '0 ns' out && fail "time in calls of an allocator whose calls have none"
+
 # Calls of a step in forty are not told as 0.0 a step; threads without names have their numbers.
 expect 0 "$wallshim" report --section memory "$traces/linear.json.gz"
 grep -q '0\.0 times' out && fail "nothing, in every step"
