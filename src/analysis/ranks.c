@@ -252,7 +252,8 @@ static void print_stragglers(const struct ws_report *report, const struct job_ra
     if (job_of(report)->stragglers > said)
         ws_page_text(page, "%" PRIu32 " ranks are late in all.", job_of(report)->stragglers);
     if (!said && result->recorded * 2 < job_of(report)->largest)
-        ws_page_text(page, "No rank is called late where less than half of them were recorded.");
+        ws_page_text(
+            page, "Whether one of them holds the others up is not said: less than half of the ranks were recorded.");
     else if (!said)
         ws_page_text(page,
                      "No straggler: no rank, nor a quarter of them, causes four fifths of the waits and has the "
