@@ -23,7 +23,7 @@ static const struct tool_switch *switches(size_t *count)
         { "section", 's', "NAME", sections },
         TOOL_STEPS_SWITCH,
         { "top", 't', "N", "rows of a table at most; 0 all (20 without this switch)" },
-        { "all", 'a', NULL, "every device of a job; without it the one that the job waits for" },
+        { "all", 'a', NULL, "every device of a job; without it the slowest" },
         TOOL_GPU_SWITCH,
         { "wide", 'w', NULL, "print names whole, however wide the lines become" },
     };

@@ -306,8 +306,8 @@ static void print_subject(const struct ws_report *report, const struct ws_analys
     analysis->text(report, subject, result, page);
 }
 
-/* Of several devices the report shows the one that the others wait for, unless it is asked for all: they mostly do
- * the same, and the first section has a line of each. */
+/* Of several devices the report shows the slowest, unless it is asked for all: they mostly do the same, and the first
+ * section has a line of each. */
 static void print_section(const struct ws_report *report, const struct ws_analysis *analysis, bool asked,
                           struct ws_page *page)
 {
