@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "analysis/activity.h"
 #include "analysis/label.h"
 #include "analysis/slow_steps.h"
 
@@ -48,7 +49,9 @@ static void print_times(const struct ws_track_steps *result, struct ws_page *pag
         ws_page_fact(page, "stable?", "not known: fewer than three steady steps");
         return;
     }
-    ws_page_fact(page, "stable?", "%s  half of the steps within %s (stable: up to 10 %% of the median), %s slow",
+    ws_page_fact(page, "stable?",
+                 "%s  half of the steps within %s (stable: up to 10 %% of the median), %s slow (stable: up to one "
+                 "in 20)",
                  result->stable ? "yes" : "no ", ws_format_share(range, result->quartile_range, result->median),
                  ws_format_count(count, result->slow));
 }
@@ -109,7 +112,9 @@ static void operation_cells(const struct ws_report *report, const struct ws_trac
     ws_table_name(table, ws_model_name(report->model, slow->name)->text);
 }
 
-static void print_slow(const struct ws_report *report, const struct ws_track_steps *result, struct ws_page *page)
+/* "begin" is where the device's other sections count from. */
+static void print_slow(const struct ws_report *report, const struct ws_track_steps *result, int64_t begin,
+                       struct ws_page *page)
 {
     static const struct ws_table_column columns[] = {
         { "slow step", false, false },        { "at", false, WS_NARROW_LEAVE_OUT },
@@ -123,21 +128,23 @@ static void print_slow(const struct ws_report *report, const struct ws_track_ste
     for (size_t i = 0; i < ws_page_rows(page, result->slow_steps.count); i++) {
         const struct ws_step *step = &list[slow[i].step];
         ws_table_count(&table, step->number);
-        ws_table_time(&table, step->begin - list[0].begin);
+        ws_table_time(&table, step->begin - begin);
         ws_table_time(&table, step->end - step->begin);
         more_cell(result, &slow[i], &table);
         operation_cells(report, result, &slow[i], &table);
     }
     ws_table_finish(&table);
     ws_page_more(page, result->slow_steps.count, "");
-    ws_page_text(page, "A slow step takes more than 1.5 times the median; \"at\" is from the first step's begin.");
+    ws_page_text(page,
+                 "A slow step takes more than 1.5 times the median; \"at\" is from the begin of the device's first "
+                 "operation, as in Gaps and Storms.");
 }
 
 void ws_steps_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
 {
     const struct ws_track_steps *result = memory;
+    const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
     char count[WS_FORMAT_SIZE];
-    (void)subject;
     if (result->source == WS_STEPS_NONE) {
         ws_page_text(page, "No steps. %s", result->why_none);
         return;
@@ -153,7 +160,7 @@ void ws_steps_text(const struct ws_report *report, size_t subject, const void *m
     print_parts(result, page);
     if (result->slow) {
         fputc('\n', page->out);
-        print_slow(report, result, page);
+        print_slow(report, result, activity->begin, page);
     }
 }
 

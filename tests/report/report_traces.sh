@@ -35,6 +35,11 @@ grep -q '!' out && fail "a warning of one short copy"
 expect 0 "$wallshim" report --section copies "$traces/cutlass-benchmark.sqlite"
 says out "! 4 copies use pageable host memory, for 361 ms"
 
+# Slow steps have their times from where gaps have theirs; what makes steps unstable is said.
+expect 0 "$wallshim" report --section steps "$traces/linear.json.gz"
+says out "9  236 ms  59.3 ms"
+says out "(stable: up to one in 20)"
+
 # Chains that win nothing are none of those that --top 0 would show, and none of the kinds in the roofline.
 expect 0 "$wallshim" report --top 3 --section chains --section roofline "$traces/linear.json.gz"
 says out "with 6 kinds"
