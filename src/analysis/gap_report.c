@@ -101,7 +101,7 @@ static void print_causes(const struct ws_track_causes *causes, const struct ws_t
         if (savings->saving[order[i]])
             ws_table_time(&table, savings->saving[order[i]]);
         else
-            ws_table_cell(&table, "-");
+            ws_table_cell(&table, "–");
         ws_table_cell(&table, "%s", ws_gap_count_text(causes, steps, total, text));
         ws_table_cell(&table, "%s", ws_format_share(text, ws_gap_time(causes, total), idle));
     }
@@ -148,8 +148,9 @@ void ws_gap_causes_text(const struct ws_report *report, size_t subject, struct w
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
     const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
     const struct ws_track_savings *savings = ws_report_result(report, &ws_analysis_savings, subject);
-    ws_page_text(page, causes->per_step ? "Idle time and gaps of a steady step, on average:"
-                                        : "Idle time and gaps of the whole recording:");
+    ws_page_text(page, causes->per_step
+                           ? "Idle time and gaps of a steady step, on average, most to win first (–: none known):"
+                           : "Idle time and gaps of the whole recording, most to win first (–: none known):");
     print_causes(causes, steps, savings, page);
     fputc('\n', page->out);
     print_lines(causes, steps, ws_model_process(report->model, track->process), page);
