@@ -16,7 +16,7 @@ static const struct tool_switch *switches(size_t *count)
         { "json", 0, NULL, "the outcome as JSON, described by check.schema.json" },
         TOOL_STEPS_SWITCH,
         TOOL_GPU_SWITCH,
-        { "wide", 'w', NULL, "print names whole, however wide the lines become" },
+        { "wide", 'w', NULL, "print names whole and all columns, however wide lines become" },
     };
     *count = sizeof(list) / sizeof(list[0]);
     return list;

@@ -16,7 +16,7 @@ static const struct tool_switch *switches(size_t *count)
           "and more than by chance" },
         TOOL_STEPS_SWITCH,
         { "top", 't', "N", "rows of a table at most; 0 all (20 without this switch)" },
-        { "wide", 'w', NULL, "print names whole, however wide the lines become" },
+        { "wide", 'w', NULL, "print names whole and all columns, however wide lines become" },
     };
     *count = sizeof(list) / sizeof(list[0]);
     return list;

@@ -25,7 +25,7 @@ static const struct tool_switch *switches(size_t *count)
         { "top", 't', "N", "rows of a table at most; 0 all (20 without this switch)" },
         { "all", 'a', NULL, "every device of a job; without it the slowest" },
         TOOL_GPU_SWITCH,
-        { "wide", 'w', NULL, "print names whole, however wide the lines become" },
+        { "wide", 'w', NULL, "print names whole and all columns, however wide lines become" },
     };
     *count = sizeof(list) / sizeof(list[0]);
     if (sections[strlen(sections) - 1] == ':')

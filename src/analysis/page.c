@@ -302,6 +302,21 @@ static void choose_widths(const struct ws_table *table, size_t rows, size_t *wid
         shorten_names(table, widths, leave_out_columns(table, widths, total - page));
 }
 
+/* Whoever reads of a column elsewhere is not to look for it in vain. */
+static void name_left_out(const struct ws_table *table, const size_t *widths)
+{
+    char names[256] = "";
+    size_t used = 0;
+    for (size_t column = 0; column < table->column_count; column++) {
+        const char *title = table->columns[column].title;
+        if (widths[column] || !*title || used + strlen(title) + sizeof(", ") > sizeof(names))
+            continue;
+        used += (size_t)sprintf(names + used, "%s%s", used ? ", " : "", title);
+    }
+    if (used)
+        ws_page_text(table->page, "no room for %s (--wide shows all)", names);
+}
+
 void ws_table_finish(struct ws_table *table)
 {
     FILE *out = table->page->out;
@@ -323,6 +338,8 @@ void ws_table_finish(struct ws_table *table)
         }
         fputs(!line && table->page->colour ? "\033[0m\n" : "\n", out);
     }
+    if (rows)
+        name_left_out(table, widths);
     for (size_t i = 0; i < table->cells.count; i++)
         free(((char **)table->cells.data)[i]);
     ws_vector_finish(&table->cells);

@@ -35,6 +35,13 @@ grep -q '!' out && fail "a warning of one short copy"
 expect 0 "$wallshim" report --section copies "$traces/cutlass-benchmark.sqlite"
 says out "! 4 copies use pageable host memory, for 361 ms"
 
+# Columns that do not fit are named, for other places speak of them.
+expect 0 "$wallshim" report --section chains "$traces/resnet50-workers0.json.gz"
+says out "no room for evidence (--wide shows all)"
+expect 0 "$wallshim" report --wide --section chains "$traces/resnet50-workers0.json.gz"
+says out "evidence"
+grep -q 'no room' out && fail "no room where there is"
+
 # Slow steps have their times from where gaps have theirs; what makes steps unstable is said.
 expect 0 "$wallshim" report --section steps "$traces/linear.json.gz"
 says out "9  236 ms  59.3 ms"
