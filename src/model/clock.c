@@ -111,15 +111,25 @@ static void remember(struct ws_clock_cursor *cursor, const struct ws_clock *from
     cursor->host = from->host_ns;
 }
 
+/* The piece that a time is in; the first and the last go on outside. */
+static size_t piece_of(const struct ws_clock_cursor *cursor, int64_t device_ns)
+{
+    size_t low = 0, high = cursor->count > 1 ? cursor->count - 1 : 1;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (cursor->knots[middle].device_ns <= device_ns)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 int64_t ws_clock_seek(struct ws_clock_cursor *cursor, int64_t device_ns)
 {
     if (!cursor->count)
         return device_ns;
-    size_t at = cursor->at;
-    while (at + 2 < cursor->count && device_ns >= cursor->knots[at + 1].device_ns)
-        at++;
-    while (at > 0 && device_ns < cursor->knots[at].device_ns)
-        at--;
+    size_t at = piece_of(cursor, device_ns);
     const struct ws_clock *from = &cursor->knots[at];
     if (at != cursor->at) {
         cursor->at = at;

@@ -115,6 +115,24 @@ static void pieces_meet_where_clocks_count_from_long_ago(void **state)
     }
 }
 
+/* A walk from one end to the other for each would take minutes. */
+static void times_that_jump_to_and_fro_cost_little(void **state)
+{
+    enum { POINTS = 1 << 18, JUMPS = 1 << 20 };
+    struct ws_clock *knots = calloc(POINTS, sizeof(*knots));
+    struct ws_clock_cursor cursor;
+    (void)state;
+    assert_non_null(knots);
+    for (int64_t i = 0; i < POINTS; i++)
+        knots[i] = (struct ws_clock){ .device_ns = i * second, .host_ns = i * (second + 20), .error_ns = 1 };
+    ws_clock_cursor_init(&cursor, knots, POINTS);
+    for (int64_t i = 0; i < JUMPS; i++) {
+        int64_t piece = i % 2 ? POINTS - 2 - i / 8 : i / 8;
+        assert_int_equal(ws_clock_to_host(&cursor, piece * second + 5), piece * (second + 20) + 5);
+    }
+    free(knots);
+}
+
 static void extreme_times_do_not_overflow(void **state)
 {
     struct ws_clock points[] = { { .device_ns = INT64_MIN, .host_ns = INT64_MAX, .error_ns = UINT32_MAX },
@@ -137,6 +155,7 @@ int main(void)
         cmocka_unit_test(known_drift_is_taken_out),
         cmocka_unit_test(comparisons_close_together_do_not_bend_the_rate),
         cmocka_unit_test(order_is_never_turned_round),
+        cmocka_unit_test(times_that_jump_to_and_fro_cost_little),
         cmocka_unit_test(pieces_meet_where_clocks_count_from_long_ago),
         cmocka_unit_test(extreme_times_do_not_overflow),
     };
