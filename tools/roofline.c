@@ -287,7 +287,7 @@ static void print_text(const struct question *question, const struct tool_argume
     };
     struct ws_page page = tool_page(arguments, 0);
     struct ws_table table;
-    char time[WS_FORMAT_SIZE], bytes[WS_FORMAT_SIZE], peak[WS_PEAK_TEXT];
+    char time[WS_FORMAT_SIZE], bytes[WS_FORMAT_SIZE], flops[WS_FORMAT_SIZE], rate[WS_FORMAT_SIZE], peak[WS_PEAK_TEXT];
     const struct ws_roof *roof = &question->variants[0].roof;
     ws_page_fact(&page, "question", "%s, %s", question->what, ws_precision_name(question->precision));
     ws_page_fact(&page, "GPU", "%s: %s, %s%.4g TB/s, ridge %.0f FLOPs a byte", question->gpu->name,
@@ -302,11 +302,11 @@ static void print_text(const struct question *question, const struct tool_argume
     for (size_t i = 0; i < question->count; i++) {
         const struct variant *variant = &question->variants[i];
         ws_table_cell(&table, "%s", variant->name);
-        ws_table_cell(&table, "%.4g", variant->work.flops);
+        ws_table_cell(&table, "%s", ws_format_flops(flops, variant->work.flops));
         ws_table_cell(&table, "%s", ws_format_bytes(bytes, (uint64_t)variant->work.bytes));
-        ws_table_cell(&table, "%.4g", variant->roof.intensity);
+        ws_table_real(&table, variant->roof.intensity);
         ws_table_cell(&table, "%s", bound_of(&variant->roof));
-        ws_table_cell(&table, "%.4g TFLOP/s", variant->roof.attainable / 1e3);
+        ws_table_cell(&table, "%s TFLOP/s", ws_format_real(rate, variant->roof.attainable / 1e3));
         ws_table_cell(&table, "%.2f %%", 100 * variant->roof.attainable / variant->roof.peak);
         ws_table_cell(&table, "%s",
                       variant->roof.ns < 1 ? "< 1 ns" : ws_format_time(time, (int64_t)variant->roof.ns));
@@ -373,6 +373,7 @@ static int print_list(const struct tool_arguments *arguments)
                                                WS_PRECISION_FP16, WS_PRECISION_FP8,  WS_PRECISION_FP4 };
     struct ws_page page = tool_page(arguments, 0);
     struct ws_table table;
+    char text[WS_FORMAT_SIZE];
     size_t count;
     const struct ws_gpu *gpus = ws_gpu_table(&count);
     ws_page_text(&page, "Peaks in TFLOP/s for dense matrices, on tensor or ordinary cores, whichever are faster.%s",
@@ -385,7 +386,7 @@ static int print_list(const struct tool_arguments *arguments)
         for (size_t j = 0; j < sizeof(shown) / sizeof(shown[0]); j++) {
             double peak = ws_gpu_peak(&gpus[i], shown[j]);
             if (peak > 0)
-                ws_table_cell(&table, "%.4g", peak / 1e3);
+                ws_table_cell(&table, "%s", ws_format_real(text, peak / 1e3));
             else
                 ws_table_cell(&table, "–");
         }

@@ -45,6 +45,32 @@ const char *ws_format_bytes(char text[WS_FORMAT_SIZE], uint64_t bytes)
     return text;
 }
 
+const char *ws_format_flops(char text[WS_FORMAT_SIZE], double flops)
+{
+    static const char *const units[] = { "FLOPs", "kFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs" };
+    size_t unit = 0;
+    for (; flops >= 999.5 && unit + 1 < sizeof(units) / sizeof(units[0]); unit++)
+        flops /= 1000;
+    if (unit)
+        scaled(text, flops, units[unit]);
+    else
+        snprintf(text, WS_FORMAT_SIZE, "%.0f %s", flops, units[unit]);
+    return text;
+}
+
+const char *ws_format_real(char text[WS_FORMAT_SIZE], double value)
+{
+    if (value >= 999.95)
+        snprintf(text, WS_FORMAT_SIZE, "%.0f", value);
+    else if (value > 0 && value < 0.0001)
+        snprintf(text, WS_FORMAT_SIZE, "< 0.0001");
+    else if (value < 0.01)
+        snprintf(text, WS_FORMAT_SIZE, "%.4f", value);
+    else
+        snprintf(text, WS_FORMAT_SIZE, "%.4g", value);
+    return text;
+}
+
 const char *ws_format_count(char text[WS_FORMAT_SIZE], uint64_t count)
 {
     char digits[24];

@@ -222,8 +222,9 @@ void ws_table_count(struct ws_table *table, uint64_t count)
 
 void ws_table_real(struct ws_table *table, double value)
 {
+    char text[WS_FORMAT_SIZE];
     if (value > 0)
-        ws_table_cell(table, "%.4g", value);
+        ws_table_cell(table, "%s", ws_format_real(text, value));
     else
         ws_table_cell(table, "–");
 }

@@ -76,6 +76,9 @@ enum { WS_FORMAT_SIZE = 40 };
 /* "41.2 ms", "980 ns", "3.35 GB", "1,707"; each returns text. */
 const char *ws_format_time(char text[WS_FORMAT_SIZE], int64_t ns);
 const char *ws_format_bytes(char text[WS_FORMAT_SIZE], uint64_t bytes);
+const char *ws_format_flops(char text[WS_FORMAT_SIZE], double flops);
+/* Four digits that matter, fewer where little is before the fourth decimal; never as a power of ten. */
+const char *ws_format_real(char text[WS_FORMAT_SIZE], double value);
 const char *ws_format_count(char text[WS_FORMAT_SIZE], uint64_t count);
 /* "7.1", "4", "1,515": of one of so many steps; of all of them where there are none. */
 const char *ws_format_each(char text[WS_FORMAT_SIZE], uint64_t count, size_t steps);

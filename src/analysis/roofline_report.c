@@ -119,7 +119,8 @@ void ws_roofline_flops_from(const struct ws_track_roofline *result, char *text, 
 
 static void print_mfu(const struct ws_track_roofline *result, struct ws_page *page)
 {
-    char length[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], from[200], rest[100] = "", peak[WS_PEAK_TEXT];
+    char length[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], from[200], rest[100] = "", peak[WS_PEAK_TEXT],
+                                                                   flops[WS_FORMAT_SIZE];
     int64_t unknown = result->matmul_total - result->matmul_known;
     if (!(result->mfu > 0))
         return;
@@ -127,8 +128,8 @@ static void print_mfu(const struct ws_track_roofline *result, struct ws_page *pa
     if (unknown > 0)
         snprintf(rest, sizeof(rest), "; not known for %s of the time of matrix work",
                  ws_format_share(share, unknown, result->matmul_total));
-    ws_page_fact(page, "MFU", "%s%.3g %%: %.4g FLOPs %s of %s at %s; FLOPs from: %s%s",
-                 unknown > 0 ? "at least " : "", 100 * result->mfu, result->step_flops,
+    ws_page_fact(page, "MFU", "%s%.3g %%: %s %s of %s at %s; FLOPs from: %s%s", unknown > 0 ? "at least " : "",
+                 100 * result->mfu, ws_format_flops(flops, result->step_flops),
                  result->steps ? "in a step" : "in the recording",
                  ws_format_time(length, (int64_t)result->step_length),
                  ws_peak_text(&result->gpu, result->precision, peak), from, rest);

@@ -6,6 +6,10 @@ wallshim=$(realpath "$1") make_demo=$(realpath "$2") source=$3
 expect 0 "$wallshim" roofline --op gemm --m 4096 --n 4096 --k 4096 --dtype fp16 --gpu h100
 says out "ridge 295"
 says out "compute-bound"
+says out "137 GFLOPs"
+expect 0 "$wallshim" roofline --list
+says out "10000"
+grep -E '[0-9]e[+-]?[0-9]' out && fail "powers of ten"
 expect 0 "$wallshim" roofline --op pointwise --shape 32x2048x4096 --flops-per-element 10 --dtype fp16 --gpu h100
 says out " 2.5 "
 says out "0.85 %"

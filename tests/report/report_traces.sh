@@ -42,6 +42,11 @@ expect 0 "$wallshim" report --wide --section chains "$traces/resnet50-workers0.j
 says out "evidence"
 grep -q 'no room' out && fail "no room where there is"
 
+# FLOPs have units as bytes have.
+expect 0 "$wallshim" report --top 0 --section roofline "$traces/resnet50-workers0.json.gz"
+says out "at least 18.8 %: 520 GFLOPs in a step of 176 ms"
+grep -E '[0-9]e[+-][0-9]' out && fail "powers of ten"
+
 # Slow steps have their times from where gaps have theirs; what makes steps unstable is said.
 expect 0 "$wallshim" report --section steps "$traces/linear.json.gz"
 says out "9  236 ms  59.3 ms"
