@@ -106,7 +106,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     const struct sync_row *rows = result->rows.data;
     struct ws_table table;
     if (!result->rows.count) {
-        ws_page_text(page, "The host never waited for the device.");
+        ws_page_text(page, "No call that waits for the device is in the trace.");
         return;
     }
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));

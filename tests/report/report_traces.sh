@@ -42,6 +42,11 @@ expect 0 "$wallshim" report --wide --section chains "$traces/resnet50-workers0.j
 says out "evidence"
 grep -q 'no room' out && fail "no room where there is"
 
+# A pinned copy that waited is a gap by waiting, though its call is none that always waits.
+expect 0 "$wallshim" report --section sync --section gaps "$traces/b200-eager.json.gz"
+says out "sync       122 µs"
+says out "No call that waits for the device is in the trace."
+
 # FLOPs have units as bytes have.
 expect 0 "$wallshim" report --top 0 --section roofline "$traces/resnet50-workers0.json.gz"
 says out "at least 18.8 %: 520 GFLOPs in a step of 176 ms"
