@@ -86,10 +86,10 @@ const struct tool_command tool_report = {
     .name = "report",
     .operands = "[TRACE…]",
     .summary = "say what the GPUs did, and where time went",
-    .text =
-        "Prints a report on one or several traces, or on all those in a folder. Without a trace it takes the newest "
-        "in the current folder and names it. A file in a folder that cannot be read is named on stderr and left "
-        "out.\n" TOOL_JOBS_TEXT,
+    .text = "Prints a report on one or several traces, or on all those in a folder. Without a trace it takes the "
+            "newest *.wst "
+            "in the current folder and names it. A file in a folder that cannot be read is named on stderr and left "
+            "out.\n" TOOL_JOBS_TEXT,
     .switches = switches,
     .repeats = "section",
     .run = run,

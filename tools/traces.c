@@ -104,7 +104,9 @@ static int add_newest(struct tool_traces *traces)
     }
     free(entries);
     if (!*newest)
-        return tool_error("no trace (*.wst) in the current folder; record one with: wallshim record -- COMMAND");
+        return tool_error(
+            "no trace (*.wst) in the current folder; record one with: wallshim record -- COMMAND, or name "
+            "another profiler's");
     fprintf(stderr, "wallshim: reading %s, the newest trace here\n", newest);
     return add(traces, NULL, newest);
 }

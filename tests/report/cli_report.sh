@@ -7,6 +7,7 @@ wallshim=$(realpath "$1") make_demo=$(realpath "$2") source=$3
 expect 2 "$wallshim" report
 one_line
 says err "record one with"
+says err "or name another profiler's"
 "$make_demo" old.wst || fail "make_demo"
 touch -d '2001-01-01' old.wst
 "$make_demo" demo.wst || fail "make_demo"
