@@ -235,6 +235,23 @@ static void short_bursts_leave_more_holes_than_counts(void **state)
     load_finish(&loaded);
 }
 
+/* Looking at all gaps for each would take minutes. */
+static void any_number_of_counts_costs_little(void **state)
+{
+    enum { GAPS = 60000, COUNTS = 100000 };
+    struct loaded loaded;
+    struct story *story = load_begin_on(&loaded, "Test GPU", 4);
+    (void)state;
+    for (int64_t i = 0; i <= GAPS; i++)
+        story_kernel(story, 1, compute_name, i * 1000, i * 1000 + (i == GAPS / 2 ? 300 : 500));
+    for (int64_t i = 0; i < COUNTS; i++)
+        count_passed(story, WS_LOSS_BURST, GAPS * INT64_C(1000) + i);
+    load_report(&loaded);
+    assert_int_equal(load_activity(&loaded, 0)->unrecorded, 700);
+    assert_int_equal(load_activity(&loaded, 0)->gaps.count, GAPS - 1);
+    load_finish(&loaded);
+}
+
 /* Operations that begin and end while another runs stand between it and the gap behind it. */
 static void what_ended_last_may_have_begun_long_before(void **state)
 {
@@ -296,6 +313,7 @@ int main(void)
         cmocka_unit_test(busy_bounds_hold_for_any_true_times),
         cmocka_unit_test(what_was_not_recorded_is_not_idle),
         cmocka_unit_test(short_bursts_leave_more_holes_than_counts),
+        cmocka_unit_test(any_number_of_counts_costs_little),
         cmocka_unit_test(what_ended_last_may_have_begun_long_before),
         cmocka_unit_test(gaps_are_passed_by_in_any_number),
         cmocka_unit_test(an_operation_of_no_length_is_an_event_all_the_same),
