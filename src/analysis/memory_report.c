@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "analysis/activity.h"
 #include "analysis/memory.h"
 
 static const struct {
@@ -16,13 +17,14 @@ static double per_step(const struct ws_track_memory *result, uint64_t count)
     return (double)count / (double)result->steps;
 }
 
-static void print_pool(const struct ws_track_memory *result, int pool, struct ws_table *table)
+/* "begin" is where the device's other sections count from. */
+static void print_pool(const struct ws_track_memory *result, int pool, int64_t begin, struct ws_table *table)
 {
     const struct ws_memory_use *use = &result->pools[pool];
     ws_table_cell(table, "%s", pools[pool].label);
     if (use->peak) {
         ws_table_bytes(table, use->peak);
-        ws_table_time(table, use->peak_time - result->begin);
+        ws_table_time(table, use->peak_time - begin);
         ws_table_bytes(table, use->end);
     } else {
         for (int i = 0; i < 3; i++)
@@ -111,11 +113,15 @@ void ws_memory_text(const struct ws_report *report, size_t subject, const void *
     };
     const struct ws_process *process =
         ws_model_process(report->model, ws_model_track(report->model, subject)->process);
+    const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
     const struct ws_track_memory *result = memory;
     struct ws_table table;
-    bool any = false;
-    for (int pool = 0; pool < WS_MEMORY_POOL_COUNT; pool++)
+    int64_t begin = activity->busy ? activity->begin : result->begin;
+    bool any = false, has_peak = false;
+    for (int pool = 0; pool < WS_MEMORY_POOL_COUNT; pool++) {
         any = any || ws_memory_is_used(&result->pools[pool]);
+        has_peak = has_peak || (result->pools[pool].peak && activity->busy);
+    }
     if (!any) {
         ws_page_text(page, is_of_kineto(process)
                                ? "None in the trace: what PyTorch's allocator gives out is in it with "
@@ -126,8 +132,10 @@ void ws_memory_text(const struct ws_report *report, size_t subject, const void *
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
     for (int pool = 0; pool < WS_MEMORY_POOL_COUNT; pool++)
         if (ws_memory_is_used(&result->pools[pool]))
-            print_pool(result, pool, &table);
+            print_pool(result, pool, begin, &table);
     ws_table_finish(&table);
+    if (has_peak)
+        ws_page_text(page, "\"at\" is from the begin of the device's first operation, as in Gaps.");
     print_churn(result, page);
     print_notes(process, result, page);
 }

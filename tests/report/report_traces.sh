@@ -47,6 +47,10 @@ expect 0 "$wallshim" report --section sync --section gaps "$traces/b200-eager.js
 says out "sync       122 µs"
 says out "No call that waits for the device is in the trace."
 
+# The peak is told from where gaps are, not from the first call that took memory.
+expect 0 "$wallshim" report --section memory "$traces/h100-qwen.json.gz"
+says out "2.09 GB  46.4 ms"
+
 # FLOPs have units as bytes have.
 expect 0 "$wallshim" report --top 0 --section roofline "$traces/resnet50-workers0.json.gz"
 says out "at least 18.8 %: 520 GFLOPs in a step of 176 ms"
