@@ -69,9 +69,9 @@ struct ws_track_causes {
     /* Gaps that follow each other are mostly of one line: lines are kept by runs of such gaps. */
     uint32_t *run_lines; /* places in lines */
     size_t run_count;
-    uint64_t
-        *turns; /* bits by place in ws_track.order: the gap that ended there is the first of a run, but for run 0 */
-    size_t places; /* in that */
+    /* Bits by place in ws_track.order: the gap that ended there is the first of a run, but for run 0. */
+    uint64_t *turns;
+    size_t places; /* in turns */
     struct ws_gap_total totals[WS_CAUSE_COUNT];
     struct ws_vector lines;           /* struct ws_gap_line, most time in steady steps first */
     struct ws_gap_total hostless;     /* of unexplained: the host's side is missing */

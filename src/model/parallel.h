@@ -6,7 +6,7 @@
 
 enum { WS_MOST_PARTS = 8 };
 
-/* How many parts so many rows are worth: one for each core, and one where there are few. */
+/* How many parts so many rows are worth: one for each core up to WS_MOST_PARTS, and one where there are few. */
 unsigned ws_parallel_parts(size_t rows);
 
 /* Calls run for each part, one of them on this thread, and returns when all are done. */
