@@ -118,6 +118,18 @@ struct merge {
     struct head *heaps;
 };
 
+/* Takes from a run what comes before a time, its first in any case: mostly many follow each other. */
+static uint32_t *take(uint32_t *to, struct head *head, int64_t next, const struct merge *merge)
+{
+    do {
+        *to++ = merge->indices[head->at++];
+        if (head->at == head->end)
+            break;
+        head->time = ws_times_get(merge->times, merge->indices[head->at]);
+    } while (head->time < next);
+    return to;
+}
+
 static void merge_part(void *user, unsigned part)
 {
     const struct merge *merge = user;
@@ -133,10 +145,9 @@ static void merge_part(void *user, unsigned part)
     for (size_t at = count; at-- > 0;)
         settle(heap, count, at, merge->indices);
     while (count > 1) {
-        *to++ = merge->indices[heap[0].at++];
-        if (heap[0].at < heap[0].end)
-            heap[0].time = ws_times_get(merge->times, merge->indices[heap[0].at]);
-        else
+        int64_t next = count > 2 && heap[2].time < heap[1].time ? heap[2].time : heap[1].time;
+        to = take(to, &heap[0], next, merge);
+        if (heap[0].at == heap[0].end)
             heap[0] = heap[--count];
         settle(heap, count, 0, merge->indices);
     }
