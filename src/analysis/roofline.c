@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analysis/activity.h"
-#include "analysis/arguments.h"
+#include "analysis/argued.h"
 #include "analysis/counted.h"
 #include "analysis/peaks.h"
 #include "analysis/products.h"
@@ -25,20 +25,6 @@ static const char carried_note[] =
 static const char counted_note[] =
     "hardware counters were read at every launch, and the times include the waiting for that; a recording without "
     "--counters has its own times";
-
-/* What is known of the launches of a shape from their parameters. */
-struct argued {
-    struct ws_operator_cost cost;
-    uint64_t blocks;   /* launches whose parameters were kept */
-    uint64_t launches; /* counted so far, with and without */
-    bool differ;       /* they do not all come to the same */
-};
-
-/* What a block of parameters says of launches of a shape; many launches share one. */
-struct said {
-    struct ws_operator_cost cost;
-    bool known;
-};
 
 /* What is the same for all launches of a shape. */
 struct launched {
@@ -60,22 +46,18 @@ struct work {
     const struct ws_process *process;
     const struct ws_track *track;
     const struct ws_track_steps *steps;
-    struct ws_map saying;    /* params << 32 | shape → place in said + 1 */
-    struct ws_vector said;   /* struct said */
     struct ws_map prices;    /* name << 32 | inputs → place in priced + 1 */
     struct ws_vector priced; /* struct priced */
     uint32_t *owners;        /* by place in the track's order: the range of the operator that the kernel works for */
     double *kernel_time;     /* by range: of all such kernels */
     bool *shortcuts;         /* by range: some of them take one */
-    struct ws_roofline_row *rows;    /* by name */
-    struct launched *launched;       /* by shape */
-    struct argued *argued;           /* by shape; NULL: no parameters */
-    struct ws_arguments_form *forms; /* by name, and whether they were looked for */
-    bool *has_form;
-    uint64_t *ordinary; /* by name: launches that were not held up to be counted; NULL: all */
-    size_t place;       /* in the track's order, of the operation that is looked at */
-    bool counts;        /* for figures per step */
-    bool disturbed;     /* its time is not the program's own, and others of the kernel have such */
+    struct ws_roofline_row *rows; /* by name */
+    struct launched *launched;    /* by shape */
+    struct ws_argued *argued;     /* NULL: no parameters */
+    uint64_t *ordinary;           /* by name: launches that were not held up to be counted; NULL: all */
+    size_t place;                 /* in the track's order, of the operation that is looked at */
+    bool counts;                  /* for figures per step */
+    bool disturbed;               /* its time is not the program's own, and others of the kernel have such */
 };
 
 static int price(struct work *work, const struct ws_range *range, struct priced **result)
@@ -174,62 +156,6 @@ static int find_owners(struct work *work)
     return 0;
 }
 
-/* What parameters say of an operation; known is false where they say nothing. NULL when memory is out. */
-static const struct said *argue(struct work *work, uint32_t op)
-{
-    static const struct said nothing;
-    const struct ws_ops *ops = &work->process->ops;
-    const struct ws_op_shape *shape = ws_process_shape(work->process, ops->shape[op]);
-    uint32_t params = ws_op_params(ops, op);
-    struct ws_arguments_form *form = &work->forms[shape->name];
-    if (!work->has_form[shape->name]) {
-        *form = ws_arguments_form_of(ws_model_name(work->report->model, shape->name)->text);
-        work->has_form[shape->name] = true;
-    }
-    if (!form->arrays || !params)
-        return &nothing;
-    uint64_t *place = ws_map_put(&work->saying, (uint64_t)params << 32 | ops->shape[op]);
-    if (place && !*place) {
-        struct said *said = ws_vector_push(&work->said);
-        if (!said)
-            return NULL;
-        said->known = ws_arguments_cost(form, work->process, &shape->row, params, &said->cost);
-        *place = work->said.count;
-    }
-    return place ? (const struct said *)work->said.data + *place - 1 : NULL;
-}
-
-/* Parameters are kept of few launches, so these speak for the others of their shape. */
-static int find_arguments(struct work *work, size_t subject)
-{
-    const struct ws_process *process = work->process;
-    const struct ws_sparse *params = &process->ops.params;
-    size_t names = work->report->model->names.count;
-    if (!ws_sparse_count(params))
-        return 0;
-    work->argued = calloc(process->shapes.count + 1, sizeof(*work->argued));
-    work->forms = calloc(names + 1, sizeof(*work->forms));
-    work->has_form = calloc(names + 1, sizeof(*work->has_form));
-    if (!work->argued || !work->forms || !work->has_form)
-        return -ENOMEM;
-    for (size_t i = ws_sparse_next(params, 0); i < process->ops.count; i = ws_sparse_next(params, i + 1)) {
-        uint32_t op = (uint32_t)i;
-        if (ws_process_shape(process, process->ops.shape[op])->track != subject || !is_kernel(work, op))
-            continue;
-        struct argued *argued = &work->argued[process->ops.shape[op]];
-        const struct said *said = argue(work, op);
-        if (!said)
-            return -ENOMEM;
-        if (!said->known)
-            continue;
-        if (!argued->blocks++)
-            argued->cost = said->cost;
-        argued->differ =
-            argued->differ || said->cost.bytes != argued->cost.bytes || said->cost.flops != argued->cost.flops;
-    }
-    return 0;
-}
-
 /* Matrix work on fp32 inputs runs on tensor cores where the kernel's name says so. */
 static enum ws_precision precision_of(enum ws_element element, const char *kernel)
 {
@@ -290,15 +216,12 @@ static void add_counted(struct work *work, uint32_t op, const struct ws_counted 
 static bool add_arguments(struct work *work, uint32_t op, struct ws_roofline_row *row,
                           struct ws_track_roofline *result)
 {
-    struct argued *argued = work->argued ? &work->argued[work->process->ops.shape[op]] : NULL;
-    if (!argued || !argued->blocks)
-        return false;
-    if (++argued->launches > argued->blocks && !argued->differ)
+    bool carried;
+    const struct ws_operator_cost *cost = ws_argued_cost(work->argued, op, &carried);
+    if (carried)
         row->note = carried_note;
-    const struct said *said = argued->differ ? argue(work, op) : NULL;
-    if (argued->differ && (!said || !said->known))
+    if (!cost)
         return false;
-    const struct ws_operator_cost *cost = said ? &said->cost : &argued->cost;
     if (cost->note)
         row->note = cost->note;
     row->source = WS_WORK_ARGUMENTS;
@@ -386,7 +309,7 @@ static int look_at_shapes(struct work *work, size_t subject, const struct ws_tra
         launched->row = &work->rows[shape->name];
         launched->is_small = blocks && blocks < result->gpu.sms;
         launched->is_plain =
-            !work->owners && !ws_counts_of(result->counts, (uint32_t)i) && !(work->argued && work->argued[i].blocks);
+            !work->owners && !ws_counts_of(result->counts, (uint32_t)i) && !ws_argued_has(work->argued, (uint32_t)i);
         launched->row->name = shape->name;
         if (ws_class_is_matmul(ws_report_class(work->report, shape->name)))
             launched->row->matmul = ws_matmul_name(name->text);
@@ -460,7 +383,6 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     work.process = ws_model_process(report->model, work.track->process);
     work.steps = ws_report_result(report, &ws_analysis_steps, subject);
     work.priced = WS_VECTOR(struct priced);
-    work.said = WS_VECTOR(struct said);
     work.rows = calloc(report->model->names.count + 1, sizeof(*work.rows));
     result->rows = WS_VECTOR(struct ws_roofline_row);
     result->products = WS_VECTOR(struct ws_product_row);
@@ -469,7 +391,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     result->match = ws_track_gpu(report, work.track, &result->gpu);
     int status = work.rows ? find_owners(&work) : -ENOMEM;
     if (!status)
-        status = find_arguments(&work, subject);
+        status = ws_argued_create(&work.argued, report->model, work.process, subject);
     if (!status)
         status = find_ordinary(&work);
     if (!status)
@@ -488,16 +410,12 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
         status = keep_products(&work, result);
     if (!status)
         count_steps(&work, ws_report_result(report, &ws_analysis_activity, subject), result);
-    ws_map_finish(&work.saying);
-    ws_vector_finish(&work.said);
     ws_map_finish(&work.prices);
     ws_vector_finish(&work.priced);
     free(work.owners);
     free(work.kernel_time);
     free(work.shortcuts);
-    free(work.argued);
-    free(work.forms);
-    free(work.has_form);
+    ws_argued_destroy(work.argued);
     free(work.ordinary);
     free(work.launched);
     free(work.rows);
