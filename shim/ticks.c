@@ -83,7 +83,8 @@ void ticks_compare(void)
     struct comparison now = compare_once();
     /* The latest one follows the present; older ones stay at least a gap apart. */
     struct comparison before = comparisons[(comparison_count - 2) % COMPARISONS];
-    if (now.ns - before.ns < COMPARISON_GAP_NS)
+    struct comparison last = comparisons[(comparison_count - 1) % COMPARISONS];
+    if (last.ns - before.ns < COMPARISON_GAP_NS)
         comparison_count--;
     comparisons[comparison_count++ % COMPARISONS] = now;
     uint64_t oldest = comparison_count > COMPARISONS ? comparison_count - COMPARISONS : 0;

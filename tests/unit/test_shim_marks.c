@@ -1,0 +1,357 @@
+/* The pool of events: its lock-free stack by itself, with what other threads may do in between. */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+/* The subject is compiled in here, so that the test can come between its look at the stack and its change of it. */
+static void (*_Atomic interfere)(void);
+
+static void let_others_in(void)
+{
+    void (*others)(void) = atomic_exchange(&interfere, NULL);
+    if (others)
+        others();
+}
+
+#undef atomic_compare_exchange_weak_explicit
+#define atomic_compare_exchange_weak_explicit(object, expected, desired, success, failure) \
+    (let_others_in(), atomic_compare_exchange_strong_explicit(object, expected, desired, success, failure))
+#include "shim/marks.c"
+
+enum { LIMIT = 256 };
+
+struct driver_calls driver;
+static struct mark_pool pool;
+static _Atomic unsigned events_made;
+static unsigned events_allowed;
+
+static ws_CUresult create_event(ws_CUevent *event, unsigned flags)
+{
+    assert_int_equal(flags, WS_CU_EVENT_DEFAULT);
+    if (events_made >= events_allowed)
+        return WS_CUDA_ERROR_OUT_OF_MEMORY;
+    *event = (ws_CUevent)(uintptr_t)(0x1000 + atomic_fetch_add(&events_made, 1));
+    return WS_CUDA_SUCCESS;
+}
+
+static int open_pool(void **state)
+{
+    (void)state;
+    driver.event_create = create_event;
+    events_made = 0;
+    events_allowed = LIMIT;
+    return mark_pool_init(&pool, LIMIT);
+}
+
+static int close_pool(void **state)
+{
+    (void)state;
+    return munmap(pool.marks, LIMIT * sizeof(struct mark));
+}
+
+/* Every mark that was made is free, and stands in the stack once. */
+static void all_are_free(void)
+{
+    bool seen[LIMIT + 1] = { false };
+    uint32_t count = 0;
+    for (uint32_t mark = (uint32_t)pool.free_top; mark; mark = mark_at(&pool, mark)->next) {
+        assert_in_range(mark, 1, pool.made);
+        assert_false(seen[mark]);
+        seen[mark] = true;
+        count++;
+    }
+    assert_int_equal(count, pool.made);
+    assert_int_equal(pool.free_count, pool.made);
+}
+
+static void what_was_made_can_be_taken_once(void **state)
+{
+    (void)state;
+    bool taken[LIMIT + 1] = { false };
+    assert_int_equal(mark_take(&pool, 1), 0);
+    assert_int_equal(mark_pool_grow(&pool, 5), WS_CUDA_SUCCESS);
+    assert_int_equal(pool.made, 5);
+    for (int i = 0; i < 5; i++) {
+        uint32_t mark = mark_take(&pool, 1);
+        assert_in_range(mark, 1, 5);
+        assert_false(taken[mark]);
+        taken[mark] = true;
+        assert_int_equal(pool.free_count, 4 - i);
+        assert_in_range((uintptr_t)mark_at(&pool, mark)->event, 0x1000, 0x1004);
+    }
+    assert_int_equal(mark_take(&pool, 1), 0);
+    for (uint32_t mark = 1; mark <= 5; mark++)
+        mark_release(&pool, mark);
+    all_are_free();
+}
+
+static void the_last_user_puts_it_back(void **state)
+{
+    (void)state;
+    for (uint8_t users = 1; users < 4; users++) {
+        open_pool(NULL);
+        mark_pool_grow(&pool, 1);
+        uint32_t mark = mark_take(&pool, users);
+        for (uint8_t left = users; left; left--) {
+            assert_int_equal(mark_take(&pool, 1), 0);
+            mark_release(&pool, mark);
+        }
+        assert_int_equal(mark_take(&pool, 2), mark);
+        mark_release(&pool, mark);
+        assert_int_equal(pool.free_count, 0);
+        mark_release(&pool, mark);
+        all_are_free();
+        if (users < 3)
+            close_pool(NULL);
+    }
+}
+
+static void no_mark_is_ignored(void **state)
+{
+    (void)state;
+    mark_pool_grow(&pool, 2);
+    mark_release(&pool, 0);
+    all_are_free();
+}
+
+/* What was read of it when it was used before says nothing now. */
+static void a_mark_taken_again_is_unread(void **state)
+{
+    (void)state;
+    mark_pool_grow(&pool, 1);
+    uint32_t mark = mark_take(&pool, 1);
+    assert_int_equal(mark_at(&pool, mark)->state, MARK_UNREAD);
+    mark_at(&pool, mark)->state = MARK_READ;
+    mark_release(&pool, mark);
+    assert_int_equal(mark_at(&pool, mark_take(&pool, 1))->state, MARK_UNREAD);
+}
+
+static void growth_ends_at_the_limit(void **state)
+{
+    (void)state;
+    events_allowed = 2 * LIMIT;
+    assert_int_equal(mark_pool_grow(&pool, LIMIT - 1), WS_CUDA_SUCCESS);
+    assert_int_equal(mark_pool_grow(&pool, LIMIT), WS_CUDA_SUCCESS);
+    assert_int_equal(pool.made, LIMIT);
+    assert_int_equal(events_made, LIMIT);
+    assert_int_equal(mark_pool_grow(&pool, 1), WS_CUDA_SUCCESS);
+    assert_int_equal(events_made, LIMIT);
+    all_are_free();
+}
+
+static void growth_ends_where_the_driver_refuses(void **state)
+{
+    (void)state;
+    events_allowed = 3;
+    assert_int_equal(mark_pool_grow(&pool, 8), WS_CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(pool.made, 3);
+    all_are_free();
+    driver.event_create = NULL;
+    assert_int_equal(mark_pool_grow(&pool, 8), WS_CUDA_ERROR_NOT_SUPPORTED);
+    assert_int_equal(pool.made, 3);
+}
+
+/* --- other threads in between, one step at a time ---------------------------------------------- */
+
+static uint32_t first, second;
+
+/* The one that is being taken is taken by another thread, with the one below it, and put back. */
+static void take_both_put_first_back(void)
+{
+    first = mark_take(&pool, 1);
+    second = mark_take(&pool, 1);
+    mark_release(&pool, first);
+}
+
+static void a_mark_that_came_back_is_noticed(void **state)
+{
+    (void)state;
+    mark_pool_grow(&pool, 3);
+    interfere = take_both_put_first_back;
+    uint32_t mark = mark_take(&pool, 1);
+    assert_int_equal(mark, first);
+    uint32_t next = mark_take(&pool, 1);
+    assert_int_not_equal(next, second); /* that is the other thread's */
+    assert_int_not_equal(next, first);
+    assert_int_equal(mark_take(&pool, 1), 0);
+    assert_int_equal(pool.free_count, 0);
+}
+
+static uint32_t put_between;
+
+static void put_one(void)
+{
+    mark_release(&pool, put_between);
+}
+
+static void take_one(void)
+{
+    first = mark_take(&pool, 1);
+}
+
+static void marks_put_back_at_once_both_stay(void **state)
+{
+    (void)state;
+    mark_pool_grow(&pool, 3);
+    uint32_t mine = mark_take(&pool, 1);
+    put_between = mark_take(&pool, 1);
+    interfere = put_one;
+    mark_release(&pool, mine);
+    all_are_free();
+}
+
+static void the_last_mark_goes_to_one(void **state)
+{
+    (void)state;
+    mark_pool_grow(&pool, 1);
+    interfere = take_one;
+    assert_int_equal(mark_take(&pool, 1), 0);
+    assert_int_equal(first, 1);
+    mark_release(&pool, first);
+    all_are_free();
+}
+
+static void every_change_has_its_number(void **state)
+{
+    (void)state;
+    mark_pool_grow(&pool, 2);
+    uint64_t before = pool.free_top >> 32;
+    uint32_t mark = mark_take(&pool, 1);
+    uint64_t taken = pool.free_top >> 32;
+    mark_release(&pool, mark);
+    uint64_t back = pool.free_top >> 32;
+    assert_int_not_equal(before, taken);
+    assert_int_not_equal(taken, back);
+    assert_int_not_equal(before, back);
+}
+
+/* --- many threads ------------------------------------------------------------------------------ */
+
+enum { THREADS = 4, HELD = 8 };
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+enum { TURNS = 40000 };
+#else
+enum { TURNS = 200000 };
+#endif
+
+static _Atomic int owner[LIMIT + 1];
+static _Atomic uint32_t handed_on; /* like a stream's last mark: whoever puts one there releases the one before */
+static _Atomic unsigned wrong;
+static _Atomic unsigned threads_at_work;
+
+static void *take_and_give(void *number)
+{
+    int me = (int)(uintptr_t)number;
+    uint32_t held[HELD] = { 0 };
+    uint64_t seed = (uint64_t)me * 0x9e3779b97f4a7c15u;
+    for (int turn = 0; turn < TURNS; turn++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        uint32_t *place = &held[seed >> 61];
+        if (*place) {
+            int mine = me;
+            wrong += !atomic_compare_exchange_strong(&owner[*place], &mine, 0);
+            if (seed >> 40 & 1)
+                mark_release(&pool, *place);
+            else /* the end of one operation is the begin of the next, maybe another thread's */
+                mark_release(&pool, atomic_exchange(&handed_on, *place));
+            *place = 0;
+            continue;
+        }
+        int nobody = 0;
+        if ((*place = mark_take(&pool, 1)))
+            wrong += !atomic_compare_exchange_strong(&owner[*place], &nobody, me);
+    }
+    for (int i = 0; i < HELD; i++) {
+        if (held[i])
+            owner[held[i]] = 0;
+        mark_release(&pool, held[i]);
+    }
+    atomic_fetch_sub(&threads_at_work, 1);
+    return NULL;
+}
+
+/* The drain makes more while threads take them; few, so that they find none left again and again. */
+static void threads_take_while_it_grows(void **state)
+{
+    (void)state;
+    pthread_t threads[THREADS];
+    events_allowed = 20;
+    mark_pool_grow(&pool, 2);
+    threads_at_work = THREADS;
+    for (uintptr_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, take_and_give, (void *)(i + 1)), 0);
+    while (threads_at_work) {
+        mark_pool_grow(&pool, 1);
+        sched_yield();
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    mark_release(&pool, atomic_exchange(&handed_on, 0));
+    assert_int_equal(wrong, 0);
+    all_are_free();
+}
+
+static uint32_t shared_marks[16];
+static pthread_barrier_t both;
+
+static void *release_shared(void *unused)
+{
+    for (int round = 0; round < 2000; round++) {
+        pthread_barrier_wait(&both);
+        for (int i = 0; i < 16; i++)
+            mark_release(&pool, shared_marks[i]);
+        pthread_barrier_wait(&both);
+    }
+    return unused;
+}
+
+/* Two users of each mark let it go at once: it comes back, and once. */
+static void two_users_let_go_at_once(void **state)
+{
+    (void)state;
+    pthread_t other;
+    mark_pool_grow(&pool, 16);
+    pthread_barrier_init(&both, NULL, 2);
+    assert_int_equal(pthread_create(&other, NULL, release_shared, NULL), 0);
+    for (int round = 0; round < 2000; round++) {
+        for (int i = 0; i < 16; i++)
+            assert_int_not_equal(shared_marks[i] = mark_take(&pool, 2), 0);
+        assert_int_equal(mark_take(&pool, 1), 0);
+        pthread_barrier_wait(&both);
+        for (int i = 0; i < 16; i++)
+            mark_release(&pool, shared_marks[i]);
+        pthread_barrier_wait(&both);
+        all_are_free();
+    }
+    pthread_join(other, NULL);
+    pthread_barrier_destroy(&both);
+}
+
+int main(void)
+{
+#define WITH_POOL(test) cmocka_unit_test_setup_teardown(test, open_pool, close_pool)
+    const struct CMUnitTest tests[] = {
+        WITH_POOL(what_was_made_can_be_taken_once),
+        WITH_POOL(the_last_user_puts_it_back),
+        WITH_POOL(no_mark_is_ignored),
+        WITH_POOL(a_mark_taken_again_is_unread),
+        WITH_POOL(growth_ends_at_the_limit),
+        WITH_POOL(growth_ends_where_the_driver_refuses),
+        WITH_POOL(a_mark_that_came_back_is_noticed),
+        WITH_POOL(marks_put_back_at_once_both_stay),
+        WITH_POOL(the_last_mark_goes_to_one),
+        WITH_POOL(every_change_has_its_number),
+        WITH_POOL(threads_take_while_it_grows),
+        WITH_POOL(two_users_let_go_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
