@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "record/families.h"
 #include "small_trace.h"
+#include "wire/dictionary.h"
 #include "wire/frame.h"
 
 static const struct ws_frame_header sample = {
