@@ -1,6 +1,5 @@
 #include "output.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -13,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "compression.h"
 #include "driver_calls.h"
-#include "elf_lookup.h"
 #include "shim.h"
 
 #ifndef WALLSHIM_VERSION
@@ -78,29 +77,6 @@ bool output_expand(const char *pattern, char *path, size_t capacity)
             return false;
     }
     return true;
-}
-
-/* --- compression ------------------------------------------------------------------------------- */
-
-/* zstd must not be a library of ours that has to be there: without it frames are stored as they are. */
-static struct ws_compressor find_zstd(void)
-{
-    void *(*open_library)(const char *, int) = (void *(*)(const char *, int))elf_libc_symbol("dlopen");
-    void *(*symbol)(void *, const char *) = (void *(*)(void *, const char *))elf_libc_symbol("dlsym");
-    void *library = open_library && symbol ? open_library("libzstd.so.1", RTLD_NOW | RTLD_LOCAL) : NULL;
-    struct ws_compressor none = { 0 };
-    if (!library)
-        return none;
-    struct ws_compressor zstd = {
-        .compress_bound = (size_t(*)(size_t))symbol(library, "ZSTD_compressBound"),
-        .create = (void *(*)(void))symbol(library, "ZSTD_createCCtx"),
-        .free = (size_t(*)(void *))symbol(library, "ZSTD_freeCCtx"),
-        .compress =
-            (size_t(*)(void *, void *, size_t, const void *, size_t, int))symbol(library, "ZSTD_compressCCtx"),
-        .is_error = (unsigned (*)(size_t))symbol(library, "ZSTD_isError"),
-    };
-    bool whole = zstd.compress_bound && zstd.create && zstd.free && zstd.compress && zstd.is_error;
-    return whole ? zstd : none;
 }
 
 /* --- what is said of the program --------------------------------------------------------------- */
@@ -313,8 +289,9 @@ int output_create(struct output *output)
 
 int output_begin(struct output *output)
 {
-    struct ws_encoder_options options = { .write = ws_file_sink_write, .sink = &output->file };
-    options.compressor = find_zstd();
+    struct ws_encoder_options options = { .compressor = compression(),
+                                          .write = ws_file_sink_write,
+                                          .sink = &output->file };
     int error = ws_encoder_create(&output->encoder, &options);
     if (error) {
         ws_file_sink_close(&output->file);

@@ -181,6 +181,9 @@ CASES = {
     "kernels-of-library": Case("namesakes", "library", ops=6),
     "namesakes-contexts": Case("namesakes", "contexts", ops=6, environment={"SIMGPU_HANDLES_AGAIN": "1"}),
     "one-connection": Case("signals", "storm", ops=2000, environment={"CUDA_DEVICE_MAX_CONNECTIONS": "1"}),
+    # libraries, names, descriptors and standard error of the program's own
+    "own-zstd": Case("plugins", "late", ops=200),
+    "own-zstd-here": Case("plugins", "here", ops=200, environment={"LD_LIBRARY_PATH": ":"}),
     # one of each kind once more, while launches are counted
     "counters-threads": Case("signals", "storm", ops=2000, environment={"WALLSHIM_COUNTERS": "1"}),
     "counters-jump": Case("jumping", ops=100, environment={"WALLSHIM_COUNTERS": "1"}),
