@@ -253,6 +253,8 @@ int ws_chains_json(const struct ws_report *report, size_t subject, const void *m
     (void)subject;
     int status = json_object_set_new(object, "chains", list);
     status |= ws_json_set(object, "chain_count", (int64_t)result->chains.count);
+    if (result->left_out)
+        status |= ws_json_set(object, "chains_left_out", (int64_t)result->left_out);
     size_t shown = report->top && report->top < result->chains.count ? report->top : result->chains.count;
     for (size_t i = 0; i < shown && !status; i++)
         status = json_array_append_new(list, chain_json(report, result, &chains[i]));

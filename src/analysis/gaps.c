@@ -181,6 +181,9 @@ static void print_longest(const struct ws_report *report, size_t subject, const 
         ws_table_name(&table, before.name);
     }
     ws_table_finish(&table);
+    /* That the longest are not all is in their name; that --top 0 does not show all is not. */
+    if (!page->top || page->top > LARGEST)
+        ws_page_more_of(page, result->largest_count, result->count, "");
 }
 
 static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)

@@ -18,13 +18,14 @@ enum { LEAST_STEPS = 8 };
 struct kind {
     const char *part;
     enum ws_memory_pool pool;
-    enum { NOTHING, TAKES, GIVES, GIVES_WAITING } way;
+    enum { NOTHING, TAKES, OPENS, GIVES, GIVES_WAITING } way;
 };
 
 static const struct kind kinds[] = {
     { "[memory] alloc", WS_MEMORY_FRAMEWORK, TAKES },
     { "[memory] free", WS_MEMORY_FRAMEWORK, GIVES },
     { "Address", WS_MEMORY_DEVICE, NOTHING },
+    { "MemPoolImportPointer", WS_MEMORY_DEVICE, OPENS }, /* what another process has taken */
     { "MemPool", WS_MEMORY_DEVICE, NOTHING },
     { "MapArray", WS_MEMORY_DEVICE, NOTHING },
     { "HostUnregister", WS_MEMORY_PINNED, GIVES },
@@ -49,6 +50,11 @@ static const struct kind *kind_of(const struct ws_driver_function *function)
         if (strstr(function->name.data, kinds[i].part))
             return kinds[i].way ? &kinds[i] : NULL;
     return NULL;
+}
+
+static bool is_taking(const struct kind *kind)
+{
+    return kind->way == TAKES || kind->way == OPENS;
 }
 
 /* One call at the moment from which on it counts. */
@@ -88,7 +94,7 @@ static int gather(const struct ws_process *process, const struct ws_track *track
             continue;
         struct event *event = ws_vector_push(events);
         if (event)
-            *event = (struct event){ kind->way == TAKES ? calls[i].host_end : calls[i].host_begin, kind, &calls[i] };
+            *event = (struct event){ is_taking(kind) ? calls[i].host_end : calls[i].host_begin, kind, &calls[i] };
         else
             status = -ENOMEM;
     }
@@ -103,6 +109,7 @@ struct ledger {
     struct ws_map alive[WS_MEMORY_POOL_COUNT]; /* address → bytes */
     uint64_t bytes[WS_MEMORY_POOL_COUNT];      /* alive now */
     size_t slice;                              /* of the time until which the timelines are written */
+    bool imported;                             /* the trace is another profiler's */
 };
 
 /* Timelines go on as they are until a time. */
@@ -122,8 +129,8 @@ static void count(struct ws_memory_calls *calls, const struct event *event)
     int64_t length = event->call->host_end - event->call->host_begin;
     if (length < 0)
         length = 0;
-    calls->takes += event->kind->way == TAKES;
-    calls->gives += event->kind->way != TAKES;
+    calls->takes += is_taking(event->kind);
+    calls->gives += !is_taking(event->kind);
     calls->time = ws_sum(calls->time, length);
     if (event->kind->way == GIVES_WAITING) {
         calls->waits++;
@@ -138,6 +145,13 @@ static bool is_nameless(const struct event *event)
            event->call->bytes <= most_bytes;
 }
 
+/* Another profiler may leave sizes out; our own recording has them, and none is a size too. */
+static bool is_sized(const struct ledger *ledger, const struct event *event)
+{
+    const struct ws_call *call = event->call;
+    return call->address && call->bytes <= most_bytes && (call->bytes || !ledger->imported);
+}
+
 static int take(struct ledger *ledger, const struct event *event)
 {
     enum ws_memory_pool pool = event->kind->pool;
@@ -147,16 +161,16 @@ static int take(struct ledger *ledger, const struct event *event)
         ledger->bytes[pool] += call->bytes;
         return 0;
     }
-    /* Memory of another process, opened here, says 1. */
-    if (!call->address || call->bytes <= 1 || call->bytes > most_bytes || ledger->bytes[pool] > most_bytes) {
-        use->unsized++;
+    bool is_known = is_sized(ledger, event) && ledger->bytes[pool] <= most_bytes;
+    use->unsized += !is_known;
+    if (!call->address)
         return 0;
-    }
     uint64_t *bytes = ws_map_put(&ledger->alive[pool], call->address);
     if (!bytes)
         return -ENOMEM;
-    ledger->bytes[pool] += call->bytes - *bytes; /* what lived there before was given back unseen */
-    *bytes = call->bytes;
+    uint64_t taken = is_known && event->kind->way == TAKES ? call->bytes : 0;
+    ledger->bytes[pool] += taken - *bytes; /* what lived there before was given back unseen */
+    *bytes = taken;
     return 0;
 }
 
@@ -184,7 +198,7 @@ static int apply(struct ledger *ledger, const struct event *event, bool steady)
     if (steady)
         count(&use->steady, event);
     carry_on(ledger, event->time);
-    if (event->kind->way == TAKES)
+    if (is_taking(event->kind))
         status = take(ledger, event);
     else
         give(ledger, event);
@@ -258,7 +272,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     const struct ws_device *device = ws_track_device(report->model, track);
     struct ws_track_memory *result = memory;
     struct ws_vector events = WS_VECTOR(struct event);
-    struct ledger ledger = { .result = result };
+    struct ledger ledger = { .result = result, .imported = ws_process_meta(process, "import") };
     struct trend trend = { .steps = ws_report_result(report, &ws_analysis_steps, subject) };
     result->device_bytes = device ? device->memory_bytes : 0;
     result->steps = trend.steps->kinds[WS_STEP_STEADY];

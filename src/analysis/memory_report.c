@@ -22,7 +22,7 @@ static void print_pool(const struct ws_track_memory *result, int pool, int64_t b
 {
     const struct ws_memory_use *use = &result->pools[pool];
     ws_table_cell(table, "%s", pools[pool].label);
-    if (use->peak) {
+    if (use->peak || (use->all.takes && !use->unsized)) {
         ws_table_bytes(table, use->peak);
         ws_table_time(table, use->peak_time - begin);
         ws_table_bytes(table, use->end);

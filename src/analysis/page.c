@@ -174,14 +174,23 @@ void ws_page_fact(struct ws_page *page, const char *label, const char *format, .
     free(text);
 }
 
+void ws_page_more_of(struct ws_page *page, size_t listed, size_t count, const char *what)
+{
+    size_t shown = ws_page_rows(page, listed);
+    char text[WS_FORMAT_SIZE], first[WS_FORMAT_SIZE], which[WS_FORMAT_SIZE + 40] = "";
+    if (shown >= count)
+        return;
+    if (listed == count)
+        snprintf(which, sizeof(which), " (--top 0 shows %s)", count - shown > 1 ? "them" : "it");
+    else if (shown < listed)
+        snprintf(which, sizeof(which), " (--top 0 shows %s in all)", ws_format_count(first, listed));
+    ws_page_text(page, "and %s more%s%s%s%s", ws_format_count(text, count - shown), *what ? " " : "", what,
+                 *what && count - shown > 1 ? "s" : "", which);
+}
+
 void ws_page_more(struct ws_page *page, size_t count, const char *what)
 {
-    size_t shown = ws_page_rows(page, count);
-    char text[WS_FORMAT_SIZE];
-    if (shown < count)
-        ws_page_text(page, "and %s more%s%s%s (--top 0 shows %s)", ws_format_count(text, count - shown),
-                     *what ? " " : "", what, *what && count - shown > 1 ? "s" : "",
-                     count - shown > 1 ? "them" : "it");
+    ws_page_more_of(page, count, count, what);
 }
 
 void ws_table_init(struct ws_table *table, struct ws_page *page, const struct ws_table_column *columns, size_t count)

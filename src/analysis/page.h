@@ -71,6 +71,9 @@ static inline size_t ws_page_rows(const struct ws_page *page, size_t count)
 /* "and 12 more names (--top 0 shows them)", where there is no room for all; what one is may be "". */
 void ws_page_more(struct ws_page *page, size_t count, const char *what);
 
+/* The same, where only the first `listed` of them are kept as rows. */
+void ws_page_more_of(struct ws_page *page, size_t listed, size_t count, const char *what);
+
 enum { WS_FORMAT_SIZE = 40 };
 
 /* "41.2 ms", "980 ns", "3.35 GB", "1,707"; each returns text. */

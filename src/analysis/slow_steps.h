@@ -25,7 +25,8 @@ struct ws_slow_step {
     int64_t more[WS_SLOW_PART_COUNT]; /* than the median; less is negative */
 };
 
-/* Fills ws_track_steps.slow_steps, from the first on, up to a number that anybody reads. Returns 0 or -ENOMEM. */
+/* Fills ws_track_steps.slow_steps, from the first on, up to a number that anybody reads; ws_track_steps.slow
+ * is how many there are. Returns 0 or -ENOMEM. */
 int ws_slow_steps_explain(const struct ws_report *report, const struct ws_track *track, struct ws_track_steps *steps);
 
 #endif

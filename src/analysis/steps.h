@@ -78,7 +78,7 @@ struct ws_track_steps {
     enum ws_steps_source source;
     const char *why_none;        /* a sentence, where there are none */
     struct ws_vector steps;      /* struct ws_step, in order of time */
-    struct ws_vector slow_steps; /* struct ws_slow_step, in order of time; the first ones */
+    struct ws_vector slow_steps; /* struct ws_slow_step, in order of time; the first ones of "slow" */
     size_t kinds[WS_STEP_KIND_COUNT];
     int64_t lasted[WS_STEP_KIND_COUNT]; /* all of a kind together */
     size_t slow;                        /* of the steady ones */

@@ -134,7 +134,7 @@ static void print_slow(const struct ws_report *report, const struct ws_track_ste
         operation_cells(report, result, &slow[i], &table);
     }
     ws_table_finish(&table);
-    ws_page_more(page, result->slow_steps.count, "");
+    ws_page_more_of(page, result->slow_steps.count, result->slow, "");
     ws_page_text(page,
                  "A slow step takes more than 1.5 times the median; \"at\" is from the begin of the device's first "
                  "operation, as in Gaps and Storms.");
@@ -261,5 +261,9 @@ int ws_steps_json(const struct ws_report *report, size_t subject, const void *me
         status = json_array_append_new(rows, step_json(report, &list[i], explained ? &slow[next] : NULL));
         next += explained;
     }
+    if (result->steps.count > MOST_ROWS)
+        status |= ws_json_set(object, "steps_left_out", (int64_t)(result->steps.count - MOST_ROWS));
+    if (result->slow > result->slow_steps.count)
+        status |= ws_json_set(summary, "slow_without_more", (int64_t)(result->slow - result->slow_steps.count));
     return status ? -ENOMEM : 0;
 }

@@ -4,6 +4,7 @@
 #include "analysis/activity.h"
 #include "analysis/copies.h"
 #include "analysis/kernels.h"
+#include "analysis/no_verdict.h"
 #include "analysis/peaks.h"
 #include "analysis/roofline.h"
 #include "analysis/savings.h"
@@ -124,6 +125,16 @@ static void print_held_up(const struct ws_report *report, size_t track, struct w
                      ws_format_count(count, ws_sparse_count(&process->ops.counted)));
 }
 
+static void print_untimed(const struct ws_report *report, size_t track, struct ws_page *page)
+{
+    const struct ws_track *of = ws_model_track(report->model, track);
+    char text[WS_UNTIMED_TEXT];
+    ws_untimed_write(report, track, of->untimed + of->backwards == 1 ? "has no device times" : "have no device times",
+                     text);
+    if (*text)
+        ws_page_fact(page, "not all timed", "%s: while they ran the GPU counts as idle", text);
+}
+
 /* How a step divides between the walls, largest first, and why the wall is not the largest where it is not. */
 static void print_shares(const struct ws_track_wall *wall, struct ws_page *page)
 {
@@ -168,8 +179,8 @@ static void print_steps(const struct ws_track_steps *steps, struct ws_page *page
     }
     if (warm_up)
         snprintf(left_out, sizeof(left_out), "  (%zu warm-up %s left out)", warm_up, warm_up == 1 ? "step" : "steps");
-    if (steps->slow_steps.count)
-        snprintf(slow, sizeof(slow), ", %zu slow", steps->slow_steps.count);
+    if (steps->slow)
+        snprintf(slow, sizeof(slow), ", %s slow", ws_format_count(count, steps->slow));
     ws_page_fact(page, "1 step time stable?", "%s  %s %s, median %s, p95 %s, CoV %.1f %%%s%s",
                  steps->stable ? "yes" : "no ", ws_format_count(count, steps->kinds[WS_STEP_STEADY]),
                  steps->source == WS_STEPS_MARKED ? "marked steps" : "steps found",
@@ -394,45 +405,6 @@ static void print_slowest(const struct ws_report *report, const struct ws_slowes
         ws_page_fact(page, "slowest", "%s%s%s", title, known, alone);
 }
 
-static bool lost_work(const struct ws_process *process)
-{
-    const struct ws_loss *rows = process->losses.data;
-    for (size_t i = 0; i < process->losses.count; i++)
-        if (rows[i].reason == WS_LOSS_NO_OPERATION && rows[i].count)
-            return true;
-    return false;
-}
-
-/* Other profilers record devices when they are told to, may, and are alone. */
-static const char *why_no_imported(const struct ws_process *process)
-{
-    const char *import = ws_process_meta(process, "import");
-    if (!import)
-        return NULL;
-    if (lost_work(process))
-        return "the trace holds calls that launch work, and nothing that a device did: the profiler was not allowed "
-               "to "
-               "see it, or another one had the device";
-    return !strncmp(import, "Nsight", 6)
-               ? "the trace holds nothing that a device did; nsys profile --trace=cuda records it"
-               : "the trace holds nothing that a device did; the PyTorch profiler records it with "
-                 "ProfilerActivity.CUDA";
-}
-
-/* Without a device: these may be in the part of a file that is gone. */
-static const char *why_no_device(const struct ws_report *report)
-{
-    for (size_t i = 0; i < report->model->processes.count; i++)
-        if (ws_model_process(report->model, i)->damage.no_footer)
-            return "the file was cut, and nothing that a device did is in what is left";
-    for (size_t i = 0; i < report->model->processes.count; i++) {
-        const char *why = why_no_imported(ws_model_process(report->model, i));
-        if (why)
-            return why;
-    }
-    return "the trace names no device";
-}
-
 static void text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
 {
     struct ws_slowest slowest = ws_report_slowest(report);
@@ -442,7 +414,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     if (count > 1)
         print_table(report, page);
     if (shown == WS_NOWHERE) {
-        ws_page_text(page, "No verdict: %s.", count ? wall_of(report, 0)->why_none : why_no_device(report));
+        ws_no_verdict_text(report, page);
         return;
     }
     page->label = LABEL;
@@ -452,6 +424,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     print_behind(wall_of(report, shown), page);
     print_held_up(report, shown, page);
     print_shares(wall_of(report, shown), page);
+    print_untimed(report, shown, page);
     print_steps(ws_report_result(report, &ws_analysis_steps, shown), page);
     print_covered(report, shown, page);
     print_busy(report, shown, page);

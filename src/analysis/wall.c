@@ -10,8 +10,9 @@
 #include "analysis/savings.h"
 #include "analysis/steps.h"
 
-/* Percent of the operations. */
-enum { UNTIMED_LIMIT = 2 };
+/* Percent of the operations without times, up to which there is a verdict: a third of what makes overhead the wall.
+ */
+enum { UNTIMED_LIMIT = WS_WALL_OVERHEAD_LIMIT / 3 };
 
 static bool exceeds(int64_t part, int64_t whole, int percent)
 {

@@ -6,9 +6,9 @@
 
 #include "check/figure.h"
 
-/* With more operations than this share without device times, shares of time say nothing (1 / 50: as in the
+/* With more operations than this share without device times, shares of time say nothing (1 / 20: as in the
  * report). */
-enum { UNTIMED_LIMIT = 50 };
+enum { UNTIMED_LIMIT = 20 };
 
 struct evaluation {
     const struct ws_rule *rule;

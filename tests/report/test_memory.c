@@ -166,6 +166,54 @@ static void what_cannot_be_is_left_out(void **state)
     load_finish(&loaded);
 }
 
+/* What a program asks for, however little, is its size; what another process took is nobody's here. */
+static void the_smallest_allocations_have_sizes(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    for (uint64_t i = 0; i < 100; i++)
+        call(story, "cuMemAlloc_v2", 1, 0x1000 * (i + 1), 1, 1000 + (int64_t)i);
+    call(story, "cuMemAllocAsync", 1, 0x900000, 0, 2000);
+    call(story, "cuMemHostAlloc", 1, 0x910000, 1, 2000);
+    call(story, "cuMemPoolImportPointer", 1, 0x920000, 1, 2000);
+    for (uint64_t i = 0; i < 100; i++)
+        call(story, "cuMemFree_v2", 1, 0x1000 * (i + 1), 0, 3000 + (int64_t)i);
+    call(story, "cuMemFreeAsync", 1, 0x900000, 0, 4000);
+    call(story, "cuMemFreeHost", 1, 0x910000, 0, 4000);
+    call(story, "cuMemFreeAsync", 1, 0x920000, 0, 4000);
+    load_report(&loaded);
+    const struct ws_memory_use *device = pool(&loaded, WS_MEMORY_DEVICE);
+    assert_int_equal(device->unsized, 0);
+    assert_int_equal(device->unmatched, 0);
+    assert_int_equal(device->all.takes, 102);
+    assert_int_equal(device->all.gives, 102);
+    assert_int_equal(device->peak, 100);
+    assert_int_equal(device->end, 0);
+    assert_int_equal(pool(&loaded, WS_MEMORY_PINNED)->unsized, 0);
+    assert_int_equal(pool(&loaded, WS_MEMORY_PINNED)->unmatched, 0);
+    assert_int_equal(pool(&loaded, WS_MEMORY_PINNED)->peak, 1);
+    load_finish(&loaded);
+}
+
+/* Of what was taken without a size it is known that it was taken. */
+static void another_profiler_may_leave_sizes_out(void **state)
+{
+    struct loaded loaded;
+    struct story *story = begin(&loaded);
+    (void)state;
+    story_meta(story, "import", "Nsight Systems");
+    call(story, "cudaMalloc", 1, 0x1000, 0, 1000);
+    call(story, "cudaMalloc", 1, 0x2000, 1, 1000);
+    call(story, "cudaFree", 1, 0x1000, 0, 2000);
+    call(story, "cudaFree", 1, 0x2000, 0, 2000);
+    load_report(&loaded);
+    assert_int_equal(pool(&loaded, WS_MEMORY_DEVICE)->unsized, 1);
+    assert_int_equal(pool(&loaded, WS_MEMORY_DEVICE)->unmatched, 0);
+    assert_int_equal(pool(&loaded, WS_MEMORY_DEVICE)->peak, 1);
+    load_finish(&loaded);
+}
+
 /* The framework's allocator says how much it has handed out in all. */
 static void what_the_framework_hands_out_is_taken_from_its_own_words(void **state)
 {
@@ -216,6 +264,8 @@ int main(void)
         cmocka_unit_test(what_steady_steps_take_is_counted),
         cmocka_unit_test(growth_from_step_to_step_is_told),
         cmocka_unit_test(what_cannot_be_is_left_out),
+        cmocka_unit_test(the_smallest_allocations_have_sizes),
+        cmocka_unit_test(another_profiler_may_leave_sizes_out),
         cmocka_unit_test(what_the_framework_hands_out_is_taken_from_its_own_words),
         cmocka_unit_test(what_is_taken_without_an_address_is_added_up),
     };

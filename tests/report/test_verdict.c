@@ -304,6 +304,69 @@ static void slow_steps_name_kernels_as_tables_do(void **state)
     load_finish(&loaded);
 }
 
+/* Every fifth of many steps is slow: more than are explained one by one, and all count. */
+static void slow_steps_beyond_the_list_are_counted(void **state)
+{
+    struct loaded loaded;
+    struct story *story = load_begin_on(&loaded, "Test GPU", 1);
+    int64_t at = ms;
+    (void)state;
+    for (int i = 0; i < 5 * 467 + 1; i++) {
+        int64_t length = i % 5 == 4 ? 3 * ms : ms;
+        story_range(story, WS_RANGE_STEP, 1, "ProfilerStep", at - 20 * us, at - 20 * us + length);
+        story_kernel(story, 1, "gelu", at, at + length - 100 * us);
+        at += length;
+    }
+    load_report(&loaded);
+    assert_int_equal(load_steps(&loaded)->slow, 467);
+    assert_said_in(loaded.report, "verdict", ", 467 slow", true);
+    assert_said_in(loaded.report, "steps", ", 467 slow", true);
+    assert_said_in(loaded.report, "steps", "and 211 more\n", true);
+    json_t *report = ws_report_json(loaded.report), *device, *time;
+    device = json_array_get(json_object_get(json_array_get(json_object_get(report, "processes"), 0), "devices"), 0);
+    time = json_object_get(device, "step_time");
+    assert_int_equal(json_integer_value(json_object_get(time, "slow")), 467);
+    assert_int_equal(json_integer_value(json_object_get(time, "slow_without_more")), 211);
+    assert_null(json_object_get(device, "steps_left_out"));
+    json_decref(report);
+    load_finish(&loaded);
+}
+
+/* Launches that found no event have no device times: some leave a verdict, which says how many; many leave none. */
+static void a_few_operations_without_times_leave_a_verdict(void **state)
+{
+    static const struct {
+        int untimed; /* of a thousand */
+        bool judged;
+        const char *said;
+    } cases[] = {
+        { 0, true, NULL },
+        { 1, true, "1 of 1,000 operations has no device times (0.1 %)" },
+        { 25, true, "25 of 1,000 operations have no device times (2.5 %)" },
+        { 200, false, "No verdict: too many operations have no device times: 200 of 1,000 (20.0 %)" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct loaded loaded;
+        struct story *story = load_begin_on(&loaded, "Test GPU", 1);
+        struct ws_loss loss = { .reason = WS_LOSS_POOL_DRY, .thread = 1, .count = (uint64_t)cases[i].untimed };
+        struct ws_shape kernel = { .kind = WS_OP_KERNEL, .stream = 1, .function = story_function(story, "gelu") };
+        uint32_t shape = story_shape(story, &kernel);
+        for (int64_t op = 0; op < 1000; op++) {
+            struct ws_op row = story_op(story, shape, ms + op * 2 * us, ms + (op * 2 + 1) * us);
+            if (op < cases[i].untimed)
+                row.flags = WS_OP_POOL_DRY;
+            story_add(story, WS_FAMILY_op, &row);
+        }
+        if (loss.count)
+            story_add(story, WS_FAMILY_loss, &loss);
+        load_report(&loaded);
+        assert_said_in(loaded.report, "verdict", "the wall", cases[i].judged);
+        assert_said_in(loaded.report, "verdict", cases[i].said ? cases[i].said : "device times", cases[i].said);
+        load_finish(&loaded);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -314,6 +377,8 @@ int main(void)
         cmocka_unit_test(several_devices_are_not_shown_one_after_the_other),
         cmocka_unit_test(without_device_times_nothing_is_denied),
         cmocka_unit_test(slow_steps_name_kernels_as_tables_do),
+        cmocka_unit_test(slow_steps_beyond_the_list_are_counted),
+        cmocka_unit_test(a_few_operations_without_times_leave_a_verdict),
         cmocka_unit_test(a_busy_device_may_only_move_data),
         cmocka_unit_test(the_wall_says_which_copies_are_exposed),
         cmocka_unit_test(the_wall_names_copies_beside_its_cause),
