@@ -159,9 +159,8 @@ static bool can_be_counted(const struct shape_entry *shape, uint32_t flags)
 static void register_metrics(struct cupti_session *session)
 {
     uint32_t *first = &first_metric[session->context->device - 1];
-    if (*first)
+    if (*first || !registry_lock())
         return;
-    registry_lock();
     for (uint32_t i = 0; i < session->metric_count; i++) {
         session->metrics[i].device = session->context->device;
         uint32_t id = registry_add(&registry.metric, &session->metrics[i]);
@@ -351,7 +350,8 @@ static void keep(const struct ws_ring_op *record, const double *values)
     const struct cupti_session *session = current.session;
     const struct cupti_group *group = &session->groups[current.group];
     uint32_t first = first_metric[session->context->device - 1] + group->first;
-    registry_lock();
+    if (!registry_lock())
+        return;
     for (uint32_t i = 0; i < group->count; i++) {
         bool share = session->metrics[group->first + i].quantity == WS_QUANTITY_TENSOR_ACTIVE;
         if (share && values[i] == 0)

@@ -8,11 +8,11 @@
  * All that happens under one lock of ours, except looking a plan up: plans are in a table that is read without. */
 #include "cudnn.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #include "base/map.h"
 #include "base/reserve.h"
+#include "lock.h"
 
 enum { MOST_DESCRIPTORS = 1 << 17, MOST_DETAILS = 1 << 13, PLAN_ROWS = 1 << 12, PLANS_IN_ROW = 8 };
 
@@ -39,7 +39,6 @@ struct plan {
     _Atomic uint64_t words; /* struct product_words */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ws_map descriptors = { .limit = MOST_DESCRIPTORS };
 static union details *details;
 static uint32_t details_used, details_free; /* the first free one; 0: none */
@@ -108,9 +107,10 @@ static struct descriptor descriptor_of(ws_cudnnDescriptor descriptor);
 /* Where there are such packs at all, a lock a call. */
 static __attribute__((noinline, cold)) bool overrides(ws_cudnnDescriptor pack)
 {
-    pthread_mutex_lock(&lock);
+    if (!lock_take(LOCK_DESCRIPTORS))
+        return true;
     bool does = descriptor_of(pack).rest != 0;
-    pthread_mutex_unlock(&lock);
+    lock_release(LOCK_DESCRIPTORS);
     return does;
 }
 
@@ -274,11 +274,10 @@ static struct product_words words_of_operations(int64_t count, const ws_cudnnDes
 
 /* ---- notes */
 
-/* In a child of a process that recorded, the lock may be held by a thread that it does not have. */
-#define WITH_LOCK        \
-    if (!shim_started()) \
-        return;          \
-    pthread_mutex_lock(&lock);
+/* Nothing is noted in a child of a process that recorded. */
+#define WITH_LOCK                                        \
+    if (!shim_started() || !lock_take(LOCK_DESCRIPTORS)) \
+        return;
 
 void cudnn_created(ws_cudnnDescriptor descriptor, ws_cudnnEnum type)
 {
@@ -293,7 +292,7 @@ void cudnn_created(ws_cudnnDescriptor descriptor, ws_cudnnEnum type)
         }
     }
     put(descriptor, made);
-    pthread_mutex_unlock(&lock);
+    lock_release(LOCK_DESCRIPTORS);
 }
 
 void cudnn_set(ws_cudnnDescriptor descriptor, ws_cudnnEnum name, ws_cudnnEnum type, int64_t count,
@@ -328,7 +327,7 @@ void cudnn_set(ws_cudnnDescriptor descriptor, ws_cudnnEnum name, ws_cudnnEnum ty
         put(descriptor, known);
     }
 out:
-    pthread_mutex_unlock(&lock);
+    lock_release(LOCK_DESCRIPTORS);
 }
 
 void cudnn_got(ws_cudnnDescriptor descriptor, ws_cudnnEnum type, int64_t count, void *elements)
@@ -346,7 +345,7 @@ void cudnn_got(ws_cudnnDescriptor descriptor, ws_cudnnEnum type, int64_t count, 
         given.rest = known.rest;
         put(element, given);
     }
-    pthread_mutex_unlock(&lock);
+    lock_release(LOCK_DESCRIPTORS);
 }
 
 void cudnn_finalized(ws_cudnnDescriptor descriptor)
@@ -355,12 +354,12 @@ void cudnn_finalized(ws_cudnnDescriptor descriptor)
     struct descriptor known = descriptor_of(descriptor);
     if (is_of(known, WS_CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) && known.rest)
         keep_plan(key_of(descriptor), (struct product_words){ known.name, known.rest });
-    pthread_mutex_unlock(&lock);
+    lock_release(LOCK_DESCRIPTORS);
 }
 
 void cudnn_destroying(ws_cudnnDescriptor descriptor)
 {
     WITH_LOCK
     forget(descriptor);
-    pthread_mutex_unlock(&lock);
+    lock_release(LOCK_DESCRIPTORS);
 }

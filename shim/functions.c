@@ -70,7 +70,8 @@ static struct known *known_entry(const void *function)
 
 void function_named(const void *function, bool is_kernel, const void *module, const char *name)
 {
-    registry_lock();
+    if (!registry_lock())
+        return;
     struct known *entry = known_entry(function);
     if (entry && (!entry->name.length || entry->is_doubtful)) {
         if (!entry->name.length || strcmp(entry->name.data, name) != 0)
@@ -84,7 +85,8 @@ void function_named(const void *function, bool is_kernel, const void *module, co
 
 void function_same_as(const void *function, const void *kernel)
 {
-    registry_lock();
+    if (!registry_lock())
+        return;
     uint64_t *index = ws_map_get(&handles, (uintptr_t)kernel);
     if (index) {
         struct known of_kernel = known[*index - 1];
@@ -201,7 +203,8 @@ uint32_t function_find(ws_CUfunction function)
     const char *seen = NULL;
     bool kernel = false;
     uint32_t id = 0;
-    registry_lock();
+    if (!registry_lock())
+        return 0;
     struct known *entry = known_entry(function);
     if (entry) {
         id = entry->id;
@@ -223,7 +226,8 @@ uint32_t function_find(ws_CUfunction function)
         .param_bytes = facts.param_bytes,
         .handle = (uintptr_t)function,
     };
-    registry_lock();
+    if (!registry_lock())
+        return 0;
     uint64_t *same = ws_map_put(&ids, identity(best, &facts));
     if (same && !*same) {
         row.name = registry_text(best);
@@ -248,19 +252,20 @@ const struct function_layout *function_layout(uint32_t id)
  * until it is looked up again. */
 void functions_doubt(void)
 {
-    registry_lock();
-    for (uint32_t i = 0; i < known_count; i++) {
+    bool locked = registry_lock();
+    for (uint32_t i = 0; locked && i < known_count; i++) {
         known[i].id = 0;
         known[i].is_doubtful = true;
     }
-    registry_unlock();
+    if (locked)
+        registry_unlock();
     shim_forget_handles();
 }
 
 void functions_forget_module(const void *module)
 {
-    registry_lock();
-    for (uint32_t i = 0; i < known_count; i++) {
+    bool locked = registry_lock();
+    for (uint32_t i = 0; locked && i < known_count; i++) {
         struct known *entry = &known[i];
         /* What was launched without our seeing where it came from may have come from here. */
         if (!entry->function || (entry->module && entry->module != module))
@@ -268,6 +273,7 @@ void functions_forget_module(const void *module)
         ws_map_remove(&handles, (uintptr_t)entry->function);
         entry->function = NULL;
     }
-    registry_unlock();
+    if (locked)
+        registry_unlock();
     shim_forget_handles();
 }

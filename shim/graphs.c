@@ -15,7 +15,8 @@ static uint32_t graph_count;
 
 uint32_t graph_id(ws_CUgraphExec exec)
 {
-    registry_lock();
+    if (!registry_lock())
+        return 0;
     uint64_t *id = ws_map_get(&graph_ids, AT(exec));
     uint32_t found = id ? (uint32_t)*id : 0;
     registry_unlock();
@@ -94,7 +95,8 @@ static void add_nodes(ws_CUgraph graph, uint32_t id, uint32_t *index, int depth)
         struct ws_graph_node row = {
             .graph = id, .index = (*index)++, .shape = op_shape_id(&shape), .enabled = 1, .bytes = bytes
         };
-        registry_lock();
+        if (!registry_lock())
+            break;
         bool added = registry_add(&registry.graph_node, &row) != 0;
         registry_unlock();
         if (!added)
@@ -106,10 +108,13 @@ static void add_nodes(ws_CUgraph graph, uint32_t id, uint32_t *index, int depth)
 static void describe_graph(ws_CUgraphExec exec, ws_CUgraph graph)
 {
     uint32_t index = 0;
-    registry_lock();
-    uint64_t *id = ws_map_put(&graph_ids, AT(exec));
-    uint32_t number = id ? (uint32_t)(*id = ++graph_count) : 0;
-    registry_unlock();
+    uint64_t *id = NULL;
+    uint32_t number = 0;
+    if (registry_lock()) {
+        id = ws_map_put(&graph_ids, AT(exec));
+        number = id ? (uint32_t)(*id = ++graph_count) : 0;
+        registry_unlock();
+    }
     ws_CUenum mode = driver_ask_begin();
     if (number && driver.graph_nodes && driver.node_type)
         add_nodes(graph, number, &index, 0);
@@ -135,9 +140,10 @@ void graph_exec_ending(struct call *call, ws_CUgraphExec exec)
     (void)call;
     if (!shim_started())
         return;
-    registry_lock();
-    ws_map_remove(&graph_ids, AT(exec));
-    registry_unlock();
+    if (registry_lock()) {
+        ws_map_remove(&graph_ids, AT(exec));
+        registry_unlock();
+    }
     shim_forget_handles();
 }
 

@@ -27,7 +27,8 @@ static struct comm_state comm_states[4096];
 static uint32_t comm_known(ws_ncclComm comm, uint64_t *sequence)
 {
     uint32_t id = 0;
-    registry_lock();
+    if (!registry_lock())
+        return 0;
     uint64_t *known = ws_map_get(&comm_ids, AT(comm));
     if (known) {
         id = (uint32_t)*known;
@@ -46,7 +47,8 @@ static void comm_register(struct call *call, ws_ncclComm comm, struct ws_comm ro
     row.handle = AT(comm);
     if (!row.device)
         row.device = context ? context->device : 0;
-    registry_lock();
+    if (!registry_lock())
+        return;
     uint64_t *id = ws_map_put(&comm_ids, AT(comm));
     if (id) {
         *id = registry_add(&registry.comm, &row);
@@ -72,7 +74,8 @@ static uint64_t hash_bytes(const void *data, size_t size)
 static uint64_t derived_hash(ws_ncclComm from, uint64_t key)
 {
     uint64_t words[3] = { 0, 0, key };
-    registry_lock();
+    if (!registry_lock())
+        return 0;
     uint64_t *known = ws_map_get(&comm_ids, AT(from));
     if (known) {
         words[0] = comm_states[*known - 1].name_hash;
@@ -137,9 +140,8 @@ static void comm_derived(struct call *call, ws_ncclComm from, uint64_t key, cons
 static void comm_ending(struct call *call, ws_ncclComm comm)
 {
     (void)call;
-    if (!shim_started())
+    if (!shim_started() || !registry_lock())
         return;
-    registry_lock();
     ws_map_remove(&comm_ids, AT(comm));
     registry_unlock();
 }

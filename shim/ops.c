@@ -47,7 +47,8 @@ static uint64_t row_hash(const struct ws_shape *shape)
 uint32_t op_shape_id(const struct ws_shape *shape)
 {
     uint32_t id = 0;
-    registry_lock();
+    if (!registry_lock())
+        return 0;
     for (uint64_t hash = row_hash(shape);; hash++) {
         uint64_t *known = ws_map_put(&shape_ids, hash ? hash : 1);
         if (!known)

@@ -31,7 +31,8 @@ void *product_real(enum ws_function_id id, const char *bound)
 uint32_t product_label(const char *text)
 {
     uint64_t hash = hash_of(text);
-    registry_lock();
+    if (!registry_lock())
+        return 0;
     bool is_full = atomic_load_explicit(&registry.label.count, memory_order_relaxed) >= registry.label.limit;
     uint64_t *known = is_full ? ws_map_get(&labels, hash) : ws_map_put(&labels, hash);
     if (known && !*known && !is_full) {

@@ -7,7 +7,7 @@
 
 enum { TEXT_ARENA = 64 << 20, LONGEST_TEXT = 16 << 10 };
 
-struct registry registry = { .lock = PTHREAD_MUTEX_INITIALIZER };
+struct registry registry;
 
 static int table_init(struct registry_table *table, size_t row_size, uint32_t limit)
 {

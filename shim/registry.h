@@ -4,12 +4,12 @@
 #ifndef WALLSHIM_SHIM_REGISTRY_H
 #define WALLSHIM_SHIM_REGISTRY_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lock.h"
 #include "record/record.h"
 
 /* R(family, most rows). Memory is reserved for all and touched as it fills. */
@@ -34,7 +34,6 @@ struct registry_table {
 };
 
 struct registry {
-    pthread_mutex_t lock; /* held for moments, never while the driver or the program is called */
 #define TABLE(family, limit) struct registry_table family;
     REGISTRY_TABLES(TABLE)
 #undef TABLE
@@ -47,14 +46,15 @@ extern struct registry registry;
 /* Returns 0 or -ENOMEM. */
 int registry_init(void);
 
-static inline void registry_lock(void)
+/* False: not had in time. Then nothing is known and nothing can be added. */
+__attribute__((warn_unused_result)) static inline bool registry_lock(void)
 {
-    pthread_mutex_lock(&registry.lock);
+    return lock_take(LOCK_REGISTRY);
 }
 
 static inline void registry_unlock(void)
 {
-    pthread_mutex_unlock(&registry.lock);
+    lock_release(LOCK_REGISTRY);
 }
 
 /* With the lock held: appends a copy of the row and returns its id, or 0 when the table is full. The

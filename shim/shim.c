@@ -13,6 +13,7 @@
 #include "drain.h"
 #include "driver_calls.h"
 #include "functions.h"
+#include "lock.h"
 #include "registry.h"
 #include "rows.h"
 #include "streams.h"
@@ -26,7 +27,6 @@ struct shim_page shim_page;
 struct ws_options shim_options;
 bool shim_one_queue;
 
-static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t generation;                        /* of the latest recording: survives a fork, unlike the page */
 static const struct ws_option_info *misunderstood; /* an option with a value that is none */
 static bool aside;                                 /* given up for good */
@@ -45,6 +45,7 @@ static void after_fork_in_child(void)
     /* Where the kernel cannot wipe the page. */
     atomic_store(&shim_page.phase, 0);
     shim_page.generation = 0;
+    locks_reset();
 }
 
 /* Programs that set their title write over the environment they were started with. */
@@ -79,6 +80,7 @@ __attribute__((constructor)) static void shim_load(void)
     atomic_store(&range_open, *shim_options.capture_range != 'p');
     long page_size = sysconf(_SC_PAGESIZE);
     madvise(&shim_page, sizeof(shim_page), MADV_WIPEONFORK);
+    locks_init();
     void *shared = mmap(NULL, (size_t)page_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     children = shared == MAP_FAILED ? NULL : shared;
     pthread_atfork(NULL, NULL, after_fork_in_child);
@@ -180,9 +182,11 @@ bool shim_start(void)
         return !(shim_phase() & SHIM_ENDED);
     if (__atomic_load_n(&aside, __ATOMIC_RELAXED) || refuse_child())
         return false;
+    struct shim_quiet quiet;
     int saved_errno = errno;
-    pthread_mutex_lock(&start_lock);
-    if (!(shim_phase() & (SHIM_STARTED | SHIM_ENDED)) && !aside) {
+    quiet_begin(&quiet); /* files are opened: no call there may be where the thread is cancelled */
+    bool locked = lock_take(LOCK_START);
+    if (locked && !(shim_phase() & (SHIM_STARTED | SHIM_ENDED)) && !aside) {
         shim_page.generation = ++generation;
         const char *connections = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
         shim_one_queue = connections && !strcmp(connections, "1");
@@ -190,7 +194,9 @@ bool shim_start(void)
         if (start_parts())
             shim_update_phase(started_at);
     }
-    pthread_mutex_unlock(&start_lock);
+    if (locked)
+        lock_release(LOCK_START);
+    quiet_end(&quiet);
     errno = saved_errno;
     return (shim_phase() & (SHIM_STARTED | SHIM_ENDED)) == SHIM_STARTED;
 }

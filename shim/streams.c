@@ -50,10 +50,12 @@ uint32_t context_count(void)
 
 struct shim_context *context_find(ws_CUcontext handle)
 {
-    registry_lock();
-    uint64_t *id = ws_map_get(&context_ids, (uintptr_t)handle);
+    if (!registry_lock())
+        return NULL;
+    uint64_t *known = ws_map_get(&context_ids, (uintptr_t)handle);
+    uint32_t id = known ? (uint32_t)*known : 0;
     registry_unlock();
-    return id ? context_at((uint32_t)*id) : NULL;
+    return context_at(id);
 }
 
 static uint32_t attribute(ws_CUdevice device, ws_CUenum which)
@@ -88,7 +90,8 @@ static void register_devices(ws_CUdevice last)
                                  .memory_bytes = memory,
                                  WS_DEVICE_FACTS(FACT) };
 #undef FACT
-        registry_lock();
+        if (!registry_lock())
+            return;
         if (atomic_load_explicit(&registry.device.count, memory_order_relaxed) == (uint32_t)device) {
             row.name = registry_text(name);
             row.uuid = registry_text(uuid_text);
@@ -115,7 +118,8 @@ static struct shim_context *register_context(ws_CUcontext handle)
     struct ws_context row = { .device = (uint32_t)device + 1, .flags = flags, .handle = (uintptr_t)handle };
     struct shim_context *context = NULL;
     bool is_new = false;
-    registry_lock();
+    if (!registry_lock())
+        return NULL;
     uint64_t *id = ws_map_put(&context_ids, (uintptr_t)handle);
     if (id && !*id) {
         uint32_t next = atomic_load_explicit(&registry.context.count, memory_order_relaxed);
@@ -200,7 +204,8 @@ struct shim_stream *stream_known(ws_CUstream handle, bool per_thread, const stru
     handle = normal_handle(handle, per_thread);
     if (!is_created(handle) && !context)
         return NULL;
-    registry_lock();
+    if (!registry_lock())
+        return NULL;
     uint64_t *id = ws_map_get(&stream_ids, stream_key(handle, context));
     struct shim_stream *stream = id ? stream_at((uint32_t)*id) : NULL;
     registry_unlock();
@@ -241,7 +246,8 @@ struct shim_stream *stream_find(ws_CUstream handle, bool per_thread, struct shim
         .priority = priority,
         .handle = (uintptr_t)handle,
     };
-    registry_lock();
+    if (!registry_lock())
+        return NULL;
     uint64_t *place = ws_map_put(&stream_ids, key);
     if (place && !*place) {
         uint32_t next = atomic_load_explicit(&registry.stream.count, memory_order_relaxed);
@@ -291,21 +297,24 @@ static void stream_over(struct shim_stream *stream)
 
 void streams_forget_created(void)
 {
-    registry_lock();
-    for (uint32_t id = 1; id <= stream_count(); id++)
+    bool locked = registry_lock();
+    for (uint32_t id = 1; locked && id <= stream_count(); id++)
         if (stream_at(id)->kind == WS_STREAM_CREATED)
             ws_map_remove(&stream_ids, (uintptr_t)stream_at(id)->handle);
-    registry_unlock();
+    if (locked)
+        registry_unlock();
     shim_forget_handles();
 }
 
 void stream_forget(ws_CUstream handle)
 {
-    registry_lock();
-    uint64_t *id = ws_map_get(&stream_ids, (uintptr_t)handle);
-    struct shim_stream *stream = id ? stream_at((uint32_t)*id) : NULL;
-    ws_map_remove(&stream_ids, (uintptr_t)handle);
-    registry_unlock();
+    struct shim_stream *stream = NULL;
+    if (registry_lock()) {
+        uint64_t *id = ws_map_get(&stream_ids, (uintptr_t)handle);
+        stream = id ? stream_at((uint32_t)*id) : NULL;
+        ws_map_remove(&stream_ids, (uintptr_t)handle);
+        registry_unlock();
+    }
     if (stream)
         stream_over(stream);
     shim_forget_handles();
@@ -329,10 +338,11 @@ void context_end(struct shim_context *context)
 void context_gone(struct shim_context *context)
 {
     atomic_store(&context->life, CONTEXT_GONE);
-    registry_lock();
-    ws_map_remove(&context_ids, (uintptr_t)context->handle);
+    bool locked = registry_lock();
+    if (locked)
+        ws_map_remove(&context_ids, (uintptr_t)context->handle);
     /* Its default streams are named by its id, which never comes back; created ones by their handle. */
-    for (uint32_t id = 1; id <= stream_count(); id++) {
+    for (uint32_t id = 1; locked && id <= stream_count(); id++) {
         struct shim_stream *stream = stream_at(id);
         uint64_t *known =
             stream->kind == WS_STREAM_CREATED ? ws_map_get(&stream_ids, (uintptr_t)stream->handle) : NULL;
@@ -341,6 +351,7 @@ void context_gone(struct shim_context *context)
         if (stream->context == context)
             stream_over(stream);
     }
-    registry_unlock();
+    if (locked)
+        registry_unlock();
     functions_doubt();
 }

@@ -11,6 +11,7 @@
 
 #include "drain.h"
 #include "elf_lookup.h"
+#include "lock.h"
 #include "registry.h"
 
 __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")));
@@ -73,10 +74,11 @@ static struct shim_thread *thread_create(void)
     char name[16] = "";
     prctl(PR_GET_NAME, name);
     struct ws_thread row = { .tid = (uint32_t)syscall(SYS_gettid) };
-    registry_lock();
-    row.name = registry_text(name);
-    thread->id = registry_add(&registry.thread, &row);
-    registry_unlock();
+    if (registry_lock()) {
+        row.name = registry_text(name);
+        thread->id = registry_add(&registry.thread, &row);
+        registry_unlock();
+    }
     thread->correlation = (uint64_t)thread->id << 40;
     thread->mapping = size;
     thread->handles = atomic_load(&shim_page.handles) - 1;
@@ -94,15 +96,19 @@ struct shim_thread *thread_get(void)
     struct shim_thread *thread = thread_if_known();
     if (thread || thread_self.ours || !shim_start())
         return thread;
-    if (thread_self.refused != shim_page.generation)
+    struct shim_quiet quiet;
+    quiet_begin(&quiet); /* a handler would make a state of its own */
+    thread = thread_self.thread;
+    if (!thread && thread_self.refused != shim_page.generation)
         thread = thread_create();
-    if (!thread) {
+    if (thread && !thread_self.thread) {
+        thread_self.thread = thread;
+        __cxa_thread_atexit_impl(thread_ended, thread, &__dso_handle);
+    } else if (!thread) {
         thread_self.refused = shim_page.generation;
         atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
-        return NULL;
     }
-    thread_self.thread = thread;
-    __cxa_thread_atexit_impl(thread_ended, thread, &__dso_handle);
+    quiet_end(&quiet);
     return thread;
 }
 
