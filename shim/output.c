@@ -178,12 +178,18 @@ static bool is_wanted(const char *variable)
 static char environment[64 << 10];
 static size_t environment_used;
 
+/* Which `wallshim record` runs the program, so that it knows its traces among others in the folder. */
+static char recording[WS_RECORDING_SIZE];
+
 static void keep_environment(void)
 {
+    const char *name = getenv(WS_RECORDING);
+    snprintf(recording, sizeof(recording), "%s", name ? name : "");
     environment_used = 0;
     for (char **at = environ; shim_options.environment && at && *at; at++) {
         size_t length = strlen(*at) + 1;
-        if (!strchr(*at, '=') || !is_wanted(*at) || length > sizeof(environment) - environment_used)
+        if (!strchr(*at, '=') || !is_wanted(*at) || !strncmp(*at, WS_RECORDING "=", sizeof(WS_RECORDING)) ||
+            length > sizeof(environment) - environment_used)
             continue;
         memcpy(environment + environment_used, *at, length);
         environment_used += length;
@@ -237,6 +243,8 @@ static void describe(struct output *output)
         add_meta(output, "host", host.nodename);
         add_meta(output, "kernel", host.release);
     }
+    if (*recording)
+        add_meta(output, "recording", recording);
     add_meta(output, "wallshim_version", WALLSHIM_VERSION);
     if (driver.driver_version && driver.driver_version(&version) == WS_CUDA_SUCCESS) {
         snprintf(text, sizeof(text), "%d.%d", version / 1000, version % 1000 / 10);

@@ -2,13 +2,16 @@
 
 #include <errno.h>
 #include <glob.h>
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "command.h"
-#include "wire/options.h"
+#include "trace/reader.h"
 
 static const char *default_name(void)
 {
@@ -72,13 +75,27 @@ static int check_name(const char *name)
     return 0;
 }
 
+/* A word that no other recording has, behind those of the records around this one. Without random numbers there is
+ * none, and all that is new counts as ours. */
+static int name_recording(struct tool_outputs *outputs)
+{
+    const char *around = getenv(WS_RECORDING);
+    uint64_t word;
+    if (getrandom(&word, sizeof(word), GRND_NONBLOCK) != sizeof(word))
+        return unsetenv(WS_RECORDING);
+    if (!around || strlen(around) + 18 > sizeof(outputs->recording))
+        around = "";
+    snprintf(outputs->recording, sizeof(outputs->recording), "%s%s%016" PRIx64, around, *around ? "/" : "", word);
+    return setenv(WS_RECORDING, outputs->recording, 1);
+}
+
 int tool_outputs_init(struct tool_outputs *outputs, const char *name)
 {
     int status = check_name(name ? name : "");
     if (status)
         return status;
     *outputs = (struct tool_outputs){ .pattern = pattern_of(name && *name ? name : default_name()) };
-    if (!outputs->pattern)
+    if (!outputs->pattern || name_recording(outputs))
         return tool_error("out of memory");
     list(outputs->pattern, &outputs->before, &outputs->before_count);
     return 0;
@@ -92,12 +109,44 @@ static bool was_there(const struct tool_outputs *outputs, const char *path)
     return false;
 }
 
+/* Is this said of our recording, or of one within it? */
+static bool is_ours(const char *recording, const struct ws_text *said)
+{
+    size_t length = strlen(recording);
+    return said->length >= length && !memcmp(said->data, recording, length) &&
+           (said->length == length || said->data[length] == '/');
+}
+
+/* What a trace says of itself comes first in it. */
+enum { LOOKED_AT = 64 };
+
+/* Whether a trace says that another recording wrote it, or is one that nothing is in yet: ours are complete. What
+ * says nothing of recordings, such as a trace of a shim from before they were named, is taken for ours. */
+static bool is_of_others(const char *path, const char *recording)
+{
+    static const char key[] = "recording";
+    struct ws_reader *reader;
+    struct ws_block block;
+    bool any = false, others = false;
+    if (!*recording || ws_reader_open(&reader, path, NULL, 0))
+        return false;
+    for (int i = 0; i < LOOKED_AT && !others && ws_reader_next(reader, &block) > 0; i++) {
+        const struct ws_meta *rows = block.rows;
+        any = true;
+        for (uint32_t row = 0; block.family == WS_FAMILY_meta && row < block.count; row++)
+            others |= rows[row].key.length == strlen(key) && !memcmp(rows[row].key.data, key, strlen(key)) &&
+                      !is_ours(recording, &rows[row].value);
+    }
+    ws_reader_close(reader);
+    return others || !any;
+}
+
 size_t tool_outputs_find_new(struct tool_outputs *outputs)
 {
     size_t kept = 0;
     list(outputs->pattern, &outputs->paths, &outputs->count);
     for (size_t i = 0; i < outputs->count; i++) {
-        if (was_there(outputs, outputs->paths[i]))
+        if (was_there(outputs, outputs->paths[i]) || is_of_others(outputs->paths[i], outputs->recording))
             free(outputs->paths[i]);
         else
             outputs->paths[kept++] = outputs->paths[i];

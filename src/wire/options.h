@@ -57,6 +57,11 @@ enum ws_option_kind { WS_OPTION_TEXT, WS_OPTION_FLAG, WS_OPTION_COUNT, WS_OPTION
 #define WS_OPTION_FIELD_DURATION uint64_t
 #define WS_OPTION_FIELD_SIZE uint64_t
 
+/* The variable by which `wallshim record` gives what it runs a name, which the shim writes into the traces: random
+ * words with / between them, one for each record around the program, the innermost last. */
+#define WS_RECORDING "WALLSHIM_RECORDING"
+enum { WS_RECORDING_SIZE = 256 };
+
 struct ws_options {
 #define OPTION(field, variable, name, kind, def, least, most, argument, help) WS_OPTION_FIELD_##kind field;
     WS_OPTIONS(OPTION)
