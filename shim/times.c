@@ -138,13 +138,6 @@ void times_resolve(struct shim_stream *stream, struct pending *pending, uint32_t
         pending->op.end = end.high;
         pending->op.end_error = (uint32_t)smaller(end.high - end.low, UINT32_MAX);
     }
-    if (pending->op.end < pending->op.begin) {
-        /* The spans overlap: one point in both serves for both, with errors that reach as far. */
-        int64_t point = larger(begin.low, smaller(pending->op.begin, end.high));
-        pending->op.begin = pending->op.end = point;
-        pending->op.begin_error = (uint32_t)larger(begin.high - point, point - begin.low);
-        pending->op.end_error = (uint32_t)larger(end.high - point, point - end.low);
-    }
     pending->op.flags |= (uint32_t)begin_quality(stream, pending, begin);
     pending->op.flags |= (uint32_t)(loose || blocking ? WS_TIME_BOUNDED : WS_TIME_MEASURED) << 2;
 }

@@ -189,6 +189,8 @@ static void only_this_threads_word_below_its_place_counts(void **state)
     assert_true(frame_makes(thread, at, at, NULL));
     assert_true(frame_makes(thread, at, at - 16, NULL));
     assert_false(frame_makes(thread, at, at + 16, NULL));
+    assert_true(frame_makes(thread, at, at - 128, NULL)); /* the next is kept in the same place as this */
+    assert_false(frame_makes(thread, at, at + 128, NULL));
     assert_false(frame_makes(thread, (uintptr_t)&words[33], at, NULL));
     *(volatile uintptr_t *)&words[32] = (uintptr_t)thread + sizeof(*thread);
     assert_false(frame_makes(thread, at, at, NULL));
@@ -375,15 +377,19 @@ static FRAME void leave_in_handler(void)
     longjmp(in_handlers_frame, 1);
 }
 
+static FRAME void leave_from_deep_in_handler(void)
+{
+    volatile char room[6000];
+    room[0] = 1;
+    wrapped(leave_in_handler);
+    (void)room[0];
+}
+
 /* Within one handler a call is left; the next, from higher up that stack, is not made by it. */
 static FRAME void leave_and_call(void)
 {
-    if (!setjmp(in_handlers_frame)) {
-        volatile char room[4096];
-        room[0] = 1;
-        wrapped(leave_in_handler);
-        (void)room[0];
-    }
+    if (!setjmp(in_handlers_frame))
+        leave_from_deep_in_handler();
     wrapped(NULL);
     within_in_handler[0] = inner_was_within;
 }
