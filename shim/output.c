@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,7 +14,10 @@
 #include "base/clock.h"
 #include "compression.h"
 #include "driver_calls.h"
+#include "program.h"
+#include "secrets.h"
 #include "shim.h"
+#include "trace_name.h"
 
 #ifndef WALLSHIM_VERSION
 #error "the build says which version this is"
@@ -22,61 +25,32 @@
 
 extern char **environ;
 
+enum { NAMES_TRIED = 1000 };
+
 /* --- the name ---------------------------------------------------------------------------------- */
 
-static const char *rank_of_this_process(void)
+/* Who starts ranks says which in one of these: torchrun, Open MPI, MPICH and Intel MPI, Slurm. */
+static char rank[64] = "0";
+
+static void keep_rank(void)
 {
-    /* Who starts ranks says which in one of these: torchrun, Open MPI, MPICH and Intel MPI, Slurm. */
     static const char *const variables[] = { "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID" };
-    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
-        if (getenv(variables[i]))
-            return getenv(variables[i]);
-    return "0";
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+        const char *value = secure_getenv(variables[i]);
+        if (value) {
+            snprintf(rank, sizeof(rank), "%s", value);
+            return;
+        }
+    }
 }
 
-static bool append(char *path, size_t capacity, size_t *length, const char *text)
-{
-    size_t more = strlen(text);
-    if (*length + more >= capacity)
-        return false;
-    memcpy(path + *length, text, more + 1);
-    *length += more;
-    return true;
-}
-
-bool output_expand(const char *pattern, char *path, size_t capacity)
+static bool choose_name(char *path, size_t capacity)
 {
     struct utsname host;
-    char pid[16];
-    size_t length = 0;
-    snprintf(pid, sizeof(pid), "%d", (int)getpid());
-    *path = 0;
-    for (const char *at = pattern; *at; at++) {
-        char plain[2] = { *at, 0 };
-        const char *text = plain;
-        if (*at == '%' && at[1]) {
-            switch (*++at) {
-            case 'n':
-                text = program_invocation_short_name;
-                break;
-            case 'p':
-                text = pid;
-                break;
-            case 'h':
-                text = uname(&host) ? "host" : host.nodename;
-                break;
-            case 'r':
-                text = rank_of_this_process();
-                break;
-            default:
-                plain[0] = *at;
-                break;
-            }
-        }
-        if (!append(path, capacity, &length, text))
-            return false;
-    }
-    return true;
+    struct trace_name_parts parts = {
+        .program = program_name(), .host = uname(&host) ? "host" : host.nodename, .rank = rank, .pid = (int)getpid()
+    };
+    return trace_name_expand(shim_options.output, &parts, path, capacity);
 }
 
 /* --- what is said of the program --------------------------------------------------------------- */
@@ -99,65 +73,13 @@ static void add_number(struct output *output, const char *key, long long value)
     add_meta(output, key, text);
 }
 
-/* Does the word stand in the text, in any case? */
-static bool contains(const char *text, const char *word, size_t length)
-{
-    for (; length && *text; text++)
-        if (!strncasecmp(text, word, length))
-            return true;
-    return false;
-}
-
-bool output_is_secret(const char *name, const char *more_words)
-{
-    static const char *const words[] = { "KEY",    "TOKEN",      "SECRET", "PASSWORD",
-                                         "PASSWD", "CREDENTIAL", "AUTH",   "COOKIE" };
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (contains(name, words[i], strlen(words[i])))
-            return true;
-    for (const char *at = more_words; *at; at += strspn(at, ",")) {
-        size_t length = strcspn(at, ",");
-        if (contains(name, at, length))
-            return true;
-        at += length;
-    }
-    return false;
-}
-
-static ssize_t read_file(const char *path, char *text, size_t capacity)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? -1 : read(fd, text, capacity - 1);
-    if (fd >= 0)
-        close(fd);
-    text[length > 0 ? length : 0] = 0;
-    return length;
-}
-
-/* Arguments, separated by spaces; the value after a switch whose name marks a secret is left out, and
- * so is what follows the equals sign of one. */
 static void add_command_line(struct output *output)
 {
-    static char raw[16384], text[16384 + 64];
-    ssize_t length = read_file("/proc/self/cmdline", raw, sizeof(raw));
-    size_t used = 0;
-    bool hide_next = false;
-    if (length <= 0) {
-        add_meta(output, "command_line", program_invocation_name);
-        return;
-    }
-    for (char *argument = raw; argument < raw + length; argument += strlen(argument) + 1) {
-        char *equals = strchr(argument, '=');
-        bool secret = output_is_secret(argument, shim_options.redact) && (*argument == '-' || equals);
-        const char *shown = hide_next ? "***" : argument;
-        size_t shown_length = secret && equals && !hide_next ? (size_t)(equals + 1 - argument) : strlen(shown);
-        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.*s%s", used ? " " : "", (int)shown_length,
-                                 shown, secret && equals && !hide_next ? "***" : "");
-        if (used >= sizeof(text) - 1)
-            break;
-        hide_next = secret && !equals && !hide_next;
-    }
-    add_meta(output, "command_line", text);
+    static char text[16384 + 64];
+    size_t size;
+    const char *arguments = program_arguments(&size);
+    secrets_command_line(text, sizeof(text), arguments, size, shim_options.redact);
+    add_meta(output, "command_line", size ? text : program_name());
 }
 
 /* What matters to GPU work and to telling processes apart. */
@@ -183,7 +105,7 @@ static char recording[WS_RECORDING_SIZE];
 
 static void keep_environment(void)
 {
-    const char *name = getenv(WS_RECORDING);
+    const char *name = secure_getenv(WS_RECORDING);
     snprintf(recording, sizeof(recording), "%s", name ? name : "");
     environment_used = 0;
     for (char **at = environ; shim_options.environment && at && *at; at++) {
@@ -198,11 +120,17 @@ static void keep_environment(void)
 
 static void add_environment(struct output *output)
 {
+    static char value[sizeof(environment)];
     char key[256];
     for (const char *at = environment; at < environment + environment_used; at += strlen(at) + 1) {
         const char *equals = strchr(at, '=');
         snprintf(key, sizeof(key), "env.%.*s", (int)(equals - at), at);
-        add_meta(output, key, output_is_secret(key, shim_options.redact) ? "***" : equals + 1);
+        *value = 0;
+        if (secrets_named(at, (size_t)(equals - at), shim_options.redact))
+            snprintf(value, sizeof(value), "***");
+        else
+            secrets_append(value, 0, sizeof(value), equals + 1, shim_options.redact);
+        add_meta(output, key, value);
     }
 }
 
@@ -234,11 +162,11 @@ static void describe(struct output *output)
     int version = 0;
     clock_gettime(CLOCK_REALTIME, &wall);
     int64_t monotonic = ws_clock_ns();
-    add_meta(output, "program", program_invocation_short_name);
+    add_meta(output, "program", program_name());
     add_command_line(output);
     add_number(output, "pid", getpid());
     add_number(output, "parent_pid", getppid());
-    add_meta(output, "rank", rank_of_this_process());
+    add_meta(output, "rank", rank);
     if (!uname(&host)) {
         add_meta(output, "host", host.nodename);
         add_meta(output, "kernel", host.release);
@@ -286,13 +214,36 @@ static bool make_absolute(char *path, size_t capacity)
     return true;
 }
 
+/* By statx, which every glibc has under one name. */
+static bool is_file(const char *path)
+{
+    struct statx found;
+    return !statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &found) && S_ISREG(found.stx_mode);
+}
+
+/* A trace of this name may be there already: process ids come again, in containers above all. What is no file of
+ * somebody's, as /dev/null, has no neighbours. */
+static int create_file(struct output *output)
+{
+    static char wanted[sizeof(output->path)];
+    memcpy(wanted, output->path, sizeof(wanted));
+    for (unsigned attempt = 0; attempt < NAMES_TRIED; attempt++) {
+        if (!trace_name_next(wanted, attempt, output->path, sizeof(output->path)))
+            return -ENAMETOOLONG;
+        int error = ws_file_sink_open(&output->file, output->path);
+        if (error != -EEXIST || !is_file(output->path))
+            return error;
+    }
+    return -EEXIST;
+}
+
 int output_create(struct output *output)
 {
-    if (!output_expand(shim_options.output, output->path, sizeof(output->path)) ||
-        !make_absolute(output->path, sizeof(output->path)))
+    keep_rank();
+    if (!choose_name(output->path, sizeof(output->path)) || !make_absolute(output->path, sizeof(output->path)))
         return -ENAMETOOLONG;
     keep_environment();
-    return ws_file_sink_open(&output->file, output->path);
+    return create_file(output);
 }
 
 int output_begin(struct output *output)

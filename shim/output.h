@@ -2,9 +2,6 @@
 #ifndef WALLSHIM_SHIM_OUTPUT_H
 #define WALLSHIM_SHIM_OUTPUT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "wire/encoder.h"
 #include "wire/sink.h"
 
@@ -26,11 +23,5 @@ void output_say(struct output *output, const char *key, const char *value);
 
 /* Writes the footer and closes. Returns 0 or -errno of what went wrong last. */
 int output_close(struct output *output);
-
-/* Expands %n %p %h %r %% of a pattern. False when the result does not fit. */
-bool output_expand(const char *pattern, char *path, size_t capacity);
-
-/* Is an environment variable or a command line switch of this name not to be kept? */
-bool output_is_secret(const char *name, const char *more_words);
 
 #endif

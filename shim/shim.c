@@ -139,7 +139,7 @@ void shim_step_aside(const char *why)
 static void complain_of_options(void)
 {
     const struct ws_option_info *bad = misunderstood;
-    const char *value = bad ? getenv(bad->variable) : NULL;
+    const char *value = bad ? secure_getenv(bad->variable) : NULL;
     char takes[128];
     if (value)
         ws_warn("%s=%s is not understood (%s); using %s", bad->variable, value,
@@ -188,7 +188,7 @@ bool shim_start(void)
     bool locked = lock_take(LOCK_START);
     if (locked && !(shim_phase() & (SHIM_STARTED | SHIM_ENDED)) && !aside) {
         shim_page.generation = ++generation;
-        const char *connections = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+        const char *connections = secure_getenv("CUDA_DEVICE_MAX_CONNECTIONS");
         shim_one_queue = connections && !strcmp(connections, "1");
         started_at = ws_clock_ns();
         if (start_parts())

@@ -21,13 +21,21 @@ static const char *default_name(void)
     return "*.wst";
 }
 
-/* The shim fills in what is behind '%'; here it may be anything. */
-static char *pattern_of(const char *name)
+/* The shim fills in what is behind '%', which may be anything here, and counts up names that are there already. With
+ * `counted` these are meant: "NAME-1.wst". */
+static char *pattern_of(const char *name, bool counted)
 {
-    char *pattern = malloc(2 * strlen(name) + 1), *to = pattern;
+    static const char ending[] = ".wst", number[] = "-[0-9]*";
+    size_t length = strlen(name), tail = sizeof(ending) - 1;
+    const char *end = name + length - (length > tail && !strcmp(name + length - tail, ending) ? tail : 0);
+    char *pattern = malloc(2 * length + sizeof(number)), *to = pattern;
     if (!pattern)
         return NULL;
-    for (; *name; name++) {
+    for (;; name++) {
+        if (name == end && counted)
+            to = stpcpy(to, number);
+        if (!*name)
+            break;
         if (*name == '%' && name[1] == '%') {
             *to++ = *name++;
         } else if (*name == '%' && name[1]) {
@@ -43,23 +51,33 @@ static char *pattern_of(const char *name)
     return pattern;
 }
 
-static void list(const char *pattern, char ***paths, size_t *count)
+static int by_name(const void *a, const void *b)
 {
-    glob_t found;
-    *paths = NULL;
-    *count = 0;
-    if (!glob(pattern, 0, NULL, &found)) {
-        *paths = calloc(found.gl_pathc, sizeof(**paths));
-        for (size_t i = 0; *paths && i < found.gl_pathc; i++) {
-            (*paths)[i] = strdup(found.gl_pathv[i]);
-            *count += (*paths)[i] != NULL;
-        }
-        globfree(&found);
-    }
+    return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Whether a trace of this name can be written. The shim would refuse it too, but only once the command
- * has come to its first CUDA call. */
+static void list(const struct tool_outputs *outputs, char ***paths, size_t *count)
+{
+    glob_t found = { 0 };
+    *paths = NULL;
+    *count = 0;
+    glob(outputs->pattern, 0, NULL, &found);
+    glob(outputs->counted, found.gl_pathc ? GLOB_APPEND : 0, NULL, &found);
+    if (found.gl_pathc) {
+        qsort(found.gl_pathv, found.gl_pathc, sizeof(*found.gl_pathv), by_name);
+        *paths = calloc(found.gl_pathc, sizeof(**paths));
+    }
+    for (size_t i = 0; *paths && i < found.gl_pathc; i++) {
+        if (*count && !strcmp((*paths)[*count - 1], found.gl_pathv[i])) /* found by both patterns */
+            continue;
+        (*paths)[*count] = strdup(found.gl_pathv[i]);
+        *count += (*paths)[*count] != NULL;
+    }
+    globfree(&found);
+}
+
+/* Whether a trace of this name can be written. The shim would say so too, but only once the command has come to its
+ * first CUDA call; and it would count up a name that is taken, which is not what was asked for here. */
 static int check_name(const char *name)
 {
     char folder[4096];
@@ -94,10 +112,11 @@ int tool_outputs_init(struct tool_outputs *outputs, const char *name)
     int status = check_name(name ? name : "");
     if (status)
         return status;
-    *outputs = (struct tool_outputs){ .pattern = pattern_of(name && *name ? name : default_name()) };
-    if (!outputs->pattern || name_recording(outputs))
+    name = name && *name ? name : default_name();
+    *outputs = (struct tool_outputs){ .pattern = pattern_of(name, false), .counted = pattern_of(name, true) };
+    if (!outputs->pattern || !outputs->counted || name_recording(outputs))
         return tool_error("out of memory");
-    list(outputs->pattern, &outputs->before, &outputs->before_count);
+    list(outputs, &outputs->before, &outputs->before_count);
     return 0;
 }
 
@@ -144,7 +163,7 @@ static bool is_of_others(const char *path, const char *recording)
 size_t tool_outputs_find_new(struct tool_outputs *outputs)
 {
     size_t kept = 0;
-    list(outputs->pattern, &outputs->paths, &outputs->count);
+    list(outputs, &outputs->paths, &outputs->count);
     for (size_t i = 0; i < outputs->count; i++) {
         if (was_there(outputs, outputs->paths[i]) || is_of_others(outputs->paths[i], outputs->recording))
             free(outputs->paths[i]);
@@ -164,4 +183,5 @@ void tool_outputs_finish(struct tool_outputs *outputs)
     free(outputs->before);
     free(outputs->paths);
     free(outputs->pattern);
+    free(outputs->counted);
 }

@@ -9,6 +9,7 @@
 struct tool_outputs {
     char recording[WS_RECORDING_SIZE]; /* what the traces of the command say; empty: nothing */
     char *pattern;                     /* for glob(3) */
+    char *counted;                     /* the same for names that were counted up */
     char **before;                     /* what matched before the command ran */
     size_t before_count;
     char **paths; /* what is new since */

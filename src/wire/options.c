@@ -179,7 +179,7 @@ void ws_options_from_environment(struct ws_options *options, const struct ws_opt
     *bad = NULL;
     for (size_t i = 0; i < ws_option_count; i++) {
         const struct ws_option_info *info = &ws_option_table[i];
-        const char *text = getenv(info->variable);
+        const char *text = secure_getenv(info->variable);
         ws_option_set(options, info, info->fallback);
         if (text && ws_option_set(options, info, text) && !*bad)
             *bad = info;

@@ -89,7 +89,8 @@ const char *ws_option_takes(const struct ws_option_info *info, char *text, size_
 int ws_option_set(struct ws_options *options, const struct ws_option_info *info, const char *text);
 
 /* Defaults, then the environment. A value that does not parse keeps the default; the first such
- * variable is named in *bad (NULL when all is well). Allocates nothing. */
+ * variable is named in *bad (NULL when all is well). In a program that runs with more rights than its user
+ * the environment says nothing. Allocates nothing. */
 void ws_options_from_environment(struct ws_options *options, const struct ws_option_info **bad);
 
 /* "500ms", "2s", "1m", "3" (seconds) → ns; "64M" → bytes. Return 0 or -EINVAL. */

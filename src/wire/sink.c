@@ -38,7 +38,7 @@ static int moved_up(int fd)
 
 int ws_file_sink_open(struct ws_file_sink *sink, const char *path)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
     *sink = (struct ws_file_sink){ .fd = moved_up(fd), .path = path };

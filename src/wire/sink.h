@@ -16,7 +16,8 @@ struct ws_file_sink {
     uint64_t size; /* of what is whole */
 };
 
-/* Creates the file; one that exists, or a symbolic link, is left alone. The path must stay as long as
+/* Creates the file, for its user alone to read: traces hold command lines and names. One that exists, or a symbolic
+ * link, is left alone. The path must stay as long as
  * the sink. Returns 0 or -errno. */
 int ws_file_sink_open(struct ws_file_sink *sink, const char *path);
 

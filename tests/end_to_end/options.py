@@ -24,10 +24,11 @@ class Run:
             self.status, self.output, self.errors = done.returncode, done.stdout, done.stderr
             self.files = sorted(os.listdir(folder))
             self.pid = int(re.search(r"pid (\d+)", done.stdout)[1])
-            self.rows, self.size, self.report = {}, 0, ""
+            self.rows, self.size, self.report, self.mode = {}, 0, "", 0
             names = [name for name in self.files if name.endswith(".wst")] if trace is None else [trace]
             for name in names:
                 self.size = os.path.getsize(f"{folder}/{name}")
+                self.mode = os.stat(f"{folder}/{name}").st_mode & 0o7777
                 dump = subprocess.run([f"{build}/tools/wallshim", "dump", "--json", f"{folder}/{name}"], capture_output=True,
                                       text=True, check=True)
                 self.report = subprocess.run([f"{build}/tools/wallshim", "report", f"{folder}/{name}"], capture_output=True,
@@ -59,6 +60,12 @@ def case_name(build):
     check(run.files == [f"a-hazard_options-{run.pid}-{host}-3-%.wst"], run.files)
     run = Run(build, ["100"], {})
     check(run.files == [f"hazard_options-{run.pid}.wst"], run.files)
+    # What others say leads nowhere else.
+    run = Run(build, ["100"], {"WALLSHIM_OUTPUT": "a-%r.wst", "RANK": "/../../x\n"})
+    check(run.files == ["a-_.._.._x_.wst"], run.files)
+    with tempfile.TemporaryDirectory() as folder:
+        run = Run(build, ["100"], {"WALLSHIM_OUTPUT": f"{folder}/%r/a.wst", "RANK": ".."})
+        check("cannot write" in run.errors and not os.path.exists(f"{folder}/../a.wst"), run.errors)
 
 
 def case_existing(build):
@@ -66,10 +73,23 @@ def case_existing(build):
         path = f"{folder}/mine.wst"
         with open(path, "w", encoding="ascii") as file:
             file.write("mine")
-        run = Run(build, ["100"], {"WALLSHIM_OUTPUT": path})
+        runs = [Run(build, ["100"], {"WALLSHIM_OUTPUT": path}) for _ in range(2)]
         with open(path, encoding="ascii") as file:
             check(file.read() == "mine", "an existing file was written to")
-        check("wallshim: cannot write" in run.errors and path in run.errors, run.errors)
+        check(sorted(os.listdir(folder)) == ["mine-1.wst", "mine-2.wst", "mine.wst"], os.listdir(folder))
+        check(not any(run.errors for run in runs), runs[0].errors)
+        # At the same time.
+        started = [subprocess.Popen([f"{ROOT}/tests/run_preloaded.sh", build, f"{build}/tests/programs/hazard_options", "100"],
+                                    env={**os.environ, "WALLSHIM_OUTPUT": f"{folder}/many"}, stdout=subprocess.DEVNULL)
+                   for _ in range(8)]
+        check(not any(program.wait() for program in started), "a program failed")
+        many = sorted(name for name in os.listdir(folder) if name.startswith("many"))
+        check(many == ["many", *(f"many-{i}" for i in range(1, 8))], many)
+        for name in many:
+            subprocess.run([f"{build}/tools/wallshim", "info", f"{folder}/{name}"], stdout=subprocess.DEVNULL, check=True)
+    # What is no file has no neighbours.
+    run = Run(build, ["100"], {"WALLSHIM_OUTPUT": "/dev/null"})
+    check("wallshim: cannot write /dev/null:" in run.errors and not os.path.exists("/dev/null-1"), run.errors)
 
 
 def case_secrets(build):
@@ -79,7 +99,16 @@ def case_secrets(build):
     text = json.dumps(run.rows["meta"])
     for secret in ("k1", "k2", "k3", "k4", "k5", "k6", "k7"):
         check(f'"{secret}"' not in text and f" {secret}" not in text and f"={secret}" not in text, f"{secret} is in {text}")
+    check(run.mode == 0o600, f"the trace's mode is {run.mode:o}")
     check(run.meta()["env.CUDA_HARMLESS"] == "seen" and run.meta()["env.CUDA_API_KEY"] == "***", text)
+    secrets = {"TORCH_HUB_PAT": "hunter2", "NCCL_PASS": "hunter2", "SLURM_DB_PWD": "hunter2", "JAX_JWT": "hunter2",
+               "CUDA_STORE": "redis://me:hunter2@cache/0", "TORCH_HEADERS": "Authorization: Bearer hunter2"}
+    run = Run(build, ["100", "x", "-H", "Authorization: Bearer hunter2", "--header=X-Api-Key: hunter2", "--url",
+                      "postgres://me:hunter2@db/x", "--key-passphrase", "hunter2", "--gh-pat", "hunter2", "last"], secrets)
+    check("hunter2" not in json.dumps(run.rows["meta"]), run.rows["meta"])
+    check(run.meta()["command_line"].endswith("--url postgres://me:***@db/x --key-passphrase *** --gh-pat *** last"),
+          run.meta())
+    check(run.meta()["env.CUDA_STORE"] == "redis://me:***@cache/0", run.meta())
     run = Run(build, ["100"], {**plain, "WALLSHIM_ENV": "0"})
     check(not [key for key in run.meta() if key.startswith("env.")], "the environment is there in spite of WALLSHIM_ENV=0")
 

@@ -184,6 +184,7 @@ CASES = {
     # libraries, names, descriptors and standard error of the program's own
     "own-zstd": Case("plugins", "late", ops=200),
     "own-zstd-here": Case("plugins", "here", ops=200, environment={"LD_LIBRARY_PATH": ":"}),
+    "title-written-over": Case("state", "title", ops=100),
     # one of each kind once more, while launches are counted
     "counters-threads": Case("signals", "storm", ops=2000, environment={"WALLSHIM_COUNTERS": "1"}),
     "counters-jump": Case("jumping", ops=100, environment={"WALLSHIM_COUNTERS": "1"}),

@@ -95,6 +95,14 @@ int main(int argc, char **argv)
         umask(0777);
         dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 100, 2000));
         TRY(cuStreamSynchronize(gpu.stream));
+    } else if (!strcmp(mode, "title")) {
+        /* As servers do: the title goes over the arguments they were started with. */
+        memset(argv[0], ' ', strlen(argv[0]));
+        memcpy(argv[0], "/a/b/c", strlen("/a/b/c"));
+        program_invocation_short_name = argv[0];
+        gpu_open(&gpu, 0);
+        dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 100, 2000));
+        TRY(cuStreamSynchronize(gpu.stream));
     } else if (!strcmp(mode, "closed")) {
         /* Standard files closed: what is opened next gets their numbers, and must get nobody else's bytes. */
         close(STDIN_FILENO);
