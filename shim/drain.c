@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "base/log.h"
 #include "device_clock.h"
 #include "driver_calls.h"
+#include "requests.h"
 #include "rows.h"
 #include "shim.h"
 #include "streams.h"
@@ -32,19 +32,11 @@ enum {
     DEADLINES_AT_MOST = 4,           /* so many of the above in all, however well it goes on */
     ANSWER_DEADLINE_NS = 2000000000, /* for the drain to answer at all, beyond the above */
     BEGIN_DEADLINE_NS = 100000000,   /* for the drain to begin the trace */
+    LEAVE_NS = 50000000,             /* for all that is done when the process ends without exit */
+    LEAVE_DEADLINE_NS = 5000000,     /* of that, without any time read */
     FIRST_MARKS = 512,               /* made by the thread that brings the context; the drain makes more */
     EARLY_MARKS = 2048,              /* without being asked: a burst may use them up before it comes to it again */
 };
-
-enum request_kind { REQUEST_NONE, REQUEST_CONTEXT, REQUEST_DRIVER_EXIT, REQUEST_FINISH };
-
-/* One request at a time; askers take turns by the lock. */
-static struct {
-    pthread_mutex_t lock;
-    _Atomic uint32_t kind; /* enum request_kind; set last by the asker, cleared when answered */
-    struct shim_context *context;
-    _Atomic uint32_t answered; /* a futex: counts answers */
-} request = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static _Atomic uint32_t wake;  /* a futex: 1 when there is something to do */
 static _Atomic uint32_t begun; /* a futex: 1 when the trace has its beginning, or there will be none */
@@ -64,7 +56,7 @@ static void futex_wake(_Atomic uint32_t *word)
 
 void drain_wake(void)
 {
-    if (!atomic_exchange_explicit(&wake, 1, memory_order_relaxed))
+    if (!atomic_exchange(&wake, 1))
         futex_wake(&wake);
 }
 
@@ -205,34 +197,47 @@ static void rounds_until_read(struct shim_context *context, int64_t deadline_ns)
     }
 }
 
-static bool answer_request(void)
+/* Is it the last one? */
+static bool answer(struct request request)
 {
-    uint32_t kind = atomic_load_explicit(&request.kind, memory_order_acquire);
-    bool finish = kind == REQUEST_FINISH;
-    switch (kind) {
+    struct shim_context *context = context_at(request.context);
+    bool last = request.kind == REQUEST_FINISH || request.kind == REQUEST_LEAVE;
+    switch (request.kind) {
     case REQUEST_NONE:
         return false;
     case REQUEST_CONTEXT:
-        rounds_until_read(request.context, CONTEXT_DEADLINE_NS);
+        rounds_until_read(context, CONTEXT_DEADLINE_NS);
         if (driver.context_set) /* keep nothing of it current here */
             driver.context_set(NULL);
         break;
+    case REQUEST_LEAVE:
+        rounds_until_read(NULL, LEAVE_DEADLINE_NS);
+        break;
     case REQUEST_DRIVER_EXIT:
         rounds_until_read(NULL, EXIT_DEADLINE_NS);
+        break;
+    case REQUEST_FINISH:
+        break;
+    }
+    if (request.kind != REQUEST_CONTEXT) {
         driver_gone = true;
         round_once();
         rows_flush(ws_clock_ns());
-        break;
-    default:
-        driver_gone = true;
-        round_once();
-        rows_close();
-        break;
     }
-    atomic_store(&request.kind, REQUEST_NONE);
-    atomic_fetch_add(&request.answered, 1);
-    futex_wake(&request.answered);
-    return finish;
+    if (last) {
+        rows_close();
+        requests_end();
+    }
+    request_answer(request);
+    return last;
+}
+
+static bool answer_all(void)
+{
+    for (struct request request; (request = request_next()).word;)
+        if (answer(request))
+            return true;
+    return false;
 }
 
 /* A process whose first thread has left by pthread_exit ends with the last of the others, and must not wait for this
@@ -271,6 +276,7 @@ static void *drain_main(void *unused)
     prctl(PR_SET_NAME, "wallshim");
     if (rows_begin()) {
         shim_step_aside(NULL);
+        requests_end();
         say_begun();
         return NULL;
     }
@@ -284,7 +290,7 @@ static void *drain_main(void *unused)
         if (!atomic_load(&wake))
             futex_wait(&wake, 0, ROUND_NS);
         atomic_store(&wake, 0);
-        if (answer_request())
+        if (answer_all())
             return NULL;
         round_once();
         if (left_alone(ws_clock_ns()))
@@ -294,48 +300,44 @@ static void *drain_main(void *unused)
 
 /* --- asking the drain -------------------------------------------------------------------------- */
 
-static void ask(enum request_kind kind, struct shim_context *context, int64_t deadline_ns)
+/* The last thread left runs the handlers of exit itself, and that may be the drain. */
+static void ask(enum request_kind kind, uint32_t context, int64_t deadline_ns)
 {
-    int64_t deadline = ws_clock_ns() + DEADLINES_AT_MOST * deadline_ns + ANSWER_DEADLINE_NS;
-    int saved_errno = errno;
-    pthread_mutex_lock(&request.lock);
-    uint32_t answered = atomic_load(&request.answered);
-    request.context = context;
-    atomic_store_explicit(&request.kind, kind, memory_order_release);
-    if (is_drain) /* the last thread left, which runs the handlers of exit */
-        answer_request();
-    atomic_store(&wake, 1);
-    futex_wake(&wake);
-    while (atomic_load(&request.answered) == answered && ws_clock_ns() < deadline)
-        futex_wait(&request.answered, answered, deadline - ws_clock_ns());
-    /* Too late is too late: what was to be read out may be gone when the drain gets to it. */
-    uint32_t asked = kind;
-    atomic_compare_exchange_strong(&request.kind, &asked, REQUEST_NONE);
-    pthread_mutex_unlock(&request.lock);
-    errno = saved_errno;
+    if (is_drain)
+        answer((struct request){ .kind = kind, .context = context });
+    else
+        request_ask(kind, context, deadline_ns);
 }
 
 void drain_finish_context(struct shim_context *context)
 {
     if (shim_phase() & SHIM_STARTED)
-        ask(REQUEST_CONTEXT, context, CONTEXT_DEADLINE_NS);
+        ask(REQUEST_CONTEXT, context->id, DEADLINES_AT_MOST * (int64_t)CONTEXT_DEADLINE_NS + ANSWER_DEADLINE_NS);
 }
 
 void drain_before_driver_exit(void)
 {
-    ask(REQUEST_DRIVER_EXIT, NULL, EXIT_DEADLINE_NS);
+    ask(REQUEST_DRIVER_EXIT, 0, DEADLINES_AT_MOST * (int64_t)EXIT_DEADLINE_NS + ANSWER_DEADLINE_NS);
+}
+
+void drain_leave(void)
+{
+    ask(REQUEST_LEAVE, 0, LEAVE_NS);
 }
 
 void drain_finish(void)
 {
-    ask(REQUEST_FINISH, NULL, 0);
+    ask(REQUEST_FINISH, 0, ANSWER_DEADLINE_NS);
 }
 
 int drain_start(void)
 {
     driver_gone = false;
     atomic_store(&begun, 0);
+    requests_begin();
     int error = thread_start(drain_main);
+    if (error)
+        requests_end();
     /* A program that ends in a moment still leaves a trace that says so. */
     if (!error)
         futex_wait(&begun, 0, BEGIN_DEADLINE_NS);

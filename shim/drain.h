@@ -21,6 +21,9 @@ void drain_finish_context(struct shim_context *context);
  * about to go. */
 void drain_before_driver_exit(void);
 
+/* Both of these at once, and for 50 ms at most: the process ends without exit. */
+void drain_leave(void);
+
 /* Writes the end of the trace and ends the thread. */
 void drain_finish(void);
 

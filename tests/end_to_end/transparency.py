@@ -18,6 +18,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SKIPPED = 77
@@ -31,11 +32,13 @@ class Case:
     plain_only: why it cannot run in a build with sanitizers; bypassed: the trace must count look-ups that went around,
     and must not otherwise; only: there must be no more operations than `ops`; never: flags that no operation may have;
     often: flags, and how many operations must have them at least; captured: so many operations say that they were
-    captured; timed: every operation has device times."""
+    captured; timed: every operation has device times; longer_s: by how much a run with the shim may take longer at
+    most; counted: a loss by its name in enum ws_loss_reason, and how many must be counted, recorded or not: operations
+    and losses together are `ops` then."""
 
     def __init__(self, *command, traces=1, ops=0, says=False, faults=None, driver=True, environment=None, closed=False,
                  plain_only=None, folder=None, setup=None, bypassed=False,
-                 only=False, never=0, often=None, captured=None, timed=False):
+                 only=False, never=0, often=None, captured=None, timed=False, longer_s=None, counted=None):
         self.command = command
         self.traces = traces if isinstance(traces, range) or traces is None else range(traces, traces + 1)
         self.ops, self.says, self.faults, self.driver = ops, says, faults, driver
@@ -43,7 +46,7 @@ class Case:
         self.closed, self.plain_only, self.folder, self.setup = closed, plain_only, folder, setup
         self.bypassed, self.only, self.never, self.captured = bypassed, only, never, captured
         self.often = often
-        self.timed = timed
+        self.timed, self.longer_s, self.counted = timed, longer_s, counted
 
 
 ASLIMIT = "a sanitizer's shadow memory does not fit into the limit"
@@ -72,6 +75,9 @@ CASES = {
     "end-busy-threads": Case("ending", "busy", ops=200),
     "end-synchronised": Case("ending", "synchronised", ops=200),
     "end-exec": Case("ending", "exec", traces=None),
+    # ends where nobody expects them
+    "leave-inside-destroy": Case("leaving", "inside-destroy", longer_s=1),
+    "leave-contexts-left": Case("leaving", "contexts-left", ops=4, longer_s=1),
     # children
     "fork": Case("forking", "fork", ops=200),
     "fork-exit": Case("forking", "fork-exit", ops=200),
@@ -280,6 +286,7 @@ def run(build, case, shim, top):
     command = own_place(case, command, traces)
     if case.closed:
         command = ["sh", "-c", '"$@" <&- >&- 2>&-', "sh", *command]
+    began = time.monotonic()
     with open(os.path.join(top, "out"), "w+b") as out, open(os.path.join(top, "err"), "w+b") as err:
         try:
             ended = subprocess.run(command, cwd=scratch, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
@@ -294,6 +301,7 @@ def run(build, case, shim, top):
                 "files": files_in(scratch)}
     said = [line.decode(errors="replace") for line in lines if line.startswith(b"wallshim:")]
     found = [os.path.join(path, name) for path, _, names in os.walk(top) for name in names if name.endswith(".wst")]
+    seen["seconds"] = time.monotonic() - began
     # Where the program ran is not part of what it did.
     for what in ("stdout", "stderr"):
         seen[what] = [line.replace(top, "TOP") for line in seen[what]]
@@ -344,7 +352,10 @@ def check(build, name, keep, alone):
     try:
         without, _, strange = run(build, case, False, os.path.join(top, "without"))
         with_shim, said, traces = run(build, case, not alone, os.path.join(top, "with"))
+        longer_s = with_shim.pop("seconds") - without.pop("seconds")
         wrong += differences(without, with_shim)
+        if case.longer_s is not None and longer_s > case.longer_s:
+            wrong.append(f"{longer_s:.1f} s longer with the shim")
         print(f"{name}: {len(without['stdout'])} lines, status {without['status']}")
         if alone:
             return 1 if wrong else 0

@@ -1,0 +1,132 @@
+/* Ends of a program that come where nobody expects them: in a handler inside a call, in a library's destructor, and
+ * without exit. */
+#include <dlfcn.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+#include "program.h"
+
+static struct gpu gpu;
+
+static void exit_in_handler(int signal)
+{
+    (void)signal;
+    exit(11);
+}
+
+static void alarm_in(long us)
+{
+    struct itimerval once = { .it_value = { 0, us } };
+    signal(SIGALRM, exit_in_handler);
+    setitimer(ITIMER_REAL, &once, NULL);
+}
+
+/* The context's end is waited for while a long kernel runs; the handler comes in between. */
+static void exit_inside_destroy(void)
+{
+    ws_CUcontext context;
+    ws_CUmodule module;
+    ws_CUfunction function;
+    MUST(cuCtxCreate_v2(&context, 0, gpu.device));
+    MUST(cuModuleLoadData(&module, SPIN_IMAGE));
+    MUST(cuModuleGetFunction(&function, module, "spin"));
+    MUST(spin(function, NULL, 1000));
+    MUST(cuCtxSynchronize());
+    MUST(spin(function, NULL, 150000000));
+    alarm_in(50000);
+    MUST(cuCtxDestroy_v2(context));
+    for (;;) /* where the call came back before the alarm */
+        pause();
+}
+
+/* libraries/leaving.c destroys them. It is loaded last, so that its destructor comes after those of preloaded
+ * libraries. */
+static void leave_contexts(void)
+{
+    void *library = dlopen("libleaving.so", RTLD_NOW);
+    ws_CUcontext *left = library ? dlsym(library, "contexts_left") : NULL;
+    if (!left)
+        _exit(93);
+    for (int i = 0; i < 4; i++) {
+        MUST(cuCtxCreate_v2(&left[i], 0, gpu.device));
+        ws_CUmodule module;
+        ws_CUfunction function;
+        MUST(cuModuleLoadData(&module, SPIN_IMAGE));
+        MUST(cuModuleGetFunction(&function, module, "spin"));
+        MUST(spin(function, NULL, 1000));
+        MUST(cuCtxSynchronize());
+    }
+}
+
+static void launch_a_few(void)
+{
+    dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 300, 2000));
+    TRY(cuStreamSynchronize(gpu.stream));
+}
+
+static void _exit_in_handler(int signal)
+{
+    (void)signal;
+    _exit(16);
+}
+
+/* A worker of a pool: CUDA starts in the child alone. */
+static void leave_child(void)
+{
+    pid_t child = fork();
+    if (!child) {
+        gpu_open(&gpu, 0);
+        launch_a_few();
+        _exit(17);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    dprintf(STDOUT_FILENO, "child: %d\n", WEXITSTATUS(status));
+}
+
+/* What this child ends is itself, though it shares the parent's memory. */
+static void leave_vforked(void)
+{
+    gpu_open(&gpu, 0);
+    launch_a_few();
+    pid_t child = vfork();
+    if (!child)
+        _exit(18);
+    int status = 0;
+    waitpid(child, &status, 0);
+    dprintf(STDOUT_FILENO, "child: %d\n", WEXITSTATUS(status));
+    launch_a_few();
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = mode_of(argc, argv);
+    if (!strcmp(mode, "child")) {
+        leave_child();
+        return 0;
+    }
+    if (!strcmp(mode, "vforked")) {
+        leave_vforked();
+        return 0;
+    }
+    gpu_open(&gpu, 0);
+    if (!strcmp(mode, "inside-destroy")) {
+        exit_inside_destroy();
+    } else if (!strcmp(mode, "contexts-left")) {
+        leave_contexts();
+        return 12;
+    }
+    launch_a_few();
+    if (!strcmp(mode, "_exit"))
+        _exit(13);
+    if (!strcmp(mode, "_Exit"))
+        _Exit(14);
+    if (!strcmp(mode, "quick_exit"))
+        quick_exit(15);
+    if (!strcmp(mode, "handler")) {
+        signal(SIGUSR1, _exit_in_handler);
+        raise(SIGUSR1);
+    }
+    return unknown_mode(mode);
+}
