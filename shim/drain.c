@@ -34,8 +34,8 @@ enum {
     BEGIN_DEADLINE_NS = 100000000,   /* for the drain to begin the trace */
     LEAVE_NS = 50000000,             /* for all that is done when the process ends without exit */
     LEAVE_DEADLINE_NS = 5000000,     /* of that, without any time read */
-    FIRST_MARKS = 512,               /* made by the thread that brings the context; the drain makes more */
-    EARLY_MARKS = 2048,              /* without being asked: a burst may use them up before it comes to it again */
+    FIRST_MARKS = 2048,              /* made by the thread that brings the context; the drain makes more */
+    EARLY_MARKS = 4096,              /* without being asked: a burst may use them up before it comes to it again */
 };
 
 static _Atomic uint32_t wake;  /* a futex: 1 when there is something to do */
@@ -78,6 +78,7 @@ void drain_adopt(struct shim_context *context)
         return;
     }
     context->timed = true;
+    drain_wake(); /* for the events that it makes without being asked */
 }
 
 static bool usable(struct shim_context *context)
@@ -85,19 +86,23 @@ static bool usable(struct shim_context *context)
     return context->timed && !driver_gone && atomic_load(&context->life) == CONTEXT_ALIVE;
 }
 
-/* Keeps clock and pool of one context. It is current on this thread afterwards. */
+/* Keeps the clock of one context. It is current on this thread afterwards. */
 static void keep_context(struct shim_context *context, int64_t now)
 {
     struct ws_clock row;
     if (device_clock_keep(context, now, &row))
         rows_add_clock(&row);
-    /* Twice as many each time: who uses up what there is will use up as many again. */
-    uint32_t made = context->pool.made;
-    uint32_t free_marks = atomic_load_explicit(&context->pool.free_count, memory_order_relaxed);
-    if (free_marks < made / 2)
-        mark_pool_grow(&context->pool, made);
-    else if (made < EARLY_MARKS && mark_pool_grow(&context->pool, FIRST_MARKS) != WS_CUDA_SUCCESS)
-        context->pool.limit = context->pool.made; /* not asked for again and again */
+}
+
+/* Before all else in a round: launches find no event while the rest of it takes its time. */
+static void grow_pools(void)
+{
+    for (uint32_t id = 1; id <= context_count(); id++) {
+        struct shim_context *context = context_at(id);
+        if (usable(context) && mark_pool_is_to_grow(&context->pool, EARLY_MARKS) &&
+            driver.context_set(context->handle) == WS_CUDA_SUCCESS)
+            mark_pool_keep(&context->pool, EARLY_MARKS);
+    }
 }
 
 /* Reads what waits in the streams of one context (NULL: of all that can be used, made current in turn).
@@ -156,7 +161,9 @@ static void round_once(void)
     ticks_compare();
     int64_t now = ws_clock_ns();
     shim_update_phase(now);
+    grow_pools();
     read_threads();
+    grow_pools();
     keep_contexts(now);
     if (now >= next_flush) {
         rows_flush(now);

@@ -5,6 +5,8 @@
 #include "base/reserve.h"
 #include "driver_calls.h"
 
+enum { LAST_MARKS = 192 };
+
 int mark_pool_init(struct mark_pool *pool, uint32_t limit)
 {
     void *memory = ws_reserve((size_t)limit * sizeof(struct mark));
@@ -29,7 +31,7 @@ static void push_free(struct mark_pool *pool, uint32_t mark)
     atomic_fetch_add_explicit(&pool->free_count, 1, memory_order_relaxed);
 }
 
-ws_CUresult mark_pool_grow(struct mark_pool *pool, uint32_t count)
+static ws_CUresult make_marks(struct mark_pool *pool, uint32_t count)
 {
     while (count-- && pool->made < pool->limit) {
         struct mark *mark = &pool->marks[pool->made];
@@ -40,6 +42,38 @@ ws_CUresult mark_pool_grow(struct mark_pool *pool, uint32_t count)
         push_free(pool, ++pool->made);
     }
     return WS_CUDA_SUCCESS;
+}
+
+/* Half of the pool while it can grow, for in the time that the drain takes to come the rest is used up. At its limit
+ * there is nothing to make, and marks come back at the drain's own rounds: only the last ones are worth a call. */
+static void set_few(struct mark_pool *pool)
+{
+    uint32_t few = pool->made < pool->limit      ? pool->made / 2
+                   : pool->made / 8 < LAST_MARKS ? pool->made / 8
+                                                 : LAST_MARKS;
+    atomic_store_explicit(&pool->few, few, memory_order_relaxed);
+}
+
+ws_CUresult mark_pool_grow(struct mark_pool *pool, uint32_t count)
+{
+    ws_CUresult result = make_marks(pool, count);
+    set_few(pool);
+    return result;
+}
+
+bool mark_pool_is_to_grow(const struct mark_pool *pool, uint32_t early)
+{
+    return pool->made < pool->limit &&
+           (pool->made < early || atomic_load_explicit(&pool->free_count, memory_order_relaxed) < pool->made / 2);
+}
+
+void mark_pool_keep(struct mark_pool *pool, uint32_t early)
+{
+    uint32_t count = pool->made < early ? early - pool->made : pool->made;
+    if (mark_pool_is_to_grow(pool, early) && mark_pool_grow(pool, count) != WS_CUDA_SUCCESS) {
+        pool->limit = pool->made; /* not asked for again and again */
+        set_few(pool);
+    }
 }
 
 uint32_t mark_take(struct mark_pool *pool, uint8_t users)

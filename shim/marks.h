@@ -29,6 +29,7 @@ struct mark_pool {
     uint32_t made;             /* events it does hold; grown by one thread at a time */
     _Atomic uint64_t free_top; /* change count << 32 | mark */
     _Atomic uint32_t free_count;
+    _Atomic uint32_t few; /* free ones, below which the drain is to make or bring back more */
 };
 
 /* Reserves room for `limit` marks and makes none. Returns 0 or -ENOMEM. */
@@ -36,6 +37,12 @@ int mark_pool_init(struct mark_pool *pool, uint32_t limit);
 
 /* Makes up to count more events in the current context. Returns what the driver says when it refuses one. */
 ws_CUresult mark_pool_grow(struct mark_pool *pool, uint32_t count);
+
+/* Makes as many more as there are where fewer than half of them are free: who uses up what there is will use up as
+ * many again. Up to `early` it makes more without need. The context is to be current where mark_pool_is_to_grow says
+ * so. */
+bool mark_pool_is_to_grow(const struct mark_pool *pool, uint32_t early);
+void mark_pool_keep(struct mark_pool *pool, uint32_t early);
 
 /* A free mark with so many users, or 0: the pool is dry. */
 uint32_t mark_take(struct mark_pool *pool, uint8_t users);

@@ -14,8 +14,7 @@ enum {
     HOLD_AFTER_DEPENDENT = 256, /* launches without one until marks go back to their usual place */
     TURN_DEADLINE_US = 50,
     TURN_SHORT = 1,
-    TURN_LONG = 2,   /* held across a call that returns when its work is done */
-    FEW_MARKS = 192, /* free ones, below which the drain is to make or bring back more */
+    TURN_LONG = 2, /* held across a call that returns when its work is done */
 };
 
 static struct ws_map shape_ids; /* hash of the row → id */
@@ -149,7 +148,9 @@ static uint32_t record_mark(struct shim_stream *stream, uint8_t users, uint16_t 
 {
     struct mark_pool *pool = &stream->context->pool;
     uint32_t mark = mark_take(pool, users);
-    if (__builtin_expect(atomic_load_explicit(&pool->free_count, memory_order_relaxed) < FEW_MARKS, 0))
+    if (__builtin_expect(atomic_load_explicit(&pool->free_count, memory_order_relaxed) <
+                             atomic_load_explicit(&pool->few, memory_order_relaxed),
+                         0))
         drain_wake();
     if (!mark) {
         *flags |= WS_OP_POOL_DRY;

@@ -40,7 +40,7 @@
     X(redact, "WALLSHIM_REDACT", "redact", TEXT, "", "", "", "WORD,WORD…",                                          \
       "more words that mark an environment variable or argument as secret, beside KEY, TOKEN, SECRET, PASSWORD …")  \
     X(ring, "WALLSHIM_RING", "ring", SIZE, "4M", "4K", "4G", "SIZE", "buffer of each thread that makes CUDA calls") \
-    X(events, "WALLSHIM_EVENTS", "events", COUNT, "8192", "16", "1000000", "N",                                     \
+    X(events, "WALLSHIM_EVENTS", "events", COUNT, "16384", "16", "1000000", "N",                                    \
       "CUDA events held in each context at most")                                                                   \
     X(counters, "WALLSHIM_COUNTERS", "counters", FLAG, "0", "", "", "0|1",                                          \
       "read hardware counters of FLOPs and bytes around a few launches of each kernel, grid and block")             \

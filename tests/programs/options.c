@@ -1,5 +1,6 @@
-/* Launches for tests of the shim's options: options COUNT [range|full] [ANYTHING…]. With "range" the middle third is
- * between cuProfilerStart and cuProfilerStop; with "full" no file can grow while it runs, as on a full disk. */
+/* Launches for tests of the shim's options: options COUNT [range|full|burst] [ANYTHING…]. With "range" the middle
+ * third is between cuProfilerStart and cuProfilerStop; with "full" no file can grow while it runs, as on a full disk;
+ * with "burst" nothing is waited for in between. */
 #include <sys/resource.h>
 #include <time.h>
 
@@ -22,6 +23,7 @@ int main(int argc, char **argv)
     int count = argc > 1 ? atoi(argv[1]) : 100;
     bool range = argc > 2 && !strcmp(argv[2], "range");
     bool full = argc > 2 && !strcmp(argv[2], "full");
+    bool burst = argc > 2 && !strcmp(argv[2], "burst");
     gpu_open(&gpu, 0);
     dprintf(STDOUT_FILENO, "pid %d\n", (int)getpid());
     for (int i = 0; i < count; i++) {
@@ -32,7 +34,7 @@ int main(int argc, char **argv)
         if (full && (i == count / 3 || i == count / 3 * 2))
             let_files_grow(i != count / 3);
         spin(gpu.spin, gpu.stream, 1000 + (uint64_t)(i % 5) * 100);
-        if (i % 100 == 99)
+        if (i % 100 == 99 && !burst)
             MUST(cuStreamSynchronize(gpu.stream));
     }
     MUST(cuStreamSynchronize(gpu.stream));

@@ -160,6 +160,47 @@ static void growth_ends_where_the_driver_refuses(void **state)
     assert_int_equal(pool.made, 3);
 }
 
+static void few_is_half_until_no_more_can_be_made(void **state)
+{
+    (void)state;
+    mark_pool_grow(&pool, 32);
+    assert_int_equal(pool.few, 16);
+    assert_true(mark_pool_is_to_grow(&pool, 64));
+    assert_false(mark_pool_is_to_grow(&pool, 32));
+    mark_pool_keep(&pool, 64); /* without need */
+    assert_int_equal(pool.made, 64);
+    mark_pool_keep(&pool, 64);
+    assert_int_equal(pool.made, 64);
+    for (int i = 0; i < 32; i++)
+        mark_take(&pool, 1);
+    assert_false(mark_pool_is_to_grow(&pool, 64));
+    mark_take(&pool, 1);
+    mark_pool_keep(&pool, 64); /* fewer than half are free */
+    assert_int_equal(pool.made, 128);
+    assert_int_equal(pool.few, 64);
+    mark_pool_grow(&pool, LIMIT);
+    assert_int_equal(pool.few, LIMIT / 8);
+    while (mark_take(&pool, 1))
+        ;
+    assert_false(mark_pool_is_to_grow(&pool, LIMIT));
+}
+
+static void what_the_driver_refuses_is_not_asked_for_again(void **state)
+{
+    (void)state;
+    events_allowed = 40;
+    mark_pool_grow(&pool, 32);
+    mark_pool_keep(&pool, 64);
+    assert_int_equal(pool.made, 40);
+    assert_int_equal(pool.limit, 40);
+    assert_int_equal(pool.few, 5);
+    while (mark_take(&pool, 1))
+        ;
+    events_allowed = LIMIT;
+    mark_pool_keep(&pool, 64);
+    assert_int_equal(pool.made, 40);
+}
+
 /* --- other threads in between, one step at a time ---------------------------------------------- */
 
 static uint32_t first, second;
@@ -346,6 +387,8 @@ int main(void)
         WITH_POOL(a_mark_taken_again_is_unread),
         WITH_POOL(growth_ends_at_the_limit),
         WITH_POOL(growth_ends_where_the_driver_refuses),
+        WITH_POOL(few_is_half_until_no_more_can_be_made),
+        WITH_POOL(what_the_driver_refuses_is_not_asked_for_again),
         WITH_POOL(a_mark_that_came_back_is_noticed),
         WITH_POOL(marks_put_back_at_once_both_stay),
         WITH_POOL(the_last_mark_goes_to_one),
