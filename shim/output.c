@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "compression.h"
 #include "driver_calls.h"
+#include "file_thread.h"
 #include "program.h"
 #include "secrets.h"
 #include "shim.h"
@@ -223,8 +224,9 @@ static bool is_file(const char *path)
 
 /* A trace of this name may be there already: process ids come again, in containers above all. What is no file of
  * somebody's, as /dev/null, has no neighbours. */
-static int create_file(struct output *output)
+static int create_file(void *data)
 {
+    struct output *output = data;
     static char wanted[sizeof(output->path)];
     memcpy(wanted, output->path, sizeof(wanted));
     for (unsigned attempt = 0; attempt < NAMES_TRIED; attempt++) {
@@ -243,22 +245,47 @@ int output_create(struct output *output)
     if (!choose_name(output->path, sizeof(output->path)) || !make_absolute(output->path, sizeof(output->path)))
         return -ENAMETOOLONG;
     keep_environment();
-    return create_file(output);
+    return 0;
+}
+
+struct write {
+    struct ws_file_sink *file;
+    const void *bytes;
+    size_t size;
+};
+
+static int write_file(void *data)
+{
+    const struct write *write = data;
+    return ws_file_sink_write(write->file, write->bytes, write->size);
+}
+
+static int close_file(void *data)
+{
+    return ws_file_sink_close(data);
+}
+
+/* A ws_sink_write. */
+static int write_out(void *sink, const void *bytes, size_t size)
+{
+    struct write write = { .file = sink, .bytes = bytes, .size = size };
+    return file_thread_do(write_file, &write);
 }
 
 int output_begin(struct output *output)
 {
-    struct ws_encoder_options options = { .compressor = compression(),
-                                          .write = ws_file_sink_write,
-                                          .sink = &output->file };
-    int error = ws_encoder_create(&output->encoder, &options);
-    if (error) {
-        ws_file_sink_close(&output->file);
+    struct ws_encoder_options options = { .compressor = compression(), .write = write_out, .sink = &output->file };
+    file_thread_start();
+    int error = file_thread_do(create_file, output);
+    if (!error && (error = ws_encoder_create(&output->encoder, &options))) {
+        file_thread_do(close_file, &output->file);
         unlink(output->path);
-        return error;
     }
-    describe(output);
-    return 0;
+    if (error)
+        file_thread_end();
+    else
+        describe(output);
+    return error;
 }
 
 int output_close(struct output *output)
@@ -266,6 +293,7 @@ int output_close(struct output *output)
     int error = ws_encoder_finish(output->encoder);
     ws_encoder_destroy(output->encoder);
     output->encoder = NULL;
-    int close_error = ws_file_sink_close(&output->file);
+    int close_error = file_thread_do(close_file, &output->file);
+    file_thread_end();
     return error ? error : close_error;
 }

@@ -11,11 +11,12 @@ struct output {
     char path[4096];
 };
 
-/* Creates the file and keeps what must be asked of the program's own thread: its folder and its
- * environment. Returns 0 or -errno, with the path tried in output->path. */
+/* Keeps what must be asked of the program's own thread: its folder and its environment. Returns 0 or -errno, with the
+ * path tried in output->path. */
 int output_create(struct output *output);
 
-/* Makes the encoder and writes what is known of the program. Returns 0, or -errno with the file gone. */
+/* By the drain, as the following are. Creates the file and writes what is known of the program. Returns 0, or -errno
+ * with the file gone. */
 int output_begin(struct output *output);
 
 /* Adds what became known since: a key and a value. */

@@ -190,6 +190,12 @@ CASES = {
     # libraries, names, descriptors and standard error of the program's own
     "own-zstd": Case("plugins", "late", ops=200),
     "own-zstd-here": Case("plugins", "here", ops=200, environment={"LD_LIBRARY_PATH": ":"}),
+    "descriptors-listed": Case("descriptors", "listed", ops=2000),
+    "descriptors-listed-old-kernel": Case("descriptors", "listed", "old-kernel", ops=2000),
+    "descriptors-end": Case("descriptors", "ends", ops=1000),
+    "descriptors-end-old-kernel": Case("descriptors", "ends", "old-kernel", ops=1000),
+    "descriptors-end-sandbox": Case("descriptors", "ends", "sandbox", ops=1000),
+    "descriptors-taken": Case("descriptors", "taken", ops=40000),
     "title-written-over": Case("state", "title", ops=100),
     # one of each kind once more, while launches are counted
     "counters-threads": Case("signals", "storm", ops=2000, environment={"WALLSHIM_COUNTERS": "1"}),
