@@ -28,6 +28,7 @@
 enum {
     ROUND_NS = 4000000,
     LOOK_NS = 100000000,
+    FIRST_FLUSH_NS = 8000000, /* and twice that each time, up to FLUSH_NS: a short program may end without a word */
     FLUSH_NS = 250000000,
     CONTEXT_DEADLINE_NS = 200000000, /* without any time read, for work still running when its context goes */
     EXIT_DEADLINE_NS = 500000000,    /* the same at exit */
@@ -159,7 +160,7 @@ static void read_threads(void)
 
 static void round_once(void)
 {
-    static int64_t next_flush;
+    static int64_t next_flush, flush_every = FIRST_FLUSH_NS;
     ticks_compare();
     int64_t now = ws_clock_ns();
     shim_update_phase(now);
@@ -169,7 +170,8 @@ static void round_once(void)
     keep_contexts(now);
     if (now >= next_flush) {
         rows_flush(now);
-        next_flush = now + FLUSH_NS;
+        next_flush = now + flush_every;
+        flush_every = 2 * flush_every < FLUSH_NS ? 2 * flush_every : FLUSH_NS;
     }
 }
 
@@ -234,7 +236,7 @@ static bool answer(struct request request)
         rows_flush(ws_clock_ns());
     }
     if (last) {
-        rows_close();
+        rows_close(request.kind == REQUEST_LEAVE ? "without exit" : "by exit");
         requests_end();
     }
     request_answer(request);

@@ -473,8 +473,9 @@ uint64_t rows_bytes(void)
     return atomic_load_explicit(&bytes, memory_order_relaxed);
 }
 
-void rows_close(void)
+void rows_close(const char *end)
 {
+    output_say(&output, "end", end);
     rows_count_loss(WS_LOSS_BYPASSED, bypass_count());
     if (counters_summary())
         output_say(&output, "counters", counters_summary());

@@ -37,7 +37,8 @@ void rows_add_clock(const struct ws_clock *row);
 /* Puts out what is held, losses counted since last time included. */
 void rows_flush(int64_t now);
 
-void rows_close(void);
+/* end: how the program ended, for the trace to say. */
+void rows_close(const char *end);
 
 /* Bytes of the trace as of the last flush. Any thread may ask. */
 uint64_t rows_bytes(void);

@@ -13,6 +13,7 @@
 #include "drain.h"
 #include "driver_calls.h"
 #include "functions.h"
+#include "leave.h"
 #include "lock.h"
 #include "registry.h"
 #include "rows.h"
@@ -99,13 +100,18 @@ static void at_exit(void)
     atomic_fetch_and(&shim_page.phase, ~(uint32_t)(SHIM_TIMING | SHIM_COUNTING));
 }
 
+bool shim_ends(void)
+{
+    bool had_ended = atomic_fetch_or(&shim_page.phase, SHIM_ENDED) & SHIM_ENDED;
+    atomic_fetch_and(&shim_page.phase, ~(uint32_t)(SHIM_RECORDING | SHIM_TIMING | SHIM_COUNTING));
+    return had_ended;
+}
+
 /* The last of all, when handlers and destructors of the program have run. */
 __attribute__((destructor)) static void shim_unload(void)
 {
-    if (!(shim_phase() & SHIM_STARTED) || atomic_fetch_or(&shim_page.phase, SHIM_ENDED) & SHIM_ENDED)
-        return;
-    atomic_fetch_and(&shim_page.phase, ~(uint32_t)(SHIM_RECORDING | SHIM_TIMING | SHIM_COUNTING));
-    drain_finish();
+    if (shim_started() && !shim_ends())
+        drain_finish();
 }
 
 static void set_exit_handler(_Atomic bool *is_set)
@@ -188,11 +194,14 @@ bool shim_start(void)
     bool locked = lock_take(LOCK_START);
     if (locked && !(shim_phase() & (SHIM_STARTED | SHIM_ENDED)) && !aside) {
         shim_page.generation = ++generation;
+        shim_page.pid = getpid();
         const char *connections = secure_getenv("CUDA_DEVICE_MAX_CONNECTIONS");
         shim_one_queue = connections && !strcmp(connections, "1");
         started_at = ws_clock_ns();
-        if (start_parts())
+        if (start_parts()) {
+            leave_init();
             shim_update_phase(started_at);
+        }
     }
     if (locked)
         lock_release(LOCK_START);

@@ -34,6 +34,7 @@ enum {
  * never touches what belongs to its parent. */
 struct shim_page {
     _Alignas(SHIM_PAGE_SIZE) _Atomic uint32_t phase; /* enum shim_phase, or-ed */
+    int32_t pid;              /* of the process that recorded last; a child made by vfork finds its parent's */
     uint32_t generation;      /* of the process's recording, 0 in a child: tells that its parent had started */
     _Atomic uint32_t handles; /* raised when a handle may have come to mean something else */
 };
@@ -77,6 +78,9 @@ static inline bool shim_recording(void)
 /* Starts once per process; false in a child of a process that had started, after a failure, and at
  * the end. Call it only when a context exists: a program without one leaves no trace. */
 bool shim_start(void);
+
+/* The recording ends now. True when it had ended before. */
+bool shim_ends(void);
 
 /* After cuInit succeeded, and after a context was made: our exit handler goes in front of the driver's. */
 void shim_initialised(void);

@@ -47,8 +47,8 @@ static void print_damage(const struct ws_process *process, struct ws_page *page)
         ws_page_fact(page, "no end", "the file was cut; everything before is here");
     else if (damage->no_footer)
         ws_page_fact(page, "no end",
-                     "the trace has no footer: the program was killed while recording, or the file was "
-                     "cut; everything before is here");
+                     "the trace has no footer: the program was killed, or ended by a system call of its own (Go's "
+                     "do), or the file was cut; what was written before is here");
     if (damage->lost_frames)
         ws_page_fact(page, "damaged", "%s block%s of rows could not be read",
                      ws_format_count(number, damage->lost_frames), damage->lost_frames == 1 ? "" : "s");
@@ -57,6 +57,15 @@ static void print_damage(const struct ws_process *process, struct ws_page *page)
     if (damage->torn_bytes)
         ws_page_fact(page, "cut", "the last %s of the file are an unfinished block",
                      ws_format_bytes(number, damage->torn_bytes));
+}
+
+/* Nobody waited then for what was still running. */
+static void print_end(const struct ws_process *process, struct ws_page *page)
+{
+    const char *end = ws_process_meta(process, "end");
+    if (end && !strcmp(end, "without exit"))
+        ws_page_fact(page, "end",
+                     "the program ended by _exit or quick_exit; what ran on the device then has no times");
 }
 
 /* Launches that the recorder held up. */
@@ -144,6 +153,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
         ws_page_text(page, "Devices beyond the first %d, %s of them, are taken together as one that is not known",
                      WS_MOST_DEVICES, ws_format_count(number, process->devices_beyond));
     print_damage(process, page);
+    print_end(process, page);
     if (!result->total && !process->odd_times && !result->nameless && !is_damaged(&process->damage))
         ws_page_text(page, "Nothing lost.");
     print_doubts(report, process, page);

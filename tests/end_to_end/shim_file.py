@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads from the file what libwallshim.so asks of a process: shim_file.py LIBRARY ROWS
 
-It needs nothing but libc, exports the names of the wrapper tables and dlsym and no other, and binds no symbol of a glibc
+It needs nothing but libc, exports the names of the wrapper tables, dlsym and _exit and no other, and binds no symbol of a glibc
 newer than 2.31, so that it loads in old containers. ROWS is the tables as tests/abi/driver_rows.py writes them.
 """
 import os
@@ -26,6 +26,7 @@ def main():
         print("skipped: the shim is not built")
         return 77
     wrong = []
+    beside = {"dlsym", "_exit", "_Exit"}
 
     needed = re.findall(r"\(NEEDED\).*\[(.*)\]", readelf(library, "-d"))
     if any(re.match(r"lib[atu][a-z]*san", name) for name in needed):
@@ -53,21 +54,21 @@ def main():
             continue
         if fields[6] != "UND":
             exported.add(name)
-            # dlsym must pass our definitions over: they are hidden versions ("@", not "@@"), dlsym's own has none.
+            # dlsym must pass our definitions over: they are hidden versions ("@", not "@@"), those beside the tables have none.
             # Programs are bound to the versions of cuBLAS and cuDNN.
             library = "libcublasLt" if name.startswith("cublasLt") else "libcublas"
             of_library = (name.startswith("cublas") and re.fullmatch(rf"{library}\.so\.1[123]", version) or
                           name.startswith("cudnn") and re.fullmatch(r"libcudnn(\.so\.8|(_graph|_ops|_cnn)?\.so\.9)", version))
-            if version != ("" if name == "dlsym" else "WALLSHIM") and not of_library:
+            if version != ("" if name in beside else "WALLSHIM") and not of_library:
                 wrong.append(f"exports {name} as {version or 'no version'}: a look-up would find it without a driver")
         elif version:
             bound[name] = version.lstrip("@")
     if not bound:
         wrong.append("binds no versioned symbol at all: is this the right file?")
-    for name in sorted(tabled | {"dlsym"}):
+    for name in sorted(tabled | beside):
         if name not in exported:
             wrong.append(f"does not export {name}")
-    for name in sorted(exported - tabled - {"dlsym"}):
+    for name in sorted(exported - tabled - beside):
         wrong.append(f"exports {name}, which is not in the tables")
     for name, version in sorted(bound.items()):
         number = re.fullmatch(r"GLIBC_(\d+)\.(\d+)(?:\.\d+)?", version)

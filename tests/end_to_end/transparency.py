@@ -34,11 +34,12 @@ class Case:
     often: flags, and how many operations must have them at least; captured: so many operations say that they were
     captured; timed: every operation has device times; longer_s: by how much a run with the shim may take longer at
     most; counted: a loss by its name in enum ws_loss_reason, and how many must be counted, recorded or not: operations
-    and losses together are `ops` then."""
+    and losses together are `ops` then; end: how the traces say that the program ended."""
 
     def __init__(self, *command, traces=1, ops=0, says=False, faults=None, driver=True, environment=None, closed=False,
                  plain_only=None, folder=None, setup=None, bypassed=False,
-                 only=False, never=0, often=None, captured=None, timed=False, longer_s=None, counted=None):
+                 only=False, never=0, often=None, captured=None, timed=False, longer_s=None, counted=None,
+                 end=None):
         self.command = command
         self.traces = traces if isinstance(traces, range) or traces is None else range(traces, traces + 1)
         self.ops, self.says, self.faults, self.driver = ops, says, faults, driver
@@ -46,7 +47,7 @@ class Case:
         self.closed, self.plain_only, self.folder, self.setup = closed, plain_only, folder, setup
         self.bypassed, self.only, self.never, self.captured = bypassed, only, never, captured
         self.often = often
-        self.timed, self.longer_s, self.counted = timed, longer_s, counted
+        self.timed, self.longer_s, self.counted, self.end = timed, longer_s, counted, end
 
 
 ASLIMIT = "a sanitizer's shadow memory does not fit into the limit"
@@ -77,6 +78,12 @@ CASES = {
     "end-exec": Case("ending", "exec", traces=None),
     # ends where nobody expects them
     "leave-inside-destroy": Case("leaving", "inside-destroy", longer_s=1),
+    "leave-_exit": Case("leaving", "_exit", ops=300, end="without exit"),
+    "leave-_Exit": Case("leaving", "_Exit", ops=300, end="without exit"),
+    "leave-quick_exit": Case("leaving", "quick_exit", ops=300, end="without exit"),
+    "leave-in-handler": Case("leaving", "handler", ops=300, end="without exit"),
+    "leave-child": Case("leaving", "child", ops=300, end="without exit"),
+    "leave-vforked": Case("leaving", "vforked", ops=600, end="by exit"),
     "leave-contexts-left": Case("leaving", "contexts-left", ops=4, longer_s=1),
     # children
     "fork": Case("forking", "fork", ops=200),
@@ -330,6 +337,13 @@ def rows_of(build, trace):
     return sum(b'"op"' in row for row in rows), sum(loss["count"] for loss in losses if loss["reason"] == BYPASSED)
 
 
+def said_in(build, trace, key):
+    """What the trace says of its process under this key."""
+    rows = subprocess.run([os.path.join(build, "tools/wallshim"), "dump", "--json", "--family", "meta", trace],
+                          stdout=subprocess.PIPE, check=True).stdout
+    return next((row["value"] for row in map(json.loads, rows.splitlines()) if row["key"] == key), None)
+
+
 def flagged(build, trace, flags):
     rows = subprocess.run([os.path.join(build, "tools/wallshim"), "dump", "--json", "--family", "op", trace],
                           stdout=subprocess.PIPE, check=True).stdout
@@ -389,6 +403,9 @@ def check(build, name, keep, alone):
         if case.timed and None not in held:
             wrong += [f"{ops - flagged(build, trace, TIMED)} operations without device times"
                       for trace, (ops, _) in zip(traces, held) if ops != flagged(build, trace, TIMED)]
+        if case.end is not None and None not in held:
+            ends = [said_in(build, trace, "end") for trace in traces]
+            wrong += [f"the traces say of the end: {ends}, should be {case.end}"] if set(ends) != {case.end} else []
         if case.captured is not None and None not in held:
             found = sum(flagged(build, trace, CAPTURED) for trace in traces)
             wrong += [f"{found} captured operations, should be {case.captured}"] if found != case.captured else []
