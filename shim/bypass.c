@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "elf_lookup.h"
 #include "resolve.h"
 
@@ -89,6 +90,15 @@ uint64_t bypass_count(void)
     for (int i = 0; i < LIBRARIES; i++)
         bindings.present[i] = elf_find_by_name(prefixes[i], &bindings.library[i]);
     elf_each(count_bindings, &bindings);
-    return bindings.count + count_other_drivers() +
+    return bindings.count + count_other_drivers() + dlsym_is_passed_over() +
            atomic_load_explicit(&resolve_passed_through, memory_order_relaxed);
+}
+
+void bypass_say(void)
+{
+    struct elf_object driver_object;
+    if (dlsym_is_passed_over() && elf_find_by_name("libcuda.so", &driver_object))
+        ws_warn(
+            "a library in front of this one answers dlsym and never asked here: CUDA calls went around, and nothing "
+            "is recorded; preload libwallshim.so first");
 }

@@ -1,16 +1,16 @@
 /* What the exported dlsym answers. Built without sanitizers: their run-times call dlsym before they
  * are ready for instrumented code, and never with a name of ours. */
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 #include "elf_lookup.h"
 #include "resolve.h"
 
 typedef void *(*dlsym_function)(void *handle, const char *name);
 
-static dlsym_function real_dlsym(void)
+static dlsym_function libc_dlsym(void)
 {
     static dlsym_function found;
     dlsym_function function = __atomic_load_n(&found, __ATOMIC_RELAXED);
@@ -21,6 +21,107 @@ static dlsym_function real_dlsym(void)
     return function;
 }
 
+/* Others in this process who answer dlsym themselves. Without us everybody's dlsym would be that of the first of
+ * them: so those in front of us ask us only if they go on to the next one, and we go on to the next behind us. */
+enum { MOST_LAYERS = 4 };
+
+struct layer {
+    uintptr_t low, high;
+    dlsym_function function;
+};
+
+struct layers {
+    struct layer before[MOST_LAYERS], behind[MOST_LAYERS];
+    unsigned before_count, behind_count;
+};
+
+static struct layers known_layers;
+static _Atomic int layers_state; /* enum layers_state */
+enum layers_state { LAYERS_UNKNOWN, LAYERS_BEING_WRITTEN, LAYERS_KNOWN };
+static _Atomic bool asked_from_before;
+
+static bool add_layer(const struct elf_object *object, enum elf_place place, void *data)
+{
+    struct layers *layers = data;
+    if (elf_is_named(object, "libc.so") || elf_is_named(object, "libdl.so"))
+        return place == ELF_BEFORE; /* nobody goes on behind libc */
+    unsigned *count = place == ELF_BEFORE ? &layers->before_count : &layers->behind_count;
+    dlsym_function function =
+        place == ELF_OURS || *count == MOST_LAYERS ? NULL : (dlsym_function)elf_symbol(object, "dlsym");
+    if (function)
+        (place == ELF_BEFORE ? layers->before : layers->behind)[(*count)++] =
+            (struct layer){ object->low, object->high, function };
+    return true;
+}
+
+/* Those that were there at the start: what is loaded later stands behind libc. Gives `own` where another thread is
+ * writing down the same. */
+static const struct layers *layers_of(struct layers *own)
+{
+    int state = LAYERS_UNKNOWN;
+    if (atomic_load_explicit(&layers_state, memory_order_acquire) == LAYERS_KNOWN)
+        return &known_layers;
+    *own = (struct layers){ .before_count = 0 };
+    elf_each_placed(add_layer, own);
+    if (atomic_compare_exchange_strong(&layers_state, &state, LAYERS_BEING_WRITTEN)) {
+        known_layers = *own;
+        atomic_store_explicit(&layers_state, LAYERS_KNOWN, memory_order_release);
+    }
+    return own;
+}
+
+static int layer_at(const struct layer *layers, unsigned count, const void *address)
+{
+    for (unsigned i = 0; i < count; i++)
+        if ((uintptr_t)address >= layers[i].low && (uintptr_t)address < layers[i].high)
+            return (int)i;
+    return -1;
+}
+
+/* A layer behind us that takes the first dlsym there is for the next one, and goes on to it by a jump, comes back to
+ * us with our caller's own address and stack, for ever. So often in a row nobody asks the same from the same place.
+ */
+enum { SAME_IN_A_ROW = 100, PLACES = 64 };
+
+static bool goes_in_circles(uintptr_t stack, const char *name)
+{
+    static struct {
+        _Atomic uintptr_t stack, name;
+        _Atomic unsigned times;
+    } places[PLACES];
+    unsigned place = (unsigned)(stack >> 4 ^ stack >> 12) % PLACES;
+    if (atomic_exchange(&places[place].stack, stack) != stack ||
+        atomic_exchange(&places[place].name, (uintptr_t)name) != (uintptr_t)name)
+        atomic_store(&places[place].times, 0);
+    if (atomic_fetch_add(&places[place].times, 1) < SAME_IN_A_ROW)
+        return false;
+    atomic_store(&places[place].times, 0);
+    return true;
+}
+
+/* The next dlsym for this caller: behind us, and behind the caller too, so that the way always ends at libc. */
+static dlsym_function next_dlsym(const char *name, const void *caller, uintptr_t stack, bool *from_behind)
+{
+    struct layers own;
+    const struct layers *layers = layers_of(&own);
+    int at = layer_at(layers->behind, layers->behind_count, caller);
+    *from_behind = at >= 0;
+    if (layers->behind_count && (elf_place_of(caller) == ELF_OURS || goes_in_circles(stack, name))) {
+        *from_behind = true;
+        return libc_dlsym();
+    }
+    if (layers->before_count && layer_at(layers->before, layers->before_count, caller) >= 0)
+        atomic_store_explicit(&asked_from_before, true, memory_order_relaxed);
+    unsigned next = (unsigned)(at + 1);
+    return next < layers->behind_count ? layers->behind[next].function : libc_dlsym();
+}
+
+bool dlsym_is_passed_over(void)
+{
+    struct layers own;
+    return layers_of(&own)->before_count && !atomic_load(&asked_from_before);
+}
+
 /* Nobody could have called us without a libc that has dlsym, but a jump to NULL is no way to say so. */
 static void *no_dlsym(void *handle, const char *name)
 {
@@ -29,10 +130,9 @@ static void *no_dlsym(void *handle, const char *name)
     return NULL;
 }
 
-static struct dlsym_answer pass_on(void)
+static struct dlsym_answer pass_on(dlsym_function next)
 {
-    dlsym_function real = real_dlsym();
-    return (struct dlsym_answer){ (void *)(real ? real : no_dlsym), 0 };
+    return (struct dlsym_answer){ (void *)(next ? next : no_dlsym), 0 };
 }
 
 static struct dlsym_answer answer(void *value)
@@ -66,32 +166,55 @@ static bool from_inside_cudnn(const char *name, const void *caller)
     return !strncmp(name, "cudnn", 5) && from_inside("libcudnn", caller);
 }
 
-/* Only the main program comes before us in the order in which RTLD_NEXT goes on. */
-static bool from_main_program(const void *caller)
+struct next_search {
+    const char *name;
+    uintptr_t caller;
+    bool passed_caller, found;
+};
+
+static bool match_next(const struct elf_object *object, enum elf_place place, void *data)
 {
-    struct elf_object object;
-    uintptr_t headers = getauxval(AT_PHDR);
-    return elf_find_by_address(caller, &object) && headers >= object.low && headers < object.high;
+    struct next_search *search = data;
+    if (place != ELF_BEFORE)
+        return false;
+    if (search->passed_caller)
+        search->found |= elf_symbol(object, search->name) != NULL;
+    search->passed_caller |= search->caller >= object->low && search->caller < object->high;
+    return !search->found;
+}
+
+/* Are our definitions the next ones for this caller? It stands in front of us, and nobody in between has one. */
+static bool are_next_for(const void *caller, const char *name)
+{
+    struct next_search search = { .name = name, .caller = (uintptr_t)caller };
+    elf_each_placed(match_next, &search);
+    return search.passed_caller && !search.found;
 }
 
 void *resolve_next(const char *symbol)
 {
-    dlsym_function real = real_dlsym();
+    dlsym_function real = libc_dlsym();
     return real ? real(RTLD_NEXT, symbol) : NULL;
 }
 
 /* Our own definitions are such as dlsym does not find (exports.map). So where the real one finds
- * nothing, passing the call on gives the caller the NULL and the error it would have had without us. */
+ * nothing, passing the call on gives the caller the NULL and the error it would have had without us.
+ *
+ * Who stands behind us gets what it asks for: it may be what our wrapper calls, and must not meet us again. Of what
+ * stands in front of us we give nothing else, for the same reason. */
 struct dlsym_answer ws_dlsym_answer(void *handle, const char *name, void *caller)
 {
+    bool from_behind;
+    dlsym_function next = next_dlsym(name, caller, (uintptr_t)__builtin_dwarf_cfa(), &from_behind);
     int id = may_be_ours(name) ? resolve_id(name) : -1;
-    dlsym_function real = real_dlsym();
     void *value = NULL;
-    if (id < 0 || !real || from_inside_the_driver(caller) || from_inside_cudnn(name, caller))
-        return pass_on();
-    if (handle == RTLD_DEFAULT || (handle == RTLD_NEXT && from_main_program(caller)))
+    if (id < 0 || !next || from_behind || from_inside_the_driver(caller) || from_inside_cudnn(name, caller))
+        return pass_on(next);
+    if (handle != RTLD_NEXT)
+        value = next(handle, name);
+    else if (are_next_for(caller, name))
         value = resolve_next(name);
-    else if (handle != RTLD_NEXT) /* what stands behind us on the way calls on: it must not meet us again */
-        value = real(handle, name);
-    return value ? answer(resolve_substitute((enum ws_function_id)id, value)) : pass_on();
+    if (!value)
+        return pass_on(next);
+    return answer(elf_place_of(value) == ELF_BEHIND ? resolve_substitute((enum ws_function_id)id, value) : value);
 }

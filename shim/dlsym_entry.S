@@ -4,9 +4,9 @@
 
 #if defined(__x86_64__)
     .text
-    .globl dlsym
-    .type dlsym, @function
-dlsym:
+    .globl ws_dlsym, dlsym_of_first_glibc
+    .type ws_dlsym, @function
+ws_dlsym:
     .cfi_startproc
     endbr64
     pushq %rdi
@@ -28,13 +28,16 @@ dlsym:
     ret
 1:  jmp *%rax
     .cfi_endproc
-    .size dlsym, . - dlsym
+    .size ws_dlsym, . - ws_dlsym
+    .set dlsym_of_first_glibc, ws_dlsym
+    .symver ws_dlsym, dlsym@@GLIBC_2.34
+    .symver dlsym_of_first_glibc, dlsym@GLIBC_2.2.5
 
 #elif defined(__aarch64__)
     .text
-    .globl dlsym
-    .type dlsym, %function
-dlsym:
+    .globl ws_dlsym, dlsym_of_first_glibc
+    .type ws_dlsym, %function
+ws_dlsym:
     .cfi_startproc
     stp x29, x30, [sp, #-32]!
     .cfi_def_cfa_offset 32
@@ -56,7 +59,10 @@ dlsym:
     ret
 1:  br x16
     .cfi_endproc
-    .size dlsym, . - dlsym
+    .size ws_dlsym, . - ws_dlsym
+    .set dlsym_of_first_glibc, ws_dlsym
+    .symver ws_dlsym, dlsym@@GLIBC_2.34
+    .symver dlsym_of_first_glibc, dlsym@GLIBC_2.17
 #else
 #error "wallshim knows x86-64 and aarch64"
 #endif

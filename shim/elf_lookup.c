@@ -218,6 +218,59 @@ void elf_each(void (*visit)(const struct elf_object *object, void *data), void *
     dl_iterate_phdr(visit_one, &(struct visitor){ visit, data });
 }
 
+/* The linker lists the objects that were there at the start in the order in which it searches them. */
+
+struct placed_visitor {
+    bool (*visit)(const struct elf_object *object, enum elf_place place, void *data);
+    void *data;
+    bool passed_ours;
+};
+
+static int visit_placed(struct dl_phdr_info *info, size_t size, void *data)
+{
+    (void)size;
+    struct placed_visitor *visitor = data;
+    struct elf_object object;
+    if (!read_object(info, &object))
+        return 0;
+    bool ours = object.dynamic == _DYNAMIC;
+    enum elf_place place = ours ? ELF_OURS : visitor->passed_ours ? ELF_BEHIND : ELF_BEFORE;
+    visitor->passed_ours |= ours;
+    return !visitor->visit(&object, place, visitor->data);
+}
+
+void elf_each_placed(bool (*visit)(const struct elf_object *object, enum elf_place place, void *data), void *data)
+{
+    dl_iterate_phdr(visit_placed, &(struct placed_visitor){ visit, data, false });
+}
+
+struct place_search {
+    uintptr_t address;
+    enum elf_place place;
+};
+
+static bool match_place(const struct elf_object *object, enum elf_place place, void *data)
+{
+    struct place_search *search = data;
+    if (search->address >= object->low && search->address < object->high) {
+        search->place = place;
+        return false;
+    }
+    return true;
+}
+
+enum elf_place elf_place_of(const void *address)
+{
+    struct place_search search = { (uintptr_t)address, ELF_BEHIND };
+    elf_each_placed(match_place, &search);
+    return search.place;
+}
+
+bool elf_is_named(const struct elf_object *object, const char *prefix)
+{
+    return object->path && file_begins(object->path, prefix);
+}
+
 bool elf_needs(const struct elf_object *object, const char *prefix)
 {
     for (const ElfW(Dyn) *entry = object->dynamic; entry->d_tag != DT_NULL; entry++)

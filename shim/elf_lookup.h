@@ -36,6 +36,17 @@ bool elf_find_by_address(const void *address, struct elf_object *object);
 /* Visits every object of our namespace. */
 void elf_each(void (*visit)(const struct elf_object *object, void *data), void *data);
 
+/* Whether an object stands in front of ours where the linker searches, is ours, or stands behind it. */
+enum elf_place { ELF_BEFORE, ELF_OURS, ELF_BEHIND };
+enum elf_place elf_place_of(const void *address);
+
+/* Visits every object in the order in which the linker searches, and says where it stands. Ends where visit returns
+ * false. */
+void elf_each_placed(bool (*visit)(const struct elf_object *object, enum elf_place place, void *data), void *data);
+
+/* Is this the name of its file's beginning, as "libcuda.so"? */
+bool elf_is_named(const struct elf_object *object, const char *prefix);
+
 /* Was the object linked with a library whose name begins with prefix? */
 bool elf_needs(const struct elf_object *object, const char *prefix);
 

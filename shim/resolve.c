@@ -126,6 +126,8 @@ static void note_halves(const void *resolver, const struct elf_object *behind)
 void *resolve_substitute(enum ws_function_id id, void *real)
 {
     void *known = real_of(id);
+    if (elf_place_of(real) == ELF_OURS) /* it came by us before */
+        return real;
     if (!known)
         remember(id, real);
     else if (known != real && !same_library(known, real) && !same_driver(known, real)) {
@@ -263,12 +265,16 @@ void *resolve_proc(enum ws_function_id resolver, const char *base, int version, 
 
 void *resolve_driver_symbol(const char *symbol)
 {
-    struct elf_object object;
+    struct elf_object object, driver_object;
     void *any = real_of(WS_ID_cuInit);
     for (int id = 0; id < WS_ID_COUNT && !any; id++)
         if (is_of_driver(id))
             any = real_of((enum ws_function_id)id);
-    if (any ? elf_find_by_address(any, &object) : elf_find_by_name("libcuda.so", &object))
+    /* What stands in front of the driver and has some of its functions is not the driver. */
+    bool found = any && elf_find_by_address(any, &object);
+    if (found && !elf_is_named(&object, "libcuda.so") && elf_find_by_name("libcuda.so", &driver_object))
+        object = driver_object;
+    if (found || elf_find_by_name("libcuda.so", &object))
         return elf_symbol(&object, symbol);
     return NULL;
 }

@@ -88,4 +88,7 @@ struct dlsym_answer {
 };
 struct dlsym_answer ws_dlsym_answer(void *handle, const char *name, void *caller);
 
+/* Does somebody in front of us answer dlsym without ever asking us? Then what is looked up goes around us. */
+bool dlsym_is_passed_over(void);
+
 #endif

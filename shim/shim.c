@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "bypass.h"
 #include "counters.h"
 #include "drain.h"
 #include "driver_calls.h"
@@ -110,6 +111,8 @@ bool shim_ends(void)
 /* The last of all, when handlers and destructors of the program have run. */
 __attribute__((destructor)) static void shim_unload(void)
 {
+    if (!generation)
+        bypass_say();
     if (shim_started() && !shim_ends())
         drain_finish();
 }

@@ -1,25 +1,27 @@
 #!/usr/bin/env bash
 # Runs a program with the shim of a build preloaded and the build's simulated GPU in place of the driver.
 #
-#   run_preloaded.sh [--no-shim] [--no-driver] [--before LIBRARY] BUILD COMMAND…
+#   run_preloaded.sh [--no-shim] [--no-driver] [--before LIBRARY] [--after LIBRARY] BUILD COMMAND…
 #
-# --no-driver leaves the simulated GPU out; --before preloads one more library in front of the shim.
+# --no-driver leaves the simulated GPU out; --before and --after preload one more library in front of the shim or behind
+# it.
 # A shim built with a sanitizer needs that sanitizer's library loaded before it in a program that was not: it is found
 # from what the shim was linked with. Leaks are not looked for, since they would be the program's own.
 set -euo pipefail
 
-shim=1 driver=1 before=
+shim=1 driver=1 before= after=
 while [ $# -gt 0 ]; do
     case $1 in
     --no-shim) shim= ;;
     --no-driver) driver= ;;
     --before) before=${2-} && shift ;;
+    --after) after=${2-} && shift ;;
     *) break ;;
     esac
     shift
 done
 [ $# -ge 2 ] || {
-    echo "usage: run_preloaded.sh [--no-shim] [--no-driver] [--before LIBRARY] BUILD COMMAND…" >&2
+    echo "usage: run_preloaded.sh [--no-shim] [--no-driver] [--before LIBRARY] [--after LIBRARY] BUILD COMMAND…" >&2
     exit 2
 }
 build=$(cd "$1" && pwd -P)
@@ -38,6 +40,7 @@ fi
 preload=$sanitizer
 [ -z "$before" ] || preload=${preload:+$preload:}$before
 [ -z "$shim" ] || preload=${preload:+$preload:}$library
+[ -z "$after" ] || preload=${preload:+$preload:}$after
 
 exec env \
     ${driver:+LD_LIBRARY_PATH="$simgpu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"} \

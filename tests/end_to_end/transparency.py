@@ -34,12 +34,13 @@ class Case:
     often: flags, and how many operations must have them at least; captured: so many operations say that they were
     captured; timed: every operation has device times; longer_s: by how much a run with the shim may take longer at
     most; counted: a loss by its name in enum ws_loss_reason, and how many must be counted, recorded or not: operations
-    and losses together are `ops` then; end: how the traces say that the program ended."""
+    and losses together are `ops` then; end: how the traces say that the program ended; before, after: a library
+    preloaded in front of the shim or behind it; said: words that the shim must say."""
 
     def __init__(self, *command, traces=1, ops=0, says=False, faults=None, driver=True, environment=None, closed=False,
                  plain_only=None, folder=None, setup=None, bypassed=False,
                  only=False, never=0, often=None, captured=None, timed=False, longer_s=None, counted=None,
-                 end=None):
+                 end=None, before=None, after=None, said=None):
         self.command = command
         self.traces = traces if isinstance(traces, range) or traces is None else range(traces, traces + 1)
         self.ops, self.says, self.faults, self.driver = ops, says, faults, driver
@@ -48,6 +49,7 @@ class Case:
         self.bypassed, self.only, self.never, self.captured = bypassed, only, never, captured
         self.often = often
         self.timed, self.longer_s, self.counted, self.end = timed, longer_s, counted, end
+        self.before, self.after, self.said = before, after, said
 
 
 ASLIMIT = "a sanitizer's shadow memory does not fit into the limit"
@@ -219,6 +221,18 @@ CASES = {
                                               plain_only="ThreadSanitizer's own thread keeps such a program from ending"),
 }
 
+# a layer with a dlsym of its own, in front of the shim and behind it
+DLSYM = "a sanitizer must be the first to see dlsym"
+for _order in ("before", "after"):
+    for _found in ("next", "default", "libc"):
+        _unseen = _order == "before" and _found == "libc" # nothing of what it asks comes by
+        for _program, _way in (("layered", "handle"), ("layered_linked", "plain"), ("layered_linked", "default"),
+                               ("layered_linked", "next")):
+            CASES[f"layer-{_order}/{_found}-{_way}"] = Case(
+                _program, _way, ops=0 if _unseen else 20, environment={"LAYER": _found}, plain_only=DLSYM,
+                traces=0 if _unseen and _way != "plain" else 1, bypassed=_unseen,
+                said="CUDA calls went around" if _unseen and _way != "plain" else None, **{_order: "layer"})
+
 for _mode in ("global", "thread-local", "relaxed"):
     for _what in ("launches", "thread", "relaxed-thread", "streams", "query", "synchronise", "legacy", "unjoined",
                   "captured-event", "slow", "new-kernel"):
@@ -256,6 +270,9 @@ def command_of(build, case, shim, scratch, traces):
     wrapper = [os.path.join(HERE, "..", "run_preloaded.sh")]
     wrapper += [] if shim else ["--no-shim"]
     wrapper += ["--no-driver"] if not case.driver else []
+    for side in ("before", "after"):
+        library = getattr(case, side)
+        wrapper += [f"--{side}", os.path.join(build, f"tests/programs/libraries/lib{library}.so")] if library else []
     if case.faults:
         wrapper += ["--before", os.path.join(build, "tests/programs/libraries/libfaults.so")]
         environment["FAULTS"] = case.faults
@@ -384,7 +401,9 @@ def check(build, name, keep, alone):
             wrong.append("the program does not end")
         if without["status"] in (2, 90, 91, 92, 93) or without["status"] == -signal.SIGILL:
             wrong.append(f"the program cannot do its work without the shim: {without}")
-        if said and not case.says:
+        if case.said and not any(case.said in line for line in said):
+            wrong.append(f"the shim does not say: {case.said}")
+        if said and not case.says and not case.said:
             wrong.append(f"the shim says: {said}")
         if case.traces is not None and len(traces) not in case.traces:
             wrong.append(f"{len(traces)} traces: {traces}")
