@@ -7,7 +7,9 @@
  * theirs; the busy time of each device must be right within its stated error. --median-width bounds the median width
  * (twice the error), --busy-percent the error of the busy time.
  *
- * The origin of a context's clock is arbitrary, so one constant a device is free: the one that most records agree on.
+ * The origin of a context's clock is arbitrary, so one constant a context is free: the one that most records agree
+ * on. Contexts and streams may end and be made again, with the handles of those before: an operation must be in the
+ * life of its stream, and so of its context, in which it happened.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -88,13 +90,49 @@ static struct pair *match(const struct truth *truth, const struct traced *traced
                is->order, is->tid, ws_op_kind_name(is->kind), is->name, is->bytes, is->device, is->stream,
                ws_op_kind_name(said->kind), said->name, said->row.bytes, said->device, said->stream);
         EXPECT(said->row.result == 0, "operation %" PRIu64 " was refused, says the trace", is->order);
-        if (other)
+        if (other && said->row.thread == said[-1].row.thread)
             EXPECT(said->row.correlation != said[-1].row.correlation, "correlation %" PRIu64 " twice",
                    said->row.correlation);
         if (same)
             pairs[(*count)++] = (struct pair){ is, said };
     }
     return pairs;
+}
+
+static int by_life(const void *a, const void *b)
+{
+    const struct pair *one = a, *two = b;
+    if (one->traced->stream_life != two->traced->stream_life)
+        return one->traced->stream_life < two->traced->stream_life ? -1 : 1;
+    return (one->truth->stream_life > two->truth->stream_life) - (one->truth->stream_life < two->truth->stream_life);
+}
+
+static int by_true_life(const void *a, const void *b)
+{
+    const struct pair *one = a, *two = b;
+    if (one->truth->stream_life != two->truth->stream_life)
+        return one->truth->stream_life < two->truth->stream_life ? -1 : 1;
+    return by_life(a, b);
+}
+
+/* A stream of the trace is one that there was, and the other way round. */
+static void check_lives(const struct pair *pairs, size_t count)
+{
+    struct pair *sorted = must_allocate(count, sizeof(*sorted));
+    memcpy(sorted, pairs, count * sizeof(*sorted));
+    qsort(sorted, count, sizeof(*sorted), by_life);
+    for (size_t i = 1; i < count; i++)
+        if (sorted[i].traced->stream_life == sorted[i - 1].traced->stream_life)
+            EXPECT(sorted[i].truth->stream_life == sorted[i - 1].truth->stream_life,
+                   "stream %u of the trace has operations of streams %" PRIu64 " and %" PRIu64,
+                   sorted[i].traced->stream_life, sorted[i - 1].truth->stream_life, sorted[i].truth->stream_life);
+    qsort(sorted, count, sizeof(*sorted), by_true_life);
+    for (size_t i = 1; i < count; i++)
+        if (sorted[i].truth->stream_life == sorted[i - 1].truth->stream_life)
+            EXPECT(sorted[i].traced->stream_life == sorted[i - 1].traced->stream_life,
+                   "operations of stream %" PRIu64 " are in the trace on streams %u and %u",
+                   sorted[i].truth->stream_life, sorted[i - 1].traced->stream_life, sorted[i].traced->stream_life);
+    free(sorted);
 }
 
 static bool has_begin(const struct ws_op *op)
@@ -107,15 +145,15 @@ static bool has_end(const struct ws_op *op)
     return ws_op_end_quality(op) != WS_TIME_NONE;
 }
 
-/* Trace time less device time, for one device. */
-static int64_t fit(const struct pair *pairs, size_t count, uint32_t device)
+/* Trace time less device time, for one context. */
+static int64_t fit(const struct pair *pairs, size_t count, uint32_t context)
 {
     struct bound *bounds = must_allocate(4 * count, sizeof(*bounds));
     size_t used = 0;
     for (size_t i = 0; i < count; i++) {
         const struct ws_op *op = &pairs[i].traced->row;
         const struct truth_op *is = pairs[i].truth;
-        if (is->device != device)
+        if (pairs[i].traced->context != context)
             continue;
         if (has_begin(op)) {
             bounds[used++] = (struct bound){ op->begin - op->begin_error - is->start, 1 };
@@ -234,7 +272,8 @@ static int64_t busy(struct span *spans, size_t count, int64_t *error)
     return sum;
 }
 
-static void check_busy(const struct pair *pairs, size_t count, uint32_t device, double percent)
+/* Of all contexts of a device, each on its own clock. */
+static void check_busy(const struct pair *pairs, size_t count, uint32_t device, const int64_t *shifts, double percent)
 {
     struct span *is = must_allocate(count, sizeof(*is)), *said = must_allocate(count, sizeof(*said));
     size_t used = 0;
@@ -243,7 +282,8 @@ static void check_busy(const struct pair *pairs, size_t count, uint32_t device, 
         if (pairs[i].truth->device != device || !has_begin(op) || !has_end(op))
             continue;
         is[used] = (struct span){ pairs[i].truth->start, pairs[i].truth->end, 0, 0 };
-        said[used++] = (struct span){ op->begin, op->end, op->begin_error, op->end_error };
+        int64_t shift = shifts[pairs[i].traced->context];
+        said[used++] = (struct span){ op->begin - shift, op->end - shift, op->begin_error, op->end_error };
     }
     int64_t error, none;
     int64_t true_busy = busy(is, used, &none), said_busy = busy(said, used, &error);
@@ -257,7 +297,8 @@ static void check_busy(const struct pair *pairs, size_t count, uint32_t device, 
     free(said);
 }
 
-static void check_clock(const struct truth *truth, const struct traced *traced, uint32_t device, int64_t shift)
+static void check_clock(const struct truth *truth, const struct traced *traced, uint32_t device, uint32_t context,
+                        int64_t shift)
 {
     const struct truth_clock *clock = &truth->clocks[device];
     size_t rows = 0, inside = 0;
@@ -265,7 +306,7 @@ static void check_clock(const struct truth *truth, const struct traced *traced, 
     uint32_t widest = 0;
     for (size_t i = 0; i < traced->clock_count; i++) {
         const struct ws_clock *row = &traced->clocks[i].row;
-        if (traced->clocks[i].device != device)
+        if (traced->clocks[i].context != context)
             continue;
         double since = (double)(row->device_ns - shift - clock->offset_ns) / (1 + clock->drift);
         int64_t off = clock->origin_host_ns + (int64_t)since - row->host_ns;
@@ -276,10 +317,11 @@ static void check_clock(const struct truth *truth, const struct traced *traced, 
         if (row->error_ns > widest)
             widest = row->error_ns;
     }
-    printf("device %u: %zu clock rows, %zu inside their error; off by %" PRId64 " ns at most, stated %u at most\n",
-           device, rows, inside, worst, widest);
-    EXPECT(rows > 0, "device %u has no clock row", device);
-    EXPECT(inside == rows, "device %u: %zu clock rows are outside their error", device, rows - inside);
+    printf("device %u, context %u: %zu clock rows, %zu inside their error; off by %" PRId64
+           " ns at most, stated %u at most\n",
+           device, context, rows, inside, worst, widest);
+    EXPECT(rows > 0, "context %u has no clock row", context);
+    EXPECT(inside == rows, "context %u: %zu clock rows are outside their error", context, rows - inside);
 }
 
 static void check_times(const struct truth *truth, const struct traced *traced, const struct pair *pairs,
@@ -287,23 +329,31 @@ static void check_times(const struct truth *truth, const struct traced *traced, 
 {
     struct side begins = { .widths = must_allocate(count, sizeof(int64_t)) };
     struct side ends = { .widths = must_allocate(count, sizeof(int64_t)) };
-    for (uint32_t device = 0; device < TRUTH_DEVICES; device++) {
-        size_t before = begins.count;
-        int64_t shift = fit(pairs, count, device);
+    int64_t *shifts = must_allocate((size_t)traced->most_context + 1, sizeof(*shifts));
+    bool devices[TRUTH_DEVICES] = { false };
+    for (uint32_t context = 1; context <= traced->most_context; context++) {
+        size_t timed = begins.inside + begins.early + begins.late;
+        uint32_t device = TRUTH_DEVICES;
+        shifts[context] = fit(pairs, count, context);
         for (size_t i = 0; i < count; i++) {
             const struct ws_op *op = &pairs[i].traced->row;
-            if (pairs[i].truth->device != device)
+            if (pairs[i].traced->context != context)
                 continue;
-            judge(&begins, "begin", &pairs[i], pairs[i].truth->start + shift, op->begin, op->begin_error,
+            device = pairs[i].truth->device;
+            judge(&begins, "begin", &pairs[i], pairs[i].truth->start + shifts[context], op->begin, op->begin_error,
                   ws_op_begin_quality(op));
-            judge(&ends, "end", &pairs[i], pairs[i].truth->end + shift, op->end, op->end_error,
+            judge(&ends, "end", &pairs[i], pairs[i].truth->end + shifts[context], op->end, op->end_error,
                   ws_op_end_quality(op));
         }
-        if (begins.count == before)
+        if (device >= TRUTH_DEVICES || begins.inside + begins.early + begins.late == timed)
             continue;
-        check_busy(pairs, count, device, percent);
-        check_clock(truth, traced, device, shift);
+        devices[device] = true;
+        check_clock(truth, traced, device, context, shifts[context]);
     }
+    for (uint32_t device = 0; device < TRUTH_DEVICES; device++)
+        if (devices[device])
+            check_busy(pairs, count, device, shifts, percent);
+    free(shifts);
     int64_t begin_width = report_side("begin", &begins), end_width = report_side("end", &ends);
     if (width > 0) {
         EXPECT(begin_width <= width, "the median width of begins is %" PRId64 " ns", begin_width);
@@ -343,6 +393,7 @@ int main(int argc, char **argv)
     printf("%zu operations happened, %zu are in the trace, %zu agree; %" PRIu64 " losses stated\n", truth.count,
            traced.count, count, traced.lost);
     EXPECT(count > 0, "nothing to compare");
+    check_lives(pairs, count);
     if (untimed_percent < 100)
         check_times(&truth, &traced, pairs, count, width, percent);
     if (failures > SHOWN)

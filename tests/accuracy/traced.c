@@ -41,24 +41,27 @@ static void add_op(struct traced *traced, const struct dictionaries *known, cons
     if (!traced->ops)
         abort();
     struct traced_op *op = &traced->ops[traced->count++];
-    *op =
-        (struct traced_op){ .tid = known->tids[row->thread % MOST],
-                            .device = known->context_devices[known->stream_contexts[shape->stream % MOST] % MOST] - 1,
-                            .order = row->correlation,
-                            .stream = known->streams[shape->stream % MOST],
-                            .row = *row,
-                            .kind = (enum ws_op_kind)shape->kind };
+    uint32_t context = known->stream_contexts[shape->stream % MOST] % MOST;
+    *op = (struct traced_op){ .tid = known->tids[row->thread % MOST],
+                              .device = known->context_devices[context] - 1,
+                              .context = context,
+                              .order = (uint64_t)row->host_begin,
+                              .stream = known->streams[shape->stream % MOST],
+                              .stream_life = shape->stream % MOST,
+                              .row = *row,
+                              .kind = (enum ws_op_kind)shape->kind };
+    if (context > traced->most_context)
+        traced->most_context = context;
     if (shape->kind == WS_OP_KERNEL)
         memcpy(op->name, known->names[shape->function % MOST], sizeof(op->name));
 }
 
-static void add_clock(struct traced *traced, const struct dictionaries *known, const struct ws_clock *row)
+static void add_clock(struct traced *traced, const struct ws_clock *row)
 {
     traced->clocks = one_more(traced->clocks, traced->clock_count, sizeof(*traced->clocks));
     if (!traced->clocks)
         abort();
-    traced->clocks[traced->clock_count++] =
-        (struct traced_clock){ .device = known->context_devices[row->context % MOST] - 1, .row = *row };
+    traced->clocks[traced->clock_count++] = (struct traced_clock){ .context = row->context % MOST, .row = *row };
 }
 
 static void take(struct traced *traced, struct dictionaries *known, const struct ws_block *block)
@@ -98,7 +101,7 @@ static void take(struct traced *traced, struct dictionaries *known, const struct
     }
     case WS_FAMILY_clock: {
         EACH(clock)
-        add_clock(traced, known, row);
+        add_clock(traced, row);
         break;
     }
     case WS_FAMILY_op: {

@@ -38,15 +38,16 @@ static int read_op(struct truth_op *op, const char *line)
 {
     char kind[16], name[64];
     unsigned device, tid;
-    unsigned long long stream, order, bytes;
+    unsigned long long stream, life, order, bytes;
     long long start, end;
-    if (sscanf(line, "%u\t%*u\t%llx\t%*u\t%15s\t%63s\t%llu\t%u\t%lld\t%lld\t%llu", &device, &stream, kind, name,
-               &order, &tid, &start, &end, &bytes) != 9)
+    if (sscanf(line, "%u\t%*u\t%llx\t%llu\t%15s\t%63s\t%llu\t%u\t%lld\t%lld\t%llu", &device, &stream, &life, kind,
+               name, &order, &tid, &start, &end, &bytes) != 10)
         return -1;
     *op = (struct truth_op){ .tid = tid,
                              .device = device,
                              .order = order,
                              .stream = stream,
+                             .stream_life = life,
                              .start = start,
                              .end = end,
                              .bytes = bytes,

@@ -12,6 +12,7 @@ struct truth_op {
     uint32_t tid, device;
     uint64_t order; /* of submission, in the whole process */
     uint64_t stream;
+    uint64_t stream_life; /* no other stream has this number, whatever its handle */
     int64_t start, end;
     uint64_t bytes;
     enum ws_op_kind kind;
@@ -32,18 +33,20 @@ struct truth {
     struct truth_clock clocks[TRUTH_DEVICES];
 };
 
-/* What the trace says. Times are on the context's clock. */
+/* What the trace says. Times are on the context's clock. A context that is made again is another, as is its clock,
+ * whatever its handle; the same holds for streams. */
 struct traced_op {
-    uint32_t tid, device;
-    uint64_t order; /* its correlation */
+    uint32_t tid, device, context;
+    uint64_t order; /* the host's time before the call: numbers of threads come again */
     uint64_t stream;
+    uint32_t stream_life; /* row of the trace */
     struct ws_op row;
     enum ws_op_kind kind;
     char name[24];
 };
 
 struct traced_clock {
-    uint32_t device;
+    uint32_t context;
     struct ws_clock row;
 };
 
@@ -51,7 +54,8 @@ struct traced {
     struct traced_op *ops;
     struct traced_clock *clocks;
     size_t count, clock_count;
-    uint64_t lost; /* what the trace says it lacks */
+    uint32_t most_context; /* the largest number of a context */
+    uint64_t lost;         /* what the trace says it lacks */
 };
 
 /* Kernels, copies and memsets, by thread and then by order. Return 0, or -1 with a line on stderr. */

@@ -1,7 +1,8 @@
 /* Many operations of every kind, for comparing what was reconstructed with what happened.
  *
- *   accuracy OPERATIONS mixed|long
+ *   accuracy OPERATIONS mixed|long [LIVES]
  *
+ * With LIVES the contexts end so often and are made again, primary ones, which are reset, and others by turns.
  * Two devices, two streams each, two threads a stream. mixed: half the kernels last 2 to 20 µs, the rest up to 200;
  * long: all at least 100. Queues are full and empty by turns, streams wait for each other, and now and then the two
  * threads of a stream use it at once. Kernels have sixteen names and copies many sizes, so that a record mistaken for
@@ -124,6 +125,8 @@ static void name_of(char *name, size_t size, int kernel)
 static const char *make_image(void)
 {
     static char image[KERNELS * 160 + 160];
+    if (*image)
+        return image;
     int (*known)(const char *, simgpu_run, simgpu_duration) =
         (int (*)(const char *, simgpu_run, simgpu_duration))dlsym(RTLD_DEFAULT, "simgpuRegisterKernel");
     if (!known) {
@@ -141,12 +144,14 @@ static const char *make_image(void)
     return image;
 }
 
-static void open_devices(void)
+static void open_devices(bool primary)
 {
     const char *image = make_image();
     for (int device = 0; device < DEVICES; device++) {
         ws_CUmodule module;
         gpu_open(&gpus[device], device);
+        if (!primary)
+            MUST(cuCtxCreate_v2(&gpus[device].context, 0, gpus[device].device));
         MUST(cuModuleLoadData(&module, image));
         for (int i = 0; i < KERNELS; i++) {
             char name[32];
@@ -160,28 +165,52 @@ static void open_devices(void)
     }
 }
 
-int main(int argc, char **argv)
+static void end_devices(bool primary)
 {
-    static struct worker workers[THREADS];
-    if (argc != 3)
-        return unknown_mode("");
-    operations_each = atoi(argv[1]) / THREADS;
-    long_only = !strcmp(argv[2], "long");
-    open_devices();
-    pthread_barrier_init(&ready, NULL, THREADS);
-    for (int i = 0; i < STREAMS; i++)
-        pthread_mutex_init(&stream_locks[i], NULL);
-    for (int i = 0; i < THREADS; i++) {
-        workers[i] = (struct worker){ .number = i, .random = (uint32_t)i * 7919 + 1 };
-        if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
-            return 1;
-    }
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(workers[i].thread, NULL);
     for (int device = 0; device < DEVICES; device++) {
         MUST(cuCtxSetCurrent(gpus[device].context));
         MUST(cuCtxSynchronize());
+        if (!primary)
+            MUST(cuCtxDestroy_v2(gpus[device].context));
+        else if (device)
+            MUST(cuDevicePrimaryCtxReset_v2(gpus[device].device));
+        MUST(cuDevicePrimaryCtxRelease_v2(gpus[device].device));
     }
-    dprintf(STDOUT_FILENO, "operations: %d\n", operations_each * THREADS);
+}
+
+/* What ran in contexts that go afterwards, unless these are the last. */
+static void live(int life, bool is_last)
+{
+    static struct worker workers[THREADS];
+    open_devices(life % 2 == 0);
+    pthread_barrier_init(&ready, NULL, THREADS);
+    for (int i = 0; i < THREADS; i++) {
+        workers[i] = (struct worker){ .number = i, .random = (uint32_t)(i + life * THREADS) * 7919 + 1 };
+        if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
+            exit(1);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(workers[i].thread, NULL);
+    pthread_barrier_destroy(&ready);
+    for (int device = 0; device < DEVICES && is_last; device++) {
+        MUST(cuCtxSetCurrent(gpus[device].context));
+        MUST(cuCtxSynchronize());
+    }
+    if (!is_last)
+        end_devices(life % 2 == 0);
+}
+
+int main(int argc, char **argv)
+{
+    int lives = argc == 4 ? atoi(argv[3]) : 1;
+    if ((argc != 3 && argc != 4) || lives < 1)
+        return unknown_mode("");
+    operations_each = atoi(argv[1]) / lives / THREADS;
+    long_only = !strcmp(argv[2], "long");
+    for (int i = 0; i < STREAMS; i++)
+        pthread_mutex_init(&stream_locks[i], NULL);
+    for (int life = 0; life < lives; life++)
+        live(life, life + 1 == lives);
+    dprintf(STDOUT_FILENO, "operations: %d\n", operations_each * THREADS * lives);
     return 0;
 }
