@@ -15,6 +15,8 @@
 
 #include "shim/abi/cuda.h"
 
+typedef struct ws_CUlinkState_st *ws_CUlinkState;
+
 #define CALL(name, ...) ws_CUresult name(__VA_ARGS__);
 CALL(cuInit, unsigned)
 CALL(cuDriverGetVersion, int *)
@@ -80,12 +82,20 @@ CALL(cuMemUnmap, ws_CUdeviceptr, size_t)
 CALL(cuMemRelease, ws_CUmemGenericAllocationHandle)
 CALL(cuModuleLoadData, ws_CUmodule *, const void *)
 CALL(cuModuleUnload, ws_CUmodule)
+CALL(cuLinkCreate, unsigned, int *, void **, ws_CUlinkState *)
+CALL(cuLinkCreate_v2, unsigned, int *, void **, ws_CUlinkState *)
+CALL(cuLinkAddData, ws_CUlinkState, int, void *, size_t, const char *, unsigned, int *, void **)
+CALL(cuLinkAddData_v2, ws_CUlinkState, int, void *, size_t, const char *, unsigned, int *, void **)
+CALL(cuLinkAddFile_v2, ws_CUlinkState, int, const char *, unsigned, int *, void **)
+CALL(cuLinkComplete, ws_CUlinkState, void **, size_t *)
+CALL(cuLinkDestroy, ws_CUlinkState)
 CALL(cuModuleGetFunction, ws_CUfunction *, ws_CUmodule, const char *)
 CALL(cuModuleGetGlobal_v2, ws_CUdeviceptr *, size_t *, ws_CUmodule, const char *)
 CALL(cuFuncGetName, const char **, ws_CUfunction)
 CALL(cuFuncGetParamInfo, ws_CUfunction, size_t, size_t *, size_t *)
 CALL(cuLibraryLoadData, ws_CUlibrary *, const void *, int *, void **, unsigned, int *, void **, unsigned)
 CALL(cuLibraryUnload, ws_CUlibrary)
+CALL(cuLibraryGetGlobal, ws_CUdeviceptr *, size_t *, ws_CUlibrary, const char *)
 CALL(cuLibraryGetKernel, ws_CUkernel *, ws_CUlibrary, const char *)
 CALL(cuKernelGetName, const char **, ws_CUkernel)
 CALL(cuKernelGetFunction, ws_CUfunction *, ws_CUkernel)

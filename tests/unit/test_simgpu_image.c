@@ -3,14 +3,16 @@
 
 #include "simgpu.h"
 
-/* An ELF image of one kernel "scale" with parameters of 8 and 4 bytes, 24 registers, and a global of 40 bytes. */
-enum { SECTION_NAMES = 1, STRINGS, SYMBOLS, INFO, KERNEL_INFO, GLOBALS, SECTIONS };
+/* An ELF image of one kernel "scale" with parameters of 8 and 4 bytes, 24 registers, a global of 40 bytes, and one of
+ * 8 that begins as 1 and 2. */
+enum { SECTION_NAMES = 1, STRINGS, SYMBOLS, INFO, KERNEL_INFO, GLOBALS, GLOBALS_INIT, SECTIONS };
 
 struct image {
     Elf64_Ehdr header;
-    char section_names[80], strings[32];
-    Elf64_Sym symbols[3];
+    char section_names[96], strings[32];
+    Elf64_Sym symbols[4];
     uint32_t info[3];
+    uint32_t globals[3];
     uint32_t kernel_info[9];
     Elf64_Shdr sections[SECTIONS];
 };
@@ -51,6 +53,12 @@ static struct image *make_elf(void)
                                     .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT),
                                     .st_shndx = GLOBALS,
                                     .st_size = 40 };
+    image.symbols[3] = (Elf64_Sym){ .st_name = add_name(image.strings, &strings, "begun"),
+                                    .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT),
+                                    .st_shndx = GLOBALS_INIT,
+                                    .st_value = 4,
+                                    .st_size = 8 };
+    memcpy(image.globals, (uint32_t[]){ 0, 1, 2 }, sizeof(image.globals));
     /* registers of symbol 1 */
     memcpy(image.info, (uint32_t[]){ 0x00082f04, 1, 24 }, sizeof(image.info));
     /* an item of no interest, parameter 1 (4 bytes at 8), parameter 0 (8 bytes at 0) */
@@ -63,6 +71,7 @@ static struct image *make_elf(void)
     section(&image, INFO, ".nv.info", &names, SHT_LOPROC, image.info, sizeof(image.info));
     section(&image, KERNEL_INFO, ".nv.info.scale", &names, SHT_LOPROC, image.kernel_info, sizeof(image.kernel_info));
     section(&image, GLOBALS, ".nv.global", &names, SHT_NOBITS, image.info, 40);
+    section(&image, GLOBALS_INIT, ".nv.global.init", &names, SHT_PROGBITS, image.globals, sizeof(image.globals));
     image.sections[SYMBOLS].sh_link = STRINGS;
     return &image;
 }
@@ -150,6 +159,41 @@ static void elf_gives_names_and_layouts(void **state)
     holds_scale(make_fatbin(2, 0x11, make_elf(), sizeof(struct image), 0));
 }
 
+/* As clang's OpenMP asks how a kernel is to be run. */
+static void globals_begin_as_the_image_says(void **state)
+{
+    (void)state;
+    ws_CUmodule module;
+    ws_CUlibrary library;
+    ws_CUkernel kernel;
+    ws_CUfunction function;
+    ws_CUdeviceptr address;
+    uint32_t found[10];
+    size_t size;
+    succeeds(cuModuleLoadData(&module, make_elf()));
+    succeeds(cuModuleGetGlobal_v2(&address, &size, module, "begun"));
+    assert_int_equal(size, 8);
+    succeeds(cuMemcpyDtoH_v2(found, address, size));
+    assert_int_equal(found[0], 1);
+    assert_int_equal(found[1], 2);
+    succeeds(cuMemsetD32_v2(address, 9, 2));
+    succeeds(cuModuleGetGlobal_v2(&address, &size, module, "table"));
+    memset(found, 0xff, sizeof(found));
+    succeeds(cuMemcpyDtoH_v2(found, address, size));
+    for (unsigned i = 0; i < 10; i++)
+        assert_int_equal(found[i], 0);
+    succeeds(cuModuleUnload(module));
+    /* What one module wrote another does not see. */
+    succeeds(cuLibraryLoadData(&library, make_elf(), NULL, NULL, 0, NULL, NULL, 0));
+    succeeds(cuLibraryGetKernel(&kernel, library, "scale"));
+    succeeds(cuKernelGetFunction(&function, kernel));
+    succeeds(cuLibraryGetGlobal(&address, &size, library, "begun"));
+    succeeds(cuMemcpyDtoH_v2(found, address, size));
+    assert_int_equal(found[0], 1);
+    assert_int_equal(found[1], 2);
+    succeeds(cuLibraryUnload(library));
+}
+
 static void ptx_inside_is_found_packed_or_not(void **state)
 {
     (void)state;
@@ -182,6 +226,9 @@ static void damage_is_refused(void **state)
     struct image *image = make_elf();
     image->header.e_shstrndx = SECTIONS;
     fails(cuModuleLoadData(&module, image), INVALID_IMAGE);
+    image = make_elf();
+    image->symbols[3].st_value = 8; /* goes on behind its section */
+    fails(cuModuleLoadData(&module, image), INVALID_IMAGE);
     fails(cuModuleLoadData(&module, ".version 8.0\n.entry"), INVALID_PTX);
 }
 
@@ -191,6 +238,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(elf_gives_names_and_layouts),
+        TEST(globals_begin_as_the_image_says),
         TEST(ptx_inside_is_found_packed_or_not),
         TEST(damage_is_refused),
     };

@@ -69,6 +69,38 @@ static void newer_functions_refuse_to_work(void **state)
     succeeds(cuModuleGetFunction(&function, module, "spin"));
     assert_int_equal(cuFuncGetName(&name, function),
                      driver_version >= 12030 ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_NOT_SUPPORTED);
+    succeeds(cuCtxDestroy_v2(context));
+}
+
+/* numba and others look a name with _v2 first up, and pass what the plain function takes: what a second argument says
+ * is then chance. An older driver has not got these names. */
+static void old_clients_find_names_that_are_newer(void **state)
+{
+    (void)state;
+    ws_CUresult (*get_device)(int *, const void *), (*synchronize)(const void *);
+    *(void **)&get_device = dlsym(RTLD_DEFAULT, "cuCtxGetDevice_v2");
+    *(void **)&synchronize = dlsym(RTLD_DEFAULT, "cuCtxSynchronize_v2");
+    static const char chance[4096];
+    const void *const chances[] = { NULL, (void *)1, (void *)0x7ffffffffff0, chance };
+    int device = -1;
+    ws_CUcontext context;
+    succeeds(cuInit(0));
+    succeeds(cuCtxCreate_v2(&context, 0, 0));
+    for (size_t i = 0; i < sizeof(chances) / sizeof(chances[0]); i++) {
+        device = -1;
+        succeeds(get_device(&device, chances[i]));
+        assert_int_equal(device, 0);
+        succeeds(synchronize(chances[i]));
+    }
+    succeeds(cuCtxPopCurrent_v2(&context));
+    fails(get_device(&device, chance), INVALID_CONTEXT);
+    fails(synchronize(chance), INVALID_CONTEXT);
+    /* Named rightly, the context need not be current where the driver knows of that. */
+    if (driver_version >= 13000) {
+        succeeds(get_device(&device, context));
+        succeeds(synchronize(context));
+    }
+    succeeds(cuCtxDestroy_v2(context));
 }
 
 int main(void)
@@ -76,6 +108,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_look_up_gives_the_symbol_of_its_version),
         cmocka_unit_test(newer_functions_refuse_to_work),
+        cmocka_unit_test(old_clients_find_names_that_are_newer),
     };
     if (cuDriverGetVersion(&driver_version) != WS_CUDA_SUCCESS)
         return 1;

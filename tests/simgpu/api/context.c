@@ -83,12 +83,29 @@ API(cuCtxGetDevice, (ws_CUdevice * device), (device))
     return WS_CUDA_SUCCESS;
 }
 
-API(cuCtxGetDevice_v2, (ws_CUdevice * device, struct sim_context *context), (device, context))
+/* Two functions of which the newer form takes a context more. numba, HAMi and others look for the name with _v2
+ * first, and call it as they call the plain one: an older driver has no such name to be found, this one's context is
+ * then what chance left in a register. The real driver crashes of it (segger issue 30); here a context that never was
+ * is the current one, so that these clients run. */
+static struct sim_context *named_context(struct sim_context *context, int version)
 {
+    if (context && sim_config.driver_version >= version) {
+        if (sim_context_known(context))
+            return context;
+        sim_misused("a context that never was");
+    }
+    return sim_current_or_null();
+}
+
+EXPORT ws_CUresult cuCtxGetDevice_v2(ws_CUdevice *device, struct sim_context *context);
+EXPORT ws_CUresult cuCtxSynchronize_v2(struct sim_context *context);
+
+ws_CUresult cuCtxGetDevice_v2(ws_CUdevice *device, struct sim_context *context)
+{
+    TRY(atomic_load(&sim_gate));
     NEED(device);
+    context = named_context(context, SIM_VERSION_cuCtxGetDevice_v2);
     if (!context)
-        context = sim_current_or_null();
-    if (!context || context->magic != SIM_CONTEXT)
         return WS_CUDA_ERROR_INVALID_CONTEXT;
     *device = context->device->ordinal;
     return WS_CUDA_SUCCESS;
@@ -131,10 +148,9 @@ API(cuCtxGetApiVersion, (struct sim_context * context, unsigned *version), (cont
     return WS_CUDA_SUCCESS;
 }
 
-API(cuCtxSynchronize, (void), ())
+static ws_CUresult synchronize(struct sim_context *context)
 {
-    struct sim_context *context;
-    TRY(sim_current(&context));
+    TRY(sim_context_check(context));
     TRY(sim_capture_forbids(context));
     ws_CUresult result = sim_context_wait(context);
     if (sim_config.truth_sync)
@@ -142,16 +158,18 @@ API(cuCtxSynchronize, (void), ())
     return result;
 }
 
-API(cuCtxSynchronize_v2, (struct sim_context * context), (context))
+API(cuCtxSynchronize, (void), ())
 {
-    if (!context)
-        return body_cuCtxSynchronize();
-    TRY(sim_context_check(context));
-    TRY(sim_capture_forbids(context));
-    ws_CUresult result = sim_context_wait(context);
-    if (sim_config.truth_sync)
-        sim_truth_flush();
-    return result;
+    struct sim_context *context;
+    TRY(sim_current(&context));
+    return synchronize(context);
+}
+
+ws_CUresult cuCtxSynchronize_v2(struct sim_context *context)
+{
+    TRY(atomic_load(&sim_gate));
+    context = named_context(context, SIM_VERSION_cuCtxSynchronize_v2);
+    return context == sim_current_or_null() ? cuCtxSynchronize() : synchronize(context);
 }
 
 API(cuCtxGetLimit, (size_t * value, ws_CUenum limit), (value, limit))
@@ -161,7 +179,9 @@ API(cuCtxGetLimit, (size_t * value, ws_CUenum limit), (value, limit))
     TRY(sim_current(&context));
     if (limit < 0 || limit > 6)
         return WS_CUDA_ERROR_UNSUPPORTED_LIMIT;
+    pthread_mutex_lock(&sim_lock);
     *value = context->limits[limit];
+    pthread_mutex_unlock(&sim_lock);
     return WS_CUDA_SUCCESS;
 }
 
@@ -171,7 +191,9 @@ API(cuCtxSetLimit, (ws_CUenum limit, size_t value), (limit, value))
     TRY(sim_current(&context));
     if (limit < 0 || limit > 6)
         return WS_CUDA_ERROR_UNSUPPORTED_LIMIT;
+    pthread_mutex_lock(&sim_lock);
     context->limits[limit] = value;
+    pthread_mutex_unlock(&sim_lock);
     return WS_CUDA_SUCCESS;
 }
 
@@ -292,9 +314,11 @@ API(cuDevicePrimaryCtxSetFlags_v2, (ws_CUdevice ordinal, unsigned flags), (ordin
     struct sim_device *device = sim_device_at(ordinal);
     if (!device)
         return WS_CUDA_ERROR_INVALID_DEVICE;
+    pthread_mutex_lock(&sim_lock);
     device->primary_flags = flags;
     if (device->primary && !device->primary->destroyed)
         device->primary->flags = flags;
+    pthread_mutex_unlock(&sim_lock);
     return WS_CUDA_SUCCESS;
 }
 
@@ -306,9 +330,11 @@ API(cuDevicePrimaryCtxGetState, (ws_CUdevice ordinal, unsigned *flags, int *acti
     struct sim_device *device = sim_device_at(ordinal);
     if (!device)
         return WS_CUDA_ERROR_INVALID_DEVICE;
+    pthread_mutex_lock(&sim_lock);
     if (flags)
         *flags = device->primary_flags;
     if (active)
         *active = device->primary && !device->primary->destroyed;
+    pthread_mutex_unlock(&sim_lock);
     return WS_CUDA_SUCCESS;
 }

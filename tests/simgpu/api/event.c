@@ -7,18 +7,20 @@ API(cuEventCreate, (struct sim_event * *made, unsigned flags), (made, flags))
     NEED(!(flags & WS_CU_EVENT_INTERPROCESS) || flags & WS_CU_EVENT_DISABLE_TIMING);
     TRY(sim_current(&context));
     pthread_mutex_lock(&sim_lock);
-    *made = sim_event_create(context, flags);
+    ws_CUresult result = sim_event_create(context, flags, made);
     pthread_mutex_unlock(&sim_lock);
-    return *made ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_OUT_OF_MEMORY;
+    return result;
 }
 
 API(cuEventDestroy_v2, (struct sim_event * event), (event))
 {
     TRY(event_check(event));
     pthread_mutex_lock(&sim_lock);
-    sim_event_forget(event);
+    bool there = event->magic == SIM_EVENT;
+    if (there)
+        sim_event_forget(event);
     pthread_mutex_unlock(&sim_lock);
-    return WS_CUDA_SUCCESS;
+    return there ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_INVALID_HANDLE;
 }
 
 API_SAME(cuEventDestroy, cuEventDestroy_v2, (struct sim_event * event), (event))

@@ -109,8 +109,9 @@ API(cuGreenCtxStreamCreate, (ws_CUstream * made, struct green *green, unsigned f
     NEED(made && flags == WS_CU_STREAM_NON_BLOCKING);
     TRY(green_check(green));
     pthread_mutex_lock(&sim_lock);
-    struct sim_stream *stream = sim_stream_create(green->context, flags, priority);
+    struct sim_stream *stream;
+    ws_CUresult result = sim_stream_create(green->context, flags, priority, &stream);
     pthread_mutex_unlock(&sim_lock);
     *made = (ws_CUstream)stream;
-    return stream ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_OUT_OF_MEMORY;
+    return result;
 }

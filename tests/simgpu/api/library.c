@@ -48,10 +48,11 @@ API(cuLibraryLoadFromFile,
     (library, path, options, values, count, library_options, library_values, library_count))
 {
     void *image;
+    size_t bytes;
     NEED(path);
     NEED(!count || (options && values));
     NEED(!library_count || (library_options && library_values));
-    TRY(sim_image_read_file(path, &image));
+    TRY(sim_image_read_file(path, &image, &bytes));
     ws_CUresult result = load(library, image);
     free(image);
     return result;
@@ -127,7 +128,7 @@ static ws_CUresult module_here(struct sim_library *library, struct sim_module **
             function->next = next;
         }
         for (struct sim_global *global = library->image.globals; global; global = global->next)
-            sim_module_add_global(found, global->name, global->bytes);
+            sim_module_add_global(found, global->name, global->bytes, global->initial);
         found->next = library->modules;
         library->modules = found;
     }

@@ -46,7 +46,7 @@ API(cuMemFree_v2, (ws_CUdeviceptr pointer), (pointer))
     NEED(sim_memory_find(pointer, &range) && range.start == pointer);
     TRY(sim_context_wait(range.context ? range.context : context));
     sim_pay(sim_config.allocate_ns);
-    return sim_memory_free(pointer, SIM_MEMORY_DEVICE);
+    return sim_memory_free_found(&range, SIM_MEMORY_DEVICE);
 }
 
 API(cuMemHostAlloc, (void **pointer, size_t bytes, unsigned flags), (pointer, bytes, flags))
@@ -76,7 +76,7 @@ API(cuMemFreeHost, (void *pointer), (pointer))
     NEED(sim_memory_find((uint64_t)pointer, &range) && range.kind == SIM_MEMORY_PINNED);
     TRY(sim_context_wait(range.context ? range.context : context));
     sim_pay(sim_config.allocate_ns);
-    return sim_memory_free((uint64_t)pointer, SIM_MEMORY_PINNED);
+    return sim_memory_free_found(&range, SIM_MEMORY_PINNED);
 }
 
 API(cuMemHostRegister_v2, (void *pointer, size_t bytes, unsigned flags), (pointer, bytes, flags))
@@ -133,7 +133,7 @@ API(cuMemGetInfo_v2, (size_t * available, size_t *total), (available, total))
     struct sim_context *context;
     TRY(sim_current(&context));
     if (available)
-        *available = context->device->memory_total - context->device->memory_used;
+        *available = context->device->memory_total - sim_memory_used(context->device);
     if (total)
         *total = context->device->memory_total;
     return WS_CUDA_SUCCESS;

@@ -20,9 +20,16 @@ static ws_CUresult load(struct sim_module **made, const void *image)
         return result;
     }
     pthread_mutex_lock(&sim_lock);
-    module->next = context->modules;
-    context->modules = module;
+    bool gone = context->destroyed;
+    if (!gone) {
+        module->next = context->modules;
+        context->modules = module;
+    }
     pthread_mutex_unlock(&sim_lock);
+    if (gone) {
+        sim_module_free(module);
+        return WS_CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    }
     sim_pay(sim_config.module_ns);
     *made = module;
     return WS_CUDA_SUCCESS;
@@ -46,8 +53,9 @@ API(cuModuleLoadDataEx,
 API(cuModuleLoad, (struct sim_module * *module, const char *path), (module, path))
 {
     void *image;
+    size_t bytes;
     NEED(module && path);
-    TRY(sim_image_read_file(path, &image));
+    TRY(sim_image_read_file(path, &image, &bytes));
     ws_CUresult result = load(module, image);
     free(image);
     return result;
@@ -106,26 +114,6 @@ API(cuModuleEnumerateFunctions, (struct sim_function * *functions, unsigned coun
     struct sim_function *function = module->functions;
     for (unsigned i = 0; i < count; i++, function = function ? function->next : NULL)
         functions[i] = function;
-    return WS_CUDA_SUCCESS;
-}
-
-ws_CUresult sim_module_global(struct sim_module *module, const char *name, ws_CUdeviceptr *address, size_t *bytes)
-{
-    struct sim_context *context = module->context;
-    struct sim_global *global = module->globals;
-    while (global && strcmp(global->name, name) != 0)
-        global = global->next;
-    if (!global)
-        return WS_CUDA_ERROR_NOT_FOUND;
-    if (!global->address) {
-        struct sim_range range = { .flags = 0 };
-        TRY(sim_memory_allocate(context, context->device, SIM_MEMORY_DEVICE, global->bytes, &range));
-        global->address = range.start;
-    }
-    if (address)
-        *address = global->address;
-    if (bytes)
-        *bytes = global->bytes;
     return WS_CUDA_SUCCESS;
 }
 

@@ -40,13 +40,6 @@ static ws_CUresult allocate(ws_CUdeviceptr *address, size_t bytes, struct sim_po
     TRY(pool_check(pool));
     struct sim_range range = { .pool = pool };
     TRY(sim_memory_allocate(stream->context, pool->device, SIM_MEMORY_DEVICE, bytes, &range));
-    uint64_t *used = &pool->attributes[SIM_POOL_USED];
-    pthread_mutex_lock(&sim_lock);
-    *used += bytes;
-    for (int high = SIM_POOL_RESERVED; high <= SIM_POOL_USED_HIGH; high++)
-        if (high != SIM_POOL_USED && pool->attributes[high] < *used)
-            pool->attributes[high] = *used;
-    pthread_mutex_unlock(&sim_lock);
     *address = range.start;
     struct sim_work work = {
         .kind = SIM_WORK_ALLOC, .unit = SIM_ENGINE_NONE, .bytes = bytes, .memory = { range.start, bytes }

@@ -7,12 +7,12 @@ static ws_CUresult create(ws_CUstream *made, unsigned flags, int priority)
     TRY(sim_current(&context));
     priority = priority < -5 ? -5 : priority > 0 ? 0 : priority;
     pthread_mutex_lock(&sim_lock);
-    struct sim_stream *stream = sim_stream_create(context, flags, priority);
+    struct sim_stream *stream;
+    ws_CUresult result = sim_stream_create(context, flags, priority, &stream);
     pthread_mutex_unlock(&sim_lock);
-    if (!stream)
-        return WS_CUDA_ERROR_OUT_OF_MEMORY;
-    *made = (ws_CUstream)stream;
-    return WS_CUDA_SUCCESS;
+    if (stream)
+        *made = (ws_CUstream)stream;
+    return result;
 }
 
 API(cuStreamCreate, (ws_CUstream * made, unsigned flags), (made, flags))
@@ -33,12 +33,15 @@ API(cuStreamDestroy_v2, (ws_CUstream handle), (handle))
         return WS_CUDA_ERROR_INVALID_HANDLE;
     TRY(sim_stream_get(handle, &stream));
     pthread_mutex_lock(&sim_lock);
-    sim_capture_abandon(stream);
-    stream->destroyed = true;
-    if (!stream->count)
-        sim_stream_forget(stream);
+    ws_CUresult result = sim_alive(stream);
+    if (result == WS_CUDA_SUCCESS) {
+        sim_capture_abandon(stream);
+        stream->destroyed = true;
+        if (!stream->count)
+            sim_stream_forget(stream);
+    }
     pthread_mutex_unlock(&sim_lock);
-    return WS_CUDA_SUCCESS;
+    return result;
 }
 
 API_SAME(cuStreamDestroy, cuStreamDestroy_v2, (ws_CUstream handle), (handle))

@@ -274,8 +274,12 @@ ws_CUresult sim_capture_wait(struct sim_stream *stream, struct sim_event *event,
 ws_CUresult sim_capture_begin(struct sim_stream *stream, ws_CUenum mode, struct sim_graph *graph,
                               struct sim_node **dependencies, size_t count)
 {
-    ws_CUresult result = WS_CUDA_SUCCESS;
     pthread_mutex_lock(&sim_lock);
+    ws_CUresult result = sim_alive(stream);
+    if (result != WS_CUDA_SUCCESS) {
+        pthread_mutex_unlock(&sim_lock);
+        return result;
+    }
     if (stream == stream->context->legacy)
         result = WS_CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     else if (stream->capture)

@@ -35,19 +35,35 @@ ws_CUresult sim_current(struct sim_context **context)
     return sim_context_check(*context);
 }
 
-static void context_start(struct sim_context *context)
+bool sim_context_known(const struct sim_context *context)
 {
-    context->destroyed = false;
+    pthread_mutex_lock(&sim_lock);
+    const struct sim_context *known = sim_contexts;
+    while (known && known != context)
+        known = known->next;
+    pthread_mutex_unlock(&sim_lock);
+    return known != NULL;
+}
+
+/* With sim_lock held. That it is not destroyed (any more) is said last: other threads look without the lock. */
+static bool context_start(struct sim_context *context)
+{
+    struct sim_stream *legacy;
     context->sticky = WS_CUDA_SUCCESS;
     context->id = ++context_ids;
-    context->legacy = sim_stream_create(context, 0, 0);
-    context->legacy->handle = WS_CU_STREAM_LEGACY;
+    legacy = sim_stream_new(context, 0, 0);
+    if (!legacy)
+        return false;
+    legacy->handle = WS_CU_STREAM_LEGACY;
+    context->legacy = legacy;
     context->limits[0] = 1024;    /* stack */
     context->limits[1] = 1 << 20; /* printf buffer */
     context->limits[2] = 8 << 20; /* device malloc heap */
     context->limits[3] = 2;
     context->limits[4] = 2048;
     context->limits[5] = 128; /* L2 fetch granularity */
+    context->destroyed = false;
+    return true;
 }
 
 /* With sim_lock held. */
@@ -65,8 +81,7 @@ static struct sim_context *context_new(unsigned flags, struct sim_device *device
         sim_first_context();
     context->next = sim_contexts;
     sim_contexts = context;
-    context_start(context);
-    return context;
+    return context_start(context) ? context : NULL;
 }
 
 struct sim_context *sim_context_part(struct sim_context *whole, void *green)
@@ -149,30 +164,36 @@ void sim_context_set(struct sim_context *context)
     current_changed(before);
 }
 
+/* For what is queued by now: other threads may go on queueing. */
 ws_CUresult sim_context_wait(struct sim_context *context)
 {
     pthread_mutex_lock(&sim_lock);
+    uint64_t last = sim_last_queued();
     for (;;) {
         struct sim_stream *stream = sim_busy;
-        while (stream && stream->context != context)
+        while (stream && (stream->context != context || stream->head->correlation > last))
             stream = stream->next_busy;
         if (!stream)
             break;
-        uint64_t number = stream->tail->number;
-        pthread_mutex_unlock(&sim_lock);
-        sim_finish_through(stream, number);
-        pthread_mutex_lock(&sim_lock);
+        sim_finish_queued(stream, last);
     }
     pthread_mutex_unlock(&sim_lock);
     return context->sticky;
 }
 
-/* Everything the context owns goes; the context itself stays recognisable as destroyed. */
-void sim_context_release_resources(struct sim_context *context)
+/* Everything the context owns goes; the context itself stays recognisable as destroyed. Nothing is queued from when
+ * it says so, and what was is done before anything goes. */
+bool sim_context_release_resources(struct sim_context *context)
 {
+    pthread_mutex_lock(&sim_lock);
+    bool mine = !atomic_exchange(&context->destroyed, true);
+    pthread_mutex_unlock(&sim_lock);
+    if (!mine)
+        return false;
     sim_context_wait(context);
     pthread_mutex_lock(&sim_lock);
-    context->destroyed = true;
+    for (struct sim_stream *stream = context->streams; stream; stream = stream->next_in_context)
+        sim_capture_abandon(stream);
     while (context->events)
         sim_event_forget(context->events);
     while (context->streams)
@@ -181,14 +202,15 @@ void sim_context_release_resources(struct sim_context *context)
     struct sim_module *modules = context->modules;
     context->modules = NULL;
     pthread_mutex_unlock(&sim_lock);
-    if (!context->whole)
-        sim_memory_release_context(context);
     while (modules) {
         struct sim_module *next = modules->next;
         sim_module_free(modules);
         modules = next;
     }
+    if (!context->whole)
+        sim_memory_release_context(context);
     sim_truth_flush();
+    return true;
 }
 
 ws_CUresult sim_context_destroy(struct sim_context *context)
@@ -199,53 +221,63 @@ ws_CUresult sim_context_destroy(struct sim_context *context)
         return WS_CUDA_ERROR_CONTEXT_IS_DESTROYED;
     if (context->primary || context->whole)
         return WS_CUDA_ERROR_INVALID_CONTEXT;
-    sim_context_release_resources(context);
+    if (!sim_context_release_resources(context))
+        return WS_CUDA_ERROR_CONTEXT_IS_DESTROYED;
     if (depth && stack[depth - 1] == context)
         depth--;
     return WS_CUDA_SUCCESS;
 }
 
-/* The device's one primary context, made on first use; its handle is the same all the program's life. */
-struct sim_context *sim_primary(struct sim_device *device)
+/* With both locks held: the device's one primary context, made on first use; its handle is the same all the program's
+ * life. */
+static struct sim_context *primary_of(struct sim_device *device)
 {
-    pthread_mutex_lock(&sim_lock);
-    if (!device->primary) {
-        device->primary = context_new(device->primary_flags, device, 3020);
-        if (device->primary)
-            device->primary->primary = true;
-    } else if (device->primary->destroyed) {
-        device->primary->flags = device->primary_flags;
-        context_start(device->primary);
+    struct sim_context *context = device->primary;
+    if (!context) {
+        context = context_new(device->primary_flags, device, 3020);
+        if (context)
+            context->primary = true;
+        device->primary = context;
+    } else if (context->destroyed) {
+        context->flags = device->primary_flags;
+        if (!context_start(context))
+            return NULL;
     }
-    pthread_mutex_unlock(&sim_lock);
-    return device->primary;
+    return context;
 }
 
+/* Where another thread just ends it, once that is through. A host function would wait for itself. */
 ws_CUresult sim_primary_retain(struct sim_device *device, struct sim_context **context)
 {
-    *context = sim_primary(device);
-    if (!*context)
-        return WS_CUDA_ERROR_OUT_OF_MEMORY;
+    if (sim_in_callback)
+        return WS_CUDA_ERROR_NOT_PERMITTED;
+    pthread_mutex_lock(&device->primary_lock);
     pthread_mutex_lock(&sim_lock);
-    device->primary_references++;
+    *context = primary_of(device);
+    device->primary_references += *context != NULL;
     pthread_mutex_unlock(&sim_lock);
-    return WS_CUDA_SUCCESS;
+    pthread_mutex_unlock(&device->primary_lock);
+    return *context ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 ws_CUresult sim_primary_release(struct sim_device *device, bool reset)
 {
+    if (sim_in_callback)
+        return WS_CUDA_ERROR_NOT_PERMITTED;
+    pthread_mutex_lock(&device->primary_lock);
     pthread_mutex_lock(&sim_lock);
     struct sim_context *context = device->primary;
-    bool active = context && !context->destroyed;
+    bool ends = context != NULL;
     ws_CUresult result = WS_CUDA_SUCCESS;
     if (!reset) {
         if (!device->primary_references)
             result = WS_CUDA_ERROR_INVALID_CONTEXT;
         else if (--device->primary_references)
-            active = false;
+            ends = false;
     }
     pthread_mutex_unlock(&sim_lock);
-    if (result == WS_CUDA_SUCCESS && active)
+    if (result == WS_CUDA_SUCCESS && ends)
         sim_context_release_resources(context);
+    pthread_mutex_unlock(&device->primary_lock);
     return result;
 }

@@ -49,6 +49,7 @@ ws_CUresult sim_devices_init(void)
     for (int i = 0; i < sim_device_count; i++) {
         struct sim_device *device = &sim_devices[i];
         device->ordinal = i;
+        pthread_mutex_init(&device->primary_lock, NULL);
         device->model = model;
         device->clock_offset = sim_config.clock_offset_ns * (i + 1);
         device->clock_drift = (double)sim_config.clock_drift_ppm * (i % 2 ? -1e-6 : 1e-6);

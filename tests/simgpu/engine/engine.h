@@ -11,8 +11,13 @@
  * writes their line of the truth. Host functions, waits for values and collectives end when something
  * outside the model happens: a driver thread looks after those.
  *
- * Locks, in this order: sim_execute_lock (one executor at a time), sim_lock (everything else). Neither
- * is held while a host function runs; only the first while a kernel computes.
+ * Locks, in this order: a device's primary_lock, sim_execute_lock (one executor at a time), sim_lock (everything
+ * else). None of the last two is held while a host function runs; only the first of these while a kernel computes.
+ *
+ * A context may be destroyed, or a primary one reset, while other threads use it. From then on it takes no work
+ * (sim_alive, asked with sim_lock held when work is queued or something is made); what it has taken is done, and
+ * only then goes what it owns. A call that looked its stream or memory up before is so refused, and never
+ * works on what is gone. Streams of a destroyed context are not used again.
  *
  * Handles are pointers to structures whose memory is never given back to the system, so that a stale
  * handle is recognised by its magic number.
@@ -44,6 +49,7 @@ enum sim_magic {
     SIM_EXEC,
     SIM_POOL,
     SIM_ARRAY,
+    SIM_LINK,
 };
 
 enum sim_engine_id { SIM_ENGINE_NONE = -1, SIM_ENGINE_H2D, SIM_ENGINE_D2H, SIM_ENGINES };
@@ -78,6 +84,7 @@ struct sim_device {
     double clock_drift;
     struct sim_unit units[SIM_ENGINES];
     struct sim_context *primary;
+    pthread_mutex_t primary_lock; /* held while it begins or ends; before sim_lock */
     unsigned primary_references, primary_flags;
     uint64_t memory_total, memory_used;
     struct sim_pool *default_pool, *current_pool;
@@ -189,19 +196,20 @@ struct sim_op {
 };
 
 struct sim_stream {
-    enum sim_magic magic;
+    _Atomic enum sim_magic magic;
     struct sim_context *context;
     unsigned flags;
     int priority;
     uint64_t id;
     ws_CUstream handle; /* what the program calls it */
-    bool destroyed, internal;
+    atomic_bool destroyed;
+    bool internal;
     struct sim_op *head, *tail, *waiting; /* waiting: the first without known times */
     unsigned count;
     uint64_t issued, done;
     int64_t last_start, last_end;
     bool last_was_kernel;
-    struct sim_capture *capture;
+    struct sim_capture *_Atomic capture;
     struct sim_node **capture_tips; /* what the next captured node depends on */
     unsigned capture_tip_count;
     struct sim_stream *next_in_context, *next_free, *next_to_settle, *next_busy, *previous_busy;
@@ -209,16 +217,16 @@ struct sim_stream {
 };
 
 struct sim_event {
-    enum sim_magic magic;
-    struct sim_context *context;
-    unsigned flags;
+    _Atomic enum sim_magic magic;
+    struct sim_context *_Atomic context;
+    atomic_uint flags;
     uint64_t generation; /* of the record that counts */
     bool recorded, timed;
     struct sim_stream *stream;
     uint64_t number;
     struct sim_op *op;
     int64_t end, device_time;
-    struct sim_capture *capture; /* recorded in a capture: has no time of its own */
+    struct sim_capture *_Atomic capture; /* recorded in a capture: has no time of its own */
     struct sim_node **capture_tips;
     unsigned capture_tip_count;
     struct sim_event *next_in_context, *previous_in_context, *next_free;
@@ -228,13 +236,14 @@ struct sim_context {
     enum sim_magic magic;
     int number;
     struct sim_device *device;
-    unsigned flags, references;
+    atomic_uint flags;
+    unsigned references;
     int api_version;
     bool primary;
-    atomic_bool destroyed;
-    uint64_t id;
+    atomic_bool destroyed;      /* takes no work any more, and what it owns goes or is gone */
+    _Atomic uint64_t id;        /* of its life: a primary context has one after another */
     _Atomic ws_CUresult sticky; /* an error of the device that every later call reports */
-    struct sim_stream *legacy, *streams;
+    struct sim_stream *_Atomic legacy, *streams;
     struct sim_event *events;
     struct sim_module *modules;
     struct sim_context *next;
@@ -282,6 +291,7 @@ struct sim_device *sim_device_at(ws_CUdevice ordinal);
 ws_CUresult sim_current(struct sim_context **context);
 struct sim_context *sim_current_or_null(void);
 ws_CUresult sim_context_check(const struct sim_context *context);
+bool sim_context_known(const struct sim_context *context); /* there is, or was, such a context */
 ws_CUresult sim_context_create(struct sim_context **created, unsigned flags, struct sim_device *device,
                                int api_version);
 ws_CUresult sim_context_destroy(struct sim_context *context);
@@ -291,17 +301,19 @@ static inline struct sim_context *sim_whole(struct sim_context *context)
 {
     return context->whole ? context->whole : context;
 }
-void sim_context_release_resources(struct sim_context *context);
+/* false: it was destroyed before, or another thread does it. */
+bool sim_context_release_resources(struct sim_context *context);
 ws_CUresult sim_context_push(struct sim_context *context);
 ws_CUresult sim_context_pop(struct sim_context **popped);
 void sim_context_set(struct sim_context *context);
 ws_CUresult sim_context_wait(struct sim_context *context);
-struct sim_context *sim_primary(struct sim_device *device);
 ws_CUresult sim_primary_retain(struct sim_device *device, struct sim_context **context);
 ws_CUresult sim_primary_release(struct sim_device *device, bool reset);
 
-/* stream.c */
-struct sim_stream *sim_stream_create(struct sim_context *context, unsigned flags, int priority);
+/* stream.c. sim_alive, with sim_lock held: whether the stream takes work. */
+ws_CUresult sim_alive(const struct sim_stream *stream);
+struct sim_stream *sim_stream_new(struct sim_context *context, unsigned flags, int priority);
+ws_CUresult sim_stream_create(struct sim_context *context, unsigned flags, int priority, struct sim_stream **stream);
 ws_CUresult sim_stream_get(ws_CUstream handle, struct sim_stream **stream);
 void sim_stream_forget(struct sim_stream *stream);
 ws_CUresult sim_stream_wait(struct sim_stream *stream);
@@ -315,6 +327,10 @@ void sim_depend(struct sim_op *op, struct sim_op *on);
 void sim_settle(struct sim_stream *stream);
 void sim_op_timed(struct sim_op *op);
 ws_CUresult sim_finish_through(struct sim_stream *stream, uint64_t number);
+/* With sim_lock held. Of all streams, the newest operation; and, letting go of the lock, until a busy stream has done
+ * some of what is no newer than that. */
+uint64_t sim_last_queued(void);
+void sim_finish_queued(struct sim_stream *stream, uint64_t last);
 
 /* execute.c. sim_drain does the real work of what has ended in the model. */
 void sim_drain(void);
@@ -328,7 +344,7 @@ void sim_watch(struct sim_op *op);
 extern __thread bool sim_in_callback __attribute__((tls_model("initial-exec")));
 
 /* event.c */
-struct sim_event *sim_event_create(struct sim_context *context, unsigned flags);
+ws_CUresult sim_event_create(struct sim_context *context, unsigned flags, struct sim_event **event);
 void sim_event_recorded(struct sim_op *op);
 void sim_event_settle(const struct sim_op *op);
 void sim_event_wait(struct sim_op *op, const struct sim_event *event);
@@ -355,6 +371,8 @@ struct sim_pool {
 ws_CUresult sim_memory_allocate(struct sim_context *context, struct sim_device *device, enum sim_memory_kind kind,
                                 uint64_t bytes, struct sim_range *range);
 ws_CUresult sim_memory_free(uint64_t start, enum sim_memory_kind kind);
+ws_CUresult sim_memory_free_found(const struct sim_range *found, enum sim_memory_kind kind);
+uint64_t sim_memory_used(const struct sim_device *device);
 bool sim_memory_charge(struct sim_device *device, int64_t bytes);
 bool sim_memory_find(uint64_t address, struct sim_range *range);
 ws_CUresult sim_memory_add(const struct sim_range *range);
@@ -410,61 +428,7 @@ int64_t sim_kernel_duration(const struct sim_kernel *kernel, const char *name, s
 extern const struct sim_kernel sim_kernels[];
 int64_t sim_jitter(int64_t duration, uint64_t key);
 
-/* module.c, image_*.c */
-struct sim_parameter {
-    uint32_t offset, size;
-};
-enum sim_attribute {
-    SIM_ATTRIBUTE_MAX_THREADS = 0,
-    SIM_ATTRIBUTE_SHARED_BYTES = 1,
-    SIM_ATTRIBUTE_REGISTERS = 4,
-    SIM_ATTRIBUTE_PTX_VERSION = 5,
-    SIM_ATTRIBUTE_BINARY_VERSION = 6,
-    SIM_ATTRIBUTE_MAX_DYNAMIC_SHARED = 8,
-    SIM_ATTRIBUTES = 20,
-};
-struct sim_function {
-    enum sim_magic magic;
-    const char *name;
-    struct sim_module *module; /* NULL for a kernel of a library */
-    struct sim_library *library;
-    const struct sim_kernel *kernel;
-    bool layout_known;
-    unsigned parameter_count;
-    struct sim_parameter *parameters;
-    unsigned parameter_bytes;
-    int attributes[SIM_ATTRIBUTES];
-    struct sim_function *next;
-};
-struct sim_global {
-    const char *name;
-    uint64_t address, bytes;
-    struct sim_global *next;
-};
-struct sim_module {
-    enum sim_magic magic;
-    struct sim_context *context;
-    struct sim_library *library;
-    struct sim_function *functions;
-    unsigned function_count;
-    struct sim_global *globals;
-    struct sim_module *next;
-    uint64_t context_id; /* a primary context comes back under the same handle */
-};
-struct sim_library {
-    enum sim_magic magic;
-    struct sim_module image;    /* its functions are kernels, of no context */
-    struct sim_module *modules; /* one per context it was used in */
-};
-ws_CUresult sim_image_parse(const void *image, struct sim_module *into);
-ws_CUresult sim_image_read_file(const char *path, void **image);
-ws_CUresult sim_image_ptx(const char *text, size_t length, struct sim_module *into);
-ws_CUresult sim_image_elf(const unsigned char *image, struct sim_module *into);
-ws_CUresult sim_image_fatbin(const unsigned char *image, struct sim_module *into);
-struct sim_function *sim_module_add(struct sim_module *module, const char *name);
-void sim_module_add_global(struct sim_module *module, const char *name, uint64_t bytes);
-void sim_module_free(struct sim_module *module);
-ws_CUresult sim_module_global(struct sim_module *module, const char *name, ws_CUdeviceptr *address, size_t *bytes);
+#include "engine/module.h"
 
 /* capture.c: what a stream capture makes of a call. captured: it became part of a graph, or failed to. */
 ws_CUresult sim_capture_forbids(struct sim_context *context);

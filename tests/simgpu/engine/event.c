@@ -5,29 +5,36 @@
 
 static struct sim_event *free_events;
 
-/* With sim_lock held, as all here. */
-struct sim_event *sim_event_create(struct sim_context *context, unsigned flags)
+/* With sim_lock held, as all here. Other threads may look at what lived here before, so it is set field by field; its
+ * generations go on. */
+ws_CUresult sim_event_create(struct sim_context *context, unsigned flags, struct sim_event **made)
 {
+    *made = NULL;
+    if (context->destroyed)
+        return WS_CUDA_ERROR_CONTEXT_IS_DESTROYED;
     struct sim_event *event = free_events;
-    uint64_t generation = 0;
-    if (event) {
+    if (event)
         free_events = event->next_free;
-        generation = event->generation;
-    } else {
-        event = malloc(sizeof(*event));
-        if (!event)
-            return NULL;
-    }
-    memset(event, 0, sizeof(*event));
-    event->magic = SIM_EVENT;
-    event->generation = generation;
+    else
+        event = calloc(1, sizeof(*event));
+    if (!event)
+        return WS_CUDA_ERROR_OUT_OF_MEMORY;
     event->context = context;
     event->flags = flags;
+    event->recorded = event->timed = false;
+    event->stream = NULL;
+    event->op = NULL;
+    event->capture = NULL;
+    event->capture_tips = NULL;
+    event->capture_tip_count = 0;
+    event->previous_in_context = NULL;
     event->next_in_context = context->events;
     if (context->events)
         context->events->previous_in_context = event;
     context->events = event;
-    return event;
+    event->magic = SIM_EVENT;
+    *made = event;
+    return WS_CUDA_SUCCESS;
 }
 
 void sim_event_forget(struct sim_event *event)
@@ -35,7 +42,7 @@ void sim_event_forget(struct sim_event *event)
     if (event->previous_in_context)
         event->previous_in_context->next_in_context = event->next_in_context;
     else
-        event->context->events = event->next_in_context;
+        atomic_load(&event->context)->events = event->next_in_context;
     if (event->next_in_context)
         event->next_in_context->previous_in_context = event->previous_in_context;
     free(event->capture_tips);

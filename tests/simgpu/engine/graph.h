@@ -42,6 +42,7 @@ struct sim_step {
 struct sim_exec {
     enum sim_magic magic;
     struct sim_context *context;
+    uint64_t context_id; /* of its life then: its streams go with that */
     struct sim_step *steps;
     unsigned count, capacity;
     struct sim_stream **branches;

@@ -122,8 +122,7 @@ static bool place_on_branches(struct sim_exec *exec)
     free(taken);
     exec->branches = calloc(exec->branch_count + 1, sizeof(struct sim_stream *));
     for (unsigned i = 0; exec->branches && i < exec->branch_count; i++) {
-        exec->branches[i] = sim_stream_create(exec->context, WS_CU_STREAM_NON_BLOCKING, 0);
-        if (!exec->branches[i])
+        if (sim_stream_create(exec->context, WS_CU_STREAM_NON_BLOCKING, 0, &exec->branches[i]) != WS_CUDA_SUCCESS)
             return false;
         exec->branches[i]->internal = true;
     }
@@ -139,9 +138,10 @@ ws_CUresult sim_exec_create(struct sim_exec **made, struct sim_graph *graph, str
     if (exec && ends) {
         exec->magic = SIM_EXEC;
         exec->context = context;
+        exec->context_id = context->id;
         result = flatten(exec, graph, -1, ends, &end_count) == 0 ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_INVALID_VALUE;
         if (result == WS_CUDA_SUCCESS && !place_on_branches(exec))
-            result = WS_CUDA_ERROR_OUT_OF_MEMORY;
+            result = context->destroyed ? WS_CUDA_ERROR_CONTEXT_IS_DESTROYED : WS_CUDA_ERROR_OUT_OF_MEMORY;
     }
     free(ends);
     if (result != WS_CUDA_SUCCESS && exec) {
@@ -152,13 +152,18 @@ ws_CUresult sim_exec_create(struct sim_exec **made, struct sim_graph *graph, str
     return result;
 }
 
+static bool has_streams(const struct sim_exec *exec)
+{
+    return exec->branches && !exec->context->destroyed && exec->context->id == exec->context_id;
+}
+
 void sim_exec_destroy(struct sim_exec *exec)
 {
     for (unsigned i = 0; i < exec->count; i++) {
         sim_work_finish(&exec->steps[i].work);
         free(exec->steps[i].dependencies);
     }
-    for (unsigned i = 0; exec->branches && i < exec->branch_count && !exec->context->destroyed; i++) {
+    for (unsigned i = 0; has_streams(exec) && i < exec->branch_count; i++) {
         struct sim_stream *branch = exec->branches[i];
         if (!branch)
             continue;
@@ -213,6 +218,11 @@ ws_CUresult sim_exec_launch(struct sim_exec *exec, struct sim_stream *stream)
     for (unsigned i = 0; i < exec->branch_count; i++)
         sim_make_room(exec->branches[i], (unsigned)sim_config.queue_depth + exec->count * LAUNCHES_AHEAD);
     sim_make_room(stream, (unsigned)sim_config.queue_depth);
+    ws_CUresult result = has_streams(exec) ? sim_alive(stream) : WS_CUDA_ERROR_INVALID_HANDLE;
+    if (result != WS_CUDA_SUCCESS) {
+        pthread_mutex_unlock(&sim_lock);
+        return result;
+    }
     int64_t now = sim_now(), submit = now + sim_config.launch_ns;
     struct sim_op *begin = sim_enqueue(stream, &work, submit);
     if (begin && exec->last_stream && exec->last_stream->done < exec->last_number)

@@ -106,6 +106,20 @@ static int registers_of(const struct elf *elf, uint32_t symbol)
     return 32;
 }
 
+/* What a variable begins as lies in its section, unless that takes no room in the file. */
+static bool read_global(const struct elf *elf, const Elf64_Sym *symbol, const char *name, struct sim_module *into)
+{
+    const Elf64_Shdr *section = symbol->st_shndx < elf->count ? &elf->sections[symbol->st_shndx] : NULL;
+    const void *initial = NULL;
+    if (section && section->sh_type == SHT_PROGBITS) {
+        if (symbol->st_size > section->sh_size || symbol->st_value > section->sh_size - symbol->st_size)
+            return false;
+        initial = elf->image + section->sh_offset + symbol->st_value;
+    }
+    sim_module_add_global(into, name, symbol->st_size, initial);
+    return true;
+}
+
 static ws_CUresult read_symbols(const struct elf *elf, const Elf64_Shdr *table, struct sim_module *into)
 {
     const Elf64_Sym *symbols = (const Elf64_Sym *)(elf->image + table->sh_offset);
@@ -117,7 +131,8 @@ static ws_CUresult read_symbols(const struct elf *elf, const Elf64_Shdr *table, 
         const char *name = names + symbol->st_name;
         unsigned type = ELF64_ST_TYPE(symbol->st_info);
         if (type == STT_OBJECT && symbol->st_shndx != SHN_UNDEF && symbol->st_size) {
-            sim_module_add_global(into, name, symbol->st_size);
+            if (!read_global(elf, symbol, name, into))
+                return WS_CUDA_ERROR_INVALID_IMAGE;
         } else if (type == STT_FUNC && symbol->st_other & ENTRY) {
             struct sim_function *function = sim_module_add(into, name);
             if (!function)

@@ -166,7 +166,7 @@ ws_CUresult sim_image_ptx(const char *ptx, size_t bytes, struct sim_module *into
             struct declaration declaration;
             char end = read_declaration(&text, &declaration);
             if (end && declaration.name[0] && declaration.bytes)
-                sim_module_add_global(into, declaration.name, declaration.bytes);
+                sim_module_add_global(into, declaration.name, declaration.bytes, NULL);
             nesting += end == '{';
         }
     }

@@ -68,8 +68,11 @@ ws_CUresult sim_memory_add(const struct sim_range *range)
     pthread_mutex_lock(&memory_lock);
     size_t at = range_after(range->start);
     bool taken = at < range_count && ranges[at].start < range->start + range->bytes;
-    bool added = !taken && add_locked(range);
+    bool gone = range->context && range->context->destroyed;
+    bool added = !taken && !gone && add_locked(range);
     pthread_mutex_unlock(&memory_lock);
+    if (gone)
+        return WS_CUDA_ERROR_CONTEXT_IS_DESTROYED;
     if (taken)
         return WS_CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
     return added ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_OUT_OF_MEMORY;
@@ -86,6 +89,12 @@ bool sim_memory_find(uint64_t address, struct sim_range *range)
     return found;
 }
 
+static void take_out(size_t at)
+{
+    range_count--;
+    memmove(&ranges[at], &ranges[at + 1], (range_count - at) * sizeof(*ranges));
+}
+
 bool sim_memory_remove(uint64_t start, struct sim_range *removed)
 {
     pthread_mutex_lock(&memory_lock);
@@ -93,8 +102,7 @@ bool sim_memory_remove(uint64_t start, struct sim_range *removed)
     bool found = at < range_count && ranges[at].start == start;
     if (found) {
         *removed = ranges[at];
-        range_count--;
-        memmove(&ranges[at], &ranges[at + 1], (range_count - at) * sizeof(*ranges));
+        take_out(at);
     }
     pthread_mutex_unlock(&memory_lock);
     return found;
@@ -178,6 +186,14 @@ static uint64_t footprint(enum sim_memory_kind kind, uint64_t bytes)
     return bytes < SMALL ? round_up(bytes, ALIGNMENT) : round_up(bytes, BLOCK);
 }
 
+static void count_in_pool(struct sim_pool *pool, uint64_t bytes)
+{
+    uint64_t used = pool->attributes[SIM_POOL_USED] += bytes;
+    for (int high = SIM_POOL_RESERVED; high <= SIM_POOL_USED_HIGH; high++)
+        if (high != SIM_POOL_USED && pool->attributes[high] < used)
+            pool->attributes[high] = used;
+}
+
 ws_CUresult sim_memory_allocate(struct sim_context *context, struct sim_device *device, enum sim_memory_kind kind,
                                 uint64_t bytes, struct sim_range *range)
 {
@@ -186,6 +202,10 @@ ws_CUresult sim_memory_allocate(struct sim_context *context, struct sim_device *
     uint64_t size = footprint(kind, bytes), start;
     bool counted = kind != SIM_MEMORY_PINNED;
     pthread_mutex_lock(&memory_lock);
+    if (context && context->destroyed) { /* its memory goes, or is gone: what came now would stay */
+        pthread_mutex_unlock(&memory_lock);
+        return WS_CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    }
     if (size < bytes || (counted && size > device->memory_total - device->memory_used)) {
         pthread_mutex_unlock(&memory_lock);
         return WS_CUDA_ERROR_OUT_OF_MEMORY;
@@ -204,6 +224,8 @@ ws_CUresult sim_memory_allocate(struct sim_context *context, struct sim_device *
     bool done = start && add_locked(range);
     if (done && counted)
         device->memory_used += size;
+    if (done && range->pool)
+        count_in_pool(range->pool, bytes);
     pthread_mutex_unlock(&memory_lock);
     return done ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -225,18 +247,38 @@ static void give_back(const struct sim_range *range)
     pthread_mutex_unlock(&memory_lock);
 }
 
+/* What sim_memory_find answered, unless another thread has freed it since, and others may have got the address. */
+ws_CUresult sim_memory_free_found(const struct sim_range *found, enum sim_memory_kind kind)
+{
+    bool device_side = found->kind == SIM_MEMORY_DEVICE || found->kind == SIM_MEMORY_MANAGED;
+    if (found->mapped || device_side != (kind == SIM_MEMORY_DEVICE) || found->kind == SIM_MEMORY_REGISTERED)
+        return WS_CUDA_ERROR_INVALID_VALUE;
+    pthread_mutex_lock(&memory_lock);
+    size_t at = range_after(found->start);
+    bool there = at < range_count && ranges[at].start == found->start && ranges[at].id == found->id;
+    if (there)
+        take_out(at);
+    pthread_mutex_unlock(&memory_lock);
+    if (!there)
+        return WS_CUDA_ERROR_INVALID_VALUE;
+    give_back(found);
+    return WS_CUDA_SUCCESS;
+}
+
 ws_CUresult sim_memory_free(uint64_t start, enum sim_memory_kind kind)
 {
     struct sim_range range;
-    if (!sim_memory_find(start, &range) || range.start != start || range.mapped)
+    if (!sim_memory_find(start, &range) || range.start != start)
         return WS_CUDA_ERROR_INVALID_VALUE;
-    bool device_side = range.kind == SIM_MEMORY_DEVICE || range.kind == SIM_MEMORY_MANAGED;
-    if (device_side != (kind == SIM_MEMORY_DEVICE) || range.kind == SIM_MEMORY_REGISTERED)
-        return WS_CUDA_ERROR_INVALID_VALUE;
-    if (!sim_memory_remove(start, &range))
-        return WS_CUDA_ERROR_INVALID_VALUE;
-    give_back(&range);
-    return WS_CUDA_SUCCESS;
+    return sim_memory_free_found(&range, kind);
+}
+
+uint64_t sim_memory_used(const struct sim_device *device)
+{
+    pthread_mutex_lock(&memory_lock);
+    uint64_t used = device->memory_used;
+    pthread_mutex_unlock(&memory_lock);
+    return used;
 }
 
 /* Takes or gives back part of a device's memory; false: there is not so much. */

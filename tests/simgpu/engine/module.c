@@ -58,21 +58,72 @@ struct sim_function *sim_module_add(struct sim_module *module, const char *name)
     return function;
 }
 
-void sim_module_add_global(struct sim_module *module, const char *name, uint64_t bytes)
+/* A variable may be declared in one part of a module and defined in another. initial is copied; NULL: zeros. */
+void sim_module_add_global(struct sim_module *module, const char *name, uint64_t bytes, const void *initial)
 {
-    struct sim_global *global = calloc(1, sizeof(*global));
-    if (!global)
-        return;
-    global->name = sim_intern(name);
-    global->bytes = bytes;
-    global->next = module->globals;
-    module->globals = global;
+    const char *known = sim_intern(name);
+    struct sim_global *global = module->globals;
+    while (global && global->name != known)
+        global = global->next;
+    if (!global) {
+        global = calloc(1, sizeof(*global));
+        if (!global)
+            return;
+        global->name = known;
+        global->bytes = bytes;
+        global->next = module->globals;
+        module->globals = global;
+    }
+    if (initial && !global->initial && global->bytes == bytes) {
+        global->initial = malloc(bytes);
+        if (global->initial)
+            memcpy(global->initial, initial, bytes);
+    }
+}
+
+static pthread_mutex_t globals_lock = PTHREAD_MUTEX_INITIALIZER; /* before memory.c's */
+
+/* With globals_lock held: the variable gets its memory when it is first asked for. */
+static ws_CUresult place_global(struct sim_global *global, struct sim_context *context)
+{
+    struct sim_range range = { .flags = 0 };
+    ws_CUresult result = sim_memory_allocate(context, context->device, SIM_MEMORY_DEVICE, global->bytes, &range);
+    if (result != WS_CUDA_SUCCESS)
+        return result;
+    if (global->initial)
+        memcpy((void *)range.start, global->initial, global->bytes);
+    else
+        memset((void *)range.start, 0, global->bytes);
+    global->address = range.start;
+    return WS_CUDA_SUCCESS;
+}
+
+ws_CUresult sim_module_global(struct sim_module *module, const char *name, ws_CUdeviceptr *address, size_t *bytes)
+{
+    pthread_mutex_lock(&globals_lock);
+    ws_CUresult result = WS_CUDA_SUCCESS;
+    struct sim_global *global = module->globals;
+    while (global && strcmp(global->name, name) != 0)
+        global = global->next;
+    if (module->magic != SIM_MODULE)
+        result = WS_CUDA_ERROR_INVALID_HANDLE;
+    else if (!global)
+        result = WS_CUDA_ERROR_NOT_FOUND;
+    else if (!global->address)
+        result = place_global(global, module->context);
+    if (result == WS_CUDA_SUCCESS && address)
+        *address = global->address;
+    if (result == WS_CUDA_SUCCESS && bytes)
+        *bytes = global->bytes;
+    pthread_mutex_unlock(&globals_lock);
+    return result;
 }
 
 /* Handles stay recognisable as stale, so functions keep their memory, unless handles are to come again as the
  * driver's do. */
 void sim_module_free(struct sim_module *module)
 {
+    pthread_mutex_lock(&globals_lock);
     module->magic = 0;
     for (struct sim_function *function = module->functions; function; function = function->next)
         function->magic = 0;
@@ -84,9 +135,11 @@ void sim_module_free(struct sim_module *module)
         struct sim_global *next = module->globals->next;
         if (module->globals->address)
             sim_memory_free(module->globals->address, SIM_MEMORY_DEVICE);
+        free(module->globals->initial);
         free(module->globals);
         module->globals = next;
     }
+    pthread_mutex_unlock(&globals_lock);
 }
 
 ws_CUresult sim_image_parse(const void *image, struct sim_module *into)
@@ -111,8 +164,8 @@ ws_CUresult sim_image_parse(const void *image, struct sim_module *into)
     return sim_image_ptx(text, strlen(text), into);
 }
 
-/* The whole file with a 0 after it. The caller frees it. */
-ws_CUresult sim_image_read_file(const char *path, void **image)
+/* The whole file with a 0 after it, which its size does not count. The caller frees it. */
+ws_CUresult sim_image_read_file(const char *path, void **image, size_t *size)
 {
     FILE *file = fopen(path, "rb");
     if (!file)
@@ -120,11 +173,12 @@ ws_CUresult sim_image_read_file(const char *path, void **image)
     ws_CUresult result = WS_CUDA_ERROR_OPERATING_SYSTEM;
     char *bytes = NULL;
     if (fseek(file, 0, SEEK_END) == 0) {
-        long size = ftell(file);
+        long end = ftell(file);
         rewind(file);
-        bytes = size >= 0 ? malloc((size_t)size + 1) : NULL;
-        if (bytes && fread(bytes, 1, (size_t)size, file) == (size_t)size) {
-            bytes[size] = '\0';
+        *size = end >= 0 ? (size_t)end : 0;
+        bytes = end >= 0 ? malloc(*size + 1) : NULL;
+        if (bytes && fread(bytes, 1, *size, file) == *size) {
+            bytes[*size] = '\0';
             result = WS_CUDA_SUCCESS;
         }
     }

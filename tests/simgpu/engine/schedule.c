@@ -299,6 +299,15 @@ void sim_make_room(struct sim_stream *stream, unsigned most)
     }
 }
 
+/* With sim_lock held: what the call looked up may be gone by now, since the lock was not held all the time. */
+static ws_CUresult still_there(const struct sim_stream *stream, const struct sim_work *work)
+{
+    bool has_event = work->kind == SIM_WORK_EVENT || work->kind == SIM_WORK_WAIT;
+    if (has_event && work->event.event->magic != SIM_EVENT)
+        return WS_CUDA_ERROR_INVALID_HANDLE;
+    return sim_alive(stream);
+}
+
 ws_CUresult sim_submit(struct sim_stream *stream, struct sim_work *work, int64_t host_ns, uint64_t *number)
 {
     bool captured;
@@ -310,6 +319,12 @@ ws_CUresult sim_submit(struct sim_stream *stream, struct sim_work *work, int64_t
     }
     pthread_mutex_lock(&sim_lock);
     sim_make_room(stream, (unsigned)sim_config.queue_depth);
+    result = still_there(stream, work);
+    if (result != WS_CUDA_SUCCESS) {
+        pthread_mutex_unlock(&sim_lock);
+        sim_work_finish(work);
+        return result;
+    }
     int64_t now = sim_now();
     retire_idle(stream, now);
     struct sim_op *op = sim_enqueue(stream, work, now + host_ns);
@@ -341,11 +356,24 @@ static struct sim_op *op_numbered(struct sim_stream *stream, uint64_t number)
     return op;
 }
 
+uint64_t sim_last_queued(void)
+{
+    return correlations;
+}
+
+void sim_finish_queued(struct sim_stream *stream, uint64_t last)
+{
+    uint64_t number = stream->tail->correlation <= last ? stream->tail->number : stream->head->number;
+    pthread_mutex_unlock(&sim_lock);
+    sim_finish_through(stream, number);
+    pthread_mutex_lock(&sim_lock);
+}
+
 /* Waits until the model's time of that operation's end, and until its real work is done. */
 ws_CUresult sim_finish_through(struct sim_stream *stream, uint64_t number)
 {
-    struct sim_context *context = stream->context;
     pthread_mutex_lock(&sim_lock);
+    struct sim_context *context = stream->context;
     while (stream->done < number) {
         const struct sim_op *op = op_numbered(stream, number);
         if (!op)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct sim_stream *free_streams;
+static struct sim_stream *free_streams, *buried_streams;
 static uint64_t stream_ids;
 
 /* The per-thread default streams of the calling thread, one for each context it used them in. */
@@ -15,8 +15,14 @@ enum { THREAD_STREAMS = 16 };
 static __thread struct thread_stream thread_streams[THREAD_STREAMS];
 static __thread unsigned thread_stream_next;
 
+ws_CUresult sim_alive(const struct sim_stream *stream)
+{
+    bool alive = stream->magic == SIM_STREAM && !stream->destroyed && !stream->context->destroyed;
+    return alive ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
 /* With sim_lock held. A stream's numbers go on where its former life ended. */
-struct sim_stream *sim_stream_create(struct sim_context *context, unsigned flags, int priority)
+struct sim_stream *sim_stream_new(struct sim_context *context, unsigned flags, int priority)
 {
     struct sim_stream *stream = free_streams;
     uint64_t issued = 0;
@@ -41,7 +47,18 @@ struct sim_stream *sim_stream_create(struct sim_context *context, unsigned flags
     return stream;
 }
 
-/* With sim_lock held and the stream empty. */
+/* With sim_lock held. */
+ws_CUresult sim_stream_create(struct sim_context *context, unsigned flags, int priority, struct sim_stream **stream)
+{
+    *stream = NULL;
+    if (context->destroyed)
+        return WS_CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    *stream = sim_stream_new(context, flags, priority);
+    return *stream ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* With sim_lock held and the stream empty. Those of a destroyed context never live again: a thread may be about to
+ * queue something. */
 void sim_stream_forget(struct sim_stream *stream)
 {
     struct sim_stream **link = &stream->context->streams;
@@ -50,23 +67,27 @@ void sim_stream_forget(struct sim_stream *stream)
     if (*link)
         *link = stream->next_in_context;
     stream->magic = 0;
-    stream->next_free = free_streams;
-    free_streams = stream;
+    struct sim_stream **list = stream->context->destroyed ? &buried_streams : &free_streams;
+    stream->next_free = *list;
+    *list = stream;
 }
 
-static struct sim_stream *per_thread_stream(struct sim_context *context)
+static ws_CUresult per_thread_stream(struct sim_context *context, struct sim_stream **stream)
 {
     for (unsigned i = 0; i < THREAD_STREAMS; i++)
-        if (thread_streams[i].context_id == context->id)
-            return thread_streams[i].stream;
+        if (thread_streams[i].context_id == context->id) {
+            *stream = thread_streams[i].stream;
+            return WS_CUDA_SUCCESS;
+        }
     pthread_mutex_lock(&sim_lock);
-    struct sim_stream *stream = sim_stream_create(context, 0, 0);
+    uint64_t id = context->id;
+    ws_CUresult result = sim_stream_create(context, 0, 0, stream);
+    if (*stream)
+        (*stream)->handle = WS_CU_STREAM_PER_THREAD;
     pthread_mutex_unlock(&sim_lock);
-    if (stream) {
-        stream->handle = WS_CU_STREAM_PER_THREAD;
-        thread_streams[thread_stream_next++ % THREAD_STREAMS] = (struct thread_stream){ context->id, stream };
-    }
-    return stream;
+    if (*stream)
+        thread_streams[thread_stream_next++ % THREAD_STREAMS] = (struct thread_stream){ id, *stream };
+    return result;
 }
 
 ws_CUresult sim_stream_get(ws_CUstream handle, struct sim_stream **stream)
@@ -85,8 +106,10 @@ ws_CUresult sim_stream_get(ws_CUstream handle, struct sim_stream **stream)
     if (result != WS_CUDA_SUCCESS)
         return result;
     bool per_thread = handle == WS_CU_STREAM_PER_THREAD || (!handle && sim_per_thread);
-    *stream = per_thread ? per_thread_stream(context) : context->legacy;
-    return *stream ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_OUT_OF_MEMORY;
+    if (per_thread)
+        return per_thread_stream(context, stream);
+    *stream = context->legacy;
+    return *stream ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 /* With sim_lock held: one that still has work, of those that waiting for this stream means. The legacy stream
@@ -103,18 +126,24 @@ static struct sim_stream *busy_one(struct sim_stream *stream, int64_t now)
     return NULL;
 }
 
+/* With sim_lock held: one whose work no newer than that the legacy stream has to wait for. */
+static struct sim_stream *blocking_one(const struct sim_stream *legacy, uint64_t last)
+{
+    struct sim_stream *other = sim_busy;
+    while (other && (other->context != legacy->context || other->flags & WS_CU_STREAM_NON_BLOCKING ||
+                     other->head->correlation > last))
+        other = other->next_busy;
+    return other;
+}
+
+/* For what is queued by now: other threads may go on queueing. */
 ws_CUresult sim_stream_wait(struct sim_stream *stream)
 {
-    struct sim_context *context = stream->context;
     pthread_mutex_lock(&sim_lock);
-    uint64_t number = stream->issued;
+    uint64_t number = stream->issued, last = sim_last_queued();
     struct sim_stream *busy;
-    while (stream == context->legacy && (busy = busy_one(stream, sim_now()))) {
-        uint64_t last = busy->issued;
-        pthread_mutex_unlock(&sim_lock);
-        sim_finish_through(busy, last);
-        pthread_mutex_lock(&sim_lock);
-    }
+    while (stream == stream->context->legacy && (busy = blocking_one(stream, last)))
+        sim_finish_queued(busy, last);
     pthread_mutex_unlock(&sim_lock);
     sim_drain();
     return sim_finish_through(stream, number);
