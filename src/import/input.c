@@ -9,13 +9,16 @@
 
 enum { PACKED_PIECE = 64 * 1024, GZIP_WINDOW = 15 + 16 };
 
+/* Traces become fifteen to forty times as large; gzip can make a thousand times of it. */
+enum { MOST_UNPACKED = 200, UNPACKED_ANYHOW = 64 << 20 };
+
 struct ws_input {
     int file;
     bool packed;
     bool between; /* gzip: behind one member, before another or the end */
     bool ended;   /* no more bytes will come */
     enum ws_input_end end;
-    uint64_t done, total;
+    uint64_t done, total, unpacked;
     z_stream stream;
     unsigned char piece[PACKED_PIECE];
 };
@@ -109,6 +112,9 @@ ssize_t ws_input_read(struct ws_input *input, void *to, size_t size)
     int status = 0;
     while (!status && !input->ended && input->stream.avail_out)
         status = unpack(input);
+    input->unpacked += size - input->stream.avail_out;
+    if (!status && input->unpacked > UNPACKED_ANYHOW + MOST_UNPACKED * input->done)
+        status = -E2BIG;
     return status ? status : (ssize_t)(size - input->stream.avail_out);
 }
 

@@ -19,7 +19,8 @@ struct ws_input;
 /* Returns 0 or -errno. */
 int ws_input_open(struct ws_input **input, const char *path);
 
-/* Bytes, at most size of them; 0 the end, see ws_input_end; -errno. */
+/* Bytes, at most size of them; 0 the end, see ws_input_end; -errno, -E2BIG where a packed file becomes so much larger
+ * that it can only be made for that. */
 ssize_t ws_input_read(struct ws_input *input, void *to, size_t size);
 
 enum ws_input_end ws_input_end(const struct ws_input *input);

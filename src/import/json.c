@@ -5,10 +5,17 @@
 #include <string.h>
 
 /* A word that is cut by the end of a piece waits for the next: it lies before the room. */
-enum { PIECE = 256 * 1024, HELD = 32, DEEPEST = 1000 };
+enum { PIECE = 256 * 1024, HELD = 32 };
+
+/* Traces are some ten maps and arrays deep; what is deeper is broken. */
+enum { DEEPEST = 100 };
 
 /* A text that does not end is looked through from its begin with every piece; nobody's is as long as this. */
 enum { LONGEST_TEXT = 8 << 20 };
+
+/* What may be spent on beginning anew behind what is no JSON: a unit for each map and array that the parser is
+ * brought into again. So many in all, and one more for so many bytes; a trace that is read at all needs much less. */
+enum { RESTARTS = 1000000, BYTES_A_RESTART = 16 };
 
 struct ws_json {
     yajl_callbacks callbacks;
@@ -16,6 +23,7 @@ struct ws_json {
     yajl_handle parser;
     bool started;
     bool muted; /* the parser is being brought to where another one failed */
+    bool too_deep;
     size_t depth;
     char open[DEEPEST]; /* { or [ */
     size_t held, left;
@@ -25,6 +33,7 @@ struct ws_json {
     void (*on_broken)(void *user);
     bool seeking; /* behind a broken item, for the next */
     uint64_t passed;
+    uint64_t taken, restarts; /* bytes in all, and units that were spent */
     unsigned char piece[HELD + PIECE];
 };
 
@@ -61,11 +70,21 @@ static int on_key(void *user, const unsigned char *text, size_t length)
     return json->muted || json->callbacks.yajl_map_key(json->user, text, length);
 }
 
-static void open_one(struct ws_json *json, char what)
+static bool open_one(struct ws_json *json, char what)
 {
-    if (json->depth < DEEPEST)
-        json->open[json->depth] = what;
-    json->depth++;
+    json->too_deep = json->depth == DEEPEST;
+    if (json->too_deep)
+        return false;
+    json->open[json->depth++] = what;
+    return true;
+}
+
+/* Behind the array of items nothing is passed over. */
+static void close_one(struct ws_json *json)
+{
+    json->depth--;
+    if (json->depth < json->items)
+        json->items = 0;
 }
 
 static int on_start_map(void *user)
@@ -73,8 +92,7 @@ static int on_start_map(void *user)
     struct ws_json *json = found(user);
     if (json->muted)
         return 1;
-    open_one(json, '{');
-    return json->callbacks.yajl_start_map(json->user);
+    return open_one(json, '{') && json->callbacks.yajl_start_map(json->user);
 }
 
 static int on_start_array(void *user)
@@ -82,21 +100,20 @@ static int on_start_array(void *user)
     struct ws_json *json = found(user);
     if (json->muted)
         return 1;
-    open_one(json, '[');
-    return json->callbacks.yajl_start_array(json->user);
+    return open_one(json, '[') && json->callbacks.yajl_start_array(json->user);
 }
 
 static int on_end_map(void *user)
 {
     struct ws_json *json = found(user);
-    json->depth--;
+    close_one(json);
     return json->callbacks.yajl_end_map(json->user);
 }
 
 static int on_end_array(void *user)
 {
     struct ws_json *json = found(user);
-    json->depth--;
+    close_one(json);
     return json->callbacks.yajl_end_array(json->user);
 }
 
@@ -126,11 +143,11 @@ struct ws_json *ws_json_create(const yajl_callbacks *callbacks, void *user)
         return NULL;
     json->callbacks = *callbacks;
     json->user = user;
-    json->muted = json->started = false;
+    json->muted = json->started = json->too_deep = false;
     json->depth = json->held = json->left = json->silent = json->items = 0;
     json->on_broken = NULL;
     json->escaped = json->seeking = false;
-    json->passed = 0;
+    json->passed = json->taken = json->restarts = 0;
     json->parser = make_parser(json);
     if (json->parser)
         return json;
@@ -160,10 +177,13 @@ static size_t no_number(const unsigned char *at, const unsigned char *end)
     return 0;
 }
 
-/* A new parser, brought to where the old one was: within the same maps and arrays, before a value. */
+/* A new parser, brought to where the old one was: within the same maps and arrays, before a value. False when memory
+ * is out, or too much is broken. */
 static bool restart(struct ws_json *json)
 {
-    yajl_handle parser = json->depth <= DEEPEST ? make_parser(json) : NULL;
+    json->restarts += 1 + json->depth;
+    bool may = json->restarts <= RESTARTS + json->taken / BYTES_A_RESTART;
+    yajl_handle parser = may ? make_parser(json) : NULL;
     bool fine = parser;
     json->muted = true;
     for (size_t i = 0; i < json->depth && fine; i++) {
@@ -286,9 +306,10 @@ static bool parse(struct ws_json *json, const unsigned char *begin, const unsign
         yajl_status status = yajl_parse(json->parser, at, (size_t)(end - at));
         if (status == yajl_status_ok)
             return true;
-        if (pass_over(json, begin, &at, end))
+        bool cancelled = status == yajl_status_client_canceled;
+        if (!cancelled && pass_over(json, begin, &at, end))
             continue;
-        if (status == yajl_status_client_canceled || !leave_item(json, &at, end)) {
+        if ((cancelled && !json->too_deep) || !leave_item(json, &at, end)) {
             json->left = (size_t)(end - at) - yajl_get_bytes_consumed(json->parser);
             return false;
         }
@@ -326,6 +347,7 @@ bool ws_json_parse(struct ws_json *json, size_t size)
     mend_escapes(json, json->piece + HELD, json->piece + HELD + size);
     const unsigned char *last = last_word(begin, end);
     json->silent += size;
+    json->taken += size;
     if (!parse(json, begin, last) || json->silent > LONGEST_TEXT)
         return false;
     json->held = (size_t)(end - last);

@@ -351,6 +351,10 @@ static int read_piece(void *state, struct ws_damage *damage, char *message, size
     size_t room;
     unsigned char *piece = ws_json_room(reading->json, &room);
     ssize_t size = ws_input_read(reading->input, piece, room);
+    if (size == -E2BIG)
+        snprintf(message, capacity,
+                 "unpacks to more than 200 times its size, as no trace does; to read it all the "
+                 "same, unpack it first: gzip -d");
     if (size < 0)
         return (int)size;
     if (size >= 262 && !reading->started && !memcmp(piece + 257, "ustar", 5)) {

@@ -152,6 +152,7 @@ struct kineto {
 /* A process group: its name, and the ranks in it as far as they are told, "[0, 2, 4, ...]". */
 struct kineto_group {
     struct ws_text name, ranks;
+    uint32_t place; /* in the configuration: that of this process's rank; UINT32_MAX none */
 };
 
 static inline bool kineto_saw(const struct kineto_event *event, enum kineto_key key)

@@ -33,8 +33,8 @@ static struct ws_comm *group_for(struct kineto *kineto, const char *key, size_t 
             return NULL;
         }
         *row = (struct ws_comm){ .id = *id, .rank = UINT32_MAX };
-        *kept = (struct kineto_group){ ws_gather_text(gather, said.name.data, said.name.length),
-                                       ws_gather_text(gather, said.ranks.data, said.ranks.length) };
+        *kept = (struct kineto_group){ .name = ws_gather_text(gather, said.name.data, said.name.length),
+                                       .ranks = ws_gather_text(gather, said.ranks.data, said.ranks.length) };
     }
     if (!*id)
         gather->error = -ENOMEM;
@@ -56,7 +56,8 @@ static uint32_t named_group(struct kineto *kineto)
     int size = snprintf(key, sizeof(key), "%.*s of %lld: %.*s", (int)(name->length < 256 ? name->length : 256),
                         name->data, (long long)event->number[KINETO_GROUP_SIZE],
                         (int)(ranks->length < 3072 ? ranks->length : 3072), ranks->data);
-    struct ws_comm *group = group_for(kineto, key, (size_t)size, (struct kineto_group){ *name, *ranks }, &id);
+    struct ws_comm *group =
+        group_for(kineto, key, (size_t)size, (struct kineto_group){ .name = *name, .ranks = *ranks }, &id);
     if (!group)
         return 0;
     group->size = small(event->number[KINETO_GROUP_SIZE]);
@@ -78,7 +79,7 @@ static uint32_t unnamed_group(struct kineto *kineto)
         return 0;
     int length = snprintf(key, sizeof(key), "at %lld of %lld", (long long)handle, (long long)size);
     struct ws_comm *group =
-        group_for(kineto, key, (size_t)length, (struct kineto_group){ { "", 0 }, { "", 0 } }, &id);
+        group_for(kineto, key, (size_t)length, (struct kineto_group){ .name = { "", 0 }, .ranks = { "", 0 } }, &id);
     if (!group)
         return 0;
     group->size = (uint32_t)size;
@@ -110,7 +111,7 @@ static uint32_t rank_in(const struct kineto *kineto, const struct kineto_group *
     const struct kineto_group *configured = kineto_configured_group(kineto, group->name);
     uint32_t place = place_in(group->ranks, kineto->rank);
     if (place == UINT32_MAX && configured)
-        place = place_in(configured->ranks, kineto->rank);
+        place = configured->place;
     if (place != UINT32_MAX)
         return place;
     /* No place in the group, but a number that none of its other ranks has. */
@@ -121,6 +122,9 @@ void kineto_end_groups(struct kineto *kineto)
 {
     struct ws_comm *rows = kineto->gather->comms.data;
     const struct kineto_group *groups = kineto->group_ranks.data;
+    struct kineto_group *configured = kineto->configured.data;
+    for (size_t i = 0; i < kineto->configured.count; i++)
+        configured[i].place = place_in(configured[i].ranks, kineto->rank);
     for (size_t i = 0; i < kineto->gather->comms.count; i++)
         if (rows[i].rank == UINT32_MAX)
             rows[i].rank = rank_in(kineto, &groups[i]);

@@ -43,8 +43,8 @@ void kineto_end_group(struct kineto *kineto, struct kineto_configured *group)
     uint64_t *place =
         row ? ws_map_put(&kineto->configured_of, ws_hash(group->name.data, group->name.size) | 1) : NULL;
     if (place) {
-        *row = (struct kineto_group){ ws_gather_text(kineto->gather, group->name.data, group->name.size),
-                                      ws_gather_text(kineto->gather, group->ranks.data, group->ranks.size) };
+        *row = (struct kineto_group){ .name = ws_gather_text(kineto->gather, group->name.data, group->name.size),
+                                      .ranks = ws_gather_text(kineto->gather, group->ranks.data, group->ranks.size) };
         *place = *place ? *place : kineto->configured.count;
     } else if (wanted) {
         kineto->gather->error = -ENOMEM;
