@@ -45,7 +45,8 @@ struct finder {
     const struct ws_ops *ops;
     struct shape_facts *shapes;
     void *names;      /* what forms are part of */
-    struct run *runs; /* by stream; the last is that of operations without one */
+    struct run *runs; /* of the track's streams; the last is that of operations without one */
+    size_t run_count;
     const struct ws_track_steps *steps;
     size_t step;         /* for ws_steps_next */
     struct ws_map index; /* hash of a pattern's names → its index + 1 */
@@ -271,7 +272,7 @@ static int look_at_all(struct finder *finder, const struct ws_track *track)
     int status = 0;
     for (size_t i = 0; i < track->count && !status; i++)
         status = look_at(finder, i, track->order[i]);
-    for (size_t i = 0; i <= finder->process->streams.rows.count && !status; i++)
+    for (size_t i = 0; i < finder->run_count && !status; i++)
         status = fold(finder, &finder->runs[i]);
     return status;
 }
@@ -336,6 +337,28 @@ static int take_apart(struct finder *finder)
     return status;
 }
 
+/* Makes runs for the streams that the track has operations on, in their order: a process may have many more. Returns
+ * the number of each by stream, for free(), or NULL when memory is out. */
+static uint32_t *make_runs(struct finder *finder, size_t subject)
+{
+    const struct ws_process *process = finder->process;
+    size_t streams = process->streams.rows.count;
+    uint32_t *numbers = calloc(streams + 1, sizeof(*numbers));
+    for (size_t i = 0; numbers && i < process->shapes.count; i++) {
+        const struct ws_op_shape *shape = ws_process_shape(process, i);
+        if (shape->track == subject)
+            numbers[shape->stream != WS_NOWHERE ? shape->stream : streams] = 1;
+    }
+    for (size_t i = 0; numbers && i <= streams; i++)
+        if (numbers[i])
+            numbers[i] = (uint32_t)finder->run_count++;
+    finder->runs = numbers ? calloc(finder->run_count + 1, sizeof(*finder->runs)) : NULL;
+    if (finder->runs)
+        return numbers;
+    free(numbers);
+    return NULL;
+}
+
 static int find_facts(struct finder *finder, const struct ws_report *report, size_t subject)
 {
     const struct ws_process *process = finder->process;
@@ -345,7 +368,8 @@ static int find_facts(struct finder *finder, const struct ws_report *report, siz
         struct ws_arguments_form form;
     } *names = finder->names = calloc(report->model->names.count + 1, sizeof(*names));
     finder->shapes = calloc(process->shapes.count + 1, sizeof(*finder->shapes));
-    int status = names && finder->shapes ? 0 : -ENOMEM;
+    uint32_t *numbers = make_runs(finder, subject);
+    int status = names && finder->shapes && numbers ? 0 : -ENOMEM;
     for (size_t i = 0; i < process->shapes.count && !status; i++) {
         const struct ws_op_shape *shape = ws_process_shape(process, i);
         struct name_facts *name = &names[shape->name];
@@ -359,13 +383,14 @@ static int find_facts(struct finder *finder, const struct ws_report *report, siz
             name->known = true;
         }
         finder->shapes[i].run =
-            &finder->runs[shape->stream != WS_NOWHERE ? shape->stream : process->streams.rows.count];
+            &finder->runs[numbers[shape->stream != WS_NOWHERE ? shape->stream : process->streams.rows.count]];
         finder->shapes[i].is_graph = shape->row.kind == WS_OP_GRAPH;
         finder->shapes[i].role = name->role;
         finder->shapes[i].form = name->role == WS_CHAIN_BELONGS ? &name->form : NULL;
         finder->shapes[i].bytes = ws_iterator_bytes(&name->form.iterator, &shape->row);
         finder->shapes[i].reduces = ws_report_class(report, shape->name) == WS_CLASS_REDUCTION;
     }
+    free(numbers);
     return status;
 }
 
@@ -383,8 +408,7 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     result->steps = steps->kinds[WS_STEP_STEADY];
     finder.moved =
         ((const struct ws_track_roofline *)ws_report_result(report, &ws_analysis_roofline, subject))->moved;
-    finder.runs = calloc(process->streams.rows.count + 1, sizeof(*finder.runs));
-    int status = finder.runs ? find_facts(&finder, report, subject) : -ENOMEM;
+    int status = find_facts(&finder, report, subject);
     if (!status)
         status = look_at_all(&finder, track);
     if (!status)

@@ -150,8 +150,8 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     if (process->odd_times)
         ws_page_text(page, "%s host times that cannot be", ws_format_count(number, process->odd_times));
     if (process->devices_beyond)
-        ws_page_text(page, "Devices beyond the first %d, %s of them, are taken together as one that is not known",
-                     WS_MOST_DEVICES, ws_format_count(number, process->devices_beyond));
+        ws_page_text(page, "Devices beyond the first %zu, %s of them, are taken together as one that is not known",
+                     process->devices_most, ws_format_count(number, process->devices_beyond));
     print_damage(process, page);
     print_end(process, page);
     if (!result->total && !process->odd_times && !result->nameless && !is_damaged(&process->damage))

@@ -16,6 +16,8 @@ struct claim {
     const char *job, *rank, *world, *host, *program, *pid, *parent, *file;
     char script[SCRIPT]; /* the words of its command line that are no switches, up to the second */
     int64_t first, last; /* first > last: not known */
+    uint64_t *names;     /* hashes of its communicators' names, in ascending order */
+    size_t name_count;
 };
 
 static const char *said(const struct ws_process *process, const char *const *keys)
@@ -92,6 +94,27 @@ bool ws_process_span(const struct ws_process *process, int64_t *first, int64_t *
     return true;
 }
 
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Returns 0 or -ENOMEM. */
+static int list_communicators(struct claim *claim)
+{
+    const struct ws_rows *comms = &claim->process->comms;
+    const struct ws_comm *rows = comms->rows.data;
+    claim->names = malloc((comms->rows.count + 1) * sizeof(*claim->names));
+    if (!claim->names)
+        return -ENOMEM;
+    for (size_t i = 0; i < comms->rows.count; i++)
+        if (rows[i].name_hash)
+            claim->names[claim->name_count++] = rows[i].name_hash;
+    qsort(claim->names, claim->name_count, sizeof(*claim->names), by_value);
+    return 0;
+}
+
 static struct claim claim_of(const struct ws_process *process)
 {
     static const char *const jobs[] = { "env.SLURM_JOB_ID", NULL };
@@ -136,13 +159,16 @@ static bool have_times(const struct claim *a, const struct claim *b)
     return a->first <= a->last && b->first <= b->last;
 }
 
-static bool share_communicator(const struct ws_process *a, const struct ws_process *b)
+static bool share_communicator(const struct claim *a, const struct claim *b)
 {
-    const struct ws_comm *x = a->comms.rows.data, *y = b->comms.rows.data;
-    for (size_t i = 0; i < a->comms.rows.count; i++)
-        for (size_t j = 0; j < b->comms.rows.count; j++)
-            if (x[i].name_hash && x[i].name_hash == y[j].name_hash)
-                return true;
+    for (size_t i = 0, j = 0; i < a->name_count && j < b->name_count;) {
+        if (a->names[i] == b->names[j])
+            return true;
+        if (a->names[i] < b->names[j])
+            i++;
+        else
+            j++;
+    }
     return false;
 }
 
@@ -156,7 +182,7 @@ static bool is_refuted(const struct claim *a, const struct claim *b)
 static bool is_tied(const struct claim *a, const struct claim *b)
 {
     bool here = are_equal(a->host, b->host);
-    if (are_equal(a->job, b->job) || share_communicator(a->process, b->process))
+    if (are_equal(a->job, b->job) || share_communicator(a, b))
         return true;
     if (are_equal(a->world, b->world) && strcmp(a->world, "1") != 0 && differ(a->rank, b->rank))
         return true;
@@ -182,17 +208,10 @@ static bool belongs(const struct claim *claims, const uint32_t *jobs, size_t cou
     return tied;
 }
 
-int ws_jobs_find(const struct ws_model *model, uint32_t *jobs)
+/* Gives each process the number of its job. Returns how many jobs there are. */
+static uint32_t number_jobs(const struct claim *claims, size_t count, uint32_t *jobs)
 {
-    size_t count = model->processes.count;
-    struct claim *claims = calloc(count + 1, sizeof(*claims));
     uint32_t found = 0;
-    if (!claims)
-        return -ENOMEM;
-    for (size_t i = 0; i < count; i++) {
-        claims[i] = claim_of(ws_model_process(model, i));
-        jobs[i] = WS_NOWHERE;
-    }
     /* A job takes in what is tied to any that it has, so that it is gone through until nothing is added. */
     for (size_t first = 0; first < count; first++) {
         if (jobs[first] != WS_NOWHERE)
@@ -209,6 +228,23 @@ int ws_jobs_find(const struct ws_model *model, uint32_t *jobs)
         }
         found++;
     }
+    return found;
+}
+
+int ws_jobs_find(const struct ws_model *model, uint32_t *jobs)
+{
+    size_t count = model->processes.count;
+    struct claim *claims = calloc(count + 1, sizeof(*claims));
+    int status = claims ? 0 : -ENOMEM;
+    for (size_t i = 0; i < count && !status; i++) {
+        claims[i] = claim_of(ws_model_process(model, i));
+        status = list_communicators(&claims[i]);
+        jobs[i] = WS_NOWHERE;
+    }
+    if (!status)
+        status = (int)number_jobs(claims, count, jobs);
+    for (size_t i = 0; i < count && claims; i++)
+        free(claims[i].names);
     free(claims);
-    return (int)found;
+    return status;
 }

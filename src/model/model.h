@@ -45,7 +45,7 @@ struct ws_op_shape {
 
 #define WS_NOWHERE UINT32_MAX
 
-/* Devices of a process that are told apart: no machine has as many, and each costs every analysis. */
+/* Devices of a process that are told apart at most: no machine has as many, and each costs every analysis. */
 enum { WS_MOST_DEVICES = 512 };
 
 struct ws_meta_entry {
@@ -92,8 +92,8 @@ struct ws_process {
     uint64_t odd_times; /* host times further away than WS_TIME_MOST, brought there */
     struct ws_damage damage;
     uint64_t file_bytes;
-    uint32_t first_track, track_count; /* in ws_model.tracks */
-    size_t devices_beyond;             /* WS_MOST_DEVICES: taken together as the device that is not known */
+    uint32_t first_track, track_count;   /* in ws_model.tracks */
+    size_t devices_most, devices_beyond; /* told apart, and beyond them: taken together as one that is not known */
 };
 
 /* One device as one process used it: its operations in order of their begin. */

@@ -9,6 +9,10 @@
 
 enum { MAX_LOST_SHAPES = 65536 };
 
+/* Analyses go through what a process has for each of its devices. Where a process has so much that this would come to
+ * more rows, fewer devices are told apart; so many in any case, which is what the largest machines have. */
+enum { ROWS_BY_DEVICE = 8 << 20, DEVICES_ANYHOW = 64 };
+
 /* A map for each context and, last, one for operations whose context is not known. */
 static int make_clocks(struct ws_process *process)
 {
@@ -37,6 +41,14 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static size_t most_devices(const struct ws_process *process)
+{
+    size_t rows = process->shape_rows.rows.count + process->streams.rows.count + process->contexts.rows.count +
+                  process->functions.rows.count + process->collectives.count + process->ops.count / 4 + 1;
+    size_t most = ROWS_BY_DEVICE / rows;
+    return most < DEVICES_ANYHOW ? DEVICES_ANYHOW : most > WS_MOST_DEVICES ? WS_MOST_DEVICES : most;
+}
+
 /* A track for each device that has a context, and one for the device nobody names. */
 static int make_tracks(struct ws_model *model, struct ws_process *process, uint32_t number)
 {
@@ -48,12 +60,13 @@ static int make_tracks(struct ws_model *model, struct ws_process *process, uint3
     for (size_t i = 0; i + 1 < count; i++)
         devices[i + 1] = contexts[i].device;
     qsort(devices, count, sizeof(*devices), by_number);
+    process->devices_most = most_devices(process);
     process->first_track = (uint32_t)model->tracks.count;
     int status = 0;
     for (size_t i = 0; i < count && !status; i++) {
         if (i && devices[i] == devices[i - 1])
             continue;
-        if (model->tracks.count - process->first_track > WS_MOST_DEVICES) {
+        if (model->tracks.count - process->first_track > process->devices_most) {
             process->devices_beyond++;
             continue;
         }
