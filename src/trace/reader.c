@@ -14,8 +14,14 @@
 #include "wire/dictionary.h"
 #include "wire/index.h"
 
+/* Rows take two to five bytes of a file, and half as much again once they are decompressed. A file that claims to
+ * hold so much more was made for that: the frames beyond count as lost. */
+enum { ROWS_A_BYTE = 4, RAW_A_BYTE = 64 };
+static const uint64_t rows_anyhow = 4 << 20, raw_anyhow = 64 << 20;
+
 struct ws_reader {
     struct ws_frame_source source;
+    uint64_t rows_left, raw_left; /* that may still be decoded and decompressed */
     uint64_t at;
     uint32_t next_sequence;
     uint64_t next_row[WS_FAMILY_COUNT];
@@ -119,6 +125,8 @@ int ws_reader_open(struct ws_reader **result, const char *path, char *message, s
         goto fail;
     }
     reader->source = (struct ws_frame_source){ .fd = fd, .size = (uint64_t)file.st_size };
+    reader->rows_left = rows_anyhow + reader->source.size * ROWS_A_BYTE;
+    reader->raw_left = raw_anyhow + reader->source.size * RAW_A_BYTE;
     status = read_file_header(reader, path, message, capacity);
     if (status)
         goto fail;
@@ -145,6 +153,17 @@ void ws_reader_close(struct ws_reader *reader)
 }
 
 /* ---- one frame ---- */
+
+/* Reads the payload of a frame. 0; -EBADMSG; -errno. */
+static int read_payload(struct ws_reader *reader, const struct ws_frame_place *place)
+{
+    const struct ws_frame_header *header = &place->header;
+    if (header->rows > reader->rows_left || header->raw_size > reader->raw_left)
+        return -EBADMSG;
+    reader->rows_left -= header->rows;
+    reader->raw_left -= header->raw_size;
+    return ws_payload_read(&reader->payload, &reader->source, place);
+}
 
 /* Makes the payload's rows the current ones. 0; -EBADMSG; -errno. */
 static int decode_rows(struct ws_reader *reader, const struct ws_frame_header *header)
@@ -224,7 +243,7 @@ static int rescue_next(struct ws_reader *reader)
         if (!(place.header.flags & WS_FRAME_REPEAT) || place.header.family >= WS_FAMILY_FIRST_DATA ||
             !has_new_rows(reader, &place.header))
             continue;
-        int status = ws_payload_read(&reader->payload, &reader->source, &place);
+        int status = read_payload(reader, &place);
         if (!status)
             status = decode_rows(reader, &place.header);
         if (status != -EBADMSG)
@@ -321,7 +340,7 @@ static int take_frame(struct ws_reader *reader, const struct ws_frame_place *pla
         reader->damage.lost_frames++;
         return 0;
     }
-    int status = ws_payload_read(&reader->payload, &reader->source, place);
+    int status = read_payload(reader, place);
     if (!status && header->family == WS_FAMILY_FOOTER)
         status = read_footer(reader);
     else if (!status && header->family < WS_FAMILY_COUNT && has_new_rows(reader, header))

@@ -40,6 +40,15 @@ static bool frame_at(struct ws_frame_source *source, const uint8_t *bytes, struc
     return header->file_id == source->file_id;
 }
 
+/* The next byte that may be other than 0: a file can have holes of any size, which nobody wrote. */
+static uint64_t behind_hole(const struct ws_frame_source *source, uint64_t offset)
+{
+    off_t data = lseek(source->fd, (off_t)offset, SEEK_DATA);
+    if (data < 0 && errno == ENXIO) /* nothing but holes */
+        return source->size;
+    return data > (off_t)offset ? (uint64_t)data : offset;
+}
+
 /* Looks for a header at every byte from `offset` on. */
 static int frame_search(struct ws_frame_source *source, uint64_t offset, struct ws_frame_place *place)
 {
@@ -49,6 +58,7 @@ static int frame_search(struct ws_frame_source *source, uint64_t offset, struct 
         return -ENOMEM;
     int found = 0;
     while (!found) {
+        offset = behind_hole(source, offset);
         int64_t got = ws_frame_source_read(source, offset, bytes, SEARCH_BYTES);
         if (got < WS_FRAME_HEADER_SIZE) {
             found = got < 0 ? (int)got : 0;

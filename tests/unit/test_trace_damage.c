@@ -5,12 +5,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "rows.h"
 #include "small_trace.h"
+#include "trace/writer.h"
 #include "wire/dictionary.h"
 #include "wire/frame.h"
 
@@ -233,6 +235,49 @@ static void rubbish_is_refused_or_skipped(void **state)
     small_trace_destroy(&trace);
 }
 
+/* A file of a few KB whose frames claim millions of rows, all alike. */
+static void rows_are_bounded_by_the_size_of_the_file(void **state)
+{
+    (void)state;
+    enum { ROWS = 10 << 20 };
+    const struct ws_call row = { .function = 1, .thread = 1, .host_begin = 5, .host_end = 6 };
+    struct ws_writer *writer;
+    struct ws_reader *reader;
+    struct ws_block block;
+    struct stat about;
+    uint64_t count = 0;
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(ws_writer_create(&writer, path), 0);
+    for (uint32_t i = 0; i < ROWS; i++)
+        assert_int_equal(ws_writer_add(writer, WS_FAMILY_call, &row), 0);
+    assert_int_equal(ws_writer_close(writer), 0);
+    assert_int_equal(stat(path, &about), 0);
+    assert_true(about.st_size < ROWS / 10);
+    assert_int_equal(ws_reader_open(&reader, path, NULL, 0), 0);
+    while (ws_reader_next(reader, &block) > 0)
+        count += block.count;
+    assert_true(count > ROWS / 4 && count < ROWS * 9 / 10);
+    assert_int_equal(ws_reader_damage(reader)->lost_rows[WS_FAMILY_call], ROWS - count);
+    assert_true(ws_reader_damage(reader)->lost_frames);
+    ws_reader_close(reader);
+}
+
+/* A file of terabytes of which nothing was written; what lies behind a hole is found. */
+static void holes_cost_nothing(void **state)
+{
+    (void)state;
+    const off_t middle = (off_t)1 << 42;
+    struct small_trace trace = { 0 };
+    small_trace_create(&trace, ROWS_PER_FRAME, 1, true, false);
+    put_file(trace.bytes, trace.size);
+    put_at((size_t)middle, trace.bytes + trace.pieces[1].offset, trace.pieces[1].size);
+    small_trace_read(path, &result);
+    assert_int_equal(result.open_status, 0);
+    assert_memory_equal(result.count, trace.rows, sizeof(trace.rows));
+    assert_int_equal(result.damage.lost_bytes, (size_t)middle - trace.size + trace.pieces[1].size);
+    small_trace_destroy(&trace);
+}
+
 /* Without its footer, too, a hurt trace gives the dictionaries, because they are repeated on the way;
  * that costs little. */
 static void dictionaries_are_repeated_on_the_way(void **state)
@@ -292,6 +337,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_frame_out_of_order_is_left_out, set_up, tear_down),
         cmocka_unit_test_setup_teardown(two_traces_in_one_file_stay_apart, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rubbish_is_refused_or_skipped, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(rows_are_bounded_by_the_size_of_the_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(holes_cost_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(dictionaries_are_repeated_on_the_way, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_failing_sink_costs_what_it_refused, set_up, tear_down),
     };
