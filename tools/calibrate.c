@@ -8,6 +8,7 @@
 #include "calibrate/calibrate.h"
 #include "command.h"
 #include "hardware/calibrations.h"
+#include "interrupts.h"
 #include "progress.h"
 #include "reports.h"
 
@@ -95,7 +96,10 @@ static int write_file(const json_t *root, const char *path)
     char aside[1100];
     snprintf(aside, sizeof(aside), "%s.%d", path, (int)getpid());
     errno = 0;
-    if (!json_dump_file(root, aside, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) && !rename(aside, path))
+    tool_interrupts_file(aside);
+    bool written = !json_dump_file(root, aside, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) && !rename(aside, path);
+    tool_interrupts_file(NULL);
+    if (written)
         return 0;
     int status = tool_error("%s: %s", path, errno ? strerror(errno) : "cannot be written");
     unlink(aside);

@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "export/registry.h"
+#include "interrupts.h"
 #include "reading.h"
 
 static const struct tool_switch *switches(size_t *count)
@@ -28,13 +29,18 @@ static const struct tool_switch *switches(size_t *count)
 /* NULL after a line on stderr. A file that exists is left alone. */
 static FILE *open_output(const char *path)
 {
+    sigset_t before;
     if (!strcmp(path, "-"))
         return stdout;
-    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file < 0 && errno == EEXIST)
+    tool_interrupts_hold(&before);
+    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), error = errno;
+    if (file >= 0)
+        tool_interrupts_file(path);
+    tool_interrupts_release(&before);
+    if (file < 0 && error == EEXIST)
         tool_error("%s: there is a file of this name already; choose another or remove it", path);
     else if (file < 0)
-        tool_error("%s: cannot be written: %s", path, strerror(errno));
+        tool_error("%s: cannot be written: %s", path, strerror(error));
     FILE *out = file < 0 ? NULL : fdopen(file, "w");
     if (file >= 0 && !out)
         close(file);
@@ -54,10 +60,11 @@ static int write_output(const struct ws_model *model, const struct ws_export_for
         status = -EIO;
     }
     tool_progress_end(&reading->progress);
+    if (status && out != stdout)
+        unlink(path);
+    tool_interrupts_file(NULL);
     if (!status)
         return TOOL_DONE;
-    if (out != stdout)
-        unlink(path);
     return tool_error("%s: %s", out == stdout ? "standard output" : path, message);
 }
 

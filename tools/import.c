@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "import/source.h"
+#include "interrupts.h"
 #include "progress.h"
 #include "trace/writer.h"
 #include "traces.h"
@@ -76,12 +77,17 @@ static int convert(const char *from, size_t process, const char *to, char *messa
 {
     struct ws_source *source;
     struct ws_writer *writer;
+    sigset_t before;
     if (ws_source_open(&source, from, message, capacity))
         return UNREADABLE;
     if (ws_source_processes(source) > 1)
         ws_source_choose(source, process);
     int status = ws_source_is_foreign(source) ? TOOL_DONE : tool_error("%s: is a trace of wallshim's already", from);
+    tool_interrupts_hold(&before);
     int error = status ? 0 : ws_writer_create(&writer, to);
+    if (!status && !error)
+        tool_interrupts_file(to);
+    tool_interrupts_release(&before);
     if (error == -EEXIST)
         status = tool_error("%s: there is a file of this name already; choose another or remove it", to);
     else if (error)
@@ -93,6 +99,7 @@ static int convert(const char *from, size_t process, const char *to, char *messa
             status = tool_error("%s: cannot be written: %s", to, strerror(-error));
         if (status)
             unlink(to);
+        tool_interrupts_file(NULL);
     }
     ws_source_close(source);
     return status;
@@ -158,6 +165,7 @@ static int convert_all(const struct tool_traces *traces, const char *folder)
                                             "processes need a new folder"
                                           : "%s: cannot be made",
                           folder);
+    tool_interrupts_folder(folder);
     for (size_t i = 0; i < traces->count && !status; i++) {
         status = convert_into(folder, traces->paths[i], message, sizeof(message));
         if (status == UNREADABLE && tool_trace_left_out(traces, i, message)) {

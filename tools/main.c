@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "interrupts.h"
 
 static void help(FILE *out)
 {
@@ -58,6 +59,8 @@ int main(int count, char **words)
             return TOOL_DONE;
         }
         int status = tool_parse(&arguments, command, count - 2, words + 2);
+        if (!command->passes_on) /* what runs another command passes signals on */
+            tool_interrupts_start();
         if (!status)
             status = command->run(&arguments);
         if (fflush(stdout) || ferror(stdout))

@@ -1,11 +1,14 @@
 #include "progress.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 
 static const int64_t quiet_ns = 500000000, interval_ns = 100000000;
+
+static volatile sig_atomic_t is_shown;
 
 void tool_progress_start(struct tool_progress *progress)
 {
@@ -20,6 +23,7 @@ void tool_progress_say(struct tool_progress *progress, const char *what, uint64_
     if (now - progress->started < quiet_ns || now - progress->shown < interval_ns)
         return;
     progress->shown = now;
+    is_shown = 1;
     fprintf(stderr, "\r%s %3.0f %%\033[K", what, 100.0 * (double)done / (double)total);
 }
 
@@ -33,4 +37,12 @@ void tool_progress_end(struct tool_progress *progress)
     if (progress->shown)
         fputs("\r\033[K", stderr);
     progress->shown = 0;
+    is_shown = 0;
+}
+
+void tool_progress_clear(void)
+{
+    static const char clear[] = "\r\033[K";
+    if (is_shown && write(STDERR_FILENO, clear, sizeof(clear) - 1) < 0)
+        is_shown = 0;
 }

@@ -19,4 +19,7 @@ void tool_progress_show(void *progress, uint64_t done, uint64_t total);
 
 void tool_progress_end(struct tool_progress *progress);
 
+/* For a signal's handler: takes away a line that is shown. */
+void tool_progress_clear(void);
+
 #endif

@@ -4,10 +4,12 @@ import glob
 import json
 import os
 import shutil
-import shutil
+import signal
+import subprocess
 import sys
+import time
 
-from foreign import path, refused, run, run_tests, write
+from foreign import WALLSHIM, path, refused, run, run_tests, sanitized, write
 
 KERNEL = {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 20, "dur": 10,
           "args": {"device": 0, "context": 1, "stream": 7, "correlation": 5}}
@@ -48,6 +50,46 @@ def test_import_several():
     assert len(json.loads(done("report", "--json", path("imported")))["processes"]) == 2
     assert "already" in refused("import", ranks, "-o", path("imported"))
     shutil.rmtree(path("imported"))
+
+
+def many_kernels():
+    """A file that takes a second to be read."""
+    with open(path("many.json"), "w", encoding="utf-8") as out:
+        out.write('{"traceEvents": [')
+        for i in range(60000 if sanitized() else 600000):
+            out.write('{"ph":"X","cat":"kernel","name":"k%d","pid":0,"tid":7,"ts":%d,"dur":1,"args":{"device":0,"stream":7}},' % (i % 99, i * 2))
+        out.write("{}]}")
+    return path("many.json")
+
+
+def interrupted(number, appears, *arguments):
+    """The status of a command that gets a signal as soon as something appears."""
+    with subprocess.Popen([WALLSHIM, *arguments], stderr=subprocess.PIPE) as process:
+        while not os.path.exists(appears) and process.poll() is None:
+            pass
+        process.send_signal(number)
+        assert process.stderr.read() == b""
+    return process.returncode
+
+
+def test_an_interrupt_leaves_nothing_behind():
+    file = many_kernels()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        assert interrupted(number, path("half.wst"), "import", file, "-o", path("half.wst")) == -number
+        assert not os.path.exists(path("half.wst")), "half a trace left behind"
+    done("import", file, "-o", path("many.wst"))
+    assert interrupted(signal.SIGINT, path("half.json"), "export", path("many.wst"), "-f", "chrome", "-o", path("half.json")) == -signal.SIGINT
+    assert not os.path.exists(path("half.json")), "half an export left behind"
+    folder("ranks", "rank0.json")
+    shutil.copy(file, os.path.join(path("ranks"), "a.json"))
+    assert interrupted(signal.SIGINT, path("imported"), "import", path("ranks"), "-o", path("imported")) == -signal.SIGINT
+    assert not os.path.exists(path("imported")), "an empty folder left behind"
+    for command in (("report",), ("check", "--rule", "busy >= 1 %"), ("diff", file), ("dump",)):
+        with subprocess.Popen([WALLSHIM, *command, file], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+            time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+        assert process.returncode == -signal.SIGINT, (command, process.returncode)
+    os.remove(file)
 
 
 def test_what_cannot_be_imported():

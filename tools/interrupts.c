@@ -1,0 +1,77 @@
+#include "interrupts.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "progress.h"
+
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXFSZ, SIGXCPU };
+
+enum { COUNT = sizeof(signals) / sizeof(signals[0]) };
+
+/* Read by the handler; changed only while signals are held. */
+static char file[PATH_MAX], folder[PATH_MAX];
+
+static void end(int number)
+{
+    sigset_t this_one;
+    if (*file)
+        unlink(file);
+    if (*folder)
+        rmdir(folder);
+    tool_progress_clear();
+    signal(number, SIG_DFL);
+    sigemptyset(&this_one);
+    sigaddset(&this_one, number);
+    raise(number);
+    pthread_sigmask(SIG_UNBLOCK, &this_one, NULL);
+}
+
+static void fill(sigset_t *set)
+{
+    sigemptyset(set);
+    for (size_t i = 0; i < COUNT; i++)
+        sigaddset(set, signals[i]);
+}
+
+void tool_interrupts_start(void)
+{
+    struct sigaction action = { .sa_handler = end, .sa_flags = SA_RESTART }, before;
+    fill(&action.sa_mask);
+    for (size_t i = 0; i < COUNT; i++)
+        if (!sigaction(signals[i], NULL, &before) && before.sa_handler == SIG_DFL)
+            sigaction(signals[i], &action, NULL);
+}
+
+void tool_interrupts_hold(sigset_t *before)
+{
+    sigset_t held;
+    fill(&held);
+    pthread_sigmask(SIG_BLOCK, &held, before);
+}
+
+void tool_interrupts_release(const sigset_t *before)
+{
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+static void keep(char place[PATH_MAX], const char *path)
+{
+    sigset_t before;
+    tool_interrupts_hold(&before);
+    int size = snprintf(place, PATH_MAX, "%s", path ? path : "");
+    if (size >= PATH_MAX) /* another file's name */
+        *place = 0;
+    tool_interrupts_release(&before);
+}
+
+void tool_interrupts_file(const char *path)
+{
+    keep(file, path);
+}
+
+void tool_interrupts_folder(const char *path)
+{
+    keep(folder, path);
+}
