@@ -18,6 +18,7 @@
 #include "driver_calls.h"
 #include "elf_lookup.h"
 #include "file_thread.h"
+#include "ops.h"
 #include "requests.h"
 #include "rows.h"
 #include "shim.h"
@@ -39,6 +40,9 @@ enum {
     LEAVE_DEADLINE_NS = 5000000,     /* of that, without any time read */
     FIRST_MARKS = 2048,              /* made by the thread that brings the context; the drain makes more */
     EARLY_MARKS = 4096,              /* without being asked: a burst may use them up before it comes to it again */
+    MANY_THREADS = 64,               /* fewer are not asked about */
+    ENDED_LOOK_NS = 1000000000,      /* between such questions */
+    ENDED_LOOK_SOON_NS = 50000000,   /* when there are very many */
 };
 
 static _Atomic uint32_t wake;  /* a futex: 1 when there is something to do */
@@ -139,20 +143,36 @@ static void keep_contexts(int64_t now)
 
 /* --- rounds ------------------------------------------------------------------------------------ */
 
+/* Threads that say that they end are asked about at once. Those that began in the destructor of a key never say it.
+ */
+static bool all_may_be_gone(void)
+{
+    static int64_t last_look;
+    int64_t now = ws_clock_ns();
+    int64_t pause = thread_count() < THREAD_SLOTS / 4 ? ENDED_LOOK_NS : ENDED_LOOK_SOON_NS;
+    if (thread_count() < MANY_THREADS || now - last_look < pause)
+        return false;
+    last_look = now;
+    return true;
+}
+
 static void read_threads(void)
 {
     unsigned used = thread_slots_used();
+    bool ask_all = all_may_be_gone();
     for (unsigned slot = 0; slot < used; slot++) {
         struct shim_thread *thread = thread_at(slot);
         if (!thread)
             continue;
-        /* Its last words were written before it was marked ended. */
-        bool ended = atomic_load_explicit(&thread->life, memory_order_acquire) == THREAD_ENDED;
+        bool ending = atomic_load_explicit(&thread->life, memory_order_acquire) == THREAD_ENDING;
+        bool gone = (ending || ask_all) && thread_is_gone(thread);
         uint64_t head = ws_ring_head(&thread->ring);
         rows_emit_dictionaries(); /* after the head was read: all that the records name is there */
         rows_read_ring(thread, head);
-        if (ended) {
+        if (gone) {
             rows_thread_losses(thread);
+            op_give_up(thread);
+            streams_of_gone_thread(thread);
             thread_retire(slot);
         }
     }
@@ -165,9 +185,11 @@ static void round_once(void)
     int64_t now = ws_clock_ns();
     shim_update_phase(now);
     grow_pools();
+    streams_over_begin();
     read_threads();
     grow_pools();
     keep_contexts(now);
+    streams_over_end();
     if (now >= next_flush) {
         rows_flush(now);
         next_flush = now + flush_every;

@@ -319,23 +319,6 @@ static void mark_end(struct shim_thread *thread, struct ws_ring_op *record)
     record->end_mark = mark;
 }
 
-/* An operation that was left by a jump, so that nobody comes to end it: whether it is in its stream is not known, but
- * those that come after it must not wait for its turn to end. */
-static void give_up(struct shim_thread *thread)
-{
-    struct shim_stream *stream = thread->timed;
-    counters_given_up(thread);
-    if (!stream)
-        return;
-    if (thread->direction != COPY_DIRECTIONS)
-        stream_copy_done(stream, (enum copy_direction)thread->direction);
-    mark_release(&stream->context->pool, thread->begin_mark);
-    atomic_fetch_sub_explicit(&stream->order, 1, memory_order_acq_rel);
-    atomic_store_explicit(&stream->fresh, 1, memory_order_release);
-    if (thread->has_turn)
-        atomic_store_explicit(&stream->turn, 0, memory_order_release);
-}
-
 void op_wait_enters(struct shim_thread *thread, uint32_t first_stream, uint32_t count)
 {
     for (uint32_t id = first_stream; id < first_stream + count; id++) {
@@ -354,15 +337,35 @@ void op_wait_entered(struct shim_thread *thread)
     }
 }
 
+/* Whether the operation is in its stream is not known, but those that come after it must not wait for its turn to
+ * end. A signal handler may come in between and launch: what is given back is what was there before, once. */
+void op_give_up(struct shim_thread *thread)
+{
+    struct shim_stream *stream = thread->timed;
+    uint32_t begin_mark = thread->begin_mark, direction = thread->direction;
+    bool has_turn = thread->has_turn;
+    op_wait_entered(thread);
+    bool slow = __atomic_exchange_n(&thread->slow, false, __ATOMIC_RELAXED);
+    thread->within = 0;
+    if (!slow)
+        return;
+    counters_given_up(thread);
+    if (!stream)
+        return;
+    if (direction != COPY_DIRECTIONS)
+        stream_copy_done(stream, (enum copy_direction)direction);
+    mark_release(&stream->context->pool, begin_mark);
+    atomic_fetch_sub_explicit(&stream->order, 1, memory_order_acq_rel);
+    atomic_store_explicit(&stream->fresh, 1, memory_order_release);
+    if (has_turn)
+        atomic_store_explicit(&stream->turn, 0, memory_order_release);
+}
+
 bool call_is_made_within(struct shim_thread *thread, uintptr_t caller, const void *from)
 {
     if (frame_makes(thread, thread->within, caller, from))
         return true;
-    thread->within = 0;
-    op_wait_entered(thread);
-    if (thread->slow)
-        give_up(thread);
-    thread->slow = false;
+    op_give_up(thread);
     return false;
 }
 
@@ -416,12 +419,14 @@ void op_lost(struct shim_thread *thread, const struct shape_entry *shape)
 
 void op_end_held(struct shim_thread *thread, struct shim_stream *stream)
 {
+    if (!atomic_load_explicit(&stream->held, memory_order_relaxed))
+        return;
     /* A default stream can be named only in its context, and a thread's own only by that thread. */
     if (stream->kind != WS_STREAM_CREATED &&
-        (stream->context != thread->context || (stream->owner && stream->owner != thread->id)))
+        (stream->context != thread->context || (stream->owner && stream->owner != thread->number)))
         return;
     uint16_t flags = 0;
-    if (!atomic_load_explicit(&stream->held, memory_order_relaxed) || !stream->context->timed ||
+    if (!stream->context->timed ||
         atomic_load_explicit(&stream->context->life, memory_order_relaxed) != CONTEXT_ALIVE ||
         !may_record(stream, &flags))
         return;

@@ -113,6 +113,9 @@ void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record);
 void op_wait_enters(struct shim_thread *thread, uint32_t first_stream, uint32_t count);
 void op_wait_entered(struct shim_thread *thread);
 
+/* The call under way will not return: it was left by a jump, or its thread has ended. What it holds is given back. */
+void op_give_up(struct shim_thread *thread);
+
 /* Ends what dependent launches left without a mark, before the program waits for it. */
 void op_end_held(struct shim_thread *thread, struct shim_stream *stream);
 

@@ -252,7 +252,7 @@ void rows_harvest(struct shim_stream *stream)
     struct pending *pending;
     while ((pending = stream->first)) {
         uint32_t end_mark = closing_mark(pending);
-        bool hopeless = !end_mark && stream->waiting > MOST_UNMARKED;
+        bool hopeless = !end_mark && (stream->waiting > MOST_UNMARKED || stream->closing);
         enum times_state state = end_mark   ? times_read(stream->context, end_mark, pending->op.host_end)
                                  : hopeless ? TIMES_FAILED
                                             : TIMES_NOT_YET;

@@ -14,10 +14,17 @@
 #include "shim.h"
 #include "thread.h"
 
+enum {
+    STREAMS_BEFORE_REUSE = 1024, /* ever known, before entries of those that are over are taken for new ones */
+    MOST_LOOKS = 64,             /* at such entries, for one of the same kind */
+};
+
 static struct ws_map context_ids; /* handle → id */
 static struct ws_map stream_ids;  /* stream_key → id */
 static struct shim_context *contexts;
 static struct shim_stream *streams;
+static struct shim_stream *_Atomic streams_over; /* since the drain last looked; the registry's lock */
+static struct shim_stream *closing;              /* the drain's: of those that it has seen */
 
 int streams_init(void)
 {
@@ -180,13 +187,20 @@ static struct shim_context *context_of_stream(ws_CUstream handle, struct shim_co
 
 /* Default streams are one per context, or one per context and thread; the others are named by their
  * handle alone. Handles are addresses, so the bits used here are free. */
-static uint64_t stream_key(ws_CUstream handle, const struct shim_context *context)
+static uint64_t stream_key(ws_CUstream handle, const struct shim_context *context, uint32_t owner)
 {
     if (handle == WS_CU_STREAM_LEGACY)
         return (uint64_t)1 << 63 | context->id;
     if (handle == WS_CU_STREAM_PER_THREAD)
-        return (uint64_t)1 << 62 | (uint64_t)thread_id() << 16 | context->id;
+        return (uint64_t)1 << 62 | (uint64_t)owner << 16 | context->id;
     return (uintptr_t)handle;
+}
+
+/* Whose default stream the handle means here; 0: nobody's alone. */
+static uint32_t owner_of(ws_CUstream handle)
+{
+    struct shim_thread *thread = thread_if_known();
+    return handle == WS_CU_STREAM_PER_THREAD && thread ? thread->number : 0;
 }
 
 static bool is_created(ws_CUstream handle)
@@ -206,10 +220,62 @@ struct shim_stream *stream_known(ws_CUstream handle, bool per_thread, const stru
         return NULL;
     if (!registry_lock())
         return NULL;
-    uint64_t *id = ws_map_get(&stream_ids, stream_key(handle, context));
+    uint64_t *id = ws_map_get(&stream_ids, stream_key(handle, context, owner_of(handle)));
     struct shim_stream *stream = id ? stream_at((uint32_t)*id) : NULL;
     registry_unlock();
     return stream;
+}
+
+/* An entry that was another stream's of the same kind, once there are many; or NULL. */
+static struct shim_stream *used_entry(struct shim_context *context, const struct ws_stream *row)
+{
+    unsigned looks = 0;
+    if (atomic_load_explicit(&registry.stream.count, memory_order_relaxed) < STREAMS_BEFORE_REUSE)
+        return NULL;
+    for (struct shim_stream **at = &context->used_up; *at && looks < MOST_LOOKS; at = &(*at)->next, looks++) {
+        struct shim_stream *found = *at;
+        const struct ws_stream *was = registry_row(&registry.stream, found->id);
+        if (was->kind == row->kind && was->flags == row->flags && was->priority == row->priority) {
+            *at = found->next;
+            return found;
+        }
+    }
+    return NULL;
+}
+
+/* With the registry's lock; the stream's id, or 0. */
+static uint32_t new_entry(struct shim_context *context, ws_CUstream handle, const struct ws_stream *row)
+{
+    struct shim_thread *thread = thread_if_known();
+    bool own = row->kind == WS_STREAM_PER_THREAD;
+    struct shim_stream *stream = used_entry(context, row);
+    uint32_t next = atomic_load_explicit(&registry.stream.count, memory_order_relaxed);
+    if (own && !thread)
+        return 0;
+    if (stream) {
+        stream->handle = handle;
+        stream->over = false;
+        atomic_store(&stream->fresh, 1);
+    } else if (next < registry.stream.limit) {
+        stream = &streams[next];
+        *stream = (struct shim_stream){
+            .context = context,
+            .handle = handle,
+            .id = next + 1,
+            .kind = row->kind,
+            .blocking = own || !(row->flags & WS_CU_STREAM_NON_BLOCKING),
+            .fresh = 1,
+        };
+        registry_add(&registry.stream, row);
+    } else {
+        return 0;
+    }
+    stream->owner = own ? thread->number : 0;
+    if (own) {
+        stream->next_own = thread->own_streams;
+        thread->own_streams = stream;
+    }
+    return stream->id;
 }
 
 struct shim_stream *stream_find(ws_CUstream handle, bool per_thread, struct shim_context *context)
@@ -223,7 +289,6 @@ struct shim_stream *stream_find(ws_CUstream handle, bool per_thread, struct shim
     struct shim_stream *stream = stream_known(handle, per_thread, context);
     if (stream)
         return stream;
-    uint64_t key = stream_key(handle, context);
     unsigned flags = 0;
     int priority = 0;
     if (created) {
@@ -248,22 +313,10 @@ struct shim_stream *stream_find(ws_CUstream handle, bool per_thread, struct shim
     };
     if (!registry_lock())
         return NULL;
+    uint64_t key = stream_key(handle, context, owner_of(handle));
     uint64_t *place = ws_map_put(&stream_ids, key);
-    if (place && !*place) {
-        uint32_t next = atomic_load_explicit(&registry.stream.count, memory_order_relaxed);
-        if (next < registry.stream.limit) {
-            streams[next] = (struct shim_stream){
-                .context = context,
-                .handle = handle,
-                .id = next + 1,
-                .kind = row.kind,
-                .owner = row.kind == WS_STREAM_PER_THREAD ? thread_id() : 0,
-                .blocking = row.kind == WS_STREAM_PER_THREAD || !(flags & WS_CU_STREAM_NON_BLOCKING),
-                .fresh = 1,
-            };
-            *place = registry_add(&registry.stream, &row);
-        }
-    }
+    if (place && !*place)
+        *place = new_entry(context, handle, &row);
     if (place && *place)
         stream = stream_at((uint32_t)*place);
     else
@@ -286,21 +339,88 @@ void stream_capture_over(struct shim_stream *stream)
         shim_capture_ends();
 }
 
-/* Nothing will be put into it any more. */
+void stream_let_go(struct shim_stream *stream)
+{
+    mark_release(&stream->context->pool, atomic_exchange(&stream->last_mark, 0));
+}
+
+/* Nothing will be put into it any more. With the registry's lock. */
 static void stream_over(struct shim_stream *stream)
 {
     stream_capture_over(stream);
     if (atomic_exchange(&stream->held, 0))
         atomic_fetch_sub(&streams_held, 1);
-    mark_release(&stream->context->pool, atomic_exchange(&stream->last_mark, 0));
+    stream_let_go(stream);
+    if (stream->over)
+        return;
+    stream->over = true;
+    stream->next = atomic_load(&streams_over);
+    atomic_store(&streams_over, stream);
+}
+
+void streams_of_gone_thread(struct shim_thread *thread)
+{
+    if (!thread->own_streams || !registry_lock())
+        return;
+    for (struct shim_stream *stream = thread->own_streams; stream; stream = stream->next_own) {
+        ws_map_remove(&stream_ids, stream_key(stream->handle, stream->context, stream->owner));
+        stream_over(stream);
+    }
+    registry_unlock();
+}
+
+/* What is in the rings now was put there before these were over. */
+void streams_over_begin(void)
+{
+    if (!atomic_load(&streams_over) || !registry_lock())
+        return;
+    struct shim_stream *stream = atomic_exchange(&streams_over, NULL);
+    registry_unlock();
+    while (stream) {
+        struct shim_stream *next = stream->next;
+        stream->closing = true;
+        stream->next = closing;
+        closing = stream;
+        stream = next;
+    }
+}
+
+void streams_over_end(void)
+{
+    struct shim_stream **at = &closing;
+    if (!closing || !registry_lock())
+        return;
+    while (*at) {
+        struct shim_stream *stream = *at;
+        if (stream->first) {
+            at = &stream->next;
+            continue;
+        }
+        *at = stream->next;
+        stream->closing = false;
+        stream->next = stream->context->used_up;
+        stream->context->used_up = stream;
+    }
+    registry_unlock();
+}
+
+/* With the registry's lock. The handle may be another stream's by now. */
+static void forget_created(const struct shim_stream *stream)
+{
+    uint64_t *known = ws_map_get(&stream_ids, (uintptr_t)stream->handle);
+    if (known && *known == stream->id)
+        ws_map_remove(&stream_ids, (uintptr_t)stream->handle);
 }
 
 void streams_forget_created(void)
 {
     bool locked = registry_lock();
-    for (uint32_t id = 1; locked && id <= stream_count(); id++)
-        if (stream_at(id)->kind == WS_STREAM_CREATED)
-            ws_map_remove(&stream_ids, (uintptr_t)stream_at(id)->handle);
+    for (uint32_t id = 1; locked && id <= stream_count(); id++) {
+        if (stream_at(id)->kind == WS_STREAM_CREATED) {
+            forget_created(stream_at(id));
+            stream_over(stream_at(id));
+        }
+    }
     if (locked)
         registry_unlock();
     shim_forget_handles();
@@ -308,15 +428,14 @@ void streams_forget_created(void)
 
 void stream_forget(ws_CUstream handle)
 {
-    struct shim_stream *stream = NULL;
     if (registry_lock()) {
         uint64_t *id = ws_map_get(&stream_ids, (uintptr_t)handle);
-        stream = id ? stream_at((uint32_t)*id) : NULL;
+        struct shim_stream *stream = id ? stream_at((uint32_t)*id) : NULL;
         ws_map_remove(&stream_ids, (uintptr_t)handle);
+        if (stream)
+            stream_over(stream);
         registry_unlock();
     }
-    if (stream)
-        stream_over(stream);
     shim_forget_handles();
 }
 
@@ -344,12 +463,11 @@ void context_gone(struct shim_context *context)
     /* Its default streams are named by its id, which never comes back; created ones by their handle. */
     for (uint32_t id = 1; locked && id <= stream_count(); id++) {
         struct shim_stream *stream = stream_at(id);
-        uint64_t *known =
-            stream->kind == WS_STREAM_CREATED ? ws_map_get(&stream_ids, (uintptr_t)stream->handle) : NULL;
-        if (stream->context == context && known && *known == id)
-            ws_map_remove(&stream_ids, (uintptr_t)stream->handle);
-        if (stream->context == context)
-            stream_over(stream);
+        if (stream->context != context)
+            continue;
+        if (stream->kind == WS_STREAM_CREATED)
+            forget_created(stream);
+        stream_over(stream);
     }
     if (locked)
         registry_unlock();

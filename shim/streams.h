@@ -66,7 +66,8 @@ struct shim_context {
     int64_t first_base;
     int64_t next_base, next_fit; /* host ns */
     uint32_t shortest_submit;
-    uint32_t submit_ns; /* how long work takes to reach an idle device, at most */
+    uint32_t submit_ns;          /* how long work takes to reach an idle device, at most */
+    struct shim_stream *used_up; /* entries that may be taken for new streams; the registry's lock */
 };
 
 struct shim_stream {
@@ -74,7 +75,7 @@ struct shim_stream {
     ws_CUstream handle; /* WS_CU_STREAM_LEGACY or _PER_THREAD for the default streams, never NULL */
     uint32_t id, kind;
     bool blocking;  /* waits for the legacy stream and the other way round */
-    uint32_t owner; /* thread whose default stream it is; 0: anybody's */
+    uint32_t owner; /* number of the thread whose default stream it is; 0: anybody's */
     _Atomic uint32_t capturing;
     _Atomic uint32_t turn;       /* held while one operation and its marks are put in; see ops.c */
     _Atomic uint64_t order;      /* operations begun << 16 | those under way */
@@ -85,10 +86,16 @@ struct shim_stream {
     _Atomic uint32_t held;       /* operations without an end mark */
     _Atomic uint32_t copies[COPY_DIRECTIONS]; /* ever given to this stream */
     _Atomic uint32_t copies_done[COPY_DIRECTIONS];
+    struct shim_stream *next_own; /* of the thread's */
+    struct shim_stream *next;     /* of those that are over; with the registry's lock until the drain has it */
+    bool over;                    /* it is among these */
     /* The drain's own: operations whose marks are not read yet, in order. */
     struct pending *first, *last;
     uint32_t waiting; /* of them */
+    bool closing;     /* it is over, and nothing of it is in a ring any more */
 };
+
+struct shim_thread;
 
 /* The calling thread's current context, registered; NULL when there is none. Asks the driver. */
 struct shim_context *context_current(void);
@@ -126,6 +133,17 @@ void streams_forget_created(void);
 
 /* The handle is about to mean nothing. */
 void stream_forget(ws_CUstream handle);
+
+/* The mark behind its last operation is not kept any more. */
+void stream_let_go(struct shim_stream *stream);
+
+/* For the drain: the thread is gone, and its default streams with it. */
+void streams_of_gone_thread(struct shim_thread *thread);
+
+/* For the drain, before and after it has read all rings and what can be read of the marks: entries of streams that
+ * are over are used again, so that programs may make any number of them. */
+void streams_over_begin(void);
+void streams_over_end(void);
 
 /* The context is about to go: what is still to be timed there is, within a deadline (drain.h). */
 void context_end(struct shim_context *context);

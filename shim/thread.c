@@ -12,31 +12,31 @@
 #include "drain.h"
 #include "elf_lookup.h"
 #include "lock.h"
+#include "ops.h"
 #include "registry.h"
 
 __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")));
 
 static struct shim_thread *_Atomic slots[THREAD_SLOTS];
 static _Atomic unsigned slots_used;
+static _Atomic uint32_t slots_taken;
+static _Atomic uint32_t threads_ever;
 static _Atomic uint64_t refused;
 
 /* In libc since 2.18, for C++'s thread_local; unlike a key's, its destructors cannot run out. */
 extern int __cxa_thread_atexit_impl(void (*function)(void *), void *object, void *dso);
 extern void *__dso_handle;
 
-uint32_t thread_id(void)
-{
-    struct shim_thread *thread = thread_if_known();
-    return thread ? thread->id : 0;
-}
-
 static void thread_ended(void *object)
 {
     struct shim_thread *thread = object;
     if (thread_if_known() != thread) /* a forked child ends its copy of the thread */
         return;
-    thread_self.thread = NULL;
-    atomic_store_explicit(&thread->life, THREAD_ENDED, memory_order_release);
+    /* What it left undone others wait for. Its state stays: destructors of the program's may come after this one. */
+    op_give_up(thread);
+    for (struct shim_stream *stream = thread->own_streams; stream; stream = stream->next_own)
+        stream_let_go(stream);
+    atomic_store_explicit(&thread->life, THREAD_ENDING, memory_order_release);
 }
 
 static bool take_slot(struct shim_thread *thread)
@@ -48,6 +48,7 @@ static bool take_slot(struct shim_thread *thread)
         unsigned used = atomic_load(&slots_used);
         while (used <= slot && !atomic_compare_exchange_weak(&slots_used, &used, slot + 1))
             ;
+        atomic_fetch_add(&slots_taken, 1);
         return true;
     }
     return false;
@@ -59,6 +60,19 @@ static uint64_t ring_slots(void)
     while (slots_wanted * WS_RING_SLOT < shim_options.ring && slots_wanted < (uint64_t)1 << 26)
         slots_wanted *= 2;
     return slots_wanted;
+}
+
+/* With the registry's lock. Late threads share the last row: without one they could not be recorded. */
+static uint32_t add_row(struct ws_thread *row, const char *name)
+{
+    static uint32_t shared;
+    if (atomic_load(&registry.thread.count) + 1 < registry.thread.limit) {
+        row->name = registry_text(name);
+        return registry_add(&registry.thread, row);
+    }
+    if (!shared)
+        shared = registry_add(&registry.thread, &(struct ws_thread){ .name = registry_text("later threads") });
+    return shared;
 }
 
 static struct shim_thread *thread_create(void)
@@ -75,11 +89,12 @@ static struct shim_thread *thread_create(void)
     prctl(PR_GET_NAME, name);
     struct ws_thread row = { .tid = (uint32_t)syscall(SYS_gettid) };
     if (registry_lock()) {
-        row.name = registry_text(name);
-        thread->id = registry_add(&registry.thread, &row);
+        thread->id = add_row(&row, name);
         registry_unlock();
     }
-    thread->correlation = (uint64_t)thread->id << 40;
+    thread->tid = (int32_t)row.tid;
+    thread->number = atomic_fetch_add(&threads_ever, 1) + 1;
+    thread->correlation = (uint64_t)thread->number << 40;
     thread->mapping = size;
     thread->handles = atomic_load(&shim_page.handles) - 1;
     thread->op_header = (struct ws_ring_header){ .kind = WS_RING_OP, .slots = 1 };
@@ -104,6 +119,7 @@ struct shim_thread *thread_get(void)
     if (thread && !thread_self.thread) {
         thread_self.thread = thread;
         __cxa_thread_atexit_impl(thread_ended, thread, &__dso_handle);
+        drain_wake(); /* it may sleep long, and threads may come and go by the thousand */
     } else if (!thread) {
         thread_self.refused = shim_page.generation;
         atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
@@ -122,11 +138,23 @@ unsigned thread_slots_used(void)
     return atomic_load_explicit(&slots_used, memory_order_acquire);
 }
 
+/* Signal 0 is sent to nobody. The id may have come to be another thread's: then it is asked about for longer. */
+bool thread_is_gone(const struct shim_thread *thread)
+{
+    return syscall(SYS_tgkill, getpid(), thread->tid, 0) && errno == ESRCH;
+}
+
 void thread_retire(unsigned slot)
 {
     struct shim_thread *thread = thread_at(slot);
     atomic_store_explicit(&slots[slot], NULL, memory_order_release);
+    atomic_fetch_sub(&slots_taken, 1);
     munmap(thread, thread->mapping);
+}
+
+unsigned thread_count(void)
+{
+    return atomic_load_explicit(&slots_taken, memory_order_relaxed);
 }
 
 uint64_t threads_refused(void)

@@ -93,7 +93,9 @@ enum {
 /* Of the operation under way: what is to be done about counters when it returns. */
 enum thread_counted { COUNTED_NOT_ASKED, COUNTED_NOTHING, COUNTED_LAUNCH };
 
-enum thread_life { THREAD_ALIVE, THREAD_ENDED };
+/* A thread that is ending may still make calls, from the destructors of its keys: it is gone when the kernel says so.
+ */
+enum thread_life { THREAD_ALIVE, THREAD_ENDING };
 
 /* A call that was found to be made by one under way: see frames.h. */
 struct thread_nested {
@@ -103,7 +105,7 @@ struct thread_nested {
 
 struct shim_thread {
     struct ws_ring ring;             /* first, so that what a launch needs of it is at the pointer itself */
-    uint32_t id;                     /* dictionary id */
+    uint32_t id;                     /* dictionary id; those of late threads share one */
     uintptr_t within;                /* the frame of the wrapped call under way (frames.h); 0: in none */
     struct ws_ring_header op_header; /* of its operations: WS_OP_IN_COLLECTIVE is in it while inside NCCL */
     uint64_t correlation;            /* the last one given */
@@ -134,7 +136,10 @@ struct shim_thread {
     struct convolution_entry convolutions[CONVOLUTION_CACHE];
     struct convolution_seen convolutions_seen[CONVOLUTIONS_SEEN];
     _Atomic uint32_t life; /* enum thread_life */
-    size_t mapping;        /* bytes of this structure and the ring */
+    uint32_t number;       /* this thread's alone, from 1 on */
+    int32_t tid;
+    struct shim_stream *own_streams; /* its default streams; the registry's lock */
+    size_t mapping;                  /* bytes of this structure and the ring */
     /* The drain's own. */
     uint64_t reported_lost, reported_passed, reported_unregistered;
     uint32_t params; /* id for the operation that follows */
@@ -168,16 +173,19 @@ static inline struct shim_thread *thread_if_known(void)
 /* Starts a thread of ours, detached, to which no signal of the program's goes. Returns 0 or -errno. */
 int thread_start(void *(*main)(void *));
 
-/* Dictionary id of the calling thread, 0 when it has none. */
-uint32_t thread_id(void);
-
 /* For the drain: every thread's state, in no order; slots of ended ones are NULL. */
 enum { THREAD_SLOTS = 4096 };
 struct shim_thread *thread_at(unsigned slot);
 unsigned thread_slots_used(void);
 
-/* Frees the state of an ended thread whose ring has been read. */
+/* Has the thread ended, as the kernel knows it? */
+bool thread_is_gone(const struct shim_thread *thread);
+
+/* Frees the state of a thread that is gone and whose ring has been read. */
 void thread_retire(unsigned slot);
+
+/* Threads that have a state now. */
+unsigned thread_count(void);
 
 /* Threads that found no slot since the start. */
 uint64_t threads_refused(void);

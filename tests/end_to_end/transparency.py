@@ -35,12 +35,13 @@ class Case:
     captured; timed: every operation has device times; longer_s: by how much a run with the shim may take longer at
     most; counted: a loss by its name in enum ws_loss_reason, and how many must be counted, recorded or not: operations
     and losses together are `ops` then; end: how the traces say that the program ended; before, after: a library
-    preloaded in front of the shim or behind it; said: words that the shim must say."""
+    preloaded in front of the shim or behind it; said: words that the shim must say; most: a family, and how many rows of
+    it there may be."""
 
     def __init__(self, *command, traces=1, ops=0, says=False, faults=None, driver=True, environment=None, closed=False,
                  plain_only=None, folder=None, setup=None, bypassed=False,
                  only=False, never=0, often=None, captured=None, timed=False, longer_s=None, counted=None,
-                 end=None, before=None, after=None, said=None):
+                 end=None, before=None, after=None, said=None, most=None):
         self.command = command
         self.traces = traces if isinstance(traces, range) or traces is None else range(traces, traces + 1)
         self.ops, self.says, self.faults, self.driver = ops, says, faults, driver
@@ -49,7 +50,7 @@ class Case:
         self.bypassed, self.only, self.never, self.captured = bypassed, only, never, captured
         self.often = often
         self.timed, self.longer_s, self.counted, self.end = timed, longer_s, counted, end
-        self.before, self.after, self.said = before, after, said
+        self.before, self.after, self.said, self.most = before, after, said, most
 
 
 ASLIMIT = "a sanitizer's shadow memory does not fit into the limit"
@@ -124,6 +125,15 @@ CASES = {
     "threads-starved": Case("threads", "starved", ops=1501, never=POOL_DRY),
     "threads-meeting": Case("jumping", "meeting", ops=40, often=(CONTENDED, 20)),
     "threads-left-running": Case("threads", "left-running"),
+    # threads, streams and contexts that come and go
+    "signal-longjmp-from-threads": Case("jumping", "threads", ops=200, never=CONTENDED),
+    "threads-own-streams": Case("churn", "own-streams", "4000", ops=4001, never=POOL_DRY,
+                                environment={"WALLSHIM_EVENTS": "1024"}),
+    "threads-many": Case("churn", "own-streams", "17000", ops=17001, never=POOL_DRY, environment={"WALLSHIM_RING": "64K"}),
+    "threads-keys": Case("churn", "keys", "5000", ops=10001, never=POOL_DRY),
+    "threads-keys-alone": Case("churn", "keys-alone", "5000", ops=5001, never=POOL_DRY),
+    "streams-many": Case("churn", "streams", "4000", ops=4001, most=("stream", 3000)),
+    "contexts-many": Case("churn", "contexts"),
     # look-ups
     "look-up-absent": Case("dynamic", "default-absent", traces=0),
     "look-up-present": Case("dynamic", "default-present", traces=None),
@@ -367,6 +377,11 @@ def flagged(build, trace, flags):
     return sum(bool(json.loads(row)["flags"] & flags) for row in rows.splitlines())
 
 
+def count_of(build, trace, family):
+    return subprocess.run([os.path.join(build, "tools/wallshim"), "dump", "--json", "--family", family, trace],
+                          stdout=subprocess.PIPE, check=True).stdout.count(b"\n")
+
+
 def differences(without, with_shim):
     for what in without:
         if without[what] == with_shim[what]:
@@ -425,6 +440,9 @@ def check(build, name, keep, alone):
         if case.end is not None and None not in held:
             ends = [said_in(build, trace, "end") for trace in traces]
             wrong += [f"the traces say of the end: {ends}, should be {case.end}"] if set(ends) != {case.end} else []
+        if case.most and None not in held:
+            wrong += [f"{count} rows of {case.most[0]}, should be {case.most[1]} at most" for trace in traces
+                      if (count := count_of(build, trace, case.most[0])) > case.most[1]]
         if case.captured is not None and None not in held:
             found = sum(flagged(build, trace, CAPTURED) for trace in traces)
             wrong += [f"{found} captured operations, should be {case.captured}"] if found != case.captured else []

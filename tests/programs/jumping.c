@@ -164,6 +164,31 @@ static void leave_launches(void)
     TRY(cuStreamSynchronize(gpu.stream));
 }
 
+static void *leave_a_launch(void *unused)
+{
+    jmp_buf around;
+    (void)unused;
+    MUST(cuCtxSetCurrent(gpu.context));
+    jump_out_of_launch = &around;
+    if (!setjmp(around))
+        spin(gpu.spin, gpu.stream, 2000);
+    jump_out_of_launch = NULL;
+    return NULL;
+}
+
+/* The threads make no other call: nobody but their end shows that the launch was left. */
+static void leave_launches_and_end(void)
+{
+    for (int i = 0; i < 10; i++) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, leave_a_launch, NULL))
+            exit(91);
+        pthread_join(thread, NULL);
+        spin_times(&gpu, 20, 2000);
+    }
+    TRY(cuStreamSynchronize(gpu.stream));
+}
+
 /* As a sandbox may forbid it. */
 static void go_deeper_guarded(void)
 {
@@ -187,6 +212,7 @@ int main(int argc, char **argv)
         const char *mode;
         void (*run)(void);
     } others[] = { { "launches", leave_launches },
+                   { "threads", leave_launches_and_end },
                    { "deeper", go_deeper },
                    { "guarded", go_deeper_guarded },
                    { "collectives", leave_collectives },

@@ -1,0 +1,111 @@
+/* Threads, streams and contexts that come and go by the thousand. */
+#include <pthread.h>
+
+#include "program.h"
+
+enum { AT_ONCE = 8 };
+
+static struct gpu gpu;
+static pthread_key_t key;
+static bool launches_first;
+
+/* So many threads, a few at a time. */
+static void crowd(int threads, void *(*function)(void *))
+{
+    pthread_t running[AT_ONCE];
+    for (int done = 0; done < threads; done += AT_ONCE) {
+        for (int i = 0; i < AT_ONCE; i++)
+            if (pthread_create(&running[i], NULL, function, NULL))
+                _exit(91);
+        for (int i = 0; i < AT_ONCE; i++)
+            pthread_join(running[i], NULL);
+        if (done % 128 == 0)
+            usleep(5000); /* a program does something between, and a driver that is none is slow */
+    }
+    dprintf(STDOUT_FILENO, "%d threads\n", threads);
+}
+
+static void *launch_on_own_stream(void *unused)
+{
+    (void)unused;
+    MUST(cuCtxSetCurrent(gpu.context));
+    MUST(spin(gpu.spin, WS_CU_STREAM_PER_THREAD, 1000));
+    return NULL;
+}
+
+static void launch_at_end(void *unused)
+{
+    (void)unused;
+    MUST(cuCtxSetCurrent(gpu.context));
+    MUST(spin(gpu.spin, gpu.stream, 1000));
+}
+
+/* What a thread's keys hold is destroyed after all its thread_local objects. */
+static void *leave_it_to_a_key(void *unused)
+{
+    (void)unused;
+    pthread_setspecific(key, &key);
+    if (launches_first)
+        launch_at_end(NULL);
+    return NULL;
+}
+
+static void streams(int count)
+{
+    for (int i = 0; i < count; i++) {
+        ws_CUstream stream;
+        MUST(cuStreamCreate(&stream, i % 2 ? WS_CU_STREAM_NON_BLOCKING : 0));
+        MUST(spin(gpu.spin, stream, 1000));
+        MUST(cuStreamDestroy_v2(stream));
+        if (i % 128 == 0)
+            usleep(5000);
+    }
+    dprintf(STDOUT_FILENO, "%d streams\n", count);
+}
+
+static void *make_contexts(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 40; i++) {
+        ws_CUcontext context;
+        ws_CUstream stream;
+        MUST(cuCtxCreate_v2(&context, 0, gpu.device));
+        MUST(cuStreamCreate(&stream, 0));
+        MUST(cuStreamDestroy_v2(stream));
+        MUST(cuCtxDestroy_v2(context));
+    }
+    return NULL;
+}
+
+/* Contexts are looked up while others come and go. */
+static void contexts(void)
+{
+    pthread_t maker;
+    if (pthread_create(&maker, NULL, make_contexts, NULL))
+        _exit(91);
+    for (int i = 0; i < 20000; i++)
+        MUST(cuCtxSetCurrent(gpu.context));
+    pthread_join(maker, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = mode_of(argc, argv);
+    int count = argc > 2 ? atoi(argv[2]) : 0;
+    gpu_open(&gpu, 0);
+    MUST(spin(gpu.spin, gpu.stream, 1000));
+    pthread_key_create(&key, launch_at_end);
+    launches_first = !strcmp(mode, "keys");
+    if (!strcmp(mode, "own-streams"))
+        crowd(count, launch_on_own_stream);
+    else if (!strcmp(mode, "keys") || !strcmp(mode, "keys-alone"))
+        crowd(count, leave_it_to_a_key);
+    else if (!strcmp(mode, "streams"))
+        streams(count);
+    else if (!strcmp(mode, "contexts"))
+        contexts();
+    else
+        return unknown_mode(mode);
+    TRY(cuCtxSynchronize());
+    return 0;
+}
