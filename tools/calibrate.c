@@ -234,7 +234,7 @@ static int keep(const struct tool_arguments *arguments, const struct ws_calibrat
     int status = choose_path(tool_value(arguments, "output"), calibration, path, sizeof(path));
     status = status ? status : write_file(root, path);
     if (as_json && !status && !tool_value(arguments, "output"))
-        fprintf(stderr, "wallshim: written to %s\n", path);
+        tool_say("written to %s", path);
     if (as_json)
         return tool_print_json(root) ? TOOL_ERROR : status;
     json_decref(root);

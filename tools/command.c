@@ -4,14 +4,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-int tool_error(const char *format, ...)
+#include "base/printable.h"
+
+static void put(const char *before, const char *format, va_list arguments, const char *after)
 {
-    char text[1024];
+    char *text;
+    if (vasprintf(&text, format, arguments) < 0)
+        return;
+    ws_make_printable(text);
+    fprintf(stderr, "%s%s%s", before, text, after);
+    free(text);
+}
+
+void tool_put(const char *format, ...)
+{
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
+    put("", format, arguments, "");
     va_end(arguments);
-    fprintf(stderr, "wallshim: %s\n", text);
+}
+
+void tool_say(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    put("wallshim: ", format, arguments, "\n");
+    va_end(arguments);
+}
+
+int tool_error(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    put("wallshim: ", format, arguments, "\n");
+    va_end(arguments);
     return TOOL_ERROR;
 }
 

@@ -52,7 +52,12 @@ int tool_parse(struct tool_arguments *arguments, const struct tool_command *comm
 
 void tool_help(const struct tool_command *command, FILE *out);
 
-/* One line on stderr, after "wallshim: "; returns TOOL_ERROR. */
+/* On stderr, where texts of others are shown without what a terminal would act on: as it stands, or one line after
+ * "wallshim: ". */
+void tool_put(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void tool_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* tool_say; returns TOOL_ERROR. */
 int tool_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A whole number of at most `most`; returns 0, or TOOL_ERROR after a line that names the switch. */

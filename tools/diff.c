@@ -49,8 +49,8 @@ static int show(const struct tool_arguments *arguments, const struct ws_comparis
     if (limit < 0 || !ws_change_is_regression(total, limit))
         return TOOL_DONE;
     fflush(stdout); /* before what goes to standard error */
-    fprintf(stderr, "wallshim: a regression: the %s takes %.1f %% longer than before, more than %.3g %%\n",
-            total->label, 100 * (total->after / total->before - 1), 100 * limit);
+    tool_say("a regression: the %s takes %.1f %% longer than before, more than %.3g %%", total->label,
+             100 * (total->after / total->before - 1), 100 * limit);
     return TOOL_RULE_BROKEN;
 }
 

@@ -44,7 +44,7 @@ static int add_damage(struct ws_writer *writer, const struct ws_source *source, 
         return 0;
     ws_source_position(source, &done, &total);
     int size = snprintf(text, sizeof(text), "cut or damaged: read up to byte %" PRIu64 " of %" PRIu64, done, total);
-    fprintf(stderr, "wallshim: %s is %s\n", path, text);
+    tool_say("%s is %s", path, text);
     struct ws_meta row = { .key = { key, sizeof(key) - 1 }, .value = { text, (uint32_t)size } };
     return ws_writer_add(writer, WS_FAMILY_meta, &row);
 }

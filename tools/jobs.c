@@ -61,13 +61,13 @@ static void print_files(const struct ws_model *model, const uint32_t *jobs, uint
             continue;
         last = path;
         if (shown < FILES_NAMED)
-            fprintf(stderr, " %s", path);
+            tool_put(" %s", path);
         else
             more++;
         shown++;
     }
     if (more)
-        fprintf(stderr, " and %zu more", more);
+        tool_put(" and %zu more", more);
 }
 
 static void tell(const struct ws_model *model, const uint32_t *jobs, uint32_t count, uint32_t kept)
@@ -75,20 +75,20 @@ static void tell(const struct ws_model *model, const uint32_t *jobs, uint32_t co
     char time[40];
     uint32_t named = 0;
     write_time(start_of(model, jobs, kept), time, sizeof(time));
-    fprintf(stderr, "wallshim: these are recordings of %u jobs; reading the newest%s:", count, time);
+    tool_put("wallshim: these are recordings of %u jobs; reading the newest%s:", count, time);
     print_files(model, jobs, kept);
     fputc('\n', stderr);
     for (uint32_t job = 0; job < count; job++) {
         if (job == kept || named++ >= JOBS_NAMED)
             continue;
         write_time(start_of(model, jobs, job), time, sizeof(time));
-        fprintf(stderr, "wallshim: left out, another job%s:", time);
+        tool_put("wallshim: left out, another job%s:", time);
         print_files(model, jobs, job);
         fputc('\n', stderr);
     }
     if (named > JOBS_NAMED)
-        fprintf(stderr, "wallshim: left out, and %u jobs more\n", named - JOBS_NAMED);
-    fputs("wallshim: to read another of them, name its files instead of the folder\n", stderr);
+        tool_say("left out, and %u jobs more", named - JOBS_NAMED);
+    tool_say("to read another of them, name its files instead of the folder");
 }
 
 int tool_keep_one_job(struct ws_model *model, const struct tool_traces *traces)

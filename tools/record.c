@@ -135,14 +135,14 @@ static void tell_outputs(struct tool_outputs *outputs, const char *command)
 {
     size_t count = tool_outputs_find_new(outputs);
     if (count == 1)
-        fprintf(stderr, "wallshim: wrote %s; next: wallshim report %s\n", outputs->paths[0], outputs->paths[0]);
+        tool_say("wrote %s; next: wallshim report %s", outputs->paths[0], outputs->paths[0]);
     else if (count > 1) {
-        fprintf(stderr, "wallshim: wrote %zu traces; next: wallshim report", count);
+        tool_put("wallshim: wrote %zu traces; next: wallshim report", count);
         for (size_t i = 0; i < count; i++)
-            fprintf(stderr, " %s", outputs->paths[i]);
+            tool_put(" %s", outputs->paths[i]);
         fputc('\n', stderr);
     } else {
-        fprintf(stderr, "wallshim: no trace was written: %s\n", tool_why_nothing(command));
+        tool_say("no trace was written: %s", tool_why_nothing(command));
     }
 }
 

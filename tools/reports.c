@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "analysis/peaks.h"
+#include "base/printable.h"
 #include "jobs.h"
 #include "reading.h"
 
@@ -143,12 +144,33 @@ struct ws_page tool_page(const struct tool_arguments *arguments, size_t top)
     };
 }
 
+/* Characters beyond ASCII are within texts alone, where their numbers mean the same. */
+static void print_escaped(const char *json)
+{
+    char escape[WS_JSON_ESCAPE];
+    const char *run = json, *at = json;
+    while (*at) {
+        uint32_t code;
+        size_t length = ws_character(at, &code);
+        if (length && *at != '\n' && !ws_is_printable(code)) {
+            ws_json_escape(escape, code);
+            fwrite(run, 1, (size_t)(at - run), stdout);
+            fputs(escape, stdout);
+            run = at + length;
+        }
+        at += length ? length : 1;
+    }
+    fputs(run, stdout);
+}
+
 int tool_print_json(json_t *root)
 {
-    if (!root)
-        return tool_error("out of memory");
-    int status = json_dumpf(root, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+    char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(root);
+    if (!text)
+        return tool_error("out of memory");
+    print_escaped(text);
     fputc('\n', stdout);
-    return status ? tool_error("standard output: cannot write everything") : TOOL_DONE;
+    free(text);
+    return fflush(stdout) || ferror(stdout) ? tool_error("standard output: cannot write everything") : TOOL_DONE;
 }

@@ -349,10 +349,7 @@ static int print_json(const struct question *question)
         json_object_set_new(root, "wasted_bytes", json_real(now->work.bytes - fused->work.bytes));
         json_object_set_new(root, "speedup_bound", json_real(now->roof.ns / fused->roof.ns));
     }
-    int status = json_dumpf(root, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-    json_decref(root);
-    fputc('\n', stdout);
-    return status ? tool_error("standard output: cannot write everything") : TOOL_DONE;
+    return tool_print_json(root);
 }
 
 static int print_list(const struct tool_arguments *arguments)

@@ -50,8 +50,7 @@ static void note_foreign(const char *folder)
     if (count >= 0)
         free(entries);
     if (count > 0)
-        fprintf(stderr, "wallshim: %s: reading the *.wst there, not the %d *.json, *.json.gz and *.sqlite\n", folder,
-                count);
+        tool_say("%s: reading the *.wst there, not the %d *.json, *.json.gz and *.sqlite", folder, count);
 }
 
 static int add_folder(struct tool_traces *traces, const char *folder)
@@ -107,7 +106,7 @@ static int add_newest(struct tool_traces *traces)
         return tool_error(
             "no trace (*.wst) in the current folder; record one with: wallshim record -- COMMAND, or name "
             "another profiler's");
-    fprintf(stderr, "wallshim: reading %s, the newest trace here\n", newest);
+    tool_say("reading %s, the newest trace here", newest);
     return add(traces, NULL, newest);
 }
 
@@ -153,7 +152,7 @@ bool tool_trace_left_out(const struct tool_traces *traces, size_t index, const c
 {
     if (!traces->found[index] || traces->count == 1)
         return false;
-    fprintf(stderr, "wallshim: left out: %s\n", why);
+    tool_say("left out: %s", why);
     return true;
 }
 

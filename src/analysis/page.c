@@ -4,39 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/printable.h"
+
 enum { GAP = 2, FACT_LABEL = 14, READABLE_NAME = 24, SHORTEST_NAME = 10 };
-
-/* Bytes of the character at text, 0 when they are no UTF-8. */
-static size_t character(const char *text)
-{
-    const unsigned char *byte = (const unsigned char *)text;
-    size_t length = byte[0] < 0x80                      ? 1
-                    : byte[0] >= 0xc2 && byte[0] < 0xe0 ? 2
-                    : (byte[0] & 0xf0) == 0xe0          ? 3
-                    : byte[0] >= 0xf0 && byte[0] < 0xf5 ? 4
-                                                        : 0;
-    for (size_t i = 1; i < length; i++)
-        if ((byte[i] & 0xc0) != 0x80)
-            return 0;
-    return length;
-}
-
-/* What a terminal would act on, or could not show, becomes '?'. */
-static void clean(char *text)
-{
-    while (*text) {
-        size_t length = character(text);
-        unsigned char first = (unsigned char)*text;
-        bool control = first < 0x20 || first == 0x7f || (first == 0xc2 && (unsigned char)text[1] < 0xa0);
-        if (!length || (control && length == 1)) {
-            *text++ = '?';
-        } else {
-            if (control)
-                memset(text, '?', length);
-            text += length;
-        }
-    }
-}
 
 static size_t text_width(const char *text)
 {
@@ -48,8 +18,10 @@ static size_t text_width(const char *text)
 
 static const char *skip(const char *text, size_t characters)
 {
-    for (; characters && *text; characters--)
-        text += character(text) ? character(text) : 1;
+    for (; characters && *text; characters--) {
+        size_t length = ws_character(text, NULL);
+        text += length ? length : 1;
+    }
     return text;
 }
 
@@ -80,7 +52,7 @@ void ws_page_heading(struct ws_page *page, const char *title, const char *subtit
     char *shown = strdup(subtitle ? subtitle : "");
     if (!shown)
         return;
-    clean(shown);
+    ws_make_printable(shown);
     fprintf(page->out, "\n%s%s%s%s%s\n", page->colour ? "\033[1m" : "", title, page->colour ? "\033[0m" : "",
             *shown ? "   " : "", shown);
     free(shown);
@@ -91,7 +63,7 @@ static char *format_text(const char *format, va_list arguments)
     char *text;
     if (vasprintf(&text, format, arguments) < 0)
         return NULL;
-    clean(text);
+    ws_make_printable(text);
     return text;
 }
 

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/printable.h"
+
 enum { NUMBER_DIGITS = 24 };
 
 void ws_text_out_init(struct ws_text_out *out, FILE *file)
@@ -70,45 +72,22 @@ void ws_put_micros(struct ws_text_out *out, int64_t ns)
     put_bytes(out, fraction, sizeof(fraction));
 }
 
-/* Bytes of the well-formed character at text, 0 when there is none. */
-static size_t character(const unsigned char *text)
-{
-    static const struct {
-        unsigned char first, last, second_least, second_most, length;
-    } forms[] = {
-        { 0x01, 0x7f, 0, 0, 1 },       { 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 },
-        { 0xe1, 0xec, 0x80, 0xbf, 3 }, { 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 },
-        { 0xf0, 0xf0, 0x90, 0xbf, 4 }, { 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
-    };
-    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-        if (text[0] < forms[i].first || text[0] > forms[i].last)
-            continue;
-        if (forms[i].length > 1 && (text[1] < forms[i].second_least || text[1] > forms[i].second_most))
-            return 0;
-        for (size_t at = 2; at < forms[i].length; at++)
-            if ((text[at] & 0xc0) != 0x80)
-                return 0;
-        return forms[i].length;
-    }
-    return 0;
-}
-
 void ws_put_json_text(struct ws_text_out *out, const char *text)
 {
-    char escape[8];
+    char escape[WS_JSON_ESCAPE];
     put_bytes(out, "\"", 1);
     while (*text) {
-        size_t length = character((const unsigned char *)text);
+        uint32_t code;
+        size_t length = ws_character(text, &code);
         if (!length) {
             ws_put(out, "\\ufffd");
-            text++;
-        } else if (length == 1 && ((unsigned char)*text < 0x20 || *text == '"' || *text == '\\' || *text == 0x7f)) {
-            snprintf(escape, sizeof(escape), "\\u%04x", (unsigned char)*text++);
+        } else if (*text == '"' || *text == '\\' || !ws_is_printable(code)) {
+            ws_json_escape(escape, code);
             ws_put(out, escape);
         } else {
             put_bytes(out, text, length);
-            text += length;
         }
+        text += length ? length : 1;
     }
     put_bytes(out, "\"", 1);
 }
