@@ -1,62 +1,247 @@
-"""Runs a training loop under the shim for minutes in each mode and watches its memory.
+"""Rounds of tests/programs/stress, each with and without the shim, from one seed after the other.
 
-The loop itself allocates nothing after its first steps, so what grows is ours: the resident memory at the end may exceed
-that after a quarter of the time by GROWTH at most.
+A round finds something when stdout, stderr or status differ, when a run does not end (the stacks of all its threads are
+kept then), when a trace cannot be read, or when what the driver was given (the simulated GPU's truth) is more than what
+the trace holds and every loss counted in it say, or less.
 """
+import argparse
+import collections
+import difflib
+import json
 import os
+import random
+import re
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-GROWTH = 8 << 20
-MODES = {"marks": {}, "pairs": {"WALLSHIM_MARKS": "pairs"}, "host": {"WALLSHIM_BACKEND": "host"},
-         "burst": {"WALLSHIM_BURST": "100ms/1s"}}
+MODES = [{}, {}, {"WALLSHIM_MARKS": "pairs"}, {"WALLSHIM_BACKEND": "host"}, {"WALLSHIM_BURST": "20ms/50ms"},
+         {"WALLSHIM_RING": "4K"}, {"WALLSHIM_EVENTS": "64"}, {"WALLSHIM_EVENTS": "64", "WALLSHIM_RING": "8K"},
+         {"WALLSHIM_SAMPLE": "3", "WALLSHIM_PARAMS": "all"}, {"WALLSHIM_MAX_SIZE": "64K"}, {"WALLSHIM_DELAY": "200ms"},
+         {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}, {"SIMGPU_LATE_EXIT": "1"}]
+# How the program ends → may its trace and the truth be held against each other?
+ENDINGS = {"return": True, "thread": True, "handler": True, "_exit": True, "exec": False, "kill": False}
+KINDS = {"kernel": 1, "copy": 2, "memset": 3, "graph": 4}  # of the truth → of shapes in the trace
+CAPTURED = 0x20
+LIMIT_S = 30
+LEFT_AT_EXIT = 1  # a call that a handler left by exit() never returned: nobody can say what became of it
 
 
-def resident(pid):
-    with open(f"/proc/{pid}/statm", encoding="utf-8") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+def losses_of_calls(root):
+    """Reasons for which a call is not in the trace, by number, as src/record/record.h has them."""
+    with open(os.path.join(root, "src/record/record.h"), encoding="utf-8") as file:
+        listed = re.search(r"#define WS_LOSSES\(X\)(.*?)\n\n", file.read(), re.S).group(1)
+    reasons = re.findall(r'X\((\w+),\s*"([^"]*)"', listed)
+    return {number: name for number, (name, text) in enumerate(reasons)
+            if name == "DICTIONARY_FULL" or (text.startswith(("not recorded", "only counted")) and name != "CHILD")}
 
 
-def watch(root, mode, seconds, scratch):
-    """Runs one mode; returns what went wrong."""
-    trace = os.path.join(scratch, f"{mode}.wst")
-    environment = {**os.environ, **MODES[mode], "WALLSHIM_OUTPUT": trace}
-    command = [os.path.join(root, "tests", "run_preloaded.sh"), os.path.join(root, "build"), sys.executable,
-               os.path.join(root, "samples", "train.py"), "--sync", "--steps", "1000000000"]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as child:
-        began, sizes = time.monotonic(), []
-        while time.monotonic() - began < seconds and child.poll() is None:
-            time.sleep(1)
-            sizes.append(resident(child.pid))
-        if child.poll() is not None:
-            return f"ended early with status {child.returncode}: {child.stderr.read()[-400:]}"
-        child.terminate()
-        _, error = child.communicate(timeout=60)
-    settled, last = sizes[len(sizes) // 4], sizes[-1]
-    report = subprocess.run([os.path.join(root, "build", "tools", "wallshim"), "info", trace], capture_output=True,
-                            text=True, check=False)
-    print(f"{mode}: resident {settled >> 20} MiB after a quarter, {last >> 20} MiB at the end; trace "
-          f"{os.path.getsize(trace) >> 20} MiB; info ends with status {report.returncode}", flush=True)
-    if report.returncode:
-        return f"the trace cannot be read: {report.stderr.strip()}"
-    if last - settled > GROWTH:
-        return f"memory grew by {(last - settled) >> 10} KiB"
-    return f"stderr: {error.strip()}" if error.strip() else None
+def sanitized(build):
+    listed = subprocess.run(["ldd", os.path.join(build, "tests/simgpu/libcuda.so.1")], stdout=subprocess.PIPE, check=True)
+    return b"libasan" in listed.stdout or b"libtsan" in listed.stdout
+
+
+def processes_of(session):
+    found = []
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry}/stat", encoding="utf-8") as file:
+                words = file.read().rpartition(")")[2].split()
+            if int(words[3]) == session and words[0] != "Z":
+                found.append(int(entry))
+        except (OSError, IndexError):
+            pass
+    return found
+
+
+def keep_stacks(session, path):
+    with open(path, "w", encoding="utf-8") as file:
+        for process in processes_of(session):
+            file.write(f"=== process {process}\n")
+            file.flush()
+            if shutil.which("gdb"):
+                subprocess.run(["gdb", "-p", str(process), "-batch", "-ex", "thread apply all bt"], stdout=file,
+                               stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=120, check=False)
+                continue
+            for thread in os.listdir(f"/proc/{process}/task"):
+                for name in ("comm", "wchan", "syscall", "stack"):
+                    try:
+                        with open(f"/proc/{process}/task/{thread}/{name}", encoding="utf-8") as source:
+                            file.write(f"{thread} {name}: {source.read().strip()}\n")
+                    except OSError:
+                        pass
+
+
+def apart(without, with_shim):
+    if not isinstance(without, list):
+        return f"{without} without, {with_shim} with the shim"
+    changed = difflib.ndiff([line.decode(errors="replace") for line in without],
+                            [line.decode(errors="replace") for line in with_shim])
+    return "; ".join(line for line in changed if line[0] in "-+")
+
+
+class Soak:
+    def __init__(self, root, options):
+        self.root, self.options = root, options
+        self.build = os.path.abspath(options.build or os.path.join(root, "build"))
+        self.kept = os.path.abspath(options.keep or os.path.join(self.build, "soak-findings"))
+        self.slow = sanitized(self.build)
+        self.losses = losses_of_calls(root)
+        self.totals = collections.Counter()
+
+    def run(self, arguments, shim, mode, scratch):
+        """Runs the program once; returns what it did, or None where it did not end."""
+        os.makedirs(scratch)
+        environment = {**os.environ, "SIMGPU_HOLD_SIGNALS": "1", "SIMGPU_TRUTH_SYNC": "1",
+                       "SIMGPU_TRUTH": os.path.join(scratch, "truth.tsv"),
+                       "STRESS_COUNTS": os.path.join(scratch, "counts"),
+                       "WALLSHIM_OUTPUT": os.path.join(scratch, "%p.wst"), **mode}
+        command = [os.path.join(self.root, "tests/run_preloaded.sh"), *([] if shim else ["--no-shim"]), self.build,
+                   os.path.join(self.build, "tests/programs/stress"), *arguments]
+        with open(os.path.join(scratch, "out"), "w+b") as out, open(os.path.join(scratch, "err"), "w+b") as err:
+            with subprocess.Popen(command, env=environment, cwd=scratch, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                                  start_new_session=True) as child:
+                try:
+                    status = child.wait(LIMIT_S * (10 if self.slow else 1))
+                except subprocess.TimeoutExpired:
+                    keep_stacks(child.pid, os.path.join(scratch, "stacks"))
+                    status = None
+                for process in processes_of(child.pid):
+                    os.kill(process, signal.SIGKILL)
+            out.seek(0)
+            err.seek(0)
+            said = err.read().splitlines()
+            seen = {"status": status, "stdout": out.read().splitlines(),
+                    "stderr": [line for line in said if not line.startswith(b"wallshim:")]}
+        return seen, [line for line in said if line.startswith(b"wallshim:")]
+
+    def dump(self, trace, family):
+        tool = os.path.join(self.build, "tools/wallshim")
+        dumped = subprocess.run([tool, "dump", "--json", "--family", family, trace], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, check=False)
+        if dumped.returncode:
+            raise ValueError(f"dump of {family} ended with {dumped.returncode}: {dumped.stderr.decode(errors='replace')}")
+        return (json.loads(line) for line in dumped.stdout.splitlines())
+
+    def recorded(self, traces):
+        """What traces hold of work that the driver was given, by kind of shape, and what they count as lost."""
+        held, lost, cost = collections.Counter(), collections.Counter(), 0
+        for trace in traces:
+            kind = {shape["id"]: shape["kind"] for shape in self.dump(trace, "shape")}
+            for row in self.dump(trace, "op"):
+                if not row["flags"] & CAPTURED and not row["result"]:
+                    held[kind.get(row["shape"])] += 1
+            for row in self.dump(trace, "loss"):
+                if row["reason"] in self.losses:
+                    lost[self.losses[row["reason"]]] += row["count"]
+            cost += os.path.getsize(trace)
+        return held, lost, cost
+
+    def account(self, scratch, exact, arguments):
+        """Holds traces against the truth; yields what is wrong."""
+        traces = [os.path.join(scratch, name) for name in os.listdir(scratch) if name.endswith(".wst")]
+        try:
+            held, lost, _ = self.recorded(traces)
+        except ValueError as error:
+            yield "damage", str(error)
+            return
+        given = collections.Counter()
+        if os.path.exists(os.path.join(scratch, "truth.tsv")):
+            with open(os.path.join(scratch, "truth.tsv"), encoding="utf-8") as file:
+                for line in file:
+                    words = line.split("\t")
+                    if words[0] != "#clock" and len(words) > 5 and words[4] in KINDS and words[5] != "node":
+                        given[KINDS[words[4]]] += 1
+        self.totals["launches"] += sum(given.values())
+        self.totals["recorded"] += sum(held[kind] for kind in KINDS.values())
+        self.totals["counted as lost"] += sum(lost.values())
+        if not traces:
+            yield "uncounted", "no trace"
+            return
+        if not exact:
+            return
+        missing = sum(max(0, given[kind] - held[kind]) for kind in KINDS.values())
+        invented = {kind: held[number] - given[number] for kind, number in KINDS.items() if held[number] > given[number]}
+        allowed = LEFT_AT_EXIT if arguments[2] == "handler" else 0
+        if missing > sum(lost.values()) + allowed:
+            self.totals["launches uncounted"] += missing - sum(lost.values())
+            counts = ""
+            if os.path.exists(os.path.join(scratch, "counts")):
+                with open(os.path.join(scratch, "counts"), encoding="utf-8") as file:
+                    counts = ", ".join(file.read().split("\n")).strip(", ")
+            yield "uncounted", (f"{missing} launches and copies of {sum(given.values())} are not in the trace, which counts "
+                                f"{dict(lost)} as lost ({counts})")
+        # What was under way when the program ended is in the trace and not in the truth.
+        if invented and arguments[2] in ("return", "thread"):
+            yield "invented", f"recorded beyond what the driver was given: {invented}"
+
+    def round(self, seed):
+        random_of = random.Random(seed)
+        mode = random_of.choice(MODES)
+        ending = random_of.choice(list(ENDINGS)) if random_of.random() < 0.5 else "return"
+        arguments = [str(seed), str(random_of.choice([2, 5, 10]) if not self.slow else 1), ending]
+        scratch = tempfile.mkdtemp(prefix="wallshim-soak-")
+        wrong = []
+        without, _ = self.run(arguments, False, mode, os.path.join(scratch, "without"))
+        with_shim, said = self.run(arguments, True, mode, os.path.join(scratch, "with"))
+        if without["status"] is None:
+            wrong.append(("hang", "the program does not end without the shim"))
+        elif with_shim["status"] is None:
+            wrong.append(("hang", "does not end: see with/stacks"))
+        else:
+            for what, expected in without.items():
+                if with_shim[what] != expected:
+                    wrong.append(("difference", f"{what}: {apart(expected, with_shim[what])}"))
+            try:
+                wrong += self.account(os.path.join(scratch, "with"), ENDINGS[ending], arguments)
+            except (OSError, subprocess.SubprocessError) as error:
+                wrong.append(("damage", repr(error)))
+        if said:
+            wrong.append(("said", str(said)))
+        self.totals["rounds"] += 1
+        for kind, text in wrong:
+            self.totals[kind] += 1
+            names = " ".join(f"{name}={value}" for name, value in mode.items())
+            print(f"seed {seed}: {kind}: {text[:1500]}\n    {names} stress {' '.join(arguments)}", flush=True)
+        if wrong:
+            place = os.path.join(self.kept, str(seed))
+            shutil.rmtree(place, ignore_errors=True)
+            shutil.move(scratch, place)
+        else:
+            shutil.rmtree(scratch)
+
+    def all(self):
+        end = time.monotonic() + self.options.seconds
+        seed = self.options.seed
+        while time.monotonic() < end and self.totals["rounds"] != self.options.rounds:
+            self.round(seed)
+            seed += 1
+        shown = ["rounds", "launches", "recorded", "counted as lost"]
+        print(", ".join(f"{self.totals[name]} {name}" for name in shown))
+        print(f"{self.totals['difference']} differences, {self.totals['hang']} hangs, {self.totals['uncounted']} rounds with "
+              f"launches uncounted ({self.totals['launches uncounted']}), {self.totals['invented']} with some invented, "
+              f"{self.totals['damage']} traces damaged, {self.totals['said']} rounds with messages")
+        found = [name for name in ("difference", "hang", "uncounted", "invented", "damage", "said") if self.totals[name]]
+        if found:
+            print(f"kept in {self.kept}")
+        return 1 if found or not self.totals["rounds"] else 0
 
 
 def main():
-    root, seconds = sys.argv[1], float(sys.argv[2]) * 60 / len(MODES)
-    failed = {}
-    with tempfile.TemporaryDirectory(prefix="wallshim-soak-") as scratch:
-        for mode in MODES:
-            problem = watch(root, mode, seconds, scratch)
-            if problem:
-                failed[mode] = problem
-    for mode, problem in failed.items():
-        print(f"{mode}: {problem}")
-    return 1 if failed else 0
+    parser = argparse.ArgumentParser()
+    parser.add_argument("root")
+    parser.add_argument("--seconds", type=float, default=3600)
+    parser.add_argument("--rounds", type=int, default=-1)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--build")
+    parser.add_argument("--keep")
+    options = parser.parse_args()
+    return Soak(sys.argv[1], options).all()
 
 
 if __name__ == "__main__":

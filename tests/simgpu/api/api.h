@@ -8,6 +8,8 @@
 #ifndef SIMGPU_API_H
 #define SIMGPU_API_H
 
+#include <signal.h>
+
 #include "driver_names.h"
 #include "engine/engine.h"
 
@@ -29,19 +31,39 @@ static inline ws_CUresult api_enter(const char *name, int version)
     return __builtin_expect(sim_config.capture_strict != 0, 0) ? sim_capture_doubts(name) : WS_CUDA_SUCCESS;
 }
 
-#define API_NAME(name, body, arguments, parameters, per_thread)     \
-    EXPORT ws_CUresult name parameters;                             \
-    EXPORT ws_CUresult name parameters                              \
-    {                                                               \
-        ws_CUresult refused = api_enter(#name, SIM_VERSION_##name); \
-        if (refused != WS_CUDA_SUCCESS)                             \
-            return refused;                                         \
-        if (!(per_thread))                                          \
-            return body arguments;                                  \
-        sim_per_thread = true;                                      \
-        ws_CUresult result = body arguments;                        \
-        sim_per_thread = false;                                     \
-        return result;                                              \
+/* With SIMGPU_HOLD_SIGNALS no handler runs inside a call of ours, where it could find our locks taken by its own
+ * thread: what a program does in handlers then meets everything but the driver. */
+static inline bool api_hold_signals(sigset_t *before)
+{
+    sigset_t all;
+    if (__builtin_expect(!sim_config.hold_signals, 1))
+        return false;
+    sigfillset(&all);
+    return !pthread_sigmask(SIG_SETMASK, &all, before);
+}
+
+static inline void api_let_signals(bool held, const sigset_t *before)
+{
+    if (__builtin_expect(held, 0))
+        pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+#define API_NAME(name, body, arguments, parameters, twin)          \
+    EXPORT ws_CUresult name parameters;                            \
+    EXPORT ws_CUresult name parameters                             \
+    {                                                              \
+        sigset_t signals;                                          \
+        bool held = api_hold_signals(&signals);                    \
+        ws_CUresult result = api_enter(#name, SIM_VERSION_##name); \
+        if (result == WS_CUDA_SUCCESS) {                           \
+            if (twin)                                              \
+                sim_per_thread = true;                             \
+            result = body arguments;                               \
+            if (twin)                                              \
+                sim_per_thread = false;                            \
+        }                                                          \
+        api_let_signals(held, &signals);                           \
+        return result;                                             \
     }
 
 #define API(name, parameters, arguments)                      \

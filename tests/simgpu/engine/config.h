@@ -31,6 +31,7 @@
     X(capture_strict, "SIMGPU_CAPTURE_STRICT", 0) /* 1: what may be unsafe in a capture is */                      \
     X(late_exit, "SIMGPU_LATE_EXIT", 0)       /* 1: sets its exit handler with the first context, not in cuInit */ \
     X(stale_aborts, "SIMGPU_STALE_ABORTS", 0) /* 1: a handle of something that is gone ends the program */         \
+    X(hold_signals, "SIMGPU_HOLD_SIGNALS", 0) /* 1: no handler runs inside a call */                               \
     X(truth_sync, "SIMGPU_TRUTH_SYNC", 0)
 
 struct sim_config {

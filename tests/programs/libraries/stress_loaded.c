@@ -1,0 +1,11 @@
+/* A library that uses CUDA, loaded and closed again and again by ../stress.c. */
+#include "../program.h"
+
+int loaded_run(ws_CUfunction function, ws_CUstream stream, int times);
+int loaded_run(ws_CUfunction function, ws_CUstream stream, int times)
+{
+    int refused = 0;
+    for (int i = 0; i < times; i++)
+        refused += spin(function, stream, 1000) != WS_CUDA_SUCCESS;
+    return refused;
+}
