@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -74,9 +75,18 @@ __attribute__((constructor)) static void shim_load(void)
 {
     const struct ws_option_info *bad;
     int saved_errno = errno;
+    ws_log_start();
     ws_options_from_environment(&shim_options, &bad);
     ws_log_set_level(*shim_options.log == 'q' ? WS_LOG_QUIET : *shim_options.log == 'd' ? WS_LOG_DEBUG : WS_LOG_WARN);
     misunderstood = bad;
+    /* A program with more rights than its user's: nothing of ours is for it, and what the user asks for is not
+     * obeyed. */
+    if (getauxval(AT_SECURE)) {
+        ws_log_set_level(WS_LOG_QUIET);
+        aside = true;
+        errno = saved_errno;
+        return;
+    }
     keep_texts();
     ws_parse_burst(shim_options.burst, &burst_on, &burst_period);
     atomic_store(&range_open, *shim_options.capture_range != 'p');

@@ -1,9 +1,21 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "base/printable.h"
 
 static enum ws_log_level current_level = WS_LOG_WARN;
 
@@ -17,6 +29,108 @@ enum ws_log_level ws_log_get_level(void)
     return current_level;
 }
 
+/* --- what stderr is ---------------------------------------------------------------------------- */
+
+struct identity {
+    uint32_t major, minor, device_major, device_minor;
+    uint64_t inode;
+    uint32_t type; /* of file, 0: there is none, or nobody knows */
+};
+
+static struct identity at_start;
+static atomic_bool started;
+
+/* By statx, which every glibc has under one name. A kernel that is too old for it makes everything the same. */
+static struct identity of_stderr(void)
+{
+    struct statx facts = { 0 };
+    if (statx(STDERR_FILENO, "", AT_EMPTY_PATH, STATX_TYPE | STATX_INO, &facts))
+        return (struct identity){ .type = errno == ENOSYS };
+    return (struct identity){ .major = facts.stx_dev_major,
+                              .minor = facts.stx_dev_minor,
+                              .device_major = facts.stx_rdev_major,
+                              .device_minor = facts.stx_rdev_minor,
+                              .inode = facts.stx_ino,
+                              .type = facts.stx_mode & S_IFMT };
+}
+
+static bool is_the_same(const struct identity *a, const struct identity *b)
+{
+    return a->major == b->major && a->minor == b->minor && a->device_major == b->device_major &&
+           a->device_minor == b->device_minor && a->inode == b->inode && a->type == b->type;
+}
+
+void ws_log_start(void)
+{
+    int saved_errno = errno;
+    at_start = of_stderr();
+    atomic_store(&started, true);
+    errno = saved_errno;
+}
+
+/* --- writing without waiting ------------------------------------------------------------------- */
+
+/* A pipe nobody reads, a file that may not grow, a terminal that is another job's. */
+static const int raised[] = { SIGPIPE, SIGXFSZ, SIGTTOU };
+enum { RAISED = sizeof(raised) / sizeof(raised[0]) };
+
+static bool has_room(void)
+{
+    struct pollfd file = { .fd = STDERR_FILENO, .events = POLLOUT };
+    return poll(&file, 1, 0) == 1 && file.revents == POLLOUT;
+}
+
+/* A pipe with room for a page takes a line whole, but another thread's may come before it. */
+static ssize_t write_pipe(const char *line, size_t length)
+{
+#ifdef RWF_NOWAIT
+    struct iovec part = { (void *)line, length };
+    ssize_t written = pwritev2(STDERR_FILENO, &part, 1, -1, RWF_NOWAIT);
+    if (written >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL))
+        return written;
+#endif
+    return write(STDERR_FILENO, line, length);
+}
+
+static void write_line(const char *line, size_t length)
+{
+    struct identity now = of_stderr();
+    ssize_t ignored; /* nobody to tell if it fails */
+    if (!now.type || !is_the_same(&now, &at_start))
+        return;
+    if (now.type == S_IFSOCK)
+        ignored = send(STDERR_FILENO, line, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    else if (!has_room())
+        return;
+    else if (now.type == S_IFIFO)
+        ignored = write_pipe(line, length);
+    else
+        ignored = write(STDERR_FILENO, line, length);
+    (void)ignored;
+}
+
+/* What writing raises is for this thread alone: it is held back, and taken away unless it was there before. */
+static void write_without_signals(const char *line, size_t length)
+{
+    static const struct timespec at_once = { 0 };
+    sigset_t ours, before, pending;
+    sigemptyset(&ours);
+    for (int i = 0; i < RAISED; i++)
+        sigaddset(&ours, raised[i]);
+    if (sigprocmask(SIG_BLOCK, &ours, &before))
+        return;
+    sigpending(&pending);
+    write_line(line, length);
+    for (int i = 0; i < RAISED; i++)
+        if (sigismember(&pending, raised[i]))
+            sigdelset(&ours, raised[i]);
+    sigpending(&pending);
+    for (int i = 0; i < RAISED; i++)
+        if (sigismember(&ours, raised[i]) && sigismember(&pending, raised[i]))
+            sigtimedwait(&ours, NULL, &at_once);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
 void ws_log(enum ws_log_level level, const char *format, ...)
 {
     if (level > current_level)
@@ -25,19 +139,18 @@ void ws_log(enum ws_log_level level, const char *format, ...)
     int saved_errno = errno;
     char line[512];
     size_t start = sizeof(prefix) - 1;
-    for (size_t i = 0; i < start; i++)
-        line[i] = prefix[i];
+    memcpy(line, prefix, start);
     va_list arguments;
     va_start(arguments, format);
     int written = vsnprintf(line + start, sizeof(line) - start - 1, format, arguments);
     va_end(arguments);
+    if (!atomic_load(&started))
+        ws_log_start();
     if (written >= 0) {
-        size_t room = sizeof(line) - start - 2;
-        size_t length = start + ((size_t)written < room ? (size_t)written : room);
+        ws_make_printable(line);
+        size_t length = strlen(line);
         line[length++] = '\n';
-        /* Nobody to tell if this fails. */
-        ssize_t ignored = write(STDERR_FILENO, line, length);
-        (void)ignored;
+        write_without_signals(line, length);
     }
     errno = saved_errno;
 }

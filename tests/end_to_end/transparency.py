@@ -215,6 +215,10 @@ CASES = {
     "descriptors-end-old-kernel": Case("descriptors", "ends", "old-kernel", ops=1000),
     "descriptors-end-sandbox": Case("descriptors", "ends", "sandbox", ops=1000),
     "descriptors-taken": Case("descriptors", "taken", ops=40000),
+    **{"standard-error-" + mode: Case("standard_error", mode, ops=100, environment={"WALLSHIM_SAMPLE": "many"})
+       for mode in ("no-reader", "full-pipe", "full-socket", "socket-without-peer", "stopped-terminal", "background",
+                    "reused", "closed")},
+    "standard-error-limited": Case("standard_error", "limited", traces=None, environment={"WALLSHIM_SAMPLE": "many"}),
     "title-written-over": Case("state", "title", ops=100),
     # one of each kind once more, while launches are counted
     "counters-threads": Case("signals", "storm", ops=2000, environment={"WALLSHIM_COUNTERS": "1"}),
