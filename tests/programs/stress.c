@@ -320,8 +320,8 @@ static void *launch_per_thread(void *argument)
     uint64_t ns = 1000;
     void *parameters[] = { &ns };
     signals_begin(thread);
-    thread->may = MAY_CALL | MAY_FORK;
     did(cuCtxSetCurrent(gpu.context));
+    thread->may = MAY_CALL | MAY_FORK;
     for (int i = 0; i < 60; i++)
         did(cuLaunchKernel_ptsz(gpu.spin, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
     did(cuMemsetD32Async_ptsz(thread->memory, 5, 1, NULL));

@@ -25,7 +25,7 @@ static void let_others_in(void)
 #undef atomic_compare_exchange_weak_explicit
 #define atomic_compare_exchange_weak_explicit(object, expected, desired, success, failure) \
     (let_others_in(), atomic_compare_exchange_strong_explicit(object, expected, desired, success, failure))
-#include "shim/marks.c"
+#include "shim/marks.c" // NOLINT(bugprone-suspicious-include)
 
 enum { LIMIT = 256 };
 

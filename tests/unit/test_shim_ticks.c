@@ -16,7 +16,7 @@ static uint64_t fake_ticks(void);
 /* The subject is compiled in here, so that its clocks can be the test's and its ring can be emptied. */
 #define ws_clock_ns fake_ns
 #define ws_clock_ticks fake_ticks
-#include "shim/ticks.c"
+#include "shim/ticks.c" // NOLINT(bugprone-suspicious-include)
 
 /* The counter runs evenly; the clock is slewed: its rate changes from time to time, as under NTP. */
 static const double TICKS_PER_NS = 2.5;
