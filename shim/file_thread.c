@@ -118,9 +118,12 @@ static bool is_gone(void)
     return id && syscall(SYS_tgkill, getpid(), id, 0) && errno == ESRCH;
 }
 
-static int ask(int (*work)(void *data), void *data)
+/* False when there is no thread, or no longer. */
+static bool ask(int (*work)(void *data), void *data)
 {
     static const struct timespec look = { .tv_sec = 1 };
+    if (!started)
+        return false;
     job.work = work;
     job.data = data;
     set_state(ASKED);
@@ -129,11 +132,11 @@ static int ask(int (*work)(void *data), void *data)
         if (is_gone()) {
             atomic_store(&thread, 0);
             started = false;
-            return -EIO;
+            return false;
         }
     }
     atomic_store(&job.state, IDLE);
-    return job.result;
+    return true;
 }
 
 void file_thread_start(void)
@@ -145,13 +148,12 @@ void file_thread_start(void)
 
 int file_thread_do(int (*work)(void *data), void *data)
 {
-    return started ? ask(work, data) : work(data);
+    return ask(work, data) ? job.result : work(data);
 }
 
 void file_thread_end(void)
 {
-    if (started)
-        ask(NULL, NULL);
+    ask(NULL, NULL);
     started = false;
 }
 

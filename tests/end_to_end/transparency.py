@@ -214,6 +214,7 @@ CASES = {
     "descriptors-end": Case("descriptors", "ends", ops=1000),
     "descriptors-end-old-kernel": Case("descriptors", "ends", "old-kernel", ops=1000),
     "descriptors-end-sandbox": Case("descriptors", "ends", "sandbox", ops=1000),
+    "descriptors-end-deadly-sandbox": Case("descriptors", "ends", "deadly", ops=1000),
     "descriptors-taken": Case("descriptors", "taken", ops=40000),
     **{"standard-error-" + mode: Case("standard_error", mode, ops=100, environment={"WALLSHIM_SAMPLE": "many"})
        for mode in ("no-reader", "full-pipe", "full-socket", "socket-without-peer", "stopped-terminal", "background",

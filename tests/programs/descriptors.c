@@ -23,14 +23,14 @@
 
 static struct gpu gpu;
 
-/* From now on these two system calls answer so. */
-static void refuse(int first, int second, int error)
+/* From now on these two system calls end so. */
+static void refuse(int first, int second, unsigned action)
 {
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)first, 1, 0),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)second, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
+        BPF_STMT(BPF_RET | BPF_K, action),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = { .len = sizeof(code) / sizeof(code[0]), .filter = code };
@@ -145,9 +145,11 @@ int main(int argc, char **argv)
 {
     const char *mode = mode_of(argc, argv);
     if (argc > 2 && !strcmp(argv[2], "old-kernel"))
-        refuse(SYS_close_range, SYS_close_range, ENOSYS);
+        refuse(SYS_close_range, SYS_close_range, SECCOMP_RET_ERRNO | ENOSYS);
     if (argc > 2 && !strcmp(argv[2], "sandbox"))
-        refuse(SYS_close_range, SYS_unshare, EPERM);
+        refuse(SYS_close_range, SYS_unshare, SECCOMP_RET_ERRNO | EPERM);
+    if (argc > 2 && !strcmp(argv[2], "deadly"))
+        refuse(SYS_close_range, SYS_unshare, SECCOMP_RET_KILL_THREAD);
     if (!strcmp(mode, "listed"))
         listed();
     else if (!strcmp(mode, "ends"))
