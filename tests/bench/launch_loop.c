@@ -78,7 +78,8 @@ static void *must(void *pointer, const char *what)
     return pointer;
 }
 
-/* ns of CPU the drain has used: the first number of its schedstat (Documentation/scheduler/sched-stats). */
+/* ns of CPU the drain and the thread that writes for it have used: the first number of its schedstat
+ * (Documentation/scheduler/sched-stats). */
 static uint64_t drain_cpu_ns(void)
 {
     char path[320], text[64] = "";
@@ -87,13 +88,13 @@ static uint64_t drain_cpu_ns(void)
     for (struct dirent *task; tasks && (task = readdir(tasks));) {
         snprintf(path, sizeof(path), "/proc/self/task/%s/comm", task->d_name);
         FILE *name = fopen(path, "r");
-        bool is_drain = name && fgets(text, sizeof(text), name) && !strcmp(text, "wallshim\n");
+        bool is_drain = name && fgets(text, sizeof(text), name) && !strncmp(text, "wallshim", strlen("wallshim"));
         if (name)
             fclose(name);
         snprintf(path, sizeof(path), "/proc/self/task/%s/schedstat", task->d_name);
         FILE *times = is_drain ? fopen(path, "r") : NULL;
         if (times && fgets(text, sizeof(text), times))
-            ns = strtoull(text, NULL, 10);
+            ns += strtoull(text, NULL, 10);
         if (times)
             fclose(times);
     }
