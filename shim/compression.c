@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <zstd.h>
 
+#include "base/reserve.h"
+
 enum { LEVEL_AT_MOST = 1 }; /* the encoder's default, which the shim does not change */
 
 /* zstd calls these if somebody defines them. The program's libraries may; what they count is not ours. */
@@ -45,8 +47,8 @@ static size_t workspace(void)
 
 static void *create(void)
 {
-    void *memory = mmap(NULL, workspace(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
+    void *memory = ws_reserve(workspace());
+    if (!memory)
         return NULL;
     ZSTD_CCtx *context = ZSTD_initStaticCCtx(memory, workspace());
     if (!context)

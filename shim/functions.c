@@ -1,12 +1,11 @@
 #include "functions.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/chunks.h"
 #include "base/map.h"
-#include "base/reserve.h"
 #include "driver_calls.h"
 #include "record/param_image.h"
 #include "registry.h"
@@ -14,7 +13,8 @@
 
 enum {
     MOST_PARAMS = 64, /* of one kernel that we look at */
-    LAYOUT_ARENA = 16 << 20,
+    MOST_KNOWN = 1 << 17,
+    MOST_LAYOUTS_SIZE = 16 << 20,
     /* CUfunction_attribute of cuda.h */
     ATTRIBUTE_SHARED_BYTES = 1,
     ATTRIBUTE_REGISTERS = 4,
@@ -31,41 +31,33 @@ struct known {
 
 static struct ws_map handles; /* handle → index + 1 into known */
 static struct ws_map ids;     /* hash of name, registers, parameters → id */
-static struct known *known;
-static uint32_t known_count, known_limit;
-static const struct function_layout **layouts; /* by id − 1 */
-static char *layout_arena;
-static size_t layout_used;
+static struct ws_chunks known = { .row_size = sizeof(struct known) };
+static uint32_t known_count;
+static struct ws_chunks layouts = { .row_size = sizeof(const struct function_layout *) }; /* by id − 1 */
+static struct ws_pieces layout_pieces;
 static const struct function_layout no_layout;
 
-int functions_init(void)
+static struct known *known_at(uint64_t index)
 {
-    ws_map_finish(&handles);
-    ws_map_finish(&ids);
-    known_count = 0;
-    known_limit = registry.function.limit * 2;
-    layout_used = 0;
-    known = ws_reserve(known_limit * sizeof(*known));
-    layouts = ws_reserve(registry.function.limit * sizeof(*layouts));
-    layout_arena = ws_reserve(LAYOUT_ARENA);
-    return known && layouts && layout_arena ? 0 : -ENOMEM;
+    return ws_chunks_row(&known, (uint32_t)index - 1);
 }
 
 /* With the lock held: the handle's entry, made if need be. */
 static struct known *known_entry(const void *function)
 {
-    uint64_t *index = known ? ws_map_put(&handles, (uintptr_t)function) : NULL;
+    uint64_t *index = ws_map_put(&handles, (uintptr_t)function);
     if (!index)
         return NULL;
     if (!*index) {
-        if (known_count == known_limit) {
+        struct known *entry = known_count < MOST_KNOWN ? ws_chunks_make(&known, known_count) : NULL;
+        if (!entry) {
             ws_map_remove(&handles, (uintptr_t)function);
             return NULL;
         }
-        known[known_count] = (struct known){ .function = function };
+        *entry = (struct known){ .function = function };
         *index = ++known_count;
     }
-    return &known[*index - 1];
+    return known_at(*index);
 }
 
 void function_named(const void *function, bool is_kernel, const void *module, const char *name)
@@ -89,7 +81,7 @@ void function_same_as(const void *function, const void *kernel)
         return;
     uint64_t *index = ws_map_get(&handles, (uintptr_t)kernel);
     if (index) {
-        struct known of_kernel = known[*index - 1];
+        struct known of_kernel = *known_at(*index);
         struct known *entry = known_entry(function);
         if (entry && (!entry->name.length || entry->is_doubtful)) {
             entry->name = of_kernel.name;
@@ -186,13 +178,14 @@ static uint32_t image_words(const char *name)
 static const struct function_layout *keep_layout(const struct facts *facts, const char *name)
 {
     size_t params = facts->param_count * sizeof(struct function_param);
-    if (!params || sizeof(struct function_layout) + params > LAYOUT_ARENA - layout_used)
+    struct function_layout *layout = params && layout_pieces.size < MOST_LAYOUTS_SIZE
+                                         ? ws_pieces_take(&layout_pieces, sizeof(*layout) + params)
+                                         : NULL;
+    if (!layout)
         return &no_layout;
-    struct function_layout *layout = (struct function_layout *)(layout_arena + layout_used);
     layout->count = facts->param_count;
     layout->image_words = image_words(name);
     memcpy(layout->params, facts->params, params);
-    layout_used += (sizeof(*layout) + params + 7) & ~(size_t)7;
     return layout;
 }
 
@@ -232,9 +225,11 @@ uint32_t function_find(ws_CUfunction function)
     if (same && !*same) {
         row.name = registry_text(best);
         uint32_t next = atomic_load_explicit(&registry.function.count, memory_order_relaxed);
-        if (next < registry.function.limit)
-            layouts[next] = keep_layout(&facts, best); /* before anybody can have the id */
-        *same = registry_add(&registry.function, &row);
+        const struct function_layout **layout =
+            next < registry.function.limit ? ws_chunks_make(&layouts, next) : NULL;
+        if (layout)
+            *layout = keep_layout(&facts, best); /* before anybody can have the id */
+        *same = layout ? registry_add(&registry.function, &row) : 0;
     }
     entry = known_entry(function);
     if (entry && same)
@@ -245,7 +240,7 @@ uint32_t function_find(ws_CUfunction function)
 
 const struct function_layout *function_layout(uint32_t id)
 {
-    return id ? layouts[id - 1] : &no_layout;
+    return id ? *(const struct function_layout **)ws_chunks_row(&layouts, id - 1) : &no_layout;
 }
 
 /* Whose modules went is not known, so each is asked about anew. What the driver has no name for keeps the one it had,
@@ -254,8 +249,8 @@ void functions_doubt(void)
 {
     bool locked = registry_lock();
     for (uint32_t i = 0; locked && i < known_count; i++) {
-        known[i].id = 0;
-        known[i].is_doubtful = true;
+        known_at(i + 1)->id = 0;
+        known_at(i + 1)->is_doubtful = true;
     }
     if (locked)
         registry_unlock();
@@ -266,7 +261,7 @@ void functions_forget_module(const void *module)
 {
     bool locked = registry_lock();
     for (uint32_t i = 0; locked && i < known_count; i++) {
-        struct known *entry = &known[i];
+        struct known *entry = known_at(i + 1);
         /* What was launched without our seeing where it came from may have come from here. */
         if (!entry->function || (entry->module && entry->module != module))
             continue;

@@ -38,7 +38,4 @@ void functions_forget_module(const void *module);
 /* A context is gone, and with it its modules: their handles may come to mean other functions. */
 void functions_doubt(void);
 
-/* Returns 0 or -ENOMEM. */
-int functions_init(void);
-
 #endif

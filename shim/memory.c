@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/reserve.h"
 #include "lock.h"
 
 /* Written under the lock, read without it: see look_up. */
@@ -108,11 +109,8 @@ void memory_added(uint64_t address, uint64_t bytes, enum ws_space space)
         atomic_store(&ranges_dropped, true);
         return;
     }
-    if (!ranges) {
-        void *memory = mmap(NULL, RANGES * sizeof(*ranges), PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        ranges = memory == MAP_FAILED ? NULL : memory;
-    }
+    if (!ranges)
+        ranges = ws_reserve(RANGES * sizeof(*ranges));
     size_t count = range_count;
     if (ranges && count < RANGES) {
         size_t at = after(address);

@@ -9,10 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/chunks.h"
 #include "lock.h"
 #include "record/record.h"
 
-/* R(family, most rows). Memory is reserved for all and touched as it fills. */
+/* R(family, most rows). Memory is mapped as it fills. */
 #define REGISTRY_TABLES(R) \
     R(device, 64)          \
     R(context, 256)        \
@@ -27,8 +28,8 @@
     R(counter, 4194304)
 
 struct registry_table {
-    char *rows;
-    uint32_t row_size, limit;
+    struct ws_chunks rows;
+    uint32_t limit;
     _Atomic uint32_t count;
     uint32_t emitted; /* the drain's */
 };
@@ -37,14 +38,13 @@ struct registry {
 #define TABLE(family, limit) struct registry_table family;
     REGISTRY_TABLES(TABLE)
 #undef TABLE
-    char *text; /* what the rows' texts point into */
-    size_t text_used, text_size;
+    struct ws_pieces text; /* what the rows' texts point into */
 };
 
 extern struct registry registry;
 
-/* Returns 0 or -ENOMEM. */
-int registry_init(void);
+/* All tables are empty then, and have no memory. */
+void registry_init(void);
 
 /* False: not had in time. Then nothing is known and nothing can be added. */
 __attribute__((warn_unused_result)) static inline bool registry_lock(void)
@@ -57,7 +57,7 @@ static inline void registry_unlock(void)
     lock_release(LOCK_REGISTRY);
 }
 
-/* With the lock held: appends a copy of the row and returns its id, or 0 when the table is full. The
+/* With the lock held: appends a copy of the row and returns its id, or 0 when the table is full or memory is out. The
  * id is also put into the row's first column where that is 0. */
 uint32_t registry_add(struct registry_table *table, const void *row);
 
@@ -67,7 +67,7 @@ struct ws_text registry_text(const char *text);
 
 static inline void *registry_row(const struct registry_table *table, uint32_t id)
 {
-    return table->rows + (size_t)(id - 1) * table->row_size;
+    return ws_chunks_row(&table->rows, id - 1);
 }
 
 #endif

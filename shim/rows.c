@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/reserve.h"
 #include "bypass.h"
 #include "counters.h"
 #include "output.h"
@@ -106,9 +107,8 @@ int rows_begin(void)
 static struct pending *pending_take(void)
 {
     if (!free_pending) {
-        struct pending *chunk =
-            mmap(NULL, PENDING_CHUNK * sizeof(*chunk), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (chunk == MAP_FAILED)
+        struct pending *chunk = ws_reserve(PENDING_CHUNK * sizeof(*chunk));
+        if (!chunk)
             return NULL;
         for (int i = 0; i < PENDING_CHUNK; i++) {
             chunk[i].next = free_pending;

@@ -1,11 +1,9 @@
 #include "streams.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "base/device_facts.h"
 #include "base/map.h"
-#include "base/reserve.h"
 #include "base/uuid.h"
 #include "counters.h"
 #include "driver_calls.h"
@@ -21,28 +19,19 @@ enum {
 
 static struct ws_map context_ids; /* handle → id */
 static struct ws_map stream_ids;  /* stream_key → id */
-static struct shim_context *contexts;
-static struct shim_stream *streams;
+static struct ws_chunks contexts = { .row_size = sizeof(struct shim_context) };
+static struct ws_chunks streams = { .row_size = sizeof(struct shim_stream) };
 static struct shim_stream *_Atomic streams_over; /* since the drain last looked; the registry's lock */
 static struct shim_stream *closing;              /* the drain's: of those that it has seen */
 
-int streams_init(void)
-{
-    ws_map_finish(&context_ids);
-    ws_map_finish(&stream_ids);
-    contexts = ws_reserve(registry.context.limit * sizeof(*contexts));
-    streams = ws_reserve(registry.stream.limit * sizeof(*streams));
-    return contexts && streams ? 0 : -ENOMEM;
-}
-
 struct shim_context *context_at(uint32_t id)
 {
-    return id ? &contexts[id - 1] : NULL;
+    return id ? ws_chunks_row(&contexts, id - 1) : NULL;
 }
 
 struct shim_stream *stream_at(uint32_t id)
 {
-    return id ? &streams[id - 1] : NULL;
+    return id ? ws_chunks_row(&streams, id - 1) : NULL;
 }
 
 uint32_t stream_count(void)
@@ -130,10 +119,10 @@ static struct shim_context *register_context(ws_CUcontext handle)
     uint64_t *id = ws_map_put(&context_ids, (uintptr_t)handle);
     if (id && !*id) {
         uint32_t next = atomic_load_explicit(&registry.context.count, memory_order_relaxed);
-        if (next < registry.context.limit) {
+        struct shim_context *entry = next < registry.context.limit ? ws_chunks_make(&contexts, next) : NULL;
+        if (entry) {
             /* The entry is whole before its id can be seen. */
-            contexts[next] =
-                (struct shim_context){ .handle = handle, .green = green, .id = next + 1, .device = row.device };
+            *entry = (struct shim_context){ .handle = handle, .green = green, .id = next + 1, .device = row.device };
             *id = registry_add(&registry.context, &row);
             is_new = true;
         }
@@ -256,8 +245,7 @@ static uint32_t new_entry(struct shim_context *context, ws_CUstream handle, cons
         stream->handle = handle;
         stream->over = false;
         atomic_store(&stream->fresh, 1);
-    } else if (next < registry.stream.limit) {
-        stream = &streams[next];
+    } else if (next < registry.stream.limit && (stream = ws_chunks_make(&streams, next))) {
         *stream = (struct shim_stream){
             .context = context,
             .handle = handle,
@@ -266,7 +254,8 @@ static uint32_t new_entry(struct shim_context *context, ws_CUstream handle, cons
             .blocking = own || !(row->flags & WS_CU_STREAM_NON_BLOCKING),
             .fresh = 1,
         };
-        registry_add(&registry.stream, row);
+        if (!registry_add(&registry.stream, row))
+            return 0;
     } else {
         return 0;
     }

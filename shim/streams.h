@@ -152,7 +152,4 @@ void context_gone(struct shim_context *context);
 /* The same of green contexts, of which we have nothing to read. */
 void contexts_forget_green(ws_CUgreenCtx green);
 
-/* Returns 0 or -ENOMEM. */
-int streams_init(void);
-
 #endif

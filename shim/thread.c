@@ -6,9 +6,11 @@
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/reserve.h"
 #include "drain.h"
 #include "elf_lookup.h"
 #include "lock.h"
@@ -16,6 +18,11 @@
 #include "registry.h"
 
 __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")));
+
+enum {
+    LIMIT_PER_RING = 256, /* a ring is at most so small a part of the process's limit */
+    STACK_SIZE = 1 << 20, /* of threads of ours: where a program locks its memory all of it is filled */
+};
 
 static struct shim_thread *_Atomic slots[THREAD_SLOTS];
 static _Atomic unsigned slots_used;
@@ -54,10 +61,19 @@ static bool take_slot(struct shim_thread *thread)
     return false;
 }
 
+/* As asked for, but no large part of what the process may have at all. */
 static uint64_t ring_slots(void)
 {
-    uint64_t slots_wanted = 64;
-    while (slots_wanted * WS_RING_SLOT < shim_options.ring && slots_wanted < (uint64_t)1 << 26)
+    static const int resources[] = { RLIMIT_AS, RLIMIT_DATA };
+    uint64_t slots_wanted = 64, bytes = shim_options.ring, most = UINT64_MAX;
+    for (size_t i = 0; i < sizeof(resources) / sizeof(resources[0]); i++) {
+        struct rlimit limit;
+        if (!getrlimit((__rlimit_resource_t)resources[i], &limit) && limit.rlim_cur != RLIM_INFINITY &&
+            limit.rlim_cur / LIMIT_PER_RING < most)
+            most = limit.rlim_cur / LIMIT_PER_RING;
+    }
+    while (slots_wanted * WS_RING_SLOT < bytes && slots_wanted * WS_RING_SLOT <= most / 2 &&
+           slots_wanted < (uint64_t)1 << 26)
         slots_wanted *= 2;
     return slots_wanted;
 }
@@ -80,9 +96,8 @@ static struct shim_thread *thread_create(void)
     uint64_t ring = ring_slots();
     size_t head = (sizeof(struct shim_thread) + 4095) & ~(size_t)4095;
     size_t size = head + ring * WS_RING_SLOT;
-    struct shim_thread *thread =
-        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (thread == MAP_FAILED)
+    struct shim_thread *thread = ws_reserve(size);
+    if (!thread)
         return NULL;
     madvise(thread, size, MADV_DONTFORK);
     char name[16] = "";
@@ -181,10 +196,19 @@ int thread_start(void *(*main)(void *))
         return -ENOSYS;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    pthread_attr_setstacksize(&attributes, STACK_SIZE);
+#endif
     /* The program's signals are not for us. */
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &saved);
     int error = create(&thread, &attributes, main, NULL);
+    if (error == EINVAL) { /* thread-local storage has no place in that */
+        pthread_attr_destroy(&attributes);
+        pthread_attr_init(&attributes);
+        pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+        error = create(&thread, &attributes, main, NULL);
+    }
     sigprocmask(SIG_SETMASK, &saved, NULL);
     pthread_attr_destroy(&attributes);
     return -error;

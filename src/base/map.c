@@ -1,14 +1,12 @@
 #include "base/map.h"
 
-#include <sys/mman.h>
+#include "base/reserve.h"
 
 enum { MAP_FIRST_CAPACITY = 256 };
 
 static struct ws_map_entry *map_entries(size_t capacity)
 {
-    void *memory = mmap(NULL, capacity * sizeof(struct ws_map_entry), PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
+    return ws_reserve(capacity * sizeof(struct ws_map_entry));
 }
 
 /* Where the key is, or where it would go. */

@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include "base/reserve.h"
+
 enum {
     ROWS_MAX = 1 << 16,
     TEXTS_MAX = 8 << 20,
@@ -45,9 +47,8 @@ static bool grow(char **memory, size_t *capacity, size_t needed)
         wanted *= 2;
     if (wanted == *capacity)
         return true;
-    void *grown = *memory ? mremap(*memory, *capacity, wanted, MREMAP_MAYMOVE)
-                          : mmap(NULL, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (grown == MAP_FAILED)
+    void *grown = *memory ? mremap(*memory, *capacity, wanted, MREMAP_MAYMOVE) : ws_reserve(wanted);
+    if (!grown || grown == MAP_FAILED)
         return false;
     *memory = grown;
     *capacity = wanted;

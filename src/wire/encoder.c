@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/reserve.h"
 #include "wire/columns.h"
 #include "wire/dictionary.h"
 #include "wire/frame_writer.h"
@@ -18,16 +19,17 @@ enum {
 
 /* Rows of one family on their way into a frame. */
 struct pending {
-    char *rows;
+    struct ws_growing rows;
     uint32_t count;
-    char *texts; /* NULL: the family has none */
+    struct ws_growing texts; /* limit 0: the family has none */
     uint32_t text_size;
     uint64_t first_row; /* number of the first one within the family */
 };
 
 struct ws_encoder {
-    size_t mapping_size; /* of the encoder itself with all its buffers */
+    size_t mapping_size; /* of the encoder itself with what codes columns */
     struct ws_frame_writer writer;
+    struct ws_growing head, planes, frame; /* the writer's */
     struct pending pending[WS_FAMILY_COUNT];
     struct ws_dictionary dictionaries[WS_FAMILY_FIRST_DATA];
     bool dictionaries_changed;   /* since they were last written as a whole */
@@ -53,62 +55,48 @@ static bool has_text(const struct ws_layout *layout)
     return false;
 }
 
-/* Where an encoder's buffers are in its mapping. */
-struct buffers {
-    size_t size; /* of them all */
-    size_t columns_at;
-    size_t head_at, planes_at, columns_capacity;
-    size_t frame_at, frame_capacity;
-    size_t rows_at[WS_FAMILY_COUNT], texts_at[WS_FAMILY_COUNT]; /* 0: the family has no texts */
-};
-
-static size_t carve(struct buffers *buffers, size_t size)
+static struct ws_bytes_out bytes_of(const struct ws_growing *growing)
 {
-    size_t at = buffers->size;
-    buffers->size += (size + 63) & ~(size_t)63;
-    return at;
+    return (struct ws_bytes_out){ .data = (uint8_t *)growing->data, .capacity = growing->ready };
 }
 
-static struct buffers lay_out(uint32_t rows_per_frame)
+/* Room for a frame whose head and planes take no more than so much each. */
+static bool room_for_frame(struct ws_encoder *encoder, size_t bound)
 {
-    struct buffers buffers = { .columns_capacity = WS_INDEX_BYTES };
-    carve(&buffers, sizeof(struct ws_encoder));
+    bool room = ws_growing_to(&encoder->head, bound) && ws_growing_to(&encoder->planes, bound) &&
+                ws_growing_to(&encoder->frame, ws_frame_writer_bound(bound, bound));
+    encoder->writer.encoded.head = bytes_of(&encoder->head);
+    encoder->writer.encoded.planes = bytes_of(&encoder->planes);
+    encoder->writer.frame = bytes_of(&encoder->frame);
+    return room;
+}
+
+static bool room_for_rows(struct pending *pending, uint32_t rows, size_t row_size, size_t texts)
+{
+    return ws_growing_to(&pending->rows, rows * row_size) &&
+           (!pending->texts.limit || ws_growing_to(&pending->texts, texts));
+}
+
+/* Buffers grow as they fill: most programs need little of most of them. But each has its first step from the start,
+ * so that rows can still be written, fewer at a time, when memory is out. False: it is out already. */
+static bool make_buffers(struct ws_encoder *encoder, uint32_t rows_per_frame)
+{
+    size_t most = WS_INDEX_BYTES, at_first = WS_INDEX_BYTES;
+    bool made = true;
     for (uint32_t i = 0; i < WS_FAMILY_COUNT; i++) {
         const struct ws_layout *layout = ws_layout(i);
         size_t texts = has_text(layout) ? TEXT_BYTES : 0;
         size_t bound = ws_columns_bound(layout, rows_per_frame, texts);
-        buffers.rows_at[i] = carve(&buffers, (size_t)rows_per_frame * layout->row_size);
-        if (texts)
-            buffers.texts_at[i] = carve(&buffers, texts);
-        if (bound > buffers.columns_capacity)
-            buffers.columns_capacity = bound;
+        encoder->pending[i].rows.limit = (size_t)rows_per_frame * layout->row_size;
+        encoder->pending[i].texts.limit = texts;
+        most = bound > most ? bound : most;
+        made = made && room_for_rows(&encoder->pending[i], 1, layout->row_size, 1);
+        bound = ws_columns_bound(layout, WS_GROWING_STEP / layout->row_size, texts ? WS_GROWING_STEP : 0);
+        at_first = bound > at_first ? bound : at_first;
     }
-    buffers.columns_at = carve(&buffers, ws_columns_encoder_size(rows_per_frame));
-    buffers.head_at = carve(&buffers, buffers.columns_capacity);
-    buffers.planes_at = carve(&buffers, buffers.columns_capacity);
-    buffers.frame_capacity = ws_frame_writer_bound(buffers.columns_capacity, buffers.columns_capacity);
-    buffers.frame_at = carve(&buffers, buffers.frame_capacity);
-    return buffers;
-}
-
-/* Gives a new encoder, all 0, its buffers in the mapping that starts with it. */
-static void take_buffers(struct ws_encoder *encoder, const struct buffers *buffers, uint32_t rows_per_frame)
-{
-    char *base = (char *)encoder;
-    struct ws_encoded *encoded = &encoder->writer.encoded;
-    for (uint32_t i = 0; i < WS_FAMILY_COUNT; i++) {
-        encoder->pending[i].rows = base + buffers->rows_at[i];
-        encoder->pending[i].texts = buffers->texts_at[i] ? base + buffers->texts_at[i] : NULL;
-    }
-    encoder->columns = ws_columns_encoder_init(base + buffers->columns_at, rows_per_frame);
-    encoded->head = (struct ws_bytes_out){ .data = (uint8_t *)base + buffers->head_at };
-    encoded->planes = (struct ws_bytes_out){ .data = (uint8_t *)base + buffers->planes_at };
-    encoded->head.capacity = encoded->planes.capacity = buffers->columns_capacity;
-    encoder->writer.frame = (struct ws_bytes_out){
-        .data = (uint8_t *)base + buffers->frame_at,
-        .capacity = buffers->frame_capacity,
-    };
-    encoder->mapping_size = buffers->size;
+    encoder->head.limit = encoder->planes.limit = most;
+    encoder->frame.limit = ws_frame_writer_bound(most, most);
+    return made && room_for_frame(encoder, at_first < most ? at_first : most);
 }
 
 int ws_encoder_create(struct ws_encoder **result, const struct ws_encoder_options *given)
@@ -121,16 +109,18 @@ int ws_encoder_create(struct ws_encoder **result, const struct ws_encoder_option
     if (options.rows_per_frame > WS_FRAME_ROWS_MAX)
         return -EINVAL;
 
-    struct buffers buffers = lay_out(options.rows_per_frame);
-    struct ws_encoder *encoder = mmap(NULL, buffers.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (encoder == MAP_FAILED)
-        return -errno;
-    take_buffers(encoder, &buffers, options.rows_per_frame);
+    size_t own = (sizeof(struct ws_encoder) + 63) & ~(size_t)63;
+    size_t size = own + ws_columns_encoder_size(options.rows_per_frame);
+    struct ws_encoder *encoder = ws_reserve(size);
+    if (!encoder)
+        return -ENOMEM;
+    encoder->mapping_size = size;
+    encoder->columns = ws_columns_encoder_init((char *)encoder + own, options.rows_per_frame);
     encoder->writer.options = options;
     encoder->stream_of_shape.limit = SHAPES_MAX;
     for (uint32_t i = 0; i < WS_FAMILY_FIRST_DATA; i++)
         encoder->dictionaries[i].layout = ws_layout(i);
-    int status = ws_frame_writer_start(&encoder->writer);
+    int status = make_buffers(encoder, options.rows_per_frame) ? ws_frame_writer_start(&encoder->writer) : -ENOMEM;
     if (status) {
         ws_encoder_destroy(encoder);
         return status;
@@ -139,13 +129,16 @@ int ws_encoder_create(struct ws_encoder **result, const struct ws_encoder_option
     return 0;
 }
 
-static int put_rows(struct ws_encoder *encoder, uint32_t family, const void *rows, uint32_t count, uint64_t first_row,
-                    uint8_t flags)
+/* texts: bytes of all texts of the rows, or more. */
+static int put_rows(struct ws_encoder *encoder, uint32_t family, const void *rows, uint32_t count, size_t texts,
+                    uint64_t first_row, uint8_t flags)
 {
     const struct ws_layout *layout = ws_layout(family);
     struct ws_frame_header header = {
         .family = (uint16_t)family, .flags = flags, .first_row = first_row, .rows = count
     };
+    if (!room_for_frame(encoder, ws_columns_bound(layout, count, texts)))
+        return -ENOMEM;
     ws_frame_writer_begin(&encoder->writer);
     ws_columns_encode(encoder->columns, layout, rows, count, &encoder->stream_of_shape, &encoder->writer.encoded);
     ws_columns_host_range(layout, rows, count, &header.host_first, &header.host_last);
@@ -170,7 +163,8 @@ static int flush_family(struct ws_encoder *encoder, uint32_t family)
     struct pending *pending = &encoder->pending[family];
     if (!pending->count)
         return 0;
-    int status = put_rows(encoder, family, pending->rows, pending->count, pending->first_row, 0);
+    int status =
+        put_rows(encoder, family, pending->rows.data, pending->count, pending->text_size, pending->first_row, 0);
     if (status)
         return drop_pending(encoder, family, status);
     pending->first_row += pending->count;
@@ -200,10 +194,17 @@ static int repeat_dictionaries(struct ws_encoder *encoder)
     for (uint32_t i = 0; i < WS_FAMILY_FIRST_DATA && !status; i++) {
         struct pending *buffer = &encoder->pending[i]; /* empty: just flushed */
         const struct ws_dictionary *dictionary = &encoder->dictionaries[i];
+        uint32_t rows = encoder->writer.options.rows_per_frame;
+        rows = dictionary->count < rows ? dictionary->count : rows;
+        size_t texts = dictionary->texts_size < TEXT_BYTES ? dictionary->texts_size : TEXT_BYTES;
+        while (rows > 1 && !room_for_rows(buffer, rows, ws_layout(i)->row_size, texts))
+            rows /= 2;
+        if (rows && !room_for_rows(buffer, rows, ws_layout(i)->row_size, texts))
+            status = -ENOMEM;
         for (uint32_t next = 0; next < dictionary->count && !status;) {
-            uint32_t count = ws_dictionary_copy(dictionary, next, encoder->writer.options.rows_per_frame, TEXT_BYTES,
-                                                buffer->rows, buffer->texts);
-            status = put_rows(encoder, i, buffer->rows, count, next, WS_FRAME_REPEAT);
+            uint32_t count =
+                ws_dictionary_copy(dictionary, next, rows, TEXT_BYTES, buffer->rows.data, buffer->texts.data);
+            status = put_rows(encoder, i, buffer->rows.data, count, texts, next, WS_FRAME_REPEAT);
             next += count;
         }
     }
@@ -256,22 +257,21 @@ int ws_encoder_add(struct ws_encoder *encoder, enum ws_family family, const void
         return -EINVAL;
     const struct ws_layout *layout = ws_layout(family);
     struct pending *pending = &encoder->pending[family];
-    int status = 0;
-    if (pending->texts) {
-        size_t text_size = ws_texts_size(layout, row);
-        if (text_size > TEXT_BYTES) {
-            encoder->lost[family]++;
-            if (is_dictionary(family))
-                encoder->refused[family]++;
-            return -EMSGSIZE;
-        }
-        if (text_size > TEXT_BYTES - pending->text_size)
-            status = flush_of(encoder, family);
+    size_t text_size = pending->texts.limit ? ws_texts_size(layout, row) : 0;
+    int status = text_size > TEXT_BYTES ? -EMSGSIZE : 0;
+    if (!status && !room_for_rows(pending, pending->count + 1, layout->row_size, pending->text_size + text_size))
+        status = flush_of(encoder, family);
+    if (text_size > TEXT_BYTES ||
+        !room_for_rows(pending, pending->count + 1, layout->row_size, pending->text_size + text_size)) {
+        encoder->lost[family]++;
+        if (is_dictionary(family))
+            encoder->refused[family]++;
+        return status ? status : -ENOMEM;
     }
-    char *place = pending->rows + (size_t)pending->count * layout->row_size;
+    char *place = pending->rows.data + (size_t)pending->count * layout->row_size;
     memcpy(place, row, layout->row_size);
-    if (pending->texts)
-        pending->text_size += (uint32_t)ws_texts_move(layout, place, pending->texts + pending->text_size);
+    if (pending->texts.limit)
+        pending->text_size += (uint32_t)ws_texts_move(layout, place, pending->texts.data + pending->text_size);
     pending->count++;
     if (is_dictionary(family))
         keep(encoder, family, row);
@@ -322,6 +322,13 @@ void ws_encoder_destroy(struct ws_encoder *encoder)
         return;
     for (uint32_t i = 0; i < WS_FAMILY_FIRST_DATA; i++)
         ws_dictionary_finish(&encoder->dictionaries[i]);
+    for (uint32_t i = 0; i < WS_FAMILY_COUNT; i++) {
+        ws_growing_finish(&encoder->pending[i].rows);
+        ws_growing_finish(&encoder->pending[i].texts);
+    }
+    ws_growing_finish(&encoder->head);
+    ws_growing_finish(&encoder->planes);
+    ws_growing_finish(&encoder->frame);
     ws_map_finish(&encoder->stream_of_shape);
     if (encoder->writer.compression)
         encoder->writer.options.compressor.free(encoder->writer.compression);

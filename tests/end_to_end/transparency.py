@@ -236,6 +236,12 @@ CASES = {
                                               plain_only="ThreadSanitizer's own thread keeps such a program from ending"),
 }
 
+# what the recorder takes of a process that has little, or locks what it has
+CASES["locked/early"] = Case("limits", "locked", ops=4000, plain_only="a sanitizer locks nothing")
+CASES["locked/later"] = Case("limits", "locked-later", ops=4000, plain_only="a sanitizer locks nothing")
+CASES["little/address-space"] = Case("limits", "address-space", ops=2000, plain_only=ASLIMIT)
+CASES["little/data"] = Case("limits", "data", ops=2000, plain_only=ASLIMIT)
+
 # a layer with a dlsym of its own, in front of the shim and behind it
 DLSYM = "a sanitizer must be the first to see dlsym"
 for _order in ("before", "after"):

@@ -1,6 +1,7 @@
 /* Programs that have run, or run, into the limits of their process. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -71,6 +72,71 @@ static void descriptors(void)
     work(2000);
 }
 
+/* A line of /proc/self/status, in KiB. */
+static long status(const char *name)
+{
+    char line[256];
+    long value = -1;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && fgets(line, sizeof(line), file))
+        if (!strncmp(line, name, strlen(name)))
+            value = atol(line + strlen(name) + 1);
+    if (file)
+        fclose(file);
+    return value;
+}
+
+/* What the program has locked, from before CUDA or when it runs, is its own. The driver takes some too. */
+static void locked(bool early)
+{
+    enum { DRIVER_KIB = 20 << 10, RECORDER_KIB = 16 << 10 };
+    if (early && mlockall(MCL_CURRENT | MCL_FUTURE))
+        _exit(91);
+    long before = status("VmRSS");
+    gpu_open(&gpu, 0);
+    work(2000);
+    usleep(300000);
+    if (!early && mlockall(MCL_CURRENT | MCL_FUTURE))
+        _exit(91);
+    work(2000);
+    long grown = status("VmRSS") - before;
+    if (getenv("SHOW"))
+        dprintf(STDERR_FILENO, "before %ld KiB, grown by %ld, locked %ld\n", before, grown, status("VmLck"));
+    dprintf(STDOUT_FILENO, "resident: %s\n", grown < DRIVER_KIB + RECORDER_KIB ? "in bounds" : "too much");
+}
+
+static void *start_work(void *unused)
+{
+    (void)unused;
+    cuCtxSetCurrent(gpu.context);
+    return (void *)(intptr_t)spin_times(&gpu, 10, 2000);
+}
+
+/* Little more than the program needs: its own memory and threads must be had as ever. */
+static void little(int resource, size_t now)
+{
+    enum { MIB = 1 << 20, ROOM = 256, OWN = 80, THREADS = 4 };
+    pthread_attr_t attributes;
+    pthread_t thread;
+    size_t had = 0, started = 0;
+    limit(resource, now + (size_t)ROOM * MIB);
+    gpu_open(&gpu, 0);
+    work(2000);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, MIB);
+    /* One at a time: each that runs beside others may get a heap of its own. */
+    for (size_t i = 0; i < THREADS; i++)
+        if (!pthread_create(&thread, &attributes, start_work, NULL)) {
+            pthread_join(thread, NULL);
+            started++;
+        }
+    for (; mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED; had++)
+        ;
+    if (getenv("SHOW"))
+        dprintf(STDERR_FILENO, "%zu MiB to be had\n", had);
+    dprintf(STDOUT_FILENO, "threads: %zu, memory: %s\n", started, had >= OWN ? "enough" : "too little");
+}
+
 static void close_all(void)
 {
     for (int i = 3; i < 1024; i++)
@@ -121,6 +187,12 @@ int main(int argc, char **argv)
         memory();
     else if (!strcmp(mode, "descriptors"))
         descriptors();
+    else if (!strcmp(mode, "locked") || !strcmp(mode, "locked-later"))
+        locked(!mode[strlen("locked")]);
+    else if (!strcmp(mode, "address-space"))
+        little(RLIMIT_AS, address_space());
+    else if (!strcmp(mode, "data"))
+        little(RLIMIT_DATA, (size_t)status("VmData") << 10);
     else if (!strcmp(mode, "closed-descriptors"))
         closed_descriptors();
     else if (!strcmp(mode, "closed-before"))
