@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -14,6 +15,7 @@
 #include "counters.h"
 #include "drain.h"
 #include "driver_calls.h"
+#include "elf_lookup.h"
 #include "functions.h"
 #include "leave.h"
 #include "lock.h"
@@ -71,10 +73,22 @@ static void keep_texts(void)
     }
 }
 
-__attribute__((constructor)) static void shim_load(void)
+/* Before the first constructor ran the C library has not been told the environment. It lies on the stack behind the
+ * arguments, whose number is where the stack began. */
+static void find_environment(void)
+{
+    struct elf_object linker;
+    void *const *end =
+        environ || !elf_find_by_name("ld-linux", &linker) ? NULL : elf_symbol(&linker, "__libc_stack_end");
+    const intptr_t *arguments = end ? *end : NULL;
+    if (arguments)
+        environ = (char **)(arguments + 1 + *arguments + 1);
+}
+
+static void prepare(void)
 {
     const struct ws_option_info *bad;
-    int saved_errno = errno;
+    find_environment();
     ws_log_start();
     ws_options_from_environment(&shim_options, &bad);
     ws_log_set_level(*shim_options.log == 'q' ? WS_LOG_QUIET : *shim_options.log == 'd' ? WS_LOG_DEBUG : WS_LOG_WARN);
@@ -84,7 +98,6 @@ __attribute__((constructor)) static void shim_load(void)
     if (getauxval(AT_SECURE)) {
         ws_log_set_level(WS_LOG_QUIET);
         aside = true;
-        errno = saved_errno;
         return;
     }
     keep_texts();
@@ -96,7 +109,40 @@ __attribute__((constructor)) static void shim_load(void)
     void *shared = mmap(NULL, (size_t)page_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     children = shared == MAP_FAILED ? NULL : shared;
     pthread_atfork(NULL, NULL, after_fork_in_child);
+}
+
+/* What is to be there before anything starts: once, by whoever needs it first. Libraries that the program is linked
+ * with are made ready before this one, and may use CUDA then. Nobody waits long for another thread that is at it; in
+ * a child that was forked meanwhile it is never done. */
+static bool is_prepared(void)
+{
+    enum { NOTHING_YET, UNDER_WAY, DONE };
+    static _Atomic uint32_t state;
+    static _Atomic bool waited_in_vain;
+    uint32_t seen = atomic_load_explicit(&state, memory_order_acquire);
+    if (__builtin_expect(seen == DONE, 1))
+        return true;
+    struct shim_quiet quiet;
+    int saved_errno = errno;
+    quiet_begin(&quiet); /* a handler would wait for its own thread */
+    if (atomic_compare_exchange_strong(&state, &seen, UNDER_WAY)) {
+        prepare();
+        atomic_store_explicit(&state, DONE, memory_order_release);
+    }
+    int64_t deadline = ws_clock_ns() + LOCK_DEADLINE_MS * (int64_t)1000000;
+    while (atomic_load_explicit(&state, memory_order_acquire) != DONE && !atomic_load(&waited_in_vain)) {
+        sched_yield();
+        if (ws_clock_ns() > deadline)
+            atomic_store(&waited_in_vain, true);
+    }
+    quiet_end(&quiet);
     errno = saved_errno;
+    return atomic_load_explicit(&state, memory_order_acquire) == DONE;
+}
+
+__attribute__((constructor)) static void shim_load(void)
+{
+    is_prepared();
 }
 
 /* Handlers run in reverse order of their setting: set after cuInit and again after the first context, this one runs
@@ -196,7 +242,7 @@ bool shim_start(void)
 {
     if (__builtin_expect(shim_phase() & SHIM_STARTED, 1))
         return !(shim_phase() & SHIM_ENDED);
-    if (__atomic_load_n(&aside, __ATOMIC_RELAXED) || refuse_child())
+    if (!is_prepared() || __atomic_load_n(&aside, __ATOMIC_RELAXED) || refuse_child())
         return false;
     struct shim_quiet quiet;
     int saved_errno = errno;
@@ -222,7 +268,7 @@ bool shim_start(void)
 
 void shim_set_range(bool inside)
 {
-    if (*shim_options.capture_range != 'p')
+    if (!is_prepared() || *shim_options.capture_range != 'p')
         return;
     atomic_store(&range_open, inside);
     if (shim_start())

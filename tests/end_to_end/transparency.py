@@ -236,6 +236,12 @@ CASES = {
                                               plain_only="ThreadSanitizer's own thread keeps such a program from ending"),
 }
 
+# CUDA before main
+for _when in ("library", "preinit"):
+    CASES[f"early-{_when}"] = Case("early", ops=40, environment={"EARLY": _when})
+    CASES[f"early-{_when}-range"] = Case("early", ops=40, environment={"EARLY": _when,
+                                                                       "WALLSHIM_CAPTURE_RANGE": "profiler"})
+
 # what the recorder takes of a process that has little, or locks what it has
 CASES["locked/early"] = Case("limits", "locked", ops=4000, plain_only="a sanitizer locks nothing")
 CASES["locked/later"] = Case("limits", "locked-later", ops=4000, plain_only="a sanitizer locks nothing")
