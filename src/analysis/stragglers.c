@@ -176,7 +176,8 @@ static void describe(const struct ws_report *report, char who[NAMES_TEXT], char 
         }
     }
     if (stragglers > named)
-        snprintf(who + strlen(who), NAMES_TEXT - strlen(who), " and %" PRIu32 " others", stragglers - named);
+        snprintf(who + strlen(who), NAMES_TEXT - strlen(who), " and %" PRIu32 " other%s", stragglers - named,
+                 stragglers - named == 1 ? "" : "s");
 }
 
 /* To a rank that waits. */
