@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
 # Runs a program with the shim of a build preloaded and the build's simulated GPU in place of the driver.
 #
-#   run_preloaded.sh [--no-shim] [--no-driver] [--before LIBRARY] [--after LIBRARY] BUILD COMMAND…
+#   run_preloaded.sh [--no-shim] [--no-driver | --driver 12.2] [--before LIBRARY] [--after LIBRARY] BUILD COMMAND…
 #
-# --no-driver leaves the simulated GPU out; --before and --after preload one more library in front of the shim or behind
-# it.
+# --no-driver leaves the simulated GPU out; --driver takes one that has only the names of an older version; --before and
+# --after preload one more library in front of the shim or behind it.
 # A shim built with a sanitizer needs that sanitizer's library loaded before it in a program that was not: it is found
 # from what the shim was linked with. Leaks are not looked for, since they would be the program's own.
 set -euo pipefail
 
-shim=1 driver=1 before= after=
+shim=1 driver=1 version= before= after=
 while [ $# -gt 0 ]; do
     case $1 in
     --no-shim) shim= ;;
     --no-driver) driver= ;;
+    --driver) version=${2-} && shift ;;
     --before) before=${2-} && shift ;;
     --after) after=${2-} && shift ;;
     *) break ;;
@@ -21,7 +22,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 [ $# -ge 2 ] || {
-    echo "usage: run_preloaded.sh [--no-shim] [--no-driver] [--before LIBRARY] [--after LIBRARY] BUILD COMMAND…" >&2
+    echo "usage: run_preloaded.sh [--no-shim] [--no-driver | --driver 12.2] [--before LIBRARY] [--after LIBRARY] BUILD COMMAND…" >&2
     exit 2
 }
 build=$(cd "$1" && pwd -P)
@@ -35,6 +36,11 @@ sanitizer=$(ldd "$simgpu/libcuda.so.1" | sed -n 's,^[[:space:]]*lib[at]san[^ ]* 
 if [ -n "$sanitizer" ] && [ "$1" = python3 ] && [ -x /usr/bin/python3 ]; then
     shift
     set -- /usr/bin/python3 "$@"
+fi
+
+if [ -n "$version" ]; then
+    export SIMGPU_DRIVER_VERSION=$version
+    simgpu=$simgpu/driver_$version:$simgpu
 fi
 
 preload=$sanitizer

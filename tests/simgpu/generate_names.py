@@ -1,13 +1,24 @@
 #!/usr/bin/env python3
-"""Turns driver_names.tsv into driver_names.h: one X-macro row and one version constant per exported name."""
+"""Turns driver_names.tsv into driver_names.h: one X-macro row and one version constant per exported name. With
+--names-until VERSION, into a version script for the linker that exports no name newer than that."""
 import sys
 
 FLAVOURS = {"-": "SIM_LEGACY", "ptsz": "SIM_PER_THREAD", "ptds": "SIM_PER_THREAD"}
 
 
-def main(source, target):
+def read(source):
     with open(source, encoding="ascii") as file:
-        rows = [line.split() for line in file if line.strip()]
+        return [line.split() for line in file if line.strip()]
+
+
+def write_script(last, source, target):
+    newer = [symbol for symbol, _, version, _ in read(source) if int(version) > int(last)]
+    with open(target, "w", encoding="ascii") as out:
+        out.write("{ global: cu*; simgpu*; local: " + " ".join(symbol + ";" for symbol in newer) + " *; };\n")
+
+
+def main(source, target):
+    rows = read(source)
     with open(target, "w", encoding="ascii") as out:
         out.write("/* Made from driver_names.tsv by generate_names.py. X(symbol, base, version, flavour) */\n")
         out.write("#define SIM_DRIVER_NAMES(X) \\\n")
@@ -20,4 +31,7 @@ def main(source, target):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    if sys.argv[1] == "--names-until":
+        write_script(*sys.argv[2:])
+    else:
+        main(*sys.argv[1:])

@@ -18,8 +18,8 @@ struct bytes {
 static size_t add(struct bytes *to, const void *from, size_t size)
 {
     size_t at = to->size;
-    if (to->failed)
-        return 0;
+    if (to->failed || !size)
+        return at;
     if (at + size > to->capacity) {
         size_t capacity = (at + size) * 2;
         char *larger = realloc(to->data, capacity);
