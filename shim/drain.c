@@ -18,6 +18,7 @@
 #include "driver_calls.h"
 #include "elf_lookup.h"
 #include "file_thread.h"
+#include "first_thread.h"
 #include "ops.h"
 #include "requests.h"
 #include "rows.h"
@@ -28,7 +29,9 @@
 
 enum {
     ROUND_NS = 4000000,
-    LOOK_NS = 100000000,
+    SETTLING_NS = 25000000,   /* while a clock is being compared first */
+    LONGEST_NS = 550000000,   /* between rounds when nothing happens */
+    GAP_NS = 1000000,         /* the least: many launches find few events, for example */
     FIRST_FLUSH_NS = 8000000, /* and twice that each time, up to FLUSH_NS: a short program may end without a word */
     FLUSH_NS = 250000000,
     CONTEXT_DEADLINE_NS = 200000000, /* without any time read, for work still running when its context goes */
@@ -45,9 +48,17 @@ enum {
     ENDED_LOOK_SOON_NS = 50000000,   /* when there are very many */
 };
 
-static _Atomic uint32_t wake;  /* a futex: 1 when there is something to do */
+static const int64_t IDLE_FLUSH_NS = 8000000000; /* when there are only comparisons of clocks */
+static const int64_t CLOCK_PATIENCE_NS = 2000000000;
+
+enum { WAKE_NOT, WAKE_SOON, WAKE_NOW };
+static _Atomic uint32_t wake;  /* a futex */
 static _Atomic uint32_t begun; /* a futex: 1 when the trace has its beginning, or there will be none */
-static bool driver_gone;       /* the drain's own */
+/* The drain's own. */
+static bool driver_gone;
+static int64_t last_happened, next_flush;
+static bool unwritten; /* something that happened is not in the file yet */
+
 static __thread bool is_drain __attribute__((tls_model("initial-exec")));
 
 static void futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t ns)
@@ -63,7 +74,14 @@ static void futex_wake(_Atomic uint32_t *word)
 
 void drain_wake(void)
 {
-    if (!atomic_exchange(&wake, 1))
+    uint32_t asleep = WAKE_NOT;
+    if (!atomic_load(&wake) && atomic_compare_exchange_strong(&wake, &asleep, WAKE_SOON))
+        futex_wake(&wake);
+}
+
+void drain_wake_now(void)
+{
+    if (atomic_exchange(&wake, WAKE_NOW) != WAKE_NOW)
         futex_wake(&wake);
 }
 
@@ -156,10 +174,17 @@ static bool all_may_be_gone(void)
     return true;
 }
 
-static void read_threads(void)
+static bool has_news(const struct shim_thread *thread, uint64_t head)
+{
+    return head != ws_ring_tail(&thread->ring) ||
+           __atomic_load_n(&thread->passed, __ATOMIC_RELAXED) != thread->reported_passed;
+}
+
+/* Did anything happen? */
+static bool read_threads(void)
 {
     unsigned used = thread_slots_used();
-    bool ask_all = all_may_be_gone();
+    bool ask_all = all_may_be_gone(), happened = false;
     for (unsigned slot = 0; slot < used; slot++) {
         struct shim_thread *thread = thread_at(slot);
         if (!thread)
@@ -167,6 +192,7 @@ static void read_threads(void)
         bool ending = atomic_load_explicit(&thread->life, memory_order_acquire) == THREAD_ENDING;
         bool gone = (ending || ask_all) && thread_is_gone(thread);
         uint64_t head = ws_ring_head(&thread->ring);
+        happened |= gone || has_news(thread, head);
         rows_emit_dictionaries(); /* after the head was read: all that the records name is there */
         rows_read_ring(thread, head);
         if (gone) {
@@ -176,22 +202,29 @@ static void read_threads(void)
             thread_retire(slot);
         }
     }
+    return happened;
 }
 
 static void round_once(void)
 {
-    static int64_t next_flush, flush_every = FIRST_FLUSH_NS;
+    static int64_t flush_every = FIRST_FLUSH_NS;
+    uint64_t settled = rows_settled();
     ticks_compare();
     int64_t now = ws_clock_ns();
     shim_update_phase(now);
     grow_pools();
     streams_over_begin();
-    read_threads();
+    bool happened = read_threads();
     grow_pools();
     keep_contexts(now);
     streams_over_end();
-    if (now >= next_flush) {
+    if (happened || rows_settled() != settled) {
+        last_happened = now;
+        unwritten = true;
+    }
+    if (now >= next_flush + (unwritten ? 0 : IDLE_FLUSH_NS)) {
         rows_flush(now);
+        unwritten = false;
         next_flush = now + flush_every;
         flush_every = 2 * flush_every < FLUSH_NS ? 2 * flush_every : FLUSH_NS;
     }
@@ -273,29 +306,6 @@ static bool answer_all(void)
     return false;
 }
 
-/* A process whose first thread has left by pthread_exit ends with the last of the others, and must not wait for this
- * one. Whether they are gone only the kernel knows. */
-static bool left_alone(int64_t now)
-{
-    static int64_t next_look;
-    if (now < next_look)
-        return false;
-    next_look = now + LOOK_NS;
-    char text[512], state;
-    int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-    ssize_t length = file < 0 ? -1 : read(file, text, sizeof(text) - 1);
-    if (file >= 0)
-        close(file);
-    text[length > 0 ? length : 0] = 0;
-    const char *after_name = strrchr(text, ')');
-    long threads;
-    /* The first thread stays as a zombie while others live. */
-    return after_name &&
-           sscanf(after_name, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld", &state,
-                  &threads) == 2 &&
-           state == 'Z' && threads == 2 + (long)file_thread_count();
-}
-
 /* The last thread of a program ends the process, as the C library has it; it cannot know that the other one left is
  * ours. */
 static void end_process(void)
@@ -303,6 +313,55 @@ static void end_process(void)
     void (*leave)(int) = (void (*)(int))elf_libc_symbol("exit");
     if (leave)
         leave(0);
+}
+
+/* --- pace -------------------------------------------------------------------------------------- */
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Is a clock still to be compared for the first time? */
+static bool clocks_settle(void)
+{
+    for (uint32_t id = 1; id <= context_count(); id++)
+        if (usable(context_at(id)) && !context_at(id)->one_queue && !device_clock_known(context_at(id)))
+            return true;
+    return false;
+}
+
+/* Until the next round, if nobody wakes us: an eighth of the time in which nothing has happened. So the pauses of a
+ * program that does nothing grow, and what happens after a pause is still read and written soon. */
+static int64_t pause_ns(int64_t now)
+{
+    int64_t quiet = now - last_happened;
+    int64_t pause = quiet / 8 < ROUND_NS ? ROUND_NS : earlier(quiet / 8, LONGEST_NS);
+    if (unwritten)
+        pause = earlier(pause, next_flush - now);
+    if (quiet < CLOCK_PATIENCE_NS && clocks_settle())
+        pause = earlier(pause, SETTLING_NS);
+    if (first_thread_may_be_gone())
+        pause = earlier(pause, FIRST_THREAD_LOOK_NS);
+    pause = earlier(pause, shim_next_edge(now));
+    return pause > GAP_NS ? pause : GAP_NS;
+}
+
+/* Whoever launches while there are few events wakes us each time: not at once after a round. */
+static void sleep_until_needed(void)
+{
+    int64_t now = ws_clock_ns(), next = now + pause_ns(now), soonest = now + GAP_NS;
+    while (atomic_load(&wake) == WAKE_NOT && now < next) {
+        futex_wait(&wake, WAKE_NOT, next - now);
+        now = ws_clock_ns();
+    }
+    if (atomic_load(&wake) != WAKE_NOT)
+        last_happened = now;
+    while (atomic_load(&wake) == WAKE_SOON && now < soonest) {
+        futex_wait(&wake, WAKE_SOON, soonest - now);
+        now = ws_clock_ns();
+    }
+    atomic_store(&wake, WAKE_NOT);
 }
 
 static void say_begun(void)
@@ -324,18 +383,17 @@ static void *drain_main(void *unused)
     }
     say_begun();
     ticks_init();
+    last_happened = ws_clock_ns();
     /* Captures in global mode forbid other threads what might disturb them; what we do never does. */
     ws_CUenum mode = WS_CU_STREAM_CAPTURE_MODE_RELAXED;
     if (driver.exchange_capture_mode)
         driver.exchange_capture_mode(&mode);
     for (;;) {
-        if (!atomic_load(&wake))
-            futex_wait(&wake, 0, ROUND_NS);
-        atomic_store(&wake, 0);
+        sleep_until_needed();
         if (answer_all())
             return NULL;
         round_once();
-        if (left_alone(ws_clock_ns()))
+        if (first_thread_left_alone(ws_clock_ns(), file_thread_count()))
             end_process();
     }
 }

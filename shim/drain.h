@@ -27,7 +27,10 @@ void drain_leave(void);
 /* Writes the end of the trace and ends the thread. */
 void drain_finish(void);
 
-/* A ring is filling up. */
+/* A ring is filling up, or events are used up: there will be a round within a millisecond. */
 void drain_wake(void);
+
+/* Somebody waits. */
+void drain_wake_now(void);
 
 #endif

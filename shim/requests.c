@@ -45,7 +45,7 @@ void request_ask(enum request_kind kind, uint32_t context, int64_t deadline_ns)
     uint64_t word = number << NUMBER_SHIFT | (uint64_t)kind << KIND_SHIFT | context;
     unsigned at;
     if (!atomic_load(&ended) && put(word, &at)) {
-        drain_wake();
+        drain_wake_now();
         while ((now = ws_clock_ns()) < deadline) {
             uint32_t seen = atomic_load(&answers);
             if (atomic_load(&places[at]) != word || atomic_load(&ended) || !shim_page.generation)

@@ -16,6 +16,7 @@
 #include "drain.h"
 #include "driver_calls.h"
 #include "elf_lookup.h"
+#include "first_thread.h"
 #include "functions.h"
 #include "leave.h"
 #include "lock.h"
@@ -106,6 +107,7 @@ static void prepare(void)
     long page_size = sysconf(_SC_PAGESIZE);
     madvise(&shim_page, sizeof(shim_page), MADV_WIPEONFORK);
     locks_init();
+    first_thread_watch();
     void *shared = mmap(NULL, (size_t)page_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     children = shared == MAP_FAILED ? NULL : shared;
     pthread_atfork(NULL, NULL, after_fork_in_child);
@@ -287,6 +289,21 @@ static bool wants_recording(int64_t now)
     if (full || !in_range || !in_burst)
         atomic_store(&off_reason, full ? WS_LOSS_SIZE_LIMIT : !in_range ? WS_LOSS_RANGE : WS_LOSS_BURST);
     return in_range && in_burst && !full && !aside;
+}
+
+int64_t shim_next_edge(int64_t now)
+{
+    uint64_t since = now > started_at ? (uint64_t)(now - started_at) : 0, next = UINT64_MAX;
+    const uint64_t edges[] = { shim_options.delay,
+                               shim_options.duration ? shim_options.delay + shim_options.duration : 0 };
+    for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++)
+        if (since < edges[i] && edges[i] - since < next)
+            next = edges[i] - since;
+    if (burst_period) {
+        uint64_t at = since % burst_period, until = at < burst_on ? burst_on - at : burst_period - at;
+        next = until < next ? until : next;
+    }
+    return next < INT64_MAX ? (int64_t)next : INT64_MAX;
 }
 
 /* Called by the drain, and by the program's thread at the edges of a range: both leave the same. */

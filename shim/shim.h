@@ -96,6 +96,9 @@ void shim_step_aside(const char *why);
  * calls it at every round. */
 void shim_update_phase(int64_t now);
 
+/* ns until the clock may move it; INT64_MAX: never. */
+int64_t shim_next_edge(int64_t now);
+
 /* Why recording is off, or was last: what to count unrecorded calls under. */
 enum ws_loss_reason shim_off_reason(void);
 

@@ -134,6 +134,7 @@ CASES = {
     "threads-keys-alone": Case("churn", "keys-alone", "5000", ops=5001, never=POOL_DRY),
     "streams-many": Case("churn", "streams", "4000", ops=4001, most=("stream", 3000)),
     "contexts-many": Case("churn", "contexts"),
+    "files-forbidden-later": Case("pace", "no-files", ops=50, plain_only="a sanitizer may open files at any time"),
     # look-ups
     "look-up-absent": Case("dynamic", "default-absent", traces=0),
     "look-up-present": Case("dynamic", "default-present", traces=None),

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""How often threads of the shim run, and how soon what happened is in the file.
+
+    pace.py BUILD CASE
+
+idle: when nothing happens, they hardly run. few: launches that find few events do not keep the drain running. after-idle,
+slowly: what a program launched after a pause is in the file soon, for a SIGKILL loses the rest.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+build, case = os.path.abspath(sys.argv[1]), sys.argv[2]
+
+
+def run(*arguments, **options):
+    """What the program says of the cost, and how many operations are in its trace."""
+    with tempfile.TemporaryDirectory() as folder:
+        trace = os.path.join(folder, "a.wst")
+        environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "WALLSHIM_OUTPUT": trace}
+        environment.update({"WALLSHIM_" + name.upper(): value for name, value in options.items()})
+        for name in ("ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"):
+            if name in os.environ:
+                environment[name] = os.environ[name]
+        done = subprocess.run([os.path.join(HERE, "..", "run_preloaded.sh"), build,
+                               os.path.join(build, "tests/programs/hazard_pace"), *arguments],
+                              env=environment, stderr=subprocess.PIPE, text=True, timeout=100, check=False)
+        dumped = subprocess.run([os.path.join(build, "tools/wallshim"), "dump", "--json", "--family", "op", trace],
+                                stdout=subprocess.PIPE, check=True).stdout
+    words = done.stderr.split()
+    cost = {words[i]: float(words[i + 1]) for i in range(1, len(words) - 1, 2)} if words[:1] in (["idle"], ["busy"]) else {}
+    print(*arguments, options, "status", done.returncode, cost, dumped.count(b"\n"), "operations")
+    return cost, dumped.count(b"\n")
+
+
+def check(is_so, what):
+    if not is_so:
+        print("WRONG", what)
+    return 0 if is_so else 1
+
+
+if case == "idle":
+    COST, _ = run("idle", "5", "6")
+    sys.exit(check(COST["wakeups_a_second"] <= 3, "woken too often while nothing happens") or
+             check(COST["cpu_percent"] <= 0.3, "too much work while nothing happens"))
+if case == "few":
+    # Beside its rounds, the drain waits for its turn with locks of the simulated driver.
+    COST, _ = run("busy", "2", events="16")
+    sys.exit(check(COST["wakeups_a_second"] <= 1500, "kept running by launches that find few events"))
+if case == "after-idle":
+    _, OPS = run("killed", "6", "1.2")
+    sys.exit(check(OPS == 2, "the launch after the pause is not in the file"))
+if case == "slowly":
+    _, OPS = run("killed", "1", "0.6")
+    sys.exit(check(OPS == 2, "the launch after the pause is not in the file"))
+sys.exit(f"no such case: {case}")
