@@ -241,7 +241,11 @@ static int visit_placed(struct dl_phdr_info *info, size_t size, void *data)
 
 void elf_each_placed(bool (*visit)(const struct elf_object *object, enum elf_place place, void *data), void *data)
 {
-    dl_iterate_phdr(visit_placed, &(struct placed_visitor){ visit, data, false });
+    /* Libc's own: a sanitizer asks for dlsym before its wrapper of this function can be called. */
+    int (*iterate)(int (*)(struct dl_phdr_info *, size_t, void *), void *) =
+        (int (*)(int (*)(struct dl_phdr_info *, size_t, void *), void *))elf_libc_symbol("dl_iterate_phdr");
+    if (iterate)
+        iterate(visit_placed, &(struct placed_visitor){ visit, data, false });
 }
 
 struct place_search {
