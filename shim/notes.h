@@ -19,8 +19,9 @@ enum { NOTE_FIND = WS_SPACE_COUNT };
 
 /* Launches. */
 struct shape_entry *kernel_new(struct shim_thread *thread, const struct shape_key *key);
-uint32_t kernel_params(struct shim_thread *thread, struct shape_entry *shape, void **params, void **extra);
+void kernel_params(struct shim_thread *thread, struct shape_entry *shape, void **params, void **extra);
 void kernel_ex(struct call *call, const ws_CUlaunchConfig *config, ws_CUfunction f, void **params, void **extra);
+void kernel_multi_coming(struct call *call);
 void kernel_multi(struct call *call, const ws_CUDA_LAUNCH_PARAMS *launches, unsigned count);
 void graph(struct call *call, ws_CUgraphExec exec, ws_CUstream stream);
 void work(struct call *call, enum ws_op_kind kind, uint64_t bytes, ws_CUstream stream);
@@ -122,10 +123,9 @@ HOT void kernel(struct call *call, ws_CUfunction f, unsigned grid_x, unsigned gr
         if (!shape)
             return;
     }
-    uint32_t inner = 0;
     if (__builtin_expect(!--shape->params_wait, 0))
-        inner = kernel_params(thread, shape, params, extra);
-    op_ready(call, shape, 0, flags, inner);
+        kernel_params(thread, shape, params, extra);
+    op_ready(call, shape, 0, flags);
 }
 
 #endif

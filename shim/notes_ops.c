@@ -37,11 +37,14 @@ static bool params_wanted(struct shape_entry *entry)
     return true;
 }
 
-/* Keeps the parameter block if it is its turn; what the operation's record is to say of that. */
-uint32_t kernel_params(struct shim_thread *thread, struct shape_entry *shape, void **params, void **extra)
+/* Has the parameter block kept when the launch returns, if it is its turn. */
+void kernel_params(struct shim_thread *thread, struct shape_entry *shape, void **params, void **extra)
 {
-    bool kept = params_wanted(shape) && params_keep(thread, shape->function, params, extra);
-    return kept ? WS_RING_OP_HAS_PARAMS : 0;
+    if (!params_wanted(shape))
+        return;
+    thread->due =
+        (struct thread_params){ .wanted = true, .function = shape->function, .params = params, .extra = extra };
+    op_ends_slowly(thread);
 }
 
 struct shape_entry *kernel_new(struct shim_thread *thread, const struct shape_key *key)
@@ -64,7 +67,7 @@ void kernel_ex(struct call *call, const ws_CUlaunchConfig *config, ws_CUfunction
     unsigned flags = 0;
     if (!config)
         return;
-    for (unsigned i = 0; config->attrs && i < config->numAttrs; i++) {
+    for (unsigned i = 0; i < config->numAttrs && config->attrs; i++) {
         const ws_CUlaunchAttribute *attribute = &config->attrs[i];
         if (attribute->id == WS_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
             attribute->value.programmaticStreamSerializationAllowed)
@@ -76,10 +79,16 @@ void kernel_ex(struct call *call, const ws_CUlaunchConfig *config, ws_CUfunction
            config->blockDimZ, config->sharedMemBytes, config->hStream, params, extra, flags);
 }
 
-/* Several devices in one call: each launch is put into the ring by itself, untimed. */
+void kernel_multi_coming(struct call *call)
+{
+    call->ticks_begin = ticks_now();
+}
+
+/* Several devices in one call: each launch is put into the ring by itself, untimed. What was refused may not have
+ * been looked at. */
 void kernel_multi(struct call *call, const ws_CUDA_LAUNCH_PARAMS *launches, unsigned count)
 {
-    for (unsigned i = 0; launches && i < count; i++) {
+    for (unsigned i = 0; call->result == WS_CUDA_SUCCESS && i < count; i++) {
         const ws_CUDA_LAUNCH_PARAMS *launch = &launches[i];
         /* Nothing is timed: the call is one for all. */
         struct call one = { .id = call->id,
@@ -93,7 +102,7 @@ void kernel_multi(struct call *call, const ws_CUDA_LAUNCH_PARAMS *launches, unsi
             continue;
         /* The next operation's begin is not to be taken from before. */
         atomic_store_explicit(&stream_at(one.record->stream)->fresh, 1, memory_order_release);
-        one.result = WS_CUDA_SUCCESS;
+        one.record->ticks_begin = call->ticks_begin;
         op_returned(&one);
     }
 }
@@ -104,7 +113,7 @@ void graph(struct call *call, ws_CUgraphExec exec, ws_CUstream stream)
     struct shape_key key = { .object = AT(exec), .stream = AT(stream), .which = which };
     struct shape_entry *shape = describe(call->thread, &key, &(struct ws_shape){ .kind = WS_OP_GRAPH });
     if (shape)
-        op_ready(call, shape, 0, 0, 0);
+        op_ready(call, shape, 0, 0);
 }
 
 static void plain_work(struct call *call, enum ws_op_kind kind, enum ws_space from, enum ws_space to, uint64_t bytes,
@@ -116,7 +125,7 @@ static void plain_work(struct call *call, enum ws_op_kind kind, enum ws_space fr
     struct ws_shape row = { .kind = kind, .from_space = from, .to_space = to };
     struct shape_entry *shape = describe(call->thread, &key, &row);
     if (shape)
-        op_ready(call, shape, bytes, flags, 0);
+        op_ready(call, shape, bytes, flags);
 }
 
 void work(struct call *call, enum ws_op_kind kind, uint64_t bytes, ws_CUstream stream)

@@ -8,6 +8,7 @@
 #include "driver_calls.h"
 #include "functions.h"
 #include "graphs.h"
+#include "params.h"
 #include "registry.h"
 
 enum {
@@ -346,6 +347,7 @@ void op_give_up(struct shim_thread *thread)
     bool has_turn = thread->has_turn;
     op_wait_entered(thread);
     bool slow = __atomic_exchange_n(&thread->slow, false, __ATOMIC_RELAXED);
+    thread->due.wanted = false;
     thread->within = 0;
     if (!slow)
         return;
@@ -378,14 +380,19 @@ bool call_is_in_nccl(struct shim_thread *thread, uintptr_t caller, const void *f
     return false;
 }
 
-void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape, uint32_t phase)
+void op_ends_slowly(struct shim_thread *thread)
 {
-    if (record->header.detail & WS_OP_IN_COLLECTIVE && !call_is_in_nccl(thread, thread->within, NULL))
-        record->header.detail &= (uint16_t)~WS_OP_IN_COLLECTIVE;
     thread->timed = NULL;
     thread->begin_mark = 0;
     thread->direction = COPY_DIRECTIONS;
     thread->slow = true;
+}
+
+void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape, uint32_t phase)
+{
+    if (record->header.detail & WS_OP_IN_COLLECTIVE && !call_is_in_nccl(thread, thread->within, NULL))
+        record->header.detail &= (uint16_t)~WS_OP_IN_COLLECTIVE;
+    op_ends_slowly(thread);
     if (phase & SHIM_COUNTING) {
         uint64_t floats = float_state();
         counters_before(thread, record, shape);
@@ -408,11 +415,15 @@ void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
         counters_after(thread, record);
         restore_float_state(floats);
     }
+    if (thread->due.wanted && record->result == WS_CUDA_SUCCESS)
+        params_keep(thread, &thread->due, record);
+    thread->due.wanted = false;
 }
 
 void op_lost(struct shim_thread *thread, const struct shape_entry *shape)
 {
     thread->correlation++;
+    thread->slow = thread->due.wanted = false;
     /* It goes into its stream all the same. */
     atomic_store_explicit(&shape->stream->fresh, 1, memory_order_release);
 }

@@ -108,6 +108,9 @@ void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, stru
                      uint32_t phase);
 void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record);
 
+/* There is more to be done than that when the operation returns that is described now. */
+void op_ends_slowly(struct shim_thread *thread);
+
 /* A wait for an event goes into these streams, and has gone: operations that other threads put in meanwhile may begin
  * later than the marks before them, and say so. */
 void op_wait_enters(struct shim_thread *thread, uint32_t first_stream, uint32_t count);
@@ -175,7 +178,7 @@ HOT bool call_is_op(enum ws_call_family family)
 void op_lost(struct shim_thread *thread, const struct shape_entry *shape);
 
 /* The operation is described: takes its place in the ring, and begins. */
-HOT void op_ready(struct call *call, struct shape_entry *shape, uint64_t bytes, uint32_t flags, uint32_t inner)
+HOT void op_ready(struct call *call, struct shape_entry *shape, uint64_t bytes, uint32_t flags)
 {
     struct shim_thread *thread = call->thread;
     struct ws_ring_op *record = ws_ring_reserve_one(&thread->ring);
@@ -191,7 +194,7 @@ HOT void op_ready(struct call *call, struct shape_entry *shape, uint64_t bytes, 
     record->stream = shape->stream_id;
     record->begin_mark = record->end_mark = 0;
     record->copies_before = 0;
-    record->inner = inner;
+    record->inner = 0;
     call->record = record;
     record->ticks_begin = ws_clock_ticks();
     if (__builtin_expect(call->phase != SHIM_PLAIN, 0))

@@ -100,14 +100,16 @@ static const char *block_of(void **extra, size_t *size)
     return block;
 }
 
-bool params_keep(struct shim_thread *thread, uint32_t function, void **params, void **extra)
+void params_keep(struct shim_thread *thread, const struct thread_params *given, const struct ws_ring_op *described)
 {
-    const struct function_layout *layout = function_layout(function);
+    const struct function_layout *layout = function_layout(given->function);
+    void **params = given->params;
+    struct ws_ring_op operation = *described;
     struct words words;
     words.count = words.addresses = words.first = words.end = 0;
     words.telling = false;
     size_t size = 0;
-    const char *block = params ? NULL : block_of(extra, &size);
+    const char *block = params ? NULL : block_of(given->extra, &size);
     for (uint32_t i = 0; i < layout->count; i++) {
         struct function_param param = layout->params[i];
         if (params && params[i])
@@ -125,21 +127,22 @@ bool params_keep(struct shim_thread *thread, uint32_t function, void **params, v
         slots = ws_ring_params_slots(words.count, 0);
     }
     if (!words.count && !image)
-        return false;
-    struct ws_ring_params *record = ws_ring_reserve(&thread->ring, slots);
+        return;
+    struct ws_ring_params *record = ws_ring_reserve(&thread->ring, slots + 1);
     if (!record)
-        return false;
+        return;
     record->header = (struct ws_ring_header){
         .kind = WS_RING_PARAMS,
         .slots = (uint8_t)slots,
         .detail = (uint16_t)(words.count | of_image << WS_RING_PARAM_IMAGE),
-        .shape = function,
+        .shape = given->function,
     };
     memcpy(record->words, words.word, words.count * sizeof(words.word[0]));
     if (image) {
         memcpy(record->words + words.count, &first, sizeof(first));
         memcpy((char *)(record->words + words.count) + sizeof(first), words.image + first, image * sizeof(first));
     }
+    operation.inner |= WS_RING_OP_HAS_PARAMS;
+    memcpy((char *)record + (size_t)slots * WS_RING_SLOT, &operation, sizeof(operation));
     ws_ring_commit(&thread->ring, slots);
-    return true;
 }

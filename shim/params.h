@@ -7,9 +7,14 @@
 #include <stdint.h>
 
 struct shim_thread;
+struct thread_params;
+struct ws_ring_op;
 
-/* Puts a WS_RING_PARAMS record into the thread's ring for the operation that follows. False when
- * there is nothing to keep or no room. */
-bool params_keep(struct shim_thread *thread, uint32_t function, void **params, void **extra);
+/* Puts a WS_RING_PARAMS record into the thread's ring in front of the operation that is described there and not yet
+ * committed, which moves behind it. Nothing happens where there is nothing to keep or no room.
+ *
+ * Only for a launch that the driver took: then it has read the parameters itself. What it refuses it may never have
+ * looked at, and the pointers may be anything. */
+void params_keep(struct shim_thread *thread, const struct thread_params *given, const struct ws_ring_op *described);
 
 #endif

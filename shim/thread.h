@@ -95,6 +95,13 @@ enum thread_counted { COUNTED_NOT_ASKED, COUNTED_NOTHING, COUNTED_LAUNCH };
 
 /* A thread that is ending may still make calls, from the destructors of its keys: it is gone when the kernel says so.
  */
+/* A launch's parameters, as its caller has them. */
+struct thread_params {
+    bool wanted;
+    uint32_t function; /* dictionary id */
+    void **params, **extra;
+};
+
 enum thread_life { THREAD_ALIVE, THREAD_ENDING };
 
 /* A call that was found to be made by one under way: see frames.h. */
@@ -122,6 +129,7 @@ struct shim_thread {
     struct shim_stream *timed;             /* where marks are recorded; NULL: nowhere */
     uint32_t first_waiting, waiting_count; /* streams that a wait for an event is being put into, by id */
     uint32_t begin_mark;                   /* and where they begin; 0: without */
+    struct thread_params due;              /* to be kept when it returns */
     uint8_t direction;    /* of a copy that was counted, enum copy_direction; COPY_DIRECTIONS: of none */
     uintptr_t in_product; /* the frame of the call of cuBLAS or cuDNN under way: what that calls of itself is no
                              product of the program's; 0: none */

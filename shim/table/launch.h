@@ -21,7 +21,8 @@ DRIVER_PTSZ(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel, 9000, LAUNCH,
     NOTHING)
 DRIVER(cuLaunchCooperativeKernelMultiDevice, cuLaunchCooperativeKernelMultiDevice, 9000, LAUNCH,
     (ws_CUDA_LAUNCH_PARAMS *launchParamsList, unsigned numDevices, unsigned flags),
-    (launchParamsList, numDevices, flags), kernel_multi(&call, launchParamsList, numDevices), NOTHING)
+    (launchParamsList, numDevices, flags), kernel_multi_coming(&call),
+    kernel_multi(&call, launchParamsList, numDevices))
 DRIVER_PTSZ(cuGraphLaunch, cuGraphLaunch, 10000, LAUNCH,
     (ws_CUgraphExec hGraphExec, ws_CUstream hStream), (hGraphExec, hStream), graph(&call, hGraphExec, hStream),
     NOTHING)

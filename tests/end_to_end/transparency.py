@@ -237,6 +237,10 @@ CASES = {
                                               plain_only="ThreadSanitizer's own thread keeps such a program from ending"),
 }
 
+# parameters that the driver never looks at
+CASES["refused"] = Case("refused", ops=20)
+CASES["refused-all-params"] = Case("refused", ops=20, environment={"WALLSHIM_PARAMS": "all"})
+
 # CUDA before main
 for _when in ("library", "preinit"):
     CASES[f"early-{_when}"] = Case("early", ops=40, environment={"EARLY": _when})
