@@ -35,7 +35,7 @@ bool shim_one_queue;
 
 static uint32_t generation;                        /* of the latest recording: survives a fork, unlike the page */
 static const struct ws_option_info *misunderstood; /* an option with a value that is none */
-static bool aside;                                 /* given up for good */
+static _Atomic bool aside;                         /* given up for good */
 static bool is_child;                              /* of a process that was recording */
 static _Atomic uint64_t *children;                 /* shared with them */
 
@@ -244,7 +244,7 @@ bool shim_start(void)
 {
     if (__builtin_expect(shim_phase() & SHIM_STARTED, 1))
         return !(shim_phase() & SHIM_ENDED);
-    if (!is_prepared() || __atomic_load_n(&aside, __ATOMIC_RELAXED) || refuse_child())
+    if (!is_prepared() || atomic_load_explicit(&aside, memory_order_relaxed) || refuse_child())
         return false;
     struct shim_quiet quiet;
     int saved_errno = errno;
