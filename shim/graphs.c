@@ -156,7 +156,8 @@ static bool capture_goes_on(int32_t result)
 
 void capture_ended(struct call *call, ws_CUstream stream, ws_CUgraph *graph)
 {
-    struct shim_context *context = call->thread ? call->thread->context : NULL;
+    struct shim_thread *thread = call->nested ? thread_if_known() : call->thread;
+    struct shim_context *context = thread ? thread->context : NULL;
     struct shim_stream *found = shim_started() ? stream_known(stream, call->per_thread, context) : NULL;
     if (found && !capture_goes_on(call->result))
         stream_capture_over(found);

@@ -9,8 +9,9 @@
 
 void host_call(struct call *call, ws_CUstream stream, const void *object, uint64_t address, uint64_t bytes)
 {
-    /* A call that fails before anything was recorded is no reason to start. */
-    if (!call->thread && call->result != WS_CUDA_SUCCESS)
+    /* A call that fails before anything was recorded is no reason to start. One within another has no place in the
+     * ring. */
+    if (call->nested || (!call->thread && call->result != WS_CUDA_SUCCESS))
         return;
     struct shim_thread *thread = call->thread ? call->thread : thread_get();
     if (!thread || !shim_recording())
@@ -41,6 +42,12 @@ void host_call(struct call *call, ws_CUstream stream, const void *object, uint64
         .result = call->result,
     };
     ws_ring_commit(&thread->ring, 1);
+}
+
+/* For what is looked up, not for what is recorded. */
+static struct shim_thread *thread_of_call(const struct call *call)
+{
+    return call->nested ? thread_if_known() : call->thread;
 }
 
 static void raise_order(struct call *call, ws_CUstream stream);
@@ -100,7 +107,8 @@ void queried(struct call *call, ws_CUstream stream, const void *object)
 /* Something else than an operation goes into the stream, or went. */
 static void raise_order(struct call *call, ws_CUstream stream)
 {
-    struct shim_stream *found = call->thread ? stream_known(stream, call->per_thread, call->thread->context) : NULL;
+    struct shim_thread *thread = thread_of_call(call);
+    struct shim_stream *found = thread ? stream_known(stream, call->per_thread, thread->context) : NULL;
     if (found) {
         atomic_store_explicit(&found->fresh, 1, memory_order_release);
         atomic_fetch_add_explicit(&found->order, (uint64_t)1 << 16, memory_order_acq_rel);
@@ -181,7 +189,7 @@ void export_table(struct call *call, const ws_CUuuid *id)
 
 void initialised(struct call *call)
 {
-    if (call->result == WS_CUDA_SUCCESS)
+    if (call->result == WS_CUDA_SUCCESS && !call->nested)
         shim_initialised();
 }
 
@@ -238,7 +246,7 @@ void context_made(struct call *call, ws_CUcontext *context)
 /* Called for every switch, so it asks the driver nothing: what is not known is found at the next use. */
 void context_switched(struct call *call, ws_CUcontext context)
 {
-    struct shim_thread *thread = call->thread;
+    struct shim_thread *thread = thread_of_call(call);
     if (call->result != WS_CUDA_SUCCESS || !thread)
         return;
     op_set_context(thread, context ? context_find(context) : NULL, atomic_load(&shim_page.handles));

@@ -19,6 +19,7 @@
 struct call {
     enum ws_function_id id;
     bool per_thread;            /* a null stream is the thread's own */
+    bool nested;                /* made within another one, by a handler: no record, but its effects are followed */
     uint32_t phase;             /* enum shim_phase, at entry */
     struct shim_thread *thread; /* NULL: not recorded */
     struct ws_ring_op *record;  /* of an operation: its place in the ring, filled on the way; NULL: it has none */
@@ -52,6 +53,18 @@ HOT bool call_is_nested(struct shim_thread *thread)
            call_is_made_within(thread, (uintptr_t)__builtin_dwarf_cfa(), __builtin_return_address(0));
 }
 
+/* Do functions of this family put work into streams? */
+HOT bool call_is_op(enum ws_call_family family)
+{
+    return family == WS_CALL_LAUNCH || family == WS_CALL_COPY || family == WS_CALL_MEMSET || family == WS_CALL_WORK;
+}
+
+/* Of calls made within others: what ends there or begins would make what is recorded later wrong. */
+HOT bool call_is_followed(enum ws_call_family family, const void *from)
+{
+    return call_always_noted(family) && family != WS_CALL_NCCL && !resolve_is_inside(from);
+}
+
 /* Is the call to be noted? All others, those the driver itself makes among them, go on as they came. What is
  * not set here is set before it is read. */
 HOT bool call_enter(struct call *call, uintptr_t *frame, enum ws_function_id id, bool per_thread,
@@ -71,8 +84,11 @@ HOT bool call_enter(struct call *call, uintptr_t *frame, enum ws_function_id id,
             return false;
         }
     }
-    if (thread ? call_is_nested(thread) : !call_always_noted(family))
+    bool nested = thread && call_is_nested(thread);
+    if (nested ? !call_is_followed(family, __builtin_return_address(0)) : !thread && !call_always_noted(family))
         return false;
+    if (nested)
+        thread = NULL;
     if (thread && family != WS_CALL_NCCL) /* NCCL's launches are the program's as well */
         frame_begin(thread, &thread->within, frame);
     call->id = id;
@@ -80,6 +96,8 @@ HOT bool call_enter(struct call *call, uintptr_t *frame, enum ws_function_id id,
     call->phase = phase;
     call->thread = thread;
     call->record = NULL;
+    if (!call_is_op(family))
+        call->nested = nested;
     return true;
 }
 
@@ -167,12 +185,6 @@ HOT uint32_t shape_which(const struct call *call, ws_CUstream stream, uint32_t s
     return which;
 }
 _Static_assert(WS_ID_COUNT <= 1 << 9 && WS_SPACE_COUNT <= 16, "each has its bits");
-
-/* Do functions of this family put work into streams? */
-HOT bool call_is_op(enum ws_call_family family)
-{
-    return family == WS_CALL_LAUNCH || family == WS_CALL_COPY || family == WS_CALL_MEMSET || family == WS_CALL_WORK;
-}
 
 /* The ring is full: the operation goes unrecorded. */
 void op_lost(struct shim_thread *thread, const struct shape_entry *shape);

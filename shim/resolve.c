@@ -74,12 +74,41 @@ static void *strong_twin(enum ws_function_id id, const struct elf_object *object
     return twin ? twin : real;
 }
 
+/* Libraries that real functions are in, in the order they were met. */
+enum { LIBRARIES = 32 };
+static struct {
+    _Atomic uintptr_t low, high;
+} libraries[LIBRARIES];
+static _Atomic unsigned library_count;
+
+bool resolve_is_inside(const void *address)
+{
+    uintptr_t at = (uintptr_t)address;
+    unsigned count = atomic_load(&library_count);
+    for (unsigned i = 0; i < count && i < LIBRARIES; i++)
+        if (at >= atomic_load(&libraries[i].low) && at < atomic_load(&libraries[i].high))
+            return true;
+    return false;
+}
+
+static void note_library(const struct elf_object *object)
+{
+    if (resolve_is_inside((const void *)object->low))
+        return;
+    unsigned place = atomic_fetch_add(&library_count, 1);
+    if (place < LIBRARIES) {
+        atomic_store(&libraries[place].low, object->low);
+        atomic_store(&libraries[place].high, object->high);
+    }
+}
+
 static void remember(enum ws_function_id id, void *real)
 {
     struct elf_object object;
     int saved_errno = errno;
     if (elf_find_by_address(real, &object)) {
         keep_loaded(&object);
+        note_library(&object);
         if (resolve_table[id].flavour == FLAVOUR_NCCL)
             real = strong_twin(id, &object, real);
     }
@@ -187,8 +216,10 @@ void *resolve_version(enum ws_function_id id, const char *version)
     struct elf_object object;
     struct versioned versioned = { resolve_table[id].symbol, version, NULL };
     elf_each(look_for_version, &versioned);
-    if (versioned.real && elf_find_by_address(versioned.real, &object))
+    if (versioned.real && elf_find_by_address(versioned.real, &object)) {
         keep_loaded(&object);
+        note_library(&object);
+    }
     return versioned.real;
 }
 

@@ -65,7 +65,11 @@ void *resolve_proc(enum ws_function_id resolver, const char *base, int version, 
  * belongs to another library than the one the wrapper already forwards to. */
 void *resolve_substitute(enum ws_function_id id, void *real);
 
-/* How often that was so. */
+/* Does the address lie in a library that one of the real functions is in? What is called from there is not the
+ * program's own call. */
+bool resolve_is_inside(const void *address);
+
+/* How often a look-up got `real`. */
 extern _Atomic uint64_t resolve_passed_through;
 
 /* The next definition of the symbol after ours, as the dynamic linker orders them. */

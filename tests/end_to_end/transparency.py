@@ -241,6 +241,14 @@ CASES = {
 CASES["refused"] = Case("refused", ops=20)
 CASES["refused-all-params"] = Case("refused", ops=20, environment={"WALLSHIM_PARAMS": "all"})
 
+# what a handler begins or ends while its thread is in a call
+CASES["within-profiler"] = Case("within", "profiler", ops=11, only=True,
+                                environment={"WALLSHIM_CAPTURE_RANGE": "profiler"})
+CASES["within-context"] = Case("within", "context", ops=31)
+CASES["within-reset"] = Case("within", "reset", ops=31, environment={"SIMGPU_DEVICES": "2"})
+CASES["within-capture"] = Case("within", "capture", ops=31, captured=10)
+CASES["within-current"] = Case("within", "current", ops=31, timed=True)
+
 # CUDA before main
 for _when in ("library", "preinit"):
     CASES[f"early-{_when}"] = Case("early", ops=40, environment={"EARLY": _when})
