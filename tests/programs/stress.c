@@ -5,8 +5,8 @@
  *
  * When signals come is anybody's guess, and what handlers do besides is not printed: the lines tell of work that no
  * handler can disturb. Set SIMGPU_HOLD_SIGNALS=1, since no driver can be called by a handler that came in the midst
- * of it. STRESS_COUNTS names a file for what differs from run to run. scripts/soak runs this with the shim and
- * without. */
+ * of it. STRESS_COUNTS names a file for what differs from run to run; STRESS_MAY says what handlers may do at all,
+ * a sum of the numbers below. scripts/soak runs this with the shim and without. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -58,6 +58,7 @@ static ws_CUfunction node; /* launched into graphs alone, so that it can be told
 static const char *self_path;
 static __thread struct worker *self __attribute__((tls_model("initial-exec")));
 static volatile sig_atomic_t is_child;
+static int allowed = ~0;
 static atomic_int bad_status; /* of the last child that ended badly, as waitpid has it */
 static atomic_uint signals, side_calls, side_refused, children, bad_children, jumps, ended;
 
@@ -117,7 +118,7 @@ static void on_signal(int number)
     if (!worker || is_child)
         return;
     signals++;
-    int may = worker->may;
+    int may = worker->may & allowed;
     uint64_t what = next(&worker->chance) % 256;
     if (may & MAY_EXIT && what < 8)
         exit(17);
@@ -340,7 +341,7 @@ static void *launch_until_ended(void *argument)
     did(cuCtxSetCurrent(gpu.context));
     thread->calls = thread->refused = 0;
     thread->may = MAY_CALL | MAY_END;
-    for (int i = 0; i < 100000 && !thread->refused; i++)
+    for (int i = 0; i < 10000 && !thread->refused; i++)
         thread->refused += spin(gpu.spin, thread->number % 2 ? thread->stream : thread->side, 500) != WS_CUDA_SUCCESS;
     thread->may = 0;
     return NULL;
@@ -451,6 +452,8 @@ int main(int argc, char **argv)
     unsigned units = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 0) : 1;
     struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
     self_path = argv[0];
+    if (getenv("STRESS_MAY"))
+        allowed = atoi(getenv("STRESS_MAY"));
     sigaction(SIGUSR1, &action, NULL);
     gpu_open(&gpu, 0);
     ws_CUmodule module;
