@@ -22,6 +22,16 @@ static inline __attribute__((always_inline)) void frame_begin(struct shim_thread
     *at = (uintptr_t)word;
 }
 
+/* Marks a stretch of our own as within a call, where the thread is in none: what a handler calls there is nested.
+ * True if so: then thread->within is to be 0 again at its end. */
+static inline __attribute__((always_inline)) bool frame_guard(struct shim_thread *thread, uintptr_t *word)
+{
+    if (thread->within)
+        return false;
+    frame_begin(thread, &thread->within, word);
+    return true;
+}
+
 /* Does the call whose frame is at `at` make the one whose caller's frame ends at `caller`, and that returns to
  * `from`? Slow, but for those asked about lately as well: not for the way of a launch. */
 bool frame_makes(struct shim_thread *thread, uintptr_t at, uintptr_t caller, const void *from);

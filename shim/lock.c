@@ -36,6 +36,7 @@ static struct {
         _Atomic uint32_t was_late; /* the holder kept somebody waiting to the end: the others wait shortly */
         uint64_t signals;          /* the holder's own mask */
     } lock[LOCKS];
+    _Atomic bool open;
     _Atomic uint64_t missed;
 } locks;
 
@@ -70,6 +71,8 @@ static bool wait_for(enum shim_lock which)
 
 bool lock_take(enum shim_lock which)
 {
+    if (which != LOCK_START && !atomic_load_explicit(&locks.open, memory_order_relaxed))
+        return false;
     int saved_errno = errno;
     uint64_t signals = block_signals();
     uint32_t word = LOCK_FREE;
@@ -96,6 +99,11 @@ void lock_release(enum shim_lock which)
         syscall(SYS_futex, &locks.lock[which].word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     restore_signals(signals);
     errno = saved_errno;
+}
+
+void locks_open(void)
+{
+    atomic_store(&locks.open, true);
 }
 
 uint64_t locks_missed(void)

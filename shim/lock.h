@@ -2,7 +2,8 @@
  * called.
  *
  * Whoever holds one takes no signal: a handler may call CUDA, fork, exit or jump, and must never find its own thread
- * inside. Nobody waits for one longer than LOCK_DEADLINE_MS. In a forked child all of them are free. */
+ * inside. Nobody waits for one longer than LOCK_DEADLINE_MS. In a forked child the lock of the start is free and the others
+ * cannot be had: what they guard may have been half changed by a thread that is not there. */
 #ifndef WALLSHIM_SHIM_LOCK_H
 #define WALLSHIM_SHIM_LOCK_H
 
@@ -13,14 +14,17 @@ enum shim_lock { LOCK_START, LOCK_REGISTRY, LOCK_MEMORY, LOCK_DESCRIPTORS, LOCKS
 
 enum { LOCK_DEADLINE_MS = 200 };
 
-/* False: not had in time, and counted. Then the caller does as if there were no room for what it has. */
+/* False: not had in time, and counted, or not open. Then the caller does as if there were no room for what it has. */
 __attribute__((warn_unused_result)) bool lock_take(enum shim_lock which);
 void lock_release(enum shim_lock which);
 
 /* How often a lock was not had in time. */
 uint64_t locks_missed(void);
 
-/* Makes all of them free in forked children. Before any other thread is there. */
+/* From now on all can be had, not that of the start alone. */
+void locks_open(void);
+
+/* Makes them so in forked children. Before any other thread is there. */
 void locks_init(void);
 
 /* In a forked child, where the kernel cannot do it. */

@@ -238,6 +238,15 @@ static void leave_nccl(struct call *call, const uintptr_t *frame)
     call->thread->op_header.detail = 0;
 }
 
+/* What is noted of the call is no place for launches of handlers. In a child that a handler forked it is nothing. */
+static void begin_notes(struct call *call, uintptr_t *frame)
+{
+    if (!shim_started())
+        call->thread = NULL;
+    if (call->thread)
+        frame_begin(call->thread, &call->thread->within, frame);
+}
+
 #define NCCL_ROW(symbol, parameters, arguments, before, after)                                             \
     EXPORTED(symbol) ws_ncclResult wrap_##symbol parameters;                                               \
     ws_ncclResult wrap_##symbol parameters                                                                 \
@@ -258,7 +267,9 @@ static void leave_nccl(struct call *call, const uintptr_t *frame)
         call.result = real arguments;                                                                      \
         call.ticks_end = ticks_now();                                                                      \
         leave_nccl(&call, &frame);                                                                         \
+        begin_notes(&call, &frame);                                                                        \
         after;                                                                                             \
+        call_leave(&call);                                                                                 \
         return call.result;                                                                                \
     }
 #include "nccl_table.h"

@@ -23,25 +23,29 @@ void host_call(struct call *call, ws_CUstream stream, const void *object, uint64
     /* The handle of a call that failed may be no stream at all. */
     bool about_stream = stream != NO_STREAM && call->result == WS_CUDA_SUCCESS;
     struct shim_stream *found = about_stream ? stream_find(stream, call->per_thread, context) : NULL;
+    uintptr_t word;
+    bool guarded = frame_guard(thread, &word); /* where the call made the thread's state */
     struct ws_ring_call *record = ws_ring_reserve(&thread->ring, 1);
     thread->correlation++;
-    if (!record)
-        return;
-    *record = (struct ws_ring_call){
-        .header = { .kind = WS_RING_CALL,
-                    .slots = 1,
-                    .detail = (uint16_t)call->id,
-                    .shape = context ? context->id : 0 },
-        .ticks_begin = call->ticks_begin,
-        .ticks_end = call->ticks_end,
-        .correlation = thread->correlation,
-        .object = AT(object),
-        .address = address,
-        .bytes = bytes,
-        .stream = found ? found->id : 0,
-        .result = call->result,
-    };
-    ws_ring_commit(&thread->ring, 1);
+    if (record)
+        *record = (struct ws_ring_call){
+            .header = { .kind = WS_RING_CALL,
+                        .slots = 1,
+                        .detail = (uint16_t)call->id,
+                        .shape = context ? context->id : 0 },
+            .ticks_begin = call->ticks_begin,
+            .ticks_end = call->ticks_end,
+            .correlation = thread->correlation,
+            .object = AT(object),
+            .address = address,
+            .bytes = bytes,
+            .stream = found ? found->id : 0,
+            .result = call->result,
+        };
+    if (record)
+        ws_ring_commit(&thread->ring, 1);
+    if (guarded)
+        thread->within = 0;
 }
 
 /* For what is looked up, not for what is recorded. */

@@ -90,7 +90,7 @@ struct shape_entry *op_shape_fill(struct shim_thread *thread, const struct shape
     row->stream = stream ? stream->id : 0;
     uint32_t id = stream ? op_shape_id(row) : 0;
     if (!id) {
-        __atomic_store_n(&thread->unregistered, thread->unregistered + 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&thread->unregistered, 1, __ATOMIC_RELAXED);
         return NULL;
     }
     struct shape_entry *entry = shape_place(thread, key);
@@ -348,6 +348,8 @@ void op_give_up(struct shim_thread *thread)
     op_wait_entered(thread);
     bool slow = __atomic_exchange_n(&thread->slow, false, __ATOMIC_RELAXED);
     thread->due.wanted = false;
+    if (thread->within) /* the call that was left, which is in no record */
+        __atomic_fetch_add(&thread->inside, 1, __ATOMIC_RELAXED);
     thread->within = 0;
     if (!slow)
         return;
@@ -365,8 +367,11 @@ void op_give_up(struct shim_thread *thread)
 
 bool call_is_made_within(struct shim_thread *thread, uintptr_t caller, const void *from)
 {
-    if (frame_makes(thread, thread->within, caller, from))
+    if (frame_makes(thread, thread->within, caller, from)) {
+        if (!resolve_is_inside(from)) /* of the program's, in a handler or after a jump that does not show yet */
+            __atomic_fetch_add(&thread->inside, 1, __ATOMIC_RELAXED);
         return true;
+    }
     op_give_up(thread);
     return false;
 }
@@ -390,6 +395,8 @@ void op_ends_slowly(struct shim_thread *thread)
 
 void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape, uint32_t phase)
 {
+    if (!shim_started()) /* in a child that a handler forked */
+        return;
     if (record->header.detail & WS_OP_IN_COLLECTIVE && !call_is_in_nccl(thread, thread->within, NULL))
         record->header.detail &= (uint16_t)~WS_OP_IN_COLLECTIVE;
     op_ends_slowly(thread);
@@ -406,6 +413,8 @@ void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, stru
 void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
 {
     thread->slow = false;
+    if (!shim_started()) /* in a child that a handler forked */
+        return;
     if (ticks_are_ns)
         record->ticks_end = ticks_now();
     if (thread->timed)

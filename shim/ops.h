@@ -80,7 +80,7 @@ HOT bool call_enter(struct call *call, uintptr_t *frame, enum ws_function_id id,
         thread = thread_of_phase(phase);
         if (!call_always_noted(family)) {
             if (thread)
-                __atomic_store_n(&thread->passed, thread->passed + 1, __ATOMIC_RELAXED);
+                __atomic_fetch_add(&thread->passed, 1, __ATOMIC_RELAXED); /* a handler may count too */
             return false;
         }
     }
@@ -234,10 +234,13 @@ HOT void call_begins(struct call *call, enum ws_call_family family)
 
 HOT void call_returned(struct call *call, enum ws_call_family family)
 {
-    if (!call_is_op(family))
+    if (!call_is_op(family)) {
         call->ticks_end = ticks_now();
-    else if (call->record)
+        if (__builtin_expect(!shim_started(), 0)) /* in a child that a handler forked meanwhile */
+            call->thread = NULL;
+    } else if (call->record) {
         op_returned(call);
+    }
 }
 
 #endif

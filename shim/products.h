@@ -43,15 +43,22 @@ HOT struct shim_thread *product_begins(uintptr_t *frame)
 /* words: NULL where the call was not understood. */
 HOT void product_ended(struct shim_thread *thread, const struct product_words *words, uint64_t begin, uint64_t end)
 {
+    uintptr_t word;
     thread->in_product = 0;
-    struct ws_ring_range *record = words && words->inputs ? ws_ring_reserve_one(&thread->ring) : NULL;
-    if (!record)
+    if (!words || !words->inputs)
         return;
+    frame_begin(thread, &thread->within, &word); /* from reserve to commit, nobody else writes into the ring */
+    struct ws_ring_range *record = ws_ring_reserve_one(&thread->ring);
+    if (!record) {
+        thread->within = 0;
+        return;
+    }
     record->header = (struct ws_ring_header){ .kind = WS_RING_RANGE, .slots = 1, .shape = words->inputs };
     record->name = words->name;
     record->ticks_begin = begin;
     record->ticks_end = end;
     ws_ring_commit(&thread->ring, 1);
+    thread->within = 0;
 }
 
 #endif

@@ -367,35 +367,64 @@ static void read_params(struct shim_thread *thread, const struct ws_ring_params 
     thread->params = (uint32_t)*id;
 }
 
+/* Do dictionaries, streams and pools have what the operation names? */
+static bool op_is_sound(const struct ws_ring_op *record)
+{
+    uint32_t shapes = atomic_load_explicit(&registry.shape.count, memory_order_acquire);
+    if (!record->header.shape || record->header.shape > shapes || !record->stream || record->stream > stream_count())
+        return false;
+    const struct mark_pool *pool = &stream_at(record->stream)->context->pool;
+    return record->begin_mark <= pool->limit && record->end_mark <= pool->limit;
+}
+
+static bool mark_is_sound(const struct ws_ring_mark *record)
+{
+    uint32_t stream = record->header.shape;
+    return stream && stream <= stream_count() && record->mark &&
+           record->mark <= stream_at(stream)->context->pool.limit;
+}
+
+/* False: what the record holds cannot be. */
+static bool read_record(struct shim_thread *thread, const struct ws_ring_header *record)
+{
+    switch (record->kind) {
+    case WS_RING_OP:
+        if (!op_is_sound((const struct ws_ring_op *)record))
+            return false;
+        read_op(thread, (const struct ws_ring_op *)record);
+        return true;
+    case WS_RING_CALL:
+        read_call(thread, (const struct ws_ring_call *)record);
+        return true;
+    case WS_RING_COLLECTIVE:
+        read_collective(thread, (const struct ws_ring_collective *)record);
+        return true;
+    case WS_RING_RANGE:
+        read_range(thread, (const struct ws_ring_range *)record);
+        return true;
+    case WS_RING_PARAMS:
+        read_params(thread, (const struct ws_ring_params *)record);
+        return true;
+    case WS_RING_MARK:
+        if (!mark_is_sound((const struct ws_ring_mark *)record))
+            return false;
+        read_mark((const struct ws_ring_mark *)record);
+        return true;
+    default:
+        return true; /* padding */
+    }
+}
+
 void rows_read_ring(struct shim_thread *thread, uint64_t head)
 {
     uint64_t at = ws_ring_tail(&thread->ring);
     while (at < head) {
-        const void *record = ws_ring_slot(&thread->ring, at);
-        const struct ws_ring_header *header = record;
-        switch (header->kind) {
-        case WS_RING_OP:
-            read_op(thread, record);
-            break;
-        case WS_RING_CALL:
-            read_call(thread, record);
-            break;
-        case WS_RING_COLLECTIVE:
-            read_collective(thread, record);
-            break;
-        case WS_RING_RANGE:
-            read_range(thread, record);
-            break;
-        case WS_RING_PARAMS:
-            read_params(thread, record);
-            break;
-        case WS_RING_MARK:
-            read_mark(record);
-            break;
-        default:
-            break;
-        }
-        at += header->slots;
+        unsigned slots = ws_ring_record_slots(&thread->ring, at, head);
+        thread->damaged +=
+            !slots || !read_record(thread, (const struct ws_ring_header *)ws_ring_slot(&thread->ring, at));
+        /* Where the next record begins is not known then: the rest is passed. */
+        thread->damaged += slots ? 0 : head - at - 1;
+        at = slots ? at + slots : head;
     }
     ws_ring_release(&thread->ring, at);
 }
@@ -429,6 +458,8 @@ void rows_thread_losses(struct shim_thread *thread)
     add_loss(WS_LOSS_RING_FULL, thread->id, grown(&thread->ring.lost, &thread->reported_lost), now);
     add_loss(shim_off_reason(), thread->id, grown(&thread->passed, &thread->reported_passed), now);
     add_loss(WS_LOSS_DICTIONARY_FULL, thread->id, grown(&thread->unregistered, &thread->reported_unregistered), now);
+    add_loss(WS_LOSS_NESTED, thread->id, grown(&thread->inside, &thread->reported_inside), now);
+    add_loss(WS_LOSS_DAMAGED, thread->id, grown(&thread->damaged, &thread->reported_damaged), now);
 }
 
 static void add_losses(int64_t now)

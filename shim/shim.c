@@ -253,6 +253,7 @@ bool shim_start(void)
     if (locked && !(shim_phase() & (SHIM_STARTED | SHIM_ENDED)) && !aside) {
         shim_page.generation = ++generation;
         shim_page.pid = getpid();
+        locks_open();
         const char *connections = secure_getenv("CUDA_DEVICE_MAX_CONNECTIONS");
         shim_one_queue = connections && !strcmp(connections, "1");
         started_at = ws_clock_ns();

@@ -118,6 +118,8 @@ struct shim_thread {
     uint64_t correlation;            /* the last one given */
     uint64_t passed;                 /* calls not recorded because recording was off; read relaxed by the drain */
     uint64_t unregistered;           /* operations lost to full dictionaries */
+    uint64_t inside;                 /* calls of the program's within others, and those left by a jump; as `passed` */
+    uint64_t damaged;                /* records of the ring that made no sense; the drain's own */
     struct shim_context *context;    /* current, as of `handles`; NULL unknown */
     uint32_t handles;                /* never that of now while the context is unknown */
     uint32_t context_bits;           /* its dictionary id, where shape_which puts it */
@@ -149,7 +151,7 @@ struct shim_thread {
     struct shim_stream *own_streams; /* its default streams; the registry's lock */
     size_t mapping;                  /* bytes of this structure and the ring */
     /* The drain's own. */
-    uint64_t reported_lost, reported_passed, reported_unregistered;
+    uint64_t reported_lost, reported_passed, reported_unregistered, reported_inside, reported_damaged;
     uint32_t params; /* id for the operation that follows */
 };
 

@@ -170,7 +170,9 @@ struct ws_param_word {
     X(NO_TIMES, "left out: without times, or with times that cannot be")                 \
     X(NO_CALL, "in the file without the call that made them")                            \
     X(NO_OPERATION, "in the file without what they launched: captured, or not recorded") \
-    X(RANGE_OPEN, "left out: never ended, ended on another thread, or without a name")
+    X(RANGE_OPEN, "left out: never ended, ended on another thread, or without a name")   \
+    X(NESTED, "not recorded: made in a handler inside another call, or left by a jump")  \
+    X(DAMAGED, "not recorded: the thread's ring was damaged")
 
 enum ws_loss_reason {
 #define LOSS(name, text) WS_LOSS_##name,

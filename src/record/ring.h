@@ -63,7 +63,7 @@ static __attribute__((noinline, cold, unused)) bool ws_ring_look(struct ws_ring 
     if (ring->wake)
         ring->wake();
     if (end > room_until)
-        __atomic_store_n(&ring->lost, ring->lost + 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&ring->lost, 1, __ATOMIC_RELAXED); /* a handler may count too */
     return end <= room_until;
 }
 

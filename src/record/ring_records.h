@@ -97,6 +97,10 @@ _Static_assert(sizeof(struct ws_ring_mark) == WS_RING_SLOT, "a mark is one slot"
 _Static_assert(sizeof(struct ws_param_word) == 16, "four words a slot");
 _Static_assert(WS_RING_PARAM_WORDS < 1 << WS_RING_PARAM_IMAGE, "both numbers have room");
 
+/* Slots of the record at this position, below head; 0 where what lies there is no record: then the ring is damaged.
+ */
+unsigned ws_ring_record_slots(const struct ws_ring *ring, uint64_t at, uint64_t head);
+
 static inline unsigned ws_ring_params_slots(unsigned words, unsigned image)
 {
     size_t size = sizeof(struct ws_ring_header) + words * sizeof(struct ws_param_word) + image * sizeof(uint64_t);
