@@ -25,7 +25,7 @@
                 "movq thread_self@gottpoff(%%rip), %%r11\n\t"                                                       \
                 "movq %%fs:(%%r11), %%r11\n\t"                                                                      \
                 "testq %%r11, %%r11\n\t"                                                                            \
-                "je 1f\n\t"                                                                                         \
+                "je note_" #symbol "\n\t"                                                                           \
                 "addq $1, %c[passed](%%r11)\n"                                                                      \
                 "1:\tjmpq *%%rax"                                                                                   \
                 :                                                                                                   \

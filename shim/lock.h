@@ -2,8 +2,8 @@
  * called.
  *
  * Whoever holds one takes no signal: a handler may call CUDA, fork, exit or jump, and must never find its own thread
- * inside. Nobody waits for one longer than LOCK_DEADLINE_MS. In a forked child the lock of the start is free and the others
- * cannot be had: what they guard may have been half changed by a thread that is not there. */
+ * inside. Nobody waits for one longer than LOCK_DEADLINE_MS. In a forked child the lock of the start is free and the
+ * others cannot be had: what they guard may have been half changed by a thread that is not there. */
 #ifndef WALLSHIM_SHIM_LOCK_H
 #define WALLSHIM_SHIM_LOCK_H
 

@@ -365,6 +365,19 @@ void op_give_up(struct shim_thread *thread)
         atomic_store_explicit(&stream->turn, 0, memory_order_release);
 }
 
+static _Atomic uint64_t passed_unknown;
+
+void call_passes_unknown(void)
+{
+    if (!thread_self.ours)
+        atomic_fetch_add_explicit(&passed_unknown, 1, memory_order_relaxed);
+}
+
+uint64_t calls_passed_unknown(void)
+{
+    return atomic_load_explicit(&passed_unknown, memory_order_relaxed);
+}
+
 bool call_is_made_within(struct shim_thread *thread, uintptr_t caller, const void *from)
 {
     if (frame_makes(thread, thread->within, caller, from)) {

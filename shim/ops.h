@@ -46,6 +46,10 @@ bool call_is_made_within(struct shim_thread *thread, uintptr_t caller, const voi
 /* The same of the call of NCCL under way, if there is one. */
 bool call_is_in_nccl(struct shim_thread *thread, uintptr_t caller, const void *from);
 
+/* A call that is not recorded now, of a thread that has no state yet. */
+void call_passes_unknown(void);
+uint64_t calls_passed_unknown(void);
+
 /* Is this call made by the wrapped call under way? */
 HOT bool call_is_nested(struct shim_thread *thread)
 {
@@ -81,6 +85,8 @@ HOT bool call_enter(struct call *call, uintptr_t *frame, enum ws_function_id id,
         if (!call_always_noted(family)) {
             if (thread)
                 __atomic_fetch_add(&thread->passed, 1, __ATOMIC_RELAXED); /* a handler may count too */
+            else if (phase & SHIM_STARTED)
+                call_passes_unknown();
             return false;
         }
     }

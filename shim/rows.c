@@ -13,6 +13,7 @@
 #include "base/reserve.h"
 #include "bypass.h"
 #include "counters.h"
+#include "ops.h"
 #include "output.h"
 #include "record/param_image.h"
 #include "record/ring_records.h"
@@ -464,21 +465,20 @@ void rows_thread_losses(struct shim_thread *thread)
 
 static void add_losses(int64_t now)
 {
-    static uint64_t refused_reported, children_reported;
+    static struct {
+        uint64_t unwritten, refused, children, passed;
+    } reported;
     for (unsigned slot = 0; slot < thread_slots_used(); slot++)
         if (thread_at(slot))
             rows_thread_losses(thread_at(slot));
-    static uint64_t unwritten_reported;
     uint64_t unwritten = ws_encoder_lost(output.encoder, WS_FAMILY_op) +
                          ws_encoder_lost(output.encoder, WS_FAMILY_call) +
                          ws_encoder_lost(output.encoder, WS_FAMILY_collective);
-    losses[WS_LOSS_WRITE_FAILED] += unwritten - unwritten_reported;
-    unwritten_reported = unwritten;
-    uint64_t refused = threads_refused(), children = shim_children();
-    losses[WS_LOSS_NO_THREAD_SLOT] += refused - refused_reported;
-    losses[WS_LOSS_CHILD] += children - children_reported;
-    refused_reported = refused;
-    children_reported = children;
+    uint64_t refused = threads_refused(), children = shim_children(), passed = calls_passed_unknown();
+    losses[WS_LOSS_WRITE_FAILED] += grown(&unwritten, &reported.unwritten);
+    losses[WS_LOSS_NO_THREAD_SLOT] += grown(&refused, &reported.refused);
+    losses[WS_LOSS_CHILD] += grown(&children, &reported.children);
+    losses[shim_off_reason()] += grown(&passed, &reported.passed);
     for (int reason = 0; reason < WS_LOSS_COUNT; reason++) {
         add_loss((enum ws_loss_reason)reason, 0, losses[reason], now);
         losses[reason] = 0;

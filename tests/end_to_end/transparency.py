@@ -33,14 +33,13 @@ class Case:
     and must not otherwise; only: there must be no more operations than `ops`; never: flags that no operation may have;
     often: flags, and how many operations must have them at least; captured: so many operations say that they were
     captured; timed: every operation has device times; longer_s: by how much a run with the shim may take longer at
-    most; counted: a loss by its name in enum ws_loss_reason, and how many must be counted, recorded or not: operations
-    and losses together are `ops` then; end: how the traces say that the program ended; before, after: a library
+    most; accounted: what the driver was given is in the trace or among its losses, and nothing else is; end: how the traces say that the program ended; before, after: a library
     preloaded in front of the shim or behind it; said: words that the shim must say; most: a family, and how many rows of
     it there may be."""
 
     def __init__(self, *command, traces=1, ops=0, says=False, faults=None, driver=True, environment=None, closed=False,
                  plain_only=None, folder=None, setup=None, bypassed=False,
-                 only=False, never=0, often=None, captured=None, timed=False, longer_s=None, counted=None,
+                 only=False, never=0, often=None, captured=None, timed=False, longer_s=None, accounted=False,
                  end=None, before=None, after=None, said=None, most=None):
         self.command = command
         self.traces = traces if isinstance(traces, range) or traces is None else range(traces, traces + 1)
@@ -49,7 +48,7 @@ class Case:
         self.closed, self.plain_only, self.folder, self.setup = closed, plain_only, folder, setup
         self.bypassed, self.only, self.never, self.captured = bypassed, only, never, captured
         self.often = often
-        self.timed, self.longer_s, self.counted, self.end = timed, longer_s, counted, end
+        self.timed, self.longer_s, self.accounted, self.end = timed, longer_s, accounted, end
         self.before, self.after, self.said, self.most = before, after, said, most
 
 
@@ -87,6 +86,9 @@ CASES = {
     "leave-in-handler": Case("leaving", "handler", ops=300, end="without exit"),
     "leave-child": Case("leaving", "child", ops=300, end="without exit"),
     "leave-vforked": Case("leaving", "vforked", ops=600, end="by exit"),
+    # interrupted at every few instructions of the shim, by a handler that calls, forks or jumps
+    **{f"interrupted-{_what}-{_how}": Case("interrupted", _what, _how, accounted=True)
+       for _what in ("launch", "copy", "wait", "product", "collective") for _how in ("launch", "fork", "jump")},
     "leave-contexts-left": Case("leaving", "contexts-left", ops=4, longer_s=1),
     # children
     "fork": Case("forking", "fork", ops=200),
@@ -316,6 +318,8 @@ def command_of(build, case, shim, scratch, traces):
     if case.faults:
         wrapper += ["--before", os.path.join(build, "tests/programs/libraries/libfaults.so")]
         environment["FAULTS"] = case.faults
+    if case.accounted:
+        environment["SIMGPU_TRUTH"] = os.path.join(scratch, "truth-%p.tsv")
     program = [program_of(build, case.command[0])]
     program += [os.path.join(HERE, word) if word.endswith(".py") else word for word in case.command[1:]]
     return [*wrapper, build, *program], environment
@@ -345,7 +349,7 @@ def files_in(folder):
             with open(full, "rb") as file:
                 found[os.path.relpath(full, folder)] = (oct(os.stat(full).st_mode), file.read())
         found[os.path.relpath(path, folder) + "/"] = None
-    return {name: held for name, held in found.items() if not name.endswith(".wst")}
+    return {name: held for name, held in found.items() if not name.endswith(".wst") and not name.startswith("truth-")}
 
 
 def run(build, case, shim, top):
@@ -399,6 +403,20 @@ def said_in(build, trace, key):
     rows = subprocess.run([os.path.join(build, "tools/wallshim"), "dump", "--json", "--family", "meta", trace],
                           stdout=subprocess.PIPE, check=True).stdout
     return next((row["value"] for row in map(json.loads, rows.splitlines()) if row["key"] == key), None)
+
+
+def unaccounted(build, trace, scratch):
+    """Of the process of the trace, what the driver was given and what the trace holds and counts as lost: what is wrong
+    with that."""
+    with open(os.path.join(scratch, f"truth-{said_in(build, trace, 'pid')}.tsv"), encoding="utf-8") as truth:
+        given = sum(line.split("\t")[4:5] in (["kernel"], ["copy"], ["memset"]) for line in truth)
+    dumped = subprocess.run([os.path.join(build, "tools/wallshim"), "dump", "--json", trace], stdout=subprocess.PIPE,
+                            check=True).stdout.splitlines()
+    held = sum(not json.loads(row)["result"] for row in dumped if b'"op"' in row)
+    lost = sum(json.loads(row)["count"] for row in dumped if b'"loss"' in row)
+    print(f"{given} operations given to the driver, {held} in the trace, {lost} counted as lost")
+    if not held <= given <= held + lost:
+        yield f"{given} operations were given to the driver, {held} are in the trace, {lost} counted as lost"
 
 
 def flagged(build, trace, flags):
@@ -473,6 +491,9 @@ def check(build, name, keep, alone):
         if case.most and None not in held:
             wrong += [f"{count} rows of {case.most[0]}, should be {case.most[1]} at most" for trace in traces
                       if (count := count_of(build, trace, case.most[0])) > case.most[1]]
+        if case.accounted and None not in held:
+            for trace in traces:
+                wrong += unaccounted(build, trace, os.path.join(top, "with", "scratch"))
         if case.captured is not None and None not in held:
             found = sum(flagged(build, trace, CAPTURED) for trace in traces)
             wrong += [f"{found} captured operations, should be {case.captured}"] if found != case.captured else []

@@ -28,6 +28,7 @@ static void a_full_dictionary_takes_no_more_text(void **state)
 {
     unsigned fit = 0;
     (void)state;
+    locks_open();
     registry_init();
     while (numbered(fit) == fit + 1)
         fit++;
