@@ -203,7 +203,10 @@ int thread_start(void *(*main)(void *))
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    pthread_attr_setstacksize(&attributes, STACK_SIZE);
+    int (*set_stack_size)(pthread_attr_t *, size_t) =
+        (int (*)(pthread_attr_t *, size_t))elf_libc_symbol("pthread_attr_setstacksize");
+    if (set_stack_size)
+        set_stack_size(&attributes, STACK_SIZE);
 #endif
     /* The program's signals are not for us. */
     sigfillset(&all);
