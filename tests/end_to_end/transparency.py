@@ -121,6 +121,7 @@ CASES = {
     "threads-early": Case("threads", "early", ops=320),
     "threads-cancelled": Case("threads", "cancel"),
     "threads-cancelled-between": Case("threads", "cancel-disabled"),
+    "threads-cancelled-first": Case("threads", "cancel-first", ops=20),
     "threads-at-end": Case("threads", "at-end", ops=576),
     "unsanitized/small-stack": Case("threads", "small-stack", ops=640, plain_only="a sanitizer needs more stack than that"),
     "threads-deep-stack": Case("threads", "deep-stack", ops=10),

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sched.h>
 #include <sys/mman.h>
 
@@ -176,9 +177,41 @@ static void starved(void)
     dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 1500, 1));
 }
 
+static _Atomic bool is_cancelled;
+
+/* The first context of the program is made by a thread that is to end at its next cancellation point. */
+static void *open_when_cancelled(void *unused)
+{
+    (void)unused;
+    while (!is_cancelled)
+        ;
+    gpu_open(&gpu, 0);
+    pthread_testcancel();
+    return NULL;
+}
+
+static void cancelled_first(void)
+{
+    pthread_t thread;
+    void *answer;
+    must_create(&thread, NULL, open_when_cancelled, NULL);
+    pthread_cancel(thread);
+    is_cancelled = true;
+    pthread_join(thread, &answer);
+    dprintf(STDOUT_FILENO, "%s\n", answer == PTHREAD_CANCELED ? "cancelled" : "not cancelled");
+    if (gpu.context)
+        cuCtxSetCurrent(gpu.context);
+    dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 20, 1000));
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = mode_of(argc, argv);
+    if (!strcmp(mode, "cancel-first")) {
+        cancelled_first();
+        TRY(cuCtxSynchronize());
+        return 0;
+    }
     gpu_open(&gpu, 0);
     if (!strcmp(mode, "short"))
         crowd(600, launch_some, (void *)3, NULL);
