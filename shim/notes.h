@@ -1,7 +1,7 @@
 /* The words of the wrapper table: what each row notes before and after the real call.
  *
  * Those before the call describe an operation; it is put into the ring when the call returns. Those
- * after it look at call->result first: what failed happened to nobody. */
+ * after it look at call->result first: failed calls have no effect. */
 #ifndef WALLSHIM_SHIM_NOTES_H
 #define WALLSHIM_SHIM_NOTES_H
 
