@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/arguments.h"
-#include "base/map.h"
+#include "base/salted.h"
 
 /* What is known of the launches of a shape. */
 struct by_shape {
@@ -44,7 +44,7 @@ static const struct said *argue(struct ws_argued *argued, uint32_t op)
     }
     if (!form->arrays || !params)
         return &nothing;
-    uint64_t *place = ws_map_put(&argued->saying, (uint64_t)params << 32 | ops->shape[op]);
+    uint64_t *place = ws_salted_put(&argued->saying, (uint64_t)params << 32 | ops->shape[op]);
     if (place && !*place) {
         struct said *said = ws_vector_push(&argued->said);
         if (!said)

@@ -13,7 +13,7 @@
 #include "analysis/steps.h"
 #include "analysis/times.h"
 #include "base/hash.h"
-#include "base/map.h"
+#include "base/salted.h"
 
 enum {
     PAUSE_NS = 1000000,  /* longer than this, and what follows belongs to something else */
@@ -93,7 +93,7 @@ static int find_chain(struct finder *finder, const uint32_t *names, uint32_t len
 {
     struct ws_track_chains *result = finder->result;
     for (uint64_t key = ws_hash(names, length * sizeof(*names));; key++) {
-        uint64_t *place = ws_map_put(&finder->index, key ? key : 1);
+        uint64_t *place = ws_salted_put(&finder->index, key ? key : 1);
         if (!place)
             return finder->index.count >= finder->index.limit ? -ENOSPC : -ENOMEM;
         if (!*place) {

@@ -5,7 +5,7 @@
 #include "analysis/activity.h"
 #include "analysis/comm.h"
 #include "base/hash.h"
-#include "base/map.h"
+#include "base/salted.h"
 
 /* Communicators and names come from the trace: more rows than this share one. */
 enum { MOST_KINDS = 256 };
@@ -104,13 +104,13 @@ static struct ws_comm_member *member_at(const struct ws_track_comm *result, uint
 static uint32_t member_for(struct finder *finder, uint32_t id)
 {
     const struct ws_comm *comm = ws_rows_find(&finder->process->comms, id);
-    uint64_t *place = comm ? ws_map_put(&finder->comms, (uint64_t)id + 1) : NULL;
+    uint64_t *place = comm ? ws_salted_put(&finder->comms, (uint64_t)id + 1) : NULL;
     if (!place)
         return WS_NOWHERE;
     if (*place)
         return (uint32_t)(*place - 1);
     uint64_t group = comm->name_hash ? group_of("communicator", comm->name_hash, 0) : 0;
-    uint64_t *nameless = group ? NULL : ws_map_put(&finder->sizes, (uint64_t)comm->size + 1);
+    uint64_t *nameless = group ? NULL : ws_salted_put(&finder->sizes, (uint64_t)comm->size + 1);
     if (nameless)
         group = group_of("nameless", comm->size, ++*nameless);
     struct ws_comm_member *member = group ? ws_vector_push(&finder->result->members) : NULL;
@@ -269,9 +269,9 @@ static int assign_launches(struct finder *finder)
 static struct line *line_for(struct finder *finder, const struct ws_op_shape *shape, ws_comm_operation operation)
 {
     uint64_t *place =
-        ws_map_put(&finder->streams, group_of("stream", (uint64_t)shape->name << 32 | shape->stream, operation));
+        ws_salted_put(&finder->streams, group_of("stream", (uint64_t)shape->name << 32 | shape->stream, operation));
     uint64_t *streams =
-        place && !*place ? ws_map_put(&finder->names, group_of("name", shape->name, operation)) : NULL;
+        place && !*place ? ws_salted_put(&finder->names, group_of("name", shape->name, operation)) : NULL;
     if (!place || (!*place && !streams))
         return NULL;
     if (*place)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
+#include "base/salted.h"
 #include "base/vector.h"
 
 enum { METRICS = 64 }; /* of a device; ours have fewer */
@@ -68,7 +68,7 @@ static int find(struct ws_counts *counts, const struct ws_op_shape *shape, bool 
                                     .shared = row->shared_bytes };
     for (uint64_t hash = hash_of(&wanted);; hash++) {
         uint64_t key = hash ? hash : 1;
-        uint64_t *known = make ? ws_map_put(&counts->places, key) : ws_map_get(&counts->places, key);
+        uint64_t *known = make ? ws_salted_put(&counts->places, key) : ws_salted_get(&counts->places, key);
         *place = 0;
         if (!known)
             return make ? -ENOMEM : 0;

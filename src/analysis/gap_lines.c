@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/salted.h"
 #include "base/pages.h"
 #include "model/source_line.h"
 
@@ -43,7 +44,7 @@ struct ws_gap_line *ws_gap_lines_put(struct ws_gap_lines *lines, enum ws_part ca
     key = (key << THREAD_BITS | thread) << 4 | (cause + 1);
     if (key == lines->last_key)
         return (struct ws_gap_line *)lines->rows->data + (lines->last_place - 1);
-    uint64_t *place = ws_map_put(&lines->places, key);
+    uint64_t *place = ws_salted_put(&lines->places, key);
     if (!place)
         return NULL;
     if (!*place) {

@@ -5,7 +5,7 @@
 
 #include "analysis/stream_order.h"
 #include "analysis/times.h"
-#include "base/map.h"
+#include "base/salted.h"
 
 enum {
     MOST_WAITS = 8,         /* events that a stream was made to wait for before one operation */
@@ -245,7 +245,7 @@ static uint64_t place_of(struct places *places, struct ws_vector *rows, struct k
 {
     if (places->last_place && key.own == places->last_key.own && key.other == places->last_key.other)
         return places->last_place;
-    uint64_t *place = ws_map_put(&places->map, (ws_map_hash(key.other) ^ ws_map_hash(key.own) << 1) | 1);
+    uint64_t *place = ws_salted_put(&places->map, (ws_map_hash(key.other) ^ ws_map_hash(key.own) << 1) | 1);
     struct ws_gap_wait_row *row = place && !*place ? ws_vector_push(rows) : NULL;
     if (row) {
         *row = *new;

@@ -6,7 +6,7 @@
 
 #include "analysis/steps.h"
 #include "analysis/times.h"
-#include "base/map.h"
+#include "base/salted.h"
 
 /* No device has more; what a trace claims beyond is left out, so that sums fit. */
 static const uint64_t most_bytes = (uint64_t)1 << 60;
@@ -165,7 +165,7 @@ static int take(struct ledger *ledger, const struct event *event)
     use->unsized += !is_known;
     if (!call->address)
         return 0;
-    uint64_t *bytes = ws_map_put(&ledger->alive[pool], call->address);
+    uint64_t *bytes = ws_salted_put(&ledger->alive[pool], call->address);
     if (!bytes)
         return -ENOMEM;
     uint64_t taken = is_known && event->kind->way == TAKES ? call->bytes : 0;
@@ -177,13 +177,13 @@ static int take(struct ledger *ledger, const struct event *event)
 static void give(struct ledger *ledger, const struct event *event)
 {
     enum ws_memory_pool pool = event->kind->pool;
-    uint64_t *bytes = event->call->address ? ws_map_get(&ledger->alive[pool], event->call->address) : NULL;
+    uint64_t *bytes = event->call->address ? ws_salted_get(&ledger->alive[pool], event->call->address) : NULL;
     if (is_nameless(event)) { /* what was taken before the recording may be given back in it */
         uint64_t given = event->call->bytes, alive = ledger->bytes[pool];
         ledger->bytes[pool] -= given < alive ? given : alive;
     } else if (bytes) {
         ledger->bytes[pool] -= *bytes;
-        ws_map_remove(&ledger->alive[pool], event->call->address);
+        ws_salted_remove(&ledger->alive[pool], event->call->address);
     } else {
         ledger->result->pools[pool].unmatched += event->call->address != 0;
     }

@@ -7,7 +7,7 @@
 #include "analysis/activity.h"
 #include "analysis/steps.h"
 #include "base/hash.h"
-#include "base/map.h"
+#include "base/salted.h"
 
 /* Ranges around one, of those that deeper ones are counted for: an operation costs as many steps. */
 enum { DEEPEST = 64 };
@@ -65,7 +65,7 @@ static uint32_t add_row(struct ws_vector *rows, struct ws_map *texts, const stru
 {
     const struct ws_label *labels = process->labels.rows.data;
     const char *text = label < process->labels.rows.count ? labels[label].text.data : "";
-    uint64_t *number = ws_map_put(texts, ws_hash(text, strlen(text)) | 1);
+    uint64_t *number = ws_salted_put(texts, ws_hash(text, strlen(text)) | 1);
     if (!number)
         return 0;
     if (*number)

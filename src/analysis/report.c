@@ -6,7 +6,7 @@
 #include "analysis/registry.h"
 #include "analysis/wall.h"
 #include "base/hash.h"
-#include "base/map.h"
+#include "base/salted.h"
 
 /* Analyses run as tasks: one for each analysis and subject. Those of an analysis begin in the order of its subjects,
  * so that a task is found without a look at all of them. */
@@ -199,14 +199,14 @@ static int name_by_rank(struct ws_report *report)
     for (size_t i = 0; i < count && !status; i++) {
         const char *rank = ws_process_meta(ws_model_process(report->model, i), "rank");
         hashes[i] = rank && *rank ? ws_hash(rank, strlen(rank)) | 1 : 0;
-        uint64_t *place = hashes[i] ? ws_map_put(&claimed, hashes[i]) : NULL;
+        uint64_t *place = hashes[i] ? ws_salted_put(&claimed, hashes[i]) : NULL;
         if (place)
             ++*place;
         else if (hashes[i])
             status = -ENOMEM;
     }
     for (size_t i = 0; i < count && !status; i++)
-        report->rank_names[i] = hashes[i] && *ws_map_get(&claimed, hashes[i]) == 1;
+        report->rank_names[i] = hashes[i] && *ws_salted_get(&claimed, hashes[i]) == 1;
     ws_map_finish(&claimed);
     free(hashes);
     return status;

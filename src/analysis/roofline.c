@@ -13,7 +13,7 @@
 #include "analysis/roofline_report.h"
 #include "analysis/steps.h"
 #include "analysis/times.h"
-#include "base/map.h"
+#include "base/salted.h"
 
 static const char shortcut_note[] = "computes by Winograd's or Fourier's algorithm, with fewer FLOPs than the direct "
                                     "convolution that is counted: its "
@@ -64,7 +64,7 @@ static int price(struct work *work, const struct ws_range *range, struct priced 
 {
     struct ws_tensor tensors[WS_TENSORS];
     uint64_t key = ((uint64_t)range->name << 32 | range->inputs) + 1;
-    uint64_t *place = ws_map_put(&work->prices, key ? key : UINT64_MAX); /* 0 is no key */
+    uint64_t *place = ws_salted_put(&work->prices, key ? key : UINT64_MAX); /* 0 is no key */
     if (!place)
         return -ENOMEM;
     if (!*place) {

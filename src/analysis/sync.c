@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/salted.h"
 #include "analysis/label.h"
 #include "analysis/sections.h"
 #include "analysis/times.h"
@@ -33,7 +34,7 @@ static int add_wait(struct process_sync *result, struct ws_map *places, uint32_t
                     int64_t length)
 {
     uint64_t key = (uint64_t)function << 32 | thread;
-    uint64_t *place = ws_map_put(places, key ? key : UINT64_MAX); /* 0 is not a key */
+    uint64_t *place = ws_salted_put(places, key ? key : UINT64_MAX); /* 0 is not a key */
     if (!place)
         return -ENOMEM;
     if (!*place) {

@@ -6,7 +6,7 @@
 
 #include "analysis/label.h"
 #include "base/hash.h"
-#include "base/map.h"
+#include "base/salted.h"
 
 enum { TITLE = 4096, BEFORE = 16, BEHIND = 8, MOST = 48 };
 
@@ -55,7 +55,7 @@ int ws_changes_find_alike(struct ws_change *changes, size_t count)
     int status = 0;
     for (size_t i = 0; i < count && !status; i++) {
         ws_kernel_title(title, sizeof(title), changes[i].label);
-        uint64_t *place = ws_map_put(&titles, ws_hash(title, strlen(title)) | 1);
+        uint64_t *place = ws_salted_put(&titles, ws_hash(title, strlen(title)) | 1);
         if (!place)
             status = -ENOMEM;
         else if (!*place)

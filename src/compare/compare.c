@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/map.h"
+#include "base/salted.h"
 #include "compare/apart.h"
 
 static const char *const match_names[WS_PAIRING_COUNT] = {
@@ -227,19 +227,19 @@ static int add_lines(struct ws_comparison *comparison, const struct ws_samples *
     (void)before;
     (void)after;
     for (size_t i = 0; i < comparison->after->lines.count && !status; i++) {
-        uint64_t *place = ws_map_put(&places, key_of_line(&second[i]));
+        uint64_t *place = ws_salted_put(&places, key_of_line(&second[i]));
         status = place ? 0 : -ENOMEM;
         if (place)
             *place = i + 1;
     }
     for (size_t i = 0; i < comparison->before->lines.count && !status; i++) {
-        uint64_t *place = ws_map_get(&places, key_of_line(&first[i]));
+        uint64_t *place = ws_salted_get(&places, key_of_line(&first[i]));
         status = add_line(comparison, &first[i], place && *place ? &second[*place - 1] : NULL);
         if (place)
             *place = 0;
     }
     for (size_t i = 0; i < comparison->after->lines.count && !status; i++) {
-        const uint64_t *place = ws_map_get(&places, key_of_line(&second[i]));
+        const uint64_t *place = ws_salted_get(&places, key_of_line(&second[i]));
         status = place && *place == i + 1 ? add_line(comparison, NULL, &second[i]) : 0;
     }
     ws_map_finish(&places);

@@ -7,7 +7,7 @@
 
 #include "analysis/label.h"
 #include "base/hash.h"
-#include "base/map.h"
+#include "base/salted.h"
 
 enum { FUNCTOR = 256 };
 
@@ -140,7 +140,7 @@ static int count_keys(const struct pool *pool, struct ws_map *counts)
     for (size_t i = 0; i < pool->count; i++) {
         if (pool->taken[i] || !pool->keys[i])
             continue;
-        uint64_t *count = ws_map_put(counts, pool->keys[i]);
+        uint64_t *count = ws_salted_put(counts, pool->keys[i]);
         if (!count)
             return -ENOMEM;
         ++*count;
@@ -160,7 +160,7 @@ static int chain(const struct pool *pool, struct ws_map *heads, uint32_t *next)
     for (size_t i = pool->count; i-- > 0;) {
         if (pool->taken[i] || !pool->keys[i])
             continue;
-        uint64_t *head = ws_map_put(heads, pool->keys[i]);
+        uint64_t *head = ws_salted_put(heads, pool->keys[i]);
         if (!head)
             return -ENOMEM;
         next[i] = (uint32_t)*head;
@@ -171,7 +171,7 @@ static int chain(const struct pool *pool, struct ws_map *heads, uint32_t *next)
 
 static bool is_alone(const struct ws_map *counts, uint64_t key)
 {
-    const uint64_t *count = ws_map_get(counts, key);
+    const uint64_t *count = ws_salted_get(counts, key);
     return count && *count == 1;
 }
 
@@ -180,7 +180,7 @@ static int pair_up(struct matching *matching, const struct rule *rule, struct ws
 {
     struct pool *before = &matching->before, *after = &matching->after;
     for (size_t i = 0; i < before->count; i++) {
-        uint64_t key = before->keys[i], *head = key ? ws_map_get(heads, key) : NULL;
+        uint64_t key = before->keys[i], *head = key ? ws_salted_get(heads, key) : NULL;
         if (!head || !*head)
             continue;
         size_t other = (size_t)*head - 1;

@@ -9,7 +9,7 @@
 #include "analysis/steps.h"
 #include "analysis/wall.h"
 #include "base/hash.h"
-#include "base/map.h"
+#include "base/salted.h"
 #include "compare/sweep.h"
 
 static const char *keep(struct ws_side *side, const char *text)
@@ -108,7 +108,7 @@ static int place_line(struct ws_side *side, struct ws_map *places, const struct 
     ws_gap_line_where(process, one, text, sizeof(text) - 1);
     size_t length = strlen(text);
     text[length] = (char)one->cause; /* part of what must be the same */
-    uint64_t hash = ws_hash(text, length + 1), *place = ws_map_put(places, hash ? hash : 1);
+    uint64_t hash = ws_hash(text, length + 1), *place = ws_salted_put(places, hash ? hash : 1);
     if (!place)
         return -ENOMEM;
     if (!*place) {

@@ -1,6 +1,7 @@
 /* What a source says of calls in other places than the calls: the stream and event of one, the memory it took. */
 #include <errno.h>
 
+#include "base/salted.h"
 #include "import/gather.h"
 
 static struct ws_gather_detail *detail_at(const struct ws_gather *gather, size_t index)
@@ -29,7 +30,7 @@ static void add(struct ws_gather_detail *known, const struct ws_gather_detail *m
 
 void ws_gather_detail(struct ws_gather *gather, const struct ws_gather_detail *detail)
 {
-    uint64_t *place = gather->error ? NULL : ws_map_put(&gather->detail_of, detail->correlation);
+    uint64_t *place = gather->error ? NULL : ws_salted_put(&gather->detail_of, detail->correlation);
     struct ws_gather_detail *fresh = place && !*place ? ws_vector_push(&gather->details) : NULL;
     if (place && *place) {
         add(detail_at(gather, *place - 1), detail);
@@ -43,15 +44,15 @@ void ws_gather_detail(struct ws_gather *gather, const struct ws_gather_detail *d
 
 const struct ws_gather_detail *ws_gather_use_detail(struct ws_gather *gather, uint64_t correlation)
 {
-    const uint64_t *place = correlation ? ws_map_get(&gather->detail_of, correlation) : NULL;
+    const uint64_t *place = correlation ? ws_salted_get(&gather->detail_of, correlation) : NULL;
     struct ws_gather_detail *detail = place && *place ? detail_at(gather, *place - 1) : NULL;
     if (!detail || detail->used)
         return NULL;
     detail->used = true;
     /* A record that is not in the file is no sign that another process made it: the source may leave them out. */
-    if (detail->records && !ws_map_put(&gather->recorded, detail->object))
+    if (detail->records && !ws_salted_put(&gather->recorded, detail->object))
         gather->error = -ENOMEM;
-    if (detail->waits && !ws_map_get(&gather->recorded, detail->object))
+    if (detail->waits && !ws_salted_get(&gather->recorded, detail->object))
         detail->object = 0;
     return detail;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/salted.h"
 #include "wire/columns.h"
 
 enum { MOST_TEXT = 65536 }; /* bytes of a name; longer ones are cut */
@@ -191,7 +192,7 @@ static uint32_t find_context(struct ws_gather *gather, int64_t ordinal, int64_t 
         struct ws_gather_span *span = push(gather, &gather->spans);
         if (span)
             *span = (struct ws_gather_span){ INT64_MAX, INT64_MIN };
-        uint64_t *first = key.device ? ws_map_put(&gather->context_of, key.device) : NULL;
+        uint64_t *first = key.device ? ws_salted_put(&gather->context_of, key.device) : NULL;
         if (first && !*first)
             *first = id;
         else if (key.device && !first)
@@ -289,7 +290,7 @@ bool ws_gather_share_process(const struct ws_gather *gather, uint32_t thread, ui
 
 uint32_t ws_gather_context_of(const struct ws_gather *gather, int64_t ordinal)
 {
-    const uint64_t *first = ordinal >= 0 ? ws_map_get(&gather->context_of, (uint64_t)ordinal + 1) : NULL;
+    const uint64_t *first = ordinal >= 0 ? ws_salted_get(&gather->context_of, (uint64_t)ordinal + 1) : NULL;
     return first ? (uint32_t)*first : 0;
 }
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/salted.h"
 #include "base/hash.h"
 
 typedef bool (*is_same)(const struct ws_intern *intern, uint32_t number, const void *data, size_t length);
@@ -19,8 +20,8 @@ static bool same_text(const struct ws_intern *intern, uint32_t number, const voi
 
 static uint64_t first_place(const void *data, size_t length)
 {
-    uint64_t hash = ws_hash(data, length);
-    return hash ? hash : 1; /* 0 is no key of a map */
+    uint64_t hash = XXH3_64bits_withSeed(data, length, ws_salt); /* so that no file can hold texts of one place */
+    return hash ? hash : 1;                                      /* 0 is no key of a map */
 }
 
 static uint64_t next_place(uint64_t place)
@@ -32,7 +33,7 @@ static uint64_t next_place(uint64_t place)
 static uint64_t *find_place(struct ws_intern *intern, const void *data, size_t length, is_same same)
 {
     for (uint64_t key = first_place(data, length);; key = next_place(key)) {
-        uint64_t *place = ws_map_put(&intern->places, key);
+        uint64_t *place = ws_salted_put(&intern->places, key);
         if (!place || !*place || same(intern, (uint32_t)*place, data, length))
             return place;
     }
@@ -78,7 +79,7 @@ uint32_t ws_intern_text(struct ws_intern *intern, struct ws_arena *arena, const 
 uint32_t ws_intern_find(const struct ws_intern *intern, const void *key)
 {
     for (uint64_t at = first_place(key, intern->items.size);; at = next_place(at)) {
-        const uint64_t *place = ws_map_get(&intern->places, at);
+        const uint64_t *place = ws_salted_get(&intern->places, at);
         if (!place || !*place || same_key(intern, (uint32_t)*place, key, intern->items.size))
             return place ? (uint32_t)*place : 0;
     }

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/salted.h"
 #include "import/gather.h"
 
 enum { SLICE = 4096 };
@@ -43,14 +44,14 @@ static int tie(struct ws_gather *gather)
     struct ws_map calls = { 0 }; /* correlation of an operation → index of its call + 1 */
     for (size_t i = 0; i < gather->ops.count; i++) {
         uint64_t correlation = op_at(gather, i)->correlation;
-        if (correlation && !ws_map_put(&calls, correlation)) {
+        if (correlation && !ws_salted_put(&calls, correlation)) {
             ws_map_finish(&calls);
             return -ENOMEM;
         }
     }
     for (size_t i = 0; i < gather->calls.count; i++) {
         const struct ws_gather_call *call = call_at(gather, i);
-        uint64_t *place = ws_map_get(&calls, call->correlation);
+        uint64_t *place = ws_salted_get(&calls, call->correlation);
         if (place && *place && *place != AMBIGUOUS &&
             !ws_gather_share_process(gather, call->thread, call_at(gather, *place - 1)->thread))
             *place = AMBIGUOUS;
@@ -59,7 +60,7 @@ static int tie(struct ws_gather *gather)
     }
     for (size_t i = 0; i < gather->ops.count; i++) {
         struct ws_gather_op *op = op_at(gather, i);
-        const uint64_t *place = ws_map_get(&calls, op->correlation);
+        const uint64_t *place = ws_salted_get(&calls, op->correlation);
         if (place && *place && *place != AMBIGUOUS) {
             op->call = (uint32_t)*place;
             call_at(gather, *place - 1)->function |= CALL_MADE_OPERATIONS;

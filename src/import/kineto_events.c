@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/salted.h"
 #include "import/decimal.h"
 #include "import/kineto.h"
 
@@ -124,7 +125,7 @@ void kineto_take_device(struct kineto *kineto, const struct ws_device *device)
 /* True for a device that was not noted before. */
 static bool note_device(struct kineto *kineto, struct ws_map *noted, uint32_t id)
 {
-    uint64_t *place = id ? ws_map_put(noted, id) : NULL;
+    uint64_t *place = id ? ws_salted_put(noted, id) : NULL;
     if (id && !place)
         kineto->gather->error = -ENOMEM;
     return place && !(*place)++;

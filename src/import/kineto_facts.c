@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/salted.h"
 #include "base/hash.h"
 #include "import/decimal.h"
 #include "import/kineto.h"
@@ -41,7 +42,7 @@ void kineto_end_group(struct kineto *kineto, struct kineto_configured *group)
     bool wanted = group->name.size && group->ranks.size;
     struct kineto_group *row = wanted ? ws_vector_push(&kineto->configured) : NULL;
     uint64_t *place =
-        row ? ws_map_put(&kineto->configured_of, ws_hash(group->name.data, group->name.size) | 1) : NULL;
+        row ? ws_salted_put(&kineto->configured_of, ws_hash(group->name.data, group->name.size) | 1) : NULL;
     if (place) {
         *row = (struct kineto_group){ .name = ws_gather_text(kineto->gather, group->name.data, group->name.size),
                                       .ranks = ws_gather_text(kineto->gather, group->ranks.data, group->ranks.size) };
@@ -54,7 +55,7 @@ void kineto_end_group(struct kineto *kineto, struct kineto_configured *group)
 
 const struct kineto_group *kineto_configured_group(const struct kineto *kineto, struct ws_text name)
 {
-    const uint64_t *place = ws_map_get(&kineto->configured_of, ws_hash(name.data, name.length) | 1);
+    const uint64_t *place = ws_salted_get(&kineto->configured_of, ws_hash(name.data, name.length) | 1);
     const struct kineto_group *group =
         place ? (const struct kineto_group *)kineto->configured.data + (*place - 1) : NULL;
     return group && name.length == group->name.length && !memcmp(name.data, group->name.data, name.length) ? group

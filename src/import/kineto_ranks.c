@@ -8,7 +8,7 @@
 #include "import/kineto.h"
 
 /* Whether a file has such labels shows at its begin; others are not looked through. */
-enum { PIECE = 64 * 1024, MOST_LABEL = 64, MOST_RANKS = 1024 };
+enum { PIECE = 64 * 1024, MOST_LABEL = 64, MOST_RANKS = 256 };
 
 static size_t spaces_at(const char *at, const char *end)
 {

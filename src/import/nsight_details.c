@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/salted.h"
 #include "import/nsight.h"
 
 enum { PROCESS, CORRELATION, DEVICE, CONTEXT, AFTER_PLACE };
@@ -70,7 +71,7 @@ void nsight_take_record(struct nsight *nsight, sqlite3_stmt *row)
     struct ws_gather_detail detail = place_at(nsight, row);
     if (!detail.correlation || !detail.stream || !detail.object)
         return;
-    uint64_t *place = ws_map_put(&nsight->recorded, detail.object);
+    uint64_t *place = ws_salted_put(&nsight->recorded, detail.object);
     if (!place)
         nsight->gather->error = -ENOMEM;
     else
@@ -83,7 +84,7 @@ void nsight_take_record(struct nsight *nsight, sqlite3_stmt *row)
 void nsight_take_wait(struct nsight *nsight, sqlite3_stmt *row)
 {
     struct ws_gather_detail detail = place_at(nsight, row);
-    const uint64_t *recorded = ws_map_get(&nsight->recorded, detail.object);
+    const uint64_t *recorded = ws_salted_get(&nsight->recorded, detail.object);
     if (recorded && *recorded == NSIGHT_AMBIGUOUS)
         detail.object = 0;
     detail.waits = detail.object != 0;

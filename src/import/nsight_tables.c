@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/salted.h"
 #include "import/decimal.h"
 #include "import/nsight.h"
 
@@ -284,7 +285,7 @@ static void take_visible(struct nsight *nsight, sqlite3_stmt *row)
     if (nsight_is_null(row, 0) || nsight_is_null(row, 1) || gpu < 0 || ordinal < 0 || nsight->pid < 0 ||
         sqlite3_column_int64(row, 2) != nsight->pid)
         return;
-    uint64_t *place = ws_map_put(&nsight->visible, (uint64_t)gpu + 1);
+    uint64_t *place = ws_salted_put(&nsight->visible, (uint64_t)gpu + 1);
     if (!place)
         nsight->gather->error = -ENOMEM;
     else if (!*place)
@@ -295,7 +296,7 @@ static void take_visible(struct nsight *nsight, sqlite3_stmt *row)
 static int64_t ordinal_of(const struct nsight *nsight, sqlite3_stmt *row)
 {
     int64_t gpu = sqlite3_column_int64(row, 0);
-    const uint64_t *place = gpu >= 0 ? ws_map_get(&nsight->visible, (uint64_t)gpu + 1) : NULL;
+    const uint64_t *place = gpu >= 0 ? ws_salted_get(&nsight->visible, (uint64_t)gpu + 1) : NULL;
     if (place)
         return (int64_t)(*place - 1);
     return nsight->visible.count ? -1 : sqlite3_column_int64(row, nsight_is_null(row, 1) ? 0 : 1);

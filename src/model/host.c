@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/salted.h"
 #include "model/sort.h"
 
 static int64_t begin_of(const struct ws_process *process, enum ws_host_kind kind, uint32_t index)
@@ -63,7 +64,7 @@ static int add_ops(struct ws_host_list *lists, const struct ws_ops *ops)
 /* Threads that made no operations have no lists. */
 static int add_call(struct ws_host_list *lists, const struct ws_process *process, uint32_t thread, size_t row)
 {
-    const uint64_t *number = thread ? ws_map_get(&process->ops.thread_numbers, (uint64_t)thread + 1) : NULL;
+    const uint64_t *number = thread ? ws_salted_get(&process->ops.thread_numbers, (uint64_t)thread + 1) : NULL;
     return number ? add(&lists[*number - 1], (uint32_t)row, 1) : 0;
 }
 

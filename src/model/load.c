@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/salted.h"
 #include "import/source.h"
 #include "model/build.h"
 
@@ -113,7 +114,7 @@ static int add_meta(struct ws_process *process, struct ws_arena *texts, const st
 
 struct ws_clock_map *ws_process_clock(struct ws_process *process, uint32_t context)
 {
-    uint64_t *place = ws_map_put(&process->clock_of, (uint64_t)context + 1);
+    uint64_t *place = ws_salted_put(&process->clock_of, (uint64_t)context + 1);
     if (!place)
         return NULL;
     if (!*place) {

@@ -4,6 +4,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/salted.h"
 #include "model/build.h"
 
 /* The words of Kineto's traces, so that the same copy has the same name in both. */
@@ -48,10 +49,10 @@ static void copy_name(char *text, size_t capacity, const struct ws_shape *shape)
 
 uint32_t ws_build_name(struct ws_build *build, const char *text, enum ws_op_kind kind, enum ws_activity activity)
 {
-    uint64_t key = XXH3_64bits_withSeed(text, strlen(text), kind);
+    uint64_t key = XXH3_64bits_withSeed(text, strlen(text), ws_salt + kind);
     struct ws_vector *names = &build->model->names;
     for (;; key++) {
-        uint64_t *place = ws_map_put(&build->names, key ? key : ++key);
+        uint64_t *place = ws_salted_put(&build->names, key ? key : ++key);
         if (!place)
             return WS_NOWHERE;
         if (!*place) {

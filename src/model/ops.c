@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/salted.h"
 #include "base/pages.h"
 #include "model/ahead.h"
 
@@ -77,13 +78,13 @@ static uint64_t wide_key(size_t op, enum ws_op_wide column)
 
 int64_t ws_ops_wide_value(const struct ws_ops *ops, size_t op, enum ws_op_wide column)
 {
-    const uint64_t *value = ws_map_get(&ops->wide, wide_key(op, column));
+    const uint64_t *value = ws_salted_get(&ops->wide, wide_key(op, column));
     return value ? (int64_t)*value : 0;
 }
 
 static int set_wide(struct ws_ops *ops, size_t op, enum ws_op_wide column, int64_t value)
 {
-    uint64_t *place = ws_map_put(&ops->wide, wide_key(op, column));
+    uint64_t *place = ws_salted_put(&ops->wide, wide_key(op, column));
     if (!place)
         return -ENOMEM;
     *place = (uint64_t)value;
@@ -99,7 +100,7 @@ static int set_length(struct ws_ops *ops, size_t op, enum ws_op_wide column, uin
 /* The threads' numbers; all beyond the last share it. Returns a negative error or the number. */
 static int thread_number(struct ws_ops *ops, uint32_t id)
 {
-    uint64_t *place = ws_map_put(&ops->thread_numbers, (uint64_t)id + 1);
+    uint64_t *place = ws_salted_put(&ops->thread_numbers, (uint64_t)id + 1);
     if (!place)
         return -ENOMEM;
     if (!*place && ops->threads.count == MOST_THREADS)

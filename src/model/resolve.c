@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/salted.h"
 #include "base/pages.h"
 #include "model/ahead.h"
 #include "model/build.h"
@@ -31,7 +32,7 @@ static int make_clocks(struct ws_process *process)
 
 static uint32_t find_clock(const struct ws_process *process, uint32_t context)
 {
-    const uint64_t *place = ws_map_get(&process->clock_of, (uint64_t)context + 1);
+    const uint64_t *place = ws_salted_get(&process->clock_of, (uint64_t)context + 1);
     return place ? (uint32_t)(*place - 1) : find_clock(process, 0);
 }
 
@@ -120,7 +121,7 @@ static struct ws_op_shape *add_shape(struct ws_process *process)
 static uint32_t lost_shape(struct ws_build *build, struct ws_process *process, struct ws_map *lost, uint32_t id)
 {
     lost->limit = MAX_LOST_SHAPES;
-    uint64_t *place = ws_map_put(lost, (uint64_t)id + 1);
+    uint64_t *place = ws_salted_put(lost, (uint64_t)id + 1);
     if (!place)
         return (uint32_t)process->shapes.count - 1;
     if (!*place) {

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/salted.h"
 #include "wire/columns.h"
 
 #define CHECK_ID(family) _Static_assert(offsetof(struct ws_##family, id) == 0, "the identifier comes first")
@@ -59,7 +60,7 @@ int ws_rows_put(struct ws_rows *dictionary, struct ws_arena *texts, const void *
     uint32_t id = *(const uint32_t *)row;
     if (!id)
         return 0;
-    uint64_t *place = ws_map_put(&dictionary->index, id);
+    uint64_t *place = ws_salted_put(&dictionary->index, id);
     if (!place)
         return -ENOMEM;
     char *to;
@@ -79,7 +80,7 @@ int ws_rows_put(struct ws_rows *dictionary, struct ws_arena *texts, const void *
 
 uint32_t ws_rows_place(const struct ws_rows *dictionary, uint32_t id)
 {
-    const uint64_t *place = ws_map_get(&dictionary->index, id);
+    const uint64_t *place = ws_salted_get(&dictionary->index, id);
     return place && *place ? (uint32_t)(*place - 1) : UINT32_MAX;
 }
 

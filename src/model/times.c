@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/salted.h"
 #include "base/pages.h"
 
 static size_t blocks(size_t rows)
@@ -34,13 +35,13 @@ void ws_times_finish(struct ws_times *times)
 
 int64_t ws_times_far(const struct ws_times *times, size_t row)
 {
-    const uint64_t *time = ws_map_get(&times->far, (uint64_t)row + 1);
+    const uint64_t *time = ws_salted_get(&times->far, (uint64_t)row + 1);
     return time ? (int64_t)*time : 0;
 }
 
 int ws_times_set_far(struct ws_times *times, size_t row, int64_t time)
 {
-    uint64_t *place = ws_map_put(&times->far, (uint64_t)row + 1);
+    uint64_t *place = ws_salted_put(&times->far, (uint64_t)row + 1);
     if (!place)
         return -ENOMEM;
     *place = (uint64_t)time;

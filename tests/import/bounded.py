@@ -128,6 +128,19 @@ def test_more_process_groups_than_any_job_has():
     assert bounded(file).returncode == 0
 
 
+def test_numbers_that_fall_on_one_place_of_a_map():
+    """Correlations whose hashes (base/map.h) end alike, as far as no salt is in them."""
+    inverse, numbers, half = pow(0x9e3779b97f4a7c15, -1, 1 << 64), [], 1
+    while len(numbers) < 80000:
+        mixed = (half | half << 29) * inverse % (1 << 64)
+        half += 1
+        number = mixed ^ mixed >> 32
+        if number < 1 << 60:
+            numbers.append(number)
+    file = write('{"traceEvents": [' + ",".join(KERNEL % (2 * i, 0, 7, number) for i, number in enumerate(numbers)) + "]}")
+    assert bounded(file).returncode == 0
+
+
 # --- SQLite ----------------------------------------------------------------------------------------------
 
 COLUMNS = "start integer, end integer, deviceId integer, contextId integer, streamId integer, correlationId integer, globalPid integer, demangledName integer"
