@@ -11,7 +11,7 @@
 #include "rows.h"
 #include "trace/writer.h"
 
-enum { PROCESSES = 4, ROWS_MOST = 20000, NAME = 64, MESSAGE = 512 };
+enum { PROCESSES = 4, ROWS_MOST = 1024, NAME = 64, MESSAGE = 512 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

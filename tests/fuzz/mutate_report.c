@@ -116,7 +116,7 @@ static void drop_item(struct input *input, size_t item)
 
 static void repeat_item(struct input *input, size_t item)
 {
-    uint16_t more = (uint16_t)random_below(input, random_below(input, 4) ? 30 : 20000);
+    uint16_t more = (uint16_t)random_below(input, random_below(input, 8) ? 30 : 1000);
     uint32_t step = (uint32_t)random_below(input, random_below(input, 4) ? 100000 : 2);
     uint8_t bytes[7] = { ROWS_REPEAT };
     memcpy(bytes + 1, &more, sizeof(more));
