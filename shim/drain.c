@@ -19,6 +19,7 @@
 #include "elf_lookup.h"
 #include "file_thread.h"
 #include "first_thread.h"
+#include "losses.h"
 #include "ops.h"
 #include "requests.h"
 #include "rows.h"
@@ -197,7 +198,7 @@ static bool read_threads(void)
         rows_emit_dictionaries(); /* after the head was read: all that the records name is there */
         rows_read_ring(thread, head);
         if (gone) {
-            rows_thread_losses(thread);
+            losses_of_thread(thread);
             op_give_up(thread);
             streams_of_gone_thread(thread);
             thread_retire(slot);

@@ -20,10 +20,13 @@ enum {
     ATTRIBUTE_REGISTERS = 4,
 };
 
+static const uint32_t NO_ROOM = UINT32_MAX; /* in place of an id */
+
 struct known {
     const void *module;
     struct ws_text name;  /* as the program asked for it; may be empty */
     bool is_kernel;       /* a CUkernel, not a CUfunction */
+    bool has_no_room;     /* the dictionary was full */
     bool is_doubtful;     /* its context may be gone: the handle may be another function's now */
     uint32_t id;          /* 0: not launched yet, or doubtful */
     const void *function; /* the handle; NULL once forgotten */
@@ -189,12 +192,28 @@ static const struct function_layout *keep_layout(const struct facts *facts, cons
     return layout;
 }
 
+/* With the lock. Each that finds no room is counted once. */
+static uint32_t add_function(struct ws_function *row, const struct facts *facts, const char *name)
+{
+    uint32_t next = atomic_load_explicit(&registry.function.count, memory_order_relaxed);
+    const struct function_layout **layout = next < registry.function.limit ? ws_chunks_make(&layouts, next) : NULL;
+    uint32_t id = 0;
+    if (layout) {
+        *layout = keep_layout(facts, name); /* before anybody can have the id */
+        row->name = registry_text(name);
+        id = registry_add(&registry.function, row);
+    } else {
+        atomic_fetch_add(&registry.function.refused, 1);
+    }
+    return id ? id : NO_ROOM;
+}
+
 uint32_t function_find(ws_CUfunction function)
 {
     struct facts facts;
     char unnamed[32];
     const char *seen = NULL;
-    bool kernel = false;
+    bool kernel = false, has_no_room = false;
     uint32_t id = 0;
     if (!registry_lock())
         return 0;
@@ -203,9 +222,12 @@ uint32_t function_find(ws_CUfunction function)
         id = entry->id;
         seen = entry->name.data; /* ends in a zero, and stays */
         kernel = entry->is_kernel;
+        has_no_room = entry->has_no_room;
     }
     registry_unlock();
-    if (!entry || id)
+    if (!entry)
+        atomic_fetch_add(&registry.function.refused, 1);
+    if (!entry || id || has_no_room)
         return id;
 
     ws_CUenum mode = driver_ask_begin();
@@ -222,18 +244,13 @@ uint32_t function_find(ws_CUfunction function)
     if (!registry_lock())
         return 0;
     uint64_t *same = ws_map_put(&ids, identity(best, &facts));
-    if (same && !*same) {
-        row.name = registry_text(best);
-        uint32_t next = atomic_load_explicit(&registry.function.count, memory_order_relaxed);
-        const struct function_layout **layout =
-            next < registry.function.limit ? ws_chunks_make(&layouts, next) : NULL;
-        if (layout)
-            *layout = keep_layout(&facts, best); /* before anybody can have the id */
-        *same = layout ? registry_add(&registry.function, &row) : 0;
-    }
+    if (same && !*same)
+        *same = add_function(&row, &facts, best);
     entry = known_entry(function);
-    if (entry && same)
-        id = entry->id = (uint32_t)*same;
+    if (entry && same) {
+        entry->has_no_room = *same == NO_ROOM;
+        id = entry->id = entry->has_no_room ? 0 : (uint32_t)*same;
+    }
     registry_unlock();
     return id;
 }
@@ -250,6 +267,7 @@ void functions_doubt(void)
     bool locked = registry_lock();
     for (uint32_t i = 0; locked && i < known_count; i++) {
         known_at(i + 1)->id = 0;
+        known_at(i + 1)->has_no_room = false;
         known_at(i + 1)->is_doubtful = true;
     }
     if (locked)

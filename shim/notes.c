@@ -97,8 +97,11 @@ void waiting_all(struct call *call)
 {
     if (!(shim_phase() & SHIM_TIMING) || !call->thread)
         return;
-    for (uint32_t id = 1; atomic_load(&streams_held) && id <= stream_count(); id++)
+    uint32_t left = atomic_load(&streams_held);
+    for (uint32_t id = 1; left && id <= stream_count(); id++) {
+        left -= atomic_load_explicit(&stream_at(id)->held, memory_order_relaxed) != 0;
         op_end_held(call->thread, stream_at(id));
+    }
 }
 
 /* A query that finds nothing ready is asked again and again: only answers are worth a row. */

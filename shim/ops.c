@@ -3,7 +3,6 @@
 #include <sched.h>
 #include <string.h>
 
-#include "base/map.h"
 #include "counters.h"
 #include "driver_calls.h"
 #include "functions.h"
@@ -18,8 +17,6 @@ enum {
     TURN_LONG = 2, /* held across a call that returns when its work is done */
 };
 
-static struct ws_map shape_ids; /* hash of the row → id */
-
 void op_set_context(struct shim_thread *thread, struct shim_context *context, uint32_t handles)
 {
     thread->context = context;
@@ -32,79 +29,6 @@ struct shim_context *op_context(struct shim_thread *thread, uint32_t handles)
     if (thread->handles != handles)
         op_set_context(thread, context_current(), handles);
     return thread->context;
-}
-
-static uint64_t row_hash(const struct ws_shape *shape)
-{
-    const uint32_t *words = &shape->kind;
-    uint64_t hash = 0x2545f4914f6cdd1du;
-    for (size_t i = 0; i < sizeof(*shape) / sizeof(uint32_t) - 1; i++)
-        hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15u ^ hash >> 31;
-    return hash ? hash : 1;
-}
-
-/* Rows are all words after the id, so equal hashes are settled by comparing them. */
-uint32_t op_shape_id(const struct ws_shape *shape)
-{
-    uint32_t id = 0;
-    if (!registry_lock())
-        return 0;
-    for (uint64_t hash = row_hash(shape);; hash++) {
-        uint64_t *known = ws_map_put(&shape_ids, hash ? hash : 1);
-        if (!known)
-            break;
-        if (!*known)
-            *known = registry_add(&registry.shape, shape);
-        id = (uint32_t)*known;
-        if (!id) {
-            ws_map_remove(&shape_ids, hash ? hash : 1);
-            break;
-        }
-        const struct ws_shape *row = registry_row(&registry.shape, id);
-        if (!memcmp(&row->kind, &shape->kind, sizeof(*shape) - offsetof(struct ws_shape, kind)))
-            break;
-    }
-    registry_unlock();
-    return id;
-}
-
-/* Where a new entry for the key goes; the one that was there longer makes room. */
-static struct shape_entry *shape_place(struct shim_thread *thread, const struct shape_key *key)
-{
-    struct shape_entry *entry = shape_places(thread, key);
-    entry[1] = entry[0];
-    return entry;
-}
-
-struct shape_entry *op_shape_fill(struct shim_thread *thread, const struct shape_key *key, struct ws_shape *row)
-{
-    uint32_t handles = atomic_load_explicit(&shim_page.handles, memory_order_acquire);
-    bool per_thread = key->which & 1;
-    struct shim_stream *stream =
-        stream_find((ws_CUstream)(uintptr_t)key->stream, per_thread, op_context(thread, handles));
-    row->driver_function = (key->which >> 9 & 0x1ff) + 1;
-    if (row->kind == WS_OP_KERNEL)
-        row->function = function_find((ws_CUfunction)(uintptr_t)key->object);
-    else if (row->kind == WS_OP_GRAPH)
-        row->function = graph_id((ws_CUgraphExec)(uintptr_t)key->object);
-    row->stream = stream ? stream->id : 0;
-    uint32_t id = stream ? op_shape_id(row) : 0;
-    if (!id) {
-        __atomic_fetch_add(&thread->unregistered, 1, __ATOMIC_RELAXED);
-        return NULL;
-    }
-    struct shape_entry *entry = shape_place(thread, key);
-    *entry = (struct shape_entry){
-        .key = *key,
-        .handles = handles,
-        .shape = id,
-        .stream_id = stream->id,
-        .params_wait = 1,
-        .function = row->kind == WS_OP_KERNEL ? row->function : 0,
-        .until_sample = shim_options.sample && *shim_options.marks != 'p',
-        .stream = stream,
-    };
-    return entry;
 }
 
 /* May an event be recorded into this stream now? While anything is captured, ask about this stream;

@@ -39,6 +39,8 @@ uint32_t product_label(const char *text)
         struct ws_label row = { .text = registry_text(text) };
         *known = row.text.length ? registry_add(&registry.label, &row) : 0;
     }
+    if (!known && is_full)
+        atomic_fetch_add_explicit(&registry.label.refused, 1, memory_order_relaxed);
     /* Another text of the same hash is rather left unsaid. */
     uint32_t id = known && *known && is_text(*known, text) ? (uint32_t)*known : 0;
     registry_unlock();

@@ -19,8 +19,10 @@ uint32_t registry_add(struct registry_table *table, const void *row)
 {
     uint32_t count = atomic_load_explicit(&table->count, memory_order_relaxed);
     char *place = count < table->limit ? ws_chunks_make(&table->rows, count) : NULL;
-    if (!place)
+    if (!place) {
+        atomic_fetch_add_explicit(&table->refused, 1, memory_order_relaxed);
         return 0;
+    }
     uint32_t id = count + 1, first;
     memcpy(place, row, table->rows.row_size);
     memcpy(&first, place, sizeof(first));
@@ -34,8 +36,10 @@ struct ws_text registry_text(const char *text)
 {
     size_t length = text ? strnlen(text, LONGEST_TEXT) : 0;
     char *copy = registry.text.size < TEXT_ARENA ? ws_pieces_take(&registry.text, length + 1) : NULL;
-    if (!copy)
+    if (!copy) {
+        atomic_fetch_add_explicit(&registry.texts_refused, 1, memory_order_relaxed);
         return (struct ws_text){ 0 };
+    }
     memcpy(copy, text ? text : "", length);
     return (struct ws_text){ copy, (uint32_t)length };
 }

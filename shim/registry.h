@@ -31,6 +31,7 @@ struct registry_table {
     struct ws_chunks rows;
     uint32_t limit;
     _Atomic uint32_t count;
+    _Atomic uint64_t refused; /* rows that found no room */
     uint32_t emitted; /* the drain's */
 };
 
@@ -39,6 +40,7 @@ struct registry {
     REGISTRY_TABLES(TABLE)
 #undef TABLE
     struct ws_pieces text; /* what the rows' texts point into */
+    _Atomic uint64_t texts_refused;
 };
 
 extern struct registry registry;

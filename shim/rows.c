@@ -13,6 +13,7 @@
 #include "base/reserve.h"
 #include "bypass.h"
 #include "counters.h"
+#include "losses.h"
 #include "ops.h"
 #include "output.h"
 #include "record/param_image.h"
@@ -28,11 +29,9 @@
 enum { PARAM_SETS = 65536, PENDING_CHUNK = 1024, MOST_UNMARKED = 65536 };
 
 static struct output output;
-static _Atomic uint64_t bytes;            /* of the trace */
-static bool failed;                       /* the sink refused: said once */
-static uint64_t unflushed[WS_LOSS_COUNT]; /* in loss rows that are not in the file yet */
-static uint64_t losses[WS_LOSS_COUNT];    /* since the last loss rows */
-static struct ws_map params_ids;          /* hash of the words → id */
+static _Atomic uint64_t bytes;   /* of the trace */
+static bool failed;              /* the sink refused: said once */
+static struct ws_map params_ids; /* hash of the words → id */
 static uint32_t params_count;
 static struct pending *free_pending;
 
@@ -47,11 +46,6 @@ static void complain(int error)
 static void add(enum ws_family family, const void *row)
 {
     complain(ws_encoder_add(output.encoder, family, row));
-}
-
-void rows_count_loss(enum ws_loss_reason reason, uint64_t count)
-{
-    losses[reason] += count;
 }
 
 /* --- dictionaries ------------------------------------------------------------------------------ */
@@ -129,7 +123,7 @@ static void pending_drop(struct pending *pending)
 
 static void add_untimed(struct ws_op *op, enum ws_loss_reason reason)
 {
-    rows_count_loss(op->flags & WS_OP_POOL_DRY ? WS_LOSS_POOL_DRY : reason, 1);
+    losses_count(op->flags & WS_OP_POOL_DRY ? WS_LOSS_POOL_DRY : reason, 1);
     add(WS_FAMILY_op, op);
 }
 
@@ -352,7 +346,7 @@ static void read_params(struct shim_thread *thread, const struct ws_ring_params 
     uint64_t *id = ws_map_put(&params_ids, hash ? hash : 1);
     thread->params = 0;
     if (!id) {
-        rows_count_loss(WS_LOSS_DICTIONARY_FULL, 1);
+        losses_count(WS_LOSS_DICTIONARY_FULL, 1);
         return;
     }
     if (!*id) {
@@ -435,67 +429,24 @@ void rows_add_clock(const struct ws_clock *row)
     add(WS_FAMILY_clock, row);
 }
 
-/* --- losses ------------------------------------------------------------------------------------ */
-
-static void add_loss(enum ws_loss_reason reason, uint32_t thread, uint64_t count, int64_t now)
+void rows_add_loss(const struct ws_loss *row)
 {
-    struct ws_loss row = { .reason = reason, .thread = thread, .count = count, .host_ns = now };
-    if (!count)
-        return;
-    add(WS_FAMILY_loss, &row);
-    unflushed[reason] += count;
+    add(WS_FAMILY_loss, row);
 }
 
-static uint64_t grown(const uint64_t *counter, uint64_t *reported)
+static uint64_t unwritten(void)
 {
-    uint64_t now = __atomic_load_n(counter, __ATOMIC_RELAXED), before = *reported;
-    *reported = now;
-    return now - before;
-}
-
-void rows_thread_losses(struct shim_thread *thread)
-{
-    int64_t now = ws_clock_ns();
-    add_loss(WS_LOSS_RING_FULL, thread->id, grown(&thread->ring.lost, &thread->reported_lost), now);
-    add_loss(shim_off_reason(), thread->id, grown(&thread->passed, &thread->reported_passed), now);
-    add_loss(WS_LOSS_DICTIONARY_FULL, thread->id, grown(&thread->unregistered, &thread->reported_unregistered), now);
-    add_loss(WS_LOSS_NESTED, thread->id, grown(&thread->inside, &thread->reported_inside), now);
-    add_loss(WS_LOSS_DAMAGED, thread->id, grown(&thread->damaged, &thread->reported_damaged), now);
-}
-
-static void add_losses(int64_t now)
-{
-    static struct {
-        uint64_t unwritten, refused, children, passed;
-    } reported;
-    for (unsigned slot = 0; slot < thread_slots_used(); slot++)
-        if (thread_at(slot))
-            rows_thread_losses(thread_at(slot));
-    uint64_t unwritten = ws_encoder_lost(output.encoder, WS_FAMILY_op) +
-                         ws_encoder_lost(output.encoder, WS_FAMILY_call) +
-                         ws_encoder_lost(output.encoder, WS_FAMILY_collective);
-    uint64_t refused = threads_refused(), children = shim_children(), passed = calls_passed_unknown();
-    losses[WS_LOSS_WRITE_FAILED] += grown(&unwritten, &reported.unwritten);
-    losses[WS_LOSS_NO_THREAD_SLOT] += grown(&refused, &reported.refused);
-    losses[WS_LOSS_CHILD] += grown(&children, &reported.children);
-    losses[shim_off_reason()] += grown(&passed, &reported.passed);
-    for (int reason = 0; reason < WS_LOSS_COUNT; reason++) {
-        add_loss((enum ws_loss_reason)reason, 0, losses[reason], now);
-        losses[reason] = 0;
-    }
+    return ws_encoder_lost(output.encoder, WS_FAMILY_op) + ws_encoder_lost(output.encoder, WS_FAMILY_call) +
+           ws_encoder_lost(output.encoder, WS_FAMILY_collective);
 }
 
 void rows_flush(int64_t now)
 {
     rows_emit_dictionaries();
-    add_losses(now);
+    losses_add(now, unwritten());
     int error = ws_encoder_flush(output.encoder);
     complain(error);
-    /* A count that did not reach the file is counted again, so that no loss is lost. */
-    for (int reason = 0; reason < WS_LOSS_COUNT; reason++) {
-        losses[reason] += error ? unflushed[reason] : 0;
-        unflushed[reason] = 0;
-    }
+    losses_are_written(!error);
     atomic_store_explicit(&bytes, ws_encoder_bytes(output.encoder), memory_order_relaxed);
 }
 
@@ -507,7 +458,7 @@ uint64_t rows_bytes(void)
 void rows_close(const char *end)
 {
     output_say(&output, "end", end);
-    rows_count_loss(WS_LOSS_BYPASSED, bypass_count());
+    losses_count(WS_LOSS_BYPASSED, bypass_count());
     if (counters_summary())
         output_say(&output, "counters", counters_summary());
     rows_flush(ws_clock_ns());

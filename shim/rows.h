@@ -20,9 +20,6 @@ void rows_emit_dictionaries(void);
  * rows at once. */
 void rows_read_ring(struct shim_thread *thread, uint64_t head);
 
-/* Counts what the thread could not record since it was last asked. */
-void rows_thread_losses(struct shim_thread *thread);
-
 /* Turns a stream's waiting operations into rows as far as their marks can be read. */
 void rows_harvest(struct shim_stream *stream);
 
@@ -33,6 +30,7 @@ uint64_t rows_settled(void);
 void rows_give_up(struct shim_stream *stream);
 
 void rows_add_clock(const struct ws_clock *row);
+void rows_add_loss(const struct ws_loss *row);
 
 /* Puts out what is held, losses counted since last time included. */
 void rows_flush(int64_t now);
@@ -42,8 +40,4 @@ void rows_close(const char *end);
 
 /* Bytes of the trace as of the last flush. Any thread may ask. */
 uint64_t rows_bytes(void);
-
-/* Counts what other parts could not record. */
-void rows_count_loss(enum ws_loss_reason reason, uint64_t count);
-
 #endif

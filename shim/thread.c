@@ -92,6 +92,7 @@ static uint32_t add_row(struct ws_thread *row, const char *name)
     }
     if (!shared)
         shared = registry_add(&registry.thread, &(struct ws_thread){ .name = registry_text("later threads") });
+    atomic_fetch_add(&registry.thread.refused, 1);
     return shared;
 }
 

@@ -80,7 +80,15 @@ struct convolution_seen {
     struct product_words words;
 };
 
+/* An operation that found no room: see shapes.c. */
+struct shape_refused {
+    uint64_t object, stream;
+    uint32_t which, handles;
+    uint32_t skips; /* of the operations that follow, so many are not tried */
+};
+
 enum {
+    SHAPES_REFUSED = 64,
     SHAPE_CACHE = 4096,
     PRODUCT_CACHE = 2048,
     LT_CACHE = 1024,
@@ -117,7 +125,7 @@ struct shim_thread {
     struct ws_ring_header op_header; /* of its operations: WS_OP_IN_COLLECTIVE is in it while inside NCCL */
     uint64_t correlation;            /* the last one given */
     uint64_t passed;                 /* calls not recorded because recording was off; read relaxed by the drain */
-    uint64_t unregistered;           /* operations lost to full dictionaries */
+    uint64_t unregistered;           /* operations that found no room, and are not recorded */
     uint64_t inside;                 /* calls of the program's within others, and those left by a jump; as `passed` */
     uint64_t damaged;                /* records of the ring that made no sense; the drain's own */
     struct shim_context *context;    /* current, as of `handles`; NULL unknown */
@@ -145,13 +153,16 @@ struct shim_thread {
     struct lt_entry lt_products[LT_CACHE];
     struct convolution_entry convolutions[CONVOLUTION_CACHE];
     struct convolution_seen convolutions_seen[CONVOLUTIONS_SEEN];
+    struct shape_refused shapes_refused[SHAPES_REFUSED];
+    uint64_t simplified;   /* operations recorded without grid and block */
     _Atomic uint32_t life; /* enum thread_life */
     uint32_t number;       /* this thread's alone, from 1 on */
     int32_t tid;
     struct shim_stream *own_streams; /* its default streams; the registry's lock */
     size_t mapping;                  /* bytes of this structure and the ring */
     /* The drain's own. */
-    uint64_t reported_lost, reported_passed, reported_unregistered, reported_inside, reported_damaged;
+    uint64_t reported_lost, reported_passed, reported_unregistered, reported_simplified;
+    uint64_t reported_inside, reported_damaged;
     uint32_t params; /* id for the operation that follows */
 };
 

@@ -141,8 +141,8 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
     char number[WS_FORMAT_SIZE];
     for (uint32_t i = 0; i < WS_LOSS_COUNT; i++)
         if (result->count[i])
-            ws_page_text(page, "%s %s %s", ws_format_count(number, result->count[i]),
-                         ws_loss_is_of_ranges(i) ? "ranges" : "operations and calls", ws_loss_text(i));
+            ws_page_text(page, "%s %s%s", ws_format_count(number, result->count[i]), ws_loss_subject(i),
+                         ws_loss_text(i));
     if (result->unknown)
         ws_page_text(page, "%s %s", ws_format_count(number, result->unknown), ws_loss_text(WS_LOSS_COUNT));
     if (result->nameless)

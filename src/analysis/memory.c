@@ -309,6 +309,15 @@ static bool misses_calls(const struct ws_process *process)
         case WS_LOSS_DICTIONARY_FULL:
         case WS_LOSS_CHILD:
         case WS_LOSS_RANGE_OPEN:
+        case WS_LOSS_SIMPLIFIED:
+        case WS_LOSS_KERNELS:
+        case WS_LOSS_LABELS:
+        case WS_LOSS_COMMUNICATORS:
+        case WS_LOSS_GRAPHS:
+        case WS_LOSS_COUNTERS:
+        case WS_LOSS_DEVICES:
+        case WS_LOSS_THREADS:
+        case WS_LOSS_TEXTS:
             break;
         default:
             return true;

@@ -159,7 +159,7 @@ struct ws_param_word {
     X(UNTIMED_AT_EXIT, "recorded without device times: the program ended first")         \
     X(DRIVER_REFUSED, "recorded without device times: the driver refused an event")      \
     X(CAPTURE_UNKNOWN, "recorded without device times: the stream may be capturing")     \
-    X(DICTIONARY_FULL, "recorded without a name or parameters: a dictionary was full")   \
+    X(DICTIONARY_FULL, "recorded without parameters: a dictionary was full")             \
     X(NO_THREAD_SLOT, "not recorded: no ring for the thread")                            \
     X(BURST, "only counted: between bursts")                                             \
     X(RANGE, "only counted: outside the range asked for")                                \
@@ -172,7 +172,17 @@ struct ws_param_word {
     X(NO_OPERATION, "in the file without what they launched: captured, or not recorded") \
     X(RANGE_OPEN, "left out: never ended, ended on another thread, or without a name")   \
     X(NESTED, "not recorded: made in a handler inside another call, or left by a jump")  \
-    X(DAMAGED, "not recorded: the thread's ring was damaged")
+    X(DAMAGED, "not recorded: the thread's ring was damaged")                            \
+    X(NO_ROOM, "not recorded: no room for one more context, stream or shape")            \
+    X(SIMPLIFIED, "recorded without grid and block: no room for more shapes")            \
+    X(KERNELS, "kernels without a name: no room for more")                               \
+    X(LABELS, "sizes of what libraries were asked for left out: no room for more")       \
+    X(COMMUNICATORS, "communicators left out: no room for more")                         \
+    X(GRAPHS, "graphs without all of their nodes: no room for more")                     \
+    X(COUNTERS, "values of hardware counters left out: no room for more")                \
+    X(DEVICES, "devices left out: no room for more")                                     \
+    X(THREADS, "threads recorded as one: no room for more")                              \
+    X(TEXTS, "names and other texts left out: no room for more")
 
 enum ws_loss_reason {
 #define LOSS(name, text) WS_LOSS_##name,
@@ -181,10 +191,10 @@ enum ws_loss_reason {
         WS_LOSS_COUNT
 };
 
-/* Of ranges; the others are of operations and calls. */
-static inline bool ws_loss_is_of_ranges(uint32_t reason)
+/* What the text is about: goes before it, with a space behind. From KERNELS on the texts say so themselves. */
+static inline const char *ws_loss_subject(uint32_t reason)
 {
-    return reason == WS_LOSS_RANGE_OPEN;
+    return reason == WS_LOSS_RANGE_OPEN ? "ranges " : reason >= WS_LOSS_KERNELS ? "" : "operations and calls ";
 }
 
 /* Index of a ws_loss row's reason → text; a number this version does not know gives a text saying so. */

@@ -137,6 +137,8 @@ CASES = {
     "threads-keys-alone": Case("churn", "keys-alone", "5000", ops=5001, never=POOL_DRY),
     "streams-many": Case("churn", "streams", "4000", ops=4001, most=("stream", 3000)),
     "contexts-many": Case("churn", "contexts"),
+    "shapes-many": Case("churn", "shapes", "300000", ops=300001,
+                        environment={"WALLSHIM_RING": "64M", "WALLSHIM_BACKEND": "host"}),
     "files-forbidden-later": Case("pace", "no-files", ops=50, plain_only="a sanitizer may open files at any time"),
     # look-ups
     "look-up-absent": Case("dynamic", "default-absent", traces=0),

@@ -63,6 +63,19 @@ static void streams(int count)
     dprintf(STDOUT_FILENO, "%d streams\n", count);
 }
 
+/* As many grids as launches. */
+static void shapes(int count)
+{
+    for (int i = 0; i < count; i++) {
+        uint64_t ns = 1;
+        void *parameters[] = { &ns };
+        MUST(cuLaunchKernel(gpu.spin, (unsigned)i + 2, 1, 1, 32, 1, 1, 0, gpu.stream, parameters, NULL));
+        if (i % 8192 == 0)
+            MUST(cuStreamSynchronize(gpu.stream));
+    }
+    dprintf(STDOUT_FILENO, "%d grids\n", count);
+}
+
 static void *make_contexts(void *unused)
 {
     (void)unused;
@@ -102,6 +115,8 @@ int main(int argc, char **argv)
         crowd(count, leave_it_to_a_key);
     else if (!strcmp(mode, "streams"))
         streams(count);
+    else if (!strcmp(mode, "shapes"))
+        shapes(count);
     else if (!strcmp(mode, "contexts"))
         contexts();
     else

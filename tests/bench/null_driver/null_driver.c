@@ -143,9 +143,13 @@ DRIVER_FUNCTION(cuEventElapsedTime, (float *ms, ws_CUevent start, ws_CUevent end
 
 DRIVER_FUNCTION(cuFuncGetName, (const char **name, ws_CUfunction function))
 {
+    static _Thread_local char own[32];
     count(COUNT_cuFuncGetName);
-    (void)function;
     *name = "nothing";
+    if (getenv("NULL_DRIVER_NAMES")) { /* each kernel has its own */
+        snprintf(own, sizeof(own), "k%p", (void *)function);
+        *name = own;
+    }
     return WS_CUDA_SUCCESS;
 }
 
