@@ -264,6 +264,7 @@ for _when in ("library", "preinit"):
 CASES["locked/early"] = Case("limits", "locked", ops=4000, plain_only="a sanitizer locks nothing")
 CASES["locked/later"] = Case("limits", "locked-later", ops=4000, plain_only="a sanitizer locks nothing")
 CASES["little/address-space"] = Case("limits", "address-space", ops=2000, plain_only=ASLIMIT)
+CASES["little/no-thread"] = Case("limits", "no-thread", traces=None, said="no thread could be started", plain_only=ASLIMIT)
 CASES["little/data"] = Case("limits", "data", ops=2000, plain_only=ASLIMIT)
 
 # a layer with a dlsym of its own, in front of the shim and behind it

@@ -137,6 +137,26 @@ static void little(int resource, size_t now)
     dprintf(STDOUT_FILENO, "threads: %zu, memory: %s\n", started, had >= OWN ? "enough" : "too little");
 }
 
+/* No room for the stack of another thread when CUDA is first used, and plenty later. */
+static void no_thread(void)
+{
+    enum { ROOM = 700 << 10 };
+    MUST(cuInit(0));
+    size_t before = address_space();
+    struct rlimit limits = { before + ROOM, RLIM_INFINITY };
+    if (setrlimit(RLIMIT_AS, &limits))
+        _exit(91);
+    gpu_open(&gpu, 0);
+    work(2000);
+    limits.rlim_cur = RLIM_INFINITY;
+    if (setrlimit(RLIMIT_AS, &limits))
+        _exit(91);
+    work(2000);
+    if (getenv("SHOW"))
+        dprintf(STDERR_FILENO, "%zu KiB more\n", (address_space() - before) >> 10);
+    dprintf(STDOUT_FILENO, "taken: %s\n", address_space() - before <= ROOM ? "no more than there was" : "more");
+}
+
 static void close_all(void)
 {
     for (int i = 3; i < 1024; i++)
@@ -189,6 +209,8 @@ int main(int argc, char **argv)
         descriptors();
     else if (!strcmp(mode, "locked") || !strcmp(mode, "locked-later"))
         locked(!mode[strlen("locked")]);
+    else if (!strcmp(mode, "no-thread"))
+        no_thread();
     else if (!strcmp(mode, "address-space"))
         little(RLIMIT_AS, address_space());
     else if (!strcmp(mode, "data"))
