@@ -357,8 +357,10 @@ static int run(const struct ws_report *report, size_t subject, void *memory)
     if (!status) {
         sum_operations(&summer, &activity->gaps);
         sum_stays(&summer);
-        qsort(result->rows.data, result->rows.count, sizeof(struct ws_range_row), most_first);
-        qsort(result->outside.data, result->outside.count, sizeof(struct ws_range_outside), busiest_first);
+        if (result->rows.count)
+            qsort(result->rows.data, result->rows.count, sizeof(struct ws_range_row), most_first);
+        if (result->outside.count)
+            qsort(result->outside.data, result->outside.count, sizeof(struct ws_range_outside), busiest_first);
     }
     ws_vector_finish(&summer.list);
     free(summer.threads);
