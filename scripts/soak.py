@@ -107,7 +107,7 @@ class Soak:
             with subprocess.Popen(command, env=environment, cwd=scratch, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
                                   start_new_session=True) as child:
                 try:
-                    status = child.wait(LIMIT_S * (10 if self.slow else 1))
+                    status = child.wait(LIMIT_S * (4 if self.slow else 1))
                 except subprocess.TimeoutExpired:
                     keep_stacks(child.pid, os.path.join(scratch, "stacks"))
                     status = None
