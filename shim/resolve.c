@@ -8,6 +8,8 @@
 
 #include "base/log.h"
 #include "elf_lookup.h"
+#include "lock.h"
+#include "shim.h"
 
 enum {
     /* The newest driver whose functions the table knows. A function that appeared later passes through
@@ -179,19 +181,33 @@ static const char *library_of(enum ws_function_id id)
     return is_of_driver((int)id) ? "libcuda.so" : resolve_table[id].base;
 }
 
-void *resolve_find(enum ws_function_id id)
+/* Where nobody has said yet which function is the real one. The loader's locks are taken on the way: no handler of
+ * the program's may find its own thread inside, and leave by a jump or fork there. Its lock of the list of libraries
+ * stays as it was in a forked child, where whoever held it is not: there the list is left alone, and what is found is
+ * no more than passed on to. */
+static void look_for_real(enum ws_function_id id)
 {
-    int saved_errno = errno;
     const char *symbol = resolve_table[id].symbol;
-    void *real = real_of(id);
-    if (!real) {
-        struct elf_object object;
-        real = resolve_next(symbol);
+    struct elf_object object;
+    struct shim_quiet quiet;
+    quiet_begin(&quiet);
+    void *real = resolve_next(symbol);
+    if (shim_parent_recorded()) {
+        __atomic_store_n(&resolve_real[id], real, __ATOMIC_RELAXED);
+    } else {
         if (!real && elf_find_by_name(library_of(id), &object))
             real = elf_symbol(&object, symbol);
         if (real)
             remember(id, real);
     }
+    quiet_end(&quiet);
+}
+
+void *resolve_find(enum ws_function_id id)
+{
+    int saved_errno = errno;
+    if (!real_of(id))
+        look_for_real(id);
     errno = saved_errno;
     return real_of(id);
 }

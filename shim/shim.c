@@ -231,13 +231,19 @@ static bool start_parts(void)
     return true;
 }
 
+bool shim_parent_recorded(void)
+{
+    is_child = is_child || (generation && !shim_page.generation);
+    return is_child;
+}
+
 /* A child of a process that was recording cannot use CUDA itself: the driver says so. It is counted. */
 static bool refuse_child(void)
 {
-    is_child = is_child || (generation && !shim_page.generation);
-    if (is_child && children)
+    bool refused = shim_parent_recorded();
+    if (refused && children)
         atomic_fetch_add(children, 1);
-    return is_child;
+    return refused;
 }
 
 bool shim_start(void)

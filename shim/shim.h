@@ -102,6 +102,9 @@ int64_t shim_next_edge(int64_t now);
 /* Why recording is off, or was last: what to count unrecorded calls under. */
 enum ws_loss_reason shim_off_reason(void);
 
+/* Is this a child of a process that had started, and never starts itself? */
+bool shim_parent_recorded(void);
+
 /* CUDA calls made by forked children of this process, which go unrecorded. */
 uint64_t shim_children(void);
 

@@ -95,6 +95,7 @@ CASES = {
     "fork-exit": Case("forking", "fork-exit", ops=200),
     "fork-cuda": Case("forking", "fork-cuda", ops=200, says=True),
     "fork-many": Case("forking", "fork-many", ops=200),
+    "fork-listed": Case("forking", "fork-listed", ops=200, says=True),
     "fork-before": Case("forking", "fork-before", traces=2, ops=250),
     "fork-exec": Case("forking", "fork-exec", traces=2, ops=250),
     "vfork-exec": Case("forking", "vfork-exec", traces=2, ops=250),

@@ -1,5 +1,7 @@
 /* Children of every kind, before and after the parent's first CUDA call. */
 #include <errno.h>
+#include <link.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/syscall.h>
@@ -33,6 +35,45 @@ static int leaf(void)
 }
 
 static char *leaf_arguments[] = { NULL, (char[]){ "leaf" }, NULL };
+
+static volatile int is_listing;
+
+static int stay(struct dl_phdr_info *info, size_t size, void *data)
+{
+    (void)info, (void)size, (void)data;
+    is_listing = 1;
+    while (is_listing)
+        usleep(1000);
+    return 1;
+}
+
+static void *list_libraries(void *unused)
+{
+    dl_iterate_phdr(stay, unused);
+    return unused;
+}
+
+/* Another thread has the loader's lock of the list of libraries, which the C library does not free in a child. A call
+ * there that was never made before waits for nobody. */
+static void forked_while_listed(const char *mode)
+{
+    pthread_t thread;
+    ws_CUevent event;
+    if (pthread_create(&thread, NULL, list_libraries, NULL))
+        _exit(91);
+    while (!is_listing)
+        usleep(1000);
+    pid_t child = fork();
+    if (!child) {
+        alarm(10);
+        TRY(cuEventCreate(&event, 0));
+        TRY(cuCtxSynchronize());
+        _exit(19);
+    }
+    is_listing = 0;
+    pthread_join(thread, NULL);
+    wait_for(mode, child);
+}
 
 static void forked(const char *mode)
 {
@@ -127,6 +168,8 @@ int main(int argc, char **argv)
         spawned(mode);
     else if (!strcmp(mode, "system"))
         dprintf(STDOUT_FILENO, "system: %d\n", system("echo in the shell"));
+    else if (!strcmp(mode, "fork-listed"))
+        forked_while_listed(mode);
     else if (strcmp(mode, "fork-before"))
         forked(mode);
     dprintf(STDOUT_FILENO, "refused after: %d\n", spin_times(&gpu, 100, 5000));
