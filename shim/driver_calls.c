@@ -8,17 +8,20 @@ struct driver_calls driver;
 
 enum { NO_MODE = -1 };
 
-ws_CUenum driver_ask_begin(void)
+void driver_ask_begin(struct driver_ask *ask)
 {
     ws_CUenum mode = WS_CU_STREAM_CAPTURE_MODE_RELAXED;
+    quiet_begin(&ask->quiet);
     bool changed = driver.exchange_capture_mode && driver.exchange_capture_mode(&mode) == WS_CUDA_SUCCESS;
-    return changed ? mode : NO_MODE;
+    ask->mode = changed ? mode : NO_MODE;
 }
 
-void driver_ask_end(ws_CUenum mode)
+void driver_ask_end(const struct driver_ask *ask)
 {
+    ws_CUenum mode = ask->mode;
     if (mode != NO_MODE)
         driver.exchange_capture_mode(&mode);
+    quiet_end(&ask->quiet);
 }
 
 void driver_calls_find(void)

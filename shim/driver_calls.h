@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "abi/cuda.h"
+#include "lock.h"
 
 #define DRIVER_CALLS(X)                                                                                             \
     X(event_create, "cuEventCreate", (ws_CUevent * event, unsigned flags))                                          \
@@ -65,8 +66,12 @@ void driver_calls_find(void);
 
 /* Around what we ask in a thread of the program's, but for the way of a launch: which calls may break a capture, this
  * thread's or another's, the documentation leaves open, and those that load what they are asked about may. In relaxed
- * mode none does. Gives what driver_ask_end takes. */
-ws_CUenum driver_ask_begin(void);
-void driver_ask_end(ws_CUenum mode);
+ * mode none does. No signal is taken meanwhile: a handler that jumps would leave the thread in that mode. */
+struct driver_ask {
+    ws_CUenum mode;
+    struct shim_quiet quiet;
+};
+void driver_ask_begin(struct driver_ask *ask);
+void driver_ask_end(const struct driver_ask *ask);
 
 #endif

@@ -230,9 +230,10 @@ uint32_t function_find(ws_CUfunction function)
     if (!entry || id || has_no_room)
         return id;
 
-    ws_CUenum mode = driver_ask_begin();
+    struct driver_ask asking;
+    driver_ask_begin(&asking);
     ask(function, kernel, &facts);
-    driver_ask_end(mode);
+    driver_ask_end(&asking);
     snprintf(unnamed, sizeof(unnamed), "kernel@%p", (void *)function);
     const char *best = facts.name ? facts.name : seen ? seen : unnamed;
     struct ws_function row = {

@@ -1,8 +1,9 @@
 #include "graphs.h"
 
-#include <stdlib.h>
+#include <sys/mman.h>
 
 #include "base/map.h"
+#include "base/reserve.h"
 #include "driver_calls.h"
 #include "functions.h"
 #include "notes.h"
@@ -77,7 +78,9 @@ static void add_nodes(ws_CUgraph graph, uint32_t id, uint32_t *index, int depth)
     size_t count = 0;
     if (depth > DEEPEST || driver.graph_nodes(graph, NULL, &count) != WS_CUDA_SUCCESS || !count || count > MOST_NODES)
         return;
-    ws_CUgraphNode *nodes = calloc(count, sizeof(*nodes));
+    /* Not from malloc: a handler that jumps would keep its lock. */
+    size_t size = count * sizeof(ws_CUgraphNode);
+    ws_CUgraphNode *nodes = ws_reserve(size);
     if (!nodes || driver.graph_nodes(graph, nodes, &count) != WS_CUDA_SUCCESS)
         count = 0;
     for (size_t i = 0; i < count; i++) {
@@ -102,7 +105,8 @@ static void add_nodes(ws_CUgraph graph, uint32_t id, uint32_t *index, int depth)
         if (!added)
             break;
     }
-    free(nodes);
+    if (nodes)
+        munmap(nodes, size);
 }
 
 static void describe_graph(ws_CUgraphExec exec, ws_CUgraph graph)
@@ -115,10 +119,11 @@ static void describe_graph(ws_CUgraphExec exec, ws_CUgraph graph)
         number = id ? (uint32_t)(*id = ++graph_count) : 0;
         registry_unlock();
     }
-    ws_CUenum mode = driver_ask_begin();
+    struct driver_ask asking;
+    driver_ask_begin(&asking);
     if (number && driver.graph_nodes && driver.node_type)
         add_nodes(graph, number, &index, 0);
-    driver_ask_end(mode);
+    driver_ask_end(&asking);
     shim_forget_handles(); /* launches of this handle now mean other work */
 }
 

@@ -215,10 +215,11 @@ void kernels_found(struct call *call, ws_CUkernel *kernels, unsigned room, ws_CU
     unsigned count = 0;
     if (call->result != WS_CUDA_SUCCESS || !kernels || !driver.library_kernels || !thread_get())
         return;
-    ws_CUenum mode = driver_ask_begin();
+    struct driver_ask asking;
+    driver_ask_begin(&asking);
     if (driver.library_kernels(&count, library) != WS_CUDA_SUCCESS)
         count = 0;
-    driver_ask_end(mode);
+    driver_ask_end(&asking);
     for (unsigned i = 0; i < count && i < room; i++)
         function_named(kernels[i], true, library, "");
 }

@@ -147,9 +147,10 @@ struct shim_context *context_current(void)
     struct shim_context *context = context_find(handle);
     if (context)
         return context;
-    ws_CUenum mode = driver_ask_begin();
+    struct driver_ask asking;
+    driver_ask_begin(&asking);
     context = register_context(handle);
-    driver_ask_end(mode);
+    driver_ask_end(&asking);
     return context;
 }
 
@@ -281,13 +282,14 @@ struct shim_stream *stream_find(ws_CUstream handle, bool per_thread, struct shim
     unsigned flags = 0;
     int priority = 0;
     if (created) {
-        ws_CUenum mode = driver_ask_begin();
+        struct driver_ask asking;
+        driver_ask_begin(&asking);
         context = context_of_stream(handle, context);
         if (driver.stream_flags)
             driver.stream_flags(handle, &flags);
         if (driver.stream_priority)
             driver.stream_priority(handle, &priority);
-        driver_ask_end(mode);
+        driver_ask_end(&asking);
     }
     if (!context)
         return NULL;

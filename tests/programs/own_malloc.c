@@ -85,8 +85,15 @@ int main(void)
     dl_iterate_phdr(find_shim, NULL);
     gpu_open(&gpu, 0);
     dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 500, 1000));
+    ws_CUgraph graph;
+    ws_CUgraphExec executable;
     hot = true;
     int refused = spin_times(&gpu, 2000, 1000);
+    /* Not where it is hot, but in the program's thread: a handler may leave it by a jump, with malloc's lock. */
+    TRY(cuStreamBeginCapture_v2(gpu.stream, WS_CU_STREAM_CAPTURE_MODE_RELAXED));
+    refused += spin_times(&gpu, 5, 1000);
+    TRY(cuStreamEndCapture(gpu.stream, &graph));
+    TRY(cuGraphInstantiateWithFlags(&executable, graph, 0));
     hot = false;
     dprintf(STDOUT_FILENO, "refused: %d, allocated by the shim meanwhile: %d\n", refused, allocated_by_shim);
     TRY(cuStreamSynchronize(gpu.stream));
