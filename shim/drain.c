@@ -88,15 +88,25 @@ void drain_wake_now(void)
 
 /* --- contexts ---------------------------------------------------------------------------------- */
 
-void drain_adopt(struct shim_context *context)
+static bool has_events(void)
+{
+    return *shim_options.backend == 'e' && driver.event_create && driver.event_record && driver.event_elapsed &&
+           driver.event_query && driver.context_set && driver.stream_create;
+}
+
+void drain_prepare(struct shim_context *context)
 {
     context->one_queue = shim_one_queue;
-    if (*shim_options.backend != 'e' || !driver.event_create || !driver.event_record || !driver.event_elapsed ||
-        !driver.event_query || !driver.context_set || !driver.stream_create)
+    if (has_events() && !context->green)
+        mark_pool_init(&context->pool, (uint32_t)shim_options.events);
+}
+
+void drain_adopt(struct shim_context *context)
+{
+    if (!has_events())
         return;
-    ws_CUresult result = mark_pool_init(&context->pool, (uint32_t)shim_options.events)
-                             ? WS_CUDA_ERROR_OUT_OF_MEMORY
-                             : mark_pool_grow(&context->pool, FIRST_MARKS);
+    ws_CUresult result =
+        context->pool.marks ? mark_pool_grow(&context->pool, FIRST_MARKS) : WS_CUDA_ERROR_OUT_OF_MEMORY;
     if (result != WS_CUDA_SUCCESS) {
         /* A context that was destroyed can still be current; nothing runs in it, so nothing is missed. */
         if (shim_started() && result != WS_CUDA_ERROR_CONTEXT_IS_DESTROYED &&

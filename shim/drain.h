@@ -11,7 +11,10 @@ struct shim_context;
 /* Returns 0, or -errno when there can be no thread. */
 int drain_start(void);
 
-/* A context was seen for the first time; it is current on the calling thread. */
+/* A context was seen for the first time: before other threads can see it, without a call of the driver. */
+void drain_prepare(struct shim_context *context);
+
+/* It is current on the calling thread. */
 void drain_adopt(struct shim_context *context);
 
 /* Reads out what the context still has running, for a moment at most. */

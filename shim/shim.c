@@ -248,8 +248,10 @@ static bool refuse_child(void)
 
 bool shim_start(void)
 {
-    if (__builtin_expect(shim_phase() & SHIM_STARTED, 1))
-        return !(shim_phase() & SHIM_ENDED);
+    /* Another thread may have started it: what that one made is seen from here on. */
+    uint32_t phase = atomic_load_explicit(&shim_page.phase, memory_order_acquire);
+    if (__builtin_expect(phase & SHIM_STARTED, 1))
+        return !(phase & SHIM_ENDED);
     if (!is_prepared() || atomic_load_explicit(&aside, memory_order_relaxed) || refuse_child())
         return false;
     struct shim_quiet quiet;

@@ -123,6 +123,7 @@ static struct shim_context *register_context(ws_CUcontext handle)
         if (entry) {
             /* The entry is whole before its id can be seen. */
             *entry = (struct shim_context){ .handle = handle, .green = green, .id = next + 1, .device = row.device };
+            drain_prepare(entry);
             *id = registry_add(&registry.context, &row);
             is_new = true;
         }

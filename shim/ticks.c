@@ -14,7 +14,7 @@ struct comparison {
     int64_t ns;
 };
 
-bool ticks_are_ns;
+_Atomic bool ticks_are_ns;
 _Atomic uint64_t ticks_a_second = 1000000000;
 static struct comparison comparisons[COMPARISONS];
 static uint64_t comparison_count;

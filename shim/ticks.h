@@ -12,11 +12,12 @@
 #include "base/clock.h"
 
 /* No counter to be trusted here: ticks are clock_gettime's. The phase says so too (SHIM_NO_COUNTER). */
-extern __attribute__((visibility("hidden"))) bool ticks_are_ns;
+extern __attribute__((visibility("hidden"))) _Atomic bool ticks_are_ns;
 
 static inline uint64_t ticks_now(void)
 {
-    return __builtin_expect(ticks_are_ns, 0) ? (uint64_t)ws_clock_ns() : ws_clock_ticks();
+    return __builtin_expect(atomic_load_explicit(&ticks_are_ns, memory_order_relaxed), 0) ? (uint64_t)ws_clock_ns()
+                                                                                          : ws_clock_ticks();
 }
 
 extern _Atomic uint64_t ticks_a_second; /* about; the drain thread sets it once it has measured */

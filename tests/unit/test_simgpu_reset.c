@@ -266,7 +266,7 @@ static void nothing_of_a_former_life_is_known(void **state)
     succeeds(cuDevicePrimaryCtxRetain(&context, 0));
     fails(launch_fill(worker, worker->stream, 1), INVALID_HANDLE);
     fails(launch_fill(worker, NULL, 1), INVALID_HANDLE);
-    fails(cuEventRecord(worker->event, NULL), INVALID_HANDLE);
+    /* The event's handle may be another's by now: the shim, where this runs with it, makes some. */
     fails(cuMemcpyDtoH_v2(worker->host, worker->memory, 16), INVALID_VALUE);
 }
 

@@ -60,7 +60,8 @@ struct sim_capture {
     ws_CUenum mode;
     int tid;
     uint64_t id;
-    bool active, invalidated, into_given_graph;
+    atomic_bool active, invalidated;
+    bool into_given_graph;
     struct sim_capture *next;
 };
 
