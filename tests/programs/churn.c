@@ -1,4 +1,4 @@
-/* Threads, streams and contexts that come and go by the thousand. */
+/* Threads, streams and grids that come and go by the thousand. */
 #include <pthread.h>
 
 #include "program.h"
@@ -76,31 +76,6 @@ static void shapes(int count)
     dprintf(STDOUT_FILENO, "%d grids\n", count);
 }
 
-static void *make_contexts(void *unused)
-{
-    (void)unused;
-    for (int i = 0; i < 40; i++) {
-        ws_CUcontext context;
-        ws_CUstream stream;
-        MUST(cuCtxCreate_v2(&context, 0, gpu.device));
-        MUST(cuStreamCreate(&stream, 0));
-        MUST(cuStreamDestroy_v2(stream));
-        MUST(cuCtxDestroy_v2(context));
-    }
-    return NULL;
-}
-
-/* Contexts are looked up while others come and go. */
-static void contexts(void)
-{
-    pthread_t maker;
-    if (pthread_create(&maker, NULL, make_contexts, NULL))
-        _exit(91);
-    for (int i = 0; i < 20000; i++)
-        MUST(cuCtxSetCurrent(gpu.context));
-    pthread_join(maker, NULL);
-}
-
 int main(int argc, char **argv)
 {
     const char *mode = mode_of(argc, argv);
@@ -117,8 +92,6 @@ int main(int argc, char **argv)
         streams(count);
     else if (!strcmp(mode, "shapes"))
         shapes(count);
-    else if (!strcmp(mode, "contexts"))
-        contexts();
     else
         return unknown_mode(mode);
     TRY(cuCtxSynchronize());
