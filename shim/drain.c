@@ -57,6 +57,7 @@ static _Atomic uint32_t wake;  /* a futex */
 static _Atomic uint32_t begun; /* a futex: 1 when the trace has its beginning, or there will be none */
 /* The drain's own. */
 static bool driver_gone;
+static bool closed; /* the trace; the drain's own */
 static int64_t last_happened, next_flush;
 static bool unwritten; /* something that happened is not in the file yet */
 
@@ -287,6 +288,8 @@ static bool answer(struct request request)
 {
     struct shim_context *context = context_at(request.context);
     bool last = request.kind == REQUEST_FINISH || request.kind == REQUEST_LEAVE;
+    if (closed) /* handlers of exit on this thread may end the process once more */
+        return true;
     switch (request.kind) {
     case REQUEST_NONE:
         return false;
@@ -310,6 +313,7 @@ static bool answer(struct request request)
         rows_flush(ws_clock_ns());
     }
     if (last) {
+        closed = true;
         rows_close(request.kind == REQUEST_LEAVE ? "without exit" : "by exit");
         requests_end();
     }
@@ -451,7 +455,7 @@ void drain_finish(void)
 
 int drain_start(void)
 {
-    driver_gone = false;
+    driver_gone = closed = false;
     atomic_store(&begun, 0);
     requests_begin();
     int error = thread_start(drain_main);

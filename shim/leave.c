@@ -10,11 +10,23 @@
 
 #define EXPORTED __attribute__((visibility("default"), noreturn))
 
-/* A child made by vfork ends with the parent's memory still its own. */
+typedef void end_function(int status);
+static end_function *real_exit, *real_Exit;
+
+void leave_prepare(void)
+{
+    real_exit = (end_function *)resolve_next("_exit");
+    real_Exit = (end_function *)resolve_next("_Exit");
+}
+
+/* Where another thread is at it, this one waits for the same end. A child made by vfork ends with the parent's memory
+ * still its own. */
 static void leave(void)
 {
-    if (shim_started() && shim_page.pid == getpid() && !shim_ends())
-        drain_leave();
+    if (!shim_started() || shim_page.pid != getpid())
+        return;
+    shim_ends();
+    drain_leave();
 }
 
 static void leave_quickly(void)
@@ -27,10 +39,10 @@ void leave_init(void)
     at_quick_exit(leave_quickly);
 }
 
-static __attribute__((noreturn)) void leave_by(const char *symbol, int status)
+/* Before we were loaded, and where there is none, the kernel ends the process. */
+static __attribute__((noreturn)) void leave_by(end_function *real, int status)
 {
     leave();
-    void (*real)(int) = (void (*)(int))resolve_next(symbol);
     if (real)
         real(status);
     for (;;)
@@ -39,10 +51,10 @@ static __attribute__((noreturn)) void leave_by(const char *symbol, int status)
 
 EXPORTED void _exit(int status)
 {
-    leave_by("_exit", status);
+    leave_by(real_exit, status);
 }
 
 EXPORTED void _Exit(int status)
 {
-    leave_by("_Exit", status);
+    leave_by(real_Exit, status);
 }

@@ -3,6 +3,9 @@
 #ifndef WALLSHIM_SHIM_LEAVE_H
 #define WALLSHIM_SHIM_LEAVE_H
 
+/* Finds the real functions: when the shim is loaded, since looking for them takes locks of the loader's. */
+void leave_prepare(void);
+
 /* Has quick_exit call us. Once the recording has begun. */
 void leave_init(void);
 

@@ -32,7 +32,7 @@ struct registry_table {
     uint32_t limit;
     _Atomic uint32_t count;
     _Atomic uint64_t refused; /* rows that found no room */
-    uint32_t emitted; /* the drain's */
+    uint32_t emitted;         /* the drain's */
 };
 
 struct registry {

@@ -104,12 +104,13 @@ static void note_library(const struct elf_object *object)
     }
 }
 
-static void remember(enum ws_function_id id, void *real)
+static void remember(enum ws_function_id id, void *real, bool stays)
 {
     struct elf_object object;
     int saved_errno = errno;
     if (elf_find_by_address(real, &object)) {
-        keep_loaded(&object);
+        if (!stays)
+            keep_loaded(&object);
         note_library(&object);
         if (resolve_table[id].flavour == FLAVOUR_NCCL)
             real = strong_twin(id, &object, real);
@@ -160,7 +161,7 @@ void *resolve_substitute(enum ws_function_id id, void *real)
     if (elf_place_of(real) == ELF_OURS) /* it came by us before */
         return real;
     if (!known)
-        remember(id, real);
+        remember(id, real, false);
     else if (known != real && !same_library(known, real) && !same_driver(known, real)) {
         ws_debug("%s of a second library passes through", resolve_table[id].symbol);
         atomic_fetch_add_explicit(&resolve_passed_through, 1, memory_order_relaxed);
@@ -181,24 +182,61 @@ static const char *library_of(enum ws_function_id id)
     return is_of_driver((int)id) ? "libcuda.so" : resolve_table[id].base;
 }
 
-/* Where nobody has said yet which function is the real one. The loader's locks are taken on the way: no handler of
- * the program's may find its own thread inside, and leave by a jump or fork there. Its lock of the list of libraries
- * stays as it was in a forked child, where whoever held it is not: there the list is left alone, and what is found is
- * no more than passed on to. */
+static unsigned objects_at_start; /* which stay, and which the linker searches */
+
+static bool count_object(const struct elf_object *object, enum elf_place place, void *count)
+{
+    (void)object, (void)place;
+    ++*(unsigned *)count;
+    return true;
+}
+
+void resolve_init(void)
+{
+    elf_each_placed(count_object, &objects_at_start);
+}
+
+struct next_search {
+    const char *symbol;
+    void *real;
+    unsigned passed;
+};
+
+static bool match_next(const struct elf_object *object, enum elf_place place, void *data)
+{
+    struct next_search *search = data;
+    if (search->passed++ >= objects_at_start)
+        return false;
+    if (place == ELF_BEHIND)
+        search->real = elf_symbol(object, search->symbol);
+    return !search->real;
+}
+
+/* Where nobody has said yet which function is the real one.
+ *
+ * dlsym and dlopen take a lock that is held while constructors of a library run that is being opened: one of them may
+ * wait for the very thread that calls here. So the objects that were there at the start are searched without them.
+ * The lock of the list of libraries is held for moments alone, but no handler of the program's may find its own
+ * thread inside, and leave by a jump or fork there. In a forked child that lock stays as it was, and whoever held it
+ * is not there: the list is left alone then, and what is found is no more than passed on to. */
 static void look_for_real(enum ws_function_id id)
 {
     const char *symbol = resolve_table[id].symbol;
     struct elf_object object;
     struct shim_quiet quiet;
     quiet_begin(&quiet);
-    void *real = resolve_next(symbol);
+    struct next_search search = { .symbol = symbol };
     if (shim_parent_recorded()) {
-        __atomic_store_n(&resolve_real[id], real, __ATOMIC_RELAXED);
+        __atomic_store_n(&resolve_real[id], resolve_next(symbol), __ATOMIC_RELAXED);
     } else {
+        elf_each_placed(match_next, &search);
+        void *real = search.real;
         if (!real && elf_find_by_name(library_of(id), &object))
             real = elf_symbol(&object, symbol);
+        if (!real)
+            real = resolve_next(symbol);
         if (real)
-            remember(id, real);
+            remember(id, real, search.real != NULL);
     }
     quiet_end(&quiet);
 }

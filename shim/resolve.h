@@ -45,6 +45,9 @@ extern const struct resolve_row resolve_table[WS_ID_COUNT];
 /* The real functions, by id; NULL until found. Written once each, read by every wrapper. */
 extern __attribute__((visibility("hidden"))) void *resolve_real[WS_ID_COUNT];
 
+/* Once, when the shim is loaded. */
+void resolve_init(void);
+
 /* Finds the real function when a wrapper is called that nobody resolved (plain linking). NULL: there
  * is none. errno is left as it was. */
 void *resolve_find(enum ws_function_id id);

@@ -21,6 +21,7 @@
 #include "leave.h"
 #include "lock.h"
 #include "registry.h"
+#include "resolve.h"
 #include "rows.h"
 #include "streams.h"
 #include "ticks.h"
@@ -108,6 +109,9 @@ static void prepare(void)
     madvise(&shim_page, sizeof(shim_page), MADV_WIPEONFORK);
     locks_init();
     first_thread_watch();
+    resolve_init();
+    leave_prepare();
+    threads_init();
     void *shared = mmap(NULL, (size_t)page_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     children = shared == MAP_FAILED ? NULL : shared;
     pthread_atfork(NULL, NULL, after_fork_in_child);

@@ -34,9 +34,11 @@ static _Atomic uint32_t slots_taken;
 static _Atomic uint32_t threads_ever;
 static _Atomic uint64_t refused;
 
-/* In libc since 2.18, for C++'s thread_local; unlike a key's, its destructors cannot run out. */
-extern int __cxa_thread_atexit_impl(void (*function)(void *), void *object, void *dso);
-extern void *__dso_handle;
+/* Tells when a thread ends. The other way, that of C++'s thread_local, takes the loader's lock: that is held while
+ * constructors of a library run that is being opened, and one of them may wait for the very thread that calls. Both
+ * functions have moved between libraries. */
+static pthread_key_t key;
+static int (*set_specific)(pthread_key_t, const void *);
 
 static void thread_ended(void *object)
 {
@@ -48,6 +50,14 @@ static void thread_ended(void *object)
     for (struct shim_stream *stream = thread->own_streams; stream; stream = stream->next_own)
         stream_let_go(stream);
     atomic_store_explicit(&thread->life, THREAD_ENDING, memory_order_release);
+}
+
+void threads_init(void)
+{
+    int (*create)(pthread_key_t *, void (*)(void *)) =
+        (int (*)(pthread_key_t *, void (*)(void *)))elf_libc_symbol("pthread_key_create");
+    if (create && !create(&key, thread_ended))
+        set_specific = (int (*)(pthread_key_t, const void *))elf_libc_symbol("pthread_setspecific");
 }
 
 static bool take_slot(struct shim_thread *thread)
@@ -140,7 +150,8 @@ struct shim_thread *thread_get(void)
         thread = thread_create();
     if (thread && !thread_self.thread) {
         thread_self.thread = thread;
-        __cxa_thread_atexit_impl(thread_ended, thread, &__dso_handle);
+        if (set_specific) /* else it is found to be gone when slots run short */
+            set_specific(key, thread);
         drain_wake(); /* it may sleep long, and threads may come and go by the thousand */
     } else if (!thread) {
         thread_self.refused = shim_page.generation;

@@ -175,6 +175,9 @@ struct thread_self {
 };
 extern __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")));
 
+/* Once, when the shim is loaded. */
+void threads_init(void);
+
 /* This thread's state, made if need be; NULL when the shim does not run here (shim_start said no, no
  * memory, too many threads). */
 struct shim_thread *thread_get(void);

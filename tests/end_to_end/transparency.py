@@ -84,6 +84,10 @@ CASES = {
     "leave-_Exit": Case("leaving", "_Exit", ops=300, end="without exit"),
     "leave-quick_exit": Case("leaving", "quick_exit", ops=300, end="without exit"),
     "leave-in-handler": Case("leaving", "handler", ops=300, end="without exit"),
+    "leave-twice": Case("leaving", "twice", ops=300, end="without exit"),
+    "leave-beside-dlopen": Case("leaving", "beside-dlopen", ops=300, end="without exit", longer_s=2),
+    "leave-cloned": Case("leaving", "cloned", ops=300),
+    "opening-library": Case("leaving", "opening", ops=11),
     "leave-child": Case("leaving", "child", ops=300, end="without exit"),
     "leave-vforked": Case("leaving", "vforked", ops=600, end="by exit"),
     # interrupted at every few instructions of the shim, by a handler that calls, forks or jumps

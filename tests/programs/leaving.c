@@ -1,7 +1,10 @@
 /* Ends of a program that come where nobody expects them: in a handler inside a call, in a library's destructor, and
  * without exit. */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 
@@ -99,6 +102,65 @@ static void leave_vforked(void)
     launch_a_few();
 }
 
+static void *open_slowly(void *unused)
+{
+    dlopen("libslow.so", RTLD_NOW);
+    return unused;
+}
+
+/* Another thread holds the loader's lock meanwhile. */
+static void open_beside(void)
+{
+    pthread_t thread;
+    MUST(cuStreamSynchronize(gpu.stream));
+    if (pthread_create(&thread, NULL, open_slowly, NULL))
+        _exit(91);
+    usleep(500000);
+}
+
+/* A child that is made without the C library, which frees its locks in children, ends all the same. */
+static void leave_cloned(void)
+{
+    open_beside();
+    pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+    if (!child)
+        _exit(20);
+    int status = 0, tries = 100;
+    while (--tries && waitpid(child, &status, WNOHANG) != child)
+        usleep(100000);
+    dprintf(STDOUT_FILENO, "child: %d\n", tries ? WEXITSTATUS(status) : -1);
+    kill(child, SIGKILL);
+}
+
+static _Atomic int ready;
+
+static void *leave_together(void *unused)
+{
+    (void)unused;
+    for (ready++; ready < 2;)
+        ;
+    _exit(19);
+}
+
+static void leave_twice(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, leave_together, NULL))
+        _exit(91);
+    leave_together(NULL);
+}
+
+void launch_while_opening(void);
+void launch_while_opening(void)
+{
+    ws_CUdeviceptr memory; /* functions that nobody has called before */
+    cuCtxSetCurrent(gpu.context);
+    dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 10, 1000));
+    TRY(cuMemAlloc_v2(&memory, 1024));
+    TRY(cuMemsetD8Async(memory, 1, 1024, gpu.stream));
+    TRY(cuStreamSynchronize(gpu.stream));
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = mode_of(argc, argv);
@@ -116,9 +178,20 @@ int main(int argc, char **argv)
     } else if (!strcmp(mode, "contexts-left")) {
         leave_contexts();
         return 12;
+    } else if (!strcmp(mode, "opening")) {
+        dprintf(STDOUT_FILENO, "opened: %d\n", dlopen("libopening.so", RTLD_NOW) != NULL);
+        return 0;
     }
     launch_a_few();
-    if (!strcmp(mode, "_exit"))
+    if (!strcmp(mode, "twice"))
+        leave_twice();
+    if (!strcmp(mode, "cloned")) {
+        leave_cloned();
+        return 0;
+    }
+    if (!strcmp(mode, "beside-dlopen"))
+        open_beside();
+    if (!strcmp(mode, "beside-dlopen") || !strcmp(mode, "_exit"))
         _exit(13);
     if (!strcmp(mode, "_Exit"))
         _Exit(14);
