@@ -1,5 +1,5 @@
-/* A signal handler that calls CUDA while its own thread waits in a call of the driver. What it begins or ends there holds
- * for what comes after. */
+/* A signal handler that calls CUDA while its own thread waits in a call of the driver. What it begins or ends there
+ * holds for what comes after. */
 #include <signal.h>
 #include <sys/time.h>
 
