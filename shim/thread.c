@@ -25,7 +25,8 @@ __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")
 
 enum {
     LIMIT_PER_RING = 256, /* a ring is at most so small a part of the process's limit */
-    STACK_SIZE = 1 << 20, /* of threads of ours: where a program locks its memory all of it is filled */
+    STACK_SIZE = 1 << 20, /* of threads of ours, beside what the C library puts there: where a program locks its
+                             memory all of it is filled */
 };
 
 static struct shim_thread *_Atomic slots[THREAD_SLOTS];
@@ -204,6 +205,25 @@ uint64_t threads_refused(void)
     ((int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))elf_libc_symbol("pthread_create"))
 #endif
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* Thread-local storage of the program and its libraries lies on the same stack, and may be larger than all we need.
+ * Where this glibc does not say how much that is, the stack is left as large as the program's own are. */
+static void choose_stack(pthread_attr_t *attributes)
+{
+    size_t (*least)(const pthread_attr_t *) =
+        (size_t(*)(const pthread_attr_t *))elf_libc_symbol("__pthread_get_minstack");
+    int (*set_size)(pthread_attr_t *, size_t) =
+        (int (*)(pthread_attr_t *, size_t))elf_libc_symbol("pthread_attr_setstacksize");
+    if (least && set_size)
+        set_size(attributes, STACK_SIZE + ((least(attributes) + 4095) & ~(size_t)4095));
+}
+#else
+static void choose_stack(pthread_attr_t *attributes)
+{
+    (void)attributes;
+}
+#endif
+
 int thread_start(void *(*main)(void *))
 {
     int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = FIND_PTHREAD_CREATE();
@@ -214,17 +234,12 @@ int thread_start(void *(*main)(void *))
         return -ENOSYS;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    int (*set_stack_size)(pthread_attr_t *, size_t) =
-        (int (*)(pthread_attr_t *, size_t))elf_libc_symbol("pthread_attr_setstacksize");
-    if (set_stack_size)
-        set_stack_size(&attributes, STACK_SIZE);
-#endif
+    choose_stack(&attributes);
     /* The program's signals are not for us. */
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &saved);
     int error = create(&thread, &attributes, main, NULL);
-    if (error == EINVAL) { /* thread-local storage has no place in that */
+    if (error == EINVAL) { /* too small after all */
         pthread_attr_destroy(&attributes);
         pthread_attr_init(&attributes);
         pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);

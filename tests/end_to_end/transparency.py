@@ -167,6 +167,7 @@ CASES = {
                                     environment={"GLIBC_TUNABLES": "glibc.rtld.optional_static_tls=16384"}),
     "static-tls": Case("tls", ops=20),
     "static-tls-cuda-first": Case("tls", "cuda-first", ops=40),
+    "static-tls-large": Case("large_tls", ops=300),
     "no-driver-weak": Case("weak", traces=0, driver=False),
     "no-driver-dynamic": Case("dynamic", "default-absent", traces=0, driver=False),
     "no-driver-handle": Case("dynamic", "handle", traces=0, driver=False),

@@ -1,0 +1,16 @@
+/* Has thread-local storage of nearly a megabyte, which lies on the stack of every thread of the process. */
+#include "program.h"
+
+static __thread char large[1036000];
+
+int main(void)
+{
+    struct gpu gpu;
+    gpu_open(&gpu, 0);
+    large[0] = 1;
+    dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 300, 2000));
+    TRY(cuStreamSynchronize(gpu.stream));
+    usleep(300000); /* the recorder's threads are at work meanwhile */
+    dprintf(STDOUT_FILENO, "%d\n", large[0]);
+    return 0;
+}
