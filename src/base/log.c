@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -136,7 +137,7 @@ void ws_log(enum ws_log_level level, const char *format, ...)
     if (level > current_level)
         return;
     static const char prefix[] = "wallshim: ";
-    int saved_errno = errno;
+    int saved_errno = errno, cancel_state;
     char line[512];
     size_t start = sizeof(prefix) - 1;
     memcpy(line, prefix, start);
@@ -150,7 +151,10 @@ void ws_log(enum ws_log_level level, const char *format, ...)
         ws_make_printable(line);
         size_t length = strlen(line);
         line[length++] = '\n';
+        /* A thread of the program's that is cancelled ends where the program's own calls say, not here. */
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
         write_without_signals(line, length);
+        pthread_setcancelstate(cancel_state, NULL);
     }
     errno = saved_errno;
 }

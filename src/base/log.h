@@ -1,7 +1,7 @@
 /* One line at a time on stderr, each beginning with "wallshim: ". Used inside other people's programs: it never
- * allocates, never touches stdio, never waits and raises no signal. A line goes only to what stderr was at the start:
- * a program may close that descriptor, and open a file of its own under its number. Where it cannot go at once it is
- * left out. */
+ * allocates, never touches stdio, never waits, raises no signal and is no place where a thread is cancelled. A line
+ * goes only to what stderr was at the start: a program may close that descriptor, and open a file of its own under
+ * its number. Where it cannot go at once it is left out. */
 #ifndef WALLSHIM_BASE_LOG_H
 #define WALLSHIM_BASE_LOG_H
 
