@@ -1,6 +1,7 @@
 #include "losses.h"
 
 #include "base/clock.h"
+#include "lock.h"
 #include "ops.h"
 #include "registry.h"
 #include "rows.h"
@@ -63,13 +64,15 @@ void losses_of_thread(struct shim_thread *thread)
 
 void losses_add(int64_t now, uint64_t unwritten)
 {
-    static uint64_t unwritten_before, refused_before, children_before, passed_before, full_before[DICTIONARIES];
+    static uint64_t unwritten_before, refused_before, children_before, passed_before, missed_before;
+    static uint64_t full_before[DICTIONARIES];
     for (unsigned slot = 0; slot < thread_slots_used(); slot++)
         if (thread_at(slot))
             losses_of_thread(thread_at(slot));
     losses[WS_LOSS_WRITE_FAILED] += grown_to(unwritten, &unwritten_before);
     losses[WS_LOSS_NO_THREAD_SLOT] += grown_to(threads_refused(), &refused_before);
     losses[WS_LOSS_CHILD] += grown_to(shim_children(), &children_before);
+    losses[WS_LOSS_LOCKS] += grown_to(locks_missed(), &missed_before);
     losses[shim_off_reason()] += grown_to(calls_passed_unknown(), &passed_before);
     for (int i = 0; i < DICTIONARIES; i++)
         losses[dictionaries[i].reason] += grown_to(atomic_load(dictionaries[i].refused), &full_before[i]);

@@ -19,8 +19,9 @@ struct range {
 enum { RANGES = 65536, ATTEMPTS = 16 };
 static struct range *_Atomic ranges;
 static _Atomic size_t range_count;
-static _Atomic bool ranges_dropped;
-static _Atomic uint32_t version; /* odd while the ranges change */
+static _Atomic bool ranges_dropped; /* some that are there are not here */
+static _Atomic bool ranges_stale;   /* some that are here may be gone */
+static _Atomic uint32_t version;    /* odd while the ranges change */
 static _Atomic uint64_t device_low = UINT64_MAX, device_high;
 
 static void widen(uint64_t low, uint64_t high)
@@ -129,8 +130,12 @@ void memory_removed(uint64_t address)
     uint64_t start;
     enum ws_space space;
     /* Most of what is freed is the device's, which is not here. */
-    if ((look_up(address, &start, &space) && start != address) || !change_begins())
+    if (look_up(address, &start, &space) && start != address)
         return;
+    if (!change_begins()) {
+        atomic_store(&ranges_stale, true);
+        return;
+    }
     size_t at = after(address), count = range_count;
     if (at && start_of(at - 1) == address) {
         for (size_t i = at; i < count; i++)
@@ -144,7 +149,7 @@ enum ws_space memory_space(uint64_t address, bool *complete)
 {
     uint64_t start;
     enum ws_space space;
-    bool sure = look_up(address, &start, &space);
+    bool sure = look_up(address, &start, &space) && !atomic_load(&ranges_stale);
     *complete = sure && !atomic_load(&ranges_dropped);
     return sure ? space : WS_SPACE_UNKNOWN;
 }

@@ -30,11 +30,12 @@ static bool is_full(uint32_t most)
 }
 
 /* Rows are all words after the id, so equal hashes are settled by comparing them. Where there are so many rows, only
- * those there are found. */
-static uint32_t shape_id(const struct ws_shape *shape, uint32_t most)
+ * those there are found. `looked`: was the lock had? */
+static uint32_t shape_id(const struct ws_shape *shape, uint32_t most, bool *looked)
 {
     uint32_t id = 0;
-    if (!registry_lock())
+    *looked = registry_lock();
+    if (!*looked)
         return 0;
     for (uint64_t hash = row_hash(shape);; hash++) {
         uint64_t key = hash ? hash : 1;
@@ -63,7 +64,8 @@ static uint32_t most_exact(void)
 
 uint32_t op_shape_id(const struct ws_shape *shape)
 {
-    return shape_id(shape, most_exact());
+    bool looked;
+    return shape_id(shape, most_exact(), &looked);
 }
 
 /* Where a new entry for the key goes; the one that was there longer makes room. */
@@ -111,6 +113,17 @@ static bool was_refused(struct shape_refused *place, const struct shape_key *key
     return is_it;
 }
 
+static bool is_table_full(const struct registry_table *table)
+{
+    return atomic_load_explicit(&table->count, memory_order_relaxed) >= table->limit;
+}
+
+/* No stream may also mean that no context was current yet, or that a lock was not had. */
+static bool has_no_streams_left(void)
+{
+    return is_table_full(&registry.stream) || is_table_full(&registry.context);
+}
+
 struct shape_entry *op_shape_fill(struct shim_thread *thread, const struct shape_key *key, struct ws_shape *row)
 {
     uint32_t handles = atomic_load_explicit(&shim_page.handles, memory_order_acquire);
@@ -122,6 +135,7 @@ struct shape_entry *op_shape_fill(struct shim_thread *thread, const struct shape
         count(entry ? &thread->simplified : &thread->unregistered);
         return entry;
     }
+    uint64_t missed = locks_missed();
     struct shim_stream *stream =
         stream_find((ws_CUstream)(uintptr_t)key->stream, per_thread, op_context(thread, handles));
     row->driver_function = (key->which >> 9 & 0x1ff) + 1;
@@ -130,24 +144,28 @@ struct shape_entry *op_shape_fill(struct shim_thread *thread, const struct shape
     else if (row->kind == WS_OP_GRAPH)
         row->function = graph_id((ws_CUgraphExec)(uintptr_t)key->object);
     row->stream = stream ? stream->id : 0;
-    uint32_t id = stream ? op_shape_id(row) : 0;
-    bool simplified = stream && !id;
+    bool looked = false;
+    uint32_t id = stream ? shape_id(row, most_exact(), &looked) : 0;
+    bool simplified = looked && !id;
     if (simplified) {
         struct ws_shape plain = general_row(row);
         key = &general;
-        id = shape_id(&plain, registry.shape.limit);
+        id = shape_id(&plain, registry.shape.limit, &looked);
     }
     if (!id) {
         count(&thread->unregistered);
-        *refused = (struct shape_refused){ key->object, key->stream, key->which, handles, SKIPS };
+        if (stream ? looked : has_no_streams_left())
+            *refused = (struct shape_refused){ key->object, key->stream, key->which, handles, SKIPS };
         return NULL;
     }
     if (simplified)
         count(&thread->simplified);
+    /* What a lock hid is asked for again by the next one: the entry is for this operation alone. */
+    bool is_whole = locks_missed() == missed;
     entry = shape_place(thread, key);
     *entry = (struct shape_entry){
         .key = *key,
-        .handles = handles,
+        .handles = is_whole ? handles : handles - 1,
         .shape = id,
         .stream_id = stream->id,
         .params_wait = 1,
