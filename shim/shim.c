@@ -160,6 +160,7 @@ static void at_exit(void)
         return;
     counters_end(NULL);
     drain_before_driver_exit();
+    atomic_fetch_or(&shim_page.phase, SHIM_NO_MORE_TIMES);
     atomic_fetch_and(&shim_page.phase, ~(uint32_t)(SHIM_TIMING | SHIM_COUNTING));
 }
 
@@ -217,6 +218,38 @@ static void complain_of_options(void)
                 ws_option_takes(bad, takes, sizeof(takes)), *bad->fallback ? bad->fallback : "the default");
 }
 
+/* Is recording to be on, in this phase of the shim's? */
+static bool wants_recording(uint32_t phase, int64_t now)
+{
+    uint64_t since = now > started_at ? (uint64_t)(now - started_at) : 0;
+    bool in_range = !(phase & SHIM_OUT_OF_RANGE) && since >= shim_options.delay &&
+                    (!shim_options.duration || since < shim_options.delay + shim_options.duration);
+    if (shim_options.max_size && rows_bytes() >= shim_options.max_size)
+        atomic_store(&size_reached, true);
+    bool in_burst = !burst_period || since % burst_period < burst_on;
+    bool full = atomic_load(&size_reached);
+    if (full || !in_range || !in_burst)
+        atomic_store(&off_reason, full ? WS_LOSS_SIZE_LIMIT : !in_range ? WS_LOSS_RANGE : WS_LOSS_BURST);
+    return in_range && in_burst && !full && !aside;
+}
+
+/* What is on while recording is. */
+static uint32_t recording_bits(uint32_t phase)
+{
+    if (phase & SHIM_NO_MORE_TIMES)
+        return SHIM_RECORDING;
+    return SHIM_RECORDING | (*shim_options.backend == 'e' ? SHIM_TIMING : 0) |
+           (counters_wanted() ? SHIM_COUNTING : 0);
+}
+
+/* Recording begins with the start itself: calls of other threads are not let pass while the rest of it goes on. */
+static uint32_t first_phase(void)
+{
+    uint32_t phase =
+        SHIM_STARTED | (ticks_are_ns ? SHIM_NO_COUNTER : 0) | (atomic_load(&range_open) ? 0 : SHIM_OUT_OF_RANGE);
+    return wants_recording(phase, started_at) ? phase | recording_bits(phase) : phase;
+}
+
 static bool start_parts(void)
 {
     complain_of_options();
@@ -227,7 +260,7 @@ static bool start_parts(void)
         shim_step_aside(NULL); /* said already */
         return false;
     }
-    atomic_fetch_or(&shim_page.phase, SHIM_STARTED | (ticks_are_ns ? SHIM_NO_COUNTER : 0));
+    atomic_fetch_or(&shim_page.phase, first_phase());
     if (drain_start()) {
         shim_step_aside("no thread could be started");
         return false;
@@ -269,10 +302,8 @@ bool shim_start(void)
         const char *connections = secure_getenv("CUDA_DEVICE_MAX_CONNECTIONS");
         shim_one_queue = connections && !strcmp(connections, "1");
         started_at = ws_clock_ns();
-        if (start_parts()) {
+        if (start_parts())
             leave_init();
-            shim_update_phase(started_at);
-        }
     }
     if (locked)
         lock_release(LOCK_START);
@@ -286,22 +317,13 @@ void shim_set_range(bool inside)
     if (!is_prepared() || *shim_options.capture_range != 'p')
         return;
     atomic_store(&range_open, inside);
-    if (shim_start())
-        shim_update_phase(ws_clock_ns());
-}
-
-static bool wants_recording(int64_t now)
-{
-    uint64_t since = now > started_at ? (uint64_t)(now - started_at) : 0;
-    bool in_range = atomic_load(&range_open) && since >= shim_options.delay &&
-                    (!shim_options.duration || since < shim_options.delay + shim_options.duration);
-    if (shim_options.max_size && rows_bytes() >= shim_options.max_size)
-        atomic_store(&size_reached, true);
-    bool in_burst = !burst_period || since % burst_period < burst_on;
-    bool full = atomic_load(&size_reached);
-    if (full || !in_range || !in_burst)
-        atomic_store(&off_reason, full ? WS_LOSS_SIZE_LIMIT : !in_range ? WS_LOSS_RANGE : WS_LOSS_BURST);
-    return in_range && in_burst && !full && !aside;
+    if (!shim_start())
+        return;
+    if (inside)
+        atomic_fetch_and(&shim_page.phase, ~(uint32_t)SHIM_OUT_OF_RANGE);
+    else
+        atomic_fetch_or(&shim_page.phase, SHIM_OUT_OF_RANGE);
+    shim_update_phase(ws_clock_ns());
 }
 
 int64_t shim_next_edge(int64_t now)
@@ -319,22 +341,21 @@ int64_t shim_next_edge(int64_t now)
     return next < INT64_MAX ? (int64_t)next : INT64_MAX;
 }
 
-/* Called by the drain, and by the program's thread at the edges of a range: both leave the same. */
+/* Called by the drain, and by the program's thread at the edges of a range. All that decides and may change meanwhile
+ * is in the one word: where that is another than the one looked at, it is decided anew. */
 void shim_update_phase(int64_t now)
 {
-    uint32_t on =
-        SHIM_RECORDING | (*shim_options.backend == 'e' ? SHIM_TIMING : 0) | (counters_wanted() ? SHIM_COUNTING : 0);
-    bool is_on = shim_phase() & SHIM_RECORDING;
-    if (shim_phase() & SHIM_ENDED || wants_recording(now) == is_on)
-        return;
-    if (is_on) {
-        atomic_fetch_and(&shim_page.phase, ~(uint32_t)(SHIM_RECORDING | SHIM_TIMING | SHIM_COUNTING));
-        return;
-    }
-    /* What the streams did meanwhile is not known. */
-    for (uint32_t id = 1; id <= stream_count(); id++)
-        atomic_store(&stream_at(id)->fresh, 1);
-    atomic_fetch_or(&shim_page.phase, on);
+    uint32_t phase = atomic_load(&shim_page.phase), next;
+    do {
+        bool is_on = phase & SHIM_RECORDING;
+        if ((phase & (SHIM_STARTED | SHIM_ENDED)) != SHIM_STARTED || wants_recording(phase, now) == is_on)
+            return;
+        next =
+            is_on ? phase & ~(uint32_t)(SHIM_RECORDING | SHIM_TIMING | SHIM_COUNTING) : phase | recording_bits(phase);
+        /* What the streams did meanwhile is not known. */
+        for (uint32_t id = 1; !is_on && id <= stream_count(); id++)
+            atomic_store(&stream_at(id)->fresh, 1);
+    } while (!atomic_compare_exchange_weak(&shim_page.phase, &phase, next));
 }
 
 enum ws_loss_reason shim_off_reason(void)

@@ -12,12 +12,14 @@
 #include "wire/options.h"
 
 enum shim_phase {
-    SHIM_STARTED = 1,                           /* the drain thread runs, registries are there */
-    SHIM_RECORDING = 2,                         /* operations and waits are recorded now */
-    SHIM_TIMING = 4,                            /* and their device times taken */
-    SHIM_ENDED = 8,                             /* no more: at exit, or after a failure of our own */
-    SHIM_NO_COUNTER = 16,                       /* no counter to be trusted here: see ticks.h */
-    SHIM_COUNTING = 32,                         /* and hardware counters around some: see counters.h */
+    SHIM_STARTED = 1,         /* the drain thread runs, registries are there */
+    SHIM_RECORDING = 2,       /* operations and waits are recorded now */
+    SHIM_TIMING = 4,          /* and their device times taken */
+    SHIM_ENDED = 8,           /* no more: at exit, or after a failure of our own */
+    SHIM_NO_COUNTER = 16,     /* no counter to be trusted here: see ticks.h */
+    SHIM_COUNTING = 32,       /* and hardware counters around some: see counters.h */
+    SHIM_OUT_OF_RANGE = 64,   /* outside of the range that the program marks */
+    SHIM_NO_MORE_TIMES = 128, /* the driver is about to end: no times and no counters from here on */
     SHIM_PLAIN = SHIM_STARTED | SHIM_RECORDING, /* an operation is recorded, and that is all */
     SHIM_CAPTURE = 256,                         /* times the streams being captured now, as far as we saw */
 };
