@@ -27,6 +27,7 @@ ENDINGS = {"return": True, "thread": True, "handler": True, "_exit": True, "exec
 KINDS = {"kernel": 1, "copy": 2, "memset": 3, "graph": 4}  # of the truth → of shapes in the trace
 CAPTURED = 0x20
 LIMIT_S = 30
+ALL_BUT_FORK = 1 + 4 + 8 + 16  # of what handlers may do: see stress.c
 LEFT_AT_EXIT = 1  # a call that a handler left by exit() never returned: nobody can say what became of it
 
 
@@ -39,9 +40,10 @@ def losses_of_calls(root):
             if name == "DICTIONARY_FULL" or (text.startswith(("not recorded", "only counted")) and name != "CHILD")}
 
 
-def sanitized(build):
+def sanitizer(build):
+    """Of a build: "asan", "tsan" or none."""
     listed = subprocess.run(["ldd", os.path.join(build, "tests/simgpu/libcuda.so.1")], stdout=subprocess.PIPE, check=True)
-    return b"libasan" in listed.stdout or b"libtsan" in listed.stdout
+    return "asan" if b"libasan" in listed.stdout else "tsan" if b"libtsan" in listed.stdout else None
 
 
 def processes_of(session):
@@ -90,7 +92,7 @@ class Soak:
         self.root, self.options = root, options
         self.build = os.path.abspath(options.build or os.path.join(root, "build"))
         self.kept = os.path.abspath(options.keep or os.path.join(self.build, "soak-findings"))
-        self.slow = sanitized(self.build)
+        self.sanitizer = sanitizer(self.build)
         self.losses = losses_of_calls(root)
         self.totals = collections.Counter()
 
@@ -101,13 +103,15 @@ class Soak:
                        "SIMGPU_TRUTH": os.path.join(scratch, "truth.tsv"),
                        "STRESS_COUNTS": os.path.join(scratch, "counts"),
                        "WALLSHIM_OUTPUT": os.path.join(scratch, "%p.wst"), **mode}
+        if self.sanitizer == "tsan":  # its run-time waits for itself in children that handlers make
+            environment.setdefault("STRESS_MAY", str(ALL_BUT_FORK))
         command = [os.path.join(self.root, "tests/run_preloaded.sh"), *([] if shim else ["--no-shim"]), self.build,
                    os.path.join(self.build, "tests/programs/stress"), *arguments]
         with open(os.path.join(scratch, "out"), "w+b") as out, open(os.path.join(scratch, "err"), "w+b") as err:
             with subprocess.Popen(command, env=environment, cwd=scratch, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
                                   start_new_session=True) as child:
                 try:
-                    status = child.wait(LIMIT_S * (4 if self.slow else 1))
+                    status = child.wait(LIMIT_S * (2 if self.sanitizer else 1))
                 except subprocess.TimeoutExpired:
                     keep_stacks(child.pid, os.path.join(scratch, "stacks"))
                     status = None
@@ -184,7 +188,7 @@ class Soak:
         random_of = random.Random(seed)
         mode = random_of.choice(MODES)
         ending = random_of.choice(list(ENDINGS)) if random_of.random() < 0.5 else "return"
-        arguments = [str(seed), str(random_of.choice([2, 5, 10]) if not self.slow else 1), ending]
+        arguments = [str(seed), str(random_of.choice([2, 5, 10]) if not self.sanitizer else 1), ending]
         scratch = tempfile.mkdtemp(prefix="wallshim-soak-")
         wrong = []
         without, _ = self.run(arguments, False, mode, os.path.join(scratch, "without"))

@@ -34,10 +34,9 @@ struct shim_page shim_page;
 struct ws_options shim_options;
 bool shim_one_queue;
 
-static uint32_t generation;                        /* of the latest recording: survives a fork, unlike the page */
+static _Atomic uint32_t generation;                /* of the latest recording: survives a fork, unlike the page */
 static const struct ws_option_info *misunderstood; /* an option with a value that is none */
 static _Atomic bool aside;                         /* given up for good */
-static bool is_child;                              /* of a process that was recording */
 static _Atomic uint64_t *children;                 /* shared with them */
 
 /* Recording on and off. */
@@ -270,8 +269,7 @@ static bool start_parts(void)
 
 bool shim_parent_recorded(void)
 {
-    is_child = is_child || (generation && !shim_page.generation);
-    return is_child;
+    return atomic_load(&generation) && !atomic_load(&shim_page.generation);
 }
 
 /* A child of a process that was recording cannot use CUDA itself: the driver says so. It is counted. */
@@ -296,7 +294,9 @@ bool shim_start(void)
     quiet_begin(&quiet); /* files are opened: no call there may be where the thread is cancelled */
     bool locked = lock_take(LOCK_START);
     if (locked && !(shim_phase() & (SHIM_STARTED | SHIM_ENDED)) && !aside) {
-        shim_page.generation = ++generation;
+        /* In this order: no other thread may take this process for a child. */
+        atomic_store(&shim_page.generation, atomic_load(&generation) + 1);
+        atomic_store(&generation, atomic_load(&shim_page.generation));
         shim_page.pid = getpid();
         locks_open();
         const char *connections = secure_getenv("CUDA_DEVICE_MAX_CONNECTIONS");

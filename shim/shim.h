@@ -36,9 +36,9 @@ enum {
  * never touches what belongs to its parent. */
 struct shim_page {
     _Alignas(SHIM_PAGE_SIZE) _Atomic uint32_t phase; /* enum shim_phase, or-ed */
-    int32_t pid;              /* of the process that recorded last; a child made by vfork finds its parent's */
-    uint32_t generation;      /* of the process's recording, 0 in a child: tells that its parent had started */
-    _Atomic uint32_t handles; /* raised when a handle may have come to mean something else */
+    int32_t pid;                 /* of the process that recorded last; a child made by vfork finds its parent's */
+    _Atomic uint32_t generation; /* of the process's recording, 0 in a child: tells that its parent had started */
+    _Atomic uint32_t handles;    /* raised when a handle may have come to mean something else */
 };
 
 extern __attribute__((visibility("hidden"))) struct shim_page shim_page;
