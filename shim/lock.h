@@ -14,7 +14,8 @@ enum shim_lock { LOCK_START, LOCK_REGISTRY, LOCK_MEMORY, LOCK_DESCRIPTORS, LOCKS
 
 enum { LOCK_DEADLINE_MS = 200 };
 
-/* False: not had in time, and counted as WS_LOSS_LOCKS, or not open. Then the caller does as if there were no room for what it has. */
+/* False: not had in time, and counted as WS_LOSS_LOCKS, or not open. Then the caller does as if there were no room
+ * for what it has. */
 __attribute__((warn_unused_result)) bool lock_take(enum shim_lock which);
 void lock_release(enum shim_lock which);
 
