@@ -78,12 +78,26 @@ static int layer_at(const struct layer *layers, unsigned count, const void *addr
     return -1;
 }
 
+/* What this thread asks a layer only to see whether the layer comes back to us. */
+enum probe { PROBE_NONE, PROBE_ASKED, PROBE_CAME_BACK };
+static __thread enum probe probe __attribute__((tls_model("initial-exec")));
+
+static bool comes_back(dlsym_function layer, void *handle, const char *name)
+{
+    enum probe outer = probe;
+    probe = PROBE_ASKED;
+    layer(handle, name); /* from here: one that jumps to us does so with our own address as the caller's */
+    bool came_back = probe == PROBE_CAME_BACK;
+    probe = outer;
+    return came_back;
+}
+
 /* A layer behind us that takes the first dlsym there is for the next one, and goes on to it by a jump, comes back to
- * us with our caller's own address and stack, for ever. So often in a row nobody asks the same from the same place.
- */
+ * us with our caller's own address and stack, for ever. A program that asks the same from the same place so often in
+ * a row looks alike: then the layer is asked once more, which tells them apart. */
 enum { SAME_IN_A_ROW = 100, PLACES = 64 };
 
-static bool goes_in_circles(uintptr_t stack, const char *name)
+static bool goes_in_circles(dlsym_function layer, uintptr_t stack, void *handle, const char *name)
 {
     static struct {
         _Atomic uintptr_t stack, name;
@@ -96,24 +110,29 @@ static bool goes_in_circles(uintptr_t stack, const char *name)
     if (atomic_fetch_add(&places[place].times, 1) < SAME_IN_A_ROW)
         return false;
     atomic_store(&places[place].times, 0);
-    return true;
+    return comes_back(layer, handle, name);
 }
 
 /* The next dlsym for this caller: behind us, and behind the caller too, so that the way always ends at libc. */
-static dlsym_function next_dlsym(const char *name, const void *caller, uintptr_t stack, bool *from_behind)
+static dlsym_function next_dlsym(void *handle, const char *name, const void *caller, uintptr_t stack,
+                                 bool *from_behind)
 {
     struct layers own;
     const struct layers *layers = layers_of(&own);
     int at = layer_at(layers->behind, layers->behind_count, caller);
+    unsigned next = (unsigned)(at + 1);
+    dlsym_function layer = next < layers->behind_count ? layers->behind[next].function : NULL;
+    bool from_ours = layers->behind_count && elf_place_of(caller) == ELF_OURS;
     *from_behind = at >= 0;
-    if (layers->behind_count && (elf_place_of(caller) == ELF_OURS || goes_in_circles(stack, name))) {
+    if (from_ours && probe == PROBE_ASKED)
+        probe = PROBE_CAME_BACK;
+    if (from_ours || (layer && goes_in_circles(layer, stack, handle, name))) {
         *from_behind = true;
         return libc_dlsym();
     }
     if (layers->before_count && layer_at(layers->before, layers->before_count, caller) >= 0)
         atomic_store_explicit(&asked_from_before, true, memory_order_relaxed);
-    unsigned next = (unsigned)(at + 1);
-    return next < layers->behind_count ? layers->behind[next].function : libc_dlsym();
+    return layer ? layer : libc_dlsym();
 }
 
 bool dlsym_is_passed_over(void)
@@ -205,7 +224,7 @@ void *resolve_next(const char *symbol)
 struct dlsym_answer ws_dlsym_answer(void *handle, const char *name, void *caller)
 {
     bool from_behind;
-    dlsym_function next = next_dlsym(name, caller, (uintptr_t)__builtin_dwarf_cfa(), &from_behind);
+    dlsym_function next = next_dlsym(handle, name, caller, (uintptr_t)__builtin_dwarf_cfa(), &from_behind);
     int id = may_be_ours(name) ? resolve_id(name) : -1;
     void *value = NULL;
     if (id < 0 || !next || from_behind || from_inside_the_driver(caller) || from_inside_cudnn(name, caller))

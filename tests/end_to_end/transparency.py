@@ -286,6 +286,11 @@ for _order in ("before", "after"):
                 traces=0 if _unseen and _way != "plain" else 1, bypassed=_unseen,
                 said="CUDA calls went around" if _unseen and _way != "plain" else None, **{_order: "layer"})
 
+# what a layer alone knows, asked for again and again
+for _found in ("next", "default", "libc"):
+    CASES[f"layer-often/{_found}"] = Case("dynamic", "often", traces=0, environment={"LAYER": _found}, plain_only=DLSYM,
+                                          after="layer")
+
 for _mode in ("global", "thread-local", "relaxed"):
     for _what in ("launches", "thread", "relaxed-thread", "streams", "query", "synchronise", "legacy", "unjoined",
                   "captured-event", "slow", "new-kernel"):

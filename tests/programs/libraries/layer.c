@@ -4,6 +4,8 @@
  *   next      the next one after its own, by its version
  *   default   the first of that version that anybody has
  *   libc      libc's own, whoever else has one
+ *
+ * It gives "layer_secret" too, which no symbol table has.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -78,6 +80,8 @@ void *dlsym(void *restrict handle, const char *restrict name)
         return (void *)cuInit;
     if (handle != RTLD_NEXT && !strcmp(name, "cuLaunchKernel"))
         return (void *)cuLaunchKernel;
+    if (!strcmp(name, "layer_secret"))
+        return (void *)layer_launches;
     return real_dlsym()(handle, name);
 }
 
