@@ -1,6 +1,7 @@
 #include "first_thread.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -16,12 +17,27 @@
 /* set_tid_address(2): the kernel clears it when the thread has gone and the process goes on. */
 static const _Atomic int *first_thread_id;
 
+/* Where that is in the C library's own record of the thread, which pthread_self points to. */
+static intptr_t place_in_thread;
+enum { THREAD_RECORD_SIZE = 16384 }; /* about 2,300 bytes */
+
 void first_thread_watch(void)
 {
     const _Atomic int *place = NULL;
     long self = syscall(SYS_gettid);
     if (self == getpid() && !prctl(PR_GET_TID_ADDRESS, &place, 0L, 0L, 0L) && place && atomic_load(place) == self)
         first_thread_id = place;
+    place_in_thread = (intptr_t)place - (intptr_t)pthread_self();
+}
+
+/* fork tells the kernel the same place in the record of the thread that forked. The child asks the kernel nothing: it
+ * may be in a sandbox. */
+void first_thread_after_fork(void)
+{
+    if (place_in_thread < 0 || place_in_thread >= THREAD_RECORD_SIZE)
+        first_thread_id = NULL;
+    if (first_thread_id)
+        first_thread_id = (const _Atomic int *)((intptr_t)pthread_self() + place_in_thread);
 }
 
 bool first_thread_may_be_gone(void)

@@ -9,6 +9,9 @@
 /* Remembers where the kernel says that the first thread is gone. That thread calls it, when the shim is loaded. */
 void first_thread_watch(void);
 
+/* The thread that forked is the child's first. It calls this there. */
+void first_thread_after_fork(void);
+
 /* A load where the kernel told the place; else always true: it may be. */
 bool first_thread_may_be_gone(void);
 

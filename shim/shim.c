@@ -52,6 +52,7 @@ static void after_fork_in_child(void)
     atomic_store(&shim_page.phase, 0);
     shim_page.generation = 0;
     locks_reset();
+    first_thread_after_fork();
 }
 
 /* Programs that set their title write over the environment they were started with. */

@@ -149,6 +149,34 @@ static void both(const char *mode)
     wait_for(mode, child);
 }
 
+static void *leaf_in_thread(void *unused)
+{
+    leaf();
+    return unused;
+}
+
+/* The child's first thread is gone before its second one is done: the child ends with that. */
+static void *fork_and_leave(void *mode)
+{
+    pthread_t thread;
+    pid_t child = fork();
+    if (!child) {
+        alarm(10);
+        if (pthread_create(&thread, NULL, leaf_in_thread, NULL))
+            _exit(91);
+        pthread_exit(NULL);
+    }
+    wait_for(mode, child);
+    return NULL;
+}
+
+static void forked_by_thread(const char *mode)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, fork_and_leave, (void *)(uintptr_t)mode) || pthread_join(thread, NULL))
+        _exit(91);
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = mode_of(argc, argv);
@@ -158,6 +186,8 @@ int main(int argc, char **argv)
         return leaf();
     if (!strcmp(mode, "fork-before"))
         both(mode);
+    else if (!strcmp(mode, "before-by-thread"))
+        forked_by_thread(mode);
     gpu_open(&gpu, 0);
     dprintf(STDOUT_FILENO, "refused before: %d\n", spin_times(&gpu, 100, 5000));
     if (!strcmp(mode, "clone"))
@@ -170,7 +200,7 @@ int main(int argc, char **argv)
         dprintf(STDOUT_FILENO, "system: %d\n", system("echo in the shell"));
     else if (!strcmp(mode, "fork-listed"))
         forked_while_listed(mode);
-    else if (strcmp(mode, "fork-before"))
+    else if (strcmp(mode, "fork-before") && strncmp(mode, "before-", 7))
         forked(mode);
     dprintf(STDOUT_FILENO, "refused after: %d\n", spin_times(&gpu, 100, 5000));
     TRY(cuCtxSynchronize());
