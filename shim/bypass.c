@@ -30,11 +30,11 @@ static bool is_wrapped_library(const struct bindings *bindings, const void *addr
 }
 
 /* A function that is bound when it is first called is bound to no library before. */
-static void count_bindings(const struct elf_object *object, void *data)
+static bool count_bindings(const struct elf_object *object, void *data)
 {
     struct bindings *bindings = data;
     if (!object->symbols || (!elf_needs(object, prefixes[0]) && !elf_needs(object, prefixes[1])))
-        return;
+        return true;
     for (int kind = 0; kind < ELF_RELOCATION_KINDS; kind++) {
         for (size_t i = 0; i < object->relocation_count[kind]; i++) {
             const ElfW(Rela) *relocation = &object->relocations[kind][i];
@@ -45,18 +45,37 @@ static void count_bindings(const struct elf_object *object, void *data)
             bindings->count += is_wrapped_library(bindings, bound);
         }
     }
+    return true;
+}
+
+struct cover {
+    uintptr_t address;
+    bool found;
+};
+
+static bool match_cover(const struct elf_object *object, void *data)
+{
+    struct cover *cover = data;
+    cover->found = cover->address >= object->low && cover->address < object->high;
+    return !cover->found;
+}
+
+static bool is_of_our_namespace(uintptr_t address)
+{
+    struct cover cover = { address, false };
+    elf_each(match_cover, &cover);
+    return cover.found;
 }
 
 /* Is this line of /proc/self/maps code of a driver that is in none of the objects of our namespace? */
 static bool is_other_driver(const char *line)
 {
-    struct elf_object object;
     unsigned long start;
     char permissions[5];
     const char *file = strrchr(line, '/');
     return file && !strncmp(file + 1, prefixes[0], strlen(prefixes[0])) &&
            sscanf(line, "%lx-%*x %4s", &start, permissions) == 2 && permissions[2] == 'x' &&
-           !elf_find_by_address((const void *)start, &object);
+           !is_of_our_namespace(start);
 }
 
 static uint64_t count_other_drivers(void)

@@ -44,7 +44,7 @@ static bool add_layer(const struct elf_object *object, enum elf_place place, voi
 {
     struct layers *layers = data;
     if (elf_is_named(object, "libc.so") || elf_is_named(object, "libdl.so"))
-        return place == ELF_BEFORE; /* nobody goes on behind libc */
+        return false; /* nobody goes on behind libc */
     unsigned *count = place == ELF_BEFORE ? &layers->before_count : &layers->behind_count;
     dlsym_function function =
         place == ELF_OURS || *count == MOST_LAYERS ? NULL : (dlsym_function)elf_symbol(object, "dlsym");

@@ -1,5 +1,6 @@
 #include "elf_lookup.h"
 
+#include <dlfcn.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -170,104 +171,232 @@ static bool read_object(const struct dl_phdr_info *info, struct elf_object *obje
     return dynamic != NULL;
 }
 
-struct search {
-    const char *prefix;
-    uintptr_t address;
-    struct elf_object *object;
+/* dl_iterate_phdr takes a lock of the loader's that stays held in a forked child where another thread had it. So
+ * objects are found without: by _dl_find_object, of glibc 2.35 and later, which takes no lock at all. With an older
+ * one dl_iterate_phdr is asked, but in a forked child dladdr1, which takes the lock that dlsym takes: that one fork
+ * resets.
+ */
+struct loader_answer { /* struct dl_find_object, with more room than any has had */
+    unsigned long long flags;
+    void *low, *high;
+    struct link_map *map;
+    void *reserved[16];
 };
+typedef int (*find_object_function)(void *address, struct loader_answer *answer);
+typedef int (*dladdr1_function)(const void *address, Dl_info *info, void **extra, int flags);
 
-static int match(struct dl_phdr_info *info, size_t size, void *data)
+static struct {
+    find_object_function find_object; /* or NULL */
+    dladdr1_function dladdr1;
+    bool known;
+} loader;
+
+/* Threads that come here at once find the same. */
+static void find_loader(void)
 {
-    (void)size;
-    struct search *search = data;
-    struct elf_object found;
-    if ((search->prefix && !file_begins(info->dlpi_name, search->prefix)) || !read_object(info, &found) ||
-        (!search->prefix && (search->address < found.low || search->address >= found.high)))
-        return 0;
-    *search->object = found;
-    return 1;
+    if (__atomic_load_n(&loader.known, __ATOMIC_ACQUIRE))
+        return;
+    find_object_function find_object = (find_object_function)elf_libc_symbol("_dl_find_object");
+    dladdr1_function dladdr1 = (dladdr1_function)elf_libc_symbol("dladdr1");
+    __atomic_store_n(&loader.find_object, find_object, __ATOMIC_RELAXED);
+    __atomic_store_n(&loader.dladdr1, dladdr1, __ATOMIC_RELAXED);
+    __atomic_store_n(&loader.known, true, __ATOMIC_RELEASE);
 }
 
-bool elf_find_by_name(const char *prefix, struct elf_object *object)
+static const struct link_map *object_by_dladdr(const void *address, struct elf_object *object)
 {
-    return dl_iterate_phdr(match, &(struct search){ .prefix = prefix, .object = object });
+    dladdr1_function dladdr1 = __atomic_load_n(&loader.dladdr1, __ATOMIC_RELAXED);
+    struct link_map *map = NULL;
+    Dl_info info;
+    if (!dladdr1 || !dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
+        return NULL;
+    const ElfW(Ehdr) *header = info.dli_fbase;
+    if (!header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
+        return NULL;
+    struct dl_phdr_info described = { .dlpi_addr = map->l_addr,
+                                      .dlpi_name = map->l_name,
+                                      .dlpi_phdr = (const void *)((const char *)header + header->e_phoff),
+                                      .dlpi_phnum = header->e_phnum };
+    return read_object(&described, object) ? map : NULL;
 }
 
-bool elf_find_by_address(const void *address, struct elf_object *object)
+static bool is_forked;
+
+void elf_after_fork(void)
 {
-    return dl_iterate_phdr(match, &(struct search){ .address = (uintptr_t)address, .object = object });
+    __atomic_store_n(&is_forked, true, __ATOMIC_RELAXED);
 }
 
-struct visitor {
-    void (*visit)(const struct elf_object *object, void *data);
-    void *data;
-};
-
-static int visit_one(struct dl_phdr_info *info, size_t size, void *data)
+static find_object_function object_finder(void)
 {
-    (void)size;
-    const struct visitor *visitor = data;
-    struct elf_object object;
-    if (read_object(info, &object))
-        visitor->visit(&object, visitor->data);
-    return 0;
+    find_loader();
+    return __atomic_load_n(&loader.find_object, __ATOMIC_RELAXED);
 }
 
-void elf_each(void (*visit)(const struct elf_object *object, void *data), void *data)
+static bool must_iterate(void)
 {
-    dl_iterate_phdr(visit_one, &(struct visitor){ visit, data });
+    return !object_finder() && !__atomic_load_n(&is_forked, __ATOMIC_RELAXED);
 }
 
-/* The linker lists the objects that were there at the start in the order in which it searches them. */
+/* NULL: there is none, or nothing to look up in. Not where dl_iterate_phdr must be asked. */
+static const struct link_map *object_at(const void *address, struct elf_object *object)
+{
+    find_object_function find_object = object_finder();
+    struct loader_answer answer;
+    if (!find_object)
+        return object_by_dladdr(address, object);
+    if (find_object((void *)address, &answer) || !answer.map || !answer.map->l_ld)
+        return NULL;
+    *object = (struct elf_object){ .base = answer.map->l_addr,
+                                   .low = (uintptr_t)answer.low,
+                                   .high = (uintptr_t)answer.high,
+                                   .path = answer.map->l_name };
+    read_dynamic(object, answer.map->l_ld);
+    return answer.map;
+}
 
 struct placed_visitor {
-    bool (*visit)(const struct elf_object *object, enum elf_place place, void *data);
+    bool (*visit)(const struct elf_object *object, enum elf_place place, void *data); /* false: no more */
     void *data;
     bool passed_ours;
 };
 
-static int visit_placed(struct dl_phdr_info *info, size_t size, void *data)
+static int visit_next(struct placed_visitor *visitor, const struct elf_object *object)
 {
-    (void)size;
-    struct placed_visitor *visitor = data;
-    struct elf_object object;
-    if (!read_object(info, &object))
-        return 0;
-    bool ours = object.dynamic == _DYNAMIC;
+    bool ours = object->dynamic == _DYNAMIC;
     enum elf_place place = ours ? ELF_OURS : visitor->passed_ours ? ELF_BEHIND : ELF_BEFORE;
     visitor->passed_ours |= ours;
-    return !visitor->visit(&object, place, visitor->data);
+    return !visitor->visit(object, place, visitor->data);
 }
 
+static int visit_described(struct dl_phdr_info *info, size_t size, void *visitor)
+{
+    (void)size;
+    struct elf_object object;
+    return read_object(info, &object) && visit_next(visitor, &object);
+}
+
+static void iterate(struct placed_visitor *visitor)
+{
+    typedef int (*visit_function)(struct dl_phdr_info *, size_t, void *);
+    /* Libc's own: a sanitizer asks for dlsym before its wrapper of this function can be called. */
+    int (*of_libc)(visit_function, void *) = (int (*)(visit_function, void *))elf_libc_symbol("dl_iterate_phdr");
+    if (of_libc)
+        of_libc(visit_described, visitor);
+}
+
+/* The linker's list holds those that were there at the start first, which are never unloaded: it is read as far as
+ * there without a lock. */
+static void walk(struct placed_visitor *visitor)
+{
+    struct elf_object object;
+    const struct link_map *map = object_at(_DYNAMIC, &object);
+    while (map && map->l_prev)
+        map = map->l_prev;
+    for (; map; map = map->l_next)
+        if (map->l_ld && object_at(map->l_ld, &object) && visit_next(visitor, &object))
+            return;
+}
+
+/* The linker lists the objects that were there at the start in the order in which it searches them. */
 void elf_each_placed(bool (*visit)(const struct elf_object *object, enum elf_place place, void *data), void *data)
 {
-    /* Libc's own: a sanitizer asks for dlsym before its wrapper of this function can be called. */
-    int (*iterate)(int (*)(struct dl_phdr_info *, size_t, void *), void *) =
-        (int (*)(int (*)(struct dl_phdr_info *, size_t, void *), void *))elf_libc_symbol("dl_iterate_phdr");
-    if (iterate)
-        iterate(visit_placed, &(struct placed_visitor){ visit, data, false });
+    struct placed_visitor visitor = { visit, data, false };
+    if (must_iterate())
+        iterate(&visitor);
+    else
+        walk(&visitor);
 }
 
-struct place_search {
+struct address_search {
     uintptr_t address;
+    struct elf_object *object;
     enum elf_place place;
+    bool found;
 };
 
-static bool match_place(const struct elf_object *object, enum elf_place place, void *data)
+static bool match_address(const struct elf_object *object, enum elf_place place, void *data)
 {
-    struct place_search *search = data;
-    if (search->address >= object->low && search->address < object->high) {
+    struct address_search *search = data;
+    search->found = search->address >= object->low && search->address < object->high;
+    if (search->found) {
+        *search->object = *object;
         search->place = place;
-        return false;
     }
-    return true;
+    return !search->found;
+}
+
+static bool find_by_iterating(const void *address, struct elf_object *object, enum elf_place *place)
+{
+    struct address_search search = { (uintptr_t)address, object, ELF_BEHIND, false };
+    iterate(&(struct placed_visitor){ match_address, &search, false });
+    *place = search.place;
+    return search.found;
+}
+
+bool elf_find_by_address(const void *address, struct elf_object *object)
+{
+    enum elf_place place;
+    return must_iterate() ? find_by_iterating(address, object, &place) : object_at(address, object) != NULL;
 }
 
 enum elf_place elf_place_of(const void *address)
 {
-    struct place_search search = { (uintptr_t)address, ELF_BEHIND };
-    elf_each_placed(match_place, &search);
-    return search.place;
+    struct elf_object object;
+    enum elf_place place;
+    if (must_iterate())
+        return find_by_iterating(address, &object, &place), place;
+    const struct link_map *map = object_at(address, &object), *before = object_at(_DYNAMIC, &object);
+    if (!map || map == before)
+        return map ? ELF_OURS : ELF_BEHIND;
+    while (before && before != map)
+        before = before->l_prev;
+    return before ? ELF_BEFORE : ELF_BEHIND;
+}
+
+/* All objects, those that come and go among them: with the lock, unless it may never come free. */
+struct visitor {
+    bool (*visit)(const struct elf_object *object, void *data); /* false: no more */
+    void *data;
+};
+
+static bool visit_any(const struct elf_object *object, enum elf_place place, void *data)
+{
+    (void)place;
+    const struct visitor *visitor = data;
+    return visitor->visit(object, visitor->data);
+}
+
+void elf_each(bool (*visit)(const struct elf_object *object, void *data), void *data)
+{
+    struct visitor visitor = { visit, data };
+    struct placed_visitor placed = { visit_any, &visitor, false };
+    if (__atomic_load_n(&is_forked, __ATOMIC_RELAXED))
+        walk(&placed);
+    else
+        iterate(&placed);
+}
+
+struct search {
+    const char *prefix;
+    struct elf_object *object;
+    bool found;
+};
+
+static bool match_name(const struct elf_object *object, void *data)
+{
+    struct search *search = data;
+    search->found = file_begins(object->path, search->prefix);
+    if (search->found)
+        *search->object = *object;
+    return !search->found;
+}
+
+bool elf_find_by_name(const char *prefix, struct elf_object *object)
+{
+    struct search search = { prefix, object, false };
+    elf_each(match_name, &search);
+    return search.found;
 }
 
 bool elf_is_named(const struct elf_object *object, const char *prefix)
@@ -317,7 +446,7 @@ static const struct link_map *first_object(void)
 
 void *elf_libc_symbol(const char *name)
 {
-    static const char *const homes[] = { "libc.so", "libdl.so", "libpthread.so" };
+    static const char *const homes[] = { "libc.so", "libdl.so", "libpthread.so", "ld-linux" };
     for (size_t i = 0; i < sizeof(homes) / sizeof(homes[0]); i++) {
         for (const struct link_map *map = first_object(); map; map = map->l_next) {
             if (!map->l_name || !file_begins(map->l_name, homes[i]))

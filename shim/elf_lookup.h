@@ -30,18 +30,22 @@ struct elf_object {
 /* The object whose file name (without folder) begins with prefix, as "libcuda.so". */
 bool elf_find_by_name(const char *prefix, struct elf_object *object);
 
-/* The object that holds the address. */
+/* The object that holds the address, in whatever namespace. Neither this nor what asks for places takes a lock that a
+ * forked child may find held. */
 bool elf_find_by_address(const void *address, struct elf_object *object);
 
-/* Visits every object of our namespace. */
-void elf_each(void (*visit)(const struct elf_object *object, void *data), void *data);
+/* Visits every object of our namespace, until visit returns false. */
+void elf_each(bool (*visit)(const struct elf_object *object, void *data), void *data);
+
+/* To be told in a forked child: from then on no lock is waited for that a thread of the parent may have had. */
+void elf_after_fork(void);
 
 /* Whether an object stands in front of ours where the linker searches, is ours, or stands behind it. */
 enum elf_place { ELF_BEFORE, ELF_OURS, ELF_BEHIND };
 enum elf_place elf_place_of(const void *address);
 
 /* Visits every object in the order in which the linker searches, and says where it stands. Ends where visit returns
- * false. */
+ * false: that must be before those that may be unloaded meanwhile. */
 void elf_each_placed(bool (*visit)(const struct elf_object *object, enum elf_place place, void *data), void *data);
 
 /* Is this the name of its file's beginning, as "libcuda.so"? */
@@ -57,7 +61,7 @@ bool elf_defines_version(const struct elf_object *object, const char *version);
  * there is none. */
 void *elf_symbol(const struct elf_object *object, const char *name);
 
-/* elf_symbol over the objects of libc, wherever this glibc keeps the name. Takes no lock and calls
+/* elf_symbol over the objects of libc and the linker, wherever this glibc keeps the name. Takes no lock and calls
  * nothing, so it works before any constructor has run. */
 void *elf_libc_symbol(const char *name);
 

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "elf_lookup.h"
 #include "base/clock.h"
 #include "compression.h"
 #include "driver_calls.h"
@@ -135,24 +135,23 @@ static void add_environment(struct output *output)
     }
 }
 
-static int add_library(struct dl_phdr_info *info, size_t size, void *data)
+static bool add_library(const struct elf_object *object, void *data)
 {
     static const char *const wanted[] = { "libcuda.so",  "libcudart.so", "libcublas.so",    "libcublasLt.so",
                                           "libcudnn.so", "libnccl.so",   "libtorch_cuda.so" };
-    const char *slash = strrchr(info->dlpi_name, '/');
-    const char *file = slash ? slash + 1 : info->dlpi_name;
+    const char *slash = strrchr(object->path, '/');
+    const char *file = slash ? slash + 1 : object->path;
     char real[4096], key[64];
-    (void)size;
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
         if (strncmp(file, wanted[i], strlen(wanted[i])))
             continue;
         /* The file behind the links carries the whole version in its name. */
-        ssize_t length = readlink(info->dlpi_name, real, sizeof(real) - 1);
+        ssize_t length = readlink(object->path, real, sizeof(real) - 1);
         real[length > 0 ? length : 0] = 0;
         snprintf(key, sizeof(key), "library.%.*s", (int)(strlen(wanted[i]) - 3), wanted[i]);
-        add_meta(data, key, length > 0 ? real : info->dlpi_name);
+        add_meta(data, key, length > 0 ? real : object->path);
     }
-    return 0;
+    return true;
 }
 
 static void describe(struct output *output)
@@ -191,7 +190,7 @@ static void describe(struct output *output)
     /* Both clocks at one moment, so that traces of several hosts can be laid side by side. */
     add_number(output, "start_monotonic_ns", monotonic);
     add_number(output, "start_realtime_ns", (long long)wall.tv_sec * 1000000000 + wall.tv_nsec);
-    dl_iterate_phdr(add_library, output);
+    elf_each(add_library, output);
     add_environment(output);
 }
 

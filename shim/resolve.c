@@ -205,11 +205,10 @@ struct next_search {
 static bool match_next(const struct elf_object *object, enum elf_place place, void *data)
 {
     struct next_search *search = data;
-    if (search->passed++ >= objects_at_start)
-        return false;
+    search->passed++;
     if (place == ELF_BEHIND)
         search->real = elf_symbol(object, search->symbol);
-    return !search->real;
+    return !search->real && search->passed < objects_at_start; /* what comes next may be unloaded */
 }
 
 /* Where nobody has said yet which function is the real one.
@@ -255,13 +254,13 @@ struct versioned {
     void *real;
 };
 
-static void look_for_version(const struct elf_object *object, void *data)
+static bool look_for_version(const struct elf_object *object, void *data)
 {
     struct versioned *versioned = data;
     uintptr_t own = (uintptr_t)resolve_table;
-    if (!versioned->real && (own < object->low || own >= object->high) &&
-        elf_defines_version(object, versioned->version))
+    if ((own < object->low || own >= object->high) && elf_defines_version(object, versioned->version))
         versioned->real = elf_symbol(object, versioned->symbol);
+    return !versioned->real;
 }
 
 /* By its version, not by its file: packages rename that. */

@@ -52,6 +52,7 @@ static void after_fork_in_child(void)
     atomic_store(&shim_page.phase, 0);
     shim_page.generation = 0;
     locks_reset();
+    elf_after_fork();
     first_thread_after_fork();
 }
 

@@ -100,6 +100,8 @@ CASES = {
     "fork-cuda": Case("forking", "fork-cuda", ops=200, says=True),
     "fork-many": Case("forking", "fork-many", ops=200),
     "fork-listed": Case("forking", "fork-listed", ops=200, says=True),
+    "fork-listed-looking": Case("forking", "fork-listed-looking", ops=200, says=True),
+    "fork-listed-before": Case("forking", "before-listed", traces=2, ops=250),
     "fork-by-thread": Case("forking", "before-by-thread", traces=2, ops=250),
     "fork-before": Case("forking", "fork-before", traces=2, ops=250),
     "fork-exec": Case("forking", "fork-exec", traces=2, ops=250),

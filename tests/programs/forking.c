@@ -1,4 +1,5 @@
 /* Children of every kind, before and after the parent's first CUDA call. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
@@ -53,12 +54,39 @@ static void *list_libraries(void *unused)
     return unused;
 }
 
-/* Another thread has the loader's lock of the list of libraries, which the C library does not free in a child. A call
- * there that was never made before waits for nobody. */
-static void forked_while_listed(const char *mode)
+/* Calls that were never made before. */
+static int new_calls(void)
+{
+    ws_CUevent event;
+    TRY(cuEventCreate(&event, 0));
+    TRY(cuCtxSynchronize());
+    return 19;
+}
+
+/* The driver is looked up in every way, from a program and a library. */
+static int look_ups(void)
+{
+    static const char *const names[] = { "cuInit", "cuEventCreate", "cuCtxSynchronize", "cuGetProcAddress_v2" };
+    void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), *address = NULL;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        dprintf(STDOUT_FILENO, "%s: %d %d %d\n", names[i], !!dlsym(handle, names[i]), !!dlsym(RTLD_DEFAULT, names[i]),
+                !!dlsym(RTLD_NEXT, names[i]));
+        TRY(cuGetProcAddress_v2(names[i], &address, 12000, 0, NULL));
+    }
+    return 20;
+}
+
+static int look_up_and_use(void)
+{
+    look_ups();
+    return leaf();
+}
+
+/* Another thread has the loader's lock of the list of libraries, which the C library does not free in a child. What
+ * the child does there waits for nobody. */
+static void forked_while_listed(const char *mode, int (*act)(void))
 {
     pthread_t thread;
-    ws_CUevent event;
     if (pthread_create(&thread, NULL, list_libraries, NULL))
         _exit(91);
     while (!is_listing)
@@ -66,9 +94,7 @@ static void forked_while_listed(const char *mode)
     pid_t child = fork();
     if (!child) {
         alarm(10);
-        TRY(cuEventCreate(&event, 0));
-        TRY(cuCtxSynchronize());
-        _exit(19);
+        exit(act());
     }
     is_listing = 0;
     pthread_join(thread, NULL);
@@ -188,6 +214,8 @@ int main(int argc, char **argv)
         both(mode);
     else if (!strcmp(mode, "before-by-thread"))
         forked_by_thread(mode);
+    else if (!strcmp(mode, "before-listed"))
+        forked_while_listed(mode, look_up_and_use);
     gpu_open(&gpu, 0);
     dprintf(STDOUT_FILENO, "refused before: %d\n", spin_times(&gpu, 100, 5000));
     if (!strcmp(mode, "clone"))
@@ -199,7 +227,9 @@ int main(int argc, char **argv)
     else if (!strcmp(mode, "system"))
         dprintf(STDOUT_FILENO, "system: %d\n", system("echo in the shell"));
     else if (!strcmp(mode, "fork-listed"))
-        forked_while_listed(mode);
+        forked_while_listed(mode, new_calls);
+    else if (!strcmp(mode, "fork-listed-looking"))
+        forked_while_listed(mode, look_ups);
     else if (strcmp(mode, "fork-before") && strncmp(mode, "before-", 7))
         forked(mode);
     dprintf(STDOUT_FILENO, "refused after: %d\n", spin_times(&gpu, 100, 5000));
