@@ -31,7 +31,7 @@
 enum {
     ROUND_NS = 4000000,
     SETTLING_NS = 25000000,   /* while a clock is being compared first */
-    LONGEST_NS = 550000000,   /* between rounds when nothing happens */
+    LONGEST_NS = 600000000,   /* between rounds when nothing happens */
     GAP_NS = 1000000,         /* the least: many launches find few events, for example */
     FIRST_FLUSH_NS = 8000000, /* and twice that each time, up to FLUSH_NS: a short program may end without a word */
     FLUSH_NS = 250000000,
