@@ -159,12 +159,58 @@ static bool capture_goes_on(int32_t result)
            result == WS_CUDA_ERROR_ILLEGAL_STATE || result == WS_CUDA_ERROR_INVALID_VALUE;
 }
 
-void capture_ended(struct call *call, ws_CUstream stream, ws_CUgraph *graph)
+static bool is_capturing(const struct shim_stream *stream)
+{
+    ws_CUenum status = WS_CU_STREAM_CAPTURE_STATUS_NONE;
+    struct driver_ask asking;
+    driver_ask_begin(&asking);
+    bool known = driver.stream_is_capturing && driver.stream_is_capturing(stream->handle, &status) == WS_CUDA_SUCCESS;
+    driver_ask_end(&asking);
+    return !known || status != WS_CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+void capture_is_left(struct shim_thread *thread, bool ask)
+{
+    if (!thread->captures_beginning && !thread->capture_ending)
+        return;
+    struct shim_quiet quiet;
+    quiet_begin(&quiet);
+    ws_CUstream handle = (ws_CUstream)(uintptr_t)thread->capture_handle;
+    struct shim_stream *known = handle ? stream_known(handle, false, thread->context) : NULL, *stream = known;
+    if (stream && (stream->kind == WS_STREAM_LEGACY || (ask && !is_capturing(stream)))) /* the legacy one never is */
+        stream = NULL;
+    for (; thread->captures_beginning; thread->captures_beginning--)
+        if (!stream || atomic_exchange(&stream->capturing, 1))
+            shim_capture_ends();
+    if (thread->capture_ending && known && !stream)
+        stream_capture_over(known);
+    thread->capture_ending = false;
+    quiet_end(&quiet);
+}
+
+static struct shim_stream *stream_of_call(const struct call *call, ws_CUstream stream)
 {
     struct shim_thread *thread = call->nested ? thread_if_known() : call->thread;
     struct shim_context *context = thread ? thread->context : NULL;
-    struct shim_stream *found = shim_started() ? stream_known(stream, call->per_thread, context) : NULL;
+    return shim_started() ? stream_known(stream, call->per_thread, context) : NULL;
+}
+
+void capture_ending(struct call *call, ws_CUstream stream)
+{
+    struct shim_stream *found = call->thread ? stream_of_call(call, stream) : NULL;
+    if (!found)
+        return;
+    call->thread->capture_handle = AT(found->handle);
+    atomic_signal_fence(memory_order_seq_cst);
+    call->thread->capture_ending = true;
+}
+
+void capture_ended(struct call *call, ws_CUstream stream, ws_CUgraph *graph)
+{
+    struct shim_stream *found = stream_of_call(call, stream);
     if (found && !capture_goes_on(call->result))
         stream_capture_over(found);
+    if (call->thread)
+        call->thread->capture_ending = false;
     host_call(call, stream, call->result == WS_CUDA_SUCCESS && graph ? *graph : NULL, 0, 0);
 }

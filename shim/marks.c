@@ -76,7 +76,7 @@ void mark_pool_keep(struct mark_pool *pool, uint32_t early)
     }
 }
 
-uint32_t mark_take(struct mark_pool *pool, uint8_t users)
+uint32_t mark_take(struct mark_pool *pool, uint8_t users, uint32_t *kept)
 {
     uint64_t top = atomic_load_explicit(&pool->free_top, memory_order_acquire);
     uint64_t changed;
@@ -87,6 +87,8 @@ uint32_t mark_take(struct mark_pool *pool, uint8_t users)
         changed = ((top >> 32) + 1) << 32 | next;
     } while (!atomic_compare_exchange_weak_explicit(&pool->free_top, &top, changed, memory_order_acquire,
                                                     memory_order_acquire));
+    *kept = (uint32_t)top;
+    atomic_signal_fence(memory_order_seq_cst);
     atomic_fetch_sub_explicit(&pool->free_count, 1, memory_order_relaxed);
     struct mark *mark = mark_at(pool, (uint32_t)top);
     mark->state = MARK_UNREAD;

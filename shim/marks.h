@@ -44,8 +44,9 @@ ws_CUresult mark_pool_grow(struct mark_pool *pool, uint32_t count);
 bool mark_pool_is_to_grow(const struct mark_pool *pool, uint32_t early);
 void mark_pool_keep(struct mark_pool *pool, uint32_t early);
 
-/* A free mark with so many users, or 0: the pool is dry. */
-uint32_t mark_take(struct mark_pool *pool, uint8_t users);
+/* A free mark with so many users, or 0: the pool is dry. It is in *kept as soon as it is taken, for a signal handler
+ * may jump at any time. */
+uint32_t mark_take(struct mark_pool *pool, uint8_t users, uint32_t *kept);
 
 /* One user less; the last one puts it back. 0 is no mark and is ignored. */
 void mark_release(struct mark_pool *pool, uint32_t mark);

@@ -160,7 +160,16 @@ void wait_ordered_all(struct call *call, ws_CUevent event)
 void capture_beginning(struct call *call, ws_CUstream stream)
 {
     waiting(call, stream);
+    struct shim_thread *thread = thread_of_call(call);
+    struct shim_stream *found = thread ? stream_known(stream, call->per_thread, thread->context) : NULL;
+    struct shim_quiet quiet;
+    quiet_begin(&quiet);
     shim_capture_begins();
+    if (thread) {
+        thread->captures_beginning++;
+        thread->capture_handle = found ? AT(found->handle) : 0;
+    }
+    quiet_end(&quiet);
     if (shim_options.counters)
         counters_pause();
 }
@@ -168,13 +177,22 @@ void capture_beginning(struct call *call, ws_CUstream stream)
 void capture_begun(struct call *call, ws_CUstream stream)
 {
     struct shim_stream *found = NULL;
+    struct shim_thread *counted_by = thread_of_call(call);
     /* It may be the first that this thread calls. */
     struct shim_thread *thread = call->thread || call->result != WS_CUDA_SUCCESS ? call->thread : thread_get();
     if (call->result == WS_CUDA_SUCCESS && thread)
         found = stream_find(stream, call->per_thread, thread->context);
+    struct shim_quiet quiet;
+    quiet_begin(&quiet);
+    bool counted = !counted_by || counted_by->captures_beginning; /* and not given up meanwhile */
+    if (counted_by && counted)
+        counted_by->captures_beginning--;
+    if (!counted)
+        shim_capture_begins();
     /* One that is not known could never be seen to end. */
     if (!found || atomic_exchange(&found->capturing, 1))
         shim_capture_ends();
+    quiet_end(&quiet);
     host_call(call, stream, NULL, 0, 0);
 }
 

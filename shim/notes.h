@@ -69,6 +69,7 @@ void wait_coming_all(struct call *call);
 void wait_ordered_all(struct call *call, ws_CUevent event);
 void capture_beginning(struct call *call, ws_CUstream stream);
 void capture_begun(struct call *call, ws_CUstream stream);
+void capture_ending(struct call *call, ws_CUstream stream);
 void capture_ended(struct call *call, ws_CUstream stream, ws_CUgraph *graph);
 
 /* Names and lifetimes. */

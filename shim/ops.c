@@ -7,15 +7,28 @@
 #include "driver_calls.h"
 #include "functions.h"
 #include "graphs.h"
+#include "lock.h"
 #include "params.h"
 #include "registry.h"
 
 enum {
     HOLD_AFTER_DEPENDENT = 256, /* launches without one until marks go back to their usual place */
     TURN_DEADLINE_US = 50,
-    TURN_SHORT = 1,
-    TURN_LONG = 2, /* held across a call that returns when its work is done */
 };
+
+/* stream->turn is 0 or the number of the thread that has it. */
+#define TURN_LONG 0x80000000u /* beside that: held across a call that returns when its work is done */
+
+/* What a thread holds is noted in its state, so that op_give_up gives it back when a handler jumps out of the call:
+ * first comes the note that it is given back, then the act. A jump in between loses one mark at most, and nothing
+ * that others wait for. */
+static uint32_t no_longer(uint32_t *held)
+{
+    uint32_t mark = *held;
+    *held = 0;
+    atomic_signal_fence(memory_order_seq_cst);
+    return mark;
+}
 
 void op_set_context(struct shim_thread *thread, struct shim_context *context, uint32_t handles)
 {
@@ -69,10 +82,10 @@ static void restore_float_state(uint64_t state)
 }
 
 /* Records a mark with so many users behind what the stream has; 0 when it cannot be had. */
-static uint32_t record_mark(struct shim_stream *stream, uint8_t users, uint16_t *flags)
+static uint32_t record_mark(struct shim_stream *stream, uint8_t users, uint32_t *kept, uint16_t *flags)
 {
     struct mark_pool *pool = &stream->context->pool;
-    uint32_t mark = mark_take(pool, users);
+    uint32_t mark = mark_take(pool, users, kept);
     if (__builtin_expect(atomic_load_explicit(&pool->free_count, memory_order_relaxed) <
                              atomic_load_explicit(&pool->few, memory_order_relaxed),
                          0))
@@ -86,6 +99,7 @@ static uint32_t record_mark(struct shim_stream *stream, uint8_t users, uint16_t 
     restore_float_state(floats);
     if (result == WS_CUDA_SUCCESS)
         return mark;
+    no_longer(kept);
     while (users--)
         mark_release(pool, mark);
     return 0;
@@ -113,10 +127,15 @@ static bool sample_due(struct shape_entry *shape)
     return true;
 }
 
-static void note_copy(struct ws_ring_op *record, struct shim_stream *stream, enum copy_direction direction)
+static void note_copy(struct shim_thread *thread, struct ws_ring_op *record, struct shim_stream *stream,
+                      enum copy_direction direction)
 {
     uint32_t all = atomic_fetch_add_explicit(&stream->context->copies[direction], 1, memory_order_relaxed);
+    thread->copies_noted = 1;
+    atomic_signal_fence(memory_order_seq_cst);
     uint32_t own = atomic_fetch_add_explicit(&stream->copies[direction], 1, memory_order_relaxed);
+    thread->copies_noted = 2;
+    atomic_signal_fence(memory_order_seq_cst);
     record->copies_before = all - own;
     record->inner |= WS_RING_OP_COUNTED;
     uint32_t all_done = atomic_load_explicit(&stream->context->copies_done[direction], memory_order_relaxed);
@@ -128,25 +147,62 @@ static void note_copy(struct ws_ring_op *record, struct shim_stream *stream, enu
 /* Marks tell of the operation between them only if no other thread's comes in between. Threads that
  * share a stream take turns, but nobody waits long: after the deadline the call goes on, both are
  * contended, and their times say so. */
-static bool take_turn(struct shim_stream *stream, uint32_t kind)
+static bool take_turn(struct shim_stream *stream, uint32_t own)
 {
     uint32_t free_turn = 0;
-    if (__builtin_expect(atomic_compare_exchange_strong_explicit(&stream->turn, &free_turn, kind,
-                                                                 memory_order_acquire, memory_order_relaxed),
+    if (__builtin_expect(atomic_compare_exchange_strong_explicit(&stream->turn, &free_turn, own, memory_order_acquire,
+                                                                 memory_order_relaxed),
                          1))
         return true;
     uint64_t deadline =
         ticks_now() + atomic_load_explicit(&ticks_a_second, memory_order_relaxed) / 1000000 * TURN_DEADLINE_US;
     do {
-        if (free_turn == TURN_LONG) /* its call waits for the device: that is no moment */
+        if (free_turn & TURN_LONG) /* its call waits for the device: that is no moment */
             return false;
         sched_yield();
         free_turn = 0;
-        if (atomic_compare_exchange_strong_explicit(&stream->turn, &free_turn, kind, memory_order_acquire,
+        if (atomic_compare_exchange_strong_explicit(&stream->turn, &free_turn, own, memory_order_acquire,
                                                     memory_order_relaxed))
             return true;
     } while (ticks_now() < deadline);
     return false;
+}
+
+static void leave_turn(const struct shim_thread *thread, struct shim_stream *stream)
+{
+    uint32_t turn = atomic_load_explicit(&stream->turn, memory_order_relaxed);
+    if ((turn & ~TURN_LONG) == thread->number) /* nobody else puts that in, or takes it away */
+        atomic_store_explicit(&stream->turn, 0, memory_order_release);
+}
+
+/* Returns the stream's order before this operation. Without the turn it is counted as under way, so that others see
+ * it; to count is no single act, so no signal may come in between. */
+static uint64_t enter_order(struct shim_thread *thread, struct shim_stream *stream)
+{
+    struct shim_quiet quiet;
+    if (thread->has_turn)
+        return atomic_fetch_add_explicit(&stream->order, (uint64_t)1 << 16, memory_order_acq_rel);
+    quiet_begin(&quiet);
+    thread->beside = true;
+    uint64_t order = atomic_fetch_add_explicit(&stream->order, (uint64_t)1 << 16 | 1, memory_order_acq_rel);
+    quiet_end(&quiet);
+    return order;
+}
+
+static void leave_order(struct shim_thread *thread, struct shim_stream *stream)
+{
+    struct shim_quiet quiet;
+    if (!thread->beside)
+        return;
+    quiet_begin(&quiet);
+    thread->beside = false;
+    atomic_fetch_sub_explicit(&stream->order, 1, memory_order_acq_rel);
+    quiet_end(&quiet);
+}
+
+static bool is_contended(const struct shim_thread *thread)
+{
+    return !thread->has_turn || thread->order & 0xffff;
 }
 
 static void held_no_more(struct shim_stream *stream)
@@ -169,34 +225,33 @@ static void mark_begin(struct shim_thread *thread, struct ws_ring_op *record, st
             atomic_store_explicit(&stream->fresh, 1, memory_order_release);
         return;
     }
-    thread->has_turn = take_turn(stream, *flags & WS_OP_BLOCKING ? TURN_LONG : TURN_SHORT);
-    thread->order = atomic_fetch_add_explicit(&stream->order, (uint64_t)1 << 16 | 1, memory_order_acq_rel);
-    thread->timed = stream;
-    bool contended = thread->order & 0xffff;
+    thread->timed = stream; /* before anything is held there */
+    atomic_signal_fence(memory_order_seq_cst);
+    thread->has_turn = take_turn(stream, thread->number | (*flags & WS_OP_BLOCKING ? TURN_LONG : 0));
+    thread->order = enter_order(thread, stream);
     const struct ws_shape *row = registry_row(&registry.shape, shape->shape);
     thread->direction = (uint8_t)copy_direction(row);
     if (thread->direction != COPY_DIRECTIONS)
-        note_copy(record, stream, copy_direction(row));
+        note_copy(thread, record, stream, copy_direction(row));
 
     bool fresh = other_side_moved(stream);
     fresh |= atomic_exchange_explicit(&stream->fresh, 0, memory_order_acquire) != 0;
     bool sampled = sample_due(shape);
     if (*flags & WS_OP_DEPENDENT) {
         atomic_store_explicit(&stream->holding, HOLD_AFTER_DEPENDENT, memory_order_relaxed);
-        record->begin_mark = atomic_exchange_explicit(&stream->last_mark, 0, memory_order_acquire);
+        thread->begin_mark = atomic_exchange_explicit(&stream->last_mark, 0, memory_order_acquire);
         return;
     }
     bool held = atomic_load_explicit(&stream->held, memory_order_relaxed) != 0;
-    bool pair = *shim_options.marks == 'p' || row->kind == WS_OP_GRAPH || sampled || fresh || contended || held;
-    uint32_t last = atomic_exchange_explicit(&stream->last_mark, 0, memory_order_acquire);
-    if (!pair && last) {
-        record->begin_mark = last;
+    bool pair =
+        *shim_options.marks == 'p' || row->kind == WS_OP_GRAPH || sampled || fresh || held || is_contended(thread);
+    thread->begin_mark = atomic_exchange_explicit(&stream->last_mark, 0, memory_order_acquire);
+    if (!pair && thread->begin_mark)
         return;
-    }
-    mark_release(&stream->context->pool, last);
+    mark_release(&stream->context->pool, no_longer(&thread->begin_mark));
     if (held)
         held_no_more(stream);
-    record->begin_mark = record_mark(stream, 1, flags);
+    record_mark(stream, 1, &thread->begin_mark, flags);
     record->inner |= WS_RING_OP_OWN_BEGIN;
     if (sampled)
         *flags |= WS_OP_SAMPLED;
@@ -218,75 +273,97 @@ static void mark_end(struct shim_thread *thread, struct ws_ring_op *record)
     uint32_t mark = 0;
     if (record->result != WS_CUDA_SUCCESS) {
         /* Nothing was put into the stream. What could be read from a mark would be about something else. */
-        mark_release(&stream->context->pool, record->begin_mark);
         record->begin_mark = 0;
+        mark_release(&stream->context->pool, no_longer(&thread->begin_mark));
         atomic_store_explicit(&stream->fresh, 1, memory_order_release);
     } else if (atomic_load_explicit(&stream->holding, memory_order_relaxed)) {
         if (!(*flags & WS_OP_DEPENDENT))
             atomic_fetch_sub_explicit(&stream->holding, 1, memory_order_relaxed);
-        if (!atomic_fetch_add(&stream->held, 1))
-            atomic_fetch_add(&streams_held, 1);
+        atomic_fetch_add(&streams_held, 1); /* first: where it says none, nobody looks */
+        if (atomic_fetch_add(&stream->held, 1))
+            atomic_fetch_sub(&streams_held, 1);
         record->inner |= WS_RING_OP_HELD;
     } else {
-        mark = record_mark(stream, keep ? 2 : 1, flags);
+        thread->end_users = keep ? 2 : 1;
+        mark = record_mark(stream, thread->end_users, &thread->end_mark, flags);
         note_lateness(record);
     }
-    uint64_t order = atomic_fetch_sub_explicit(&stream->order, 1, memory_order_acq_rel);
-    if (thread->order & 0xffff || order >> 16 != (thread->order >> 16) + 1) {
+    uint64_t order = atomic_load_explicit(&stream->order, memory_order_acquire);
+    if (is_contended(thread) || order >> 16 != (thread->order >> 16) + 1) {
         *flags |= WS_OP_CONTENDED;
         atomic_store_explicit(&stream->fresh, 1, memory_order_release);
     }
-    if (mark && keep)
+    leave_order(thread, stream);
+    if (mark && keep) {
+        thread->end_users = 1; /* the other one is the stream */
+        atomic_signal_fence(memory_order_seq_cst);
         mark_release(&stream->context->pool,
                      atomic_exchange_explicit(&stream->last_mark, mark, memory_order_acq_rel));
-    if (thread->has_turn)
-        atomic_store_explicit(&stream->turn, 0, memory_order_release);
+    }
+    leave_turn(thread, stream);
     record->end_mark = mark;
 }
 
 void op_wait_enters(struct shim_thread *thread, uint32_t first_stream, uint32_t count)
 {
+    struct shim_quiet quiet;
+    quiet_begin(&quiet); /* see enter_order */
     for (uint32_t id = first_stream; id < first_stream + count; id++) {
         atomic_store_explicit(&stream_at(id)->fresh, 1, memory_order_release);
         atomic_fetch_add_explicit(&stream_at(id)->order, (uint64_t)1 << 16 | 1, memory_order_acq_rel);
     }
     thread->first_waiting = first_stream;
     thread->waiting_count = count;
+    quiet_end(&quiet);
 }
 
 void op_wait_entered(struct shim_thread *thread)
 {
+    struct shim_quiet quiet;
+    if (!thread->waiting_count)
+        return;
+    quiet_begin(&quiet);
     for (uint32_t id = thread->first_waiting; thread->waiting_count; id++, thread->waiting_count--) {
         atomic_store_explicit(&stream_at(id)->fresh, 1, memory_order_release);
         atomic_fetch_sub_explicit(&stream_at(id)->order, 1, memory_order_acq_rel);
     }
+    quiet_end(&quiet);
+}
+
+/* Of the marks, those that no record in the ring has. */
+static void give_back(struct shim_thread *thread, struct shim_stream *stream)
+{
+    struct mark_pool *pool = &stream->context->pool;
+    if (ws_ring_head(&thread->ring) == thread->begun_at) {
+        mark_release(pool, thread->begin_mark);
+        while (thread->end_mark && thread->end_users--)
+            mark_release(pool, thread->end_mark);
+        if (thread->copies_noted)
+            stream_copy_left(stream, (enum copy_direction)thread->direction, thread->copies_noted == 2);
+    }
+    atomic_store_explicit(&stream->fresh, 1, memory_order_release);
+    leave_order(thread, stream);
+    leave_turn(thread, stream);
 }
 
 /* Whether the operation is in its stream is not known, but those that come after it must not wait for its turn to
- * end. A signal handler may come in between and launch: what is given back is what was there before, once. */
+ * end. Meanwhile no signal comes: whoever jumped once may do so again. */
 void op_give_up(struct shim_thread *thread)
 {
-    struct shim_stream *stream = thread->timed;
-    uint32_t begin_mark = thread->begin_mark, direction = thread->direction;
-    bool has_turn = thread->has_turn;
+    struct shim_quiet quiet;
+    quiet_begin(&quiet);
     op_wait_entered(thread);
-    bool slow = __atomic_exchange_n(&thread->slow, false, __ATOMIC_RELAXED);
+    capture_is_left(thread, false);
     thread->due.wanted = false;
     if (thread->within) /* the call that was left, which is in no record */
         __atomic_fetch_add(&thread->inside, 1, __ATOMIC_RELAXED);
     thread->within = 0;
-    if (!slow)
-        return;
-    counters_given_up(thread);
-    if (!stream)
-        return;
-    if (direction != COPY_DIRECTIONS)
-        stream_copy_done(stream, (enum copy_direction)direction);
-    mark_release(&stream->context->pool, begin_mark);
-    atomic_fetch_sub_explicit(&stream->order, 1, memory_order_acq_rel);
-    atomic_store_explicit(&stream->fresh, 1, memory_order_release);
-    if (has_turn)
-        atomic_store_explicit(&stream->turn, 0, memory_order_release);
+    if (thread->slow)
+        counters_given_up(thread);
+    if (thread->slow && thread->timed)
+        give_back(thread, thread->timed);
+    thread->slow = false;
+    quiet_end(&quiet);
 }
 
 static _Atomic uint64_t passed_unknown;
@@ -309,6 +386,7 @@ bool call_is_made_within(struct shim_thread *thread, uintptr_t caller, const voi
             __atomic_fetch_add(&thread->inside, 1, __ATOMIC_RELAXED);
         return true;
     }
+    capture_is_left(thread, true);
     op_give_up(thread);
     return false;
 }
@@ -325,8 +403,11 @@ bool call_is_in_nccl(struct shim_thread *thread, uintptr_t caller, const void *f
 void op_ends_slowly(struct shim_thread *thread)
 {
     thread->timed = NULL;
-    thread->begin_mark = 0;
+    thread->begin_mark = thread->end_mark = 0;
     thread->direction = COPY_DIRECTIONS;
+    thread->copies_noted = 0;
+    thread->begun_at = atomic_load_explicit(&thread->ring.head, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
     thread->slow = true;
 }
 
@@ -343,15 +424,12 @@ void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, stru
         restore_float_state(floats);
     }
     mark_begin(thread, record, shape, phase);
-    thread->begin_mark = record->begin_mark;
+    record->begin_mark = thread->begin_mark;
     record->ticks_begin = ticks_now();
 }
 
-void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
+static void end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
 {
-    thread->slow = false;
-    if (!shim_started()) /* in a child that a handler forked */
-        return;
     if (ticks_are_ns)
         record->ticks_end = ticks_now();
     if (thread->timed)
@@ -364,6 +442,17 @@ void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
     if (thread->due.wanted && record->result == WS_CUDA_SUCCESS)
         params_keep(thread, &thread->due, record);
     thread->due.wanted = false;
+}
+
+/* To the last, a handler may jump: what is held is given back then (op_give_up). */
+void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
+{
+    if (shim_started()) { /* not in a child that a handler forked */
+        end_slowly(thread, record);
+        ws_ring_commit(&thread->ring, 1);
+    }
+    atomic_signal_fence(memory_order_seq_cst);
+    thread->slow = false;
 }
 
 void op_lost(struct shim_thread *thread, const struct shape_entry *shape)
@@ -388,7 +477,8 @@ void op_end_held(struct shim_thread *thread, struct shim_stream *stream)
         !may_record(stream, &flags))
         return;
     held_no_more(stream);
-    uint32_t mark = record_mark(stream, 1, &flags);
+    uint32_t mark = 0;
+    record_mark(stream, 1, &mark, &flags);
     struct ws_ring_mark *entry = mark ? ws_ring_reserve(&thread->ring, 1) : NULL;
     if (!entry) {
         mark_release(&stream->context->pool, mark);

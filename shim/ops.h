@@ -130,6 +130,8 @@ uint32_t op_shape_id(const struct ws_shape *shape);
  * stream captures, what goes into it is told apart without times too; times where there is no counter. */
 void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape,
                      uint32_t phase);
+
+/* The same when it has returned. Commits its record. */
 void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record);
 
 /* There is more to be done than that when the operation returns that is described now. */
@@ -228,7 +230,8 @@ HOT void op_returned(struct call *call)
     record->ticks_end = ws_clock_ticks();
     if (__builtin_expect(thread->slow, 0))
         op_end_slowly(thread, record);
-    ws_ring_commit(&thread->ring, 1);
+    else
+        ws_ring_commit(&thread->ring, 1);
 }
 
 /* Around the real call; an operation has begun when it was described. */

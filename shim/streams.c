@@ -319,16 +319,25 @@ struct shim_stream *stream_find(ws_CUstream handle, bool per_thread, struct shim
 
 _Atomic uint32_t streams_held;
 
-void stream_copy_done(struct shim_stream *stream, enum copy_direction direction)
+void stream_copy_left(struct shim_stream *stream, enum copy_direction direction, bool of_stream)
 {
     atomic_fetch_add_explicit(&stream->context->copies_done[direction], 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&stream->copies_done[direction], 1, memory_order_relaxed);
+    if (of_stream)
+        atomic_fetch_add_explicit(&stream->copies_done[direction], 1, memory_order_relaxed);
+}
+
+void stream_copy_done(struct shim_stream *stream, enum copy_direction direction)
+{
+    stream_copy_left(stream, direction, true);
 }
 
 void stream_capture_over(struct shim_stream *stream)
 {
+    struct shim_quiet quiet;
+    quiet_begin(&quiet); /* a handler that jumps must not come in between */
     if (atomic_exchange(&stream->capturing, 0))
         shim_capture_ends();
+    quiet_end(&quiet);
 }
 
 void stream_let_go(struct shim_stream *stream)

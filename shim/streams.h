@@ -77,8 +77,8 @@ struct shim_stream {
     bool blocking;  /* waits for the legacy stream and the other way round */
     uint32_t owner; /* number of the thread whose default stream it is; 0: anybody's */
     _Atomic uint32_t capturing;
-    _Atomic uint32_t turn;       /* held while one operation and its marks are put in; see ops.c */
-    _Atomic uint64_t order;      /* operations begun << 16 | those under way */
+    _Atomic uint32_t turn;       /* whose it is to put in one operation and its marks; see ops.c */
+    _Atomic uint64_t order;      /* operations begun << 16 | those under way without the turn, and waits */
     _Atomic uint32_t last_mark;  /* the mark after the last operation, one of whose users we are */
     _Atomic uint32_t fresh;      /* the last mark says nothing of when the next operation may begin */
     _Atomic uint32_t other_work; /* legacy_work or blocking_work when last looked at */
@@ -116,6 +116,9 @@ struct shim_stream *stream_known(ws_CUstream handle, bool per_thread, const stru
 
 /* A copy that was counted is over, or was lost. */
 void stream_copy_done(struct shim_stream *stream, enum copy_direction direction);
+
+/* One that may be counted to the context alone. */
+void stream_copy_left(struct shim_stream *stream, enum copy_direction direction, bool of_stream);
 
 /* By dictionary id. */
 struct shim_stream *stream_at(uint32_t id);

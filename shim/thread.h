@@ -135,17 +135,24 @@ struct shim_thread {
     bool slow;                             /* more is to be done when it returns than to commit its record */
     uint8_t counted;                       /* enum thread_counted */
     bool has_turn;                         /* of the stream */
+    bool beside;                           /* without it, and counted as such in the stream's order */
     uint64_t order;                        /* of the stream, when the call entered it */
     struct shim_stream *timed;             /* where marks are recorded; NULL: nowhere */
     uint32_t first_waiting, waiting_count; /* streams that a wait for an event is being put into, by id */
-    uint32_t begin_mark;                   /* and where they begin; 0: without */
+    uint32_t begin_mark, end_mark;         /* which no record has yet; 0: none */
+    uint64_t begun_at;                     /* the ring's head: further on, the record is in the ring */
+    uint8_t end_users;                     /* of the end mark, that are not the stream */
+    uint8_t copies_noted;                  /* 0 nowhere, 1 with the context, 2 with the stream as well */
     struct thread_params due;              /* to be kept when it returns */
-    uint8_t direction;    /* of a copy that was counted, enum copy_direction; COPY_DIRECTIONS: of none */
+    uint8_t direction;                     /* of a copy, enum copy_direction; COPY_DIRECTIONS: of none */
     uintptr_t in_product; /* the frame of the call of cuBLAS or cuDNN under way: what that calls of itself is no
                              product of the program's; 0: none */
     uintptr_t in_nccl;    /* that of NCCL: launches are its own */
     struct thread_nested nested[NESTED_KNOWN];
-    uint32_t group_depth; /* of ncclGroupStart */
+    uint32_t captures_beginning; /* counted, by calls that have not returned */
+    bool capture_ending;         /* the call that has not returned ends one */
+    uint64_t capture_handle;     /* the stream of the last of them; 0: one that is not known */
+    uint32_t group_depth;        /* of ncclGroupStart */
     uint32_t collective_count;
     struct ws_ring_collective collectives[PENDING_COLLECTIVES]; /* waiting for the group's end */
     struct shape_entry shapes[SHAPE_CACHE];

@@ -36,7 +36,8 @@ DRIVER_PTSZ(cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph, 12030, CAP
     (hStream, hGraph, dependencies, dependencyData, numDependencies, mode), capture_beginning(&call, hStream),
     capture_begun(&call, hStream))
 DRIVER_PTSZ(cuStreamEndCapture, cuStreamEndCapture, 10000, CAPTURE,
-    (ws_CUstream hStream, ws_CUgraph *phGraph), (hStream, phGraph), NOTHING, capture_ended(&call, hStream, phGraph))
+    (ws_CUstream hStream, ws_CUgraph *phGraph), (hStream, phGraph), capture_ending(&call, hStream),
+    capture_ended(&call, hStream, phGraph))
 DRIVER(cuEventElapsedTime, cuEventElapsedTime, 2000, OTHER,
     (float *pMilliseconds, ws_CUevent hStart, ws_CUevent hEnd), (pMilliseconds, hStart, hEnd), NOTHING, NOTHING)
 /* clang-format on */

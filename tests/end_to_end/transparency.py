@@ -35,12 +35,13 @@ class Case:
     captured; timed: every operation has device times; longer_s: by how much a run with the shim may take longer at
     most; accounted: what the driver was given is in the trace or among its losses, and nothing else is; end: how the traces say that the program ended; before, after: a library
     preloaded in front of the shim or behind it; said: words that the shim must say; most: a family, and how many rows of
-    it there may be."""
+    it there may be; last: so many operations, the last of all, have device times and were put in by nobody else
+    meanwhile; lost: how many losses the traces must count at least."""
 
     def __init__(self, *command, traces=1, ops=0, says=False, faults=None, driver=True, environment=None, closed=False,
                  plain_only=None, folder=None, setup=None, bypassed=False,
                  only=False, never=0, often=None, captured=None, timed=False, longer_s=None, accounted=False,
-                 end=None, before=None, after=None, said=None, most=None):
+                 end=None, before=None, after=None, said=None, most=None, last=0, lost=0):
         self.command = command
         self.traces = traces if isinstance(traces, range) or traces is None else range(traces, traces + 1)
         self.ops, self.says, self.faults, self.driver = ops, says, faults, driver
@@ -50,6 +51,7 @@ class Case:
         self.often = often
         self.timed, self.longer_s, self.accounted, self.end = timed, longer_s, accounted, end
         self.before, self.after, self.said, self.most = before, after, said, most
+        self.last, self.lost = last, lost
 
 
 ASLIMIT = "a sanitizer's shadow memory does not fit into the limit"
@@ -92,7 +94,14 @@ CASES = {
     "leave-vforked": Case("leaving", "vforked", ops=600, end="by exit"),
     # interrupted at every few instructions of the shim, by a handler that calls, forks or jumps
     **{f"interrupted-{_what}-{_how}": Case("interrupted", _what, _how, accounted=True)
-       for _what in ("launch", "copy", "wait", "product", "collective") for _how in ("launch", "fork", "jump")},
+       for _what in ("launch", "copy", "wait", "product", "collective") for _how in ("launch", "fork")},
+    # what a call that is left held is given back: launches that come later are as they always are
+    **{f"interrupted-{_what}-jump": Case("interrupted", _what, "jump", accounted=True, last=200)
+       for _what in ("launch", "copy", "wait", "product", "collective", "capture")},
+    "interrupted-launch-jump-marks": Case("interrupted", "launch", "jump", last=200, never=POOL_DRY,
+                                          environment={"WALLSHIM_EVENTS": "48", "STRIDE": "3"}),
+    "unsanitized/vanishing-threads": Case("jumping", "vanishing", ops=300, lost=60,
+                                          plain_only="a sanitizer's thread cannot go unseen"),
     "leave-contexts-left": Case("leaving", "contexts-left", ops=4, longer_s=1),
     # children
     "fork": Case("forking", "fork", ops=200),
@@ -447,6 +456,20 @@ def flagged(build, trace, flags):
     return sum(bool(json.loads(row)["flags"] & flags) for row in rows.splitlines())
 
 
+def spoilt_at_last(build, trace, count):
+    """How many of the last operations are not as they should be."""
+    rows = subprocess.run([os.path.join(build, "tools/wallshim"), "dump", "--json", "--family", "op", trace],
+                          stdout=subprocess.PIPE, check=True).stdout
+    last = sorted(map(json.loads, rows.splitlines()), key=lambda row: row["correlation"])[-count:]
+    return count - sum(bool(row["flags"] & TIMED) and not row["flags"] & CONTENDED for row in last)
+
+
+def losses_in(build, trace):
+    rows = subprocess.run([os.path.join(build, "tools/wallshim"), "dump", "--json", "--family", "loss", trace],
+                          stdout=subprocess.PIPE, check=True).stdout
+    return sum(json.loads(row)["count"] for row in rows.splitlines())
+
+
 def count_of(build, trace, family):
     return subprocess.run([os.path.join(build, "tools/wallshim"), "dump", "--json", "--family", family, trace],
                           stdout=subprocess.PIPE, check=True).stdout.count(b"\n")
@@ -517,6 +540,11 @@ def check(build, name, keep, alone):
         if case.accounted and None not in held:
             for trace in traces:
                 wrong += unaccounted(build, trace, os.path.join(top, "with", "scratch"))
+        if case.last and None not in held:
+            wrong += [f"{count} of the last {case.last} operations without times or contended" for trace in traces
+                      if (count := spoilt_at_last(build, trace, case.last))]
+        if case.lost and sum(losses_in(build, trace) for trace in traces) < case.lost:
+            wrong.append(f"{[losses_in(build, trace) for trace in traces]} losses, should be {case.lost} at least")
         if case.captured is not None and None not in held:
             found = sum(flagged(build, trace, CAPTURED) for trace in traces)
             wrong += [f"{found} captured operations, should be {case.captured}"] if found != case.captured else []

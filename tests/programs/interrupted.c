@@ -73,14 +73,24 @@ static int one_collective(void)
     return (int)ncclAllReduce((void *)buffer, (void *)buffer, COUNT, WS_ncclFloat32, WS_ncclSum, comm, gpu.stream);
 }
 
+/* One that was left before may still go on. */
+static int one_capture(void)
+{
+    int mode = WS_CU_STREAM_CAPTURE_MODE_RELAXED;
+    ws_CUgraph graph = NULL;
+    int refused = (int)cuStreamBeginCapture_v2(gpu.stream, mode) + (int)cuStreamEndCapture(gpu.stream, &graph);
+    if (graph)
+        cuGraphDestroy(graph);
+    return refused;
+}
+
 static const struct {
     const char *name;
     int (*run)(void);
-} operations[] = { { "launch", one_launch },
-                   { "copy", one_copy },
-                   { "wait", one_wait },
-                   { "product", one_product },
-                   { "collective", one_collective } };
+} operations[] = {
+    { "launch", one_launch },         { "copy", one_copy },      { "wait", one_wait }, { "product", one_product },
+    { "collective", one_collective }, { "capture", one_capture }
+};
 
 /* --- actions, in the handler ---------------------------------------------------------------------- */
 
@@ -128,6 +138,21 @@ static void open_all(void)
         _exit(90);
 }
 
+/* Some launches that nobody interrupts, in a stream and in the default one, so slowly that few events do: the last of
+ * all, which must have all that they usually have. */
+static int launch_at_last(void)
+{
+    int refused = 0;
+    for (int i = 0; i < 20; i++) {
+        ws_CUstream stream = i % 2 ? NULL : gpu.stream;
+        for (int launch = 0; launch < 10; launch++)
+            refused += spin(gpu.spin, stream, 1000) != WS_CUDA_SUCCESS;
+        refused += cuStreamSynchronize(stream) != WS_CUDA_SUCCESS;
+        usleep(20000);
+    }
+    return refused;
+}
+
 static int be_interrupted(int (*run)(void), const char *action)
 {
     open_all();
@@ -146,12 +171,21 @@ static int be_interrupted(int (*run)(void), const char *action)
         if (!sigsetjmp(back, 1)) {
             enough = raise(SIGSTOP) != 0; /* stopped by the parent, who then steps */
             refused = refused + (run() != 0);
+        } else if (run == one_capture) {
+            ws_CUgraph graph = NULL;
+            cuStreamEndCapture(gpu.stream, &graph);
+            if (graph)
+                cuGraphDestroy(graph);
         }
         if (getpid() == self && cuStreamSynchronize(gpu.stream))
             refused = refused + 1;
         if (getpid() != self)
             _exit(CHILD_STATUS);
         enough = access("enough", F_OK) == 0;
+    }
+    if (jumping) {
+        jumping = false;
+        refused = refused + launch_at_last();
     }
     dprintf(STDOUT_FILENO, "refused: %d, children lost: %d\n", refused, children_lost);
     return 0;

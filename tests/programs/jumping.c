@@ -189,6 +189,29 @@ static void leave_launches_and_end(void)
     TRY(cuStreamSynchronize(gpu.stream));
 }
 
+static void *leave_a_launch_and_the_kernel(void *unused)
+{
+    leave_a_launch(unused);
+    syscall(SYS_exit, 0); /* no destructor runs */
+    return NULL;
+}
+
+/* So many that the shim asks whether they are still there. */
+static void leave_launches_and_vanish(void)
+{
+    for (int i = 0; i < 80; i++) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, leave_a_launch_and_the_kernel, NULL))
+            exit(91);
+        pthread_join(thread, NULL);
+    }
+    for (int i = 0; i < 15; i++) {
+        spin_times(&gpu, 20, 2000);
+        usleep(100000);
+    }
+    TRY(cuStreamSynchronize(gpu.stream));
+}
+
 /* As a sandbox may forbid it. */
 static void go_deeper_guarded(void)
 {
@@ -213,6 +236,7 @@ int main(int argc, char **argv)
         void (*run)(void);
     } others[] = { { "launches", leave_launches },
                    { "threads", leave_launches_and_end },
+                   { "vanishing", leave_launches_and_vanish },
                    { "deeper", go_deeper },
                    { "guarded", go_deeper_guarded },
                    { "collectives", leave_collectives },

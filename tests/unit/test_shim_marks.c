@@ -43,6 +43,13 @@ static ws_CUresult create_event(ws_CUevent *event, unsigned flags)
     return WS_CUDA_SUCCESS;
 }
 
+static uint32_t take_free(struct mark_pool *from, uint8_t users)
+{
+    uint32_t kept = 0, mark = mark_take(from, users, &kept);
+    assert_int_equal(kept, mark);
+    return mark;
+}
+
 static int open_pool(void **state)
 {
     (void)state;
@@ -77,18 +84,18 @@ static void what_was_made_can_be_taken_once(void **state)
 {
     (void)state;
     bool taken[LIMIT + 1] = { false };
-    assert_int_equal(mark_take(&pool, 1), 0);
+    assert_int_equal(take_free(&pool, 1), 0);
     assert_int_equal(mark_pool_grow(&pool, 5), WS_CUDA_SUCCESS);
     assert_int_equal(pool.made, 5);
     for (int i = 0; i < 5; i++) {
-        uint32_t mark = mark_take(&pool, 1);
+        uint32_t mark = take_free(&pool, 1);
         assert_in_range(mark, 1, 5);
         assert_false(taken[mark]);
         taken[mark] = true;
         assert_int_equal(pool.free_count, 4 - i);
         assert_in_range((uintptr_t)mark_at(&pool, mark)->event, 0x1000, 0x1004);
     }
-    assert_int_equal(mark_take(&pool, 1), 0);
+    assert_int_equal(take_free(&pool, 1), 0);
     for (uint32_t mark = 1; mark <= 5; mark++)
         mark_release(&pool, mark);
     all_are_free();
@@ -100,12 +107,12 @@ static void the_last_user_puts_it_back(void **state)
     for (uint8_t users = 1; users < 4; users++) {
         open_pool(NULL);
         mark_pool_grow(&pool, 1);
-        uint32_t mark = mark_take(&pool, users);
+        uint32_t mark = take_free(&pool, users);
         for (uint8_t left = users; left; left--) {
-            assert_int_equal(mark_take(&pool, 1), 0);
+            assert_int_equal(take_free(&pool, 1), 0);
             mark_release(&pool, mark);
         }
-        assert_int_equal(mark_take(&pool, 2), mark);
+        assert_int_equal(take_free(&pool, 2), mark);
         mark_release(&pool, mark);
         assert_int_equal(pool.free_count, 0);
         mark_release(&pool, mark);
@@ -128,11 +135,11 @@ static void a_mark_taken_again_is_unread(void **state)
 {
     (void)state;
     mark_pool_grow(&pool, 1);
-    uint32_t mark = mark_take(&pool, 1);
+    uint32_t mark = take_free(&pool, 1);
     assert_int_equal(mark_at(&pool, mark)->state, MARK_UNREAD);
     mark_at(&pool, mark)->state = MARK_READ;
     mark_release(&pool, mark);
-    assert_int_equal(mark_at(&pool, mark_take(&pool, 1))->state, MARK_UNREAD);
+    assert_int_equal(mark_at(&pool, take_free(&pool, 1))->state, MARK_UNREAD);
 }
 
 static void growth_ends_at_the_limit(void **state)
@@ -172,15 +179,15 @@ static void few_is_half_until_no_more_can_be_made(void **state)
     mark_pool_keep(&pool, 64);
     assert_int_equal(pool.made, 64);
     for (int i = 0; i < 32; i++)
-        mark_take(&pool, 1);
+        take_free(&pool, 1);
     assert_false(mark_pool_is_to_grow(&pool, 64));
-    mark_take(&pool, 1);
+    take_free(&pool, 1);
     mark_pool_keep(&pool, 64); /* fewer than half are free */
     assert_int_equal(pool.made, 128);
     assert_int_equal(pool.few, 64);
     mark_pool_grow(&pool, LIMIT);
     assert_int_equal(pool.few, LIMIT / 8);
-    while (mark_take(&pool, 1))
+    while (take_free(&pool, 1))
         ;
     assert_false(mark_pool_is_to_grow(&pool, LIMIT));
 }
@@ -194,7 +201,7 @@ static void what_the_driver_refuses_is_not_asked_for_again(void **state)
     assert_int_equal(pool.made, 40);
     assert_int_equal(pool.limit, 40);
     assert_int_equal(pool.few, 5);
-    while (mark_take(&pool, 1))
+    while (take_free(&pool, 1))
         ;
     events_allowed = LIMIT;
     mark_pool_keep(&pool, 64);
@@ -208,8 +215,8 @@ static uint32_t first, second;
 /* The one that is being taken is taken by another thread, with the one below it, and put back. */
 static void take_both_put_first_back(void)
 {
-    first = mark_take(&pool, 1);
-    second = mark_take(&pool, 1);
+    first = take_free(&pool, 1);
+    second = take_free(&pool, 1);
     mark_release(&pool, first);
 }
 
@@ -218,12 +225,12 @@ static void a_mark_that_came_back_is_noticed(void **state)
     (void)state;
     mark_pool_grow(&pool, 3);
     interfere = take_both_put_first_back;
-    uint32_t mark = mark_take(&pool, 1);
+    uint32_t mark = take_free(&pool, 1);
     assert_int_equal(mark, first);
-    uint32_t next = mark_take(&pool, 1);
+    uint32_t next = take_free(&pool, 1);
     assert_int_not_equal(next, second); /* that is the other thread's */
     assert_int_not_equal(next, first);
-    assert_int_equal(mark_take(&pool, 1), 0);
+    assert_int_equal(take_free(&pool, 1), 0);
     assert_int_equal(pool.free_count, 0);
 }
 
@@ -236,15 +243,15 @@ static void put_one(void)
 
 static void take_one(void)
 {
-    first = mark_take(&pool, 1);
+    first = take_free(&pool, 1);
 }
 
 static void marks_put_back_at_once_both_stay(void **state)
 {
     (void)state;
     mark_pool_grow(&pool, 3);
-    uint32_t mine = mark_take(&pool, 1);
-    put_between = mark_take(&pool, 1);
+    uint32_t mine = take_free(&pool, 1);
+    put_between = take_free(&pool, 1);
     interfere = put_one;
     mark_release(&pool, mine);
     all_are_free();
@@ -255,7 +262,7 @@ static void the_last_mark_goes_to_one(void **state)
     (void)state;
     mark_pool_grow(&pool, 1);
     interfere = take_one;
-    assert_int_equal(mark_take(&pool, 1), 0);
+    assert_int_equal(take_free(&pool, 1), 0);
     assert_int_equal(first, 1);
     mark_release(&pool, first);
     all_are_free();
@@ -266,7 +273,7 @@ static void every_change_has_its_number(void **state)
     (void)state;
     mark_pool_grow(&pool, 2);
     uint64_t before = pool.free_top >> 32;
-    uint32_t mark = mark_take(&pool, 1);
+    uint32_t mark = take_free(&pool, 1);
     uint64_t taken = pool.free_top >> 32;
     mark_release(&pool, mark);
     uint64_t back = pool.free_top >> 32;
@@ -308,7 +315,7 @@ static void *take_and_give(void *number)
             continue;
         }
         int nobody = 0;
-        if ((*place = mark_take(&pool, 1)))
+        if ((*place = take_free(&pool, 1)))
             wrong += !atomic_compare_exchange_strong(&owner[*place], &nobody, me);
     }
     for (int i = 0; i < HELD; i++) {
@@ -365,8 +372,8 @@ static void two_users_let_go_at_once(void **state)
     assert_int_equal(pthread_create(&other, NULL, release_shared, NULL), 0);
     for (int round = 0; round < 2000; round++) {
         for (int i = 0; i < 16; i++)
-            assert_int_not_equal(shared_marks[i] = mark_take(&pool, 2), 0);
-        assert_int_equal(mark_take(&pool, 1), 0);
+            assert_int_not_equal(shared_marks[i] = take_free(&pool, 2), 0);
+        assert_int_equal(take_free(&pool, 1), 0);
         pthread_barrier_wait(&both);
         for (int i = 0; i < 16; i++)
             mark_release(&pool, shared_marks[i]);
