@@ -261,7 +261,7 @@ static void mark_begin(struct shim_thread *thread, struct ws_ring_op *record, st
 static void note_lateness(struct ws_ring_op *record)
 {
     uint64_t late = ticks_now() - record->ticks_end;
-    uint64_t most = UINT32_MAX >> WS_RING_OP_LATENESS;
+    uint64_t most = WS_RING_OP_MOST_LATENESS;
     record->inner |= (uint32_t)(late < most ? late : most) << WS_RING_OP_LATENESS;
 }
 

@@ -152,6 +152,14 @@ static enum ws_loss_reason why_unmarked(const struct ws_ring_op *record)
     return shim_phase() & SHIM_TIMING ? WS_LOSS_CAPTURE_UNKNOWN : WS_LOSS_UNTIMED_AT_EXIT;
 }
 
+/* ns after the call returned at which the end mark was in the stream; UINT32_MAX, over four seconds: not known. */
+static uint32_t lateness(const struct ws_ring_op *record, int64_t host_end)
+{
+    uint32_t ticks = record->inner >> WS_RING_OP_LATENESS;
+    return ticks == WS_RING_OP_MOST_LATENESS ? UINT32_MAX
+                                             : (uint32_t)(ticks_to_ns(record->ticks_end + ticks) - host_end);
+}
+
 static void read_op(struct shim_thread *thread, const struct ws_ring_op *record)
 {
     struct ws_op op = {
@@ -187,7 +195,7 @@ static void read_op(struct shim_thread *thread, const struct ws_ring_op *record)
         .begin_mark = record->begin_mark,
         .end_mark = record->end_mark,
         .copies_before = record->copies_before,
-        .late = (uint32_t)(ticks_to_ns(record->ticks_end + (record->inner >> WS_RING_OP_LATENESS)) - op.host_end),
+        .late = lateness(record, op.host_end),
         .inner = record->inner & ((1 << WS_RING_OP_LATENESS) - 1),
         .direction = (uint8_t)copy_direction(shape),
         .kind = (uint8_t)shape->kind,

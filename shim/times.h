@@ -15,7 +15,7 @@ struct pending {
     struct ws_op op; /* all but the device times */
     uint32_t begin_mark, end_mark;
     uint32_t copies_before;
-    uint32_t late;     /* ns after host_end at which the end mark was in the stream */
+    uint32_t late;     /* ns after host_end at which the end mark was in the stream; UINT32_MAX: not known */
     uint8_t inner;     /* enum ws_ring_op_inner */
     uint8_t direction; /* enum copy_direction, or COPY_DIRECTIONS: no such copy */
     uint8_t kind;      /* enum ws_op_kind */

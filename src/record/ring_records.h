@@ -32,6 +32,8 @@ struct ws_ring_op {
 
 /* From bit 5 on: ticks from ticks_end until the end mark was in the stream too. As many as fit. */
 enum { WS_RING_OP_LATENESS = 5 };
+/* More ticks than there is room for: how late the mark came is not known. */
+#define WS_RING_OP_MOST_LATENESS (UINT32_MAX >> WS_RING_OP_LATENESS)
 
 enum ws_ring_op_inner {
     WS_RING_OP_OWN_BEGIN = 1, /* begin_mark was recorded for this operation */
