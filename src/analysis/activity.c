@@ -185,7 +185,7 @@ static void text(const struct ws_report *report, size_t subject, const void *mem
                          "device did is not known.",
                          ws_format_count(time, track->untimed + track->backwards));
         else
-            ws_page_text(page, "No operation ran on this device.");
+            ws_page_text(page, "No operation on this device is in the trace.");
         return;
     }
     snprintf(note, sizeof(note), "  of %s", ws_format_time(time, known));

@@ -46,9 +46,10 @@ static void print_damage(const struct ws_process *process, struct ws_page *page)
     if (damage->no_footer && ws_process_meta(process, "import"))
         ws_page_fact(page, "no end", "the file was cut; everything before is here");
     else if (damage->no_footer)
-        ws_page_fact(page, "no end",
-                     "the trace has no footer: the program was killed, or ended by a system call of its own (Go's "
-                     "do), or the file was cut; what was written before is here");
+        ws_page_fact(
+            page, "no end",
+            "the recording was not finished: the program ended by a signal, by exec, by a system call of its own "
+            "or by _exit on a busy machine, or the file was cut; up to the last 0.25 s are missing");
     if (damage->lost_frames)
         ws_page_fact(page, "damaged", "%s block%s of rows could not be read",
                      ws_format_count(number, damage->lost_frames), damage->lost_frames == 1 ? "" : "s");
@@ -65,7 +66,7 @@ static void print_end(const struct ws_process *process, struct ws_page *page)
     const char *end = ws_process_meta(process, "end");
     if (end && !strcmp(end, "without exit"))
         ws_page_fact(page, "end",
-                     "the program ended by _exit or quick_exit; what ran on the device then has no times");
+                     "the program ended by _exit or quick_exit; what was still on the device then has no times");
 }
 
 /* Launches that the recorder held up. */

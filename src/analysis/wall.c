@@ -190,7 +190,7 @@ static const char *why_none(const struct ws_track *track, const struct ws_track_
 {
     uint64_t untimed = track->untimed + track->backwards;
     if (!track->count)
-        return untimed ? "the trace holds no device times" : "no operation ran on this device";
+        return untimed ? "the trace holds no device times" : "no operation on this device is in the trace";
     if (exceeds((int64_t)untimed, (int64_t)(track->count + untimed), UNTIMED_LIMIT))
         return "too many operations have no device times";
     return result->length > 0 ? NULL : "the recording is too short";

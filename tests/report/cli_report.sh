@@ -124,7 +124,7 @@ python3 -c 'import json,sys; sys.exit(len(json.load(open("out"))["processes"]) !
 # A trace cut short is read as far as it goes, and the report says so.
 head -c 5000 demo.wst >cut.wst
 expect 0 "$wallshim" report cut.wst
-says out "no footer"
+says out "the recording was not"
 expect 0 "$wallshim" info cut.wst
 says out "no footer"
 
