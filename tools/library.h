@@ -8,7 +8,7 @@
  * TOOL_ERROR after a line on stderr. */
 int tool_find_library(char *path, size_t capacity);
 
-/* The likeliest reason why a command wrote no trace. */
+/* Why nothing can be loaded into a command, or NULL. */
 const char *tool_why_nothing(const char *command);
 
 #endif

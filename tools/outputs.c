@@ -76,17 +76,25 @@ static void list(const struct tool_outputs *outputs, char ***paths, size_t *coun
     globfree(&found);
 }
 
+/* Where traces of this name go: empty where the shim fills in a part of it. */
+static void folder_of(const char *name, char *folder, size_t capacity)
+{
+    const char *slash = strrchr(name, '/');
+    snprintf(folder, capacity, "%.*s", slash ? (int)(slash - name) + (slash == name) : 1, slash ? name : ".");
+    if (strchr(folder, '%'))
+        *folder = 0;
+}
+
 /* Whether a trace of this name can be written. The shim would say so too, but only once the command has come to its
  * first CUDA call; and it would count up a name that is taken, which is not what was asked for here. */
 static int check_name(const char *name)
 {
     char folder[4096];
-    const char *slash = strrchr(name, '/');
     for (const char *at = strchr(name, '%'); at; at = strchr(at + 2, '%'))
         if (!at[1] || !strchr("nphr%", at[1]))
             return tool_error("--output %s: what follows a %% is one of n, p, h, r and %%", name);
-    snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - name) + (slash == name) : 0, name);
-    if (*folder && !strchr(folder, '%') && access(folder, F_OK))
+    folder_of(name, folder, sizeof(folder));
+    if (*folder && access(folder, F_OK))
         return tool_error("--output %s: %s: %s", name, folder, strerror(errno));
     if (*name && !strchr(name, '%') && !access(name, F_OK))
         return tool_error("%s: there is a file of this name already; choose another or remove it", name);
@@ -114,6 +122,7 @@ int tool_outputs_init(struct tool_outputs *outputs, const char *name)
         return status;
     name = name && *name ? name : default_name();
     *outputs = (struct tool_outputs){ .pattern = pattern_of(name, false), .counted = pattern_of(name, true) };
+    folder_of(name, outputs->folder, sizeof(outputs->folder));
     if (!outputs->pattern || !outputs->counted || name_recording(outputs))
         return tool_error("out of memory");
     list(outputs, &outputs->before, &outputs->before_count);
@@ -172,6 +181,11 @@ size_t tool_outputs_find_new(struct tool_outputs *outputs)
     }
     outputs->count = kept;
     return kept;
+}
+
+int tool_outputs_hindrance(const struct tool_outputs *outputs)
+{
+    return *outputs->folder && access(outputs->folder, W_OK | X_OK) ? errno : 0;
 }
 
 void tool_outputs_finish(struct tool_outputs *outputs)

@@ -12,7 +12,8 @@ struct tool_outputs {
     char *counted;                     /* the same for names that were counted up */
     char **before;                     /* what matched before the command ran */
     size_t before_count;
-    char **paths; /* what is new since */
+    char folder[4096]; /* where traces go; empty: their name says it only once they are written */
+    char **paths;      /* what is new since */
     size_t count;
 };
 
@@ -22,6 +23,9 @@ int tool_outputs_init(struct tool_outputs *outputs, const char *name);
 
 /* Those that came since, without the ones that say that another recording in the folder wrote them. */
 size_t tool_outputs_find_new(struct tool_outputs *outputs);
+
+/* errno of why nothing can be written to the folder, or 0. */
+int tool_outputs_hindrance(const struct tool_outputs *outputs);
 
 void tool_outputs_finish(struct tool_outputs *outputs);
 

@@ -131,6 +131,18 @@ static int run_command(char **command, int *error)
     return child < 0 ? NOT_RUNNABLE : wait_for(child, &held);
 }
 
+static void tell_nothing(const struct tool_outputs *outputs, const char *command)
+{
+    const char *why = tool_why_nothing(command);
+    int hindrance = tool_outputs_hindrance(outputs);
+    if (why)
+        tool_say("no trace was written: %s", why);
+    else if (hindrance)
+        tool_say("no trace was written: %s: %s", outputs->folder, strerror(hindrance));
+    else
+        tool_say("no trace was written: the command used no CUDA device, or could not write one");
+}
+
 static void tell_outputs(struct tool_outputs *outputs, const char *command)
 {
     size_t count = tool_outputs_find_new(outputs);
@@ -142,7 +154,7 @@ static void tell_outputs(struct tool_outputs *outputs, const char *command)
             tool_put(" %s", outputs->paths[i]);
         fputc('\n', stderr);
     } else {
-        tool_say("no trace was written: %s", tool_why_nothing(command));
+        tell_nothing(outputs, command);
     }
 }
 

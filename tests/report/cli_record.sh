@@ -19,7 +19,7 @@ wait_for() {
 expect 2 "$wallshim" record
 one_line
 expect 0 "$wallshim" record true
-says err "no trace was written"
+says err "no trace was written: the command used no CUDA device"
 expect 7 "$wallshim" record -- sh -c 'exit 7'
 expect 127 "$wallshim" record no-such-command-anywhere
 one_line
@@ -86,6 +86,16 @@ says err "set-user-ID"
 if [ -x "$4" ]; then
     expect 0 "$wallshim" record "$4"
     says err "statically"
+fi
+
+# A folder that cannot be written to is the reason. Root may write anywhere, unless the capability is taken from it.
+mkdir -m 555 closed
+without=
+[ "$(id -u)" -ne 0 ] || without="setpriv --bounding-set -dac_override"
+if $without sh -c '[ ! -w closed ]' 2>/dev/null; then
+    expect 0 $without "$wallshim" record -o closed/x.wst true
+    says err "no trace was written: closed: Permission denied"
+    one_line
 fi
 
 # A signal sent to record alone reaches the command once, and record waits for it.
