@@ -143,15 +143,31 @@ static void tell_nothing(const struct tool_outputs *outputs, const char *command
         tool_say("no trace was written: the command used no CUDA device, or could not write one");
 }
 
+/* A path as a word of the shell. None begins with a '-', which would be a switch. */
+static void put_word(const char *path)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./%+=:,@-";
+    const char *here = *path == '-' ? "./" : "";
+    if (!path[strspn(path, plain)]) {
+        tool_put(" %s%s", here, path);
+        return;
+    }
+    tool_put(" %s'", here);
+    for (size_t length; length = strcspn(path, "'"), path[length]; path += length + 1)
+        tool_put("%.*s'\\''", (int)length, path);
+    tool_put("%s'", path);
+}
+
 static void tell_outputs(struct tool_outputs *outputs, const char *command)
 {
     size_t count = tool_outputs_find_new(outputs);
-    if (count == 1)
-        tool_say("wrote %s; next: wallshim report %s", outputs->paths[0], outputs->paths[0]);
-    else if (count > 1) {
-        tool_put("wallshim: wrote %zu traces; next: wallshim report", count);
+    if (count) {
+        if (count == 1)
+            tool_put("wallshim: wrote %s; next: wallshim report", outputs->paths[0]);
+        else
+            tool_put("wallshim: wrote %zu traces; next: wallshim report", count);
         for (size_t i = 0; i < count; i++)
-            tool_put(" %s", outputs->paths[i]);
+            put_word(outputs->paths[i]);
         fputc('\n', stderr);
     } else {
         tell_nothing(outputs, command);

@@ -77,6 +77,18 @@ expect 2 "$wallshim" record -o here-1.wst true
 one_line
 expect 0 "$wallshim" record -o 'odd[name]-%h-%%.wst' sh -c ': >"odd[name]-host-%.wst"; : >"odd[name]-other-%.wst"'
 says err "wrote 2 traces"
+# What to type next is quoted where the shell would take it for something else.
+next_is() {
+    wanted=$1
+    eval "set -- $(sed 's/.*next: wallshim report//' err)"
+    [ $# -eq 1 ] && [ -e "$1" ] && [ "${1#./}" = "$wanted" ]
+}
+for name in "it's \$(touch typed) 'that'.wst" '~a*.wst' '-x.wst'; do
+    expect 0 "$wallshim" record "-o$name" sh -c ': >"$0"' "./$name"
+    says err "wrote $name; next: "
+    next_is "$name" || fail "not quoted: $(cat err)"
+done
+[ -e typed ] && fail "what was named ran"
 
 # Why there may be none.
 cp /bin/true elevated
