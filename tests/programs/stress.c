@@ -341,7 +341,7 @@ static void *launch_until_ended(void *argument)
     did(cuCtxSetCurrent(gpu.context));
     thread->calls = thread->refused = 0;
     thread->may = MAY_CALL | MAY_END;
-    for (int i = 0; i < 10000 && !thread->refused; i++)
+    for (int i = 0; i < (allowed & MAY_END ? 10000 : 500) && !thread->refused; i++)
         thread->refused += spin(gpu.spin, thread->number % 2 ? thread->stream : thread->side, 500) != WS_CUDA_SUCCESS;
     thread->may = 0;
     return NULL;
