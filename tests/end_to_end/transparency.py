@@ -99,8 +99,9 @@ CASES = {
     # what a call that is left held is given back: launches that come later are as they always are
     **{f"interrupted-{_what}-jump": Case("interrupted", _what, "jump", accounted=True, last=200)
        for _what in ("launch", "copy", "wait", "product", "collective", "capture")},
-    "interrupted-launch-jump-marks": Case("interrupted", "launch", "jump", last=200, never=POOL_DRY,
-                                          environment={"WALLSHIM_EVENTS": "48", "STRIDE": "3"}),
+    "unsanitized/interrupted-launch-jump-marks": Case("interrupted", "launch", "jump", last=200, never=POOL_DRY,
+                                                      environment={"WALLSHIM_EVENTS": "48", "STRIDE": "3"},
+                                                      plain_only="so many steps take a sanitizer minutes"),
     "unsanitized/vanishing-threads": Case("jumping", "vanishing", ops=300, lost=60,
                                           plain_only="a sanitizer's thread cannot go unseen"),
     "leave-contexts-left": Case("leaving", "contexts-left", ops=4, longer_s=1),
