@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How often threads of the shim run, and how soon what happened is in the file.
 
-    pace.py BUILD CASE
+    pace.py BUILD
 
 idle: when nothing happens, they hardly run. few: launches that find few events do not keep the drain running. after-idle,
 slowly: what a program launched after a pause is in the file soon, for a SIGKILL loses the rest.
@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-build, case = os.path.abspath(sys.argv[1]), sys.argv[2]
+build = os.path.abspath(sys.argv[1])
 
 
 def run(*arguments, **options):
@@ -41,18 +41,26 @@ def check(is_so, what):
     return 0 if is_so else 1
 
 
-if case == "idle":
-    COST, _ = run("idle", "5", "6")
-    sys.exit(check(COST["wakeups_a_second"] <= 3, "woken too often while nothing happens") or
-             check(COST["cpu_percent"] <= 0.3, "too much work while nothing happens"))
-if case == "few":
+def idle():
+    cost, _ = run("idle", "5", "6")
+    return (check(cost["wakeups_a_second"] <= 3, "woken too often while nothing happens") or
+            check(cost["cpu_percent"] <= 0.3, "too much work while nothing happens"))
+
+
+def few():
     # Beside its rounds, the drain waits for its turn with locks of the simulated driver.
-    COST, _ = run("busy", "2", events="16")
-    sys.exit(check(COST["wakeups_a_second"] <= 1500, "kept running by launches that find few events"))
-if case == "after-idle":
-    _, OPS = run("killed", "6", "1.2")
-    sys.exit(check(OPS == 2, "the launch after the pause is not in the file"))
-if case == "slowly":
-    _, OPS = run("killed", "1", "0.6")
-    sys.exit(check(OPS == 2, "the launch after the pause is not in the file"))
-sys.exit(f"no such case: {case}")
+    cost, _ = run("busy", "2", events="16")
+    return check(cost["wakeups_a_second"] <= 1500, "kept running by launches that find few events")
+
+
+def after_idle():
+    _, ops = run("killed", "6", "1.2")
+    return check(ops == 2, "the launch after the pause is not in the file")
+
+
+def slowly():
+    _, ops = run("killed", "1", "0.6")
+    return check(ops == 2, "the launch after the pause is not in the file")
+
+
+sys.exit(idle() or few() or after_idle() or slowly())

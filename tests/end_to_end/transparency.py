@@ -159,7 +159,7 @@ CASES = {
     "streams-many": Case("churn", "streams", "4000", ops=4001, most=("stream", 3000)),
     "shapes-many": Case("churn", "shapes", "300000", ops=300001,
                         environment={"WALLSHIM_RING": "64M", "WALLSHIM_BACKEND": "host"}),
-    "files-forbidden-later": Case("pace", "no-files", ops=50, plain_only="a sanitizer may open files at any time"),
+    "unsanitized/files-forbidden-later": Case("pace", "no-files", ops=50, plain_only="a sanitizer may open files at any time"),
     # look-ups
     "look-up-absent": Case("dynamic", "default-absent", traces=0),
     "look-up-present": Case("dynamic", "default-present", traces=None),
@@ -282,11 +282,11 @@ for _when in ("library", "preinit"):
                                                                        "WALLSHIM_CAPTURE_RANGE": "profiler"})
 
 # what the recorder takes of a process that has little, or locks what it has
-CASES["locked/early"] = Case("limits", "locked", ops=4000, plain_only="a sanitizer locks nothing")
-CASES["locked/later"] = Case("limits", "locked-later", ops=4000, plain_only="a sanitizer locks nothing")
-CASES["little/address-space"] = Case("limits", "address-space", ops=2000, plain_only=ASLIMIT)
-CASES["little/no-thread"] = Case("limits", "no-thread", traces=None, said="no thread could be started", plain_only=ASLIMIT)
-CASES["little/data"] = Case("limits", "data", ops=2000, plain_only=ASLIMIT)
+CASES["faults/locked-early"] = Case("limits", "locked", ops=4000, plain_only="a sanitizer locks nothing")
+CASES["faults/locked-later"] = Case("limits", "locked-later", ops=4000, plain_only="a sanitizer locks nothing")
+CASES["faults/little-address-space"] = Case("limits", "address-space", ops=2000, plain_only=ASLIMIT)
+CASES["faults/little-no-thread"] = Case("limits", "no-thread", traces=None, said="no thread could be started", plain_only=ASLIMIT)
+CASES["faults/little-data"] = Case("limits", "data", ops=2000, plain_only=ASLIMIT)
 
 # a layer with a dlsym of its own, in front of the shim and behind it
 DLSYM = "a sanitizer must be the first to see dlsym"
@@ -295,14 +295,14 @@ for _order in ("before", "after"):
         _unseen = _order == "before" and _found == "libc" # nothing of what it asks comes by
         for _program, _way in (("layered", "handle"), ("layered_linked", "plain"), ("layered_linked", "default"),
                                ("layered_linked", "next")):
-            CASES[f"layer-{_order}/{_found}-{_way}"] = Case(
+            CASES[f"loader/layer-{_order}-{_found}-{_way}"] = Case(
                 _program, _way, ops=0 if _unseen else 20, environment={"LAYER": _found}, plain_only=DLSYM,
                 traces=0 if _unseen and _way != "plain" else 1, bypassed=_unseen,
                 said="CUDA calls went around" if _unseen and _way != "plain" else None, **{_order: "layer"})
 
 # what a layer alone knows, asked for again and again
 for _found in ("next", "default", "libc"):
-    CASES[f"layer-often/{_found}"] = Case("dynamic", "often", traces=0, environment={"LAYER": _found}, plain_only=DLSYM,
+    CASES[f"loader/layer-often-{_found}"] = Case("dynamic", "often", traces=0, environment={"LAYER": _found}, plain_only=DLSYM,
                                           after="layer")
 
 for _mode in ("global", "thread-local", "relaxed"):
