@@ -44,7 +44,7 @@ static int (*set_specific)(pthread_key_t, const void *);
 static void thread_ended(void *object)
 {
     struct shim_thread *thread = object;
-    if (thread_if_known() != thread) /* a forked child ends its copy of the thread */
+    if (!thread || thread_if_known() != thread) /* a forked child ends its copy of the thread */
         return;
     /* What it left undone others wait for. Its state stays: destructors of the program's may come after this one. */
     op_give_up(thread);

@@ -137,6 +137,6 @@ void nsight_base_index_texts(struct nsight_base *base)
              "PRAGMA temp.max_page_count = %llu;"
              "CREATE TEMP TABLE StringIds (id INTEGER PRIMARY KEY, value);"
              "INSERT OR IGNORE INTO temp.StringIds SELECT id, value FROM main.StringIds WHERE typeof(id) = 'integer'",
-             (unsigned long long)(base->file_bytes / 2048 + 1024));
+             (unsigned long long)base->file_bytes / 2048 + 1024);
     sqlite3_exec(base->handle, sql, NULL, NULL, NULL);
 }

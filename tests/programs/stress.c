@@ -452,8 +452,9 @@ int main(int argc, char **argv)
     unsigned units = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 0) : 1;
     struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
     self_path = argv[0];
-    if (getenv("STRESS_MAY"))
-        allowed = atoi(getenv("STRESS_MAY"));
+    const char *may = getenv("STRESS_MAY");
+    if (may)
+        allowed = atoi(may);
     sigaction(SIGUSR1, &action, NULL);
     gpu_open(&gpu, 0);
     ws_CUmodule module;

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -33,7 +34,7 @@ static void texts(void **state)
     };
     char text[64];
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        strcpy(text, rows[i].text);
+        snprintf(text, sizeof(text), "%s", rows[i].text);
         ws_make_printable(text);
         assert_string_equal(text, rows[i].shown);
     }

@@ -109,7 +109,8 @@ static void command_lines(void **state)
         size_t size = strlen(rows[i].text) + 1;
         memcpy(arguments, rows[i].text, size);
         for (size_t at = 0; at < size; at++)
-            arguments[at] = arguments[at] == '|' ? 0 : arguments[at];
+            if (arguments[at] == '|')
+                arguments[at] = 0;
         secrets_command_line(out, sizeof(out), arguments, size, "");
         assert_string_equal(out, rows[i].kept);
     }
