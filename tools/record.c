@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -131,6 +132,32 @@ static int run_command(char **command, int *error)
     return child < 0 ? NOT_RUNNABLE : wait_for(child, &held);
 }
 
+/* What we say is dropped from here on. Called where a signal interrupts a write. */
+static void say_no_more(int number)
+{
+    (void)number;
+    int error = errno, nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (nowhere >= 0)
+        dup2(nowhere, STDERR_FILENO);
+    errno = error;
+}
+
+/* What we say must not change the status of the command: nobody may read it, or read it any more. From here on there
+ * is a second for it. The command has SIGPIPE as it was: it runs already. */
+static void say_within_a_second(void)
+{
+    const struct itimerval second = { .it_value.tv_sec = 1, .it_interval.tv_usec = 100000 };
+    const struct sigaction action = { .sa_handler = say_no_more }; /* without SA_RESTART: ends a write that waits */
+    sigset_t alarm;
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGALRM, SIG_IGN); /* forgets one that was sent to us for the command */
+    sigaction(SIGALRM, &action, NULL);
+    sigprocmask(SIG_UNBLOCK, &alarm, NULL);
+    setitimer(ITIMER_REAL, &second, NULL);
+}
+
 static void tell_nothing(const struct tool_outputs *outputs, const char *command)
 {
     const char *why = tool_why_nothing(command);
@@ -161,6 +188,7 @@ static void put_word(const char *path)
 static void tell_outputs(struct tool_outputs *outputs, const char *command)
 {
     size_t count = tool_outputs_find_new(outputs);
+    say_within_a_second();
     if (count) {
         if (count == 1)
             tool_put("wallshim: wrote %s; next: wallshim report", outputs->paths[0]);
@@ -191,10 +219,12 @@ static int run(const struct tool_arguments *arguments)
     if (status)
         return status;
     int result = run_command(arguments->operands, &error);
-    if (error)
+    if (error) {
+        say_within_a_second();
         tool_error("%s: cannot be run: %s", arguments->operands[0], strerror(error));
-    else
+    } else {
         tell_outputs(&outputs, arguments->operands[0]);
+    }
     tool_outputs_finish(&outputs);
     return result;
 }

@@ -110,6 +110,22 @@ if $without sh -c '[ ! -w closed ]' 2>/dev/null; then
     one_line
 fi
 
+# Nobody who reads what record says, or a full pipe, leaves the status as it is; the command has SIGPIPE as ever.
+{
+    "$wallshim" record sh -c 'until [ -e unread ]; do sleep 0.02; done; exit 7' 2>&1
+    echo $? >status
+} | { exec <&-; : >unread; }
+wait_for status
+[ "$(cat status)" -eq 7 ] || fail "a closed pipe made the status $(cat status)"
+mkfifo full
+exec 9<>full
+dd if=/dev/zero of=full oflag=nonblock bs=4096 2>/dev/null
+sh -c 'exec timeout -s KILL 20 "$0" record sh -c "exit 7" 2>full' "$wallshim"
+status=$?
+[ $status -eq 7 ] || fail "a full pipe made the status $status"
+exec 9<&-
+expect $((128 + 13)) "$wallshim" record sh -c 'kill -PIPE $$'
+
 # A signal sent to record alone reaches the command once, and record waits for it.
 cat >catch.sh <<'SCRIPT'
 trap 'echo caught >>caught' USR1
