@@ -143,9 +143,9 @@ void ws_log(enum ws_log_level level, const char *format, ...)
     memcpy(line, prefix, start);
     va_list arguments;
     va_start(arguments, format);
-    /* The analyser does not see va_start where this file is not the first it looks at. */
-    int written = vsnprintf(line + start, sizeof(line) - start - 1, format,
-                            arguments); // NOLINT(clang-analyzer-valist.Uninitialized)
+    /* The analyser does not see va_start where this file is not the first it looks at.
+     * NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
+    int written = vsnprintf(line + start, sizeof(line) - start - 1, format, arguments);
     va_end(arguments);
     if (!atomic_load(&started))
         ws_log_start();
