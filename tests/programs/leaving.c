@@ -127,7 +127,7 @@ static void open_beside(void)
 {
     pthread_t thread;
     MUST(cuStreamSynchronize(gpu.stream));
-    if (pthread_create(&thread, NULL, open_slowly, NULL))
+    if (pthread_create(&thread, NULL, open_slowly, NULL) || pthread_detach(thread))
         _exit(91);
     usleep(500000);
 }
