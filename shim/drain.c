@@ -1,12 +1,8 @@
 #include "drain.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -57,7 +53,7 @@ static _Atomic uint32_t wake;  /* a futex */
 static _Atomic uint32_t begun; /* a futex: 1 when the trace has its beginning, or there will be none */
 /* The drain's own. */
 static bool driver_gone;
-static bool closed; /* the trace; the drain's own */
+static bool closed; /* the trace */
 static int64_t last_happened, next_flush;
 static bool unwritten; /* something that happened is not in the file yet */
 
