@@ -11,6 +11,7 @@
 #include "command.h"
 #include "library.h"
 #include "outputs.h"
+#include "witness.h"
 #include "wire/options.h"
 
 enum { NOT_RUNNABLE = 126, NOT_FOUND = 127, BY_SIGNAL = 128 };
@@ -84,17 +85,29 @@ static void hold_signals(sigset_t *held, sigset_t *before)
     sigprocmask(SIG_BLOCK, held, before);
 }
 
-/* Passes signals on until the command has ended. What the terminal sends reaches it by itself; what a
- * process sent to us does not. */
+/* Did the signal reach the command by itself, because it was sent to the process group that both are in? */
+static bool reached(pid_t child, pid_t *witness, int number, const sigset_t *held)
+{
+    if (!witness_got(*witness, number))
+        return false;
+    witness_end(*witness); /* it has the signal from now on */
+    *witness = witness_start(held);
+    return getpgid(child) == getpgrp();
+}
+
+/* Passes signals on until the command has ended. What the terminal or somebody sends to the process group reaches it
+ * by itself; what a process sent to us does not. */
 static int wait_for(pid_t child, const sigset_t *held)
 {
     siginfo_t info;
     int status;
+    pid_t witness = witness_start(held);
     while (waitpid(child, &status, WNOHANG) != child) {
         int number = sigwaitinfo(held, &info);
-        if (number > 0 && number != SIGCHLD && info.si_code <= 0)
+        if (number > 0 && number != SIGCHLD && info.si_code <= 0 && !reached(child, &witness, number, held))
             kill(child, number);
     }
+    witness_end(witness);
     return WIFSIGNALED(status) ? BY_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
