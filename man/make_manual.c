@@ -78,9 +78,11 @@ static void put_environment(void)
         }
         putchar('\n');
     }
-    fputs(".TP\n\\fBWALLSHIM_LIBRARY\\fR=\\fIPATH\\fR\nlibwallshim.so for \\fBwallshim record\\fR, where it is not "
-          "beside the program\n"
-          ".TP\n\\fBCOLUMNS\\fR, \\fBNO_COLOR\\fR\nwidth of reports; no colour, where it is set to anything\n",
+    fputs(".TP\n\\fBWALLSHIM_LIBRARY\\fR=\\fIPATH\\fR\nwhere \\fBwallshim record\\fR finds libwallshim.so, if not "
+          "beside "
+          "the program\n"
+          ".TP\n\\fBCOLUMNS\\fR\nwidth of reports\n"
+          ".TP\n\\fBNO_COLOR\\fR\nset to anything: reports have no colour\n",
           stdout);
 }
 
@@ -99,24 +101,22 @@ static void put_manual(const char *version)
         putchar('\n');
     }
     fputs(".br\n\\fBLD_PRELOAD=\\fR\\fI/path/\\fR\\fBlibwallshim.so\\fR \\fICOMMAND\\fR…\n"
-          ".SH DESCRIPTION\nThe library libwallshim.so, loaded into an unmodified CUDA program, records what the "
-          "program "
-          "asks of its GPUs and when that ran. The command wallshim runs programs with it and reports on what was "
-          "recorded. Neither needs root or the CUDA toolkit.\n.SH COMMANDS\n",
+          ".SH DESCRIPTION\nThe library libwallshim.so is preloaded into an unmodified CUDA program. It records what "
+          "the "
+          "program asks of its GPUs, and when that ran. The command wallshim runs programs with the library and "
+          "reports on the recordings. Neither needs root or the CUDA toolkit.\n.SH COMMANDS\n",
           stdout);
     for (size_t i = 0; i < tool_command_count; i++)
         put_command(tool_commands[i]);
-    fputs(".PP\nEvery command knows \\fB\\-\\-help\\fR; \\fBwallshim \\-\\-version\\fR says which version this is.\n",
-          stdout);
+    fputs(".PP\nEvery command has \\fB\\-\\-help\\fR. \\fBwallshim \\-\\-version\\fR prints the version.\n", stdout);
     put_environment();
     fputs(
         ".SH EXIT STATUS\n.TP\n0\ndone\n.TP\n1\na rule of \\fBwallshim check\\fR does not "
         "hold, or \\fBwallshim diff \\-\\-fail\\-on\\-regression\\fR found one\n.TP\n2\nwrong usage or unreadable "
         "input, with one line on standard "
-        "error\n.PP\n\\fBwallshim record\\fR answers with the command's own status, with 128 and "
-        "the "
-        "number of the signal that ended it, with 127 when there is no such command and with 126 when it cannot be "
-        "run.\n"
+        "error\n.PP\n\\fBwallshim record\\fR exits with the command's own status, or with 128 + N when signal N "
+        "ended "
+        "it, 127 when there is no such command, 126 when it cannot be run.\n"
         ".SH EXAMPLES\n.nf\nwallshim record \\-\\- python train.py\nwallshim report\n"
         "wallshim report \\-\\-json train\\-4242.wst\n"
         "wallshim diff before.wst after.wst\n"
@@ -125,7 +125,8 @@ static void put_manual(const char *version)
         "wallshim check \\-\\-rule 'busy >= 80 %' \\-\\-rule 'step_time.p95 < 45 ms' train\\-4242.wst\n"
         "wallshim export \\-\\-format chrome train\\-4242.wst \\-o train.json\n"
         "wallshim calibrate\nwallshim report \\-\\-gpu calibrated train\\-4242.wst\n.fi\n"
-        ".SH FILES\n.TP\n\\fINAME\\fR.wst\na trace, of one process; a folder of them is a job of several\n"
+        ".SH FILES\n.TP\n\\fINAME\\fR.wst\nthe trace of one process; a folder of traces can be a job of several "
+        "processes\n"
         ".TP\n\\fINAME\\fR.json, \\fINAME\\fR.json.gz\na trace of the PyTorch profiler (Kineto)\n"
         ".TP\n\\fINAME\\fR.sqlite\nan export of Nsight Systems: nsys export \\-\\-type sqlite\n"
         ".TP\n$XDG_DATA_HOME/wallshim/gpus, ~/.local/share/wallshim/gpus\nwhat \\fBwallshim calibrate\\fR measured, "

@@ -7,7 +7,7 @@
 #if __has_include(<cuda.h>)
 #include <cuda.h>
 #else
-#include "shim/abi/cuda.h"
+#include "abi/cuda.h"
 
 typedef ws_CUresult CUresult;
 typedef ws_CUdevice CUdevice;
@@ -78,7 +78,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
 #if __has_include(<nccl.h>) && __has_include(<cuda_runtime.h>)
 #include <nccl.h>
 #else
-#include "shim/abi/nccl.h"
+#include "abi/nccl.h"
 
 typedef ws_ncclResult ncclResult_t;
 typedef ws_ncclComm ncclComm_t;

@@ -85,9 +85,12 @@ def main():
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--save", metavar="NAME")
     parser.add_argument("--strict", action="store_true")
+    parser.add_argument("--long", action="store_true")
     parser.add_argument("names", nargs="*", metavar="BENCHMARK")
     options = parser.parse_intermixed_args()  # names may follow switches
     build = os.path.join(options.root, "build")
+    if options.long:
+        os.environ["BENCH_LONG"] = "1"
 
     known = find_benchmarks(build)
     unknown = set(options.names) - {benchmark["name"] for benchmark in known}

@@ -24,7 +24,7 @@ need_packages()
 {
     local name missing=() as_root=()
     command -v dpkg-query >/dev/null ||
-        fail "this is not a Debian system: install the like of these yourself, then build with meson: $*"
+        fail "not a Debian system: install packages like these yourself, then build with meson: $*"
     for name; do
         installed "$name" || missing+=("$name")
     done

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 
-MODES = [{}, {}, {"WALLSHIM_MARKS": "pairs"}, {"WALLSHIM_BACKEND": "host"}, {"WALLSHIM_BURST": "20ms/50ms"},
+MODES = [{}, {}, {"WALLSHIM_EVENT_PLACEMENT": "pairs"}, {"WALLSHIM_BACKEND": "host"}, {"WALLSHIM_BURST": "20ms/50ms"},
          {"WALLSHIM_RING": "4K"}, {"WALLSHIM_EVENTS": "64"}, {"WALLSHIM_EVENTS": "64", "WALLSHIM_RING": "8K"},
          {"WALLSHIM_SAMPLE": "3", "WALLSHIM_PARAMS": "all"}, {"WALLSHIM_MAX_SIZE": "64K"}, {"WALLSHIM_DELAY": "200ms"},
          {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}, {"SIMGPU_LATE_EXIT": "1"}]
@@ -147,6 +147,9 @@ class Soak:
             cost += os.path.getsize(trace)
         return held, lost, cost
 
+    def has_end(self, trace):
+        return any(row["key"] == "end" for row in self.dump(trace, "meta"))
+
     def account(self, scratch, exact, arguments):
         """Holds traces against the truth; yields what is wrong."""
         traces = [os.path.join(scratch, name) for name in os.listdir(scratch) if name.endswith(".wst")]
@@ -173,7 +176,11 @@ class Soak:
         missing = sum(max(0, given[kind] - held[kind]) for kind in KINDS.values())
         invented = {kind: held[number] - given[number] for kind, number in KINDS.items() if held[number] > given[number]}
         allowed = LEFT_AT_EXIT if arguments[2] == "handler" else 0
-        if missing > sum(lost.values()) + allowed:
+        # On a busy machine _exit's 50 ms may not do: the trace says so, and what is missing is not counted.
+        cut = arguments[2] == "_exit" and not all(self.has_end(trace) for trace in traces)
+        self.totals["rounds with _exit"] += arguments[2] == "_exit"
+        self.totals["ends cut at 50 ms"] += cut
+        if missing > sum(lost.values()) + allowed and not cut:
             self.totals["launches uncounted"] += missing - sum(lost.values())
             counts = ""
             if os.path.exists(os.path.join(scratch, "counts")):
@@ -228,11 +235,13 @@ class Soak:
         while time.monotonic() < end and self.totals["rounds"] != self.options.rounds:
             self.round(seed)
             seed += 1
-        shown = ["rounds", "launches", "recorded", "counted as lost"]
+        shown = ["rounds", "launches", "recorded", "counted as lost", "ends cut at 50 ms"]
         print(", ".join(f"{self.totals[name]} {name}" for name in shown))
         print(f"{self.totals['difference']} differences, {self.totals['hang']} hangs, {self.totals['uncounted']} rounds with "
               f"launches uncounted ({self.totals['launches uncounted']}), {self.totals['invented']} with some invented, "
               f"{self.totals['damage']} traces damaged, {self.totals['said']} rounds with messages")
+        if self.totals["ends cut at 50 ms"] > max(3, self.totals["rounds with _exit"] // 2):
+            self.totals["uncounted"] += 1
         found = [name for name in ("difference", "hang", "uncounted", "invented", "damage", "said") if self.totals[name]]
         if found:
             print(f"kept in {self.kept}")

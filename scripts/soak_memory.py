@@ -10,7 +10,7 @@ import tempfile
 import time
 
 GROWTH = 8 << 20
-MODES = {"marks": {}, "pairs": {"WALLSHIM_MARKS": "pairs"}, "host": {"WALLSHIM_BACKEND": "host"},
+MODES = {"shared": {}, "pairs": {"WALLSHIM_EVENT_PLACEMENT": "pairs"}, "host": {"WALLSHIM_BACKEND": "host"},
          "burst": {"WALLSHIM_BURST": "100ms/1s"}}
 
 

@@ -14,28 +14,28 @@
 
 enum { SECONDS = 10, MOST_SECONDS = 3600, MOST_DEVICES = 1024 };
 
-static const struct tool_switch *switches(size_t *count)
+static const struct tool_switch *calibrate_switches(size_t *count)
 {
     static const struct tool_switch list[] = {
-        { "device", 0, "N", "the GPU, as CUDA counts them from 0 (0)" },
-        { "seconds", 0, "S", "take about so long (10); longer shows whether the GPU keeps its clock" },
+        { "device", 0, "N", "the GPU, numbered from 0 as CUDA does (default: 0)" },
+        { "seconds", 0, "S", "how long to measure (default: 10); longer shows whether the GPU keeps its clock" },
         { "output", 'o', "FILE",
-          "the file to write, for --gpu FILE, instead of this user's. One of an earlier calibration is replaced, "
-          "anything else left alone" },
+          "the file to write, for --gpu FILE. An earlier calibration is replaced; any other file is left alone. "
+          "Default: a file among the user's data" },
         { "json", 0, NULL, "print what is written to the file, described by calibrate.schema.json" },
     };
     *count = sizeof(list) / sizeof(list[0]);
     return list;
 }
 
-static void show_progress(void *progress, const char *what, double share)
+static void calibrate_show_progress(void *progress, const char *what, double share)
 {
     char text[96];
     snprintf(text, sizeof(text), "calibrating… %s", what);
     tool_progress_say(progress, text, (uint64_t)(share * 1000), 1000);
 }
 
-/* --- where to -------------------------------------------------------------------------------------------- */
+/* --- the file ------------------------------------------------------------------------------------------------ */
 
 static int make_folders(char *path)
 {
@@ -49,8 +49,7 @@ static int make_folders(char *path)
     return 0;
 }
 
-/* Calibrating again replaces what the last time found; whatever else is there stays. Asked before anything is
- * measured as well. */
+/* May the file be written? A calibration may be replaced, any other file may not. Asked before measuring, too. */
 static int may_write(const char *path)
 {
     struct ws_gpu_file file;
@@ -64,11 +63,11 @@ static int may_write(const char *path)
     if (access(path, F_OK) && errno == ENOENT)
         return 0;
     if (ws_gpu_read(&file, path, message, sizeof(message)) || !*file.calibrated)
-        return tool_error("%s: exists, and no calibration is in it: left alone", path);
+        return tool_error("%s: exists and is not a calibration: left alone", path);
     return 0;
 }
 
-/* Of this user, where no file is named. */
+/* The user's folder, if no file is named. */
 static int find_folder(char *folder, size_t capacity)
 {
     if (!ws_calibrations_folder(folder, capacity))
@@ -90,7 +89,7 @@ static int choose_path(const char *given, const struct ws_calibration *calibrati
     return make_folders(path);
 }
 
-/* As a whole or not at all: somebody may read it meanwhile. */
+/* Writes the file completely or not at all, as others may read it meanwhile. */
 static int write_file(const json_t *root, const char *path)
 {
     char aside[1100];
@@ -106,7 +105,7 @@ static int write_file(const json_t *root, const char *path)
     return status;
 }
 
-/* --- what is said ---------------------------------------------------------------------------------------- */
+/* --- the text ------------------------------------------------------------------------------------------------ */
 
 struct line {
     const char *name;
@@ -115,7 +114,7 @@ struct line {
     bool is_bandwidth;
 };
 
-static void rate_cell(struct ws_table *table, double per_ns, bool is_bandwidth)
+static void calibrate_rate_cell(struct ws_table *table, double per_ns, bool is_bandwidth)
 {
     if (per_ns > 0)
         ws_table_cell(table, "%.4g %s", per_ns / 1e3, is_bandwidth ? "TB/s" : "TFLOP/s");
@@ -136,8 +135,8 @@ static void print_line(struct ws_table *table, const struct line *line)
     const struct ws_rate *rate = &line->ceiling->rate;
     char bytes[WS_FORMAT_SIZE];
     ws_table_cell(table, "%s", line->name);
-    rate_cell(table, rate->median, line->is_bandwidth);
-    rate_cell(table, line->sheet, line->is_bandwidth);
+    calibrate_rate_cell(table, rate->median, line->is_bandwidth);
+    calibrate_rate_cell(table, line->sheet, line->is_bandwidth);
     if (line->sheet > 0)
         ws_table_cell(table, "%.1f %%", 100 * rate->median / line->sheet);
     else
@@ -159,7 +158,7 @@ static size_t make_lines(const struct ws_calibration *calibration, const struct 
     lines[count++] = (struct line){ "memory, write", &calibration->write, sheet->bytes_per_ns, 0, 0, true };
     for (int i = 0; i < WS_PRECISION_COUNT; i++) {
         enum ws_precision precision = (enum ws_precision)i;
-        const struct ws_ceiling *ceiling = &calibration->products[i];
+        const struct ws_ceiling *ceiling = &calibration->gemms[i];
         lines[count++] =
             (struct line){ ws_precision_name(precision),   ceiling,
                            ws_gpu_peak(sheet, precision),  ceiling->rate.median / calibration->copy.rate.median,
@@ -168,17 +167,17 @@ static size_t make_lines(const struct ws_calibration *calibration, const struct 
     return count;
 }
 
-/* Another program's memory is a sign that it may be at work. */
+/* Memory in use is a sign that another program may be at work. */
 static void print_neighbours(const struct ws_calibration *calibration, struct ws_page *page)
 {
     char used[WS_FORMAT_SIZE], total[WS_FORMAT_SIZE];
     uint64_t all = calibration->facts.memory_bytes;
     if (calibration->memory_free < all / 10 * 9)
-        ws_page_text(page, "! %s of its %s are taken: if another program was at work, the figures are too low.",
+        ws_page_text(page, "! %s of its %s are in use: if another program was at work, the figures are too low.",
                      ws_format_bytes(used, all - calibration->memory_free), ws_format_bytes(total, all));
 }
 
-static void print_text(const struct ws_calibration *calibration, const json_t *root, struct ws_page *page)
+static void calibrate_print_text(const struct ws_calibration *calibration, const json_t *root, struct ws_page *page)
 {
     static const struct ws_table_column columns[] = {
         { "", true, false },        { "measured", false, false }, { "data sheet", false, false },
@@ -204,7 +203,7 @@ static void print_text(const struct ws_calibration *calibration, const json_t *r
     ws_table_finish(&table);
     fputc('\n', page->out);
     if (!*calibration->blas)
-        ws_page_text(page, "No matrix products: %s.", calibration->products[WS_PRECISION_FP32].why_not);
+        ws_page_text(page, "No GEMMs: %s.", calibration->gemms[WS_PRECISION_FP32].why_not);
     for (size_t i = 0; i < count; i++) {
         const struct ws_ceiling *ceiling = lines[i].ceiling;
         ws_ceiling_note(ceiling, lines[i].sheet, note, sizeof(note));
@@ -218,7 +217,7 @@ static void print_text(const struct ws_calibration *calibration, const json_t *r
 
 /* --- the command ----------------------------------------------------------------------------------------- */
 
-static int keep(const struct tool_arguments *arguments, const struct ws_calibration *calibration)
+static int calibrate_keep(const struct tool_arguments *arguments, const struct ws_calibration *calibration)
 {
     char when[32], path[1024];
     time_t now = time(NULL);
@@ -230,7 +229,7 @@ static int keep(const struct tool_arguments *arguments, const struct ws_calibrat
     bool as_json = tool_value(arguments, "json") != NULL;
     struct ws_page page = tool_page(arguments, 0);
     if (!as_json)
-        print_text(calibration, root, &page);
+        calibrate_print_text(calibration, root, &page);
     int status = choose_path(tool_value(arguments, "output"), calibration, path, sizeof(path));
     status = status ? status : write_file(root, path);
     if (as_json && !status && !tool_value(arguments, "output"))
@@ -247,7 +246,7 @@ static int keep(const struct tool_arguments *arguments, const struct ws_calibrat
     return TOOL_DONE;
 }
 
-static int run(const struct tool_arguments *arguments)
+static int calibrate_run(const struct tool_arguments *arguments)
 {
     static struct ws_calibration calibration;
     struct tool_progress progress;
@@ -264,11 +263,11 @@ static int run(const struct tool_arguments *arguments)
         return TOOL_ERROR;
     tool_progress_start(&progress);
     struct ws_calibrate_options options = {
-        .device = (int)device, .seconds = (double)seconds, .progress = show_progress, .user = &progress
+        .device = (int)device, .seconds = (double)seconds, .progress = calibrate_show_progress, .user = &progress
     };
     int status = ws_calibrate(&calibration, &options, message, sizeof(message));
     tool_progress_end(&progress);
-    return status ? tool_error("calibrate: %s", message) : keep(arguments, &calibration);
+    return status ? tool_error("calibrate: %s", message) : calibrate_keep(arguments, &calibration);
 }
 
 const struct tool_command tool_calibrate = {
@@ -277,12 +276,11 @@ const struct tool_command tool_calibrate = {
     .summary = "measure what this machine's GPU reaches, for the roofline",
     .text =
         "Measures both ceilings of the roofline on a GPU of this machine: the bandwidth of copies within its memory, "
-        "and the rate of large matrix products at each precision that it and the cuBLAS found here offer. Reports "
-        "use them, instead of the data sheet's peaks, when asked with --gpu calibrated. Run it while nothing else "
-        "uses the GPU.\n"
-        "It writes them to a file of this user's for each GPU, in $XDG_DATA_HOME/wallshim/gpus or "
-        "~/.local/share/wallshim/gpus. What could not be measured is named, and stays with the data sheet. Needs "
-        "the driver, and for products libcublas.so.13, .12 or .11 where the loader finds it; no CUDA toolkit.",
-    .switches = switches,
-    .run = run,
+        "and the rate of large GEMMs at each precision that the GPU and its cuBLAS have. With --gpu "
+        "calibrated, reports use them instead of the data sheet's peaks. Run it while nothing else uses the GPU.\n"
+        "Each GPU has a file in $XDG_DATA_HOME/wallshim/gpus or ~/.local/share/wallshim/gpus. What could not be "
+        "measured is named, and stays with the data sheet. calibrate needs the driver and, for GEMMs, "
+        "libcublas.so.13, .12 or .11 where the loader finds it. It needs no CUDA toolkit.",
+    .switches = calibrate_switches,
+    .run = calibrate_run,
 };

@@ -8,28 +8,28 @@
 
 enum { JSON_VERSION = 1, TOP = 20 /* as in report --json */ };
 
-static const struct tool_switch *switches(size_t *count)
+static const struct tool_switch *check_switches(size_t *count)
 {
     static const struct tool_switch list[] = {
         { "rule", 'r', "RULE", "what must hold, such as 'busy >= 80 %'; may be given several times" },
-        { "list", 'l', NULL, "show the figures that have names" },
-        { "json", 0, NULL, "the outcome as JSON, described by check.schema.json" },
+        { "list", 'l', NULL, "list the figures that have names" },
+        { "json", 0, NULL, "the result as JSON, described by check.schema.json" },
         TOOL_STEPS_SWITCH,
         TOOL_GPU_SWITCH,
-        { "wide", 'w', NULL, "print names whole and all columns, however wide lines become" },
+        { "wide", 'w', NULL, "print whole names and all columns, even in long lines" },
     };
     *count = sizeof(list) / sizeof(list[0]);
     return list;
 }
 
-/* What a figure is wraps: shortened it would not tell figures apart. */
+/* Descriptions wrap, because shortened ones would not tell figures apart. */
 static int list_figures(const struct tool_arguments *arguments)
 {
     struct ws_page page = tool_page(arguments, 0);
     for (size_t i = 0; i < ws_figure_count; i++)
         if (strlen(ws_figures[i].name) > page.label)
             page.label = strlen(ws_figures[i].name);
-    ws_page_fact(&page, "figure", "is a");
+    ws_page_fact(&page, "figure", "unit");
     for (size_t i = 0; i < ws_figure_count; i++) {
         const struct ws_figure *figure = &ws_figures[i];
         char unit[32];
@@ -43,9 +43,9 @@ static int list_figures(const struct tool_arguments *arguments)
     return TOOL_DONE;
 }
 
-/* --- what came out, as text -------------------------------------------------------------------- */
+/* --- text ---------------------------------------------------------------------------------------- */
 
-/* Has the report several devices, so that one must be named? */
+/* Does the report have several devices, so that a finding must name its own? */
 static bool has_several(const json_t *report)
 {
     size_t index, devices = 0;
@@ -55,7 +55,7 @@ static bool has_several(const json_t *report)
     return devices > 1 || json_array_size(json_object_get(report, "processes")) > 1;
 }
 
-/* "GPU 0 NVIDIA H100, rank 3, ncclDevKernel…": as much as tells findings apart. */
+/* Writes "GPU 0 NVIDIA H100, rank 3, ncclDevKernel…", as much as is needed to tell findings apart. */
 static void where(const struct ws_finding *finding, bool several, char *text, size_t capacity)
 {
     const json_t *device = json_object_get(finding->device, "device");
@@ -97,8 +97,8 @@ static void put_figure(struct ws_table *table, const struct ws_finding *finding)
         ws_table_cell(table, "%.1f %%", value->number * 100);
 }
 
-/* How far the figure is on the right side of the value: of those that hold, the nearest is shown. */
-static double distance(const struct ws_rule *rule, const struct ws_finding *finding)
+/* The distance of the figure to the limit. If a rule holds, the finding with the smallest distance is shown. */
+static double check_distance(const struct ws_rule *rule, const struct ws_finding *finding)
 {
     double far = finding->value.number - rule->value.number;
     return far < 0 ? -far : far;
@@ -109,7 +109,7 @@ static size_t nearest_finding(const struct ws_rule *rule, const struct ws_judgem
     const struct ws_finding *findings = judgement->findings.data;
     size_t nearest = 0;
     for (size_t i = 1; i < judgement->findings.count; i++)
-        if (distance(rule, &findings[i]) < distance(rule, &findings[nearest]))
+        if (check_distance(rule, &findings[i]) < check_distance(rule, &findings[nearest]))
             nearest = i;
     return nearest;
 }
@@ -127,7 +127,7 @@ static void put_row(struct ws_table *table, const char *text, const struct ws_fi
     ws_table_cell(table, "%s", place);
 }
 
-/* A line for a rule that holds; where it does not, one for each device or row that breaks it. */
+/* Prints one line for a rule that holds, else one line for each device or row that breaks it. */
 static void put_rule(struct ws_table *table, const char *text, const struct ws_rule *rule,
                      const struct ws_judgement *judgement, bool several)
 {
@@ -141,9 +141,9 @@ static void put_rule(struct ws_table *table, const char *text, const struct ws_r
             put_row(table, text, &findings[i], several);
 }
 
-/* --- and as JSON ------------------------------------------------------------------------------- */
+/* --- JSON ---------------------------------------------------------------------------------------- */
 
-/* Times and bytes are whole; so are they here, for a real is written with nine digits. */
+/* Times and bytes are integers, because reals are written with only nine digits. */
 static json_t *number_json(const struct ws_found *value)
 {
     bool whole = value->unit == WS_UNIT_TIME || value->unit == WS_UNIT_BYTES;
@@ -224,7 +224,7 @@ static int parse_rules(struct checks *checks)
     return 0;
 }
 
-static int evaluate(struct checks *checks, const json_t *report, enum ws_outcome *outcome)
+static int check_evaluate(struct checks *checks, const json_t *report, enum ws_outcome *outcome)
 {
     char message[256];
     *outcome = WS_HOLDS;
@@ -239,7 +239,7 @@ static int evaluate(struct checks *checks, const json_t *report, enum ws_outcome
     return 0;
 }
 
-static void print_text(const struct checks *checks, const json_t *report)
+static void check_print_text(const struct checks *checks, const json_t *report)
 {
     static const struct ws_table_column columns[] = { { "outcome", true, 0 },
                                                       { "rule", true, WS_NARROW_SHORTEN },
@@ -254,7 +254,7 @@ static void print_text(const struct checks *checks, const json_t *report)
     ws_table_finish(&table);
 }
 
-static int print_json(const struct checks *checks, enum ws_outcome outcome)
+static int check_print_json(const struct checks *checks, enum ws_outcome outcome)
 {
     json_t *root = json_object(), *rules = json_array();
     int status = json_object_set_new(root, "schema", json_string("wallshim-check"));
@@ -274,16 +274,16 @@ static int check_report(struct checks *checks, const json_t *report)
     enum ws_outcome outcome;
     if (!report)
         return tool_error("out of memory");
-    int status = evaluate(checks, report, &outcome);
+    int status = check_evaluate(checks, report, &outcome);
     if (status)
         return status;
     if (!tool_value(checks->arguments, "json"))
-        print_text(checks, report);
-    else if (print_json(checks, outcome))
+        check_print_text(checks, report);
+    else if (check_print_json(checks, outcome))
         return TOOL_ERROR;
-    fflush(stdout); /* before what goes to standard error */
+    fflush(stdout); /* before lines on stderr */
     if (outcome == WS_NOT_KNOWN)
-        return tool_error("a rule is about a figure that the trace does not give");
+        return tool_error("a rule needs a figure that the trace does not have");
     return outcome == WS_BROKEN ? TOOL_RULE_BROKEN : TOOL_DONE;
 }
 
@@ -316,7 +316,7 @@ static int check_traces(struct checks *checks)
     return status;
 }
 
-static int run(const struct tool_arguments *arguments)
+static int check_run(const struct tool_arguments *arguments)
 {
     if (tool_value(arguments, "list"))
         return list_figures(arguments);
@@ -338,18 +338,19 @@ const struct tool_command tool_check = {
     .name = "check",
     .operands = "[TRACE…]",
     .summary = "say whether rules on a trace's figures hold",
-    .text = "Takes rules such as 'busy >= 80 %', 'step_time.p95 < 45 ms', 'wall != overhead' or "
-            "'kernels[\"gemm\"].share > 0.5' and says of each whether it holds. A rule compares one figure with one "
-            "value, by < <= > >= == or !=; it must hold for every device that has the figure, and each that breaks "
-            "it is named. Figures are those of --list, and every key of the JSON report: the keys of a device, or "
-            "else of a process, one after the other; in a list [N] is one item, [*] each, and [\"TEXT\"] the rows "
-            "of that class or with TEXT in their name, taken together. Times take ns, us, ms or s, sizes B, kB, "
-            "MB, GB, TB or KiB to TiB, shares %. A share that the errors of the times might put on the other side of "
-            "the value is shown with ±; what decides is the share itself.\n"
-            "Of a folder that holds several jobs the newest is checked; wallshim report --help says what is one.\n"
-            "Exit status: 0 every rule holds, 1 one does not, 2 one cannot be checked: it is wrong, or the trace "
-            "does not give its figure.",
-    .switches = switches,
+    .text =
+        "Says whether rules hold, such as 'busy >= 80 %', 'step_time.p95 < 45 ms', 'wall != overhead' or "
+        "'kernels[\"gemm\"].share > 0.5'. A rule compares one figure with one value, by < <= > >= == or !=. It "
+        "must hold for every device that has the figure. Each device that breaks it is named.\n"
+        "Figures are those of --list, and every key of the JSON report: first the keys of a device, then those of "
+        "a process. Keys within keys are joined by dots. In a list, [N] is one item, [*] is each item, and "
+        "[\"TEXT\"] is all rows of that class, or with TEXT in their name, taken together.\n"
+        "Times take ns, us, ms or s; sizes take B, kB, MB, GB, TB or KiB to TiB; shares take %. A ± marks a share "
+        "that the errors of the times could move to the other side of the value. The share itself decides.\n"
+        "Of a folder with several jobs the newest is checked: see wallshim report --help.\n"
+        "Exit status: 0 every rule holds; 1 a rule does not hold; 2 a rule is wrong, or the trace does not have "
+        "its figure.",
+    .switches = check_switches,
     .repeats = "rule",
-    .run = run,
+    .run = check_run,
 };

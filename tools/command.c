@@ -6,7 +6,7 @@
 
 #include "base/printable.h"
 
-static void put(const char *before, const char *format, va_list arguments, const char *after)
+static void command_put(const char *before, const char *format, va_list arguments, const char *after)
 {
     char *text;
     if (vasprintf(&text, format, arguments) < 0)
@@ -20,7 +20,7 @@ void tool_put(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    put("", format, arguments, "");
+    command_put("", format, arguments, "");
     va_end(arguments);
 }
 
@@ -28,7 +28,7 @@ void tool_say(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    put("wallshim: ", format, arguments, "\n");
+    command_put("wallshim: ", format, arguments, "\n");
     va_end(arguments);
 }
 
@@ -36,7 +36,7 @@ int tool_error(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    put("wallshim: ", format, arguments, "\n");
+    command_put("wallshim: ", format, arguments, "\n");
     va_end(arguments);
     return TOOL_ERROR;
 }
@@ -61,20 +61,28 @@ const char *tool_value(const struct tool_arguments *arguments, const char *name)
     return NULL;
 }
 
-/* Does the word name this switch? *value then points behind its '=' or its letter, or is NULL. */
-static bool names_switch(const struct tool_switch *candidate, const char *word, const char **value)
+/* Is the word "NAME" or "NAME=VALUE"? Sets *value to the text after '='. */
+static bool names(const char *name, const char *word, const char **value)
 {
+    size_t length = strlen(name);
+    if (strncmp(word, name, length) || (word[length] && word[length] != '='))
+        return false;
+    if (word[length])
+        *value = word + length + 1;
+    return true;
+}
+
+/* Does the word name this switch? Sets *value to the text after '=' or after the letter, or to NULL. */
+static bool names_switch(const struct tool_command *command, const struct tool_switch *candidate, const char *word,
+                         const char **value)
+{
+    const char *old_name = command->old_name ? command->old_name(candidate->name) : NULL;
     *value = NULL;
     if (word[1] != '-') {
         *value = word[1] && word[2] ? word + 2 : NULL;
         return candidate->letter && word[1] == candidate->letter;
     }
-    size_t length = strlen(candidate->name);
-    if (strncmp(word + 2, candidate->name, length) || (word[2 + length] && word[2 + length] != '='))
-        return false;
-    if (word[2 + length])
-        *value = word + 3 + length;
-    return true;
+    return names(candidate->name, word + 2, value) || (old_name && names(old_name, word + 2, value));
 }
 
 /* Takes the switch at words[*at], and its argument. */
@@ -85,7 +93,7 @@ static int take_switch(struct tool_arguments *arguments, int count, char **words
     const struct tool_command *command = arguments->command;
     const struct tool_switch *switches = command->switches(&switch_count);
     for (size_t i = 0; i < switch_count; i++) {
-        if (!names_switch(&switches[i], word, &value))
+        if (!names_switch(command, &switches[i], word, &value))
             continue;
         if (!switches[i].argument && value)
             return tool_error("--%s takes no argument", switches[i].name);
@@ -126,8 +134,8 @@ int tool_parse(struct tool_arguments *arguments, const struct tool_command *comm
     return 0;
 }
 
-/* Words from column `indent` on, wrapped at 80; a newline in text ends a line. */
-static void put_wrapped(FILE *out, const char *text, int indent)
+/* Prints words from column `indent` on, wrapped at column 80. A newline in the text ends a line. */
+static void command_put_wrapped(FILE *out, const char *text, int indent)
 {
     int at = indent;
     while (*text) {
@@ -151,7 +159,7 @@ static void put_wrapped(FILE *out, const char *text, int indent)
     fputc('\n', out);
 }
 
-/* How many columns UTF-8 takes: ours has no wide characters. */
+/* The number of columns of a UTF-8 text without wide characters. */
 static int columns_of(const char *text)
 {
     int columns = 0;
@@ -166,7 +174,7 @@ void tool_help(const struct tool_command *command, FILE *out)
     const struct tool_switch *switches = command->switches(&count);
     fprintf(out, "usage: wallshim %s%s%s%s\n\n", command->name, count ? " [SWITCHES]" : "",
             *command->operands ? " " : "", command->operands);
-    put_wrapped(out, command->text, 0);
+    command_put_wrapped(out, command->text, 0);
     if (count)
         fputs("\nSwitches:\n", out);
     for (size_t i = 0; i < count; i++) {
@@ -180,6 +188,6 @@ void tool_help(const struct tool_command *command, FILE *out)
             fprintf(out, "%s\n%*s", left, 30, "");
         else
             fprintf(out, "%s%*s", left, 30 - columns_of(left), "");
-        put_wrapped(out, switches[i].help, 30);
+        command_put_wrapped(out, switches[i].help, 30);
     }
 }

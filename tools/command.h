@@ -1,4 +1,4 @@
-/* The command line: what every subcommand is made of. */
+/* The command line: what subcommands are made of. */
 #ifndef WALLSHIM_TOOLS_COMMAND_H
 #define WALLSHIM_TOOLS_COMMAND_H
 
@@ -8,7 +8,7 @@
 
 enum tool_status { TOOL_DONE = 0, TOOL_RULE_BROKEN = 1, TOOL_ERROR = 2 };
 
-/* "--name ARGUMENT" or, without an argument, "--name"; also "-l". */
+/* A switch: "--name ARGUMENT", or "--name" without an argument; also "-l". */
 struct tool_switch {
     const char *name;
     char letter;          /* 0: none */
@@ -20,21 +20,22 @@ enum { TOOL_SWITCHES = 40, TOOL_REPEATED = 100 };
 
 struct tool_arguments {
     const struct tool_command *command;
-    const char *values[TOOL_SWITCHES];   /* by place in the switches: NULL not given; flags "" */
-    const char *repeated[TOOL_REPEATED]; /* values of the switch that may be repeated, in order */
+    const char *values[TOOL_SWITCHES];   /* by index of the switch: NULL: not given; "" for flags */
+    const char *repeated[TOOL_REPEATED]; /* values of the repeatable switch, in order */
     size_t repeated_count;
-    char **operands; /* what is no switch */
+    char **operands; /* words that are not switches */
     size_t operand_count;
 };
 
 struct tool_command {
     const char *name;
-    const char *operands; /* in the usage line: "TRACE…" */
-    const char *summary;  /* one line, no full stop */
+    const char *operands; /* for the usage line: "TRACE…" */
+    const char *summary;  /* one line without a full stop */
     const char *text;     /* paragraphs of --help and the manual */
     const struct tool_switch *(*switches)(size_t *count);
-    const char *repeats; /* the switch that may be given several times; NULL: none */
-    bool passes_on;      /* the first operand ends the switches: the rest is somebody else's command */
+    const char *(*old_name)(const char *name); /* maps a former name of a switch to the present one; may be NULL */
+    const char *repeats;                       /* name of the repeatable switch; NULL: none */
+    bool passes_on;                            /* switches end at the first operand; the rest is the command to run */
     int (*run)(const struct tool_arguments *arguments);
 };
 
@@ -44,23 +45,24 @@ extern const size_t tool_command_count;
 extern const struct tool_command tool_record, tool_report, tool_diff, tool_check, tool_info, tool_dump, tool_export,
     tool_import, tool_roofline, tool_calibrate;
 
-/* The value given for a switch, NULL when it was not. */
+/* The value of a switch; NULL: not given. */
 const char *tool_value(const struct tool_arguments *arguments, const char *name);
 
-/* Returns 0, or TOOL_ERROR after a line on stderr. */
+/* Returns 0, or TOOL_ERROR after printing a line on stderr. */
 int tool_parse(struct tool_arguments *arguments, const struct tool_command *command, int count, char **words);
 
 void tool_help(const struct tool_command *command, FILE *out);
 
-/* On stderr, where texts of others are shown without what a terminal would act on: as it stands, or one line after
- * "wallshim: ". */
+/* Print on stderr, with control characters in foreign texts escaped. tool_put prints the text as it is,
+ * tool_say prints one line after "wallshim: ". */
 void tool_put(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void tool_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* tool_say; returns TOOL_ERROR. */
+/* Like tool_say; returns TOOL_ERROR. */
 int tool_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* A whole number of at most `most`; returns 0, or TOOL_ERROR after a line that names the switch. */
+/* Reads a whole number of at most `most`. Returns 0, or TOOL_ERROR after a line on stderr that names the
+ * switch. */
 int tool_number(const char *name, const char *text, size_t most, size_t *number);
 
 #endif

@@ -6,23 +6,22 @@
 
 enum { TOP = 20 };
 
-static const struct tool_switch *switches(size_t *count)
+static const struct tool_switch *diff_switches(size_t *count)
 {
     static const struct tool_switch list[] = {
-        { "json", 0, NULL, "everything as JSON, described by diff.schema.json" },
+        { "json", 0, NULL, "the whole comparison as JSON, described by diff.schema.json" },
         { "fail-on-regression", 0, "PERCENT",
-          "answer with status 1 where a step, or the recording where there are none, takes that much longer than "
-          "before, "
-          "and more than by chance" },
+          "exit with status 1 where a step takes this much longer than before, and more than by chance; without "
+          "steps, the whole recording counts" },
         TOOL_STEPS_SWITCH,
-        { "top", 't', "N", "rows of a table at most; 0 all (20 without this switch)" },
-        { "wide", 'w', NULL, "print names whole and all columns, however wide lines become" },
+        { "top", 't', "N", "most rows of a table; 0: all (default: 20)" },
+        { "wide", 'w', NULL, "print whole names and all columns, even in long lines" },
     };
     *count = sizeof(list) / sizeof(list[0]);
     return list;
 }
 
-/* The value of --fail-on-regression as a share, negative where it was not given. */
+/* The value of --fail-on-regression as a share; negative: not given. */
 static int limit_of(const struct tool_arguments *arguments, double *limit)
 {
     const char *text = tool_value(arguments, "fail-on-regression");
@@ -37,8 +36,8 @@ static int limit_of(const struct tool_arguments *arguments, double *limit)
     return 0;
 }
 
-static int show(const struct tool_arguments *arguments, const struct ws_comparison *comparison, size_t top,
-                double limit)
+static int diff_show(const struct tool_arguments *arguments, const struct ws_comparison *comparison, size_t top,
+                     double limit)
 {
     const struct ws_change *total = ws_comparison_total(comparison);
     struct ws_page page = tool_page(arguments, top);
@@ -48,15 +47,15 @@ static int show(const struct tool_arguments *arguments, const struct ws_comparis
         return TOOL_ERROR;
     if (limit < 0 || !ws_change_is_regression(total, limit))
         return TOOL_DONE;
-    fflush(stdout); /* before what goes to standard error */
+    fflush(stdout); /* before lines on stderr */
     tool_say("a regression: the %s takes %.1f %% longer than before, more than %.3g %%", total->label,
              100 * (total->after / total->before - 1), 100 * limit);
     return TOOL_RULE_BROKEN;
 }
 
-/* Of a recording only what is compared is kept: two models at once would take twice the memory. The texts that
- * a side needs are its own, so nothing of the traces outlives this. */
-static int load(struct ws_side *side, const char *path, const struct ws_report_options *wanted)
+/* Loads one recording and keeps only the compared figures, because two models at once would take twice the
+ * memory. The side has its own copies of all texts. */
+static int load(struct ws_report_side *side, const char *path, const struct ws_report_options *wanted)
 {
     struct tool_traces traces;
     struct tool_loaded loaded;
@@ -64,16 +63,16 @@ static int load(struct ws_side *side, const char *path, const struct ws_report_o
     if (status)
         return status;
     status = tool_load(&loaded, &traces, wanted);
-    if (!status && ws_side_init(side, loaded.report))
+    if (!status && ws_report_side_init(side, loaded.report))
         status = tool_error("out of memory");
     tool_unload(&loaded);
     tool_traces_finish(&traces);
     return status;
 }
 
-static int run(const struct tool_arguments *arguments)
+static int diff_run(const struct tool_arguments *arguments)
 {
-    struct ws_side before = { 0 }, after = { 0 };
+    struct ws_report_side before = { 0 }, after = { 0 };
     struct ws_report_options wanted = { .top = TOP };
     char message[128];
     double limit;
@@ -89,11 +88,11 @@ static int run(const struct tool_arguments *arguments)
         if (ws_compare(&comparison, &before, &after, message, sizeof(message)))
             status = tool_error("diff: %s", message);
         else
-            status = show(arguments, &comparison, top, limit);
+            status = diff_show(arguments, &comparison, top, limit);
         ws_comparison_finish(&comparison);
     }
-    ws_side_finish(&before);
-    ws_side_finish(&after);
+    ws_report_side_finish(&before);
+    ws_report_side_finish(&after);
     return status;
 }
 
@@ -101,12 +100,14 @@ const struct tool_command tool_diff = {
     .name = "diff",
     .operands = "BEFORE AFTER",
     .summary = "say what changed between two recordings",
-    .text = "Compares two recordings of a program, each a trace or a folder of them, step by step where both have "
-            "steps, else as a whole: the parts of a step, classes of kernels, and kernels by name. Kernels whose "
-            "names differ are matched where names differ in numbers or template arguments only, or where class, "
-            "grid, block and count are the same; such guesses are marked. Changes that the spread of the steps or "
-            "the errors of the times may have made are marked too. Of a folder that holds several jobs the newest is "
-            "taken; wallshim report --help says what is one.",
-    .switches = switches,
-    .run = run,
+    .text =
+        "Compares two recordings of a program: the parts of a step, classes of kernels, and kernels by name. Each "
+        "recording is a trace or a folder of traces. Times are of an average step where both have steps, else of "
+        "the whole recording.\n"
+        "Kernels whose names differ are matched where only numbers or template arguments differ, or where class, "
+        "grid, block and count are the same; * marks such guesses. Changes no larger than the spread of the "
+        "steps and the errors of the times are marked with ≈.\n"
+        "Of a folder with several jobs the newest is taken: see wallshim report --help.",
+    .switches = diff_switches,
+    .run = diff_run,
 };

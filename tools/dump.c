@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "command.h"
-#include "import/source.h"
+#include "input/source.h"
 #include "traces.h"
 #include "wire/columns.h"
 
-static const struct tool_switch *switches(size_t *count)
+static const struct tool_switch *dump_switches(size_t *count)
 {
     static const struct tool_switch list[] = {
         { "family", 'f', "FAMILY", "only rows of this family: op, call, shape, function, stream …" },
@@ -17,7 +17,7 @@ static const struct tool_switch *switches(size_t *count)
     return list;
 }
 
-static int64_t number(const struct ws_column *column, const char *row)
+static int64_t dump_number(const struct ws_column *column, const char *row)
 {
     uint32_t narrow;
     int64_t wide;
@@ -29,8 +29,8 @@ static int64_t number(const struct ws_column *column, const char *row)
     return wide;
 }
 
-/* In quotes, with what would break the line or the terminal written as \xNN. */
-static void print_text(const struct ws_text *text)
+/* Prints a text in quotes. Bytes that would break the line or the terminal become \xNN. */
+static void dump_print_text(const struct ws_text *text)
 {
     putchar('"');
     for (uint32_t i = 0; i < text->length; i++) {
@@ -43,7 +43,7 @@ static void print_text(const struct ws_text *text)
     putchar('"');
 }
 
-/* JSON has no bytes: each becomes the character of its number. */
+/* Prints a JSON string. JSON has no bytes, so each byte becomes the character with its number. */
 static void print_json_text(const struct ws_text *text)
 {
     putchar('"');
@@ -57,13 +57,13 @@ static void print_json_text(const struct ws_text *text)
     putchar('"');
 }
 
-/* The first key of an object says which family the row is of. */
+/* The first key of an object names the row's family. */
 static const char *json_key(const struct ws_column *column)
 {
     return strcmp(column->name, "family") ? column->name : "call_family";
 }
 
-static void print_row(const struct ws_layout *layout, const char *row, bool json)
+static void dump_print_row(const struct ws_layout *layout, const char *row, bool json)
 {
     if (json)
         printf("{\"family\":\"%s\"", layout->name);
@@ -76,16 +76,16 @@ static void print_row(const struct ws_layout *layout, const char *row, bool json
         if (column->coding == WS_CODING_TEXT && json)
             print_json_text(text);
         else if (column->coding == WS_CODING_TEXT)
-            print_text(text);
+            dump_print_text(text);
         else if (column->is_signed || column->width == sizeof(uint32_t))
-            printf("%" PRId64, number(column, row));
+            printf("%" PRId64, dump_number(column, row));
         else
-            printf("%" PRIu64, (uint64_t)number(column, row));
+            printf("%" PRIu64, (uint64_t)dump_number(column, row));
     }
     fputs(json ? "}\n" : "\n", stdout);
 }
 
-/* WS_FAMILY_COUNT for all. Returns 0, or TOOL_ERROR after a line. */
+/* The family given by --family; WS_FAMILY_COUNT: all. Returns 0, or TOOL_ERROR after a line on stderr. */
 static int chosen_family(const struct tool_arguments *arguments, uint32_t *family)
 {
     const char *name = tool_value(arguments, "family");
@@ -114,13 +114,13 @@ static int dump(const char *path, uint32_t family, bool json)
         if (!layout || (family != WS_FAMILY_COUNT && family != block.family))
             continue;
         for (uint32_t i = 0; i < block.count; i++)
-            print_row(layout, (const char *)block.rows + (size_t)i * layout->row_size, json);
+            dump_print_row(layout, (const char *)block.rows + (size_t)i * layout->row_size, json);
     }
     ws_source_close(source);
     return status < 0 ? tool_error("%s", message) : TOOL_DONE;
 }
 
-static int run(const struct tool_arguments *arguments)
+static int dump_run(const struct tool_arguments *arguments)
 {
     struct tool_traces traces;
     uint32_t family;
@@ -138,8 +138,8 @@ const struct tool_command tool_dump = {
     .name = "dump",
     .operands = "[TRACE]",
     .summary = "print every row of a trace",
-    .text = "Prints the rows of a trace as they were recorded, in the order of the file, a line each. FORMAT.md and "
-            "src/record/families.h describe the columns.",
-    .switches = switches,
-    .run = run,
+    .text = "Prints the rows of a trace as they were recorded, in the order of the file, one on a line. FORMAT.md "
+            "describes the columns.",
+    .switches = dump_switches,
+    .run = dump_run,
 };

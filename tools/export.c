@@ -8,25 +8,25 @@
 #include "interrupts.h"
 #include "reading.h"
 
-static const struct tool_switch *switches(size_t *count)
+static const struct tool_switch *export_switches(size_t *count)
 {
     static char formats[512];
     static const struct tool_switch list[] = {
         { "format", 'f', "FORMAT", formats },
-        { "output", 'o', "FILE", "where to; - for standard output. A file that exists is left alone" },
+        { "output", 'o', "FILE", "the file to write; - is standard output. An existing file is left alone" },
     };
     *count = sizeof(list) / sizeof(list[0]);
     if (*formats)
         return list;
     for (size_t i = 0; i < ws_export_format_count; i++) {
         size_t used = strlen(formats);
-        snprintf(formats + used, sizeof(formats) - used, "%s%s: %s; taken where FILE ends in %s", i ? "; " : "",
+        snprintf(formats + used, sizeof(formats) - used, "%s%s: %s; the default where FILE ends in %s", i ? "; " : "",
                  ws_export_formats[i]->name, ws_export_formats[i]->summary, ws_export_formats[i]->suffix);
     }
     return list;
 }
 
-/* NULL after a line on stderr. A file that exists is left alone. */
+/* Returns NULL after a line on stderr. Does not overwrite an existing file. */
 static FILE *open_output(const char *path)
 {
     sigset_t before;
@@ -38,7 +38,7 @@ static FILE *open_output(const char *path)
         tool_interrupts_file(path);
     tool_interrupts_release(&before);
     if (file < 0 && error == EEXIST)
-        tool_error("%s: there is a file of this name already; choose another or remove it", path);
+        tool_error("%s: already exists; choose another name or remove it", path);
     else if (file < 0)
         tool_error("%s: cannot be written: %s", path, strerror(error));
     FILE *out = file < 0 ? NULL : fdopen(file, "w");
@@ -68,7 +68,7 @@ static int write_output(const struct ws_model *model, const struct ws_export_for
     return tool_error("%s: %s", out == stdout ? "standard output" : path, message);
 }
 
-static int run(const struct tool_arguments *arguments)
+static int export_run(const struct tool_arguments *arguments)
 {
     struct tool_traces traces;
     struct tool_reading reading;
@@ -80,7 +80,7 @@ static int run(const struct tool_arguments *arguments)
     if (!format && name)
         return tool_error("--format %s: no such format; see wallshim export --help", name);
     if (!format)
-        return tool_error("%s: the name says no format; give --format FORMAT, see wallshim export --help", path);
+        return tool_error("%s: its ending names no format; give --format FORMAT, see wallshim export --help", path);
     int status = tool_find_traces(&traces, arguments);
     if (status)
         return status;
@@ -98,6 +98,6 @@ const struct tool_command tool_export = {
     .operands = "[TRACE…]",
     .summary = "turn traces into another tool's format",
     .text = "Writes one or several traces in the format of another tool. Times are on the host's monotonic clock.",
-    .switches = switches,
-    .run = run,
+    .switches = export_switches,
+    .run = export_run,
 };

@@ -6,26 +6,26 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "import/source.h"
+#include "input/source.h"
 #include "interrupts.h"
 #include "progress.h"
 #include "trace/writer.h"
 #include "traces.h"
 #include "wire/columns.h"
 
-enum { UNREADABLE = -1 }; /* beside enum tool_status */
+enum { UNREADABLE = -1 }; /* in addition to enum tool_status */
 
-static const struct tool_switch *switches(size_t *count)
+static const struct tool_switch *import_switches(size_t *count)
 {
     static const struct tool_switch list[] = {
         { "output", 'o', "TRACE",
-          "the file to write; of several traces or processes the folder. What exists is left alone" },
+          "the file to write; for several traces or processes, the folder. Existing files are left alone" },
     };
     *count = sizeof(list) / sizeof(list[0]);
     return list;
 }
 
-static int add_block(struct ws_writer *writer, const struct ws_block *block)
+static int import_add_block(struct ws_writer *writer, const struct ws_block *block)
 {
     const struct ws_layout *layout = ws_layout(block->family);
     int status = 0;
@@ -34,7 +34,7 @@ static int add_block(struct ws_writer *writer, const struct ws_block *block)
     return status;
 }
 
-/* What the file lacks is no longer to be seen once it is another file. */
+/* Notes the damage of the source, because it would not show in the new file. */
 static int add_damage(struct ws_writer *writer, const struct ws_source *source, const char *path)
 {
     static const char key[] = "import_damage";
@@ -49,9 +49,9 @@ static int add_damage(struct ws_writer *writer, const struct ws_source *source, 
     return ws_writer_add(writer, WS_FAMILY_meta, &row);
 }
 
-/* Returns UNREADABLE, with a line in message, where the source cannot be read. */
-static int copy(struct ws_source *source, const char *from, struct ws_writer *writer, const char *to, char *message,
-                size_t capacity)
+/* Returns UNREADABLE, with a line in message, if the source cannot be read. */
+static int import_copy(struct ws_source *source, const char *from, struct ws_writer *writer, const char *to,
+                       char *message, size_t capacity)
 {
     struct tool_progress progress;
     struct ws_block block;
@@ -59,7 +59,7 @@ static int copy(struct ws_source *source, const char *from, struct ws_writer *wr
     int status = 0, read;
     tool_progress_start(&progress);
     while ((read = ws_source_next(source, &block, message, capacity)) > 0 && !status) {
-        status = add_block(writer, &block);
+        status = import_add_block(writer, &block);
         ws_source_position(source, &done, &total);
         tool_progress_show(&progress, done, total);
     }
@@ -71,8 +71,8 @@ static int copy(struct ws_source *source, const char *from, struct ws_writer *wr
     return status ? tool_error("%s: cannot be written: %s", to, strerror(-status)) : TOOL_DONE;
 }
 
-/* One of the processes that a file holds. Returns UNREADABLE, with a line in message, where there is nothing that
- * could be converted. */
+/* Converts one of the processes in a file. Returns UNREADABLE, with a line in message, if nothing could be
+ * converted. */
 static int convert(const char *from, size_t process, const char *to, char *message, size_t capacity)
 {
     struct ws_source *source;
@@ -82,18 +82,18 @@ static int convert(const char *from, size_t process, const char *to, char *messa
         return UNREADABLE;
     if (ws_source_processes(source) > 1)
         ws_source_choose(source, process);
-    int status = ws_source_is_foreign(source) ? TOOL_DONE : tool_error("%s: is a trace of wallshim's already", from);
+    int status = ws_source_is_foreign(source) ? TOOL_DONE : tool_error("%s: is already a trace of wallshim's", from);
     tool_interrupts_hold(&before);
     int error = status ? 0 : ws_writer_create(&writer, to);
     if (!status && !error)
         tool_interrupts_file(to);
     tool_interrupts_release(&before);
     if (error == -EEXIST)
-        status = tool_error("%s: there is a file of this name already; choose another or remove it", to);
+        status = tool_error("%s: already exists; choose another name or remove it", to);
     else if (error)
         status = tool_error("%s: cannot be written: %s", to, strerror(-error));
     if (!status) {
-        status = copy(source, from, writer, to, message, capacity);
+        status = import_copy(source, from, writer, to, message, capacity);
         error = ws_writer_close(writer);
         if (error && !status)
             status = tool_error("%s: cannot be written: %s", to, strerror(-error));
@@ -105,7 +105,7 @@ static int convert(const char *from, size_t process, const char *to, char *messa
     return status;
 }
 
-/* 1, too, where it cannot be told. */
+/* The number of processes in a file; 1 if it is not known. */
 static size_t processes_in(const char *path)
 {
     struct ws_source *source;
@@ -117,8 +117,8 @@ static size_t processes_in(const char *path)
     return count;
 }
 
-/* "runs/rank3.json.gz" to FOLDER/rank3.wst, or to FOLDER/rank3-1.wst where the file holds several processes. Returns
- * NULL when memory is out. */
+/* Makes FOLDER/rank3.wst of "runs/rank3.json.gz", or FOLDER/rank3-1.wst if the file holds several processes.
+ * Returns NULL if memory runs out. */
 static char *name_in(const char *folder, const char *path, size_t process, size_t processes)
 {
     static const char *const suffixes[] = { ".gz", ".json", ".sqlite" };
@@ -142,7 +142,7 @@ static int convert_one(const char *from, const char *to)
     return status == UNREADABLE ? tool_error("%s", message) : status;
 }
 
-/* Every process of a trace. */
+/* Converts every process of a trace. */
 static int convert_into(const char *folder, const char *from, char *message, size_t capacity)
 {
     size_t processes = processes_in(from);
@@ -155,17 +155,24 @@ static int convert_into(const char *folder, const char *from, char *message, siz
     return status;
 }
 
+static int make_folder(const char *folder)
+{
+    sigset_t before;
+    tool_interrupts_hold(&before);
+    int error = mkdir(folder, 0777) ? errno : 0;
+    if (!error)
+        tool_interrupts_folder(folder);
+    tool_interrupts_release(&before);
+    if (error == EEXIST)
+        return tool_error("%s: already exists; several traces or processes need a new folder", folder);
+    return error ? tool_error("%s: cannot be made: %s", folder, strerror(error)) : TOOL_DONE;
+}
+
 static int convert_all(const struct tool_traces *traces, const char *folder)
 {
     char message[512];
     size_t left_out = 0;
-    int status = TOOL_DONE;
-    if (mkdir(folder, 0777))
-        return tool_error(errno == EEXIST ? "%s: there is something of this name already; several traces or "
-                                            "processes need a new folder"
-                                          : "%s: cannot be made",
-                          folder);
-    tool_interrupts_folder(folder);
+    int status = make_folder(folder);
     for (size_t i = 0; i < traces->count && !status; i++) {
         status = convert_into(folder, traces->paths[i], message, sizeof(message));
         if (status == UNREADABLE && tool_trace_left_out(traces, i, message)) {
@@ -182,7 +189,7 @@ static int convert_all(const struct tool_traces *traces, const char *folder)
     return status;
 }
 
-static int run(const struct tool_arguments *arguments)
+static int import_run(const struct tool_arguments *arguments)
 {
     struct tool_traces traces;
     const char *output = tool_value(arguments, "output");
@@ -202,9 +209,9 @@ const struct tool_command tool_import = {
     .operands = "FILE…",
     .summary = "turn another profiler's trace into one of wallshim's",
     .text = "Reads traces of PyTorch's profiler (Kineto's JSON, plain or gzip) and exports of Nsight Systems (nsys "
-            "export --type sqlite), and writes them in wallshim's own format: smaller, and read faster. Every other "
-            "command takes such files as they are, too. A folder is the files *.json, *.json.gz and *.sqlite in it. "
-            "Of a file in which several processes used a device each becomes a trace of its own.",
-    .switches = switches,
-    .run = run,
+            "export --type sqlite), and writes them in wallshim's own format. That is smaller and is read faster. "
+            "Every other command also reads such files directly. Of a folder, the files *.json, *.json.gz and "
+            "*.sqlite are read. Each process that used a device becomes a trace of its own.",
+    .switches = import_switches,
+    .run = import_run,
 };

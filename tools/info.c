@@ -2,15 +2,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "analysis/page.h"
 #include "base/hash.h"
 #include "base/map.h"
+#include "report/page.h"
 #include "command.h"
-#include "import/source.h"
+#include "input/source.h"
 #include "traces.h"
 #include "wire/columns.h"
 
-static const struct tool_switch *switches(size_t *count)
+static const struct tool_switch *info_switches(size_t *count)
 {
     *count = 0;
     return NULL;
@@ -19,17 +19,16 @@ static const struct tool_switch *switches(size_t *count)
 struct summary {
     uint64_t rows[WS_FAMILY_COUNT];
     uint64_t blocks;
-    int64_t first, last; /* host times; first > last: none */
-    bool foreign;        /* its blocks are the importer's, and its size says nothing of a row */
+    int64_t first, last; /* host times, ns; first > last: none */
+    bool foreign;        /* the trace was imported, so its size says nothing about bytes per row */
 };
 
-/* Each key once: the footer says the dictionaries again. */
+/* Prints each key once, because the footer repeats the dictionaries. */
 static void print_meta(struct ws_page *page, struct ws_map *printed, const struct ws_block *block)
 {
     const struct ws_meta *rows = block->rows;
     for (uint32_t i = 0; i < block->count; i++) {
-        uint64_t hash = ws_hash(rows[i].key.data, rows[i].key.length);
-        uint64_t *before = ws_map_put(printed, hash ? hash : 1); /* 0 is not a key */
+        uint64_t *before = ws_map_put(printed, ws_hash_key(rows[i].key.data, rows[i].key.length));
         if (before && (*before)++)
             continue;
         char key[64];
@@ -38,7 +37,7 @@ static void print_meta(struct ws_page *page, struct ws_map *printed, const struc
     }
 }
 
-static void add_block(struct summary *summary, const struct ws_block *block)
+static void info_add_block(struct summary *summary, const struct ws_block *block)
 {
     const struct ws_layout *layout = ws_layout(block->family);
     int64_t first, last;
@@ -55,7 +54,7 @@ static void add_block(struct summary *summary, const struct ws_block *block)
         summary->last = last;
 }
 
-static void print_damage(struct ws_page *page, const struct ws_damage *damage)
+static void info_print_damage(struct ws_page *page, const struct ws_damage *damage)
 {
     if (!damage->lost_frames && !damage->lost_bytes && !damage->torn_bytes && !damage->no_footer) {
         ws_page_fact(page, "damage", "none");
@@ -95,7 +94,7 @@ static void print_summary(struct ws_page *page, const struct summary *summary, c
     ws_table_finish(&table);
 }
 
-static int show(const char *path)
+static int info_show(const char *path)
 {
     struct ws_page page = { .out = stdout, .width = 100, .wide = true, .label = 24 };
     struct summary summary = { .first = INT64_MAX, .last = INT64_MIN };
@@ -111,23 +110,23 @@ static int show(const char *path)
     while ((status = ws_source_next(source, &block, message, sizeof(message))) > 0) {
         if (block.family == WS_FAMILY_meta)
             print_meta(&page, &printed, &block);
-        add_block(&summary, &block);
+        info_add_block(&summary, &block);
     }
     ws_map_finish(&printed);
     print_summary(&page, &summary, path);
     fputc('\n', stdout);
-    print_damage(&page, ws_source_damage(source));
+    info_print_damage(&page, ws_source_damage(source));
     ws_source_close(source);
     return status < 0 ? tool_error("%s", message) : TOOL_DONE;
 }
 
-static int run(const struct tool_arguments *arguments)
+static int info_run(const struct tool_arguments *arguments)
 {
     struct tool_traces traces;
     int status = tool_find_trace(&traces, arguments);
     if (status)
         return status;
-    status = show(traces.paths[0]);
+    status = info_show(traces.paths[0]);
     tool_traces_finish(&traces);
     return status;
 }
@@ -136,9 +135,8 @@ const struct tool_command tool_info = {
     .name = "info",
     .operands = "[TRACE]",
     .summary = "say what a trace holds",
-    .text =
-        "Prints what was recorded, how many rows of each family there are, the time they span, and whether the file "
-        "is whole.",
-    .switches = switches,
-    .run = run,
+    .text = "Prints what was recorded, how many rows each family has, the time they span, and whether the file is "
+            "complete.",
+    .switches = info_switches,
+    .run = info_run,
 };

@@ -10,10 +10,10 @@ static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXFSZ, SIGXCP
 
 enum { COUNT = sizeof(signals) / sizeof(signals[0]) };
 
-/* Read by the handler; changed only while signals are held. */
+/* Read by the signal handler; written only while signals are held. */
 static char file[PATH_MAX], folder[PATH_MAX];
 
-static void end(int number)
+static void interrupts_end(int number)
 {
     sigset_t this_one;
     if (*file)
@@ -28,7 +28,7 @@ static void end(int number)
     pthread_sigmask(SIG_UNBLOCK, &this_one, NULL);
 }
 
-static void fill(sigset_t *set)
+static void interrupts_fill(sigset_t *set)
 {
     sigemptyset(set);
     for (size_t i = 0; i < COUNT; i++)
@@ -37,8 +37,8 @@ static void fill(sigset_t *set)
 
 void tool_interrupts_start(void)
 {
-    struct sigaction action = { .sa_handler = end, .sa_flags = SA_RESTART }, before;
-    fill(&action.sa_mask);
+    struct sigaction action = { .sa_handler = interrupts_end, .sa_flags = SA_RESTART }, before;
+    interrupts_fill(&action.sa_mask);
     for (size_t i = 0; i < COUNT; i++)
         if (!sigaction(signals[i], NULL, &before) && before.sa_handler == SIG_DFL)
             sigaction(signals[i], &action, NULL);
@@ -47,7 +47,7 @@ void tool_interrupts_start(void)
 void tool_interrupts_hold(sigset_t *before)
 {
     sigset_t held;
-    fill(&held);
+    interrupts_fill(&held);
     pthread_sigmask(SIG_BLOCK, &held, before);
 }
 
@@ -56,22 +56,22 @@ void tool_interrupts_release(const sigset_t *before)
     pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
-static void keep(char place[PATH_MAX], const char *path)
+static void interrupts_keep(char place[PATH_MAX], const char *path)
 {
     sigset_t before;
     tool_interrupts_hold(&before);
     int size = snprintf(place, PATH_MAX, "%s", path ? path : "");
-    if (size >= PATH_MAX) /* another file's name */
+    if (size >= PATH_MAX) /* the name would be cut, and then be another file's */
         *place = 0;
     tool_interrupts_release(&before);
 }
 
 void tool_interrupts_file(const char *path)
 {
-    keep(file, path);
+    interrupts_keep(file, path);
 }
 
 void tool_interrupts_folder(const char *path)
 {
-    keep(folder, path);
+    interrupts_keep(folder, path);
 }

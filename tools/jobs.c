@@ -16,7 +16,7 @@ static bool all_were_found(const struct tool_traces *traces)
     return traces->count > 1;
 }
 
-/* When the last of a job's recordings began; INT64_MIN: none says. */
+/* Begin of the job's last recording; INT64_MIN: not known. */
 static int64_t start_of(const struct ws_model *model, const uint32_t *jobs, uint32_t job)
 {
     int64_t start = INT64_MIN, first, last;
@@ -26,7 +26,7 @@ static int64_t start_of(const struct ws_model *model, const uint32_t *jobs, uint
     return start;
 }
 
-static uint32_t newest(const struct ws_model *model, const uint32_t *jobs, uint32_t count)
+static uint32_t jobs_newest(const struct ws_model *model, const uint32_t *jobs, uint32_t count)
 {
     uint32_t best = 0;
     int64_t latest = INT64_MIN;
@@ -40,7 +40,7 @@ static uint32_t newest(const struct ws_model *model, const uint32_t *jobs, uint3
     return best;
 }
 
-/* ", of 2026-11-21 21:04:38"; "" where no recording says. */
+/* Writes ", of 2026-11-21 21:04:38"; "" if no recording tells. */
 static void write_time(int64_t start, char *text, size_t capacity)
 {
     time_t seconds = (time_t)(start / 1000000000);
@@ -50,7 +50,7 @@ static void write_time(int64_t start, char *text, size_t capacity)
         strftime(text, capacity, ", of %F %T", &parts);
 }
 
-/* The files of a job, each once. */
+/* Prints the files of a job, each once. */
 static void print_files(const struct ws_model *model, const uint32_t *jobs, uint32_t job)
 {
     const char *last = "";
@@ -70,7 +70,7 @@ static void print_files(const struct ws_model *model, const uint32_t *jobs, uint
         tool_put(" and %zu more", more);
 }
 
-static void tell(const struct ws_model *model, const uint32_t *jobs, uint32_t count, uint32_t kept)
+static void name_jobs(const struct ws_model *model, const uint32_t *jobs, uint32_t count, uint32_t kept)
 {
     char time[40];
     uint32_t named = 0;
@@ -87,7 +87,7 @@ static void tell(const struct ws_model *model, const uint32_t *jobs, uint32_t co
         fputc('\n', stderr);
     }
     if (named > JOBS_NAMED)
-        tool_say("left out, and %u jobs more", named - JOBS_NAMED);
+        tool_say("left out: %u more jobs", named - JOBS_NAMED);
     tool_say("to read another of them, name its files instead of the folder");
 }
 
@@ -98,8 +98,8 @@ int tool_keep_one_job(struct ws_model *model, const struct tool_traces *traces)
     uint32_t *jobs = calloc(model->processes.count + 1, sizeof(*jobs));
     int count = jobs ? ws_jobs_find(model, jobs) : -1;
     if (count > 1) {
-        uint32_t kept = newest(model, jobs, (uint32_t)count);
-        tell(model, jobs, (uint32_t)count, kept);
+        uint32_t kept = jobs_newest(model, jobs, (uint32_t)count);
+        name_jobs(model, jobs, (uint32_t)count, kept);
         ws_model_keep(model, jobs, kept);
     }
     free(jobs);

@@ -11,7 +11,7 @@
 
 #include "command.h"
 
-/* Seen from the folder of this program. */
+/* Relative to the folder of this program. */
 static const char *const places[] = { "../" WS_LIBDIR, "../lib", "../lib64", "../shim", "." };
 
 int tool_find_library(char *path, size_t capacity)
@@ -39,13 +39,14 @@ int tool_find_library(char *path, size_t capacity)
         snprintf(path, capacity, "%s", found);
         free(found);
         if (strpbrk(path, " :"))
-            return tool_error("%s: the loader takes no path with spaces or colons; install wallshim elsewhere", path);
+            return tool_error(
+                "%s: the loader cannot preload from a path with spaces or colons; install wallshim elsewhere", path);
         return 0;
     }
-    return tool_error("libwallshim.so is not beside this program; name it in WALLSHIM_LIBRARY");
+    return tool_error("libwallshim.so was not found beside this program; set WALLSHIM_LIBRARY to its path");
 }
 
-/* Where the shell would find the command. */
+/* Finds the command as the shell would. */
 static bool find_command(const char *command, char *path, size_t capacity)
 {
     const char *at = getenv("PATH");
@@ -81,14 +82,14 @@ static const char *why_of_file(int file)
     Elf64_Ehdr header;
     struct stat status;
     if (!fstat(file, &status) && (status.st_mode & (S_ISUID | S_ISGID)))
-        return "the command is set-user-ID or set-group-ID, and the loader preloads nothing into such programs";
+        return "the command is set-user-ID or set-group-ID; the loader preloads nothing into such programs";
     if (pread(file, &header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
         memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
         return NULL;
     if (header.e_ident[EI_CLASS] != ELFCLASS64)
-        return "the command is a 32-bit program, and libwallshim.so is not";
+        return "the command is a 32-bit program, but libwallshim.so is 64-bit";
     if (!has_interpreter(file, &header))
-        return "the command is linked statically, so nothing can be preloaded into it";
+        return "the command is linked statically; nothing can be preloaded into it";
     return NULL;
 }
 

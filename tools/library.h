@@ -1,14 +1,14 @@
-/* libwallshim.so, and why it may not have been loaded. */
+/* Finds libwallshim.so, and the reason if it cannot be loaded into a command. */
 #ifndef WALLSHIM_TOOLS_LIBRARY_H
 #define WALLSHIM_TOOLS_LIBRARY_H
 
 #include <stddef.h>
 
-/* WALLSHIM_LIBRARY, else where it lies beside this program, installed or in a build tree. Returns 0, or
- * TOOL_ERROR after a line on stderr. */
+/* Takes WALLSHIM_LIBRARY, else looks near this program, installed or in a build tree. Returns 0, or TOOL_ERROR
+ * after a line on stderr. */
 int tool_find_library(char *path, size_t capacity);
 
-/* Why nothing can be loaded into a command, or NULL. */
+/* Why nothing can be preloaded into the command; NULL: it can. */
 const char *tool_why_nothing(const char *command);
 
 #endif

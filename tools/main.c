@@ -12,13 +12,13 @@ static void help(FILE *out)
           out);
     for (size_t i = 0; i < tool_command_count; i++)
         fprintf(out, "  %-10s %s\n", tool_commands[i]->name, tool_commands[i]->summary);
-    fputs("\nwallshim COMMAND --help says more, wallshim --version which one this is. Exit status: 0\n"
-          "done, 1 a rule of check does not hold or diff found a regression, 2 wrong usage or\n"
-          "unreadable input; record answers with the command's own status.\n",
+    fputs("\nSee also: wallshim COMMAND --help, wallshim --version, man wallshim.\n"
+          "Exit status: 0 done; 1 a rule of check does not hold, or diff found a regression;\n"
+          "2 wrong usage or unreadable input. record exits with the command's own status.\n",
           out);
 }
 
-/* Is help asked for, before anything that belongs to another command? */
+/* Does the line ask for help, before any words that belong to another command? */
 static bool wants_help(const struct tool_command *command, int count, char **words)
 {
     for (int i = 0; i < count; i++) {
@@ -38,7 +38,7 @@ int main(int count, char **words)
         help(stderr);
         return TOOL_ERROR;
     }
-    if (!strcmp(words[1], "help") && count > 2) { /* help COMMAND is COMMAND --help */
+    if (!strcmp(words[1], "help") && count > 2) { /* help COMMAND means COMMAND --help */
         words[1] = words[2];
         words[2] = help_switch;
     }
@@ -59,7 +59,7 @@ int main(int count, char **words)
             return TOOL_DONE;
         }
         int status = tool_parse(&arguments, command, count - 2, words + 2);
-        if (!command->passes_on) /* what runs another command passes signals on */
+        if (!command->passes_on) /* a command that runs another one passes signals on to it */
             tool_interrupts_start();
         if (!status)
             status = command->run(&arguments);

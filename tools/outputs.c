@@ -21,8 +21,9 @@ static const char *default_name(void)
     return "*.wst";
 }
 
-/* The shim fills in what is behind '%', which may be anything here, and counts up names that are there already. With
- * `counted` these are meant: "NAME-1.wst". */
+/* Makes the pattern that matches the files of a trace's name. The shim replaces each '%' sequence by text that
+ * is not known here, so the pattern has '*' for it. With `counted` the pattern is for names with a counter,
+ * "NAME-1.wst", which the shim adds if a name exists. */
 static char *pattern_of(const char *name, bool counted)
 {
     static const char ending[] = ".wst", number[] = "-[0-9]*";
@@ -76,7 +77,7 @@ static void list(const struct tool_outputs *outputs, char ***paths, size_t *coun
     globfree(&found);
 }
 
-/* Where traces of this name go: empty where the shim fills in a part of it. */
+/* The folder for traces of this name; empty if the shim will fill in a part of it. */
 static void folder_of(const char *name, char *folder, size_t capacity)
 {
     const char *slash = strrchr(name, '/');
@@ -85,24 +86,24 @@ static void folder_of(const char *name, char *folder, size_t capacity)
         *folder = 0;
 }
 
-/* Whether a trace of this name can be written. The shim would say so too, but only once the command has come to its
- * first CUDA call; and it would count up a name that is taken, which is not what was asked for here. */
+/* Can a trace of this name be written? The shim would complain only at the command's first CUDA call. If the
+ * file exists, the shim would add a counter, which is not what the user asked for. */
 static int check_name(const char *name)
 {
     char folder[4096];
     for (const char *at = strchr(name, '%'); at; at = strchr(at + 2, '%'))
         if (!at[1] || !strchr("nphr%", at[1]))
-            return tool_error("--output %s: what follows a %% is one of n, p, h, r and %%", name);
+            return tool_error("--output %s: a %% can be followed by n, p, h, r or %%", name);
     folder_of(name, folder, sizeof(folder));
     if (*folder && access(folder, F_OK))
         return tool_error("--output %s: %s: %s", name, folder, strerror(errno));
     if (*name && !strchr(name, '%') && !access(name, F_OK))
-        return tool_error("%s: there is a file of this name already; choose another or remove it", name);
+        return tool_error("%s: already exists; choose another name or remove it", name);
     return 0;
 }
 
-/* A word that no other recording has, behind those of the records around this one. Without random numbers there is
- * none, and all that is new counts as ours. */
+/* Appends a random word to the names of the enclosing recordings. Without random numbers there is no name, and
+ * all new traces count as ours. */
 static int name_recording(struct tool_outputs *outputs)
 {
     const char *around = getenv(WS_RECORDING);
@@ -137,19 +138,19 @@ static bool was_there(const struct tool_outputs *outputs, const char *path)
     return false;
 }
 
-/* Is this said of our recording, or of one within it? */
-static bool is_ours(const char *recording, const struct ws_text *said)
+/* Does the text name our recording, or one within it? */
+static bool outputs_is_ours(const char *recording, const struct ws_text *said)
 {
     size_t length = strlen(recording);
     return said->length >= length && !memcmp(said->data, recording, length) &&
            (said->length == length || said->data[length] == '/');
 }
 
-/* What a trace says of itself comes first in it. */
+/* Most blocks to read: a trace describes itself at its begin. */
 enum { LOOKED_AT = 64 };
 
-/* Whether a trace says that another recording wrote it, or is one that nothing is in yet: ours are complete. What
- * says nothing of recordings, such as a trace of a shim from before they were named, is taken for ours. */
+/* Does the trace belong to another recording, or hold nothing yet? Our own traces are complete. A trace without
+ * the name of a recording counts as ours; older shims wrote none. */
 static bool is_of_others(const char *path, const char *recording)
 {
     static const char key[] = "recording";
@@ -163,7 +164,7 @@ static bool is_of_others(const char *path, const char *recording)
         any = true;
         for (uint32_t row = 0; block.family == WS_FAMILY_meta && row < block.count; row++)
             others |= rows[row].key.length == strlen(key) && !memcmp(rows[row].key.data, key, strlen(key)) &&
-                      !is_ours(recording, &rows[row].value);
+                      !outputs_is_ours(recording, &rows[row].value);
     }
     ws_reader_close(reader);
     return others || !any;

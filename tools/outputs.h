@@ -1,4 +1,4 @@
-/* The traces that a recording left behind. */
+/* Finds the traces that a recording left. */
 #ifndef WALLSHIM_TOOLS_OUTPUTS_H
 #define WALLSHIM_TOOLS_OUTPUTS_H
 
@@ -7,24 +7,25 @@
 #include "wire/options.h"
 
 struct tool_outputs {
-    char recording[WS_RECORDING_SIZE]; /* what the traces of the command say; empty: nothing */
+    char recording[WS_RECORDING_SIZE]; /* name of the recording in the traces of the command; empty: none */
     char *pattern;                     /* for glob(3) */
-    char *counted;                     /* the same for names that were counted up */
-    char **before;                     /* what matched before the command ran */
+    char *counted;                     /* the same for names with a counter: "NAME-1.wst" */
+    char **before;                     /* files that matched before the command ran */
     size_t before_count;
-    char folder[4096]; /* where traces go; empty: their name says it only once they are written */
-    char **paths;      /* what is new since */
+    char folder[4096]; /* where traces go; empty: the shim will choose it */
+    char **paths;      /* files that are new since */
     size_t count;
 };
 
-/* Lists what is there, and names what the command will write by the variable WS_RECORDING. name is WALLSHIM_OUTPUT's
- * value, NULL for the default. Returns 0, or TOOL_ERROR after a line. */
+/* Lists the existing files, and passes the command a name for the recording in the variable WS_RECORDING.
+ * `name` is the value of WALLSHIM_OUTPUT, NULL for the default. Returns 0, or TOOL_ERROR after a line on
+ * stderr. */
 int tool_outputs_init(struct tool_outputs *outputs, const char *name);
 
-/* Those that came since, without the ones that say that another recording in the folder wrote them. */
+/* Finds the new files, without those that name another recording in the folder. Returns their number. */
 size_t tool_outputs_find_new(struct tool_outputs *outputs);
 
-/* errno of why nothing can be written to the folder, or 0. */
+/* errno of why the folder cannot be written to; 0: it can. */
 int tool_outputs_hindrance(const struct tool_outputs *outputs);
 
 void tool_outputs_finish(struct tool_outputs *outputs);

@@ -1,25 +1,25 @@
-/* A line on a terminal that says how far long work has come. */
+/* A line on a terminal that shows how far long work has come. */
 #ifndef WALLSHIM_TOOLS_PROGRESS_H
 #define WALLSHIM_TOOLS_PROGRESS_H
 
 #include <stdint.h>
 
 struct tool_progress {
-    int64_t started; /* 0: nobody looks on */
+    int64_t started; /* 0: stderr is not a terminal */
     int64_t shown;
 };
 
 void tool_progress_start(struct tool_progress *progress);
 
-/* "what 42 %". */
+/* Shows "what 42 %". */
 void tool_progress_say(struct tool_progress *progress, const char *what, uint64_t done, uint64_t total);
 
-/* A ws_progress: of reading. */
+/* A ws_progress callback for reading. */
 void tool_progress_show(void *progress, uint64_t done, uint64_t total);
 
 void tool_progress_end(struct tool_progress *progress);
 
-/* For a signal's handler: takes away a line that is shown. */
+/* Removes the line. Safe in a signal handler. */
 void tool_progress_clear(void);
 
 #endif

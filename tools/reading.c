@@ -1,6 +1,6 @@
 #include "reading.h"
 
-static void show_progress(void *user, uint64_t done, uint64_t total)
+static void reading_show_progress(void *user, uint64_t done, uint64_t total)
 {
     struct tool_reading *reading = user;
     tool_progress_show(&reading->progress, done, total);
@@ -19,7 +19,7 @@ int tool_read(struct tool_reading *reading, struct ws_model **model, const struc
     char message[512];
     *reading = (struct tool_reading){ .traces = traces };
     reading->options = (struct ws_model_options){
-        .progress = show_progress, .user = reading, .leave_out = leave_out, .references_only = references_only
+        .progress = reading_show_progress, .user = reading, .leave_out = leave_out, .references_only = references_only
     };
     tool_progress_start(&reading->progress);
     if (!ws_model_create(model, (const char *const *)traces->paths, traces->count, &reading->options, message,

@@ -1,4 +1,4 @@
-/* From the traces that a command line means to a model. */
+/* Reads the traces of a command line into a model. */
 #ifndef WALLSHIM_TOOLS_READING_H
 #define WALLSHIM_TOOLS_READING_H
 
@@ -9,12 +9,12 @@
 struct tool_reading {
     struct tool_progress progress;
     const struct tool_traces *traces;
-    struct ws_model_options options; /* for further reading of the same traces, too */
+    struct ws_model_options options; /* for reading the same traces again */
 };
 
-/* Reads the traces, with progress on a terminal until that is ended. A trace that cannot be read and was only found
- * in a folder is named on stderr and left out. Returns 0, or TOOL_ERROR after a line on stderr and the progress's
- * end. */
+/* Reads the traces. Shows progress on a terminal until the caller ends it. Leaves out unreadable traces that
+ * were found in a folder, and names them on stderr. On failure ends the progress, prints a line on stderr and
+ * returns TOOL_ERROR. Otherwise returns 0. */
 int tool_read(struct tool_reading *reading, struct ws_model **model, const struct tool_traces *traces,
               bool references_only);
 

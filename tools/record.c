@@ -16,9 +16,9 @@
 
 enum { NOT_RUNNABLE = 126, NOT_FOUND = 127, BY_SIGNAL = 128 };
 
-/* The switches are the shim's options: each sets its environment variable. An option that is on
- * unless told otherwise is switched off by --no-NAME. */
-static const struct tool_switch *switches(size_t *count)
+/* Makes the switches from the shim's options: each switch sets an environment variable. An option that is on by
+ * default has a --no-NAME switch. */
+static const struct tool_switch *record_switches(size_t *count)
 {
     static struct tool_switch list[TOOL_SWITCHES];
     static char negated[TOOL_SWITCHES][32], negated_help[TOOL_SWITCHES][128];
@@ -39,6 +39,12 @@ static const struct tool_switch *switches(size_t *count)
     }
     *count = ws_option_count;
     return list;
+}
+
+static const char *record_old_name(const char *name)
+{
+    const struct ws_option_old_name *old = ws_option_old_name(name);
+    return old ? old->old_name : NULL;
 }
 
 static int set_variables(const struct tool_arguments *arguments)
@@ -73,8 +79,8 @@ static int set_preload(const char *library)
 
 static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT };
 
-/* Signals wait until run_command asks for them; those that are ignored, as SIGHUP under nohup, stay so
- * for the command too. */
+/* Holds signals until run_command asks for them. Ignored signals, such as SIGHUP under nohup, stay ignored for
+ * the command. */
 static void hold_signals(sigset_t *held, sigset_t *before)
 {
     sigemptyset(held);
@@ -85,7 +91,7 @@ static void hold_signals(sigset_t *held, sigset_t *before)
     sigprocmask(SIG_BLOCK, held, before);
 }
 
-/* Did the signal reach the command by itself, because it was sent to the process group that both are in? */
+/* Did the command get the signal by itself, because it was sent to the process group of both? */
 static bool reached(pid_t child, pid_t *witness, int number, const sigset_t *held)
 {
     if (!witness_got(*witness, number))
@@ -95,8 +101,8 @@ static bool reached(pid_t child, pid_t *witness, int number, const sigset_t *hel
     return getpgid(child) == getpgrp();
 }
 
-/* Passes signals on until the command has ended. What the terminal or somebody sends to the process group reaches it
- * by itself; what a process sent to us does not. */
+/* Passes signals on until the command has ended. A signal to the process group, from the terminal or a program,
+ * reaches the command by itself; a signal sent to us alone does not. */
 static int wait_for(pid_t child, const sigset_t *held)
 {
     siginfo_t info;
@@ -111,8 +117,8 @@ static int wait_for(pid_t child, const sigset_t *held)
     return WIFSIGNALED(status) ? BY_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* In the child: never returns. */
-static void become(char **command, int failure, const sigset_t *mask)
+/* Runs in the child and never returns. */
+static void exec_command(char **command, int failure, const sigset_t *mask)
 {
     sigprocmask(SIG_SETMASK, mask, NULL);
     execvp(command[0], command);
@@ -122,7 +128,7 @@ static void become(char **command, int failure, const sigset_t *mask)
     _exit(error == ENOENT ? NOT_FOUND : NOT_RUNNABLE);
 }
 
-/* Runs the command to its end. Returns its status; *error says why it could not be run, or 0. */
+/* Runs the command to its end. Returns its status. *error says why it could not be run, or is 0. */
 static int run_command(char **command, int *error)
 {
     int pipes[2];
@@ -135,7 +141,7 @@ static int run_command(char **command, int *error)
     hold_signals(&held, &before);
     pid_t child = fork();
     if (!child)
-        become(command, pipes[1], &before);
+        exec_command(command, pipes[1], &before);
     close(pipes[1]);
     if (child < 0)
         *error = errno;
@@ -145,7 +151,7 @@ static int run_command(char **command, int *error)
     return child < 0 ? NOT_RUNNABLE : wait_for(child, &held);
 }
 
-/* What we say is dropped from here on. Called where a signal interrupts a write. */
+/* Drops all further output. Called when a signal interrupts a write. */
 static void say_no_more(int number)
 {
     (void)number;
@@ -155,23 +161,25 @@ static void say_no_more(int number)
     errno = error;
 }
 
-/* What we say must not change the status of the command: nobody may read it, or read it any more. From here on there
- * is a second for it. The command has SIGPIPE as it was: it runs already. */
+/* Limits our output to one second from now, so that it cannot change the command's status: there may be no
+ * reader. The command already runs with its own SIGPIPE. */
 static void say_within_a_second(void)
 {
     const struct itimerval second = { .it_value.tv_sec = 1, .it_interval.tv_usec = 100000 };
-    const struct sigaction action = { .sa_handler = say_no_more }; /* without SA_RESTART: ends a write that waits */
+    const struct sigaction action = {
+        .sa_handler = say_no_more
+    }; /* without SA_RESTART, so that it interrupts a waiting write */
     sigset_t alarm;
     sigemptyset(&alarm);
     sigaddset(&alarm, SIGALRM);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGALRM, SIG_IGN); /* forgets one that was sent to us for the command */
+    signal(SIGALRM, SIG_IGN); /* drops an alarm that was sent to us for the command */
     sigaction(SIGALRM, &action, NULL);
     sigprocmask(SIG_UNBLOCK, &alarm, NULL);
     setitimer(ITIMER_REAL, &second, NULL);
 }
 
-static void tell_nothing(const struct tool_outputs *outputs, const char *command)
+static void say_no_trace(const struct tool_outputs *outputs, const char *command)
 {
     const char *why = tool_why_nothing(command);
     int hindrance = tool_outputs_hindrance(outputs);
@@ -183,7 +191,7 @@ static void tell_nothing(const struct tool_outputs *outputs, const char *command
         tool_say("no trace was written: the command used no CUDA device, or could not write one");
 }
 
-/* A path as a word of the shell. None begins with a '-', which would be a switch. */
+/* Prints a path as a word of the shell. No path here begins with '-', which would be a switch. */
 static void put_word(const char *path)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./%+=:,@-";
@@ -198,7 +206,7 @@ static void put_word(const char *path)
     tool_put("%s'", path);
 }
 
-static void tell_outputs(struct tool_outputs *outputs, const char *command)
+static void say_traces(struct tool_outputs *outputs, const char *command)
 {
     size_t count = tool_outputs_find_new(outputs);
     say_within_a_second();
@@ -211,11 +219,11 @@ static void tell_outputs(struct tool_outputs *outputs, const char *command)
             put_word(outputs->paths[i]);
         fputc('\n', stderr);
     } else {
-        tell_nothing(outputs, command);
+        say_no_trace(outputs, command);
     }
 }
 
-static int run(const struct tool_arguments *arguments)
+static int record_run(const struct tool_arguments *arguments)
 {
     char library[4096];
     struct tool_outputs outputs;
@@ -236,7 +244,7 @@ static int run(const struct tool_arguments *arguments)
         say_within_a_second();
         tool_error("%s: cannot be run: %s", arguments->operands[0], strerror(error));
     } else {
-        tell_outputs(&outputs, arguments->operands[0]);
+        say_traces(&outputs, arguments->operands[0]);
     }
     tool_outputs_finish(&outputs);
     return result;
@@ -247,11 +255,13 @@ const struct tool_command tool_record = {
     .operands = "[--] COMMAND…",
     .summary = "run a command and record what it does with its GPUs",
     .text =
-        "Runs the command with libwallshim.so loaded into it and writes one trace for each of its processes that "
-        "uses CUDA. Answers with the command's own status, or 128 and the number of the signal that ended it. "
-        "Each switch stands for an environment variable of the same meaning. TIME is written 500ms, 2s, 1m or as a "
-        "number of seconds, SIZE 64K, 2G or as a number of bytes.",
-    .switches = switches,
+        "Runs the command with libwallshim.so preloaded. Each of its processes that uses CUDA writes one trace. "
+        "Exits "
+        "with the command's own status, or with 128 + the number of the signal that ended it.\n"
+        "Each switch sets an environment variable of the same meaning. TIME is 500ms, 2s, 1m or a number of seconds. "
+        "SIZE is 64K, 2G or a number of bytes.",
+    .switches = record_switches,
+    .old_name = record_old_name,
     .passes_on = true,
-    .run = run,
+    .run = record_run,
 };

@@ -9,23 +9,24 @@ enum { TOP = 20 };
 static void add_sections(char *text, size_t capacity)
 {
     size_t used = strlen(text), shown = 0;
-    for (size_t i = 0; i < ws_analysis_count && used < capacity; i++)
-        if (ws_analyses[i]->title)
-            used += (size_t)snprintf(text + used, capacity - used, "%s %s", shown++ ? "," : "", ws_analyses[i]->name);
+    for (size_t i = 0; i < ws_all_analyses.count && used < capacity; i++)
+        if (ws_all_analyses.list[i]->title)
+            used += (size_t)snprintf(text + used, capacity - used, "%s %s", shown++ ? "," : "",
+                                     ws_all_analyses.list[i]->name);
 }
 
-static const struct tool_switch *switches(size_t *count)
+static const struct tool_switch *report_switches(size_t *count)
 {
     static char sections[512] =
-        "only this section of the text, by name or part of its heading; may be given several times:";
+        "print only this section, by name or part of its heading; may be given several times:";
     static const struct tool_switch list[] = {
-        { "json", 0, NULL, "everything as JSON, described by report.schema.json" },
+        { "json", 0, NULL, "the whole report as JSON, described by report.schema.json" },
         { "section", 's', "NAME", sections },
         TOOL_STEPS_SWITCH,
-        { "top", 't', "N", "rows of a table at most; 0 all (20 without this switch)" },
-        { "all", 'a', NULL, "every device of a job; without it the slowest" },
+        { "top", 't', "N", "most rows of a table; 0: all (default: 20)" },
+        { "all", 'a', NULL, "show every device of a job, not only the slowest" },
         TOOL_GPU_SWITCH,
-        { "wide", 'w', NULL, "print names whole and all columns, however wide lines become" },
+        { "wide", 'w', NULL, "print whole names and all columns, even in long lines" },
     };
     *count = sizeof(list) / sizeof(list[0]);
     if (sections[strlen(sections) - 1] == ':')
@@ -33,19 +34,19 @@ static const struct tool_switch *switches(size_t *count)
     return list;
 }
 
-/* Before anything is read: large traces take their time. */
+/* Checks the names before reading, because large traces take time. */
 static int check_sections(const struct tool_arguments *arguments)
 {
     char sections[512] = "";
     for (size_t i = 0; i < arguments->repeated_count; i++)
-        if (!ws_report_has_section(arguments->repeated[i])) {
+        if (!ws_report_has_section(&ws_all_analyses, arguments->repeated[i])) {
             add_sections(sections, sizeof(sections));
             return tool_error("--section %s: no such section; there are%s", arguments->repeated[i], sections);
         }
     return TOOL_DONE;
 }
 
-static int print_text(const struct ws_report *report, const struct tool_arguments *arguments, size_t top)
+static int report_print_text(const struct ws_report *report, const struct tool_arguments *arguments, size_t top)
 {
     struct ws_page page = tool_page(arguments, top);
     page.all = tool_value(arguments, "all") != NULL;
@@ -53,7 +54,7 @@ static int print_text(const struct ws_report *report, const struct tool_argument
     return TOOL_DONE;
 }
 
-static int run(const struct tool_arguments *arguments)
+static int report_run(const struct tool_arguments *arguments)
 {
     struct tool_traces traces;
     struct tool_loaded loaded;
@@ -61,7 +62,7 @@ static int run(const struct tool_arguments *arguments)
     struct tool_gpu gpu;
     bool as_json = tool_value(arguments, "json") != NULL;
     if (as_json && tool_value(arguments, "section"))
-        return tool_error("report: --section chooses from the text; --json is always the whole");
+        return tool_error("report: --section is for text; --json always has all sections");
     if (check_sections(arguments) || tool_top(arguments, TOP, &wanted.top) || tool_steps(arguments, &wanted.steps) ||
         tool_gpu_init(&gpu, arguments))
         return TOOL_ERROR;
@@ -75,7 +76,7 @@ static int run(const struct tool_arguments *arguments)
     status = tool_load(&loaded, &traces, &wanted);
     if (!status)
         status = as_json ? tool_print_json(ws_report_json(loaded.report))
-                         : print_text(loaded.report, arguments, wanted.top);
+                         : report_print_text(loaded.report, arguments, wanted.top);
     tool_unload(&loaded);
     tool_traces_finish(&traces);
     tool_gpu_finish(&gpu);
@@ -86,11 +87,10 @@ const struct tool_command tool_report = {
     .name = "report",
     .operands = "[TRACE…]",
     .summary = "say what the GPUs did, and where time went",
-    .text = "Prints a report on one or several traces, or on all those in a folder. Without a trace it takes the "
-            "newest *.wst "
-            "in the current folder and names it. A file in a folder that cannot be read is named on stderr and left "
-            "out.\n" TOOL_JOBS_TEXT,
-    .switches = switches,
+    .text = "Prints a report on one or several traces, or on all traces in a folder. Without a trace it takes the "
+            "newest *.wst in the current folder and names it. Unreadable files in a folder are named on stderr and "
+            "left out.\n" TOOL_JOBS_TEXT,
+    .switches = report_switches,
     .repeats = "section",
-    .run = run,
+    .run = report_run,
 };

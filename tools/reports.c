@@ -5,14 +5,14 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "analysis/peaks.h"
 #include "base/printable.h"
+#include "report/peaks.h"
 #include "jobs.h"
 #include "reading.h"
 
 enum { FILE_WIDTH = 100, LEAST_WIDTH = 60, MOST_WIDTH = 400, MOST_ROWS = 1000 };
 
-/* A report that was to be held against measured ceilings is not made from others. */
+/* Refuses a report with calibrated peaks if a GPU of the trace has no calibration. */
 static int check_calibrations(const struct ws_model *model, const struct ws_calibrations *calibrations)
 {
     enum ws_gpu_match match;
@@ -22,10 +22,10 @@ static int check_calibrations(const struct ws_model *model, const struct ws_cali
             continue;
         if (!device)
             return tool_error("--gpu calibrated: the trace does not say on which GPU it was recorded");
-        return tool_error("--gpu calibrated: no calibration of %s (%s) in %s: run wallshim calibrate where it is, or "
-                          "name a file%s%s",
+        return tool_error("--gpu calibrated: no calibration of %s (%s) in %s: run wallshim calibrate on its machine, "
+                          "or name a file%s%s",
                           device->name.data, *device->uuid.data ? device->uuid.data : "no UUID known",
-                          *calibrations->folder ? calibrations->folder : "any folder, as there is no HOME",
+                          *calibrations->folder ? calibrations->folder : "any folder: HOME is not set",
                           *calibrations->unread ? "; not readable: " : "", calibrations->unread);
     }
     return 0;
@@ -50,7 +50,7 @@ int tool_load(struct tool_loaded *loaded, const struct tool_traces *traces, cons
     }
     if (status)
         return status;
-    status = ws_report_create(&loaded->report, loaded->model, &wanted);
+    status = ws_report_create(&loaded->report, loaded->model, &ws_all_analyses, &wanted);
     tool_progress_end(&reading.progress);
     return status ? tool_error("out of memory") : 0;
 }
@@ -102,7 +102,7 @@ int tool_gpu_init(struct tool_gpu *gpu, const struct tool_arguments *arguments)
     if (gpu->gpu)
         return 0;
     if (access(text, F_OK))
-        return tool_error("--gpu %s: no GPU that is known (wallshim roofline --list), and no file", text);
+        return tool_error("--gpu %s: neither a known GPU (see wallshim roofline --list) nor a file", text);
     if (ws_gpu_read(&gpu->file, text, message, sizeof(message)))
         return tool_error("--gpu: %s", message);
     gpu->gpu = &gpu->file.gpu;
@@ -144,7 +144,7 @@ struct ws_page tool_page(const struct tool_arguments *arguments, size_t top)
     };
 }
 
-/* Characters beyond ASCII are within texts alone, where their numbers mean the same. */
+/* Escapes characters beyond ASCII. They occur only inside strings, where an escape means the same. */
 static void print_escaped(const char *json)
 {
     char escape[WS_JSON_ESCAPE];

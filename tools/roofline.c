@@ -5,35 +5,37 @@
 
 #include <jansson.h>
 
-#include "analysis/page.h"
-#include "analysis/peaks.h"
+#include "report/page.h"
+#include "report/peaks.h"
 #include "command.h"
 #include "hardware/roofline.h"
 #include "reports.h"
 
-static const struct tool_switch *switches(size_t *count)
+static const struct tool_switch *roofline_switches(size_t *count)
 {
     static const struct tool_switch list[] = {
         { "op", 0, "OP", "gemm, pointwise or attention" },
-        { "gpu", 'g', "NAME", "the GPU: h100, \"a100 80gb pcie\" … (--list names them), a JSON file, or calibrated" },
+        { "gpu", 'g', "NAME",
+          "the GPU: a name such as h100 or \"a100 80gb pcie\" (see --list), a JSON file, or calibrated" },
         { "dtype", 'd', "TYPE",
-          "fp64, fp32, tf32, fp16, bf16, fp8, int8 or fp4, or as torch has it (bf16 without this switch)" },
+          "fp64, fp32, tf32, fp16, bf16, fp8, int8 or fp4, or a name of torch's (default: bf16)" },
         { "m", 'm', "N", "gemm: rows of the result" },
         { "n", 'n', "N", "gemm: columns of the result" },
-        { "k", 'k', "N", "gemm: length of the sums" },
-        { "batch", 'b', "N", "gemm, attention: how many of them (1)" },
+        { "k", 'k', "N", "gemm: length of each sum" },
+        { "batch", 'b', "N", "gemm, attention: how many (default: 1)" },
         { "shape", 's', "DIMS", "pointwise: dimensions of the tensor, as 32x2048x4096 or 32,2048,4096" },
-        { "flops-per-element", 'f', "X", "pointwise: of one kernel (1)" },
-        { "inputs", 'i', "N", "pointwise: tensors that a kernel reads (1)" },
-        { "kernels", 0, "N", "pointwise: so many in a row, against one that fuses them (1)" },
-        { "heads", 0, "N", "attention: heads of all (1)" },
+        { "flops-per-element", 'f', "X", "pointwise: FLOPs of one kernel for each element (default: 1)" },
+        { "inputs", 'i', "N", "pointwise: tensors that a kernel reads (default: 1)" },
+        { "kernels", 0, "N", "pointwise: how many in a row; compared with one fused kernel (default: 1)" },
+        { "heads", 0, "N", "attention: number of heads (default: 1)" },
         { "queries", 0, "N", "attention: length of the query sequence" },
-        { "keys", 0, "N", "attention: length of the key sequence (that of the queries)" },
-        { "head-size", 0, "N", "attention: elements of a head's vector (128)" },
+        { "keys", 0, "N", "attention: length of the key sequence (default: as the queries)" },
+        { "head-size", 0, "N", "attention: elements of a head's vector (default: 128)" },
         { "causal", 0, NULL,
-          "attention: a query sees only the keys before it; fused computes half the scores, standard all" },
-        { "list", 'l', NULL, "the GPUs that are known, with their roofs and where these are from" },
-        { "wide", 'w', NULL, "list: print sources whole, however wide the lines become" },
+          "attention: a query sees only the keys before it. Fused attention then computes half of the scores, "
+          "standard attention all" },
+        { "list", 'l', NULL, "list the known GPUs, with their peaks and sources" },
+        { "wide", 'w', NULL, "list: print all columns and whole sources, even in long lines" },
         { "json", 0, NULL, "the answer as JSON" },
     };
     *count = sizeof(list) / sizeof(list[0]);
@@ -45,7 +47,7 @@ struct variant {
     const char *name;
     struct ws_work work;
     double launches;
-    struct ws_roof roof; /* filled in for all alike */
+    struct ws_roof roof; /* filled in for all variants alike */
 };
 
 struct question {
@@ -53,15 +55,15 @@ struct question {
     const struct ws_gpu *gpu;
     enum ws_precision precision;
     double element_bytes;
-    struct variant variants[2]; /* as it is, and fused */
-    bool ordinary;              /* no matrix work: tensor cores do not do it */
-    double m, n, k;             /* of a matrix product; 0: it is none */
+    struct variant variants[2]; /* unfused, and fused */
+    bool ordinary;              /* not matrix work: runs on ordinary cores */
+    double m, n, k;             /* sizes of a GEMM; 0: not a GEMM */
     size_t count;
     char what[160];
 };
 
-/* A switch's number, or what it is without; NAN after a line on stderr. */
-static double number(const struct tool_arguments *arguments, const char *name, double without)
+/* The number of a switch, or the default `without`; NAN after a line on stderr. */
+static double roofline_number(const struct tool_arguments *arguments, const char *name, double without)
 {
     const char *text = tool_value(arguments, name);
     char *end;
@@ -80,20 +82,20 @@ static double number(const struct tool_arguments *arguments, const char *name, d
     return value;
 }
 
-/* The same of a size: whole, and at least 1. */
+/* The same for sizes: a whole number of at least 1. */
 static double whole(const struct tool_arguments *arguments, const char *name, double without)
 {
-    double value = number(arguments, name, without);
+    double value = roofline_number(arguments, name, without);
     if (isnan(value) || (value >= 1 && value == floor(value)))
         return value;
     tool_error("--%s %s: not a whole number from 1 on", name, tool_value(arguments, name));
     return NAN;
 }
 
-/* Elements of "32x2048x4096"; NAN after a line on stderr. */
-static double elements_of(const char *shape)
+/* The number of elements of "32x2048x4096"; NAN after a line on stderr. */
+static double roofline_elements_of(const char *shape)
 {
-    double product = 1;
+    double gemm = 1;
     const char *at = shape;
     if (!shape) {
         tool_error("--shape is needed for --op pointwise");
@@ -104,9 +106,9 @@ static double elements_of(const char *shape)
         double size = strtod(at, &end);
         if (end == at || !(size >= 1) || size > 1e15 || size != floor(size))
             break;
-        product *= size;
-        if (!*end && product < 1e18)
-            return product;
+        gemm *= size;
+        if (!*end && gemm < 1e18)
+            return gemm;
         if (*end != 'x' && *end != ',')
             break;
         at = end + 1;
@@ -115,7 +117,7 @@ static double elements_of(const char *shape)
     return NAN;
 }
 
-static int ask_gemm(const struct tool_arguments *arguments, struct question *question)
+static int read_gemm(const struct tool_arguments *arguments, struct question *question)
 {
     double m = whole(arguments, "m", -1), n = isnan(m) ? NAN : whole(arguments, "n", -1);
     double k = isnan(n) ? NAN : whole(arguments, "k", -1), batch = isnan(k) ? NAN : whole(arguments, "batch", 1);
@@ -132,11 +134,11 @@ static int ask_gemm(const struct tool_arguments *arguments, struct question *que
     return 0;
 }
 
-static int ask_pointwise(const struct tool_arguments *arguments, struct question *question)
+static int read_pointwise(const struct tool_arguments *arguments, struct question *question)
 {
-    double elements = elements_of(tool_value(arguments, "shape"));
-    double flops = isnan(elements) ? NAN : number(arguments, "flops-per-element", 1);
-    double inputs = isnan(flops) ? NAN : number(arguments, "inputs", 1);
+    double elements = roofline_elements_of(tool_value(arguments, "shape"));
+    double flops = isnan(elements) ? NAN : roofline_number(arguments, "flops-per-element", 1);
+    double inputs = isnan(flops) ? NAN : roofline_number(arguments, "inputs", 1);
     double kernels = isnan(inputs) ? NAN : whole(arguments, "kernels", 1);
     if (isnan(kernels))
         return TOOL_ERROR;
@@ -155,7 +157,7 @@ static int ask_pointwise(const struct tool_arguments *arguments, struct question
     return 0;
 }
 
-static int ask_attention(const struct tool_arguments *arguments, struct question *question)
+static int read_attention(const struct tool_arguments *arguments, struct question *question)
 {
     struct ws_attention attention = { .causal = tool_value(arguments, "causal") != NULL };
     attention.queries = whole(arguments, "queries", -1);
@@ -180,17 +182,17 @@ static int ask_attention(const struct tool_arguments *arguments, struct question
 
 static const struct {
     const char *name;
-    int (*ask)(const struct tool_arguments *arguments, struct question *question);
-} ops[] = { { "gemm", ask_gemm }, { "pointwise", ask_pointwise }, { "attention", ask_attention } };
+    int (*read_question)(const struct tool_arguments *arguments, struct question *question);
+} ops[] = { { "gemm", read_gemm }, { "pointwise", read_pointwise }, { "attention", read_attention } };
 
-/* On paper there is no trace to say which of them is meant. */
+/* Chooses the user's only calibration, as there is no trace to choose by. */
 static int choose_calibration(struct tool_gpu *given)
 {
     struct ws_gpu_file *const *files = given->all.files.data;
     if (!given->calibrations)
         return 0;
     if (given->all.files.count > 1)
-        return tool_error("--gpu calibrated: %zu GPUs are; name a file in %s", given->all.files.count,
+        return tool_error("--gpu calibrated: %zu GPUs are calibrated; name a file in %s", given->all.files.count,
                           given->all.folder);
     if (!given->all.files.count)
         return tool_error("--gpu calibrated: no GPU was calibrated yet; run wallshim calibrate");
@@ -198,8 +200,8 @@ static int choose_calibration(struct tool_gpu *given)
     return 0;
 }
 
-/* As we name it, or as torch does. */
-static enum ws_precision precision_of(const char *type)
+/* Accepts our names of types and torch's. */
+static enum ws_precision tool_roofline_precision_of(const char *type)
 {
     static const struct {
         const char *name;
@@ -218,7 +220,7 @@ static enum ws_precision precision_of(const char *type)
     return ws_precision_named(type);
 }
 
-static int ask(const struct tool_arguments *arguments, struct question *question)
+static int read_question(const struct tool_arguments *arguments, struct question *question)
 {
     const char *gpu = tool_value(arguments, "gpu"), *type = tool_value(arguments, "dtype"),
                *op = tool_value(arguments, "op");
@@ -228,17 +230,17 @@ static int ask(const struct tool_arguments *arguments, struct question *question
     if (!op || at == sizeof(ops) / sizeof(ops[0]))
         return tool_error("--op: one of gemm, pointwise, attention; see wallshim roofline --help");
     if (!gpu)
-        return tool_error("--gpu is needed: h100, a100 …; wallshim roofline --list names them");
+        return tool_error("--gpu is needed, such as h100; see wallshim roofline --list");
     if (tool_gpu_init(&question->given, arguments) || choose_calibration(&question->given))
         return TOOL_ERROR;
     question->gpu = question->given.gpu;
-    question->precision = type ? precision_of(type) : WS_PRECISION_BF16;
+    question->precision = type ? tool_roofline_precision_of(type) : WS_PRECISION_BF16;
     if (question->precision == WS_PRECISION_COUNT)
         return tool_error("--dtype %s: one of fp64, fp32, tf32, fp16, bf16, fp8, int8, fp4", type);
     if (ws_gpu_peak(question->gpu, question->precision) <= 0)
         return tool_error("%s has no peak at %s", question->gpu->name, ws_precision_name(question->precision));
     question->element_bytes = ws_precision_bits(question->precision) / 8.0;
-    int status = ops[at].ask(arguments, question);
+    int status = ops[at].read_question(arguments, question);
     for (size_t i = 0; i < question->count && !status; i++)
         question->variants[i].roof = (question->ordinary ? ws_roof_of_ordinary : ws_roof_of)(
             question->gpu, question->precision, &question->variants[i].work);
@@ -250,17 +252,18 @@ static const char *bound_of(const struct ws_roof *roof)
     return roof->compute_bound ? "compute-bound" : "memory-bound";
 }
 
-static double padded(double size, double multiple)
+static double roofline_padded(double size, double multiple)
 {
     return ceil(size / multiple) * multiple;
 }
 
-/* What keeps products from tensor cores: analysis/products.h says why. */
+/* Prints what keeps a GEMM off tensor cores; see analysis/roofline/gemms.h. */
 static void print_hints(const struct question *question, struct ws_page *page)
 {
     const struct ws_gpu *gpu = question->gpu;
     double multiple = 128.0 / ws_precision_bits(question->precision);
-    double m = padded(question->m, multiple), n = padded(question->n, multiple), k = padded(question->k, multiple);
+    double m = roofline_padded(question->m, multiple), n = roofline_padded(question->n, multiple),
+           k = roofline_padded(question->k, multiple);
     bool has_vector = question->m == 1 || question->n == 1 || question->k == 1;
     double tf32 = gpu->flops_per_ns[WS_PRECISION_TF32][WS_CORES_TENSOR];
     if (has_vector)
@@ -269,16 +272,15 @@ static void print_hints(const struct question *question, struct ws_page *page)
         (m > question->m || n > question->n || k > question->k))
         ws_page_fact(
             page, "sizes",
-            "tensor cores want multiples of %.0f (16 bytes) of those that lie in memory first, else they are slower "
-            "or not used: %.0f × %.0f × %.0f",
+            "tensor cores need multiples of %.0f (16 bytes) in the contiguous dimension, or they are slower or not "
+            "used: %.0f × %.0f × %.0f",
             multiple, m, n, k);
     if (question->precision == WS_PRECISION_FP32 && tf32 > ws_gpu_peak(gpu, WS_PRECISION_FP32))
-        ws_page_fact(page, "precision",
-                     "as TF32 on tensor cores it has %.4g TFLOP/s: --dtype tf32 says how far that goes", tf32 / 1e3);
+        ws_page_fact(page, "precision", "tf32 on tensor cores has %.4g TFLOP/s: see --dtype tf32", tf32 / 1e3);
 }
 
-/* Facts are wrapped at the terminal's width; the table has no names to shorten. */
-static void print_text(const struct question *question, const struct tool_arguments *arguments)
+/* Facts wrap at the terminal's width. The table has no names to shorten. */
+static void roofline_print_text(const struct question *question, const struct tool_arguments *arguments)
 {
     static const struct ws_table_column columns[] = {
         { "", true, false },           { "FLOPs", false, false },    { "bytes", false, false },
@@ -295,7 +297,7 @@ static void print_text(const struct question *question, const struct tool_argume
                  question->gpu->bytes_per_ns / 1e3, roof->ridge);
     ws_page_fact(&page, "its source", "%s", question->gpu->source);
     if (roof->cores_peak < roof->peak)
-        ws_page_fact(&page, "its cores", "ordinary ones, as this is no matrix work: %.4g TFLOP/s, ridge %.0f",
+        ws_page_fact(&page, "its cores", "ordinary ones: tensor cores run only GEMMs. %.4g TFLOP/s, ridge %.0f",
                      roof->cores_peak / 1e3, roof->cores_peak / question->gpu->bytes_per_ns);
     fputc('\n', stdout);
     ws_table_init(&table, &page, columns, sizeof(columns) / sizeof(columns[0]));
@@ -324,7 +326,7 @@ static void print_text(const struct question *question, const struct tool_argume
                  now->launches - fused->launches, now->launches - fused->launches > 1 ? "launches" : "launch");
 }
 
-static int print_json(const struct question *question)
+static int roofline_print_json(const struct question *question)
 {
     const struct variant *now = &question->variants[0], *fused = &question->variants[1];
     json_t *variants = json_array();
@@ -373,8 +375,10 @@ static int print_list(const struct tool_arguments *arguments)
     char text[WS_FORMAT_SIZE];
     size_t count;
     const struct ws_gpu *gpus = ws_gpu_table(&count);
-    ws_page_text(&page, "Peaks in TFLOP/s for dense matrices, on tensor or ordinary cores, whichever are faster.%s",
-                 page.wide ? "" : " With --wide come all columns and where the figures are from.");
+    ws_page_text(
+        &page, "Peaks in TFLOP/s for dense matrices, on tensor or ordinary cores, whichever are faster. %s",
+        page.wide ? "The sources are the makers' documents; the figures were compared with quotations of them only."
+                  : "--wide shows all columns and the sources.");
     fputc('\n', stdout);
     ws_table_init(&table, &page, columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < count; i++) {
@@ -394,20 +398,19 @@ static int print_list(const struct tool_arguments *arguments)
     return TOOL_DONE;
 }
 
-static int run(const struct tool_arguments *arguments)
+static int tool_roofline_run(const struct tool_arguments *arguments)
 {
     struct question question = { 0 };
     if (arguments->operand_count)
-        return tool_error(
-            "roofline: %s: takes no trace, and operations are named by --op; see wallshim roofline --help",
-            arguments->operands[0]);
+        return tool_error("roofline: %s: takes no trace; name an operation with --op, see wallshim roofline --help",
+                          arguments->operands[0]);
     if (tool_value(arguments, "list"))
         return print_list(arguments);
-    int status = ask(arguments, &question);
+    int status = read_question(arguments, &question);
     if (!status && question.gpu && tool_value(arguments, "json"))
-        status = print_json(&question);
+        status = roofline_print_json(&question);
     else if (!status && question.gpu)
-        print_text(&question, arguments);
+        roofline_print_text(&question, arguments);
     tool_gpu_finish(&question.given);
     return status;
 }
@@ -417,11 +420,10 @@ const struct tool_command tool_roofline = {
     .operands = "--op OP --gpu NAME",
     .summary = "predict on paper how fast an operation can run",
     .text =
-        "Says which roof of a GPU holds an operation: its FLOPs, the least bytes it must move, its arithmetic "
-        "intensity "
-        "against the GPU's ridge, the rate it can reach and the time it takes at least. For a chain of pointwise "
-        "kernels and for attention it sets the fused form beside the other: what is moved again, and how much faster "
-        "it could be at most.",
-    .switches = switches,
-    .run = run,
+        "Says which roof of a GPU limits an operation: its FLOPs, the least bytes it must move, its arithmetic "
+        "intensity beside the GPU's ridge, the rate it can reach and the least time it takes. A chain of pointwise "
+        "kernels, and attention, are compared with their fused form: the bytes moved again, and how much faster the "
+        "fused form can be at most.",
+    .switches = roofline_switches,
+    .run = tool_roofline_run,
 };

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int add(struct tool_traces *traces, const char *folder, const char *name)
+static int traces_add(struct tool_traces *traces, const char *folder, const char *name)
 {
     char **paths = realloc(traces->paths, (traces->count + 1) * sizeof(*paths));
     traces->paths = paths ? paths : traces->paths;
@@ -22,7 +22,7 @@ static int add(struct tool_traces *traces, const char *folder, const char *name)
     return 0;
 }
 
-static bool ends_with(const char *name, const char *end)
+static bool traces_ends_with(const char *name, const char *end)
 {
     size_t length = strlen(name), part = strlen(end);
     return length > part && !strcmp(name + length - part, end);
@@ -30,17 +30,17 @@ static bool ends_with(const char *name, const char *end)
 
 static int is_trace(const struct dirent *entry)
 {
-    return ends_with(entry->d_name, ".wst");
+    return traces_ends_with(entry->d_name, ".wst");
 }
 
-/* As other profilers name theirs. */
+/* Does the file name look like another profiler's trace? */
 static int is_foreign_trace(const struct dirent *entry)
 {
-    return ends_with(entry->d_name, ".json") || ends_with(entry->d_name, ".json.gz") ||
-           ends_with(entry->d_name, ".sqlite");
+    return traces_ends_with(entry->d_name, ".json") || traces_ends_with(entry->d_name, ".json.gz") ||
+           traces_ends_with(entry->d_name, ".sqlite");
 }
 
-/* The user should know that they are not read. */
+/* Tells the user about files that are not read. */
 static void note_foreign(const char *folder)
 {
     struct dirent **entries;
@@ -57,7 +57,7 @@ static int add_folder(struct tool_traces *traces, const char *folder)
 {
     struct dirent **entries;
     int count = scandir(folder, &entries, is_trace, alphasort), status = 0;
-    /* Beside traces of ours the others may well be what they were imported from. */
+    /* Files next to our traces may be what these were imported from. */
     if (!count) {
         free(entries);
         count = scandir(folder, &entries, is_foreign_trace, alphasort);
@@ -68,14 +68,14 @@ static int add_folder(struct tool_traces *traces, const char *folder)
         return tool_error("%s: %s", folder, strerror(errno));
     for (int i = 0; i < count; i++) {
         if (!status)
-            status = add(traces, folder, entries[i]->d_name);
+            status = traces_add(traces, folder, entries[i]->d_name);
         free(entries[i]);
     }
     free(entries);
     if (!status && !count)
         return tool_error("%s: no trace (*.wst, *.json, *.json.gz, *.sqlite) in this folder%s", folder,
-                          ends_with(folder, "_pqtdir") || ends_with(folder, "_arwdir")
-                              ? "; of Nsight Systems' exports SQLite is read, from nsys export --type sqlite"
+                          traces_ends_with(folder, "_pqtdir") || traces_ends_with(folder, "_arwdir")
+                              ? "; only SQLite exports of Nsight Systems can be read: nsys export --type sqlite"
                               : "");
     return status;
 }
@@ -107,13 +107,13 @@ static int add_newest(struct tool_traces *traces)
             "no trace (*.wst) in the current folder; record one with: wallshim record -- COMMAND, or name "
             "another profiler's");
     tool_say("reading %s, the newest trace here", newest);
-    return add(traces, NULL, newest);
+    return traces_add(traces, NULL, newest);
 }
 
 static int add_path(struct tool_traces *traces, const char *path)
 {
     struct stat file;
-    return !stat(path, &file) && S_ISDIR(file.st_mode) ? add_folder(traces, path) : add(traces, NULL, path);
+    return !stat(path, &file) && S_ISDIR(file.st_mode) ? add_folder(traces, path) : traces_add(traces, NULL, path);
 }
 
 int tool_find_traces(struct tool_traces *traces, const struct tool_arguments *arguments)

@@ -1,4 +1,4 @@
-/* Which trace files a command line means. */
+/* Finds the trace files that a command line names. */
 #ifndef WALLSHIM_TOOLS_TRACES_H
 #define WALLSHIM_TOOLS_TRACES_H
 
@@ -9,24 +9,24 @@
 struct tool_traces {
     char **paths;
     size_t count;
-    bool *found; /* in a folder: not asked for by its own name */
+    bool *found; /* by index: found in a folder, not named itself */
 };
 
-/* Files as they are; folders as the traces of ours in them, or, where there are none, those of other
- * profilers; nothing at all as the newest trace in the current
- * folder, which is then named on stderr. Returns 0, or TOOL_ERROR after a line on stderr. */
+/* Takes files as they are. For a folder, takes wallshim's traces in it, or those of other profilers if there
+ * are none. Without operands, takes the newest trace in the current folder and names it on stderr. Returns 0,
+ * or TOOL_ERROR after a line on stderr. */
 int tool_find_traces(struct tool_traces *traces, const struct tool_arguments *arguments);
 
 /* The same for one path. */
 int tool_find_traces_at(struct tool_traces *traces, const char *path);
 
-/* May the command do without a trace that cannot be read? If so says on stderr that it is left out, and why: a line
- * that names the file. What was asked for by its name, or is the only one, is wanted. */
+/* May the command leave out this unreadable trace? If so, prints its name and the reason on stderr. A trace
+ * that was named itself, or is the only one, may not be left out. */
 bool tool_trace_left_out(const struct tool_traces *traces, size_t index, const char *why);
 
 void tool_traces_finish(struct tool_traces *traces);
 
-/* The one trace that a command takes. */
+/* Finds the one trace that a command takes. */
 int tool_find_trace(struct tool_traces *traces, const struct tool_arguments *arguments);
 
 #endif

@@ -1,5 +1,6 @@
-/* Was a signal sent to the whole process group, or to this process alone? The kernel tells the receiver no
- * difference. So a child that does nothing stands beside us: what is sent to the group waits with it too. */
+/* Tells whether a signal was sent to the whole process group or to this process alone. The kernel does not tell
+ * the receiver. So a child that does nothing stays next to us: a signal to the group is pending there, too.
+ */
 #ifndef WALLSHIM_TOOLS_WITNESS_H
 #define WALLSHIM_TOOLS_WITNESS_H
 
@@ -7,10 +8,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* 0 when it cannot be had. `watched` are blocked in it, and were before. */
+/* Returns 0 if the child cannot be created. The signals in `watched` must be blocked, and stay blocked in the
+ * child. */
 pid_t witness_start(const sigset_t *watched);
 
-/* Waits for a moment, as the group's members get the signal one after the other. False without a witness. */
+/* Waits for a moment, because the members of the group get the signal one after another. Returns false without
+ * a witness. */
 bool witness_got(pid_t witness, int number);
 
 void witness_end(pid_t witness);

@@ -66,18 +66,18 @@ def print_summary(results):
             f"{row['flops_of_expected']:.2%} of its FLOPs, {row['bytes_of_expected']:.1%} of its bytes; {row['counted']} launches"
             if "flops_of_expected" in row else "; ".join(row["complaints"]) or "none read"))
     print("overlap  " + "  ".join(f"{mode} {value}" for mode, value in results["overlap"].items()))
-    print(f"\n{'kernel':<20}{'launches':>9}{'alone':>12}{'queued':>12}{'marks':>12}{'(timed)':>9}{'pairs':>12}{'(timed)':>9}"
+    print(f"\n{'kernel':<20}{'launches':>9}{'alone':>12}{'queued':>12}{'shared':>12}{'(timed)':>9}{'pairs':>12}{'(timed)':>9}"
           "  mean ns")
     for row in results["kernels"]:
         line = f"{row['kernel'] + ' ' + str(row['size']):<20}" + "".join(
             f"{row.get(key, 'failed'):>{width}}" for key, width in (("count", 9), ("pair_ns", 12), ("queued_ns", 12)))
-        for mode in ("marks", "pairs"):
+        for mode in ("shared", "pairs"):
             figures = row.get("modes", {}).get(mode, {})
             line += f"{figures.get('mean_ns', 'failed'):>12}{figures.get('timed', ''):>9}"
         print(line)
-    print(f"\n{'program':<30}" + "".join(f"{mode:>10}" for mode in ("host", "marks", "pairs", "burst")) + "  slower by")
+    print(f"\n{'program':<30}" + "".join(f"{mode:>10}" for mode in ("host", "shared", "pairs", "burst")) + "  slower by")
     for row in results["programs"]["programs"]:
-        cells = [row.get("modes", {}).get(mode, {}).get("slowdown") for mode in ("host", "marks", "pairs", "burst")]
+        cells = [row.get("modes", {}).get(mode, {}).get("slowdown") for mode in ("host", "shared", "pairs", "burst")]
         print(f"{row['name']:<30}" + "".join(f"{'failed' if cell is None else f'{cell:.1%}':>10}" for cell in cells))
     for row in results["programs"]["skipped"]:
         print(f"{row['name']:<30}  skipped: {row['why']}")

@@ -13,9 +13,9 @@ UNABLE = 77  # exit status of a sample whose machine lacks something
 MODES = {
     "none": None,
     "host": ["--backend", "host"],
-    "marks": ["--backend", "events", "--marks", "marks"],
-    "pairs": ["--backend", "events", "--marks", "pairs"],
-    "burst": ["--backend", "events", "--marks", "marks", "--burst", "100ms/1s"],
+    "shared": ["--backend", "events", "--event-placement", "shared"],
+    "pairs": ["--backend", "events", "--event-placement", "pairs"],
+    "burst": ["--backend", "events", "--event-placement", "shared", "--burst", "100ms/1s"],
 }
 
 

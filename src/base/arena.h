@@ -1,4 +1,4 @@
-/* Memory for things that live as long as each other: many small pieces, freed at once. */
+/* An arena: many small allocations with one lifetime, all freed together. */
 #ifndef WALLSHIM_BASE_ARENA_H
 #define WALLSHIM_BASE_ARENA_H
 
@@ -6,12 +6,12 @@
 
 struct ws_arena_chunk;
 
-/* All zero is an empty arena. */
+/* An arena filled with zeros is empty. */
 struct ws_arena {
     struct ws_arena_chunk *chunks;
 };
 
-/* A terminated copy of length bytes, or NULL when memory is out. */
+/* Returns a zero-terminated copy of length bytes, or NULL when memory runs out. */
 char *ws_arena_copy(struct ws_arena *arena, const char *data, size_t length);
 
 void ws_arena_finish(struct ws_arena *arena);

@@ -1,8 +1,7 @@
 /* Bounded reading and writing of little-endian bytes.
  *
- * Neither side checks each call's result: running past the end sets `failed`, changes nothing else
- * and makes every later call harmless, so that callers look once, at the end.
- */
+ * Callers check `failed` once, at the end. A read or write past the end sets it, changes nothing else, and makes
+ * every later call do nothing. */
 #ifndef WALLSHIM_BASE_BYTES_H
 #define WALLSHIM_BASE_BYTES_H
 
@@ -30,10 +29,10 @@ struct ws_bytes_in {
     bool failed;
 };
 
-/* Small numbers of either sign to small numbers: 0 -1 1 -2 … → 0 1 2 3 … */
+/* Maps integers near 0, of either sign, to small unsigned ones: 0 -1 1 -2 … → 0 1 2 3 … */
 static inline uint64_t ws_zigzag(int64_t value)
 {
-    return (uint64_t)value << 1 ^ (0 - ((uint64_t)value >> 63)); /* no signed shift: vector units lack it */
+    return (uint64_t)value << 1 ^ (0 - ((uint64_t)value >> 63)); /* without a signed shift, which vector units lack */
 }
 
 static inline int64_t ws_unzigzag(uint64_t value)
@@ -41,7 +40,7 @@ static inline int64_t ws_unzigzag(uint64_t value)
     return (int64_t)(value >> 1 ^ (0 - (value & 1)));
 }
 
-/* Room for `size` bytes at the end, or NULL. */
+/* Reserves the next `size` bytes for the caller to fill. Returns their address, or NULL if they do not fit. */
 static inline uint8_t *ws_bytes_room(struct ws_bytes_out *out, size_t size)
 {
     if (out->failed || out->capacity - out->size < size) {
@@ -65,7 +64,7 @@ static inline void ws_bytes_put_u8(struct ws_bytes_out *out, uint8_t value)
     ws_bytes_put(out, &value, sizeof(value));
 }
 
-/* Seven bits a byte, lowest first; the top bit says that more follow. */
+/* LEB128: seven bits per byte, lowest first. The top bit is set in every byte but the last. */
 static inline void ws_bytes_put_varint(struct ws_bytes_out *out, uint64_t value)
 {
     uint8_t bytes[WS_VARINT_MAX];
@@ -76,7 +75,7 @@ static inline void ws_bytes_put_varint(struct ws_bytes_out *out, uint64_t value)
     ws_bytes_put(out, bytes, size);
 }
 
-/* The next `size` bytes, or NULL when there are fewer. */
+/* Returns the next `size` bytes and moves past them, or NULL if fewer are left. */
 static inline const uint8_t *ws_bytes_take(struct ws_bytes_in *in, size_t size)
 {
     if (in->failed || (size_t)(in->end - in->at) < size) {
@@ -103,7 +102,7 @@ static inline uint8_t ws_bytes_get_u8(struct ws_bytes_in *in)
     return byte ? *byte : 0;
 }
 
-/* 0 when the bytes end early or the number does not fit 64 bits. */
+/* Returns 0 if the bytes end early or the number does not fit 64 bits. */
 static inline uint64_t ws_bytes_get_varint(struct ws_bytes_in *in)
 {
     uint64_t value = 0;

@@ -1,4 +1,4 @@
-/* Host time: nanoseconds of CLOCK_MONOTONIC, the clock every host time in a trace is on. */
+/* Host time in nanoseconds of CLOCK_MONOTONIC. Every host time in a trace is on this clock. */
 #ifndef WALLSHIM_BASE_CLOCK_H
 #define WALLSHIM_BASE_CLOCK_H
 
@@ -12,13 +12,12 @@ static inline int64_t ws_clock_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* The cheapest counter there is: the time-stamp counter on x86-64, the virtual counter on aarch64. It
- * ticks at a constant rate on the machines CUDA runs on; its rate is found by comparing with
- * ws_clock_ns (shim/ticks.c). */
+/* The cheapest clock of the CPU: the time-stamp counter on x86-64, the virtual counter on aarch64. On machines that
+ * run CUDA it ticks at a constant rate. shim/timing/ticks.c finds that rate by comparison with ws_clock_ns. */
 static inline uint64_t ws_clock_ticks(void)
 {
 #if defined(__x86_64__)
-    uint64_t low, high; /* the upper halves of both registers become 0 */
+    uint64_t low, high; /* rdtsc clears the upper halves of both registers */
     __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
     return high << 32 | low;
 #elif defined(__aarch64__)
@@ -27,6 +26,20 @@ static inline uint64_t ws_clock_ticks(void)
     return ticks;
 #else
     return (uint64_t)ws_clock_ns();
+#endif
+}
+
+/* Stores them. On x86-64 that takes an instruction less than putting both halves together first. */
+static inline __attribute__((always_inline)) void ws_clock_store_ticks(uint64_t *to)
+{
+#if defined(__x86_64__)
+    typedef uint32_t __attribute__((may_alias)) half;
+    uint32_t low, high;
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+    ((volatile half *)to)[0] = low;
+    ((volatile half *)to)[1] = high;
+#else
+    *to = ws_clock_ticks();
 #endif
 }
 

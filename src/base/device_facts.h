@@ -1,5 +1,6 @@
-/* What tells one GPU from another, by the names it has in our structures: X(field, attribute), the attribute without
- * CU_DEVICE_ATTRIBUTE_. The shim and calibration ask the driver for all of them, reports compare them. */
+/* The properties that tell one GPU from another, as X(field, attribute). field is the name in our structures;
+ * attribute is the driver's name without CU_DEVICE_ATTRIBUTE_. The shim and calibration ask the driver for all of
+ * them, and reports compare them. */
 #ifndef WALLSHIM_BASE_DEVICE_FACTS_H
 #define WALLSHIM_BASE_DEVICE_FACTS_H
 

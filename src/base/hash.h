@@ -1,5 +1,4 @@
-/* The hash of everything that goes to disk or over a wire: XXH3, 64 bits, compiled in (the shim may
- * not depend on a library). */
+/* The one hash for files and maps: 64-bit XXH3. It is compiled in because the shim may not depend on a library. */
 #ifndef WALLSHIM_BASE_HASH_H
 #define WALLSHIM_BASE_HASH_H
 
@@ -13,6 +12,19 @@
 static inline uint64_t ws_hash(const void *bytes, size_t size)
 {
     return XXH3_64bits(bytes, size);
+}
+
+/* A hash to use as the key of a map: never 0, which maps do not accept. */
+static inline uint64_t ws_hash_key(const void *bytes, size_t size)
+{
+    uint64_t hash = ws_hash(bytes, size);
+    return hash ? hash : 1;
+}
+
+/* The next key to try when two texts have the same hash. */
+static inline uint64_t ws_hash_next(uint64_t key)
+{
+    return key + 1 ? key + 1 : 1;
 }
 
 #endif

@@ -4,13 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/minmax.h"
+
 void ws_interval_set_finish(struct ws_interval_set *set)
 {
     free(set->items);
     *set = (struct ws_interval_set){ 0 };
 }
 
-/* Index of the first item whose end is at or after time. */
+/* Returns the index of the first interval that ends at or after time. */
 static size_t first_reaching(const struct ws_interval_set *set, int64_t time)
 {
     size_t low = 0, high = set->count;
@@ -62,36 +64,6 @@ int ws_interval_set_add(struct ws_interval_set *set, int64_t begin, int64_t end)
     memmove(&set->items[at + 1], &set->items[last + 1], (set->count - last - 1) * sizeof(*set->items));
     set->count -= last - at;
     return 0;
-}
-
-int64_t ws_interval_set_length(const struct ws_interval_set *set)
-{
-    int64_t length = 0;
-    for (size_t i = 0; i < set->count; i++)
-        length += set->items[i].end - set->items[i].begin;
-    return length;
-}
-
-int64_t ws_interval_set_common(const struct ws_interval_set *a, const struct ws_interval_set *b)
-{
-    int64_t length = 0;
-    for (size_t i = 0, j = 0; i < a->count && j < b->count;) {
-        const struct ws_interval *x = &a->items[i], *y = &b->items[j];
-        int64_t begin = x->begin > y->begin ? x->begin : y->begin;
-        int64_t end = x->end < y->end ? x->end : y->end;
-        if (begin < end)
-            length += end - begin;
-        if (x->end < y->end)
-            i++;
-        else
-            j++;
-    }
-    return length;
-}
-
-int64_t ws_interval_set_outside(const struct ws_interval_set *a, const struct ws_interval_set *b)
-{
-    return ws_interval_set_length(a) - ws_interval_set_common(a, b);
 }
 
 int64_t ws_interval_set_within(const struct ws_interval_set *set, int64_t begin, int64_t end)

@@ -25,23 +25,19 @@ void ws_log_set_level(enum ws_log_level level)
     current_level = level;
 }
 
-enum ws_log_level ws_log_get_level(void)
-{
-    return current_level;
-}
-
-/* --- what stderr is ---------------------------------------------------------------------------- */
+/* --- which file stderr is ---------------------------------------------------------------------- */
 
 struct identity {
     uint32_t major, minor, device_major, device_minor;
     uint64_t inode;
-    uint32_t type; /* of file, 0: there is none, or nobody knows */
+    uint32_t type; /* of the file; 0: no file, or unknown */
 };
 
 static struct identity at_start;
 static atomic_bool started;
 
-/* By statx, which every glibc has under one name. A kernel that is too old for it makes everything the same. */
+/* Uses statx because glibc exports it under one name in every version. On kernels without statx all files look the
+ * same. */
 static struct identity of_stderr(void)
 {
     struct statx facts = { 0 };
@@ -71,7 +67,7 @@ void ws_log_start(void)
 
 /* --- writing without waiting ------------------------------------------------------------------- */
 
-/* A pipe nobody reads, a file that may not grow, a terminal that is another job's. */
+/* Signals that a write may raise: a pipe without a reader, the file size limit, a terminal of another job. */
 static const int raised[] = { SIGPIPE, SIGXFSZ, SIGTTOU };
 enum { RAISED = sizeof(raised) / sizeof(raised[0]) };
 
@@ -81,7 +77,8 @@ static bool has_room(void)
     return poll(&file, 1, 0) == 1 && file.revents == POLLOUT;
 }
 
-/* A pipe with room for a page takes a line whole, but another thread's may come before it. */
+/* poll reports room when a page fits, which is more than a line. Another thread's line may still come first, so the
+ * write must not wait. */
 static ssize_t write_pipe(const char *line, size_t length)
 {
 #ifdef RWF_NOWAIT
@@ -96,7 +93,7 @@ static ssize_t write_pipe(const char *line, size_t length)
 static void write_line(const char *line, size_t length)
 {
     struct identity now = of_stderr();
-    ssize_t ignored; /* nobody to tell if it fails */
+    ssize_t ignored; /* a failed message cannot be reported */
     if (!now.type || !is_the_same(&now, &at_start))
         return;
     if (now.type == S_IFSOCK)
@@ -110,7 +107,8 @@ static void write_line(const char *line, size_t length)
     (void)ignored;
 }
 
-/* What writing raises is for this thread alone: it is held back, and taken away unless it was there before. */
+/* Blocks the signals that writing may raise for this thread. Afterwards it removes those that were not pending
+ * before. */
 static void write_without_signals(const char *line, size_t length)
 {
     static const struct timespec at_once = { 0 };
@@ -143,7 +141,7 @@ void ws_log(enum ws_log_level level, const char *format, ...)
     memcpy(line, prefix, start);
     va_list arguments;
     va_start(arguments, format);
-    /* The analyser does not see va_start where this file is not the first it looks at.
+    /* The analyzer misses the va_start unless it checks this file first.
      * NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
     int written = vsnprintf(line + start, sizeof(line) - start - 1, format, arguments);
     va_end(arguments);
@@ -153,7 +151,7 @@ void ws_log(enum ws_log_level level, const char *format, ...)
         ws_make_printable(line);
         size_t length = strlen(line);
         line[length++] = '\n';
-        /* A thread of the program's that is cancelled ends where the program's own calls say, not here. */
+        /* Writing is a cancellation point: the program's thread must not be cancelled inside our message. */
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
         write_without_signals(line, length);
         pthread_setcancelstate(cancel_state, NULL);

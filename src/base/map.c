@@ -9,7 +9,7 @@ static struct ws_map_entry *map_entries(size_t capacity)
     return ws_reserve(capacity * sizeof(struct ws_map_entry));
 }
 
-/* Where the key is, or where it would go. */
+/* Returns the slot that holds the key, or the empty slot where it belongs. */
 static size_t map_slot(const struct ws_map *map, uint64_t key)
 {
     size_t mask = map->capacity - 1;
@@ -72,7 +72,7 @@ bool ws_map_remove(struct ws_map *map, uint64_t key)
         return false;
     size_t mask = map->capacity - 1;
     size_t hole = map_slot(map, key);
-    /* Close the hole: move back every later entry of the run that probing would otherwise miss. */
+    /* Close the hole: move back each later entry of the run that could no longer be found across it. */
     for (size_t at = (hole + 1) & mask; map->entries[at].key; at = (at + 1) & mask) {
         size_t home = ws_map_hash(map->entries[at].key) & mask;
         if (((at - home) & mask) >= ((at - hole) & mask)) {

@@ -1,8 +1,7 @@
-/* A map from 64-bit keys to 64-bit values: open addressing, linear probing, power-of-two sizes.
+/* A hash map from 64-bit keys to 64-bit values: open addressing, linear probing, power-of-two sizes.
  *
- * Key 0 is not a key. The memory is its own mapping, not malloc's, because the shim uses it in
- * programs that replace malloc. Not thread safe.
- */
+ * 0 is not a valid key. The memory is mapped directly, not with malloc, because the shim runs in programs that
+ * replace malloc. Not thread safe. */
 #ifndef WALLSHIM_BASE_MAP_H
 #define WALLSHIM_BASE_MAP_H
 
@@ -19,7 +18,7 @@ struct ws_map {
     struct ws_map_entry *entries;
     size_t capacity;
     size_t count;
-    size_t limit; /* entries it may hold at most; 0: as many as memory allows */
+    size_t limit; /* maximum number of entries; 0: no limit */
 };
 
 static inline uint64_t ws_map_hash(uint64_t key)
@@ -29,13 +28,13 @@ static inline uint64_t ws_map_hash(uint64_t key)
     return key ^ key >> 29;
 }
 
-/* All zero is an empty map, so there is no init. */
+/* A map filled with zeros is empty, so there is no init. */
 void ws_map_finish(struct ws_map *map);
 
-/* The value's place, or NULL. Valid until the next put or remove. */
+/* Returns the address of the key's value, or NULL. It stays valid until the next put or remove. */
 uint64_t *ws_map_get(const struct ws_map *map, uint64_t key);
 
-/* The value's place, new ones holding 0; NULL when the limit or memory is reached. */
+/* Returns the address of the key's value; a new value is 0. Returns NULL at the limit or when memory runs out. */
 uint64_t *ws_map_put(struct ws_map *map, uint64_t key);
 
 bool ws_map_remove(struct ws_map *map, uint64_t key);

@@ -1,5 +1,5 @@
-/* Texts of others on a terminal: file names, host names, command lines, kernels. What a terminal would act on, what
- * turns the direction of a line, and what takes no room in it is not shown as it is. */
+/* Makes text from files safe to print on a terminal: file names, host names, command lines, kernel names.
+ * Characters that control the terminal, change the text direction or have no width are replaced. */
 #ifndef WALLSHIM_BASE_PRINTABLE_H
 #define WALLSHIM_BASE_PRINTABLE_H
 
@@ -7,18 +7,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of the well-formed UTF-8 character at text, which ends in a zero, and its number in *code, unless that is
- * NULL. 0: there is none. */
+/* Returns the length in bytes of the UTF-8 character at text, which ends in a zero, or 0 if it is not valid UTF-8.
+ * Stores its code point in *code unless code is NULL. */
 size_t ws_character(const char *text, uint32_t *code);
 
-/* Not so: control characters, also those of 0x80 to 0x9f; marks and overrides of direction; separators of lines; what
- * has no width. */
+/* False for control characters (also 0x80 to 0x9f), direction marks and overrides, line separators and characters
+ * without width. */
 bool ws_is_printable(uint32_t code);
 
-/* In place, '?' for each character that is not printable and for each byte that is part of none. */
+/* Replaces each character that is not printable, and each byte that is not UTF-8, by '?', in place. */
 void ws_make_printable(char *text);
 
-/* The character as JSON writes it without showing it: "\u202e", of two halves beyond 0xffff. */
+/* The size of the longest JSON escape of a character: "\u202e", or a surrogate pair above 0xffff. */
 enum { WS_JSON_ESCAPE = 13 };
 void ws_json_escape(char escape[WS_JSON_ESCAPE], uint32_t code);
 

@@ -1,7 +1,7 @@
-/* Zeroed memory of our own mapping. It is not malloc's, since programs replace malloc.
+/* Zeroed memory, mapped directly: programs replace malloc.
  *
- * It is not locked either: a program that locks its memory (mlockall) means its own, and would have all of ours
- * filled and counted the moment it is mapped. errno stays as it was. */
+ * The memory is never locked. A program that calls mlockall means its own memory; ours would be filled and charged
+ * as soon as it is mapped. All functions keep errno. */
 #ifndef WALLSHIM_BASE_RESERVE_H
 #define WALLSHIM_BASE_RESERVE_H
 
@@ -10,8 +10,10 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-/* Addresses alone, or NULL when there are not so many. What may not be accessed is not filled, so it is unlocked
- * before it may; where it is locked, advice of that kind is refused. */
+#include "base/minmax.h"
+
+/* Returns address space without access, or NULL when it runs out. After mlockall the mapping is locked, which makes
+ * MADV_DONTNEED fail. It is then unlocked while it has no access, so that the kernel never fills it. */
 static inline void *ws_reserve_addresses(size_t size)
 {
     int saved_errno = errno;
@@ -30,7 +32,7 @@ static inline bool ws_reserve_open(void *memory, size_t size)
     return open;
 }
 
-/* NULL when there is not so much address space, or not so much that may be written. */
+/* Returns zeroed memory, or NULL when address space or writable memory runs out. */
 static inline void *ws_reserve(size_t size)
 {
     void *memory = ws_reserve_addresses(size);
@@ -41,15 +43,24 @@ static inline void *ws_reserve(size_t size)
     return memory;
 }
 
-/* Memory that grows in its place, up to a limit. */
+/* Where the system hands out huge pages unasked, the first word written would fill 2 MB, and take as long as clearing
+ * them. */
+static inline void ws_reserve_small_pages(void *memory, size_t size)
+{
+    int saved_errno = errno;
+    madvise(memory, size, MADV_NOHUGEPAGE);
+    errno = saved_errno;
+}
+
+/* Memory that grows in place up to a limit. */
 struct ws_growing {
-    char *data; /* NULL: no addresses yet */
+    char *data; /* NULL: no address space reserved yet */
     size_t ready, limit;
 };
 
 enum { WS_GROWING_STEP = 16 << 10 };
 
-/* So many bytes of it may be used, or false: memory is out, or that is beyond the limit. */
+/* Makes the first `size` bytes usable. Returns false when memory runs out or size exceeds the limit. */
 static inline bool ws_growing_to(struct ws_growing *growing, size_t size)
 {
     const size_t step = WS_GROWING_STEP;
@@ -57,7 +68,7 @@ static inline bool ws_growing_to(struct ws_growing *growing, size_t size)
         return true;
     size_t ready = (size + step - 1) / step * step;
     ready = ready < 2 * growing->ready ? 2 * growing->ready : ready;
-    ready = ready < growing->limit ? ready : growing->limit;
+    ready = ws_min(ready, growing->limit);
     if (!growing->data)
         growing->data = (char *)ws_reserve_addresses(growing->limit);
     if (!growing->data || size > ready || !ws_reserve_open(growing->data, ready))

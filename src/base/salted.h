@@ -1,26 +1,34 @@
-/* Maps whose keys a file says: with keys that fall on one place of a map all of them would be gone through for each,
- * so keys are multiplied by a number that nobody knows before. The same map takes the same functions throughout. */
+/* Maps with keys that come from a file. Each key is multiplied by a random number, so that no file can be made to
+ * put all keys on one slot and make every look-up slow. Use only these functions on such a map. */
 #ifndef WALLSHIM_BASE_SALTED_H
 #define WALLSHIM_BASE_SALTED_H
 
+#include "base/hash.h"
 #include "base/map.h"
 
-/* Odd, another in each process; set before main. */
+/* An odd random number for this process, set before main. */
 extern uint64_t ws_salt;
 
-/* As ws_map_get. */
+/* Like ws_hash_key, for texts from a file: a file cannot be made to hold two texts with the same key. */
+static inline uint64_t ws_salted_key(const void *bytes, size_t size)
+{
+    uint64_t hash = XXH3_64bits_withSeed(bytes, size, ws_salt);
+    return hash ? hash : 1;
+}
+
+/* Like ws_map_get. */
 static inline uint64_t *ws_salted_get(const struct ws_map *map, uint64_t key)
 {
     return ws_map_get(map, key * ws_salt);
 }
 
-/* As ws_map_put. */
+/* Like ws_map_put. */
 static inline uint64_t *ws_salted_put(struct ws_map *map, uint64_t key)
 {
     return ws_map_put(map, key * ws_salt);
 }
 
-/* As ws_map_remove. */
+/* Like ws_map_remove. */
 static inline bool ws_salted_remove(struct ws_map *map, uint64_t key)
 {
     return ws_map_remove(map, key * ws_salt);

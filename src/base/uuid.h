@@ -1,4 +1,4 @@
-/* The UUID of a GPU as nvidia-smi writes it. */
+/* The UUID of a GPU, in the form nvidia-smi prints. */
 #ifndef WALLSHIM_BASE_UUID_H
 #define WALLSHIM_BASE_UUID_H
 

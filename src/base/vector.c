@@ -21,7 +21,7 @@ static int vector_reserve(struct ws_vector *vector, size_t count)
     }
     size_t used = vector->count * vector->size;
     void *data = NULL;
-    /* What is not used of a large array costs nothing, but to move it does. */
+    /* Unused parts of a large array cost nothing, but moving a large array does. */
     if (capacity * vector->size > LARGE) {
         data = ws_pages_grow(vector->data, used, 4 * capacity * vector->size);
         capacity *= data ? 4 : 1;

@@ -5,14 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Newest first: a cuBLAS that is newer than the driver can work with says so when a handle is made. Before 11 compute
- * types were something else. */
+/* Newest first: a cuBLAS that is too new for the driver fails when its handle is created. Versions before 11 have
+ * other compute types. */
 static const char *const versions[] = { "13", "12", "11" };
 
-/* Where the loader looks, then where the toolkit is installed. */
+/* The loader's search path, then the toolkit's folder. */
 static const char *const folders[] = { "", "/usr/local/cuda/lib64/" };
 
-/* With these in the environment cuBLAS takes one precision for another. */
+/* These variables make cuBLAS compute in another precision than requested. */
 static const char *const overrides[] = { "NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION",
                                          "CUBLAS_EMULATE_DOUBLE_PRECISION" };
 
@@ -57,7 +57,7 @@ const char *ws_blas_status(struct ws_blas *blas, ws_cublasStatus status)
     return name ? name : blas->status_text;
 }
 
-/* A library that is there but does not work stays loaded: it may have threads. */
+/* A library that fails stays loaded, because it may have started threads. */
 static int try_version(struct ws_blas *blas, const char *version, ws_CUstream stream, char *message, size_t capacity)
 {
     void *library = open_library("libcublas", version);
@@ -94,7 +94,7 @@ int ws_blas_open(struct ws_blas *blas, ws_CUstream stream, char *message, size_t
     for (size_t i = 0; i < sizeof(overrides) / sizeof(overrides[0]); i++)
         unsetenv(overrides[i]);
     snprintf(message, capacity,
-             "no libcublas.so.13, .12 or .11: LD_LIBRARY_PATH may name its folder "
+             "no libcublas.so.13, .12 or .11: add its folder to LD_LIBRARY_PATH "
              "(with PyTorch: nvidia/cublas/lib or nvidia/cu13/lib in site-packages)");
     for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]) && status; i++) {
         ws_blas_close(blas);
@@ -112,30 +112,29 @@ void ws_blas_close(struct ws_blas *blas)
     *blas = (struct ws_blas){ 0 };
 }
 
-static ws_cublasStatus multiply_by_lt(const struct ws_blas *blas, const struct ws_blas_product *product,
-                                      ws_CUstream stream)
+static ws_cublasStatus multiply_by_lt(const struct ws_blas *blas, const struct ws_blas_gemm *gemm, ws_CUstream stream)
 {
     __typeof__(&blas->lt) lt = &blas->lt;
     ws_cublasLtMatmulDesc *desc = NULL;
     ws_cublasLtMatrixLayout *in = NULL, *out = NULL;
     const ws_cublasEnum transposed = WS_CUBLAS_OP_T;
-    /* Tensor cores of fp8 reach their peak only so; training and inference libraries ask for it as well. */
+    /* Fast accumulation: fp8 tensor cores reach their peak only with it, and training and inference libraries use
+     * it. */
     const int8_t fast = 1;
-    uint64_t size = (uint64_t)product->size;
-    ws_cublasStatus status = lt->desc_create(&desc, product->compute, product->scale_type);
+    uint64_t size = (uint64_t)gemm->size;
+    ws_cublasStatus status = lt->desc_create(&desc, gemm->compute, gemm->scale_type);
     if (status == WS_CUBLAS_STATUS_SUCCESS)
         status = lt->desc_set(desc, WS_CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof(transposed));
     if (status == WS_CUBLAS_STATUS_SUCCESS)
         status = lt->desc_set(desc, WS_CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof(fast));
     if (status == WS_CUBLAS_STATUS_SUCCESS)
-        status = lt->layout_create(&in, product->type, size, size, product->size);
+        status = lt->layout_create(&in, gemm->type, size, size, gemm->size);
     if (status == WS_CUBLAS_STATUS_SUCCESS)
-        status = lt->layout_create(&out, product->result_type, size, size, product->size);
+        status = lt->layout_create(&out, gemm->result_type, size, size, gemm->size);
     if (status == WS_CUBLAS_STATUS_SUCCESS)
-        status =
-            lt->matmul(blas->lt_handle, desc, product->one, (const void *)product->a, in, (const void *)product->b,
-                       in, product->zero, (const void *)product->c, out, (void *)product->c, out, NULL,
-                       (void *)product->workspace, product->workspace_bytes, stream);
+        status = lt->matmul(blas->lt_handle, desc, gemm->one, (const void *)gemm->a, in, (const void *)gemm->b, in,
+                            gemm->zero, (const void *)gemm->c, out, (void *)gemm->c, out, NULL,
+                            (void *)gemm->workspace, gemm->workspace_bytes, stream);
     if (out)
         lt->layout_destroy(out);
     if (in)
@@ -145,14 +144,12 @@ static ws_cublasStatus multiply_by_lt(const struct ws_blas *blas, const struct w
     return status;
 }
 
-ws_cublasStatus ws_blas_multiply(const struct ws_blas *blas, const struct ws_blas_product *product,
-                                 ws_CUstream stream)
+ws_cublasStatus ws_blas_multiply(const struct ws_blas *blas, const struct ws_blas_gemm *gemm, ws_CUstream stream)
 {
-    if (product->by_lt)
-        return multiply_by_lt(blas, product, stream);
-    return blas->cublas.gemm(blas->handle, WS_CUBLAS_OP_T, WS_CUBLAS_OP_N, product->size, product->size,
-                             product->size, product->one, (const void *)product->a, product->type, product->size,
-                             (const void *)product->b, product->type, product->size, product->zero,
-                             (void *)product->c, product->result_type, product->size, product->compute,
-                             WS_CUBLAS_GEMM_DEFAULT);
+    if (gemm->by_lt)
+        return multiply_by_lt(blas, gemm, stream);
+    return blas->cublas.gemm(blas->handle, WS_CUBLAS_OP_T, WS_CUBLAS_OP_N, gemm->size, gemm->size, gemm->size,
+                             gemm->one, (const void *)gemm->a, gemm->type, gemm->size, (const void *)gemm->b,
+                             gemm->type, gemm->size, gemm->zero, (void *)gemm->c, gemm->result_type, gemm->size,
+                             gemm->compute, WS_CUBLAS_GEMM_DEFAULT);
 }

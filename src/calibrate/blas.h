@@ -1,4 +1,4 @@
-/* cuBLAS and cuBLASLt as a calibration uses them: found at run time, whichever version is there. */
+/* cuBLAS and cuBLASLt for a calibration, loaded at run time in whichever version is installed. */
 #ifndef WALLSHIM_CALIBRATE_BLAS_H
 #define WALLSHIM_CALIBRATE_BLAS_H
 
@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "abi/cublas.h"
 #include "calibrate/driver.h"
-#include "shim/abi/cublas.h"
 
 #define WS_BLAS_FUNCTIONS(X)                                                                         \
     X(create, cublasCreate_v2, (ws_cublasHandle * handle))                                           \
@@ -48,15 +48,15 @@ struct ws_blas {
     } lt;
 #undef WS_BLAS_MEMBER
     const char *(*status_name)(ws_cublasStatus status); /* NULL before CUDA 11.4 */
-    ws_cublasHandle handle, lt_handle;                  /* lt_handle NULL: there is no cuBLASLt */
+    ws_cublasHandle handle, lt_handle;                  /* lt_handle is NULL without cuBLASLt */
     int version;                                        /* 130100 for 13.1.0 */
     char status_text[32];
 };
 
-/* Square matrices, column by column; the first is transposed. */
-struct ws_blas_product {
+/* A GEMM of square column-major matrices, the first one transposed. */
+struct ws_blas_gemm {
     ws_cublasEnum type, result_type, compute, scale_type;
-    const void *one, *zero; /* of the scale type */
+    const void *one, *zero; /* pointers to numbers of the scale type */
     bool by_lt;
     int size;
     ws_CUdeviceptr a, b, c;
@@ -64,17 +64,16 @@ struct ws_blas_product {
     size_t workspace_bytes;
 };
 
-/* Opens the newest that works with the driver, on its stream. Returns 0, or -errno with the reason in message; to be
- * closed in either case. */
+/* Opens the newest version that works with the driver, on the given stream. Returns 0, or -errno with the reason in
+ * message. Close it in both cases. */
 int ws_blas_open(struct ws_blas *blas, ws_CUstream stream, char *message, size_t capacity);
 
 void ws_blas_close(struct ws_blas *blas);
 
-/* Puts the product on the stream. */
-ws_cublasStatus ws_blas_multiply(const struct ws_blas *blas, const struct ws_blas_product *product,
-                                 ws_CUstream stream);
+/* Launches the GEMM on the stream. */
+ws_cublasStatus ws_blas_multiply(const struct ws_blas *blas, const struct ws_blas_gemm *gemm, ws_CUstream stream);
 
-/* "CUBLAS_STATUS_…". */
+/* Returns "CUBLAS_STATUS_…". */
 const char *ws_blas_status(struct ws_blas *blas, ws_cublasStatus status);
 
 #endif

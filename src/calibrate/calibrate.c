@@ -8,10 +8,11 @@
 #include "base/device_facts.h"
 #include "calibrate/measure.h"
 
-/* Of the time that was given: copies need little of it, as there is but one kind. */
+/* The share of the given time for copies. It is small, because there are many kinds of GEMMs and only one of
+ * copies. */
 static const double memory_share = 0.2;
 
-/* A figure that fell or scattered by more is said to have. */
+/* Thresholds for a note: the rate fell, scattered, or exceeds the data sheet. */
 enum { DRIFT_PERCENT = 3, SPREAD_PERCENT = 5, SHEET_PERCENT = 105 };
 
 double ws_measuring_left(const struct ws_measuring *measuring)
@@ -42,7 +43,7 @@ void ws_ceiling_raise(struct ws_ceiling *ceiling, const struct ws_rate *rate, ui
     ceiling->size = size;
 }
 
-static void describe(struct ws_calibration *calibration, const struct ws_driver *driver)
+static void calibrate_describe(struct ws_calibration *calibration, const struct ws_driver *driver)
 {
     ws_CUuuid uuid;
     size_t free_bytes = 0, total = 0;
@@ -66,8 +67,8 @@ int ws_calibrate(struct ws_calibration *calibration, const struct ws_calibrate_o
     memset(calibration, 0, sizeof(*calibration));
     int status = ws_driver_open(&measuring.driver, options->device, message, capacity);
     if (!status) {
-        describe(calibration, &measuring.driver);
-        measuring.began = ws_clock_ns(); /* a context takes its time */
+        calibrate_describe(calibration, &measuring.driver);
+        measuring.began = ws_clock_ns(); /* before the driver opens, because creating a context takes time */
         ws_measure_memory(&measuring, options->seconds * 1e9 * memory_share);
     }
     if (!status && !(calibration->copy.rate.median > 0)) {
@@ -96,5 +97,5 @@ void ws_ceiling_note(const struct ws_ceiling *ceiling, double sheet, char *text,
         snprintf(text, capacity, "scatters by %.1f %%: something else uses the GPU, or its clock changes",
                  100 * rate->spread);
     else if (sheet > 0 && rate->median * 100 > sheet * SHEET_PERCENT)
-        snprintf(text, capacity, "more than the data sheet has: that is of another variant of this GPU");
+        snprintf(text, capacity, "more than the data sheet says: it is probably of another variant of this GPU");
 }

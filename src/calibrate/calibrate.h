@@ -1,10 +1,8 @@
-/* Both ceilings of a GPU's roofline, measured on the GPU itself: how fast its memory copies, and how fast the
- * libraries that are there multiply matrices.
+/* Measures both ceilings of a GPU's roofline: memory bandwidth and the FLOP/s of GEMMs in the installed libraries.
  *
- * Bandwidth is that of copies within the device, read and write counted, of sizes well beyond the L2 cache; matrix
- * products are square, of 2·n³ FLOPs, their operands random. Each figure is the median of repeats after warm-up, of
- * the size whose median is best.
- */
+ * Bandwidth is that of copies within the device, which counts bytes read and bytes written. The arrays are much
+ * larger than the L2 cache. GEMMs are square, take 2·n³ FLOPs and have random operands. Each figure is the median
+ * over repeats after warm-up, at the size with the best median. */
 #ifndef WALLSHIM_CALIBRATE_CALIBRATE_H
 #define WALLSHIM_CALIBRATE_CALIBRATE_H
 
@@ -19,41 +17,42 @@
 #include "hardware/gpu.h"
 
 struct ws_ceiling {
-    struct ws_rate rate; /* GB/s or GFLOP/s; median 0: not measured */
-    uint64_t size;       /* bytes that a copy or memset writes; rows of the matrices */
-    double drift;        /* of the size at which the rate fell most */
-    char why_not[160];   /* where it was not measured */
+    struct ws_rate rate; /* GB/s or GFLOP/s; a median of 0: not measured */
+    uint64_t size;       /* bytes that the copy or memset writes, or rows of the matrices */
+    double drift;        /* the largest fall of the rate over all sizes */
+    char why_not[160];   /* the reason if it was not measured */
 };
 
 struct ws_calibration {
     char name[256], uuid[WS_UUID_SIZE];
-    struct ws_gpu_facts facts; /* its name is the one above */
+    struct ws_gpu_facts facts; /* its name points to the name above */
     uint64_t l2_bytes, memory_free;
     int driver_version;
-    char blas[64]; /* "cuBLAS 13.1.0"; empty: none was found, and why in every product's why_not */
-    struct ws_ceiling copy, write, products[WS_PRECISION_COUNT];
+    char blas[64]; /* "cuBLAS 13.1.0"; empty: not found, and each GEMM's why_not says why */
+    struct ws_ceiling copy, write, gemms[WS_PRECISION_COUNT];
 };
 
 struct ws_calibrate_options {
     int device;     /* ordinal */
-    double seconds; /* to take about */
+    double seconds; /* approximate duration */
     void (*progress)(void *user, const char *what, double share);
     void *user;
 };
 
-/* Returns 0, or -errno with a line in message, where not even the bandwidth could be measured. */
+/* Returns 0, or -errno with a message if not even the bandwidth could be measured. */
 int ws_calibrate(struct ws_calibration *calibration, const struct ws_calibrate_options *options, char *message,
                  size_t capacity);
 
-/* As a GPU file (hardware/gpu_file.h) with what else was seen: docs/calibrate.schema.json. `when` is as ISO 8601 has
- * it, in UTC; `version` ours. NULL when memory is out. */
+/* Makes the contents of a GPU file (hardware/gpu_file.h) with details of the measurement:
+ * docs/calibrate.schema.json. `when` is in ISO 8601, UTC; `version` is wallshim's. Returns NULL when memory runs
+ * out. */
 json_t *ws_calibration_json(const struct ws_calibration *calibration, const char *when, const char *version);
 
-/* The sheet's GPU that this one is; false where there is none. */
+/* Finds this GPU in the table of data sheets. Returns false if it is not there. */
 bool ws_calibration_sheet(const struct ws_calibration *calibration, struct ws_gpu *sheet);
 
-/* What a reader should know before trusting a figure: it fell, or scattered, or cannot be. Empty: nothing.
- * `sheet` is the data sheet's figure, 0 where there is none. */
+/* Writes what a reader should know before trusting a figure: it fell, scattered, or exceeds the data sheet. Empty:
+ * nothing. `sheet` is the data sheet's figure, or 0 if unknown. */
 void ws_ceiling_note(const struct ws_ceiling *ceiling, double sheet, char *text, size_t capacity);
 
 #endif

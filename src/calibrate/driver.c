@@ -7,12 +7,13 @@
 
 static int find_functions(struct ws_driver *driver, char *message, size_t capacity)
 {
-    unsetenv("CUDA_LAUNCH_BLOCKING"); /* each operation would wait for the host */
+    unsetenv("CUDA_LAUNCH_BLOCKING"); /* with it, the host would wait for each operation */
     driver->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!driver->library) {
-        snprintf(message, capacity,
-                 "no CUDA driver here (%s): run it where the GPU is; in a container the driver must be passed in",
-                 dlerror());
+        snprintf(
+            message, capacity,
+            "no CUDA driver here (%s): run this on the machine with the GPU; a container needs access to the driver",
+            dlerror());
         return -ENOENT;
     }
 #define FIND(member, name, parameters)                                                              \
@@ -39,9 +40,8 @@ static int find_device(struct ws_driver *driver, int ordinal, char *message, siz
     if (result == WS_CUDA_SUCCESS)
         result = driver->device_count(&count);
     if (result != WS_CUDA_SUCCESS || !count) {
-        snprintf(message, capacity,
-                 "the CUDA driver has no GPU to offer (%s): nvidia-smi and CUDA_VISIBLE_DEVICES say why",
-                 result == WS_CUDA_SUCCESS ? "it counts none" : ws_driver_error(driver, result));
+        snprintf(message, capacity, "the CUDA driver has no GPU (%s): check nvidia-smi and CUDA_VISIBLE_DEVICES",
+                 result == WS_CUDA_SUCCESS ? "it counts 0" : ws_driver_error(driver, result));
         return -ENODEV;
     }
     if (ordinal >= count || driver->device_get(&driver->device, ordinal) != WS_CUDA_SUCCESS) {
@@ -68,7 +68,8 @@ int ws_driver_open(struct ws_driver *driver, int ordinal, char *message, size_t 
         result = driver->stream_create(&driver->stream, WS_CU_STREAM_NON_BLOCKING);
     if (result == WS_CUDA_SUCCESS)
         return 0;
-    snprintf(message, capacity, "the GPU cannot be used (%s): is it taken, or out of memory? nvidia-smi says",
+    snprintf(message, capacity,
+             "the GPU cannot be used (%s): another program may use it or its memory; check nvidia-smi",
              ws_driver_error(driver, result));
     return -EIO;
 }
@@ -79,7 +80,7 @@ void ws_driver_close(struct ws_driver *driver)
         driver->stream_destroy(driver->stream);
     if (driver->context)
         driver->primary_release(driver->device);
-    /* The library stays: drivers do not like to be unloaded. */
+    /* The library stays loaded: unloading a driver is unsafe. */
     *driver = (struct ws_driver){ 0 };
 }
 

@@ -1,13 +1,13 @@
-/* The CUDA driver as a calibration uses it: found at run time, one device, one stream of our own. */
+/* The CUDA driver for a calibration, loaded at run time: one device, one stream. */
 #ifndef WALLSHIM_CALIBRATE_DRIVER_H
 #define WALLSHIM_CALIBRATE_DRIVER_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shim/abi/cuda.h"
+#include "abi/cuda.h"
 
-/* X(member, exported name, parameters): also what tests/abi holds against cuda.h. */
+/* X(member, exported name, parameters). tests/abi compares the list with cuda.h. */
 #define WS_DRIVER_FUNCTIONS(X)                                                                                \
     X(init, cuInit, (unsigned flags))                                                                         \
     X(version, cuDriverGetVersion, (int *version))                                                            \
@@ -40,13 +40,13 @@ struct ws_driver {
 #undef WS_DRIVER_MEMBER
     void *library;
     ws_CUdevice device;
-    ws_CUcontext context; /* the device's primary one, which cuBLAS works in as well */
+    ws_CUcontext context; /* the primary context of the device, because cuBLAS uses it too */
     ws_CUstream stream;
     int driver_version; /* 13000 for 13.0 */
 };
 
-/* Opens the driver and makes the device with this ordinal current for the calling thread. Returns 0, or -errno with
- * a line in message that says what is missing and what to do; to be closed in either case. */
+/* Opens the driver and makes the device with this ordinal current in the calling thread. Returns 0, or -errno with
+ * a message that says what is missing and what to do. Close it in both cases. */
 int ws_driver_open(struct ws_driver *driver, int ordinal, char *message, size_t capacity);
 
 void ws_driver_close(struct ws_driver *driver);
@@ -54,7 +54,7 @@ void ws_driver_close(struct ws_driver *driver);
 /* "CUDA_ERROR_…". */
 const char *ws_driver_error(const struct ws_driver *driver, ws_CUresult result);
 
-/* An attribute of the device; 0: not known. */
+/* Returns an attribute of the device; 0: unknown. */
 uint32_t ws_driver_attribute(const struct ws_driver *driver, ws_CUenum which);
 
 #endif

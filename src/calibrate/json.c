@@ -2,7 +2,7 @@
 
 #include "calibrate/calibrate.h"
 
-/* One figure and where it stands; to GB/s or TFLOP/s. */
+/* A figure with its conditions, converted by `unit` to GB/s or TFLOP/s. */
 static json_t *measurement(const char *what, const struct ws_ceiling *ceiling, double unit, double sheet)
 {
     char note[160];
@@ -20,7 +20,8 @@ static json_t *measurement(const char *what, const struct ws_ceiling *ceiling, d
     return row;
 }
 
-static int add(json_t *root, const char *what, const struct ws_ceiling *ceiling, double unit, double sheet)
+static int calibrate_json_add(json_t *root, const char *what, const struct ws_ceiling *ceiling, double unit,
+                              double sheet)
 {
     if (ceiling->rate.median > 0)
         return json_array_append_new(json_object_get(root, "measurements"), measurement(what, ceiling, unit, sheet));
@@ -30,8 +31,9 @@ static int add(json_t *root, const char *what, const struct ws_ceiling *ceiling,
                                  json_pack("{s:s, s:s}", "what", what, "why", ceiling->why_not));
 }
 
-/* Whole units, for people: those of the table of GPUs. */
-static json_t *describe(const struct ws_calibration *calibration, const char *when, const char *version)
+/* Rounded figures in the units of the table of GPUs, for readers. */
+static json_t *calibrate_json_describe(const struct ws_calibration *calibration, const char *when,
+                                       const char *version)
 {
     const struct ws_gpu_facts *facts = &calibration->facts;
     char driver[16], source[192], capability[16];
@@ -53,18 +55,18 @@ static json_t *describe(const struct ws_calibration *calibration, const char *wh
 json_t *ws_calibration_json(const struct ws_calibration *calibration, const char *when, const char *version)
 {
     struct ws_gpu sheet = { 0 };
-    json_t *root = describe(calibration, when, version);
+    json_t *root = calibrate_json_describe(calibration, when, version);
     if (!root)
         return NULL;
     if (!ws_calibration_sheet(calibration, &sheet))
         sheet = (struct ws_gpu){ 0 };
     int status = *calibration->blas ? json_object_set_new(root, "blas", json_string(calibration->blas)) : 0;
-    status |= add(root, "copy", &calibration->copy, 1, sheet.bytes_per_ns);
-    status |= add(root, "write", &calibration->write, 1, sheet.bytes_per_ns);
+    status |= calibrate_json_add(root, "copy", &calibration->copy, 1, sheet.bytes_per_ns);
+    status |= calibrate_json_add(root, "write", &calibration->write, 1, sheet.bytes_per_ns);
     for (int i = 0; i < WS_PRECISION_COUNT; i++) {
-        const struct ws_ceiling *ceiling = &calibration->products[i];
+        const struct ws_ceiling *ceiling = &calibration->gemms[i];
         const char *name = ws_precision_name((enum ws_precision)i);
-        status |= add(root, name, ceiling, 1e3, ws_gpu_peak(&sheet, (enum ws_precision)i));
+        status |= calibrate_json_add(root, name, ceiling, 1e3, ws_gpu_peak(&sheet, (enum ws_precision)i));
         if (ceiling->rate.median > 0)
             status |=
                 json_object_set_new(json_object_get(root, "tflops"), name, json_real(ceiling->rate.median / 1e3));

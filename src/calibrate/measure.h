@@ -1,4 +1,4 @@
-/* What the parts of a calibration share. */
+/* Internal to src/calibrate. */
 #ifndef WALLSHIM_CALIBRATE_MEASURE_H
 #define WALLSHIM_CALIBRATE_MEASURE_H
 
@@ -11,21 +11,21 @@ struct ws_measuring {
     struct ws_driver driver;
     const struct ws_calibrate_options *options;
     struct ws_calibration *calibration;
-    int64_t began; /* host ns */
+    int64_t began; /* host time in ns */
 };
 
-/* ns until the time that was given is over. */
+/* Returns the remaining measuring time in ns. */
 double ws_measuring_left(const struct ws_measuring *measuring);
 
 void ws_measuring_says(const struct ws_measuring *measuring, const char *what, uint64_t size, const char *unit);
 
-/* Keeps the rate if it is the best so far. */
+/* Stores the rate and its size if it is the best so far. */
 void ws_ceiling_raise(struct ws_ceiling *ceiling, const struct ws_rate *rate, uint64_t size);
 
-/* Copies and memsets within the device, for about budget_ns. What could not be measured says why. */
+/* Measures copies and memsets within the device for about budget_ns. Failures are noted in why_not. */
 void ws_measure_memory(struct ws_measuring *measuring, double budget_ns);
 
-/* Matrix products at every precision that the device and its libraries offer, in the time that is left. */
+/* Measures GEMMs at each precision that the device and its libraries support, in the remaining time. */
 void ws_measure_products(struct ws_measuring *measuring);
 
 #endif

@@ -4,44 +4,45 @@
 #include "calibrate/measure.h"
 #include "calibrate/repeat.h"
 
-/* What is copied must not fit in the L2 cache by far; beyond a gigabyte nothing changes. */
+/* Arrays must be much larger than the L2 cache. Beyond a gigabyte the rate no longer changes. */
 enum { BEYOND_L2 = 4, SIZES = 3 };
 static const uint64_t largest_copy = (uint64_t)1 << 30;
 
 struct transfer {
     const struct ws_driver *driver;
-    ws_CUdeviceptr from, to; /* from 0: memset */
+    ws_CUdeviceptr from, to; /* from is 0 for a memset */
     size_t bytes;
     ws_CUresult result;
 };
 
-static int run(void *user)
+static int calibrate_memory_run(void *user)
 {
     struct transfer *transfer = user;
     const struct ws_driver *driver = transfer->driver;
-    /* Not 0: memory of a GPU may be compressed, and what is all 0 moves less. */
+    /* A value other than 0, because GPUs may compress memory and zeros would move fewer bytes. */
     transfer->result = transfer->from ? driver->copy(transfer->to, transfer->from, transfer->bytes, driver->stream)
                                       : driver->set(transfer->to, 0x9e3779b9U, transfer->bytes / 4, driver->stream);
     return transfer->result == WS_CUDA_SUCCESS ? 0 : -1;
 }
 
-static void measure(struct ws_measuring *measuring, struct transfer *transfer, struct ws_ceiling *ceiling,
-                    double budget_ns)
+static void calibrate_memory_measure(struct ws_measuring *measuring, struct transfer *transfer,
+                                     struct ws_ceiling *ceiling, double budget_ns)
 {
     struct ws_repeated repeated;
     ws_CUresult failed;
-    double moved = (double)transfer->bytes * (transfer->from ? 2 : 1); /* read and written, or written */
-    if (!ws_repeat(&measuring->driver, run, transfer, moved, budget_ns, &repeated, &failed)) {
+    double moved =
+        (double)transfer->bytes * (transfer->from ? 2 : 1); /* a copy reads and writes, a memset only writes */
+    if (!ws_repeat(&measuring->driver, calibrate_memory_run, transfer, moved, budget_ns, &repeated, &failed)) {
         ws_ceiling_raise(ceiling, &repeated.rate, transfer->bytes);
         return;
     }
     if (transfer->result != WS_CUDA_SUCCESS)
         failed = transfer->result;
-    snprintf(ceiling->why_not, sizeof(ceiling->why_not), "the driver refuses it, %s",
+    snprintf(ceiling->why_not, sizeof(ceiling->why_not), "the driver returned %s",
              ws_driver_error(&measuring->driver, failed));
 }
 
-/* Half of what is free at most, for both arrays together. */
+/* Returns the largest array size: both arrays together take at most half of the free memory. */
 static uint64_t largest(const struct ws_calibration *calibration)
 {
     uint64_t size = largest_copy;
@@ -66,11 +67,11 @@ void ws_measure_memory(struct ws_measuring *measuring, double budget_ns)
     for (int i = 0; i < SIZES && size >= least; i++, size /= 2) {
         struct transfer copy = { driver, both, both + most, size, WS_CUDA_SUCCESS };
         struct transfer write = { driver, 0, both, size, WS_CUDA_SUCCESS };
-        /* Before the copy, so that there is something to copy. */
+        /* The memset comes first, so that the copy reads initialized memory. */
         ws_measuring_says(measuring, "memset", size >> 20, " MiB");
-        measure(measuring, &write, &calibration->write, budget_ns / SIZES / 4);
+        calibrate_memory_measure(measuring, &write, &calibration->write, budget_ns / SIZES / 4);
         ws_measuring_says(measuring, "copy", size >> 20, " MiB");
-        measure(measuring, &copy, &calibration->copy, budget_ns / SIZES * 3 / 4);
+        calibrate_memory_measure(measuring, &copy, &calibration->copy, budget_ns / SIZES * 3 / 4);
     }
     driver->free(both);
 }

@@ -3,16 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int compare(const void *a, const void *b)
+static int rate_compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-/* Of times that this orders: the one that `share` of them do not exceed. */
-static double percentile(double *times, size_t count, double share)
+/* Sorts the times and returns the percentile: `share` of the times do not exceed it. */
+static double rate_percentile(double *times, size_t count, double share)
 {
-    qsort(times, count, sizeof(*times), compare);
+    qsort(times, count, sizeof(*times), rate_compare);
     double place = share * (double)(count - 1);
     size_t below = (size_t)place;
     double rest = place - (double)below;
@@ -24,13 +24,14 @@ struct ws_rate ws_rate_of(const double *times, size_t count, double amount)
     double ordered[WS_MOST_SAMPLES];
     size_t third = count / 3 ? count / 3 : 1;
     memcpy(ordered, times, third * sizeof(*times));
-    double first = percentile(ordered, third, 0.5);
+    double first = rate_percentile(ordered, third, 0.5);
     memcpy(ordered, times + count - third, third * sizeof(*times));
-    double last = percentile(ordered, third, 0.5);
+    double last = rate_percentile(ordered, third, 0.5);
     memcpy(ordered, times, count * sizeof(*times));
-    double median = percentile(ordered, count, 0.5);
+    double median = rate_percentile(ordered, count, 0.5);
     return (struct ws_rate){ .median = amount / median,
-                             .spread = (percentile(ordered, count, 0.9) - percentile(ordered, count, 0.1)) / median,
+                             .spread = (rate_percentile(ordered, count, 0.9) - rate_percentile(ordered, count, 0.1)) /
+                                       median,
                              .drift = first / last - 1,
                              .samples = (uint32_t)count };
 }

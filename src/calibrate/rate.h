@@ -1,4 +1,4 @@
-/* What the times of one operation, repeated, say of its rate. */
+/* The rate of a repeated operation, from its times. */
 #ifndef WALLSHIM_CALIBRATE_RATE_H
 #define WALLSHIM_CALIBRATE_RATE_H
 
@@ -9,13 +9,13 @@ enum { WS_MOST_SAMPLES = 60 };
 
 struct ws_rate {
     double median; /* amount per ns: GB/s or GFLOP/s */
-    double spread; /* of the times, from the 10th to the 90th percentile, as a share of their median */
-    double drift;  /* the median rate of the last third over that of the first, less 1: below 0 it fell */
+    double spread; /* (90th − 10th percentile) / median of the times */
+    double drift;  /* median rate of the last third / median rate of the first third − 1; below 0: the rate fell */
     uint32_t samples;
 };
 
-/* times: of an operation that does `amount` (bytes, FLOPs), in ns, in the order in which they were taken; count from
- * 1 to WS_MOST_SAMPLES. */
+/* times are in ns, in the order of measurement; each operation does `amount` bytes or FLOPs. count is from 1 to
+ * WS_MOST_SAMPLES. */
 struct ws_rate ws_rate_of(const double *times, size_t count, double amount);
 
 #endif

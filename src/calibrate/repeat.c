@@ -4,9 +4,9 @@
 
 #include "base/clock.h"
 
-/* Events tell times to 0.5 µs, and one between two operations delays the second by about a microsecond: a sample of
- * 2 ms is right to a tenth of a per cent. Samples become longer rather than too many: a clock that falls does so over
- * tenths of seconds. */
+/* CUDA events have a resolution of 0.5 µs, and an event between two operations delays the second by about 1 µs. A
+ * sample of 2 ms is therefore exact to 0.1 %. If there would be too many samples they are made longer, because a
+ * throttling clock falls over tenths of seconds. */
 static const double least_sample_ns = 2e6;
 enum { LEAST_SAMPLES = 5, MOST_IN_A_SAMPLE = 256 };
 
@@ -35,7 +35,8 @@ static int make_events(struct run *run, size_t count)
     return status;
 }
 
-/* One ahead, so that the device is busy when it comes to the first event; then `samples` of `group` each. */
+/* Launches one operation ahead, so that the device is busy at the first event. Then times `samples` samples of
+ * `group` operations. */
 static int time_samples(struct run *run, size_t samples, size_t group, double *times)
 {
     int status = make_events(run, samples + 1);
@@ -45,7 +46,7 @@ static int time_samples(struct run *run, size_t samples, size_t group, double *t
         for (size_t j = 0; j < group && i < samples && !status; j++)
             status = run->operation(run->user);
     }
-    /* Also after a failure: what was put on the stream must be done before its memory goes. */
+    /* Wait after a failure too: launched work must finish before its memory is freed. */
     ws_CUresult waited = run->driver->synchronize(run->driver->stream);
     status = status ? status : driver_status(run, waited);
     for (size_t i = 0; i < samples && !status; i++) {
@@ -58,7 +59,7 @@ static int time_samples(struct run *run, size_t samples, size_t group, double *t
     return status;
 }
 
-static double larger(double a, double b)
+static double repeat_larger(double a, double b)
 {
     return a > b ? a : b;
 }
@@ -68,9 +69,9 @@ static double smaller(double a, double b)
     return a < b ? a : b;
 }
 
-static double clamp(double value, double least, double most)
+static double repeat_clamp(double value, double least, double most)
 {
-    return larger(least, smaller(value, most));
+    return repeat_larger(least, smaller(value, most));
 }
 
 int ws_repeat(const struct ws_driver *driver, ws_operation operation, void *user, double amount, double budget_ns,
@@ -79,16 +80,16 @@ int ws_repeat(const struct ws_driver *driver, ws_operation operation, void *user
     struct run run = { .driver = driver, .operation = operation, .user = user };
     double times[WS_MOST_SAMPLES];
     *repeated = (struct ws_repeated){ 0 };
-    int status = time_samples(&run, 1, 1, times); /* loads what is loaded at first use */
+    int status = time_samples(&run, 1, 1, times); /* the first run loads modules and libraries */
     int64_t began = ws_clock_ns();
     status = status ? status : time_samples(&run, 1, 1, times);
     double host_ns = (double)(ws_clock_ns() - began) / 2;
     if (!status) {
-        double once = repeated->once_ns = larger(host_ns, times[0]);
+        double once = repeated->once_ns = repeat_larger(host_ns, times[0]);
         double fit = budget_ns / once;
-        double wanted = larger(least_sample_ns / times[0], fit / WS_MOST_SAMPLES);
-        size_t group = (size_t)clamp(smaller(wanted, fit / LEAST_SAMPLES), 1, MOST_IN_A_SAMPLE);
-        size_t samples = (size_t)clamp(fit / (double)group, LEAST_SAMPLES, WS_MOST_SAMPLES);
+        double wanted = repeat_larger(least_sample_ns / times[0], fit / WS_MOST_SAMPLES);
+        size_t group = (size_t)repeat_clamp(smaller(wanted, fit / LEAST_SAMPLES), 1, MOST_IN_A_SAMPLE);
+        size_t samples = (size_t)repeat_clamp(fit / (double)group, LEAST_SAMPLES, WS_MOST_SAMPLES);
         status = time_samples(&run, samples, group, times);
         if (!status)
             repeated->rate = ws_rate_of(times, samples, amount);

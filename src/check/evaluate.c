@@ -6,21 +6,21 @@
 
 #include "check/figure.h"
 
-/* With more operations than this share without device times, shares of time say nothing (1 / 20: as in the
- * report). */
+/* Divisor: if more than 1/20 of the operations have no device times, shares of time are meaningless, as in the
+ * report. */
 enum { UNTIMED_LIMIT = 20 };
 
 struct evaluation {
     const struct ws_rule *rule;
     const struct ws_figure *figure; /* NULL: the rule gives a path */
-    bool as_share;                  /* the figure is compared as its share */
+    bool as_share;                  /* the figure is compared as a share */
     const json_t *process, *device;
     struct ws_judgement *judgement;
-    char *message; /* what is wrong with the rule */
+    char *message; /* for what is wrong with the rule */
     size_t capacity;
 };
 
-static struct ws_finding *add_finding(struct evaluation *evaluation, enum ws_outcome outcome)
+static struct ws_finding *evaluate_add_finding(struct evaluation *evaluation, enum ws_outcome outcome)
 {
     struct ws_finding *finding = ws_vector_push(&evaluation->judgement->findings);
     if (!finding)
@@ -35,7 +35,7 @@ static struct ws_finding *add_finding(struct evaluation *evaluation, enum ws_out
 
 static int add_unknown(struct evaluation *evaluation, const char *why)
 {
-    struct ws_finding *finding = add_finding(evaluation, WS_NOT_KNOWN);
+    struct ws_finding *finding = evaluate_add_finding(evaluation, WS_NOT_KNOWN);
     if (!finding)
         return -ENOMEM;
     snprintf(finding->why, sizeof(finding->why), "%s", why);
@@ -48,8 +48,8 @@ static int misfit(struct evaluation *evaluation, const char *what)
     return -EINVAL;
 }
 
-/* Do the units of figure and value go together? A plain number will do for figures without a unit, for shares
- * up to 1, and for 0. */
+/* Do the units of figure and value match? A number without unit may be compared with figures without a unit,
+ * with shares if it is at most 1, and with anything if it is 0. */
 static int check_units(struct evaluation *evaluation, enum ws_unit unit)
 {
     const struct ws_value *value = &evaluation->rule->value;
@@ -76,7 +76,7 @@ static int check_units(struct evaluation *evaluation, enum ws_unit unit)
     }
 }
 
-static int judge(struct evaluation *evaluation, const struct ws_found *found, double error)
+static int evaluate_judge(struct evaluation *evaluation, const struct ws_found *found, double error)
 {
     const struct ws_rule *rule = evaluation->rule;
     const struct ws_value *value = &rule->value;
@@ -88,7 +88,7 @@ static int judge(struct evaluation *evaluation, const struct ws_found *found, do
     bool holds = found->unit == WS_UNIT_TEXT
                      ? !strcmp(found->text, ws_word_now(value->text)) == (rule->relation == WS_EQUAL)
                      : ws_numbers_hold(found->number, rule->relation, value->number);
-    struct ws_finding *finding = add_finding(evaluation, holds ? WS_HOLDS : WS_BROKEN);
+    struct ws_finding *finding = evaluate_add_finding(evaluation, holds ? WS_HOLDS : WS_BROKEN);
     if (!finding)
         return -ENOMEM;
     finding->value = *found;
@@ -98,9 +98,9 @@ static int judge(struct evaluation *evaluation, const struct ws_found *found, do
     return 0;
 }
 
-/* --- figures with names ------------------------------------------------------------------------ */
+/* --- named figures ------------------------------------------------------------------------------- */
 
-/* The sum of what a path of the figure table names. Returns 0, -ENOENT or -ENOMEM. */
+/* Adds up the values of a path in the figure table. Returns 0, -ENOENT or -ENOMEM. */
 static int sum_path(const json_t *subject, const char *text, struct ws_found *sum)
 {
     struct ws_vector found = WS_VECTOR(struct ws_found);
@@ -121,17 +121,17 @@ static int sum_path(const json_t *subject, const char *text, struct ws_found *su
     return status;
 }
 
-static double number_at(const json_t *object, const char *key)
+static double evaluate_number_at(const json_t *object, const char *key)
 {
     return json_number_value(json_object_get(object, key));
 }
 
-/* Why the subject does not give the figure, NULL when it may be asked for it. */
+/* Why the subject cannot give the figure; NULL: it can. */
 static const char *why_not(const struct evaluation *evaluation, const json_t *subject, char text[WS_WHY_SIZE])
 {
     const struct ws_figure *figure = evaluation->figure;
-    double untimed = number_at(subject, "untimed_events");
-    if (figure->whole && untimed > number_at(subject, "gpu_events") / UNTIMED_LIMIT) {
+    double untimed = evaluate_number_at(subject, "untimed_events");
+    if (figure->whole && untimed > evaluate_number_at(subject, "gpu_events") / UNTIMED_LIMIT) {
         snprintf(text, WS_WHY_SIZE, "%.0f operations have no device times", untimed);
         return text;
     }
@@ -173,7 +173,7 @@ static int judge_figure(struct evaluation *evaluation, const json_t *subject)
         return add_unknown(evaluation, "there is nothing that it could be a share of");
     value.number /= whole;
     value.unit = evaluation->as_share ? WS_UNIT_SHARE : figure->of ? WS_UNIT_TIME : figure->unit;
-    return judge(evaluation, &value, error.number / whole);
+    return evaluate_judge(evaluation, &value, error.number / whole);
 }
 
 /* --- paths ------------------------------------------------------------------------------------- */
@@ -191,7 +191,7 @@ static int judge_path(struct evaluation *evaluation, const json_t *subject)
     else if (!status && !found.count)
         status = add_unknown(evaluation, "the list is empty");
     for (size_t i = 0; i < found.count && !status; i++)
-        status = judge(evaluation, &values[i], 0);
+        status = evaluate_judge(evaluation, &values[i], 0);
     ws_vector_finish(&found);
     return status;
 }
@@ -203,10 +203,10 @@ static int judge_subject(struct evaluation *evaluation, const json_t *subject)
     return evaluation->figure ? judge_figure(evaluation, subject) : judge_path(evaluation, subject);
 }
 
-/* Devices on which nothing ran have no say where there are others. */
+/* Did the device run anything? Idle devices do not count if others ran something. */
 static bool ran(const json_t *device)
 {
-    return number_at(device, "gpu_events") > 0 || number_at(device, "untimed_events") > 0;
+    return evaluate_number_at(device, "gpu_events") > 0 || evaluate_number_at(device, "untimed_events") > 0;
 }
 
 static int judge_devices(struct evaluation *evaluation, const json_t *report, bool idle_too)
@@ -244,7 +244,7 @@ static int judge_processes(struct evaluation *evaluation, const json_t *report)
     return status;
 }
 
-/* Whose figure it is. */
+/* Finds the scope that has the figure. */
 static int find_scope(struct evaluation *evaluation, const json_t *report, enum ws_subject_scope *scope)
 {
     const char *first = evaluation->rule->path.parts[0].text;

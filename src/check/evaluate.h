@@ -1,4 +1,4 @@
-/* Does a rule hold for a report? It must for each device, process or row that has the figure. */
+/* Evaluates a rule on a report. The rule must hold for each device, process or row that has the figure. */
 #ifndef WALLSHIM_CHECK_EVALUATE_H
 #define WALLSHIM_CHECK_EVALUATE_H
 
@@ -8,28 +8,28 @@
 #include "check/find.h"
 #include "check/rule.h"
 
-/* In the order of what a user should hear first. */
+/* In ascending order of severity. */
 enum ws_outcome { WS_HOLDS, WS_NOT_KNOWN, WS_BROKEN };
 
 enum { WS_WHY_SIZE = 160 };
 
-/* What became of a rule for one device, process or row. Texts live as long as the report. */
+/* The result of a rule for one device, process or row. Texts live as long as the report. */
 struct ws_finding {
     enum ws_outcome outcome;
-    const json_t *process, *device; /* where; NULL where the rule is about more than that */
+    const json_t *process, *device; /* where the figure is; NULL if the rule is not about one */
     struct ws_found value;
-    double error;          /* the number is right within ± this; 0: not stated */
-    bool within_error;     /* and so the rule might as well have come out otherwise */
-    char why[WS_WHY_SIZE]; /* where it is not known */
+    double error;          /* the number is accurate to ± this; 0: not stated */
+    bool within_error;     /* the error is large enough to change the outcome */
+    char why[WS_WHY_SIZE]; /* reason, if the outcome is not known */
 };
 
 struct ws_judgement {
-    enum ws_outcome outcome;   /* of all findings: broken if one is, else not known if one is */
+    enum ws_outcome outcome;   /* overall: broken if any finding is, else not known if any is */
     struct ws_vector findings; /* struct ws_finding, at least one */
 };
 
-/* Returns 0; -EINVAL with one line in message where the rule can mean nothing in any report: no such figure,
- * a unit that does not fit; -ENOMEM. The judgement is to be finished in any case. */
+/* Returns 0; -EINVAL, with one line in message, if the rule is wrong for every report: no such figure, or a
+ * unit that does not fit; -ENOMEM. Call ws_judgement_finish in all cases. */
 int ws_rule_evaluate(const struct ws_rule *rule, const json_t *report, struct ws_judgement *judgement, char *message,
                      size_t capacity);
 

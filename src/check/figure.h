@@ -1,5 +1,6 @@
-/* Figures with names of their own: what rules are mostly about. Each is a path into the report, or what
- * several values there come to; adding one means adding its row in figure.c. */
+/* Named figures for rules. A figure is a path into the report, or the sum of several values there. A new figure
+ * is a row in figure.c.
+ */
 #ifndef WALLSHIM_CHECK_FIGURE_H
 #define WALLSHIM_CHECK_FIGURE_H
 
@@ -12,23 +13,23 @@ struct ws_figure {
     const char *name;
     const char *what;
     enum ws_unit unit;
-    const char *value;  /* path; what it names is added up */
-    const char *of;     /* path: the time that the value, a time too, is a share of. NULL: it is no share */
-    const char *except; /* path: what is taken from that. May be NULL */
-    const char *error;  /* path: the value is right within ± this. May be NULL */
-    const char *reason; /* path: why the trace does not give the figure, where it does not. May be NULL */
-    bool whole;         /* means nothing where too many operations have no device times */
-    bool per_step;      /* means nothing where there are no steps */
-    bool none_is_zero;  /* where there is no such row, there are 0 of them */
+    const char *value;  /* path; several values are added up */
+    const char *of;     /* path: the time that the value is a share of. NULL: not a share */
+    const char *except; /* path: time to subtract from `of`. May be NULL */
+    const char *error;  /* path: the value is accurate to ± this. May be NULL */
+    const char *reason; /* path: why the trace does not give the figure. May be NULL */
+    bool whole;         /* meaningless if too many operations have no device times */
+    bool per_step;      /* meaningless without steps */
+    bool none_is_zero;  /* if there is no such row, the figure is 0 */
 };
 
 extern const struct ws_figure ws_figures[];
 extern const size_t ws_figure_count;
 
-/* NULL when there is none of that name. */
+/* NULL if there is no figure of this name. */
 const struct ws_figure *ws_figure_find(const char *name);
 
-/* The name most like this one, NULL when none is like it. */
+/* The most similar name; NULL if none is similar. */
 const char *ws_figure_nearest(const char *name);
 
 const char *ws_unit_name(enum ws_unit unit);

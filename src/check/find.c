@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/classify.h"
+#include "analysis/kernels/classify.h"
+#include "base/minmax.h"
 
 struct search {
     const struct ws_path *path;
@@ -15,7 +16,7 @@ struct search {
     size_t capacity;
 };
 
-/* --- names that are nearly right --------------------------------------------------------------- */
+/* --- misspelt names ------------------------------------------------------------------------------ */
 
 enum { LONGEST_NAME = 40, FAR = 100 };
 
@@ -32,7 +33,7 @@ size_t ws_edit_distance(const char *a, const char *b)
         for (size_t j = 0; j < length; j++) {
             size_t replaced = diagonal + (a[i] != b[j]), shorter = (row[j] < row[j + 1] ? row[j] : row[j + 1]) + 1;
             diagonal = row[j + 1];
-            row[j + 1] = replaced < shorter ? replaced : shorter;
+            row[j + 1] = ws_min(replaced, shorter);
         }
     }
     return row[length];
@@ -67,8 +68,8 @@ static bool ends_in(const char *text, const char *end)
     return length >= tail && !strcmp(text + length - tail, end);
 }
 
-/* What the report's keys say of the unit; it stays with what lies below them. */
-static enum ws_unit unit_of(const char *key, enum ws_unit inherited)
+/* The unit, as the suffix of a key tells it. Keys without a suffix inherit it from the key above. */
+static enum ws_unit find_unit_of(const char *key, enum ws_unit inherited)
 {
     if (ends_in(key, "_ns") || strstr(key, "_ns_per_") || !strcmp(key, "parts"))
         return WS_UNIT_TIME;
@@ -79,7 +80,7 @@ static enum ws_unit unit_of(const char *key, enum ws_unit inherited)
     return inherited;
 }
 
-static int add(struct search *search, enum ws_unit unit, double number, const char *text)
+static int find_add(struct search *search, enum ws_unit unit, double number, const char *text)
 {
     struct ws_found *found = ws_vector_push(search->found);
     if (!found)
@@ -88,7 +89,7 @@ static int add(struct search *search, enum ws_unit unit, double number, const ch
     return 0;
 }
 
-static int complain(struct search *search, int status, const char *what, const char *name)
+static int find_complain(struct search *search, int status, const char *what, const char *name)
 {
     snprintf(search->message, search->capacity, "%s%.60s", what, name);
     return status;
@@ -99,22 +100,22 @@ static int add_value(struct search *search, const json_t *value)
     switch (json_typeof(value)) {
     case JSON_INTEGER:
     case JSON_REAL:
-        return add(search, search->unit, json_number_value(value), NULL);
+        return find_add(search, search->unit, json_number_value(value), NULL);
     case JSON_STRING:
-        return add(search, WS_UNIT_TEXT, 0, json_string_value(value));
+        return find_add(search, WS_UNIT_TEXT, 0, json_string_value(value));
     case JSON_TRUE:
-        return add(search, WS_UNIT_TEXT, 0, "true");
+        return find_add(search, WS_UNIT_TEXT, 0, "true");
     case JSON_FALSE:
-        return add(search, WS_UNIT_TEXT, 0, "false");
+        return find_add(search, WS_UNIT_TEXT, 0, "false");
     case JSON_NULL:
-        return add(search, WS_UNIT_TEXT, 0, NULL);
+        return find_add(search, WS_UNIT_TEXT, 0, NULL);
     case JSON_ARRAY:
-        return complain(search, -EINVAL, "is a list: add [N], [*] or [\"TEXT\"] and a key", "");
+        return find_complain(search, -EINVAL, "is a list: add [N], [*] or [\"TEXT\"] and a key", "");
     case JSON_OBJECT:
         break;
     }
     const char *key = json_object_iter_key(json_object_iter((json_t *)value));
-    return complain(search, -EINVAL, "has several figures: name one, such as .", key ? key : "");
+    return find_complain(search, -EINVAL, "has several figures: name one, such as .", key ? key : "");
 }
 
 /* --- rows of a list ---------------------------------------------------------------------------- */
@@ -136,7 +137,8 @@ static bool is_class(const char *text)
     return false;
 }
 
-/* A class of kernels is meant by its name alone, so that ["copy"] is not every kernel with copy in its name. */
+/* Does the row have this class or name? A class must match exactly, so ["copy"] does not select every kernel
+ * with "copy" in its name. */
 static bool is_called(const json_t *row, const char *text)
 {
     const char *class = json_string_value(json_object_get(row, "class")), *name = name_of_row(row);
@@ -145,16 +147,16 @@ static bool is_called(const json_t *row, const char *text)
     return (class && !strcmp(class, text)) || (name && strstr(name, text));
 }
 
-/* What the rows that are called so come to together. */
+/* Sums over the selected rows. */
 struct sums {
     size_t rows;
-    double value; /* of the key */
+    double value; /* sum of the key's values */
     double count, total;
-    double all; /* total_ns of every row, called so or not */
-    bool known; /* some row has the key */
+    double all; /* total_ns of all rows of the list */
+    bool known; /* at least one row has the key */
 };
 
-static double number_at(const json_t *row, const char *key)
+static double find_number_at(const json_t *row, const char *key)
 {
     return json_number_value(json_object_get(row, key));
 }
@@ -166,23 +168,23 @@ static struct sums sum_rows(const json_t *list, const char *text, const char *ke
     json_t *row;
     json_array_foreach((json_t *)list, index, row)
     {
-        sums.all += number_at(row, "total_ns");
+        sums.all += find_number_at(row, "total_ns");
         if (!is_called(row, text))
             continue;
-        double value = number_at(row, key);
+        double value = find_number_at(row, key);
         if (!sums.known || (strcmp(key, "min_ns") != 0 && strcmp(key, "max_ns") != 0))
             sums.value += value;
         else if (strcmp(key, "min_ns") == 0 ? value < sums.value : value > sums.value)
             sums.value = value;
         sums.known = sums.known || json_object_get(row, key);
-        sums.count += number_at(row, "count");
-        sums.total += number_at(row, "total_ns");
+        sums.count += find_number_at(row, "count");
+        sums.total += find_number_at(row, "total_ns");
         sums.rows++;
     }
     return sums;
 }
 
-/* Is it a key whose values rows have together? */
+/* Are the values of this key combined over rows? */
 static bool is_taken_together(const char *key)
 {
     static const char *const keys[] = { "count", "total_ns", "bytes",    "min_ns", "max_ns",
@@ -193,25 +195,25 @@ static bool is_taken_together(const char *key)
     return false;
 }
 
-static int find_in(struct search *search, size_t at, const json_t *node);
+static int find_find_in(struct search *search, size_t at, const json_t *node);
 
 static int add_rows_together(struct search *search, const json_t *list, const char *text, const char *key)
 {
     struct sums sums = sum_rows(list, text, key);
-    search->unit = unit_of(key, search->unit);
+    search->unit = find_unit_of(key, search->unit);
     if (!sums.rows && !is_class(text))
-        return complain(search, -ENOENT, "no row is called ", text);
+        return find_complain(search, -ENOENT, "no row is called ", text);
     if (!strcmp(key, "share"))
-        return sums.all > 0 ? add(search, WS_UNIT_SHARE, sums.total / sums.all, NULL)
-                            : complain(search, -ENOENT, "the list holds no time", "");
+        return sums.all > 0 ? find_add(search, WS_UNIT_SHARE, sums.total / sums.all, NULL)
+                            : find_complain(search, -ENOENT, "the list holds no time", "");
     if (!strcmp(key, "mean_ns"))
-        return sums.count > 0 ? add(search, WS_UNIT_TIME, sums.total / sums.count, NULL)
-                              : complain(search, -ENOENT, "there is none of class ", text);
+        return sums.count > 0 ? find_add(search, WS_UNIT_TIME, sums.total / sums.count, NULL)
+                              : find_complain(search, -ENOENT, "there is none of class ", text);
     if (sums.rows && !sums.known)
-        return complain(search, -ENOENT, "the rows have no key ", key);
+        return find_complain(search, -ENOENT, "the rows have no key ", key);
     if (!sums.rows && (!strcmp(key, "min_ns") || !strcmp(key, "max_ns")))
-        return complain(search, -ENOENT, "there is none of class ", text);
-    return add(search, search->unit, sums.value, NULL);
+        return find_complain(search, -ENOENT, "there is none of class ", text);
+    return find_add(search, search->unit, sums.value, NULL);
 }
 
 static int find_rows(struct search *search, size_t at, const json_t *list)
@@ -230,12 +232,12 @@ static int find_rows(struct search *search, size_t at, const json_t *list)
             continue;
         matches++;
         search->row = name_of_row(row);
-        status = find_in(search, at + 1, row);
+        status = find_find_in(search, at + 1, row);
         if (status)
             return status;
     }
     if (!matches && part->kind == WS_PATH_ROWS)
-        return complain(search, -ENOENT, "no row is called ", part->text);
+        return find_complain(search, -ENOENT, "no row is called ", part->text);
     return status;
 }
 
@@ -245,22 +247,22 @@ static int find_key(struct search *search, size_t at, const json_t *node)
 {
     const char *key = ws_word_now(search->path->parts[at].text);
     if (json_is_array(node))
-        return complain(search, -EINVAL, "needs [N], [*] or [\"TEXT\"] before .", key);
+        return find_complain(search, -EINVAL, "needs [N], [*] or [\"TEXT\"] before .", key);
     if (json_is_null(node))
-        return add(search, WS_UNIT_TEXT, 0, NULL);
+        return find_add(search, WS_UNIT_TEXT, 0, NULL);
     const json_t *value = json_object_get(node, key);
     if (value) {
-        search->unit = unit_of(key, search->unit);
-        return find_in(search, at + 1, value);
+        search->unit = find_unit_of(key, search->unit);
+        return find_find_in(search, at + 1, value);
     }
     const char *nearest = ws_nearest_key(node, key);
     if (!nearest)
-        return complain(search, -ENOENT, "there is no key ", key);
+        return find_complain(search, -ENOENT, "there is no key ", key);
     snprintf(search->message, search->capacity, "there is no key %.60s; nearest: %.60s", key, nearest);
     return -ENOENT;
 }
 
-static int find_in(struct search *search, size_t at, const json_t *node)
+static int find_find_in(struct search *search, size_t at, const json_t *node)
 {
     const struct ws_path_part *part = &search->path->parts[at];
     enum ws_unit unit = search->unit;
@@ -270,11 +272,11 @@ static int find_in(struct search *search, size_t at, const json_t *node)
     } else if (part->kind == WS_PATH_KEY) {
         status = find_key(search, at, node);
     } else if (!json_is_array(node)) {
-        status = complain(search, -EINVAL, "has [ ] where there is no list", "");
+        status = find_complain(search, -EINVAL, "has [ ] but is not a list", "");
     } else if (part->kind == WS_PATH_INDEX) {
         const json_t *item = json_array_get(node, part->index);
-        status = item ? find_in(search, at + 1, item)
-                      : complain(search, -ENOENT, "the list has fewer items than the number in [ ]", "");
+        status = item ? find_find_in(search, at + 1, item)
+                      : find_complain(search, -ENOENT, "the list has fewer items than the number in [ ]", "");
     } else {
         status = find_rows(search, at, node);
     }
@@ -287,7 +289,7 @@ int ws_find(const struct ws_path *path, const json_t *subject, struct ws_vector 
 {
     struct search search = { .path = path, .found = found, .message = message, .capacity = capacity };
     *message = 0;
-    return find_in(&search, 0, subject);
+    return find_find_in(&search, 0, subject);
 }
 
 int ws_find_scope(const json_t *report, const char *key, enum ws_subject_scope *scope)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Those of two characters first, so that "<=" is not read as "<". */
+/* Operators of two characters come first, so that "<=" is not read as "<". */
 static const struct {
     const char *text;
     enum ws_relation relation;
@@ -29,14 +29,14 @@ static const struct {
     { "MiB", WS_UNIT_BYTES, 0x1p20 }, { "GiB", WS_UNIT_BYTES, 0x1p30 }, { "TiB", WS_UNIT_BYTES, 0x1p40 },
 };
 
-/* What is still to be read, and where a complaint goes. */
+/* The rest of the text, and where to write a complaint. */
 struct cursor {
     const char *at;
     char *message;
     size_t capacity;
 };
 
-static int complain(struct cursor *cursor, const char *what)
+static int rule_complain(struct cursor *cursor, const char *what)
 {
     snprintf(cursor->message, cursor->capacity, "%s%s%.40s%s", what, *cursor->at ? " at \"" : "", cursor->at,
              *cursor->at ? "\"" : "");
@@ -56,7 +56,7 @@ static bool in_word(char character)
 
 /* --- paths ------------------------------------------------------------------------------------- */
 
-/* Takes `length` characters as the text of a part, copied to *texts. */
+/* Copies `length` characters to *texts as the text of a part. */
 static void take_text(struct cursor *cursor, struct ws_path_part *part, char **texts, size_t length)
 {
     memcpy(*texts, cursor->at, length);
@@ -72,13 +72,13 @@ static int take_key(struct cursor *cursor, struct ws_path_part *part, char **tex
     while (in_word(cursor->at[length]))
         length++;
     if (!length)
-        return complain(cursor, "a figure's name is missing");
+        return rule_complain(cursor, "a figure's name is missing");
     part->kind = WS_PATH_KEY;
     take_text(cursor, part, texts, length);
     return 0;
 }
 
-/* Behind '[': N, * or "TEXT", and the ']'. */
+/* Reads N, * or "TEXT" and the ']' after a '['. */
 static int take_index(struct cursor *cursor, struct ws_path_part *part, char **texts)
 {
     if (*cursor->at == '*') {
@@ -87,7 +87,7 @@ static int take_index(struct cursor *cursor, struct ws_path_part *part, char **t
     } else if (*cursor->at == '"') {
         const char *end = strchr(++cursor->at, '"');
         if (!end)
-            return complain(cursor, "no closing '\"'");
+            return rule_complain(cursor, "no closing '\"'");
         part->kind = WS_PATH_ROWS;
         take_text(cursor, part, texts, (size_t)(end - cursor->at));
         cursor->at++;
@@ -97,24 +97,24 @@ static int take_index(struct cursor *cursor, struct ws_path_part *part, char **t
             if (part->index < SIZE_MAX / 10 - 10)
                 part->index = part->index * 10 + (size_t)(*cursor->at - '0');
     } else {
-        return complain(cursor, "after '[' comes a number, * or \"TEXT\"");
+        return rule_complain(cursor, "after '[' comes a number, * or \"TEXT\"");
     }
     if (*cursor->at != ']')
-        return complain(cursor, "no closing ']'");
+        return rule_complain(cursor, "no closing ']'");
     cursor->at++;
     return 0;
 }
 
 static int take_path(struct cursor *cursor, struct ws_path *path)
 {
-    /* A part takes at least one character more than its text does. */
+    /* a part is at least one character longer than its text */
     char *texts = path->texts = malloc(strlen(cursor->at) + 1);
     if (!texts)
         return -ENOMEM;
     int status = take_key(cursor, &path->parts[path->count++], &texts);
     while (!status && (*cursor->at == '.' || *cursor->at == '[')) {
         if (path->count == WS_PATH_PARTS)
-            return complain(cursor, "deeper than a report goes");
+            return rule_complain(cursor, "more levels than a report has");
         struct ws_path_part *part = &path->parts[path->count++];
         status = *cursor->at++ == '.' ? take_key(cursor, part, &texts) : take_index(cursor, part, &texts);
     }
@@ -126,7 +126,7 @@ int ws_path_parse(struct ws_path *path, const char *text, char *message, size_t 
     struct cursor cursor = { text, message, capacity };
     *path = (struct ws_path){ 0 };
     int status = take_path(&cursor, path);
-    return !status && *cursor.at ? complain(&cursor, "not understood") : status;
+    return !status && *cursor.at ? rule_complain(&cursor, "not understood") : status;
 }
 
 void ws_path_finish(struct ws_path *path)
@@ -137,11 +137,11 @@ void ws_path_finish(struct ws_path *path)
 
 /* --- values ------------------------------------------------------------------------------------ */
 
-/* Nothing but blanks may follow. */
+/* Only blanks may follow. */
 static int take_end(struct cursor *cursor)
 {
     skip_blanks(cursor);
-    return *cursor->at ? complain(cursor, "one comparison a rule; not understood") : 0;
+    return *cursor->at ? rule_complain(cursor, "a rule has only one comparison: not understood") : 0;
 }
 
 static int take_number(struct cursor *cursor, struct ws_value *value)
@@ -149,9 +149,9 @@ static int take_number(struct cursor *cursor, struct ws_value *value)
     char *end;
     value->number = strtod(cursor->at, &end);
     if (strcspn(cursor->at, "xX") < (size_t)(end - cursor->at))
-        return complain(cursor, "no decimal number");
+        return rule_complain(cursor, "not a decimal number");
     if (!isfinite(value->number))
-        return complain(cursor, "too large a number");
+        return rule_complain(cursor, "the number is too large");
     cursor->at = end;
     skip_blanks(cursor);
     if (!*cursor->at)
@@ -163,12 +163,12 @@ static int take_number(struct cursor *cursor, struct ws_value *value)
         value->unit = units[i].unit;
         value->number *= units[i].factor;
         cursor->at += length;
-        return isfinite(value->number) ? take_end(cursor) : complain(cursor, "too large a number");
+        return isfinite(value->number) ? take_end(cursor) : rule_complain(cursor, "the number is too large");
     }
-    return complain(cursor, "the unit is none of % ns us ms s B kB MB GB TB KiB MiB GiB TiB");
+    return rule_complain(cursor, "unknown unit (use % ns us ms s B kB MB GB TB KiB MiB GiB TiB)");
 }
 
-/* A word, or "TEXT". */
+/* Reads a word or "TEXT". */
 static int take_word(struct cursor *cursor, struct ws_value *value)
 {
     bool quoted = *cursor->at == '"';
@@ -176,14 +176,14 @@ static int take_word(struct cursor *cursor, struct ws_value *value)
     while (*end && (quoted ? *end != '"' : in_word(*end)))
         end++;
     if (quoted ? *end != '"' : end == begin)
-        return complain(cursor, quoted ? "no closing '\"'" : "neither a number nor a word");
+        return rule_complain(cursor, quoted ? "no closing '\"'" : "neither a number nor a word");
     cursor->at = end + quoted;
     value->unit = WS_UNIT_TEXT;
     value->text = strndup(begin, (size_t)(end - begin));
     return value->text ? take_end(cursor) : -ENOMEM;
 }
 
-/* strtod takes inf and nan for numbers too; here they are words. */
+/* strtod also accepts inf and nan, which are words here. */
 static bool begins_number(const char *text)
 {
     text += *text == '-' || *text == '+';
@@ -200,7 +200,7 @@ static int take_relation(struct cursor *cursor, enum ws_relation *relation)
         cursor->at += strlen(relations[i].text);
         return 0;
     }
-    return complain(cursor, "one of < <= > >= == != is missing");
+    return rule_complain(cursor, "one of < <= > >= == != is missing");
 }
 
 int ws_rule_parse(struct ws_rule *rule, const char *text, char *message, size_t capacity)
@@ -225,7 +225,7 @@ int ws_rule_parse(struct ws_rule *rule, const char *text, char *message, size_t 
         return take_number(&cursor, &rule->value);
     status = take_word(&cursor, &rule->value);
     if (!status && rule->relation != WS_EQUAL && rule->relation != WS_UNEQUAL)
-        return complain(&cursor, "words are compared with == and != only");
+        return rule_complain(&cursor, "words are compared with == and != only");
     return status;
 }
 
@@ -235,14 +235,6 @@ void ws_rule_finish(struct ws_rule *rule)
     free(rule->figure);
     free(rule->value.text);
     *rule = (struct ws_rule){ 0 };
-}
-
-const char *ws_relation_text(enum ws_relation relation)
-{
-    for (size_t i = 0; i < WS_RELATION_COUNT; i++)
-        if (relations[i].relation == relation)
-            return relations[i].text;
-    return "?";
 }
 
 bool ws_numbers_hold(double number, enum ws_relation relation, double value)

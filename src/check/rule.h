@@ -1,10 +1,10 @@
 /* Rules on the figures of a report: "busy >= 80 %", "step_time.p95 < 45 ms", "kernels["gemm"].share > 0.5".
  *
- *     rule    FIGURE OPERATOR VALUE, with or without blanks between them
- *     FIGURE  KEY { . KEY | [N] | [*] | ["TEXT"] }: a figure's name (figure.h), or a path into the JSON report
+ *     rule      FIGURE OPERATOR VALUE, with or without blanks between them
+ *     FIGURE    KEY { . KEY | [N] | [*] | ["TEXT"] }: a figure's name (figure.h), or a path in the JSON report
  *     OPERATOR  < <= > >= == !=
- *     VALUE   a number, alone or with a unit; or a word or "TEXT", for == and !=
- *     unit    % ; ns us µs ms s ; B kB MB GB TB KiB MiB GiB TiB
+ *     VALUE     a number, alone or with a unit; or a word or "TEXT", for == and !=
+ *     unit      % ; ns us µs ms s ; B kB MB GB TB KiB MiB GiB TiB
  */
 #ifndef WALLSHIM_CHECK_RULE_H
 #define WALLSHIM_CHECK_RULE_H
@@ -12,10 +12,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What a number counts, and so which units it may be compared in. */
+/* What a number counts. It decides which units the number can be compared in. */
 enum ws_unit {
-    WS_UNIT_NONE,  /* a count, or anything a path names that says no unit */
-    WS_UNIT_SHARE, /* of 1 */
+    WS_UNIT_NONE,  /* a count, or a value whose key gives no unit */
+    WS_UNIT_SHARE, /* a part of 1 */
     WS_UNIT_TIME,  /* ns */
     WS_UNIT_BYTES,
     WS_UNIT_TEXT,
@@ -24,15 +24,15 @@ enum ws_unit {
 enum ws_relation { WS_LESS, WS_AT_MOST, WS_MORE, WS_AT_LEAST, WS_EQUAL, WS_UNEQUAL, WS_RELATION_COUNT };
 
 enum ws_path_kind {
-    WS_PATH_KEY,   /* of an object */
+    WS_PATH_KEY,   /* key of an object */
     WS_PATH_INDEX, /* one item of a list */
     WS_PATH_EACH,  /* every item of a list */
-    WS_PATH_ROWS,  /* the rows of a list that are called so */
+    WS_PATH_ROWS,  /* the rows of a list with this class or name */
 };
 
 struct ws_path_part {
     enum ws_path_kind kind;
-    const char *text; /* key, or what rows are called */
+    const char *text; /* key, or class or name of rows */
     size_t index;
 };
 
@@ -41,7 +41,7 @@ enum { WS_PATH_PARTS = 8 };
 struct ws_path {
     struct ws_path_part parts[WS_PATH_PARTS];
     size_t count;
-    char *texts; /* what the parts point into */
+    char *texts; /* memory of the parts' texts */
 };
 
 struct ws_value {
@@ -51,23 +51,21 @@ struct ws_value {
 };
 
 struct ws_rule {
-    char *figure; /* as it stands in the rule: "step_time.p95" */
+    char *figure; /* as written in the rule: "step_time.p95" */
     struct ws_path path;
     enum ws_relation relation;
     struct ws_value value;
 };
 
-/* Returns 0, -EINVAL with one line in message that says what is wrong where, or -ENOMEM. */
+/* Returns 0; -EINVAL, with one line in message that says what is wrong and where; -ENOMEM. */
 int ws_rule_parse(struct ws_rule *rule, const char *text, char *message, size_t capacity);
 
-/* Accepts a rule that could not be parsed. */
+/* Also accepts a rule that could not be parsed. */
 void ws_rule_finish(struct ws_rule *rule);
 
-/* The path alone, as above. */
+/* Parses a path alone. */
 int ws_path_parse(struct ws_path *path, const char *text, char *message, size_t capacity);
 void ws_path_finish(struct ws_path *path);
-
-const char *ws_relation_text(enum ws_relation relation);
 
 /* Does "number relation value" hold? */
 bool ws_numbers_hold(double number, enum ws_relation relation, double value);

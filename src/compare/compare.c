@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/kernels/classify.h"
 #include "base/hash.h"
 #include "base/salted.h"
-#include "compare/apart.h"
+#include "compare/name_difference.h"
 
 static const char *const match_names[WS_PAIRING_COUNT] = {
     [WS_PAIRED_BY_NAME] = "name", [WS_PAIRED_BY_NUMBERS] = "numbers",
@@ -33,7 +34,7 @@ int64_t ws_change_ns(double ns)
 
 /* --- one change -------------------------------------------------------------------------------- */
 
-/* Student's t for 97.5 %, by degrees of freedom; above the table within 0.01. */
+/* Student's t for 97.5 %, by degrees of freedom; beyond the table accurate to 0.01. */
 static double students_t(double degrees)
 {
     static const double table[] = { 12.71, 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26 };
@@ -41,13 +42,13 @@ static double students_t(double degrees)
     return whole < sizeof(table) / sizeof(table[0]) ? table[whole] : 1.96 + 2.6 / degrees;
 }
 
-static double mean(const struct ws_sum *sum, size_t samples)
+static double compare_mean(const struct ws_sum *sum, size_t samples)
 {
     return sum->sum / (double)samples;
 }
 
-/* Of the samples; 0 where there are not two of them. */
-static double variance_of(const struct ws_sum *sum, size_t samples)
+/* The variance of the samples; 0 with fewer than two samples. */
+static double compare_variance_of(const struct ws_sum *sum, size_t samples)
 {
     if (samples < 2)
         return 0;
@@ -55,13 +56,13 @@ static double variance_of(const struct ws_sum *sum, size_t samples)
     return variance > 0 ? variance : 0;
 }
 
-static size_t samples_of(const struct ws_comparison *comparison, const struct ws_side *side)
+static size_t samples_of(const struct ws_comparison *comparison, const struct ws_report_side *side)
 {
     return side->per[comparison->sampling].count;
 }
 
-/* The squared standard error of a mean, and the degrees of freedom it is known with. The devices of a job keep step
- * with each other, so that theirs are no samples of their own: as many count as each has. */
+/* The squared standard error of a mean, and its degrees of freedom. The devices of a job run in lockstep, so
+ * their steps are not independent. Only the steps per device count as samples. */
 struct spread {
     double square;
     double degrees;
@@ -70,17 +71,17 @@ struct spread {
 static struct spread spread_of(const struct ws_sum *sum, const struct ws_samples *samples, double otherwise)
 {
     double count = (double)samples->count / (double)samples->devices;
-    double variance = samples->count > 1 ? variance_of(sum, samples->count) : otherwise;
+    double variance = samples->count > 1 ? compare_variance_of(sum, samples->count) : otherwise;
     return (struct spread){ variance / count, count > 2 ? count - 1 : 1 };
 }
 
-/* What chance makes of the difference of two means, after Welch. A side of one sample is taken to vary as the other
- * does. */
+/* The part of a difference of two means that chance explains, after Welch. A side with one sample is assumed to
+ * vary like the other. */
 static double chance(const struct ws_sum *before, const struct ws_samples *first, const struct ws_sum *after,
                      const struct ws_samples *second)
 {
-    struct spread x = spread_of(before, first, variance_of(after, second->count));
-    struct spread y = spread_of(after, second, variance_of(before, first->count));
+    struct spread x = spread_of(before, first, compare_variance_of(after, second->count));
+    struct spread y = spread_of(after, second, compare_variance_of(before, first->count));
     double both = x.square + y.square;
     if (both <= 0)
         return 0;
@@ -88,9 +89,9 @@ static double chance(const struct ws_sum *before, const struct ws_samples *first
     return students_t(degrees) * sqrt(both);
 }
 
-/* Adds a change; noise as compare.h has it. */
-static struct ws_change *add(struct ws_comparison *comparison, enum ws_change_group group,
-                             const struct ws_sum *before, const struct ws_sum *after)
+/* Adds a change with its noise (see compare.h). */
+static struct ws_change *compare_add(struct ws_comparison *comparison, enum ws_change_group group,
+                                     const struct ws_sum *before, const struct ws_sum *after)
 {
     static const struct ws_sum none = { 0 };
     size_t first = samples_of(comparison, comparison->before), second = samples_of(comparison, comparison->after);
@@ -100,8 +101,8 @@ static struct ws_change *add(struct ws_comparison *comparison, enum ws_change_gr
     if (!change)
         return NULL;
     change->group = group;
-    change->before = mean(before, first);
-    change->after = mean(after, second);
+    change->before = compare_mean(before, first);
+    change->after = compare_mean(after, second);
     change->noise = before->error / (double)first + after->error / (double)second;
     if (comparison->sampling == WS_PER_STEP)
         change->noise +=
@@ -109,13 +110,13 @@ static struct ws_change *add(struct ws_comparison *comparison, enum ws_change_gr
     return change;
 }
 
-/* What was 0 and is 0 is left out. */
+/* Skips values that are 0 on both sides. */
 static int add_named(struct ws_comparison *comparison, enum ws_change_group group, const char *key, const char *label,
                      const struct ws_sum *before, const struct ws_sum *after)
 {
     if (!before->sum && !after->sum)
         return 0;
-    struct ws_change *change = add(comparison, group, before, after);
+    struct ws_change *change = compare_add(comparison, group, before, after);
     if (!change)
         return -ENOMEM;
     change->key = key;
@@ -128,10 +129,10 @@ bool ws_change_is_regression(const struct ws_change *change, double share)
     return change->after > change->before * (1 + share) && !ws_change_is_noise(change);
 }
 
-/* --- what is compared -------------------------------------------------------------------------- */
+/* --- the compared figures ------------------------------------------------------------------------ */
 
-static int add_times(struct ws_comparison *comparison, const struct ws_samples *before,
-                     const struct ws_samples *after)
+static int compare_add_times(struct ws_comparison *comparison, const struct ws_samples *before,
+                             const struct ws_samples *after)
 {
     static const struct {
         const char *key, *label;
@@ -140,7 +141,7 @@ static int add_times(struct ws_comparison *comparison, const struct ws_samples *
         WS_SAMPLE_TIMES(TIME)
 #undef TIME
     };
-    struct ws_change *length = add(comparison, WS_CHANGE_TIME, &before->times[0], &after->times[0]);
+    struct ws_change *length = compare_add(comparison, WS_CHANGE_TIME, &before->times[0], &after->times[0]);
     if (!length)
         return -ENOMEM;
     length->key = times[0].key;
@@ -170,8 +171,8 @@ static int add_parts(struct ws_comparison *comparison, const struct ws_samples *
     return 0;
 }
 
-static int add_classes(struct ws_comparison *comparison, const struct ws_samples *before,
-                       const struct ws_samples *after)
+static int compare_add_classes(struct ws_comparison *comparison, const struct ws_samples *before,
+                               const struct ws_samples *after)
 {
     for (uint32_t i = 0; i < WS_SAMPLE_CLASSES; i++)
         if (add_named(comparison, WS_CHANGE_CLASS, ws_sample_class_name(i), ws_sample_class_name(i),
@@ -180,8 +181,8 @@ static int add_classes(struct ws_comparison *comparison, const struct ws_samples
     return 0;
 }
 
-static int add_amounts(struct ws_comparison *comparison, const struct ws_samples *before,
-                       const struct ws_samples *after)
+static int compare_add_amounts(struct ws_comparison *comparison, const struct ws_samples *before,
+                               const struct ws_samples *after)
 {
     static const struct {
         const char *key, *unit, *label;
@@ -201,28 +202,28 @@ static int add_amounts(struct ws_comparison *comparison, const struct ws_samples
     return 0;
 }
 
-static uint64_t key_of_line(const struct ws_side_line *line)
+static uint64_t key_of_line(const struct ws_report_side_line *line)
 {
     uint64_t hash = ws_hash(line->where, strlen(line->where)) * WS_CAUSE_COUNT + line->cause;
     return hash ? hash : 1;
 }
 
-static int add_line(struct ws_comparison *comparison, const struct ws_side_line *before,
-                    const struct ws_side_line *after)
+static int add_line(struct ws_comparison *comparison, const struct ws_report_side_line *before,
+                    const struct ws_report_side_line *after)
 {
     static const struct ws_sum none = { 0 };
-    const struct ws_side_line *either = before ? before : after;
+    const struct ws_report_side_line *either = before ? before : after;
     return add_named(comparison, WS_CHANGE_LINE, ws_part_name(either->cause), either->where,
                      before ? &before->per[comparison->sampling].time : &none,
                      after ? &after->per[comparison->sampling].time : &none);
 }
 
-/* Lines of one cause and place are the same. */
+/* Lines with the same cause and place are the same. */
 static int add_lines(struct ws_comparison *comparison, const struct ws_samples *before,
                      const struct ws_samples *after)
 {
-    const struct ws_side_line *first = comparison->before->lines.data, *second = comparison->after->lines.data;
-    struct ws_map places = { 0 }; /* of the lines after + 1; 0 once they are taken */
+    const struct ws_report_side_line *first = comparison->before->lines.data, *second = comparison->after->lines.data;
+    struct ws_map places = { 0 }; /* key → index of the line after + 1; 0 once it is matched */
     int status = 0;
     (void)before;
     (void)after;
@@ -246,8 +247,8 @@ static int add_lines(struct ws_comparison *comparison, const struct ws_samples *
     return status;
 }
 
-static int add_kernels(struct ws_comparison *comparison, const struct ws_samples *before,
-                       const struct ws_samples *after)
+static int compare_add_kernels(struct ws_comparison *comparison, const struct ws_samples *before,
+                               const struct ws_samples *after)
 {
     (void)before;
     (void)after;
@@ -255,10 +256,10 @@ static int add_kernels(struct ws_comparison *comparison, const struct ws_samples
         return -ENOMEM;
     const struct ws_pair *pairs = comparison->pairs.data;
     for (size_t i = 0; i < comparison->pairs.count; i++) {
-        const struct ws_side_kernel *old = pairs[i].before, *now = pairs[i].after;
+        const struct ws_report_side_kernel *old = pairs[i].before, *now = pairs[i].after;
         struct ws_change *change =
-            add(comparison, WS_CHANGE_KERNEL, old ? &old->per[comparison->sampling].time : NULL,
-                now ? &now->per[comparison->sampling].time : NULL);
+            compare_add(comparison, WS_CHANGE_KERNEL, old ? &old->per[comparison->sampling].time : NULL,
+                        now ? &now->per[comparison->sampling].time : NULL);
         if (!change)
             return -ENOMEM;
         change->pair = &pairs[i];
@@ -267,8 +268,8 @@ static int add_kernels(struct ws_comparison *comparison, const struct ws_samples
     return 0;
 }
 
-static int add_collective(struct ws_comparison *comparison, const struct ws_side_collective *before,
-                          const struct ws_side_collective *after)
+static int add_collective(struct ws_comparison *comparison, const struct ws_report_side_collective *before,
+                          const struct ws_report_side_collective *after)
 {
     static const struct ws_sum none = { 0 };
     size_t count = comparison->changes.count;
@@ -285,11 +286,11 @@ static int add_collective(struct ws_comparison *comparison, const struct ws_side
     return 0;
 }
 
-/* There are few of them. */
-static const struct ws_side_collective *same_collective(const struct ws_side *side,
-                                                        const struct ws_side_collective *one)
+/* A linear search: there are few collectives. */
+static const struct ws_report_side_collective *same_collective(const struct ws_report_side *side,
+                                                               const struct ws_report_side_collective *one)
 {
-    const struct ws_side_collective *rows = side->collectives.data;
+    const struct ws_report_side_collective *rows = side->collectives.data;
     for (size_t i = 0; i < side->collectives.count; i++)
         if (!strcmp(rows[i].name, one->name) && rows[i].ranks == one->ranks)
             return &rows[i];
@@ -299,8 +300,8 @@ static const struct ws_side_collective *same_collective(const struct ws_side *si
 static int add_collectives(struct ws_comparison *comparison, const struct ws_samples *before,
                            const struct ws_samples *after)
 {
-    const struct ws_side_collective *first = comparison->before->collectives.data;
-    const struct ws_side_collective *second = comparison->after->collectives.data;
+    const struct ws_report_side_collective *first = comparison->before->collectives.data;
+    const struct ws_report_side_collective *second = comparison->after->collectives.data;
     int status = 0;
     (void)before;
     (void)after;
@@ -312,7 +313,7 @@ static int add_collectives(struct ws_comparison *comparison, const struct ws_sam
     return status;
 }
 
-double ws_change_bus_rate(const struct ws_comparison *comparison, const struct ws_side_collective *collective)
+double ws_change_bus_rate(const struct ws_comparison *comparison, const struct ws_report_side_collective *collective)
 {
     if (!collective)
         return 0;
@@ -322,7 +323,7 @@ double ws_change_bus_rate(const struct ws_comparison *comparison, const struct w
 
 /* --- the comparison ---------------------------------------------------------------------------- */
 
-static int largest_first(const void *a, const void *b)
+static int compare_largest_first(const void *a, const void *b)
 {
     const struct ws_change *x = a, *y = b;
     double first = fabs(x->after - x->before), second = fabs(y->after - y->before);
@@ -337,14 +338,17 @@ static const struct {
     int (*add)(struct ws_comparison *comparison, const struct ws_samples *before, const struct ws_samples *after);
     bool sorted;
 } groups[WS_CHANGE_GROUP_COUNT] = {
-    [WS_CHANGE_TIME] = { add_times, false },     [WS_CHANGE_PART] = { add_parts, true },
-    [WS_CHANGE_LINE] = { add_lines, true },      [WS_CHANGE_CLASS] = { add_classes, true },
-    [WS_CHANGE_KERNEL] = { add_kernels, true },  [WS_CHANGE_COLLECTIVE] = { add_collectives, true },
-    [WS_CHANGE_AMOUNT] = { add_amounts, false },
+    [WS_CHANGE_TIME] = { compare_add_times, false },
+    [WS_CHANGE_PART] = { add_parts, true },
+    [WS_CHANGE_LINE] = { add_lines, true },
+    [WS_CHANGE_CLASS] = { compare_add_classes, true },
+    [WS_CHANGE_KERNEL] = { compare_add_kernels, true },
+    [WS_CHANGE_COLLECTIVE] = { add_collectives, true },
+    [WS_CHANGE_AMOUNT] = { compare_add_amounts, false },
 };
 
-int ws_compare(struct ws_comparison *comparison, const struct ws_side *before, const struct ws_side *after,
-               char *message, size_t capacity)
+int ws_compare(struct ws_comparison *comparison, const struct ws_report_side *before,
+               const struct ws_report_side *after, char *message, size_t capacity)
 {
     bool both = before->per[WS_PER_STEP].count && after->per[WS_PER_STEP].count;
     *comparison = (struct ws_comparison){
@@ -368,7 +372,7 @@ int ws_compare(struct ws_comparison *comparison, const struct ws_side *before, c
         size_t count = comparison->changes.count - first;
         if (groups[i].sorted && count)
             qsort((struct ws_change *)comparison->changes.data + first, count, sizeof(struct ws_change),
-                  largest_first);
+                  compare_largest_first);
     }
     comparison->begins[WS_CHANGE_GROUP_COUNT] = comparison->changes.count;
     size_t kernels = comparison->begins[WS_CHANGE_KERNEL];
@@ -388,5 +392,5 @@ void ws_comparison_finish(struct ws_comparison *comparison)
 
 const struct ws_change *ws_comparison_total(const struct ws_comparison *comparison)
 {
-    return comparison->changes.data; /* the first of the times is the length */
+    return comparison->changes.data; /* the first of the times is the length of a step */
 }

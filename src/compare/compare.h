@@ -1,59 +1,59 @@
-/* Two recordings of a program against each other: what a step takes longer or less time for.
+/* Compares two recordings of a program: which parts of a step take more or less time.
  *
- * Figures are compared per step where both sides have steps, else per recording of a device (side.h). A change is
- * called noise where it is no larger than what chance and the stated errors of the times may have made: the 95 %
- * confidence of the difference of the two means by Welch's t-test, from the spread of the steps, so that about one
- * change in twenty is taken for real without being so; and the errors of both sides on top. What else differs
- * between two runs of the same program (clocks, neighbours, placement) is not in it.
+ * Figures are per step if both sides have steps, else per recording of a device (report_side.h). A change is
+ * noise if chance and the stated errors of the times can explain it. Chance is the 95 % confidence interval of
+ * the difference of the two means by Welch's t-test, from the spread of the steps. About one random change in
+ * twenty therefore counts as real. The errors of both sides are added to it. Other differences between two runs
+ * of the same program (clocks, neighbours, placement) are not included.
  */
 #ifndef WALLSHIM_COMPARE_COMPARE_H
 #define WALLSHIM_COMPARE_COMPARE_H
 
 #include <jansson.h>
 
-#include "analysis/page.h"
 #include "compare/match.h"
-#include "compare/side.h"
+#include "compare/report_side.h"
+#include "report/page.h"
 
 enum ws_change_group {
-    WS_CHANGE_TIME,       /* of a step; they overlap */
-    WS_CHANGE_PART,       /* the parts that make it up */
+    WS_CHANGE_TIME,       /* times of a step; they overlap */
+    WS_CHANGE_PART,       /* the parts of a step, without overlap */
     WS_CHANGE_LINE,       /* idle time by cause and line of code */
     WS_CHANGE_CLASS,      /* operations by class */
     WS_CHANGE_KERNEL,     /* kernels, copies and memsets by name */
-    WS_CHANGE_COLLECTIVE, /* calls of a collective among so many ranks */
-    WS_CHANGE_AMOUNT,     /* what is counted */
+    WS_CHANGE_COLLECTIVE, /* calls of a collective among a number of ranks */
+    WS_CHANGE_AMOUNT,     /* amounts that are counted */
     WS_CHANGE_GROUP_COUNT
 };
 
 struct ws_change {
     enum ws_change_group group;
-    const char *key;                                 /* in JSON; of lines the cause; NULL for kernels */
-    const char *label;                               /* in text; of lines where */
-    const char *unit;                                /* in JSON, of amounts: number, bytes */
-    double before, after;                            /* a step; ns, or what the unit says */
-    double noise;                                    /* a change of no more than this may be none */
-    const struct ws_pair *pair;                      /* kernels */
-    const char *like;                                /* kernels: the name of another with the same title, or NULL */
-    const struct ws_side_collective *collectives[2]; /* collectives: before and after, NULL where there is none */
+    const char *key;            /* in JSON; for lines the cause; NULL for kernels */
+    const char *label;          /* in text; for lines the place */
+    const char *unit;           /* in JSON, for amounts: number, bytes */
+    double before, after;       /* per step; ns, or in the given unit */
+    double noise;               /* a change up to this may be chance */
+    const struct ws_pair *pair; /* for kernels */
+    const char *like;           /* for kernels: the name of another kernel with the same title, or NULL */
+    const struct ws_report_side_collective *collectives[2]; /* for collectives: before and after, NULL if absent */
 };
 
 struct ws_comparison {
-    const struct ws_side *before, *after;
+    const struct ws_report_side *before, *after;
     enum ws_sampling sampling;
     struct ws_vector pairs;   /* struct ws_pair */
-    struct ws_vector changes; /* struct ws_change, by group; the largest first but for times and amounts */
-    size_t begins[WS_CHANGE_GROUP_COUNT + 1]; /* of groups in changes */
+    struct ws_vector changes; /* struct ws_change, by group; largest change first, except for times and amounts */
+    size_t begins[WS_CHANGE_GROUP_COUNT + 1]; /* index of the first change of each group */
 };
 
-/* Returns 0; -ENODATA with one line in message where one of them holds no device times; -ENOMEM. Both sides
- * outlive the comparison, which is to be finished in any case. */
-int ws_compare(struct ws_comparison *comparison, const struct ws_side *before, const struct ws_side *after,
-               char *message, size_t capacity);
+/* Returns 0; -ENODATA, with one line in message, if a side holds no device times; -ENOMEM. Both sides must
+ * outlive the comparison. Call ws_comparison_finish in all cases. */
+int ws_compare(struct ws_comparison *comparison, const struct ws_report_side *before,
+               const struct ws_report_side *after, char *message, size_t capacity);
 
 void ws_comparison_finish(struct ws_comparison *comparison);
 
-/* The change of the step time, or of the recording's. */
+/* The change of the step time, or of the length of the recording. */
 const struct ws_change *ws_comparison_total(const struct ws_comparison *comparison);
 
 static inline bool ws_change_is_noise(const struct ws_change *change)
@@ -68,15 +68,15 @@ bool ws_change_is_regression(const struct ws_change *change, double share);
 const char *ws_pairing_name(enum ws_pairing pairing); /* in JSON */
 const char *ws_sample_class_name(uint32_t of_class);
 
-/* Bus bandwidth of one side of the change, bytes/ns; 0: not known. */
-double ws_change_bus_rate(const struct ws_comparison *comparison, const struct ws_side_collective *collective);
+/* Bus bandwidth of one side of a collective, in bytes/ns; 0: not known. */
+double ws_change_bus_rate(const struct ws_comparison *comparison, const struct ws_report_side_collective *collective);
 
-/* Whole ns, within what integers hold. */
+/* Rounds to whole ns, limited to the range of int64_t. */
 int64_t ws_change_ns(double ns);
 
 void ws_comparison_print(const struct ws_comparison *comparison, struct ws_page *page);
 
-/* An object, or NULL when memory is out. */
+/* Returns an object, or NULL if memory runs out. */
 json_t *ws_comparison_json(const struct ws_comparison *comparison);
 
 #endif

@@ -7,7 +7,7 @@ static int set_ns(json_t *object, const char *key, double value)
     return ws_json_set(object, key, ws_change_ns(value));
 }
 
-static int add_times(json_t *object, const struct ws_change *change)
+static int compare_json_add_times(json_t *object, const struct ws_change *change)
 {
     int status = set_ns(object, "before_ns", change->before);
     status |= set_ns(object, "after_ns", change->after);
@@ -20,7 +20,7 @@ static json_t *named_json(const struct ws_change *change)
 {
     json_t *object = json_object();
     int status = json_object_set_new(object, "name", json_string(change->key));
-    status |= add_times(object, change);
+    status |= compare_json_add_times(object, change);
     if (!status)
         return object;
     json_decref(object);
@@ -32,7 +32,7 @@ static json_t *line_json(const struct ws_change *change)
     json_t *object = json_object();
     int status = json_object_set_new(object, "cause", json_string(change->key));
     status |= json_object_set_new(object, "where", *change->label ? ws_json_text(change->label) : json_null());
-    status |= add_times(object, change);
+    status |= compare_json_add_times(object, change);
     if (!status)
         return object;
     json_decref(object);
@@ -54,8 +54,8 @@ static json_t *amount_json(const struct ws_change *change)
     return NULL;
 }
 
-static json_t *kernel_side_json(const struct ws_comparison *comparison, const struct ws_side *side,
-                                const struct ws_side_kernel *kernel)
+static json_t *kernel_side_json(const struct ws_comparison *comparison, const struct ws_report_side *side,
+                                const struct ws_report_side_kernel *kernel)
 {
     if (!kernel)
         return json_null();
@@ -86,15 +86,15 @@ static json_t *kernel_json(const struct ws_comparison *comparison, const struct 
     int status = json_object_set_new(object, "match", json_string(ws_pairing_name(pair->match)));
     status |= json_object_set_new(object, "before", kernel_side_json(comparison, comparison->before, pair->before));
     status |= json_object_set_new(object, "after", kernel_side_json(comparison, comparison->after, pair->after));
-    status |= add_times(object, change);
+    status |= compare_json_add_times(object, change);
     if (!status)
         return object;
     json_decref(object);
     return NULL;
 }
 
-static json_t *collective_side_json(const struct ws_comparison *comparison, const struct ws_side *side,
-                                    const struct ws_side_collective *collective)
+static json_t *collective_side_json(const struct ws_comparison *comparison, const struct ws_report_side *side,
+                                    const struct ws_report_side_collective *collective)
 {
     if (!collective)
         return json_null();
@@ -115,13 +115,13 @@ static json_t *collective_side_json(const struct ws_comparison *comparison, cons
 
 static json_t *collective_json(const struct ws_comparison *comparison, const struct ws_change *change)
 {
-    const struct ws_side_collective *before = change->collectives[0], *after = change->collectives[1];
+    const struct ws_report_side_collective *before = change->collectives[0], *after = change->collectives[1];
     json_t *object = json_object();
     int status = json_object_set_new(object, "operation", json_string(change->key));
     status |= ws_json_set(object, "ranks", before ? before->ranks : after ? after->ranks : 0);
     status |= json_object_set_new(object, "before", collective_side_json(comparison, comparison->before, before));
     status |= json_object_set_new(object, "after", collective_side_json(comparison, comparison->after, after));
-    status |= add_times(object, change);
+    status |= compare_json_add_times(object, change);
     if (!status)
         return object;
     json_decref(object);
@@ -157,7 +157,7 @@ static json_t *group_json(const struct ws_comparison *comparison, enum ws_change
     return NULL;
 }
 
-static json_t *side_json(const struct ws_comparison *comparison, const struct ws_side *side)
+static json_t *compare_json_side_json(const struct ws_comparison *comparison, const struct ws_report_side *side)
 {
     const struct ws_samples *samples = &side->per[comparison->sampling];
     const char *const *paths = side->traces.data;
@@ -188,8 +188,8 @@ json_t *ws_comparison_json(const struct ws_comparison *comparison)
     status |= json_object_set_new(root, "version", json_integer(JSON_VERSION));
     status |=
         json_object_set_new(root, "per", json_string(comparison->sampling == WS_PER_STEP ? "step" : "recording"));
-    status |= json_object_set_new(root, "before", side_json(comparison, comparison->before));
-    status |= json_object_set_new(root, "after", side_json(comparison, comparison->after));
+    status |= json_object_set_new(root, "before", compare_json_side_json(comparison, comparison->before));
+    status |= json_object_set_new(root, "after", compare_json_side_json(comparison, comparison->after));
     for (size_t group = 0; group < WS_CHANGE_GROUP_COUNT && !status; group++)
         status = json_object_set_new(root, keys[group], group_json(comparison, (enum ws_change_group)group));
     if (!status)

@@ -5,19 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/label.h"
+#include "analysis/kernels/label.h"
 #include "base/hash.h"
 #include "base/salted.h"
 
 enum { FUNCTOR = 256 };
 
-/* The kernels of one side that have no partner yet. */
+/* The unmatched kernels of one side. */
 struct pool {
-    const struct ws_side_kernel **kernels; /* longest first */
-    double *launches;                      /* a sample */
+    const struct ws_report_side_kernel **kernels; /* longest first */
+    double *launches;                             /* per sample */
     size_t count;
     bool *taken;
-    uint64_t *keys; /* of the rule that is being tried; 0: cannot be matched by it */
+    uint64_t *keys; /* keys by the current rule; 0: the rule does not apply */
 };
 
 struct matching {
@@ -25,22 +25,15 @@ struct matching {
     struct ws_vector *pairs;
 };
 
-/* Never 0, which is no key. */
-static uint64_t key_of(const void *bytes, size_t size)
-{
-    uint64_t hash = ws_hash(bytes, size);
-    return hash ? hash : 1;
-}
-
 /* --- rules ------------------------------------------------------------------------------------- */
 
 static uint64_t key_by_name(const struct pool *pool, size_t kernel)
 {
     const char *name = pool->kernels[kernel]->name;
-    return key_of(name, strlen(name));
+    return ws_hash_key(name, strlen(name));
 }
 
-/* A name without its digits, and without what stands in < > and ( ) unless that is wanted. */
+/* Hashes a name without digits; with or without the text in < > and ( ). */
 static uint64_t key_by_text(const struct pool *pool, size_t kernel, bool with_brackets)
 {
     char text[8192];
@@ -52,9 +45,9 @@ static uint64_t key_by_text(const struct pool *pool, size_t kernel, bool with_br
             text[length++] = *at;
         depth -= closes && depth;
     }
-    /* A class is part of what must be the same. */
+    /* The class is part of the key. */
     memcpy(text + length, &pool->kernels[kernel]->class, sizeof(uint32_t));
-    return length ? key_of(text, length + sizeof(uint32_t)) : 0;
+    return length ? ws_hash_key(text, length + sizeof(uint32_t)) : 0;
 }
 
 static uint64_t key_by_numbers(const struct pool *pool, size_t kernel)
@@ -62,7 +55,7 @@ static uint64_t key_by_numbers(const struct pool *pool, size_t kernel)
     return key_by_text(pool, kernel, true);
 }
 
-/* What a kernel of a framework's wrapper computes: "mul"; "" where its name does not say. */
+/* Writes what the kernel of a framework's wrapper computes: "mul"; "" if the name does not say. */
 static void write_functor(const char *name, char functor[FUNCTOR])
 {
     char title[4096];
@@ -73,35 +66,35 @@ static void write_functor(const char *name, char functor[FUNCTOR])
         *functor = 0;
 }
 
-/* What stands in brackets may be what the kernel computes: elementwise_kernel<…AddFunctor…> is no
- * elementwise_kernel<…MulFunctor…>. */
+/* The functor in brackets is part of the key, because it tells what the kernel computes:
+ * elementwise_kernel<…AddFunctor…> is not elementwise_kernel<…MulFunctor…>. */
 static uint64_t key_by_stem(const struct pool *pool, size_t kernel)
 {
     char functor[FUNCTOR];
     uint64_t keys[2] = { key_by_text(pool, kernel, false) };
     write_functor(pool->kernels[kernel]->name, functor);
     keys[1] = ws_hash(functor, strlen(functor));
-    return keys[0] ? key_of(keys, sizeof(keys)) : 0;
+    return keys[0] ? ws_hash_key(keys, sizeof(keys)) : 0;
 }
 
 static uint64_t key_by_shape(const struct pool *pool, size_t kernel)
 {
-    const struct ws_side_kernel *one = pool->kernels[kernel];
+    const struct ws_report_side_kernel *one = pool->kernels[kernel];
     uint32_t key[1 + 6] = { one->class };
     if (!one->launch[0] || !one->launch[3])
         return 0;
     memcpy(key + 1, one->launch, sizeof(one->launch));
-    return key_of(key, sizeof(key));
+    return ws_hash_key(key, sizeof(key));
 }
 
-/* Launches a step within 1 % of each other. */
+/* Do the launches per step differ by at most 1 %? */
 static bool same_count(const struct matching *matching, size_t before, size_t after)
 {
     double x = matching->before.launches[before], y = matching->after.launches[after];
     return x <= y * 1.01 && y <= x * 1.01;
 }
 
-/* Names that say what is computed, and say different things, are no likeness. */
+/* Names with different functors exclude a match. */
 static bool may_be_same(const struct matching *matching, size_t before, size_t after)
 {
     char x[FUNCTOR], y[FUNCTOR];
@@ -113,8 +106,8 @@ static bool may_be_same(const struct matching *matching, size_t before, size_t a
 static const struct rule {
     uint64_t (*key)(const struct pool *pool, size_t kernel);
     enum ws_pairing match;
-    bool alone;      /* only where there is one on each side */
-    bool same_count; /* and they are launched as often */
+    bool alone;      /* match only if unique on each side */
+    bool same_count; /* match only with equal numbers of launches */
 } rules[] = {
     { key_by_name, WS_PAIRED_BY_NAME, false, false },
     { key_by_numbers, WS_PAIRED_BY_NUMBERS, false, false },
@@ -124,8 +117,8 @@ static const struct rule {
 
 /* --- matching ---------------------------------------------------------------------------------- */
 
-static int add_pair(struct matching *matching, const struct ws_side_kernel *before,
-                    const struct ws_side_kernel *after, enum ws_pairing match)
+static int add_pair(struct matching *matching, const struct ws_report_side_kernel *before,
+                    const struct ws_report_side_kernel *after, enum ws_pairing match)
 {
     struct ws_pair *pair = ws_vector_push(matching->pairs);
     if (!pair)
@@ -134,7 +127,7 @@ static int add_pair(struct matching *matching, const struct ws_side_kernel *befo
     return 0;
 }
 
-/* How many of the pool's kernels without partner have each key. */
+/* Counts the unmatched kernels of each key. */
 static int count_keys(const struct pool *pool, struct ws_map *counts)
 {
     for (size_t i = 0; i < pool->count; i++) {
@@ -154,7 +147,7 @@ static void compute_keys(struct pool *pool, const struct rule *rule)
         pool->keys[i] = pool->taken[i] ? 0 : rule->key(pool, i);
 }
 
-/* Kernels of one key stand in a chain, longest first: heads by key, and who comes after each. */
+/* Chains the kernels of each key, longest first: `heads` by key, and the next kernel of each. */
 static int chain(const struct pool *pool, struct ws_map *heads, uint32_t *next)
 {
     for (size_t i = pool->count; i-- > 0;) {
@@ -214,19 +207,19 @@ static int apply_rule(struct matching *matching, const struct rule *rule)
 }
 
 struct by_time {
-    const struct ws_side_kernel *kernel;
+    const struct ws_report_side_kernel *kernel;
     double time;
 };
 
-static int longest_first(const void *a, const void *b)
+static int match_longest_first(const void *a, const void *b)
 {
     const struct by_time *x = a, *y = b;
     return x->time != y->time ? (x->time < y->time ? 1 : -1) : (x->kernel > y->kernel) - (x->kernel < y->kernel);
 }
 
-static int pool_init(struct pool *pool, const struct ws_side *side, enum ws_sampling sampling)
+static int pool_init(struct pool *pool, const struct ws_report_side *side, enum ws_sampling sampling)
 {
-    const struct ws_side_kernel *kernels = side->kernels.data;
+    const struct ws_report_side_kernel *kernels = side->kernels.data;
     size_t count = side->kernels.count;
     struct by_time *sorted = calloc(count + 1, sizeof(*sorted));
     *pool = (struct pool){ .kernels = calloc(count + 1, sizeof(*pool->kernels)),
@@ -238,7 +231,7 @@ static int pool_init(struct pool *pool, const struct ws_side *side, enum ws_samp
         if (kernels[i].per[sampling].count > 0)
             sorted[pool->count++] = (struct by_time){ &kernels[i], kernels[i].per[sampling].time.sum };
     if (!status && pool->count)
-        qsort(sorted, pool->count, sizeof(*sorted), longest_first);
+        qsort(sorted, pool->count, sizeof(*sorted), match_longest_first);
     for (size_t i = 0; i < pool->count; i++) {
         pool->kernels[i] = sorted[i].kernel;
         pool->launches[i] = sorted[i].kernel->per[sampling].count / (double)side->per[sampling].count;
@@ -255,8 +248,8 @@ static void pool_finish(struct pool *pool)
     free(pool->keys);
 }
 
-int ws_pair_kernels(const struct ws_side *before, const struct ws_side *after, enum ws_sampling sampling,
-                    struct ws_vector *pairs)
+int ws_pair_kernels(const struct ws_report_side *before, const struct ws_report_side *after,
+                    enum ws_sampling sampling, struct ws_vector *pairs)
 {
     struct matching matching = { .pairs = pairs };
     int status = pool_init(&matching.before, before, sampling) | pool_init(&matching.after, after, sampling);

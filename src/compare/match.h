@@ -1,30 +1,31 @@
-/* Which kernel of one recording is which of another. */
+/* Matches the kernels of two recordings. */
 #ifndef WALLSHIM_COMPARE_MATCH_H
 #define WALLSHIM_COMPARE_MATCH_H
 
-#include "compare/side.h"
+#include "compare/report_side.h"
 
-/* From the surest to none. All but the first are guesses, made among what the surer ones left over and only within
- * a class. */
+/* From certain to unmatched. All but the first are guesses, tried in this order on the kernels still unmatched,
+ * and only within a class. */
 enum ws_pairing {
     WS_PAIRED_BY_NAME,    /* the same name */
-    WS_PAIRED_BY_NUMBERS, /* the same but for digits: another tile size, unrolling, version; longest with longest */
-    WS_PAIRED_BY_STEM, /* the same but for template arguments and parameters, and of the same functor where these name
-                      one; the only one on each side, as many launches a step */
-    WS_PAIRED_BY_SHAPE, /* the same grid and block, and not of different functors; the only one on each side, as many
-                       launches a step */
+    WS_PAIRED_BY_NUMBERS, /* names equal except for digits: another tile size, unrolling or version; the longest
+                             kernels first */
+    WS_PAIRED_BY_STEM,  /* names equal except for template arguments and parameters, with the same functor if there is
+                           one; unique on each side, with equal launches per step */
+    WS_PAIRED_BY_SHAPE, /* same grid and block, no different functors; unique on each side, with equal launches per
+                           step */
     WS_UNPAIRED,
     WS_PAIRING_COUNT
 };
 
 struct ws_pair {
-    const struct ws_side_kernel *either;         /* the one after, where there is one */
-    const struct ws_side_kernel *before, *after; /* NULL on one side where it is on the other only */
+    const struct ws_report_side_kernel *either; /* the kernel in the later recording, else the one in the earlier */
+    const struct ws_report_side_kernel *before, *after; /* NULL on a side that does not have it */
     enum ws_pairing match;
 };
 
-/* Fills pairs, of struct ws_pair, with the kernels that there are in samples of the kind. Returns 0 or -ENOMEM. */
-int ws_pair_kernels(const struct ws_side *before, const struct ws_side *after, enum ws_sampling sampling,
-                    struct ws_vector *pairs);
+/* Fills pairs (struct ws_pair) with the kernels that occur in samples of this kind. Returns 0 or -ENOMEM. */
+int ws_pair_kernels(const struct ws_report_side *before, const struct ws_report_side *after,
+                    enum ws_sampling sampling, struct ws_vector *pairs);
 
 #endif

@@ -1,12 +1,13 @@
-/* Sums over samples of things that are told apart by an index: what one sample saw of each is added up first, so that
- * the spread from sample to sample is known. */
+/* Sums over samples, by index. The amounts of one sample are added up first, so that the spread between samples
+ * is known.
+ */
 #ifndef WALLSHIM_COMPARE_TALLY_H
 #define WALLSHIM_COMPARE_TALLY_H
 
-#include "compare/side.h"
+#include "compare/report_side.h"
 
 struct ws_tally {
-    double now, count; /* in this sample */
+    double now, count; /* amounts of this sample */
     double error;      /* likewise */
     bool touched;
     struct ws_repeated per[WS_SAMPLING_COUNT];
@@ -14,7 +15,7 @@ struct ws_tally {
 
 struct ws_tallies {
     struct ws_tally *items;
-    uint32_t *touched; /* in this sample */
+    uint32_t *touched; /* indices with amounts in this sample */
     size_t touched_count;
 };
 
@@ -34,7 +35,7 @@ static inline void ws_tally_add(struct ws_tallies *tallies, uint32_t index, doub
 int ws_tallies_init(struct ws_tallies *tallies, size_t count);
 void ws_tallies_finish(struct ws_tallies *tallies);
 
-/* Ends the sample. It counts for the recording, and where it is a steady step for the steps. */
+/* Ends the sample. It counts for the recording, and also for the steps if it is a steady step. */
 void ws_tallies_flush(struct ws_tallies *tallies, bool steady);
 
 static inline void ws_sum_add(struct ws_sum *sum, double value, double error)

@@ -1,17 +1,17 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/label.h"
-#include "compare/apart.h"
+#include "analysis/kernels/label.h"
 #include "compare/compare.h"
+#include "compare/name_difference.h"
 
-/* In the headline: the parts that changed most, and how much of the step a change must come to. */
+/* The headline has at most HEADLINE_PARTS parts. A part must change by 1/HEADLINE_LIMIT of the step. */
 enum { HEADLINE_PARTS = 3, HEADLINE_LIMIT = 100 };
 
-/* Steps with so many times the kernels are perhaps others. */
+/* If the numbers of kernels per step differ by this factor, the steps may not be the same. */
 enum { DIFFERENT_STEPS = 2 };
 
-/* "+9.80 ms", "−54.2 ms". */
+/* Writes "+9.80 ms", "−54.2 ms". */
 static const char *format_change(char text[WS_FORMAT_SIZE], double change)
 {
     char time[WS_FORMAT_SIZE];
@@ -23,7 +23,7 @@ static const char *format_change(char text[WS_FORMAT_SIZE], double change)
     return text;
 }
 
-/* Beyond, how many times as much says nothing that the figures beside it do not. */
+/* Larger factors are not written; the times next to them say enough. */
 enum { MOST_TIMES = 10000 };
 
 static const char *format_relative(char text[WS_FORMAT_SIZE], double before, double after)
@@ -57,7 +57,7 @@ static const struct ws_change *changes_of(const struct ws_comparison *comparison
 
 /* --- the headline ------------------------------------------------------------------------------ */
 
-/* "step 176 ms → 136 ms (−22.6 %): input gaps −54.2 ms, launch gaps +12.4 ms" */
+/* Prints "step 176 ms → 136 ms (−22.6 %): input gaps −54.2 ms, launch gaps +12.4 ms". */
 static void print_headline(const struct ws_comparison *comparison, struct ws_page *page)
 {
     const struct ws_change *total = ws_comparison_total(comparison);
@@ -74,7 +74,7 @@ static void print_headline(const struct ws_comparison *comparison, struct ws_pag
                  format_change(part, change));
     }
     const char *doubt =
-        comparison->sampling == WS_PER_STEP ? ", no more than the steps vary by" : ", no more than the times' errors";
+        comparison->sampling == WS_PER_STEP ? ", within the spread of the steps" : ", within the errors of the times";
     ws_page_text(page, "%s %s → %s (%s)%s%s", total->label, ws_format_time(before, ws_change_ns(total->before)),
                  ws_format_time(after, ws_change_ns(total->after)),
                  total->before > 0 || total->after > 0 ? format_relative(relative, total->before, total->after)
@@ -84,7 +84,7 @@ static void print_headline(const struct ws_comparison *comparison, struct ws_pag
 
 /* --- the sides --------------------------------------------------------------------------------- */
 
-static void print_side(const struct ws_comparison *comparison, const struct ws_side *side, const char *label,
+static void print_side(const struct ws_comparison *comparison, const struct ws_report_side *side, const char *label,
                        struct ws_page *page)
 {
     const struct ws_samples *samples = &side->per[comparison->sampling];
@@ -111,7 +111,7 @@ static void print_side(const struct ws_comparison *comparison, const struct ws_s
                      ws_format_count(count, side->untimed));
 }
 
-/* Steps that are found, or marked elsewhere, may not be the same steps: then all else means little. */
+/* Steps that were found, or marked elsewhere, may not be the same steps. Then the comparison means little. */
 static void print_doubt(const struct ws_comparison *comparison, struct ws_page *page)
 {
     const struct ws_samples *before = &comparison->before->per[WS_PER_STEP];
@@ -128,10 +128,10 @@ static void print_doubt(const struct ws_comparison *comparison, struct ws_page *
 static const char *compared_by(const struct ws_comparison *comparison)
 {
     if (comparison->sampling == WS_PER_RECORDING)
-        return "times of the whole recording of a GPU, since not both have steps: they mean something only where "
-               "both did the same work";
+        return "times of the whole recording of a GPU, since not both have steps: valid only where both did the "
+               "same work";
     if (comparison->before->per[WS_PER_STEP].count + comparison->after->per[WS_PER_STEP].count == 2)
-        return "times of the one steady step of each: what steps vary by is not known";
+        return "times of the one steady step of each: the spread of steps is not known";
     return "times of a steady step of a GPU, on average";
 }
 
@@ -142,7 +142,7 @@ static void print_sides(const struct ws_comparison *comparison, struct ws_page *
     ws_page_fact(page, "compared", "%s", compared_by(comparison));
     if (*comparison->before->gpu && *comparison->after->gpu &&
         strcmp(comparison->before->gpu, comparison->after->gpu) != 0)
-        ws_page_fact(page, "in doubt", "before ran on %s, after on %s: what changed may be the GPU alone",
+        ws_page_fact(page, "in doubt", "before ran on %s, after on %s: the GPU alone may explain the change",
                      comparison->before->gpu, comparison->after->gpu);
     if (comparison->sampling == WS_PER_STEP)
         print_doubt(comparison, page);
@@ -184,7 +184,7 @@ static void put_line(struct ws_table *table, const struct ws_comparison *compari
     ws_table_cell(table, "%s", *change->label ? change->label : "?");
 }
 
-/* With a digit where it is no whole number. */
+/* Prints one decimal if the number is not whole. */
 static void put_count(struct ws_table *table, double count)
 {
     char text[WS_FORMAT_SIZE];
@@ -208,19 +208,19 @@ static void put_amount(struct ws_table *table, const struct ws_comparison *compa
     ws_table_cell(table, "%s", change->label);
 }
 
-/* A sample; 0 where there is none. */
-static double calls_of(const struct ws_comparison *comparison, const struct ws_side *side,
+/* Calls per sample; 0: none. */
+static double calls_of(const struct ws_comparison *comparison, const struct ws_report_side *side,
                        const struct ws_repeated *repeated)
 {
     return repeated ? repeated[comparison->sampling].count / (double)side->per[comparison->sampling].count : 0;
 }
 
-/* Of names that are alike when shortened, what differs in the whole of them is shown as well. */
-static void put_name(struct ws_table *table, const char *name, const char *like)
+/* If two names have the same title, prints the part that differs, too. */
+static void text_put_name(struct ws_table *table, const char *name, const char *like)
 {
     char text[4200];
     if (like && !table->page->wide)
-        ws_table_cell(table, "%s", ws_name_apart(text, sizeof(text), name, like));
+        ws_table_cell(table, "%s", ws_name_difference(text, sizeof(text), name, like));
     else
         ws_table_name(table, name);
 }
@@ -233,7 +233,7 @@ static void put_kernel(struct ws_table *table, const struct ws_comparison *compa
     put_count(table, calls_of(comparison, comparison->after, pair->after ? pair->after->per : NULL));
     ws_table_cell(table, "%s", ws_sample_class_name(pair->either->class));
     ws_table_cell(table, "%s", pair->match == WS_PAIRED_BY_NAME || pair->match == WS_UNPAIRED ? "" : "*");
-    put_name(table, change->label, change->like);
+    text_put_name(table, change->label, change->like);
 }
 
 static void put_rate(struct ws_table *table, double rate)
@@ -244,10 +244,10 @@ static void put_rate(struct ws_table *table, double rate)
         ws_table_cell(table, "?");
 }
 
-static void put_collective(struct ws_table *table, const struct ws_comparison *comparison,
-                           const struct ws_change *change)
+static void text_put_collective(struct ws_table *table, const struct ws_comparison *comparison,
+                                const struct ws_change *change)
 {
-    const struct ws_side_collective *before = change->collectives[0], *after = change->collectives[1];
+    const struct ws_report_side_collective *before = change->collectives[0], *after = change->collectives[1];
     uint32_t ranks = before ? before->ranks : after ? after->ranks : 0;
     put_times(table, change);
     put_count(table, calls_of(comparison, comparison->before, before ? before->per : NULL));
@@ -275,7 +275,7 @@ static bool is_guessed(const struct ws_change *change)
     return is_paired(change) && change->pair->match != WS_PAIRED_BY_NAME;
 }
 
-/* Says which kernels are taken for the same by likeness. */
+/* Prints which kernels were matched by similarity. */
 static void put_guess(struct ws_table *table, const struct ws_comparison *comparison, const struct ws_change *change)
 {
     static const char *const because[WS_PAIRING_COUNT] = {
@@ -284,8 +284,8 @@ static void put_guess(struct ws_table *table, const struct ws_comparison *compar
         [WS_PAIRED_BY_SHAPE] = "same class, grid and count",
     };
     (void)comparison;
-    put_name(table, change->pair->before->name, change->pair->after->name);
-    put_name(table, change->pair->after->name, change->pair->before->name);
+    text_put_name(table, change->pair->before->name, change->pair->after->name);
+    text_put_name(table, change->pair->after->name, change->pair->before->name);
     ws_table_cell(table, "%s", because[change->pair->match]);
 }
 
@@ -321,14 +321,15 @@ static const struct section {
     { "Gaps by line or call", COLUMNS(line_columns), put_line, NULL, WS_CHANGE_LINE },
     { "Operations by class", COLUMNS(named_columns), put_named, NULL, WS_CHANGE_CLASS },
     { "Kernels, copies and memsets", COLUMNS(kernel_columns), put_kernel, is_paired, WS_CHANGE_KERNEL },
-    { "Taken for the same, marked *", COLUMNS(guess_columns), put_guess, is_guessed, WS_CHANGE_KERNEL },
+    { "Matched by likeness, marked *", COLUMNS(guess_columns), put_guess, is_guessed, WS_CHANGE_KERNEL },
     { "Appeared and vanished", COLUMNS(kernel_columns), put_kernel, is_unpaired, WS_CHANGE_KERNEL },
-    { "Collectives", COLUMNS(collective_columns), put_collective, NULL, WS_CHANGE_COLLECTIVE },
+    { "Collectives", COLUMNS(collective_columns), text_put_collective, NULL, WS_CHANGE_COLLECTIVE },
     { "Amounts", COLUMNS(amount_columns), put_amount, NULL, WS_CHANGE_AMOUNT },
 };
 #undef COLUMNS
 
-static void print_section(const struct ws_comparison *comparison, const struct section *section, struct ws_page *page)
+static void text_print_section(const struct ws_comparison *comparison, const struct section *section,
+                               struct ws_page *page)
 {
     size_t count, shown = 0, left = 0;
     const struct ws_change *list = changes_of(comparison, section->group, &count);
@@ -361,8 +362,8 @@ void ws_comparison_print(const struct ws_comparison *comparison, struct ws_page 
     fputc('\n', page->out);
     print_sides(comparison, page);
     for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
-        print_section(comparison, &sections[i], page);
+        text_print_section(comparison, &sections[i], page);
     fputc('\n', page->out);
-    ws_page_text(page, "≈ no larger than what %sthe errors of the times may have made: perhaps no change at all.",
+    ws_page_text(page, "≈ within %sthe errors of the times: perhaps no change.",
                  comparison->sampling == WS_PER_STEP ? "the spread of the steps and " : "");
 }

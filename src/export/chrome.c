@@ -1,18 +1,19 @@
 /* Chrome's trace event format, which Perfetto and chrome://tracing read.
  *
- * A process of the trace becomes one process there, its threads with the calls they made and the ranges
- * that were named; each of its
- * devices another, with its streams as threads. An arrow leads from the call to the work it launched.
+ * A process of the trace becomes a process there. Its threads hold the calls they made and the named ranges.
+ * Each of its devices becomes another process, with its streams as threads. An arrow leads from a call to the
+ * work that it launched.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/demangle.h"
+#include "analysis/kernels/demangle.h"
 #include "base/arena.h"
+#include "base/minmax.h"
 #include "export/registry.h"
 #include "export/text_out.h"
-#include "import/source.h"
+#include "input/source.h"
 #include "model/clock.h"
 
 enum { NUMBERS_A_PROCESS = 1000, DEMANGLED = 8192 };
@@ -21,11 +22,11 @@ struct chrome {
     struct ws_text_out out;
     const struct ws_model *model;
     const struct ws_process *process;
-    uint64_t host;                   /* number of the process of host calls */
-    struct ws_clock_cursor *cursors; /* by place in ws_process.clocks */
-    uint64_t call;                   /* of the operation before: its correlation and time */
+    uint64_t host;                   /* number of the process for host calls */
+    struct ws_clock_cursor *cursors; /* by index in ws_process.clocks */
+    uint64_t call;                   /* correlation id and time of the previous operation's call */
     int64_t call_begin;
-    const char **shown; /* by index into ws_model.names: as the event is called; NULL: not asked for yet */
+    const char **shown; /* event names by index into ws_model.names; NULL: not yet made */
     struct ws_arena texts;
     bool first;
 };
@@ -35,8 +36,8 @@ static uint64_t device_number(const struct chrome *chrome, uint32_t device)
     return chrome->host + 1 + device;
 }
 
-/* Opens an event up to its arguments; times in ns. */
-static void begin_event(struct chrome *chrome, const char *phase, uint64_t process, uint64_t thread)
+/* Writes the begin of an event, up to its arguments. Times are in ns. */
+static void chrome_begin_event(struct chrome *chrome, const char *phase, uint64_t process, uint64_t thread)
 {
     struct ws_text_out *out = &chrome->out;
     ws_put(out, chrome->first ? "\n" : ",\n");
@@ -61,12 +62,12 @@ static void put_key_number(struct chrome *chrome, const char *key, uint64_t numb
     ws_put_unsigned(&chrome->out, number);
 }
 
-/* Times come from the trace: those that cannot be are brought to where differences of two fit. */
+/* Limits absurd times in a trace, so that differences cannot overflow. */
 static void put_span(struct chrome *chrome, const char *category, const char *name, int64_t begin, int64_t end)
 {
     uint64_t odd = 0;
-    begin = ws_tame_time(begin, &odd);
-    end = ws_tame_time(end, &odd);
+    begin = ws_clamp_time(begin, &odd);
+    end = ws_clamp_time(end, &odd);
     put_key_text(chrome, ",\"cat\":", category);
     put_key_text(chrome, ",\"name\":", name);
     ws_put(&chrome->out, ",\"ts\":");
@@ -75,16 +76,17 @@ static void put_span(struct chrome *chrome, const char *category, const char *na
     ws_put_micros(&chrome->out, end > begin ? end - begin : 0);
 }
 
-static void put_name(struct chrome *chrome, const char *what, uint64_t process, uint64_t thread, const char *name)
+static void chrome_put_name(struct chrome *chrome, const char *what, uint64_t process, uint64_t thread,
+                            const char *name)
 {
-    begin_event(chrome, "M", process, thread);
+    chrome_begin_event(chrome, "M", process, thread);
     put_key_text(chrome, ",\"name\":", what);
     put_key_text(chrome, ",\"args\":{\"name\":", name);
     ws_put(&chrome->out, "}}");
 }
 
-/* "rank 3: ", so that the processes of a job can be told apart; nothing where there is but rank 0. */
-static const char *rank_of(const struct chrome *chrome, char *text, size_t size)
+/* Writes "rank 3: " to tell the processes of a job apart; "" if rank 0 is the only one. */
+static const char *chrome_rank_of(const struct chrome *chrome, char *text, size_t size)
 {
     const char *rank = ws_process_meta(chrome->process, "rank");
     *text = 0;
@@ -99,12 +101,12 @@ static void put_process_names(struct chrome *chrome)
     const char *program = ws_process_meta(process, "program"), *pid = ws_process_meta(process, "pid");
     const struct ws_thread *threads = process->threads.rows.data;
     char name[512], rank[64];
-    snprintf(name, sizeof(name), "%s%s%s%s", rank_of(chrome, rank, sizeof(rank)), program ? program : process->path,
-             pid ? " " : "", pid ? pid : "");
-    put_name(chrome, "process_name", chrome->host, 0, name);
+    snprintf(name, sizeof(name), "%s%s%s%s", chrome_rank_of(chrome, rank, sizeof(rank)),
+             program ? program : process->path, pid ? " " : "", pid ? pid : "");
+    chrome_put_name(chrome, "process_name", chrome->host, 0, name);
     for (size_t i = 0; i < process->threads.rows.count; i++) {
         snprintf(name, sizeof(name), "%s %u", threads[i].name.data, threads[i].tid);
-        put_name(chrome, "thread_name", chrome->host, threads[i].id, name);
+        chrome_put_name(chrome, "thread_name", chrome->host, threads[i].id, name);
     }
 }
 
@@ -117,29 +119,30 @@ static void put_device_names(struct chrome *chrome)
     for (size_t i = 0; i < process->devices.rows.count; i++) {
         if (devices[i].id >= NUMBERS_A_PROCESS - 1 || !ws_process_uses_device(chrome->model, process, devices[i].id))
             continue;
-        snprintf(name, sizeof(name), "%sGPU %u %s", rank_of(chrome, rank, sizeof(rank)), devices[i].id - 1,
+        snprintf(name, sizeof(name), "%sGPU %u %s", chrome_rank_of(chrome, rank, sizeof(rank)), devices[i].id - 1,
                  devices[i].name.data);
-        put_name(chrome, "process_name", device_number(chrome, devices[i].id), 0, name);
+        chrome_put_name(chrome, "process_name", device_number(chrome, devices[i].id), 0, name);
     }
     for (size_t i = 0; i < process->streams.rows.count; i++) {
         static const char *const kinds[] = { "legacy default stream", "per-thread default stream", "stream",
                                              "stream" };
-        const struct ws_context *context = ws_rows_find(&process->contexts, streams[i].context);
+        const struct ws_context *context = ws_entries_find(&process->contexts, streams[i].context);
         snprintf(name, sizeof(name), "%s %u", streams[i].kind < 4 ? kinds[streams[i].kind] : "stream", streams[i].id);
-        put_name(chrome, "thread_name", device_number(chrome, context ? context->device : 0), streams[i].id, name);
+        chrome_put_name(chrome, "thread_name", device_number(chrome, context ? context->device : 0), streams[i].id,
+                        name);
     }
 }
 
-static const char *function_name(const struct chrome *chrome, uint32_t id, const char *fallback)
+static const char *chrome_function_name(const struct chrome *chrome, uint32_t id, const char *fallback)
 {
-    const struct ws_driver_function *function = ws_rows_find(&chrome->process->driver_functions, id);
+    const struct ws_driver_function *function = ws_entries_find(&chrome->process->driver_functions, id);
     return function && function->name.length ? function->name.data : fallback;
 }
 
 static void put_flow(struct chrome *chrome, const char *phase, uint64_t process, uint64_t thread,
                      uint64_t correlation, int64_t time)
 {
-    begin_event(chrome, phase, process, thread);
+    chrome_begin_event(chrome, phase, process, thread);
     ws_put(&chrome->out, ",\"cat\":\"launch\",\"name\":\"launch\",\"id\":\"");
     ws_put_unsigned(&chrome->out, chrome->host);
     ws_put(&chrome->out, ".");
@@ -171,7 +174,7 @@ static void put_device_arguments(struct chrome *chrome, const struct ws_op *op, 
     ws_put(out, "}}");
 }
 
-/* Demangled, once a name: events by the million have the same few. */
+/* The demangled name, made once: millions of events share few names. */
 static const char *shown_name(struct chrome *chrome, uint32_t index)
 {
     const char **shown = &chrome->shown[index], *name = ws_model_name(chrome->model, index)->text;
@@ -185,8 +188,8 @@ static const char *shown_name(struct chrome *chrome, uint32_t index)
 
 static void put_launch(struct chrome *chrome, const struct ws_op *op, const struct ws_op_shape *shape)
 {
-    begin_event(chrome, "X", chrome->host, op->thread);
-    put_span(chrome, "call", function_name(chrome, shape->row.driver_function, "launch"), op->host_begin,
+    chrome_begin_event(chrome, "X", chrome->host, op->thread);
+    put_span(chrome, "call", chrome_function_name(chrome, shape->row.driver_function, "launch"), op->host_begin,
              op->host_end);
     put_key_number(chrome, ",\"args\":{\"correlation\":", op->correlation);
     if (op->result) {
@@ -196,14 +199,15 @@ static void put_launch(struct chrome *chrome, const struct ws_op *op, const stru
     ws_put(&chrome->out, "}}");
 }
 
-static void put_op(struct chrome *chrome, const struct ws_op *op)
+static void chrome_put_op(struct chrome *chrome, const struct ws_op *op)
 {
-    uint32_t place = ws_rows_place(&chrome->process->shape_rows, op->shape);
+    uint32_t place = ws_entries_place(&chrome->process->shape_rows, op->shape);
     const struct ws_op_shape lost = { .lost = true };
     const struct ws_op_shape *shape = place == WS_NOWHERE ? &lost : ws_process_shape(chrome->process, place);
     bool timed = !shape->lost && ws_op_begin_quality(op) && ws_op_end_quality(op) && op->begin <= op->end &&
                  !op->result && !(op->flags & WS_OP_CAPTURED);
-    /* The call is known, and no graph's, whose operations come one after the other and share it. */
+    /* The call is known and is not the previous operation's. The operations of a graph follow each other and
+     * share one call. */
     if (op->thread && (op->correlation != chrome->call || op->host_begin != chrome->call_begin))
         put_launch(chrome, op, shape);
     chrome->call = op->correlation;
@@ -212,31 +216,36 @@ static void put_op(struct chrome *chrome, const struct ws_op *op)
         return;
     struct ws_clock_cursor *cursor = &chrome->cursors[shape->context];
     int64_t begin = ws_clock_to_host(cursor, op->begin), end = ws_clock_to_host(cursor, op->end);
+    if (op->thread) {
+        begin = ws_clock_launched(cursor, begin, op->host_begin, op->begin_error);
+        end = ws_max(begin, end);
+    }
     uint32_t ordinal = shape->track == WS_NOWHERE ? 0 : ws_model_track(chrome->model, shape->track)->device;
     uint64_t device = device_number(chrome, ordinal);
     if (op->thread) {
         put_flow(chrome, "s", chrome->host, op->thread, op->correlation, op->host_begin);
         put_flow(chrome, "f", device, shape->row.stream, op->correlation, begin);
     }
-    begin_event(chrome, "X", device, shape->row.stream);
+    chrome_begin_event(chrome, "X", device, shape->row.stream);
     put_span(chrome, ws_op_kind_name(shape->row.kind), shown_name(chrome, shape->name), begin, end);
     put_device_arguments(chrome, op, shape);
 }
 
-static void put_call(struct chrome *chrome, const struct ws_call *call)
+static void chrome_put_call(struct chrome *chrome, const struct ws_call *call)
 {
-    begin_event(chrome, "X", chrome->host, call->thread);
-    put_span(chrome, "call", function_name(chrome, call->function, "call"), call->host_begin, call->host_end);
+    chrome_begin_event(chrome, "X", chrome->host, call->thread);
+    put_span(chrome, "call", chrome_function_name(chrome, call->function, "call"), call->host_begin, call->host_end);
     put_key_number(chrome, ",\"args\":{\"correlation\":", call->correlation);
     if (call->bytes)
         put_key_number(chrome, ",\"bytes\":", call->bytes);
     ws_put(&chrome->out, "}}");
 }
 
-static void put_collective(struct chrome *chrome, const struct ws_collective *call)
+static void chrome_put_collective(struct chrome *chrome, const struct ws_collective *call)
 {
-    begin_event(chrome, "X", chrome->host, call->thread);
-    put_span(chrome, "nccl", function_name(chrome, call->function, "collective"), call->host_begin, call->host_end);
+    chrome_begin_event(chrome, "X", chrome->host, call->thread);
+    put_span(chrome, "nccl", chrome_function_name(chrome, call->function, "collective"), call->host_begin,
+             call->host_end);
     put_key_number(chrome, ",\"args\":{\"communicator\":", call->comm);
     put_key_number(chrome, ",\"sequence\":", call->sequence);
     put_key_number(chrome, ",\"elements\":", call->count);
@@ -245,13 +254,13 @@ static void put_collective(struct chrome *chrome, const struct ws_collective *ca
 
 static const char *label_text(const struct chrome *chrome, uint32_t id)
 {
-    const struct ws_label *label = ws_rows_find(&chrome->process->labels, id);
+    const struct ws_label *label = ws_entries_find(&chrome->process->labels, id);
     return label ? label->text.data : "";
 }
 
 static void put_range(struct chrome *chrome, const struct ws_range *range)
 {
-    begin_event(chrome, "X", chrome->host, range->thread);
+    chrome_begin_event(chrome, "X", chrome->host, range->thread);
     put_span(chrome, ws_range_kind_name(range->kind), label_text(chrome, range->name), range->host_begin,
              range->host_end);
     if (range->inputs) {
@@ -269,11 +278,11 @@ static void put_block(struct chrome *chrome, const struct ws_block *block)
     const struct ws_range *ranges = block->rows;
     for (uint32_t i = 0; i < block->count; i++) {
         if (block->family == WS_FAMILY_op)
-            put_op(chrome, &ops[i]);
+            chrome_put_op(chrome, &ops[i]);
         else if (block->family == WS_FAMILY_call)
-            put_call(chrome, &calls[i]);
+            chrome_put_call(chrome, &calls[i]);
         else if (block->family == WS_FAMILY_collective)
-            put_collective(chrome, &collectives[i]);
+            chrome_put_collective(chrome, &collectives[i]);
         else if (block->family == WS_FAMILY_range)
             put_range(chrome, &ranges[i]);
     }

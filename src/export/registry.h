@@ -1,4 +1,4 @@
-/* Formats that traces can be turned into. Adding one means one file and its line in registry.c. */
+/* The formats that traces can be exported to. A new format is a new file and its line in registry.c. */
 #ifndef WALLSHIM_EXPORT_REGISTRY_H
 #define WALLSHIM_EXPORT_REGISTRY_H
 
@@ -10,11 +10,11 @@
 struct ws_export_format {
     const char *name;
     const char *summary;
-    const char *suffix; /* of files that are taken to be meant for it: ".json" */
+    const char *suffix; /* suffix of file names that select the format: ".json" */
 
-    /* Writes the traces to out, reading each a second time: the model holds what the rows refer to but
-     * none of the rows (ws_model_options.references_only), so memory does not grow with them. Returns 0,
-     * or -errno with one line in message. */
+    /* Writes the traces to out. It reads each trace a second time, because the model holds only what the rows
+     * refer to (ws_model_options.references_only). Memory therefore does not grow with the rows. Returns 0, or
+     * -errno with one line in message. */
     int (*write)(const struct ws_model *model, FILE *out, const struct ws_model_options *options, char *message,
                  size_t capacity);
 };
@@ -22,10 +22,10 @@ struct ws_export_format {
 extern const struct ws_export_format *const ws_export_formats[];
 extern const size_t ws_export_format_count;
 
-/* NULL when there is none of that name. */
+/* NULL if there is no format of this name. */
 const struct ws_export_format *ws_export_find(const char *name);
 
-/* The format whose suffix the file's name ends in, NULL when there is none. */
+/* The format whose suffix the file name ends in; NULL: none. */
 const struct ws_export_format *ws_export_find_by_file(const char *path);
 
 extern const struct ws_export_format ws_export_chrome;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/minmax.h"
 #include "base/printable.h"
 
 enum { NUMBER_DIGITS = 24 };
@@ -26,7 +27,7 @@ static void put_bytes(struct ws_text_out *out, const char *bytes, size_t count)
     while (count) {
         if (out->used == sizeof(out->buffer))
             flush(out);
-        size_t room = sizeof(out->buffer) - out->used, part = count < room ? count : room;
+        size_t room = sizeof(out->buffer) - out->used, part = ws_min(count, room);
         memcpy(out->buffer + out->used, bytes, part);
         out->used += part;
         bytes += part;

@@ -1,4 +1,4 @@
-/* Text to a file, fast: a buffer and the few kinds of number that exports need. */
+/* Fast text output to a file: a buffer, and the few number formats that exports need. */
 #ifndef WALLSHIM_EXPORT_TEXT_OUT_H
 #define WALLSHIM_EXPORT_TEXT_OUT_H
 
@@ -9,7 +9,7 @@
 struct ws_text_out {
     FILE *file;
     size_t used;
-    int error; /* errno of the first write that failed */
+    int error; /* errno of the first failed write */
     char buffer[64 * 1024];
 };
 
@@ -19,10 +19,10 @@ void ws_put(struct ws_text_out *out, const char *text);
 void ws_put_number(struct ws_text_out *out, int64_t number);
 void ws_put_unsigned(struct ws_text_out *out, uint64_t number);
 
-/* Nanoseconds as microseconds with all their digits: 1234567 → 1234.567. */
+/* Writes ns as µs without rounding: 1234567 → 1234.567. */
 void ws_put_micros(struct ws_text_out *out, int64_t ns);
 
-/* A JSON string; bytes that are no UTF-8 become U+FFFD. */
+/* Writes a JSON string. Invalid UTF-8 becomes U+FFFD. */
 void ws_put_json_text(struct ws_text_out *out, const char *text);
 
 /* Returns 0, or -errno of the first failure. */

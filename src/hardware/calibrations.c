@@ -11,7 +11,7 @@
 bool ws_calibrations_folder(char *path, size_t capacity)
 {
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
-    if (data && *data == '/') /* what is not absolute counts as unset (XDG base directory specification) */
+    if (data && *data == '/') /* a relative path counts as unset (XDG base directory specification) */
         snprintf(path, capacity, "%s/wallshim/gpus", data);
     else if (home && *home)
         snprintf(path, capacity, "%s/.local/share/wallshim/gpus", home);
@@ -38,13 +38,13 @@ static int is_json(const struct dirent *entry)
     return entry->d_name[0] != '.' && dot && !strcmp(dot, ".json");
 }
 
-static int newest(const void *a, const void *b)
+static int calibrations_newest(const void *a, const void *b)
 {
     const struct ws_gpu_file *const *x = a, *const *y = b;
     return strcmp((*y)->calibrated, (*x)->calibrated);
 }
 
-static int add(struct ws_calibrations *calibrations, const char *name)
+static int calibrations_add(struct ws_calibrations *calibrations, const char *name)
 {
     char path[1024];
     struct ws_gpu_file *file = calloc(1, sizeof(*file));
@@ -69,13 +69,13 @@ int ws_calibrations_init(struct ws_calibrations *calibrations)
         return 0;
     int count = scandir(calibrations->folder, &names, is_json, alphasort);
     for (int i = 0; i < count; i++) {
-        status = status ? status : add(calibrations, names[i]->d_name);
+        status = status ? status : calibrations_add(calibrations, names[i]->d_name);
         free(names[i]);
     }
     if (count >= 0)
         free(names);
     if (calibrations->files.count)
-        qsort(calibrations->files.data, calibrations->files.count, sizeof(struct ws_gpu_file *), newest);
+        qsort(calibrations->files.data, calibrations->files.count, sizeof(struct ws_gpu_file *), calibrations_newest);
     if (status)
         ws_calibrations_finish(calibrations);
     return status;

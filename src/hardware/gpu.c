@@ -27,8 +27,8 @@ static const struct {
 #undef PRECISION
 };
 
-/* The next run of letters and digits; NULL at the end. */
-static const char *next_word(const char *text, size_t *length)
+/* Returns the next run of letters and digits, or NULL at the end. */
+static const char *gpu_next_word(const char *text, size_t *length)
 {
     while (*text && !isalnum((unsigned char)*text))
         text++;
@@ -40,7 +40,7 @@ static const char *next_word(const char *text, size_t *length)
 static bool has_word(const char *text, const char *word, size_t length)
 {
     size_t other;
-    for (const char *at = next_word(text, &other); at; at = next_word(at + other, &other))
+    for (const char *at = gpu_next_word(text, &other); at; at = gpu_next_word(at + other, &other))
         if (other == length && !strncasecmp(at, word, length))
             return true;
     return false;
@@ -49,16 +49,16 @@ static bool has_word(const char *text, const char *word, size_t length)
 static size_t count_words(const char *text)
 {
     size_t count = 0, length;
-    for (const char *word = next_word(text, &length); word; word = next_word(word + length, &length))
+    for (const char *word = gpu_next_word(text, &length); word; word = gpu_next_word(word + length, &length))
         count++;
     return count;
 }
 
-/* How many words of the first text are in the second. */
+/* Returns how many words of the first text are in the second. */
 static size_t words_in(const char *words, const char *text)
 {
     size_t count = 0, length;
-    for (const char *word = next_word(words, &length); word; word = next_word(word + length, &length))
+    for (const char *word = gpu_next_word(words, &length); word; word = gpu_next_word(word + length, &length))
         count += has_word(text, word, length);
     return count;
 }
@@ -72,12 +72,13 @@ bool ws_gpu_is_amd(const char *name)
     return !strncmp(name, "MI", 2) && isdigit((unsigned char)name[2]);
 }
 
-static uint64_t distance(uint64_t a, uint64_t b)
+static uint64_t gpu_distance(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : b - a;
 }
 
-/* The row all of whose words are in the device's name: the one with most, then the nearest in memory. */
+/* Finds the rows whose words are all in the device's name. Prefers the row with most words, then the one with the
+ * nearest memory size. */
 static const struct ws_gpu *find_by_name(const struct ws_gpu_facts *facts)
 {
     const struct ws_gpu *best = NULL;
@@ -88,7 +89,7 @@ static const struct ws_gpu *find_by_name(const struct ws_gpu_facts *facts)
         if (words < count_words(gpu->name) || words < best_words)
             continue;
         if (!best || words > best_words ||
-            (memory && distance(gpu->memory_gib, memory) < distance(best->memory_gib, memory))) {
+            (memory && gpu_distance(gpu->memory_gib, memory) < gpu_distance(best->memory_gib, memory))) {
             best = gpu;
             best_words = words;
         }
@@ -96,8 +97,9 @@ static const struct ws_gpu *find_by_name(const struct ws_gpu_facts *facts)
     return best;
 }
 
-/* A chip of the same generation whose rate a multiprocessor and clock is likely the same: GeForce chips multiply at
- * half the rate of their professional siblings where sums are kept in fp32. */
+/* Finds a chip of the same compute capability, whose FLOPs per SM and clock are probably equal. GeForce chips are
+ * matched only with each other: with fp32 accumulation their tensor cores have half the rate of professional chips.
+ */
 static const struct ws_gpu *find_sibling(const struct ws_gpu_facts *facts)
 {
     bool geforce = facts->name && has_word(facts->name, "GeForce", strlen("GeForce"));
@@ -110,8 +112,8 @@ static const struct ws_gpu *find_sibling(const struct ws_gpu_facts *facts)
     return NULL;
 }
 
-/* AMD's runtime leaves the name empty where a file of its own is missing, as in many containers; no two of the
- * table's have the same figures. */
+/* Finds an AMD GPU by its figures. AMD's runtime gives an empty name if its table of names is not installed, as in
+ * many containers. All AMD rows differ in these figures. */
 static const struct ws_gpu *find_by_figures(const struct ws_gpu_facts *facts)
 {
     uint64_t memory = facts->memory_bytes >> 30;
@@ -119,7 +121,7 @@ static const struct ws_gpu *find_by_figures(const struct ws_gpu_facts *facts)
         return NULL;
     for (const struct ws_gpu *gpu = gpus; gpu < gpus + GPUS; gpu++)
         if (ws_gpu_is_amd(gpu->name) && gpu->cc_major == facts->cc_major && gpu->cc_minor == facts->cc_minor &&
-            gpu->sms == facts->sms && distance(gpu->memory_gib, memory) <= gpu->memory_gib / 32)
+            gpu->sms == facts->sms && gpu_distance(gpu->memory_gib, memory) <= gpu->memory_gib / 32)
             return gpu;
     return NULL;
 }
@@ -149,12 +151,12 @@ enum ws_gpu_match ws_gpu_find(const struct ws_gpu_facts *facts, struct ws_gpu *g
     gpu->boost_mhz = facts->clock_khz / 1000;
     gpu->l2_mib = 0;
     gpu->memory_gib = (uint32_t)(facts->memory_bytes >> 30);
-    /* Both edges of the clock move a bit on every wire. */
+    /* Double data rate: two transfers per clock and wire. */
     gpu->bytes_per_ns = 2.0 * (facts->memory_clock_khz / 1e6) * (facts->memory_bus_bits / 8.0);
     return WS_GPU_BY_CAPABILITY;
 }
 
-/* The row that has most of the text's words, and no unneeded ones of its own. */
+/* Returns the row that shares most words with the text and has no words beyond the text's. */
 const struct ws_gpu *ws_gpu_named(const char *text)
 {
     const struct ws_gpu *best = NULL;
@@ -198,19 +200,19 @@ bool ws_gpu_bandwidth_is_measured(const struct ws_gpu *gpu)
     return gpu->measured & WS_GPU_MEASURED_BYTES;
 }
 
-static double larger(double a, double b)
+static double gpu_larger(double a, double b)
 {
     return a > b ? a : b;
 }
 
 double ws_gpu_limit(const struct ws_gpu *gpu, enum ws_precision precision)
 {
-    return larger(ws_gpu_peak(gpu, precision), gpu->sheet ? ws_gpu_peak(gpu->sheet, precision) : 0);
+    return gpu_larger(ws_gpu_peak(gpu, precision), gpu->sheet ? ws_gpu_peak(gpu->sheet, precision) : 0);
 }
 
 double ws_gpu_bandwidth_limit(const struct ws_gpu *gpu)
 {
-    return larger(gpu->bytes_per_ns, gpu->sheet ? gpu->sheet->bytes_per_ns : 0);
+    return gpu_larger(gpu->bytes_per_ns, gpu->sheet ? gpu->sheet->bytes_per_ns : 0);
 }
 
 const char *ws_precision_name(enum ws_precision precision)

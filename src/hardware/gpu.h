@@ -1,8 +1,8 @@
-/* What GPUs can do at most: FLOP/s by precision, bytes/s of device memory, and the ridge between the two.
+/* The peaks of GPUs: FLOP/s by precision, bytes/s of device memory, and the ridge between the two.
  *
- * Peaks are dense (no structured sparsity), at the boost clock, with fp32 accumulation where a chip is slower
- * with it, as frameworks ask for it. gpus.h holds the table, a source a row.
- */
+ * Peaks are dense (no structured sparsity) and at the boost clock. Where a chip is slower with fp32 accumulation,
+ * the peak is the slower one, because frameworks accumulate in fp32. gpus.h holds the table, with a source for each
+ * row. */
 #ifndef WALLSHIM_HARDWARE_GPU_H
 #define WALLSHIM_HARDWARE_GPU_H
 
@@ -27,27 +27,29 @@ enum ws_precision {
         WS_PRECISION_COUNT
 };
 
-/* Which units of the chip do the work. */
+/* The kind of cores that does the work. */
 enum ws_cores { WS_CORES_ORDINARY, WS_CORES_TENSOR, WS_CORES_COUNT };
 
 struct ws_gpu {
-    const char *name;            /* the words of it that tell it from others: "H100 PCIe" */
-    uint32_t cc_major, cc_minor; /* compute capability; AMD: as HIP reports it */
-    uint32_t sms;                /* or compute units, of one device as the runtime sees it */
-    uint32_t boost_mhz;          /* the clock the peaks are for */
-    uint32_t l2_mib;             /* the last cache before the memory: of MI300X the Infinity Cache */
+    const char *name;            /* the words that identify it: "H100 PCIe" */
+    uint32_t cc_major, cc_minor; /* compute capability; for AMD, as HIP reports it */
+    uint32_t sms;                /* SMs or compute units of one device, as the runtime sees it */
+    uint32_t boost_mhz;          /* the clock that the peaks refer to */
+    uint32_t l2_mib;             /* the last cache before memory; of MI300X the Infinity Cache */
     uint32_t memory_gib;
-    double bytes_per_ns;                                     /* of device memory: GB/s */
-    double flops_per_ns[WS_PRECISION_COUNT][WS_CORES_COUNT]; /* GFLOP/s; 0: the units do not do it */
+    double bytes_per_ns; /* device memory bandwidth in GB/s */
+    double flops_per_ns[WS_PRECISION_COUNT]
+                       [WS_CORES_COUNT]; /* GFLOP/s; 0: these cores do not support the precision */
     const char *source;
-    const char *calibrated;     /* when figures were measured on the GPU, "2026-11-21"; NULL: none were */
-    uint32_t measured;          /* which: bits of precisions, and WS_GPU_MEASURED_BYTES */
-    const struct ws_gpu *sheet; /* where some were: the data sheet's GPU that the others are of; NULL: not known */
+    const char *calibrated; /* time of the calibration, "2026-11-21"; NULL: not calibrated */
+    uint32_t measured;      /* which figures: bits of precisions, and WS_GPU_MEASURED_BYTES */
+    const struct ws_gpu
+        *sheet; /* of a calibrated GPU, the table's row with the data sheet's figures; NULL: unknown */
 };
 
 #define WS_GPU_MEASURED_BYTES (1U << WS_PRECISION_COUNT)
 
-/* What a trace knows of a device. Texts may be NULL, figures 0. */
+/* What a trace says about a device. Texts may be NULL, figures 0. */
 struct ws_gpu_facts {
     const char *name;
     uint32_t cc_major, cc_minor;
@@ -61,46 +63,46 @@ struct ws_gpu_facts {
 enum ws_gpu_match {
     WS_GPU_UNKNOWN,
     WS_GPU_BY_NAME,
-    WS_GPU_BY_FIGURES,            /* it has no name, but all the figures of one */
-    WS_GPU_GIVEN,                 /* somebody said so */
-    WS_GPU_CALIBRATED,            /* measured on that very GPU */
-    WS_GPU_CALIBRATED_ON_ANOTHER, /* measured on one of the same name */
-    WS_GPU_BY_CAPABILITY, /* peaks of the table's chip of the same compute capability, scaled by SMs and clock;
-                           * bandwidth from the memory's own clock and width */
+    WS_GPU_BY_FIGURES,            /* no name, but the figures of a row */
+    WS_GPU_GIVEN,                 /* given by the user */
+    WS_GPU_CALIBRATED,            /* measured on this very GPU */
+    WS_GPU_CALIBRATED_ON_ANOTHER, /* measured on a GPU of the same name */
+    WS_GPU_BY_CAPABILITY, /* peaks of a chip of the same compute capability, scaled by SMs and clock; bandwidth from
+                             the memory's clock and bus width */
 };
 
-/* Describes the device. The name decides where the table has it, else compute capability, SMs and clock. */
+/* Describes the device: by name if the table has it, else by compute capability, SMs and clock. */
 enum ws_gpu_match ws_gpu_find(const struct ws_gpu_facts *facts, struct ws_gpu *gpu);
 
-/* The GPU of the table that a person means: "h100", "A100 80GB PCIe"; NULL when there is none. */
+/* Returns the table's GPU with this short name ("h100", "A100 80GB PCIe"), or NULL. */
 const struct ws_gpu *ws_gpu_named(const char *text);
 
-/* Is a device of this name AMD's? Then it has compute units for multiprocessors, and its capability is that of HIP.
- */
+/* Returns whether a device of this name is made by AMD. It then has compute units in place of SMs, and its compute
+ * capability is HIP's. */
 bool ws_gpu_is_amd(const char *name);
 
-/* All of the table. */
+/* Returns all rows of the table. */
 const struct ws_gpu *ws_gpu_table(size_t *count);
 
-/* Highest FLOP/s at this precision in GFLOP/s, by whichever units are faster; 0: it cannot. */
+/* Returns the peak at this precision in GFLOP/s, of the faster kind of cores; 0: not supported. */
 double ws_gpu_peak(const struct ws_gpu *gpu, enum ws_precision precision);
 
-/* FLOPs per byte where the roof of memory meets that of the precision: peak / bandwidth; 0: not known. */
+/* Returns the ridge, peak / bandwidth, in FLOPs per byte; 0: unknown. */
 double ws_gpu_ridge(const struct ws_gpu *gpu, enum ws_precision precision);
 
-/* Was its peak, or the bandwidth of its memory, measured on the GPU itself? */
+/* Return whether the peak, or the memory bandwidth, was measured on the GPU itself. */
 bool ws_gpu_peak_is_measured(const struct ws_gpu *gpu, enum ws_precision precision);
 bool ws_gpu_bandwidth_is_measured(const struct ws_gpu *gpu);
 
-/* What nothing can exceed: the data sheet's figures where those of the GPU were measured, else its own. A measured
- * ceiling is what copies and products came to: another kernel may come to somewhat more. */
+/* Returns a limit that no kernel can exceed, in GFLOP/s: the data sheet's peak of a calibrated GPU, else the
+ * table's. A measured ceiling is what copies and GEMMs reached; other kernels may reach a little more. */
 double ws_gpu_limit(const struct ws_gpu *gpu, enum ws_precision precision);
 double ws_gpu_bandwidth_limit(const struct ws_gpu *gpu);
 
 const char *ws_precision_name(enum ws_precision precision);
 uint32_t ws_precision_bits(enum ws_precision precision);
 
-/* WS_PRECISION_COUNT when there is none of that name. */
+/* Returns WS_PRECISION_COUNT for an unknown name. */
 enum ws_precision ws_precision_named(const char *text);
 
 #endif

@@ -6,25 +6,25 @@
 
 #include <jansson.h>
 
-static double number(const json_t *object, const char *key)
+static double gpu_file_number(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
     return json_is_number(value) && json_number_value(value) > 0 ? json_number_value(value) : 0;
 }
 
-static uint32_t count(const json_t *object, const char *key)
+static uint32_t gpu_file_count(const json_t *object, const char *key)
 {
-    double value = number(object, key);
+    double value = gpu_file_number(object, key);
     return value < UINT32_MAX ? (uint32_t)value : 0;
 }
 
-static void copy(char *to, size_t capacity, const json_t *object, const char *key, const char *otherwise)
+static void gpu_file_copy(char *to, size_t capacity, const json_t *object, const char *key, const char *otherwise)
 {
     const char *text = json_string_value(json_object_get(object, key));
     snprintf(to, capacity, "%s", text && *text ? text : otherwise);
 }
 
-/* What was not measured is the data sheet's. */
+/* Fills in the data sheet's figures where none were measured. */
 static void complete(struct ws_gpu_file *file, const json_t *root)
 {
     struct ws_gpu *gpu = &file->gpu;
@@ -50,32 +50,32 @@ static void complete(struct ws_gpu_file *file, const json_t *root)
     }
 }
 
-static const char *fill(struct ws_gpu_file *file, const json_t *root, const char *path)
+static const char *gpu_file_fill(struct ws_gpu_file *file, const json_t *root, const char *path)
 {
     const json_t *peaks = json_object_get(root, "tflops");
     const char *precision;
     json_t *value;
-    *file = (struct ws_gpu_file){ .gpu = { .sms = count(root, "sms"),
-                                           .boost_mhz = count(root, "clock_mhz"),
-                                           .l2_mib = count(root, "l2_mib"),
-                                           .memory_gib = count(root, "memory_gib"),
-                                           .bytes_per_ns = number(root, "gb_per_s") } };
-    copy(file->name, sizeof(file->name), root, "name", "a GPU described by a file");
-    copy(file->source, sizeof(file->source), root, "source", path);
-    copy(file->uuid, sizeof(file->uuid), root, "uuid", "");
-    copy(file->calibrated, sizeof(file->calibrated), root, "calibrated", "");
+    *file = (struct ws_gpu_file){ .gpu = { .sms = gpu_file_count(root, "sms"),
+                                           .boost_mhz = gpu_file_count(root, "clock_mhz"),
+                                           .l2_mib = gpu_file_count(root, "l2_mib"),
+                                           .memory_gib = gpu_file_count(root, "memory_gib"),
+                                           .bytes_per_ns = gpu_file_number(root, "gb_per_s") } };
+    gpu_file_copy(file->name, sizeof(file->name), root, "name", "a GPU described by a file");
+    gpu_file_copy(file->source, sizeof(file->source), root, "source", path);
+    gpu_file_copy(file->uuid, sizeof(file->uuid), root, "uuid", "");
+    gpu_file_copy(file->calibrated, sizeof(file->calibrated), root, "calibrated", "");
     file->gpu.name = file->name;
     file->gpu.source = file->source;
     if (!(file->gpu.bytes_per_ns > 0))
-        return "no gb_per_s, the bandwidth of its memory";
+        return "gb_per_s is missing, the memory bandwidth";
     if (!json_object_size(peaks) && !*file->calibrated)
-        return "no tflops, an object of peaks by precision";
+        return "tflops is missing, an object of peaks by precision";
     json_object_foreach((json_t *)peaks, precision, value)
     {
         enum ws_precision which = ws_precision_named(precision);
-        if (which == WS_PRECISION_COUNT || !(number(peaks, precision) > 0))
+        if (which == WS_PRECISION_COUNT || !(gpu_file_number(peaks, precision) > 0))
             return "tflops may hold fp64, fp32, tf32, fp16, bf16, fp8, int8 and fp4, numbers above 0";
-        file->gpu.flops_per_ns[which][WS_CORES_TENSOR] = number(peaks, precision) * 1e3;
+        file->gpu.flops_per_ns[which][WS_CORES_TENSOR] = gpu_file_number(peaks, precision) * 1e3;
     }
     if (*file->calibrated)
         complete(file, root);
@@ -90,7 +90,7 @@ int ws_gpu_read(struct ws_gpu_file *file, const char *path, char *message, size_
         snprintf(message, capacity, "%s: %s (line %d)", path, error.text, error.line);
         return -EINVAL;
     }
-    const char *wrong = json_is_object(root) ? fill(file, root, path) : "not a JSON object";
+    const char *wrong = json_is_object(root) ? gpu_file_fill(file, root, path) : "not a JSON object";
     json_decref(root);
     if (wrong)
         snprintf(message, capacity, "%s: %s", path, wrong);

@@ -1,12 +1,10 @@
-/* Peaks from a file: a GPU the table lacks, or one whose ceilings were measured.
+/* Reads the peaks of a GPU from a file: for a GPU that the table lacks, or one that was calibrated.
  *
  *     { "name": "my H100 at 500 W", "gb_per_s": 3020, "tflops": { "bf16": 640, "fp32": 51 },
  *       "sms": 132, "l2_mib": 50, "source": "measured 2026-11-21" }
  *
- * Only gb_per_s and one precision must be there. With "calibrated", a date, it is what `wallshim calibrate` wrote,
- * and says a "uuid" as well: its figures were measured, and precisions that are not among them are taken from the
- * table.
- */
+ * Only gb_per_s and one precision are required. A file with "calibrated", a date, was written by `wallshim
+ * calibrate` and also has a "uuid". Its figures were measured; missing precisions are taken from the table. */
 #ifndef WALLSHIM_HARDWARE_GPU_FILE_H
 #define WALLSHIM_HARDWARE_GPU_FILE_H
 
@@ -15,13 +13,13 @@
 struct ws_gpu_file {
     struct ws_gpu gpu;
     char name[128], source[192], uuid[64];
-    char calibrated[32]; /* "2026-11-21T18:03:11Z"; empty: its figures are somebody's word */
-    char date[16];       /* of that, the day */
+    char calibrated[32]; /* "2026-11-21T18:03:11Z"; empty: not measured by wallshim */
+    char date[16];       /* the day of `calibrated` */
     struct ws_gpu sheet;
-    /* gpu's texts and sheet point to the above: not to be copied apart */
+    /* The texts and the sheet of gpu point into this structure, so gpu must not be copied out of it. */
 };
 
-/* Returns 0, or -errno with a line in message that says what is wrong with which file. */
+/* Returns 0, or -errno with a message that names the file and the problem. */
 int ws_gpu_read(struct ws_gpu_file *file, const char *path, char *message, size_t capacity);
 
 #endif

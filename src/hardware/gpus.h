@@ -3,25 +3,42 @@
  * G(name, cc major, cc minor, SMs, boost MHz, last cache MiB, memory GiB, GB/s,
  *   fp64, fp32, tf32, fp16, bf16, fp8, int8, fp4, source)
  *
- * The words of a name must all be in the device's; where several rows fit, the one with most words counts, then
- * the one whose memory is nearest. Sources that give figures with sparsity were halved. Figures of ordinary cores
- * that a source does not state are cores × 2 × clock.
+ * The words of a name must all be in the device's. Where several rows fit, the one with most words counts, then
+ * the one whose memory is nearest. Figures that a source gives with sparsity were halved. Figures of ordinary
+ * cores that a source does not state are cores × 2 × clock.
  *
- * A source is where a row's figures are published. Rows were entered from memory of these, and held against each
- * other (test_hardware.c) and, in November 2026, against what public pages say of them: H100, H100 PCIe, H200 (as the
- * H100 but for its memory), B200, GB200 glennklockwood.com/garden/processors (tables of the whitepapers, dense and
- * sparse); hmc-tech.com (clocks; INT8 of the H100 PCIe); chipsandcheese.com (148 SMs of the B200) H800 tumgag.com,
- * philisun.com (fp64 1 TFLOP/s; the rest is the H100's) A100               deviceQuery of an A100-SXM4-80GB (SMs,
- * clock, L2, 1593 MHz × 5120 bits = 2039 GB/s), sysrqmts.com (40 GB: 1555 GB/s, fp16, fp32 and fp64 of ordinary
- * cores), calculon's system files (312, 78) V100, V100 PCIE    cvw.cac.cornell.edu (1024 FLOPs a clock and SM),
- * io-tech.fi and sysrqmts.com (PCIe) T4                 deviceQuery (SMs, clock, L2); 65 TFLOP/s in lists of GPUs of
- * clouds A10                sysrqmts.com (its fp64 of 1:32 is the GA102 whitepaper's 1:64 here) L4, L40S
- * grokipedia.com and sourcecode.com after the data sheets (sparse, halved); fpsbench.com RTX 3090, 4090, 5090
- * igorslab.de, waredb.com and hmc-tech.com (fp32 accumulation), fpsbench.com MI210, MI250X      anandtech.com 17326,
- * zexron.com (of both dies, halved) MI300X             rocm.docs.amd.com (304 CUs), servethehome.com (256 MB of
- * Infinity Cache), jaredwatkins.com (1.3 and 2.6 PFLOP/s); vengineer.hatenablog.com (the MI300A's matrix rates × 304
- * / 228) Nothing was found against which to hold: H100 NVL, H200 NVL, H800 PCIe, the SMs of the GB200, the clock and
- * the L2 of B200 and GB200. The peaks of Hopper's tensor cores are for 1830 MHz; its ordinary cores go up to 1980.
+ * NOT VERIFIED AGAINST A DATA SHEET: no row was compared with the maker's document itself, which could not be read
+ * where the rows were written. In November 2026 they were compared with texts that quote it. The lists say where
+ * the maker's document is, one a line, and which figures were found in such a quotation.
+ *
+ * V100        nvidia.com volta-v100-datasheet-update-us-1165301-r5.pdf: fp64, fp32, fp16
+ * V100 PCIE   the same: fp64, fp32, fp16
+ * T4          nvidia.com t4-tensor-core-datasheet-951643.pdf: fp32, fp16, int8
+ * A10         nvidia.com a10-datasheet.pdf: fp32, tf32, fp16, bf16, int8
+ * A100 40GB   nvidia.com nvidia-a100-datasheet-us-nvidia-1758950-r4-web.pdf: all precisions, GB/s
+ * A100 PCIE   the same: all precisions, GB/s
+ * A100        the same: all precisions, GB/s; deviceQuery of an A100-SXM4-80GB: SMs, clock, L2
+ * L4          nvidia.com l4-tensor-datasheet: fp32, tf32, fp16, bf16, fp8, int8
+ * L40S        nvidia.com/en-us/data-center/l40s: fp32, tf32, fp16, bf16, fp8, GB/s
+ * RTX 3090    nvidia.com NVIDIA-ampere-GA102-GPU-Architecture-Whitepaper-V1.pdf: fp32, fp16, SMs, clock, L2, GB/s
+ * RTX 4090    nvidia.com nvidia-ada-gpu-architecture.pdf: fp32, fp16, bf16, fp8, int8, SMs, clock, L2, GB/s
+ * RTX 5090    nvidia.com nvidia-rtx-blackwell-gpu-architecture.pdf: bf16, fp8, fp4, SMs, clock, GB/s
+ * H100 PCIe   nvidia.com nvidia-tensor-core-gpu-datasheet: all precisions
+ * H100 NVL    nvidia.com/en-us/data-center/h100: bf16, GB/s
+ * H100        nvidia.com nvidia-tensor-core-gpu-datasheet: all precisions, GB/s
+ * H800 PCIe   NVIDIA H800 GPU Datasheet.pdf: fp64, fp32, bf16, fp8; 114 SMs and 2039 GB/s measured by others
+ * H800        the same: fp64, fp32, bf16, fp8, GB/s
+ * H200        nvidia.com hpc-datasheet-sc23: all precisions, GB/s
+ * H200 NVL    nvidia.com/en-us/data-center/h200: fp64, fp32, tf32, bf16, fp8, GB/s; GEMM brief PB-12128: clock
+ * B200        nvidia.com Blackwell architecture technical brief: all precisions, GB/s; chipsandcheese.com: SMs
+ * GB200       the same: all precisions, GB/s
+ * MI210       amd.com instinct-mi210-brochure.pdf: fp64, fp32, fp16, clock
+ * MI250X      amd.com Instinct MI250X data sheet: fp16 of both dies, halved
+ * MI300X      amd.com amd-instinct-mi300x-data-sheet.pdf: matrix cores, GB/s; rocm.docs.amd.com: compute units
+ *
+ * Found in no quotation: SMs and L2 of the NVL rows and of GB200, clock and L2 of B200 and GB200.
+ * The peaks of Hopper's tensor cores are for 1830 MHz; its ordinary cores go up to 1980 MHz.
+ * tests/unit/hardware/test_peaks.c compares the rows with each other.
  */
 #define NO P(0, 0)
 #define WS_GPUS(G)                                                                                                   \

@@ -33,17 +33,12 @@ struct ws_work ws_work_gemm(double m, double n, double k, double batch, double e
     return (struct ws_work){ 2 * m * n * k * batch, (m * k + k * n + m * n) * batch * element_bytes };
 }
 
-struct ws_work ws_work_pointwise(double elements, double inputs, double flops_per_element, double element_bytes)
-{
-    return ws_work_chain(1, true, elements, inputs, flops_per_element, element_bytes);
-}
-
 struct ws_work ws_work_chain(double kernels, bool fused, double elements, double inputs, double flops_per_element,
                              double element_bytes)
 {
     double passed_on = fused ? 2 : 2 * kernels, extra = inputs > 1 ? (inputs - 1) * kernels : 0;
     if (inputs < 1)
-        passed_on -= fused ? 1 : kernels; /* written, not read */
+        passed_on -= fused ? 1 : kernels; /* intermediate results: written, then not read back */
     return (struct ws_work){ kernels * elements * flops_per_element, (passed_on + extra) * elements * element_bytes };
 }
 

@@ -4,18 +4,20 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/minmax.h"
 #include "model/ops.h"
 
-/* Rates of real clocks differ by less than this; a steeper line comes from a comparison gone wrong. */
+/* The largest plausible difference of two clocks' rates. A steeper line comes from a wrong comparison. */
 static const double max_skew = 1e-3;
 
-/* How much the errors of two knots may bend the line between them. */
+/* How much the errors of two knots may change the rate of the line between them. */
 static const double max_bend = 50e-6;
 
-/* A day on one line is rare; what is mapped without a look at sizes must be below 10^15 / max_skew. */
+/* Longer pieces are rare. They use the slow path, because the fast path needs a correction below 10^15 ns: the
+ * length times max_skew. */
 static const double longest_piece = 1e17;
 
-/* What is assumed of a rate that could not be measured, for the stated error only. */
+/* The error assumed for a rate that could not be measured. */
 static const double unknown_rate = 100e-6;
 
 static int by_device_time(const void *a, const void *b)
@@ -26,7 +28,7 @@ static int by_device_time(const void *a, const void *b)
     return (x->error_ns > y->error_ns) - (x->error_ns < y->error_ns);
 }
 
-/* Clocks may count from long ago: a difference is exact where both times, as doubles, are not. */
+/* Subtracts before it converts to double: clocks may have large values that a double cannot hold exactly. */
 static double difference(int64_t to, int64_t from)
 {
     int64_t exact;
@@ -68,8 +70,8 @@ void ws_clock_cursor_init(struct ws_clock_cursor *cursor, const struct ws_clock 
         cursor->skew = skew_between(&knots[0], &knots[1]);
 }
 
-/* Saturates rather than overflow: the times come from a file. */
-static int64_t add(int64_t a, int64_t b)
+/* Saturates, because times in a damaged file may overflow. */
+static int64_t clock_add(int64_t a, int64_t b)
 {
     int64_t sum;
     if (__builtin_add_overflow(a, b, &sum))
@@ -80,7 +82,7 @@ static int64_t add(int64_t a, int64_t b)
 static void note_error(struct ws_clock_cursor *cursor, const struct ws_clock *from, int64_t device_ns)
 {
     const struct ws_clock *to = cursor->count > 1 ? from + 1 : from;
-    int64_t error = from->error_ns > to->error_ns ? from->error_ns : to->error_ns;
+    int64_t error = ws_max(from->error_ns, to->error_ns);
     double outside = 0;
     if (device_ns < from->device_ns)
         outside = difference(from->device_ns, device_ns);
@@ -91,15 +93,15 @@ static void note_error(struct ws_clock_cursor *cursor, const struct ws_clock *fr
             to == from ? unknown_rate
                        : ((double)from->error_ns + (double)to->error_ns) / difference(to->device_ns, from->device_ns);
         double more = fmin(outside * bend, 9e18);
-        error = add(error, (int64_t)more);
+        error = clock_add(error, (int64_t)more);
     }
     if (error > cursor->error_ns)
-        cursor->error_ns = error < WS_TIME_MOST ? error : WS_TIME_MOST;
+        cursor->error_ns = ws_min(error, WS_TIME_MOST);
 }
 
-/* Remembers the piece from a knot on, whose error is noted, where any time in it can be mapped without a look at the
- * sizes. */
-static void remember(struct ws_clock_cursor *cursor, const struct ws_clock *from)
+/* Prepares the fast path for the piece that starts at `from`, if all its times can be mapped without overflow
+ * checks. The caller has counted the piece's error already. */
+static void prepare_fast_path(struct ws_clock_cursor *cursor, const struct ws_clock *from)
 {
     int64_t length;
     cursor->begin = cursor->end = 0;
@@ -111,7 +113,7 @@ static void remember(struct ws_clock_cursor *cursor, const struct ws_clock *from
     cursor->host = from->host_ns;
 }
 
-/* The piece that a time is in; the first and the last go on outside. */
+/* Returns the piece that holds a time. The first and last pieces extend without limit. */
 static size_t piece_of(const struct ws_clock_cursor *cursor, int64_t device_ns)
 {
     size_t low = 0, high = cursor->count > 1 ? cursor->count - 1 : 1;
@@ -136,10 +138,11 @@ int64_t ws_clock_seek(struct ws_clock_cursor *cursor, int64_t device_ns)
         cursor->skew = skew_between(from, from + 1);
     }
     note_error(cursor, from, device_ns);
-    remember(cursor, from);
+    prepare_fast_path(cursor, from);
     int64_t since;
     if (__builtin_sub_overflow(device_ns, from->device_ns, &since))
         return device_ns < from->device_ns ? INT64_MIN : INT64_MAX;
     double gained = (double)since * cursor->skew;
-    return add(add(from->host_ns, since), fabs(gained) < 1e15 ? ws_clock_nearest(gained) : (int64_t)llround(gained));
+    return clock_add(clock_add(from->host_ns, since),
+                     fabs(gained) < 1e15 ? ws_clock_nearest(gained) : (int64_t)llround(gained));
 }

@@ -1,51 +1,59 @@
-/* From the clock of a context to CLOCK_MONOTONIC, through the comparisons in the trace.
+/* Maps times from a context's clock to CLOCK_MONOTONIC through the clock comparisons in the trace.
  *
- * Between comparisons the two clocks are taken to differ by a straight line. A comparison is right
- * only within its error, so two of them close together say nothing about the clocks' rates: the line
- * goes through those far enough apart that their errors bend it by 50 millionths at most.
- */
+ * The map is piecewise linear. Its knots are comparisons. Each comparison has an error, so two that are close
+ * together say nothing about the clocks' rates. Knots are therefore so far apart that their errors change the rate
+ * by at most 50 millionths. */
 #ifndef WALLSHIM_MODEL_CLOCK_H
 #define WALLSHIM_MODEL_CLOCK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "record/record.h"
 
-/* Sorts points by device time and chooses those the mapping goes through. Writes at most count knots
- * and returns how many. */
+/* Sorts the points by device time and chooses the knots. Writes at most count knots and returns how many. */
 size_t ws_clock_choose_knots(struct ws_clock *points, size_t count, struct ws_clock *knots);
 
 struct ws_clock_cursor {
     const struct ws_clock *knots;
     size_t count;
-    size_t at;          /* of the piece used last */
-    double skew;        /* of that piece: host ns gained in a device ns */
-    int64_t begin, end; /* of it on the device, where nothing is to note and nothing overflows; else 0 */
-    int64_t host;       /* of its begin */
-    int64_t error_ns;   /* largest over all the times mapped so far */
+    size_t at;          /* index of the piece used last */
+    double skew;        /* of that piece: host ns gained per device ns */
+    int64_t begin, end; /* the piece in device time, if the fast path can map it; else 0 and 0 */
+    int64_t host;       /* host time of its begin */
+    int64_t error_ns;   /* largest error of all times mapped so far */
 };
 
-/* knots outlive the cursor; none of them means that times stay as they are. */
+/* The knots must outlive the cursor. Without knots, times stay unchanged. */
 void ws_clock_cursor_init(struct ws_clock_cursor *cursor, const struct ws_clock *knots, size_t count);
 
-/* Of a time in another piece than the last one, or outside all. */
+/* The slow path: maps a time outside the current piece. */
 int64_t ws_clock_seek(struct ws_clock_cursor *cursor, int64_t device_ns);
 
-/* To the nearest whole number of one below 10^15, without a call into the library. */
+/* Rounds a value below 10^15 to the nearest integer without a library call. */
 static inline int64_t ws_clock_nearest(double value)
 {
     const double magic = 0x1.8p52;
     return (int64_t)(value + magic - magic);
 }
 
-/* Never turns the order of two times round. */
+/* Maps a device time. The map is monotonic: it keeps the order of any two times. */
 static inline int64_t ws_clock_to_host(struct ws_clock_cursor *cursor, int64_t device_ns)
 {
     if (device_ns < cursor->begin || device_ns >= cursor->end)
         return ws_clock_seek(cursor, device_ns);
     int64_t since = device_ns - cursor->begin;
     return cursor->host + since + ws_clock_nearest((double)since * cursor->skew);
+}
+
+/* Nothing begins before its launch. A mapped begin that seems to, by no more than its own error and the clocks', is
+ * put at the launch. Imported traces, without knots, are shown as they are. */
+static inline int64_t ws_clock_launched(const struct ws_clock_cursor *cursor, int64_t begin, int64_t launched,
+                                        int64_t error_ns)
+{
+    bool early = cursor->count && begin < launched && launched - begin <= error_ns + cursor->error_ns;
+    return early ? launched : begin;
 }
 
 #endif

@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/minmax.h"
 #include "base/salted.h"
 #include "model/sort.h"
 
-static int64_t begin_of(const struct ws_process *process, enum ws_host_kind kind, uint32_t index)
+static int64_t host_begin_of(const struct ws_process *process, enum ws_host_kind kind, uint32_t index)
 {
     switch (kind) {
     case WS_HOST_OP:
@@ -19,7 +20,7 @@ static int64_t begin_of(const struct ws_process *process, enum ws_host_kind kind
     }
 }
 
-static int64_t end_of(const struct ws_process *process, enum ws_host_kind kind, uint32_t index)
+static int64_t host_end_of(const struct ws_process *process, enum ws_host_kind kind, uint32_t index)
 {
     switch (kind) {
     case WS_HOST_OP:
@@ -36,8 +37,8 @@ static const struct ws_host_run *runs_of(const struct ws_host_list *list)
     return list->runs.data;
 }
 
-/* Rows that come next in a list; they may go on with its last run. */
-static int add(struct ws_host_list *list, uint32_t first, uint32_t count)
+/* Appends adjacent rows to a list. Extends the last run if they continue it. */
+static int host_add(struct ws_host_list *list, uint32_t first, uint32_t count)
 {
     const struct ws_host_run *last = list->count ? runs_of(list) + list->runs.count - 1 : NULL;
     if (!last || last->first + (list->count - last->before) != first) {
@@ -55,20 +56,20 @@ static int add_ops(struct ws_host_list *lists, const struct ws_ops *ops)
     int status = 0;
     for (size_t first = 0, end; first < ops->count && !status; first = end) {
         end = ws_sparse_next(&ops->row_threads, first + 1);
-        end = end < ops->count ? end : ops->count;
-        status = add(&lists[ws_op_thread_place(ops, first)], (uint32_t)first, (uint32_t)(end - first));
+        end = ws_min(end, ops->count);
+        status = host_add(&lists[ws_op_thread_place(ops, first)], (uint32_t)first, (uint32_t)(end - first));
     }
     return status;
 }
 
-/* Threads that made no operations have no lists. */
-static int add_call(struct ws_host_list *lists, const struct ws_process *process, uint32_t thread, size_t row)
+/* Only threads that made operations have lists. */
+static int host_add_call(struct ws_host_list *lists, const struct ws_process *process, uint32_t thread, size_t row)
 {
     const uint64_t *number = thread ? ws_salted_get(&process->ops.thread_numbers, (uint64_t)thread + 1) : NULL;
-    return number ? add(&lists[*number - 1], (uint32_t)row, 1) : 0;
+    return number ? host_add(&lists[*number - 1], (uint32_t)row, 1) : 0;
 }
 
-/* In the order of the file. */
+/* Adds the events of one kind in file order. */
 static int add_kind(struct ws_host *host, enum ws_host_kind kind)
 {
     const struct ws_process *process = host->process;
@@ -80,10 +81,10 @@ static int add_kind(struct ws_host *host, enum ws_host_kind kind)
         return add_ops(lists, &process->ops);
     if (kind == WS_HOST_CALL)
         for (size_t i = 0; i < process->calls.count && !status; i++)
-            status = add_call(lists, process, calls[i].thread, i);
+            status = host_add_call(lists, process, calls[i].thread, i);
     if (kind == WS_HOST_COLLECTIVE)
         for (size_t i = 0; i < process->collectives.count && !status; i++)
-            status = add_call(lists, process, collectives[i].thread, i);
+            status = host_add_call(lists, process, collectives[i].thread, i);
     return status;
 }
 
@@ -95,13 +96,13 @@ static int end_runs(struct ws_host_list *list)
     return end || !list->count ? 0 : -ENOMEM;
 }
 
-static bool in_order(const struct ws_process *process, enum ws_host_kind kind, const struct ws_host_list *list)
+static bool host_in_order(const struct ws_process *process, enum ws_host_kind kind, const struct ws_host_list *list)
 {
     const struct ws_host_run *run = runs_of(list);
     int64_t last = INT64_MIN;
     for (uint32_t place = 0; place < list->count; run++)
         for (uint32_t row = run->first; place < run[1].before; place++, row++) {
-            int64_t begin = begin_of(process, kind, row);
+            int64_t begin = host_begin_of(process, kind, row);
             if (begin < last)
                 return false;
             last = begin;
@@ -109,8 +110,8 @@ static bool in_order(const struct ws_process *process, enum ws_host_kind kind, c
     return true;
 }
 
-/* Makes a list's runs anew, by begin. */
-static int sort(const struct ws_process *process, enum ws_host_kind kind, struct ws_host_list *list)
+/* Sorts the list by begin and rebuilds its runs. */
+static int host_sort(const struct ws_process *process, enum ws_host_kind kind, struct ws_host_list *list)
 {
     const struct ws_host_run *run = runs_of(list);
     size_t count = list->count;
@@ -121,14 +122,14 @@ static int sort(const struct ws_process *process, enum ws_host_kind kind, struct
         run += place == run[1].before;
         rows[place] = run->first + (place - run->before);
         order[place] = place;
-        status = ws_times_append(&begins, place, begin_of(process, kind, rows[place]));
+        status = ws_times_append(&begins, place, host_begin_of(process, kind, rows[place]));
     }
     if (!status)
         status = ws_sort_by_time(order, count, &begins);
     list->count = 0;
     list->runs.count = 0;
     for (size_t i = 0; i < count && !status; i++)
-        status = add(list, rows[order[i]], 1);
+        status = host_add(list, rows[order[i]], 1);
     if (!status)
         status = end_runs(list);
     free(rows);
@@ -147,8 +148,8 @@ int ws_host_init(struct ws_host *host, const struct ws_process *process)
         status = lists ? add_kind(host, kind) : -ENOMEM;
         for (size_t i = 0; i < host->thread_count && !status; i++) {
             status = end_runs(&lists[i]);
-            if (!status && !in_order(process, kind, &lists[i]))
-                status = sort(process, kind, &lists[i]);
+            if (!status && !host_in_order(process, kind, &lists[i]))
+                status = host_sort(process, kind, &lists[i]);
         }
     }
     return status;
@@ -163,7 +164,7 @@ void ws_host_finish(struct ws_host *host)
     }
 }
 
-/* The run that a place is in, from one near it on. */
+/* Returns the run that contains a place; starts the search at run `near`. */
 static size_t find_run(const struct ws_host_list *list, size_t near, size_t place)
 {
     const struct ws_host_run *runs = runs_of(list);
@@ -182,7 +183,7 @@ static size_t find_run(const struct ws_host_list *list, size_t near, size_t plac
     }
 }
 
-/* The row at a place; finds its run if it is another. */
+/* Returns the row at a place and updates *run to the run that holds it. */
 static uint32_t row_at(const struct ws_host_list *list, size_t place, size_t *run)
 {
     const struct ws_host_run *near = runs_of(list) + *run;
@@ -193,14 +194,14 @@ static uint32_t row_at(const struct ws_host_list *list, size_t place, size_t *ru
     return near->first + ((uint32_t)place - near->before);
 }
 
-/* The first place whose event begins at `time` or later, looked for from the cursor's on. */
-static size_t find(const struct ws_host *host, enum ws_host_kind kind, const struct ws_host_list *list,
-                   struct ws_host_cursor *cursor, int64_t time)
+/* Returns the first place whose event begins at or after `time`. Starts the search at the cursor. */
+static size_t host_find(const struct ws_host *host, enum ws_host_kind kind, const struct ws_host_list *list,
+                        struct ws_host_cursor *cursor, int64_t time)
 {
     size_t low = 0, high = list->count, near = cursor->place[kind];
     for (size_t step = 1; low < high; step *= 2) {
         size_t at = near >= low && near < high ? near : low + (high - low) / 2;
-        if (begin_of(host->process, kind, row_at(list, at, &cursor->run[kind])) < time) {
+        if (host_begin_of(host->process, kind, row_at(list, at, &cursor->run[kind])) < time) {
             low = at + 1;
             near = at + step;
         } else {
@@ -215,8 +216,8 @@ void ws_host_seek(const struct ws_host *host, struct ws_host_cursor *cursor, int
 {
     for (enum ws_host_kind kind = 0; kind < WS_HOST_KINDS; kind++) {
         const struct ws_host_list *list = &host->lists[kind][cursor->thread];
-        size_t place = find(host, kind, list, cursor, time);
-        if (place && end_of(host->process, kind, row_at(list, place - 1, &cursor->run[kind])) > time)
+        size_t place = host_find(host, kind, list, cursor, time);
+        if (place && host_end_of(host->process, kind, row_at(list, place - 1, &cursor->run[kind])) > time)
             place--;
         cursor->place[kind] = place;
     }
@@ -231,7 +232,7 @@ bool ws_host_next(const struct ws_host *host, struct ws_host_cursor *cursor, int
         if (cursor->place[kind] >= list->count)
             continue;
         uint32_t row = row_at(list, cursor->place[kind], &cursor->run[kind]);
-        int64_t begin = begin_of(host->process, kind, row);
+        int64_t begin = host_begin_of(host->process, kind, row);
         if (begin >= until || (first != WS_HOST_KINDS && begin >= event->begin))
             continue;
         first = kind;
@@ -242,6 +243,6 @@ bool ws_host_next(const struct ws_host *host, struct ws_host_cursor *cursor, int
         return false;
     cursor->place[first]++;
     event->kind = first;
-    event->end = end_of(host->process, first, event->index);
+    event->end = host_end_of(host->process, first, event->index);
     return true;
 }

@@ -1,7 +1,6 @@
-/* What each thread of a process did on the host, in order of time: the calls that made operations, the
- * other calls, and the collectives. Events of a thread mostly follow each other in the trace in that order, so orders
- * are kept by runs of rows.
- */
+/* The host events of each thread of a process, in order of time: calls that made operations, other calls, and
+ * collectives. A thread's events are mostly adjacent in the trace and in this order, so the order is stored as runs
+ * of adjacent rows. */
 #ifndef WALLSHIM_MODEL_HOST_H
 #define WALLSHIM_MODEL_HOST_H
 
@@ -14,19 +13,20 @@
 
 enum ws_host_kind { WS_HOST_OP, WS_HOST_CALL, WS_HOST_COLLECTIVE, WS_HOST_KINDS };
 
-/* Rows one after the other that are one thread's, by begin. */
+/* Adjacent rows of one thread, ordered by begin. */
 struct ws_host_run {
     uint32_t first;  /* index into ws_process.ops, .calls or .collectives */
-    uint32_t before; /* events of the list before it */
+    uint32_t before; /* number of events of the list before this run */
 };
 
-/* Events of one kind of one thread, by begin. */
+/* The events of one kind and one thread, ordered by begin. */
 struct ws_host_list {
-    struct ws_vector runs; /* struct ws_host_run; where there are any, one more ends the last of them */
-    uint32_t count;        /* events */
+    struct ws_vector
+        runs;       /* struct ws_host_run; a list with runs ends with an extra one, whose `before` is the count */
+    uint32_t count; /* events */
 };
 
-/* Threads are those that made operations, by their place in ws_ops.threads. */
+/* Threads are those that made operations, by index in ws_ops.threads. */
 struct ws_host {
     const struct ws_process *process;
     size_t thread_count;
@@ -39,23 +39,24 @@ struct ws_host_event {
     int64_t begin, end;
 };
 
-/* The next events of a thread: a place in each of its lists, and about which run that is in. All 0 but for thread is
- * where any is. */
+/* A position in the events of a thread: a place in each of its lists, and the run near that place. A cursor starts
+ * with all places and runs 0. */
 struct ws_host_cursor {
     size_t thread;
     size_t place[WS_HOST_KINDS];
     size_t run[WS_HOST_KINDS];
 };
 
-/* Returns 0 or -ENOMEM. The process outlives it. */
+/* Returns 0 or -ENOMEM. The process must outlive host. */
 int ws_host_init(struct ws_host *host, const struct ws_process *process);
 void ws_host_finish(struct ws_host *host);
 
-/* Puts the cursor on the first events that reach beyond a time: that begin then or later, or are the last to
- * have begun before and end after it. Costs the logarithm of how far it moves. */
+/* Moves the cursor to the first events that are not over at `time`: events that begin then or later, and the last
+ * one begun before if it ends later. Takes time logarithmic in the distance. */
 void ws_host_seek(const struct ws_host *host, struct ws_host_cursor *cursor, int64_t time);
 
-/* Moves on to the event that begins next of all three lists, if it begins before `until`. */
+/* Gives the next event of the three lists by begin and moves past it. Returns false if it does not begin before
+ * `until`. */
 bool ws_host_next(const struct ws_host *host, struct ws_host_cursor *cursor, int64_t until,
                   struct ws_host_event *event);
 

@@ -5,22 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ranks of one job may lie so far apart. */
+#include "base/minmax.h"
+
+/* How far apart in time the ranks of one job may be. */
 #define MINUTE INT64_C(60000000000)
 
 enum { SCRIPT = 256 };
 
-/* What a process says of the job it is of; NULL, 0: nothing. */
+/* What a process says about its job. NULL and 0: unknown. */
 struct claim {
     const struct ws_process *process;
     const char *job, *rank, *world, *host, *program, *pid, *parent, *file;
-    char script[SCRIPT]; /* the words of its command line that are no switches, up to the second */
-    int64_t first, last; /* first > last: not known */
-    uint64_t *names;     /* hashes of its communicators' names, in ascending order */
+    char script[SCRIPT]; /* the first two words of its command line that are not switches */
+    int64_t first, last; /* first > last: unknown */
+    uint64_t *names;     /* sorted hashes of its communicators' names */
     size_t name_count;
 };
 
-static const char *said(const struct ws_process *process, const char *const *keys)
+static const char *first_known_fact(const struct ws_process *process, const char *const *keys)
 {
     const char *value = NULL;
     for (; *keys && !value; keys++) {
@@ -30,12 +32,12 @@ static const char *said(const struct ws_process *process, const char *const *key
     return value;
 }
 
-/* Recordings of ours give a rank of 0 also to a program that nothing started as one. */
-static const char *rank_of(const struct ws_process *process)
+/* The shim writes rank 0 also for a program that no launcher started. */
+static const char *model_jobs_rank_of(const struct ws_process *process)
 {
     static const char *const launchers[] = { "world_size", "env.RANK", "env.SLURM_PROCID", NULL };
     const char *rank = ws_process_meta(process, "rank");
-    return rank && *rank && (strcmp(rank, "0") != 0 || said(process, launchers)) ? rank : NULL;
+    return rank && *rank && (strcmp(rank, "0") != 0 || first_known_fact(process, launchers)) ? rank : NULL;
 }
 
 static void write_script(const char *command, char script[SCRIPT])
@@ -54,10 +56,10 @@ static void write_script(const char *command, char script[SCRIPT])
     }
 }
 
-static void widen(struct claim *claim, int64_t begin, int64_t end)
+static void model_jobs_widen(struct claim *claim, int64_t begin, int64_t end)
 {
-    claim->first = begin < claim->first ? begin : claim->first;
-    claim->last = end > claim->last ? end : claim->last;
+    claim->first = ws_min(begin, claim->first);
+    claim->last = ws_max(end, claim->last);
 }
 
 static bool read_time(const char *text, int64_t *time)
@@ -81,12 +83,12 @@ bool ws_process_span(const struct ws_process *process, int64_t *first, int64_t *
         return false;
     for (size_t i = 0; i < ops->count; i++) {
         if (ws_op_has_call(ops, i))
-            widen(&span, ws_op_host_begin(ops, i), ws_op_host_end(ops, i));
+            model_jobs_widen(&span, ws_op_host_begin(ops, i), ws_op_host_end(ops, i));
         if (ws_op_is_timed(ops, i))
-            widen(&span, ws_op_begin(ops, i), ws_op_end(ops, i));
+            model_jobs_widen(&span, ws_op_begin(ops, i), ws_op_end(ops, i));
     }
     for (size_t i = 0; i < process->calls.count; i++)
-        widen(&span, calls[i].host_begin, calls[i].host_end);
+        model_jobs_widen(&span, calls[i].host_begin, calls[i].host_end);
     if (span.first > span.last)
         return false;
     *first = span.first - monotonic + real;
@@ -103,7 +105,7 @@ static int by_value(const void *a, const void *b)
 /* Returns 0 or -ENOMEM. */
 static int list_communicators(struct claim *claim)
 {
-    const struct ws_rows *comms = &claim->process->comms;
+    const struct ws_entries *comms = &claim->process->comms;
     const struct ws_comm *rows = comms->rows.data;
     claim->names = malloc((comms->rows.count + 1) * sizeof(*claim->names));
     if (!claim->names)
@@ -120,9 +122,9 @@ static struct claim claim_of(const struct ws_process *process)
     static const char *const jobs[] = { "env.SLURM_JOB_ID", NULL };
     static const char *const worlds[] = { "world_size", "env.WORLD_SIZE", "env.SLURM_NTASKS", NULL };
     struct claim claim = { .process = process,
-                           .job = said(process, jobs),
-                           .rank = rank_of(process),
-                           .world = said(process, worlds),
+                           .job = first_known_fact(process, jobs),
+                           .rank = model_jobs_rank_of(process),
+                           .world = first_known_fact(process, worlds),
                            .host = ws_process_meta(process, "host"),
                            .program = ws_process_meta(process, "program"),
                            .pid = ws_process_meta(process, "pid"),
@@ -191,7 +193,7 @@ static bool is_tied(const struct claim *a, const struct claim *b)
     return are_equal(a->program, b->program) && !strcmp(a->script, b->script) && overlap(a, b, 0);
 }
 
-/* Whether a process goes with those of a job: tied to one, refuted by none. */
+/* Returns whether a process belongs to a job: tied to one of its processes and refuted by none. */
 static bool belongs(const struct claim *claims, const uint32_t *jobs, size_t count, uint32_t job, size_t process)
 {
     bool tied = false;
@@ -212,7 +214,7 @@ static bool belongs(const struct claim *claims, const uint32_t *jobs, size_t cou
 static uint32_t number_jobs(const struct claim *claims, size_t count, uint32_t *jobs)
 {
     uint32_t found = 0;
-    /* A job takes in what is tied to any that it has, so that it is gone through until nothing is added. */
+    /* Repeats until nothing is added, because each new process may tie others to the job. */
     for (size_t first = 0; first < count; first++) {
         if (jobs[first] != WS_NOWHERE)
             continue;

@@ -1,24 +1,22 @@
-/* Which recordings are of one job.
+/* Groups recordings into jobs.
  *
- * Two belong together where something ties them and nothing speaks against it.
- * - They are tied by the id that the launcher gave the job (Slurm's), by a communicator of NCCL that both are in,
- *   by a world size of more than one with ranks that differ, as parent and child on one host, or by the same program
- *   (its name, and the script that it runs) at the same time.
- * - Against it are ids, or world sizes, that differ, the same rank twice, and times that do not overlap: clocks of
- *   hosts differ and ranks need not begin together, so that ranks may lie a minute apart.
- * What a recording does not say neither ties nor speaks against. The processes of one file are of one job.
- */
+ * Two recordings belong to one job if something ties them and nothing refutes it.
+ * - Ties: the same job id of the launcher (Slurm); a common NCCL communicator; the same world size above 1 with
+ *   different ranks; parent and child on one host; the same program and script at the same time.
+ * - Refutations: different job ids or world sizes; the same rank; times more than a minute apart. The minute allows
+ *   for clocks that differ between hosts and ranks that start late.
+ * What a recording does not say neither ties nor refutes. All processes of one file belong to one job. */
 #ifndef WALLSHIM_MODEL_JOBS_H
 #define WALLSHIM_MODEL_JOBS_H
 
 #include "model/model.h"
 
-/* Gives each process of the model the number of its job, from 0 on, in the order in which they are found. Returns how
- * many there are, or -ENOMEM. */
+/* Gives each process the number of its job; jobs are numbered from 0 in order of discovery. Returns the number of
+ * jobs, or -ENOMEM. */
 int ws_jobs_find(const struct ws_model *model, uint32_t *jobs);
 
-/* When a process was recorded, from its first call or operation to its last; ns of CLOCK_REALTIME. False where the
- * recording does not say. */
+/* Gives the recording's span, from the first call or operation to the last, in ns of CLOCK_REALTIME. Returns false
+ * if the recording does not say. */
 bool ws_process_span(const struct ws_process *process, int64_t *first, int64_t *last);
 
 #endif

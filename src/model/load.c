@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/salted.h"
-#include "import/source.h"
+#include "input/source.h"
 #include "model/build.h"
 
 static void init(struct ws_process *process, const char *path)
@@ -22,20 +22,20 @@ static void init(struct ws_process *process, const char *path)
         .counters = WS_VECTOR(struct ws_counter),
         .ranges.rows = WS_VECTOR(struct ws_range),
     };
-    ws_rows_init(&process->driver_functions, WS_FAMILY_driver_function);
-    ws_rows_init(&process->devices, WS_FAMILY_device);
-    ws_rows_init(&process->contexts, WS_FAMILY_context);
-    ws_rows_init(&process->streams, WS_FAMILY_stream);
-    ws_rows_init(&process->threads, WS_FAMILY_thread);
-    ws_rows_init(&process->functions, WS_FAMILY_function);
-    ws_rows_init(&process->comms, WS_FAMILY_comm);
-    ws_rows_init(&process->params, WS_FAMILY_params);
-    ws_rows_init(&process->labels, WS_FAMILY_label);
-    ws_rows_init(&process->metrics, WS_FAMILY_metric);
-    ws_rows_init(&process->shape_rows, WS_FAMILY_shape);
+    ws_entries_init(&process->driver_functions, WS_FAMILY_driver_function);
+    ws_entries_init(&process->devices, WS_FAMILY_device);
+    ws_entries_init(&process->contexts, WS_FAMILY_context);
+    ws_entries_init(&process->streams, WS_FAMILY_stream);
+    ws_entries_init(&process->threads, WS_FAMILY_thread);
+    ws_entries_init(&process->functions, WS_FAMILY_function);
+    ws_entries_init(&process->comms, WS_FAMILY_comm);
+    ws_entries_init(&process->params, WS_FAMILY_params);
+    ws_entries_init(&process->labels, WS_FAMILY_label);
+    ws_entries_init(&process->metrics, WS_FAMILY_metric);
+    ws_entries_init(&process->shape_rows, WS_FAMILY_shape);
 }
 
-static struct ws_rows *dictionary_of(struct ws_process *process, enum ws_family family)
+static struct ws_entries *dictionary_of(struct ws_process *process, enum ws_family family)
 {
     switch (family) {
     case WS_FAMILY_driver_function:
@@ -85,23 +85,23 @@ static struct ws_vector *list_of(struct ws_process *process, enum ws_family fami
     }
 }
 
-/* Brings the host times of the rows added last to a list within bounds. */
-static void tame_rows(struct ws_process *process, enum ws_family family, size_t from)
+/* Limits the host times of newly added rows to ± WS_TIME_MOST. */
+static void clamp_host_times(struct ws_process *process, enum ws_family family, size_t from)
 {
     struct ws_call *calls = process->calls.data;
     struct ws_collective *collectives = process->collectives.data;
     struct ws_range *ranges = process->ranges.rows.data;
     for (size_t i = from; family == WS_FAMILY_call && i < process->calls.count; i++) {
-        calls[i].host_begin = ws_tame_time(calls[i].host_begin, &process->odd_times);
-        calls[i].host_end = ws_tame_time(calls[i].host_end, &process->odd_times);
+        calls[i].host_begin = ws_clamp_time(calls[i].host_begin, &process->odd_times);
+        calls[i].host_end = ws_clamp_time(calls[i].host_end, &process->odd_times);
     }
     for (size_t i = from; family == WS_FAMILY_collective && i < process->collectives.count; i++) {
-        collectives[i].host_begin = ws_tame_time(collectives[i].host_begin, &process->odd_times);
-        collectives[i].host_end = ws_tame_time(collectives[i].host_end, &process->odd_times);
+        collectives[i].host_begin = ws_clamp_time(collectives[i].host_begin, &process->odd_times);
+        collectives[i].host_end = ws_clamp_time(collectives[i].host_end, &process->odd_times);
     }
     for (size_t i = from; family == WS_FAMILY_range && i < process->ranges.rows.count; i++) {
-        ranges[i].host_begin = ws_tame_time(ranges[i].host_begin, &process->odd_times);
-        ranges[i].host_end = ws_tame_time(ranges[i].host_end, &process->odd_times);
+        ranges[i].host_begin = ws_clamp_time(ranges[i].host_begin, &process->odd_times);
+        ranges[i].host_end = ws_clamp_time(ranges[i].host_end, &process->odd_times);
     }
 }
 
@@ -141,8 +141,8 @@ static int add_clock(struct ws_process *process, const struct ws_clock *row)
     return 0;
 }
 
-static int add_block(struct ws_process *process, struct ws_arena *texts, const struct ws_block *block,
-                     size_t expected_ops, bool references_only)
+static int load_add_block(struct ws_process *process, struct ws_arena *texts, const struct ws_block *block,
+                          size_t expected_ops, bool references_only)
 {
     int error = 0;
     if (block->family >= WS_FAMILY_COUNT)
@@ -151,21 +151,22 @@ static int add_block(struct ws_process *process, struct ws_arena *texts, const s
     if (references_only && (block->family == WS_FAMILY_op || block->family == WS_FAMILY_call ||
                             block->family == WS_FAMILY_collective || block->family == WS_FAMILY_range))
         return 0;
-    struct ws_rows *dictionary = dictionary_of(process, block->family);
+    struct ws_entries *dictionary = dictionary_of(process, block->family);
     struct ws_vector *list = list_of(process, block->family);
     if (dictionary) {
         for (uint32_t i = 0; i < block->count && !error; i++)
-            error = ws_rows_put(dictionary, texts, (const char *)block->rows + i * dictionary->rows.size);
+            error = ws_entries_put(dictionary, texts, (const char *)block->rows + i * dictionary->rows.size);
     } else if (list) {
         size_t before = list->count;
         error = ws_vector_reach(list, before + block->count);
         if (!error) {
             memcpy((char *)list->data + before * list->size, block->rows, block->count * list->size);
-            tame_rows(process, block->family, before);
+            clamp_host_times(process, block->family, before);
         }
     } else if (block->family == WS_FAMILY_op) {
-        /* Memory that is asked for and not used costs nothing. */
-        error = ws_ops_add(&process->ops, block->rows, block->count, expected_ops);
+        /* Reserving too much is harmless: unused memory costs nothing. */
+        struct ws_op_columns ops = ws_block_ops(block);
+        error = ws_ops_add(&process->ops, &ops, block->count, expected_ops);
     } else if (block->family == WS_FAMILY_meta) {
         for (uint32_t i = 0; i < block->count && !error; i++)
             error = add_meta(process, texts, (const struct ws_meta *)block->rows + i);
@@ -191,10 +192,11 @@ int ws_process_load(struct ws_process *process, struct ws_arena *texts, const ch
     process->parts = ws_source_processes(source);
     if (process->parts > 1)
         ws_source_choose(source, part);
+    ws_source_want_columns(source);
     ws_source_position(source, &done, &process->file_bytes);
     while ((status = ws_source_next(source, &block, message, capacity)) > 0) {
-        status =
-            add_block(process, texts, &block, ws_source_expected_ops(source), options && options->references_only);
+        status = load_add_block(process, texts, &block, ws_source_expected_ops(source),
+                                options && options->references_only);
         if (status)
             break;
         ws_source_position(source, &done, &process->file_bytes);
@@ -226,9 +228,9 @@ void ws_process_finish(struct ws_process *process)
         ws_vector_finish(&maps[i].knots);
     }
     for (int family = 0; family < WS_FAMILY_COUNT; family++) {
-        struct ws_rows *dictionary = dictionary_of(process, (enum ws_family)family);
+        struct ws_entries *dictionary = dictionary_of(process, (enum ws_family)family);
         if (dictionary)
-            ws_rows_finish(dictionary);
+            ws_entries_finish(dictionary);
         struct ws_vector *list = list_of(process, (enum ws_family)family);
         if (list)
             ws_vector_finish(list);

@@ -1,11 +1,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/minmax.h"
 #include "model/build.h"
 #include "model/clock.h"
 #include "model/parallel.h"
 
-/* Which of a track's counters an operation without an interval belongs to; NULL when it has one. */
+/* Returns the track's counter for an operation without an interval, or NULL if it has an interval. */
 static uint64_t *why_untimed(struct ws_track *track, enum ws_activity activity, uint32_t flags)
 {
     if (flags & WS_OP_CAPTURED)
@@ -21,10 +22,10 @@ static uint64_t *why_untimed(struct ws_track *track, enum ws_activity activity, 
     return NULL;
 }
 
-/* A part of the operations, whose times a thread puts on the host's clock. What all parts would change is changed by
- * none of them: each counts in tracks of its own, and leaves to the end what needs memory in the model. */
+/* A range of operations whose times one thread maps to the host's clock. Threads do not change shared data: each
+ * counts in tracks of its own, and intervals that need new memory in the model are set at the end. */
 struct share {
-    size_t from, to; /* operations: whole blocks of their times */
+    size_t from, to; /* operations, in whole blocks of ws_times */
     struct ws_clock_cursor *cursors;
     struct ws_track *tracks;
     struct ws_vector far; /* struct interval */
@@ -66,7 +67,7 @@ static void share_finish(struct share *share)
     ws_vector_finish(&share->far);
 }
 
-/* Where an operation was on the host's clock, counted in its track. */
+/* Maps the interval of an operation and counts the operation in its track. */
 static struct interval map_one(const struct mapping *mapping, struct share *share, size_t op)
 {
     struct ws_ops *ops = &mapping->process->ops;
@@ -78,6 +79,11 @@ static struct interval map_one(const struct mapping *mapping, struct share *shar
     if (!counter) {
         mapped.begin = ws_clock_to_host(cursor, ws_op_begin(ops, op));
         mapped.end = ws_clock_to_host(cursor, ws_op_end(ops, op));
+        if (ws_op_has_call(ops, op)) {
+            mapped.begin =
+                ws_clock_launched(cursor, mapped.begin, ws_op_host_begin(ops, op), ws_op_begin_error(ops, op));
+            mapped.end = ws_max(mapped.end, mapped.begin);
+        }
         if (mapped.begin < -WS_TIME_MOST || mapped.end > WS_TIME_MOST) {
             ops->flags[op] |= WS_OP_BACKWARDS;
             counter = &track->backwards;
@@ -89,14 +95,14 @@ static struct interval map_one(const struct mapping *mapping, struct share *shar
     }
     mapped.timed = true;
     ops->flags[op] |= WS_OP_TIMED;
-    track->count++; /* NOLINT(clang-analyzer-core.NullDereference): it takes &track->captured for NULL */
+    track->count++; /* NOLINT(clang-analyzer-core.NullDereference): it mistakes &track->captured for NULL */
     track->aligned &= cursor->count > 0;
     if (cursor->error_ns > track->clock_error)
         track->clock_error = cursor->error_ns;
     return mapped;
 }
 
-/* All of a block is read before its base changes. */
+/* Reads the whole block before it changes the block's base. */
 static int map_block(const struct mapping *mapping, struct share *share, size_t from, size_t to)
 {
     struct ws_ops *ops = &mapping->process->ops;
@@ -142,8 +148,8 @@ static void add_track(struct ws_track *track, const struct ws_track *more)
         track->clock_error = more->clock_error;
 }
 
-/* Takes over what a part found. */
-static int take_share(const struct mapping *mapping, const struct share *share)
+/* Adds the results of one range to the model. */
+static int merge_share(const struct mapping *mapping, const struct share *share)
 {
     struct ws_process *process = mapping->process;
     const struct interval *far = share->far.data;
@@ -173,7 +179,7 @@ int ws_process_map_times(struct ws_model *model, struct ws_process *process)
     if (!status)
         ws_parallel(parts, map_share, &mapping);
     for (unsigned i = 0; i < parts && !status; i++)
-        status = take_share(&mapping, &mapping.shares[i]);
+        status = merge_share(&mapping, &mapping.shares[i]);
     for (unsigned i = 0; i < parts; i++)
         share_finish(&mapping.shares[i]);
     return status;

@@ -12,7 +12,7 @@ static bool may_leave_out(const struct ws_model_options *options, size_t index, 
     return status != -ENOMEM && options && options->leave_out && options->leave_out(options->user, index, message);
 }
 
-/* Adds the processes of a file, or leaves them out. */
+/* Adds the processes of a file, unless the caller agrees to leave the file out. */
 static int add_file(struct ws_build *build, const char *path, size_t index, const struct ws_model_options *options,
                     char *message, size_t capacity)
 {
@@ -62,7 +62,7 @@ int ws_model_create(struct ws_model **result, const char *const *paths, size_t c
     return status;
 }
 
-/* Tells a process, and what points to it, that it and its tracks are now at other places. */
+/* Moves a process and its tracks within the model and updates the pointers to them. */
 static void move(struct ws_model *model, size_t from, size_t to, uint32_t first_track)
 {
     struct ws_process *process = ws_model_process(model, from);
@@ -118,5 +118,5 @@ bool ws_process_uses_device(const struct ws_model *model, const struct ws_proces
 
 const struct ws_device *ws_track_device(const struct ws_model *model, const struct ws_track *track)
 {
-    return ws_rows_find(&ws_model_process(model, track->process)->devices, track->device);
+    return ws_entries_find(&ws_model_process(model, track->process)->devices, track->device);
 }

@@ -7,7 +7,7 @@
 #include "base/salted.h"
 #include "model/build.h"
 
-/* The words of Kineto's traces, so that the same copy has the same name in both. */
+/* The words that Kineto uses, so that the same copy has the same name in both kinds of traces. */
 static const char *space_word(uint32_t space)
 {
     static const char *const words[] = { "Unknown", "Pageable", "Pinned", "Device",
@@ -47,7 +47,8 @@ static void copy_name(char *text, size_t capacity, const struct ws_shape *shape)
         snprintf(text, capacity, "Memcpy %cto%c (%s -> %s)", from, to, from_word, to_word);
 }
 
-uint32_t ws_build_name(struct ws_build *build, const char *text, enum ws_op_kind kind, enum ws_activity activity)
+/* Returns the index of a name and adds it if it is new. Returns WS_NOWHERE when memory runs out. */
+static uint32_t name_index(struct ws_build *build, const char *text, enum ws_op_kind kind, enum ws_activity activity)
 {
     uint64_t key = XXH3_64bits_withSeed(text, strlen(text), ws_salt + kind);
     struct ws_vector *names = &build->model->names;
@@ -73,11 +74,11 @@ uint32_t ws_build_name(struct ws_build *build, const char *text, enum ws_op_kind
 static uint32_t kernel_name(struct ws_build *build, const struct ws_process *process, uint32_t id)
 {
     char text[64];
-    const struct ws_function *function = ws_rows_find(&process->functions, id);
+    const struct ws_function *function = ws_entries_find(&process->functions, id);
     if (function && function->name.length)
-        return ws_build_name(build, function->name.data, WS_OP_KERNEL, WS_ACTIVITY_KERNEL);
+        return name_index(build, function->name.data, WS_OP_KERNEL, WS_ACTIVITY_KERNEL);
     snprintf(text, sizeof(text), "kernel #%u (%s)", id, function ? "without a name" : "name lost");
-    return ws_build_name(build, text, WS_OP_KERNEL, WS_ACTIVITY_KERNEL);
+    return name_index(build, text, WS_OP_KERNEL, WS_ACTIVITY_KERNEL);
 }
 
 uint32_t ws_build_shape_name(struct ws_build *build, const struct ws_process *process,
@@ -87,36 +88,36 @@ uint32_t ws_build_shape_name(struct ws_build *build, const struct ws_process *pr
     char text[96];
     if (shape->lost) {
         snprintf(text, sizeof(text), "operation #%u (description lost)", row->id);
-        return ws_build_name(build, text, WS_OP_UNKNOWN, WS_ACTIVITY_KERNEL);
+        return name_index(build, text, WS_OP_UNKNOWN, WS_ACTIVITY_KERNEL);
     }
-    const struct ws_function *function = ws_rows_find(&process->functions, row->function);
+    const struct ws_function *function = ws_entries_find(&process->functions, row->function);
     bool named = (row->kind == WS_OP_COPY || row->kind == WS_OP_MEMSET) && function && function->name.length;
-    if (named) /* as the profiler it was imported from calls it */
-        return ws_build_name(build, function->name.data, (enum ws_op_kind)row->kind, WS_ACTIVITY_MEMORY);
+    if (named) /* the name given by the profiler it was imported from */
+        return name_index(build, function->name.data, (enum ws_op_kind)row->kind, WS_ACTIVITY_MEMORY);
     switch (row->kind) {
     case WS_OP_KERNEL:
         return kernel_name(build, process, row->function);
     case WS_OP_COPY:
         copy_name(text, sizeof(text), row);
-        return ws_build_name(build, text, WS_OP_COPY, WS_ACTIVITY_MEMORY);
+        return name_index(build, text, WS_OP_COPY, WS_ACTIVITY_MEMORY);
     case WS_OP_MEMSET:
         snprintf(text, sizeof(text), "Memset (%s)", space_word(row->to_space));
-        return ws_build_name(build, text, WS_OP_MEMSET, WS_ACTIVITY_MEMORY);
+        return name_index(build, text, WS_OP_MEMSET, WS_ACTIVITY_MEMORY);
     case WS_OP_GRAPH:
         snprintf(text, sizeof(text), "CUDA graph #%u", row->function);
-        return ws_build_name(build, text, WS_OP_GRAPH, WS_ACTIVITY_KERNEL);
+        return name_index(build, text, WS_OP_GRAPH, WS_ACTIVITY_KERNEL);
     case WS_OP_PREFETCH:
-        return ws_build_name(build, "Prefetch (Managed)", WS_OP_PREFETCH, WS_ACTIVITY_MEMORY);
+        return name_index(build, "Prefetch (Managed)", WS_OP_PREFETCH, WS_ACTIVITY_MEMORY);
     case WS_OP_DECOMPRESS:
-        return ws_build_name(build, "Decompress", WS_OP_DECOMPRESS, WS_ACTIVITY_MEMORY);
+        return name_index(build, "Decompress", WS_OP_DECOMPRESS, WS_ACTIVITY_MEMORY);
     case WS_OP_HOST_FUNCTION:
-        return ws_build_name(build, "Host function", WS_OP_HOST_FUNCTION, WS_ACTIVITY_NONE);
+        return name_index(build, "Host function", WS_OP_HOST_FUNCTION, WS_ACTIVITY_NONE);
     case WS_OP_MEMORY_OP:
-        return ws_build_name(build, "Stream memory operation", WS_OP_MEMORY_OP, WS_ACTIVITY_NONE);
+        return name_index(build, "Stream memory operation", WS_OP_MEMORY_OP, WS_ACTIVITY_NONE);
     case WS_OP_INTEROP:
-        return ws_build_name(build, "External semaphore or graphics resource", WS_OP_INTEROP, WS_ACTIVITY_NONE);
+        return name_index(build, "External semaphore or graphics resource", WS_OP_INTEROP, WS_ACTIVITY_NONE);
     default:
         snprintf(text, sizeof(text), "operation of kind %u", row->kind);
-        return ws_build_name(build, text, WS_OP_UNKNOWN, WS_ACTIVITY_KERNEL);
+        return name_index(build, text, WS_OP_UNKNOWN, WS_ACTIVITY_KERNEL);
     }
 }

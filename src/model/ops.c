@@ -3,17 +3,21 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/salted.h"
+#include "base/minmax.h"
 #include "base/pages.h"
-#include "model/ahead.h"
+#include "base/salted.h"
+#include "model/prefault.h"
 
 _Static_assert((int)WS_OP_IN_COLLECTIVE <= (int)WS_OP_OF_TRACE, "the trace's flags leave room for the model's");
+
+/* Compiles add_rows twice: in each copy columns->row_size is constant, which makes the loop faster. */
+#define INLINE inline __attribute__((always_inline))
 
 enum { FIRST_CAPACITY = 4096, MOST_THREADS = UINT16_MAX };
 
 void ws_ops_expect(struct ws_ops *ops, size_t count)
 {
-    const struct ws_ahead_array arrays[] = {
+    const struct ws_prefault_array arrays[] = {
 #define ARRAY(type, name) { ops->name, sizeof(type) },
         WS_OP_COLUMNS(ARRAY)
 #undef ARRAY
@@ -21,24 +25,24 @@ void ws_ops_expect(struct ws_ops *ops, size_t count)
         { ops->host_begin.offsets, sizeof(*ops->host_begin.offsets) },
     };
     if (!ops->ahead)
-        ops->ahead = ws_ahead_start(arrays, sizeof(arrays) / sizeof(arrays[0]), ops->count,
-                                    count < ops->capacity ? count : ops->capacity);
+        ops->ahead =
+            ws_prefault_start(arrays, sizeof(arrays) / sizeof(arrays[0]), ops->count, ws_min(count, ops->capacity));
 }
 
 void ws_ops_complete(struct ws_ops *ops)
 {
-    ws_ahead_stop(ops->ahead);
+    ws_prefault_stop(ops->ahead);
     ops->ahead = NULL;
 }
 
-static int grow(struct ws_ops *ops, size_t count, size_t expected)
+static int ops_grow(struct ws_ops *ops, size_t count, size_t expected)
 {
-    size_t capacity = ops->capacity ? ops->capacity : expected > FIRST_CAPACITY ? expected : FIRST_CAPACITY;
+    size_t capacity = ops->capacity ? ops->capacity : ws_max(expected, FIRST_CAPACITY);
     while (capacity < count)
         capacity *= 2;
     if (count >= UINT32_MAX)
         return -EFBIG;
-    ws_ops_complete(ops); /* columns must not move under it */
+    ws_ops_complete(ops); /* after this no thread touches the columns, which may now move */
 #define GROW(type, name)                                                                            \
     {                                                                                               \
         type *grown = ws_pages_grow(ops->name, ops->count * sizeof(type), capacity * sizeof(type)); \
@@ -63,7 +67,7 @@ uint16_t ws_error_keep(uint32_t error_ns)
     return (uint16_t)(shift << WS_ERROR_DIGITS | digits);
 }
 
-int64_t ws_tame_time(int64_t time, uint64_t *odd)
+int64_t ws_clamp_time(int64_t time, uint64_t *odd)
 {
     if (time >= -WS_TIME_MOST && time <= WS_TIME_MOST)
         return time;
@@ -91,13 +95,13 @@ static int set_wide(struct ws_ops *ops, size_t op, enum ws_op_wide column, int64
     return 0;
 }
 
-/* Fits a length into its column, or puts it aside. */
+/* Stores a length in its 32-bit column, or in `wide` if it does not fit. */
 static int set_length(struct ws_ops *ops, size_t op, enum ws_op_wide column, uint32_t *narrow, int64_t length)
 {
     return ws_op_fit_length(narrow, length) ? 0 : set_wide(ops, op, column, length);
 }
 
-/* The threads' numbers; all beyond the last share it. Returns a negative error or the number. */
+/* Returns the index of a thread, or a negative error. Threads beyond the maximum share the last index. */
 static int thread_number(struct ws_ops *ops, uint32_t id)
 {
     uint64_t *place = ws_salted_put(&ops->thread_numbers, (uint64_t)id + 1);
@@ -117,7 +121,7 @@ static int thread_number(struct ws_ops *ops, uint32_t id)
     return (int)(*place - 1);
 }
 
-/* Records come from a thread at a time, so most rows have that of the one before. */
+/* Records come in blocks of one thread, so most rows have the thread of the row before. */
 static int add_thread(struct ws_ops *ops, size_t op, uint32_t id)
 {
     if (op && id == ops->last_thread)
@@ -127,7 +131,7 @@ static int add_thread(struct ws_ops *ops, size_t op, uint32_t id)
     return place < 0 ? place : ws_sparse_add(&ops->row_threads, op, (uint64_t)place);
 }
 
-/* Threads number what they do one by one, so most rows follow from the one before. */
+/* A thread numbers its operations consecutively, so most correlations follow from the row before. */
 static int add_correlation(struct ws_ops *ops, size_t op, uint64_t correlation)
 {
     uint64_t beyond = correlation - op;
@@ -137,75 +141,97 @@ static int add_correlation(struct ws_ops *ops, size_t op, uint64_t correlation)
     return ws_sparse_add(&ops->correlations, op, beyond);
 }
 
-static bool has_times(const struct ws_op *row)
-{
-    return ws_op_begin_quality(row) != WS_TIME_NONE && ws_op_end_quality(row) != WS_TIME_NONE;
-}
-
-/* Operations without an interval, whose times may be anything, give no base and have no begin. */
-static int set_times(struct ws_ops *ops, size_t op, const struct ws_op *row, int64_t host_begin, bool interval)
+/* Operations without an interval may have any times, so they do not set the base of a block. Their begin is not
+ * stored. */
+static int set_times(struct ws_ops *ops, size_t op, int64_t begin, int64_t host_begin, bool interval)
 {
     if (op % WS_TIMES_BLOCK == 0)
         ws_times_base(&ops->begin, op, host_begin);
     if (interval && op / WS_TIMES_BLOCK * WS_TIMES_BLOCK >= ops->based) {
-        ws_times_base(&ops->begin, op, row->begin);
+        ws_times_base(&ops->begin, op, begin);
         ops->based = op + 1;
     }
     int status = ws_times_append(&ops->host_begin, op, host_begin);
     if (!interval)
         ops->begin.offsets[op] = 0;
     else if (!status)
-        status = ws_times_set(&ops->begin, op, row->begin);
+        status = ws_times_set(&ops->begin, op, begin);
     return status;
 }
 
-static int add_row(struct ws_ops *ops, const struct ws_op *row)
+/* Sets the times of a row on device and host, and the flags that follow from them. */
+static INLINE int add_times(struct ws_ops *ops, size_t op, const struct ws_op_columns *rows, size_t row)
 {
-    size_t op = ops->count;
-    int64_t host_begin = ws_tame_time(row->host_begin, &ops->odd_times);
-    int64_t host_end = ws_tame_time(row->host_end, &ops->odd_times), length = 0;
-    uint16_t flags = row->flags & WS_OP_OF_TRACE;
-    if (row->result)
-        flags |= WS_OP_FAILED;
-    if (row->thread)
-        flags |= WS_OP_CALLED;
-    bool interval = row->end >= row->begin && row->begin >= -WS_TIME_MOST && row->end <= WS_TIME_MOST;
-    if (interval)
-        length = row->end - row->begin;
-    else
-        flags |= WS_OP_BACKWARDS;
-    ops->shape[op] = row->shape;
-    ops->begin_error[op] = ws_error_keep(row->begin_error);
-    ops->end_error[op] = ws_error_keep(row->end_error);
-    ops->flags[op] = flags;
-    int status = set_times(ops, op, row, host_begin, interval && has_times(row));
+    int64_t begin = WS_OP_AT(rows, begin, row), end = WS_OP_AT(rows, end, row);
+    int64_t host_begin = ws_clamp_time(WS_OP_AT(rows, host_begin, row), &ops->odd_times);
+    int64_t host_end = ws_clamp_time(WS_OP_AT(rows, host_end, row), &ops->odd_times);
+    uint32_t flags = WS_OP_AT(rows, flags, row);
+    bool interval = end >= begin && begin >= -WS_TIME_MOST && end <= WS_TIME_MOST;
+    bool timed = interval && (flags & WS_OP_BEGIN_QUALITY) && (flags & WS_OP_END_QUALITY);
+    if (!interval)
+        ops->flags[op] |= WS_OP_BACKWARDS;
+    int status = set_times(ops, op, begin, host_begin, timed);
     if (!status)
-        status = set_length(ops, op, WS_WIDE_LENGTH, &ops->length[op], length);
+        status = set_length(ops, op, WS_WIDE_LENGTH, &ops->length[op], interval ? end - begin : 0);
+    return status ? status : set_length(ops, op, WS_WIDE_HOST_LENGTH, &ops->host_length[op], host_end - host_begin);
+}
+
+/* Adds the values that few rows have. */
+static INLINE int add_sparse(struct ws_ops *ops, size_t op, const struct ws_op_columns *rows, size_t row)
+{
+    uint64_t bytes = WS_OP_AT(rows, bytes, row), params = WS_OP_AT(rows, params, row);
+    int status = add_thread(ops, op, WS_OP_AT(rows, thread, row));
     if (!status)
-        status = set_length(ops, op, WS_WIDE_HOST_LENGTH, &ops->host_length[op], host_end - host_begin);
-    if (!status)
-        status = add_thread(ops, op, row->thread);
-    if (!status)
-        status = add_correlation(ops, op, row->correlation);
-    if (!status && row->bytes)
-        status = ws_sparse_add(&ops->bytes, op, row->bytes);
-    if (!status && row->params)
-        status = ws_sparse_add(&ops->params, op, row->params);
-    if (!status && row->flags & WS_OP_COUNTED)
+        status = add_correlation(ops, op, WS_OP_AT(rows, correlation, row));
+    if (!status && bytes)
+        status = ws_sparse_add(&ops->bytes, op, bytes);
+    if (!status && params)
+        status = ws_sparse_add(&ops->params, op, params);
+    if (!status && WS_OP_AT(rows, flags, row) & WS_OP_COUNTED)
         status = ws_sparse_add(&ops->counted, op, 1);
-    if (!status)
-        ops->count++;
     return status;
 }
 
-int ws_ops_add(struct ws_ops *ops, const struct ws_op *rows, uint32_t count, size_t expected)
+static INLINE uint16_t flags_of(const struct ws_op_columns *rows, size_t row)
 {
+    return (uint16_t)((WS_OP_AT(rows, flags, row) & WS_OP_OF_TRACE) |
+                      (WS_OP_AT(rows, result, row) ? WS_OP_FAILED : 0) |
+                      (WS_OP_AT(rows, thread, row) ? WS_OP_CALLED : 0));
+}
+
+/* Called once for columns that are arrays, and once for columns that are fields of rows. */
+static INLINE int add_rows(struct ws_ops *ops, const struct ws_op_columns *rows, uint32_t count)
+{
+    size_t first = ops->count;
     int status = 0;
-    if (ops->count + count > ops->capacity)
-        status = grow(ops, ops->count + count, expected);
-    for (uint32_t i = 0; i < count && !status; i++)
-        status = add_row(ops, &rows[i]);
+    for (size_t row = 0; row < count && !status; row++) {
+        size_t op = first + row;
+        ops->shape[op] = WS_OP_AT(rows, shape, row);
+        ops->begin_error[op] = ws_error_keep(WS_OP_AT(rows, begin_error, row));
+        ops->end_error[op] = ws_error_keep(WS_OP_AT(rows, end_error, row));
+        ops->flags[op] = flags_of(rows, row);
+        status = add_times(ops, op, rows, row);
+        if (!status)
+            status = add_sparse(ops, op, rows, row);
+        ops->count += !status;
+    }
     return status;
+}
+
+int ws_ops_add(struct ws_ops *ops, const struct ws_op_columns *rows, uint32_t count, size_t expected)
+{
+    struct ws_op_columns columns = *rows;
+    if (ops->count + count > ops->capacity) {
+        int status = ops_grow(ops, ops->count + count, expected);
+        if (status)
+            return status;
+    }
+    if (columns.row_size) {
+        columns.row_size = sizeof(struct ws_op);
+        return add_rows(ops, &columns, count);
+    }
+    columns.row_size = 0;
+    return add_rows(ops, &columns, count);
 }
 
 int ws_ops_set_interval(struct ws_ops *ops, size_t op, int64_t begin, int64_t end)

@@ -6,12 +6,12 @@
 #include "model/parallel.h"
 #include "model/sort.h"
 
-/* Operations of a process by stream, for a stream's are all but in order already. What has no stream
- * makes a run a track. Runs of a track lie together: those of track t are places first[t] up to
- * first[t + 1], and the run at place i is ops[starts[i]] up to ops[starts[i + 1]]. */
+/* The operations of a process, grouped into runs by stream, because a stream's operations are nearly in order
+ * already. Operations without a stream make one run per track. Runs are grouped by track: those of track t are
+ * first[t] to first[t + 1] - 1. Run i is ops[starts[i]] to ops[starts[i + 1] - 1]. */
 struct runs {
     size_t count;
-    uint32_t *of_shape; /* place of a shape's run */
+    uint32_t *of_shape; /* the run of each shape */
     size_t *first;
     size_t *starts;
     uint32_t *ops;
@@ -31,7 +31,7 @@ static size_t run_number(const struct ws_process *process, const struct ws_op_sh
     return process->streams.rows.count + (shape->track - process->first_track);
 }
 
-/* Gives the runs their places, track by track. */
+/* Numbers the runs, track by track. */
 static int place_runs(const struct ws_process *process, struct runs *runs)
 {
     const struct ws_op_shape *shapes = process->shapes.data;
@@ -50,7 +50,7 @@ static int place_runs(const struct ws_process *process, struct runs *runs)
         runs->first[track + 1] += runs->first[track];
     for (size_t run = runs->count; run-- > 0;)
         places[run] = (uint32_t)--runs->first[tracks[run] + 1];
-    /* Each end has become its begin, one place too far. */
+    /* first[t + 1] now holds the begin of track t: move all begins down by one index. */
     memmove(runs->first, runs->first + 1, process->track_count * sizeof(*runs->first));
     runs->first[process->track_count] = runs->count;
     for (size_t i = 0; i < process->shapes.count; i++)
@@ -61,7 +61,8 @@ out:
     return status;
 }
 
-/* Operations given to their runs, in parts: how many of a run each part has, and then where its next one goes. */
+/* Several threads assign operations to runs. places first counts the operations per part and run, then holds the
+ * next free index. */
 struct filling {
     const struct ws_process *process;
     struct runs *runs;

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-enum { ROWS_LEAST = 1 << 18 }; /* a part: what takes a thread longer than to begin and end it */
+enum { ROWS_LEAST = 1 << 18 }; /* rows per part: enough to outweigh the cost of a thread */
 
 struct part {
     void (*run)(void *user, unsigned part);

@@ -1,4 +1,4 @@
-/* Rows worked on by several threads at once, in parts that follow each other. */
+/* Processes rows in adjacent parts, one thread each. */
 #ifndef WALLSHIM_MODEL_PARALLEL_H
 #define WALLSHIM_MODEL_PARALLEL_H
 
@@ -6,10 +6,10 @@
 
 enum { WS_MOST_PARTS = 8 };
 
-/* How many parts so many rows are worth: one for each core up to WS_MOST_PARTS, and one where there are few. */
+/* Returns the number of parts for so many rows: one per core, up to WS_MOST_PARTS; one if there are few rows. */
 unsigned ws_parallel_parts(size_t rows);
 
-/* Calls run for each part, one of them on this thread, and returns when all are done. */
+/* Calls `run` for each part, one of them on this thread. Returns when all are done. */
 void ws_parallel(unsigned parts, void (*run)(void *user, unsigned part), void *user);
 
 #endif

@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Recursion goes deeper in nobody's program; a trace that claims so must not cost a walk of that length. */
+/* The maximum nesting depth. No real program is deeper, and a damaged trace must not make each look-up walk
+ * further. */
 enum { DEEPEST = 1024 };
 
-static int by_place(const void *a, const void *b)
+static int model_ranges_by_place(const void *a, const void *b)
 {
     const struct ws_range *x = a, *y = b;
     if (x->thread != y->thread)
@@ -19,12 +20,12 @@ static int by_place(const void *a, const void *b)
     return (x->kind > y->kind) - (x->kind < y->kind);
 }
 
-static void sort(struct ws_vector *rows)
+static void model_ranges_sort(struct ws_vector *rows)
 {
     const struct ws_range *row = rows->data;
     for (size_t i = 1; i < rows->count; i++)
-        if (by_place(&row[i - 1], &row[i]) > 0) {
-            qsort(rows->data, rows->count, sizeof(*row), by_place);
+        if (model_ranges_by_place(&row[i - 1], &row[i]) > 0) {
+            qsort(rows->data, rows->count, sizeof(*row), model_ranges_by_place);
             return;
         }
 }
@@ -49,7 +50,7 @@ int ws_ranges_order(struct ws_ranges *ranges)
     uint32_t stack[DEEPEST], depth = 0;
     if (ranges->rows.count >= WS_NO_RANGE)
         return -EFBIG;
-    sort(&ranges->rows);
+    model_ranges_sort(&ranges->rows);
     ranges->threads = WS_VECTOR(struct ws_thread_ranges);
     ranges->parents = malloc((ranges->rows.count + 1) * sizeof(*ranges->parents));
     if (!ranges->parents)
@@ -97,7 +98,7 @@ uint32_t ws_ranges_at(const struct ws_ranges *ranges, uint32_t thread, int64_t t
     if (!of_thread)
         return WS_NO_RANGE;
     uint32_t low = of_thread->first, high = low + of_thread->count;
-    while (low < high) { /* the first that begins after the time */
+    while (low < high) { /* find the first range that begins after the time */
         uint32_t middle = low + (high - low) / 2;
         if (ws_range(ranges, middle)->host_begin <= time)
             low = middle + 1;

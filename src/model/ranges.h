@@ -1,7 +1,6 @@
-/* The ranges of a process: what its threads were doing, in the names of the program and its
- * framework. Ranges of one thread lie in one another or apart; where a trace has them overlap, the one
- * that began later counts as inside.
- */
+/* The ranges of a process: what its threads were doing, in names of the program or its framework. Ranges of one
+ * thread are nested or disjoint. If a trace has overlapping ranges, the one that began later counts as the inner
+ * one. */
 #ifndef WALLSHIM_MODEL_RANGES_H
 #define WALLSHIM_MODEL_RANGES_H
 
@@ -13,7 +12,7 @@
 
 #define WS_NO_RANGE UINT32_MAX
 
-/* The ranges of one thread: places first up to first + count. */
+/* The ranges of one thread: places first to first + count - 1. */
 struct ws_thread_ranges {
     uint32_t thread; /* identifier in the trace */
     uint32_t first;
@@ -21,20 +20,21 @@ struct ws_thread_ranges {
 };
 
 struct ws_ranges {
-    struct ws_vector rows;    /* struct ws_range; by place after ws_ranges_order, until then as they came */
-    struct ws_vector threads; /* struct ws_thread_ranges, by identifier */
-    uint32_t *parents;        /* by place: the range around it on its thread, or WS_NO_RANGE */
+    struct ws_vector rows;    /* struct ws_range; in file order until ws_ranges_order, by place afterwards */
+    struct ws_vector threads; /* struct ws_thread_ranges, ordered by identifier */
+    uint32_t *parents;        /* by place: the enclosing range on the same thread, or WS_NO_RANGE */
 };
 
-/* Puts rows in order of thread and begin, the outer before the inner. Returns 0 or -ENOMEM. */
+/* Orders rows by thread and begin, outer ranges before inner ones. Returns 0 or -ENOMEM. */
 int ws_ranges_order(struct ws_ranges *ranges);
 
 void ws_ranges_finish(struct ws_ranges *ranges);
 
-/* The innermost range of a thread (identifier in the trace) at a time: its place, or WS_NO_RANGE. */
+/* Returns the place of the thread's innermost range at a time, or WS_NO_RANGE. thread is the identifier in the
+ * trace. */
 uint32_t ws_ranges_at(const struct ws_ranges *ranges, uint32_t thread, int64_t time);
 
-/* The ranges of a thread; NULL when it has none. */
+/* Returns the ranges of a thread, or NULL. */
 const struct ws_thread_ranges *ws_ranges_of_thread(const struct ws_ranges *ranges, uint32_t thread);
 
 static inline const struct ws_range *ws_range(const struct ws_ranges *ranges, uint32_t place)

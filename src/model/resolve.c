@@ -2,19 +2,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/salted.h"
 #include "base/pages.h"
-#include "model/ahead.h"
+#include "base/salted.h"
 #include "model/build.h"
 #include "model/clock.h"
+#include "model/prefault.h"
 
 enum { MAX_LOST_SHAPES = 65536 };
 
-/* Analyses go through what a process has for each of its devices. Where a process has so much that this would come to
- * more rows, fewer devices are told apart; so many in any case, which is what the largest machines have. */
+/* Analyses loop over the rows of a process once per device. The number of devices is limited so that this stays
+ * below ROWS_BY_DEVICE rows, but never below DEVICES_ANYHOW, the size of the largest machines. */
 enum { ROWS_BY_DEVICE = 8 << 20, DEVICES_ANYHOW = 64 };
 
-/* A map for each context and, last, one for operations whose context is not known. */
+/* Makes a clock map for each context, and a last one for operations without a known context. */
 static int make_clocks(struct ws_process *process)
 {
     const struct ws_context *contexts = process->contexts.rows.data;
@@ -36,7 +36,7 @@ static uint32_t find_clock(const struct ws_process *process, uint32_t context)
     return place ? (uint32_t)(*place - 1) : find_clock(process, 0);
 }
 
-static int by_number(const void *a, const void *b)
+static int resolve_by_number(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return (x > y) - (x < y);
@@ -50,7 +50,7 @@ static size_t most_devices(const struct ws_process *process)
     return most < DEVICES_ANYHOW ? DEVICES_ANYHOW : most > WS_MOST_DEVICES ? WS_MOST_DEVICES : most;
 }
 
-/* A track for each device that has a context, and one for the device nobody names. */
+/* Makes a track for each device that has a context, and one for an unknown device. */
 static int make_tracks(struct ws_model *model, struct ws_process *process, uint32_t number)
 {
     const struct ws_context *contexts = process->contexts.rows.data;
@@ -60,7 +60,7 @@ static int make_tracks(struct ws_model *model, struct ws_process *process, uint3
         return -ENOMEM;
     for (size_t i = 0; i + 1 < count; i++)
         devices[i + 1] = contexts[i].device;
-    qsort(devices, count, sizeof(*devices), by_number);
+    qsort(devices, count, sizeof(*devices), resolve_by_number);
     process->devices_most = most_devices(process);
     process->first_track = (uint32_t)model->tracks.count;
     int status = 0;
@@ -82,7 +82,7 @@ static int make_tracks(struct ws_model *model, struct ws_process *process, uint3
     return status;
 }
 
-/* Tracks of a process are in order of their devices. */
+/* The tracks of a process are ordered by device. */
 uint32_t ws_process_find_track(const struct ws_model *model, const struct ws_process *process, uint32_t device)
 {
     uint32_t low = 0, high = process->track_count;
@@ -94,18 +94,19 @@ uint32_t ws_process_find_track(const struct ws_model *model, const struct ws_pro
             high = middle;
     }
     uint32_t found = process->first_track + low;
-    return ws_model_track(model, found)->device == device ? found : process->first_track; /* that of device 0 */
+    return ws_model_track(model, found)->device == device ? found
+                                                          : process->first_track; /* the track without a device */
 }
 
 static int resolve_shape(struct ws_build *build, struct ws_process *process, struct ws_op_shape *shape)
 {
-    const struct ws_stream *stream = ws_rows_find(&process->streams, shape->row.stream);
+    const struct ws_stream *stream = ws_entries_find(&process->streams, shape->row.stream);
     uint32_t context_id = stream ? stream->context : 0;
-    /* Where a description is lost but there is only one context, it can only have been that one. */
+    /* If the stream's row is lost and there is only one context, the shape must belong to it. */
     if (!stream && process->contexts.rows.count == 1)
         context_id = ((const struct ws_context *)process->contexts.rows.data)->id;
-    const struct ws_context *context = ws_rows_find(&process->contexts, context_id);
-    shape->stream = ws_rows_place(&process->streams, shape->row.stream);
+    const struct ws_context *context = ws_entries_find(&process->contexts, context_id);
+    shape->stream = ws_entries_place(&process->streams, shape->row.stream);
     shape->context = find_clock(process, context_id);
     shape->track = ws_process_find_track(build->model, process, context ? context->device : 0);
     shape->name = ws_build_shape_name(build, process, shape);
@@ -117,7 +118,7 @@ static struct ws_op_shape *add_shape(struct ws_process *process)
     return ws_vector_push(&process->shapes);
 }
 
-/* The index of a shape the trace does not describe; all beyond a limit share the last. */
+/* Returns the index of a shape that the trace lacks. Shapes beyond a limit share the last index. */
 static uint32_t lost_shape(struct ws_build *build, struct ws_process *process, struct ws_map *lost, uint32_t id)
 {
     lost->limit = MAX_LOST_SHAPES;
@@ -136,7 +137,7 @@ static uint32_t lost_shape(struct ws_build *build, struct ws_process *process, s
     return (uint32_t)(*place - 1);
 }
 
-/* Identifiers are given out from 1 on, so a table serves nearly all of them. */
+/* Identifiers count from 1, so a table covers nearly all of them. */
 static uint32_t *make_table(const struct ws_process *process, uint32_t *size)
 {
     const struct ws_shape *rows = process->shape_rows.rows.data;
@@ -151,7 +152,8 @@ static uint32_t *make_table(const struct ws_process *process, uint32_t *size)
     return table;
 }
 
-int ws_process_resolve_shapes(struct ws_build *build, struct ws_process *process)
+/* Fills ws_process.shapes; the shape column of ops then holds indices into it. */
+static int resolve_shapes(struct ws_build *build, struct ws_process *process)
 {
     const struct ws_shape *rows = process->shape_rows.rows.data;
     struct ws_map lost = { 0 };
@@ -171,7 +173,7 @@ int ws_process_resolve_shapes(struct ws_build *build, struct ws_process *process
     int status = 0;
     for (size_t i = 0; i < ops->count; i++) {
         uint32_t id = ops->shape[i];
-        uint32_t place = id < size ? table[id] : ws_rows_place(&process->shape_rows, id);
+        uint32_t place = id < size ? table[id] : ws_entries_place(&process->shape_rows, id);
         if (place == WS_NOWHERE)
             place = lost_shape(build, process, &lost, id);
         if (place == WS_NOWHERE) {
@@ -185,7 +187,7 @@ int ws_process_resolve_shapes(struct ws_build *build, struct ws_process *process
     return status;
 }
 
-/* The track of no device is there for what belongs nowhere else; mostly nothing does. */
+/* Removes the track without a device if it has no operations, which is the usual case. */
 static void drop_empty_track(struct ws_model *model, struct ws_process *process)
 {
     struct ws_track *first = ws_model_track(model, process->first_track);
@@ -203,7 +205,7 @@ static void drop_empty_track(struct ws_model *model, struct ws_process *process)
             shapes[i].track = WS_NOWHERE;
 }
 
-/* Gives operations their shapes, their times and their order; memory for the last is found during the others. */
+/* Resolves shapes, maps times and orders the operations. Memory for the order is faulted in meanwhile. */
 static int place_ops(struct ws_build *build, struct ws_process *process)
 {
     size_t count = process->ops.count, bytes = count * sizeof(uint32_t);
@@ -213,12 +215,12 @@ static int place_ops(struct ws_build *build, struct ws_process *process)
         free(scratch);
         return -ENOMEM;
     }
-    const struct ws_ahead_array arrays[] = { { scratch, sizeof(*scratch) }, { process->order, sizeof(*scratch) } };
-    struct ws_ahead *ahead = ws_ahead_start(arrays, 2, 0, count);
-    int status = ws_process_resolve_shapes(build, process);
+    const struct ws_prefault_array arrays[] = { { scratch, sizeof(*scratch) }, { process->order, sizeof(*scratch) } };
+    struct ws_prefault *ahead = ws_prefault_start(arrays, 2, 0, count);
+    int status = resolve_shapes(build, process);
     if (!status)
         status = ws_process_map_times(build->model, process);
-    ws_ahead_stop(ahead);
+    ws_prefault_stop(ahead);
     if (!status)
         status = ws_process_order(build->model, process, scratch);
     free(scratch);

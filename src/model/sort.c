@@ -11,12 +11,12 @@
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 
 struct entry {
-    uint64_t key; /* since the first time of all */
+    uint64_t key; /* time since the earliest time */
     uint32_t index;
 };
 
-static bool in_order(const uint32_t *indices, size_t count, const struct ws_times *times, int64_t *first,
-                     int64_t *last)
+static bool sort_in_order(const uint32_t *indices, size_t count, const struct ws_times *times, int64_t *first,
+                          int64_t *last)
 {
     bool ordered = true;
     int64_t before = *first = *last = ws_times_get(times, indices[0]);
@@ -33,8 +33,8 @@ static bool in_order(const uint32_t *indices, size_t count, const struct ws_time
     return ordered;
 }
 
-/* One stable pass on the digit at shift. */
-static void pass(struct entry *to, const struct entry *from, size_t count, unsigned shift, size_t *places)
+/* One stable pass of the radix sort, over the digit at `shift`. */
+static void radix_pass(struct entry *to, const struct entry *from, size_t count, unsigned shift, size_t *places)
 {
     memset(places, 0, DIGITS * sizeof(*places));
     for (size_t i = 0; i < count; i++)
@@ -51,7 +51,7 @@ static void pass(struct entry *to, const struct entry *from, size_t count, unsig
 int ws_sort_by_time(uint32_t *indices, size_t count, const struct ws_times *times)
 {
     int64_t first, last;
-    if (count < 2 || in_order(indices, count, times, &first, &last))
+    if (count < 2 || sort_in_order(indices, count, times, &first, &last))
         return 0;
     struct entry *from = ws_pages_alloc(count * sizeof(*from));
     struct entry *to = ws_pages_alloc(count * sizeof(*to));
@@ -66,7 +66,7 @@ int ws_sort_by_time(uint32_t *indices, size_t count, const struct ws_times *time
         from[i] = (struct entry){ (uint64_t)ws_times_get(times, indices[i]) - (uint64_t)first, indices[i] };
     uint64_t range = (uint64_t)last - (uint64_t)first;
     for (unsigned shift = 0; shift < 64 && range >> shift; shift += DIGIT_BITS) {
-        pass(to, from, count, shift, places);
+        radix_pass(to, from, count, shift, places);
         struct entry *swap = from;
         from = to;
         to = swap;
@@ -79,7 +79,7 @@ int ws_sort_by_time(uint32_t *indices, size_t count, const struct ws_times *time
     return 0;
 }
 
-/* The front of a run. */
+/* The first remaining element of a run. */
 struct head {
     int64_t time;
     size_t at, end;
@@ -90,8 +90,8 @@ static bool goes_first(const struct head *a, const struct head *b, const uint32_
     return a->time < b->time || (a->time == b->time && indices[a->at] < indices[b->at]);
 }
 
-/* Moves the head at a place down to where it belongs. */
-static void settle(struct head *heap, size_t count, size_t at, const uint32_t *indices)
+/* Restores the heap order below the element at `at`. */
+static void sort_sift_down(struct head *heap, size_t count, size_t at, const uint32_t *indices)
 {
     struct head moved = heap[at];
     for (;;) {
@@ -108,18 +108,18 @@ static void settle(struct head *heap, size_t count, size_t at, const uint32_t *i
     heap[at] = moved;
 }
 
-/* A merge of runs, cut at times of which all runs know the place, so that parts of it are merged by themselves. */
+/* A merge of sorted runs in parts. All runs are cut at the same times, so that each part can be merged by itself. */
 struct merge {
     uint32_t *to;
     const uint32_t *indices;
     const struct ws_times *times;
     size_t runs;
-    size_t *cuts; /* by part and run: where the part begins; one more part is where the last ends */
+    size_t *cuts; /* by part and run: where the part begins in the run; after the last part, the end of each run */
     struct head *heaps;
 };
 
-/* Takes from a run what comes before a time, its first in any case: mostly many follow each other. */
-static uint32_t *take(uint32_t *to, struct head *head, int64_t next, const struct merge *merge)
+/* Copies elements of a run up to time `next`, at least one. Often many follow each other. */
+static uint32_t *sort_copy_before(uint32_t *to, struct head *head, int64_t next, const struct merge *merge)
 {
     do {
         *to++ = merge->indices[head->at++];
@@ -143,20 +143,20 @@ static void merge_part(void *user, unsigned part)
             heap[count++] = (struct head){ ws_times_get(merge->times, merge->indices[from[i]]), from[i], until[i] };
     }
     for (size_t at = count; at-- > 0;)
-        settle(heap, count, at, merge->indices);
+        sort_sift_down(heap, count, at, merge->indices);
     while (count > 1) {
         int64_t next = count > 2 && heap[2].time < heap[1].time ? heap[2].time : heap[1].time;
-        to = take(to, &heap[0], next, merge);
+        to = sort_copy_before(to, &heap[0], next, merge);
         if (heap[0].at == heap[0].end)
             heap[0] = heap[--count];
-        settle(heap, count, 0, merge->indices);
+        sort_sift_down(heap, count, 0, merge->indices);
     }
     if (count)
         memcpy(to, merge->indices + heap[0].at, (heap[0].end - heap[0].at) * sizeof(*to));
 }
 
-/* The first place of a run whose time is not before one. */
-static size_t place_of(const struct merge *merge, size_t low, size_t high, int64_t time)
+/* Returns the first place in a run whose time is not before `time`. */
+static size_t sort_place_of(const struct merge *merge, size_t low, size_t high, int64_t time)
 {
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -168,8 +168,8 @@ static size_t place_of(const struct merge *merge, size_t low, size_t high, int64
     return low;
 }
 
-/* Cuts all runs at times that cut the longest into equal parts. */
-static void cut(const struct merge *merge, const size_t *starts, unsigned parts)
+/* Cuts all runs at the times that divide the longest run into equal parts. */
+static void sort_cut(const struct merge *merge, const size_t *starts, unsigned parts)
 {
     size_t longest = 0;
     for (size_t i = 0; i < merge->runs; i++)
@@ -181,7 +181,7 @@ static void cut(const struct merge *merge, const size_t *starts, unsigned parts)
         size_t at = starts[longest] + (starts[longest + 1] - starts[longest]) / parts * part;
         int64_t time = ws_times_get(merge->times, merge->indices[at]);
         for (size_t i = 0; i < merge->runs; i++)
-            merge->cuts[part * merge->runs + i] = place_of(merge, starts[i], starts[i + 1], time);
+            merge->cuts[part * merge->runs + i] = sort_place_of(merge, starts[i], starts[i + 1], time);
     }
 }
 
@@ -196,7 +196,7 @@ int ws_merge_by_time(uint32_t *to, const uint32_t *indices, const size_t *starts
     merge.heaps = malloc(parts * runs * sizeof(*merge.heaps));
     int status = merge.cuts && merge.heaps ? 0 : -ENOMEM;
     if (!status) {
-        cut(&merge, starts, parts);
+        sort_cut(&merge, starts, parts);
         ws_parallel(parts, merge_part, &merge);
     }
     free(merge.cuts);

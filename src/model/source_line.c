@@ -5,16 +5,16 @@
 
 #include "model/ranges.h"
 
-/* Parts of a path that say: somebody else's code. */
+/* Parts of paths of installed packages and of generated code. */
 static const char *const foreign[] = { "/site-packages/", "/dist-packages/", "/lib/python", "<frozen ", "<string>" };
 
-static const char *name_of(const struct ws_process *process, const struct ws_range *range)
+static const char *source_line_name_of(const struct ws_process *process, const struct ws_range *range)
 {
-    const struct ws_label *label = ws_rows_find(&process->labels, range->name);
+    const struct ws_label *label = ws_entries_find(&process->labels, range->name);
     return label ? label->text.data : "";
 }
 
-/* "PATH(LINE): FUNCTION", as PyTorch's profiler writes Python frames; false for any other text. */
+/* Splits "PATH(LINE): FUNCTION", PyTorch's format of Python frames. Returns false for other texts. */
 static bool split_frame(const char *name, int *path_length, int *line, const char **function)
 {
     const char *end = strstr(name, "): ");
@@ -33,19 +33,19 @@ static bool is_foreign(const char *name, int path_length)
     for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
         if (memmem(name, (size_t)path_length, foreign[i], strlen(foreign[i])))
             return true;
-    return !strncmp(name, "torch/", 6); /* PyTorch's profiler shortens its own paths so */
+    return !strncmp(name, "torch/", 6); /* PyTorch's profiler shortens the paths of its own files to this */
 }
 
 enum { UNKNOWN, OWN, FOREIGN };
 
-/* Is the range a Python function of the program's own? */
+/* Returns whether the range is a Python function of the program itself. */
 static bool is_own_frame(const struct ws_process *process, const struct ws_range *range, uint8_t *known)
 {
-    uint32_t place = ws_rows_place(&process->labels, range->name);
+    uint32_t place = ws_entries_place(&process->labels, range->name);
     uint8_t found = known && place != UINT32_MAX ? known[place] : UNKNOWN;
     if (found == UNKNOWN) {
         int length, line;
-        const char *function, *name = name_of(process, range);
+        const char *function, *name = source_line_name_of(process, range);
         found = split_frame(name, &length, &line, &function) && !is_foreign(name, length) ? OWN : FOREIGN;
         if (known && place != UINT32_MAX)
             known[place] = found;
@@ -77,7 +77,7 @@ bool ws_source_text(const struct ws_process *process, uint32_t place, char *text
     if (place == WS_NO_RANGE)
         return false;
     const struct ws_range *range = ws_range(&process->ranges, place);
-    const char *name = name_of(process, range);
+    const char *name = source_line_name_of(process, range);
     if (range->kind != WS_RANGE_PYTHON || !split_frame(name, &length, &line, &function)) {
         snprintf(text, capacity, "%s", name);
         return *text != 0;

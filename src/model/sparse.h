@@ -1,6 +1,5 @@
-/* Values that few rows have, by row: two bits a row of room to find them, whether or not it has one, and the values
- * themselves next to each other. Rows are added in ascending order.
- */
+/* A sparse column: values that few rows have. It takes two bits per row, plus the values in a list. Rows are added
+ * in ascending order. */
 #ifndef WALLSHIM_MODEL_SPARSE_H
 #define WALLSHIM_MODEL_SPARSE_H
 
@@ -9,36 +8,37 @@
 
 #include "base/vector.h"
 
-/* 64 rows: which have a value, and how many values rows before these have. */
+/* For 64 rows: which have a value, and how many values earlier rows have. */
 struct ws_sparse_word {
     uint64_t has;
     uint64_t before;
 };
 
-/* All zero is an empty one. */
+/* A column filled with zeros is empty. */
 struct ws_sparse {
     struct ws_vector words;  /* struct ws_sparse_word */
     struct ws_vector values; /* uint64_t */
 };
 
-/* No row from this one on may have a value yet. Returns 0 or -ENOMEM. */
+/* Adds a value. This row and all later rows must not have one yet. Returns 0 or -ENOMEM. */
 int ws_sparse_add(struct ws_sparse *sparse, size_t row, uint64_t value);
 
 void ws_sparse_finish(struct ws_sparse *sparse);
 
-/* How many rows have a value. */
+/* Returns the number of rows with a value. */
 static inline size_t ws_sparse_count(const struct ws_sparse *sparse)
 {
     return sparse->values.count;
 }
 
-/* How many bits are set: mostly none or one, and to count more takes a call on processors of any kind. */
+/* Counts the bits that are set. Most words have none or one; more need a library call, because not every CPU has an
+ * instruction for it. */
 static inline size_t ws_sparse_bits(uint64_t word)
 {
     return word & (word - 1) ? (size_t)__builtin_popcountll(word) : word != 0;
 }
 
-/* The value, or NULL when the row has none. */
+/* Returns the row's value, or NULL. */
 static inline const uint64_t *ws_sparse_get(const struct ws_sparse *sparse, size_t row)
 {
     if (row / 64 >= sparse->words.count)
@@ -50,10 +50,10 @@ static inline const uint64_t *ws_sparse_get(const struct ws_sparse *sparse, size
     return (const uint64_t *)sparse->values.data + word->before + ws_sparse_bits(word->has & (bit - 1));
 }
 
-/* The value of the last row up to this one that has any; NULL when none has. */
+/* Returns the value of the last row up to this one that has one, or NULL. */
 static inline const uint64_t *ws_sparse_last(const struct ws_sparse *sparse, size_t row)
 {
-    size_t rows = sparse->values.count; /* that have a value, up to this one */
+    size_t rows = sparse->values.count; /* rows up to this one that have a value */
     if (row / 64 < sparse->words.count) {
         const struct ws_sparse_word *word = (const struct ws_sparse_word *)sparse->words.data + row / 64;
         rows = word->before + ws_sparse_bits(word->has & ~0ULL >> (63 - row % 64));
@@ -61,7 +61,7 @@ static inline const uint64_t *ws_sparse_last(const struct ws_sparse *sparse, siz
     return rows ? (const uint64_t *)sparse->values.data + rows - 1 : NULL;
 }
 
-/* The first row from this one on that has a value; SIZE_MAX when none has. */
+/* Returns the first row from this one on that has a value, or SIZE_MAX. */
 size_t ws_sparse_next(const struct ws_sparse *sparse, size_t row);
 
 #endif

@@ -35,7 +35,7 @@ static void parse_type(struct ws_tensor *tensor, const char *text, size_t length
         }
 }
 
-/* "[2,3]"; returns false for anything that is not a list of sizes, such as a list of tensors. */
+/* Parses "[2,3]". Returns false for anything but a list of sizes, such as a list of tensors. */
 static bool parse_sizes(struct ws_tensor *tensor, const char *text, const char *end)
 {
     const char *at = text + 1;
@@ -56,7 +56,7 @@ static bool parse_sizes(struct ws_tensor *tensor, const char *text, const char *
     return false;
 }
 
-/* "2", "0.5", "False". Returns where it ends, NULL for anything else. */
+/* Parses "2", "0.5" or "False". Returns its end, or NULL for anything else. */
 static const char *parse_value(struct ws_tensor *tensor, const char *text, const char *end)
 {
     double value = 0, unit = 1, sign = 1;
@@ -87,7 +87,7 @@ static const char *parse_value(struct ws_tensor *tensor, const char *text, const
     return at;
 }
 
-/* "[2,2]" or one alone. */
+/* Parses "[2,2]" or a single value. */
 static void parse_values(struct ws_tensor *tensor, const char *text, const char *end)
 {
     bool list = text < end && *text == '[';
@@ -110,7 +110,7 @@ size_t ws_tensors_parse(const struct ws_text *inputs, struct ws_tensor tensors[W
         struct ws_tensor *tensor = &tensors[count++];
         *tensor = (struct ws_tensor){ 0 };
         parse_type(tensor, at, (size_t)((open ? open : word_end) - at));
-        tensor->elements = 1; /* without brackets: of no dimensions */
+        tensor->elements = 1; /* without brackets: a scalar */
         bool sized = !open || parse_sizes(tensor, open, word_end);
         if (equals)
             parse_values(tensor, equals + 1, next);

@@ -1,5 +1,5 @@
-/* What an operator was given, from the text of a range's inputs (FORMAT.md): "c10::BFloat16[888,2880] Scalar=1 …",
- * a word an input. */
+/* Parses the inputs of an operator from the text of a range's inputs (FORMAT.md), one word per input:
+ * "c10::BFloat16[888,2880] Scalar=1 …". */
 #ifndef WALLSHIM_MODEL_TENSORS_H
 #define WALLSHIM_MODEL_TENSORS_H
 
@@ -11,7 +11,7 @@
 
 enum { WS_TENSOR_RANK = 8, WS_TENSOR_VALUES = 4, WS_TENSORS = 32 };
 
-/* Element types that rooflines tell apart; the rest are only so many bytes wide. */
+/* Element types with a peak of their own. The others only have a size. */
 enum ws_element {
     WS_ELEMENT_UNKNOWN,
     WS_ELEMENT_OTHER,
@@ -25,20 +25,21 @@ enum ws_element {
 
 struct ws_tensor {
     enum ws_element element;
-    uint32_t element_bytes; /* 0: not known */
-    uint32_t rank;          /* 0: a scalar, or no tensor at all */
-    bool known;             /* a tensor with an element type and all its dimensions */
+    uint32_t element_bytes; /* 0: unknown */
+    uint32_t rank;          /* 0: a scalar, or not a tensor */
+    bool known;             /* a tensor with known element type and dimensions */
     double size[WS_TENSOR_RANK];
-    double elements; /* of a list of tensors: of all */
-    uint32_t values; /* of a number, a truth value (0, 1) or a list of either; 0: not known, or no such thing */
-    bool fraction;   /* written with a decimal point */
+    double elements; /* for a list of tensors, the sum of all */
+    uint32_t
+        values;    /* count of values of a number, a boolean (0, 1) or a list of them; 0: unknown, or none of these */
+    bool fraction; /* has a decimal point */
     double value[WS_TENSOR_VALUES];
 };
 
-/* Fills up to WS_TENSORS inputs; returns how many there are of these. */
+/* Fills up to WS_TENSORS inputs and returns how many. */
 size_t ws_tensors_parse(const struct ws_text *inputs, struct ws_tensor tensors[WS_TENSORS]);
 
-/* Bytes of a tensor; 0 where they are not known. */
+/* Returns the bytes of a tensor; 0: unknown. */
 static inline double ws_tensor_bytes(const struct ws_tensor *tensor)
 {
     return tensor->known ? tensor->elements * tensor->element_bytes : 0;

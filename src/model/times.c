@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/salted.h"
 #include "base/pages.h"
+#include "base/salted.h"
 
-static size_t blocks(size_t rows)
+static size_t times_blocks(size_t rows)
 {
     return (rows + WS_TIMES_BLOCK - 1) / WS_TIMES_BLOCK;
 }
@@ -18,8 +18,8 @@ int ws_times_reach(struct ws_times *times, size_t count, size_t capacity)
     if (!offsets)
         return -ENOMEM;
     times->offsets = offsets;
-    int64_t *bases =
-        ws_pages_grow(times->bases, blocks(count) * sizeof(*times->bases), blocks(capacity) * sizeof(*times->bases));
+    int64_t *bases = ws_pages_grow(times->bases, times_blocks(count) * sizeof(*times->bases),
+                                   times_blocks(capacity) * sizeof(*times->bases));
     if (!bases)
         return -ENOMEM;
     times->bases = bases;

@@ -1,6 +1,5 @@
-/* Times of rows, each in four bytes: how far it is from the base of its block of rows. Rows that follow each other
- * are mostly near in time; what lies further from the base than 2.1 s is kept aside.
- */
+/* A column of times, four bytes per row: the distance from the base of the row's block. Adjacent rows are mostly
+ * close in time. Times more than 2.1 s from the base are stored in a map. */
 #ifndef WALLSHIM_MODEL_TIMES_H
 #define WALLSHIM_MODEL_TIMES_H
 
@@ -12,16 +11,16 @@
 
 enum { WS_TIMES_BLOCK = 32 }; /* rows */
 
-/* All zero is an empty one. */
+/* A column filled with zeros is empty. */
 struct ws_times {
-    int32_t *offsets;  /* from the base; WS_TIME_FAR: kept aside */
+    int32_t *offsets;  /* distance from the base; WS_TIME_FAR: the time is in `far` */
     int64_t *bases;    /* by block */
     struct ws_map far; /* row + 1 → time */
 };
 
 #define WS_TIME_FAR INT32_MIN
 
-/* Makes room, keeping the blocks of the first `count` rows. Returns 0 or -ENOMEM. */
+/* Makes room for `capacity` rows and keeps the blocks of the first `count` rows. Returns 0 or -ENOMEM. */
 int ws_times_reach(struct ws_times *times, size_t count, size_t capacity);
 void ws_times_finish(struct ws_times *times);
 
@@ -34,13 +33,13 @@ static inline int64_t ws_times_get(const struct ws_times *times, size_t row)
     return offset != WS_TIME_FAR ? times->bases[row / WS_TIMES_BLOCK] + offset : ws_times_far(times, row);
 }
 
-/* Gives the block of a row its base; the times of all its rows must be set after that. */
+/* Sets the base of the row's block. All times in the block must be set afterwards. */
 static inline void ws_times_base(struct ws_times *times, size_t row, int64_t base)
 {
     times->bases[row / WS_TIMES_BLOCK] = base;
 }
 
-/* Sets a time that is near the base of its block; false where it is not. */
+/* Sets a time close to the base of its block. Returns false if it is not close. */
 static inline bool ws_times_fit(struct ws_times *times, size_t row, int64_t time)
 {
     int64_t offset;
@@ -56,7 +55,7 @@ static inline int ws_times_set(struct ws_times *times, size_t row, int64_t time)
     return ws_times_fit(times, row, time) ? 0 : ws_times_set_far(times, row, time);
 }
 
-/* Sets those of rows in order, from 0 on: the first of each block gives the base. */
+/* Sets times row by row, from row 0 on. The first row of each block sets the base. */
 static inline int ws_times_append(struct ws_times *times, size_t row, int64_t time)
 {
     if (row % WS_TIMES_BLOCK == 0)

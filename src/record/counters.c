@@ -2,15 +2,15 @@
 
 #include <string.h>
 
-/* Chips by what their metrics are called. The range profiler serves Turing and later. */
+/* Chips, grouped by the names of their metrics. The range profiler supports Turing and later. */
 enum chips {
-    TU116 = 1, /* no tensor cores */
+    TU116 = 1, /* has no tensor cores */
     TURING = 2,
     AMPERE = 4,
     ADA = 8,
     HOPPER = 16,
     GB100 = 32,
-    GB200 = 64, /* of workstations, sm_120 */
+    GB200 = 64, /* workstation chips, sm_120 */
     TENSOR_BF16 = AMPERE | ADA | HOPPER | GB100 | GB200,
     ALL = TU116 | TURING | TENSOR_BF16,
 };
@@ -25,7 +25,7 @@ static const struct {
     { "GB205", GB200 },  { "GB206", GB200 },  { "GB207", GB200 },
 };
 
-/* M(group, chips, quantity, weight, precision, name): rows of a group stand together. */
+/* M(group, chips, quantity, weight, precision, name). The rows of a group must be adjacent. */
 #define SASS(instruction) "smsp__sass_thread_inst_executed_op_" instruction "_pred_on.sum"
 #define PATH(what) "sm__ops_path_tensor_" what ".sum"
 #define METRICS(M)                                                                                                   \
@@ -106,7 +106,7 @@ static enum chips family_of(const char *chip)
     return (enum chips)0;
 }
 
-static struct ws_text text_of(const char *text)
+static struct ws_text counters_text_of(const char *text)
 {
     return (struct ws_text){ text, (uint32_t)strlen(text) };
 }
@@ -124,9 +124,9 @@ uint32_t ws_counter_metrics(const char *chip, struct ws_metric rows[WS_METRICS_M
         rows[count++] = (struct ws_metric){ .group = group,
                                             .quantity = metrics[i].quantity,
                                             .weight = metrics[i].weight,
-                                            .precision = text_of(metrics[i].precision),
-                                            .group_name = text_of(metrics[i].group),
-                                            .name = text_of(metrics[i].name) };
+                                            .precision = counters_text_of(metrics[i].precision),
+                                            .group_name = counters_text_of(metrics[i].group),
+                                            .name = counters_text_of(metrics[i].name) };
     }
     return count;
 }

@@ -1,13 +1,13 @@
-/* Hardware counters for the roofline: what to ask CUPTI for on which chip, in groups that each take one pass.
+/* The hardware counters for the roofline: which metrics CUPTI is asked for on each chip, in groups of one pass
+ * each.
  *
- * A group is read around one launch; nothing is replayed. Names and pass counts are held against libcupti's host side
- * by tests/abi/counters.c, wherever that library is, GPU or not: many a sum that looks like one counter takes two
- * passes, and stands here as its parts (by instruction, or with sparsity and without).
+ * A group is read around one launch, without replay. tests/abi/counters.c checks names and pass counts against
+ * libcupti's host side, wherever that library is found; it needs no GPU. Many sums look like one counter but take
+ * two passes. The table holds their parts instead: by instruction, or with and without sparsity.
  *
- * Source of the names: the host side of CUPTI 13.0 (cuptiProfilerHostGetBaseMetrics). Of the weights: operations on
- * tensor cores are counted as FLOPs already; instructions of a thread count once for an add or a multiplication and
- * twice for both in one, and as often again where one holds two numbers (half precision, and fadd2 … of sm_100).
- */
+ * Source of the names: the host side of CUPTI 13.0 (cuptiProfilerHostGetBaseMetrics).
+ * Source of the weights: tensor core metrics already count FLOPs. A thread's add or multiply is one FLOP, a fused
+ * multiply-add two. Instructions on two numbers count double: half precision, and fadd2 … of sm_100. */
 #ifndef WALLSHIM_RECORD_COUNTERS_H
 #define WALLSHIM_RECORD_COUNTERS_H
 
@@ -17,9 +17,9 @@
 
 enum { WS_METRICS_MOST = 48, WS_METRICS_IN_GROUP = 16 };
 
-/* Fills the rows for the chip as CUPTI calls it ("GH100"), all but id and device: groups from 1, in the order in
- * which to take them, and each group's rows together. Returns how many; 0: the chip is not known. Texts are static.
- */
+/* Fills the rows of the chip, named as CUPTI names it ("GH100"). Sets all columns but id and device. Groups are
+ * numbered from 1 in the order in which to read them; the rows of a group are adjacent. Returns the number of rows,
+ * or 0 if the chip is unknown. Texts are static. */
 uint32_t ws_counter_metrics(const char *chip, struct ws_metric rows[WS_METRICS_MOST]);
 
 #endif

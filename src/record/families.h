@@ -1,23 +1,27 @@
-/* The record families: every table a trace can hold, column by column.
+/* The record families: every table that a trace can hold, column by column.
  *
- * One list is the source of everything: the row structures below, the encoder and decoder of
- * src/wire, the names `wallshim dump` prints, FORMAT.md's tables. To add a column, add a line at the
- * end of its family and raise WS_FORMAT_MINOR; readers take absent columns as 0.
+ * Everything else is made from this list: the row structures below, the encoder and decoder of src/wire, the names
+ * that `wallshim dump` prints, the tables of FORMAT.md. To add a column, add a line at the end of its family and
+ * raise WS_FORMAT_MINOR. Readers take an absent column as 0.
  *
- * Units: host times are CLOCK_MONOTONIC nanoseconds. Device times are nanoseconds on the clock of the
- * operation's context, whose origin is arbitrary; family `clock` ties that clock to the host's.
- * Identifiers start at 1, 0 means none or unknown.
+ * Units: host times are nanoseconds of CLOCK_MONOTONIC. Device times are nanoseconds on the clock of the
+ * operation's context, whose origin is arbitrary; family `clock` maps that clock to the host's. Identifiers start
+ * at 1; 0 means none or unknown.
  *
- * I(type, name, coding)   an integer column; the coding says what its residual is taken from
+ * I(type, name, coding)   an integer column
  * S(name)                 a string or blob column (struct ws_text)
  *
- * Codings, that is what a column's residual is taken from (FORMAT.md, src/wire/layout.c): PLAIN the
- * value itself; DELTA the row before; KEY few values that take turns, guessed from the two rows
- * before. The others remember, by the value of a KEY column, what the last row with it had: THREAD
- * and FIRST remember the value itself, by the row's thread and by the family's first column; LENGTH
- * how far the value lies from another column; GAP(end, thread) how far it lies from the last end on
- * the same thread; STREAM_GAP(end) the same for the stream that the row's shape names.
- */
+ * The coding of a column says how its values are predicted; the file stores the residual, value minus prediction
+ * (FORMAT.md, src/wire/layout.c).
+ * PLAIN                   predicts 0
+ * DELTA                   predicts the value of the row before
+ * KEY                     for few distinct values in a repeating order: predicts from the two rows before
+ * The other codings remember a value for each value of a KEY column:
+ * THREAD                  the last value with the same thread
+ * FIRST                   the last value with the same value of the family's first column
+ * LENGTH                  the last difference from another column
+ * GAP(end, thread)        the last distance from the previous end on the same thread
+ * STREAM_GAP(end)         the same on the same stream, which the row's shape names */
 #ifndef WALLSHIM_RECORD_FAMILIES_H
 #define WALLSHIM_RECORD_FAMILIES_H
 
@@ -26,28 +30,28 @@
 #define WS_FORMAT_MAJOR 1
 #define WS_FORMAT_MINOR 1
 
-/* F(name): in the order of their numbers, which are part of the format. */
-#define WS_FAMILIES(F)                                                                          \
-    F(meta)            /* what was recorded: key and value */                                   \
-    F(driver_function) /* id → name of an intercepted function */                             \
-    F(device)                                                                                   \
-    F(context)                                                                                  \
-    F(stream)                                                                                   \
-    F(thread)                                                                                   \
-    F(function) /* id → kernel name */                                                        \
-    F(shape)    /* the static tuple that many operations share */                               \
-    F(params)   /* a kernel parameter block: pointers and small scalars */                      \
-    F(comm)     /* an NCCL communicator */                                                      \
-    F(graph_node)                                                                               \
-    F(label)      /* names of ranges, and what operators were given */                          \
-    F(clock)      /* one comparison of a context's clock with the host's */                     \
-    F(op)         /* one operation of a device: kernel, copy, memset, graph … */              \
-    F(call)       /* one host call that is no operation: wait, allocation, module load … */   \
-    F(collective) /* one NCCL call */                                                           \
-    F(range)      /* a stretch of a thread's time that has a name: operator, frame, step … */ \
-    F(loss)       /* what is not in the trace, counted */                                       \
-    F(metric)     /* a hardware counter: what it counts */                                      \
-    F(counter)    /* what a hardware counter said of one launch */
+/* F(name), in the order of the families' numbers. The numbers are part of the format. */
+#define WS_FAMILIES(F)                                                                            \
+    F(meta)            /* facts about the recording: key and value */                             \
+    F(driver_function) /* id → name of an intercepted function */                               \
+    F(device)                                                                                     \
+    F(context)                                                                                    \
+    F(stream)                                                                                     \
+    F(thread)                                                                                     \
+    F(function) /* id → kernel name */                                                          \
+    F(shape)    /* the static properties that many operations share */                            \
+    F(params)   /* a kernel parameter block: pointers and small scalars */                        \
+    F(comm)     /* an NCCL communicator */                                                        \
+    F(graph_node)                                                                                 \
+    F(label)      /* names of ranges, and inputs of operators */                                  \
+    F(clock)      /* one comparison of a context's clock with the host's */                       \
+    F(op)         /* one operation on a device: kernel, copy, memset, graph … */                \
+    F(call)       /* one host call that is not an operation: wait, allocation, module load … */ \
+    F(collective) /* one NCCL call */                                                             \
+    F(range)      /* a named time range of a thread: operator, frame, step … */                 \
+    F(loss)       /* a count of what the trace lacks */                                           \
+    F(metric)     /* a hardware counter: its meaning */                                           \
+    F(counter)    /* the value of a hardware counter for one launch */
 
 #define WS_COLUMNS_meta(I, S) \
     S(key)                    \
@@ -82,7 +86,7 @@
     I(uint32_t, id, DELTA)                                              \
     I(uint32_t, context, PLAIN)                                         \
     I(uint32_t, kind, PLAIN)  /* enum ws_stream_kind */                 \
-    I(uint32_t, flags, PLAIN) /* the driver's, as passed at creation */ \
+    I(uint32_t, flags, PLAIN) /* as passed to the driver at creation */ \
     I(int32_t, priority, PLAIN)                                         \
     I(uint64_t, handle, PLAIN)
 
@@ -91,12 +95,12 @@
     I(uint32_t, tid, PLAIN)     \
     S(name)
 
-#define WS_COLUMNS_function(I, S)                             \
-    I(uint32_t, id, DELTA)                                    \
-    I(uint32_t, registers, PLAIN)                             \
-    I(uint32_t, static_shared_bytes, PLAIN)                   \
-    I(uint32_t, param_bytes, PLAIN) /* 0: layout not known */ \
-    I(uint64_t, handle, PLAIN)                                \
+#define WS_COLUMNS_function(I, S)                           \
+    I(uint32_t, id, DELTA)                                  \
+    I(uint32_t, registers, PLAIN)                           \
+    I(uint32_t, static_shared_bytes, PLAIN)                 \
+    I(uint32_t, param_bytes, PLAIN) /* 0: layout unknown */ \
+    I(uint64_t, handle, PLAIN)                              \
     S(name)
 
 #define WS_COLUMNS_shape(I, S)                                                            \
@@ -127,7 +131,7 @@
     I(uint32_t, size, PLAIN)   \
     I(uint32_t, device, PLAIN) \
     I(uint64_t, handle, PLAIN) \
-    I(uint64_t, name_hash, PLAIN) /* the same on every rank of it, and of no other; 0 unknown */
+    I(uint64_t, name_hash, PLAIN) /* equal on all ranks of the communicator, different for others; 0: unknown */
 
 #define WS_COLUMNS_graph_node(I, S)                           \
     I(uint32_t, graph, DELTA) /* the executable graph's id */ \
@@ -144,22 +148,22 @@
     I(uint32_t, context, DELTA)  \
     I(int64_t, device_ns, DELTA) \
     I(int64_t, host_ns, DELTA)   \
-    I(uint32_t, error_ns, PLAIN) /* host_ns is right within ± this */
+    I(uint32_t, error_ns, PLAIN) /* host_ns is exact to ± this */
 
-#define WS_COLUMNS_op(I, S)                                                                    \
-    I(uint32_t, shape, KEY)                                                                    \
-    I(uint32_t, thread, KEY)         /* 0: the call is not known; host times are then begin */ \
-    I(uint64_t, correlation, THREAD) /* thread << 40 | number: unique in the process */        \
-    I(int64_t, host_begin, GAP(host_end, thread))                                              \
-    I(int64_t, host_end, LENGTH(host_begin))                                                   \
-    I(int64_t, begin, STREAM_GAP(end)) /* device clock; see flags for what it is worth */      \
-    I(int64_t, end, LENGTH(begin))                                                             \
-    I(uint32_t, begin_error, FIRST) /* the true begin lies within ± this of begin */          \
-    I(uint32_t, end_error, FIRST)                                                              \
-    I(uint32_t, flags, FIRST)  /* enum ws_op_flags, ws_op_begin_quality … */                 \
-    I(uint32_t, params, FIRST) /* family params, or 0 */                                       \
-    I(uint64_t, bytes, FIRST)  /* copies, memsets */                                           \
-    I(int32_t, result, PLAIN)  /* what the driver answered */
+#define WS_COLUMNS_op(I, S)                                                             \
+    I(uint32_t, shape, KEY)                                                             \
+    I(uint32_t, thread, KEY)         /* 0: call unknown; host times are then begin */   \
+    I(uint64_t, correlation, THREAD) /* thread << 40 | number: unique in the process */ \
+    I(int64_t, host_begin, GAP(host_end, thread))                                       \
+    I(int64_t, host_end, LENGTH(host_begin))                                            \
+    I(int64_t, begin, STREAM_GAP(end)) /* device clock; flags give its quality */       \
+    I(int64_t, end, LENGTH(begin))                                                      \
+    I(uint32_t, begin_error, FIRST) /* the true begin is within ± this of begin */     \
+    I(uint32_t, end_error, FIRST)                                                       \
+    I(uint32_t, flags, FIRST)  /* enum ws_op_flags, ws_op_begin_quality … */          \
+    I(uint32_t, params, FIRST) /* family params, or 0 */                                \
+    I(uint64_t, bytes, FIRST)  /* copies, memsets */                                    \
+    I(int32_t, result, PLAIN)  /* the driver's result */
 
 #define WS_COLUMNS_call(I, S)                                                \
     I(uint32_t, function, KEY) /* family driver_function */                  \
@@ -188,7 +192,7 @@
     I(int32_t, peer, DELTA)                        /* root, or the other rank of send and recv; -1 none */   \
     I(uint64_t, sequence, DELTA)                   /* of this communicator on this rank */                   \
     I(uint64_t, first_launch, THREAD)              /* correlations of the launches made for it, up to the */ \
-    I(uint64_t, last_launch, LENGTH(first_launch)) /* outermost ncclGroupEnd; 0 0: none */                   \
+    I(uint64_t, last_launch, LENGTH(first_launch)) /* outermost ncclGroupEnd; 0 and 0: none */               \
     I(int32_t, result, PLAIN)
 
 #define WS_COLUMNS_range(I, S)                                                                \
@@ -198,28 +202,28 @@
     I(int64_t, host_end, LENGTH(host_begin))                                                  \
     I(uint32_t, kind, FIRST)   /* enum ws_range_kind */                                       \
     I(uint32_t, inputs, FIRST) /* operators: family label, "TYPE[2,3] TYPE[3,4] …"; or 0 */ \
-    I(uint64_t, number, DELTA) /* steps: which; else 0 */
+    I(uint64_t, number, DELTA) /* the number of a step; else 0 */
 
-#define WS_COLUMNS_loss(I, S)                                                       \
-    I(uint32_t, reason, DELTA) /* enum ws_loss */                                   \
-    I(uint32_t, thread, DELTA) /* 0: not one thread's */                            \
-    I(uint64_t, count, PLAIN)  /* since the row before of this reason and thread */ \
-    I(int64_t, host_ns, DELTA) /* when it was counted */
+#define WS_COLUMNS_loss(I, S)                                                         \
+    I(uint32_t, reason, DELTA) /* enum ws_loss */                                     \
+    I(uint32_t, thread, DELTA) /* 0: of no single thread */                           \
+    I(uint64_t, count, PLAIN)  /* since the previous row of this reason and thread */ \
+    I(int64_t, host_ns, DELTA) /* the time of the count */
 
-#define WS_COLUMNS_metric(I, S)                                                                \
-    I(uint32_t, id, DELTA)                                                                     \
-    I(uint32_t, device, PLAIN)                                                                 \
-    I(uint32_t, group, DELTA)    /* metrics of a device that are read together, from 1 */      \
-    I(uint32_t, quantity, PLAIN) /* enum ws_quantity */                                        \
-    I(uint32_t, weight, PLAIN)   /* what one counts for */                                     \
-    S(precision)                 /* of operations: fp16 …, as ws_precision_named takes it */ \
-    S(group_name)                                                                              \
-    S(name) /* as CUPTI calls it */
+#define WS_COLUMNS_metric(I, S)                                                                    \
+    I(uint32_t, id, DELTA)                                                                         \
+    I(uint32_t, device, PLAIN)                                                                     \
+    I(uint32_t, group, DELTA)    /* metrics of a device that are read together, from 1 */          \
+    I(uint32_t, quantity, PLAIN) /* enum ws_quantity */                                            \
+    I(uint32_t, weight, PLAIN)   /* the metric's value is multiplied by this */                    \
+    S(precision)                 /* of the operations: fp16 …, as ws_precision_named takes it */ \
+    S(group_name)                                                                                  \
+    S(name) /* CUPTI's name */
 
-#define WS_COLUMNS_counter(I, S)                                                             \
-    I(uint32_t, shape, DELTA)                                                                \
-    I(uint32_t, metric, DELTA)                                                               \
-    I(uint64_t, correlation, DELTA) /* of the launch, whose op has the flag WS_OP_COUNTED */ \
+#define WS_COLUMNS_counter(I, S)                                                           \
+    I(uint32_t, shape, DELTA)                                                              \
+    I(uint32_t, metric, DELTA)                                                             \
+    I(uint64_t, correlation, DELTA) /* of the launch; its op has the flag WS_OP_COUNTED */ \
     I(uint64_t, value, PLAIN)       /* in the unit of the metric's quantity */
 
 #endif

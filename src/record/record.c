@@ -1,11 +1,11 @@
 #include "record/record.h"
 
-static const char *name_of(const char *const *names, uint32_t count, uint32_t index)
+static const char *record_name_of(const char *const *names, uint32_t count, uint32_t index)
 {
     return index < count ? names[index] : "?";
 }
 
-#define NAME_OF(names, index) name_of(names, sizeof(names) / sizeof((names)[0]), index)
+#define NAME_OF(names, index) record_name_of(names, sizeof(names) / sizeof((names)[0]), index)
 
 const char *ws_loss_text(uint32_t reason)
 {
@@ -48,15 +48,6 @@ const char *ws_quality_name(uint32_t quality)
 {
     static const char *const names[] = { "none", "measured", "bounded", "inferred" };
     return NAME_OF(names, quality);
-}
-
-const char *ws_call_family_name(uint32_t family)
-{
-    static const char *const names[] = { "other",    "launch",     "copy",    "memset", "work",   "memory",
-                                         "sync",     "event",      "capture", "graph",  "module", "lifetime",
-                                         "profiler", "resolution", "nccl",    "library" };
-    _Static_assert(sizeof(names) / sizeof(names[0]) == WS_CALL_FAMILY_COUNT, "one name a family");
-    return NAME_OF(names, family);
 }
 
 const char *ws_range_kind_name(uint32_t kind)

@@ -1,4 +1,4 @@
-/* Row structures and the enumerations their columns hold. See families.h for the columns' meaning. */
+/* Row structures of the families, and the enumerations used in their columns. families.h explains the columns. */
 #ifndef WALLSHIM_RECORD_RECORD_H
 #define WALLSHIM_RECORD_RECORD_H
 
@@ -8,7 +8,7 @@
 
 #include "record/families.h"
 
-/* Bytes that belong to somebody else: not terminated, valid as long as their owner says. */
+/* A text in memory of somebody else: not zero-terminated, valid as long as its owner says. */
 struct ws_text {
     const char *data;
     uint32_t length;
@@ -38,12 +38,12 @@ enum ws_op_kind {
     WS_OP_KERNEL,
     WS_OP_COPY,
     WS_OP_MEMSET,
-    WS_OP_GRAPH, /* one launch of an executable graph, measured as a whole */
+    WS_OP_GRAPH, /* one launch of an executable graph, timed as a whole */
     WS_OP_HOST_FUNCTION,
-    WS_OP_PREFETCH,  /* prefetch, discard: managed memory moved or dropped */
-    WS_OP_MEMORY_OP, /* stream wait value, write value, batches of them */
+    WS_OP_PREFETCH,  /* prefetch or discard of managed memory */
+    WS_OP_MEMORY_OP, /* stream wait value, write value, and batches of them */
     WS_OP_DECOMPRESS,
-    WS_OP_INTEROP, /* external semaphores waited for and signalled, graphics resources mapped and unmapped */
+    WS_OP_INTEROP, /* external semaphores waited for or signalled, graphics resources mapped or unmapped */
     WS_OP_KIND_COUNT
 };
 
@@ -55,37 +55,37 @@ enum ws_space {
     WS_SPACE_ARRAY,
     WS_SPACE_MANAGED,
     WS_SPACE_PEER, /* another device's memory */
-    WS_SPACE_HOST, /* the host's, pageable or pinned: not known which */
+    WS_SPACE_HOST, /* host memory, pageable or pinned: unknown which */
     WS_SPACE_COUNT
 };
 
 enum ws_stream_kind {
-    WS_STREAM_LEGACY,     /* the context's legacy default stream */
-    WS_STREAM_PER_THREAD, /* one thread's default stream */
+    WS_STREAM_LEGACY,     /* legacy default stream of the context */
+    WS_STREAM_PER_THREAD, /* default stream of one thread */
     WS_STREAM_CREATED,
-    WS_STREAM_UNKNOWN, /* used before we saw it made */
+    WS_STREAM_UNKNOWN, /* created before recording began */
 };
 
-/* What a device time is worth. */
+/* The quality of a device time. */
 enum ws_quality {
-    WS_TIME_NONE,     /* there is none: the column is 0 */
-    WS_TIME_MEASURED, /* an event of its own beside it */
-    WS_TIME_BOUNDED,  /* lies within the stated error, which may be wide */
-    WS_TIME_INFERRED, /* from the mark before, the launch and the waits seen */
+    WS_TIME_NONE,     /* no time: the column is 0 */
+    WS_TIME_MEASURED, /* from an event of its own */
+    WS_TIME_BOUNDED,  /* within the stated error, which may be large */
+    WS_TIME_INFERRED, /* from the previous event, the launch and the known waits */
 };
 
 enum ws_op_flags {
     WS_OP_BEGIN_QUALITY = 0x3, /* enum ws_quality of begin */
     WS_OP_END_QUALITY = 0xc,   /* enum ws_quality of end, << 2 */
     WS_OP_BLOCKING = 0x10,     /* the call returns only when the work is done */
-    WS_OP_CAPTURED = 0x20,     /* went into a graph under construction: nothing ran yet */
-    WS_OP_DEPENDENT = 0x40,    /* programmatic dependent launch: may overlap the one before */
+    WS_OP_CAPTURED = 0x20,     /* captured into a graph: has not run yet */
+    WS_OP_DEPENDENT = 0x40,    /* programmatic dependent launch: may overlap the kernel before it */
     WS_OP_CONTENDED = 0x80,    /* another thread used the stream at the same time */
     WS_OP_COOPERATIVE = 0x100,
     WS_OP_POOL_DRY = 0x200,      /* no event was free, so no device times */
-    WS_OP_SAMPLED = 0x400,       /* timed by a pair of its own under sample=K */
+    WS_OP_SAMPLED = 0x400,       /* timed by its own pair of events, under sample=K */
     WS_OP_IN_COLLECTIVE = 0x800, /* launched by NCCL */
-    WS_OP_COUNTED = 0x1000,      /* hardware counters were read around it: its times are not the program's own */
+    WS_OP_COUNTED = 0x1000,      /* hardware counters were read around it, which changes its times */
 };
 
 static inline enum ws_quality ws_op_begin_quality(const struct ws_op *op)
@@ -104,33 +104,33 @@ enum ws_quantity {
     WS_QUANTITY_TIME, /* ns */
     WS_QUANTITY_BYTES_READ,
     WS_QUANTITY_BYTES_WRITTEN,
-    WS_QUANTITY_FLOPS, /* what ordinary cores do: the value times the weight */
+    WS_QUANTITY_FLOPS, /* FLOPs on ordinary cores: the value times the weight */
     WS_QUANTITY_TENSOR_FLOPS,
-    WS_QUANTITY_TENSOR_ACTIVE, /* share of the time in which tensor cores worked, in millionths */
+    WS_QUANTITY_TENSOR_ACTIVE, /* share of time with active tensor cores, in millionths */
     WS_QUANTITY_CLOCK,         /* Hz */
     WS_QUANTITY_COUNT
 };
 
-/* What gave a range its name. */
+/* The origin of a range. */
 enum ws_range_kind {
     WS_RANGE_UNKNOWN,
     WS_RANGE_STEP,          /* one iteration, marked by the program or its framework */
-    WS_RANGE_ANNOTATION,    /* the program's own, or its framework's: record_function, NVTX */
+    WS_RANGE_ANNOTATION,    /* named by the program or its framework: record_function, NVTX */
     WS_RANGE_OPERATOR,      /* a framework's operator: aten::mm */
     WS_RANGE_PYTHON,        /* a Python function: "train.py(41): step" */
-    WS_RANGE_COMMUNICATION, /* a framework's record of a collective */
+    WS_RANGE_COMMUNICATION, /* a collective, as the framework recorded it */
     WS_RANGE_KIND_COUNT
 };
 
-/* What a host call is for: column family of driver_function. */
+/* The purpose of a host call: column family of driver_function. */
 enum ws_call_family {
     WS_CALL_OTHER,
-    WS_CALL_LAUNCH, /* these four are operations: their rows are in family op */
+    WS_CALL_LAUNCH, /* the first four are operations: their rows are in family op */
     WS_CALL_COPY,
     WS_CALL_MEMSET,
     WS_CALL_WORK,
     WS_CALL_MEMORY,
-    WS_CALL_SYNC,  /* the host waits or asks */
+    WS_CALL_SYNC,  /* the host waits or polls */
     WS_CALL_EVENT, /* event record, stream wait event: order between streams */
     WS_CALL_CAPTURE,
     WS_CALL_GRAPH,
@@ -143,7 +143,7 @@ enum ws_call_family {
     WS_CALL_FAMILY_COUNT
 };
 
-/* One word of a kernel's parameter block. */
+/* One scalar or pointer of a kernel's parameter block. */
 struct ws_param_word {
     uint16_t offset; /* bytes from the block's start */
     uint8_t size;    /* 1, 2, 4 or 8 */
@@ -152,7 +152,7 @@ struct ws_param_word {
     uint64_t value;
 };
 
-/* Why something is missing. The texts are what reports say: "N launches: TEXT". */
+/* Reasons for missing data, and their texts in reports: "N launches: TEXT". */
 #define WS_LOSSES(X)                                                                     \
     X(RING_FULL, "not recorded: the thread's ring was full")                             \
     X(POOL_DRY, "recorded without device times: no event was free")                      \
@@ -192,21 +192,20 @@ enum ws_loss_reason {
         WS_LOSS_COUNT
 };
 
-/* What the text is about: goes before it, with a space behind. From KERNELS on the texts say so themselves. */
+/* Goes before the reason's text in a report. From KERNELS on, the texts name their subject themselves. */
 static inline const char *ws_loss_subject(uint32_t reason)
 {
     return reason == WS_LOSS_RANGE_OPEN ? "ranges " : reason >= WS_LOSS_KERNELS ? "" : "operations and calls ";
 }
 
-/* Index of a ws_loss row's reason → text; a number this version does not know gives a text saying so. */
+/* Returns the text of the reason of a ws_loss row. Reasons of newer versions get a text that says so. */
 const char *ws_loss_text(uint32_t reason);
 
-/* Names for dumps and exports; unknown numbers give "?". */
+/* Names for dumps and exports. Unknown numbers give "?". */
 const char *ws_family_name(uint32_t family);
 const char *ws_op_kind_name(uint32_t kind);
 const char *ws_space_name(uint32_t space);
 const char *ws_quality_name(uint32_t quality);
-const char *ws_call_family_name(uint32_t family);
 const char *ws_range_kind_name(uint32_t kind);
 
 #endif

@@ -1,12 +1,12 @@
-/* One thread's records on their way to the drain: a single-producer, single-consumer ring of 64-byte
- * slots.
+/* The ring buffer that carries one thread's records to the drain: single producer, single consumer, slots of 64
+ * bytes.
  *
- * A record takes one or more whole slots in a row and begins with struct ws_ring_header. The producer
- * never waits: when there is no room it counts. It looks at the consumer's position, and wakes it, only
- * once in a while, so in the common case it touches its own cache lines alone. A record is there once
- * `head` has been stored past it (release); a reader of a dead producer's memory can trust everything
- * below head and nothing above.
- */
+ * A record is one or more adjacent slots and begins with struct ws_ring_header. The producer never waits: when the
+ * ring is full it counts a lost record. It usually touches only its own cache lines: it reads the consumer's
+ * position once in WS_RING_LOOK_EVERY slots or a quarter of the ring. It wakes the consumer only where as many
+ * records are waiting: that takes microseconds, and on a core that they share as long as the consumer runs. A record
+ * is complete once `head` has been stored past it (release). If the producer dies, all records below head are still
+ * valid, and nothing above it is. */
 #ifndef WALLSHIM_RECORD_RING_H
 #define WALLSHIM_RECORD_RING_H
 
@@ -17,8 +17,8 @@
 
 enum {
     WS_RING_SLOT = 64,
-    WS_RING_PAD = 0,           /* kind: fills the end of the ring, skip it */
-    WS_RING_LOOK_EVERY = 4096, /* slots at most between looks at the consumer */
+    WS_RING_PAD = 0,           /* kind of the padding at the end of the ring: skip it */
+    WS_RING_LOOK_EVERY = 4096, /* at most so many slots between two reads of the consumer's position */
 };
 
 struct ws_ring_header {
@@ -29,15 +29,15 @@ struct ws_ring_header {
 };
 
 struct ws_ring {
-    /* The producer's line. */
-    _Alignas(64) _Atomic uint64_t head; /* slots ever written */
-    uint64_t room_until;                /* head may go so far before the next look */
-    uint64_t mask;                      /* slots − 1 */
+    /* The producer's cache line. */
+    _Alignas(64) _Atomic uint64_t head; /* slots written since the start */
+    uint64_t room_until;                /* limit of head until the next read of tail */
+    uint64_t mask;                      /* number of slots − 1 */
     char *slots;
-    void (*wake)(void); /* called at each look: there may be much to read; NULL: nobody to wake */
-    uint64_t lost;      /* records that found no room; read by the consumer with relaxed loads */
-    /* The consumer's line. */
-    _Alignas(64) _Atomic uint64_t tail; /* slots ever read */
+    void (*wake)(void); /* called where many records are waiting; NULL: nobody to wake */
+    uint64_t lost;      /* records that did not fit; the consumer reads it with relaxed loads */
+    /* The consumer's cache line. */
+    _Alignas(64) _Atomic uint64_t tail; /* slots read since the start */
 };
 
 /* memory holds `slots` (a power of two) times WS_RING_SLOT bytes. */
@@ -50,20 +50,21 @@ static inline char *ws_ring_slot(const struct ws_ring *ring, uint64_t position)
 {
     char *slot = ring->slots + (position & ring->mask) * WS_RING_SLOT;
     if (!slot)
-        __builtin_unreachable(); /* spares the producer a comparison */
+        __builtin_unreachable(); /* saves the producer a comparison */
     return slot;
 }
 
-/* Is there room for a record that ends there? Wakes the consumer; counts one more lost if not. */
+/* Reads tail, wakes the consumer if it has fallen behind, and returns whether a record that ends at `end` fits. If
+ * not, counts it as lost. */
 static __attribute__((noinline, cold, unused)) bool ws_ring_look(struct ws_ring *ring, uint64_t end)
 {
-    uint64_t room_until = atomic_load_explicit(&ring->tail, memory_order_acquire) + ring->mask + 1;
-    uint64_t next_look = end + WS_RING_LOOK_EVERY;
-    ring->room_until = room_until < next_look ? room_until : next_look;
-    if (ring->wake)
+    uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire), slots = ring->mask + 1;
+    uint64_t room_until = tail + slots, every = slots / 4 < WS_RING_LOOK_EVERY ? slots / 4 : WS_RING_LOOK_EVERY;
+    ring->room_until = room_until < end + every ? room_until : end + every;
+    if (ring->wake && end > tail + every)
         ring->wake();
     if (end > room_until)
-        __atomic_fetch_add(&ring->lost, 1, __ATOMIC_RELAXED); /* a handler may count too */
+        __atomic_fetch_add(&ring->lost, 1, __ATOMIC_RELAXED); /* atomic, because a signal handler may count too */
     return end <= room_until;
 }
 
@@ -72,7 +73,8 @@ static inline bool ws_ring_has_room(const struct ws_ring *ring, uint64_t end)
     return __builtin_expect(end <= ring->room_until, 1);
 }
 
-/* Room for a record of one slot, which never needs padding; NULL and one more lost when there is none. */
+/* Returns room for a record of one slot, which never needs padding. Returns NULL and counts a lost record if the
+ * ring is full. */
 static inline __attribute__((always_inline)) void *ws_ring_reserve_one(struct ws_ring *ring)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
@@ -81,8 +83,8 @@ static inline __attribute__((always_inline)) void *ws_ring_reserve_one(struct ws
     return ws_ring_slot(ring, head);
 }
 
-/* Room for a record of so many slots, in one piece; NULL and one more lost when there is none. Fill
- * it, header included, then commit as many slots. */
+/* Returns room for a record of `slots` adjacent slots. Returns NULL and counts a lost record if the ring is full.
+ * The caller fills in the record with its header, then commits the same number of slots. */
 static inline void *ws_ring_reserve(struct ws_ring *ring, unsigned slots)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
@@ -106,7 +108,7 @@ static inline void ws_ring_commit(struct ws_ring *ring, unsigned slots)
     atomic_store_explicit(&ring->head, head + slots, memory_order_release);
 }
 
-/* The consumer's side: everything below *head may be read; release what has been read. */
+/* The consumer reads the records below *head, then releases them. */
 static inline uint64_t ws_ring_head(const struct ws_ring *ring)
 {
     return atomic_load_explicit(&ring->head, memory_order_acquire);

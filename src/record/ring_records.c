@@ -1,6 +1,6 @@
 #include "ring_records.h"
 
-/* Of its kind; 0: there is no such kind. */
+/* Returns the number of slots of a valid record of this kind, or 0 if the kind is unknown. */
 static unsigned expected_slots(const struct ws_ring_header *header)
 {
     switch (header->kind) {
@@ -14,7 +14,7 @@ static unsigned expected_slots(const struct ws_ring_header *header)
     case WS_RING_OP:
     case WS_RING_CALL:
     case WS_RING_RANGE:
-    case WS_RING_MARK:
+    case WS_RING_EVENT:
         return 1;
     default:
         return 0;

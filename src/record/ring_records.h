@@ -1,5 +1,6 @@
-/* What is in a ring: host times in clock ticks, handles already turned into dictionary ids, device
- * times still in the events named by their marks. Every record is a whole number of slots. */
+/* The records in a ring. Host times are in clock ticks, and handles are already dictionary ids. Device times are
+ * not known yet: the records hold the numbers of the CUDA events that will give them. Each record is a whole number
+ * of slots. */
 #ifndef WALLSHIM_RECORD_RING_RECORDS_H
 #define WALLSHIM_RECORD_RING_RECORDS_H
 
@@ -12,9 +13,9 @@ enum ws_ring_kind {
     WS_RING_OP = WS_RING_PAD + 1,
     WS_RING_CALL,
     WS_RING_COLLECTIVE,
-    WS_RING_PARAMS, /* of the operation that follows in the same ring */
-    WS_RING_RANGE,  /* a stretch of the thread's time with a name */
-    WS_RING_MARK,   /* a mark that ends the operations of a stream left without one */
+    WS_RING_PARAMS, /* parameters of the next operation in the same ring */
+    WS_RING_RANGE,  /* a named time range of the thread */
+    WS_RING_EVENT,  /* an event that ends the operations of a stream that have no end event yet */
 };
 
 /* detail: enum ws_op_flags, without the qualities. */
@@ -25,25 +26,26 @@ struct ws_ring_op {
     uint64_t bytes;
     uint32_t stream;
     int32_t result;
-    uint32_t begin_mark, end_mark; /* 0: none */
-    uint32_t copies_before;        /* copies of its direction given to other streams until then */
-    uint32_t inner;                /* enum ws_ring_op_inner, and above it WS_RING_OP_LATENESS */
+    uint32_t begin_event, end_event; /* 0: none */
+    uint32_t copies_before;          /* earlier copies in its direction on other streams */
+    uint32_t inner;                  /* enum ws_ring_op_inner; the bits above it hold the lateness */
 };
 
-/* From bit 5 on: ticks from ticks_end until the end mark was in the stream too. As many as fit. */
+/* The bits of `inner` from bit 5 on: ticks from ticks_end until the end event was in the stream. Larger values
+ * saturate. */
 enum { WS_RING_OP_LATENESS = 5 };
-/* More ticks than there is room for: how late the mark came is not known. */
+/* The saturated value: how late the event came is unknown. */
 #define WS_RING_OP_MOST_LATENESS (UINT32_MAX >> WS_RING_OP_LATENESS)
 
 enum ws_ring_op_inner {
-    WS_RING_OP_OWN_BEGIN = 1, /* begin_mark was recorded for this operation */
+    WS_RING_OP_OWN_BEGIN = 1, /* begin_event was recorded for this operation alone */
     WS_RING_OP_HAS_PARAMS = 2,
-    WS_RING_OP_COUNTED = 16,    /* among the copies of its stream and context */
-    WS_RING_OP_ENGINE_BUSY = 8, /* other streams had copies in its direction then */
-    WS_RING_OP_HELD = 4,        /* no end mark yet: the next mark of the stream ends it */
+    WS_RING_OP_COUNTED = 16,    /* counted among the copies of its stream and context */
+    WS_RING_OP_ENGINE_BUSY = 8, /* other streams had copies in its direction at that time */
+    WS_RING_OP_HELD = 4,        /* has no end event: the stream's next event ends it */
 };
 
-/* detail: the function's number, enum ws_function_id; header.shape: the context. */
+/* detail: the function's number, enum ws_function_id. header.shape: the context. */
 struct ws_ring_call {
     struct ws_ring_header header;
     uint64_t ticks_begin, ticks_end;
@@ -67,23 +69,24 @@ struct ws_ring_collective {
 
 enum { WS_RING_PARAM_WORDS = 32 };
 
-/* detail: number of words, and from bit WS_RING_PARAM_IMAGE on how many words of 8 bytes follow them: the structures'
- * image, behind the number of its first word. header.shape: the function's dictionary id. */
+/* detail holds two numbers. Its lower WS_RING_PARAM_IMAGE bits are the number of words. The bits above are the size
+ * of the structures' image in 8-byte words; the image follows the words and begins with the number of its first
+ * word. header.shape: the function's dictionary id. */
 enum { WS_RING_PARAM_IMAGE = 6 };
 struct ws_ring_params {
     struct ws_ring_header header;
     struct ws_param_word words[];
 };
 
-/* detail: unused; header.shape: the stream. */
-struct ws_ring_mark {
+/* detail: unused. header.shape: the stream. */
+struct ws_ring_event {
     struct ws_ring_header header;
     uint64_t ticks;
-    uint32_t mark;
+    uint32_t event;
     uint32_t padding[11];
 };
 
-/* header.shape: family label, what the operator was given. */
+/* header.shape: the label (family label) with the operator's inputs. */
 struct ws_ring_range {
     struct ws_ring_header header;
     uint64_t ticks_begin, ticks_end;
@@ -95,12 +98,12 @@ _Static_assert(sizeof(struct ws_ring_range) == WS_RING_SLOT, "a range is one slo
 _Static_assert(sizeof(struct ws_ring_op) == WS_RING_SLOT, "an operation is one slot");
 _Static_assert(sizeof(struct ws_ring_call) == WS_RING_SLOT, "a call is one slot");
 _Static_assert(sizeof(struct ws_ring_collective) == 2 * WS_RING_SLOT, "a collective is two slots");
-_Static_assert(sizeof(struct ws_ring_mark) == WS_RING_SLOT, "a mark is one slot");
+_Static_assert(sizeof(struct ws_ring_event) == WS_RING_SLOT, "an event is one slot");
 _Static_assert(sizeof(struct ws_param_word) == 16, "four words a slot");
 _Static_assert(WS_RING_PARAM_WORDS < 1 << WS_RING_PARAM_IMAGE, "both numbers have room");
 
-/* Slots of the record at this position, below head; 0 where what lies there is no record: then the ring is damaged.
- */
+/* Returns the slots of the record at this position, which is below head. Returns 0 if there is no valid record: the
+ * ring is then damaged. */
 unsigned ws_ring_record_slots(const struct ws_ring *ring, uint64_t at, uint64_t head);
 
 static inline unsigned ws_ring_params_slots(unsigned words, unsigned image)

@@ -26,7 +26,7 @@ void ws_payload_finish(struct ws_payload *payload)
     *payload = (struct ws_payload){ 0 };
 }
 
-/* Puts the stored chunks together again in payload->raw, which has room for header->raw_size. */
+/* Decompresses or copies the stored chunks to payload->raw, which holds header->raw_size bytes. */
 static int decompress(struct ws_payload *payload, const struct ws_frame_header *header)
 {
     const uint8_t *stored = payload->stored.bytes;
@@ -59,7 +59,7 @@ int ws_payload_read(struct ws_payload *payload, const struct ws_frame_source *so
                     const struct ws_frame_place *place)
 {
     const struct ws_frame_header *header = &place->header;
-    /* Even an empty payload gets an address. */
+    /* One byte more, so that an empty payload has an address too. */
     int status = ws_buffer_reserve(&payload->stored, (size_t)header->stored_size + 1);
     if (status)
         return status;

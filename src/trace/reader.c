@@ -8,35 +8,38 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/minmax.h"
 #include "trace/payload.h"
 #include "trace/recover.h"
 #include "wire/columns.h"
 #include "wire/dictionary.h"
 #include "wire/index.h"
 
-/* Rows take two to five bytes of a file, and half as much again once they are decompressed. A file that claims to
- * hold so much more was made for that: the frames beyond count as lost. */
+/* Limits against files made to exhaust memory or time. A row takes two to five bytes in a file, and half as much
+ * again when decompressed. Frames of a file that claims far more are counted as lost. */
 enum { ROWS_A_BYTE = 4, RAW_A_BYTE = 64 };
 static const uint64_t rows_anyhow = 4 << 20, raw_anyhow = 64 << 20;
 
 struct ws_reader {
     struct ws_frame_source source;
-    uint64_t rows_left, raw_left; /* that may still be decoded and decompressed */
+    uint64_t rows_left, raw_left; /* how much may still be decoded and decompressed */
     uint64_t at;
     uint32_t next_sequence;
     uint64_t next_row[WS_FAMILY_COUNT];
-    struct ws_row_set seen[WS_FAMILY_FIRST_DATA]; /* dictionary rows handed out */
+    struct ws_row_set seen[WS_FAMILY_FIRST_DATA]; /* dictionary rows returned so far */
     struct ws_damage damage;
     bool footer_seen, ended;
-    struct ws_index index; /* the footer's */
-    /* After the first damage the repeated dictionaries further on are read ahead, once. */
+    struct ws_index index; /* from the footer */
+    /* At the first damage, the repeated dictionaries later in the file are read once, ahead of their place. */
     bool rescuing, rescued;
     uint64_t rescue_at;
-    /* What of the decoded frame is still to be handed out. */
+    /* The decoded frame, from which rows are still to be returned. */
     struct ws_frame_header current;
     uint64_t current_row;
     struct ws_payload payload;
     struct ws_buffer rows, decoder_memory;
+    bool wants_columns;
+    struct ws_op_columns ops; /* the operations of the decoded frame, if the caller wants columns */
     struct ws_columns_decoder *decoder;
     uint32_t decoder_rows;
 };
@@ -62,7 +65,7 @@ static int refuse(char *message, size_t capacity, const char *path, int status, 
     return status;
 }
 
-/* Reads the file header. A damaged one is no reason to give up while frames follow. */
+/* Reads the file header. If it is damaged, reading continues as long as frames follow. */
 static int read_file_header(struct ws_reader *reader, const char *path, char *message, size_t capacity)
 {
     uint8_t bytes[WS_FILE_HEADER_SIZE];
@@ -74,7 +77,7 @@ static int read_file_header(struct ws_reader *reader, const char *path, char *me
     if (got < (int64_t)sizeof(bytes))
         return refuse(message, capacity, path, -EINVAL,
                       got && !memcmp(bytes, WS_FILE_MAGIC, got < 16 ? (size_t)got : 16)
-                          ? "cut short within its header: it holds nothing"
+                          ? "cut short within its header: nothing can be read"
                       : got ? "not a wallshim trace"
                             : "empty");
     reader->at = sizeof(bytes);
@@ -110,7 +113,7 @@ int ws_reader_open(struct ws_reader **result, const char *path, char *message, s
     struct ws_reader *reader = calloc(1, sizeof(*reader));
     int status = -ENOMEM;
     if (!reader) {
-        refuse(message, capacity, path, status, "no memory left to read it");
+        refuse(message, capacity, path, status, "not enough memory to read it");
         goto fail;
     }
     struct stat file;
@@ -154,7 +157,7 @@ void ws_reader_close(struct ws_reader *reader)
 
 /* ---- one frame ---- */
 
-/* Reads the payload of a frame. 0; -EBADMSG; -errno. */
+/* Reads the payload of a frame. Returns 0, -EBADMSG or -errno. */
 static int read_payload(struct ws_reader *reader, const struct ws_frame_place *place)
 {
     const struct ws_frame_header *header = &place->header;
@@ -165,16 +168,41 @@ static int read_payload(struct ws_reader *reader, const struct ws_frame_place *p
     return ws_payload_read(&reader->payload, &reader->source, place);
 }
 
-/* Makes the payload's rows the current ones. 0; -EBADMSG; -errno. */
+/* Decodes operations to columns, one array each. */
+static int decode_op_columns(struct ws_reader *reader, const struct ws_layout *layout, uint32_t rows)
+{
+    struct ws_column_place places[WS_COLUMNS_MAX];
+    const struct ws_payload *payload = &reader->payload;
+    size_t room = (size_t)rows * sizeof(uint64_t), i = 0;
+    int status = ws_buffer_reserve(&reader->rows, room * layout->column_count);
+    if (status)
+        return status;
+    for (; i < layout->column_count; i++)
+        places[i] = (struct ws_column_place){ reader->rows.bytes + i * room, layout->columns[i].width };
+    i = 0;
+    reader->ops.row_size = 0;
+#define PLACE(type, name, coding) reader->ops.name = places[i++].at;
+#define NO_TEXT(name)
+    WS_COLUMNS_op(PLACE, NO_TEXT)
+#undef NO_TEXT
+#undef PLACE
+        return ws_columns_decode_into(reader->decoder, layout, payload->bytes, payload->size, rows, places);
+}
+
+/* Decodes the payload into the current rows. Returns 0, -EBADMSG or -errno. */
 static int decode_rows(struct ws_reader *reader, const struct ws_frame_header *header)
 {
     const struct ws_layout *layout = ws_layout(header->family);
-    int status = ws_buffer_reserve(&reader->rows, (size_t)header->rows * layout->row_size);
-    if (!status)
-        status = decoder_reserve(reader, header->rows);
-    if (!status)
-        status = ws_columns_decode(reader->decoder, layout, reader->payload.bytes, reader->payload.size, header->rows,
-                                   reader->rows.bytes);
+    const struct ws_payload *payload = &reader->payload;
+    int status = decoder_reserve(reader, header->rows);
+    if (!status && header->family == WS_FAMILY_op && reader->wants_columns) {
+        status = decode_op_columns(reader, layout, header->rows);
+    } else if (!status) {
+        status = ws_buffer_reserve(&reader->rows, (size_t)header->rows * layout->row_size);
+        if (!status)
+            status = ws_columns_decode(reader->decoder, layout, payload->bytes, payload->size, header->rows,
+                                       reader->rows.bytes);
+    }
     if (status)
         return status;
     reader->current = *header;
@@ -182,7 +210,7 @@ static int decode_rows(struct ws_reader *reader, const struct ws_frame_header *h
     return 0;
 }
 
-/* The next rows of the decoded frame that were not handed out before. False: it has none left. */
+/* Gives the next rows of the decoded frame that were not returned before. Returns false if there are none left. */
 static bool take_rows(struct ws_reader *reader, struct ws_block *block)
 {
     const struct ws_frame_header *header = &reader->current;
@@ -197,11 +225,12 @@ static bool take_rows(struct ws_reader *reader, struct ws_block *block)
         }
     }
     reader->current_row = first + count;
-    *block = (struct ws_block){
-        .family = (enum ws_family)header->family,
-        .count = (uint32_t)count,
-        .rows = reader->rows.bytes + (first - header->first_row) * ws_layout(header->family)->row_size,
-    };
+    *block = (struct ws_block){ .family = (enum ws_family)header->family, .count = (uint32_t)count };
+    /* No frame repeats operations, so a frame of them is always returned whole. */
+    if (header->family == WS_FAMILY_op && reader->wants_columns)
+        block->ops = &reader->ops;
+    else
+        block->rows = reader->rows.bytes + (first - header->first_row) * ws_layout(header->family)->row_size;
     return true;
 }
 
@@ -233,7 +262,8 @@ static void start_rescue(struct ws_reader *reader, uint64_t from)
     reader->rescue_at = from;
 }
 
-/* Goes on to the next repeated dictionary frame with rows that were lost. 1 decoded; 0 no more; -errno. */
+/* Finds the next repeated dictionary frame with lost rows and decodes it. Returns 1, 0 if there is none, or -errno.
+ */
 static int rescue_next(struct ws_reader *reader)
 {
     struct ws_frame_place place;
@@ -252,7 +282,7 @@ static int rescue_next(struct ws_reader *reader)
     return found < 0 ? found : 0;
 }
 
-/* Rows that the footer or later row numbers know of and that never came. */
+/* Counts dictionary rows that are missing although the footer or later row numbers show that they were written. */
 static void count_lost_rows(struct ws_reader *reader)
 {
     for (uint32_t i = 0; i < WS_FAMILY_FIRST_DATA; i++) {
@@ -261,7 +291,7 @@ static void count_lost_rows(struct ws_reader *reader)
     }
 }
 
-/* Bytes after the last frame: a valid trailer, a frame or trailer cut short, or damage. */
+/* Classifies the bytes after the last frame: a valid trailer, a frame or trailer cut short, or damage. */
 static int end_file(struct ws_reader *reader)
 {
     uint8_t bytes[WS_FRAME_HEADER_SIZE] = { 0 };
@@ -272,8 +302,8 @@ static int end_file(struct ws_reader *reader)
     const char *magic = reader->footer_seen ? WS_TRAILER_MAGIC : WS_FRAME_MAGIC;
     size_t magic_size = strlen(magic), whole = reader->footer_seen ? WS_TRAILER_SIZE : WS_FRAME_HEADER_SIZE;
     if (reader->footer_seen && left == WS_TRAILER_SIZE && ws_trailer_read(bytes, reader->source.file_id, &footer))
-        ; /* as it should be */
-    else if (left < whole && !memcmp(bytes, magic, left < magic_size ? left : magic_size))
+        ; /* complete */
+    else if (left < whole && !memcmp(bytes, magic, ws_min(left, magic_size)))
         reader->damage.torn_bytes += left;
     else
         reader->damage.lost_bytes += left;
@@ -284,7 +314,7 @@ static int end_file(struct ws_reader *reader)
     return 0;
 }
 
-/* What the footer knows of and never came is lost. */
+/* Reads the footer. Rows that it counts and that were not read are lost. */
 static int read_footer(struct ws_reader *reader)
 {
     struct ws_bytes_in in = ws_payload_footer(&reader->payload);
@@ -304,8 +334,8 @@ static int read_footer(struct ws_reader *reader)
 
 /* ---- the file in order ---- */
 
-/* Counts the frames that are missing before this one. */
-static void note_gap(struct ws_reader *reader, const struct ws_frame_place *place)
+/* Counts the frames missing before this one. */
+static void reader_note_gap(struct ws_reader *reader, const struct ws_frame_place *place)
 {
     const struct ws_frame_header *header = &place->header;
     uint32_t missing = header->sequence - reader->next_sequence;
@@ -316,8 +346,8 @@ static void note_gap(struct ws_reader *reader, const struct ws_frame_place *plac
         start_rescue(reader, place->offset);
 }
 
-/* Counts the rows that are missing before this frame's. False: it has rows that were there before,
- * and is no frame that repeats. */
+/* Counts the rows missing before those of this frame. Returns false if the frame has old row numbers although it is
+ * no repeat. */
 static bool note_rows(struct ws_reader *reader, const struct ws_frame_header *header)
 {
     if (header->family >= WS_FAMILY_COUNT)
@@ -332,7 +362,7 @@ static bool note_rows(struct ws_reader *reader, const struct ws_frame_header *he
     return true;
 }
 
-/* Takes in the frame at `place`: its rows become the current ones if it has any that are new. */
+/* Reads the frame at `place`. Its rows become the current ones if any are new. */
 static int take_frame(struct ws_reader *reader, const struct ws_frame_place *place)
 {
     const struct ws_frame_header *header = &place->header;
@@ -354,7 +384,7 @@ static int take_frame(struct ws_reader *reader, const struct ws_frame_place *pla
     return 0;
 }
 
-/* One frame further. 0 or -errno. */
+/* Moves on by one frame. Returns 0 or -errno. */
 static int advance(struct ws_reader *reader)
 {
     struct ws_frame_place place;
@@ -364,7 +394,7 @@ static int advance(struct ws_reader *reader)
     if (!found)
         return end_file(reader);
     if (place.header.sequence < reader->next_sequence) {
-        /* An older frame of this very file: not where it belongs. */
+        /* An old frame of this file in a wrong place: skip it. */
         reader->damage.lost_bytes += frame_end(&place) - reader->at;
         reader->at = frame_end(&place);
         return 0;
@@ -376,15 +406,20 @@ static int advance(struct ws_reader *reader)
         return end_file(reader);
     }
     bool was_rescued = reader->rescued;
-    note_gap(reader, &place);
+    reader_note_gap(reader, &place);
     if (!was_rescued && reader->rescued) {
-        /* The rows that this frame may need come first; then it is looked at again. */
+        /* Read the lost dictionary rows first, because this frame may need them. Then read this frame again. */
         reader->next_sequence = place.header.sequence;
         reader->at = place.offset;
         return 0;
     }
     reader->at = frame_end(&place);
     return take_frame(reader, &place);
+}
+
+void ws_reader_want_columns(struct ws_reader *reader)
+{
+    reader->wants_columns = true;
 }
 
 int ws_reader_next(struct ws_reader *reader, struct ws_block *block)
@@ -406,7 +441,7 @@ int ws_reader_next(struct ws_reader *reader, struct ws_block *block)
     }
 }
 
-/* The place of the footer, as the trailer tells it. 1; 0: not found; -errno. */
+/* Finds the footer through the trailer. Returns 1, 0 if it is not found, or -errno. */
 static int find_footer(const struct ws_reader *reader, struct ws_frame_place *place)
 {
     struct ws_frame_source source = reader->source;
@@ -443,8 +478,8 @@ int ws_reader_summary(const struct ws_reader *reader, struct ws_summary *summary
         summary->host_last = INT64_MIN;
         for (uint32_t i = 0; i < index->span_count; i++) {
             const struct ws_span *span = &index->spans[i];
-            summary->host_first = span->host_first < summary->host_first ? span->host_first : summary->host_first;
-            summary->host_last = span->host_last > summary->host_last ? span->host_last : summary->host_last;
+            summary->host_first = ws_min(span->host_first, summary->host_first);
+            summary->host_last = ws_max(span->host_last, summary->host_last);
         }
     }
     free(index);

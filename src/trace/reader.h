@@ -1,9 +1,9 @@
-/* Reading a trace file (.wst), whole or hurt: no footer, cut anywhere, damaged in the middle.
+/* Reads a trace file (.wst), complete or damaged: without a footer, cut anywhere, or damaged in the middle.
  *
- * A reader hands out blocks of rows in file order, dictionary rows before the rows that use them as
- * far as the file still holds them anywhere, and no row twice. What is damaged is left out whole
- * frame by whole frame and counted; nothing wrong is handed out. It never trusts a length: memory is
- * bounded by the frame. Ids in rows are data: they may name nothing. */
+ * A reader returns blocks of rows in file order and no row twice. Dictionary rows come before the rows that use
+ * them, if the file still holds them anywhere. Damaged frames are left out whole and counted; wrong data is never
+ * returned. No length in the file is trusted: memory is bounded by the size of a frame. Ids in rows are not
+ * checked: they may refer to nothing. */
 #ifndef WALLSHIM_TRACE_READER_H
 #define WALLSHIM_TRACE_READER_H
 
@@ -11,49 +11,60 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "record/op_columns.h"
 #include "record/record.h"
 
 struct ws_block {
     enum ws_family family;
     uint32_t count;
-    const void *rows; /* array of `count` structures of the family; texts inside point into the block */
+    const void *rows; /* an array of `count` structures of the family; their texts point into the block */
+    const struct ws_op_columns *ops; /* operations as columns, in place of rows; NULL unless requested */
 };
 
-/* What a file does not give any more. All 0 and complete for a whole trace. */
+/* Returns the operations of a block, from columns or rows. */
+static inline struct ws_op_columns ws_block_ops(const struct ws_block *block)
+{
+    return block->ops ? *block->ops : ws_op_columns_of_rows(block->rows);
+}
+
+/* What could not be read. All 0 for a complete trace. */
 struct ws_damage {
-    uint64_t lost_frames;                /* numbered by the writer, not found or not valid */
-    uint64_t lost_bytes;                 /* skipped while looking for the next frame */
-    uint64_t torn_bytes;                 /* of an unfinished frame at the end */
-    bool no_footer;                      /* the writer did not come to its end, or the file was cut */
-    uint64_t lost_rows[WS_FAMILY_COUNT]; /* as far as row numbers of later frames tell */
+    uint64_t lost_frames;                /* frames the writer numbered that are missing or invalid */
+    uint64_t lost_bytes;                 /* bytes skipped in search of the next frame */
+    uint64_t torn_bytes;                 /* bytes of an unfinished frame at the end */
+    bool no_footer;                      /* the writer did not finish, or the file was cut */
+    uint64_t lost_rows[WS_FAMILY_COUNT]; /* as far as later row numbers show */
 };
 
 struct ws_reader;
 
-/* Returns 0, or -errno with one line in message (when capacity > 0) that says what is wrong with
- * which file and what to do: -ENOENT, -EACCES …, -EINVAL not a wallshim trace, -EPROTO written by a
- * newer major version. */
+/* Opens a trace. Returns 0 or -errno: -ENOENT, -EACCES …; -EINVAL: not a wallshim trace; -EPROTO: a newer major
+ * version. After an error, message (if capacity > 0) holds one line that names the file, the problem and what to
+ * do. */
 int ws_reader_open(struct ws_reader **reader, const char *path, char *message, size_t capacity);
 
-/* What the footer of a finished trace says of it as a whole. */
+/* What the footer says about the whole trace. */
 struct ws_summary {
     uint64_t rows[WS_FAMILY_COUNT];
-    int64_t host_first, host_last; /* range of all host times; first > last: there is none */
+    int64_t host_first, host_last; /* range of all host times; first > last: none */
 };
 
-/* Reads the footer, wherever the reader is. 1; 0: there is none to be found; -errno. */
+/* Reads the footer, independent of the reader's position. Returns 1, 0 if there is none, or -errno. */
 int ws_reader_summary(const struct ws_reader *reader, struct ws_summary *summary);
 
-/* 1: a block, valid until the next call; 0: the end; -errno: the file could not be read further. */
+/* From now on, blocks of operations are returned as columns. */
+void ws_reader_want_columns(struct ws_reader *reader);
+
+/* Returns 1 and a block, which is valid until the next call; 0 at the end; -errno if reading failed. */
 int ws_reader_next(struct ws_reader *reader, struct ws_block *block);
 
-/* Complete only after ws_reader_next returned 0. */
+/* Complete once ws_reader_next has returned 0. */
 const struct ws_damage *ws_reader_damage(const struct ws_reader *reader);
 
-/* Is anything missing at all? */
+/* Returns whether anything is missing. */
 bool ws_damage_any(const struct ws_damage *damage);
 
-/* Bytes read of bytes in all, for progress. */
+/* Gives the bytes read and the size of the file, for progress. */
 void ws_reader_position(const struct ws_reader *reader, uint64_t *done, uint64_t *total);
 
 /* Accepts NULL. */

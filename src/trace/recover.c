@@ -13,7 +13,7 @@ enum {
 int64_t ws_frame_source_read(const struct ws_frame_source *source, uint64_t offset, void *bytes, size_t size)
 {
     size_t done = 0;
-    /* A file that grows under us ends where it did when it was opened. */
+    /* Bytes appended after the file was opened are ignored. */
     uint64_t left = offset < source->size ? source->size - offset : 0;
     if (size > left)
         size = (size_t)left;
@@ -40,16 +40,17 @@ static bool frame_at(struct ws_frame_source *source, const uint8_t *bytes, struc
     return header->file_id == source->file_id;
 }
 
-/* The next byte that may be other than 0: a file can have holes of any size, which nobody wrote. */
+/* Returns the next offset that is not in a hole. A file can have holes of any size; searching them would take too
+ * long. */
 static uint64_t behind_hole(const struct ws_frame_source *source, uint64_t offset)
 {
     off_t data = lseek(source->fd, (off_t)offset, SEEK_DATA);
-    if (data < 0 && errno == ENXIO) /* nothing but holes */
+    if (data < 0 && errno == ENXIO) /* only holes from here on */
         return source->size;
     return data > (off_t)offset ? (uint64_t)data : offset;
 }
 
-/* Looks for a header at every byte from `offset` on. */
+/* Searches for a frame header at every byte from `offset` on. */
 static int frame_search(struct ws_frame_source *source, uint64_t offset, struct ws_frame_place *place)
 {
     static const char magic[] = WS_FRAME_MAGIC;
@@ -92,7 +93,7 @@ int ws_frame_find(struct ws_frame_source *source, uint64_t offset, struct ws_fra
     return found;
 }
 
-/* Index of the first range that ends at or after `row`. */
+/* Returns the index of the first range that ends at or after `row`. */
 static size_t range_near(const struct ws_row_set *set, uint64_t row)
 {
     size_t low = 0, high = set->count;

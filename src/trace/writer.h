@@ -1,4 +1,4 @@
-/* Writing a trace file from a tool: an encoder, a file of its own, and zstd. */
+/* Writes a trace file in the tools: an encoder, a file sink and zstd. */
 #ifndef WALLSHIM_TRACE_WRITER_H
 #define WALLSHIM_TRACE_WRITER_H
 
@@ -6,17 +6,17 @@
 
 struct ws_writer;
 
-/* Creates the file; one that exists is left alone (-EEXIST). Returns 0 or -errno. */
+/* Creates the file. Returns 0 or -errno; -EEXIST if the file exists. */
 int ws_writer_create(struct ws_writer **writer, const char *path);
 
-/* row is the family's structure; see ws_encoder_add. */
+/* Adds a row of the family's structure; see ws_encoder_add. */
 int ws_writer_add(struct ws_writer *writer, enum ws_family family, const void *row);
 
-/* Writes what is held and the footer, closes the file, frees the writer. Returns 0, or -errno of the
- * first thing that went wrong, now or before: the file is then incomplete. Accepts NULL. */
+/* Writes the remaining rows and the footer, closes the file and frees the writer. Returns 0 or the first error, of
+ * this call or an earlier one: the file is then incomplete. Accepts NULL. */
 int ws_writer_close(struct ws_writer *writer);
 
-/* zstd as it is linked in. */
+/* The linked zstd. */
 struct ws_compressor ws_zstd_compressor(void);
 
 #endif

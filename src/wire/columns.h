@@ -1,8 +1,7 @@
-/* Rows to columns of bytes and back, driven by the tables of record/families.h.
+/* Converts rows to columns of bytes and back, driven by the tables of record/families.h.
  *
- * Both directions work in memory given by the caller and allocate nothing. Decoding trusts no byte:
- * what does not add up is refused.
- */
+ * Both directions use memory given by the caller and allocate nothing. The decoder checks all input and refuses a
+ * payload that is inconsistent. */
 #ifndef WALLSHIM_WIRE_COLUMNS_H
 #define WALLSHIM_WIRE_COLUMNS_H
 
@@ -14,16 +13,17 @@
 #include "record/record.h"
 #include "wire/pack.h"
 
-/* How a column's bytes give its values; the numbers are part of the format. A residual is what is
- * added to the prediction, modulo 2^64. "Remembered" is what the last row with the same key had, or
- * the row before where the key is new. */
+/* How a column's bytes give its values. The numbers are part of the format. The residual is added to a prediction,
+ * modulo 2^64. "Remembered" is the value of the last row with the same key, or of the row before if the key is new.
+ */
 enum ws_coding {
-    WS_CODING_PLAIN,  /* predicted: 0 */
-    WS_CODING_DELTA,  /* the row before */
-    WS_CODING_LAST,   /* the value remembered */
-    WS_CODING_LENGTH, /* of value - base column: the difference remembered */
-    WS_CODING_GAP,    /* of value - last value of the base column in the same group: the one remembered */
-    WS_CODING_SLOTS,  /* the frame's distinct values, and which of them each row has */
+    WS_CODING_PLAIN,  /* predicts 0 */
+    WS_CODING_DELTA,  /* predicts the value of the row before */
+    WS_CODING_LAST,   /* predicts the remembered value */
+    WS_CODING_LENGTH, /* codes value - base column; predicts the remembered difference */
+    WS_CODING_GAP,    /* codes value - last value of the base column in the same group; predicts the remembered
+                         difference */
+    WS_CODING_SLOTS,  /* the distinct values of the frame, then the number of the value for each row */
     WS_CODING_TEXT,
     WS_CODING_COUNT
 };
@@ -34,13 +34,13 @@ struct ws_column {
     uint8_t width;   /* 4 or 8; TEXT: sizeof(struct ws_text) */
     bool is_signed;
     uint8_t coding;
-    uint8_t base;  /* LENGTH: index of the column it is counted from; GAP: of that column's LENGTH */
-    uint8_t key;   /* LAST, LENGTH, GAP: index of the SLOTS column whose values remember */
-    uint8_t group; /* GAP: index of the SLOTS column that tells which rows follow each other */
-    bool grouped;  /* GAP: not each value of it is a group, the caller's map says which is in which */
+    uint8_t base;  /* LENGTH: index of the column to subtract. GAP: index of that column's LENGTH column */
+    uint8_t key;   /* LAST, LENGTH, GAP: index of the SLOTS column that holds the key */
+    uint8_t group; /* GAP: index of the SLOTS column that holds the group */
+    bool grouped;  /* GAP: the caller's map gives the group of each value; else each value is a group of its own */
 };
 
-/* How one family's rows lie in memory and are coded. */
+/* The memory layout and the codings of one family's rows. */
 struct ws_layout {
     const char *name;
     const struct ws_column *columns;
@@ -50,43 +50,53 @@ struct ws_layout {
 
 enum {
     WS_COLUMNS_MAX = 16,
-    WS_KEY_COLUMNS_MAX = 3, /* SLOTS columns in one family */
+    WS_KEY_COLUMNS_MAX = 3, /* maximum of SLOTS columns in a family */
 };
 
-/* The family's layout; NULL for a number this version does not know. */
+/* Returns the family's layout, or NULL for an unknown number. */
 const struct ws_layout *ws_layout(uint32_t family);
 
-/* Bytes that head or planes can take at most for `rows` rows with `text` bytes of strings. */
+/* Returns the maximum size of head or planes for `rows` rows with `text` bytes of strings. */
 size_t ws_columns_bound(const struct ws_layout *layout, uint32_t rows, size_t text);
 
-/* Working memory for encoding frames of at most max_rows rows: `size` bytes at `memory`, all 0. */
+/* Working memory for encoding frames of at most max_rows rows: `size` zeroed bytes at `memory`. */
 struct ws_columns_encoder;
 size_t ws_columns_encoder_size(uint32_t max_rows);
 struct ws_columns_encoder *ws_columns_encoder_init(void *memory, uint32_t max_rows);
 
-/* Appends the columns of `count` rows to `to`; what is marked failed there did not fit. `groups` maps
- * values of a `grouped` column's group column to groups; values it lacks are in group 0. */
+/* Appends the columns of `count` rows to `to`. Parts of `to` that were too small are marked failed. `groups` maps
+ * the values of the group column of a `grouped` column to groups; values that are not in it belong to group 0. */
 void ws_columns_encode(struct ws_columns_encoder *encoder, const struct ws_layout *layout, const void *rows,
                        uint32_t count, const struct ws_map *groups, struct ws_encoded *to);
 
-/* The same for decoding; the memory need not be 0. */
+/* Working memory for decoding. It need not be zeroed. */
 struct ws_columns_decoder;
 size_t ws_columns_decoder_size(uint32_t max_rows);
 struct ws_columns_decoder *ws_columns_decoder_init(void *memory, uint32_t max_rows);
 
-/* Fills `count` rows at `rows` (count * row_size bytes). Texts point into the payload. Columns the
- * layout has and the payload has not become 0; further ones are passed over. 0 or -EBADMSG. */
+/* The memory of a column: the value of row i is `stride` * i bytes after `at`. */
+struct ws_column_place {
+    void *at;
+    size_t stride;
+};
+
+/* Decodes `count` rows, column by column. `places` has one entry per column of the layout, aligned for its values.
+ * Texts point into the payload. Columns absent from the payload become 0; unknown columns are skipped. Returns 0 or
+ * -EBADMSG. */
+int ws_columns_decode_into(struct ws_columns_decoder *decoder, const struct ws_layout *layout, const uint8_t *payload,
+                           size_t size, uint32_t count, const struct ws_column_place *places);
+
+/* The same for `count` structures of the family at `rows`. */
 int ws_columns_decode(struct ws_columns_decoder *decoder, const struct ws_layout *layout, const uint8_t *payload,
                       size_t size, uint32_t count, void *rows);
 
-/* Range of the family's host times over `count` rows; first > last when it has none. */
+/* Finds the range of the family's host times over `count` rows. It is empty (first > last) if the family has none. */
 void ws_columns_host_range(const struct ws_layout *layout, const void *rows, uint32_t count, int64_t *first,
                            int64_t *last);
 
-/* One number of a row, widened, and back. */
-static inline uint64_t ws_column_load(const struct ws_column *column, const void *row)
+/* Loads a value of this column as 64 bits. */
+static inline uint64_t ws_column_load_field(const struct ws_column *column, const void *field)
 {
-    const char *field = (const char *)row + column->offset;
     if (column->width == sizeof(uint64_t)) {
         uint64_t value;
         memcpy(&value, field, sizeof(value));
@@ -95,6 +105,12 @@ static inline uint64_t ws_column_load(const struct ws_column *column, const void
     uint32_t narrow;
     memcpy(&narrow, field, sizeof(narrow));
     return column->is_signed ? (uint64_t)(int64_t)(int32_t)narrow : narrow;
+}
+
+/* Loads a value from a structure of the family, and stores it back. */
+static inline uint64_t ws_column_load(const struct ws_column *column, const void *row)
+{
+    return ws_column_load_field(column, (const char *)row + column->offset);
 }
 
 static inline void ws_column_store(const struct ws_column *column, void *row, uint64_t value)

@@ -2,44 +2,48 @@
 
 #include <errno.h>
 
+#include "base/minmax.h"
 #include "wire/frame.h"
 #include "wire/predict.h"
 
-/* Rows are made in blocks that stay in the first-level cache while one column after the other is
- * filled in; so each column is a little machine that goes on where it stopped. */
+/* Rows are decoded in blocks that stay in the L1 cache while their columns are filled in one after the other. So
+ * each column keeps the state with which it continues in the next block. */
 enum { BLOCK_ROWS = 256 };
 
 /* A SLOTS column. */
 struct key_column {
     uint32_t used;
-    uint32_t seen;             /* slots met so far */
-    uint64_t *distinct;        /* by slot */
-    ws_slot slots[BLOCK_ROWS]; /* of this block's rows */
+    uint32_t seen;             /* slots used so far */
+    uint64_t *distinct;        /* the distinct values, by slot */
+    ws_slot slots[BLOCK_ROWS]; /* of the rows of this block */
     struct ws_history history;
     struct ws_predictor predictor;
 };
 
 struct decoding {
     const struct ws_column *column;
+    struct ws_column_place place; /* of the first row of the block */
     uint8_t coding;
-    bool kept_length; /* LENGTH: a GAP makes the value of it */
+    bool kept_length; /* LENGTH: a GAP column later turns it into the value */
     struct ws_unpacker unpacker;
     uint64_t bias;
     uint8_t shift;
     uint64_t before;
     struct key_column *key;
-    uint64_t *remembered; /* by the key's slot */
+    uint64_t *remembered; /* by slot of the key */
     uint32_t seen;
     const struct ws_column *base;
+    struct ws_column_place base_place;
     struct key_column *group; /* GAP */
-    const ws_slot *groups;    /* by the group column's slot; NULL: each its own */
-    uint64_t *ends;           /* by group */
+    const ws_slot *groups;    /* by slot of the group column; NULL: each slot is its own group */
+    uint64_t *ends;           /* end of the last row, by group */
     struct ws_bytes_in texts;
 };
 
 struct ws_columns_decoder {
     uint32_t max_rows;
     const struct ws_layout *layout;
+    const struct ws_column_place *places; /* by column, for the first row of the frame */
     uint32_t count;
     unsigned used;
     struct decoding decodings[WS_COLUMNS_MAX];
@@ -47,11 +51,11 @@ struct ws_columns_decoder {
     unsigned keys_used;
     struct key_column keys[WS_KEY_COLUMNS_MAX];
     uint64_t numbers[BLOCK_ROWS];
-    uint64_t *arena; /* what differs in size from frame to frame */
+    uint64_t *arena; /* arrays whose size depends on the frame */
     size_t arena_used;
 };
 
-/* A GAP takes three times a number a slot, every other column less. */
+/* A GAP column needs three numbers per slot, all others fewer. */
 static size_t arena_capacity(uint32_t max_rows)
 {
     return (size_t)WS_COLUMNS_MAX * 3 * (max_rows + 1);
@@ -77,7 +81,7 @@ static uint64_t *arena_take(struct ws_columns_decoder *decoder, uint32_t numbers
     return place;
 }
 
-/* ---- starting each column; what is wrong marks the input as failed ---- */
+/* ---- starting each column; errors mark the input as failed ---- */
 
 static bool refer_key(struct ws_columns_decoder *decoder, uint8_t column, struct key_column **key)
 {
@@ -116,7 +120,7 @@ static void start_slots(struct ws_columns_decoder *decoder, struct decoding *dec
         key->distinct[i] = value += (uint64_t)ws_unzigzag(key->distinct[i]);
 }
 
-/* Which group each of the key's values is in. */
+/* Reads the group of each key value. */
 static void start_groups(struct ws_columns_decoder *decoder, struct decoding *decoding, struct ws_bytes_in *head,
                          struct ws_bytes_in *planes)
 {
@@ -211,7 +215,7 @@ static void start_column(struct ws_columns_decoder *decoder, const uint8_t entry
     decoder->decoding_of[entry[0]] = (int8_t)decoder->used++;
 }
 
-/* Reads what the frame says of its columns. Returns 0 or -EBADMSG. */
+/* Reads the description of the columns. Returns 0 or -EBADMSG. */
 static int start(struct ws_columns_decoder *decoder, const uint8_t *payload, size_t size)
 {
     struct ws_bytes_in head = { .at = payload, .end = payload + size }, planes;
@@ -241,7 +245,8 @@ static int start(struct ws_columns_decoder *decoder, const uint8_t *payload, siz
     return 0;
 }
 
-/* Each length that no gap takes needs its base before it. */
+/* Checks the order of columns: a LENGTH column comes after its base. LENGTH columns that a GAP column completes are
+ * exempt. */
 static bool lengths_have_bases(const struct ws_columns_decoder *decoder)
 {
     for (unsigned i = 0; i < decoder->used; i++) {
@@ -304,8 +309,8 @@ static void add_remembered(struct decoding *decoding, uint64_t *numbers, uint32_
     decoding->before = before;
 }
 
-/* The same where every residual is 0 and no key is new: the common case of columns that rarely vary. */
-static void recall(struct decoding *decoding, uint64_t *numbers, uint32_t count)
+/* Decodes a block in which every residual is 0 and no key is new. This is common: most columns rarely vary. */
+static void decode_without_residuals(struct decoding *decoding, uint64_t *numbers, uint32_t count)
 {
     const ws_slot *slots = decoding->key->slots;
     const uint64_t *remembered = decoding->remembered;
@@ -322,24 +327,24 @@ static void add_before(struct decoding *decoding, uint64_t *numbers, uint32_t co
     decoding->before = before;
 }
 
-/* Gaps and the lengths in the rows become begins and ends. */
-static void join_gaps(const struct decoding *decoding, const struct ws_layout *layout, uint64_t *numbers, char *row,
-                      uint32_t count)
+/* Turns gaps into begins and the lengths in the rows into ends. */
+static void join_gaps(const struct decoding *decoding, uint64_t *numbers, uint32_t count)
 {
     const ws_slot *slots = decoding->group->slots, *groups = decoding->groups;
     const struct ws_column base = *decoding->base;
+    char *field = decoding->base_place.at;
     uint64_t *ends = decoding->ends;
-    for (uint32_t i = 0; i < count; i++, row += layout->row_size) {
+    for (uint32_t i = 0; i < count; i++, field += decoding->base_place.stride) {
         uint32_t group = groups ? groups[slots[i]] : slots[i];
         uint64_t begin = numbers[i] + ends[group];
-        uint64_t end = begin + ws_column_load(&base, row);
+        uint64_t end = begin + ws_column_load_field(&base, field);
         numbers[i] = begin;
-        ws_column_store(&base, row, end);
-        ends[group] = base.width == sizeof(uint64_t) ? end : ws_column_load(&base, row);
+        memcpy(field, &end, base.width); /* little-endian: the low half comes first */
+        ends[group] = base.width == sizeof(uint64_t) ? end : ws_column_load_field(&base, field);
     }
 }
 
-/* The numbers as they were before base columns were taken off. */
+/* Decodes values from residuals, before base columns are added. */
 static void decode_residuals(struct decoding *decoding, uint64_t *numbers, uint32_t count)
 {
     const uint64_t bias = decoding->bias;
@@ -349,7 +354,7 @@ static void decode_residuals(struct decoding *decoding, uint64_t *numbers, uint3
         for (uint32_t i = 0; i < count; i++)
             numbers[i] = bias + ((uint64_t)ws_unzigzag(numbers[i]) << shift);
     } else if (!bias && decoding->key && decoding->seen == decoding->key->seen) {
-        recall(decoding, numbers, count);
+        decode_without_residuals(decoding, numbers, count);
         return;
     } else {
         for (uint32_t i = 0; i < count; i++)
@@ -361,37 +366,36 @@ static void decode_residuals(struct decoding *decoding, uint64_t *numbers, uint3
         add_before(decoding, numbers, count);
 }
 
-static void decode_numbers(struct decoding *decoding, const struct ws_layout *layout, uint64_t *numbers, char *row,
-                           uint32_t count)
+static void decode_numbers(struct decoding *decoding, uint64_t *numbers, uint32_t count)
 {
     decode_residuals(decoding, numbers, count);
     if (decoding->coding == WS_CODING_GAP) {
-        join_gaps(decoding, layout, numbers, row, count);
+        join_gaps(decoding, numbers, count);
     } else if (decoding->coding == WS_CODING_LENGTH && !decoding->kept_length) {
-        for (uint32_t i = 0; i < count; i++, row += layout->row_size)
-            numbers[i] += ws_column_load(decoding->base, row);
+        const char *field = decoding->base_place.at;
+        for (uint32_t i = 0; i < count; i++, field += decoding->base_place.stride)
+            numbers[i] += ws_column_load_field(decoding->base, field);
     }
 }
 
-static int decode_texts(struct decoding *decoding, const struct ws_layout *layout, uint64_t *numbers, char *row,
-                        uint32_t count)
+static int decode_texts(struct decoding *decoding, uint64_t *numbers, uint32_t count)
 {
+    char *field = decoding->place.at;
     ws_unpack(&decoding->unpacker, numbers, count);
-    for (uint32_t i = 0; i < count; i++, row += layout->row_size) {
+    for (uint32_t i = 0; i < count; i++, field += decoding->place.stride) {
         const uint8_t *bytes = ws_bytes_take(&decoding->texts, numbers[i]);
         if (!bytes)
             return -EBADMSG;
-        *ws_column_text(decoding->column, row) = (struct ws_text){ (const char *)bytes, (uint32_t)numbers[i] };
+        *(struct ws_text *)(void *)field = (struct ws_text){ (const char *)bytes, (uint32_t)numbers[i] };
     }
     return 0;
 }
 
-static void store_all(const struct ws_column *column, const struct ws_layout *layout, const uint64_t *numbers,
-                      char *row, uint32_t count)
+static void store_all(const struct decoding *decoding, const uint64_t *numbers, uint32_t count)
 {
-    char *field = row + column->offset;
-    size_t stride = layout->row_size;
-    if (column->width == sizeof(uint64_t))
+    char *field = decoding->place.at;
+    size_t stride = decoding->place.stride;
+    if (decoding->column->width == sizeof(uint64_t))
         for (uint32_t i = 0; i < count; i++, field += stride)
             memcpy(field, &numbers[i], sizeof(uint64_t));
     else
@@ -399,23 +403,31 @@ static void store_all(const struct ws_column *column, const struct ws_layout *la
             memcpy(field, &numbers[i], sizeof(uint32_t));
 }
 
-static int decode_block(struct ws_columns_decoder *decoder, char *row, uint32_t count)
+static struct ws_column_place place_of(const struct ws_columns_decoder *decoder, const struct ws_column *column,
+                                       uint32_t row)
 {
-    const struct ws_layout *layout = decoder->layout;
+    struct ws_column_place place = decoder->places[column - decoder->layout->columns];
+    place.at = (char *)place.at + row * place.stride;
+    return place;
+}
+
+static int decode_block(struct ws_columns_decoder *decoder, uint32_t first, uint32_t count)
+{
     uint64_t *numbers = decoder->numbers;
-    if (decoder->used < layout->column_count)
-        memset(row, 0, (size_t)count * layout->row_size);
     for (unsigned i = 0; i < decoder->used; i++) {
         struct decoding *decoding = &decoder->decodings[i];
         int status = 0;
+        decoding->place = place_of(decoder, decoding->column, first);
+        if (decoding->base)
+            decoding->base_place = place_of(decoder, decoding->base, first);
         if (decoding->coding == WS_CODING_TEXT) {
-            status = decode_texts(decoding, layout, numbers, row, count);
+            status = decode_texts(decoding, numbers, count);
         } else {
             if (decoding->coding == WS_CODING_SLOTS)
                 status = decode_slots(decoding, numbers, count);
             else
-                decode_numbers(decoding, layout, numbers, row, count);
-            store_all(decoding->column, layout, numbers, row, count);
+                decode_numbers(decoding, numbers, count);
+            store_all(decoding, numbers, count);
         }
         if (status)
             return status;
@@ -423,12 +435,23 @@ static int decode_block(struct ws_columns_decoder *decoder, char *row, uint32_t 
     return 0;
 }
 
-int ws_columns_decode(struct ws_columns_decoder *decoder, const struct ws_layout *layout, const uint8_t *payload,
-                      size_t size, uint32_t count, void *rows)
+/* Sets the columns that the payload lacks to 0. */
+static void clear_absent(const struct ws_columns_decoder *decoder)
+{
+    for (unsigned i = 0; i < decoder->layout->column_count; i++) {
+        char *field = decoder->places[i].at;
+        for (uint32_t row = 0; row < decoder->count && decoder->decoding_of[i] < 0; row++)
+            memset(field + row * decoder->places[i].stride, 0, decoder->layout->columns[i].width);
+    }
+}
+
+int ws_columns_decode_into(struct ws_columns_decoder *decoder, const struct ws_layout *layout, const uint8_t *payload,
+                           size_t size, uint32_t count, const struct ws_column_place *places)
 {
     if (count > decoder->max_rows)
         return -EBADMSG;
     decoder->layout = layout;
+    decoder->places = places;
     decoder->count = count;
     decoder->used = decoder->keys_used = 0;
     decoder->arena_used = 0;
@@ -436,10 +459,20 @@ int ws_columns_decode(struct ws_columns_decoder *decoder, const struct ws_layout
     int status = start(decoder, payload, size);
     if (status || !lengths_have_bases(decoder))
         return -EBADMSG;
+    clear_absent(decoder);
     for (uint32_t done = 0; done < count && !status;) {
-        uint32_t some = count - done < BLOCK_ROWS ? count - done : BLOCK_ROWS;
-        status = decode_block(decoder, (char *)rows + (size_t)done * layout->row_size, some);
+        uint32_t some = ws_min(count - done, BLOCK_ROWS);
+        status = decode_block(decoder, done, some);
         done += some;
     }
     return status;
+}
+
+int ws_columns_decode(struct ws_columns_decoder *decoder, const struct ws_layout *layout, const uint8_t *payload,
+                      size_t size, uint32_t count, void *rows)
+{
+    struct ws_column_place places[WS_COLUMNS_MAX];
+    for (unsigned i = 0; i < layout->column_count; i++)
+        places[i] = (struct ws_column_place){ (char *)rows + layout->columns[i].offset, layout->row_size };
+    return ws_columns_decode_into(decoder, layout, payload, size, count, places);
 }

@@ -4,16 +4,17 @@
 
 struct hash_entry {
     uint64_t value;
-    uint32_t stamp; /* of the use that put it: saves clearing the table */
+    uint32_t stamp; /* the use of the table that filled this entry; older stamps mean empty, so the table need not be
+                       cleared */
     uint32_t slot;
 };
 
 /* One SLOTS column of the frame. */
 struct key_column {
-    int column; /* its index in the layout */
+    int column; /* index in the layout */
     uint32_t used;
     ws_slot *slots;     /* by row */
-    uint64_t *distinct; /* by slot */
+    uint64_t *distinct; /* the distinct values, by slot */
 };
 
 struct ws_columns_encoder {
@@ -23,7 +24,7 @@ struct ws_columns_encoder {
     struct hash_entry *hash;
     uint64_t *numbers;
     uint64_t *remembered; /* by slot of the key */
-    uint64_t *ends;       /* by group: where its last row ended */
+    uint64_t *ends;       /* end of the last row, by group */
     uint64_t *group_ids;
     ws_slot *groups; /* by slot */
     unsigned keys_used;
@@ -68,7 +69,7 @@ struct ws_columns_encoder *ws_columns_encoder_init(void *memory, uint32_t max_ro
 
 size_t ws_columns_bound(const struct ws_layout *layout, uint32_t rows, size_t text)
 {
-    /* SLOTS and GAP pack two sequences; 64: the column's head. */
+    /* SLOTS and GAP pack two sequences each; the 64 bytes are the column's head. */
     return 64 + layout->column_count * (2 * ws_pack_bound(rows) + 64) + text;
 }
 
@@ -82,7 +83,7 @@ static void new_stamp(struct ws_columns_encoder *encoder)
     encoder->stamp = 1;
 }
 
-/* The value's slot, a new one if it has none. */
+/* Returns the value's slot; a new value gets a new one. */
 static uint32_t find_slot(struct ws_columns_encoder *encoder, uint64_t value, uint64_t *distinct, uint32_t *used)
 {
     for (size_t at = ws_map_hash(value) & encoder->hash_mask;; at = (at + 1) & encoder->hash_mask) {
@@ -142,15 +143,15 @@ static void encode_slots(struct ws_columns_encoder *encoder, const struct ws_lay
 
 /* ---- residuals ---- */
 
-static const struct key_column *key_of(const struct ws_columns_encoder *encoder, uint32_t column)
+static const struct key_column *columns_encode_key_of(const struct ws_columns_encoder *encoder, uint32_t column)
 {
     for (unsigned i = 0; i < encoder->keys_used; i++)
         if (encoder->keys[i].column == (int)column)
             return &encoder->keys[i];
-    return NULL; /* no layout names a key that comes later: see layout.c */
+    return NULL; /* the table in layout.c names no later column */
 }
 
-/* Replaces each of the numbers by its difference to the one remembered for its key. */
+/* Replaces each number by its difference from the number remembered for its key. */
 static void to_residuals(uint64_t *numbers, uint32_t count, const ws_slot *slots, uint64_t *remembered)
 {
     uint64_t before = 0;
@@ -165,7 +166,7 @@ static void to_residuals(uint64_t *numbers, uint32_t count, const ws_slot *slots
     }
 }
 
-/* The residual that most rows have, or 0 if there is none: correlations grow by 1. */
+/* Returns the residual of most rows, or 0 if no value has a majority. Correlations, for example, grow by 1. */
 static uint64_t majority(const uint64_t *numbers, uint32_t count)
 {
     uint64_t candidate = count ? numbers[count / 2] : 0;
@@ -182,7 +183,7 @@ static void pack_residuals(uint64_t *numbers, uint32_t count, struct ws_encoded 
     uint64_t bias = majority(numbers, count), any = 0;
     for (uint32_t i = 0; i < count; i++)
         any |= numbers[i] -= bias;
-    /* Clocks tick in steps, often of a power of two. */
+    /* Drop common trailing zero bits: clocks often tick in steps of a power of two. */
     unsigned shift = any ? (unsigned)__builtin_ctzll(any) : 0;
     if (shift)
         for (uint32_t i = 0; i < count; i++)
@@ -200,7 +201,7 @@ static void to_deltas(uint64_t *numbers, uint32_t count)
         numbers[i] -= numbers[i - 1];
 }
 
-/* Returns whether the column varies over the rows. */
+/* Loads the column's numbers. Returns whether they vary. */
 static bool load_column(uint64_t *numbers, const struct ws_layout *layout, const struct ws_column *column,
                         const char *row, uint32_t count)
 {
@@ -222,15 +223,15 @@ static bool load_column(uint64_t *numbers, const struct ws_layout *layout, const
 static void load_lengths(uint64_t *numbers, const struct ws_layout *layout, const struct ws_column *column,
                          const char *row, uint32_t count)
 {
-    /* Copies, so that the loop need not look at them again after each store. */
+    /* Local copies: the compiler need not reload them after each store. */
     const struct ws_column end = *column, base = layout->columns[column->base];
     const size_t stride = layout->row_size;
     for (uint32_t i = 0; i < count; i++, row += stride)
         numbers[i] = ws_column_load(&end, row) - ws_column_load(&base, row);
 }
 
-/* Numbers the groups that the key's values are in, in the order of first appearance, and packs that
- * number for each value. Returns how many there are. */
+/* Numbers the groups of the key's values in the order of first appearance and packs one number per value. Returns
+ * how many groups there are. */
 static uint32_t put_groups(struct ws_columns_encoder *encoder, const struct key_column *key,
                            const struct ws_map *groups, struct ws_encoded *to)
 {
@@ -245,12 +246,12 @@ static uint32_t put_groups(struct ws_columns_encoder *encoder, const struct key_
     return used;
 }
 
-/* Times between the end of the row before in the same group and each row's begin. */
+/* Codes each begin as the time since the end of the previous row in its group. */
 static void encode_gaps(struct ws_columns_encoder *encoder, const struct ws_layout *layout,
                         const struct ws_column *column, const char *row, uint32_t count, const struct ws_map *groups,
                         struct ws_encoded *to)
 {
-    const struct key_column *key = key_of(encoder, column->group);
+    const struct key_column *key = columns_encode_key_of(encoder, column->group);
     const struct ws_column begin = *column, end = layout->columns[column->base];
     const size_t stride = layout->row_size;
     uint32_t used = key->used;
@@ -270,7 +271,7 @@ static void encode_gaps(struct ws_columns_encoder *encoder, const struct ws_layo
     }
 }
 
-/* Returns the coding used: a column that does not vary is its bias and nothing else. */
+/* Returns the coding used. A column that does not vary is stored as its bias alone. */
 static uint8_t encode_numbers(struct ws_columns_encoder *encoder, const struct ws_layout *layout,
                               const struct ws_column *column, const void *rows, uint32_t count,
                               const struct ws_map *groups, struct ws_encoded *to)
@@ -286,7 +287,7 @@ static uint8_t encode_numbers(struct ws_columns_encoder *encoder, const struct w
     if (coding == WS_CODING_DELTA)
         to_deltas(numbers, count);
     else if (coding != WS_CODING_PLAIN)
-        to_residuals(numbers, count, key_of(encoder, column->key)->slots, encoder->remembered);
+        to_residuals(numbers, count, columns_encode_key_of(encoder, column->key)->slots, encoder->remembered);
     pack_residuals(numbers, count, to);
     return coding;
 }
@@ -336,7 +337,7 @@ void ws_columns_encode(struct ws_columns_encoder *encoder, const struct ws_layou
 {
     encoder->keys_used = 0;
     ws_bytes_put_u8(&to->head, (uint8_t)layout->column_count);
-    /* Gaps come last: reading them takes the lengths. */
+    /* GAP columns come last: the decoder needs the lengths first. */
     for (int gaps = 0; gaps < 2; gaps++)
         for (uint32_t i = 0; i < layout->column_count; i++)
             if ((layout->columns[i].coding == WS_CODING_GAP) == gaps)

@@ -39,8 +39,8 @@ size_t ws_texts_move(const struct ws_layout *layout, void *row, char *to)
     return size;
 }
 
-/* Makes room for `needed` bytes. */
-static bool grow(char **memory, size_t *capacity, size_t needed)
+/* Grows the memory to at least `needed` bytes. */
+static bool wire_dictionary_grow(char **memory, size_t *capacity, size_t needed)
 {
     size_t wanted = *capacity ? *capacity : FIRST_CAPACITY;
     while (wanted < needed)
@@ -59,17 +59,18 @@ void ws_dictionary_add(struct ws_dictionary *dictionary, const void *row)
 {
     const struct ws_layout *layout = dictionary->layout;
     size_t text_size = ws_texts_size(layout, row);
-    /* Once one row is left out all later ones are: what is kept has no holes. */
+    /* After the first row that does not fit, no later row is kept either: the kept rows have no holes. */
     if (dictionary->not_kept || dictionary->count == ROWS_MAX || text_size > TEXTS_MAX - dictionary->texts_size ||
-        !grow(&dictionary->rows, &dictionary->rows_capacity, (size_t)(dictionary->count + 1) * layout->row_size) ||
-        !grow(&dictionary->texts, &dictionary->texts_capacity, dictionary->texts_size + text_size)) {
+        !wire_dictionary_grow(&dictionary->rows, &dictionary->rows_capacity,
+                              (size_t)(dictionary->count + 1) * layout->row_size) ||
+        !wire_dictionary_grow(&dictionary->texts, &dictionary->texts_capacity, dictionary->texts_size + text_size)) {
         dictionary->not_kept++;
         return;
     }
     char *place = dictionary->rows + (size_t)dictionary->count * layout->row_size;
     memcpy(place, row, layout->row_size);
     dictionary->texts_size += ws_texts_move(layout, place, dictionary->texts + dictionary->texts_size);
-    /* The texts may move when they grow, so rows remember where they start within them. */
+    /* Rows hold offsets into the texts, because the texts may move when they grow. */
     for (uint32_t i = 0; i < layout->column_count; i++)
         if (layout->columns[i].coding == WS_CODING_TEXT) {
             struct ws_text *text = text_at(&layout->columns[i], place);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/minmax.h"
 #include "base/reserve.h"
 #include "wire/columns.h"
 #include "wire/dictionary.h"
@@ -12,33 +13,33 @@
 enum {
     DEFAULT_ROWS = 4096,
     DEFAULT_LEVEL = 1,
-    TEXT_BYTES = 1 << 20, /* of all texts in one frame, and so of one text */
+    TEXT_BYTES = 1 << 20, /* maximum size of all texts in a frame, and so of one text */
     SHAPES_MAX = 1 << 16,
-    REPEAT_FACTOR = 32, /* dictionaries are repeated after so many times their size: 3 % of a file */
+    REPEAT_FACTOR = 32, /* dictionaries are repeated after 32 times their own size: 3 % of the file */
 };
 
-/* Rows of one family on their way into a frame. */
+/* Rows of one family that wait for their frame. */
 struct pending {
     struct ws_growing rows;
     uint32_t count;
-    struct ws_growing texts; /* limit 0: the family has none */
+    struct ws_growing texts; /* limit 0: the family has no texts */
     uint32_t text_size;
-    uint64_t first_row; /* number of the first one within the family */
+    uint64_t first_row; /* the first row's number within its family */
 };
 
 struct ws_encoder {
-    size_t mapping_size; /* of the encoder itself with what codes columns */
+    size_t mapping_size; /* of the encoder and its column coder together */
     struct ws_frame_writer writer;
-    struct ws_growing head, planes, frame; /* the writer's */
+    struct ws_growing head, planes, frame; /* memory of the frame writer */
     struct pending pending[WS_FAMILY_COUNT];
     struct ws_dictionary dictionaries[WS_FAMILY_FIRST_DATA];
-    bool dictionaries_changed;   /* since they were last written as a whole */
-    uint64_t dictionaries_bytes; /* what writing them took */
-    uint64_t repeated_at;        /* value of bytes when they were last repeated */
-    bool dictionaries_missing;   /* the sink refused rows of theirs */
+    bool dictionaries_changed;   /* since all of them were last written */
+    uint64_t dictionaries_bytes; /* size in the file when all of them were last written */
+    uint64_t repeated_at;        /* value of `bytes` at the last repeat */
+    bool dictionaries_missing;   /* the sink refused dictionary rows */
     uint64_t lost[WS_FAMILY_COUNT];
-    uint64_t refused[WS_FAMILY_FIRST_DATA]; /* rows too long for any frame, in lost as well */
-    struct ws_map stream_of_shape;          /* operations of a stream follow each other */
+    uint64_t refused[WS_FAMILY_FIRST_DATA]; /* rows too long for any frame, also counted in lost */
+    struct ws_map stream_of_shape;          /* STREAM_GAP needs the stream of each shape */
     struct ws_columns_encoder *columns;
 };
 
@@ -55,19 +56,19 @@ static bool has_text(const struct ws_layout *layout)
     return false;
 }
 
-static struct ws_bytes_out bytes_of(const struct ws_growing *growing)
+static struct ws_bytes_out encoder_bytes_of(const struct ws_growing *growing)
 {
     return (struct ws_bytes_out){ .data = (uint8_t *)growing->data, .capacity = growing->ready };
 }
 
-/* Room for a frame whose head and planes take no more than so much each. */
+/* Reserves memory for a frame whose head and planes take at most `bound` bytes each. */
 static bool room_for_frame(struct ws_encoder *encoder, size_t bound)
 {
     bool room = ws_growing_to(&encoder->head, bound) && ws_growing_to(&encoder->planes, bound) &&
                 ws_growing_to(&encoder->frame, ws_frame_writer_bound(bound, bound));
-    encoder->writer.encoded.head = bytes_of(&encoder->head);
-    encoder->writer.encoded.planes = bytes_of(&encoder->planes);
-    encoder->writer.frame = bytes_of(&encoder->frame);
+    encoder->writer.encoded.head = encoder_bytes_of(&encoder->head);
+    encoder->writer.encoded.planes = encoder_bytes_of(&encoder->planes);
+    encoder->writer.frame = encoder_bytes_of(&encoder->frame);
     return room;
 }
 
@@ -77,8 +78,8 @@ static bool room_for_rows(struct pending *pending, uint32_t rows, size_t row_siz
            (!pending->texts.limit || ws_growing_to(&pending->texts, texts));
 }
 
-/* Buffers grow as they fill: most programs need little of most of them. But each has its first step from the start,
- * so that rows can still be written, fewer at a time, when memory is out. False: it is out already. */
+/* Buffers grow as they fill, because most programs need little of most of them. Each starts with one step of memory:
+ * if memory runs out later, rows can still be written in smaller frames. Returns false if memory runs out here. */
 static bool make_buffers(struct ws_encoder *encoder, uint32_t rows_per_frame)
 {
     size_t most = WS_INDEX_BYTES, at_first = WS_INDEX_BYTES;
@@ -89,14 +90,14 @@ static bool make_buffers(struct ws_encoder *encoder, uint32_t rows_per_frame)
         size_t bound = ws_columns_bound(layout, rows_per_frame, texts);
         encoder->pending[i].rows.limit = (size_t)rows_per_frame * layout->row_size;
         encoder->pending[i].texts.limit = texts;
-        most = bound > most ? bound : most;
+        most = ws_max(bound, most);
         made = made && room_for_rows(&encoder->pending[i], 1, layout->row_size, 1);
         bound = ws_columns_bound(layout, WS_GROWING_STEP / layout->row_size, texts ? WS_GROWING_STEP : 0);
-        at_first = bound > at_first ? bound : at_first;
+        at_first = ws_max(bound, at_first);
     }
     encoder->head.limit = encoder->planes.limit = most;
     encoder->frame.limit = ws_frame_writer_bound(most, most);
-    return made && room_for_frame(encoder, at_first < most ? at_first : most);
+    return made && room_for_frame(encoder, ws_min(at_first, most));
 }
 
 int ws_encoder_create(struct ws_encoder **result, const struct ws_encoder_options *given)
@@ -129,7 +130,7 @@ int ws_encoder_create(struct ws_encoder **result, const struct ws_encoder_option
     return 0;
 }
 
-/* texts: bytes of all texts of the rows, or more. */
+/* texts: an upper bound of the bytes of all texts of the rows. */
 static int put_rows(struct ws_encoder *encoder, uint32_t family, const void *rows, uint32_t count, size_t texts,
                     uint64_t first_row, uint8_t flags)
 {
@@ -145,12 +146,12 @@ static int put_rows(struct ws_encoder *encoder, uint32_t family, const void *row
     return ws_frame_writer_put(&encoder->writer, &header);
 }
 
-/* Counts a family's pending rows as lost because of `status`, which it returns. */
+/* Counts the family's pending rows as lost because of `status`. Returns `status`. */
 static int drop_pending(struct ws_encoder *encoder, uint32_t family, int status)
 {
     struct pending *pending = &encoder->pending[family];
     encoder->lost[family] += pending->count;
-    /* Dictionary rows keep their numbers: a repeat may yet carry them. */
+    /* Dictionary rows keep their numbers, because a repeat may still carry them. */
     if (is_dictionary(family))
         pending->first_row += pending->count;
     pending->count = 0;
@@ -186,17 +187,17 @@ static int flush_dictionaries(struct ws_encoder *encoder)
     return status;
 }
 
-/* All dictionaries again, so that a reader who lost a frame of theirs finds its rows here. */
+/* Writes all dictionaries again: a reader that lost one of their frames finds the rows here. */
 static int repeat_dictionaries(struct ws_encoder *encoder)
 {
     int status = 0;
     uint64_t before = encoder->writer.bytes;
     for (uint32_t i = 0; i < WS_FAMILY_FIRST_DATA && !status; i++) {
-        struct pending *buffer = &encoder->pending[i]; /* empty: just flushed */
+        struct pending *buffer = &encoder->pending[i]; /* empty: was just flushed */
         const struct ws_dictionary *dictionary = &encoder->dictionaries[i];
         uint32_t rows = encoder->writer.options.rows_per_frame;
-        rows = dictionary->count < rows ? dictionary->count : rows;
-        size_t texts = dictionary->texts_size < TEXT_BYTES ? dictionary->texts_size : TEXT_BYTES;
+        rows = ws_min(dictionary->count, rows);
+        size_t texts = ws_min(dictionary->texts_size, TEXT_BYTES);
         while (rows > 1 && !room_for_rows(buffer, rows, ws_layout(i)->row_size, texts))
             rows /= 2;
         if (rows && !room_for_rows(buffer, rows, ws_layout(i)->row_size, texts))
@@ -219,7 +220,7 @@ static int repeat_dictionaries(struct ws_encoder *encoder)
     return 0;
 }
 
-/* While the sink refuses dictionary rows it gets no rows that may use them. */
+/* While the sink refuses dictionary rows, rows that may refer to them are not written. */
 static int flush_data(struct ws_encoder *encoder, uint32_t family)
 {
     flush_dictionaries(encoder);
@@ -238,8 +239,8 @@ static int flush_of(struct ws_encoder *encoder, uint32_t family)
     return is_dictionary(family) ? flush_dictionaries(encoder) : flush_data(encoder, family);
 }
 
-/* Remembers a dictionary row: to repeat it, and for what the coding of others makes of it. */
-static void keep(struct ws_encoder *encoder, uint32_t family, const void *row)
+/* Keeps a dictionary row for repeats, and what other families' codings need from it. */
+static void encoder_keep(struct ws_encoder *encoder, uint32_t family, const void *row)
 {
     ws_dictionary_add(&encoder->dictionaries[family], row);
     encoder->dictionaries_changed = true;
@@ -274,7 +275,7 @@ int ws_encoder_add(struct ws_encoder *encoder, enum ws_family family, const void
         pending->text_size += (uint32_t)ws_texts_move(layout, place, pending->texts.data + pending->text_size);
     pending->count++;
     if (is_dictionary(family))
-        keep(encoder, family, row);
+        encoder_keep(encoder, family, row);
     if (pending->count == encoder->writer.options.rows_per_frame) {
         int result = flush_of(encoder, family);
         status = status ? status : result;

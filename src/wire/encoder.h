@@ -1,9 +1,7 @@
-/* Rows in, frames out: the one way records become bytes, in the application, in the collector and in
- * tools that write traces.
+/* Turns rows into frames. The shim and the tools all write traces with it.
  *
- * An encoder owns all its buffers from creation on; adding rows allocates nothing. It is not thread
- * safe: in the shim the drain thread owns it.
- */
+ * An encoder reserves its buffers at creation; adding rows allocates nothing. It is not thread safe: in the shim
+ * only the drain thread uses it. */
 #ifndef WALLSHIM_WIRE_ENCODER_H
 #define WALLSHIM_WIRE_ENCODER_H
 
@@ -13,12 +11,11 @@
 
 #include "record/record.h"
 
-/* Where finished bytes go. Returns 0, or -errno: the encoder then counts the frame's rows as lost and
- * goes on (see ws_encoder_lost). */
+/* The destination of the bytes. Returns 0 or -errno. After an error the encoder counts the frame's rows as lost and
+ * continues (see ws_encoder_lost). */
 typedef int (*ws_sink_write)(void *sink, const void *bytes, size_t size);
 
-/* zstd, found by whoever may load it (the shim at run time, tools by linking). All NULL: frames are
- * stored as they are. Signatures are those of zstd.h. */
+/* The functions of zstd, with the signatures of zstd.h. All NULL: frames are not compressed. */
 struct ws_compressor {
     size_t (*compress_bound)(size_t size);
     void *(*create)(void);
@@ -32,31 +29,31 @@ struct ws_encoder_options {
     ws_sink_write write;
     void *sink;
     uint32_t rows_per_frame; /* 0: the default, 4096 */
-    int level;               /* of compression; 0: the default, 1 */
+    int level;               /* compression level; 0: the default, 1 */
 };
 
 struct ws_encoder;
 
-/* Writes the file header at once. Returns 0 or -errno. */
+/* Creates an encoder and writes the file header. Returns 0 or -errno. */
 int ws_encoder_create(struct ws_encoder **encoder, const struct ws_encoder_options *options);
 
-/* row is the family's structure (struct ws_op for WS_FAMILY_op, …); texts are copied. Rows of a
- * dictionary family come out before any row added after them. Returns 0; -errno of the sink, which has
- * then refused a frame; -EMSGSIZE when the row's texts are longer than 1 MiB: it is lost. */
+/* Adds a row of the family's structure (struct ws_op for WS_FAMILY_op, …); texts are copied. Rows of a dictionary
+ * are written before all rows added after them. Returns 0; -errno of the sink if it refused a frame; -EMSGSIZE if
+ * the row's texts exceed 1 MiB, in which case the row is lost. */
 int ws_encoder_add(struct ws_encoder *encoder, enum ws_family family, const void *row);
 
-/* Puts out every row still held, so that a reader sees all there is. Call it every 250 ms or so.
- * While the sink refuses dictionary rows it is given no others: these are counted as lost. */
+/* Writes all rows held back, so that readers see them. Call it about every 250 ms. While the sink refuses
+ * dictionary rows, all other rows are counted as lost. */
 int ws_encoder_flush(struct ws_encoder *encoder);
 
-/* Flushes and writes the footer: dictionaries once more and the index of frames. */
+/* Flushes, then writes the footer: all dictionaries again and the index of frames. */
 int ws_encoder_finish(struct ws_encoder *encoder);
 
-/* Rows of a family that no frame carries, because the sink refused them or they were too long.
- * Dictionary rows that the sink refused come off this count when it takes them later. */
+/* Returns how many rows of the family are in no frame, because the sink refused them or they were too long. A
+ * dictionary row is no longer counted once a repeat has carried it. */
 uint64_t ws_encoder_lost(const struct ws_encoder *encoder, enum ws_family family);
 
-/* Bytes handed to the sink so far. */
+/* Returns the bytes given to the sink so far. */
 uint64_t ws_encoder_bytes(const struct ws_encoder *encoder);
 
 /* Accepts NULL. Writes nothing. */

@@ -7,9 +7,9 @@
 #include "base/hash.h"
 #include "record/families.h"
 
-enum { BYTE_ORDER_MARK = 0x01020304 }; /* 04 03 02 01 in the file */
+enum { BYTE_ORDER_MARK = 0x01020304 }; /* bytes 04 03 02 01 in the file */
 
-/* The structures below are the bytes of the file: no padding, checked here. */
+/* These structures are the bytes of the file. They have no padding, which is checked here. */
 struct file_bytes {
     char magic[16];
     uint16_t major, minor;
@@ -49,7 +49,7 @@ struct trailer_bytes {
 };
 _Static_assert(sizeof(struct trailer_bytes) == WS_TRAILER_SIZE, "as in FORMAT.md");
 
-/* Each structure ends in the hash of all bytes before it. */
+/* Each structure ends with the hash of all its earlier bytes. */
 static uint64_t hash_before_end(const void *bytes, size_t size)
 {
     return ws_hash(bytes, size - sizeof(uint64_t));

@@ -9,9 +9,9 @@
 #include "base/hash.h"
 
 enum {
-    CHUNK_BYTES = 1 << 10, /* less is not worth a compression of its own */
-    HOPELESS_FRAMES = 15,  /* a chunk that compression did not shrink is not tried again for so long */
-    LIST_BYTES = (WS_CUTS_MAX + 1) * 2 * WS_VARINT_MAX, /* of the sizes of all chunks */
+    CHUNK_BYTES = 1 << 10, /* minimum size of a chunk that is compressed by itself */
+    HOPELESS_FRAMES = 15,  /* if compression did not shrink a chunk, it is skipped for so many frames */
+    LIST_BYTES = (WS_CUTS_MAX + 1) * 2 * WS_VARINT_MAX, /* the list of the sizes of all chunks */
 };
 
 size_t ws_frame_writer_bound(size_t head, size_t planes)
@@ -27,7 +27,7 @@ static uint32_t random_id(void)
     return id;
 }
 
-static int put(struct ws_frame_writer *writer, const void *bytes, size_t size)
+static int frame_writer_put(struct ws_frame_writer *writer, const void *bytes, size_t size)
 {
     int status = writer->options.write(writer->options.sink, bytes, size);
     if (!status)
@@ -44,11 +44,11 @@ int ws_frame_writer_start(struct ws_frame_writer *writer)
     struct ws_file_header header = { .major = WS_FORMAT_MAJOR, .minor = WS_FORMAT_MINOR, .file_id = writer->file_id };
     memcpy(header.creator, "wallshim " WS_VERSION, sizeof("wallshim " WS_VERSION));
     ws_file_header_write(bytes, &header);
-    return put(writer, bytes, sizeof(bytes));
+    return frame_writer_put(writer, bytes, sizeof(bytes));
 }
 
-/* One chunk: smaller if that is possible. Its sizes go to `sizes`; `hopeless` remembers between
- * frames that it was not. */
+/* Writes one chunk, compressed if that makes it smaller, and its sizes to `sizes`. `hopeless` counts the frames for
+ * which compression is skipped. */
 static void put_chunk(struct ws_frame_writer *writer, const uint8_t *bytes, size_t size, uint8_t *hopeless,
                       struct ws_bytes_out *sizes)
 {
@@ -74,7 +74,7 @@ static void put_chunk(struct ws_frame_writer *writer, const uint8_t *bytes, size
     }
 }
 
-/* The payload in chunks: the head, then the planes, the smallest of them joined. */
+/* Writes the payload in chunks: the head, then the planes. Small planes share a chunk. */
 static void put_chunks(struct ws_frame_writer *writer, struct ws_frame_header *header)
 {
     const struct ws_encoded *encoded = &writer->encoded;
@@ -92,7 +92,7 @@ static void put_chunks(struct ws_frame_writer *writer, struct ws_frame_header *h
             put_chunk(writer, encoded->planes.data + from, cut->end - from, &hopeless[cut->tag], &sizes);
         from = cut->end;
     }
-    /* The list comes last, so that each chunk is compressed straight to where it stays. */
+    /* The list comes last, so that each chunk can be compressed straight into its final place. */
     uint32_t list_size = (uint32_t)sizes.size;
     ws_bytes_put(frame, list, list_size);
     ws_bytes_put(frame, &list_size, sizeof(list_size));
@@ -134,7 +134,7 @@ int ws_frame_writer_put(struct ws_frame_writer *writer, struct ws_frame_header *
     header->payload_hash = ws_hash(frame->data + WS_FRAME_HEADER_SIZE, header->stored_size);
     ws_frame_header_write(frame->data, header);
     uint64_t offset = writer->bytes;
-    int status = put(writer, frame->data, frame->size);
+    int status = frame_writer_put(writer, frame->data, frame->size);
     if (status)
         return status;
     writer->sequence++;
@@ -153,5 +153,5 @@ int ws_frame_writer_finish(struct ws_frame_writer *writer)
         return status;
     uint8_t trailer[WS_TRAILER_SIZE];
     ws_trailer_write(trailer, writer->file_id, offset);
-    return put(writer, trailer, sizeof(trailer));
+    return frame_writer_put(writer, trailer, sizeof(trailer));
 }

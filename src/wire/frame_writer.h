@@ -1,4 +1,4 @@
-/* Encoded columns to frames in a sink: chunks, compression, header, hashes, the index of it all. */
+/* Writes encoded columns as frames to a sink: compresses chunks, adds headers and hashes, builds the index. */
 #ifndef WALLSHIM_WIRE_FRAME_WRITER_H
 #define WALLSHIM_WIRE_FRAME_WRITER_H
 
@@ -7,29 +7,30 @@
 #include "wire/index.h"
 #include "wire/pack.h"
 
-/* The caller gives the memory of encoded.head, encoded.planes and frame, and sets options. */
+/* The caller provides the memory of encoded.head, encoded.planes and frame, and sets options. */
 struct ws_frame_writer {
     struct ws_encoder_options options;
-    void *compression; /* NULL: frames are stored as they are */
+    void *compression; /* NULL: frames are not compressed */
     uint32_t file_id;
     uint32_t sequence;
-    uint64_t bytes; /* handed to the sink */
+    uint64_t bytes; /* bytes given to the sink */
     struct ws_encoded encoded;
     struct ws_bytes_out frame;
-    uint8_t hopeless[WS_FAMILY_COUNT][WS_CUT_TAGS]; /* frames still to pass before compression is tried again */
+    uint8_t hopeless[WS_FAMILY_COUNT][WS_CUT_TAGS]; /* for how many more frames compression is skipped */
     struct ws_index index;
 };
 
-/* Bytes that a frame of head and planes may take. */
+/* Returns the maximum size of a frame with such a head and planes. */
 size_t ws_frame_writer_bound(size_t head, size_t planes);
 
-/* Writes the file header. These return 0 or -errno; a frame that was not written has no number. */
+/* Writes the file header. Like the functions below it returns 0 or -errno. A frame that failed gets no sequence
+ * number. */
 int ws_frame_writer_start(struct ws_frame_writer *writer);
 
 /* Empties head and planes for a new payload. */
 void ws_frame_writer_begin(struct ws_frame_writer *writer);
 
-/* Writes the payload as a frame; family, flags, rows, first_row and host times are the caller's. */
+/* Writes the payload as a frame. The caller sets family, flags, rows, first_row and host times. */
 int ws_frame_writer_put(struct ws_frame_writer *writer, struct ws_frame_header *header);
 
 /* Writes the footer and the trailer. */

@@ -1,13 +1,14 @@
 #include "wire/index.h"
+#include "base/minmax.h"
 
-/* Two neighbours as one. */
+/* Merges two adjacent spans. */
 static struct ws_span joined(const struct ws_span *left, const struct ws_span *right)
 {
     return (struct ws_span){
         .offset = left->offset,
         .frames = left->frames + right->frames,
-        .host_first = left->host_first < right->host_first ? left->host_first : right->host_first,
-        .host_last = left->host_last > right->host_last ? left->host_last : right->host_last,
+        .host_first = ws_min(left->host_first, right->host_first),
+        .host_last = ws_max(left->host_last, right->host_last),
     };
 }
 

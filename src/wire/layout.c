@@ -2,8 +2,8 @@
 
 #include "wire/columns.h"
 
-/* One function a family, so that the columns' names can be local: an index enumeration that the
- * codings refer to, and a table made from the same list. */
+/* Each family gets a function of its own, so that the names of its columns are local. From one list it makes the
+ * enumeration of indices, to which the codings refer, and the table. */
 
 #define INDEX_INTEGER(type, name, coding) column_##name,
 #define INDEX_TEXT(name) column_##name,

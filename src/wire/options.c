@@ -13,12 +13,32 @@ const struct ws_option_info ws_option_table[] = {
 };
 const size_t ws_option_count = sizeof(ws_option_table) / sizeof(ws_option_table[0]);
 
+static const struct ws_option_old_name old_names[] = {
+    { "event-placement", "WALLSHIM_MARKS", "marks", "marks", "shared" },
+};
+
+const struct ws_option_old_name *ws_option_old_name(const char *name)
+{
+    for (size_t i = 0; i < sizeof(old_names) / sizeof(old_names[0]); i++)
+        if (!strcmp(old_names[i].name, name))
+            return &old_names[i];
+    return NULL;
+}
+
+const char *ws_option_in_environment(const struct ws_option_info *info, const char **variable)
+{
+    const struct ws_option_old_name *old = ws_option_old_name(info->name);
+    const char *text = secure_getenv(info->variable);
+    *variable = !text && old && secure_getenv(old->old_variable) ? old->old_variable : info->variable;
+    return text ? text : secure_getenv(*variable);
+}
+
 struct unit {
     const char *name;
     uint64_t factor;
 };
 
-/* A whole or decimal number followed by one of the units. Returns 0 or -EINVAL. */
+/* Parses a whole or decimal number with a unit. Returns 0 or -EINVAL. */
 static int parse_scaled(const char *text, const struct unit *units, uint64_t *value)
 {
     uint64_t whole = 0, fraction = 0, scale = 1;
@@ -85,23 +105,32 @@ int ws_parse_burst(const char *text, uint64_t *on, uint64_t *period)
     return 0;
 }
 
-/* Is text one of the words of "a|b|c"? Arguments without '|' take any text. */
-static bool one_of(const char *text, const char *words)
+/* Returns the index of text among the words of "a|b|c", or -1. */
+static int word_place(const char *text, const char *words)
 {
     size_t length = strlen(text);
-    if (!strchr(words, '|'))
-        return true;
+    int place = 0;
     if (strchr(text, '|'))
-        return false;
-    for (const char *word = words; word; word = strchr(word, '|')) {
+        return -1;
+    for (const char *word = words; word; word = strchr(word, '|'), place++) {
         word += *word == '|';
         if (!strncmp(word, text, length) && (word[length] == '|' || !word[length]))
-            return true;
+            return place;
     }
-    return false;
+    return -1;
 }
 
-/* Text as a number of the option's kind. Returns 0 or -EINVAL. */
+static int set_choice(const struct ws_option_info *info, const char *text, uint32_t *field)
+{
+    const struct ws_option_old_name *old = ws_option_old_name(info->name);
+    int place = word_place(old && !strcmp(text, old->old_word) ? old->word : text, info->argument);
+    if (place < 0)
+        return -EINVAL;
+    *field = (uint32_t)place;
+    return 0;
+}
+
+/* Parses text as a number of the option's kind. Returns 0 or -EINVAL. */
 static int parse_number(const struct ws_option_info *info, const char *text, uint64_t *number)
 {
     static const struct unit plain[] = { { "", 1 }, { NULL, 0 } };
@@ -133,12 +162,12 @@ int ws_option_set(struct ws_options *options, const struct ws_option_info *info,
     uint64_t number, period;
     switch (info->kind) {
     case WS_OPTION_TEXT:
-        if (!one_of(text, info->argument))
-            return -EINVAL;
         if (info->offset == offsetof(struct ws_options, burst) && ws_parse_burst(text, &number, &period))
             return -EINVAL;
         memcpy(field, &text, sizeof(text));
         return 0;
+    case WS_OPTION_CHOICE:
+        return set_choice(info, text, (uint32_t *)field);
     case WS_OPTION_FLAG:
         if (strcmp(text, "0") && strcmp(text, "1"))
             return -EINVAL;
@@ -179,7 +208,7 @@ void ws_options_from_environment(struct ws_options *options, const struct ws_opt
     *bad = NULL;
     for (size_t i = 0; i < ws_option_count; i++) {
         const struct ws_option_info *info = &ws_option_table[i];
-        const char *text = secure_getenv(info->variable);
+        const char *variable, *text = ws_option_in_environment(info, &variable);
         ws_option_set(options, info, info->fallback);
         if (text && ws_option_set(options, info, text) && !*bad)
             *bad = info;

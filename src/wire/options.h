@@ -1,12 +1,11 @@
-/* What can be asked of the shim: one table for the environment variables, for the switches of
- * `wallshim record`, for --help and for the manual page.
+/* The options of the shim. One table makes the environment variables, the switches of `wallshim record`, --help and
+ * the manual page.
  *
  * X(field, VARIABLE, "switch", kind, "default", "least", "most", "argument", "help")
  *
- * Kinds: TEXT a string; FLAG 0 or 1; COUNT a number; DURATION nanoseconds, written 500ms, 2s, 1m or a
- * bare number of seconds; SIZE bytes, written 64M, 2G. A TEXT whose argument is words with | between
- * them takes one of these. COUNT and SIZE lie between least and most, where these are given.
- */
+ * Kinds: TEXT is a string. CHOICE is one of a table of words, stored as an enum. FLAG is 0 or 1. COUNT is a number.
+ * DURATION is in nanoseconds and written as 500ms, 2s, 1m or a bare number of seconds. SIZE is in bytes and written
+ * as 64M or 2G. COUNT and SIZE must be between least and most, where those are given. */
 #ifndef WALLSHIM_WIRE_OPTIONS_H
 #define WALLSHIM_WIRE_OPTIONS_H
 
@@ -14,51 +13,78 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WS_OPTIONS(X)                                                                                               \
-    X(output, "WALLSHIM_OUTPUT", "output", TEXT, "%n-%p.wst", "", "", "TRACE",                                      \
-      "name of the trace; %n program, %p process id, %h host, %r rank, %% a percent sign")                          \
-    X(backend, "WALLSHIM_BACKEND", "backend", TEXT, "events", "", "", "events|host",                                \
-      "where device times come from: CUDA events, or none at all (host)")                                           \
-    X(marks, "WALLSHIM_MARKS", "marks", TEXT, "marks", "", "", "marks|pairs",                                       \
-      "events around every operation (pairs), or one between operations (marks)")                                   \
-    X(sample, "WALLSHIM_SAMPLE", "sample", COUNT, "64", "0", "1000000000", "K",                                     \
-      "with marks: a pair of its own for one launch in K of each kernel and grid; 0 never")                         \
-    X(burst, "WALLSHIM_BURST", "burst", TEXT, "", "", "", "ON/PERIOD",                                              \
-      "record ON out of every PERIOD (as 1s/30s) and only count in between")                                        \
-    X(params, "WALLSHIM_PARAMS", "params", TEXT, "some", "", "", "none|some|all",                                   \
-      "kernel parameters kept: none, those of the first 64 launches of a kernel and grid a second, or all")         \
-    X(delay, "WALLSHIM_DELAY", "delay", DURATION, "0", "", "", "TIME",                                              \
-      "start recording so long after the first CUDA call")                                                          \
-    X(duration, "WALLSHIM_DURATION", "duration", DURATION, "0", "", "", "TIME",                                     \
-      "stop recording after so long; 0 never")                                                                      \
-    X(max_size, "WALLSHIM_MAX_SIZE", "max-size", SIZE, "0", "", "", "SIZE",                                         \
-      "stop recording when the trace is so large; 0 never")                                                         \
-    X(capture_range, "WALLSHIM_CAPTURE_RANGE", "capture-range", TEXT, "none", "", "", "none|profiler",              \
-      "record only between cuProfilerStart and cuProfilerStop")                                                     \
-    X(environment, "WALLSHIM_ENV", "env", FLAG, "1", "", "", "0|1",                                                 \
-      "keep the part of the environment that matters to GPU work in the trace")                                     \
-    X(redact, "WALLSHIM_REDACT", "redact", TEXT, "", "", "", "WORD,WORD…",                                          \
-      "more words that mark an environment variable or argument as secret, beside KEY, TOKEN, SECRET, PASSWORD …")  \
-    X(ring, "WALLSHIM_RING", "ring", SIZE, "4M", "4K", "4G", "SIZE", "buffer of each thread that makes CUDA calls") \
-    X(events, "WALLSHIM_EVENTS", "events", COUNT, "16384", "16", "1000000", "N",                                    \
-      "CUDA events held in each context at most")                                                                   \
-    X(counters, "WALLSHIM_COUNTERS", "counters", FLAG, "0", "", "", "0|1",                                          \
-      "read hardware counters of FLOPs and bytes around a few launches of each kernel, grid and block")             \
-    X(cupti, "WALLSHIM_CUPTI", "cupti", TEXT, "", "", "", "LIBRARY",                                                \
-      "the libcupti to read counters through, where it is not found beside the program's CUDA")                     \
-    X(log, "WALLSHIM_LOG", "log", TEXT, "warn", "", "", "quiet|warn|debug", "what the shim may say on stderr")
+/* The words of each CHOICE: W(NAME in the enum, "word"). */
+#define WS_BACKENDS(W) W(BACKEND_EVENTS, "events") W(BACKEND_HOST, "host")
+#define WS_EVENT_PLACEMENTS(W) W(EVENTS_SHARED, "shared") W(EVENTS_IN_PAIRS, "pairs")
+#define WS_PARAMS_KEPT(W) W(PARAMS_NONE, "none") W(PARAMS_SOME, "some") W(PARAMS_ALL, "all")
+#define WS_CAPTURE_RANGES(W) W(RANGE_NONE, "none") W(RANGE_PROFILER, "profiler")
+#define WS_LOG_CHOICES(W) W(LOG_SAYS_NOTHING, "quiet") W(LOG_SAYS_WARNINGS, "warn") W(LOG_SAYS_ALL, "debug")
 
-enum ws_option_kind { WS_OPTION_TEXT, WS_OPTION_FLAG, WS_OPTION_COUNT, WS_OPTION_DURATION, WS_OPTION_SIZE };
+#define WS_CHOICE_NAME(name, word) WS_##name,
+enum ws_backend { WS_BACKENDS(WS_CHOICE_NAME) };
+enum ws_event_placement { WS_EVENT_PLACEMENTS(WS_CHOICE_NAME) };
+enum ws_params_kept { WS_PARAMS_KEPT(WS_CHOICE_NAME) };
+enum ws_capture_range { WS_CAPTURE_RANGES(WS_CHOICE_NAME) };
+enum ws_log_choice { WS_LOG_CHOICES(WS_CHOICE_NAME) };
 
-/* TEXT fields point to what getenv gave or to the default: nothing is copied. */
+/* "word|word", for messages and help. */
+#define WS_CHOICE_TEXT(name, word) "|" word
+#define WS_CHOICES(table) (&("" table(WS_CHOICE_TEXT))[1])
+
+#define WS_OPTIONS(X)                                                                                                \
+    X(output, "WALLSHIM_OUTPUT", "output", TEXT, "%n-%p.wst", "", "", "TRACE",                                       \
+      "name of the trace: %n program, %p process id, %h host, %r rank, %% a percent sign")                           \
+    X(backend, "WALLSHIM_BACKEND", "backend", CHOICE, "events", "", "", WS_CHOICES(WS_BACKENDS),                     \
+      "where device times come from: CUDA events, or no device times (host)")                                        \
+    X(event_placement, "WALLSHIM_EVENT_PLACEMENT", "event-placement", CHOICE, "shared", "", "",                      \
+      WS_CHOICES(WS_EVENT_PLACEMENTS),                                                                               \
+      "where CUDA events go: one between operations (shared), or around every operation (pairs)")                    \
+    X(sample, "WALLSHIM_SAMPLE", "sample", COUNT, "64", "0", "1000000000", "K",                                      \
+      "with shared events: give one launch in K of each kernel and grid a pair of events; 0: never")                 \
+    X(burst, "WALLSHIM_BURST", "burst", TEXT, "", "", "", "ON/PERIOD",                                               \
+      "record ON out of every PERIOD, such as 1s/30s; only count in between")                                        \
+    X(params, "WALLSHIM_PARAMS", "params", CHOICE, "some", "", "", WS_CHOICES(WS_PARAMS_KEPT),                       \
+      "which kernel parameters to keep; some: the first 64 launches of a kernel and grid in a second")               \
+    X(delay, "WALLSHIM_DELAY", "delay", DURATION, "0", "", "", "TIME",                                               \
+      "start recording this long after the first CUDA call")                                                         \
+    X(duration, "WALLSHIM_DURATION", "duration", DURATION, "0", "", "", "TIME",                                      \
+      "stop recording after this long; 0: never")                                                                    \
+    X(max_size, "WALLSHIM_MAX_SIZE", "max-size", SIZE, "0", "", "", "SIZE",                                          \
+      "stop recording when the trace is this large; 0: never")                                                       \
+    X(capture_range, "WALLSHIM_CAPTURE_RANGE", "capture-range", CHOICE, "none", "", "",                              \
+      WS_CHOICES(WS_CAPTURE_RANGES), "record only between cuProfilerStart and cuProfilerStop")                       \
+    X(environment, "WALLSHIM_ENV", "env", FLAG, "1", "", "", "0|1",                                                  \
+      "keep the variables that matter to GPU work in the trace")                                                     \
+    X(redact, "WALLSHIM_REDACT", "redact", TEXT, "", "", "", "WORD,WORD…",                                           \
+      "more words that mark a variable or argument as secret, besides KEY, TOKEN, SECRET, PASSWORD …")               \
+    X(ring, "WALLSHIM_RING", "ring", SIZE, "4M", "4K", "4G", "SIZE", "buffer of each thread that makes CUDA calls")  \
+    X(events, "WALLSHIM_EVENTS", "events", COUNT, "16384", "16", "1000000", "N", "most CUDA events of each context") \
+    X(counters, "WALLSHIM_COUNTERS", "counters", FLAG, "0", "", "", "0|1",                                           \
+      "read hardware counters of FLOPs and bytes for a few launches of each kernel, grid and block")                 \
+    X(cupti, "WALLSHIM_CUPTI", "cupti", TEXT, "", "", "", "LIBRARY",                                                 \
+      "the libcupti to read counters with, where it is not beside the program's CUDA")                               \
+    X(log, "WALLSHIM_LOG", "log", CHOICE, "warn", "", "", WS_CHOICES(WS_LOG_CHOICES),                                \
+      "how much the shim writes on stderr")
+
+enum ws_option_kind {
+    WS_OPTION_TEXT,
+    WS_OPTION_CHOICE,
+    WS_OPTION_FLAG,
+    WS_OPTION_COUNT,
+    WS_OPTION_DURATION,
+    WS_OPTION_SIZE
+};
+
+/* TEXT fields point to the result of getenv or to the default: nothing is copied. */
 #define WS_OPTION_FIELD_TEXT const char *
+#define WS_OPTION_FIELD_CHOICE uint32_t /* the enum of the option's words */
 #define WS_OPTION_FIELD_FLAG bool
 #define WS_OPTION_FIELD_COUNT uint64_t
 #define WS_OPTION_FIELD_DURATION uint64_t
 #define WS_OPTION_FIELD_SIZE uint64_t
 
-/* The variable by which `wallshim record` gives what it runs a name, which the shim writes into the traces: random
- * words with / between them, one for each record around the program, the innermost last. */
+/* The variable in which `wallshim record` passes a name for the recording; the shim writes it into the traces. It
+ * holds random words separated by '/': one for each nested record, the innermost last. */
 #define WS_RECORDING "WALLSHIM_RECORDING"
 enum { WS_RECORDING_SIZE = 256 };
 
@@ -70,34 +96,48 @@ struct ws_options {
 
 struct ws_option_info {
     const char *variable;
-    const char *name; /* of the switch, without dashes */
+    const char *name; /* name of the switch, without dashes */
     enum ws_option_kind kind;
     const char *fallback;
-    const char *least, *most; /* "": not bounded */
+    const char *least, *most; /* "": no limit */
     const char *argument;
     const char *help;
-    size_t offset; /* of the field in struct ws_options */
+    size_t offset; /* offset of the field in struct ws_options */
 };
 
 extern const struct ws_option_info ws_option_table[];
 extern const size_t ws_option_count;
 
-/* What the option takes, for messages: "SIZE, as 64M or 2G, from 4K to 4G". Returns text. */
+/* Former names of variables, switches and words. They still work. */
+struct ws_option_old_name {
+    const char *name; /* today's name of the switch */
+    const char *old_variable, *old_name;
+    const char *old_word, *word;
+};
+
+/* Returns the option's former names, or NULL. */
+const struct ws_option_old_name *ws_option_old_name(const char *name);
+
+/* Returns the option's value in the environment, or NULL. Its variable may have the former name; the name found is
+ * stored in *variable. */
+const char *ws_option_in_environment(const struct ws_option_info *info, const char **variable);
+
+/* Describes the accepted values for messages: "SIZE, as 64M or 2G, from 4K to 4G". Returns text. */
 const char *ws_option_takes(const struct ws_option_info *info, char *text, size_t size);
 
-/* Sets one field from text. Returns 0, or -EINVAL and leaves the field as it was. */
+/* Parses text into one field. Returns 0, or -EINVAL with the field unchanged. */
 int ws_option_set(struct ws_options *options, const struct ws_option_info *info, const char *text);
 
-/* Defaults, then the environment. A value that does not parse keeps the default; the first such
- * variable is named in *bad (NULL when all is well). In a program that runs with more rights than its user
- * the environment says nothing. Allocates nothing. */
+/* Sets the defaults, then reads the environment. A variable that does not parse keeps its default; *bad is set to
+ * the first such variable, or to NULL. A program with more rights than its user (setuid) ignores the environment.
+ * Allocates nothing. */
 void ws_options_from_environment(struct ws_options *options, const struct ws_option_info **bad);
 
-/* "500ms", "2s", "1m", "3" (seconds) → ns; "64M" → bytes. Return 0 or -EINVAL. */
+/* Parse "500ms", "2s", "1m" or "3" (seconds) to ns, and "64M" to bytes. Return 0 or -EINVAL. */
 int ws_parse_duration(const char *text, uint64_t *ns);
 int ws_parse_size(const char *text, uint64_t *bytes);
 
-/* "1s/30s" → on and period in ns; "" gives 0 0 (always on). Returns 0 or -EINVAL. */
+/* Parses "1s/30s" to on and period in ns; "" gives 0 and 0 (always on). Returns 0 or -EINVAL. */
 int ws_parse_burst(const char *text, uint64_t *on, uint64_t *period);
 
 #endif

@@ -2,7 +2,7 @@
 
 enum {
     SAMPLES = 1024,
-    EXCEPTION_BYTES = 2, /* of an exception's position and length, when choosing a width */
+    EXCEPTION_BYTES = 2, /* assumed size of an exception's position and length, for choosing a width */
 };
 
 void ws_encoded_end_plane(struct ws_encoded *encoded, unsigned plane)
@@ -16,12 +16,12 @@ void ws_encoded_end_plane(struct ws_encoded *encoded, unsigned plane)
         };
 }
 
-/* The widths a sequence may have, and of how many numbers each would be too little. */
+/* The possible widths of a sequence in bytes. choose_width counts the numbers that do not fit each of them. */
 static const uint8_t width_choices[] = { 0, 1, 2, 3, 4, 8 };
 enum { WIDTH_CHOICES = sizeof(width_choices) / sizeof(width_choices[0]) };
 
-/* The width that costs least, found on some of the numbers. Exceptions count double, because they
- * are slow to read. */
+/* Estimates the cheapest width from a sample of the numbers. Exceptions count double, because they are slow to
+ * read. */
 static unsigned choose_width(const uint64_t *numbers, uint32_t count)
 {
     uint32_t step = 1 + count / SAMPLES, samples = 0, wider[WIDTH_CHOICES] = { 0 };
@@ -109,7 +109,7 @@ void ws_unpack_start(struct ws_unpacker *unpacker, struct ws_bytes_in *head, str
     next_exception(unpacker, 0);
 }
 
-/* Kept apart for each width, so that the compiler makes vector code of it. */
+/* One branch for each width, so that the compiler can vectorize it. */
 static void join_planes(const struct ws_unpacker *unpacker, uint64_t *numbers, uint32_t count)
 {
     const size_t stride = unpacker->count;

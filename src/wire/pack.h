@@ -1,7 +1,6 @@
-/* A sequence of numbers as planes of bytes: all lowest bytes, then all second bytes, and so on for as
- * many planes as most numbers need. The few larger ones are listed as exceptions. Planes compress
- * well and are read without a branch a number.
- */
+/* Packs a sequence of numbers into byte planes: all lowest bytes, then all second bytes, and so on, for as many
+ * bytes as most numbers need. Larger numbers are listed as exceptions. Planes compress well and can be read without
+ * a branch per number. */
 #ifndef WALLSHIM_WIRE_PACK_H
 #define WALLSHIM_WIRE_PACK_H
 
@@ -9,7 +8,7 @@
 
 #include "base/bytes.h"
 
-/* Where encoded columns go: small things to the head, planes and texts to the planes. Each plane is
+/* The destination of encoded columns: small items go to the head; planes and texts go to the planes. Each plane is
  * compressed by itself, because each has its own distribution. */
 enum {
     WS_CUTS_MAX = 512,
@@ -17,14 +16,14 @@ enum {
 };
 
 struct ws_encoded_cut {
-    uint32_t end; /* of a plane, in planes */
-    uint8_t tag;  /* which plane of which column: the same in every frame of a family */
+    uint32_t end; /* end of a plane, as an offset in planes */
+    uint8_t tag;  /* column and number of the plane: the same in every frame of a family */
 };
 
 struct ws_encoded {
     struct ws_bytes_out head;
     struct ws_bytes_out planes;
-    uint8_t column; /* the one being encoded */
+    uint8_t column; /* index of the current column */
     uint32_t cut_count;
     struct ws_encoded_cut cuts[WS_CUTS_MAX];
 };
@@ -32,7 +31,7 @@ struct ws_encoded {
 /* Ends a plane of the current column. */
 void ws_encoded_end_plane(struct ws_encoded *encoded, unsigned plane);
 
-/* Bytes that packing `count` numbers can take in head and planes together. */
+/* The maximum size of `count` packed numbers, in head and planes together. */
 static inline size_t ws_pack_bound(uint32_t count)
 {
     return (size_t)count * 8 + 8;
@@ -40,23 +39,23 @@ static inline size_t ws_pack_bound(uint32_t count)
 
 void ws_pack(struct ws_encoded *to, const uint64_t *numbers, uint32_t count);
 
-/* What is left of a packed sequence. */
+/* The unread rest of a packed sequence. */
 struct ws_unpacker {
     uint32_t width;
     uint32_t count;
     const uint8_t *planes; /* `width` planes of `count` bytes */
-    uint32_t next;         /* number of the next one */
-    uint32_t exceptions;   /* still to come */
+    uint32_t next;         /* index of the next number */
+    uint32_t exceptions;   /* exceptions that are left */
     uint32_t exception_at;
     struct ws_bytes_in exceptions_in;
 };
 
-/* Checks a packed sequence of `count` numbers and takes it off head and planes; these are marked
- * failed if it is not right. */
+/* Checks a packed sequence of `count` numbers and moves head and planes past it. Marks them failed if it is
+ * invalid. */
 void ws_unpack_start(struct ws_unpacker *unpacker, struct ws_bytes_in *head, struct ws_bytes_in *planes,
                      uint32_t count);
 
-/* Passes over the next `count` numbers if they are all 0; else does nothing and returns false. */
+/* Skips the next `count` numbers if they are all 0. Otherwise does nothing and returns false. */
 static inline bool ws_unpack_zeros(struct ws_unpacker *unpacker, uint32_t count)
 {
     if (unpacker->width || unpacker->exception_at < unpacker->next + count)
@@ -65,7 +64,7 @@ static inline bool ws_unpack_zeros(struct ws_unpacker *unpacker, uint32_t count)
     return true;
 }
 
-/* The next `count` numbers: no more than are left. */
+/* Reads the next `count` numbers. There must be as many left. */
 void ws_unpack(struct ws_unpacker *unpacker, uint64_t *numbers, uint32_t count);
 
 #endif

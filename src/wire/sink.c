@@ -6,10 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FIRST_DESCRIPTOR = 500 }; /* above what programs count on, below the usual limit of 1024 */
+enum { FIRST_DESCRIPTOR = 500 }; /* above the numbers that programs use, below the usual limit of 1024 */
 
-/* statx, since every glibc has it under one name. A kernel too old for it gives every file the same
- * identity, but for those that are closed. */
+/* Uses statx because glibc exports it under one name in every version. On kernels without statx all open files have
+ * the same identity. */
 static int identity(int fd, uint64_t *device, uint64_t *inode)
 {
     struct statx facts = { 0 };
@@ -20,14 +20,14 @@ static int identity(int fd, uint64_t *device, uint64_t *inode)
     return 0;
 }
 
-static bool is_ours(const struct ws_file_sink *sink, int fd)
+static bool sink_is_ours(const struct ws_file_sink *sink, int fd)
 {
     uint64_t device, inode;
     return fd >= 0 && !identity(fd, &device, &inode) && device == sink->device && inode == sink->inode;
 }
 
-/* The same file under a high number, where that is allowed. */
-static int moved_up(int fd)
+/* Moves the descriptor to a high number, if the limit allows that. */
+static int move_to_high_number(int fd)
 {
     int high = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_DESCRIPTOR);
     if (high < 0)
@@ -41,31 +41,31 @@ int ws_file_sink_open(struct ws_file_sink *sink, const char *path)
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
-    *sink = (struct ws_file_sink){ .fd = moved_up(fd), .path = path };
+    *sink = (struct ws_file_sink){ .fd = move_to_high_number(fd), .path = path };
     return identity(sink->fd, &sink->device, &sink->inode);
 }
 
-/* Opens the file again if its descriptor was closed or given to another file. */
-static int regain(struct ws_file_sink *sink)
+/* Opens the file again if its descriptor was closed or reused for another file. */
+static int reopen_if_lost(struct ws_file_sink *sink)
 {
-    if (is_ours(sink, sink->fd))
+    if (sink_is_ours(sink, sink->fd))
         return 0;
     sink->fd = -1;
     int fd = open(sink->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    if (!is_ours(sink, fd)) {
+    if (!sink_is_ours(sink, fd)) {
         close(fd);
         return -EBADF;
     }
-    sink->fd = moved_up(fd);
+    sink->fd = move_to_high_number(fd);
     return 0;
 }
 
 int ws_file_sink_write(void *context, const void *bytes, size_t size)
 {
     struct ws_file_sink *sink = context;
-    int status = regain(sink);
+    int status = reopen_if_lost(sink);
     if (status)
         return status;
     size_t done = 0;
@@ -75,7 +75,7 @@ int ws_file_sink_write(void *context, const void *bytes, size_t size)
             done += (size_t)written;
         } else if (!written || errno != EINTR) {
             status = written ? -errno : -ENOSPC;
-            /* Half a frame would be a torn tail; if even this fails, readers cope with one. */
+            /* Half a frame would be damage at the end of the file. Readers can handle it if this fails too. */
             int ignored = done ? ftruncate(sink->fd, (off_t)sink->size) : 0;
             (void)ignored;
             return status;
@@ -87,7 +87,7 @@ int ws_file_sink_write(void *context, const void *bytes, size_t size)
 
 int ws_file_sink_close(struct ws_file_sink *sink)
 {
-    int status = is_ours(sink, sink->fd) && close(sink->fd) ? -errno : 0;
+    int status = sink_is_ours(sink, sink->fd) && close(sink->fd) ? -errno : 0;
     sink->fd = -1;
     return status;
 }

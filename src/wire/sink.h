@@ -1,8 +1,8 @@
-/* Where an encoder's bytes go: a file of its own.
+/* An encoder's sink that writes to a file.
  *
- * The file may be written inside somebody else's program, which may close descriptors it did not open
- * and open files of its own under their numbers. So the sink keeps out of the low numbers, looks before
- * every write whether its descriptor still is its file, and opens the file again when it is not. */
+ * The file may be written inside somebody else's program. Such a program may close descriptors it did not open, and
+ * reuse their numbers for its own files. So the sink uses a high descriptor, checks before each write that the
+ * descriptor is still its file, and opens the file again if it is not. */
 #ifndef WALLSHIM_WIRE_SINK_H
 #define WALLSHIM_WIRE_SINK_H
 
@@ -11,20 +11,19 @@
 
 struct ws_file_sink {
     int fd;
-    const char *path; /* the caller's; absolute, if the program may change its folder */
+    const char *path; /* the caller's; must be absolute if the program may change its directory */
     uint64_t device, inode;
-    uint64_t size; /* of what is whole */
+    uint64_t size; /* size of the complete frames */
 };
 
-/* Creates the file, for its user alone to read: traces hold command lines and names. One that exists, or a symbolic
- * link, is left alone. The path must stay as long as
- * the sink. Returns 0 or -errno. */
+/* Creates the file, readable by its user alone, because traces hold command lines and names. Fails if the path
+ * exists, even as a symbolic link. The path must stay valid as long as the sink. Returns 0 or -errno. */
 int ws_file_sink_open(struct ws_file_sink *sink, const char *path);
 
-/* A ws_sink_write: all of the bytes or, with -errno, none. The file then ends as it did before. */
+/* A ws_sink_write. Writes all bytes or, on error, none: the file then ends as before. Returns 0 or -errno. */
 int ws_file_sink_write(void *sink, const void *bytes, size_t size);
 
-/* Returns 0 or -errno of the file system's last word. */
+/* Closes the file. Returns 0 or the -errno of close. */
 int ws_file_sink_close(struct ws_file_sink *sink);
 
 #endif

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abi/cupti.h"
 #include "record/counters.h"
-#include "shim/abi/cupti.h"
 
 static struct ws_cupti cupti;
 

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "shim/abi/cuda.h"
-#include "shim/abi/cudnn.h"
+#include "abi/cuda.h"
+#include "abi/cudnn.h"
 
 ws_CUresult cuInit(unsigned flags);
 ws_CUresult cuCtxCreate_v2(ws_CUcontext *context, unsigned flags, ws_CUdevice device);
@@ -17,7 +17,7 @@ ws_CUresult cuMemAlloc_v2(ws_CUdeviceptr *address, size_t bytes);
 ws_CUresult cuMemsetD8_v2(ws_CUdeviceptr to, unsigned char value, size_t bytes);
 
 #define CUDNN_ROW(part, symbol, parameters, ...) static ws_cudnnStatus(*symbol) parameters;
-#include "shim/cudnn_table.h"
+#include "shim/hook/cudnn_table.h"
 
 typedef ws_cudnnBackendDescriptor descriptor;
 
@@ -134,7 +134,7 @@ int main(int argc, char **argv)
     symbol = look_up ? NULL : (__typeof__(symbol))dlvsym(RTLD_DEFAULT, #symbol, "libcudnn.so.9"); \
     if (!symbol)                                                                                  \
         symbol = (__typeof__(symbol))dlsym(library, #symbol);
-#include "shim/cudnn_table.h"
+#include "shim/hook/cudnn_table.h"
     cuInit(0);
     cuCtxCreate_v2(&context, 0, 0);
     cuMemAlloc_v2(&memory, 4096);

@@ -20,11 +20,11 @@ SOURCE = """
     @driver symbol base since flavour parameters@
 #define NCCL_ROW(symbol, parameters, arguments, before, after) @nccl symbol parameters@
 #define CUBLAS_ROW(library, symbol, parameters, arguments, product) @cublas symbol parameters@
-#include "shim/driver_table.h"
-#include "shim/nccl_table.h"
-#include "shim/cublas_table.h"
+#include "shim/hook/driver_table.h"
+#include "shim/hook/nccl_table.h"
+#include "shim/hook/cublas_table.h"
 #define CUDNN_ROW(part, symbol, parameters, ...) @cudnn symbol parameters@
-#include "shim/cudnn_table.h"
+#include "shim/hook/cudnn_table.h"
 """
 SUFFIX = {"LEGACY": "", "PTSZ": "_ptsz", "PTDS": "_ptds"}
 NUMBER = r"(\d+|\(\((\d+)\) < 7000 \? 7000 : \(\d+\)\))"

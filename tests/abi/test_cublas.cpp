@@ -4,8 +4,8 @@
 #include <cublas_v2.h>
 
 #include "calibrate/blas.h"
-#include "shim/abi/cublas.h"
-#include "shim/abi/cuda.h"
+#include "src/abi/cublas.h"
+#include "src/abi/cuda.h"
 #include "abi.h"
 
 static void compare_values()

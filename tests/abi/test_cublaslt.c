@@ -5,12 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "shim/cublas.h"
+#include "shim/libraries/cublas_lt.h"
+#include "shim/libraries/gemms.h"
 
 static void *library;
-static struct product last;
+static struct gemm last;
 static unsigned asked;
-static struct product_words words = { 1, 1 };
+static struct call_label label = { 1, 1 };
 static int failures;
 
 void *resolve_in_library_of(const void *real, const char *symbol)
@@ -19,12 +20,12 @@ void *resolve_in_library_of(const void *real, const char *symbol)
     return dlsym(library, symbol);
 }
 
-const struct product_words *cublas_product(struct shim_thread *thread, const struct product *product)
+const struct call_label *gemm_label(struct shim_thread *thread, const struct gemm *gemm)
 {
     (void)thread;
-    last = *product;
+    last = *gemm;
     asked++;
-    return &words;
+    return &label;
 }
 
 static void expect(bool holds, const char *what)
@@ -44,7 +45,7 @@ static ws_cublasLtMatrixLayout *layouts[3];
 static bool is(bool new, uint64_t m, uint64_t n, uint64_t k, ws_cublasEnum compute, unsigned epilogue)
 {
     unsigned before = asked;
-    bool found = lt_product(thread, &lt, desc, layouts[0], layouts[1], layouts[2]) != NULL;
+    bool found = lt_gemm_label(thread, &lt, desc, layouts[0], layouts[1], layouts[2]) != NULL;
     if (asked - before != new)
         return false;
     return found &&
@@ -81,7 +82,7 @@ int main(int argc, char **argv)
     create_layout(&layouts[1], WS_CUDA_R_16BF, 512, 256, 512);
     create_layout(&layouts[2], WS_CUDA_R_16BF, 384, 256, 384);
     set(desc, WS_CUBLASLT_MATMUL_DESC_TRANSA, &(int){ WS_CUBLAS_OP_T }, sizeof(int));
-    expect(is(true, 384, 256, 512, WS_CUBLAS_COMPUTE_32F, WS_CUBLASLT_EPILOGUE_DEFAULT), "a product is understood");
+    expect(is(true, 384, 256, 512, WS_CUBLAS_COMPUTE_32F, WS_CUBLASLT_EPILOGUE_DEFAULT), "a gemm is understood");
     expect(is(false, 0, 0, 0, 0, 0), "and known the next time");
     set(desc, WS_CUBLASLT_MATMUL_DESC_EPILOGUE, &(int){ WS_CUBLASLT_EPILOGUE_BIAS }, sizeof(int));
     expect(is(true, 384, 256, 512, WS_CUBLAS_COMPUTE_32F, WS_CUBLASLT_EPILOGUE_BIAS), "another epilogue is seen");
@@ -97,7 +98,7 @@ int main(int argc, char **argv)
     expect(is(true, 384, 128, 512, WS_CUBLAS_COMPUTE_32F_FAST_TF32, WS_CUBLASLT_EPILOGUE_DEFAULT), "asked instead");
     expect(is(false, 0, 0, 0, 0, 0), "which is known the next time, too");
     struct lt_library other = lt;
-    expect(lt_product(thread, &other, desc, layouts[0], layouts[1], layouts[2]) && last.m == 384 && asked == 7,
+    expect(lt_gemm_label(thread, &other, desc, layouts[0], layouts[1], layouts[2]) && last.m == 384 && asked == 7,
            "the same words are another library's");
     printf("%d failed\n", failures);
     return failures != 0;

@@ -6,7 +6,7 @@
 #include <cudaTypedefs.h>
 
 #include "calibrate/driver.h"
-#include "shim/abi/cuda.h"
+#include "src/abi/cuda.h"
 #include "abi.h"
 
 static void compare_values()

@@ -1,8 +1,8 @@
 /* Our declarations of cuDNN's binary interface against its headers: values, sizes, every row of the table. */
 #include <cudnn.h>
 
-#include "shim/abi/cuda.h"
-#include "shim/abi/cudnn.h"
+#include "src/abi/cuda.h"
+#include "src/abi/cudnn.h"
 #include "abi.h"
 
 static void compare_values()

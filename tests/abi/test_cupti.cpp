@@ -7,7 +7,7 @@
 #include <cupti_target.h>
 #include <cupti_version.h>
 
-#include "shim/abi/cupti.h"
+#include "src/abi/cupti.h"
 #include "abi.h"
 
 static void compare_values()

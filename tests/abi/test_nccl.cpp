@@ -1,8 +1,8 @@
 /* Our declarations of NCCL's binary interface against nccl.h: values, the unique id, every row of the table. */
 #include <nccl.h>
 
-#include "shim/abi/cuda.h"
-#include "shim/abi/nccl.h"
+#include "src/abi/cuda.h"
+#include "src/abi/nccl.h"
 #include "abi.h"
 
 static void compare_values()

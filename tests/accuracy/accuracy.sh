@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Records a run on the simulated GPU and compares the trace with what happened.
 #
-#   accuracy.sh BUILD OPERATIONS mixed|long[,LIVES] VARIABLE=VALUE,… [OPTION OF THE CHECKER…]
+#   accuracy.sh BUILD OPERATIONS mixed|long|pageable[,LIVES] VARIABLE=VALUE,… [OPTION OF THE CHECKER…]
 #
 # A build with sanitizers gets a fifth of the operations.
 set -euo pipefail

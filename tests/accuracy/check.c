@@ -19,84 +19,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "truth.h"
+#include "pairs.h"
 
-enum { INSIDE_PERMILLE = 999, SHOWN = 10 };
+enum { INSIDE_PERMILLE = 999 };
 
-static int failures, to_show;
+static int to_show;
 static double untimed_percent = 1;
-
-#define EXPECT(condition, ...)                     \
-    do {                                           \
-        if (!(condition) && ++failures <= SHOWN) { \
-            printf("WRONG ");                      \
-            printf(__VA_ARGS__);                   \
-            printf("\n");                          \
-        }                                          \
-    } while (0)
-
-struct pair {
-    const struct truth_op *truth;
-    const struct traced_op *traced;
-};
-
-/* One end of an interval of shifts that a record allows. */
-struct bound {
-    int64_t shift;
-    int step;
-};
-
-static int by_shift(const void *a, const void *b)
-{
-    const struct bound *one = a, *two = b;
-    if (one->shift != two->shift)
-        return one->shift < two->shift ? -1 : 1;
-    return two->step - one->step; /* an interval has its ends in it */
-}
 
 static int by_value(const void *a, const void *b)
 {
     const int64_t *one = a, *two = b;
     return *one < *two ? -1 : *one > *two;
-}
-
-static void *must_allocate(size_t count, size_t size)
-{
-    void *memory = calloc(count ? count : 1, size);
-    if (!memory)
-        abort();
-    return memory;
-}
-
-/* Puts the two lists, both by thread and order, beside each other. */
-static struct pair *match(const struct truth *truth, const struct traced *traced, size_t *count)
-{
-    struct pair *pairs = must_allocate(truth->count, sizeof(*pairs));
-    size_t at = 0, other = 0;
-    *count = 0;
-    EXPECT(truth->count == traced->count, "%zu operations in the trace, %zu happened", traced->count, truth->count);
-    for (; at < truth->count && other < traced->count; at++, other++) {
-        const struct truth_op *is = &truth->ops[at];
-        const struct traced_op *said = &traced->ops[other];
-        if (is->tid != said->tid) {
-            EXPECT(false, "thread %u has other operations in the trace than it made", is->tid);
-            break;
-        }
-        bool same = is->kind == said->kind && is->device == said->device && is->stream == said->stream &&
-                    (is->kind == WS_OP_KERNEL ? !strcmp(is->name, said->name) : is->bytes == said->row.bytes);
-        EXPECT(same,
-               "operation %" PRIu64 " of thread %u is a %s %s of %" PRIu64 " bytes on device %u, stream %" PRIx64
-               ", in the trace a %s %s of %" PRIu64 " bytes on device %u, stream %" PRIx64,
-               is->order, is->tid, ws_op_kind_name(is->kind), is->name, is->bytes, is->device, is->stream,
-               ws_op_kind_name(said->kind), said->name, said->row.bytes, said->device, said->stream);
-        EXPECT(said->row.result == 0, "operation %" PRIu64 " was refused, says the trace", is->order);
-        if (other && said->row.thread == said[-1].row.thread)
-            EXPECT(said->row.correlation != said[-1].row.correlation, "correlation %" PRIu64 " twice",
-                   said->row.correlation);
-        if (same)
-            pairs[(*count)++] = (struct pair){ is, said };
-    }
-    return pairs;
 }
 
 static int by_life(const void *a, const void *b)
@@ -133,51 +66,6 @@ static void check_lives(const struct pair *pairs, size_t count)
                    "operations of stream %" PRIu64 " are in the trace on streams %u and %u",
                    sorted[i].truth->stream_life, sorted[i - 1].traced->stream_life, sorted[i].traced->stream_life);
     free(sorted);
-}
-
-static bool has_begin(const struct ws_op *op)
-{
-    return ws_op_begin_quality(op) != WS_TIME_NONE;
-}
-
-static bool has_end(const struct ws_op *op)
-{
-    return ws_op_end_quality(op) != WS_TIME_NONE;
-}
-
-/* Trace time less device time, for one context. */
-static int64_t fit(const struct pair *pairs, size_t count, uint32_t context)
-{
-    struct bound *bounds = must_allocate(4 * count, sizeof(*bounds));
-    size_t used = 0;
-    for (size_t i = 0; i < count; i++) {
-        const struct ws_op *op = &pairs[i].traced->row;
-        const struct truth_op *is = pairs[i].truth;
-        if (pairs[i].traced->context != context)
-            continue;
-        if (has_begin(op)) {
-            bounds[used++] = (struct bound){ op->begin - op->begin_error - is->start, 1 };
-            bounds[used++] = (struct bound){ op->begin + op->begin_error - is->start, -1 };
-        }
-        if (has_end(op)) {
-            bounds[used++] = (struct bound){ op->end - op->end_error - is->end, 1 };
-            bounds[used++] = (struct bound){ op->end + op->end_error - is->end, -1 };
-        }
-    }
-    if (used)
-        qsort(bounds, used, sizeof(*bounds), by_shift);
-    int64_t best_from = 0, best_to = 0;
-    long depth = 0, best = 0;
-    for (size_t i = 0; i < used; i++) {
-        depth += bounds[i].step;
-        if (depth > best) {
-            best = depth;
-            best_from = bounds[i].shift;
-            best_to = i + 1 < used ? bounds[i + 1].shift : best_from;
-        }
-    }
-    free(bounds);
-    return best_from + (best_to - best_from) / 2;
 }
 
 struct side {
@@ -240,38 +128,6 @@ static int64_t report_side(const char *name, struct side *side)
     return median;
 }
 
-struct span {
-    int64_t begin, end;
-    int64_t begin_error, end_error;
-};
-
-static int by_begin(const void *a, const void *b)
-{
-    const struct span *one = a, *two = b;
-    return one->begin < two->begin ? -1 : one->begin > two->begin;
-}
-
-/* Length of the union, and what its ends may be wrong by altogether. */
-static int64_t busy(struct span *spans, size_t count, int64_t *error)
-{
-    int64_t sum = 0;
-    *error = 0;
-    if (count)
-        qsort(spans, count, sizeof(*spans), by_begin);
-    for (size_t i = 0; i < count;) {
-        struct span whole = spans[i];
-        for (i++; i < count && spans[i].begin <= whole.end; i++) {
-            if (spans[i].end > whole.end) {
-                whole.end = spans[i].end;
-                whole.end_error = spans[i].end_error;
-            }
-        }
-        sum += whole.end - whole.begin;
-        *error += whole.begin_error + whole.end_error;
-    }
-    return sum;
-}
-
 /* Of all contexts of a device, each on its own clock. */
 static void check_busy(const struct pair *pairs, size_t count, uint32_t device, const int64_t *shifts, double percent)
 {
@@ -286,7 +142,7 @@ static void check_busy(const struct pair *pairs, size_t count, uint32_t device, 
         said[used++] = (struct span){ op->begin - shift, op->end - shift, op->begin_error, op->end_error };
     }
     int64_t error, none;
-    int64_t true_busy = busy(is, used, &none), said_busy = busy(said, used, &error);
+    int64_t true_busy = spans_union(is, used, &none), said_busy = spans_union(said, used, &error);
     double off = true_busy ? 100.0 * (double)(said_busy - true_busy) / (double)true_busy : 0;
     printf("device %u: busy %" PRId64 " ns, true %" PRId64 " (%+.3f %%), stated error %" PRId64 "\n", device,
            said_busy, true_busy, off, error);
@@ -334,7 +190,7 @@ static void check_times(const struct truth *truth, const struct traced *traced, 
     for (uint32_t context = 1; context <= traced->most_context; context++) {
         size_t timed = begins.inside + begins.early + begins.late;
         uint32_t device = TRUTH_DEVICES;
-        shifts[context] = fit(pairs, count, context);
+        shifts[context] = pairs_shift(pairs, count, context);
         for (size_t i = 0; i < count; i++) {
             const struct ws_op *op = &pairs[i].traced->row;
             if (pairs[i].traced->context != context)
@@ -389,17 +245,15 @@ int main(int argc, char **argv)
     if (argc - optind != 2 || truth_load(&truth, argv[optind + 1]) || traced_load(&traced, argv[optind]))
         return 2;
     size_t count;
-    struct pair *pairs = match(&truth, &traced, &count);
+    struct pair *pairs = pairs_match(&truth, &traced, &count);
     printf("%zu operations happened, %zu are in the trace, %zu agree; %" PRIu64 " losses stated\n", truth.count,
            traced.count, count, traced.lost);
     EXPECT(count > 0, "nothing to compare");
     check_lives(pairs, count);
     if (untimed_percent < 100)
         check_times(&truth, &traced, pairs, count, width, percent);
-    if (failures > SHOWN)
-        printf("and %d more\n", failures - SHOWN);
     free(pairs);
     truth_finish(&truth);
     traced_finish(&traced);
-    return failures ? 1 : 0;
+    return verdict();
 }

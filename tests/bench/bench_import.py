@@ -1,10 +1,12 @@
 """Seconds and peak memory of `wallshim report` on the given traces of PyTorch's profiler, beside Python's json.loads of
-the same text, unpacked before: bench_import.py WALLSHIM FOLDER, where the folder holds traces/"""
+the same text, unpacked before: bench_import.py WALLSHIM"""
 import json
 import os
 import subprocess
 import sys
 import time
+
+import given
 
 # Budgets: a tenth of what HTA takes on two cores, in a quarter of its memory.
 TRACES = {"xdit-sd35": (0.62, 105), "diff-control": (0.31, 56)}
@@ -24,11 +26,10 @@ def say(name, value, unit, **more):
 
 
 def main():
-    wallshim, folder = os.path.abspath(sys.argv[1]), sys.argv[2]
-    if not os.path.isdir(os.path.join(folder, "traces")):
-        sys.exit(77)
+    wallshim = os.path.abspath(sys.argv[1])
+    given.need(given.TRACES)
     for name, (seconds, megabytes) in TRACES.items():
-        path = os.path.join(folder, "traces", f"{name}.json.gz")
+        path = os.path.join(given.TRACES, f"{name}.json.gz")
         begin = time.monotonic()
         process = subprocess.Popen([wallshim, "report", path], stdout=subprocess.DEVNULL)
         _, status, usage = os.wait4(process.pid, 0)

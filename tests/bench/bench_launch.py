@@ -85,12 +85,12 @@ no_params = ns_of(["41", "20000"], backend="host", params="none")
 show("shim per launch, no parameters", no_params - bare, "ns", floor=floor)
 dormant = ns_of(["41", "20000"], capture_range="profiler")
 show("shim per launch, dormant", dormant - bare, "ns", budget=5)
-marks = ns_of(["41", "4000"], marks="marks")
-show("shim per launch, events recorded at no cost", marks - bare, "ns")
-for marking in ("marks", "pairs"):
-    for function, number in calls_added(marks=marking).items():
+shared = ns_of(["41", "4000"], event_placement="shared")
+show("shim per launch, events recorded at no cost", shared - bare, "ns")
+for placement in ("shared", "pairs"):
+    for function, number in calls_added(event_placement=placement).items():
         if number:
-            show(f"driver calls added per launch, {marking}: {function}", number, "calls")
+            show(f"driver calls added per launch, {placement}: {function}", number, "calls")
 show("drain's CPU per launch", drain_cpu(backend="host"), "ns", budget=140)
 added = sum(calls_added(backend="host").values())
 show("driver calls added per launch, host backend", added, "calls", budget=0)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../shim/abi/cuda.h"
+#include "abi/cuda.h"
 #include "base/clock.h"
 #include "record/ring_records.h"
 
@@ -51,7 +51,7 @@ static void store(void)
     record->header = (struct ws_ring_header){ .kind = WS_RING_OP, .slots = 1 };
     record->ticks_begin = ws_clock_ticks();
     record->bytes = record->correlation = 1;
-    record->stream = record->begin_mark = record->end_mark = record->copies_before = record->inner = 0;
+    record->stream = record->begin_event = record->end_event = record->copies_before = record->inner = 0;
     record->result = 0;
     record->ticks_end = ws_clock_ticks();
     ws_ring_commit(&ring, 1);

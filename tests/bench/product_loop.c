@@ -7,10 +7,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "abi/cublas.h"
+#include "abi/cuda.h"
+#include "abi/cudnn.h"
 #include "base/clock.h"
-#include "shim/abi/cublas.h"
-#include "shim/abi/cuda.h"
-#include "shim/abi/cudnn.h"
 
 typedef ws_cublasStatus (*gemm_function)(ws_cublasHandle, ws_cublasEnum, ws_cublasEnum, int, int, int,
                                          ws_cublasPointer, ws_cublasPointer, ws_cublasEnum, int, ws_cublasPointer,
@@ -24,7 +24,7 @@ typedef ws_cublasStatus (*lt_function)(ws_cublasHandle, ws_cublasLtMatmulDesc *,
 enum { SHAPES = 16 };
 
 #define CUDNN_ROW(part, symbol, parameters, ...) static ws_cudnnStatus(*symbol) parameters;
-#include "shim/cudnn_table.h"
+#include "shim/hook/cudnn_table.h"
 
 static gemm_function gemm;
 static lt_function lt;
@@ -140,7 +140,7 @@ int main(int argc, char **argv)
     lt = library ? (lt_function)dlsym(library, "cublasLtMatmul") : NULL;
     void *cudnn = dlopen("libcudnn.so.9", RTLD_NOW);
 #define CUDNN_ROW(part, symbol, parameters, ...) symbol = cudnn ? (__typeof__(symbol))dlsym(cudnn, #symbol) : NULL;
-#include "shim/cudnn_table.h"
+#include "shim/hook/cudnn_table.h"
     if (!init || !retain || !gemm || !lt || !cudnnBackendExecute || !cudnnConvolutionForward) {
         fprintf(stderr, "product_loop: no null libraries on LD_LIBRARY_PATH\n");
         return 2;

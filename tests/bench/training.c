@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "random.h"
+
 enum {
     STEP_KERNELS = 600,
     SHAPES = 90,
@@ -32,18 +34,10 @@ struct training {
     uint32_t uses_in_second[SHAPES + 1];
 };
 
-static uint64_t next_random(struct training *training)
-{
-    uint64_t x = training->random += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
 /* Between 0 and 1, both out. */
 static double uniform(struct training *training)
 {
-    return ((double)(next_random(training) >> 11) + 0.5) / 9007199254740992.0;
+    return ((double)(next_random(&training->random) >> 11) + 0.5) / 9007199254740992.0;
 }
 
 static double normal(struct training *training)
@@ -131,7 +125,7 @@ static void make_op(struct training *training, uint32_t index, struct ws_op *op)
                                          : 1500,
         .end_error = 500,
         .flags = (sampled ? WS_TIME_MEASURED | WS_OP_SAMPLED : WS_TIME_INFERRED) | WS_TIME_MEASURED << 2,
-        .params = with_params ? shape * 4 + next_random(training) % 3 : 0,
+        .params = with_params ? shape * 4 + next_random(&training->random) % 3 : 0,
     };
 }
 

@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-MASKED = "what its mask or the lengths of sequences leave out is not in the trace: counted in full, perhaps more than it needs"
+MASKED = "the trace does not say what masks or sequence lengths skip: counted in full, which is an upper limit"
 
 
 def main():

@@ -1,7 +1,7 @@
 """No mark may stand between a launch and one that depends on it: it would take away the overlap that programmatic
 dependent launch is for. Seen in what the simulated GPU did; the begins say that they are inferred.
 
-    dependent.py BUILD marks|pairs
+    dependent.py BUILD shared|pairs
 """
 import csv
 import json
@@ -15,11 +15,11 @@ CHAINS, LENGTH = 20, 6
 
 
 def main():
-    build, marks = sys.argv[1:3]
+    build, placement = sys.argv[1:3]
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([f"{ROOT}/tests/run_preloaded.sh", build, f"{build}/tests/programs/hazard_dependent", str(CHAINS),
                         str(LENGTH)], cwd=folder, check=True, timeout=60,
-                       env={**os.environ, "WALLSHIM_MARKS": marks, "WALLSHIM_OUTPUT": "trace.wst",
+                       env={**os.environ, "WALLSHIM_EVENT_PLACEMENT": placement, "WALLSHIM_OUTPUT": "trace.wst",
                             "SIMGPU_TRUTH": f"{folder}/truth"})
         with open(f"{folder}/truth", encoding="utf-8", newline="") as file:
             heading = file.readline().lstrip("#").rstrip("\n").split("\t")
@@ -34,7 +34,7 @@ def main():
     assert len(kernels) == CHAINS * (LENGTH + 1), f"{len(kernels)} kernels happened"
     # The first chain teaches the shim that dependent launches come here: only behind its first kernel may one stand.
     between = [n for n in range(1, len(kernels)) if n % (LENGTH + 1) and kernels[n] != kernels[n - 1] + 1]
-    assert between in ([], [1]), f"marks before the dependent launches {between}"
+    assert between in ([], [1]), f"events before the dependent launches {between}"
 
     assert len(operations) == len(kernels), f"{len(operations)} recorded"
     dependent = [row for row in operations if row["flags"] & 0x40]

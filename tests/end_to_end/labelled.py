@@ -77,7 +77,7 @@ def main():
         trace = f"{folder}/labelled.wst"
         labels = subprocess.run([f"{ROOT}/tests/run_preloaded.sh", build, f"{build}/tests/programs/labelled"], check=True,
                                 text=True, capture_output=True, timeout=100,
-                                env={**os.environ, "WALLSHIM_OUTPUT": trace, "WALLSHIM_MARKS": "pairs"}).stdout
+                                env={**os.environ, "WALLSHIM_OUTPUT": trace, "WALLSHIM_EVENT_PLACEMENT": "pairs"}).stdout
         report = json.loads(subprocess.run([f"{build}/tools/wallshim", "report", "--json", "--top", "0", trace],
                                            check=True, capture_output=True, text=True).stdout)
         dump = subprocess.run([f"{build}/tools/wallshim", "dump", "--json", trace], check=True, capture_output=True,

@@ -117,7 +117,14 @@ def case_backend(build):
     run = Run(build, ["300"], {"WALLSHIM_BACKEND": "host"})
     check(len(run.kernels()) == 300 and all(not row["flags"] & 15 for row in run.kernels()), "host times only")
     check(run.meta()["backend"] == "host", run.meta())
-    run = Run(build, ["300"], {"WALLSHIM_MARKS": "pairs"})
+    old, new = ({"WALLSHIM_MARKS": "pairs"}, {"WALLSHIM_EVENT_PLACEMENT": "pairs"})
+    check(Run(build, ["10"], old).meta()["marks"] == "pairs", "the option's old variable is understood")
+    check(Run(build, ["10"], {}).meta()["marks"] == "marks", "one event between operations is the default")
+    for switch in ("--event-placement=pairs", "--marks=pairs"):
+        said = subprocess.run([f"{build}/tools/wallshim", "record", switch, "--", "env"], capture_output=True, text=True,
+                              env={**os.environ, "WALLSHIM_LIBRARY": "/dev/null"}, check=False).stdout
+        check("\nWALLSHIM_EVENT_PLACEMENT=pairs\n" in said, f"record {switch}: {said}")
+    run = Run(build, ["300"], new)
     # On a busy machine the drain may come too late to make more events: such launches say so.
     timed = [row for row in run.kernels() if not row["flags"] & 0x200]
     check(len(timed) >= 200 and all(row["flags"] & 3 in (1, 2) for row in timed), "pairs: begins measured or bounded")
@@ -131,11 +138,11 @@ def case_backend(build):
 
 
 def case_queue(build):
-    """Where one queue takes all, the marks of a stream hold up the others: reports say so, where there are any."""
+    """Where one queue takes all, the events of a stream hold up the others: reports say so, where there are any."""
     one = {"CUDA_DEVICE_MAX_CONNECTIONS": "1", "WALLSHIM_ENV": "0"}
     for environment, said in ((one, True), ({**one, "WALLSHIM_BACKEND": "host"}, False), ({}, False)):
         report = Run(build, ["300"], environment).report
-        check(report and ("overlapped less" in report) == said, f"with {environment}: {report}")
+        check(report and ("delayed other streams" in " ".join(report.split())) == said, f"with {environment}: {report}")
 
 
 def case_params(build):

@@ -3,8 +3,8 @@
 
     pace.py BUILD
 
-idle: when nothing happens, they hardly run. few: launches that find few events do not keep the drain running. after-idle,
-slowly: what a program launched after a pause is in the file soon, for a SIGKILL loses the rest.
+idle: when nothing happens, they hardly run. few, dormant: launches that find few events, or are not recorded, do not keep
+the drain running. after-idle, slowly: what a program launched after a pause is in the file soon, for a SIGKILL loses the rest.
 """
 import os
 import subprocess
@@ -53,6 +53,11 @@ def few():
     return check(cost["wakeups_a_second"] <= 2500, "kept running by launches that find few events")
 
 
+def dormant():
+    cost, _ = run("busy", "3", capture_range="profiler")
+    return check(cost["wakeups_a_second"] <= 40, "kept running by launches that are not recorded")
+
+
 def after_idle():
     _, ops = run("killed", "6", "1.2")
     return check(ops == 2, "the launch after the pause is not in the file")
@@ -63,4 +68,4 @@ def slowly():
     return check(ops == 2, "the launch after the pause is not in the file")
 
 
-sys.exit(idle() or few() or after_idle() or slowly())
+sys.exit(idle() or few() or dormant() or after_idle() or slowly())

@@ -7,6 +7,6 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-"$here/../run_preloaded.sh" "$build" "$build/tests/unit/test_simgpu_reset"
+"$here/../run_preloaded.sh" "$build" "$build/tests/unit/simgpu/test_simgpu_reset"
 "$build/tools/wallshim" report ./*.wst >report.txt
 grep -A4 '^What is missing' report.txt

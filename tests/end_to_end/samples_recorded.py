@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-MODES = {"host": {"WALLSHIM_BACKEND": "host"}, "marks": {"WALLSHIM_MARKS": "marks"}, "pairs": {"WALLSHIM_MARKS": "pairs"}}
+MODES = {"host": {"WALLSHIM_BACKEND": "host"}, "shared": {"WALLSHIM_EVENT_PLACEMENT": "shared"}, "pairs": {"WALLSHIM_EVENT_PLACEMENT": "pairs"}}
 
 
 def command(build, sample):
@@ -83,7 +83,7 @@ def check_devices(build, folder):
 
 
 def check_graphs(build, folder):
-    """What a graph ran is not known, so it is not said to be no matrix work."""
+    """What a graph ran is not known, so the report must not call it non-GEMM."""
     verdict = subprocess.check_output([f"{build}/tools/wallshim", "report", "--section", "verdict", *glob.glob(f"{folder}/*.wst")],
                                       text=True)
     assert re.search(r"3 busy in matmuls\? +not known +most of it ran in CUDA graphs", verdict), verdict

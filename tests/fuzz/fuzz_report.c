@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "analysis/registry.h"
+#include "analysis/analyses.h"
 #include "compare/compare.h"
 #include "export/registry.h"
 #include "rows.h"
@@ -73,10 +73,10 @@ static void write_job(struct job *job, const uint8_t *data, size_t size)
 
 static void compare(const struct ws_report *report, struct ws_page *page)
 {
-    struct ws_side sides[2] = { 0 };
+    struct ws_report_side sides[2] = { 0 };
     struct ws_comparison comparison;
     char message[MESSAGE];
-    MUST(!ws_side_init(&sides[0], report) && !ws_side_init(&sides[1], report));
+    MUST(!ws_report_side_init(&sides[0], report) && !ws_report_side_init(&sides[1], report));
     if (!ws_compare(&comparison, &sides[0], &sides[1], message, sizeof(message))) {
         ws_comparison_print(&comparison, page);
         json_t *json = ws_comparison_json(&comparison);
@@ -84,8 +84,8 @@ static void compare(const struct ws_report *report, struct ws_page *page)
         json_decref(json);
     }
     ws_comparison_finish(&comparison);
-    ws_side_finish(&sides[0]);
-    ws_side_finish(&sides[1]);
+    ws_report_side_finish(&sides[0]);
+    ws_report_side_finish(&sides[1]);
 }
 
 static void make_report(const struct job *job, FILE *out)
@@ -96,7 +96,7 @@ static void make_report(const struct job *job, FILE *out)
     struct ws_report *report;
     char message[MESSAGE];
     MUST(!ws_model_create(&model, job->names, job->count, NULL, message, sizeof(message)));
-    MUST(!ws_report_create(&report, model, &options));
+    MUST(!ws_report_create(&report, model, &ws_all_analyses, &options));
     ws_report_print(report, &page, NULL, 0);
     json_t *json = ws_report_json(report);
     MUST(json && !json_dumpf(json, out, JSON_REAL_PRECISION(9)));

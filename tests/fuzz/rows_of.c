@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "import/source.h"
+#include "input/source.h"
 #include "rows.h"
 #include "wire/columns.h"
 

@@ -16,14 +16,14 @@ enum { MOST_NAMES = 1024, MOST_VERSIONS = 16, UNTOUCHED = 77 };
 
 /* The driver's functions by plain linking, taken without their types. */
 #define DRIVER_ROW(symbol, base, since, flavour, family, parameters, arguments, before, after) extern char symbol[];
-#include "shim/driver_table.h"
+#include "shim/hook/driver_table.h"
 
 static const struct linked {
     const char *name;
     void *address;
 } linked[] = {
 #define DRIVER_ROW(symbol, base, since, flavour, family, parameters, arguments, before, after) { #symbol, symbol },
-#include "shim/driver_table.h"
+#include "shim/hook/driver_table.h"
 };
 
 static struct name {

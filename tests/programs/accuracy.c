@@ -1,12 +1,13 @@
 /* Many operations of every kind, for comparing what was reconstructed with what happened.
  *
- *   accuracy OPERATIONS mixed|long [LIVES]
+ *   accuracy OPERATIONS mixed|long|pageable [LIVES]
  *
  * With LIVES the contexts end so often and are made again, primary ones, which are reset, and others by turns.
  * Two devices, two streams each, two threads a stream. mixed: half the kernels last 2 to 20 µs, the rest up to 200;
- * long: all at least 100. Queues are full and empty by turns, streams wait for each other, and now and then the two
- * threads of a stream use it at once. Kernels have sixteen names and copies many sizes, so that a record mistaken for
- * another shows. Kernels are told how long to last; they are the simulated GPU's. */
+ * long: all at least 100; pageable: as mixed, but most operations are copies from and to pageable memory. Queues are
+ * full and empty by turns, streams wait for each other, and now and then the two threads of a stream use it at once.
+ * Kernels have sixteen names and copies many sizes, so that a record mistaken for another shows. Kernels are told how
+ * long to last; they are the simulated GPU's. */
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -18,12 +19,12 @@ enum { DEVICES = 2, STREAMS = 4, THREADS = 8, KERNELS = 16, BYTES = 1 << 20, BAT
 static struct gpu gpus[DEVICES];
 static ws_CUfunction kernels[DEVICES][KERNELS];
 static ws_CUdeviceptr memory[DEVICES];
-static void *pinned[DEVICES];
+static void *pinned[DEVICES], *pageable[DEVICES];
 static ws_CUstream streams[STREAMS];
 static pthread_mutex_t stream_locks[STREAMS];
 static pthread_barrier_t ready;
 static int operations_each;
-static bool long_only;
+static bool long_only, pageable_only;
 
 struct worker {
     pthread_t thread;
@@ -51,7 +52,12 @@ static void operation(struct worker *worker, int device, ws_CUstream stream)
     uint32_t kind = draw(worker, 100);
     uint64_t bytes = 16 * (1 + draw(worker, BYTES / 32));
     ws_CUdeviceptr half = memory[device] + BYTES / 2;
-    if (kind < 70 || long_only) {
+    if (kind >= 30 && pageable_only) {
+        if (kind < 65)
+            MUST(cuMemcpyHtoDAsync_v2(memory[device], pageable[device], bytes, stream));
+        else
+            MUST(cuMemcpyDtoHAsync_v2(pageable[device], memory[device], bytes, stream));
+    } else if (kind < 70 || long_only) {
         uint64_t ns = duration(worker);
         void *parameters[] = { &ns };
         MUST(cuLaunchKernel(kernels[device][draw(worker, KERNELS)], 1 + draw(worker, 64), 1, 1, 32, 1, 1, 0, stream,
@@ -160,6 +166,8 @@ static void open_devices(bool primary)
         }
         MUST(cuMemAlloc_v2(&memory[device], BYTES));
         MUST(cuMemAllocHost_v2(&pinned[device], BYTES));
+        if (!pageable[device] && !(pageable[device] = calloc(1, BYTES)))
+            exit(1);
         for (int i = 0; i < STREAMS / DEVICES; i++)
             MUST(cuStreamCreate(&streams[device * (STREAMS / DEVICES) + i], WS_CU_STREAM_NON_BLOCKING));
     }
@@ -207,6 +215,7 @@ int main(int argc, char **argv)
         return unknown_mode("");
     operations_each = atoi(argv[1]) / lives / THREADS;
     long_only = !strcmp(argv[2], "long");
+    pageable_only = !strcmp(argv[2], "pageable");
     for (int i = 0; i < STREAMS; i++)
         pthread_mutex_init(&stream_locks[i], NULL);
     for (int life = 0; life < lives; life++)

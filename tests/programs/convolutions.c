@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-#include "shim/abi/cudnn.h"
+#include "abi/cudnn.h"
 
 ws_cudnnStatus cudnnCreate(ws_cudnnHandle *handle);
 ws_cudnnStatus cudnnSetStream(ws_cudnnHandle handle, ws_CUstream stream);
@@ -13,7 +13,7 @@ ws_cudnnStatus cudnnCreateTensorDescriptor(void **descriptor);
 ws_cudnnStatus cudnnCreateFilterDescriptor(void **descriptor);
 ws_cudnnStatus cudnnCreateConvolutionDescriptor(void **descriptor);
 #define CUDNN_ROW(part, symbol, parameters, ...) ws_cudnnStatus symbol parameters;
-#include "shim/cudnn_table.h"
+#include "shim/hook/cudnn_table.h"
 
 /* All launches together have no more than the shim's first 512 events: its thread may be late to make more, and a
  * kernel without a time is in no figure. */

@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 
 #include "program.h"
-#include "shim/abi/cublas.h"
-#include "shim/abi/nccl.h"
+#include "abi/cublas.h"
+#include "abi/nccl.h"
 
 ws_cublasStatus cublasCreate_v2(ws_cublasHandle *handle);
 ws_cublasStatus cublasSetStream_v2(ws_cublasHandle handle, ws_CUstream stream);

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 
 #include "program.h"
-#include "shim/abi/nccl.h"
+#include "abi/nccl.h"
 
 extern jmp_buf *jump_out, *jump_out_of_launch, *jump_out_of_collective;
 extern int interrupt_launches, meeting;

@@ -2,7 +2,7 @@
  * often it is launched, bytes and FLOPs of a launch (0: its parameters do not say), separated by tabs. */
 #include "program.h"
 
-#include "shim/abi/cublas.h"
+#include "abi/cublas.h"
 #include "tests/walls/kernels.h"
 
 ws_cublasStatus cublasCreate_v2(ws_cublasHandle *handle);

@@ -5,7 +5,7 @@
 #include <setjmp.h>
 #include <signal.h>
 
-#include "shim/abi/cublas.h"
+#include "abi/cublas.h"
 
 ws_cublasStatus cublasCreate_v2(ws_cublasHandle *handle);
 ws_cublasStatus cublasSetStream_v2(ws_cublasHandle handle, ws_CUstream stream);

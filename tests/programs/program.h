@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shim/abi/cuda.h"
+#include "abi/cuda.h"
 
 /* Functions that the programs call by plain linking, as X(name, parameters). */
 #define DRIVER_CALLS(X)                                                                                           \

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include "program.h"
-#include "shim/abi/nccl.h"
+#include "abi/nccl.h"
 
 enum { PROCESSES = 4, DEVICES = 2, ROUNDS = 5, COUNT = 1024 };
 

@@ -1,7 +1,7 @@
 /* Libraries bound to two versions of cuBLAS: each call reaches its own, whoever calls first. */
 #include <stdio.h>
 
-#include "shim/abi/cuda.h"
+#include "abi/cuda.h"
 
 int call_11(void);
 int call_12(void);

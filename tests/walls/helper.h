@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "shim/abi/cuda.h"
+#include "abi/cuda.h"
 
 void helper_start(ws_CUcontext context);
 

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "shim/abi/cuda.h"
+#include "abi/cuda.h"
 
 enum kernel {
     KERNEL_GEMM,      /* large tiles */

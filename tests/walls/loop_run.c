@@ -18,12 +18,12 @@ static void add(struct run *run, struct ws_shape shape, int64_t length)
     run->host += 5 * us;
     run->stream_end[shape.stream] = begin + length;
     run->first = run->first && run->first < begin ? run->first : begin;
-    struct ws_op op = story_op(&run->story, story_shape(&run->story, &shape), begin, begin + length);
+    struct ws_op op = build_op_of(&run->trace, build_shape(&run->trace, &shape), begin, begin + length);
     op.host_begin = called + clock_offset;
     op.host_end = called + 4 * us + clock_offset;
     op.begin_error = op.end_error = 500;
     op.thread = run->thread;
-    story_add(&run->story, WS_FAMILY_op, &op);
+    build_row(&run->trace, WS_FAMILY_op, &op);
     if (run->step_begins && shape.stream == COMPUTE) {
         run->steps[run->step_count++] = begin;
         run->step_begins = false;
@@ -34,8 +34,8 @@ void kernel(struct run *run, uint32_t stream, const char *name, double length)
 {
     struct ws_shape shape = { .kind = WS_OP_KERNEL,
                               .stream = stream,
-                              .function = story_function(&run->story, name),
-                              .driver_function = story_driver_function(&run->story, "cuLaunchKernel", WS_CALL_LAUNCH),
+                              .function = build_function(&run->trace, name),
+                              .driver_function = build_driver_function(&run->trace, "cuLaunchKernel", WS_CALL_LAUNCH),
                               .grid_x = (uint32_t)(16 + length),
                               .grid_y = 1,
                               .grid_z = 1,
@@ -51,7 +51,7 @@ void graph(struct run *run, uint32_t number, double length)
                               .stream = COMPUTE,
                               .function = number,
                               .driver_function =
-                                  story_driver_function(&run->story, "cuGraphLaunch", WS_CALL_LAUNCH) };
+                                  build_driver_function(&run->trace, "cuGraphLaunch", WS_CALL_LAUNCH) };
     add(run, shape, (int64_t)(1e3 * length));
 }
 
@@ -61,7 +61,7 @@ void copy(struct run *run, uint32_t stream, bool to_device)
                               .stream = stream,
                               .from_space = to_device ? WS_SPACE_PINNED : WS_SPACE_DEVICE,
                               .to_space = to_device ? WS_SPACE_DEVICE : WS_SPACE_PINNED,
-                              .driver_function = story_driver_function(&run->story, "cuMemcpyAsync", WS_CALL_COPY) };
+                              .driver_function = build_driver_function(&run->trace, "cuMemcpyAsync", WS_CALL_COPY) };
     add(run, shape, to_device ? 12 * us : 2 * us);
 }
 
@@ -69,12 +69,12 @@ void wait_for(struct run *run, uint32_t stream)
 {
     int64_t begin = run->host;
     run->host = later(begin + us, run->stream_end[stream] + 4 * us);
-    struct ws_call call = { .function = story_driver_function(&run->story, "cuStreamSynchronize", WS_CALL_SYNC),
+    struct ws_call call = { .function = build_driver_function(&run->trace, "cuStreamSynchronize", WS_CALL_SYNC),
                             .thread = run->thread,
-                            .correlation = (uint64_t)2 << 40 | ++run->story.launches,
+                            .correlation = (uint64_t)2 << 40 | ++run->trace.launches,
                             .host_begin = begin + clock_offset,
                             .host_end = run->host + clock_offset };
-    story_add(&run->story, WS_FAMILY_call, &call);
+    build_row(&run->trace, WS_FAMILY_call, &call);
 }
 
 void read_result(struct run *run, uint32_t stream)

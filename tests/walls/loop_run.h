@@ -6,14 +6,14 @@
 #include <stdint.h>
 
 #include "step_programs.h"
-#include "story.h"
+#include "builder.h"
 
 enum { COMPUTE = 1, SECOND, STREAMS = 5, MOST_STEPS = 2000 };
 
 static const int64_t us = 1000, clock_offset = 3000000000;
 
 struct run {
-    struct story story;
+    struct builder trace;
     const struct program *program;
     uint64_t random;
     int64_t host, stream_end[STREAMS], first, nobody_asked;

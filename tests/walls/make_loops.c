@@ -357,16 +357,16 @@ int main(int count, char **words)
     run.host = 1000 * us;
     run.scale = 1;
     run.program = &programs[loop->program];
-    story_begin(&run.story, words[2]);
-    story_meta(&run.story, "program", "python3");
-    story_meta(&run.story, "backend", "events");
-    story_device(&run.story, 1, "NVIDIA H100 80GB HBM3", clock_offset, 900);
+    build_begin(&run.trace, words[2]);
+    build_meta(&run.trace, "program", "python3");
+    build_meta(&run.trace, "backend", "events");
+    build_device(&run.trace, 1, "NVIDIA H100 80GB HBM3", clock_offset, 900);
     for (uint32_t stream = COMPUTE; stream < STREAMS; stream++)
-        story_stream(&run.story, stream, 1);
+        build_stream(&run.trace, stream, 1);
     for (uint32_t thread = 1; thread <= 4; thread++)
-        story_thread(&run.story, thread, 4241 + thread, "python3");
+        build_thread(&run.trace, thread, 4241 + thread, "python3");
     run.thread = 1;
     loop->go(&run);
-    story_end(&run.story);
+    build_end(&run.trace);
     return write_truth(&run, words[3]) ? 0 : 1;
 }

@@ -22,8 +22,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "builder.h"
+#include "random.h"
 #include "step_programs.h"
-#include "story.h"
 
 enum {
     CONTROLS = 1000,
@@ -51,7 +52,7 @@ struct plan {
 };
 
 struct run {
-    struct story story;
+    struct builder trace;
     struct plan plan;
     uint64_t random;
     int64_t first;                              /* operation's begin */
@@ -66,10 +67,7 @@ struct run {
 
 static double uniform(struct run *run)
 {
-    uint64_t x = run->random += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return ((double)((x ^ x >> 31) >> 11) + 0.5) / 9007199254740992.0;
+    return ((double)(next_random(&run->random) >> 11) + 0.5) / 9007199254740992.0;
 }
 
 static int between(struct run *run, int from, int to)
@@ -104,12 +102,12 @@ static void add(struct run *run, struct ws_shape shape, uint64_t bytes, double l
     int64_t begin = later(*end + us, returned + 3 * us);
     *end = *slot = begin + later(us, (int64_t)(1e3 * length * jitter(run, run->plan.device_jitter, 0)));
     run->first = run->launches == 1 || begin < run->first ? begin : run->first;
-    struct ws_op op = story_op(&run->story, story_shape(&run->story, &shape), begin, *end);
+    struct ws_op op = build_op_of(&run->trace, build_shape(&run->trace, &shape), begin, *end);
     op.host_begin = called + clock_offset;
     op.host_end = returned + clock_offset - us / 2;
     op.bytes = bytes;
     op.begin_error = op.end_error = 500;
-    story_add(&run->story, WS_FAMILY_op, &op);
+    build_row(&run->trace, WS_FAMILY_op, &op);
     run->host = returned;
     if (run->step_begins && shape.stream == COMPUTE) {
         run->steps[run->step_count++] = begin;
@@ -123,8 +121,8 @@ static void kernel(struct run *run, uint32_t stream, const struct piece *piece, 
     const char *name = other_tile ? GEMM_OF_LENGTH : piece->name;
     struct ws_shape shape = { .kind = WS_OP_KERNEL,
                               .stream = stream,
-                              .function = story_function(&run->story, name),
-                              .driver_function = story_driver_function(&run->story, "cuLaunchKernel", WS_CALL_LAUNCH),
+                              .function = build_function(&run->trace, name),
+                              .driver_function = build_driver_function(&run->trace, "cuLaunchKernel", WS_CALL_LAUNCH),
                               .grid_x = (uint32_t)(16 + piece->length) * (1 + run->length),
                               .grid_y = 1 + variant,
                               .grid_z = 1,
@@ -140,7 +138,7 @@ static void copy(struct run *run, uint32_t stream, bool to_device, uint64_t byte
                               .stream = stream,
                               .from_space = to_device ? WS_SPACE_PINNED : WS_SPACE_DEVICE,
                               .to_space = to_device ? WS_SPACE_DEVICE : WS_SPACE_PINNED,
-                              .driver_function = story_driver_function(&run->story, "cuMemcpyAsync", WS_CALL_COPY) };
+                              .driver_function = build_driver_function(&run->trace, "cuMemcpyAsync", WS_CALL_COPY) };
     add(run, shape, bytes, 1 + (double)bytes / 25e3);
 }
 
@@ -148,7 +146,7 @@ static void wait_for(struct run *run, uint32_t stream)
 {
     int64_t begin = run->host;
     run->host = later(begin + us, run->stream_end[stream] + 4 * us);
-    story_call(&run->story, "cuStreamSynchronize", WS_CALL_SYNC, begin + clock_offset, run->host + clock_offset);
+    build_call(&run->trace, "cuStreamSynchronize", WS_CALL_SYNC, begin + clock_offset, run->host + clock_offset);
 }
 
 static void kernels(struct run *run, const struct piece *pieces, size_t most, uint32_t variant)
@@ -419,19 +417,19 @@ int main(int count, char **words)
     run.host = 1000 * us;
     run.scale = 1;
     make_plan(&run, seed);
-    story_begin(&run.story, words[2]);
-    story_meta(&run.story, "program", "train");
-    story_meta(&run.story, "backend", "events");
-    story_device(&run.story, 1, "NVIDIA H100 80GB HBM3", clock_offset, 900);
+    build_begin(&run.trace, words[2]);
+    build_meta(&run.trace, "program", "train");
+    build_meta(&run.trace, "backend", "events");
+    build_device(&run.trace, 1, "NVIDIA H100 80GB HBM3", clock_offset, 900);
     for (uint32_t stream = COMPUTE; stream <= COPIES; stream++)
-        story_stream(&run.story, stream, 1);
-    story_thread(&run.story, 1, 4242, "python3");
+        build_stream(&run.trace, stream, 1);
+    build_thread(&run.trace, 1, 4242, "python3");
     if (seed < CONTROLS)
         run_program(&run);
     else if (seed % 2)
         serve(&run, 60 + 20 * (seed % 5));
     else
         wander(&run, 2000 + 500 * (seed % 8));
-    story_end(&run.story);
+    build_end(&run.trace);
     return write_truth(&run, words[3], seed) ? 0 : 1;
 }

@@ -8,7 +8,8 @@ import os
 import statistics
 from decimal import Decimal
 
-FOLDER = os.path.join(os.path.dirname(__file__), "..", "..", "..", "shared", "traces")
+from given import TRACES as FOLDER
+
 DEVICE = {"kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset"}
 LEAST_STEPS = 3
 

@@ -41,7 +41,6 @@
 #define SCATTER "void fbgemm_gpu::split_embedding_backward_codegen_rowwise_adagrad_unweighted_kernel_warp_per_row_1"
 #define GROUP_NORM "void at::native::(anonymous namespace)::RowwiseMomentsCUDAKernel<c10::BFloat16>"
 #define SILU "void at::native::vectorized_elementwise_kernel<4, at::native::silu_kernel(at::TensorIteratorBase&)>"
-#define UPSAMPLE "void at::native::(anonymous namespace)::upsample_nearest2d_nhwc_out_frame<c10::BFloat16>"
 
 #define TRANSFORMER                                                                                                \
     .begin = { { EMBEDDING, 12 }, { DROPOUT, 9 } },                                                                \

@@ -13,7 +13,7 @@
 
 #include "helper.h"
 #include "model.h"
-#include "shim/abi/nccl.h"
+#include "abi/nccl.h"
 #include "tests/programs/program.h"
 
 #define NCCL_CALLS(X)                                                                                         \

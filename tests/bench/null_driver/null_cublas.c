@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/abi/cublas.h"
-#include "shim/abi/cuda.h"
+#include "abi/cublas.h"
+#include "abi/cuda.h"
 
 #define CUBLAS_FUNCTION(...)                                            \
     __attribute__((visibility("default"))) ws_cublasStatus __VA_ARGS__; \

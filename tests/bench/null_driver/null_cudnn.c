@@ -1,10 +1,10 @@
 /* A cuDNN whose calls cost nothing: descriptors are addresses, and a convolution's are arrays of sizes. */
-#include "shim/abi/cuda.h"
-#include "shim/abi/cudnn.h"
+#include "abi/cuda.h"
+#include "abi/cudnn.h"
 
 #define CUDNN_ROW(part, symbol, parameters, ...) \
     __attribute__((visibility("default"))) ws_cudnnStatus symbol parameters;
-#include "shim/cudnn_table.h"
+#include "shim/hook/cudnn_table.h"
 
 #define CUDNN_FUNCTION(...) __attribute__((visibility("default"))) ws_cudnnStatus __VA_ARGS__
 

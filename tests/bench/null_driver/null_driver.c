@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../../../shim/abi/cuda.h"
+#include "abi/cuda.h"
 
 #define DRIVER_FUNCTION(name, parameters)                               \
     __attribute__((visibility("default"))) ws_CUresult name parameters; \

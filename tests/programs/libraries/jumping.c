@@ -1,7 +1,7 @@
 /* A library between program and driver whose cuStreamQuery, cuLaunchKernel and ncclAllReduce may not return: a signal
  * handler or a C++ exception that leaves a call does the same. A launch may also be interrupted by a signal. */
-#include "shim/abi/cuda.h"
-#include "shim/abi/nccl.h"
+#include "abi/cuda.h"
+#include "abi/nccl.h"
 
 #include <dlfcn.h>
 #include <sched.h>

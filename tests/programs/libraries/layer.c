@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/abi/cuda.h"
+#include "abi/cuda.h"
 
 #if defined(__aarch64__)
 #define OLD_VERSION "GLIBC_2.17"

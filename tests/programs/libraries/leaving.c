@@ -1,5 +1,5 @@
 /* Destroys what contexts are left in its own destructor. */
-#include "shim/abi/cuda.h"
+#include "abi/cuda.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -23,7 +23,7 @@ ws_CUresult sim_capture_doubts(const char *name);
 
 static inline ws_CUresult api_enter(const char *name, int version)
 {
-    int gate = atomic_load_explicit(&sim_gate, memory_order_relaxed);
+    int gate = sim_gate();
     if (gate != WS_CUDA_SUCCESS)
         return gate;
     if (version > sim_config.driver_version)

@@ -102,7 +102,7 @@ EXPORT ws_CUresult cuCtxSynchronize_v2(struct sim_context *context);
 
 ws_CUresult cuCtxGetDevice_v2(ws_CUdevice *device, struct sim_context *context)
 {
-    TRY(atomic_load(&sim_gate));
+    TRY(sim_gate());
     NEED(device);
     context = named_context(context, SIM_VERSION_cuCtxGetDevice_v2);
     if (!context)
@@ -167,7 +167,7 @@ API(cuCtxSynchronize, (void), ())
 
 ws_CUresult cuCtxSynchronize_v2(struct sim_context *context)
 {
-    TRY(atomic_load(&sim_gate));
+    TRY(sim_gate());
     context = named_context(context, SIM_VERSION_cuCtxSynchronize_v2);
     return context == sim_current_or_null() ? cuCtxSynchronize() : synchronize(context);
 }

@@ -151,10 +151,10 @@ API(cuDeviceGetP2PAttribute, (int *value, ws_CUenum attribute, ws_CUdevice from,
     X(83, 1) /* managed memory */                                                                            \
     X(85, device->ordinal)                                                                                   \
     X(86, 1) X(87, 2) X(88, 1) X(89, 1) X(90, 1) X(91, 1)                                                    \
-    X(92, 1) X(93, 1) X(94, 1) /* stream memory operations */                                                \
+    /* 92 to 94, 98: version 1 of stream memory operations, and flushes of remote writes: not there */       \
     X(95, 1) X(96, 1)                                                                                        \
     X(97, model->max_shared - 1024) /* shared memory a block may opt into */                                 \
-    X(98, 1) X(99, 1) X(101, 1) X(102, 1) X(103, 1)                                                          \
+    X(99, 1) X(101, 1) X(102, 1) X(103, 1)                                                          \
     X(106, 32) /* blocks an SM */                                                                            \
     X(108, model->l2_bytes / 2) X(109, 134213632)                                                            \
     X(111, 1024) /* shared memory reserved a block */                                                        \
@@ -162,7 +162,8 @@ API(cuDeviceGetP2PAttribute, (int *value, ws_CUenum attribute, ws_CUdevice from,
     X(115, 1) /* memory pools */                                                                             \
     X(116, 1) X(117, 1) X(118, 1) X(119, 1)                                                                  \
     X(120, model->major >= 9) /* cluster launch */                                                           \
-    X(121, 1) X(122, 1) X(123, 1)                                                                            \
+    X(121, 1)                                                                                                \
+    X(122, sim_config.stream_values != 0) X(123, sim_config.stream_values != 0) /* stream memory operations */ \
     X(127, model->major >= 9)                                                                                \
     X(129, 1) X(132, 0) X(133, 1)
 /* clang-format on */

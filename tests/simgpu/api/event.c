@@ -53,6 +53,7 @@ API(cuEventQuery, (struct sim_event * event), (event))
     TRY(event_check(event));
     TRY(sim_context_check(event->context));
     TRY(sim_capture_forbids_event(event));
+    sim_values_look();
     int64_t now = sim_now();
     pthread_mutex_lock(&sim_lock);
     struct sim_stream *stream = event->stream;
@@ -86,6 +87,7 @@ API(cuEventElapsedTime, (float *milliseconds, struct sim_event *begin, struct si
     TRY(event_check(end));
     TRY(sim_context_check(begin->context));
     ws_CUresult result = WS_CUDA_SUCCESS;
+    sim_values_look();
     int64_t now = sim_now();
     pthread_mutex_lock(&sim_lock);
     if (sim_whole(begin->context) != sim_whole(end->context) ||

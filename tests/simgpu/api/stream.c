@@ -62,6 +62,7 @@ API_TWIN(cuStreamQuery, _ptsz, (ws_CUstream handle), (handle))
     struct sim_stream *stream;
     TRY(sim_stream_get(handle, &stream));
     TRY(sim_capture_forbids_stream(stream));
+    sim_values_look();
     if (!sim_stream_idle(stream, sim_now()))
         return WS_CUDA_ERROR_NOT_READY;
     sim_drain();

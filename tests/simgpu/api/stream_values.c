@@ -5,6 +5,8 @@ static ws_CUresult value_work(ws_CUstream handle, enum sim_kind kind, ws_CUdevic
                               unsigned flags, unsigned bytes)
 {
     struct sim_stream *stream;
+    if (!sim_config.stream_values)
+        return WS_CUDA_ERROR_NOT_SUPPORTED;
     TRY(sim_stream_get(handle, &stream));
     NEED(address && address % bytes == 0);
     struct sim_work work = {
@@ -13,14 +15,19 @@ static ws_CUresult value_work(ws_CUstream handle, enum sim_kind kind, ws_CUdevic
     return sim_submit(stream, &work, sim_config.event_plain_ns, NULL);
 }
 
-#define VALUE_CALL(name, type, kind, bits)                                                                          \
-    API_TWIN(name, _ptsz, (ws_CUstream stream, ws_CUdeviceptr address, type value, unsigned flags),                 \
-             (stream, address, value, flags))                                                                       \
-    {                                                                                                               \
-        return value_work(stream, kind, address, value, flags, bits);                                               \
-    }                                                                                                               \
-    API_SAME_TWIN(name##_v2, _ptsz, name, (ws_CUstream stream, ws_CUdeviceptr address, type value, unsigned flags), \
-                  (stream, address, value, flags))
+/* The first version needs a parameter of NVIDIA's kernel module that is off by default. */
+#define VALUE_CALL(name, type, kind, bits)                                                               \
+    API_TWIN(name##_v2, _ptsz, (ws_CUstream stream, ws_CUdeviceptr address, type value, unsigned flags), \
+             (stream, address, value, flags))                                                            \
+    {                                                                                                    \
+        return value_work(stream, kind, address, value, flags, bits);                                    \
+    }                                                                                                    \
+    API_TWIN(name, _ptsz, (ws_CUstream stream, ws_CUdeviceptr address, type value, unsigned flags),      \
+             (stream, address, value, flags))                                                            \
+    {                                                                                                    \
+        (void)stream, (void)address, (void)value, (void)flags;                                           \
+        return WS_CUDA_ERROR_NOT_SUPPORTED;                                                              \
+    }
 
 VALUE_CALL(cuStreamWaitValue32, uint32_t, SIM_WORK_WAIT_VALUE, 4)
 VALUE_CALL(cuStreamWaitValue64, uint64_t, SIM_WORK_WAIT_VALUE, 8)
@@ -46,6 +53,8 @@ API_TWIN(cuStreamBatchMemOp_v2, _ptsz,
          (ws_CUstream stream, unsigned count, union batch_operation *operations, unsigned flags),
          (stream, count, operations, flags))
 {
+    if (!sim_config.stream_values)
+        return WS_CUDA_ERROR_NOT_SUPPORTED;
     NEED(operations && count && !flags);
     for (unsigned i = 0; i < count; i++) {
         const union batch_operation *one = &operations[i];
@@ -60,9 +69,13 @@ API_TWIN(cuStreamBatchMemOp_v2, _ptsz,
     return WS_CUDA_SUCCESS;
 }
 
-API_SAME_TWIN(cuStreamBatchMemOp, _ptsz, cuStreamBatchMemOp_v2,
-              (ws_CUstream stream, unsigned count, union batch_operation *operations, unsigned flags),
-              (stream, count, operations, flags))
+API_TWIN(cuStreamBatchMemOp, _ptsz,
+         (ws_CUstream stream, unsigned count, union batch_operation *operations, unsigned flags),
+         (stream, count, operations, flags))
+{
+    (void)stream, (void)count, (void)operations, (void)flags;
+    return WS_CUDA_ERROR_NOT_SUPPORTED;
+}
 
 /* Attributes of a stream that change nothing here: remembered by nobody, refused to nobody. */
 API_TWIN(cuStreamSetAttribute, _ptsz, (ws_CUstream handle, ws_CUenum attribute, const void *value),

@@ -9,7 +9,7 @@ ws_CUresult sim_not_supported(const char *name);
     __attribute__((weak, visibility("default"))) ws_CUresult symbol(void);  \
     __attribute__((weak, visibility("default"))) ws_CUresult symbol(void)   \
     {                                                                       \
-        int gate = atomic_load(&sim_gate);                                  \
+        int gate = sim_gate();                                              \
         return gate != WS_CUDA_SUCCESS ? gate : sim_not_supported(#symbol); \
     }
 SIM_DRIVER_NAMES(X)

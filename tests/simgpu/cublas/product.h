@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "shim/abi/cublas.h"
-#include "shim/abi/cuda.h"
+#include "abi/cublas.h"
+#include "abi/cuda.h"
 
 /* Inputs in fp32 that may be rounded: not a type of cuBLAS's, which has a compute type for it. */
 enum { SIM_TYPE_TF32 = 0x100 };

@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "shim/abi/cublas.h"
-#include "shim/abi/cuda.h"
-#include "shim/abi/cudnn.h"
+#include "abi/cublas.h"
+#include "abi/cuda.h"
+#include "abi/cudnn.h"
 
 #define CUDNN_API(name, ...)                                                 \
     __attribute__((visibility("default"))) ws_cudnnStatus name(__VA_ARGS__); \

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "shim/abi/cupti.h"
+#include "abi/cupti.h"
 #include "simgpu.h"
 
 #define CUPTI_API __attribute__((visibility("default"))) ws_CUptiResult

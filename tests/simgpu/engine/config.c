@@ -44,8 +44,12 @@ static void load(void)
         sim_config.devices = 1;
     if (sim_config.queue_depth < 1)
         sim_config.queue_depth = 1;
+    if (sim_config.truth_rows < 1)
+        sim_config.truth_rows = 1 << 16;
     if (sim_config.slowdown < 1)
         sim_config.slowdown = 1;
+    if (sim_config.event_dispatch_ns < 0)
+        sim_config.event_dispatch_ns = sim_config.dispatch_ns;
     if (sim_config.event_resolution_ns < 1)
         sim_config.event_resolution_ns = 1;
     sim_config.driver_version = version_from(getenv("SIMGPU_DRIVER_VERSION"));

@@ -14,6 +14,7 @@
     X(kernel_ns, "SIMGPU_KERNEL_NS", -1) /* -1: from the kernel's name */                                          \
     X(submit_ns, "SIMGPU_SUBMIT_NS", 1500)                                                                         \
     X(dispatch_ns, "SIMGPU_DISPATCH_NS", 1000)                                                                     \
+    X(event_dispatch_ns, "SIMGPU_EVENT_DISPATCH_NS", -1) /* -1: as long as dispatch_ns */                          \
     X(launch_ns, "SIMGPU_LAUNCH_NS", 1500)                                                                         \
     X(event_record_ns, "SIMGPU_EVENT_RECORD_NS", 2500)                                                             \
     X(event_plain_ns, "SIMGPU_EVENT_RECORD_UNTIMED_NS", 240)                                                       \
@@ -24,7 +25,9 @@
     X(clock_drift_ppm, "SIMGPU_CLOCK_DRIFT_PPM", 20)                                                               \
     X(clock_offset_ns, "SIMGPU_CLOCK_OFFSET_NS", 1000000000)                                                       \
     X(queue_depth, "SIMGPU_QUEUE_DEPTH", 1024)                                                                     \
+    X(kernel_data, "SIMGPU_KERNEL_DATA", 1)                                                                        \
     X(copy_data, "SIMGPU_COPY_DATA", 1)                                                                            \
+    X(stream_values, "SIMGPU_STREAM_VALUES", 1)   /* 0: no stream memory operations */                             \
     X(slowdown, "SIMGPU_SLOWDOWN", 1)             /* divides the model's peaks */                                  \
     X(verbose, "SIMGPU_VERBOSE", 0)               /* 1: a line on stderr for each look-up */                       \
     X(handles_again, "SIMGPU_HANDLES_AGAIN", 0)   /* 1: functions get those of others that are gone */             \
@@ -32,6 +35,7 @@
     X(late_exit, "SIMGPU_LATE_EXIT", 0)       /* 1: sets its exit handler with the first context, not in cuInit */ \
     X(stale_aborts, "SIMGPU_STALE_ABORTS", 0) /* 1: a handle of something that is gone ends the program */         \
     X(hold_signals, "SIMGPU_HOLD_SIGNALS", 0) /* 1: no handler runs inside a call */                               \
+    X(truth_rows, "SIMGPU_TRUTH_ROWS", 1 << 16)                                                                    \
     X(truth_sync, "SIMGPU_TRUTH_SYNC", 0)
 
 struct sim_config {

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -9,7 +10,7 @@
 pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_mutex_t sim_execute_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t sim_changed;
-_Atomic int sim_gate = WS_CUDA_ERROR_NOT_INITIALIZED;
+struct sim_gate_page sim_gate_page;
 __thread bool sim_per_thread __attribute__((tls_model("initial-exec")));
 
 enum { INTERN_BUCKETS = 1024 };
@@ -80,12 +81,9 @@ int sim_thread_id(void)
     return tid;
 }
 
-static bool forked;
-
-static void mark_forked(void)
+static void set_gate(int answer)
 {
-    forked = true;
-    atomic_store(&sim_gate, WS_CUDA_ERROR_NOT_INITIALIZED);
+    atomic_store(&sim_gate_page.answer, answer + 1);
 }
 
 /* Not so when a signal handler ends the process inside one of our calls. */
@@ -102,12 +100,12 @@ static bool obtainable(pthread_mutex_t *lock)
 
 static void at_exit(void)
 {
-    if (atomic_load(&sim_gate) != WS_CUDA_SUCCESS)
+    if (sim_gate() != WS_CUDA_SUCCESS)
         return;
     bool free_to_work = obtainable(&sim_execute_lock) && obtainable(&sim_lock) && obtainable(&sim_truth_lock);
     if (free_to_work)
         sim_drain();
-    atomic_store(&sim_gate, WS_CUDA_ERROR_DEINITIALIZED);
+    set_gate(WS_CUDA_ERROR_DEINITIALIZED);
     if (free_to_work)
         sim_truth_flush();
 }
@@ -118,11 +116,16 @@ void sim_first_context(void)
         atexit(at_exit);
 }
 
+static void close_gate(void)
+{
+    set_gate(WS_CUDA_ERROR_NOT_INITIALIZED);
+}
+
 ws_CUresult sim_engine_init(void)
 {
     static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
-    static bool done;
-    if (forked)
+    static _Atomic bool done;
+    if (done && sim_gate() == WS_CUDA_ERROR_NOT_INITIALIZED) /* a forked child */
         return WS_CUDA_ERROR_NOT_INITIALIZED;
     pthread_mutex_lock(&init_lock);
     ws_CUresult result = WS_CUDA_SUCCESS;
@@ -135,13 +138,14 @@ ws_CUresult sim_engine_init(void)
         pthread_condattr_destroy(&attributes);
         result = sim_devices_init();
         if (result == WS_CUDA_SUCCESS) {
-            pthread_atfork(NULL, NULL, mark_forked);
+            if (madvise(&sim_gate_page, sizeof(sim_gate_page), MADV_WIPEONFORK))
+                pthread_atfork(NULL, NULL, close_gate);
             if (!sim_config.late_exit)
                 atexit(at_exit);
-            atomic_store(&sim_gate, WS_CUDA_SUCCESS);
+            set_gate(WS_CUDA_SUCCESS);
             done = true;
         }
-    } else if (atomic_load(&sim_gate) == WS_CUDA_ERROR_DEINITIALIZED) {
+    } else if (sim_gate() == WS_CUDA_ERROR_DEINITIALIZED) {
         result = WS_CUDA_ERROR_DEINITIALIZED;
     }
     pthread_mutex_unlock(&init_lock);

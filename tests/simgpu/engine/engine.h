@@ -31,9 +31,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "abi/cuda.h"
 #include "engine/config.h"
 #include "engine/log.h"
-#include "shim/abi/cuda.h"
 #include "simgpu.h"
 
 enum sim_magic {
@@ -192,6 +192,8 @@ struct sim_op {
     unsigned waiter_count, waiter_capacity;
     unsigned unresolved; /* ends not yet known that this one waits for */
     struct sim_op *next_watched;
+    bool ran;          /* its real work is done */
+    bool there_before; /* the value it waits for was there before its start */
     struct sim_work work;
 };
 
@@ -208,7 +210,7 @@ struct sim_stream {
     unsigned count;
     uint64_t issued, done;
     int64_t last_start, last_end;
-    bool last_was_kernel;
+    bool last_was_kernel, last_was_event;
     struct sim_capture *_Atomic capture;
     struct sim_node **capture_tips; /* what the next captured node depends on */
     unsigned capture_tip_count;
@@ -263,8 +265,19 @@ extern struct sim_stream *sim_busy; /* all streams with work, in no order */
 extern struct sim_device sim_devices[];
 extern int sim_device_count;
 
+/* What sim_gate answers, plus 1; 0 is NOT_INITIALIZED. Its page is wiped in a forked child, even in one that the C
+ * library did not make: there another thread may have held our locks. */
+struct sim_gate_page {
+    _Alignas(65536) _Atomic int answer; /* the largest page of any kernel */
+};
+extern struct sim_gate_page sim_gate_page;
+
 /* The answer of every driver call but a few: NOT_INITIALIZED, SUCCESS, DEINITIALIZED. */
-extern _Atomic int sim_gate;
+static inline int sim_gate(void)
+{
+    int answer = atomic_load_explicit(&sim_gate_page.answer, memory_order_relaxed);
+    return answer ? answer - 1 : WS_CUDA_ERROR_NOT_INITIALIZED;
+}
 extern __thread bool sim_per_thread __attribute__((tls_model("initial-exec")));
 
 /* engine.c */
@@ -332,8 +345,11 @@ ws_CUresult sim_finish_through(struct sim_stream *stream, uint64_t number);
 uint64_t sim_last_queued(void);
 void sim_finish_queued(struct sim_stream *stream, uint64_t last);
 
-/* execute.c. sim_drain does the real work of what has ended in the model. */
+/* execute.c. sim_drain does the real work of what has ended in the model. sim_copy_meanwhile does that of a copy
+ * while the model's copy lasts, for a caller who waits for it: else the call would take both times. */
 void sim_drain(void);
+void sim_copy_meanwhile(struct sim_stream *stream, uint64_t number);
+bool sim_dependencies_done(const struct sim_op *op);
 void sim_retire_head(struct sim_stream *stream);
 bool sim_work_is_free(const struct sim_work *work);
 void sim_arguments_release(struct sim_arguments *arguments);
@@ -341,6 +357,17 @@ void sim_work_finish(struct sim_work *work);
 
 /* watch.c: the driver thread. With sim_lock held. */
 void sim_watch(struct sim_op *op);
+/* Ends the waits for values that are there by now: with sim_lock held, and without. */
+extern _Atomic unsigned sim_values_watched;
+void sim_values_end(void);
+static inline void sim_values_look(void)
+{
+    if (__builtin_expect(atomic_load_explicit(&sim_values_watched, memory_order_relaxed) != 0, 0)) {
+        pthread_mutex_lock(&sim_lock);
+        sim_values_end();
+        pthread_mutex_unlock(&sim_lock);
+    }
+}
 extern __thread bool sim_in_callback __attribute__((tls_model("initial-exec")));
 
 /* event.c */
@@ -423,6 +450,7 @@ struct sim_kernel {
     ws_CUresult fault; /* what the device reports when this kernel ran */
 };
 const struct sim_kernel *sim_kernel_find(const char *name);
+bool sim_computes_nothing(const struct sim_kernel *kernel); /* SIMGPU_KERNEL_DATA=0 */
 int64_t sim_kernel_duration(const struct sim_kernel *kernel, const char *name, struct sim_device *device,
                             void **parameters, const unsigned grid[3], const unsigned block[3]);
 extern const struct sim_kernel sim_kernels[];

@@ -75,7 +75,8 @@ bool sim_work_is_free(const struct sim_work *work)
 {
     switch (work->kind) {
     case SIM_WORK_KERNEL:
-        return !work->launch.arguments && !work->launch.function->kernel;
+        return !work->launch.arguments &&
+               (!work->launch.function->kernel || sim_computes_nothing(work->launch.function->kernel));
     case SIM_WORK_COPY:
     case SIM_WORK_MEMSET:
     case SIM_WORK_WRITE_VALUE:
@@ -121,7 +122,7 @@ static void execute_first(struct sim_stream *stream)
         if (stream->head != op || op->number != number)
             return;
     }
-    if (!sim_work_is_free(&op->work)) {
+    if (!op->ran && !sim_work_is_free(&op->work)) {
         ws_CUresult fault = fault_of(&op->work);
         pthread_mutex_unlock(&sim_lock);
         work_run(&op->work);
@@ -161,4 +162,34 @@ void sim_drain(void)
     pthread_mutex_unlock(&sim_execute_lock);
     if (full)
         sim_truth_flush();
+}
+
+/* With sim_lock held: the copy, if it is the stream's first operation and its time is known. */
+static struct sim_op *copy_due(const struct sim_stream *stream, uint64_t number)
+{
+    struct sim_op *op = stream->head;
+    bool is_copy = op && op->number == number && op->work.kind == SIM_WORK_COPY && op->state == SIM_TIMED;
+    return is_copy && sim_dependencies_done(op) ? op : NULL;
+}
+
+void sim_copy_meanwhile(struct sim_stream *stream, uint64_t number)
+{
+    sim_finish_through(stream, number - 1);
+    pthread_mutex_lock(&sim_lock);
+    struct sim_op *op = copy_due(stream, number);
+    int64_t start = op ? op->start : 0;
+    pthread_mutex_unlock(&sim_lock);
+    if (!op)
+        return;
+    sim_wait_until(start);
+    sim_drain(); /* what has ended by then comes first */
+    pthread_mutex_lock(&sim_execute_lock);
+    pthread_mutex_lock(&sim_lock);
+    op = copy_due(stream, number);
+    pthread_mutex_unlock(&sim_lock);
+    if (op) {
+        work_run(&op->work); /* nobody else takes it from the queue without sim_execute_lock */
+        op->ran = true;
+    }
+    pthread_mutex_unlock(&sim_execute_lock);
 }

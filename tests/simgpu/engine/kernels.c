@@ -27,12 +27,13 @@ static uint64_t hash_of(const char *name, const unsigned grid[3])
     return mix(hash ^ mix(grid[0] | (uint64_t)grid[1] << 32) ^ mix(grid[2] + 77u));
 }
 
-/* The same operation, the same seed: the same duration. */
+/* A thread that makes the same calls with the same seed gets the same durations. */
 int64_t sim_jitter(int64_t duration, uint64_t key)
 {
+    static __thread uint64_t calls __attribute__((tls_model("initial-exec")));
     if (!sim_config.jitter_percent || duration <= 0)
         return duration;
-    uint64_t random = mix(key ^ (uint64_t)sim_config.seed) % 2001;
+    uint64_t random = mix(mix(key ^ (uint64_t)sim_config.seed) + ++calls) % 2001;
     return duration + duration * sim_config.jitter_percent * ((int64_t)random - 1000) / 100000;
 }
 
@@ -90,6 +91,11 @@ const struct sim_kernel *sim_kernel_find(const char *name)
         if (same(kernel->name, plain, length))
             found = kernel;
     return found;
+}
+
+bool sim_computes_nothing(const struct sim_kernel *kernel)
+{
+    return !sim_config.kernel_data && kernel && !kernel->poll && kernel->fault == WS_CUDA_SUCCESS;
 }
 
 static int add(struct sim_kernel kernel)

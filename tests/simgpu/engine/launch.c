@@ -98,6 +98,10 @@ ws_CUresult sim_launch_describe(struct sim_work *work, struct sim_function *func
     void **kept = work->launch.arguments ? work->launch.arguments->pointers : NULL;
     int64_t duration = sim_kernel_duration(kernel, function->name, context->device, kept, shape, shape + 3);
     sim_count_launch(&work->launch.counted, kernel, kept, shape, shape + 3);
-    work->duration = sim_jitter(duration, (uint64_t)(uintptr_t)function->name ^ shape[0]);
+    work->duration = sim_jitter(duration, shape[0]);
+    if (work->launch.arguments && !keep && sim_computes_nothing(kernel)) {
+        free(work->launch.arguments);
+        work->launch.arguments = NULL;
+    }
     return WS_CUDA_SUCCESS;
 }

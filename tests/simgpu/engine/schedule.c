@@ -49,6 +49,14 @@ static int64_t stream_ready(const struct sim_stream *stream, const struct sim_op
     return stream->last_end;
 }
 
+/* An event takes the device's front end like any entry of a queue: the next one comes later. What an event closes
+ * (a kernel, a copy …) has its end stamped at once. */
+static int64_t event_start(const struct sim_stream *stream, int64_t ready)
+{
+    int64_t next = stream->last_end + sim_config.event_dispatch_ns;
+    return stream->last_was_event && ready < next ? next : ready;
+}
+
 static bool is_device_work(enum sim_kind kind)
 {
     return kind == SIM_WORK_KERNEL || kind == SIM_WORK_COPY || kind == SIM_WORK_MEMSET;
@@ -77,6 +85,7 @@ static void timed(struct sim_op *op)
     op->state = SIM_TIMED;
     stream->waiting = op->next;
     stream->last_was_kernel = op->work.kind == SIM_WORK_KERNEL;
+    stream->last_was_event = op->work.kind == SIM_WORK_EVENT;
     stream->last_start = op->start;
     if (op->end < stream->last_end)
         op->end = stream->last_end;
@@ -103,6 +112,8 @@ static void settle_stream(struct sim_stream *stream)
         if (ready < op->submit + sim_config.submit_ns)
             ready = op->submit + sim_config.submit_ns;
         op->start = is_device_work(op->work.kind) ? ready + sim_config.dispatch_ns : ready;
+        if (op->work.kind == SIM_WORK_EVENT)
+            op->start = event_start(stream, ready);
         if (ends_outside(&op->work)) {
             op->state = SIM_STARTED;
             sim_watch(op);
@@ -232,6 +243,7 @@ struct sim_op *sim_enqueue(struct sim_stream *stream, const struct sim_work *wor
     op->correlation = ++correlations;
     op->submit = submit;
     op->ready = 0;
+    op->ran = false;
     op->unresolved = op->dependency_count = op->waiter_count = 0;
     op->work = *work;
     if (stream->tail)
@@ -265,7 +277,7 @@ void sim_retire_head(struct sim_stream *stream)
         sim_stream_forget(stream);
 }
 
-static bool dependencies_done(const struct sim_op *op)
+bool sim_dependencies_done(const struct sim_op *op)
 {
     for (unsigned i = 0; i < op->dependency_count; i++)
         if (op->dependencies[i].stream->done < op->dependencies[i].number)
@@ -278,7 +290,7 @@ static void retire_idle(struct sim_stream *stream, int64_t now)
 {
     struct sim_op *op;
     while ((op = stream->head) && op->state == SIM_TIMED && op->end <= now && sim_work_is_free(&op->work) &&
-           dependencies_done(op))
+           sim_dependencies_done(op))
         sim_retire_head(stream);
 }
 
@@ -317,6 +329,7 @@ ws_CUresult sim_submit(struct sim_stream *stream, struct sim_work *work, int64_t
             sim_work_finish(work);
         return result;
     }
+    sim_values_look();
     pthread_mutex_lock(&sim_lock);
     sim_make_room(stream, (unsigned)sim_config.queue_depth);
     result = still_there(stream, work);
@@ -372,6 +385,7 @@ void sim_finish_queued(struct sim_stream *stream, uint64_t last)
 /* Waits until the model's time of that operation's end, and until its real work is done. */
 ws_CUresult sim_finish_through(struct sim_stream *stream, uint64_t number)
 {
+    sim_values_look();
     pthread_mutex_lock(&sim_lock);
     struct sim_context *context = stream->context;
     while (stream->done < number) {

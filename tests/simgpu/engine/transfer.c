@@ -109,7 +109,10 @@ ws_CUresult sim_transfer(struct sim_stream *stream, const struct sim_copy *copy,
     uint64_t number = 0;
     result = sim_submit(stream, &work, sim_config.launch_ns, &number);
     bool waits = hold == SIM_HOLD_ALWAYS || (hold == SIM_HOLD_SYNC && !async);
-    return waits && result == WS_CUDA_SUCCESS ? sim_finish_through(stream, number) : result;
+    if (!waits || result != WS_CUDA_SUCCESS)
+        return result;
+    sim_copy_meanwhile(stream, number);
+    return sim_finish_through(stream, number);
 }
 
 ws_CUresult sim_memset_describe(struct sim_work *work, const struct sim_device *device, const struct sim_memset *what,

@@ -8,8 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ROWS = 1 << 16 };
-
 struct row {
     const char *kind, *name;
     struct sim_device *device;
@@ -19,7 +17,7 @@ struct row {
 };
 
 static struct row *rows;
-static unsigned row_count;
+static int64_t row_count;
 static int file = -1;
 pthread_mutex_t sim_truth_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -44,8 +42,8 @@ void sim_truth_write(const struct sim_op *op)
     if (!sim_config.truth || op->work.kind == SIM_WORK_GRAPH_BEGIN)
         return;
     if (!rows)
-        rows = malloc(2 * ROWS * sizeof(*rows));
-    if (!rows || row_count == 2 * ROWS)
+        rows = malloc(2 * (size_t)sim_config.truth_rows * sizeof(*rows));
+    if (!rows || row_count == 2 * sim_config.truth_rows)
         return;
     const struct sim_stream *stream = op->stream;
     struct row *row = &rows[row_count++];
@@ -65,7 +63,7 @@ void sim_truth_write(const struct sim_op *op)
 
 bool sim_truth_full(void)
 {
-    return row_count >= ROWS;
+    return row_count >= sim_config.truth_rows;
 }
 
 /* Text on its way to the file. No stdio: a process may exit from a signal handler in the middle of this. */
@@ -143,12 +141,12 @@ void sim_truth_flush(void)
     pthread_mutex_lock(&sim_truth_lock);
     pthread_mutex_lock(&sim_lock);
     struct row *full = rows;
-    unsigned count = row_count;
+    int64_t count = row_count;
     rows = NULL;
     row_count = 0;
     pthread_mutex_unlock(&sim_lock);
     if (file >= 0 || open_file(&text)) {
-        for (unsigned i = 0; i < count; i++)
+        for (int64_t i = 0; i < count; i++)
             add_row(&text, &full[i]);
         send(&text);
     }

@@ -3,10 +3,13 @@
 #include <signal.h>
 #include <time.h>
 
-/* How often the driver thread looks at memory and at other ranks. */
-enum { POLL_NS = 20000 };
+/* How often the driver thread looks at other ranks, and at memory. A device sees a value at once: while a wait is
+ * young, the thread looks without sleeping. */
+enum { POLL_NS = 20000, EAGER_NS = 300000, EAGER_POLL_NS = 1000 };
 
 __thread bool sim_in_callback __attribute__((tls_model("initial-exec")));
+
+_Atomic unsigned sim_values_watched;
 
 static struct sim_op *watched;
 static pthread_cond_t wake;
@@ -36,12 +39,43 @@ static bool value_there(const struct sim_work *work)
     }
 }
 
+/* Whether the wait ends; sets its end. A value that was there before the wait's turn ends it at its start. The clock
+ * is read after the value: the looking thread may be held up in between, and nothing is seen before it is stored. */
+static bool value_ends(struct sim_op *op)
+{
+    bool there = value_there(&op->work);
+    int64_t now = sim_now();
+    if (op->start > now) {
+        op->there_before = there;
+        return false;
+    }
+    op->end = op->there_before ? op->start : now;
+    op->there_before = false;
+    return there;
+}
+
 static void unwatch(struct sim_op *op)
 {
     struct sim_op **link = &watched;
     while (*link != op)
         link = &(*link)->next_watched;
     *link = op->next_watched;
+    sim_values_watched -= op->work.kind == SIM_WORK_WAIT_VALUE;
+}
+
+/* Calls of the driver look as well: on a busy machine the driver thread comes late. */
+void sim_values_end(void)
+{
+    struct sim_op *op = watched;
+    while (op) {
+        if (op->work.kind != SIM_WORK_WAIT_VALUE || !value_ends(op)) {
+            op = op->next_watched;
+            continue;
+        }
+        unwatch(op);
+        sim_op_timed(op);
+        op = watched; /* there may be others by now */
+    }
 }
 
 /* Lets go of sim_lock, which is held, until all before the operation is done. */
@@ -82,9 +116,19 @@ static void begin_polled(struct sim_op *op)
     op->state = SIM_POLLED;
 }
 
+/* When to look again at what has begun. */
+static int64_t next_look(const struct sim_op *op, int64_t now)
+{
+    bool eager = op->work.kind == SIM_WORK_WAIT_VALUE && now - op->start < EAGER_NS;
+    return now + (eager ? EAGER_POLL_NS : POLL_NS);
+}
+
 /* Whether there is something to do: it ended, or its host side is due. Sets when to look at it again. */
 static bool look_at(struct sim_op *op, int64_t now, int64_t *again)
 {
+    bool is_value = op->work.kind == SIM_WORK_WAIT_VALUE;
+    if (is_value && value_ends(op))
+        return true;
     if (op->start > now) {
         if (*again > op->start)
             *again = op->start;
@@ -92,12 +136,7 @@ static bool look_at(struct sim_op *op, int64_t now, int64_t *again)
     }
     if (op->work.kind == SIM_WORK_HOST || (op->work.kind == SIM_WORK_KERNEL && op->state == SIM_STARTED))
         return true;
-    if (op->work.kind == SIM_WORK_WAIT_VALUE) {
-        if (value_there(&op->work)) {
-            op->end = now;
-            return true;
-        }
-    } else {
+    if (!is_value) {
         struct sim_arguments *arguments = op->work.launch.arguments;
         op->end = op->work.launch.function->kernel->poll(arguments ? arguments->pointers : NULL, op->start);
         if (op->end >= 0) {
@@ -106,22 +145,28 @@ static bool look_at(struct sim_op *op, int64_t now, int64_t *again)
             return true;
         }
     }
-    if (*again > now + POLL_NS)
-        *again = now + POLL_NS;
+    int64_t next = next_look(op, now);
+    if (*again > next)
+        *again = next;
     return false;
 }
 
 static void *driver_thread(void *unused)
 {
     (void)unused;
+    int64_t drained = 0;
     pthread_mutex_lock(&sim_lock);
     for (;;) {
         while (!watched)
             pthread_cond_wait(&wake, &sim_lock);
-        pthread_mutex_unlock(&sim_lock);
-        sim_drain(); /* a value waited for may be written by the device */
-        pthread_mutex_lock(&sim_lock);
-        int64_t now = sim_now(), again = now + 1000000000;
+        int64_t now = sim_now();
+        if (now - drained >= POLL_NS) {
+            pthread_mutex_unlock(&sim_lock);
+            sim_drain(); /* a value waited for may be written by the device */
+            pthread_mutex_lock(&sim_lock);
+            drained = now = sim_now();
+        }
+        int64_t again = now + 1000000000;
         struct sim_op *op = watched;
         while (op && !look_at(op, now, &again))
             op = op->next_watched;
@@ -135,6 +180,12 @@ static void *driver_thread(void *unused)
                 call_host(op);
             else
                 sim_op_timed(op);
+            continue;
+        }
+        if (again < now + POLL_NS) { /* a sleep would take longer */
+            pthread_mutex_unlock(&sim_lock);
+            sim_spin_until(again);
+            pthread_mutex_lock(&sim_lock);
             continue;
         }
         struct timespec until = { again / 1000000000, again % 1000000000 };
@@ -172,5 +223,7 @@ void sim_watch(struct sim_op *op)
         link = &(*link)->next_watched;
     op->next_watched = NULL;
     *link = op;
+    op->there_before = false;
+    sim_values_watched += op->work.kind == SIM_WORK_WAIT_VALUE;
     pthread_cond_signal(&wake);
 }

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shim/abi/cuda.h"
-#include "shim/abi/nccl.h"
+#include "abi/cuda.h"
+#include "abi/nccl.h"
 
 enum { NCCL_RANKS = 64, NCCL_SLOTS = 256, NCCL_PAIR_SLOTS = 16, NCCL_PATH = 512 };
 

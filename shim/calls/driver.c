@@ -1,0 +1,102 @@
+/* The wrappers of the driver's functions: the table, expanded. */
+#include "shim/calls/notes.h"
+#include "shim/hook/driver_calls.h"
+
+/* See exports.map for what the version does. */
+#define EXPORTED(symbol)                                       \
+    __asm__(".symver wrap_" #symbol ", " #symbol "@WALLSHIM"); \
+    __attribute__((visibility("default")))
+
+/* What a row's wrapper does first. While nothing is recorded, a call is passed on with a jump, and counted, as
+ * call_enter does it: in C the wrapper would begin and end with copies of all arguments. The attributes keep GCC from
+ * putting code in front (-fstack-protector-all, -finstrument-functions): it would write over arguments. */
+#if defined(__x86_64__)
+#define PASSING(symbol, parameters)                                                                                 \
+    static ws_CUresult note_##symbol parameters __asm__("note_" #symbol);                                           \
+    __attribute__((naked, no_stack_protector, no_instrument_function)) ws_CUresult wrap_##symbol parameters         \
+    {                                                                                                               \
+        __asm__("testb %[recording], shim_page(%%rip)\n\t"                                                          \
+                "jne note_" #symbol "\n\t"                                                                          \
+                "movq resolve_real+%c[real](%%rip), %%rax\n\t"                                                      \
+                "testq %%rax, %%rax\n\t"                                                                            \
+                "je note_" #symbol "\n\t"                                                                           \
+                "testb %[started], shim_page(%%rip)\n\t"                                                            \
+                "je 1f\n\t"                                                                                         \
+                "movq thread_self@gottpoff(%%rip), %%r11\n\t"                                                       \
+                "movq %%fs:(%%r11), %%r11\n\t"                                                                      \
+                "testq %%r11, %%r11\n\t"                                                                            \
+                "je note_" #symbol "\n\t"                                                                           \
+                "addq $1, %c[passed](%%r11)\n"                                                                      \
+                "1:\tjmpq *%%rax"                                                                                   \
+                :                                                                                                   \
+                : [recording] "i"(SHIM_RECORDING), [started] "i"(SHIM_STARTED),                                     \
+                  [real] "i"(WS_ID_##symbol * sizeof(void *)), [passed] "i"(offsetof(struct shim_thread, passed))); \
+    }                                                                                                               \
+    static __attribute__((used, noipa)) ws_CUresult note_##symbol parameters
+_Static_assert(offsetof(struct shim_page, phase) == 0 && offsetof(struct thread_self, thread) == 0 &&
+                   (SHIM_RECORDING | SHIM_STARTED) < 256,
+               "where the assembly looks for them");
+#else
+#define PASSING(symbol, parameters) ws_CUresult wrap_##symbol parameters
+#endif
+#define NOTED(symbol, parameters) ws_CUresult wrap_##symbol parameters
+
+/* What the wrapper of each family is. NOTED are those that call_enter always notes: each row asserts it. */
+#define WRAPPER_CAPTURE NOTED
+#define WRAPPER_GRAPH NOTED
+#define WRAPPER_LIFETIME NOTED
+#define WRAPPER_MEMORY NOTED
+#define WRAPPER_MODULE NOTED
+#define WRAPPER_PROFILER NOTED
+#define WRAPPER_RESOLUTION NOTED
+#define WRAPPER_COPY PASSING
+#define WRAPPER_EVENT PASSING
+#define WRAPPER_LAUNCH PASSING
+#define WRAPPER_MEMSET PASSING
+#define WRAPPER_OTHER PASSING
+#define WRAPPER_SYNC PASSING
+#define WRAPPER_WORK PASSING
+
+#define ALWAYS_NOTED(kind) ALWAYS_NOTED_(kind)
+#define ALWAYS_NOTED_(kind) ALWAYS_##kind
+enum { ALWAYS_NOTED = 1, ALWAYS_PASSING = 0 };
+
+/* In a function with a tail call, GCC expects its own stack arguments to be overwritten, and copies them all at the
+ * begin. Where the result is looked at, there is no tail call. */
+#define LOOK_AT(result) __asm__("" : "+r"(result))
+
+/* The arguments of a row come in parentheses of their own, so `real arguments` is the call. */
+#define DRIVER_ROW(symbol, base, since, flavour, family, parameters, arguments, before, after)                \
+    _Static_assert(ALWAYS_NOTED(WRAPPER_##family) == (CALLS_ALWAYS_NOTED >> WS_CALL_##family & 1),            \
+                   "the assembly passes on what call_enter does");                                            \
+    EXPORTED(symbol) ws_CUresult wrap_##symbol parameters;                                                    \
+    WRAPPER_##family(symbol, parameters)                                                                      \
+    {                                                                                                         \
+        ws_CUresult(*real) parameters =                                                                       \
+            (ws_CUresult(*) parameters)__atomic_load_n(&resolve_real[WS_ID_##symbol], __ATOMIC_RELAXED);      \
+        if (__builtin_expect(!real, 0))                                                                       \
+            real = (ws_CUresult(*) parameters)resolve_find(WS_ID_##symbol);                                   \
+        if (__builtin_expect(!real, 0))                                                                       \
+            return WS_CUDA_ERROR_NO_DEVICE;                                                                   \
+        struct call call;                                                                                     \
+        uintptr_t frame;                                                                                      \
+        bool noted =                                                                                          \
+            call_enter(&call, &frame, WS_ID_##symbol, FLAVOUR_##flavour != FLAVOUR_LEGACY, WS_CALL_##family); \
+        if (!noted) {                                                                                         \
+            call.result = real arguments;                                                                     \
+            LOOK_AT(call.result);                                                                             \
+            return call.result;                                                                               \
+        }                                                                                                     \
+        before;                                                                                               \
+        call_begins(&call, WS_CALL_##family);                                                                 \
+        call.result = real arguments;                                                                         \
+        call_returned(&call, WS_CALL_##family);                                                               \
+        after;                                                                                                \
+        call_leave(&call);                                                                                    \
+        return call.result;                                                                                   \
+    }
+#pragma GCC diagnostic ignored "-Wunused-parameter" /* of what is assembly */
+#if defined(__clang__)
+#pragma GCC diagnostic ignored "-Wunknown-attributes" /* noipa, which clang has no need of */
+#endif
+#include "shim/hook/driver_table.h"

@@ -1,0 +1,351 @@
+/* Notes of everything that is no operation. */
+#include "shim/calls/notes.h"
+
+#include "base/log.h"
+#include "shim/counters/counters.h"
+#include "shim/drain/drain.h"
+#include "shim/drain/leave.h"
+#include "shim/drain/recording.h"
+#include "shim/hook/driver_calls.h"
+#include "shim/objects/functions.h"
+#include "shim/objects/memory.h"
+
+void host_call(struct call *call, ws_CUstream stream, const void *object, uint64_t address, uint64_t bytes)
+{
+    /* A failed call does not start the recording. A call within another one has no place in the ring. */
+    if (call->nested || (!call->thread && call->result != WS_CUDA_SUCCESS))
+        return;
+    struct shim_thread *thread = call->thread ? call->thread : thread_get();
+    if (!thread || !shim_recording())
+        return;
+    if (thread->in_nccl)
+        call_is_in_nccl(thread, thread->within, NULL); /* if only to find that it was left */
+    uint32_t handles = atomic_load(&shim_page.handles);
+    struct shim_context *context = context_of_thread(thread, handles);
+    /* The handle of a failed call may be no stream. */
+    bool about_stream = stream != NO_STREAM && call->result == WS_CUDA_SUCCESS;
+    struct shim_stream *found = about_stream ? stream_find(stream, call->per_thread, context) : NULL;
+    uintptr_t word;
+    bool guarded = frame_guard(thread, &word); /* where the call made the thread's state */
+    struct ws_ring_call *record = ws_ring_reserve(&thread->ring, 1);
+    thread->correlation++;
+    if (record)
+        *record = (struct ws_ring_call){
+            .header = { .kind = WS_RING_CALL,
+                        .slots = 1,
+                        .detail = (uint16_t)call->id,
+                        .shape = context ? context->id : 0 },
+            .ticks_begin = call->ticks_begin,
+            .ticks_end = call->ticks_end,
+            .correlation = thread->correlation,
+            .object = AT(object),
+            .address = address,
+            .bytes = bytes,
+            .stream = found ? found->id : 0,
+            .result = call->result,
+        };
+    if (record)
+        ws_ring_commit(&thread->ring, 1);
+    if (guarded)
+        thread->within = 0;
+}
+
+static void raise_order(struct call *call, ws_CUstream stream);
+
+void allocated_at(struct call *call, const void *address, uint64_t bytes, enum ws_space space, ws_CUstream stream,
+                  const void *object)
+{
+    uint64_t where = 0;
+    if (call->result == WS_CUDA_SUCCESS && address) {
+        where = *(const uint64_t *)address;
+        if (shim_started())
+            memory_added(where, bytes, space);
+    }
+    /* Memory from a pool may make the stream wait for whoever had it before. */
+    if (stream != NO_STREAM)
+        raise_order(call, stream);
+    host_call(call, stream, object, where, bytes);
+}
+
+/* Before the call: afterwards another thread may be given the address. */
+void freeing(struct call *call, uint64_t address)
+{
+    (void)call;
+    if (shim_started())
+        memory_removed(address);
+}
+
+void freed(struct call *call, uint64_t address, ws_CUstream stream)
+{
+    host_call(call, stream, NULL, address, 0);
+}
+
+void waiting(struct call *call, ws_CUstream stream)
+{
+    if (!(shim_phase() & SHIM_TIMING) || !call->thread)
+        return;
+    struct shim_stream *found = stream_known(stream, call->per_thread, call->thread->context);
+    if (found)
+        op_end_held(call->thread, found);
+}
+
+void waiting_all(struct call *call)
+{
+    if (!(shim_phase() & SHIM_TIMING) || !call->thread)
+        return;
+    uint32_t left = atomic_load(&streams_held);
+    for (uint32_t id = 1; left && id <= stream_count(); id++) {
+        left -= atomic_load_explicit(&stream_at(id)->held, memory_order_relaxed) != 0;
+        op_end_held(call->thread, stream_at(id));
+    }
+}
+
+/* Programs repeat queries that find nothing ready: only answers are worth a row. */
+void queried(struct call *call, ws_CUstream stream, const void *object)
+{
+    if (call->result != WS_CUDA_ERROR_NOT_READY)
+        host_call(call, stream, object, 0, 0);
+}
+
+/* Something other than an operation goes into the stream, or went. */
+static void raise_order(struct call *call, ws_CUstream stream)
+{
+    struct shim_thread *thread = call_thread(call);
+    struct shim_stream *found = thread ? stream_known(stream, call->per_thread, thread->context) : NULL;
+    if (found) {
+        atomic_store_explicit(&found->fresh, 1, memory_order_release);
+        atomic_fetch_add_explicit(&found->order, (uint64_t)1 << 16, memory_order_acq_rel);
+    }
+}
+
+void wait_coming(struct call *call, ws_CUstream stream)
+{
+    waiting(call, stream);
+    struct shim_stream *found = call->thread ? stream_known(stream, call->per_thread, call->thread->context) : NULL;
+    if (found)
+        op_wait_enters(call->thread, found->id, 1);
+}
+
+/* Also for streams of other contexts: less is known of them than before. */
+void wait_coming_all(struct call *call)
+{
+    waiting_all(call);
+    if (call->thread)
+        op_wait_enters(call->thread, 1, stream_count());
+}
+
+static void wait_entered(struct call *call)
+{
+    if (call->thread)
+        op_wait_entered(call->thread);
+}
+
+void wait_ordered(struct call *call, ws_CUstream stream, ws_CUevent event)
+{
+    wait_entered(call);
+    host_call(call, stream, event, 0, 0);
+}
+
+void wait_ordered_all(struct call *call, ws_CUevent event)
+{
+    wait_entered(call);
+    host_call(call, NO_STREAM, event, 0, 0);
+}
+
+/* --- names and lifetimes ----------------------------------------------------------------------- */
+
+void resolved(struct call *call, const char *symbol, void **pfn, int version, uint64_t flags)
+{
+    if (call->result == WS_CUDA_SUCCESS && symbol && pfn && *pfn)
+        *pfn = resolve_proc(call->id, symbol, version, flags, *pfn);
+}
+
+void export_table(struct call *call, const ws_CUuuid *id)
+{
+    (void)call;
+    if (id)
+        ws_debug("export table %02x%02x%02x%02x… asked for: what goes through it is not seen", id->bytes[0] & 255u,
+                 id->bytes[1] & 255u, id->bytes[2] & 255u, id->bytes[3] & 255u);
+}
+
+void initialised(struct call *call)
+{
+    if (call->result == WS_CUDA_SUCCESS && !call->nested)
+        leave_initialised();
+}
+
+void function_found_in(struct call *call, const void *function, const void *module, const char *name)
+{
+    if (function) {
+        if (thread_get())
+            function_named(function, call->id == WS_ID_cuLibraryGetKernel, module, name);
+        host_call(call, NO_STREAM, function, 0, 0);
+    }
+}
+
+/* Their names are asked for at their first launch. Only for a kernel's handle may the driver be asked for a kernel's
+ * name. */
+void kernels_found(struct call *call, ws_CUkernel *kernels, unsigned room, ws_CUlibrary library)
+{
+    unsigned count = 0;
+    if (call->result != WS_CUDA_SUCCESS || !kernels || !driver.library_kernels || !thread_get())
+        return;
+    struct driver_ask asking;
+    driver_ask_begin(&asking);
+    if (driver.library_kernels(&count, library) != WS_CUDA_SUCCESS)
+        count = 0;
+    driver_ask_end(&asking);
+    for (unsigned i = 0; i < count && i < room; i++)
+        function_named(kernels[i], true, library, "");
+}
+
+void kernel_function_found(struct call *call, ws_CUfunction *function, ws_CUkernel kernel)
+{
+    if (call->result == WS_CUDA_SUCCESS && function && thread_get())
+        function_same_as(*function, kernel);
+}
+
+/* Before the call: now the handles still mean the old kernels, and nobody may launch them any more. */
+void unloading(struct call *call, const void *module)
+{
+    (void)call;
+    if (shim_started())
+        functions_forget_module(module);
+}
+
+void context_made(struct call *call, ws_CUcontext *context)
+{
+    if (call->result != WS_CUDA_SUCCESS)
+        return;
+    struct shim_thread *thread = thread_get();
+    if (thread)
+        context_set_of_thread(thread, NULL, atomic_load(&shim_page.handles)); /* the new one is current now */
+    host_call(call, NO_STREAM, context ? *context : NULL, 0, 0);
+    struct shim_context *made = thread && context && call->id != WS_ID_cuCtxAttach ? context_find(*context) : NULL;
+    if (made)
+        atomic_store(&made->created, true);
+}
+
+/* Called for every switch, so it does not call the driver: an unknown context is looked up at its next use. */
+void context_switched(struct call *call, ws_CUcontext context)
+{
+    struct shim_thread *thread = call_thread(call);
+    if (call->result != WS_CUDA_SUCCESS || !thread)
+        return;
+    context_set_of_thread(thread, context ? context_find(context) : NULL, atomic_load(&shim_page.handles));
+}
+
+/* What is still to be timed there is read out first, within a deadline (drain/drain.h): afterwards it is too late. */
+static void context_end(struct shim_context *context)
+{
+    uint32_t alive = CONTEXT_ALIVE;
+    counters_end(context);
+    if (atomic_compare_exchange_strong(&context->life, &alive, CONTEXT_ENDING))
+        drain_finish_context(context);
+}
+
+void context_ending(struct call *call, ws_CUcontext context)
+{
+    (void)call;
+    struct shim_context *found = shim_started() ? context_find(context) : NULL;
+    if (found)
+        context_end(found);
+}
+
+void context_ended(struct call *call, ws_CUcontext context)
+{
+    struct shim_context *found = shim_started() ? context_find(context) : NULL;
+    if (found)
+        context_gone(found);
+    host_call(call, NO_STREAM, context, 0, 0);
+}
+
+enum { MOST_DEVICES = 64 };
+static ws_CUcontext _Atomic primaries[MOST_DEVICES];
+static _Atomic int retained[MOST_DEVICES]; /* times; the last release is the end */
+
+/* A program with the driver's private tables can have retained it unseen. Then it is the one that nobody created. */
+static struct shim_context *primary_of(ws_CUdevice device)
+{
+    ws_CUcontext handle = device >= 0 && device < MOST_DEVICES ? atomic_load(&primaries[device]) : NULL;
+    if (handle)
+        return context_find(handle);
+    for (uint32_t id = context_count(); id; id--) {
+        struct shim_context *context = context_at(id);
+        if (context->device == (uint32_t)device + 1 && !context->green && !atomic_load(&context->created) &&
+            atomic_load(&context->life) != CONTEXT_GONE)
+            return context;
+    }
+    return NULL;
+}
+
+void primary_retained(struct call *call, ws_CUcontext *context, ws_CUdevice device)
+{
+    if (call->result == WS_CUDA_SUCCESS && context && device >= 0 && device < MOST_DEVICES) {
+        atomic_store(&primaries[device], *context);
+        atomic_fetch_add(&retained[device], 1);
+    }
+    host_call(call, NO_STREAM, call->result == WS_CUDA_SUCCESS && context ? *context : NULL, 0, 0);
+}
+
+static bool is_reset(const struct call *call)
+{
+    return call->id == WS_ID_cuDevicePrimaryCtxReset || call->id == WS_ID_cuDevicePrimaryCtxReset_v2;
+}
+
+/* The last release we know of, or a reset. */
+void primary_ending(struct call *call, ws_CUdevice device)
+{
+    struct shim_context *context = shim_started() ? primary_of(device) : NULL;
+    if (context && (is_reset(call) || atomic_load(&retained[device]) <= 1))
+        context_end(context);
+}
+
+void primary_ended(struct call *call, ws_CUdevice device)
+{
+    unsigned flags;
+    int active = 0;
+    struct shim_context *context = shim_started() ? primary_of(device) : NULL;
+    if (context && !is_reset(call)) {
+        if (call->result == WS_CUDA_SUCCESS && atomic_load(&retained[device]) > 0)
+            atomic_fetch_sub(&retained[device], 1);
+        if (driver.primary_state)
+            driver.primary_state(device, &flags, &active);
+    }
+    if (context && active)
+        atomic_store(&context->life, CONTEXT_ALIVE);
+    else if (context)
+        context_gone(context);
+    host_call(call, NO_STREAM, NULL, 0, 0);
+}
+
+void stream_made(struct call *call, ws_CUstream *stream)
+{
+    if (call->result == WS_CUDA_SUCCESS && stream)
+        host_call(call, *stream, NULL, 0, 0);
+}
+
+void stream_ending(struct call *call, ws_CUstream stream)
+{
+    if (!shim_started() || (uintptr_t)stream <= 2)
+        return;
+    waiting(call, stream);
+    stream_forget(stream);
+}
+
+/* Streams of a green context go with it. Which they are is not known here, so all streams are looked up again. */
+void green_ending(struct call *call, ws_CUgreenCtx context)
+{
+    (void)call;
+    if (!shim_started())
+        return;
+    contexts_forget_green(context);
+    streams_forget_created();
+}
+
+void profiler_range(struct call *call, bool inside)
+{
+    if (call->result == WS_CUDA_SUCCESS)
+        recording_set_range(inside);
+    host_call(call, NO_STREAM, NULL, 0, 0);
+}

@@ -1,0 +1,100 @@
+/* Notes of captures and of the graphs that are made of them. */
+#include "shim/calls/notes.h"
+
+#include "shim/counters/counters.h"
+#include "shim/objects/graphs.h"
+#include "shim/state/lock.h"
+
+/* Counted from before the call, so that no event slips into the capture while it begins. */
+void capture_beginning(struct call *call, ws_CUstream stream)
+{
+    waiting(call, stream);
+    struct shim_thread *thread = call_thread(call);
+    struct shim_stream *found = thread ? stream_known(stream, call->per_thread, thread->context) : NULL;
+    struct shim_quiet quiet;
+    quiet_begin(&quiet);
+    shim_capture_begins();
+    if (thread) {
+        thread->captures_beginning++;
+        thread->capture_handle = found ? AT(found->handle) : 0;
+    }
+    quiet_end(&quiet);
+    if (shim_options.counters)
+        counters_pause();
+}
+
+void capture_begun(struct call *call, ws_CUstream stream)
+{
+    struct shim_stream *found = NULL;
+    struct shim_thread *counted_by = call_thread(call);
+    /* It may be the first that this thread calls. */
+    struct shim_thread *thread = call->thread || call->result != WS_CUDA_SUCCESS ? call->thread : thread_get();
+    if (call->result == WS_CUDA_SUCCESS && thread)
+        found = stream_find(stream, call->per_thread, thread->context);
+    struct shim_quiet quiet;
+    quiet_begin(&quiet);
+    bool counted = !counted_by || counted_by->captures_beginning; /* and not given up meanwhile */
+    if (counted_by && counted)
+        counted_by->captures_beginning--;
+    if (!counted)
+        shim_capture_begins();
+    /* One that is not known could never be seen to end. */
+    if (!found || atomic_exchange(&found->capturing, 1))
+        shim_capture_ends();
+    quiet_end(&quiet);
+    host_call(call, stream, NULL, 0, 0);
+}
+
+/* Where the call was refused because the capture is another thread's, another stream's or none, a capture goes on. */
+static bool capture_goes_on(int32_t result)
+{
+    return result == WS_CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD || result == WS_CUDA_ERROR_STREAM_CAPTURE_UNMATCHED ||
+           result == WS_CUDA_ERROR_ILLEGAL_STATE || result == WS_CUDA_ERROR_INVALID_VALUE;
+}
+
+static struct shim_stream *stream_of_call(const struct call *call, ws_CUstream stream)
+{
+    struct shim_thread *thread = call_thread(call);
+    struct shim_context *context = thread ? thread->context : NULL;
+    return shim_started() ? stream_known(stream, call->per_thread, context) : NULL;
+}
+
+void capture_ending(struct call *call, ws_CUstream stream)
+{
+    struct shim_stream *found = call->thread ? stream_of_call(call, stream) : NULL;
+    if (!found)
+        return;
+    call->thread->capture_handle = AT(found->handle);
+    atomic_signal_fence(memory_order_seq_cst);
+    call->thread->capture_ending = true;
+}
+
+void capture_ended(struct call *call, ws_CUstream stream, ws_CUgraph *graph)
+{
+    struct shim_stream *found = stream_of_call(call, stream);
+    if (found && !capture_goes_on(call->result))
+        stream_capture_over(found);
+    if (call->thread)
+        call->thread->capture_ending = false;
+    host_call(call, stream, call->result == WS_CUDA_SUCCESS && graph ? *graph : NULL, 0, 0);
+}
+
+void graph_instantiated(struct call *call, ws_CUgraphExec *exec, ws_CUgraph graph)
+{
+    if (call->result == WS_CUDA_SUCCESS && exec && thread_get())
+        graph_describe(*exec, graph);
+    host_call(call, NO_STREAM, graph, 0, 0);
+}
+
+/* An update keeps the nodes and their order, so what a launch runs keeps its name. */
+void graph_updated(struct call *call, ws_CUgraphExec exec)
+{
+    host_call(call, NO_STREAM, exec, 0, 0);
+}
+
+void graph_exec_ending(struct call *call, ws_CUgraphExec exec)
+{
+    (void)call;
+    if (shim_started())
+        graph_forget(exec);
+}

@@ -1,0 +1,247 @@
+/* Notes of operations: what a stream is given to do. */
+#include "shim/calls/notes.h"
+#include "shim/calls/params.h"
+#include "shim/hook/driver_calls.h"
+#include "shim/objects/memory.h"
+
+enum { PARAMS_PER_WINDOW = 64 };
+
+/* Finds or makes the entry for anything but the common kernel launch. */
+static struct shape_entry *describe(struct shim_thread *thread, const struct shape_key *key, struct ws_shape *row)
+{
+    uint32_t handles = atomic_load_explicit(&shim_page.handles, memory_order_acquire);
+    struct shape_entry *entry = shape_find(thread, key, handles);
+    return entry ? entry : shape_fill(thread, key, row);
+}
+
+/* Is this launch's parameter block to be kept? Sets when to ask again: at the next launch while blocks are kept;
+ * after many launches once the window's share is used up, so that the clock is read seldom. */
+static bool params_wanted(struct shape_entry *entry)
+{
+    entry->params_wait = shim_options.params == WS_PARAMS_NONE ? UINT32_MAX : 1;
+    if (shim_options.params != WS_PARAMS_SOME)
+        return shim_options.params == WS_PARAMS_ALL;
+    if (!entry->params_left) {
+        uint64_t now = ticks_now();
+        if (now - entry->params_window >= atomic_load_explicit(&ticks_a_second, memory_order_relaxed)) {
+            entry->params_window = now;
+            entry->params_left = PARAMS_PER_WINDOW;
+        }
+    }
+    if (!entry->params_left) {
+        entry->params_wait = PARAMS_PER_WINDOW;
+        return false;
+    }
+    entry->params_left--;
+    return true;
+}
+
+/* Has the parameter block kept when the launch returns, if it is its turn. */
+void kernel_params(struct shim_thread *thread, struct shape_entry *shape, void **params, void **extra)
+{
+    if (!params_wanted(shape))
+        return;
+    thread->due =
+        (struct thread_params){ .wanted = true, .function = shape->function, .params = params, .extra = extra };
+    op_ends_slowly(thread);
+}
+
+struct shape_entry *kernel_new(struct shim_thread *thread, const struct shape_key *key)
+{
+    struct ws_shape row = {
+        .kind = WS_OP_KERNEL,
+        .grid_x = key->grid_x,
+        .grid_y = key->grid_y,
+        .grid_z = key->grid_z,
+        .block_x = key->block_x,
+        .block_y = key->block_y,
+        .block_z = key->block_z,
+        .shared_bytes = key->shared,
+    };
+    return shape_fill(thread, key, &row);
+}
+
+void kernel_ex(struct call *call, const ws_CUlaunchConfig *config, ws_CUfunction f, void **params, void **extra)
+{
+    unsigned flags = 0;
+    if (!config)
+        return;
+    for (unsigned i = 0; i < config->numAttrs && config->attrs; i++) {
+        const ws_CUlaunchAttribute *attribute = &config->attrs[i];
+        if (attribute->id == WS_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
+            attribute->value.programmaticStreamSerializationAllowed)
+            flags |= WS_OP_DEPENDENT;
+        if (attribute->id == WS_CU_LAUNCH_ATTRIBUTE_COOPERATIVE && attribute->value.cooperative)
+            flags |= WS_OP_COOPERATIVE;
+    }
+    kernel(call,
+           LAUNCH(f, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX, config->blockDimY,
+                  config->blockDimZ, config->sharedMemBytes, config->hStream),
+           params, extra, flags);
+}
+
+void kernel_multi_coming(struct call *call)
+{
+    call->ticks_begin = ticks_now();
+}
+
+/* Several devices in one call: each launch is recorded by itself, without device times. The driver may not have
+ * looked at launches that it refused. */
+void kernel_multi(struct call *call, const ws_CUDA_LAUNCH_PARAMS *launches, unsigned count)
+{
+    for (unsigned i = 0; call->result == WS_CUDA_SUCCESS && i < count; i++) {
+        const ws_CUDA_LAUNCH_PARAMS *launch = &launches[i];
+        /* Nothing is timed: the call is one for all. */
+        struct call one = { .id = call->id,
+                            .per_thread = call->per_thread,
+                            .phase = call->phase & ~(uint32_t)(SHIM_TIMING | SHIM_COUNTING),
+                            .thread = call->thread };
+        kernel(&one,
+               LAUNCH(launch->function, launch->gridDimX, launch->gridDimY, launch->gridDimZ, launch->blockDimX,
+                      launch->blockDimY, launch->blockDimZ, launch->sharedMemBytes, launch->hStream),
+               launch->kernelParams, NULL, WS_OP_COOPERATIVE);
+        if (!one.record)
+            continue;
+        /* The begin of the stream's next operation must not be taken from the last event. */
+        atomic_store_explicit(&stream_at(one.record->stream)->fresh, 1, memory_order_release);
+        one.record->ticks_begin = call->ticks_begin;
+        op_returned(&one);
+    }
+}
+
+void graph(struct call *call, ws_CUgraphExec exec, ws_CUstream stream)
+{
+    uint32_t which = shape_which(call, stream, 0, atomic_load(&shim_page.handles));
+    struct shape_key key = { .object = AT(exec), .stream = AT(stream), .which = which };
+    struct shape_entry *shape = describe(call->thread, &key, &(struct ws_shape){ .kind = WS_OP_GRAPH });
+    if (shape)
+        op_ready(call, shape, 0, 0);
+}
+
+static void plain_work(struct call *call, enum ws_op_kind kind, enum ws_space from, enum ws_space to, uint64_t bytes,
+                       ws_CUstream stream, unsigned flags)
+{
+    uint32_t handles = atomic_load_explicit(&shim_page.handles, memory_order_relaxed);
+    uint32_t which = shape_which(call, stream, (uint32_t)from << 4 | (uint32_t)to, handles);
+    struct shape_key key = { .object = which, .stream = AT(stream), .which = which };
+    struct ws_shape row = { .kind = kind, .from_space = from, .to_space = to };
+    struct shape_entry *shape = describe(call->thread, &key, &row);
+    if (shape)
+        op_ready(call, shape, bytes, flags);
+}
+
+void work(struct call *call, enum ws_op_kind kind, uint64_t bytes, ws_CUstream stream)
+{
+    plain_work(call, kind, WS_SPACE_UNKNOWN, WS_SPACE_UNKNOWN, bytes, stream, 0);
+}
+
+/* What the driver says of an address we did not see allocated. */
+static enum ws_space ask_space(uint64_t address, enum ws_space otherwise)
+{
+    ws_CUenum type = 0;
+    if (!driver.pointer_attribute ||
+        driver.pointer_attribute(&type, WS_CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) != WS_CUDA_SUCCESS)
+        return otherwise;
+    return type == WS_CU_MEMORYTYPE_DEVICE ? WS_SPACE_DEVICE
+           : type == WS_CU_MEMORYTYPE_HOST ? WS_SPACE_PINNED
+                                           : otherwise;
+}
+
+static enum ws_space space_of(uint64_t address)
+{
+    bool complete;
+    enum ws_space space = memory_space(address, &complete);
+    if (space != WS_SPACE_UNKNOWN)
+        return space;
+    return memory_is_device_address(address) || !complete ? ask_space(address, WS_SPACE_PAGEABLE) : WS_SPACE_PAGEABLE;
+}
+
+static bool on_device(enum ws_space space)
+{
+    return space == WS_SPACE_DEVICE || space == WS_SPACE_PEER || space == WS_SPACE_ARRAY;
+}
+
+static bool in_host_memory(enum ws_space space)
+{
+    return space == WS_SPACE_PAGEABLE || space == WS_SPACE_PINNED;
+}
+
+void copy_between(struct call *call, unsigned from, unsigned to, uint64_t source, uint64_t target, uint64_t bytes,
+                  ws_CUstream stream, unsigned flags)
+{
+    enum ws_space source_space = from == NOTE_FIND ? space_of(source) : (enum ws_space)from;
+    enum ws_space target_space = to == NOTE_FIND ? space_of(target) : (enum ws_space)to;
+    /* Copies between device memories return before their end, also in their synchronous form (API synchronization
+     * behavior, in the driver API's documentation). */
+    if (on_device(source_space) && on_device(target_space))
+        flags &= ~(unsigned)WS_OP_BLOCKING;
+    /* Copies to pageable memory, and between host memories, return after their end, also in their asynchronous form
+     * (the same place). */
+    else if (target_space == WS_SPACE_PAGEABLE || (in_host_memory(source_space) && in_host_memory(target_space)))
+        flags |= WS_OP_BLOCKING;
+    plain_work(call, WS_OP_COPY, source_space, target_space, bytes, stream, flags);
+}
+
+static unsigned space_of_type(ws_CUenum type)
+{
+    return type == WS_CU_MEMORYTYPE_DEVICE  ? WS_SPACE_DEVICE
+           : type == WS_CU_MEMORYTYPE_ARRAY ? WS_SPACE_ARRAY
+                                            : NOTE_FIND;
+}
+
+/* The address that counts for its kind of memory. */
+#define COPY_SIDE(copy, side) \
+    ((copy)->side##MemoryType == WS_CU_MEMORYTYPE_HOST ? AT((copy)->side##Host) : (uint64_t)(copy)->side##Device)
+
+void copy_2d(struct call *call, const ws_CUDA_MEMCPY2D *copy, ws_CUstream stream, unsigned flags)
+{
+    if (copy)
+        copy_between(call, space_of_type(copy->srcMemoryType), space_of_type(copy->dstMemoryType),
+                     COPY_SIDE(copy, src), COPY_SIDE(copy, dst), copy->WidthInBytes * copy->Height, stream, flags);
+}
+
+void copy_3d(struct call *call, const ws_CUDA_MEMCPY3D *copy, ws_CUstream stream, unsigned flags)
+{
+    if (copy)
+        copy_between(call, space_of_type(copy->srcMemoryType), space_of_type(copy->dstMemoryType),
+                     COPY_SIDE(copy, src), COPY_SIDE(copy, dst), copy->WidthInBytes * copy->Height * copy->Depth,
+                     stream, flags);
+}
+
+/* A batch is one operation: the driver may run its copies in any order. */
+void copy_batch(struct call *call, const ws_CUdeviceptr *to, const ws_CUdeviceptr *from, const size_t *sizes,
+                size_t count, ws_CUstream stream)
+{
+    if (!to || !from || !count)
+        return;
+    enum ws_space source = space_of(from[0]), target = space_of(to[0]);
+    for (size_t i = 1; i < count; i++) {
+        if (space_of(from[i]) != source)
+            source = WS_SPACE_UNKNOWN;
+        if (space_of(to[i]) != target)
+            target = WS_SPACE_UNKNOWN;
+    }
+    plain_work(call, WS_OP_COPY, source, target, total(sizes, count), stream, 0);
+}
+
+/* Extents are in elements whose size depends on the arrays, so the number of bytes stays unknown. */
+void copy_batch_3d(struct call *call, ws_CUstream stream)
+{
+    plain_work(call, WS_OP_COPY, WS_SPACE_UNKNOWN, WS_SPACE_UNKNOWN, 0, stream, 0);
+}
+
+void memset_(struct call *call, uint64_t target, uint64_t bytes, ws_CUstream stream)
+{
+    bool complete;
+    enum ws_space space = memory_space(target, &complete);
+    plain_work(call, WS_OP_MEMSET, WS_SPACE_UNKNOWN, space == WS_SPACE_UNKNOWN ? WS_SPACE_DEVICE : space, bytes,
+               stream, 0);
+}
+
+uint64_t total(const size_t *sizes, size_t count)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; sizes && i < count; i++)
+        sum += sizes[i];
+    return sum;
+}

@@ -1,0 +1,470 @@
+#include "shim/calls/ops.h"
+
+#include <sched.h>
+#include <string.h>
+
+#include "shim/calls/params.h"
+#include "shim/counters/counters.h"
+#include "shim/hook/driver_calls.h"
+#include "shim/objects/captures.h"
+#include "shim/state/lock.h"
+#include "shim/state/registry.h"
+#include "shim/state/wake.h"
+
+enum {
+    HOLD_AFTER_DEPENDENT = 256, /* launches without one until events go back to their usual place */
+    TURN_DEADLINE_US = 50,
+};
+
+/* stream->turn is 0 or the number of the thread that has it. */
+#define TURN_LONG 0x80000000u /* beside that: held across a call that returns when its work is done */
+
+/* What a thread holds is noted in its state, so that op_give_up can give it back when a handler jumps out of the
+ * call. The note is cleared before the act. A jump in between loses one event at most, and nothing that others wait
+ * for. */
+static uint32_t no_longer(uint32_t *held)
+{
+    uint32_t event = *held;
+    *held = 0;
+    atomic_signal_fence(memory_order_seq_cst);
+    return event;
+}
+
+/* May an event be recorded into this stream now? While anything is captured, the driver is asked about this stream.
+ * The legacy stream is left alone then: touching it would break the capture. */
+static bool may_record(struct shim_stream *stream, uint16_t *flags)
+{
+    if (__builtin_expect(!shim_captures(), 1))
+        return true;
+    ws_CUenum status = WS_CU_STREAM_CAPTURE_STATUS_NONE;
+    if (stream->kind == WS_STREAM_LEGACY || !driver.stream_is_capturing ||
+        driver.stream_is_capturing(stream->handle, &status) != WS_CUDA_SUCCESS)
+        return false;
+    if (status != WS_CU_STREAM_CAPTURE_STATUS_NONE)
+        *flags |= WS_OP_CAPTURED;
+    return status == WS_CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+/* The processor's floating-point exceptions belong to the program: the driver may raise some in our own calls. */
+static uint64_t float_state(void)
+{
+#if defined(__x86_64__)
+    return __builtin_ia32_stmxcsr();
+#else
+    uint64_t state;
+    __asm__ volatile("mrs %0, fpsr" : "=r"(state));
+    return state;
+#endif
+}
+
+static void restore_float_state(uint64_t state)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_ldmxcsr((uint32_t)state);
+#else
+    __asm__ volatile("msr fpsr, %0" : : "r"(state));
+#endif
+}
+
+/* Records an event with so many users into the stream; 0 where there is none. */
+static uint32_t record_event(struct shim_stream *stream, uint8_t users, uint32_t *kept, uint16_t *flags)
+{
+    struct event_pool *pool = &stream->context->pool;
+    uint32_t event = event_take(pool, users, kept);
+    if (__builtin_expect(atomic_load_explicit(&pool->free_count, memory_order_relaxed) <
+                             atomic_load_explicit(&pool->few, memory_order_relaxed),
+                         0))
+        wake_drain_soon();
+    if (!event) {
+        *flags |= WS_OP_POOL_DRY;
+        return 0;
+    }
+    uint64_t floats = float_state();
+    ws_CUresult result = driver.event_record(event_at(pool, event)->handle, stream->handle);
+    restore_float_state(floats);
+    if (result == WS_CUDA_SUCCESS)
+        return event;
+    no_longer(kept);
+    while (users--)
+        event_release(pool, event);
+    return 0;
+}
+
+/* No call shows the order between the legacy default stream and streams that wait for it. Once the other side has had
+ * work, the last event does not tell when this side may go on. */
+static bool other_side_moved(struct shim_stream *stream)
+{
+    if (!stream->blocking)
+        return false;
+    bool legacy = stream->kind == WS_STREAM_LEGACY;
+    struct shim_context *context = stream->context;
+    atomic_fetch_add_explicit(legacy ? &context->legacy_work : &context->blocking_work, 1, memory_order_relaxed);
+    uint32_t now =
+        atomic_load_explicit(legacy ? &context->blocking_work : &context->legacy_work, memory_order_relaxed);
+    return atomic_exchange_explicit(&stream->other_work, now, memory_order_relaxed) != now;
+}
+
+static bool sample_due(struct shape_entry *shape)
+{
+    if (!shape->until_sample || --shape->until_sample)
+        return false;
+    shape->until_sample = (uint32_t)shim_options.sample;
+    return true;
+}
+
+static void note_copy(struct shim_thread *thread, struct ws_ring_op *record, struct shim_stream *stream,
+                      enum copy_direction direction)
+{
+    uint32_t all = atomic_fetch_add_explicit(&stream->context->copies[direction], 1, memory_order_relaxed);
+    thread->copies_noted = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    uint32_t own = atomic_fetch_add_explicit(&stream->copies[direction], 1, memory_order_relaxed);
+    thread->copies_noted = 2;
+    atomic_signal_fence(memory_order_seq_cst);
+    record->copies_before = all - own;
+    record->inner |= WS_RING_OP_COUNTED;
+    uint32_t all_done = atomic_load_explicit(&stream->context->copies_done[direction], memory_order_relaxed);
+    uint32_t own_done = atomic_load_explicit(&stream->copies_done[direction], memory_order_relaxed);
+    if (all - own != all_done - own_done)
+        record->inner |= WS_RING_OP_ENGINE_BUSY;
+}
+
+/* Events time the operation between them only if no other thread's operation comes in between. Threads that share a
+ * stream take turns, but nobody waits long: after the deadline the call goes on, both are contended, and their times
+ * say so. */
+static bool take_turn(struct shim_stream *stream, uint32_t own)
+{
+    uint32_t free_turn = 0;
+    if (__builtin_expect(atomic_compare_exchange_strong_explicit(&stream->turn, &free_turn, own, memory_order_acquire,
+                                                                 memory_order_relaxed),
+                         1))
+        return true;
+    uint64_t deadline =
+        ticks_now() + atomic_load_explicit(&ticks_a_second, memory_order_relaxed) / 1000000 * TURN_DEADLINE_US;
+    do {
+        if (free_turn & TURN_LONG) /* its call waits for the device: that is no moment */
+            return false;
+        sched_yield();
+        free_turn = 0;
+        if (atomic_compare_exchange_strong_explicit(&stream->turn, &free_turn, own, memory_order_acquire,
+                                                    memory_order_relaxed))
+            return true;
+    } while (ticks_now() < deadline);
+    return false;
+}
+
+static void leave_turn(const struct shim_thread *thread, struct shim_stream *stream)
+{
+    uint32_t turn = atomic_load_explicit(&stream->turn, memory_order_relaxed);
+    if ((turn & ~TURN_LONG) == thread->number) /* nobody else puts that in, or takes it away */
+        atomic_store_explicit(&stream->turn, 0, memory_order_release);
+}
+
+/* Returns the stream's order before this operation. Without the turn it is counted as under way, so that others see
+ * it. Noting and counting are two steps, so no signal may come in between. */
+static uint64_t enter_order(struct shim_thread *thread, struct shim_stream *stream)
+{
+    struct shim_quiet quiet;
+    if (thread->has_turn)
+        return atomic_fetch_add_explicit(&stream->order, (uint64_t)1 << 16, memory_order_acq_rel);
+    quiet_begin(&quiet);
+    thread->beside = true;
+    uint64_t order = atomic_fetch_add_explicit(&stream->order, (uint64_t)1 << 16 | 1, memory_order_acq_rel);
+    quiet_end(&quiet);
+    return order;
+}
+
+static void leave_order(struct shim_thread *thread, struct shim_stream *stream)
+{
+    struct shim_quiet quiet;
+    if (!thread->beside)
+        return;
+    quiet_begin(&quiet);
+    thread->beside = false;
+    atomic_fetch_sub_explicit(&stream->order, 1, memory_order_acq_rel);
+    quiet_end(&quiet);
+}
+
+static bool is_contended(const struct shim_thread *thread)
+{
+    return !thread->has_turn || thread->order & 0xffff;
+}
+
+static void held_no_more(struct shim_stream *stream)
+{
+    if (atomic_exchange(&stream->held, 0))
+        atomic_fetch_sub(&streams_held, 1);
+}
+
+static void time_begin(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape,
+                       uint32_t phase)
+{
+    struct shim_stream *stream = shape->stream;
+    uint16_t *flags = &record->header.detail;
+    /* Also without device times: a captured operation must not look as if it had run. */
+    bool allowed = may_record(stream, flags) && phase & SHIM_TIMING;
+    if (!allowed || !stream->context->timed ||
+        atomic_load_explicit(&stream->context->life, memory_order_relaxed) != CONTEXT_ALIVE) {
+        /* Work goes in without an event: the last event no longer tells when the next operation may begin. */
+        if (!(*flags & WS_OP_CAPTURED))
+            atomic_store_explicit(&stream->fresh, 1, memory_order_release);
+        return;
+    }
+    thread->timed = stream; /* before anything is held there */
+    atomic_signal_fence(memory_order_seq_cst);
+    thread->has_turn = take_turn(stream, thread->number | (*flags & WS_OP_BLOCKING ? TURN_LONG : 0));
+    thread->order = enter_order(thread, stream);
+    const struct ws_shape *row = registry_row(&registry.shape, shape->shape);
+    thread->direction = (uint8_t)copy_direction(row);
+    if (thread->direction != COPY_DIRECTIONS)
+        note_copy(thread, record, stream, copy_direction(row));
+
+    bool fresh = other_side_moved(stream);
+    fresh |= atomic_exchange_explicit(&stream->fresh, 0, memory_order_acquire) != 0;
+    bool sampled = sample_due(shape);
+    if (*flags & WS_OP_DEPENDENT) {
+        atomic_store_explicit(&stream->holding, HOLD_AFTER_DEPENDENT, memory_order_relaxed);
+        thread->begin_event = atomic_exchange_explicit(&stream->last_event, 0, memory_order_acquire);
+        return;
+    }
+    bool held = atomic_load_explicit(&stream->held, memory_order_relaxed) != 0;
+    bool pair = shim_options.event_placement == WS_EVENTS_IN_PAIRS || row->kind == WS_OP_GRAPH || sampled || fresh ||
+                held || is_contended(thread);
+    thread->begin_event = atomic_exchange_explicit(&stream->last_event, 0, memory_order_acquire);
+    if (!pair && thread->begin_event)
+        return;
+    event_release(&stream->context->pool, no_longer(&thread->begin_event));
+    if (held)
+        held_no_more(stream);
+    record_event(stream, 1, &thread->begin_event, flags);
+    record->inner |= WS_RING_OP_OWN_BEGIN;
+    if (sampled)
+        *flags |= WS_OP_SAMPLED;
+}
+
+/* The thread may be held up between the launch and the event: then the event may stand long behind the end. */
+static void note_lateness(struct ws_ring_op *record)
+{
+    uint64_t late = ticks_now() - record->ticks_end;
+    uint64_t most = WS_RING_OP_MOST_LATENESS;
+    record->inner |= (uint32_t)(late < most ? late : most) << WS_RING_OP_LATENESS;
+}
+
+static void time_end(struct shim_thread *thread, struct ws_ring_op *record)
+{
+    struct shim_stream *stream = thread->timed;
+    uint16_t *flags = &record->header.detail;
+    bool keep = shim_options.event_placement == WS_EVENTS_SHARED;
+    uint32_t event = 0;
+    if (record->result != WS_CUDA_SUCCESS) {
+        /* Nothing was put into the stream: an event would time something else. */
+        record->begin_event = 0;
+        event_release(&stream->context->pool, no_longer(&thread->begin_event));
+        atomic_store_explicit(&stream->fresh, 1, memory_order_release);
+    } else if (atomic_load_explicit(&stream->holding, memory_order_relaxed)) {
+        if (!(*flags & WS_OP_DEPENDENT))
+            atomic_fetch_sub_explicit(&stream->holding, 1, memory_order_relaxed);
+        atomic_fetch_add(&streams_held, 1); /* first: where it says none, nobody looks */
+        if (atomic_fetch_add(&stream->held, 1))
+            atomic_fetch_sub(&streams_held, 1);
+        record->inner |= WS_RING_OP_HELD;
+    } else {
+        thread->end_users = keep ? 2 : 1;
+        event = record_event(stream, thread->end_users, &thread->end_event, flags);
+        note_lateness(record);
+    }
+    uint64_t order = atomic_load_explicit(&stream->order, memory_order_acquire);
+    if (is_contended(thread) || order >> 16 != (thread->order >> 16) + 1) {
+        *flags |= WS_OP_CONTENDED;
+        atomic_store_explicit(&stream->fresh, 1, memory_order_release);
+    }
+    leave_order(thread, stream);
+    if (event && keep) {
+        thread->end_users = 1; /* the other one is the stream */
+        atomic_signal_fence(memory_order_seq_cst);
+        event_release(&stream->context->pool,
+                      atomic_exchange_explicit(&stream->last_event, event, memory_order_acq_rel));
+    }
+    leave_turn(thread, stream);
+    record->end_event = event;
+}
+
+void op_wait_enters(struct shim_thread *thread, uint32_t first_stream, uint32_t count)
+{
+    struct shim_quiet quiet;
+    quiet_begin(&quiet); /* see enter_order */
+    for (uint32_t id = first_stream; id < first_stream + count; id++) {
+        atomic_store_explicit(&stream_at(id)->fresh, 1, memory_order_release);
+        atomic_fetch_add_explicit(&stream_at(id)->order, (uint64_t)1 << 16 | 1, memory_order_acq_rel);
+    }
+    thread->first_waiting = first_stream;
+    thread->waiting_count = count;
+    quiet_end(&quiet);
+}
+
+void op_wait_entered(struct shim_thread *thread)
+{
+    struct shim_quiet quiet;
+    if (!thread->waiting_count)
+        return;
+    quiet_begin(&quiet);
+    for (uint32_t id = thread->first_waiting; thread->waiting_count; id++, thread->waiting_count--) {
+        atomic_store_explicit(&stream_at(id)->fresh, 1, memory_order_release);
+        atomic_fetch_sub_explicit(&stream_at(id)->order, 1, memory_order_acq_rel);
+    }
+    quiet_end(&quiet);
+}
+
+/* Of the events, those that no record in the ring has. */
+static void give_back(struct shim_thread *thread, struct shim_stream *stream)
+{
+    struct event_pool *pool = &stream->context->pool;
+    if (ws_ring_head(&thread->ring) == thread->begun_at) {
+        event_release(pool, thread->begin_event);
+        while (thread->end_event && thread->end_users--)
+            event_release(pool, thread->end_event);
+        if (thread->copies_noted)
+            stream_copy_left(stream, (enum copy_direction)thread->direction, thread->copies_noted == 2);
+    }
+    atomic_store_explicit(&stream->fresh, 1, memory_order_release);
+    leave_order(thread, stream);
+    leave_turn(thread, stream);
+}
+
+/* Whether the operation is in its stream is not known, but later operations must not wait for its turn to end. No
+ * signal is taken meanwhile: a handler that jumped once may jump again. */
+void op_give_up(struct shim_thread *thread)
+{
+    struct shim_quiet quiet;
+    quiet_begin(&quiet);
+    op_wait_entered(thread);
+    capture_is_left(thread, false);
+    thread->due.wanted = false;
+    if (thread->within) /* the call that was left, which is in no record */
+        __atomic_fetch_add(&thread->inside, 1, __ATOMIC_RELAXED);
+    thread->within = 0;
+    if (thread->slow)
+        counters_given_up(thread);
+    if (thread->slow && thread->timed)
+        give_back(thread, thread->timed);
+    thread->slow = false;
+    quiet_end(&quiet);
+}
+
+void op_thread_ends(struct shim_thread *thread)
+{
+    op_give_up(thread);
+    for (struct shim_stream *stream = thread->own_streams; stream; stream = stream->next_own)
+        stream_let_go(stream);
+}
+
+bool call_is_made_within(struct shim_thread *thread, uintptr_t caller, const void *from)
+{
+    if (frame_makes(thread, thread->within, caller, from)) {
+        if (!resolve_is_inside(from)) /* of the program's, in a handler or after a jump that does not show yet */
+            __atomic_fetch_add(&thread->inside, 1, __ATOMIC_RELAXED);
+        return true;
+    }
+    capture_is_left(thread, true);
+    op_give_up(thread);
+    return false;
+}
+
+bool call_is_in_nccl(struct shim_thread *thread, uintptr_t caller, const void *from)
+{
+    if (thread->in_nccl && frame_makes(thread, thread->in_nccl, caller, from))
+        return true;
+    thread->in_nccl = 0;
+    thread->op_header.detail = 0;
+    return false;
+}
+
+void op_ends_slowly(struct shim_thread *thread)
+{
+    thread->timed = NULL;
+    thread->begin_event = thread->end_event = 0;
+    thread->direction = COPY_DIRECTIONS;
+    thread->copies_noted = 0;
+    thread->begun_at = atomic_load_explicit(&thread->ring.head, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    thread->slow = true;
+}
+
+void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape, uint32_t phase)
+{
+    if (!shim_started()) /* in a child that a handler forked */
+        return;
+    if (record->header.detail & WS_OP_IN_COLLECTIVE && !call_is_in_nccl(thread, thread->within, NULL))
+        record->header.detail &= (uint16_t)~WS_OP_IN_COLLECTIVE;
+    op_ends_slowly(thread);
+    if (phase & SHIM_COUNTING) {
+        uint64_t floats = float_state();
+        counters_before(thread, record, shape);
+        restore_float_state(floats);
+    }
+    time_begin(thread, record, shape, phase);
+    record->begin_event = thread->begin_event;
+    record->ticks_begin = ticks_now();
+}
+
+static void end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
+{
+    if (ticks_are_ns)
+        record->ticks_end = ticks_now();
+    if (thread->timed)
+        time_end(thread, record);
+    if (thread->counted) {
+        uint64_t floats = float_state();
+        counters_after(thread, record);
+        restore_float_state(floats);
+    }
+    if (thread->due.wanted && record->result == WS_CUDA_SUCCESS)
+        params_keep(thread, &thread->due, record);
+    thread->due.wanted = false;
+}
+
+/* A handler may jump until the end: op_give_up gives back what is held then. */
+void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
+{
+    if (shim_started()) { /* not in a child that a handler forked */
+        end_slowly(thread, record);
+        ws_ring_commit(&thread->ring, 1);
+    }
+    atomic_signal_fence(memory_order_seq_cst);
+    thread->slow = false;
+}
+
+void op_lost(struct shim_thread *thread, const struct shape_entry *shape)
+{
+    thread->correlation++;
+    thread->slow = thread->due.wanted = false;
+    /* It goes into its stream all the same. */
+    atomic_store_explicit(&shape->stream->fresh, 1, memory_order_release);
+}
+
+void op_end_held(struct shim_thread *thread, struct shim_stream *stream)
+{
+    if (!atomic_load_explicit(&stream->held, memory_order_relaxed))
+        return;
+    /* A default stream can be named only in its context, and a thread's own only by that thread. */
+    if (stream->kind != WS_STREAM_CREATED &&
+        (stream->context != thread->context || (stream->owner && stream->owner != thread->number)))
+        return;
+    uint16_t flags = 0;
+    if (!stream->context->timed ||
+        atomic_load_explicit(&stream->context->life, memory_order_relaxed) != CONTEXT_ALIVE ||
+        !may_record(stream, &flags))
+        return;
+    held_no_more(stream);
+    uint32_t event = 0;
+    record_event(stream, 1, &event, &flags);
+    struct ws_ring_event *entry = event ? ws_ring_reserve(&thread->ring, 1) : NULL;
+    if (!entry) {
+        event_release(&stream->context->pool, event);
+        return;
+    }
+    entry->header = (struct ws_ring_header){ .kind = WS_RING_EVENT, .slots = 1, .shape = stream->id };
+    entry->ticks = ticks_now();
+    entry->event = event;
+    ws_ring_commit(&thread->ring, 1);
+}

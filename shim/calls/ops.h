@@ -1,0 +1,166 @@
+/* Operations on their way through a wrapper: described before the real call, timed around it, put into
+ * the thread's ring after it. This is the hot path. */
+#ifndef WALLSHIM_SHIM_CALLS_OPS_H
+#define WALLSHIM_SHIM_CALLS_OPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shim/calls/call.h"
+#include "shim/calls/frames.h"
+#include "shim/calls/shape_cache.h"
+#include "shim/hook/resolve.h"
+#include "shim/objects/streams.h"
+#include "shim/objects/thread.h"
+#include "shim/state/phase.h"
+#include "shim/timing/ticks.h"
+
+/* For the rare thread that seems to be in a call already: does that call make this one? A call that was left by a
+ * jump or an exception will never return, and is given up. */
+bool call_is_made_within(struct shim_thread *thread, uintptr_t caller, const void *from);
+
+/* The same for the NCCL call under way, if there is one. */
+bool call_is_in_nccl(struct shim_thread *thread, uintptr_t caller, const void *from);
+
+/* Is this call made by the wrapped call under way? */
+HOT bool call_is_nested(struct shim_thread *thread)
+{
+    return __builtin_expect(thread->within != 0, 0) &&
+           call_is_made_within(thread, (uintptr_t)__builtin_dwarf_cfa(), __builtin_return_address(0));
+}
+
+/* Calls within others that begin or end something are followed: what is recorded later would be wrong without
+ * them. */
+HOT bool call_is_followed(enum ws_call_family family, const void *from)
+{
+    return call_always_noted(family) && family != WS_CALL_NCCL && !resolve_is_inside(from);
+}
+
+/* Is the call to be noted? All other calls, also those that the driver itself makes, are passed on. Fields that are
+ * not set here are set before they are read. */
+HOT bool call_enter(struct call *call, uintptr_t *frame, enum ws_function_id id, bool per_thread,
+                    enum ws_call_family family)
+{
+    uint32_t phase = shim_phase();
+    struct shim_thread *thread = NULL;
+    if (__builtin_expect(phase & SHIM_RECORDING, SHIM_RECORDING)) {
+        thread = thread_self.thread;
+        if (__builtin_expect(!thread, 0) && (!call_always_noted(family) || family == WS_CALL_NCCL))
+            thread = thread_get();
+    } else {
+        thread = thread_of_phase(phase);
+        if (!call_always_noted(family)) {
+            if (thread)
+                __atomic_fetch_add(&thread->passed, 1, __ATOMIC_RELAXED); /* a handler may count too */
+            else if (phase & SHIM_STARTED)
+                threads_pass_unknown();
+            return false;
+        }
+    }
+    bool nested = thread && call_is_nested(thread);
+    if (nested ? !call_is_followed(family, __builtin_return_address(0)) : !thread && !call_always_noted(family))
+        return false;
+    if (nested)
+        thread = NULL;
+    if (thread && family != WS_CALL_NCCL) /* NCCL's launches are the program's as well */
+        frame_begin(thread, &thread->within, frame);
+    call->id = id;
+    call->per_thread = per_thread;
+    call->phase = phase;
+    call->thread = thread;
+    call->record = NULL;
+    if (!call_is_op(family))
+        call->nested = nested;
+    return true;
+}
+
+HOT void call_leave(struct call *call)
+{
+    if (call->thread)
+        call->thread->within = 0;
+}
+
+/* What is done before the real call in any phase but SHIM_PLAIN: events where operations are timed; a look at
+ * captures, also without device times; times where there is no counter. */
+void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape,
+                     uint32_t phase);
+
+/* The same when it has returned. Commits its record. */
+void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record);
+
+/* The return of the operation under way takes more than committing its record. */
+void op_ends_slowly(struct shim_thread *thread);
+
+/* A wait for an event goes into these streams, and has gone. Operations that other threads put in meanwhile may begin
+ * later than the events before them, and say so. */
+void op_wait_enters(struct shim_thread *thread, uint32_t first_stream, uint32_t count);
+void op_wait_entered(struct shim_thread *thread);
+
+/* The call under way will not return: it was left by a jump, or its thread has ended. Gives back what it holds. */
+void op_give_up(struct shim_thread *thread);
+
+/* The same where the thread makes no more calls: also gives back the last events of its own streams. */
+void op_thread_ends(struct shim_thread *thread);
+
+/* Records the end event that dependent launches left out, before the program waits for it. */
+void op_end_held(struct shim_thread *thread, struct shim_stream *stream);
+
+/* The ring is full: the operation goes unrecorded. */
+void op_lost(struct shim_thread *thread, const struct shape_entry *shape);
+
+/* The operation is described: takes its place in the ring, and begins. */
+HOT void op_ready(struct call *call, struct shape_entry *shape, uint64_t bytes, uint32_t flags)
+{
+    struct shim_thread *thread = call->thread;
+    struct ws_ring_op *record = ws_ring_reserve_one(&thread->ring);
+    if (__builtin_expect(!record, 0)) {
+        op_lost(thread, shape);
+        return;
+    }
+    record->header = thread->op_header;
+    record->header.detail |= (uint16_t)flags;
+    record->header.shape = shape->shape;
+    record->correlation = ++thread->correlation;
+    record->bytes = bytes;
+    record->stream = shape->stream_id;
+    record->begin_event = record->end_event = 0;
+    record->copies_before = 0;
+    record->inner = 0;
+    call->record = record;
+    ws_clock_store_ticks(&record->ticks_begin);
+    if (__builtin_expect(call->phase != SHIM_PLAIN, 0))
+        op_begin_slowly(thread, record, shape, call->phase);
+}
+
+/* The operation's call has returned: commits it. */
+HOT void op_returned(struct call *call)
+{
+    struct shim_thread *thread = call->thread;
+    struct ws_ring_op *record = call->record;
+    record->result = call->result;
+    ws_clock_store_ticks(&record->ticks_end);
+    if (__builtin_expect(thread->slow, 0))
+        op_end_slowly(thread, record);
+    else
+        ws_ring_commit(&thread->ring, 1);
+}
+
+/* Around the real call; an operation has begun when it was described. */
+HOT void call_begins(struct call *call, enum ws_call_family family)
+{
+    if (!call_is_op(family))
+        call->ticks_begin = ticks_now();
+}
+
+HOT void call_returned(struct call *call, enum ws_call_family family)
+{
+    if (!call_is_op(family)) {
+        call->ticks_end = ticks_now();
+        if (__builtin_expect(!shim_started(), 0)) /* in a child that a handler forked meanwhile */
+            call->thread = NULL;
+    } else if (call->record) {
+        op_returned(call);
+    }
+}
+
+#endif

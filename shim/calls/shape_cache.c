@@ -1,0 +1,119 @@
+#include "shim/calls/shape_cache.h"
+
+#include "shim/objects/functions.h"
+#include "shim/objects/graphs.h"
+#include "shim/objects/shapes.h"
+#include "shim/objects/streams.h"
+#include "shim/state/lock.h"
+#include "shim/state/registry.h"
+
+enum { SKIPS = 1024 }; /* operations without another try to find room */
+
+/* The place of a new entry; it takes that of the older one. */
+static struct shape_entry *shape_place(struct shim_thread *thread, const struct shape_key *key)
+{
+    struct shape_entry *entry = shape_places(thread, key);
+    entry[1] = entry[0];
+    return entry;
+}
+
+/* The key without grid and block. */
+static struct shape_key general_key(const struct shape_key *key)
+{
+    return (struct shape_key){ .object = key->object, .stream = key->stream, .which = key->which };
+}
+
+static struct ws_shape general_row(const struct ws_shape *row)
+{
+    return (struct ws_shape){ .kind = row->kind,
+                              .stream = row->stream,
+                              .function = row->function,
+                              .driver_function = row->driver_function,
+                              .from_space = row->from_space,
+                              .to_space = row->to_space };
+}
+
+static void count(uint64_t *counter)
+{
+    __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+/* An operation that had no room lately is not tried again until handles change: each try takes locks and calls the
+ * driver. */
+static struct shape_refused *refused_place(struct shim_thread *thread, const struct shape_key *key)
+{
+    return &thread->shapes_refused[(key->object ^ key->object >> 8 ^ key->stream >> 4 ^ key->which >> 9) %
+                                   SHAPES_REFUSED];
+}
+
+static bool was_refused(struct shape_refused *place, const struct shape_key *key, uint32_t handles)
+{
+    bool is_it = place->object == key->object && place->stream == key->stream && place->which == key->which &&
+                 place->handles == handles && place->skips;
+    if (is_it)
+        place->skips--;
+    return is_it;
+}
+
+static bool is_table_full(const struct registry_table *table)
+{
+    return atomic_load_explicit(&table->count, memory_order_relaxed) >= table->limit;
+}
+
+/* Without this, no stream may also mean no current context, or a lock that was not free in time. */
+static bool has_no_streams_left(void)
+{
+    return is_table_full(&registry.stream) || is_table_full(&registry.context);
+}
+
+struct shape_entry *shape_fill(struct shim_thread *thread, const struct shape_key *key, struct ws_shape *row)
+{
+    uint32_t handles = atomic_load_explicit(&shim_page.handles, memory_order_acquire);
+    bool per_thread = key->which & 1;
+    struct shape_key general = general_key(key);
+    struct shape_entry *entry = shapes_are_full() ? shape_find(thread, &general, handles) : NULL;
+    struct shape_refused *refused = refused_place(thread, key);
+    if (entry || was_refused(refused, key, handles)) {
+        count(entry ? &thread->simplified : &thread->unregistered);
+        return entry;
+    }
+    uint64_t missed = locks_missed();
+    struct shim_stream *stream =
+        stream_find((ws_CUstream)(uintptr_t)key->stream, per_thread, context_of_thread(thread, handles));
+    row->driver_function = (key->which >> 9 & 0x1ff) + 1;
+    if (row->kind == WS_OP_KERNEL)
+        row->function = function_find((ws_CUfunction)(uintptr_t)key->object);
+    else if (row->kind == WS_OP_GRAPH)
+        row->function = graph_id((ws_CUgraphExec)(uintptr_t)key->object);
+    row->stream = stream ? stream->id : 0;
+    bool looked = false;
+    uint32_t id = stream ? shape_id_exact(row, &looked) : 0;
+    bool simplified = looked && !id;
+    if (simplified) {
+        struct ws_shape plain = general_row(row);
+        key = &general;
+        id = shape_id_general(&plain, &looked);
+    }
+    if (!id) {
+        count(&thread->unregistered);
+        if (stream ? looked : has_no_streams_left())
+            *refused = (struct shape_refused){ key->object, key->stream, key->which, handles, SKIPS };
+        return NULL;
+    }
+    if (simplified)
+        count(&thread->simplified);
+    /* Where a lock was not free in time the entry is for this operation alone: the next one looks again. */
+    bool is_whole = locks_missed() == missed;
+    entry = shape_place(thread, key);
+    *entry = (struct shape_entry){
+        .key = *key,
+        .handles = is_whole ? handles : handles - 1,
+        .shape = id,
+        .stream_id = stream->id,
+        .params_wait = 1,
+        .function = row->kind == WS_OP_KERNEL ? row->function : 0,
+        .until_sample = shim_options.sample && shim_options.event_placement == WS_EVENTS_SHARED,
+        .stream = stream,
+    };
+    return entry;
+}

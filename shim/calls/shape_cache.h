@@ -1,0 +1,61 @@
+/* Each thread's cache of shapes, by what a wrapper knows. What is not there is looked up once: its stream, its
+ * function or graph, its row in the dictionary. Those know nothing of calls. */
+#ifndef WALLSHIM_SHIM_CALLS_SHAPE_CACHE_H
+#define WALLSHIM_SHIM_CALLS_SHAPE_CACHE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record/record.h"
+#include "shim/calls/call.h"
+#include "shim/objects/contexts.h"
+#include "shim/objects/thread.h"
+
+/* The two places of a key: few programs launch so many kernels in turn that three of them meet. Kernels of one
+ * program differ most in function and grid. */
+HOT struct shape_entry *shape_places(struct shim_thread *thread, const struct shape_key *key)
+{
+    uint32_t hash = (uint32_t)key->object * 0x9e3779b1u + key->grid_x * 0x85ebca6bu;
+    size_t offset = hash / (UINT32_MAX / SHAPE_CACHE + 1) / 2 * (2 * sizeof(struct shape_entry));
+    return (struct shape_entry *)((char *)thread->shapes + offset);
+}
+
+/* Neighbouring fields are not compared one after the other: GCC would join the two comparisons, and build the key in
+ * memory for that. */
+HOT bool shape_is(const struct shape_entry *entry, const struct shape_key *key, uint32_t handles)
+{
+    const struct shape_key *own = &entry->key;
+    return own->object == key->object && own->grid_x == key->grid_x && own->stream == key->stream &&
+           own->block_x == key->block_x && own->grid_y == key->grid_y && own->block_y == key->block_y &&
+           own->grid_z == key->grid_z && own->which == key->which && own->block_z == key->block_z &&
+           entry->handles == handles && own->shared == key->shared;
+}
+
+/* The thread's entry for the key, or NULL. */
+HOT struct shape_entry *shape_find(struct shim_thread *thread, const struct shape_key *key, uint32_t handles)
+{
+    struct shape_entry *entry = shape_places(thread, key);
+    if (__builtin_expect(shape_is(entry, key, handles), 1))
+        return entry;
+    entry++;
+    return shape_is(entry, key, handles) ? entry : NULL;
+}
+
+/* The call, the copy's spaces, and for default streams the current context. */
+HOT uint32_t shape_which(const struct call *call, ws_CUstream stream, uint32_t spaces, uint32_t handles)
+{
+    uint32_t which = (uint32_t)call->id << 9 | spaces << 1 | call->per_thread;
+    if ((uintptr_t)stream <= 2) {
+        if (__builtin_expect(call->thread->handles != handles, 0))
+            context_of_thread(call->thread, handles);
+        which |= call->thread->context_bits;
+    }
+    return which;
+}
+_Static_assert(WS_ID_COUNT <= 1 << 9 && WS_SPACE_COUNT <= 16, "each has its bits");
+
+/* A new entry of the thread's cache for the key; the row says the rest of what is static about the
+ * operation. NULL where there is no room. */
+struct shape_entry *shape_fill(struct shim_thread *thread, const struct shape_key *key, struct ws_shape *row);
+
+#endif

@@ -1,0 +1,463 @@
+#include "shim/counters/counters.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/reserve.h"
+#include "shim/counters/configurations.h"
+#include "shim/counters/cupti.h"
+#include "shim/counters/tasks.h"
+#include "shim/hook/driver_calls.h"
+#include "shim/objects/streams.h"
+#include "shim/state/phase.h"
+#include "shim/state/registry.h"
+
+enum {
+    MOST_FAILURES = 64, /* of a configuration */
+    MOST_CONTEXTS = 257,
+    QUIET_OPERATIONS = 4096,         /* after which the hardware is given back */
+    IDLE_DEADLINE_NS = 1000000000,   /* for what the program has queued */
+    MOST_FAILED_WAITS = 3,           /* of that, where the driver refuses */
+    KERNEL_DEADLINE_NS = 2000000000, /* for a counted launch */
+    OPEN_DEADLINE_NS = 2000000000,   /* for the library to load and prepare */
+    CALLS_DEADLINE_NS = 100000000,   /* for its calls around a launch: any more counts as lost patience */
+    PAUSE_DEADLINE_NS = 500000000,   /* for others that count */
+};
+
+static const int64_t PATIENCE_NS = 3000000000; /* for all that is waited for in vain: no int */
+
+/* shape_entry.counters, beside 0: not looked at yet. */
+#define WANTED 1u
+#define ALL_COUNTED 2u
+
+/* All of these but the flags belong to the thread that has `busy`. */
+static _Atomic uint32_t busy;
+static _Atomic bool off;
+static _Atomic uint32_t under_way; /* operations between their entry and their call's return */
+static _Atomic uint64_t begun;     /* operations ever */
+static struct cupti_session *sessions[MOST_CONTEXTS];
+static uint32_t first_metric[64]; /* of a device */
+static unsigned failed_waits;     /* for the context */
+static uint64_t last_counted;     /* `begun` at that time */
+static _Atomic uint64_t counted, left_out;
+static char refusal[320];
+
+static struct {
+    struct cupti_session *session;
+    struct configuration *configuration;
+    uint32_t group;
+    uint64_t begun;
+} current;
+
+bool counters_wanted(void)
+{
+    return shim_options.counters && !atomic_load_explicit(&off, memory_order_relaxed);
+}
+
+static bool take(void)
+{
+    uint32_t free = 0;
+    return atomic_compare_exchange_strong_explicit(&busy, &free, 1, memory_order_acquire, memory_order_relaxed);
+}
+
+static void let_go(void)
+{
+    atomic_store_explicit(&busy, 0, memory_order_release);
+}
+
+/* With `busy`. */
+static void refuse(const char *why)
+{
+    if (atomic_load(&off))
+        return;
+    snprintf(refusal, sizeof(refusal), "%s", why);
+    atomic_store(&off, true);
+    atomic_fetch_and(&shim_page.phase, ~(uint32_t)SHIM_COUNTING);
+    ws_warn("counters: %s; recording goes on without them", why);
+}
+
+/* --- patience ---------------------------------------------------------------------------------- */
+
+/* Launches wait in vain for this long in all; then counting ends. With `busy`. */
+static int64_t patience = PATIENCE_NS;
+
+static int64_t at_most(int64_t ns)
+{
+    return ns < patience ? ns : patience;
+}
+
+static void lose_patience(int64_t since, int64_t allowed)
+{
+    int64_t lost = ws_clock_ns() - since - allowed;
+    if (lost > 0)
+        patience -= lost;
+    if (patience <= 0)
+        refuse("launches waited for 3 s in all, for the device or for libcupti, in vain");
+}
+
+/* --- waiting for the device -------------------------------------------------------------------- */
+
+/* When a wait for the context was begun, 0: none is under way. */
+static _Atomic int64_t idle_asked;
+
+/* Contexts have no query, and other threads' streams may go at any time. A wait would break a capture in the context.
+ * A capture is counted before it begins, and then waits until nobody is between the question and the call
+ * (counters_pause): one of the two sees the other. */
+static bool wait_for_context(struct shim_context *context)
+{
+    (void)context;
+    atomic_store(&idle_asked, ws_clock_ns());
+    bool idle = !shim_captures() && driver.context_synchronize() == WS_CUDA_SUCCESS;
+    atomic_store(&idle_asked, 0);
+    return idle;
+}
+
+/* The device is to have nothing to do. With `busy`. */
+static bool is_idle(struct shim_context *context)
+{
+    int64_t since = ws_clock_ns();
+    switch (task_do(wait_for_context, context, at_most(IDLE_DEADLINE_NS), true)) {
+    case TASK_DONE:
+        return true;
+    case TASK_FAILED:
+        if (!shim_captures() && ++failed_waits >= MOST_FAILED_WAITS)
+            refuse("the device could not be waited for, three times");
+        return false;
+    case TASK_LATE:
+        lose_patience(since, 0);
+        return false;
+    default: /* the last wait is not over yet */
+        return false;
+    }
+}
+
+/* Returns what the driver says of the stream, once it is done or the deadline has passed. */
+static ws_CUresult stream_done(const struct shim_stream *stream)
+{
+    int64_t deadline = ws_clock_ns() + at_most(KERNEL_DEADLINE_NS);
+    ws_CUresult result;
+    while ((result = driver.stream_query(stream->handle)) == WS_CUDA_ERROR_NOT_READY && ws_clock_ns() < deadline)
+        sched_yield();
+    return result;
+}
+
+/* --- sessions ---------------------------------------------------------------------------------- */
+
+/* Waiting and counting make a context current on our threads: green contexts are the program's alone. */
+static bool can_be_counted(const struct shape_entry *shape, uint32_t flags)
+{
+    const struct shim_context *context = shape->stream->context;
+    return !context->green && context->device <= sizeof(first_metric) / sizeof(first_metric[0]) &&
+           context->id < MOST_CONTEXTS && configuration_countable(shape, flags);
+}
+
+/* The metrics of a device, once: all that counting reads, so that readers see what is missing. */
+static void register_metrics(struct cupti_session *session)
+{
+    uint32_t *first = &first_metric[session->context->device - 1];
+    if (*first || !registry_lock())
+        return;
+    for (uint32_t i = 0; i < session->metric_count; i++) {
+        session->metrics[i].device = session->context->device;
+        uint32_t id = registry_add(&registry.metric, &session->metrics[i]);
+        if (!i)
+            *first = id;
+    }
+    registry_unlock();
+}
+
+enum opening_state { NOT_OPENING, OPENING, OPENED, REFUSED };
+
+static struct {
+    struct cupti_session *session;
+    const char *why;
+    _Atomic uint32_t state; /* enum opening_state */
+} opening;
+
+static bool open_session(struct shim_context *context)
+{
+    opening.why = cupti_open(opening.session, context);
+    atomic_store(&opening.state, opening.why ? REFUSED : OPENED);
+    return !opening.why;
+}
+
+/* A library that loads slowly is waited for only once, and used when it is there. */
+static void begin_to_open(struct shim_context *context)
+{
+    int64_t since = ws_clock_ns();
+    if (!opening.session)
+        opening.session = ws_reserve(sizeof(*opening.session));
+    if (!opening.session) {
+        refuse("not enough memory");
+        return;
+    }
+    atomic_store(&opening.state, OPENING);
+    switch (task_do(open_session, context, at_most(OPEN_DEADLINE_NS), false)) {
+    case TASK_LATE:
+        lose_patience(since, 0);
+        break;
+    case TASK_WAS_BUSY:
+        atomic_store(&opening.state, NOT_OPENING);
+        break;
+    case TASK_FAILED:
+        if (atomic_load(&opening.state) == OPENING) { /* it did not come so far */
+            opening.why = "no thread could be started, or the context not used in one";
+            atomic_store(&opening.state, REFUSED);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+/* NULL: not there, or not yet. */
+static struct cupti_session *session_of(struct shim_context *context)
+{
+    if (sessions[context->id])
+        return sessions[context->id];
+    if (atomic_load(&opening.state) == NOT_OPENING)
+        begin_to_open(context);
+    uint32_t state = atomic_load(&opening.state);
+    if (state == REFUSED)
+        refuse(opening.why);
+    if (state != OPENED)
+        return NULL;
+    struct cupti_session *session = opening.session;
+    register_metrics(session);
+    if (atomic_load(&session->context->life) == CONTEXT_ALIVE)
+        sessions[session->context->id] = session;
+    opening.session = NULL;
+    atomic_store(&opening.state, NOT_OPENING);
+    return sessions[context->id];
+}
+
+/* --- around a launch --------------------------------------------------------------------------- */
+
+static bool is_current(const struct shim_context *context)
+{
+    ws_CUcontext handle = NULL;
+    return driver.context_current && driver.context_current(&handle) == WS_CUDA_SUCCESS && handle == context->handle;
+}
+
+/* With `busy`: begins to count. */
+static bool begin(struct shape_entry *shape)
+{
+    struct shim_context *context = shape->stream->context;
+    if (!is_current(context) || atomic_load(&context->life) != CONTEXT_ALIVE)
+        return false;
+    struct configuration *configuration = configuration_find(shape);
+    struct cupti_session *session = configuration ? session_of(context) : NULL;
+    uint32_t group;
+    if (!session)
+        return false;
+    if (configuration->failures >= MOST_FAILURES ||
+        !configuration_turn(configuration, session->groups, session->group_count, &group)) {
+        shape->counters = ALL_COUNTED;
+        return false;
+    }
+    uint64_t now = atomic_load(&begun);
+    if (!is_idle(context))
+        return false;
+    if (shim_captures() || atomic_load(&under_way) != 1 || atomic_load(&begun) != now) {
+        configuration->failures++;
+        left_out++;
+        return false;
+    }
+    int64_t since = ws_clock_ns();
+    const char *why = cupti_begin(session, &session->groups[group]);
+    if (why) {
+        refuse(why);
+        return false;
+    }
+    lose_patience(since, CALLS_DEADLINE_NS);
+    current.session = session;
+    current.configuration = configuration;
+    current.group = group;
+    current.begun = now;
+    return true;
+}
+
+/* Where nothing was counted for long, no more may come: gives the hardware back. */
+static void be_quiet(const struct shim_context *context)
+{
+    if (context->id >= MOST_CONTEXTS || !take())
+        return;
+    if (sessions[context->id] && atomic_load(&begun) - last_counted >= QUIET_OPERATIONS)
+        cupti_disable(sessions[context->id]);
+    let_go();
+}
+
+void counters_given_up(struct shim_thread *thread)
+{
+    if (!thread->counted)
+        return;
+    if (thread->counted == COUNTED_LAUNCH) {
+        refuse("a launch was left by a jump while it was counted");
+        current.session->profiler = NULL;
+        let_go();
+    }
+    thread->counted = COUNTED_NOT_ASKED;
+    atomic_fetch_sub(&under_way, 1);
+}
+
+/* Another thread's capture may have begun all the same: in the thread's usual mode our calls would break it. */
+static ws_CUenum relax(ws_CUenum mode)
+{
+    if (driver.exchange_capture_mode)
+        driver.exchange_capture_mode(&mode);
+    return mode;
+}
+
+void counters_before(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape)
+{
+    atomic_fetch_add(&under_way, 1);
+    uint64_t number = atomic_fetch_add(&begun, 1);
+    thread->counted = COUNTED_NOTHING;
+    if (atomic_load_explicit(&off, memory_order_relaxed))
+        return;
+    if (!shape->counters)
+        shape->counters = can_be_counted(shape, record->header.detail) ? WANTED : ALL_COUNTED;
+    if (shape->counters == ALL_COUNTED) {
+        if (number % QUIET_OPERATIONS == 0)
+            be_quiet(shape->stream->context);
+        return;
+    }
+    if (shim_captures() || !take())
+        return;
+    int saved_errno = errno;
+    ws_CUenum mode = relax(WS_CU_STREAM_CAPTURE_MODE_RELAXED);
+    if (begin(shape)) {
+        thread->counted = COUNTED_LAUNCH;
+        record->header.detail |= WS_OP_COUNTED;
+    } else {
+        let_go();
+    }
+    relax(mode);
+    errno = saved_errno;
+}
+
+static uint64_t whole(double value)
+{
+    return value > 0 ? value < 9e18 ? (uint64_t)(value + 0.5) : UINT64_MAX / 2 : 0;
+}
+
+static void keep(const struct ws_ring_op *record, const double *values)
+{
+    const struct cupti_session *session = current.session;
+    const struct cupti_group *group = &session->groups[current.group];
+    uint32_t first = first_metric[session->context->device - 1] + group->first;
+    if (!registry_lock())
+        return;
+    for (uint32_t i = 0; i < group->count; i++) {
+        bool share = session->metrics[group->first + i].quantity == WS_QUANTITY_TENSOR_ACTIVE;
+        if (share && values[i] == 0)
+            current.configuration->no_tensor = true;
+        struct ws_counter row = { .shape = record->header.shape,
+                                  .metric = first + i,
+                                  .correlation = record->correlation,
+                                  .value = whole(share ? values[i] * 1e4 : values[i]) };
+        if (values[i] == values[i])
+            registry_add(&registry.counter, &row);
+    }
+    registry_unlock();
+    current.configuration->taken++;
+    counted++;
+}
+
+static void end(struct ws_ring_op *record)
+{
+    double values[WS_METRICS_IN_GROUP];
+    ws_CUresult result = stream_done(stream_at(record->stream));
+    if (result == WS_CUDA_ERROR_NOT_READY) {
+        /* The kernel may wait for this very thread. The range stays open: ending it could take for ever. */
+        refuse("a kernel did not end within the time that launches may wait");
+        current.session->profiler = NULL;
+        return;
+    }
+    bool alone = atomic_load(&begun) == current.begun;
+    int64_t since = ws_clock_ns();
+    const char *why = cupti_end(current.session, &current.session->groups[current.group], values);
+    last_counted = current.begun;
+    lose_patience(since, CALLS_DEADLINE_NS);
+    if (why || result != WS_CUDA_SUCCESS)
+        refuse(why ? why : "a kernel failed");
+    else if (alone && record->result == WS_CUDA_SUCCESS)
+        keep(record, values);
+    else {
+        current.configuration->failures++;
+        left_out++;
+    }
+}
+
+void counters_after(struct shim_thread *thread, struct ws_ring_op *record)
+{
+    if (thread->counted == COUNTED_LAUNCH) {
+        int saved_errno = errno;
+        ws_CUenum mode = relax(WS_CU_STREAM_CAPTURE_MODE_RELAXED);
+        end(record);
+        relax(mode);
+        let_go();
+        errno = saved_errno;
+    }
+    thread->counted = COUNTED_NOT_ASKED;
+    atomic_fetch_sub(&under_way, 1);
+}
+
+/* --- the rest ---------------------------------------------------------------------------------- */
+
+static bool take_soon(void)
+{
+    int64_t deadline = ws_clock_ns() + PAUSE_DEADLINE_NS;
+    while (!take()) {
+        if (ws_clock_ns() >= deadline)
+            return false;
+        sched_yield();
+    }
+    return true;
+}
+
+/* A wait that was given up may still be about to begin. A wait that began this long ago is in the driver: captures
+ * that begin then do not disturb it. */
+void counters_pause(void)
+{
+    if (counters_wanted() && take_soon())
+        let_go();
+    int64_t asked;
+    while ((asked = atomic_load(&idle_asked)) && ws_clock_ns() < asked + PAUSE_DEADLINE_NS)
+        sched_yield();
+}
+
+void counters_end(struct shim_context *context)
+{
+    if (!shim_options.counters || !take_soon())
+        return;
+    task_let_end(context, PAUSE_DEADLINE_NS);
+    if (!context)
+        atomic_store(&off, true);
+    for (uint32_t id = 1; id < MOST_CONTEXTS; id++) {
+        struct cupti_session *session = sessions[id];
+        if (!session || (context && session->context != context))
+            continue;
+        if (atomic_load(&session->context->life) == CONTEXT_ALIVE)
+            cupti_disable(session);
+        if (context)
+            sessions[id] = NULL;
+    }
+    let_go();
+}
+
+const char *counters_summary(void)
+{
+    static char text[512];
+    if (!shim_options.counters)
+        return NULL;
+    uint32_t configured = configurations_known();
+    snprintf(text, sizeof(text), "%llu launches of %u kernels, grids and blocks counted, %llu given up%s%s",
+             (unsigned long long)atomic_load(&counted), configured, (unsigned long long)atomic_load(&left_out),
+             *refusal ? "; ended: " : "", refusal);
+    return text;
+}

@@ -1,0 +1,48 @@
+/* CUPTI's range profiler, for hardware counters of one launch at a time. The library is found at run time, and called
+ * only where counters were asked for. One thread at a time. */
+#ifndef WALLSHIM_SHIM_COUNTERS_CUPTI_H
+#define WALLSHIM_SHIM_COUNTERS_CUPTI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/cupti.h"
+#include "record/counters.h"
+
+struct shim_context;
+
+/* Metrics that one pass gives. */
+struct cupti_group {
+    const char *names[WS_METRICS_IN_GROUP];
+    uint32_t first, count; /* in the session's metrics */
+    bool tensor;           /* of tensor cores: 0 where these did nothing */
+    ws_CUpti_Host *host;   /* NULL: not to be had here */
+    uint8_t *config;
+    size_t config_size, data_size; /* of the second 0: not asked yet */
+};
+
+/* The profiler of a context. */
+struct cupti_session {
+    struct shim_context *context;
+    ws_CUpti_RangeProfiler *profiler; /* NULL: not enabled now */
+    struct ws_metric metrics[WS_METRICS_MOST];
+    struct cupti_group groups[WS_METRICS_MOST];
+    uint32_t metric_count, group_count;
+    uint8_t *data; /* counter data image */
+    size_t data_room;
+};
+
+/* Prepares all groups of the context's device. Returns NULL, or why there can be no counters, and what would help. */
+const char *cupti_open(struct cupti_session *session, struct shim_context *context);
+
+/* Enables the profiler where it is not, and begins the range in which the group is counted. Returns NULL or why not.
+ */
+const char *cupti_begin(struct cupti_session *session, struct cupti_group *group);
+
+/* Ends it; the work in it must have ended. Returns NULL, and the value of each metric, or why not. */
+const char *cupti_end(struct cupti_session *session, const struct cupti_group *group, double *values);
+
+/* Gives the hardware back; the next begin takes it again. */
+void cupti_disable(struct cupti_session *session);
+
+#endif

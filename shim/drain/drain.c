@@ -1,0 +1,422 @@
+#include "shim/drain/drain.h"
+
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "shim/counters/counters.h"
+#include "shim/drain/file_thread.h"
+#include "shim/drain/losses.h"
+#include "shim/drain/recording.h"
+#include "shim/drain/requests.h"
+#include "shim/drain/ring_pages.h"
+#include "shim/drain/ring_reader.h"
+#include "shim/drain/trace.h"
+#include "shim/hook/bypass.h"
+#include "shim/hook/driver_calls.h"
+#include "shim/hook/elf_lookup.h"
+#include "shim/objects/streams.h"
+#include "shim/objects/thread.h"
+#include "shim/state/first_thread.h"
+#include "shim/state/futex.h"
+#include "shim/state/life.h"
+#include "shim/state/phase.h"
+#include "shim/state/wake.h"
+#include "shim/timing/device_clock.h"
+#include "shim/timing/ticks.h"
+
+enum {
+    ROUND_NS = 4000000,
+    SETTLING_NS = 25000000,   /* while a clock is being compared first */
+    LONGEST_NS = 600000000,   /* between rounds when nothing happens */
+    GAP_NS = 1000000,         /* the least: many launches find few events, for example */
+    FIRST_FLUSH_NS = 8000000, /* twice as long each time, up to FLUSH_NS: a short program may end without a word */
+    FLUSH_NS = 250000000,
+    CONTEXT_DEADLINE_NS = 200000000, /* while no time can be read, for work still running when its context goes */
+    EXIT_DEADLINE_NS = 500000000,    /* the same at exit */
+    DEADLINES_AT_MOST = 4,           /* so many of the above in all, however well it goes on */
+    ANSWER_DEADLINE_NS = 2000000000, /* for the drain to answer at all, beyond the above */
+    BEGIN_DEADLINE_NS = 100000000,   /* for the drain to begin the trace */
+    LEAVE_NS = 50000000,             /* for all that is done when the process ends without exit */
+    LEAVE_DEADLINE_NS = 5000000,     /* of that, without any time read */
+    EARLY_EVENTS = 4096,             /* made in advance: a burst may use them up before the drain comes again */
+    MANY_THREADS = 64,               /* fewer are not asked about */
+    ENDED_LOOK_NS = 1000000000,      /* between such questions */
+    ENDED_LOOK_SOON_NS = 50000000,   /* when there are very many */
+};
+
+static const int64_t IDLE_FLUSH_NS = 8000000000; /* when there are only comparisons of clocks */
+static const int64_t CLOCK_PATIENCE_NS = 2000000000;
+
+static _Atomic uint32_t begun; /* a futex: 1 once the trace has its beginning, or cannot have one */
+/* The drain's own. */
+static bool driver_gone;
+static bool closed; /* the trace */
+static int64_t last_happened, next_flush;
+static bool unwritten; /* something that happened is not in the file yet */
+
+static __thread bool is_drain __attribute__((tls_model("initial-exec")));
+
+/* --- contexts ---------------------------------------------------------------------------------- */
+
+static bool usable(struct shim_context *context)
+{
+    return context->timed && !driver_gone && atomic_load(&context->life) == CONTEXT_ALIVE;
+}
+
+/* Keeps the clock of one context. It is current on this thread afterwards. */
+static void keep_context(struct shim_context *context, int64_t now)
+{
+    struct ws_clock row;
+    if (device_clock_keep(context, now, &row))
+        trace_add(WS_FAMILY_clock, &row);
+}
+
+/* First in a round: launches find no event while the rest of the round takes its time. */
+static void grow_pools(void)
+{
+    for (uint32_t id = 1; id <= context_count(); id++) {
+        struct shim_context *context = context_at(id);
+        if (usable(context) && event_pool_is_to_grow(&context->pool, EARLY_EVENTS) &&
+            driver.context_set(context->handle) == WS_CUDA_SUCCESS)
+            event_pool_keep(&context->pool, EARLY_EVENTS);
+    }
+}
+
+/* Reads what waits in the streams of one context; NULL: of all usable ones, made current in turn. What waits in a
+ * context that is gone is not timed any more. */
+static void harvest_streams(struct shim_context *only)
+{
+    struct shim_context *current = only;
+    for (uint32_t id = 1; id <= stream_count(); id++) {
+        struct shim_stream *stream = stream_at(id);
+        struct shim_context *context = stream->context;
+        if (!stream->first || (only && context != only))
+            continue;
+        if (!only && (driver_gone || atomic_load(&context->life) == CONTEXT_GONE)) {
+            ring_reader_give_up(stream);
+        } else if (only || usable(context)) {
+            if (context != current && driver.context_set(context->handle) != WS_CUDA_SUCCESS)
+                continue;
+            current = context;
+            ring_reader_harvest(stream);
+        }
+    }
+}
+
+static void keep_contexts(int64_t now)
+{
+    for (uint32_t id = 1; id <= context_count(); id++)
+        if (usable(context_at(id)))
+            keep_context(context_at(id), now);
+    harvest_streams(NULL);
+}
+
+/* --- rounds ------------------------------------------------------------------------------------ */
+
+/* Threads that say that they end are asked about at once. Threads that began in the destructor of a key never say
+ * it. */
+static bool all_may_be_gone(void)
+{
+    static int64_t last_look;
+    int64_t now = ws_clock_ns();
+    int64_t pause = thread_count() < THREAD_SLOTS / 4 ? ENDED_LOOK_NS : ENDED_LOOK_SOON_NS;
+    if (thread_count() < MANY_THREADS || now - last_look < pause)
+        return false;
+    last_look = now;
+    return true;
+}
+
+/* Calls that are only counted are no reason for rounds: the next flush has the count. */
+static bool has_counted(const struct shim_thread *thread)
+{
+    return __atomic_load_n(&thread->passed, __ATOMIC_RELAXED) != thread->reported_passed;
+}
+
+/* No other thread uses the state of a thread that is gone; sanitizers do not know that the kernel said so. */
+__attribute__((no_sanitize("thread"))) static bool left_something(const struct shim_thread *thread)
+{
+    return thread->slow || thread->within || thread->waiting_count;
+}
+
+/* Did anything happen? */
+static bool read_threads(void)
+{
+    unsigned used = thread_slots_used();
+    bool ask_all = all_may_be_gone(), happened = false;
+    for (unsigned slot = 0; slot < used; slot++) {
+        struct shim_thread *thread = thread_at(slot);
+        if (!thread)
+            continue;
+        bool ending = atomic_load_explicit(&thread->life, memory_order_acquire) == THREAD_ENDING;
+        bool gone = (ending || ask_all) && thread_is_gone(thread);
+        uint64_t head = ws_ring_head(&thread->ring);
+        happened |= gone || head != ws_ring_tail(&thread->ring);
+        unwritten |= has_counted(thread);
+        trace_add_dictionaries(); /* after the head was read: all that the records name is there */
+        ring_pages_keep(thread, head);
+        ring_reader_read(thread, head);
+        if (gone) {
+            if (left_something(thread))
+                shim_life.thread_ends(thread);
+            losses_of_thread(thread);
+            streams_of_gone_thread(thread);
+            thread_retire(slot);
+        }
+    }
+    return happened;
+}
+
+/* Losses counted since last time included. */
+static void flush(int64_t now)
+{
+    trace_add_dictionaries();
+    losses_add(now, trace_unwritten());
+    losses_are_written(trace_flush() == 0);
+}
+
+static void round_once(void)
+{
+    static int64_t flush_every = FIRST_FLUSH_NS;
+    uint64_t settled = ring_reader_settled();
+    ticks_compare();
+    int64_t now = ws_clock_ns();
+    recording_update(now);
+    grow_pools();
+    streams_over_begin();
+    bool happened = read_threads();
+    grow_pools();
+    keep_contexts(now);
+    streams_over_end();
+    if (happened || ring_reader_settled() != settled) {
+        last_happened = now;
+        unwritten = true;
+    }
+    if (now >= next_flush + (unwritten ? 0 : IDLE_FLUSH_NS)) {
+        flush(now);
+        unwritten = false;
+        next_flush = now + flush_every;
+        flush_every = 2 * flush_every < FLUSH_NS ? 2 * flush_every : FLUSH_NS;
+    }
+}
+
+/* Makes rounds until no operation of the context (NULL: of any) waits for its events, or none was read for this long.
+ * On a busy machine much may be left to read when the device is long done. */
+static void rounds_until_read(struct shim_context *context, int64_t deadline_ns)
+{
+    int64_t deadline = ws_clock_ns() + deadline_ns;
+    int64_t last_deadline = deadline + (DEADLINES_AT_MOST - 1) * deadline_ns;
+    for (;;) {
+        uint64_t settled = ring_reader_settled();
+        bool waiting = false;
+        if (context && !driver_gone && context->timed && atomic_load(&context->life) != CONTEXT_GONE) {
+            /* The context is ending, so ordinary rounds pass over it; its owner waits for us. */
+            read_threads();
+            if (driver.context_set(context->handle) == WS_CUDA_SUCCESS) {
+                struct ws_clock row;
+                if (device_clock_keep(context, ws_clock_ns(), &row))
+                    trace_add(WS_FAMILY_clock, &row);
+                harvest_streams(context);
+            }
+        } else {
+            round_once();
+        }
+        for (uint32_t id = 1; id <= stream_count(); id++)
+            waiting |= stream_at(id)->first && (!context || stream_at(id)->context == context);
+        int64_t now = ws_clock_ns();
+        if (ring_reader_settled() != settled)
+            deadline = now + deadline_ns;
+        if (!waiting || now >= deadline || now >= last_deadline)
+            return;
+        struct timespec pause = { 0, 200000 };
+        nanosleep(&pause, NULL);
+    }
+}
+
+/* end: how the program ended, for the trace to say. */
+static void close_trace(const char *end)
+{
+    trace_say("end", end);
+    losses_count(WS_LOSS_BYPASSED, bypass_count());
+    if (counters_summary())
+        trace_say("counters", counters_summary());
+    flush(ws_clock_ns());
+    trace_close();
+}
+
+/* Is it the last one? */
+static bool answer(struct request request)
+{
+    struct shim_context *context = context_at(request.context);
+    bool last = request.kind == REQUEST_FINISH || request.kind == REQUEST_LEAVE;
+    if (closed) /* exit handlers on this thread may end the process again */
+        return true;
+    switch (request.kind) {
+    case REQUEST_NONE:
+        return false;
+    case REQUEST_CONTEXT:
+        rounds_until_read(context, CONTEXT_DEADLINE_NS);
+        if (driver.context_set) /* keep nothing of it current here */
+            driver.context_set(NULL);
+        break;
+    case REQUEST_LEAVE:
+        rounds_until_read(NULL, LEAVE_DEADLINE_NS);
+        break;
+    case REQUEST_DRIVER_EXIT:
+        rounds_until_read(NULL, EXIT_DEADLINE_NS);
+        break;
+    case REQUEST_FINISH:
+        break;
+    }
+    if (request.kind != REQUEST_CONTEXT) {
+        driver_gone = true;
+        round_once();
+        flush(ws_clock_ns());
+    }
+    if (last) {
+        closed = true;
+        close_trace(request.kind == REQUEST_LEAVE ? "without exit" : "by exit");
+        requests_end();
+    }
+    request_answer(request);
+    return last;
+}
+
+static bool answer_all(void)
+{
+    for (struct request request; (request = request_next()).word;)
+        if (answer(request))
+            return true;
+    return false;
+}
+
+/* The C library ends the process with its last thread. It does not know that the thread which is left is ours. */
+static void end_process(void)
+{
+    void (*leave)(int) = (void (*)(int))elf_libc_symbol("exit");
+    if (leave)
+        leave(0);
+}
+
+/* --- pace -------------------------------------------------------------------------------------- */
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Is a clock still to be compared for the first time? */
+static bool clocks_settle(void)
+{
+    for (uint32_t id = 1; id <= context_count(); id++)
+        if (usable(context_at(id)) && !context_at(id)->one_queue && !device_clock_known(context_at(id)))
+            return true;
+    return false;
+}
+
+/* Time until the next round, if nobody wakes us: an eighth of the time in which nothing has happened. So the pauses
+ * of an idle program grow, and what happens after a pause is still read and written soon. */
+static int64_t pause_ns(int64_t now)
+{
+    int64_t quiet = now - last_happened;
+    int64_t pause = quiet / 8 < ROUND_NS ? ROUND_NS : earlier(quiet / 8, LONGEST_NS);
+    if (unwritten)
+        pause = earlier(pause, next_flush - now);
+    if (quiet < CLOCK_PATIENCE_NS && clocks_settle())
+        pause = earlier(pause, SETTLING_NS);
+    if (first_thread_may_be_gone())
+        pause = earlier(pause, FIRST_THREAD_LOOK_NS);
+    pause = earlier(pause, recording_next_edge(now));
+    return pause > GAP_NS ? pause : GAP_NS;
+}
+
+static void sleep_until_needed(void)
+{
+    int64_t now = ws_clock_ns(), woken = wake_wait(now + pause_ns(now));
+    if (!woken)
+        return;
+    last_happened = woken;
+    ring_pages_of_new_threads(); /* which launch meanwhile */
+    wake_wait_gap(now + GAP_NS);
+}
+
+static void say_begun(void)
+{
+    atomic_store(&begun, 1);
+    futex_wake(&begun);
+}
+
+static void *drain_main(void *unused)
+{
+    (void)unused;
+    is_drain = true;
+    prctl(PR_SET_NAME, "wallshim");
+    if (trace_begin()) {
+        shim_step_aside(NULL);
+        requests_end();
+        say_begun();
+        return NULL;
+    }
+    say_begun();
+    ticks_init();
+    last_happened = ws_clock_ns();
+    /* Captures in global mode forbid other threads what might disturb them. Our calls never do. */
+    ws_CUenum mode = WS_CU_STREAM_CAPTURE_MODE_RELAXED;
+    if (driver.exchange_capture_mode)
+        driver.exchange_capture_mode(&mode);
+    for (;;) {
+        sleep_until_needed();
+        if (answer_all())
+            return NULL;
+        round_once();
+        if (first_thread_left_alone(ws_clock_ns(), file_thread_count()))
+            end_process();
+    }
+}
+
+/* --- asking the drain -------------------------------------------------------------------------- */
+
+/* The last thread runs the exit handlers itself, and that may be the drain. */
+static void ask(enum request_kind kind, uint32_t context, int64_t deadline_ns)
+{
+    if (is_drain)
+        answer((struct request){ .kind = kind, .context = context });
+    else
+        request_ask(kind, context, deadline_ns);
+}
+
+void drain_finish_context(struct shim_context *context)
+{
+    if (shim_phase() & SHIM_STARTED)
+        ask(REQUEST_CONTEXT, context->id, DEADLINES_AT_MOST * (int64_t)CONTEXT_DEADLINE_NS + ANSWER_DEADLINE_NS);
+}
+
+void drain_before_driver_exit(void)
+{
+    ask(REQUEST_DRIVER_EXIT, 0, DEADLINES_AT_MOST * (int64_t)EXIT_DEADLINE_NS + ANSWER_DEADLINE_NS);
+}
+
+void drain_leave(void)
+{
+    ask(REQUEST_LEAVE, 0, LEAVE_NS);
+}
+
+void drain_finish(void)
+{
+    ask(REQUEST_FINISH, 0, ANSWER_DEADLINE_NS);
+}
+
+int drain_start(void)
+{
+    driver_gone = closed = false;
+    atomic_store(&begun, 0);
+    requests_begin();
+    int error = thread_start(drain_main);
+    if (error)
+        requests_end();
+    /* A program that ends in a moment still leaves a trace that says so. */
+    if (!error)
+        futex_wait(&begun, 0, BEGIN_DEADLINE_NS);
+    return error;
+}

@@ -1,0 +1,159 @@
+#include "shim/drain/file_thread.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "shim/objects/thread.h"
+#include "shim/state/futex.h"
+
+/* glibc has no name for these before 2.34. */
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+enum { UNSHARE = 2 }; /* CLOSE_RANGE_UNSHARE */
+
+enum { LOOK_NS = 1000000000 }; /* at whether the thread is still there */
+
+enum job_state { IDLE, ASKED, DONE };
+
+static struct {
+    _Atomic uint32_t state; /* enum job_state; a futex */
+    int (*work)(void *data);
+    void *data;
+    int result;
+} job;
+static _Atomic int32_t thread; /* its id; 0: there is none */
+static bool started;
+
+/* --- a table of its own ------------------------------------------------------------------------ */
+
+/* Closes all descriptors that are listed in the folder open as `folder`, then that. */
+static void close_listed(int folder)
+{
+    struct entry {
+        uint64_t inode, offset;
+        uint16_t size;
+        uint8_t type;
+        char name[];
+    };
+    _Alignas(8) char entries[4096];
+    long size;
+    while ((size = syscall(SYS_getdents64, folder, entries, sizeof(entries))) > 0) {
+        for (long at = 0; at < size; at += ((struct entry *)(entries + at))->size) {
+            const char *name = ((struct entry *)(entries + at))->name;
+            int fd = *name >= '0' && *name <= '9' ? atoi(name) : folder;
+            if (fd != folder)
+                close(fd);
+        }
+    }
+    close(folder);
+}
+
+/* A copy of the program's table would keep its pipes and sockets open. So the thread's table is empty, or it has none
+ * of its own. */
+static void take_own_table(void)
+{
+    char path[64];
+    if (!syscall(SYS_close_range, 0, ~0U, UNSHARE))
+        return;
+    /* Linux before 5.9, or a sandbox. */
+    snprintf(path, sizeof(path), "/proc/self/task/%ld/fd", (long)syscall(SYS_gettid));
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0)
+        close(folder);
+    if (folder < 0 || unshare(CLONE_FILES))
+        return;
+    folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* what is open now is in our table alone */
+    if (folder >= 0)
+        close_listed(folder);
+}
+
+/* --- the thread -------------------------------------------------------------------------------- */
+
+static void set_state(uint32_t state)
+{
+    atomic_store(&job.state, state);
+    futex_wake(&job.state);
+}
+
+static void *file_thread_main(void *unused)
+{
+    (void)unused;
+    thread_self.ours = true;
+    atomic_store(&thread, (int32_t)syscall(SYS_gettid)); /* before what a sandbox may end it for */
+    prctl(PR_SET_NAME, "wallshim-file");
+    take_own_table();
+    for (;;) {
+        uint32_t state;
+        while ((state = atomic_load(&job.state)) != ASKED)
+            futex_wait_forever(&job.state, state);
+        int (*work)(void *) = job.work;
+        job.result = work ? work(job.data) : 0;
+        if (!work)
+            atomic_store(&thread, 0);
+        set_state(DONE);
+        if (!work)
+            return NULL;
+    }
+}
+
+/* Signal 0 is sent to nobody. */
+static bool is_gone(void)
+{
+    int32_t id = atomic_load(&thread);
+    return id && syscall(SYS_tgkill, getpid(), id, 0) && errno == ESRCH;
+}
+
+/* False when there is no thread, or no longer. */
+static bool ask(int (*work)(void *data), void *data)
+{
+    if (!started)
+        return false;
+    job.work = work;
+    job.data = data;
+    set_state(ASKED);
+    while (atomic_load(&job.state) == ASKED) {
+        futex_wait(&job.state, ASKED, LOOK_NS);
+        if (is_gone()) {
+            atomic_store(&thread, 0);
+            started = false;
+            return false;
+        }
+    }
+    atomic_store(&job.state, IDLE);
+    return true;
+}
+
+void file_thread_start(void)
+{
+    atomic_store(&job.state, IDLE);
+    atomic_store(&thread, 0);
+    started = !thread_start(file_thread_main);
+}
+
+int file_thread_do(int (*work)(void *data), void *data)
+{
+    return ask(work, data) ? job.result : work(data);
+}
+
+void file_thread_end(void)
+{
+    ask(NULL, NULL);
+    started = false;
+}
+
+unsigned file_thread_count(void)
+{
+    return atomic_load(&thread) != 0;
+}

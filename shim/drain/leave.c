@@ -1,0 +1,99 @@
+#include "shim/drain/leave.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "shim/counters/counters.h"
+#include "shim/drain/drain.h"
+#include "shim/hook/resolve.h"
+#include "shim/state/phase.h"
+
+#define EXPORTED __attribute__((visibility("default"), noreturn))
+
+/* --- exit --------------------------------------------------------------------------------------- */
+
+/* Exit handlers run in reverse order. Ours is set after cuInit and again after the first context, so it runs before
+ * the driver's, whenever the driver sets that. */
+static void at_exit(void)
+{
+    static _Atomic bool has_run;
+    if (!(shim_phase() & SHIM_STARTED) || shim_phase() & SHIM_ENDED || atomic_exchange(&has_run, true))
+        return;
+    counters_end(NULL);
+    drain_before_driver_exit();
+    atomic_fetch_or(&shim_page.phase, SHIM_NO_MORE_TIMES);
+    atomic_fetch_and(&shim_page.phase, ~(uint32_t)(SHIM_TIMING | SHIM_COUNTING));
+}
+
+static void set_exit_handler(_Atomic bool *is_set)
+{
+    if (!atomic_exchange(is_set, true) && atexit(at_exit))
+        atomic_store(is_set, false);
+}
+
+void leave_initialised(void)
+{
+    static _Atomic bool is_set;
+    set_exit_handler(&is_set);
+}
+
+void leave_has_context(void)
+{
+    static _Atomic bool is_set;
+    set_exit_handler(&is_set);
+}
+
+/* --- ends without handlers ---------------------------------------------------------------------- */
+
+typedef void end_function(int status);
+static end_function *real_exit, *real_Exit;
+
+void leave_prepare(void)
+{
+    real_exit = (end_function *)resolve_next("_exit");
+    real_Exit = (end_function *)resolve_next("_Exit");
+}
+
+/* Where another thread is ending the process, this one waits for the same end. A child made by vfork ends with the
+ * parent's memory still its own. */
+static void leave(void)
+{
+    if (!shim_started() || shim_page.pid != getpid())
+        return;
+    shim_ends();
+    drain_leave();
+}
+
+static void leave_quickly(void)
+{
+    leave();
+}
+
+void leave_init(void)
+{
+    at_quick_exit(leave_quickly);
+}
+
+/* Where there is no real function, or not yet, the kernel ends the process. */
+static __attribute__((noreturn)) void leave_by(end_function *real, int status)
+{
+    leave();
+    if (real)
+        real(status);
+    for (;;)
+        syscall(SYS_exit_group, status);
+}
+
+EXPORTED void _exit(int status)
+{
+    leave_by(real_exit, status);
+}
+
+EXPORTED void _Exit(int status)
+{
+    leave_by(real_Exit, status);
+}

@@ -1,0 +1,302 @@
+#include "shim/drain/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "shim/drain/compression.h"
+#include "shim/drain/file_thread.h"
+#include "shim/drain/secrets.h"
+#include "shim/drain/trace_name.h"
+#include "shim/hook/driver_calls.h"
+#include "shim/hook/elf_lookup.h"
+#include "shim/state/phase.h"
+#include "shim/state/program.h"
+
+#ifndef WALLSHIM_VERSION
+#error "the build says which version this is"
+#endif
+
+extern char **environ;
+
+enum { NAMES_TRIED = 1000 };
+
+/* --- the name ---------------------------------------------------------------------------------- */
+
+/* Launchers name the rank in one of these: torchrun, Open MPI, MPICH and Intel MPI, Slurm. */
+static char rank[64] = "0";
+
+static void keep_rank(void)
+{
+    static const char *const variables[] = { "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID" };
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+        const char *value = secure_getenv(variables[i]);
+        if (value) {
+            snprintf(rank, sizeof(rank), "%s", value);
+            return;
+        }
+    }
+}
+
+static bool choose_name(char *path, size_t capacity)
+{
+    struct utsname host;
+    struct trace_name_parts parts = {
+        .program = program_name(), .host = uname(&host) ? "host" : host.nodename, .rank = rank, .pid = (int)getpid()
+    };
+    return trace_name_expand(shim_options.output, &parts, path, capacity);
+}
+
+/* --- what is said of the program --------------------------------------------------------------- */
+
+static void add_meta(struct output *output, const char *key, const char *value)
+{
+    struct ws_meta row = { .key = { key, (uint32_t)strlen(key) }, .value = { value, (uint32_t)strlen(value) } };
+    ws_encoder_add(output->encoder, WS_FAMILY_meta, &row);
+}
+
+void output_say(struct output *output, const char *key, const char *value)
+{
+    add_meta(output, key, value);
+}
+
+static void add_number(struct output *output, const char *key, long long value)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "%lld", value);
+    add_meta(output, key, text);
+}
+
+static void add_command_line(struct output *output)
+{
+    static char text[16384 + 64];
+    size_t size;
+    const char *arguments = program_arguments(&size);
+    secrets_command_line(text, sizeof(text), arguments, size, shim_options.redact);
+    add_meta(output, "command_line", size ? text : program_name());
+}
+
+/* Variables that matter to GPU work, or tell processes apart. */
+static bool is_wanted(const char *variable)
+{
+    static const char *const prefixes[] = { "CUDA_",       "NVIDIA_",      "NCCL_",       "CUBLAS", "CUDNN_",
+                                            "TORCH_",      "PYTORCH_",     "TRITON_",     "XLA_",   "JAX_",
+                                            "OMP_",        "WALLSHIM_",    "SLURM_",      "RANK=",  "LOCAL_RANK=",
+                                            "WORLD_SIZE=", "MASTER_ADDR=", "LD_PRELOAD=", "SIMGPU_" };
+    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+        if (!strncmp(variable, prefixes[i], strlen(prefixes[i])))
+            return true;
+    return false;
+}
+
+/* All kept variables, each with its zero. A copy: the program may change its environment while our thread writes it
+ * down. */
+static char environment[64 << 10];
+static size_t environment_used;
+
+/* The name of the `wallshim record` that runs the program, by which it knows its traces among others in the
+ * folder. */
+static char recording[WS_RECORDING_SIZE];
+
+static void keep_environment(void)
+{
+    const char *name = secure_getenv(WS_RECORDING);
+    snprintf(recording, sizeof(recording), "%s", name ? name : "");
+    environment_used = 0;
+    for (char **at = environ; shim_options.environment && at && *at; at++) {
+        size_t length = strlen(*at) + 1;
+        if (!strchr(*at, '=') || !is_wanted(*at) || !strncmp(*at, WS_RECORDING "=", sizeof(WS_RECORDING)) ||
+            length > sizeof(environment) - environment_used)
+            continue;
+        memcpy(environment + environment_used, *at, length);
+        environment_used += length;
+    }
+}
+
+static void add_environment(struct output *output)
+{
+    static char value[sizeof(environment)];
+    char key[256];
+    for (const char *at = environment; at < environment + environment_used; at += strlen(at) + 1) {
+        const char *equals = strchr(at, '=');
+        snprintf(key, sizeof(key), "env.%.*s", (int)(equals - at), at);
+        *value = 0;
+        if (secrets_named(at, (size_t)(equals - at), shim_options.redact))
+            snprintf(value, sizeof(value), "***");
+        else
+            secrets_append(value, 0, sizeof(value), equals + 1, shim_options.redact);
+        add_meta(output, key, value);
+    }
+}
+
+static bool add_library(const struct elf_object *object, void *data)
+{
+    static const char *const wanted[] = { "libcuda.so",  "libcudart.so", "libcublas.so",    "libcublasLt.so",
+                                          "libcudnn.so", "libnccl.so",   "libtorch_cuda.so" };
+    const char *slash = strrchr(object->path, '/');
+    const char *file = slash ? slash + 1 : object->path;
+    char real[4096], key[64];
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+        if (strncmp(file, wanted[i], strlen(wanted[i])))
+            continue;
+        /* The file behind the links carries the whole version in its name. */
+        ssize_t length = readlink(object->path, real, sizeof(real) - 1);
+        real[length > 0 ? length : 0] = 0;
+        snprintf(key, sizeof(key), "library.%.*s", (int)(strlen(wanted[i]) - 3), wanted[i]);
+        add_meta(data, key, length > 0 ? real : object->path);
+    }
+    return true;
+}
+
+static void describe(struct output *output)
+{
+    /* As FORMAT.md has them. */
+    static const char *const backends[] = { [WS_BACKEND_EVENTS] = "events", [WS_BACKEND_HOST] = "host" };
+    static const char *const placements[] = { [WS_EVENTS_SHARED] = "marks", [WS_EVENTS_IN_PAIRS] = "pairs" };
+    struct utsname host;
+    struct timespec wall;
+    char text[64];
+    int version = 0;
+    clock_gettime(CLOCK_REALTIME, &wall);
+    int64_t monotonic = ws_clock_ns();
+    add_meta(output, "program", program_name());
+    add_command_line(output);
+    add_number(output, "pid", getpid());
+    add_number(output, "parent_pid", getppid());
+    add_meta(output, "rank", rank);
+    if (!uname(&host)) {
+        add_meta(output, "host", host.nodename);
+        add_meta(output, "kernel", host.release);
+    }
+    if (*recording)
+        add_meta(output, "recording", recording);
+    add_meta(output, "wallshim_version", WALLSHIM_VERSION);
+    if (driver.driver_version && driver.driver_version(&version) == WS_CUDA_SUCCESS) {
+        snprintf(text, sizeof(text), "%d.%d", version / 1000, version % 1000 / 10);
+        add_meta(output, "driver_version", text);
+    }
+    add_meta(output, "backend", backends[shim_options.backend]);
+    if (shim_options.backend == WS_BACKEND_EVENTS) {
+        add_meta(output, "marks", placements[shim_options.event_placement]);
+        add_number(output, "sample", (long long)shim_options.sample);
+        if (shim_one_queue)
+            add_meta(output, "queues", "1");
+    }
+    if (*shim_options.burst)
+        add_meta(output, "burst", shim_options.burst);
+    /* Both clocks at one moment, so that traces of several hosts can be laid side by side. */
+    add_number(output, "start_monotonic_ns", monotonic);
+    add_number(output, "start_realtime_ns", (long long)wall.tv_sec * 1000000000 + wall.tv_nsec);
+    elf_each(add_library, output);
+    add_environment(output);
+}
+
+/* --- opening and closing ----------------------------------------------------------------------- */
+
+/* Names are relative to the folder that the program is in now. */
+static bool make_absolute(char *path, size_t capacity)
+{
+    char folder[4096];
+    size_t length = strlen(path);
+    if (*path == '/')
+        return true;
+    if (!getcwd(folder, sizeof(folder)))
+        return false;
+    size_t more = strlen(folder) + 1;
+    if (length + more >= capacity)
+        return false;
+    memmove(path + more, path, length + 1);
+    memcpy(path, folder, more - 1);
+    path[more - 1] = '/';
+    return true;
+}
+
+/* By statx, which every glibc has under one name. */
+static bool is_file(const char *path)
+{
+    struct statx found;
+    return !statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &found) && S_ISREG(found.stx_mode);
+}
+
+/* A trace of this name may exist: process ids come again, above all in containers. What is no regular file, as
+ * /dev/null, gets no other name. */
+static int create_file(void *data)
+{
+    struct output *output = data;
+    static char wanted[sizeof(output->path)];
+    memcpy(wanted, output->path, sizeof(wanted));
+    for (unsigned attempt = 0; attempt < NAMES_TRIED; attempt++) {
+        if (!trace_name_next(wanted, attempt, output->path, sizeof(output->path)))
+            return -ENAMETOOLONG;
+        int error = ws_file_sink_open(&output->file, output->path);
+        if (error != -EEXIST || !is_file(output->path))
+            return error;
+    }
+    return -EEXIST;
+}
+
+int output_create(struct output *output)
+{
+    keep_rank();
+    if (!choose_name(output->path, sizeof(output->path)) || !make_absolute(output->path, sizeof(output->path)))
+        return -ENAMETOOLONG;
+    keep_environment();
+    return 0;
+}
+
+struct write {
+    struct ws_file_sink *file;
+    const void *bytes;
+    size_t size;
+};
+
+static int write_file(void *data)
+{
+    const struct write *write = data;
+    return ws_file_sink_write(write->file, write->bytes, write->size);
+}
+
+static int close_file(void *data)
+{
+    return ws_file_sink_close(data);
+}
+
+/* A ws_sink_write. */
+static int write_out(void *sink, const void *bytes, size_t size)
+{
+    struct write write = { .file = sink, .bytes = bytes, .size = size };
+    return file_thread_do(write_file, &write);
+}
+
+int output_begin(struct output *output)
+{
+    struct ws_encoder_options options = { .compressor = compression(), .write = write_out, .sink = &output->file };
+    file_thread_start();
+    int error = file_thread_do(create_file, output);
+    if (!error && (error = ws_encoder_create(&output->encoder, &options))) {
+        file_thread_do(close_file, &output->file);
+        unlink(output->path);
+    }
+    if (error)
+        file_thread_end();
+    else
+        describe(output);
+    return error;
+}
+
+int output_close(struct output *output)
+{
+    int error = ws_encoder_finish(output->encoder);
+    ws_encoder_destroy(output->encoder);
+    output->encoder = NULL;
+    int close_error = file_thread_do(close_file, &output->file);
+    file_thread_end();
+    return error ? error : close_error;
+}

@@ -1,0 +1,109 @@
+#include "shim/drain/recording.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "base/clock.h"
+#include "shim/counters/counters.h"
+#include "shim/drain/trace.h"
+#include "shim/objects/streams.h"
+#include "shim/state/life.h"
+#include "shim/state/phase.h"
+#include "shim/state/wake.h"
+#include "shim/timing/ticks.h"
+
+static int64_t started_at;
+static uint64_t burst_on, burst_period;
+static _Atomic int range_open;
+static _Atomic uint32_t off_reason = WS_LOSS_RANGE; /* enum ws_loss_reason */
+static _Atomic bool size_reached;
+
+void recording_prepare(void)
+{
+    ws_parse_burst(shim_options.burst, &burst_on, &burst_period);
+    atomic_store(&range_open, shim_options.capture_range != WS_RANGE_PROFILER);
+}
+
+/* Is recording to be on, in this phase of the shim's? */
+static bool wants_recording(uint32_t phase, int64_t now)
+{
+    uint64_t since = now > started_at ? (uint64_t)(now - started_at) : 0;
+    bool in_range = !(phase & SHIM_OUT_OF_RANGE) && since >= shim_options.delay &&
+                    (!shim_options.duration || since < shim_options.delay + shim_options.duration);
+    if (shim_options.max_size && trace_bytes() >= shim_options.max_size)
+        atomic_store(&size_reached, true);
+    bool in_burst = !burst_period || since % burst_period < burst_on;
+    bool full = atomic_load(&size_reached);
+    if (full || !in_range || !in_burst)
+        atomic_store(&off_reason, full ? WS_LOSS_SIZE_LIMIT : !in_range ? WS_LOSS_RANGE : WS_LOSS_BURST);
+    return in_range && in_burst && !full && !shim_is_aside();
+}
+
+/* What is on while recording is. */
+static uint32_t recording_bits(uint32_t phase)
+{
+    if (phase & SHIM_NO_MORE_TIMES)
+        return SHIM_RECORDING;
+    return SHIM_RECORDING | (shim_options.backend == WS_BACKEND_EVENTS ? SHIM_TIMING : 0) |
+           (counters_wanted() ? SHIM_COUNTING : 0);
+}
+
+uint32_t recording_start(int64_t now)
+{
+    started_at = now;
+    uint32_t phase =
+        SHIM_STARTED | (ticks_are_ns ? SHIM_NO_COUNTER : 0) | (atomic_load(&range_open) ? 0 : SHIM_OUT_OF_RANGE);
+    return wants_recording(phase, started_at) ? phase | recording_bits(phase) : phase;
+}
+
+void recording_set_range(bool inside)
+{
+    if (!shim_life.prepare() || shim_options.capture_range != WS_RANGE_PROFILER)
+        return;
+    atomic_store(&range_open, inside);
+    if (!shim_life.start())
+        return;
+    if (inside)
+        atomic_fetch_and(&shim_page.phase, ~(uint32_t)SHIM_OUT_OF_RANGE);
+    else
+        atomic_fetch_or(&shim_page.phase, SHIM_OUT_OF_RANGE);
+    recording_update(ws_clock_ns());
+    wake_drain_soon(); /* it may sleep long while nothing is recorded */
+}
+
+int64_t recording_next_edge(int64_t now)
+{
+    uint64_t since = now > started_at ? (uint64_t)(now - started_at) : 0, next = UINT64_MAX;
+    const uint64_t edges[] = { shim_options.delay,
+                               shim_options.duration ? shim_options.delay + shim_options.duration : 0 };
+    for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++)
+        if (since < edges[i] && edges[i] - since < next)
+            next = edges[i] - since;
+    if (burst_period) {
+        uint64_t at = since % burst_period, until = at < burst_on ? burst_on - at : burst_period - at;
+        next = until < next ? until : next;
+    }
+    return next < INT64_MAX ? (int64_t)next : INT64_MAX;
+}
+
+/* Called by the drain, and by the program's thread at the edges of a range. All that decides is in the one word:
+ * where that changed meanwhile, it is decided anew. */
+void recording_update(int64_t now)
+{
+    uint32_t phase = atomic_load(&shim_page.phase), next;
+    do {
+        bool is_on = phase & SHIM_RECORDING;
+        if ((phase & (SHIM_STARTED | SHIM_ENDED)) != SHIM_STARTED || wants_recording(phase, now) == is_on)
+            return;
+        next =
+            is_on ? phase & ~(uint32_t)(SHIM_RECORDING | SHIM_TIMING | SHIM_COUNTING) : phase | recording_bits(phase);
+        /* What the streams did meanwhile is not known. */
+        for (uint32_t id = 1; !is_on && id <= stream_count(); id++)
+            atomic_store(&stream_at(id)->fresh, 1);
+    } while (!atomic_compare_exchange_weak(&shim_page.phase, &phase, next));
+}
+
+enum ws_loss_reason recording_off_reason(void)
+{
+    return (enum ws_loss_reason)atomic_load(&off_reason);
+}

@@ -1,0 +1,370 @@
+#include "shim/drain/ring_reader.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/reserve.h"
+#include "record/param_image.h"
+#include "record/ring_records.h"
+#include "shim/drain/losses.h"
+#include "shim/drain/trace.h"
+#include "shim/objects/streams.h"
+#include "shim/objects/thread.h"
+#include "shim/state/phase.h"
+#include "shim/state/registry.h"
+#include "shim/timing/ticks.h"
+#include "shim/timing/times.h"
+
+enum { PARAM_SETS = 65536, PENDING_CHUNK = 1024, MOST_WITHOUT_EVENTS = 65536, TAKEN_ASIDE = 64 << 10 };
+
+static struct ws_map params_ids = { .limit = PARAM_SETS }; /* hash of the words → id */
+static uint32_t params_count;
+static struct pending *free_pending;
+
+/* --- operations -------------------------------------------------------------------------------- */
+
+static struct pending *pending_take(void)
+{
+    if (!free_pending) {
+        struct pending *chunk = ws_reserve(PENDING_CHUNK * sizeof(*chunk));
+        if (!chunk)
+            return NULL;
+        for (int i = 0; i < PENDING_CHUNK; i++) {
+            chunk[i].next = free_pending;
+            free_pending = &chunk[i];
+        }
+    }
+    struct pending *pending = free_pending;
+    free_pending = pending->next;
+    return pending;
+}
+
+static void pending_drop(struct pending *pending)
+{
+    pending->next = free_pending;
+    free_pending = pending;
+}
+
+static void add_untimed(struct ws_op *op, enum ws_loss_reason reason)
+{
+    losses_count(op->flags & WS_OP_POOL_DRY ? WS_LOSS_POOL_DRY : reason, 1);
+    trace_add(WS_FAMILY_op, op);
+}
+
+static void release_events(struct shim_stream *stream, const struct pending *pending)
+{
+    event_release(&stream->context->pool, pending->begin_event);
+    event_release(&stream->context->pool, pending->end_event);
+}
+
+static void queue(struct shim_stream *stream, struct pending *pending)
+{
+    pending->next = NULL;
+    if (stream->last)
+        stream->last->next = pending;
+    else
+        stream->first = pending;
+    stream->last = pending;
+    stream->waiting++;
+}
+
+/* Why an operation has no events: the driver refused them, or none were asked for, during captures or when the driver
+ * is about to go. */
+static enum ws_loss_reason why_without_events(const struct ws_ring_op *record)
+{
+    if (record->begin_event || record->inner & WS_RING_OP_OWN_BEGIN)
+        return WS_LOSS_DRIVER_REFUSED;
+    return shim_phase() & SHIM_TIMING ? WS_LOSS_CAPTURE_UNKNOWN : WS_LOSS_UNTIMED_AT_EXIT;
+}
+
+/* ns from the call's return until the end event was in the stream; UINT32_MAX, over four seconds: not known. */
+static uint32_t lateness(const struct ws_ring_op *record, int64_t host_end)
+{
+    uint32_t ticks = record->inner >> WS_RING_OP_LATENESS;
+    return ticks == WS_RING_OP_MOST_LATENESS ? UINT32_MAX
+                                             : (uint32_t)(ticks_to_ns(record->ticks_end + ticks) - host_end);
+}
+
+/* The driver moves pageable memory through pinned memory of its own, within the call. Small copies to the device it
+ * only takes aside in asynchronous calls (API synchronization behavior, in the driver API's documentation). */
+static bool is_staged(const struct ws_shape *shape, const struct ws_op *op)
+{
+    if (shape->kind != WS_OP_COPY)
+        return false;
+    bool at_once = !(op->flags & WS_OP_BLOCKING) && op->bytes <= TAKEN_ASIDE;
+    return shape->to_space == WS_SPACE_PAGEABLE || (shape->from_space == WS_SPACE_PAGEABLE && !at_once);
+}
+
+static void read_op(struct shim_thread *thread, const struct ws_ring_op *record)
+{
+    struct ws_op op = {
+        .shape = record->header.shape,
+        .thread = thread->id,
+        .correlation = record->correlation,
+        .host_begin = ticks_to_ns(record->ticks_begin),
+        .host_end = ticks_to_ns(record->ticks_end),
+        .flags = record->header.detail,
+        .params = record->inner & WS_RING_OP_HAS_PARAMS ? thread->params : 0,
+        .bytes = record->bytes,
+        .result = record->result,
+    };
+    thread->params = 0;
+    struct shim_stream *stream = stream_at(record->stream);
+    bool timed = record->end_event || record->inner & WS_RING_OP_HELD;
+    struct pending *pending = timed ? pending_take() : NULL;
+    if (!pending) {
+        if (record->inner & WS_RING_OP_COUNTED)
+            stream_copy_done(stream, copy_direction(registry_row(&registry.shape, op.shape)));
+        bool wanted = stream->context->timed && !op.result && !(op.flags & WS_OP_CAPTURED);
+        event_release(&stream->context->pool, record->begin_event);
+        event_release(&stream->context->pool, record->end_event);
+        if (wanted)
+            add_untimed(&op, why_without_events(record));
+        else
+            trace_add(WS_FAMILY_op, &op);
+        return;
+    }
+    const struct ws_shape *shape = registry_row(&registry.shape, op.shape);
+    *pending = (struct pending){
+        .op = op,
+        .begin_event = record->begin_event,
+        .end_event = record->end_event,
+        .copies_before = record->copies_before,
+        .late = lateness(record, op.host_end),
+        .inner = record->inner & ((1 << WS_RING_OP_LATENESS) - 1),
+        .direction = (uint8_t)copy_direction(shape),
+        .kind = (uint8_t)shape->kind,
+        .staged = is_staged(shape, &op),
+    };
+    queue(stream, pending);
+}
+
+/* An event without an operation: it ends the operations before it that have no end event. */
+static void read_event(const struct ws_ring_event *record)
+{
+    struct shim_stream *stream = stream_at(record->header.shape);
+    struct pending *pending = pending_take();
+    if (!pending) {
+        event_release(&stream->context->pool, record->event);
+        return;
+    }
+    *pending = (struct pending){ .end_event = record->event, .kind = WS_OP_UNKNOWN, .direction = COPY_DIRECTIONS };
+    queue(stream, pending);
+}
+
+/* The event that ends an operation without one of its own: the own begin event of a later operation, or the stream's
+ * next end event. 0: not there yet. */
+static uint32_t closing_event(const struct pending *pending)
+{
+    unsigned steps = 0;
+    for (const struct pending *next = pending; next && steps < MOST_WITHOUT_EVENTS; next = next->next, steps++) {
+        if (next != pending && next->inner & WS_RING_OP_OWN_BEGIN && next->begin_event)
+            return next->begin_event;
+        if (next->end_event)
+            return next->end_event;
+    }
+    return 0;
+}
+
+static uint64_t settled;
+
+uint64_t ring_reader_settled(void)
+{
+    return settled;
+}
+
+static struct pending *take_first(struct shim_stream *stream)
+{
+    struct pending *pending = stream->first;
+    settled++;
+    stream->first = pending->next;
+    stream->waiting--;
+    if (!stream->first)
+        stream->last = NULL;
+    if (pending->inner & WS_RING_OP_COUNTED)
+        stream_copy_done(stream, (enum copy_direction)pending->direction);
+    return pending;
+}
+
+void ring_reader_harvest(struct shim_stream *stream)
+{
+    struct pending *pending;
+    while ((pending = stream->first)) {
+        uint32_t end_event = closing_event(pending);
+        bool hopeless = !end_event && (stream->waiting > MOST_WITHOUT_EVENTS || stream->closing);
+        enum times_state state = end_event  ? times_read(stream->context, end_event, pending->op.host_end)
+                                 : hopeless ? TIMES_FAILED
+                                            : TIMES_NOT_YET;
+        if (state == TIMES_NOT_YET)
+            return;
+        if (pending->begin_event)
+            times_read(stream->context, pending->begin_event, INT64_MIN);
+        take_first(stream);
+        if (pending->kind != WS_OP_UNKNOWN || pending->op.shape) {
+            if (state == TIMES_DONE) {
+                times_resolve(stream, pending, end_event);
+                trace_add(WS_FAMILY_op, &pending->op);
+            } else {
+                add_untimed(&pending->op, WS_LOSS_DRIVER_REFUSED);
+            }
+        }
+        release_events(stream, pending);
+        pending_drop(pending);
+    }
+}
+
+void ring_reader_give_up(struct shim_stream *stream)
+{
+    while (stream->first) {
+        struct pending *pending = take_first(stream);
+        if (pending->op.shape)
+            add_untimed(&pending->op, WS_LOSS_UNTIMED_AT_EXIT);
+        pending_drop(pending);
+    }
+}
+
+/* --- everything else --------------------------------------------------------------------------- */
+
+static void read_call(struct shim_thread *thread, const struct ws_ring_call *record)
+{
+    struct ws_call row = {
+        .function = (uint32_t)record->header.detail + 1,
+        .thread = thread->id,
+        .correlation = record->correlation,
+        .host_begin = ticks_to_ns(record->ticks_begin),
+        .host_end = ticks_to_ns(record->ticks_end),
+        .context = record->header.shape,
+        .stream = record->stream,
+        .object = record->object,
+        .address = record->address,
+        .bytes = record->bytes,
+        .result = record->result,
+    };
+    trace_add(WS_FAMILY_call, &row);
+}
+
+static void read_collective(struct shim_thread *thread, const struct ws_ring_collective *record)
+{
+    struct ws_collective row = {
+        .function = (uint32_t)record->header.detail + 1,
+        .thread = thread->id,
+        .correlation = record->correlation,
+        .host_begin = ticks_to_ns(record->ticks_begin),
+        .host_end = ticks_to_ns(record->ticks_end),
+        .comm = record->comm,
+        .stream = record->stream,
+        .count = record->count,
+        .datatype = record->datatype,
+        .reduction = record->reduction,
+        .peer = record->peer,
+        .sequence = record->sequence,
+        .first_launch = record->first_launch,
+        .last_launch = record->last_launch,
+        .result = record->result,
+    };
+    trace_add(WS_FAMILY_collective, &row);
+}
+
+static void read_range(struct shim_thread *thread, const struct ws_ring_range *record)
+{
+    struct ws_range row = {
+        .name = record->name,
+        .thread = thread->id,
+        .host_begin = ticks_to_ns(record->ticks_begin),
+        .host_end = ticks_to_ns(record->ticks_end),
+        .kind = WS_RANGE_OPERATOR,
+        .inputs = record->header.shape,
+    };
+    trace_add(WS_FAMILY_range, &row);
+}
+
+/* Equal blocks of one kernel are kept once. */
+static void read_params(struct shim_thread *thread, const struct ws_ring_params *record)
+{
+    static char text[WS_IMAGE_TEXT];
+    uint32_t words = record->header.detail & ((1 << WS_RING_PARAM_IMAGE) - 1);
+    uint32_t image = record->header.detail >> WS_RING_PARAM_IMAGE;
+    uint32_t size = words * (uint32_t)sizeof(struct ws_param_word);
+    const uint64_t *of_image = (const uint64_t *)(record->words + words);
+    uint64_t hash = XXH3_64bits_withSeed(record->words, size + image * sizeof(*of_image), record->header.shape);
+    uint64_t *id = ws_map_put(&params_ids, hash ? hash : 1);
+    thread->params = 0;
+    if (!id) {
+        losses_count(WS_LOSS_DICTIONARY_FULL, 1);
+        return;
+    }
+    if (!*id) {
+        *id = ++params_count;
+        struct ws_params row = { .id = (uint32_t)*id,
+                                 .function = record->header.shape,
+                                 .words = { (const char *)record->words, size } };
+        if (image)
+            row.structures =
+                (struct ws_text){ text, ws_image_encode(text, of_image + 1, (uint32_t)of_image[0], image - 1) };
+        trace_add(WS_FAMILY_params, &row);
+    }
+    thread->params = (uint32_t)*id;
+}
+
+/* Do dictionaries, streams and pools have what the operation names? */
+static bool op_is_sound(const struct ws_ring_op *record)
+{
+    uint32_t shapes = atomic_load_explicit(&registry.shape.count, memory_order_acquire);
+    if (!record->header.shape || record->header.shape > shapes || !record->stream || record->stream > stream_count())
+        return false;
+    const struct event_pool *pool = &stream_at(record->stream)->context->pool;
+    return record->begin_event <= pool->limit && record->end_event <= pool->limit;
+}
+
+static bool event_is_sound(const struct ws_ring_event *record)
+{
+    uint32_t stream = record->header.shape;
+    return stream && stream <= stream_count() && record->event &&
+           record->event <= stream_at(stream)->context->pool.limit;
+}
+
+/* False: what the record holds cannot be. */
+static bool read_record(struct shim_thread *thread, const struct ws_ring_header *record)
+{
+    switch (record->kind) {
+    case WS_RING_OP:
+        if (!op_is_sound((const struct ws_ring_op *)record))
+            return false;
+        read_op(thread, (const struct ws_ring_op *)record);
+        return true;
+    case WS_RING_CALL:
+        read_call(thread, (const struct ws_ring_call *)record);
+        return true;
+    case WS_RING_COLLECTIVE:
+        read_collective(thread, (const struct ws_ring_collective *)record);
+        return true;
+    case WS_RING_RANGE:
+        read_range(thread, (const struct ws_ring_range *)record);
+        return true;
+    case WS_RING_PARAMS:
+        read_params(thread, (const struct ws_ring_params *)record);
+        return true;
+    case WS_RING_EVENT:
+        if (!event_is_sound((const struct ws_ring_event *)record))
+            return false;
+        read_event((const struct ws_ring_event *)record);
+        return true;
+    default:
+        return true; /* padding */
+    }
+}
+
+void ring_reader_read(struct shim_thread *thread, uint64_t head)
+{
+    uint64_t at = ws_ring_tail(&thread->ring);
+    while (at < head) {
+        unsigned slots = ws_ring_record_slots(&thread->ring, at, head);
+        thread->damaged +=
+            !slots || !read_record(thread, (const struct ws_ring_header *)ws_ring_slot(&thread->ring, at));
+        /* Where the next record begins is not known then: the rest is skipped. */
+        thread->damaged += slots ? 0 : head - at - 1;
+        at = slots ? at + slots : head;
+    }
+    ws_ring_release(&thread->ring, at);
+}

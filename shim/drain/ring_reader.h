@@ -1,0 +1,23 @@
+/* Reads the threads' rings: their records become rows of the trace. Everything here is the drain thread's. */
+#ifndef WALLSHIM_SHIM_DRAIN_RING_READER_H
+#define WALLSHIM_SHIM_DRAIN_RING_READER_H
+
+#include <stdint.h>
+
+struct shim_stream;
+struct shim_thread;
+
+/* Takes the thread's records up to head. Operations with events wait in their stream; all else becomes rows at
+ * once. */
+void ring_reader_read(struct shim_thread *thread, uint64_t head);
+
+/* Turns a stream's waiting operations into rows as far as their events can be read. */
+void ring_reader_harvest(struct shim_stream *stream);
+
+/* Does so without device times, for good. */
+void ring_reader_give_up(struct shim_stream *stream);
+
+/* Operations that wait no more, so far. */
+uint64_t ring_reader_settled(void);
+
+#endif

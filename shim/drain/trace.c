@@ -1,0 +1,104 @@
+#include "shim/drain/trace.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "shim/drain/output.h"
+#include "shim/hook/resolve.h"
+#include "shim/state/registry.h"
+
+static struct output output;
+static _Atomic uint64_t bytes; /* of the trace */
+static bool failed;            /* the sink refused: said once */
+
+static void complain(int error)
+{
+    if (error && !failed) {
+        failed = true;
+        ws_warn("%s: %s; what does not fit is counted and left out", output.path, strerror(-error));
+    }
+}
+
+void trace_add(enum ws_family family, const void *row)
+{
+    complain(ws_encoder_add(output.encoder, family, row));
+}
+
+static void add_table(struct registry_table *table, enum ws_family family)
+{
+    uint32_t count = atomic_load_explicit(&table->count, memory_order_acquire);
+    for (; table->emitted < count; table->emitted++)
+        trace_add(family, registry_row(table, table->emitted + 1));
+}
+
+void trace_add_dictionaries(void)
+{
+#define TABLE(family, limit) add_table(&registry.family, WS_FAMILY_##family);
+    REGISTRY_TABLES(TABLE)
+#undef TABLE
+}
+
+static void add_functions(void)
+{
+    for (uint32_t id = 0; id < WS_ID_COUNT; id++) {
+        const char *name = resolve_table[id].symbol;
+        struct ws_driver_function row = { .id = id + 1,
+                                          .family = resolve_table[id].family,
+                                          .name = { name, (uint32_t)strlen(name) } };
+        trace_add(WS_FAMILY_driver_function, &row);
+    }
+}
+
+static int said(int error)
+{
+    if (error)
+        ws_warn("cannot write %s: %s; nothing is recorded", output.path, strerror(-error));
+    return error;
+}
+
+int trace_create(void)
+{
+    return said(output_create(&output));
+}
+
+int trace_begin(void)
+{
+    int error = said(output_begin(&output));
+    failed = false;
+    if (!error)
+        add_functions();
+    return error;
+}
+
+uint64_t trace_unwritten(void)
+{
+    return ws_encoder_lost(output.encoder, WS_FAMILY_op) + ws_encoder_lost(output.encoder, WS_FAMILY_call) +
+           ws_encoder_lost(output.encoder, WS_FAMILY_collective);
+}
+
+int trace_flush(void)
+{
+    int error = ws_encoder_flush(output.encoder);
+    complain(error);
+    atomic_store_explicit(&bytes, ws_encoder_bytes(output.encoder), memory_order_relaxed);
+    return error;
+}
+
+uint64_t trace_bytes(void)
+{
+    return atomic_load_explicit(&bytes, memory_order_relaxed);
+}
+
+void trace_say(const char *key, const char *value)
+{
+    output_say(&output, key, value);
+}
+
+void trace_close(void)
+{
+    int error = output_close(&output);
+    if (error && !failed)
+        ws_warn("%s: %s; the trace may lack its end", output.path, strerror(-error));
+}

@@ -1,0 +1,21 @@
+/* The name of a trace, from the pattern that was asked for. */
+#ifndef WALLSHIM_SHIM_DRAIN_TRACE_NAME_H
+#define WALLSHIM_SHIM_DRAIN_TRACE_NAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct trace_name_parts {
+    const char *program, *host, *rank; /* anything at all: other people's */
+    int pid;
+};
+
+/* Expands %n (program) %p (process id) %h (host) %r (rank) %%. No part leads to another folder: slashes, control
+ * characters and leading dots of theirs become '_'. False when the result does not fit. */
+bool trace_name_expand(const char *pattern, const struct trace_name_parts *parts, char *path, size_t capacity);
+
+/* The name to try after `attempt` others exist: "NAME.wst", "NAME-1.wst", "NAME-2.wst" … False when it does not
+ * fit. */
+bool trace_name_next(const char *path, unsigned attempt, char *next, size_t capacity);
+
+#endif

@@ -1,0 +1,239 @@
+/* What the exported dlsym answers. Built without sanitizers: their run-times call dlsym before they
+ * are ready for instrumented code, and never with a name of ours. */
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "shim/hook/elf_lookup.h"
+#include "shim/hook/resolve.h"
+
+typedef void *(*dlsym_function)(void *handle, const char *name);
+
+static dlsym_function libc_dlsym(void)
+{
+    static dlsym_function found;
+    dlsym_function function = __atomic_load_n(&found, __ATOMIC_RELAXED);
+    if (!function) {
+        function = (dlsym_function)elf_libc_symbol("dlsym");
+        __atomic_store_n(&found, function, __ATOMIC_RELAXED);
+    }
+    return function;
+}
+
+/* Other libraries in this process that answer dlsym. Without the shim the first of them would answer everybody. Those
+ * in front of us ask us only if they go on to the next dlsym; we go on to the next one behind us. */
+enum { MOST_LAYERS = 4 };
+
+struct layer {
+    uintptr_t low, high;
+    dlsym_function function;
+};
+
+struct layers {
+    struct layer before[MOST_LAYERS], behind[MOST_LAYERS];
+    unsigned before_count, behind_count;
+};
+
+static struct layers known_layers;
+static _Atomic int layers_state; /* enum layers_state */
+enum layers_state { LAYERS_UNKNOWN, LAYERS_BEING_WRITTEN, LAYERS_KNOWN };
+static _Atomic bool asked_from_before;
+
+static bool add_layer(const struct elf_object *object, enum elf_place place, void *data)
+{
+    struct layers *layers = data;
+    if (elf_is_named(object, "libc.so") || elf_is_named(object, "libdl.so"))
+        return false; /* nobody goes on behind libc */
+    unsigned *count = place == ELF_BEFORE ? &layers->before_count : &layers->behind_count;
+    dlsym_function function =
+        place == ELF_OURS || *count == MOST_LAYERS ? NULL : (dlsym_function)elf_symbol(object, "dlsym");
+    if (function)
+        (place == ELF_BEFORE ? layers->before : layers->behind)[(*count)++] =
+            (struct layer){ object->low, object->high, function };
+    return true;
+}
+
+/* Only libraries that were loaded at the start count: later ones stand behind libc. Fills `own` where another thread
+ * is writing down the same. */
+static const struct layers *layers_of(struct layers *own)
+{
+    int state = LAYERS_UNKNOWN;
+    if (atomic_load_explicit(&layers_state, memory_order_acquire) == LAYERS_KNOWN)
+        return &known_layers;
+    *own = (struct layers){ .before_count = 0 };
+    elf_each_placed(add_layer, own);
+    if (atomic_compare_exchange_strong(&layers_state, &state, LAYERS_BEING_WRITTEN)) {
+        known_layers = *own;
+        atomic_store_explicit(&layers_state, LAYERS_KNOWN, memory_order_release);
+    }
+    return own;
+}
+
+static int layer_at(const struct layer *layers, unsigned count, const void *address)
+{
+    for (unsigned i = 0; i < count; i++)
+        if ((uintptr_t)address >= layers[i].low && (uintptr_t)address < layers[i].high)
+            return (int)i;
+    return -1;
+}
+
+/* Set while this thread asks a layer only to see whether the layer comes back to us. */
+enum probe { PROBE_NONE, PROBE_ASKED, PROBE_CAME_BACK };
+static __thread enum probe probe __attribute__((tls_model("initial-exec")));
+
+static bool comes_back(dlsym_function layer, void *handle, const char *name)
+{
+    enum probe outer = probe;
+    probe = PROBE_ASKED;
+    layer(handle, name); /* from here: one that jumps to us does so with our own address as the caller's */
+    bool came_back = probe == PROBE_CAME_BACK;
+    probe = outer;
+    return came_back;
+}
+
+/* A layer behind us may take the first dlsym for the next one, and jump to it: it comes back to us with our caller's
+ * own address and stack, for ever. A program that asks the same from the same place this often looks alike. Then the
+ * layer is asked once more, which tells them apart. */
+enum { SAME_IN_A_ROW = 100, PLACES = 64 };
+
+static bool goes_in_circles(dlsym_function layer, uintptr_t stack, void *handle, const char *name)
+{
+    static struct {
+        _Atomic uintptr_t stack, name;
+        _Atomic unsigned times;
+    } places[PLACES];
+    unsigned place = (unsigned)(stack >> 4 ^ stack >> 12) % PLACES;
+    if (atomic_exchange(&places[place].stack, stack) != stack ||
+        atomic_exchange(&places[place].name, (uintptr_t)name) != (uintptr_t)name)
+        atomic_store(&places[place].times, 0);
+    if (atomic_fetch_add(&places[place].times, 1) < SAME_IN_A_ROW)
+        return false;
+    atomic_store(&places[place].times, 0);
+    return comes_back(layer, handle, name);
+}
+
+/* The next dlsym for this caller: behind us and behind the caller, so that the way always ends at libc. */
+static dlsym_function next_dlsym(void *handle, const char *name, const void *caller, uintptr_t stack,
+                                 bool *from_behind)
+{
+    struct layers own;
+    const struct layers *layers = layers_of(&own);
+    int at = layer_at(layers->behind, layers->behind_count, caller);
+    unsigned next = (unsigned)(at + 1);
+    dlsym_function layer = next < layers->behind_count ? layers->behind[next].function : NULL;
+    bool from_ours = layers->behind_count && elf_place_of(caller) == ELF_OURS;
+    *from_behind = at >= 0;
+    if (from_ours && probe == PROBE_ASKED)
+        probe = PROBE_CAME_BACK;
+    if (from_ours || (layer && goes_in_circles(layer, stack, handle, name))) {
+        *from_behind = true;
+        return libc_dlsym();
+    }
+    if (layers->before_count && layer_at(layers->before, layers->before_count, caller) >= 0)
+        atomic_store_explicit(&asked_from_before, true, memory_order_relaxed);
+    return layer ? layer : libc_dlsym();
+}
+
+bool dlsym_is_passed_over(void)
+{
+    struct layers own;
+    return layers_of(&own)->before_count && !atomic_load(&asked_from_before);
+}
+
+/* Where libc has no dlsym there would be no caller. A jump to NULL would still be worse than this. */
+static void *no_dlsym(void *handle, const char *name)
+{
+    (void)handle;
+    (void)name;
+    return NULL;
+}
+
+static struct dlsym_answer pass_on(dlsym_function next)
+{
+    return (struct dlsym_answer){ (void *)(next ? next : no_dlsym), 0 };
+}
+
+static struct dlsym_answer answer(void *value)
+{
+    return (struct dlsym_answer){ value, 1 };
+}
+
+static bool may_be_ours(const char *name)
+{
+    return name && ((name[0] == 'c' && name[1] == 'u') || (name[0] == 'n' && name[1] == 'c' && name[2] == 'c'));
+}
+
+static bool from_inside(const char *library, const void *caller)
+{
+    struct elf_object object;
+    if (!elf_find_by_address(caller, &object) || !object.path)
+        return false;
+    const char *slash = strrchr(object.path, '/');
+    return !strncmp(slash ? slash + 1 : object.path, library, strlen(library));
+}
+
+/* The driver (which may be several libraries) and CUPTI look up the driver's functions for themselves. */
+static bool from_inside_the_driver(const void *caller)
+{
+    return from_inside("libcuda.so", caller) || from_inside("libcupti.so", caller);
+}
+
+/* libcudnn looks each function up in the library of cuDNN that defines it, and calls that. */
+static bool from_inside_cudnn(const char *name, const void *caller)
+{
+    return !strncmp(name, "cudnn", 5) && from_inside("libcudnn", caller);
+}
+
+struct next_search {
+    const char *name;
+    uintptr_t caller;
+    bool passed_caller, found;
+};
+
+static bool match_next(const struct elf_object *object, enum elf_place place, void *data)
+{
+    struct next_search *search = data;
+    if (place != ELF_BEFORE)
+        return false;
+    if (search->passed_caller)
+        search->found |= elf_symbol(object, search->name) != NULL;
+    search->passed_caller |= search->caller >= object->low && search->caller < object->high;
+    return !search->found;
+}
+
+/* Are our definitions the next ones for this caller? It stands in front of us, and nobody in between has one. */
+static bool are_next_for(const void *caller, const char *name)
+{
+    struct next_search search = { .name = name, .caller = (uintptr_t)caller };
+    elf_each_placed(match_next, &search);
+    return search.passed_caller && !search.found;
+}
+
+void *resolve_next(const char *symbol)
+{
+    dlsym_function real = libc_dlsym();
+    return real ? real(RTLD_NEXT, symbol) : NULL;
+}
+
+/* dlsym does not find our own definitions (exports.map). So where the real dlsym finds nothing, passing the call on
+ * gives the caller the NULL and the error it would have had without us.
+ *
+ * Callers behind us get what they ask for: it may be what our wrapper calls, and must not meet us again. For the same
+ * reason only definitions behind us are replaced. */
+struct dlsym_answer ws_dlsym_answer(void *handle, const char *name, void *caller)
+{
+    bool from_behind;
+    dlsym_function next = next_dlsym(handle, name, caller, (uintptr_t)__builtin_dwarf_cfa(), &from_behind);
+    int id = may_be_ours(name) ? resolve_id(name) : -1;
+    void *value = NULL;
+    if (id < 0 || !next || from_behind || from_inside_the_driver(caller) || from_inside_cudnn(name, caller))
+        return pass_on(next);
+    if (handle != RTLD_NEXT)
+        value = next(handle, name);
+    else if (are_next_for(caller, name))
+        value = resolve_next(name);
+    if (!value)
+        return pass_on(next);
+    return answer(elf_place_of(value) == ELF_BEHIND ? resolve_substitute((enum ws_function_id)id, value) : value);
+}

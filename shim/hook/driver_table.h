@@ -1,0 +1,46 @@
+/* The wrapper table: one row for every wrapped driver function.
+ *
+ * Include this file with DRIVER_ROW defined; it is undefined again afterwards. The table is expanded
+ * into the wrappers (calls/driver.c), their numbers (enum ws_function_id in resolve.h), the look-up arrays
+ * (resolve.c) and the tests, so that no list of functions exists twice.
+ *
+ *   DRIVER_ROW(symbol, base, since, flavour, family, parameters, arguments, before, after)
+ *
+ * symbol     the exported name          base     the name cuGetProcAddress knows it by
+ * since      version it appeared in     flavour  LEGACY, PTSZ or PTDS: which stream a null stream is
+ * family     enum ws_call_family without its prefix
+ * before     what to note before the real call, after: once it has returned (calls/notes.h)
+ *
+ * In the files under table/, DRIVER is one function; DRIVER_PTSZ and DRIVER_PTDS are a function and
+ * its twin for programs built with per-thread default streams (which appeared in 7.0).
+ *
+ * To add a function: one row. tests/abi compares it with cudaTypedefs.h.
+ */
+#ifndef DRIVER_ROW
+#error "define DRIVER_ROW before including driver_table.h"
+#endif
+
+#define DRIVER_SINCE_TWIN(since) ((since) < 7000 ? 7000 : (since))
+
+#define DRIVER(symbol, base, since, family, parameters, arguments, before, after) \
+    DRIVER_ROW(symbol, base, since, LEGACY, family, parameters, arguments, before, after)
+#define DRIVER_PTSZ(symbol, base, since, family, parameters, arguments, before, after)    \
+    DRIVER_ROW(symbol, base, since, LEGACY, family, parameters, arguments, before, after) \
+    DRIVER_ROW(symbol##_ptsz, base, DRIVER_SINCE_TWIN(since), PTSZ, family, parameters, arguments, before, after)
+#define DRIVER_PTDS(symbol, base, since, family, parameters, arguments, before, after)    \
+    DRIVER_ROW(symbol, base, since, LEGACY, family, parameters, arguments, before, after) \
+    DRIVER_ROW(symbol##_ptds, base, DRIVER_SINCE_TWIN(since), PTDS, family, parameters, arguments, before, after)
+
+#include "shim/hook/table/resolution.h"
+#include "shim/hook/table/launch.h"
+#include "shim/hook/table/copy.h"
+#include "shim/hook/table/memory.h"
+#include "shim/hook/table/order.h"
+#include "shim/hook/table/graph.h"
+#include "shim/hook/table/lifetime.h"
+
+#undef DRIVER
+#undef DRIVER_PTSZ
+#undef DRIVER_PTDS
+#undef DRIVER_SINCE_TWIN
+#undef DRIVER_ROW

@@ -1,0 +1,44 @@
+/* GEMMs that libraries are asked for, and their labels, in a cache of each thread. */
+#ifndef WALLSHIM_SHIM_LIBRARIES_GEMMS_H
+#define WALLSHIM_SHIM_LIBRARIES_GEMMS_H
+
+#include "shim/calls/call.h"
+#include "shim/objects/thread.h"
+
+/* Fills an entry of the cache. */
+__attribute__((cold)) void gemm_fill(struct gemm_entry *entry, const struct gemm *gemm);
+
+/* The two places of a GEMM. A hash that spreads well is enough: entries are compared whole. */
+HOT struct gemm_entry *gemm_places(struct shim_thread *thread, const struct gemm *gemm)
+{
+    uint64_t hash = (gemm->m + gemm->function) * 0x9e3779b97f4a7c15u ^
+                    (gemm->n + gemm->a_type) * 0xc2b2ae3d27d4eb4fu ^
+                    (gemm->k + gemm->batch * 0x10001) * 0x165667b19e3779f9u;
+    return &thread->gemms[(hash * 0x9e3779b1u) >> 54 << 1];
+}
+_Static_assert(GEMM_CACHE == 2 << (64 - 54), "the hash's highest bits");
+
+/* Neighbouring fields are not compared one after the other: see shape_is in calls/shape_cache.h. */
+HOT bool is_gemm(const struct gemm *a, const struct gemm *b)
+{
+    return a->m == b->m && a->a_type == b->a_type && a->n == b->n && a->compute == b->compute && a->k == b->k &&
+           a->function == b->function && a->batch == b->batch && a->b_type == b->b_type && a->epilogue == b->epilogue;
+}
+
+HOT const struct call_label *gemm_find(struct shim_thread *thread, const struct gemm *gemm)
+{
+    struct gemm_entry *entry = gemm_places(thread, gemm);
+    if (__builtin_expect(!is_gemm(&entry->gemm, gemm), 0)) {
+        if (is_gemm(&entry[1].gemm, gemm))
+            return &entry[1].label;
+        entry[1] = entry[0];
+        const struct gemm kept = *gemm; /* so that the gemm itself need never be in memory */
+        gemm_fill(entry, &kept);
+    }
+    return &entry->label;
+}
+
+/* gemm_find, not inlined. */
+const struct call_label *gemm_label(struct shim_thread *thread, const struct gemm *gemm);
+
+#endif

@@ -1,0 +1,275 @@
+/* The wrappers of NCCL's functions, and what is noted of each.
+ *
+ * A collective's launches are made inside the call itself; in a group, inside the outermost ncclGroupEnd. Its record
+ * waits for that, and then names them by their correlations, which count up within a thread. */
+#include <string.h>
+#include <unistd.h>
+
+#include "base/map.h"
+#include "shim/calls/notes.h"
+#include "shim/state/registry.h"
+
+#define EXPORTED(symbol)                                       \
+    __asm__(".symver wrap_" #symbol ", " #symbol "@WALLSHIM"); \
+    __attribute__((visibility("default")))
+#define NO_PEER (-1)
+
+struct comm_state {
+    uint64_t sequence;
+    uint64_t name_hash;
+    uint64_t derived; /* communicators made from it */
+};
+
+static struct ws_map comm_ids; /* handle → id */
+static struct comm_state comm_states[4096];
+
+static uint32_t comm_known(ws_ncclComm comm, uint64_t *sequence)
+{
+    uint32_t id = 0;
+    if (!registry_lock())
+        return 0;
+    uint64_t *known = ws_map_get(&comm_ids, AT(comm));
+    if (known) {
+        id = (uint32_t)*known;
+        *sequence = ++comm_states[id - 1].sequence;
+    }
+    registry_unlock();
+    return id;
+}
+
+static void comm_register(struct call *call, ws_ncclComm comm, struct ws_comm row)
+{
+    struct shim_thread *thread = call->thread ? call->thread : thread_get();
+    if (!thread)
+        return;
+    struct shim_context *context = context_of_thread(thread, atomic_load(&shim_page.handles));
+    row.handle = AT(comm);
+    if (!row.device)
+        row.device = context ? context->device : 0;
+    if (!registry_lock())
+        return;
+    uint64_t *id = ws_map_put(&comm_ids, AT(comm));
+    if (id) {
+        *id = registry_add(&registry.comm, &row);
+        if (!*id)
+            ws_map_remove(&comm_ids, AT(comm));
+        else
+            comm_states[*id - 1] = (struct comm_state){ .name_hash = row.name_hash };
+    }
+    registry_unlock();
+}
+
+/* FNV-1a with a first value of our own. It is in the trace, and ranks may be recorded by several versions. */
+static uint64_t hash_bytes(const void *data, size_t size)
+{
+    const unsigned char *bytes = data;
+    uint64_t hash = 1469598103934665603u;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ bytes[i]) * 1099511628211u;
+    return hash;
+}
+
+/* A name for a communicator that is the same on all its ranks: they make it from the same parent, in the same turn,
+ * with the same key. 0 where the parent's name is not known. */
+static uint64_t derived_hash(ws_ncclComm from, uint64_t key)
+{
+    uint64_t words[3] = { 0, 0, key };
+    if (!registry_lock())
+        return 0;
+    uint64_t *known = ws_map_get(&comm_ids, AT(from));
+    if (known) {
+        words[0] = comm_states[*known - 1].name_hash;
+        words[1] = ++comm_states[*known - 1].derived;
+    }
+    registry_unlock();
+    return words[0] ? hash_bytes(words, sizeof(words)) : 0;
+}
+
+static bool succeeded(const struct call *call)
+{
+    return call->result == WS_ncclSuccess || call->result == WS_ncclInProgress;
+}
+
+static void comm_made(struct call *call, const ws_ncclComm *comm, int size, int rank, const ws_ncclUniqueId *id)
+{
+    if (succeeded(call) && comm)
+        comm_register(call, *comm,
+                      (struct ws_comm){
+                          .rank = (uint32_t)rank, .size = (uint32_t)size, .name_hash = hash_bytes(id, sizeof(*id)) });
+    host_call(call, NO_STREAM, comm ? *comm : NULL, 0, 0);
+}
+
+/* All ranks are this process's: their name contains its process id. */
+static void comms_made(struct call *call, const ws_ncclComm *comms, int count, const int *devices)
+{
+    uint64_t words[3] = { (uint64_t)getpid(), call->ticks_begin, AT(comms) };
+    for (int rank = 0; succeeded(call) && comms && rank < count; rank++)
+        comm_register(call, comms[rank],
+                      (struct ws_comm){ .rank = (uint32_t)rank,
+                                        .size = (uint32_t)count,
+                                        .device = (uint32_t)(devices ? devices[rank] : rank) + 1,
+                                        .name_hash = hash_bytes(words, sizeof(words)) });
+    host_call(call, NO_STREAM, NULL, 0, 0);
+}
+
+/* Of the ranks that a shrunk communicator goes without. */
+static uint64_t excluded_hash(const int *ranks, int count)
+{
+    return ranks && count > 0 ? hash_bytes(ranks, (size_t)count * sizeof(*ranks)) : 0;
+}
+
+/* Split and shrink: NCCL is asked for rank and size of the new communicator. */
+static void comm_derived(struct call *call, ws_ncclComm from, uint64_t key, const ws_ncclComm *made)
+{
+    uint64_t hash = derived_hash(from, key);
+    if (succeeded(call) && made && *made) {
+        int rank = 0, size = 0;
+        ws_ncclResult (*get_rank)(ws_ncclComm, int *) = resolve_beside(WS_ID_ncclAllReduce, "ncclCommUserRank");
+        ws_ncclResult (*get_size)(ws_ncclComm, int *) = resolve_beside(WS_ID_ncclAllReduce, "ncclCommCount");
+        /* NCCL does not answer for a communicator that is still being made, and complains. */
+        if (get_rank && get_size && call->result == WS_ncclSuccess && !(call->thread && call->thread->group_depth)) {
+            get_rank(*made, &rank);
+            get_size(*made, &size);
+        }
+        comm_register(call, *made,
+                      (struct ws_comm){ .rank = (uint32_t)rank, .size = (uint32_t)size, .name_hash = hash });
+    }
+    host_call(call, NO_STREAM, from, 0, 0);
+}
+
+static void comm_ending(struct call *call, ws_ncclComm comm)
+{
+    (void)call;
+    if (!shim_started() || !registry_lock())
+        return;
+    ws_map_remove(&comm_ids, AT(comm));
+    registry_unlock();
+}
+
+static void comm_call(struct call *call, ws_ncclComm comm)
+{
+    host_call(call, NO_STREAM, comm, 0, 0);
+}
+
+static void put_collective(struct shim_thread *thread, const struct ws_ring_collective *made)
+{
+    struct ws_ring_collective *record = ws_ring_reserve(&thread->ring, 2);
+    if (!record)
+        return;
+    *record = *made;
+    ws_ring_commit(&thread->ring, 2);
+}
+
+static void collective(struct call *call, size_t count, ws_ncclEnum datatype, ws_ncclEnum reduction, int peer,
+                       ws_ncclComm comm, ws_CUstream stream)
+{
+    struct shim_thread *thread = call->thread;
+    if (!thread || !shim_recording())
+        return;
+    struct shim_context *context = context_of_thread(thread, atomic_load(&shim_page.handles));
+    struct shim_stream *found = succeeded(call) ? stream_find(stream, false, context) : NULL;
+    struct ws_ring_collective made = {
+        .header = { .kind = WS_RING_COLLECTIVE, .slots = 2, .detail = (uint16_t)call->id },
+        .ticks_begin = call->ticks_begin,
+        .ticks_end = call->ticks_end,
+        .count = count,
+        .stream = found ? found->id : 0,
+        .datatype = (uint32_t)datatype,
+        .reduction = (uint32_t)reduction,
+        .peer = peer,
+        .result = call->result,
+        .first_launch = call->nccl_before + 1,
+        .last_launch = thread->correlation,
+    };
+    made.comm = comm_known(comm, &made.sequence);
+    if (made.last_launch < made.first_launch)
+        made.first_launch = made.last_launch = 0;
+    made.correlation = ++thread->correlation;
+    if (!thread->group_depth)
+        put_collective(thread, &made);
+    else if (thread->collective_count < PENDING_COLLECTIVES)
+        thread->collectives[thread->collective_count++] = made;
+    else /* more than fit: this record does not name its launches */
+        put_collective(thread, &made);
+}
+
+static void group_started(struct call *call)
+{
+    struct shim_thread *thread = call->thread;
+    if (thread)
+        thread->group_depth++;
+}
+
+static void group_ended(struct call *call)
+{
+    struct shim_thread *thread = call->thread;
+    if (!thread || !thread->group_depth || --thread->group_depth)
+        return;
+    /* The launches were made just now, for all members of the group. */
+    uint64_t first = call->nccl_before + 1, last = thread->correlation;
+    for (uint32_t i = 0; i < thread->collective_count; i++) {
+        struct ws_ring_collective *made = &thread->collectives[i];
+        made->first_launch = first <= last ? first : 0;
+        made->last_launch = first <= last ? last : 0;
+        if (shim_recording())
+            put_collective(thread, made);
+        else
+            thread->passed++;
+    }
+    thread->collective_count = 0;
+}
+
+/* The outermost call's frame stands for all calls within it. */
+HOT void enter_nccl(struct call *call, uintptr_t *frame)
+{
+    struct shim_thread *thread = call->thread;
+    call->nccl_before = thread ? thread->correlation : 0;
+    if (!thread || call_is_in_nccl(thread, (uintptr_t)__builtin_dwarf_cfa(), __builtin_return_address(0)))
+        return;
+    frame_begin(thread, &thread->in_nccl, frame);
+    thread->op_header.detail = WS_OP_IN_COLLECTIVE;
+}
+
+static void leave_nccl(struct call *call, const uintptr_t *frame)
+{
+    if (!call->thread || call->thread->in_nccl != (uintptr_t)frame)
+        return;
+    call->thread->in_nccl = 0;
+    call->thread->op_header.detail = 0;
+}
+
+/* A handler that comes while the call is noted is nested. In a child that a handler forked, nothing is noted. */
+static void begin_notes(struct call *call, uintptr_t *frame)
+{
+    if (!shim_started())
+        call->thread = NULL;
+    if (call->thread)
+        frame_begin(call->thread, &call->thread->within, frame);
+}
+
+#define NCCL_ROW(symbol, parameters, arguments, before, after)                                             \
+    EXPORTED(symbol) ws_ncclResult wrap_##symbol parameters;                                               \
+    ws_ncclResult wrap_##symbol parameters                                                                 \
+    {                                                                                                      \
+        ws_ncclResult(*real) parameters =                                                                  \
+            (ws_ncclResult(*) parameters)__atomic_load_n(&resolve_real[WS_ID_##symbol], __ATOMIC_RELAXED); \
+        if (!real)                                                                                         \
+            real = (ws_ncclResult(*) parameters)resolve_find(WS_ID_##symbol);                              \
+        if (!real)                                                                                         \
+            return WS_ncclSystemError;                                                                     \
+        struct call call;                                                                                  \
+        uintptr_t frame = 0;                                                                               \
+        if (!call_enter(&call, &frame, WS_ID_##symbol, false, WS_CALL_NCCL))                               \
+            return real arguments;                                                                         \
+        enter_nccl(&call, &frame);                                                                         \
+        before;                                                                                            \
+        call.ticks_begin = ticks_now();                                                                    \
+        call.result = real arguments;                                                                      \
+        call.ticks_end = ticks_now();                                                                      \
+        leave_nccl(&call, &frame);                                                                         \
+        begin_notes(&call, &frame);                                                                        \
+        after;                                                                                             \
+        call_leave(&call);                                                                                 \
+        return call.result;                                                                                \
+    }
+#include "shim/hook/nccl_table.h"

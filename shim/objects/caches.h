@@ -1,0 +1,97 @@
+/* What each thread keeps of what it did lately, so that the same again takes a few loads: shapes of operations, and
+ * what libraries were asked for. Filled by calls/ and libraries/. */
+#ifndef WALLSHIM_SHIM_OBJECTS_CACHES_H
+#define WALLSHIM_SHIM_OBJECTS_CACHES_H
+
+#include <stdint.h>
+
+struct shim_stream;
+
+/* What is static about an operation, as the wrapper has it. */
+struct shape_key {
+    uint64_t object; /* the application's handle of the kernel or executable graph; for other operations a copy of
+                        `which` */
+    uint64_t stream; /* the application's handle */
+    uint32_t grid_x, grid_y, grid_z, block_x, block_y, block_z, shared;
+    uint32_t which; /* call, spaces, default stream's flavour and context: shape_which in calls/shape_cache.h */
+};
+
+enum { SHAPE_CONTEXT_BIT = 18 }; /* where in shape_key.which the context begins */
+
+/* What every launch needs is in one cache line. */
+struct shape_entry {
+    _Alignas(64) struct shape_key key;
+    uint32_t handles; /* shim_page.handles when it was filled */
+    uint32_t shape, stream_id;
+    uint32_t params_wait; /* launches until parameters are looked at again; 1 while they are kept */
+    uint32_t function;
+    uint32_t until_sample;  /* launches until the next one timed by a pair */
+    uint32_t params_left;   /* blocks still kept in this window */
+    uint64_t params_window; /* ticks at which the window began */
+    struct shim_stream *stream;
+    uint32_t counters; /* whether hardware counters are still wanted: see counters/counters.c */
+};
+
+/* What a library was asked for: ids of family label. */
+struct call_label {
+    uint32_t name, inputs; /* inputs: 0 not known; then nothing is said of the call */
+};
+
+/* A matrix product. */
+struct gemm {
+    uint64_t m, n, k, batch;
+    uint32_t function; /* enum ws_function_id; 0: none */
+    uint32_t a_type, b_type, compute, epilogue;
+};
+
+struct gemm_entry {
+    _Alignas(64) struct gemm gemm;
+    struct call_label label;
+};
+
+/* A call of cublasLtMatmul: whose it is, the words of its layouts, and what tells the descriptor
+ * (libraries/cublas_lt.c). */
+enum { LT_LAYOUT_WORDS = 8, LT_DESC_WORDS = 11, LT_WORDS = 1 + 3 * LT_LAYOUT_WORDS + LT_DESC_WORDS };
+struct lt_entry {
+    _Alignas(64) uint64_t key[LT_WORDS];
+    struct call_label label;
+};
+
+/* A convolution of cuDNN's older interface: what is convolved, the filter, the result. */
+enum { CONVOLUTION_RANK = 6 };
+struct convolution_tensor {
+    uint32_t type;
+    int32_t rank; /* 0: none */
+    int32_t size[CONVOLUTION_RANK];
+};
+struct convolution_entry {
+    struct convolution_tensor tensors[3];
+    uint32_t function;
+    struct call_label label;
+};
+
+/* The same by its descriptors, while none of them is described anew. */
+struct convolution_seen {
+    const void *descriptors[3]; /* NULL: none */
+    uint32_t changes[3];
+    uint32_t function;
+    struct call_label label;
+};
+
+/* An operation that found no room: see calls/shape_cache.c. */
+struct shape_refused {
+    uint64_t object, stream;
+    uint32_t which, handles;
+    uint32_t skips; /* of the operations that follow, so many are not tried */
+};
+
+enum {
+    SHAPES_REFUSED = 64,
+    SHAPE_CACHE = 4096,
+    GEMM_CACHE = 2048,
+    LT_CACHE = 1024,
+    CONVOLUTION_CACHE = 256,
+    CONVOLUTIONS_SEEN = 512
+};
+
+#endif

@@ -1,0 +1,214 @@
+#include "shim/objects/contexts.h"
+
+#include <string.h>
+
+#include "base/chunks.h"
+#include "base/device_facts.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/uuid.h"
+#include "shim/hook/driver_calls.h"
+#include "shim/objects/thread.h"
+#include "shim/state/life.h"
+#include "shim/state/phase.h"
+#include "shim/state/registry.h"
+#include "shim/state/wake.h"
+
+enum { FIRST_EVENTS = 2048 }; /* made by the thread that brings the context; the drain makes more */
+
+static struct ws_map context_ids; /* handle → id */
+static struct ws_chunks contexts = { .row_size = sizeof(struct shim_context) };
+
+struct shim_context *context_at(uint32_t id)
+{
+    return id ? ws_chunks_row(&contexts, id - 1) : NULL;
+}
+
+uint32_t context_count(void)
+{
+    return atomic_load_explicit(&registry.context.count, memory_order_acquire);
+}
+
+struct shim_context *context_find(ws_CUcontext handle)
+{
+    if (!registry_lock())
+        return NULL;
+    uint64_t *known = ws_map_get(&context_ids, (uintptr_t)handle);
+    uint32_t id = known ? (uint32_t)*known : 0;
+    registry_unlock();
+    return context_at(id);
+}
+
+static uint32_t attribute(ws_CUdevice device, ws_CUenum which)
+{
+    int value = 0;
+    if (!driver.device_attribute || driver.device_attribute(&value, which, device) != WS_CUDA_SUCCESS)
+        return 0;
+    return (uint32_t)value;
+}
+
+/* Fills the dictionary up to this ordinal, so that a device's id is its ordinal plus one. */
+static void register_devices(ws_CUdevice last)
+{
+    for (ws_CUdevice device = 0; device <= last; device++) {
+        char name[256] = "", pci[32] = "", uuid_text[WS_UUID_SIZE] = "";
+        ws_CUuuid uuid;
+        size_t memory = 0;
+        if ((uint32_t)device < atomic_load_explicit(&registry.device.count, memory_order_acquire))
+            continue;
+        if (driver.device_name)
+            driver.device_name(name, sizeof(name), device);
+        if (driver.device_pci)
+            driver.device_pci(pci, sizeof(pci), device);
+        if (driver.device_memory)
+            driver.device_memory(&memory, device);
+        ws_CUresult (*get_uuid)(ws_CUuuid *, ws_CUdevice) =
+            driver.device_uuid ? driver.device_uuid : driver.device_uuid_v1;
+        if (get_uuid && get_uuid(&uuid, device) == WS_CUDA_SUCCESS)
+            ws_format_uuid(uuid_text, &uuid);
+#define FACT(field, which) .field = attribute(device, WS_CU_DEVICE_ATTRIBUTE_##which),
+        struct ws_device row = { .l2_bytes = attribute(device, WS_CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE),
+                                 .memory_bytes = memory,
+                                 WS_DEVICE_FACTS(FACT) };
+#undef FACT
+        if (!registry_lock())
+            return;
+        if (atomic_load_explicit(&registry.device.count, memory_order_relaxed) == (uint32_t)device) {
+            row.name = registry_text(name);
+            row.uuid = registry_text(uuid_text);
+            row.pci = registry_text(pci);
+            registry_add(&registry.device, &row);
+        }
+        registry_unlock();
+    }
+}
+
+static bool has_events(void)
+{
+    return shim_options.backend == WS_BACKEND_EVENTS && driver.event_create && driver.event_record &&
+           driver.event_elapsed && driver.event_query && driver.context_set && driver.stream_create;
+}
+
+/* The entry is not yet to be seen by other threads. Calls no driver. */
+static void prepare_events(struct shim_context *context)
+{
+    context->one_queue = shim_one_queue;
+    if (has_events() && !context->green)
+        event_pool_init(&context->pool, (uint32_t)shim_options.events);
+}
+
+/* The context is current on this thread. */
+static void make_events(struct shim_context *context)
+{
+    if (!has_events())
+        return;
+    ws_CUresult result =
+        context->pool.events ? event_pool_grow(&context->pool, FIRST_EVENTS) : WS_CUDA_ERROR_OUT_OF_MEMORY;
+    if (result != WS_CUDA_SUCCESS) {
+        /* A context that was destroyed can still be current; nothing runs in it, so nothing is missed. */
+        if (shim_started() && result != WS_CUDA_ERROR_CONTEXT_IS_DESTROYED &&
+            result != WS_CUDA_ERROR_DEINITIALIZED) /* nor in a child that a handler forked just now */
+            ws_warn("the driver gave no events in a context: no device times there");
+        return;
+    }
+    context->timed = true;
+    wake_drain_soon(); /* for the events that it makes without being asked */
+}
+
+/* The context is current on this thread. */
+static struct shim_context *register_context(ws_CUcontext handle)
+{
+    ws_CUdevice device = 0;
+    unsigned flags = 0;
+    /* One that is gone may still be current; nothing can be done in it. */
+    if ((driver.context_device && driver.context_device(&device) != WS_CUDA_SUCCESS) ||
+        (driver.context_flags && driver.context_flags(&flags) != WS_CUDA_SUCCESS))
+        return NULL;
+    register_devices(device);
+    ws_CUgreenCtx green = NULL;
+    if (driver.stream_green && driver.stream_green(WS_CU_STREAM_LEGACY, &green) != WS_CUDA_SUCCESS)
+        green = NULL;
+    struct ws_context row = { .device = (uint32_t)device + 1, .flags = flags, .handle = (uintptr_t)handle };
+    struct shim_context *context = NULL;
+    bool is_new = false;
+    if (!registry_lock())
+        return NULL;
+    uint64_t *id = ws_map_put(&context_ids, (uintptr_t)handle);
+    if (id && !*id) {
+        uint32_t next = atomic_load_explicit(&registry.context.count, memory_order_relaxed);
+        struct shim_context *entry = next < registry.context.limit ? ws_chunks_make(&contexts, next) : NULL;
+        if (entry) {
+            /* The entry is whole before its id can be seen. */
+            *entry = (struct shim_context){ .handle = handle, .green = green, .id = next + 1, .device = row.device };
+            prepare_events(entry);
+            *id = registry_add(&registry.context, &row);
+            is_new = true;
+        }
+    }
+    if (id && *id)
+        context = context_at((uint32_t)*id);
+    else
+        ws_map_remove(&context_ids, (uintptr_t)handle);
+    registry_unlock();
+    if (!context || !is_new)
+        return context;
+    shim_life.has_context();
+    if (!green)
+        make_events(context);
+    return context;
+}
+
+struct shim_context *context_current(void)
+{
+    ws_CUcontext handle = NULL;
+    if (!driver.context_current || driver.context_current(&handle) != WS_CUDA_SUCCESS || !handle)
+        return NULL;
+    struct shim_context *context = context_find(handle);
+    if (context)
+        return context;
+    struct driver_ask asking;
+    driver_ask_begin(&asking);
+    context = register_context(handle);
+    driver_ask_end(&asking);
+    return context;
+}
+
+/* A stream's context need not be current; its device can be asked for only while it is. */
+struct shim_context *context_of_stream(ws_CUstream handle, struct shim_context *current)
+{
+    ws_CUcontext owner = NULL;
+    ws_CUgreenCtx green = NULL;
+    bool known = driver.stream_whole_context
+                     ? driver.stream_whole_context(handle, &owner, &green) == WS_CUDA_SUCCESS
+                     : driver.stream_context && driver.stream_context(handle, &owner) == WS_CUDA_SUCCESS;
+    if (!known || !owner)
+        return current ? current : context_current();
+    struct shim_context *context = context_find(owner);
+    if (context)
+        return context;
+    ws_CUcontext saved = NULL;
+    if (driver.context_current(&saved) != WS_CUDA_SUCCESS || driver.context_set(owner) != WS_CUDA_SUCCESS)
+        return NULL;
+    context = register_context(owner);
+    driver.context_set(saved);
+    return context;
+}
+
+void context_forget(const struct shim_context *context)
+{
+    ws_map_remove(&context_ids, (uintptr_t)context->handle);
+}
+
+void context_set_of_thread(struct shim_thread *thread, struct shim_context *context, uint32_t handles)
+{
+    thread->context = context;
+    thread->context_bits = context ? context->id << SHAPE_CONTEXT_BIT : 0;
+    thread->handles = context ? handles : handles - 1;
+}
+
+struct shim_context *context_of_thread(struct shim_thread *thread, uint32_t handles)
+{
+    if (thread->handles != handles)
+        context_set_of_thread(thread, context_current(), handles);
+    return thread->context;
+}

@@ -1,0 +1,289 @@
+#include "shim/objects/functions.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/chunks.h"
+#include "base/hash.h"
+#include "base/map.h"
+#include "record/param_image.h"
+#include "shim/hook/driver_calls.h"
+#include "shim/state/phase.h"
+#include "shim/state/registry.h"
+
+enum {
+    MOST_PARAMS = 64, /* of one kernel that we look at */
+    MOST_KNOWN = 1 << 17,
+    MOST_LAYOUTS_SIZE = 16 << 20,
+    /* CUfunction_attribute of cuda.h */
+    ATTRIBUTE_SHARED_BYTES = 1,
+    ATTRIBUTE_REGISTERS = 4,
+};
+
+static const uint32_t NO_ROOM = UINT32_MAX; /* in place of an id */
+
+struct known {
+    const void *module;
+    struct ws_text name;  /* as the program asked for it; may be empty */
+    bool is_kernel;       /* a CUkernel, not a CUfunction */
+    bool has_no_room;     /* the dictionary was full */
+    bool is_doubtful;     /* its context may be gone: the handle may be another function's now */
+    uint32_t id;          /* 0: not launched yet, or doubtful */
+    const void *function; /* the handle; NULL once forgotten */
+};
+
+static struct ws_map handles; /* handle → index + 1 into known */
+static struct ws_map ids;     /* hash of name, registers, parameters → id */
+static struct ws_chunks known = { .row_size = sizeof(struct known) };
+static uint32_t known_count;
+static struct ws_chunks layouts = { .row_size = sizeof(const struct function_layout *) }; /* by id − 1 */
+static struct ws_pieces layout_pieces;
+static const struct function_layout no_layout;
+
+static struct known *known_at(uint64_t index)
+{
+    return ws_chunks_row(&known, (uint32_t)index - 1);
+}
+
+/* With the lock held: the handle's entry, made if need be. */
+static struct known *known_entry(const void *function)
+{
+    uint64_t *index = ws_map_put(&handles, (uintptr_t)function);
+    if (!index)
+        return NULL;
+    if (!*index) {
+        struct known *entry = known_count < MOST_KNOWN ? ws_chunks_make(&known, known_count) : NULL;
+        if (!entry) {
+            ws_map_remove(&handles, (uintptr_t)function);
+            return NULL;
+        }
+        *entry = (struct known){ .function = function };
+        *index = ++known_count;
+    }
+    return known_at(*index);
+}
+
+void function_named(const void *function, bool is_kernel, const void *module, const char *name)
+{
+    if (!registry_lock())
+        return;
+    struct known *entry = known_entry(function);
+    if (entry && (!entry->name.length || entry->is_doubtful)) {
+        if (!entry->name.length || strcmp(entry->name.data, name) != 0)
+            entry->name = registry_text(name);
+        entry->module = module;
+        entry->is_kernel = is_kernel;
+        entry->is_doubtful = false;
+    }
+    registry_unlock();
+}
+
+void function_same_as(const void *function, const void *kernel)
+{
+    if (!registry_lock())
+        return;
+    uint64_t *index = ws_map_get(&handles, (uintptr_t)kernel);
+    if (index) {
+        struct known of_kernel = *known_at(*index);
+        struct known *entry = known_entry(function);
+        if (entry && (!entry->name.length || entry->is_doubtful)) {
+            entry->name = of_kernel.name;
+            entry->module = of_kernel.module;
+            entry->is_kernel = entry->is_doubtful = false;
+        }
+    }
+    registry_unlock();
+}
+
+struct facts {
+    const char *name;
+    uint32_t registers, static_shared, param_bytes;
+    uint32_t param_count;
+    struct function_param params[MOST_PARAMS];
+};
+
+static bool name_of_function(ws_CUfunction function, const char **name)
+{
+    return driver.function_name && driver.function_name(name, function) == WS_CUDA_SUCCESS && *name;
+}
+
+static bool name_of_kernel(ws_CUkernel kernel, const char **name)
+{
+    return driver.kernel_name && driver.kernel_name(name, kernel) == WS_CUDA_SUCCESS && *name;
+}
+
+/* Everything the driver will say, asked without the lock. */
+static void ask(ws_CUfunction function, bool seen_as_kernel, struct facts *facts)
+{
+    ws_CUkernel kernel = (ws_CUkernel)function;
+    ws_CUfunction plain = function;
+    size_t offset, size;
+    *facts = (struct facts){ 0 };
+    bool is_kernel =
+        seen_as_kernel || (!name_of_function(function, &facts->name) && name_of_kernel(kernel, &facts->name));
+    if (seen_as_kernel)
+        name_of_kernel(kernel, &facts->name);
+    if (is_kernel && driver.kernel_function)
+        driver.kernel_function(&plain, kernel);
+    for (uint32_t i = 0; i < MOST_PARAMS; i++) {
+        bool there =
+            is_kernel
+                ? driver.kernel_param && driver.kernel_param(kernel, i, &offset, &size) == WS_CUDA_SUCCESS
+                : driver.function_param && driver.function_param(function, i, &offset, &size) == WS_CUDA_SUCCESS;
+        if (!there || offset + size > UINT16_MAX)
+            break;
+        facts->params[facts->param_count++] = (struct function_param){ (uint16_t)offset, (uint16_t)size };
+        facts->param_bytes = (uint32_t)(offset + size);
+    }
+    int value = 0;
+    if (driver.function_attribute && driver.function_attribute(&value, ATTRIBUTE_REGISTERS, plain) == WS_CUDA_SUCCESS)
+        facts->registers = (uint32_t)value;
+    if (driver.function_attribute &&
+        driver.function_attribute(&value, ATTRIBUTE_SHARED_BYTES, plain) == WS_CUDA_SUCCESS)
+        facts->static_shared = (uint32_t)value;
+}
+
+/* A kernel's identity: its name, registers and parameters. Programs that compile while they run have kernels of one
+ * name with different parameters, and a launch's parameters are read by the layout of its identity. */
+static uint64_t identity(const char *name, const struct facts *facts)
+{
+    const uint64_t words[] = { ws_hash(name, strlen(name)), facts->registers,
+                               ws_hash(facts->params, facts->param_count * sizeof(facts->params[0])) };
+    return ws_hash_key(words, sizeof(words));
+}
+
+/* Kernels whose structures reports can read (src/analysis/cost/argument_grammars.h), and how many bytes of the
+ * parameter block they need. Those of other kernels may change at every launch, as seeds do. */
+static uint32_t image_words(const char *name)
+{
+    static const struct {
+        const char *part; /* of its name */
+        uint32_t bytes;
+    } kernels[] = {
+        { "gpu_kernel_impl", 8 * WS_IMAGE_WORDS },
+        { "LoadWithCast", 8 * WS_IMAGE_WORDS },
+        { "ReduceOp", 8 * WS_IMAGE_WORDS },
+        { "CatArrayBatchedCopy", 8 * WS_IMAGE_WORDS },
+        { "multi_tensor_apply_kernel", 8 * WS_IMAGE_WORDS },
+        { "Flash_kernel_traits", 256 },
+    };
+    for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
+        if (strstr(name, kernels[i].part))
+            return kernels[i].bytes / 8;
+    return 0;
+}
+
+static const struct function_layout *keep_layout(const struct facts *facts, const char *name)
+{
+    size_t params = facts->param_count * sizeof(struct function_param);
+    struct function_layout *layout = params && layout_pieces.size < MOST_LAYOUTS_SIZE
+                                         ? ws_pieces_take(&layout_pieces, sizeof(*layout) + params)
+                                         : NULL;
+    if (!layout)
+        return &no_layout;
+    layout->count = facts->param_count;
+    layout->image_words = image_words(name);
+    memcpy(layout->params, facts->params, params);
+    return layout;
+}
+
+/* With the lock. Each that finds no room is counted once. */
+static uint32_t add_function(struct ws_function *row, const struct facts *facts, const char *name)
+{
+    uint32_t next = atomic_load_explicit(&registry.function.count, memory_order_relaxed);
+    const struct function_layout **layout = next < registry.function.limit ? ws_chunks_make(&layouts, next) : NULL;
+    uint32_t id = 0;
+    if (layout) {
+        *layout = keep_layout(facts, name); /* before anybody can have the id */
+        row->name = registry_text(name);
+        id = registry_add(&registry.function, row);
+    } else {
+        atomic_fetch_add(&registry.function.refused, 1);
+    }
+    return id ? id : NO_ROOM;
+}
+
+uint32_t function_find(ws_CUfunction function)
+{
+    struct facts facts;
+    char unnamed[32];
+    const char *seen = NULL;
+    bool kernel = false, has_no_room = false;
+    uint32_t id = 0;
+    if (!registry_lock())
+        return 0;
+    struct known *entry = known_entry(function);
+    if (entry) {
+        id = entry->id;
+        seen = entry->name.data; /* ends in a zero, and stays */
+        kernel = entry->is_kernel;
+        has_no_room = entry->has_no_room;
+    }
+    registry_unlock();
+    if (!entry)
+        atomic_fetch_add(&registry.function.refused, 1);
+    if (!entry || id || has_no_room)
+        return id;
+
+    struct driver_ask asking;
+    driver_ask_begin(&asking);
+    ask(function, kernel, &facts);
+    driver_ask_end(&asking);
+    snprintf(unnamed, sizeof(unnamed), "kernel@%p", (void *)function);
+    const char *best = facts.name ? facts.name : seen ? seen : unnamed;
+    struct ws_function row = {
+        .registers = facts.registers,
+        .static_shared_bytes = facts.static_shared,
+        .param_bytes = facts.param_bytes,
+        .handle = (uintptr_t)function,
+    };
+    if (!registry_lock())
+        return 0;
+    uint64_t *same = ws_map_put(&ids, identity(best, &facts));
+    if (same && !*same)
+        *same = add_function(&row, &facts, best);
+    entry = known_entry(function);
+    if (entry && same) {
+        entry->has_no_room = *same == NO_ROOM;
+        id = entry->id = entry->has_no_room ? 0 : (uint32_t)*same;
+    }
+    registry_unlock();
+    return id;
+}
+
+const struct function_layout *function_layout(uint32_t id)
+{
+    return id ? *(const struct function_layout **)ws_chunks_row(&layouts, id - 1) : &no_layout;
+}
+
+/* All handles are in doubt: which modules went with the context is not known. A kernel that the driver has no name
+ * for keeps its name until it is looked up again. */
+void functions_doubt(void)
+{
+    bool locked = registry_lock();
+    for (uint32_t i = 0; locked && i < known_count; i++) {
+        known_at(i + 1)->id = 0;
+        known_at(i + 1)->has_no_room = false;
+        known_at(i + 1)->is_doubtful = true;
+    }
+    if (locked)
+        registry_unlock();
+    shim_forget_handles();
+}
+
+void functions_forget_module(const void *module)
+{
+    bool locked = registry_lock();
+    for (uint32_t i = 0; locked && i < known_count; i++) {
+        struct known *entry = known_at(i + 1);
+        /* A kernel that was launched without a look-up that we saw may be of this module. */
+        if (!entry->function || (entry->module && entry->module != module))
+            continue;
+        ws_map_remove(&handles, (uintptr_t)entry->function);
+        entry->function = NULL;
+    }
+    if (locked)
+        registry_unlock();
+    shim_forget_handles();
+}

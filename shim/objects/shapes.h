@@ -1,0 +1,22 @@
+/* The dictionary of shapes: what is static about operations. */
+#ifndef WALLSHIM_SHIM_OBJECTS_SHAPES_H
+#define WALLSHIM_SHIM_OBJECTS_SHAPES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record/record.h"
+
+/* The row's id, made if need be; 0 where it has no room. `looked`: was the registry's lock free in time? */
+uint32_t shape_id_exact(const struct ws_shape *shape, bool *looked);
+
+/* The same for a shape without grid and block, for which the last rows are kept. */
+uint32_t shape_id_general(const struct ws_shape *shape, bool *looked);
+
+/* Is there room for no others than those? */
+bool shapes_are_full(void);
+
+/* The id of a shape made by others than launches (graph nodes), or 0. */
+uint32_t shape_id(const struct ws_shape *shape);
+
+#endif

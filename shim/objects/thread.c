@@ -1,0 +1,269 @@
+#include "shim/objects/thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/reserve.h"
+#include "shim/hook/elf_lookup.h"
+#include "shim/state/life.h"
+#include "shim/state/lock.h"
+#include "shim/state/registry.h"
+#include "shim/state/wake.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+__thread struct thread_self thread_self __attribute__((tls_model("initial-exec")));
+
+enum {
+    LIMIT_PER_RING = 256, /* a ring takes at most this part of the process's limit */
+    STACK_SIZE = 1 << 20, /* of our threads, beside what the C library puts there. Where a program locks its memory,
+                             all of it is filled */
+};
+
+static struct shim_thread *_Atomic slots[THREAD_SLOTS];
+static _Atomic unsigned slots_used;
+static _Atomic uint32_t slots_taken;
+static _Atomic uint32_t threads_ever;
+static _Atomic uint32_t begun; /* with a slot */
+static _Atomic uint64_t refused;
+static _Atomic uint64_t passed_unknown;
+
+/* Tells when a thread ends. C++'s thread_local would take the loader's lock: that is held while constructors of a
+ * library run that is being opened, and one of them may wait for the thread that calls here. Both functions have
+ * moved between libraries. */
+static pthread_key_t key;
+static int (*set_specific)(pthread_key_t, const void *);
+
+static void thread_ended(void *object)
+{
+    struct shim_thread *thread = object;
+    if (!thread || thread_if_known() != thread) /* a forked child ends its copy of the thread */
+        return;
+    /* Its state stays: destructors of the program's may come after this one. */
+    shim_life.thread_ends(thread);
+    atomic_store_explicit(&thread->life, THREAD_ENDING, memory_order_release);
+}
+
+void threads_init(void)
+{
+    int (*create)(pthread_key_t *, void (*)(void *)) =
+        (int (*)(pthread_key_t *, void (*)(void *)))elf_libc_symbol("pthread_key_create");
+    if (create && !create(&key, thread_ended))
+        set_specific = (int (*)(pthread_key_t, const void *))elf_libc_symbol("pthread_setspecific");
+}
+
+static bool take_slot(struct shim_thread *thread)
+{
+    for (unsigned slot = 0; slot < THREAD_SLOTS; slot++) {
+        struct shim_thread *expected = NULL;
+        if (!atomic_compare_exchange_strong(&slots[slot], &expected, thread))
+            continue;
+        unsigned used = atomic_load(&slots_used);
+        while (used <= slot && !atomic_compare_exchange_weak(&slots_used, &used, slot + 1))
+            ;
+        atomic_fetch_add(&slots_taken, 1);
+        atomic_fetch_add(&begun, 1);
+        return true;
+    }
+    return false;
+}
+
+/* The option, but no large part of the process's limits. */
+static uint64_t ring_slots(void)
+{
+    static const int resources[] = { RLIMIT_AS, RLIMIT_DATA };
+    uint64_t slots_wanted = 64, bytes = shim_options.ring, most = UINT64_MAX;
+    for (size_t i = 0; i < sizeof(resources) / sizeof(resources[0]); i++) {
+        struct rlimit limit;
+        if (!getrlimit((__rlimit_resource_t)resources[i], &limit) && limit.rlim_cur != RLIM_INFINITY &&
+            limit.rlim_cur / LIMIT_PER_RING < most)
+            most = limit.rlim_cur / LIMIT_PER_RING;
+    }
+    while (slots_wanted * WS_RING_SLOT < bytes && slots_wanted * WS_RING_SLOT <= most / 2 &&
+           slots_wanted < (uint64_t)1 << 26)
+        slots_wanted *= 2;
+    return slots_wanted;
+}
+
+/* With the registry's lock. Late threads share the last row: without one they could not be recorded. */
+static uint32_t add_row(struct ws_thread *row, const char *name)
+{
+    static uint32_t shared;
+    if (atomic_load(&registry.thread.count) + 1 < registry.thread.limit) {
+        row->name = registry_text(name);
+        return registry_add(&registry.thread, row);
+    }
+    if (!shared)
+        shared = registry_add(&registry.thread, &(struct ws_thread){ .name = registry_text("later threads") });
+    atomic_fetch_add(&registry.thread.refused, 1);
+    return shared;
+}
+
+static struct shim_thread *thread_create(void)
+{
+    uint64_t ring = ring_slots();
+    size_t head = (sizeof(struct shim_thread) + 4095) & ~(size_t)4095;
+    size_t size = head + ring * WS_RING_SLOT;
+    struct shim_thread *thread = ws_reserve(size);
+    if (!thread)
+        return NULL;
+    /* A child that a handler forks inside a call goes on in the wrapper, with its own copy of all but the ring. The
+     * ring is large and never read there. */
+    madvise((char *)thread + head, size - head, MADV_WIPEONFORK);
+    ws_reserve_small_pages(thread, size);
+    char name[16] = "";
+    prctl(PR_GET_NAME, name);
+    struct ws_thread row = { .tid = (uint32_t)syscall(SYS_gettid) };
+    if (registry_lock()) {
+        thread->id = add_row(&row, name);
+        registry_unlock();
+    }
+    thread->tid = (int32_t)row.tid;
+    thread->number = atomic_fetch_add(&threads_ever, 1) + 1;
+    thread->correlation = (uint64_t)thread->number << 40;
+    thread->mapping = size;
+    thread->handles = atomic_load(&shim_page.handles) - 1;
+    thread->op_header = (struct ws_ring_header){ .kind = WS_RING_OP, .slots = 1 };
+    ws_ring_init(&thread->ring, (char *)thread + head, ring, wake_drain_soon);
+    if (!thread->id || !take_slot(thread)) {
+        munmap(thread, size);
+        return NULL;
+    }
+    return thread;
+}
+
+struct shim_thread *thread_get(void)
+{
+    struct shim_thread *thread = thread_if_known();
+    if (thread || thread_self.ours || !shim_life.start())
+        return thread;
+    struct shim_quiet quiet;
+    quiet_begin(&quiet); /* a handler would make a state of its own */
+    thread = thread_self.thread;
+    if (!thread && thread_self.refused != shim_page.generation)
+        thread = thread_create();
+    if (thread && !thread_self.thread) {
+        thread_self.thread = thread;
+        if (set_specific) /* else it is found to be gone when slots run short */
+            set_specific(key, thread);
+        wake_drain_soon(); /* it may sleep long, and threads may come and go by the thousand */
+    } else if (!thread) {
+        thread_self.refused = shim_page.generation;
+        atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
+    }
+    quiet_end(&quiet);
+    return thread;
+}
+
+struct shim_thread *thread_at(unsigned slot)
+{
+    return atomic_load_explicit(&slots[slot], memory_order_acquire);
+}
+
+unsigned thread_slots_used(void)
+{
+    return atomic_load_explicit(&slots_used, memory_order_acquire);
+}
+
+/* Signal 0 only asks. Where the id has become another thread's, this thread counts as alive for longer. */
+bool thread_is_gone(const struct shim_thread *thread)
+{
+    return syscall(SYS_tgkill, getpid(), thread->tid, 0) && errno == ESRCH;
+}
+
+void thread_retire(unsigned slot)
+{
+    struct shim_thread *thread = thread_at(slot);
+    atomic_store_explicit(&slots[slot], NULL, memory_order_release);
+    atomic_fetch_sub(&slots_taken, 1);
+    munmap(thread, thread->mapping);
+}
+
+unsigned thread_count(void)
+{
+    return atomic_load_explicit(&slots_taken, memory_order_relaxed);
+}
+
+uint32_t threads_begun(void)
+{
+    return atomic_load_explicit(&begun, memory_order_acquire);
+}
+
+uint64_t threads_refused(void)
+{
+    return atomic_load_explicit(&refused, memory_order_relaxed);
+}
+
+void threads_pass_unknown(void)
+{
+    if (!thread_self.ours)
+        atomic_fetch_add_explicit(&passed_unknown, 1, memory_order_relaxed);
+}
+
+uint64_t threads_passed_unknown(void)
+{
+    return atomic_load_explicit(&passed_unknown, memory_order_relaxed);
+}
+
+/* Sanitizers must see threads being made. Otherwise the function is looked up in whatever library this glibc has it,
+ * so that the shim does not need one version of it. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FIND_PTHREAD_CREATE() pthread_create
+#else
+#define FIND_PTHREAD_CREATE() \
+    ((int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))elf_libc_symbol("pthread_create"))
+#endif
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* The thread-local storage of the program and its libraries lies on the same stack, and may be larger than all we
+ * need. Where this glibc does not say how large it is, the stack keeps the program's default size. */
+static void choose_stack(pthread_attr_t *attributes)
+{
+    size_t (*least)(const pthread_attr_t *) =
+        (size_t(*)(const pthread_attr_t *))elf_libc_symbol("__pthread_get_minstack");
+    int (*set_size)(pthread_attr_t *, size_t) =
+        (int (*)(pthread_attr_t *, size_t))elf_libc_symbol("pthread_attr_setstacksize");
+    if (least && set_size)
+        set_size(attributes, STACK_SIZE + ((least(attributes) + 4095) & ~(size_t)4095));
+}
+#else
+static void choose_stack(pthread_attr_t *attributes)
+{
+    (void)attributes;
+}
+#endif
+
+int thread_start(void *(*main)(void *))
+{
+    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = FIND_PTHREAD_CREATE();
+    sigset_t all, saved;
+    pthread_t thread;
+    pthread_attr_t attributes;
+    if (!create)
+        return -ENOSYS;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    choose_stack(&attributes);
+    /* Our threads take none of the program's signals. */
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &saved);
+    int error = create(&thread, &attributes, main, NULL);
+    if (error == EINVAL) { /* too small after all */
+        pthread_attr_destroy(&attributes);
+        pthread_attr_init(&attributes);
+        pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+        error = create(&thread, &attributes, main, NULL);
+    }
+    sigprocmask(SIG_SETMASK, &saved, NULL);
+    pthread_attr_destroy(&attributes);
+    return -error;
+}

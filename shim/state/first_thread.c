@@ -1,0 +1,67 @@
+#include "shim/state/first_thread.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef PR_GET_TID_ADDRESS
+#define PR_GET_TID_ADDRESS 40
+#endif
+
+/* set_tid_address(2): the kernel clears it when the thread has gone and the process goes on. */
+static const _Atomic int *first_thread_id;
+
+/* Where that word is in the C library's record of the thread, which pthread_self points to. */
+static intptr_t place_in_thread;
+enum { THREAD_RECORD_SIZE = 16384 }; /* about 2,300 bytes */
+
+void first_thread_watch(void)
+{
+    const _Atomic int *place = NULL;
+    long self = syscall(SYS_gettid);
+    if (self == getpid() && !prctl(PR_GET_TID_ADDRESS, &place, 0L, 0L, 0L) && place && atomic_load(place) == self)
+        first_thread_id = place;
+    place_in_thread = (intptr_t)place - (intptr_t)pthread_self();
+}
+
+/* After fork the kernel clears the same place in the record of the thread that forked. The child does not ask the
+ * kernel: it may be in a sandbox. */
+void first_thread_after_fork(void)
+{
+    if (place_in_thread < 0 || place_in_thread >= THREAD_RECORD_SIZE)
+        first_thread_id = NULL;
+    if (first_thread_id)
+        first_thread_id = (const _Atomic int *)((intptr_t)pthread_self() + place_in_thread);
+}
+
+bool first_thread_may_be_gone(void)
+{
+    return !first_thread_id || !atomic_load_explicit(first_thread_id, memory_order_relaxed);
+}
+
+bool first_thread_left_alone(int64_t now, unsigned others)
+{
+    static int64_t next_look;
+    if (!first_thread_may_be_gone() || now < next_look)
+        return false;
+    next_look = now + FIRST_THREAD_LOOK_NS;
+    char text[512], state;
+    int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? -1 : read(file, text, sizeof(text) - 1);
+    if (file >= 0)
+        close(file);
+    text[length > 0 ? length : 0] = 0;
+    const char *after_name = strrchr(text, ')');
+    long threads;
+    /* The first thread stays as a zombie while others live. */
+    return after_name &&
+           sscanf(after_name, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld", &state,
+                  &threads) == 2 &&
+           state == 'Z' && threads == 2 + (long)others;
+}

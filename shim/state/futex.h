@@ -1,0 +1,36 @@
+/* Waiting for a word to change, within this process. */
+#ifndef WALLSHIM_SHIM_STATE_FUTEX_H
+#define WALLSHIM_SHIM_STATE_FUTEX_H
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* While the word is `value`, so long at most. */
+static inline void futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t ns)
+{
+    struct timespec timeout = { ns / 1000000000, ns % 1000000000 };
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &timeout, NULL, 0);
+}
+
+static inline void futex_wait_forever(_Atomic uint32_t *word, uint32_t value)
+{
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+static inline void futex_wake(_Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static inline void futex_wake_all(_Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+#endif

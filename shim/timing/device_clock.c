@@ -1,0 +1,299 @@
+#include "shim/timing/device_clock.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "shim/hook/driver_calls.h"
+#include "shim/state/phase.h"
+
+enum {
+    BASE_PERIOD = 1000000000, /* cuEventElapsedTime is a float32: its steps are 61 ns at one second */
+    FIT_PERIOD = 250000000,
+    FIT_WINDOW = 200000000, /* least time between two comparisons that give a drift */
+    FIT_RENEWAL = 60,       /* comparisons after which the first one is replaced */
+    SUBMIT_WINDOW = 64,     /* comparisons after which the shortest way is found anew */
+    SUBMIT_MARGIN = 2,
+    GOOD_FIT = 8000,     /* error of a comparison that was not disturbed, at most */
+    SETTLING = 50000000, /* time to wait for the first such one */
+    PROBES = 3,
+    MOST_FAILED_PROBES = 40,  /* a second of them */
+    PROBE_DEADLINE = 300000,  /* a probe that takes longer found the device busy */
+    ONE_QUEUE_SUBMIT = 10000, /* assumed where the way to an idle device cannot be measured */
+};
+static const double UNKNOWN_DRIFT = 100e-6; /* of a clock compared only once: any crystal is better */
+
+static struct clock_base *current_base(struct shim_context *context)
+{
+    return &context->base[context->current_base];
+}
+
+/* The shim has no libm to call. */
+static int64_t rounded(double value)
+{
+    return (int64_t)(value + (value < 0 ? -0.5 : 0.5));
+}
+
+static double magnitude(double value)
+{
+    return value < 0 ? -value : value;
+}
+
+/* The distance to the next float of larger magnitude. */
+static double float_step(float value)
+{
+    uint32_t bits;
+    float next;
+    memcpy(&bits, &value, sizeof(bits));
+    bits++;
+    memcpy(&next, &bits, sizeof(next));
+    return magnitude((double)next - (double)value);
+}
+
+/* ns from the current base to the event, and the step of the float that said so. */
+static ws_CUresult elapsed(struct shim_context *context, ws_CUevent event, int64_t *ns, uint32_t *step)
+{
+    float ms = 0;
+    ws_CUresult result = driver.event_elapsed(&ms, current_base(context)->handle, event);
+    *ns = rounded((double)ms * 1e6);
+    *step = (uint32_t)(float_step(ms) * 1e6) + 1;
+    return result;
+}
+
+static bool make_clock(struct shim_context *context)
+{
+    if (context->clock_stream)
+        return true;
+    return driver.stream_create(&context->clock_stream, WS_CU_STREAM_NON_BLOCKING) == WS_CUDA_SUCCESS &&
+           driver.event_create(&context->base[0].handle, WS_CU_EVENT_DEFAULT) == WS_CUDA_SUCCESS &&
+           driver.event_create(&context->base[1].handle, WS_CU_EVENT_DEFAULT) == WS_CUDA_SUCCESS;
+}
+
+struct probe {
+    int64_t before, recorded, seen; /* host */
+};
+
+/* Puts the event into our idle stream and watches it pass. */
+static bool probe_once(struct shim_context *context, ws_CUevent event, struct probe *probe)
+{
+    probe->before = ws_clock_ns();
+    if (driver.event_record(event, context->clock_stream) != WS_CUDA_SUCCESS)
+        return false;
+    probe->recorded = ws_clock_ns();
+    do {
+        ws_CUresult result = driver.event_query(event);
+        probe->seen = ws_clock_ns();
+        if (result == WS_CUDA_SUCCESS)
+            return true;
+        if (result != WS_CUDA_ERROR_NOT_READY)
+            return false;
+    } while (probe->seen - probe->before < PROBE_DEADLINE);
+    return false;
+}
+
+/* An interrupted probe may be less exact than the last good one, drift included. */
+static bool worth_taking(const struct shim_context *context, const struct clock_fit *fit)
+{
+    const struct clock_fit *last = &context->last_fit;
+    double since = magnitude((double)(fit->device_ns - last->device_ns));
+    return !context->fits || (double)fit->error <= (double)last->error + UNKNOWN_DRIFT * since;
+}
+
+static void add_fit(struct shim_context *context, struct clock_fit fit)
+{
+    if (!worth_taking(context, &fit))
+        return;
+    /* The drift is as exact as the worse of its two comparisons. */
+    if (!context->fits || context->first_fit.error > 2 * fit.error)
+        context->first_fit = fit;
+    else if (context->fits % FIT_RENEWAL == 0)
+        context->first_fit = context->last_fit;
+    context->fits++;
+    context->last_fit = fit;
+}
+
+static void add_probe(struct shim_context *context, int64_t device_ns, const struct probe *probe)
+{
+    uint32_t submit = (uint32_t)(probe->seen - probe->recorded) + RESOLUTION;
+    /* The shortest lately seen is the way without delays of the looking thread. The work of others may take somewhat
+     * longer than an empty event. */
+    if (context->fits % SUBMIT_WINDOW == 0 || submit < context->shortest_submit)
+        context->shortest_submit = submit;
+    context->submit_ns = SUBMIT_MARGIN * context->shortest_submit;
+    add_fit(context, (struct clock_fit){
+                         .device_ns = device_ns,
+                         .offset = probe->before + (probe->seen - probe->before) / 2 - device_ns,
+                         .error = (probe->seen - probe->before) / 2 + RESOLUTION,
+                     });
+}
+
+/* Takes the narrowest of a few probes. The event is left as the last probe set it, its time known. */
+static bool compare(struct shim_context *context, struct clock_base *base, struct probe *best)
+{
+    int64_t best_time = 0;
+    bool any = false;
+    for (int i = 0; i < PROBES; i++) {
+        struct probe probe;
+        int64_t ns = 0;
+        uint32_t step = 0;
+        if (!probe_once(context, base->handle, &probe))
+            return false;
+        if (!current_base(context)->known) { /* the first of all: the origin is ours to choose */
+            current_base(context)->time = probe.before + (probe.seen - probe.before) / 2;
+            current_base(context)->known = true;
+        } else if (base == current_base(context)) {
+            continue; /* set anew just now, nothing to measure it from */
+        } else if (elapsed(context, base->handle, &ns, &step) != WS_CUDA_SUCCESS) {
+            return false;
+        }
+        base->time = current_base(context)->time + ns;
+        if (!any || probe.seen - probe.before < best->seen - best->before) {
+            *best = probe;
+            best_time = base->time;
+        }
+        any = true;
+        if (base == current_base(context))
+            break;
+    }
+    if (any)
+        add_probe(context, best_time, best);
+    return any;
+}
+
+/* Our own stream and events: compares the clocks, and takes a new base when it is time. */
+static void keep_by_probes(struct shim_context *context, int64_t now)
+{
+    struct probe probe;
+    if (now < context->next_fit || (!context->clock_stream && shim_captures()) || !make_clock(context))
+        return;
+    bool first = !current_base(context)->known;
+    unsigned fits = context->fits;
+    struct clock_base *base = first ? current_base(context) : &context->base[!context->current_base];
+    if (!compare(context, base, &probe)) {
+        if (first)
+            current_base(context)->known = false;
+        /* Where our event never passes, all streams share one queue, for whatever reason. */
+        if (first && ++context->failed_probes == MOST_FAILED_PROBES)
+            context->one_queue = true;
+        context->next_fit = now + FIT_PERIOD / 10;
+        return;
+    }
+    if (!first && now >= context->next_base) {
+        context->current_base = !context->current_base;
+        current_base(context)->known = true;
+    }
+    if (first || now >= context->next_base)
+        context->next_base = now + BASE_PERIOD;
+    /* Were none of the probes any good, try again soon. */
+    if (!context->first_base)
+        context->first_base = now;
+    if (context->last_fit.error > GOOD_FIT && now - context->first_base < SETTLING) {
+        context->next_fit = now; /* at every round, until there is one to go by */
+        return;
+    }
+    context->next_fit = now + (context->fits == fits ? FIT_PERIOD / 10
+                               : context->fits < 4   ? FIT_PERIOD / 5
+                                                     : FIT_PERIOD);
+}
+
+bool device_clock_keep(struct shim_context *context, int64_t now, struct ws_clock *row)
+{
+    if (driver.context_set(context->handle) != WS_CUDA_SUCCESS)
+        return false;
+    if (!context->one_queue)
+        keep_by_probes(context, now);
+    /* Readers must not use a comparison that only stands in for a better one. */
+    if (context->fits == context->fits_reported || !device_clock_known(context))
+        return false;
+    context->fits_reported = context->fits;
+    *row = (struct ws_clock){ .context = context->id,
+                              .device_ns = context->last_fit.device_ns,
+                              .host_ns = context->last_fit.device_ns + context->last_fit.offset,
+                              .error_ns = (uint32_t)context->last_fit.error };
+    return true;
+}
+
+/* --- with one hardware queue ------------------------------------------------------------------- */
+
+static void base_on_event(struct shim_context *context, uint32_t event, int64_t time)
+{
+    struct pool_event *kept = event_at(&context->pool, event);
+    struct clock_base *base = current_base(context);
+    atomic_fetch_add_explicit(&kept->users, 1, memory_order_relaxed);
+    event_release(&context->pool, base->event);
+    *base = (struct clock_base){ .handle = kept->handle, .time = time, .known = true, .event = event };
+}
+
+void device_clock_begin(struct shim_context *context, uint32_t event, int64_t launched)
+{
+    if (context->one_queue && launched != INT64_MIN && !current_base(context)->known &&
+        driver.event_query(event_at(&context->pool, event)->handle) == WS_CUDA_SUCCESS) {
+        base_on_event(context, event, launched); /* the origin is ours to choose */
+        context->offset_low = INT64_MIN;
+        context->offset_high = INT64_MAX;
+    }
+}
+
+void device_clock_learn(struct shim_context *context, uint32_t event, int64_t launched)
+{
+    if (!context->one_queue || launched == INT64_MIN)
+        return;
+    int64_t now = ws_clock_ns(), time = event_at(&context->pool, event)->time;
+    if (launched - time > context->offset_low)
+        context->offset_low = launched - time;
+    if (now - time < context->offset_high)
+        context->offset_high = now - time;
+    if (context->offset_high < context->offset_low) { /* something was not as we took it: begin again */
+        context->offset_low = INT64_MIN;
+        context->offset_high = INT64_MAX;
+    } else if (now >= context->next_fit) {
+        int64_t half = (context->offset_high - context->offset_low) / 2;
+        /* The bounds are from any time in the period, and the clocks went on drifting. */
+        int64_t drifted = (int64_t)(UNKNOWN_DRIFT * FIT_PERIOD);
+        add_fit(context, (struct clock_fit){ time, context->offset_low + half, half + RESOLUTION + drifted });
+        context->submit_ns = ONE_QUEUE_SUBMIT;
+        context->next_fit = now + FIT_PERIOD;
+        context->offset_low = INT64_MIN;
+        context->offset_high = INT64_MAX;
+    }
+    if (now >= context->next_base) {
+        base_on_event(context, event, time);
+        context->next_base = now + BASE_PERIOD;
+    }
+}
+
+/* --- reading ----------------------------------------------------------------------------------- */
+
+bool device_clock_known(const struct shim_context *context)
+{
+    /* The thread is often held up during the first comparisons: reading waits for a good one. */
+    bool settled =
+        context->one_queue || context->last_fit.error <= GOOD_FIT || ws_clock_ns() - context->first_base >= SETTLING;
+    return context->base[context->current_base].known && settled;
+}
+
+ws_CUresult device_clock_read(struct shim_context *context, ws_CUevent event, int64_t *time, uint32_t *error)
+{
+    int64_t ns;
+    ws_CUresult result = elapsed(context, event, &ns, error);
+    *time = current_base(context)->time + ns;
+    *error += RESOLUTION;
+    return result;
+}
+
+int64_t device_clock_from_host(const struct shim_context *context, int64_t host_ns, int64_t *error)
+{
+    struct clock_fit first = context->first_fit, last = context->last_fit;
+    double window = (double)(last.device_ns - first.device_ns);
+    double drift = 0, drift_error = UNKNOWN_DRIFT;
+    int64_t away = host_ns - last.offset - last.device_ns;
+    if (window >= FIT_WINDOW) {
+        drift = (double)(last.offset - first.offset) / window;
+        drift_error = (double)(last.error + first.error) / window;
+        if (drift_error > UNKNOWN_DRIFT) {
+            drift = 0;
+            drift_error = UNKNOWN_DRIFT;
+        }
+    }
+    *error = last.error + (int64_t)(drift_error * magnitude((double)away));
+    return host_ns - last.offset - (int64_t)(drift * (double)away);
+}

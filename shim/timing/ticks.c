@@ -1,0 +1,115 @@
+#include "shim/timing/ticks.h"
+
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+enum { COMPARISONS = 1024 }; /* a ring of the latest, at least 10 ms apart: ten seconds or more */
+static const int64_t COMPARISON_GAP_NS = 10000000;
+
+struct comparison {
+    uint64_t ticks;
+    int64_t ns;
+};
+
+_Atomic bool ticks_are_ns;
+_Atomic uint64_t ticks_a_second = 1000000000;
+static struct comparison comparisons[COMPARISONS];
+static uint64_t comparison_count;
+static double ns_per_tick;
+
+static bool counter_is_steady(void)
+{
+#if defined(__x86_64__)
+    /* Invariant TSC: CPUID leaf 0x80000007, EDX bit 8 (Intel and AMD manuals). */
+    unsigned a, b, c, d;
+    return __get_cpuid(0x80000007, &a, &b, &c, &d) && d & 1 << 8;
+#else
+    return true;
+#endif
+}
+
+/* The comparison with the least time between its two readings, of a few. */
+static struct comparison compare_once(void)
+{
+    struct comparison best = { 0 };
+    uint64_t narrowest = UINT64_MAX;
+    for (int i = 0; i < 4; i++) {
+        uint64_t before = ws_clock_ticks();
+        int64_t ns = ws_clock_ns();
+        uint64_t after = ws_clock_ticks();
+        if (after - before < narrowest) {
+            narrowest = after - before;
+            best = (struct comparison){ before + narrowest / 2, ns };
+        }
+    }
+    return best;
+}
+
+static void rate_from(struct comparison a, struct comparison b)
+{
+    if (b.ticks > a.ticks && b.ns > a.ns)
+        ns_per_tick = (double)(b.ns - a.ns) / (double)(b.ticks - a.ticks);
+}
+
+void ticks_choose(void)
+{
+    ticks_are_ns = !counter_is_steady();
+}
+
+void ticks_init(void)
+{
+    if (ticks_are_ns)
+        return;
+    struct comparison first = compare_once();
+    /* Long enough for a rate good to some 50 ppm; the drain's comparisons make it better. */
+    int64_t until = first.ns + 1000000;
+    while (ws_clock_ns() < until)
+        ;
+    struct comparison second = compare_once();
+    rate_from(first, second);
+    atomic_store_explicit(&ticks_a_second, (uint64_t)(1e9 / ns_per_tick), memory_order_relaxed);
+    comparisons[0] = first;
+    comparisons[1] = second;
+    comparison_count = 2;
+}
+
+void ticks_compare(void)
+{
+    if (ticks_are_ns)
+        return;
+    struct comparison now = compare_once();
+    /* The latest one follows the present; older ones stay at least a gap apart. */
+    struct comparison before = comparisons[(comparison_count - 2) % COMPARISONS];
+    struct comparison last = comparisons[(comparison_count - 1) % COMPARISONS];
+    if (last.ns - before.ns < COMPARISON_GAP_NS)
+        comparison_count--;
+    comparisons[comparison_count++ % COMPARISONS] = now;
+    uint64_t oldest = comparison_count > COMPARISONS ? comparison_count - COMPARISONS : 0;
+    rate_from(comparisons[oldest % COMPARISONS], now);
+}
+
+int64_t ticks_to_ns(uint64_t ticks)
+{
+    if (ticks_are_ns)
+        return (int64_t)ticks;
+    uint64_t oldest = comparison_count > COMPARISONS ? comparison_count - COMPARISONS : 0;
+    uint64_t low = oldest, high = comparison_count - 1;
+    struct comparison last = comparisons[high % COMPARISONS];
+    struct comparison first = comparisons[oldest % COMPARISONS];
+    if (ticks >= last.ticks)
+        return last.ns + (int64_t)((double)(ticks - last.ticks) * ns_per_tick);
+    if (ticks <= first.ticks)
+        return first.ns - (int64_t)((double)(first.ticks - ticks) * ns_per_tick);
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        if (comparisons[middle % COMPARISONS].ticks <= ticks)
+            low = middle;
+        else
+            high = middle;
+    }
+    struct comparison a = comparisons[low % COMPARISONS], b = comparisons[high % COMPARISONS];
+    return a.ns + (int64_t)((double)(ticks - a.ticks) * (double)(b.ns - a.ns) / (double)(b.ticks - a.ticks));
+}

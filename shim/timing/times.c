@@ -1,0 +1,239 @@
+#include "shim/timing/times.h"
+
+#include "base/reserve.h"
+#include "shim/hook/driver_calls.h"
+#include "shim/state/registry.h"
+#include "shim/timing/device_clock.h"
+
+/* Parts of a device time's error beside the clock's, ns. A stream that is ready takes up to DISPATCH to start its
+ * next operation. An event is stamped up to EVENT_DISPATCH after the operation before it. Where the end lies in a
+ * span wider than HELD_UP, the event does not measure it. */
+enum {
+    DISPATCH = 1500,
+    EVENT_DISPATCH = 1000,
+    HELD_UP = 20000,
+    LENGTHS_MEANT = 8,
+};
+
+enum times_state times_read(struct shim_context *context, uint32_t name, int64_t launched)
+{
+    struct pool_event *event = event_at(&context->pool, name);
+    if (event->state != EVENT_UNREAD)
+        return event->state == EVENT_READ ? TIMES_DONE : TIMES_FAILED;
+    device_clock_begin(context, name, launched);
+    if (!device_clock_known(context))
+        return TIMES_NOT_YET;
+    ws_CUresult result = device_clock_read(context, event->handle, &event->time, &event->error);
+    if (result == WS_CUDA_ERROR_NOT_READY)
+        return TIMES_NOT_YET;
+    event->state = result == WS_CUDA_SUCCESS ? EVENT_READ : EVENT_FAILED;
+    if (result != WS_CUDA_SUCCESS)
+        return TIMES_FAILED;
+    device_clock_learn(context, name, launched);
+    return TIMES_DONE;
+}
+
+/* --- from events to times ----------------------------------------------------------------------- */
+
+struct span {
+    int64_t low, high;
+};
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Did other streams have copies for the same engine, before this one or since? */
+static bool engine_shared(const struct shim_stream *stream, const struct pending *pending)
+{
+    if (pending->direction >= COPY_DIRECTIONS)
+        return false;
+    uint32_t all = atomic_load(&stream->context->copies[pending->direction]);
+    uint32_t own = atomic_load(&stream->copies[pending->direction]);
+    return pending->inner & WS_RING_OP_ENGINE_BUSY || all - own != pending->copies_before;
+}
+
+/* What is known of an operation beside its own row and events. */
+struct known {
+    const struct pool_event *before; /* the event before it; NULL: none was read */
+    /* The call around it, on the device's clock. */
+    int64_t launched, launch_error, returned, return_error;
+    bool waits; /* its call returns when it is done, or about then */
+    bool loose; /* other operations of the stream ran in the same span, and fill it as a whole */
+};
+
+static struct known known_of(const struct shim_context *context, const struct pending *pending)
+{
+    struct known known = { .waits = pending->op.flags & WS_OP_BLOCKING || pending->staged,
+                           .loose = pending->inner & WS_RING_OP_HELD || pending->op.flags & WS_OP_CONTENDED };
+    if (pending->begin_event && event_at(&context->pool, pending->begin_event)->state == EVENT_READ)
+        known.before = event_at(&context->pool, pending->begin_event);
+    known.launched = device_clock_from_host(context, pending->op.host_begin, &known.launch_error);
+    known.returned = device_clock_from_host(context, pending->op.host_end, &known.return_error);
+    return known;
+}
+
+/* When the operation can have begun: not before its stream was ready, nor before its launch; and within the dispatch
+ * time of the later of the two. */
+static struct span begin_span(const struct shim_stream *stream, const struct pending *pending,
+                              const struct known *known, int64_t latest)
+{
+    int64_t launched = known->launched - known->launch_error;
+    int64_t submitted = known->returned + known->return_error + stream->context->submit_ns;
+    struct span begin = { launched, latest };
+    /* A call that waits for its work returns after the work: its return does not bound the begin. */
+    bool bounded_by_call = !(pending->op.flags & WS_OP_BLOCKING);
+    const struct pool_event *event = known->before;
+    if (!event)
+        return begin;
+    begin.low = larger(launched, event->time - event->error);
+    bool may_be_late = pending->op.flags & (WS_OP_CONTENDED | WS_OP_DEPENDENT) || engine_shared(stream, pending) ||
+                       pending->kind == WS_OP_MEMORY_OP;
+    if (!may_be_late && bounded_by_call)
+        begin.high = larger(event->time + event->error, submitted) + DISPATCH;
+    begin.high = larger(begin.low, smaller(begin.high, latest));
+    return begin;
+}
+
+static int64_t middle(struct span span)
+{
+    return span.low + (span.high - span.low + 1) / 2;
+}
+
+/* The error is such that the whole span is within it. */
+static void set_time(struct span span, int64_t shown, int64_t *time, uint32_t *error)
+{
+    *time = shown;
+    *error = (uint32_t)smaller(larger(shown - span.low, span.high - shown), UINT32_MAX);
+}
+
+static enum ws_quality begin_quality(const struct shim_stream *stream, const struct pending *pending,
+                                     struct span begin)
+{
+    if (!pending->begin_event || !(pending->inner & WS_RING_OP_OWN_BEGIN))
+        return WS_TIME_INFERRED;
+    /* In a busy stream the event is close to the begin; else the launch is, and its bounds are wider. */
+    bool beside = begin.high - begin.low <= 2 * (RESOLUTION + DISPATCH);
+    return beside && !engine_shared(stream, pending) ? WS_TIME_MEASURED : WS_TIME_BOUNDED;
+}
+
+/* How long before its event an operation may have ended. In a busy stream the event follows at once. In an idle
+ * stream the event stands where it was put in: at most the time of both calls after the operation came. */
+static int64_t end_slack(const struct shim_context *context, const struct pending *pending,
+                         const struct pool_event *event)
+{
+    int64_t error, in_stream = pending->op.host_end + pending->late;
+    int64_t arrived = device_clock_from_host(context, in_stream, &error) + error + context->submit_ns;
+    if (event->time - event->error > arrived)
+        return EVENT_DISPATCH;
+    return larger(EVENT_DISPATCH, in_stream - pending->op.host_begin);
+}
+
+/* What operations of a shape took lately, and how many bytes the last of them moved; by the shape's id less one. */
+struct usual {
+    uint32_t length; /* ns; 0: not known */
+    uint32_t bytes;
+};
+static struct usual *usual;
+
+static uint32_t kept_bytes(const struct pending *pending)
+{
+    return pending->op.bytes < UINT32_MAX ? (uint32_t)pending->op.bytes : UINT32_MAX;
+}
+
+/* 0: not known. */
+static int64_t usual_length(const struct pending *pending)
+{
+    if (!usual || !pending->op.shape)
+        return 0;
+    const struct usual *of_shape = &usual[pending->op.shape - 1];
+    int64_t length = of_shape->length;
+    return of_shape->bytes ? (int64_t)((double)length * kept_bytes(pending) / of_shape->bytes) : length;
+}
+
+static void learn_length(const struct pending *pending)
+{
+    if (!pending->op.shape || pending->kind == WS_OP_MEMORY_OP) /* a wait takes as long as it takes */
+        return;
+    if (!usual)
+        usual = ws_reserve(registry.shape.limit * sizeof(*usual));
+    if (!usual)
+        return;
+    int64_t length = pending->op.end - pending->op.begin, before = usual_length(pending);
+    length = before ? before + (length - before) / LENGTHS_MEANT : length;
+    usual[pending->op.shape - 1] = (struct usual){ (uint32_t)smaller(length, UINT32_MAX), kept_bytes(pending) };
+}
+
+static bool is_wide(struct span span)
+{
+    return span.high - span.low > HELD_UP;
+}
+
+/* Where in its span the begin is shown. Where the thread was held up in the launch, or the copy engine was taken, it
+ * is as long before a known end as the work takes usually. Work whose call waits for it begins soon after the call
+ * does, if the stream is free. Of others that fill a span as a whole, the span is shown. Nothing begins before its
+ * launch. */
+static int64_t likely_begin(const struct shim_context *context, const struct pending *pending,
+                            const struct known *known, struct span begin, struct span end)
+{
+    if (known->loose)
+        return larger(begin.low, known->launched);
+    if (!known->waits) {
+        int64_t length = is_wide(begin) && !is_wide(end) ? usual_length(pending) : 0;
+        int64_t shown = length ? smaller(begin.high, middle(end) - length) : middle(begin);
+        return larger(larger(begin.low, known->launched), shown);
+    }
+    int64_t free = known->before ? known->before->time : begin.low;
+    int64_t came = known->launched + context->shortest_submit / 2; /* it was measured there and back */
+    return larger(larger(begin.low, known->launched), smaller(begin.high, larger(free, came)));
+}
+
+/* The same of the end. A call that returns about when its work is done tells it better than the event behind, unless
+ * the stream was busy afterwards. Nothing tells how long work took whose thread was held up before it put in the
+ * event: as long as usual. */
+static int64_t likely_end(const struct shim_context *context, const struct pending *pending,
+                          const struct known *known, struct span end)
+{
+    bool busy = end.high - known->returned > (int64_t)pending->late + context->submit_ns;
+    if (known->loose || (known->waits && busy))
+        return end.high;
+    if (known->waits)
+        return smaller(end.high, known->returned);
+    if (!is_wide(end))
+        return middle(end);
+    int64_t length = usual_length(pending);
+    return larger(end.low, smaller(end.high, pending->op.begin + (length ? length : EVENT_DISPATCH)));
+}
+
+void times_resolve(struct shim_stream *stream, struct pending *pending, uint32_t end_event)
+{
+    const struct shim_context *context = stream->context;
+    const struct pool_event *event = event_at(&context->pool, end_event);
+    const struct known known = known_of(context, pending);
+    struct span begin = begin_span(stream, pending, &known, event->time + event->error);
+    struct span end = { event->time - event->error - end_slack(context, pending, event), event->time + event->error };
+    if (known.waits && !pending->staged) {
+        end.high = smaller(end.high, known.returned + known.return_error);
+        begin.high = smaller(begin.high, end.high);
+        begin.low = smaller(begin.low, begin.high);
+    }
+    /* A call that waits for its work puts in its event long after the work. */
+    if (known.loose || known.waits || end.low < begin.low)
+        end.low = begin.low;
+    if (end.high < end.low)
+        end.high = end.low;
+    set_time(begin, likely_begin(context, pending, &known, begin, end), &pending->op.begin, &pending->op.begin_error);
+    int64_t shown = larger(likely_end(context, pending, &known, end), pending->op.begin);
+    set_time(end, shown, &pending->op.end, &pending->op.end_error);
+    bool measured = !known.loose && !known.waits && !is_wide(end);
+    if (measured && !is_wide(begin))
+        learn_length(pending);
+    pending->op.flags |= (uint32_t)begin_quality(stream, pending, begin);
+    pending->op.flags |= (uint32_t)(measured ? WS_TIME_MEASURED : WS_TIME_BOUNDED) << 2;
+}

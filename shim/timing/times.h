@@ -1,0 +1,32 @@
+/* Device times: reads events, and bounds the operation between two of them. Everything here is the drain thread's. */
+#ifndef WALLSHIM_SHIM_TIMING_TIMES_H
+#define WALLSHIM_SHIM_TIMING_TIMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record/ring_records.h"
+#include "shim/objects/streams.h"
+
+/* An operation whose events are not read yet. */
+struct pending {
+    struct pending *next;
+    struct ws_op op; /* all but the device times */
+    uint32_t begin_event, end_event;
+    uint32_t copies_before;
+    uint32_t late;     /* ns after host_end at which the end event was in the stream; UINT32_MAX: not known */
+    uint8_t inner;     /* enum ws_ring_op_inner */
+    uint8_t direction; /* enum copy_direction, or COPY_DIRECTIONS: no such copy */
+    uint8_t kind;      /* enum ws_op_kind */
+    bool staged;       /* a copy from or to pageable memory whose call takes as long as the copy, more or less */
+};
+
+enum times_state { TIMES_NOT_YET, TIMES_DONE, TIMES_FAILED };
+
+/* Reads an event that was recorded behind an operation launched by then (host ns). */
+enum times_state times_read(struct shim_context *context, uint32_t event, int64_t launched);
+
+/* Fills the device times of an operation whose events are read. Its end may be given by a later event. */
+void times_resolve(struct shim_stream *stream, struct pending *pending, uint32_t end_event);
+
+#endif

@@ -1,0 +1,131 @@
+/* How a device spent its time: lengths of unions of intervals, exact in ns.
+ *
+ * A device is busy while any operation runs. `compute` is the union of kernels and graphs other than
+ * communication, `comm` the union of communication kernels (WS_CLASS_COMM), `memory` the union of copies and
+ * memsets.
+ */
+#ifndef WALLSHIM_ANALYSIS_ACTIVITY_ACTIVITY_H
+#define WALLSHIM_ANALYSIS_ACTIVITY_ACTIVITY_H
+
+#include "analysis/activity/split.h"
+#include "base/vector.h"
+#include "report/analysis.h"
+
+/* A time in which the device ran nothing, between the end of one operation and the begin of another. */
+struct ws_gap {
+    int64_t begin, end;
+    uint32_t before; /* the operation with the latest end before the gap */
+    uint32_t after;  /* the operation that ended the gap */
+    size_t place;    /* index of `after` in ws_track.order */
+};
+
+/* One bit for each of 64 consecutive operations in a track's order. */
+struct ws_gap_bits {
+    uint64_t ends; /* the operation ended a gap */
+    uint64_t told; /* the operation just before it has the latest end so far */
+};
+
+/* The gaps of a device, in order of time. A device can have millions of gaps, so they are stored as bits, and
+ * struct ws_gap is built on demand. */
+struct ws_gaps {
+    struct ws_gap_bits *bits; /* by index in `order` / 64 */
+    size_t count;
+    const struct ws_ops *ops;
+    const uint32_t *order; /* the track's order */
+    size_t places;         /* length of `order` */
+};
+
+/* A time that was not recorded: between bursts, or outside the range given to record. */
+struct ws_hole {
+    int64_t begin, end; /* ns, host clock */
+};
+
+struct ws_track_activity {
+    int64_t begin, end; /* first begin and last end; ns, host clock */
+    int64_t span, busy, idle;
+    int64_t unrecorded;            /* part of the span that is in `holes`; neither busy nor idle */
+    int64_t busy_least, busy_most; /* limits of busy, if every time is wrong by as much as its error */
+    int64_t group[WS_GROUP_COUNT];
+    int64_t comm_overlap;   /* comm inside compute */
+    int64_t exposed_comm;   /* comm outside compute */
+    int64_t exposed_memory; /* memory outside compute and outside comm */
+    struct ws_gaps gaps;    /* without the holes */
+    struct ws_vector holes; /* struct ws_hole, in order of time */
+    uint64_t quality[4];    /* number of begins and ends by enum ws_quality */
+};
+
+extern const struct ws_analysis ws_analysis_activity;
+
+/* Did the operation at this index of the order end a gap? */
+static inline bool ws_gap_ends_at(const struct ws_gaps *gaps, size_t place)
+{
+    return gaps->bits[place / 64].ends >> place % 64 & 1;
+}
+
+/* The gap that the operation at `place` ended. The last `told` bit at or before `place` leads to the operation
+ * before the gap. */
+static inline struct ws_gap ws_gap_at(const struct ws_gaps *gaps, size_t place)
+{
+    size_t told = place;
+    while (!(gaps->bits[told / 64].told >> told % 64 & 1))
+        told--;
+    uint32_t before = gaps->order[told - 1], after = gaps->order[place];
+    return (struct ws_gap){ ws_op_end(gaps->ops, before), ws_op_begin(gaps->ops, after), before, after, place };
+}
+
+/* A walk over gaps in order of time. */
+struct ws_gap_walk {
+    const struct ws_gaps *gaps;
+    size_t first;  /* index of the first of the 64 operations that the walk is at */
+    uint64_t left; /* bits of the gaps it has still to return among these 64 */
+};
+
+/* Starts at the operation with index `place`; 0: all gaps. */
+static inline struct ws_gap_walk ws_gap_walk(const struct ws_gaps *gaps, size_t place)
+{
+    uint64_t left = place < gaps->places ? gaps->bits[place / 64].ends & ~0ULL << place % 64 : 0;
+    return (struct ws_gap_walk){ gaps, place / 64 * 64, left };
+}
+
+/* Returns false when there are no more gaps. */
+static inline bool ws_gap_next(struct ws_gap_walk *walk, struct ws_gap *gap)
+{
+    while (!walk->left) {
+        walk->first += 64;
+        if (walk->first >= walk->gaps->places)
+            return false;
+        walk->left = walk->gaps->bits[walk->first / 64].ends;
+    }
+    *gap = ws_gap_at(walk->gaps, walk->first + (size_t)__builtin_ctzll(walk->left));
+    walk->left &= walk->left - 1;
+    return true;
+}
+
+/* Skips `count` gaps, or all that remain. */
+void ws_gap_skip(struct ws_gap_walk *walk, size_t count);
+
+static inline int64_t ws_gap_length(const struct ws_gap *gap)
+{
+    return gap->end - gap->begin;
+}
+
+/* The recorded part of the span, in ns. Shares are shares of this time. */
+static inline int64_t ws_activity_known(const struct ws_track_activity *activity)
+{
+    return activity->span - activity->unrecorded;
+}
+
+/* Turns gaps in which nothing was recorded into holes. Returns 0 or -ENOMEM. */
+int ws_activity_leave_out_unrecorded(const struct ws_process *process, struct ws_track_activity *activity);
+
+/* The union that operations of this name belong to. */
+enum ws_group ws_report_group(const struct ws_report *report, size_t name);
+
+/* The same, indexed like ws_process.shapes. The caller frees it. NULL if memory runs out. */
+uint8_t *ws_report_shape_groups(const struct ws_report *report, const struct ws_process *process);
+
+/* defined in activity_report.c */
+void ws_activity_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page);
+int ws_activity_json(const struct ws_report *report, size_t subject, const void *memory, json_t *object);
+
+#endif

@@ -1,0 +1,213 @@
+#include "analysis/activity/delays.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/minmax.h"
+
+/* A bucket is chosen by the value's highest binary digit and the eight digits after it. It is therefore at most
+ * 1/256 as wide as its values are large, and few values share it. Streams with up to SMALL launches keep all
+ * values. */
+enum { DIGITS = 8, BUCKETS = (64 - DIGITS + 1) << DIGITS, SMALL = 4096 };
+enum { MEDIAN, P95, SOUGHT };
+enum { PARTS = 4096 };
+
+/* The delays of a stream. */
+struct series {
+    size_t count;
+    int64_t max;
+    struct ws_vector values; /* int64_t: all delays of a small stream, else those in the chosen buckets */
+    uint32_t *buckets;       /* number of delays per bucket; NULL: the stream is small */
+    uint32_t chosen[SOUGHT]; /* buckets of the median and the 95th percentile */
+    size_t rank[SOUGHT];     /* their ranks among the kept values, in ascending order */
+};
+
+static uint32_t magnitude(int64_t value)
+{
+    uint64_t rest = value > 0 ? (uint64_t)value : 0;
+    if (rest < 1 << DIGITS)
+        return (uint32_t)rest;
+    unsigned shift = 63 - DIGITS - (unsigned)__builtin_clzll(rest);
+    return (shift << DIGITS) + (uint32_t)(rest >> shift);
+}
+
+static int delays_store(struct series *series, int64_t value)
+{
+    int64_t *place = ws_vector_push(&series->values);
+    if (!place)
+        return -ENOMEM;
+    *place = value;
+    return 0;
+}
+
+/* The stream is no longer small: count its values instead of keeping them. */
+static int outgrow(struct series *series)
+{
+    series->buckets = calloc(BUCKETS, sizeof(*series->buckets));
+    if (!series->buckets)
+        return -ENOMEM;
+    for (size_t i = 0; i < series->values.count; i++)
+        series->buckets[magnitude(((const int64_t *)series->values.data)[i])]++;
+    ws_vector_finish(&series->values);
+    series->values = WS_VECTOR(int64_t);
+    return 0;
+}
+
+static int count_one(struct series *series, int64_t value)
+{
+    series->max = ws_max(series->max, value);
+    if (++series->count <= SMALL)
+        return delays_store(series, value);
+    int status = series->buckets ? 0 : outgrow(series);
+    if (!status)
+        series->buckets[magnitude(value)]++;
+    return status;
+}
+
+static int store_chosen(struct series *series, int64_t value)
+{
+    if (!series->buckets)
+        return 0;
+    uint32_t bucket = magnitude(value);
+    return bucket == series->chosen[MEDIAN] || bucket == series->chosen[P95] ? delays_store(series, value) : 0;
+}
+
+/* The series of each shape's stream. The last series is for unknown streams. NULL if memory runs out. */
+static struct series **assign(const struct ws_process *process, struct series *all)
+{
+    struct series **of_shape = malloc((process->shapes.count + 1) * sizeof(struct series *));
+    for (size_t i = 0; of_shape && i < process->shapes.count; i++) {
+        uint32_t stream = ws_process_shape(process, i)->stream;
+        of_shape[i] = &all[stream == WS_NOWHERE ? process->streams.rows.count : stream];
+    }
+    return of_shape;
+}
+
+/* Passes every delay of the track to its series. */
+static inline int visit(const struct ws_process *process, const struct ws_track *track, struct series **of_shape,
+                        int (*see)(struct series *, int64_t))
+{
+    const struct ws_ops *ops = &process->ops;
+    int status = 0;
+    for (size_t i = 0; i < track->count && !status; i++) {
+        uint32_t op = track->order[i];
+        if (ws_op_has_call(ops, op))
+            status = see(of_shape[ops->shape[op]], ws_op_begin(ops, op) - ws_op_host_begin(ops, op));
+    }
+    return status;
+}
+
+/* The bucket of the value with this rank. Sets *first to the rank of the bucket's first value. */
+static uint32_t delays_find(const struct series *series, size_t rank, size_t *first)
+{
+    uint32_t bucket = 0;
+    for (*first = 0; rank >= *first + series->buckets[bucket]; bucket++)
+        *first += series->buckets[bucket];
+    return bucket;
+}
+
+/* Finds the buckets of the median and the 95th percentile. */
+static void delays_choose(struct series *series)
+{
+    size_t first;
+    series->rank[MEDIAN] = (series->count - 1) / 2;
+    series->rank[P95] = (series->count - 1) * 95 / 100;
+    if (!series->buckets)
+        return;
+    uint32_t median = series->chosen[MEDIAN] = delays_find(series, series->rank[MEDIAN], &first);
+    series->rank[MEDIAN] -= first;
+    uint32_t p95 = series->chosen[P95] = delays_find(series, series->rank[P95], &first);
+    series->rank[P95] -= first;
+    if (p95 != median)
+        series->rank[P95] +=
+            series->buckets[median]; /* its bucket's values come after those of the median's bucket */
+}
+
+/* Moves the values of one part to the front and returns their number. */
+static size_t delays_gather(int64_t *values, size_t count, int64_t least, unsigned shift, size_t part)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++) {
+        int64_t value = values[i];
+        if (((uint64_t)value - (uint64_t)least) >> shift != part)
+            continue;
+        values[i] = values[found];
+        values[found++] = value;
+    }
+    return found;
+}
+
+/* The value with this rank in ascending order. Reorders the values. */
+static int64_t select_rank(int64_t *values, size_t count, size_t rank)
+{
+    while (count > 256) {
+        uint32_t parts[PARTS] = { 0 };
+        int64_t least = values[0], most = values[0];
+        for (size_t i = 1; i < count; i++) {
+            least = values[i] < least ? values[i] : least;
+            most = values[i] > most ? values[i] : most;
+        }
+        uint64_t range = (uint64_t)most - (uint64_t)least;
+        unsigned shift = 0;
+        while (range >> shift >= PARTS)
+            shift++;
+        for (size_t i = 0; i < count; i++)
+            parts[((uint64_t)values[i] - (uint64_t)least) >> shift]++;
+        size_t part = 0;
+        for (; rank >= parts[part]; part++)
+            rank -= parts[part];
+        if (!shift)
+            return least + (int64_t)part;
+        count = delays_gather(values, count, least, shift, part);
+    }
+    qsort(values, count, sizeof(*values), ws_ascending);
+    return values[rank];
+}
+
+static int delays_most_first(const void *a, const void *b)
+{
+    const struct ws_stream_delays *x = a, *y = b;
+    if (x->count != y->count)
+        return x->count < y->count ? 1 : -1;
+    return (x->stream > y->stream) - (x->stream < y->stream);
+}
+
+static int delays_add_row(struct ws_vector *rows, uint32_t stream, const struct series *series)
+{
+    struct ws_stream_delays *row = ws_vector_push(rows);
+    if (!row)
+        return -ENOMEM;
+    *row = (struct ws_stream_delays){ .stream = stream, .count = series->count, .max = series->max };
+    row->median = select_rank(series->values.data, series->values.count, series->rank[MEDIAN]);
+    row->p95 = select_rank(series->values.data, series->values.count, series->rank[P95]);
+    return 0;
+}
+
+int ws_delays_measure(const struct ws_process *process, const struct ws_track *track, struct ws_vector *rows)
+{
+    const struct ws_stream *streams = process->streams.rows.data;
+    size_t count = process->streams.rows.count + 1;
+    struct series *all = calloc(count, sizeof(*all)), **of_shape = all ? assign(process, all) : NULL;
+    int status = all && of_shape ? 0 : -ENOMEM;
+    for (size_t i = 0; all && i < count; i++)
+        all[i] = (struct series){ .max = INT64_MIN, .values = WS_VECTOR(int64_t) };
+    if (!status)
+        status = visit(process, track, of_shape, count_one);
+    for (size_t i = 0; i < count && !status; i++)
+        if (all[i].count)
+            delays_choose(&all[i]);
+    if (!status)
+        status = visit(process, track, of_shape, store_chosen);
+    for (size_t i = 0; i < count && !status; i++)
+        if (all[i].count)
+            status = delays_add_row(rows, i + 1 < count ? streams[i].id : 0, &all[i]);
+    if (!status && rows->count)
+        qsort(rows->data, rows->count, sizeof(struct ws_stream_delays), delays_most_first);
+    for (size_t i = 0; all && i < count; i++) {
+        free(all[i].buckets);
+        ws_vector_finish(&all[i].values);
+    }
+    free(of_shape);
+    free(all);
+    return status;
+}

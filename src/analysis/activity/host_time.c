@@ -1,0 +1,249 @@
+#include "analysis/activity/host_time.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/minmax.h"
+
+/* Names of data loaders. PyTorch's profiler writes "enumerate(DataLoader)#…__next__", its Python frames are
+ * "torch/utils/data/dataloader.py(708): __next__". A loop waits for its workers in "queue.py(154): get" and
+ * "multiprocessing/queues.py". The other names are ranges that training frameworks and their users write. */
+static const char *const loaders[] = { "dataloader",
+                                       "data_loader",
+                                       "data loader",
+                                       "torch/utils/data",
+                                       "next(loader",
+                                       "IteratorGetNext",
+                                       "batch-generator",
+                                       "get_batch",
+                                       "next_batch",
+                                       "load_batch",
+                                       "fetch_batch",
+                                       "data loading",
+                                       "multiprocessing/queues.py" };
+
+/* Does the name of a range say that data are loaded in it? */
+static bool is_input_range(const char *name)
+{
+    for (size_t i = 0; i < sizeof(loaders) / sizeof(loaders[0]); i++)
+        if (strcasestr(name, loaders[i]))
+            return true;
+    return strstr(name, "queue.py(") && strstr(name, "): get");
+}
+
+static enum ws_host_use use_of_family(uint32_t family)
+{
+    switch (family) {
+    case WS_CALL_SYNC:
+        return WS_USE_SYNC;
+    case WS_CALL_MEMORY:
+    case WS_CALL_MODULE:
+    case WS_CALL_LIFETIME:
+        return WS_USE_ALLOCATION;
+    case WS_CALL_NCCL:
+        return WS_USE_COMM;
+    default:
+        return WS_USE_LAUNCH;
+    }
+}
+
+enum { OF_INPUT = 1, OF_COMM = 2 };
+
+/* By index in ws_process.labels: does the label name a data loader? */
+static uint8_t *read_labels(const struct ws_process *process)
+{
+    const struct ws_label *labels = process->labels.rows.data;
+    uint8_t *of = calloc(process->labels.rows.count + 1, 1);
+    for (size_t i = 0; of && i < process->labels.rows.count; i++)
+        of[i] = is_input_range(labels[i].text.data) ? OF_INPUT : 0;
+    return of;
+}
+
+static int find_ranges(struct ws_host_time *time, const struct ws_process *process)
+{
+    const uint32_t *threads = process->ops.threads.data;
+    uint8_t *labels = read_labels(process);
+    int status = labels ? 0 : -ENOMEM;
+    for (size_t thread = 0; thread < time->host.thread_count && !status; thread++) {
+        const struct ws_thread_ranges *of_thread = ws_ranges_of_thread(&process->ranges, threads[thread]);
+        for (uint32_t i = 0; of_thread && i < of_thread->count && !status; i++) {
+            const struct ws_range *range = ws_range(&process->ranges, of_thread->first + i);
+            uint32_t label = ws_entries_place(&process->labels, range->name);
+            if (range->kind == WS_RANGE_COMMUNICATION)
+                status = ws_interval_set_add(&time->comm[thread], range->host_begin, range->host_end);
+            else if (label != UINT32_MAX && labels[label] == OF_INPUT)
+                status = ws_interval_set_add(&time->input[thread], range->host_begin, range->host_end);
+        }
+    }
+    free(labels);
+    return status;
+}
+
+/* The first operation of each name. Operations hold shapes, so the first operation of each shape is found
+ * first. */
+static int find_firsts(struct ws_host_time *time, const struct ws_model *model, const struct ws_process *process)
+{
+    const struct ws_ops *ops = &process->ops;
+    uint32_t *of_shape = malloc((process->shapes.count + 1) * sizeof(*of_shape));
+    time->firsts = malloc((model->names.count + 1) * sizeof(*time->firsts));
+    int status = of_shape && time->firsts ? 0 : -ENOMEM;
+    for (size_t i = 0; i < process->shapes.count && !status; i++)
+        of_shape[i] = UINT32_MAX;
+    for (size_t i = 0; i < model->names.count && !status; i++)
+        time->firsts[i] = UINT32_MAX;
+    for (size_t i = ops->count; i-- > 0 && !status;)
+        of_shape[ops->shape[i]] = (uint32_t)i;
+    for (size_t i = 0; i < process->shapes.count && !status; i++) {
+        uint32_t *first = &time->firsts[ws_process_shape(process, i)->name];
+        *first = of_shape[i] < *first ? of_shape[i] : *first;
+    }
+    free(of_shape);
+    return status;
+}
+
+static int host_time_run(const struct ws_report *report, size_t subject, void *memory)
+{
+    const struct ws_process *process = ws_model_process(report->model, subject);
+    const struct ws_driver_function *functions = process->driver_functions.rows.data;
+    struct ws_host_time *time = memory;
+    int status = ws_host_init(&time->host, process);
+    if (!status)
+        status = find_firsts(time, report->model, process);
+    if (status)
+        return status;
+    time->functions = malloc(process->driver_functions.rows.count + 1);
+    time->input = calloc(time->host.thread_count + 1, sizeof(*time->input));
+    time->comm = calloc(time->host.thread_count + 1, sizeof(*time->comm));
+    if (!time->functions || !time->input || !time->comm)
+        return -ENOMEM;
+    for (size_t i = 0; i < process->driver_functions.rows.count; i++)
+        time->functions[i] = (uint8_t)use_of_family(functions[i].family);
+    return find_ranges(time, process);
+}
+
+static void host_time_finish(void *memory)
+{
+    struct ws_host_time *time = memory;
+    for (size_t i = 0; i < time->host.thread_count; i++) {
+        if (time->input)
+            ws_interval_set_finish(&time->input[i]);
+        if (time->comm)
+            ws_interval_set_finish(&time->comm[i]);
+    }
+    free(time->input);
+    free(time->comm);
+    free(time->functions);
+    free(time->firsts);
+    ws_host_finish(&time->host);
+}
+
+uint32_t ws_host_event_function(const struct ws_process *process, const struct ws_host_event *event)
+{
+    switch (event->kind) {
+    case WS_HOST_OP:
+        return ws_process_shape(process, process->ops.shape[event->index])->row.driver_function;
+    case WS_HOST_CALL:
+        return ((const struct ws_call *)process->calls.data)[event->index].function;
+    default:
+        return ((const struct ws_collective *)process->collectives.data)[event->index].function;
+    }
+}
+
+static bool host_time_blocks(const struct ws_process *process, const struct ws_host_event *event)
+{
+    const struct ws_ops *ops = &process->ops;
+    if (ops->flags[event->index] & WS_OP_BLOCKING)
+        return true;
+    return event->end - event->begin > WS_COPY_CALL_MOST && ws_op_is_timed(ops, event->index) &&
+           ws_process_shape(process, ops->shape[event->index])->row.kind == WS_OP_COPY &&
+           ws_op_begin(ops, event->index) >= event->begin && ws_op_end(ops, event->index) <= event->end;
+}
+
+enum ws_host_use ws_host_time_use(const struct ws_host_time *time, const struct ws_host_event *event)
+{
+    const struct ws_process *process = time->host.process;
+    if (event->kind == WS_HOST_COLLECTIVE)
+        return WS_USE_COMM;
+    if (event->kind == WS_HOST_OP) {
+        if (host_time_blocks(process, event))
+            return WS_USE_SYNC;
+        const struct ws_op_shape *shape = ws_process_shape(process, process->ops.shape[event->index]);
+        bool loads = event->end - event->begin > WS_LAUNCH_MOST && shape->row.kind == WS_OP_KERNEL &&
+                     time->firsts[shape->name] == event->index;
+        return loads ? WS_USE_ALLOCATION : WS_USE_LAUNCH;
+    }
+    uint32_t place = ws_entries_place(&process->driver_functions, ws_host_event_function(process, event));
+    return place == UINT32_MAX ? WS_USE_LAUNCH : (enum ws_host_use)time->functions[place];
+}
+
+static void host_time_add(struct ws_host_window *window, enum ws_host_use use, const struct ws_host_event *event,
+                          int64_t from, int64_t to)
+{
+    if (to <= from)
+        return;
+    window->used[use] += to - from;
+    if (to - from > window->longest[use].length) {
+        window->longest[use].length = to - from;
+        window->longest[use].event = *event;
+    }
+}
+
+/* Adds time outside calls, divided by the ranges that the thread was in. */
+static void add_pause(const struct ws_host_time *time, size_t thread, struct ws_host_window *window, int64_t from,
+                      int64_t to)
+{
+    if (to <= from)
+        return;
+    int64_t input = time->input[thread].count ? ws_interval_set_within(&time->input[thread], from, to) : 0;
+    int64_t comm = time->comm[thread].count ? ws_interval_set_within(&time->comm[thread], from, to) : 0;
+    if (comm > to - from - input)
+        comm = to - from - input;
+    struct ws_host_event pause = { .begin = from, .end = to };
+    host_time_add(window, WS_USE_INPUT, &pause, from, from + input);
+    host_time_add(window, WS_USE_COMM, &pause, from, from + comm);
+    host_time_add(window, WS_USE_OWN, &pause, from, to - input - comm);
+}
+
+/* Moves the cursor back to the first events that may touch a window. The number of events is limited: if the
+ * clocks are tied only loosely, `slack` is large, and every window would begin at the start of the recording. */
+static void seek_back(const struct ws_host *host, struct ws_host_cursor *cursor, int64_t from, int64_t slack)
+{
+    enum { MOST_BACK = 64 };
+    ws_host_seek(host, cursor, from);
+    struct ws_host_cursor near = *cursor;
+    ws_host_seek(host, cursor, from - slack);
+    for (int kind = 0; kind < WS_HOST_KINDS; kind++)
+        if (near.place[kind] - cursor->place[kind] > MOST_BACK)
+            cursor->place[kind] = near.place[kind] - MOST_BACK;
+}
+
+void ws_host_time_window(const struct ws_host_time *time, struct ws_host_cursor *cursor, int64_t from, int64_t to,
+                         int64_t slack, struct ws_host_window *window)
+{
+    struct ws_host_event event;
+    int64_t covered = from;
+    *window = (struct ws_host_window){ 0 };
+    seek_back(&time->host, cursor, from, slack);
+    while (ws_host_next(&time->host, cursor, to, &event)) {
+        if (event.end < from - slack)
+            continue;
+        enum ws_host_use use = ws_host_time_use(time, &event);
+        int64_t begin = ws_max(event.begin, covered), end = ws_min(event.end, to);
+        window->calls++;
+        if (event.end > event.begin && window->whole[use] < WS_TIME_MOST)
+            window->whole[use] += ws_min(event.end - event.begin, WS_TIME_MOST);
+        add_pause(time, cursor->thread, window, covered, begin);
+        host_time_add(window, use, &event, begin, end);
+        covered = ws_max(end, covered);
+    }
+    add_pause(time, cursor->thread, window, covered, to);
+}
+
+const struct ws_analysis ws_analysis_host_time = {
+    .name = "host_time",
+    .scope = WS_SCOPE_PROCESS,
+    .result_size = sizeof(struct ws_host_time),
+    .run = host_time_run,
+    .finish = host_time_finish,
+};

@@ -1,0 +1,20 @@
+/* What the trace does not hold, and which of its times are uncertain. */
+#ifndef WALLSHIM_ANALYSIS_ACTIVITY_LOSSES_H
+#define WALLSHIM_ANALYSIS_ACTIVITY_LOSSES_H
+
+#include "report/analysis.h"
+
+struct ws_process_losses {
+    uint64_t count[WS_LOSS_COUNT];
+    uint64_t unknown; /* losses whose reason this version does not know */
+    uint64_t total;
+    uint64_t nameless; /* operations whose description was lost */
+};
+
+extern const struct ws_analysis ws_analysis_losses;
+
+/* defined in losses_report.c */
+void ws_losses_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page);
+int ws_losses_json(const struct ws_report *report, size_t subject, const void *memory, json_t *object);
+
+#endif

@@ -1,0 +1,163 @@
+#include "analysis/activity/losses.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/activity/activity.h"
+#include "base/minmax.h"
+
+static bool is_damaged(const struct ws_damage *damage)
+{
+    return damage->lost_frames || damage->lost_bytes || damage->torn_bytes || damage->no_footer;
+}
+
+static void losses_print_damage(const struct ws_process *process, struct ws_page *page)
+{
+    const struct ws_damage *damage = &process->damage;
+    const char *imported = ws_process_meta(process, "import_damage");
+    char number[WS_FORMAT_SIZE];
+    if (imported)
+        ws_page_fact(page, "imported", "the file it was imported from is %s", imported);
+    if (damage->no_footer && ws_process_meta(process, "import"))
+        ws_page_fact(page, "no end", "the file was cut; everything before is here");
+    else if (damage->no_footer)
+        ws_page_fact(
+            page, "no end",
+            "the recording was not finished: the program ended by a signal, by exec, by a system call of its own "
+            "or by _exit on a busy machine, or the file was cut; up to the last 0.25 s are missing");
+    if (damage->lost_frames)
+        ws_page_fact(page, "damaged", "%s block%s of rows could not be read",
+                     ws_format_count(number, damage->lost_frames), damage->lost_frames == 1 ? "" : "s");
+    if (damage->lost_bytes)
+        ws_page_fact(page, "damaged", "%s of the file are not readable", ws_format_bytes(number, damage->lost_bytes));
+    if (damage->torn_bytes)
+        ws_page_fact(page, "cut", "the last %s of the file are an unfinished block",
+                     ws_format_bytes(number, damage->torn_bytes));
+}
+
+/* The recorder could not wait for operations that were still running. */
+static void print_end(const struct ws_process *process, struct ws_page *page)
+{
+    const char *end = ws_process_meta(process, "end");
+    if (end && !strcmp(end, "without exit"))
+        ws_page_fact(page, "end",
+                     "the program ended by _exit or quick_exit; operations that still ran then have no times");
+}
+
+/* Launches that were delayed while hardware counters were read. */
+static void print_counted(const struct ws_process *process, struct ws_page *page)
+{
+    char number[WS_FORMAT_SIZE];
+    size_t count = ws_sparse_count(&process->ops.counted);
+    if (count)
+        ws_page_text(page,
+                     "%s launch%s delayed while hardware counters were read: times, gaps and steps there are "
+                     "longer than without recording.",
+                     ws_format_count(number, count), count == 1 ? " was" : "es were");
+}
+
+/* With one hardware queue, an event waits for all earlier work in the queue, of every stream. */
+static void print_one_queue(const struct ws_process *process, struct ws_page *page)
+{
+    const char *queues = ws_process_meta(process, "queues");
+    if (queues && !strcmp(queues, "1"))
+        ws_page_text(page,
+                     "CUDA_DEVICE_MAX_CONNECTIONS was 1: timing events may have delayed other streams and reduced "
+                     "their overlap; --backend host records no events.");
+}
+
+/* Nsight Systems records a CUDA graph as one operation by default. */
+static void print_graphs(const struct ws_process *process, struct ws_page *page)
+{
+    char number[WS_FORMAT_SIZE];
+    size_t count = 0;
+    for (size_t i = 0; i < process->ops.count; i++)
+        count += ws_process_shape(process, process->ops.shape[i])->row.kind == WS_OP_GRAPH;
+    if (count && !strncmp(ws_process_meta(process, "import"), "Nsight", 6))
+        ws_page_text(page,
+                     "CUDA graph launches recorded as a whole, without their kernels: %s; nsys profile "
+                     "--cuda-graph-trace=node records the kernels.",
+                     ws_format_count(number, count));
+}
+
+/* Prints what is uncertain about the times in the trace. */
+static void print_doubts(const struct ws_report *report, const struct ws_process *process, struct ws_page *page)
+{
+    if (ws_process_meta(process, "import")) {
+        print_graphs(process, page);
+        ws_page_text(page, "Times were written by the other profiler, which states no error for them.");
+        return;
+    }
+    for (uint32_t i = 0; i < process->track_count; i++) {
+        const struct ws_track *track = ws_model_track(report->model, process->first_track + i);
+        const struct ws_track_activity *activity =
+            ws_report_result(report, &ws_analysis_activity, process->first_track + i);
+        uint64_t times = activity->quality[WS_TIME_MEASURED] + activity->quality[WS_TIME_BOUNDED] +
+                         activity->quality[WS_TIME_INFERRED];
+        char title[128], bounded[WS_FORMAT_SIZE], inferred[WS_FORMAT_SIZE], error[WS_FORMAT_SIZE],
+            clock[WS_FORMAT_SIZE];
+        if (!times)
+            continue;
+        int64_t below = activity->busy - activity->busy_least, above = activity->busy_most - activity->busy;
+        ws_report_track_title(report, process->first_track + i, title, sizeof(title));
+        ws_page_text(
+            page, "%s: %s of the device times are inferred and %s only bounded; busy time is right within %s%s%s.",
+            title, ws_format_share(inferred, (int64_t)activity->quality[WS_TIME_INFERRED], (int64_t)times),
+            ws_format_share(bounded, (int64_t)activity->quality[WS_TIME_BOUNDED], (int64_t)times),
+            ws_format_time(error, ws_max(below, above)),
+            track->aligned ? ", and device times meet host times within " : "; host times are not comparable",
+            track->aligned ? ws_format_time(clock, track->clock_error) : "");
+    }
+}
+
+void ws_losses_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
+{
+    const struct ws_process *process = ws_model_process(report->model, subject);
+    const struct ws_process_losses *result = memory;
+    char number[WS_FORMAT_SIZE];
+    for (uint32_t i = 0; i < WS_LOSS_COUNT; i++)
+        if (result->count[i])
+            ws_page_text(page, "%s %s%s", ws_format_count(number, result->count[i]), ws_loss_subject(i),
+                         ws_loss_text(i));
+    if (result->unknown)
+        ws_page_text(page, "%s %s", ws_format_count(number, result->unknown), ws_loss_text(WS_LOSS_COUNT));
+    if (result->nameless)
+        ws_page_text(page, "%s operations whose description was lost", ws_format_count(number, result->nameless));
+    if (process->odd_times)
+        ws_page_text(page, "%s host times that cannot be true", ws_format_count(number, process->odd_times));
+    if (process->devices_beyond)
+        ws_page_text(page, "%s devices beyond the first %zu are shown together as one unknown device",
+                     ws_format_count(number, process->devices_beyond), process->devices_most);
+    losses_print_damage(process, page);
+    print_end(process, page);
+    if (!result->total && !process->odd_times && !result->nameless && !is_damaged(&process->damage))
+        ws_page_text(page, "Nothing lost.");
+    print_doubts(report, process, page);
+    print_one_queue(process, page);
+    print_counted(process, page);
+}
+
+int ws_losses_json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)
+{
+    const struct ws_damage *damage = &ws_model_process(report->model, subject)->damage;
+    const struct ws_process_losses *result = memory;
+    json_t *list = json_array(), *damages = json_object();
+    int status = json_object_set_new(object, "losses", list);
+    for (uint32_t i = 0; i <= WS_LOSS_COUNT && !status; i++) {
+        uint64_t count = i < WS_LOSS_COUNT ? result->count[i] : result->unknown;
+        if (!count)
+            continue;
+        json_t *row = json_object();
+        status |= json_object_set_new(row, "reason", json_string(ws_loss_text(i)));
+        status |= ws_json_set(row, "count", (int64_t)count);
+        status |= json_array_append_new(list, row);
+    }
+    status |= json_object_set_new(object, "damage", damages);
+    status |= ws_json_set(damages, "lost_frames", (int64_t)damage->lost_frames);
+    status |= ws_json_set(damages, "lost_bytes", (int64_t)damage->lost_bytes);
+    status |= ws_json_set(damages, "torn_bytes", (int64_t)damage->torn_bytes);
+    status |= json_object_set_new(damages, "no_footer", json_boolean(damage->no_footer));
+    status |= ws_json_set(object, "odd_times", (int64_t)ws_model_process(report->model, subject)->odd_times);
+    status |= ws_json_set(object, "nameless_events", (int64_t)result->nameless);
+    return status ? -ENOMEM : 0;
+}

@@ -1,0 +1,19 @@
+/* What the trace holds: operations by kind, the time they span, and their sources. */
+#ifndef WALLSHIM_ANALYSIS_ACTIVITY_OVERVIEW_H
+#define WALLSHIM_ANALYSIS_ACTIVITY_OVERVIEW_H
+
+#include "report/analysis.h"
+
+struct ws_process_overview {
+    int64_t first, last; /* host times of operations and calls, ns; first > last: there are none */
+    uint64_t by_kind[WS_OP_KIND_COUNT];
+    uint64_t captured, failed;
+};
+
+extern const struct ws_analysis ws_analysis_overview;
+
+/* defined in overview_report.c */
+void ws_overview_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page);
+int ws_overview_json(const struct ws_report *report, size_t subject, const void *memory, json_t *object);
+
+#endif

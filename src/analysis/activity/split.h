@@ -1,0 +1,61 @@
+/* Splits a stretch of a device's time by what ran in it: lengths of unions of intervals, exact in ns.
+ *
+ * Operations come in order of their begins. From now to the next begin, each union is therefore the single
+ * interval [now, its reach). A sweep keeps the reach of each group and adds one slice of time after another.
+ */
+#ifndef WALLSHIM_ANALYSIS_ACTIVITY_SPLIT_H
+#define WALLSHIM_ANALYSIS_ACTIVITY_SPLIT_H
+
+#include <stdint.h>
+
+#include "base/minmax.h"
+
+enum ws_group { WS_GROUP_COMPUTE, WS_GROUP_COMM, WS_GROUP_MEMORY, WS_GROUP_COUNT };
+
+struct ws_split {
+    int64_t busy;
+    int64_t group[WS_GROUP_COUNT];
+    int64_t comm_overlap;   /* comm inside compute */
+    int64_t exposed_comm;   /* comm outside compute */
+    int64_t exposed_memory; /* memory outside compute and outside comm */
+};
+
+/* By group: the latest end of the operations that have begun. */
+struct ws_reach {
+    int64_t group[WS_GROUP_COUNT];
+};
+
+static inline struct ws_reach ws_reach_from(int64_t begin)
+{
+    return (struct ws_reach){ { begin, begin, begin } };
+}
+
+/* The ns from `now` to `next` in which the group runs. No operation begins in between. */
+static inline int64_t ws_reach_within(const struct ws_reach *reach, enum ws_group group, int64_t now, int64_t next)
+{
+    return ws_max(ws_min(reach->group[group], next) - now, 0);
+}
+
+/* Adds the slice from `now` to `next`. */
+static inline void ws_split_slice(struct ws_split *split, const struct ws_reach *reach, int64_t now, int64_t next)
+{
+    int64_t compute = ws_reach_within(reach, WS_GROUP_COMPUTE, now, next);
+    if (reach->group[WS_GROUP_COMM] <= now && reach->group[WS_GROUP_MEMORY] <= now) {
+        /* Mostly only kernels run. This shortcut takes a fifth of the time of the code below. */
+        split->busy += compute;
+        split->group[WS_GROUP_COMPUTE] += compute;
+        return;
+    }
+    int64_t comm = ws_reach_within(reach, WS_GROUP_COMM, now, next);
+    int64_t memory = ws_reach_within(reach, WS_GROUP_MEMORY, now, next);
+    int64_t both = ws_max(compute, comm);
+    split->busy += ws_max(both, memory);
+    split->group[WS_GROUP_COMPUTE] += compute;
+    split->group[WS_GROUP_COMM] += comm;
+    split->group[WS_GROUP_MEMORY] += memory;
+    split->comm_overlap += ws_min(compute, comm);
+    split->exposed_comm += both - compute;
+    split->exposed_memory += ws_max(memory - both, 0);
+}
+
+#endif

@@ -1,0 +1,33 @@
+/* What streams waited for: events recorded, waits for events, and operations that block a stream without using
+ * the device (host functions, waits for memory values). All are in order of their calls.
+ */
+#ifndef WALLSHIM_ANALYSIS_ACTIVITY_STREAM_ORDER_H
+#define WALLSHIM_ANALYSIS_ACTIVITY_STREAM_ORDER_H
+
+#include "report/analysis.h"
+
+/* A call that recorded an event in a stream or made a stream wait for one. event is 0 for operations that block
+ * a stream. */
+struct ws_order_entry {
+    uint32_t stream; /* id in the trace */
+    uint32_t op;     /* index of the blocking operation: host function, memory value … */
+    uint64_t event;
+    int64_t time; /* begin of the call; ns, host clock */
+};
+
+struct ws_stream_order {
+    struct ws_vector records; /* struct ws_order_entry: events recorded, by event, then time */
+    struct ws_vector waits;   /* waits for events, by stream, then time */
+    struct ws_vector holds;   /* operations that block a stream, by stream, then time */
+};
+
+/* Scope: process. It has no section. The result is a struct ws_stream_order. */
+extern const struct ws_analysis ws_analysis_stream_order;
+
+/* The last entry of an event or stream before `time`, or NULL. */
+const struct ws_order_entry *ws_order_record_before(const struct ws_stream_order *order, uint64_t event,
+                                                    int64_t time);
+const struct ws_order_entry *ws_order_wait_before(const struct ws_stream_order *order, uint32_t stream, int64_t time);
+const struct ws_order_entry *ws_order_hold_before(const struct ws_stream_order *order, uint32_t stream, int64_t time);
+
+#endif

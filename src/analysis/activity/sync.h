@@ -1,0 +1,27 @@
+/* Where the host waited for the device. */
+#ifndef WALLSHIM_ANALYSIS_ACTIVITY_SYNC_H
+#define WALLSHIM_ANALYSIS_ACTIVITY_SYNC_H
+
+#include "base/vector.h"
+#include "report/analysis.h"
+
+/* Host time spent waiting for the device, in ns, by function and thread. */
+struct ws_sync_row {
+    uint32_t function; /* id of family driver_function; 0: a blocking copy */
+    uint32_t thread;
+    uint64_t count;
+    int64_t total, longest;
+};
+
+struct ws_process_sync {
+    struct ws_vector rows; /* struct ws_sync_row, largest total first */
+    int64_t total;
+};
+
+extern const struct ws_analysis ws_analysis_sync;
+
+/* defined in sync_report.c */
+void ws_sync_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page);
+int ws_sync_json(const struct ws_report *report, size_t subject, const void *memory, json_t *object);
+
+#endif

@@ -1,0 +1,95 @@
+/* Separates idle time from time that was not recorded. Between bursts and outside the given range the shim only
+ * counts calls, and now and then writes the number of calls it passed through. The device was busy then, but
+ * the recording has a hole.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/activity/activity.h"
+#include "base/minmax.h"
+
+/* ns. The shim writes its counts this often; the value includes a margin for a late one. */
+static const int64_t flush_ns = 300000000;
+
+/* ns. A gap shorter than this is never taken as a second hole, because such gaps lie between any two kernels. */
+static const int64_t shortest_ns = 1000000;
+
+/* Limits how many counts are compared with each gap, on average. Each thread writes one count per flush, so
+ * programs stay far below the limit. A damaged trace with more counts is still read in reasonable time. */
+enum { LOOKS_MOST = 1000 };
+
+static bool is_pause(uint32_t reason)
+{
+    return reason == WS_LOSS_BURST || reason == WS_LOSS_RANGE || reason == WS_LOSS_SIZE_LIMIT;
+}
+
+/* The gaps that end after `time`. Operations are in order of their begins. */
+static struct ws_gap_walk gaps_after(const struct ws_gaps *gaps, int64_t time)
+{
+    size_t low = 0, high = gaps->places;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ws_op_begin(gaps->ops, gaps->order[middle]) <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return ws_gap_walk(gaps, low);
+}
+
+/* Calls counted at `time` were passed through in the longest gap since the previous count, and in all gaps
+ * about as long: with short bursts there is more than one hole between two counts.
+ * Sets a bit in `marks` for each hole, by index in the track's order. Returns the number of gaps compared. */
+static size_t mark_hole(const struct ws_gaps *gaps, int64_t time, uint64_t *marks)
+{
+    const struct ws_gap_walk from = gaps_after(gaps, time - flush_ns);
+    struct ws_gap gap;
+    int64_t longest = 0;
+    size_t looks = 0;
+    for (struct ws_gap_walk walk = from; ws_gap_next(&walk, &gap) && gap.begin < time; looks++)
+        longest = ws_max(longest, ws_gap_length(&gap));
+    int64_t alike = ws_min(ws_max(longest - longest / 4, shortest_ns), longest);
+    for (struct ws_gap_walk walk = from; ws_gap_next(&walk, &gap) && gap.begin < time;)
+        if (ws_gap_length(&gap) >= alike)
+            marks[gap.place / 64] |= 1ULL << gap.place % 64;
+    return looks;
+}
+
+/* Turns the marked gaps into holes. */
+static int turn_into_holes(const uint64_t *marks, struct ws_track_activity *activity)
+{
+    struct ws_gaps *gaps = &activity->gaps;
+    struct ws_gap_walk walk = ws_gap_walk(gaps, 0);
+    for (struct ws_gap gap; ws_gap_next(&walk, &gap);) {
+        if (!(marks[gap.place / 64] >> gap.place % 64 & 1))
+            continue;
+        struct ws_hole *hole = ws_vector_push(&activity->holes);
+        if (!hole)
+            return -ENOMEM;
+        *hole = (struct ws_hole){ gap.begin, gap.end };
+        activity->unrecorded += ws_gap_length(&gap);
+        gaps->bits[gap.place / 64].ends &= ~(1ULL << gap.place % 64);
+        gaps->count--;
+    }
+    activity->idle -= activity->unrecorded;
+    return 0;
+}
+
+int ws_activity_leave_out_unrecorded(const struct ws_process *process, struct ws_track_activity *activity)
+{
+    const struct ws_loss *losses = process->losses.data;
+    uint64_t *marks = NULL;
+    for (size_t i = 0, looks = 0; i < process->losses.count && looks / LOOKS_MOST <= activity->gaps.count; i++) {
+        if (!is_pause(losses[i].reason) || !losses[i].count || losses[i].host_ns < activity->begin - flush_ns ||
+            losses[i].host_ns > activity->end + flush_ns)
+            continue;
+        if (!marks)
+            marks = calloc(activity->gaps.places / 64 + 1, sizeof(*marks));
+        if (!marks)
+            return -ENOMEM;
+        looks += mark_hole(&activity->gaps, losses[i].host_ns, marks);
+    }
+    int status = marks ? turn_into_holes(marks, activity) : 0;
+    free(marks);
+    return status;
+}

@@ -1,0 +1,9 @@
+/* All analyses, for ws_report_create. */
+#ifndef WALLSHIM_ANALYSIS_ANALYSES_H
+#define WALLSHIM_ANALYSIS_ANALYSES_H
+
+#include "report/report.h"
+
+extern const struct ws_analyses ws_all_analyses;
+
+#endif

@@ -1,0 +1,264 @@
+#include "analysis/comm/collectives.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/activity/activity.h"
+#include "analysis/comm/comm.h"
+#include "analysis/steps/steps.h"
+#include "base/minmax.h"
+
+/* ns. A shorter pause means that the stream already had the next operation. */
+enum { PAUSE_NS = 10000 };
+
+/* The time of a communication kernel, without the time that an earlier one covers: parts do not overlap. `fair`
+ * is the arrival of the last rank other than stragglers, `last` that of the last rank; `under` is the compute
+ * time in the part, `under_wait` that before `last`. */
+struct part {
+    int64_t begin, fair, last, end;
+    int64_t under, under_wait;
+    uint32_t comm_op;
+};
+
+struct cost {
+    const struct ws_report *report;
+    const struct ws_process *process;
+    const struct ws_track *track;
+    const struct ws_track_comm *comm;
+    const struct ws_rank *rank;
+    struct ws_track_collectives *result;
+    struct part *parts; /* in order of time */
+    size_t count, at;
+};
+
+static int64_t comm_collectives_clamp(int64_t value, int64_t low, int64_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+static int64_t common(int64_t a_begin, int64_t a_end, int64_t b_begin, int64_t b_end)
+{
+    int64_t begin = ws_max(a_begin, b_begin), end = ws_min(a_end, b_end);
+    return end > begin ? end - begin : 0;
+}
+
+static struct ws_arrival arrival_of(const struct cost *cost, uint32_t comm_op)
+{
+    return cost->rank->arrivals ? cost->rank->arrivals[comm_op] : (struct ws_arrival){ INT64_MIN, INT64_MIN };
+}
+
+/* Takes only kernels that count as communication in the device's activity, so that sums agree. */
+static int make_parts(struct cost *cost)
+{
+    const struct ws_comm_launch *launches = cost->comm->launches.data;
+    const struct ws_ops *ops = &cost->process->ops;
+    int64_t reach = INT64_MIN;
+    cost->parts = malloc((cost->comm->launches.count + 1) * sizeof(*cost->parts));
+    if (!cost->parts)
+        return -ENOMEM;
+    for (size_t i = 0; i < cost->comm->launches.count; i++) {
+        uint32_t op = launches[i].op;
+        int64_t begin = ws_max(ws_op_begin(ops, op), reach), end = ws_op_end(ops, op);
+        uint32_t name = ws_process_shape(cost->process, ops->shape[op])->name;
+        if (end <= begin || ws_report_group(cost->report, name) != WS_GROUP_COMM)
+            continue;
+        struct ws_arrival arrival = arrival_of(cost, launches[i].comm_op);
+        int64_t last = comm_collectives_clamp(arrival.last, begin, end);
+        cost->parts[cost->count++] =
+            (struct part){ .begin = begin,
+                           .fair =
+                               arrival.fair == INT64_MIN ? last : comm_collectives_clamp(arrival.fair, begin, last),
+                           .last = last,
+                           .end = end,
+                           .comm_op = launches[i].comm_op };
+        reach = end;
+    }
+    return 0;
+}
+
+/* Adds compute in [begin, end), which must begin after all earlier calls. */
+static void cover(struct cost *cost, int64_t begin, int64_t end)
+{
+    struct part *parts = cost->parts;
+    while (cost->at < cost->count && parts[cost->at].end <= begin)
+        cost->at++;
+    for (size_t i = cost->at; i < cost->count && parts[i].begin < end; i++) {
+        parts[i].under += common(begin, end, parts[i].begin, parts[i].end);
+        parts[i].under_wait += common(begin, end, parts[i].begin, parts[i].last);
+    }
+}
+
+/* Sweeps over all operations of the device and compares the union of its compute with the parts. */
+static int sweep(struct cost *cost)
+{
+    const struct ws_ops *ops = &cost->process->ops;
+    int64_t from = cost->rank->begin, to = cost->rank->end, busy = 0, reach = INT64_MIN, compute_reach = INT64_MIN;
+    bool *is_compute = malloc(cost->process->shapes.count + 1);
+    if (!is_compute)
+        return -ENOMEM;
+    for (size_t i = 0; i < cost->process->shapes.count; i++)
+        is_compute[i] = ws_report_group(cost->report, ws_process_shape(cost->process, i)->name) == WS_GROUP_COMPUTE;
+    for (size_t i = 0; i < cost->track->count; i++) {
+        uint32_t op = cost->track->order[i];
+        int64_t begin = ws_op_begin(ops, op), end = ws_op_end(ops, op);
+        busy += common(ws_max(begin, reach), end, from, to);
+        reach = ws_max(end, reach);
+        if (!is_compute[ops->shape[op]])
+            continue;
+        cost->result->kernels += begin >= from && begin < to;
+        begin = ws_max(begin, compute_reach);
+        if (end <= begin)
+            continue;
+        compute_reach = end;
+        cost->result->compute += common(begin, end, from, to);
+        cover(cost, begin, end);
+    }
+    free(is_compute);
+    cost->result->idle = to - from - busy;
+    return 0;
+}
+
+static void add_exposure(struct ws_comm_cost *cost, const struct part *part)
+{
+    cost->exposed += part->end - part->begin - part->under;
+    cost->overlap += part->under;
+    cost->exposed_wait += part->last - part->begin - part->under_wait;
+}
+
+static void comm_collectives_add_times(struct ws_comm_cost *cost, const struct ws_comm_op *op,
+                                       struct ws_arrival arrival)
+{
+    cost->total = ws_sum(cost->total, op->end - op->begin);
+    if (arrival.last == INT64_MIN)
+        return;
+    int64_t waited = comm_collectives_clamp(arrival.last, op->begin, op->end) - op->begin;
+    cost->matched++;
+    cost->matched_bytes += op->bytes <= INT64_MAX - cost->matched_bytes ? op->bytes : 0;
+    cost->waited = ws_sum(cost->waited, waited);
+    cost->transfer = ws_sum(cost->transfer, op->end - op->begin - waited);
+}
+
+/* Operations that follow one another without a pause. The program waits for them together, at their end. */
+struct stretch {
+    size_t count;
+    int64_t exposed, exposed_wait, under;
+    int64_t waited_for_stragglers;
+    int64_t last_transfer; /* transfer of the last operation outside compute: it cannot be hidden */
+};
+
+/* If the stragglers were on time, exposed time would shrink by the waits for them. If each piece were sent as
+ * soon as its data is ready, all but the last piece could run during compute. A single operation without any
+ * overlap could be cut into pieces. */
+static void comm_collectives_add_stretch(struct ws_track_collectives *result, const struct stretch *stretch)
+{
+    bool one_piece = stretch->count == 1 && !stretch->under;
+    int64_t transfer = stretch->exposed - stretch->exposed_wait;
+    result->waited_for_stragglers += stretch->waited_for_stragglers;
+    result->caused_by_stragglers +=
+        comm_collectives_clamp(stretch->exposed - stretch->last_transfer, 0, stretch->waited_for_stragglers);
+    result->uncovered += transfer;
+    result->hideable += one_piece ? transfer : transfer - stretch->last_transfer;
+}
+
+/* Counts steady steps; if there are none, the whole recording. */
+static void comm_collectives_add_stretches(const struct cost *cost, const struct ws_track_steps *steps)
+{
+    struct stretch stretch = { 0 };
+    size_t cursor = 0;
+    bool counts = true;
+    for (size_t i = 0; i < cost->count; i++) {
+        const struct part *part = &cost->parts[i];
+        if (!stretch.count && steps->kinds[WS_STEP_STEADY])
+            counts = ws_step_is_steady(ws_steps_next(steps, &cursor, part->begin));
+        stretch.count++;
+        stretch.exposed += part->end - part->begin - part->under;
+        stretch.exposed_wait += part->last - part->begin - part->under_wait;
+        stretch.under += part->under;
+        stretch.waited_for_stragglers += part->last - part->fair;
+        if (i + 1 < cost->count && part[1].begin - part->end < PAUSE_NS)
+            continue;
+        stretch.last_transfer = part->end - part->last - (part->under - part->under_wait);
+        if (counts)
+            comm_collectives_add_stretch(cost->result, &stretch);
+        stretch = (struct stretch){ 0 };
+    }
+}
+
+static int comm_collectives_longest_first(const void *a, const void *b, void *user)
+{
+    const struct ws_comm_cost *costs = user, *x = &costs[*(const uint32_t *)a], *y = &costs[*(const uint32_t *)b];
+    if (x->total != y->total)
+        return x->total < y->total ? 1 : -1;
+    return (*(const uint32_t *)a > *(const uint32_t *)b) - (*(const uint32_t *)a < *(const uint32_t *)b);
+}
+
+static int comm_collectives_add_up(struct cost *cost)
+{
+    struct ws_track_collectives *result = cost->result;
+    const struct ws_comm_op *ops = cost->comm->ops.data;
+    const struct ws_comm_kind *kinds = cost->comm->kinds.data;
+    if (ws_vector_reach(&result->costs, cost->comm->kinds.count))
+        return -ENOMEM;
+    struct ws_comm_cost *costs = result->costs.data;
+    for (size_t i = 0; i < cost->comm->ops.count; i++) {
+        struct ws_arrival arrival = arrival_of(cost, (uint32_t)i);
+        comm_collectives_add_times(&costs[ops[i].kind], &ops[i], arrival);
+        comm_collectives_add_times(&result->all, &ops[i], arrival);
+    }
+    for (size_t i = 0; i < cost->count; i++) {
+        add_exposure(&costs[ops[cost->parts[i].comm_op].kind], &cost->parts[i]);
+        add_exposure(&result->all, &cost->parts[i]);
+    }
+    for (uint32_t i = 0; i < cost->comm->kinds.count; i++) {
+        uint32_t *place = kinds[i].calls || kinds[i].timed ? ws_vector_push(&result->order) : NULL;
+        if (place)
+            *place = i;
+        else if (kinds[i].calls || kinds[i].timed)
+            return -ENOMEM;
+    }
+    if (result->order.count)
+        qsort_r(result->order.data, result->order.count, sizeof(uint32_t), comm_collectives_longest_first, costs);
+    return 0;
+}
+
+static int comm_collectives_run(const struct ws_report *report, size_t subject, void *memory)
+{
+    const struct ws_job_comm *job = ws_report_result(report, &ws_analysis_comm_match, 0);
+    struct ws_track_collectives *result = memory;
+    struct cost cost = { .report = report,
+                         .track = ws_model_track(report->model, subject),
+                         .comm = ws_report_comm(report, subject),
+                         .rank = (const struct ws_rank *)job->ranks.data + subject,
+                         .result = result };
+    cost.process = ws_model_process(report->model, cost.track->process);
+    *result = (struct ws_track_collectives){ .costs = WS_VECTOR(struct ws_comm_cost), .order = WS_VECTOR(uint32_t) };
+    int status = make_parts(&cost);
+    if (!status && (cost.count || cost.rank->matched))
+        status = sweep(&cost);
+    if (!status)
+        status = comm_collectives_add_up(&cost);
+    if (!status)
+        comm_collectives_add_stretches(&cost, ws_report_result(report, &ws_analysis_steps, subject));
+    free(cost.parts);
+    return status;
+}
+
+static void comm_collectives_finish(void *memory)
+{
+    struct ws_track_collectives *result = memory;
+    ws_vector_finish(&result->costs);
+    ws_vector_finish(&result->order);
+}
+
+const struct ws_analysis ws_analysis_collectives = {
+    .name = "collectives",
+    .title = "Communication",
+    .scope = WS_SCOPE_TRACK,
+    .result_size = sizeof(struct ws_track_collectives),
+    .needs = { &ws_analysis_activity, &ws_analysis_steps, &ws_analysis_comm_ops, &ws_analysis_comm_match },
+    .run = comm_collectives_run,
+    .finish = comm_collectives_finish,
+    .text = ws_comm_collectives_text,
+    .advise = ws_comm_collectives_advise,
+    .json = ws_comm_collectives_json,
+};

@@ -1,0 +1,234 @@
+/* Communication: what each rank did, which operations form one collective, and which ranks waited for which.
+ *
+ * A rank is a device as used by one process (a track of the model). Its communication is a list of operations.
+ * An operation is an NCCL call with the kernels launched for it, the calls of one group together, or, if the
+ * trace holds no calls, one communication kernel. A joint operation is one that every rank of a communicator
+ * must join, so it can end only after the last rank has arrived. From its own begin until then a rank waits;
+ * after that, data moves.
+ */
+#ifndef WALLSHIM_ANALYSIS_COMM_COMM_H
+#define WALLSHIM_ANALYSIS_COMM_COMM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vector.h"
+#include "report/analysis.h"
+
+/* ---- kinds of NCCL calls (comm_kinds.c) */
+
+/* Index into a table; see ws_comm_name. */
+typedef uint32_t ws_comm_operation;
+
+/* The operation of a function or kernel of this name; "other" if the name is not known. */
+ws_comm_operation ws_comm_by_function(const char *function);
+ws_comm_operation ws_comm_by_kernel(const char *name);
+
+/* The operation for a group of calls that are not all the same. */
+ws_comm_operation ws_comm_together(ws_comm_operation a, ws_comm_operation b);
+
+const char *ws_comm_name(ws_comm_operation operation); /* "all-reduce" */
+
+/* Is it an operation that no rank can finish before all ranks have arrived? */
+bool ws_comm_is_joint(ws_comm_operation operation);
+
+/* The size that nccl-tests use for bandwidth: `count` elements of ncclDataType_t. If `count` is one rank's
+ * part, it is multiplied by the number of ranks. */
+uint64_t ws_comm_bytes(ws_comm_operation operation, uint64_t count, uint32_t datatype, uint32_t ranks);
+
+/* Bus bandwidth divided by algorithm bandwidth: 2(n-1)/n, (n-1)/n or 1. */
+double ws_comm_bus_factor(ws_comm_operation operation, uint32_t ranks);
+
+/* ---- the operations of a rank (comm_ops.c) */
+
+struct ws_comm_op {
+    int64_t begin, end; /* first begin and last end of its kernels; ns, host clock of its process */
+    uint64_t sequence;  /* equal on all ranks of the communicator */
+    uint64_t bytes;     /* 0: not known */
+    uint32_t calls;
+    uint32_t kind;   /* index into ws_track_comm.kinds */
+    uint32_t member; /* index into ws_track_comm.members; WS_NOWHERE: cannot be matched */
+};
+
+/* A row of the table of communication. */
+struct ws_comm_kind {
+    ws_comm_operation operation;
+    uint32_t ranks;        /* ranks of the communicator; 0: not known */
+    bool by_name;          /* from names of kernels, not from calls */
+    uint64_t calls, bytes; /* including those without device times */
+    uint64_t timed;        /* calls with device times */
+    uint64_t timed_bytes;
+};
+
+/* A communicator as one rank knows it. */
+struct ws_comm_member {
+    uint64_t group;  /* a number that is equal on all ranks */
+    uint32_t rank;   /* in the communicator */
+    uint32_t size;   /* number of ranks; 0: size and rank are not known */
+    uint32_t joint;  /* number of joint operations */
+    bool by_name;    /* stands for kernels of one name on one stream, without a known communicator */
+    bool unnumbered; /* some of its calls have no sequence number */
+    bool by_order;   /* sequence numbers count joint operations in order of time */
+};
+
+struct ws_comm_launch {
+    uint32_t op;      /* index into ws_process.ops */
+    uint32_t comm_op; /* index into ws_track_comm.ops */
+};
+
+struct ws_track_comm {
+    struct ws_vector ops;      /* struct ws_comm_op, in order of begin */
+    struct ws_vector launches; /* struct ws_comm_launch, in order of begin */
+    struct ws_vector kinds;    /* struct ws_comm_kind */
+    struct ws_vector members;  /* struct ws_comm_member */
+};
+
+extern const struct ws_analysis ws_analysis_comm_ops;
+
+/* ---- matching of operations (comm_match.c) and clocks of ranks (comm_clocks.c) */
+
+enum ws_match_method {
+    WS_MATCH_SEQUENCE, /* by communicator and sequence number of the call */
+    WS_MATCH_ORDER,    /* by order: the n-th kernel of a name on a stream, if their ends agree */
+    WS_MATCH_TIME,     /* by time: kernels of a name that overlap and end together */
+    WS_MATCH_COUNT
+};
+
+const char *ws_match_name(enum ws_match_method method);
+
+/* One collective of several ranks: consecutive entries of ws_job_comm.entries. */
+struct ws_joined {
+    uint32_t first, count;
+    enum ws_match_method method;
+};
+
+struct ws_joined_entry {
+    uint32_t track;
+    uint32_t op; /* index into the track's ws_track_comm.ops */
+};
+
+/* A rank's clock compared with the reference rank's, from the ends of collectives. Times are in ns. */
+struct ws_rank_clock {
+    uint32_t samples;
+    int64_t offset; /* this clock minus the reference clock at time `at`; the median */
+    int64_t spread; /* third quartile minus first quartile of the differences */
+    double drift;   /* ns gained per ns; 0 unless the recording is long enough to show it */
+    int64_t at;
+    bool shared_host; /* same machine as the reference, so the same clock */
+    bool applied;
+};
+
+/* Until when a rank waited for others, ns on the rank's own clock; INT64_MIN: not known. */
+struct ws_arrival {
+    int64_t last; /* arrival of the last rank */
+    int64_t fair; /* arrival of the last rank that is not a straggler */
+};
+
+struct ws_rank {
+    uint32_t number;   /* the rank's number in the job; its index among the traces if that is not known */
+    bool known, twice; /* `number` is from the trace; an earlier rank claims the same number */
+    struct ws_rank_clock clock;
+    struct ws_arrival *arrivals; /* by index of the operation; NULL: no operations */
+    uint64_t joint, matched;     /* number of joint operations; of matched ones */
+    uint64_t apart;             /* operations of collectives that were rejected because they do not overlap in time */
+    uint64_t last, late;        /* matched operations in which it arrived last; those in which that was costly */
+    uint32_t steps, late_steps; /* steady steps; those in which others waited for it for at least 2 % of the step */
+    int64_t waited, caused;     /* ns it waited; ns that others waited for it, added up */
+    int64_t delay;              /* ns that others waited for it, averaged over the other ranks */
+    int64_t begin, end;         /* begin and end of the matched operations; ns, own clock */
+    bool straggler;
+};
+
+struct ws_job_comm {
+    struct ws_vector ranks;   /* struct ws_rank, by track */
+    struct ws_vector joined;  /* struct ws_joined */
+    struct ws_vector entries; /* struct ws_joined_entry */
+    uint64_t by_method[WS_MATCH_COUNT];
+    uint64_t unmatched; /* joint operations found on one rank only */
+    uint64_t apart;     /* collectives rejected because their operations do not overlap in time */
+    uint64_t costly;    /* collectives in which the others waited long enough to count */
+    uint32_t twice;     /* communicator members that claim another member's rank */
+    uint32_t largest;   /* ranks of the job, or of its largest communicator; 0: not known */
+    uint32_t stragglers;
+};
+
+extern const struct ws_analysis ws_analysis_comm_match;
+
+/* Fills joined and entries from the operations of all tracks. Returns 0 or -ENOMEM. */
+int ws_comm_match(const struct ws_report *report, struct ws_job_comm *job);
+
+/* Estimates the ranks' clocks from the matched collectives. Returns 0 or -ENOMEM. */
+int ws_comm_clocks(const struct ws_report *report, struct ws_job_comm *job);
+
+/* Finds who arrived last, who waited, and who is a straggler. Returns 0 or -ENOMEM. */
+int ws_comm_waits(const struct ws_report *report, struct ws_job_comm *job);
+
+/* Converts a time of the rank to the reference clock, and back. */
+int64_t ws_rank_to_reference(const struct ws_rank_clock *clock, int64_t time);
+int64_t ws_rank_from_reference(const struct ws_rank_clock *clock, int64_t time);
+
+/* ---- cost on one device (collectives.c) */
+
+struct ws_comm_cost {
+    int64_t total;    /* sum of the lengths of the operations, ns */
+    int64_t exposed;  /* part outside compute, ns; overlapping operations count once, for the first */
+    int64_t overlap;  /* part inside compute, ns; overlapping operations count once */
+    uint64_t matched; /* number of operations whose ranks are known; the fields below are for these */
+    uint64_t matched_bytes;
+    int64_t waited, transfer; /* ns until the last rank arrived, and after that */
+    int64_t exposed_wait;
+};
+
+struct ws_track_collectives {
+    struct ws_vector costs; /* struct ws_comm_cost, indexed like ws_track_comm.kinds */
+    struct ws_vector order; /* uint32_t: indices of kinds, longest total first */
+    struct ws_comm_cost all;
+    int64_t waited_for_stragglers;
+    int64_t caused_by_stragglers; /* upper limit of what would be saved if the stragglers were on time, ns */
+    int64_t uncovered; /* ns outside compute, without waits for matched ranks. Like hideable: in steady steps, or in
+                          the recording if there are no steps */
+    int64_t hideable;  /* upper limit of the part that could run during compute, ns */
+    int64_t compute, idle; /* ns between the first matched operation and the end of the last */
+    uint64_t kernels;
+};
+
+extern const struct ws_analysis ws_analysis_collectives;
+
+/* ---- why a rank is late (stragglers.c) */
+
+/* A rank compared with the mean of the ranks that are not stragglers, from the first collective to the last. */
+struct ws_lateness {
+    int64_t compute, idle; /* ns more than these ranks */
+    bool same_kernels;     /* about as many kernels as these ranks */
+    enum ws_part cause;    /* cause of at least half of the idle time; WS_PART_UNEXPLAINED: not known */
+};
+
+enum { WS_LATENESS_TEXT = 160 };
+
+/* Means over the ranks that are on time, computed once for all ranks. It has no section. */
+extern const struct ws_analysis ws_analysis_punctual;
+
+struct ws_lateness ws_lateness_of(const struct ws_report *report, size_t track);
+
+/* Writes "rank 3 computes 1.2 ms longer than the others, with as many kernels". */
+void ws_lateness_describe(const struct ws_report *report, size_t track, const struct ws_lateness *lateness,
+                          char text[WS_LATENESS_TEXT]);
+
+/* Advises a rank on what it would save if the stragglers were on time, and a straggler that computes longer on
+ * what all would save. Returns 0 or -ENOMEM. */
+int ws_stragglers_advise(const struct ws_report *report, size_t track, struct ws_advice_list *list);
+
+/* A total over steady steps, divided by their number; without steps, the total over the recording. */
+int64_t ws_comm_per_step(const struct ws_report *report, size_t track, int64_t total);
+
+/* ---- cost for the job (ranks.c) */
+
+extern const struct ws_analysis ws_analysis_ranks;
+
+static inline const struct ws_track_comm *ws_report_comm(const struct ws_report *report, size_t track)
+{
+    return (const struct ws_track_comm *)ws_report_result(report, &ws_analysis_comm_ops, track);
+}
+
+#endif

@@ -1,0 +1,40 @@
+/* The grammars of arguments.h. Each has a function that reads kernel names and one that reads parameter blocks. */
+#ifndef WALLSHIM_ANALYSIS_COST_ARGUMENT_GRAMMARS_H
+#define WALLSHIM_ANALYSIS_COST_ARGUMENT_GRAMMARS_H
+
+#include "analysis/cost/arguments.h"
+#include "analysis/cost/kernel_types.h"
+#include "analysis/cost/param_block.h"
+
+/* The end of `part` within `text`; NULL: not found. */
+const char *ws_behind(const char *text, const char *part);
+
+/* Does a longer word end at `at`? Then the name is another kernel's: "masked_softmax_warp_forward" is not
+ * "softmax_warp_forward". */
+bool ws_goes_before(const char *name, const char *at);
+
+/* Reads the template arguments of the name that ends here. Returns how many there are. */
+uint32_t ws_arguments_at(const char *at, bool mangled, struct ws_kernel_type types[WS_KERNEL_TYPES]);
+
+/* Reads a TensorIterator functor: the element sizes of its arrays, the output first, and the FLOPs per element.
+ * `operands` is the number of arrays, 0: not known. Leaves the form without arrays if the functor does not say. */
+void ws_read_functor(const char *functor, bool mangled, uint32_t operands, struct ws_arguments_form *form);
+
+/* Read the kernel's name. The form has no arrays if the name belongs to another grammar or does not say. */
+struct ws_arguments_form ws_iterator_form(const char *name);
+struct ws_arguments_form ws_dictionary_form(const char *name);
+struct ws_arguments_form ws_reduce_form(const char *name);
+struct ws_arguments_form ws_cat_form(const char *name);
+struct ws_arguments_form ws_attention_form(const char *name);
+struct ws_arguments_form ws_list_form(const char *name);
+
+/* Add what a launch moves. Return false if the block does not say. */
+typedef bool ws_moved_reader(const struct ws_arguments_form *form, const struct ws_param_block *block,
+                             const struct ws_shape *shape, struct ws_moved *moved);
+ws_moved_reader ws_moved_iterator, ws_moved_cast, ws_moved_strided, ws_moved_rows, ws_moved_reduce, ws_moved_cat,
+    ws_moved_attention, ws_moved_list;
+
+/* Adds an array. Does nothing if there are too many. */
+void ws_moved_add(struct ws_moved *moved, uint64_t address, double bytes, bool written);
+
+#endif

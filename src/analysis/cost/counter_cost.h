@@ -1,0 +1,40 @@
+/* The cost of a device's kernels as hardware counters measured it: `wallshim record --counters`.
+ *
+ * One launch gives one group of metrics. The groups come from several launches of the same kernel, grid and
+ * block, and a metric is the mean over the launches that gave it. All launches of a kernel, grid and block on a
+ * device are assumed to do the same work. Bytes are those read from and written to device memory. FLOPs are the
+ * sum over all precisions, on ordinary and tensor cores. They are known only if every group was read, or if the
+ * tensor cores were idle and their groups are not needed.
+ */
+#ifndef WALLSHIM_ANALYSIS_COST_COUNTER_COST_H
+#define WALLSHIM_ANALYSIS_COST_COUNTER_COST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hardware/gpu.h"
+#include "model/model.h"
+
+/* The mean of a launch. */
+struct ws_counter_cost {
+    bool has_bytes, has_flops;
+    double bytes, flops;
+    double written;              /* part of the bytes */
+    enum ws_precision precision; /* the precision of most FLOPs */
+    char note[192];              /* if FLOPs are not known: which groups were not read */
+};
+
+struct ws_counter_costs;
+
+/* For the track with index `subject`. Sets *counts to NULL if there are no counters. Returns 0 or -ENOMEM. */
+int ws_counter_costs_create(struct ws_counter_costs **counts, const struct ws_process *process,
+                            const struct ws_track *track, size_t subject);
+
+/* The cost of launches of this shape (index into ws_process.shapes); NULL: not known. */
+const struct ws_counter_cost *ws_counter_costs_of(const struct ws_counter_costs *counts, uint32_t shape);
+
+/* Accepts NULL. */
+void ws_counter_costs_destroy(struct ws_counter_costs *counts);
+
+#endif

@@ -1,0 +1,21 @@
+/* Reads element types in kernel names, plain or mangled: template arguments and parameters of lambdas. */
+#ifndef WALLSHIM_ANALYSIS_COST_KERNEL_TYPES_H
+#define WALLSHIM_ANALYSIS_COST_KERNEL_TYPES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/tensors.h"
+
+enum { WS_KERNEL_TYPES = 8 };
+
+struct ws_kernel_type {
+    uint32_t bytes; /* 0: not an element type, for example a number */
+    enum ws_element element;
+};
+
+/* Reads a list of types. It begins after < or ( in a plain name, after I or Ul in a mangled one. Returns how
+ * many types there are, up to WS_KERNEL_TYPES; stops at the first that it cannot read. */
+uint32_t ws_kernel_types(const char *list, bool mangled, struct ws_kernel_type types[WS_KERNEL_TYPES]);
+
+#endif

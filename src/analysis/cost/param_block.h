@@ -1,0 +1,59 @@
+/* The recorded part of a kernel's parameter block, and the tables of strides that PyTorch's kernels take in it. */
+#ifndef WALLSHIM_ANALYSIS_COST_PARAM_BLOCK_H
+#define WALLSHIM_ANALYSIS_COST_PARAM_BLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/model.h"
+#include "record/param_image.h"
+
+struct ws_param_block {
+    const struct ws_params *row;
+    struct ws_param_image image;
+};
+
+/* Returns false if the parameters were not recorded. */
+bool ws_block_open(struct ws_param_block *block, const struct ws_process *process, uint32_t params);
+
+/* The number of 1 to 8 bytes at this offset. Returns false if it was not recorded or is an address. */
+bool ws_block_number(const struct ws_param_block *block, uint32_t offset, uint32_t size, uint64_t *value);
+
+/* The device address at this offset; 0: not an address, or not recorded. */
+uint64_t ws_block_address(const struct ws_param_block *block, uint32_t offset);
+
+/* Is there an address at this offset, recorded or not? */
+bool ws_block_has_address(const struct ws_param_block *block, uint32_t offset);
+
+/* The offset of the next address after this one; 0: none. */
+uint32_t ws_block_next_address(const struct ws_param_block *block, uint32_t offset);
+
+enum { WS_TABLE_DIMS = 25, WS_TABLE_ARRAYS = 6 };
+
+/* ATen's OffsetCalculator (ATen/cuda/detail/OffsetCalculator.cuh). Its layout: the number of dimensions as u32;
+ * for each of 25 dimensions its size, and the multiplier and shift that divide by it (IntegerDivider.cuh); for
+ * each of 25 dimensions the stride of every array in bytes. Unused sizes are 1, unused strides 0. */
+struct ws_offset_table {
+    uint32_t dims, arrays;
+    uint32_t sizes[WS_TABLE_DIMS];
+    int32_t strides[WS_TABLE_DIMS][WS_TABLE_ARRAYS];
+    uint64_t elements; /* the product of the sizes */
+};
+
+static inline uint32_t ws_table_size(uint32_t arrays)
+{
+    return 4 + WS_TABLE_DIMS * (12 + 4 * arrays);
+}
+
+/* Returns false unless every value is consistent with such a table, including multipliers and shifts. */
+bool ws_table_read(struct ws_offset_table *table, const struct ws_param_block *block, uint32_t offset,
+                   uint32_t arrays);
+
+/* The number of distinct elements of an array that are used: the product of the sizes along dimensions with a
+ * stride. 0: elements overlap. */
+uint64_t ws_table_touched(const struct ws_offset_table *table, uint32_t array, uint32_t element_bytes);
+
+/* The smallest stride of an array in bytes; 0: it has none. */
+uint32_t ws_table_least_stride(const struct ws_offset_table *table, uint32_t array);
+
+#endif

@@ -1,0 +1,125 @@
+#include "analysis/gaps/gap_lines.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/pages.h"
+#include "base/salted.h"
+#include "model/source_line.h"
+
+/* Bits of the parts of a key. A part that does not fit counts as not known. */
+enum { THREAD_BITS = 16, FUNCTION_BITS = 16, LABEL_BITS = 27 };
+
+int ws_gap_lines_init(struct ws_gap_lines *lines, const struct ws_process *process, struct ws_vector *rows)
+{
+    *lines = (struct ws_gap_lines){ .process = process, .rows = rows };
+    lines->known = calloc(process->labels.rows.count + 1, 1);
+    return lines->known ? 0 : -ENOMEM;
+}
+
+void ws_gap_lines_finish(struct ws_gap_lines *lines)
+{
+    free(lines->known);
+    ws_map_finish(&lines->places);
+}
+
+/* Index + 1 of a row in a dictionary; 0: not found, or too large for the key. */
+static uint64_t key_part(const struct ws_entries *rows, uint32_t id, int bits)
+{
+    uint64_t place = id ? (uint64_t)ws_entries_place(rows, id) + 1 : 0;
+    return place >> bits ? 0 : place;
+}
+
+struct ws_gap_line *ws_gap_lines_put(struct ws_gap_lines *lines, enum ws_part cause, uint32_t thread, int64_t time,
+                                     uint32_t function)
+{
+    const struct ws_process *process = lines->process;
+    uint32_t identifier = ((const uint32_t *)process->ops.threads.data)[thread], range = WS_NO_RANGE;
+    if (time != INT64_MIN && process->ranges.rows.count)
+        range = ws_source_range(process, identifier, time, lines->known);
+    uint64_t label =
+        range == WS_NO_RANGE ? 0 : key_part(&process->labels, ws_range(&process->ranges, range)->name, LABEL_BITS);
+    uint64_t key = label ? label << FUNCTION_BITS : key_part(&process->driver_functions, function, FUNCTION_BITS);
+    key = (key << THREAD_BITS | thread) << 4 | (cause + 1);
+    if (key == lines->last_key)
+        return (struct ws_gap_line *)lines->rows->data + (lines->last_place - 1);
+    uint64_t *place = ws_salted_put(&lines->places, key);
+    if (!place)
+        return NULL;
+    if (!*place) {
+        struct ws_gap_line *line = ws_vector_push(lines->rows);
+        if (!line)
+            return NULL;
+        *line = (struct ws_gap_line){
+            .cause = cause, .thread = identifier, .range = label ? range : WS_NO_RANGE, .function = function
+        };
+        *place = lines->rows->count;
+    }
+    lines->last_key = key;
+    lines->last_place = *place;
+    return (struct ws_gap_line *)lines->rows->data + (*place - 1);
+}
+
+bool ws_gap_line_text(const struct ws_process *process, const struct ws_gap_line *line, char *text, size_t capacity)
+{
+    return ws_source_text(process, line->range, text, capacity);
+}
+
+bool ws_gap_line_where(const struct ws_process *process, const struct ws_gap_line *line, char *text, size_t capacity)
+{
+    const struct ws_driver_function *function = ws_entries_find(&process->driver_functions, line->function);
+    if (ws_gap_line_text(process, line, text, capacity))
+        return true;
+    snprintf(text, capacity, "%s", function ? function->name.data : "");
+    return *text != 0;
+}
+
+/* A row and its index before sorting. */
+struct ranked {
+    struct ws_gap_line line;
+    uint32_t place;
+};
+
+static int gap_lines_most_first(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    if (x->line.gaps.steady != y->line.gaps.steady)
+        return x->line.gaps.steady < y->line.gaps.steady ? 1 : -1;
+    if (x->line.gaps.total != y->line.gaps.total)
+        return x->line.gaps.total < y->line.gaps.total ? 1 : -1;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+void ws_gap_run_next(const struct ws_track_causes *causes, struct ws_gap_run *run)
+{
+    run->line = causes->run_lines[run->number++];
+    run->cause = ((const struct ws_gap_line *)causes->lines.data)[run->line].cause;
+    size_t word = (run->to + 1) / 64;
+    uint64_t turns = causes->turns[word] & ~0ULL << (run->to + 1) % 64;
+    while (!turns && run->number < causes->run_count)
+        turns = causes->turns[++word];
+    run->to = turns ? word * 64 + (size_t)__builtin_ctzll(turns) : causes->places;
+}
+
+int ws_gap_lines_sort(struct ws_track_causes *causes)
+{
+    struct ws_gap_line *rows = causes->lines.data;
+    size_t count = causes->lines.count;
+    struct ranked *ranked = ws_pages_alloc((count + 1) * sizeof(*ranked));
+    uint32_t *now = malloc((count + 1) * sizeof(*now));
+    int status = ranked && now ? 0 : -ENOMEM;
+    for (size_t i = 0; i < count && !status; i++)
+        ranked[i] = (struct ranked){ rows[i], (uint32_t)i };
+    if (!status && count)
+        qsort(ranked, count, sizeof(*ranked), gap_lines_most_first);
+    for (size_t i = 0; i < count && !status; i++) {
+        rows[i] = ranked[i].line;
+        now[ranked[i].place] = (uint32_t)i;
+    }
+    for (size_t i = 0; i < causes->run_count && !status; i++)
+        causes->run_lines[i] = now[causes->run_lines[i]];
+    free(ranked);
+    free(now);
+    return status;
+}

@@ -1,0 +1,26 @@
+/* Shows the causes of gaps, and the lines of code behind them. */
+#ifndef WALLSHIM_ANALYSIS_GAPS_GAP_REPORT_H
+#define WALLSHIM_ANALYSIS_GAPS_GAP_REPORT_H
+
+#include "analysis/gaps/gaps.h"
+
+/* Idle time, in ns, and number of gaps: per steady step if there are any, else of the whole recording. */
+int64_t ws_gap_mean(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
+                    const struct ws_gap_total *total);
+const char *ws_gap_count_text(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
+                              const struct ws_gap_total *total, char text[WS_FORMAT_SIZE]);
+
+/* Adds count, total_ns and per_step_ns. Returns 0, or another value if memory runs out. */
+int ws_gap_total_json(json_t *row, const struct ws_gap_total *total, const struct ws_track_causes *causes,
+                      const struct ws_track_steps *steps);
+
+/* Prints two tables: by cause, largest saving first; by line of code or call. */
+void ws_gap_causes_text(const struct ws_report *report, size_t track, struct ws_page *page);
+
+/* Adds gap_causes and the totals of gaps without a known cause. Returns 0, or another value if memory runs out. */
+int ws_gap_causes_json(const struct ws_report *report, size_t track, json_t *object);
+
+/* Adds the keys line and function. Returns 0, or another value if memory runs out. */
+int ws_gap_line_json(json_t *row, const struct ws_process *process, const struct ws_gap_line *line);
+
+#endif

@@ -1,0 +1,83 @@
+/* What queued work waited for, in gaps of causes wait and dispatch (gaps.h), as far as the trace shows it.
+ *
+ * The operation that ended such a gap was launched in time. The trace knows what precedes it in its stream: the
+ * operation before it, host functions and memory values, and the events that the stream waited for
+ * (cuStreamWaitEvent). An event stands for everything launched into its stream before the event's last record.
+ * Of these, the one that ended within the gap is named: a host function, a memory value, or an operation on
+ * another device. If no record of an event is in the trace, another process recorded it, or it was recorded
+ * before the trace began.
+ *
+ * All operations on the gap's own device had ended when the gap began. They can explain the few µs of a
+ * dispatch gap; the stream of the one that ended last is named. They cannot explain a longer wait. If nothing
+ * else explains it, the cause is not known, and the last operation of another stream is named only as the last
+ * one to end.
+ *
+ * Among other profilers' traces, only exports of Nsight Systems link events to streams. They hold no events of
+ * other processes.
+ */
+#ifndef WALLSHIM_ANALYSIS_GAPS_GAP_WAITS_H
+#define WALLSHIM_ANALYSIS_GAPS_GAP_WAITS_H
+
+#include "analysis/activity/activity.h"
+#include "analysis/gaps/gaps.h"
+
+/* X(NAME, name in JSON). */
+#define WS_WAITED_FOR(X)                                                                       \
+    X(NOT_KNOWN, "not_known")                                                                  \
+    X(OWN_STREAM, "own_stream")       /* the previous operation on its stream */               \
+    X(LAST_ENDED, "last_ended")       /* another stream's last operation; no event is known */ \
+    X(EVENT, "event")                 /* another stream, by an event */                        \
+    X(FOREIGN_EVENT, "foreign_event") /* an event without a record in the trace */             \
+    X(HOST_FUNCTION, "host_function")                                                          \
+    X(MEMORY_VALUE, "memory_value")                                                            \
+    X(INTEROP, "interop") /* an external semaphore, a graphics resource */
+
+enum ws_waited_for {
+#define WS_WAITED(name, key) WS_WAITED_##name,
+    WS_WAITED_FOR(WS_WAITED)
+#undef WS_WAITED
+        WS_WAITED_COUNT
+};
+
+struct ws_gap_wait {
+    enum ws_waited_for what;
+    uint32_t op; /* operation that was waited for; WS_NOWHERE: not known */
+};
+
+/* Gaps of one cause on one stream that waited for the same thing. */
+struct ws_gap_wait_row {
+    enum ws_part cause;
+    struct ws_gap_wait wait; /* an example */
+    uint32_t stream;         /* id of the stream that waited; 0: not known */
+    struct ws_gap_total gaps;
+};
+
+struct ws_track_waits {
+    struct ws_vector rows; /* struct ws_gap_wait_row, largest time in steady steps first */
+};
+
+/* Scope: track. It has no section. */
+extern const struct ws_analysis ws_analysis_gap_waits;
+
+/* What a gap of cause wait or dispatch waited for. */
+struct ws_gap_wait ws_gap_wait_of(const struct ws_report *report, size_t track, enum ws_part cause,
+                                  const struct ws_gap *gap);
+
+static inline bool ws_is_queued_cause(enum ws_part cause)
+{
+    return cause == WS_PART_WAIT || cause == WS_PART_DISPATCH;
+}
+
+/* "host function on stream 2", "gelu (vectorized_elementwise) on GPU 1, stream 7, by an event". Returns text. */
+const char *ws_gap_wait_text(const struct ws_report *report, size_t track, const struct ws_gap_wait *wait, char *text,
+                             size_t capacity);
+
+/* What most of the wait time was for; NULL: no waits, or nothing accounts for half of it. */
+const struct ws_gap_wait_row *ws_gap_wait_mostly(const struct ws_report *report, size_t track);
+
+/* The table in the section on gaps, the rows as JSON, and one gap's wait as JSON. */
+void ws_gap_waits_text(const struct ws_report *report, size_t track, struct ws_page *page);
+int ws_gap_waits_json(const struct ws_report *report, size_t track, json_t *object);
+int ws_gap_wait_json(const struct ws_report *report, size_t track, const struct ws_gap_wait *wait, json_t *object);
+
+#endif

@@ -1,0 +1,424 @@
+#include "analysis/gaps/replay.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/activity/activity.h"
+#include "analysis/activity/host_time.h"
+#include "analysis/gaps/gaps.h"
+#include "analysis/steps/steps.h"
+#include "base/minmax.h"
+#include "base/pages.h"
+
+/* Times in ns. Limits without a source are our choice. */
+enum {
+    MOST_OPS = 500000,
+    MOST_INDICES = 4000000,
+    STEPS_LEAST = 4,
+    MOST_THREADS = 64,     /* threads that launch on one device; programs have fewer */
+    MOST_RUNNING = 128,    /* operations that run at once on a device (CUDA programming guide) */
+    HANDOFF_LEAST = 50000, /* a pause this long may be a hand-off from another thread */
+    PAUSE_LEAST = 100000,  /* a pause this long before a copy to the device is a loader's, as in gaps.h */
+    RETURN_MOST = 20000,   /* delay of a call's return after what it waited for */
+    WAIT_LEAST = 100000,   /* a longer launch waits for room in the queue */
+    WAIT_KNOWN = 10000,    /* shorter waits of graph nodes need no dependency */
+    DISPATCH = 1500,       /* between ready operations, if the recording shows no delay */
+    DISPATCH_MOST = 2000,
+};
+
+/* Longest stretch, ns: one year. Sums of shifts must not overflow. */
+static const int64_t LONGEST = (int64_t)366 * 86400 * 1000000000;
+
+/* A time as recorded and as replayed. */
+struct moment {
+    int64_t recorded, replayed;
+};
+
+struct thread_clock {
+    struct ws_host_cursor cursor;
+    struct ws_host_event event; /* the next event */
+    bool waits;                 /* there is a next event */
+    bool began;
+    struct moment end; /* end of the last event */
+    int64_t call;      /* begin of the last event, replayed */
+};
+
+struct replay {
+    const struct ws_report *report;
+    const struct ws_track *track;
+    const struct ws_process *process;
+    const struct ws_host_time *time;
+    unsigned without;
+    int64_t delay, dispatch;
+    size_t first, end; /* indices in the track's order */
+    int64_t from, to;  /* host times of the first and last launch of these operations */
+    uint32_t low;      /* smallest index of these operations in ws_ops */
+    size_t indices;    /* number of operations from `low` on */
+    int64_t *launches; /* replayed launch by index - low; INT64_MIN: not yet launched */
+    struct thread_clock threads[MOST_THREADS];
+    size_t thread_count;
+    size_t place; /* index in the order of the device's next operation */
+    struct moment done, running[MOST_RUNNING];
+    size_t running_count;
+    bool began;
+    const struct ws_step *steps;
+    size_t step_count, step; /* index of the next step to begin on the device */
+    int64_t *boundaries;     /* replayed begins of steps; then the begin of the operation after the last step */
+    bool closes;             /* there is an operation after the last step */
+    size_t launched;         /* number of steps whose first operation was launched */
+};
+
+/* ---- the device */
+
+static void set_done(struct replay *replay, int64_t until)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < replay->running_count; i++) {
+        struct moment end = replay->running[i];
+        if (end.recorded > until) {
+            replay->running[kept++] = end;
+            continue;
+        }
+        replay->done.recorded = ws_max(replay->done.recorded, end.recorded);
+        replay->done.replayed = ws_max(replay->done.replayed, end.replayed);
+    }
+    replay->running_count = kept;
+}
+
+/* When the operation begins if launched at `launch`. INT64_MIN: its launch is not in the recording. */
+static int64_t replay_begin_of(const struct replay *replay, uint32_t op, int64_t launch)
+{
+    const struct ws_ops *ops = &replay->process->ops;
+    int64_t begin = ws_op_begin(ops, op), launched = ws_op_host_begin(ops, op), delay = ws_max(begin - launched, 0);
+    if (!replay->began)
+        return launch == INT64_MIN ? begin : ws_min(launch + delay, begin);
+    int64_t gap = begin - replay->done.recorded, least = ws_min(gap, replay->dispatch);
+    if (launch == INT64_MIN)
+        return ws_min(replay->done.replayed + gap, begin);
+    if (launched < replay->done.recorded) /* other operations still ran */
+        delay = ws_min(delay, replay->delay);
+    int64_t waited = ws_max(begin - ws_max(launched + delay, replay->done.recorded + least), 0);
+    if (replay->without & WS_WITHOUT_LAUNCHES && waited < WAIT_KNOWN)
+        waited = 0;
+    return ws_min(ws_max(launch + delay, replay->done.replayed + least) + waited, begin);
+}
+
+/* Runs operations that began up to `until` in the recording, as long as their launches are known. */
+static void run_device(struct replay *replay, int64_t until)
+{
+    const struct ws_ops *ops = &replay->process->ops;
+    for (; replay->place < replay->end; replay->place++) {
+        uint32_t op = replay->track->order[replay->place];
+        int64_t begin = ws_op_begin(ops, op), launch = INT64_MIN;
+        if (begin > until)
+            return;
+        if (ws_op_has_call(ops, op)) {
+            launch = ws_op_host_begin(ops, op) < replay->from ? ws_op_host_begin(ops, op)
+                                                              : replay->launches[op - replay->low];
+            if (launch == INT64_MIN && until != INT64_MAX)
+                return;
+        }
+        set_done(replay, begin);
+        int64_t begins = replay_begin_of(replay, op, launch), length = ws_op_length(ops, op);
+        if (!replay->began)
+            replay->done = (struct moment){ begin, begins };
+        replay->began = true;
+        if (replay->running_count == MOST_RUNNING)
+            set_done(replay, INT64_MAX);
+        replay->running[replay->running_count++] = (struct moment){ begin + length, begins + length };
+        while (replay->step < replay->step_count && replay->steps[replay->step].first <= replay->place)
+            replay->boundaries[replay->step++] = begins;
+        if (replay->closes && replay->place + 1 == replay->end)
+            replay->boundaries[replay->step_count] = begins;
+    }
+}
+
+/* ---- the host */
+
+/* What a thread's next event follows: the thread's last event, or that of another thread it waited for. */
+static struct moment replay_last_before(const struct replay *replay, const struct thread_clock *thread, int64_t begin)
+{
+    struct moment last = thread->end;
+    bool known = thread->began;
+    if (known && begin - last.recorded < HANDOFF_LEAST)
+        return last;
+    for (size_t i = 0; i < replay->thread_count; i++) {
+        const struct thread_clock *other = &replay->threads[i];
+        if (other->began && other->end.recorded <= begin && (!known || other->end.recorded > last.recorded)) {
+            last = other->end;
+            known = true;
+        }
+    }
+    return known ? last : (struct moment){ begin, begin };
+}
+
+static bool copies_to_device(const struct ws_process *process, const struct ws_host_event *event)
+{
+    if (event->kind != WS_HOST_OP)
+        return false;
+    const struct ws_shape *shape = &ws_process_shape(process, process->ops.shape[event->index])->row;
+    return ws_is_host_to_device(shape);
+}
+
+/* What remains of the pause before an event, ns. */
+static int64_t pause_before(const struct replay *replay, const struct thread_clock *thread, int64_t from)
+{
+    const struct ws_host_event *event = &thread->event;
+    int64_t pause = event->begin - from;
+    if (pause <= 0)
+        return pause;
+    if (replay->without & WS_WITHOUT_INPUT) {
+        const struct ws_interval_set *input = &replay->time->input[thread->cursor.thread];
+        pause -= input->count ? ws_interval_set_within(input, from, event->begin) : 0;
+        if (pause >= PAUSE_LEAST && copies_to_device(replay->process, event))
+            pause = 0;
+    }
+    if (replay->without & WS_WITHOUT_LAUNCHES && pause < PAUSE_LEAST)
+        pause = 0;
+    return pause;
+}
+
+/* When a call that began at `begin` and waits for the device returns. */
+static int64_t return_of_wait(struct replay *replay, const struct ws_host_event *event, int64_t begin)
+{
+    run_device(replay, event->end);
+    set_done(replay, event->end);
+    if (!replay->began || replay->done.recorded <= event->begin)
+        return begin + (event->end - event->begin);
+    return ws_max(begin, replay->done.replayed) + (event->end - replay->done.recorded);
+}
+
+static bool waits(struct replay *replay, const struct ws_host_event *event, enum ws_host_use use)
+{
+    if (use == WS_USE_SYNC)
+        return true;
+    if (event->end - event->begin < (use == WS_USE_ALLOCATION ? RETURN_MOST : WAIT_LEAST))
+        return false;
+    /* Freeing memory waits for the device. So does a launch into a full queue. */
+    run_device(replay, event->end);
+    set_done(replay, event->end);
+    return replay->done.recorded > event->begin && event->end - replay->done.recorded <= RETURN_MOST;
+}
+
+/* Would a graph of the whole step make this launch unnecessary? */
+static bool in_graph(struct replay *replay, const struct ws_host_event *event, enum ws_host_use use)
+{
+    if (!(replay->without & WS_WITHOUT_LAUNCHES) || use != WS_USE_LAUNCH)
+        return false;
+    if (event->kind != WS_HOST_OP)
+        return true;
+    const struct ws_ops *ops = &replay->process->ops;
+    size_t step = replay->launched;
+    while (step < replay->step_count &&
+           ws_op_host_begin(ops, replay->track->order[replay->steps[step].first]) <= event->begin)
+        step++;
+    bool first = step != replay->launched;
+    replay->launched = step;
+    return !first;
+}
+
+static void play_event(struct replay *replay, struct thread_clock *thread)
+{
+    const struct ws_host_event *event = &thread->event;
+    struct moment last = replay_last_before(replay, thread, event->begin);
+    enum ws_host_use use = ws_host_time_use(replay->time, event);
+    int64_t begin = last.replayed + pause_before(replay, thread, last.recorded), end;
+    if (thread->began && event->begin < thread->end.recorded) /* a call inside another call */
+        begin = ws_max(begin, thread->call);
+    if (event->kind == WS_HOST_OP && event->index >= replay->low && event->index - replay->low < replay->indices)
+        replay->launches[event->index - replay->low] = begin;
+    if ((use == WS_USE_SYNC && replay->without & WS_WITHOUT_SYNC) ||
+        (use == WS_USE_ALLOCATION && replay->without & WS_WITHOUT_ALLOCATION) || in_graph(replay, event, use))
+        end = begin;
+    else if (waits(replay, event, use))
+        end = return_of_wait(replay, event, begin);
+    else
+        end = begin + (event->end - event->begin);
+    /* A nested call does not change when the outer call returns. */
+    if (!thread->began || event->end > thread->end.recorded) {
+        thread->end = (struct moment){ event->end, end };
+        thread->call = begin;
+    }
+    thread->began = true;
+    thread->waits = ws_host_next(&replay->time->host, &thread->cursor, replay->to + 1, &thread->event);
+}
+
+static void play(struct replay *replay)
+{
+    for (;;) {
+        struct thread_clock *next = NULL;
+        for (size_t i = 0; i < replay->thread_count; i++) {
+            struct thread_clock *thread = &replay->threads[i];
+            if (thread->waits && (!next || thread->event.begin < next->event.begin))
+                next = thread;
+        }
+        if (!next)
+            break;
+        play_event(replay, next);
+    }
+    run_device(replay, INT64_MAX);
+    set_done(replay, INT64_MAX);
+}
+
+/* ---- the stretch */
+
+/* Takes the steps from the first steady one to the last that fits. Without steps, takes as much as fits. */
+static void replay_choose(struct replay *replay, const struct ws_track_steps *steps)
+{
+    const struct ws_step *list = steps->steps.data;
+    size_t first = 0;
+    while (first < steps->steps.count && !ws_step_is_steady(&list[first]))
+        first++;
+    size_t last = first;
+    replay->end = replay->track->count;
+    if (first == steps->steps.count)
+        goto limit;
+    for (size_t i = first; i < steps->steps.count; i++)
+        if (ws_step_is_steady(&list[i]) && list[i].first + list[i].count - list[first].first <= MOST_OPS)
+            last = i;
+    replay->first = list[first].first;
+    replay->end = list[last].first + list[last].count;
+    replay->steps = list + first;
+    replay->step_count = last - first + 1;
+    replay->closes = replay->end < replay->track->count && replay->end - replay->first < MOST_OPS &&
+                     ws_op_begin(&replay->process->ops, replay->track->order[replay->end]) == list[last].end;
+    replay->end += replay->closes;
+limit:
+    if (replay->end - replay->first > MOST_OPS)
+        replay->end = replay->first + MOST_OPS;
+}
+
+static struct thread_clock *replay_thread_of(struct replay *replay, uint32_t thread)
+{
+    for (size_t i = 0; i < replay->thread_count; i++)
+        if (replay->threads[i].cursor.thread == thread)
+            return &replay->threads[i];
+    if (replay->thread_count == MOST_THREADS)
+        return NULL;
+    replay->threads[replay->thread_count].cursor.thread = thread;
+    return &replay->threads[replay->thread_count++];
+}
+
+/* Finds the launching threads and the time of the launches. Returns false if there are too many threads or
+ * operations. */
+static bool find_threads(struct replay *replay)
+{
+    const struct ws_ops *ops = &replay->process->ops;
+    uint32_t high = 0;
+    replay->low = UINT32_MAX;
+    replay->from = INT64_MAX;
+    replay->to = INT64_MIN;
+    for (size_t i = replay->first; i < replay->end; i++) {
+        uint32_t op = replay->track->order[i];
+        if (!ws_op_has_call(ops, op))
+            continue;
+        if (!replay_thread_of(replay, ws_op_thread_place(ops, op)))
+            return false;
+        replay->low = ws_min(op, replay->low);
+        high = ws_max(op, high);
+        replay->to = ws_max(replay->to, ws_op_host_begin(ops, op));
+        replay->from = ws_min(replay->from, ws_op_host_begin(ops, op));
+    }
+    replay->indices = replay->low > high ? 0 : (size_t)(high - replay->low) + 1;
+    return replay->indices && replay->indices <= MOST_INDICES && replay->to - replay->from < LONGEST;
+}
+
+static int replay_prepare(struct replay *replay)
+{
+    replay->launches = ws_pages_alloc((replay->indices + 1) * sizeof(*replay->launches));
+    replay->boundaries = calloc(replay->step_count + 1, sizeof(*replay->boundaries));
+    if (!replay->launches || !replay->boundaries)
+        return -ENOMEM;
+    for (size_t i = 0; i < replay->indices; i++)
+        replay->launches[i] = INT64_MIN;
+    for (size_t i = 0; i < replay->thread_count; i++) {
+        struct thread_clock *thread = &replay->threads[i];
+        ws_host_seek(&replay->time->host, &thread->cursor, replay->from);
+        thread->waits = ws_host_next(&replay->time->host, &thread->cursor, replay->to + 1, &thread->event);
+    }
+    replay->place = replay->first;
+    return 0;
+}
+
+/* Takes the means of the steady steps. The first step is left out, as the host is not yet ahead in it. The mean
+ * is used because delays vary from step to step, so that a median step would not show the saving of all. Other
+ * anomalies affect both means equally. */
+static void compare_steps(const struct replay *replay, struct ws_replay_times *times)
+{
+    double recorded = 0, replayed = 0;
+    size_t count = 0;
+    for (size_t i = 1; i + 1 < replay->step_count; i++) {
+        if (!ws_step_is_steady(&replay->steps[i]))
+            continue;
+        recorded += (double)(replay->steps[i].end - replay->steps[i].begin);
+        replayed += (double)(replay->boundaries[i + 1] - replay->boundaries[i]);
+        count++;
+    }
+    if (count)
+        *times = (struct ws_replay_times){ (int64_t)(recorded / (double)count), (int64_t)(replayed / (double)count),
+                                           count };
+}
+
+/* For few steps, or none: compares the whole stretch. Steps end where the next one begins, so the gap after the
+ * last operation belongs to the stretch. */
+static void compare_stretch(const struct replay *replay, struct ws_replay_times *times)
+{
+    const struct ws_ops *ops = &replay->process->ops;
+    int64_t begin = ws_op_begin(ops, replay->track->order[replay->first]), steps = 0;
+    int64_t recorded = replay->done.recorded - begin, replayed = replay->done.replayed - begin;
+    if (replay->closes) {
+        recorded = ws_op_begin(ops, replay->track->order[replay->end - 1]) - begin;
+        replayed = replay->boundaries[replay->step_count] - replay->boundaries[0];
+    }
+    for (size_t i = 0; i < replay->step_count; i++)
+        steps += ws_step_is_steady(&replay->steps[i]);
+    *times = (struct ws_replay_times){ recorded, replayed, (size_t)steps };
+    if (steps) {
+        times->recorded /= steps;
+        times->replayed /= steps;
+    }
+}
+
+static void replay_compare(const struct replay *replay, struct ws_replay_times *times)
+{
+    if (replay->step_count >= STEPS_LEAST)
+        compare_steps(replay, times);
+    else
+        compare_stretch(replay, times);
+}
+
+int ws_replay(const struct ws_report *report, size_t subject, unsigned without, struct ws_replay_times *times)
+{
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
+    const struct ws_gap_total *dispatch = &causes->totals[WS_PART_DISPATCH];
+    struct replay *replay = calloc(1, sizeof(*replay));
+    *times = (struct ws_replay_times){ 0 };
+    if (!replay)
+        return -ENOMEM;
+    *replay = (struct replay){
+        .report = report,
+        .track = track,
+        .process = ws_model_process(report->model, track->process),
+        .time = ws_report_result(report, &ws_analysis_host_time, track->process),
+        .without = without,
+        .delay = causes->launch_delay,
+        .dispatch = without & WS_WITHOUT_LAUNCHES ? WS_GRAPH_NODE
+                    : dispatch->count             ? ws_min(dispatch->total / (int64_t)dispatch->count, DISPATCH_MOST)
+                                                  : DISPATCH,
+    };
+    replay_choose(replay, ws_report_result(report, &ws_analysis_steps, subject));
+    int status = 0;
+    if (track->aligned && find_threads(replay)) {
+        status = replay_prepare(replay);
+        if (!status) {
+            play(replay);
+            replay_compare(replay, times);
+        }
+    }
+    free(replay->launches);
+    free(replay->boundaries);
+    free(replay);
+    return status;
+}

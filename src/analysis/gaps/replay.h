@@ -1,0 +1,46 @@
+/* Replays a stretch of a recording as if something had not cost the host any time.
+ *
+ * The method is that of Daydream (Zhu et al., USENIX ATC 2020): treat the recording as a graph of dependencies,
+ * remove or shorten tasks, and compute how long the rest takes. Here the order of events stays as recorded, and
+ * each event moves to the earliest time that its dependencies allow:
+ * - An event on a thread follows the thread's previous event after the same pause. If other threads made calls
+ * during the pause, it follows those (the main thread and autograd's thread hand work to each other).
+ * - An operation begins no earlier than its launch reaches the device, and no earlier than all operations that
+ * had ended before it began in the recording. Operations that did not overlap therefore never do, and no step
+ * gets shorter than the device's busy time. If the operation began later than both, it waited for something
+ * unknown, and it waits as long again.
+ * - A call that waits returns after the operation that ended last before its return, with the same delay.
+ *
+ * A replay without changes reproduces the recorded times. The method ignores that kernels slow each other down,
+ * that queues hold a limited number of launches, and dependencies that the order of events does not show. The
+ * result is an upper limit for the saving. It is accurate if the device mostly waits for the host.
+ */
+#ifndef WALLSHIM_ANALYSIS_GAPS_REPLAY_H
+#define WALLSHIM_ANALYSIS_GAPS_REPLAY_H
+
+#include "report/analysis.h"
+
+/* What costs no time in the replay. */
+enum ws_replay_without {
+    WS_WITHOUT_SYNC = 1,       /* waits for the device, also in copies that block */
+    WS_WITHOUT_INPUT = 2,      /* time in data loaders; pauses before copies to the device */
+    WS_WITHOUT_ALLOCATION = 4, /* calls that allocate, free or load */
+    WS_WITHOUT_LAUNCHES = 8,   /* all launches but the first of a step, as with a CUDA graph */
+};
+
+/* ns between two nodes of a CUDA graph: 0.5 µs in NVIDIA's "Getting Started with CUDA Graphs", up to 1.5 on
+ * other GPUs. */
+#define WS_GRAPH_NODE 1000
+
+struct ws_replay_times {
+    int64_t recorded; /* ns: mean of a steady step; share per step if there are few steps; whole stretch if there are
+                         none */
+    int64_t replayed;
+    size_t steps; /* steady steps replayed; 0: none */
+};
+
+/* Replays the steady steps of a track, or the recording if there are none, up to half a million operations.
+ * Returns 0 or -ENOMEM. The times are 0 if there is nothing to replay. */
+int ws_replay(const struct ws_report *report, size_t track, unsigned without, struct ws_replay_times *times);
+
+#endif

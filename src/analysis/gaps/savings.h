@@ -1,0 +1,33 @@
+/* What removing each cause of gaps would save.
+ *
+ * For causes that the program can remove, the saving is that of a replay of the steady steps without the cause
+ * (replay.h), at most the idle time of the cause. For gaps with queued work (wait, dispatch) the saving cannot
+ * be estimated. From a twentieth of a step on, the report advises on them with their whole idle time as the
+ * upper limit.
+ *
+ * Causes hide one another: a host that no longer waits for results may wait for input instead, and the step is
+ * as long as before. Single savings may therefore add up to less than the saving of removing all causes at
+ * once. One more replay, without all causes that advice is given for except launches, gives that figure.
+ * Savings of launches are in storms.h.
+ */
+#ifndef WALLSHIM_ANALYSIS_GAPS_SAVINGS_H
+#define WALLSHIM_ANALYSIS_GAPS_SAVINGS_H
+
+#include "report/advice.h"
+#include "report/analysis.h"
+
+struct ws_track_savings {
+    int64_t idle[WS_CAUSE_COUNT];   /* ns per steady step; of the recording if there are no steps */
+    int64_t saving[WS_CAUSE_COUNT]; /* upper limits, ns; 0 for causes without advice */
+    int64_t together; /* ns: input, sync and allocation removed at once, if at least two of them save time; else 0 */
+};
+
+/* The causes removed in `together` as text: "input and sync". Returns the sum of their single savings in ns; 0
+ * if there is no such figure. */
+enum { WS_TOGETHER_TEXT = 64 };
+int64_t ws_savings_together(const struct ws_track_savings *savings, char text[WS_TOGETHER_TEXT]);
+
+/* Scope: track. It has no section. Advises once per cause and line of code; storms.h advises on launches. */
+extern const struct ws_analysis ws_analysis_savings;
+
+#endif

@@ -1,0 +1,177 @@
+#include "analysis/gaps/storms.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/activity/activity.h"
+#include "analysis/gaps/gaps.h"
+#include "analysis/gaps/replay.h"
+#include "analysis/gaps/savings.h"
+#include "analysis/steps/steps.h"
+#include "base/minmax.h"
+
+/* SHORT and FED are in ns. LEAST_SHARE is a divisor. storms.h gives the sources. */
+enum { SHORT = 10000, FED = 100000, LEAST_GAPS = 16, LEAST_SHARE = 10 };
+
+/* A run of launch gaps that may become a storm. */
+struct run {
+    size_t first, last; /* indices in the track's order: operations that ended its first and last gap */
+    size_t gaps;
+    int64_t end; /* begin of the last gap */
+    int64_t run_time, idle, saving;
+    int64_t steady_idle, steady_saving;
+    uint64_t steady; /* operations in steady steps */
+    uint32_t line;   /* the line of most gaps, if one has more than half; found by majority vote */
+    int64_t votes;
+};
+
+struct finder {
+    const struct ws_ops *ops;
+    const struct ws_track *track;
+    const struct ws_track_causes *causes;
+    struct ws_track_storms *result;
+    struct run run;
+};
+
+/* Ends the run and keeps it if it is a storm. */
+static int end_run(struct finder *finder)
+{
+    struct run run = finder->run;
+    const struct ws_ops *ops = finder->ops;
+    finder->run = (struct run){ 0 };
+    if (run.gaps < LEAST_GAPS)
+        return 0;
+    uint32_t first = finder->track->order[run.first], last = finder->track->order[run.last];
+    struct ws_storm storm = {
+        .begin = ws_op_begin(ops, first),
+        .end = run.end,
+        .count = run.last - run.first,
+        .run_time = run.run_time,
+        .idle = run.idle,
+        .saving = run.saving,
+        .line = run.line,
+    };
+    storm.interval = ws_max(ws_op_host_begin(ops, last) - ws_op_host_begin(ops, first), 0) / (int64_t)storm.count;
+    if (storm.run_time / (int64_t)storm.count >= SHORT || storm.idle < (storm.end - storm.begin) / LEAST_SHARE)
+        return 0;
+    struct ws_storm *place = ws_vector_push(&finder->result->storms);
+    if (!place)
+        return -ENOMEM;
+    *place = storm;
+    finder->result->count += storm.count;
+    finder->result->steady += run.steady;
+    finder->result->idle += finder->causes->per_step ? run.steady_idle : run.idle;
+    finder->result->saving += finder->causes->per_step ? run.steady_saving : run.saving;
+    return 0;
+}
+
+/* Are the operations before the next gap short enough for the run? If so, adds them. */
+static bool goes_on(struct finder *finder, const struct ws_gap *gap)
+{
+    struct run *run = &finder->run;
+    const uint32_t *order = finder->track->order;
+    if (gap->begin - ws_op_begin(finder->ops, order[run->last]) > FED)
+        return false;
+    int64_t time = run->run_time;
+    for (size_t i = run->last; i < gap->place; i++)
+        time += ws_op_length(finder->ops, order[i]);
+    if (time / (int64_t)(gap->place - run->first) >= SHORT)
+        return false;
+    run->run_time = time;
+    return true;
+}
+
+/* Adds a launch gap to the run, or begins a run with it. */
+static int add_gap(struct finder *finder, const struct ws_gap *gap, uint32_t line, bool steady)
+{
+    struct run *run = &finder->run;
+    int64_t length = ws_gap_length(gap), saving = ws_max(length - WS_GRAPH_NODE, 0);
+    if (run->gaps && !goes_on(finder, gap)) {
+        int status = end_run(finder);
+        if (status)
+            return status;
+    }
+    if (!run->gaps)
+        run->first = gap->place;
+    else if (steady)
+        run->steady += gap->place - run->last;
+    if (!run->votes)
+        run->line = line;
+    run->votes += run->line == line ? 1 : -1;
+    run->last = gap->place;
+    run->end = gap->begin;
+    run->gaps++;
+    run->idle += length;
+    run->saving += saving;
+    run->steady_idle += steady ? length : 0;
+    run->steady_saving += steady ? saving : 0;
+    return 0;
+}
+
+static int storms_most_first(const void *a, const void *b)
+{
+    const struct ws_storm *x = a, *y = b;
+    if (x->idle != y->idle)
+        return x->idle < y->idle ? 1 : -1;
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+static int storms_run(const struct ws_report *report, size_t subject, void *memory)
+{
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
+    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
+    const struct ws_track_savings *savings = ws_report_result(report, &ws_analysis_savings, subject);
+    struct ws_track_storms *result = memory;
+    struct finder finder = { .ops = &ws_model_process(report->model, track->process)->ops,
+                             .track = track,
+                             .causes = ws_report_result(report, &ws_analysis_causes, subject),
+                             .result = result };
+    struct ws_steady_walk steady_walk = ws_steady_walk(steps);
+    struct ws_gap_run of = { 0 };
+    int status = 0;
+    result->storms = WS_VECTOR(struct ws_storm);
+    struct ws_gap_walk walk = ws_gap_walk(&activity->gaps, 0);
+    for (struct ws_gap gap; !status && ws_gap_next(&walk, &gap);) {
+        ws_gap_run_reach(finder.causes, &of, &gap);
+        if (of.cause == WS_PART_LAUNCH) {
+            status = add_gap(&finder, &gap, of.line, ws_steady_at(&steady_walk, gap.begin));
+            continue;
+        }
+        if (of.cause != WS_PART_DISPATCH)
+            status = end_run(&finder);
+        walk = ws_gap_walk(&activity->gaps, of.to);
+    }
+    if (!status)
+        status = end_run(&finder);
+    if (result->storms.count)
+        qsort(result->storms.data, result->storms.count, sizeof(struct ws_storm), storms_most_first);
+    if (finder.causes->per_step) {
+        result->idle = ws_steps_share(steps, result->idle);
+        result->saving = ws_steps_share(steps, result->saving);
+    }
+    int64_t most = savings->saving[WS_PART_LAUNCH];
+    result->saving = ws_min(result->saving, most);
+    result->elsewhere = ws_min(most - result->saving, savings->idle[WS_PART_LAUNCH] - result->idle);
+    return status;
+}
+
+static void storms_finish(void *memory)
+{
+    struct ws_track_storms *result = memory;
+    ws_vector_finish(&result->storms);
+}
+
+const struct ws_analysis ws_analysis_storms = {
+    .name = "storms",
+    .title = "Storms",
+    .scope = WS_SCOPE_TRACK,
+    .result_size = sizeof(struct ws_track_storms),
+    .needs = { &ws_analysis_activity, &ws_analysis_steps, &ws_analysis_causes, &ws_analysis_savings },
+    .run = storms_run,
+    .finish = storms_finish,
+    .text = ws_storms_text,
+    .advise = ws_storms_advise,
+    .json = ws_storms_json,
+};

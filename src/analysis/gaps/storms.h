@@ -1,0 +1,43 @@
+/* Storms: runs of operations so short that the host cannot launch them as fast as the device runs them.
+ *
+ * A storm is a run of launch gaps (gaps.h) with short operations between them. The mean operation takes less
+ * than 10 µs (the limit for short kernels in TraceLens and nsys-ai), and no busy stretch is longer than 0.1 ms.
+ * A storm has at least 16 gaps, and they take at least a tenth of its time. Dispatch gaps do not end a storm;
+ * gaps of any other cause do. Limits without a source are our choice.
+ *
+ * A CUDA graph, or a compiled region, would save the idle time except what a device takes between two nodes of
+ * a graph. Per step the saving is at most that of a replay with one launch per step (replay.h).
+ */
+#ifndef WALLSHIM_ANALYSIS_GAPS_STORMS_H
+#define WALLSHIM_ANALYSIS_GAPS_STORMS_H
+
+#include "base/vector.h"
+#include "report/analysis.h"
+
+struct ws_storm {
+    int64_t begin, end; /* from the end of the first gap to the begin of the last, ns */
+    uint64_t count;     /* number of operations */
+    int64_t run_time;   /* sum of their lengths, ns */
+    int64_t idle;       /* ns in its launch gaps, including the first */
+    int64_t saving;     /* ns of `idle` that a graph would save */
+    int64_t interval;   /* mean ns from launch to launch */
+    uint32_t line;      /* index in ws_track_causes.lines of most of its gaps */
+};
+
+struct ws_track_storms {
+    struct ws_vector storms; /* struct ws_storm, largest idle time first */
+    uint64_t count;          /* operations in storms */
+    uint64_t steady;         /* of these, in steady steps */
+    int64_t idle, saving;    /* ns per steady step; of the recording if there are no steps */
+    int64_t elsewhere;       /* likewise: what fewer launches would save outside storms */
+};
+
+/* Scope: track. */
+extern const struct ws_analysis ws_analysis_storms;
+
+/* defined in storms_report.c */
+void ws_storms_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page);
+int ws_storms_advise(const struct ws_report *report, size_t subject, const void *memory, struct ws_advice_list *list);
+int ws_storms_json(const struct ws_report *report, size_t subject, const void *memory, json_t *object);
+
+#endif

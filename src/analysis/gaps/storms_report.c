@@ -1,0 +1,140 @@
+#include "analysis/gaps/storms.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/activity/activity.h"
+#include "analysis/gaps/gaps.h"
+#include "analysis/steps/steps.h"
+
+static const struct ws_process *storms_process_of(const struct ws_report *report, size_t subject)
+{
+    return ws_model_process(report->model, ws_model_track(report->model, subject)->process);
+}
+
+/* Writes the place that caused most of its gaps. */
+static bool storms_place_of(const struct ws_report *report, size_t subject, const struct ws_storm *storm, char *text,
+                            size_t capacity)
+{
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
+    const struct ws_gap_line *lines = causes->lines.data;
+    return ws_gap_line_text(storms_process_of(report, subject), &lines[storm->line], text, capacity);
+}
+
+static int64_t storms_mean_of(const struct ws_storm *storm)
+{
+    return storm->run_time / (int64_t)storm->count;
+}
+
+void ws_storms_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
+{
+    static const struct ws_table_column columns[] = {
+        { "idle", false, false },
+        { "at", false, WS_NARROW_LEAVE_OUT },
+        { "operations", false, false },
+        { "each runs", false, false },
+        { "launched every", false, WS_NARROW_LEAVE_OUT },
+        { "from", true, true },
+    };
+    const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
+    const struct ws_track_storms *result = memory;
+    const struct ws_storm *storms = result->storms.data;
+    char idle[WS_FORMAT_SIZE], saving[WS_FORMAT_SIZE], count[WS_FORMAT_SIZE], storm_count[WS_FORMAT_SIZE];
+    struct ws_table table;
+    if (!result->storms.count) {
+        ws_page_text(page, ws_model_track(report->model, subject)->count
+                               ? "None: the host never fell behind a run of short operations."
+                               : "Not known: no device times.");
+        return;
+    }
+    ws_page_text(
+        page, "%s run%s of short operations (%s operations in all) that the host cannot launch as fast as they run.",
+        ws_format_count(storm_count, result->storms.count), result->storms.count == 1 ? "" : "s",
+        ws_format_count(count, result->count));
+    if (result->idle)
+        ws_page_text(page, "%s idle%s, of which a CUDA graph or a compiled region would save up to %s (an estimate).",
+                     ws_format_time(idle, result->idle), causes->per_step ? " a step" : "",
+                     ws_format_time(saving, result->saving));
+    else
+        ws_page_text(page, "None of them is in a steady step.");
+    fputc('\n', page->out);
+    ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
+    size_t shown = page->top && page->top < result->storms.count ? page->top : result->storms.count;
+    for (size_t i = 0; i < shown; i++) {
+        char where[256];
+        storms_place_of(report, subject, &storms[i], where, sizeof(where));
+        ws_table_time(&table, storms[i].idle);
+        ws_table_time(&table, storms[i].begin - activity->begin);
+        ws_table_count(&table, storms[i].count);
+        ws_table_time(&table, storms_mean_of(&storms[i]));
+        ws_table_time(&table, storms[i].interval);
+        ws_table_cell(&table, "%s", where);
+    }
+    ws_table_finish(&table);
+    ws_page_more(page, result->storms.count, "");
+}
+
+int ws_storms_json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)
+{
+    const struct ws_track_storms *result = memory;
+    const struct ws_storm *storms = result->storms.data;
+    json_t *list = json_array();
+    int status = json_object_set_new(object, "storms", list);
+    size_t shown = report->top && report->top < result->storms.count ? report->top : result->storms.count;
+    for (size_t i = 0; i < shown && !status; i++) {
+        char where[256];
+        bool known = storms_place_of(report, subject, &storms[i], where, sizeof(where));
+        json_t *row = json_object();
+        status |= json_array_append_new(list, row);
+        status |= ws_json_set(row, "begin_ns", storms[i].begin);
+        status |= ws_json_set(row, "length_ns", storms[i].end - storms[i].begin);
+        status |= ws_json_set(row, "count", (int64_t)storms[i].count);
+        status |= ws_json_set(row, "mean_ns", storms_mean_of(&storms[i]));
+        status |= ws_json_set(row, "launch_interval_ns", storms[i].interval);
+        status |= ws_json_set(row, "idle_ns", storms[i].idle);
+        status |= ws_json_set(row, "graph_saving_ns", storms[i].saving);
+        status |= json_object_set_new(row, "line", known ? ws_json_text(where) : json_null());
+    }
+    return status ? -ENOMEM : 0;
+}
+
+int ws_storms_advise(const struct ws_report *report, size_t subject, const void *memory, struct ws_advice_list *list)
+{
+    const struct ws_track_storms *result = memory;
+    const struct ws_storm *storms = result->storms.data;
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
+    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
+    size_t steady = steps->kinds[WS_STEP_STEADY];
+    char where[256] = "", evidence[256], count[WS_FORMAT_SIZE], mean[WS_FORMAT_SIZE], interval[WS_FORMAT_SIZE];
+    struct ws_advice advice = {
+        .part = WS_PART_LAUNCH, .where = where, .evidence = evidence, .track = (uint32_t)subject
+    };
+    int status = 0;
+    if (result->storms.count && result->saving > 0) {
+        storms_place_of(report, subject, &storms[0], where, sizeof(where));
+        snprintf(evidence, sizeof(evidence),
+                 "%s short operations%s; in the worst run each takes %s on average, and the host launches one "
+                 "every %s",
+                 ws_format_each(count, steady ? result->steady : result->count, steady), steady ? " a step" : "",
+                 ws_format_time(mean, storms_mean_of(&storms[0])), ws_format_time(interval, storms[0].interval));
+        advice.what = (char *)"launch short kernels together: a CUDA graph, torch.compile, or fused kernels";
+        advice.saving_ns = result->saving;
+        status = ws_advice_add(list, &advice);
+    }
+    if (!status && result->elsewhere > 0) {
+        const struct ws_gap_line *lines = causes->lines.data;
+        size_t line = 0;
+        while (line < causes->lines.count && lines[line].cause != WS_PART_LAUNCH)
+            line++;
+        if (line < causes->lines.count)
+            ws_gap_line_text(storms_process_of(report, subject), &lines[line], where, sizeof(where));
+        ws_gap_phrase(causes, steps, &causes->totals[WS_PART_LAUNCH], "while the host prepared the next launch",
+                      evidence);
+        advice.what =
+            (char *)"let the host run ahead: fewer, larger operations; compile the model; less work between launches";
+        advice.saving_ns = result->elsewhere;
+        status = ws_advice_add(list, &advice);
+    }
+    return status;
+}

@@ -1,0 +1,47 @@
+/* Classes of kernels, judged by the name alone, mangled or not. */
+#ifndef WALLSHIM_ANALYSIS_KERNELS_CLASSIFY_H
+#define WALLSHIM_ANALYSIS_KERNELS_CLASSIFY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "report/analysis.h"
+
+enum ws_kernel_class {
+    WS_CLASS_OTHER,
+    WS_CLASS_GEMM,
+    WS_CLASS_CONV,
+    WS_CLASS_ATTENTION,
+    WS_CLASS_POINTWISE,
+    WS_CLASS_REDUCTION,
+    WS_CLASS_NORM,
+    WS_CLASS_SOFTMAX,
+    WS_CLASS_EMBEDDING,
+    WS_CLASS_OPTIMIZER,
+    WS_CLASS_COPY,
+    WS_CLASS_COMM,
+    WS_CLASS_SORT,
+    WS_CLASS_RNG,
+    WS_CLASS_COUNT
+};
+
+enum ws_kernel_class ws_classify(const char *name);
+
+const char *ws_kernel_class_name(uint32_t kernel_class);
+
+/* The class of a name, given by its index in the model. */
+static inline enum ws_kernel_class ws_report_class(const struct ws_report *report, size_t name)
+{
+    return (enum ws_kernel_class)report->classes[name];
+}
+
+/* The value of struct ws_analyses.class_of. */
+uint8_t ws_class_of_name(const struct ws_op_name *name);
+
+/* Matrix multiplications in the wide sense: work for tensor cores. */
+static inline bool ws_class_is_matmul(enum ws_kernel_class class)
+{
+    return class == WS_CLASS_GEMM || class == WS_CLASS_CONV || class == WS_CLASS_ATTENTION;
+}
+
+#endif

@@ -1,0 +1,14 @@
+/* Demangles names of C++ functions. The driver gives kernels their mangled names. */
+#ifndef WALLSHIM_ANALYSIS_KERNELS_DEMANGLE_H
+#define WALLSHIM_ANALYSIS_KERNELS_DEMANGLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Writes the name with its return type, template arguments and parameters, as c++filt does. Returns false and
+ * leaves text undefined if the name is not mangled, would not fit, or has more than about a thousand
+ * characters, or if wallshim was built without libiberty. The length limit is libiberty's, which keeps its
+ * recursion within the stack. */
+bool ws_demangle(char *text, size_t capacity, const char *name);
+
+#endif

@@ -1,0 +1,149 @@
+#include "analysis/kernels/kernels.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/kernels/classify.h"
+#include "base/minmax.h"
+
+static int by_total(const void *a, const void *b)
+{
+    const struct ws_kernel_row *x = a, *y = b;
+    if (x->total != y->total)
+        return x->total < y->total ? 1 : -1;
+    return (x->name > y->name) - (x->name < y->name);
+}
+
+/* Adds the sums of a shape to the row of its name. */
+static void merge(struct ws_kernel_row *to, const struct ws_kernel_row *from)
+{
+    if (!to->count || from->min < to->min)
+        to->min = from->min;
+    if (!to->count || from->max > to->max)
+        to->max = from->max;
+    to->count += from->count;
+    to->total = ws_sum(to->total, from->total);
+    to->error += from->error;
+}
+
+static int kernels_most_first(const void *a, const void *b)
+{
+    const struct ws_untimed_row *x = a, *y = b;
+    if (x->count != y->count)
+        return x->count < y->count ? 1 : -1;
+    return (x->name > y->name) - (x->name < y->name);
+}
+
+/* Sums per shape. There are few shapes, so each shape's name and track are looked up once instead of per
+ * operation. */
+struct sums {
+    struct ws_kernel_row *timed;
+    struct ws_untimed_row *untimed;
+};
+
+static void kernels_sum_ops(const struct ws_ops *ops, struct sums *shapes)
+{
+    for (size_t op = 0; op < ops->count; op++) {
+        if (ws_op_is_timed(ops, op)) {
+            int64_t length = ws_op_length(ops, op), error = ws_op_begin_error(ops, op) + ws_op_end_error(ops, op);
+            struct ws_kernel_row one = { 0, 1, length, length, length, error };
+            merge(&shapes->timed[ops->shape[op]], &one);
+        } else if (!(ops->flags[op] & (WS_OP_CAPTURED | WS_OP_FAILED))) {
+            struct ws_untimed_row *row = &shapes->untimed[ops->shape[op]];
+            row->count++;
+            row->call_time = ws_sum(row->call_time, ws_op_host_length(ops, op));
+        }
+    }
+}
+
+static int sum_names(const struct ws_report *report, size_t subject, const struct sums *shapes,
+                     struct ws_track_kernels *result)
+{
+    const struct ws_process *process =
+        ws_model_process(report->model, ws_model_track(report->model, subject)->process);
+    size_t count = report->model->names.count;
+    struct sums names = { calloc(count + 1, sizeof(*names.timed)), calloc(count + 1, sizeof(*names.untimed)) };
+    int status = names.timed && names.untimed ? 0 : -ENOMEM;
+    for (size_t i = 0; i < process->shapes.count && !status; i++) {
+        const struct ws_op_shape *shape = ws_process_shape(process, i);
+        if (shape->track != subject)
+            continue;
+        if (shapes->timed[i].count)
+            merge(&names.timed[shape->name], &shapes->timed[i]);
+        names.untimed[shape->name].count += shapes->untimed[i].count;
+        names.untimed[shape->name].call_time += shapes->untimed[i].call_time;
+    }
+    for (size_t i = 0; i < count && !status; i++) {
+        struct ws_kernel_row *timed = names.timed[i].count ? ws_vector_push(&result->rows) : &names.timed[i];
+        struct ws_untimed_row *untimed =
+            names.untimed[i].count ? ws_vector_push(&result->untimed) : &names.untimed[i];
+        if (!timed || !untimed) {
+            status = -ENOMEM;
+            break;
+        }
+        *timed = names.timed[i];
+        *untimed = names.untimed[i];
+        timed->name = untimed->name = (uint32_t)i;
+        result->total = ws_sum(result->total, timed->total);
+    }
+    free(names.timed);
+    free(names.untimed);
+    return status;
+}
+
+static int kernels_run(const struct ws_report *report, size_t subject, void *memory)
+{
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    const struct ws_process *process = ws_model_process(report->model, track->process);
+    struct ws_track_kernels *result = memory;
+    result->rows = WS_VECTOR(struct ws_kernel_row);
+    result->untimed = WS_VECTOR(struct ws_untimed_row);
+    size_t count = process->shapes.count + 1;
+    struct sums shapes = { calloc(count, sizeof(*shapes.timed)), calloc(count, sizeof(*shapes.untimed)) };
+    int status = shapes.timed && shapes.untimed ? 0 : -ENOMEM;
+    if (!status) {
+        kernels_sum_ops(&process->ops, &shapes);
+        status = sum_names(report, subject, &shapes, result);
+    }
+    free(shapes.timed);
+    free(shapes.untimed);
+    if (result->rows.count)
+        qsort(result->rows.data, result->rows.count, sizeof(struct ws_kernel_row), by_total);
+    if (result->untimed.count)
+        qsort(result->untimed.data, result->untimed.count, sizeof(struct ws_untimed_row), kernels_most_first);
+    return status;
+}
+
+bool ws_report_trains(const struct ws_report *report, size_t track)
+{
+    static const char *const backward[] = { "backward", "bwd", "grad" };
+    const struct ws_track_kernels *kernels = ws_report_result(report, &ws_analysis_kernels, track);
+    const struct ws_kernel_row *rows = kernels->rows.data;
+    for (size_t i = 0; i < kernels->rows.count; i++) {
+        if (ws_report_class(report, rows[i].name) == WS_CLASS_OPTIMIZER)
+            return true;
+        for (size_t word = 0; word < sizeof(backward) / sizeof(backward[0]); word++)
+            if (strcasestr(ws_model_name(report->model, rows[i].name)->text, backward[word]))
+                return true;
+    }
+    return false;
+}
+
+static void kernels_finish(void *memory)
+{
+    struct ws_track_kernels *result = memory;
+    ws_vector_finish(&result->rows);
+    ws_vector_finish(&result->untimed);
+}
+
+const struct ws_analysis ws_analysis_kernels = {
+    .name = "kernels",
+    .title = "Kernels, copies and memsets",
+    .scope = WS_SCOPE_TRACK,
+    .result_size = sizeof(struct ws_track_kernels),
+    .run = kernels_run,
+    .finish = kernels_finish,
+    .text = ws_kernels_text,
+    .json = ws_kernels_json,
+};

@@ -1,0 +1,38 @@
+/* Time by name: one row per kernel, kind of copy and kind of memset of a device. */
+#ifndef WALLSHIM_ANALYSIS_KERNELS_KERNELS_H
+#define WALLSHIM_ANALYSIS_KERNELS_KERNELS_H
+
+#include "base/vector.h"
+#include "report/analysis.h"
+
+struct ws_kernel_row {
+    uint32_t name; /* index into ws_model.names */
+    uint64_t count;
+    int64_t total, min, max;
+    int64_t error; /* sum of the errors of the times, in ns: total is accurate to ± this */
+};
+
+/* Operations of one name that ran without device times. Only their host times are known. */
+struct ws_untimed_row {
+    uint32_t name;
+    uint64_t count;
+    int64_t call_time; /* ns spent by the host in the calls that launched them */
+};
+
+struct ws_track_kernels {
+    struct ws_vector rows; /* struct ws_kernel_row, longest total time first */
+    int64_t total;
+    struct ws_vector untimed; /* struct ws_untimed_row, largest count first */
+};
+
+extern const struct ws_analysis ws_analysis_kernels;
+
+/* Does the device run what only training runs: an optimizer, or kernels with "backward" in their names? Graphs
+ * that were timed as a whole do not count, because their kernels are not known. */
+bool ws_report_trains(const struct ws_report *report, size_t track);
+
+/* defined in kernels_report.c */
+void ws_kernels_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page);
+int ws_kernels_json(const struct ws_report *report, size_t subject, const void *memory, json_t *object);
+
+#endif

@@ -1,0 +1,30 @@
+/* Shortens a kernel's name: to a word or two that a person would use, or to a title for a table. */
+#ifndef WALLSHIM_ANALYSIS_KERNELS_LABEL_H
+#define WALLSHIM_ANALYSIS_KERNELS_LABEL_H
+
+#include <stddef.h>
+
+#include "model/model.h"
+#include "report/page.h"
+
+/* Writes a short label: "gelu" for TensorIterator's wrapper around GeluCUDAKernelImpl, "vectorized_layer_norm"
+ * for at::native::vectorized_layer_norm_kernel<…>(…). The name may be mangled. The label is cut to fit. It is
+ * empty only if the name is. */
+void ws_kernel_label(char *text, size_t capacity, const char *name);
+
+/* A title for tables, long enough to tell rows apart: "gelu (vectorized_elementwise)",
+ * "softmax_warp_forward<float, 10>". It has no return type, namespaces or parameters. A mangled name that
+ * cannot be demangled stays as it is. */
+void ws_kernel_title(char *text, size_t capacity, const char *name);
+
+/* The name as a page shows it: the title, or the demangled name on a wide page. Copies and memsets keep their
+ * names. */
+void ws_kernel_shown(char *text, size_t capacity, const char *name, bool wide);
+
+/* Adds a cell with the name as its page shows it. */
+void ws_table_name(struct ws_table *table, const char *name);
+
+/* Adds a cell with the name and number of the thread with this id. */
+void ws_table_thread(struct ws_table *table, const struct ws_process *process, uint32_t id);
+
+#endif

@@ -1,0 +1,76 @@
+#include "analysis/kernels/matmul_name.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Parts of names in lower case. `tensor` is tested first: its parts decide wherever they stand in the name. */
+static const char *const tensor[] = { "tensorop", "tensor8x8x4", "tensor16x8x", "s884",      "h884",       "d884",
+                                      "s1688",    "h1688",       "s16816",      "h16816",    "s16832",     "i8816",
+                                      "i16832",   "s161616",     "884cudnn",    "1688cudnn", "16816cudnn", "gmma",
+                                      "hmma",     "imma",        "dmma",        "wmma",      "umma",       "tcgen05",
+                                      "nvjet",    "_warpgroup",  "_mi16x16x",   "_mi32x32x", "_mi4x4x",    "_xdl",
+                                      "xdlops",   "gtcx",        "flash_fwd",   "flash_bwd", "flashattn",  "fmhasm" };
+static const char *const ordinary[] = { "simt",         "ffma",         "sgemm",
+                                        "dgemm",        "hgemm",        "cgemm",
+                                        "zgemm",        "gemv",         "gemmsn_",
+                                        "gemmk1_",      "scudnn",       "dot_kernel",
+                                        "igemm_int8",   "dgrad_engine", "wgrad_alg0_engine",
+                                        "dgrad2d_alg1", "wgrad2d_alg" };
+
+static bool has_one_of(const char *name, const char *const *parts, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strstr(name, parts[i]))
+            return true;
+    return false;
+}
+
+/* The number after a word: "_align8". 0: the word is absent. */
+static uint32_t number_behind(const char *name, const char *word)
+{
+    const char *at = strstr(name, word);
+    unsigned long number = at ? strtoul(at + strlen(word), NULL, 10) : 0;
+    return number <= 64 ? (uint32_t)number : 0;
+}
+
+static bool is_letter_of_operand(char letter)
+{
+    return letter == 'n' || letter == 't';
+}
+
+/* Looks for two operand letters that form a word of their own: "_tn_". */
+static void find_operands(const char *name, struct ws_matmul_name *found)
+{
+    for (const char *at = strchr(name, '_'); at; at = strchr(at + 1, '_'))
+        if (is_letter_of_operand(at[1]) && is_letter_of_operand(at[2]) && !isalnum((unsigned char)at[3])) {
+            found->a = at[1];
+            found->b = at[2];
+            return;
+        }
+    /* Tensile's indices: l is the index that is summed over. */
+    const char *a = strstr(name, "_ali"), *b = strstr(name, "_bl");
+    if (strncmp(name, "cijk_", 5) != 0)
+        return;
+    found->a = a ? 't' : 'n';
+    found->b = b ? 'n' : 't';
+}
+
+struct ws_matmul_name ws_matmul_name(const char *kernel)
+{
+    struct ws_matmul_name found = { 0 };
+    char name[512];
+    size_t i = 0;
+    for (; kernel[i] && i + 1 < sizeof(name); i++)
+        name[i] = (char)tolower((unsigned char)kernel[i]);
+    name[i] = 0;
+    if (has_one_of(name, tensor, sizeof(tensor) / sizeof(tensor[0])))
+        found.cores = WS_MATMUL_CORES_TENSOR;
+    else if (has_one_of(name, ordinary, sizeof(ordinary) / sizeof(ordinary[0])))
+        found.cores = WS_MATMUL_CORES_ORDINARY;
+    found.load = number_behind(name, "_align");
+    if (!found.load)
+        found.load = number_behind(name, "_ldg");
+    find_operands(name, &found);
+    return found;
+}

@@ -1,0 +1,90 @@
+/* Copies of a device by direction and kind of memory: number, rate, the time that nothing hides, and what to do
+ * about it.
+ */
+#ifndef WALLSHIM_ANALYSIS_MEMORY_COPIES_H
+#define WALLSHIM_ANALYSIS_MEMORY_COPIES_H
+
+#include <stdint.h>
+
+#include "base/vector.h"
+#include "report/analysis.h"
+
+enum {
+    WS_COPY_SMALL = 64 * 1024,   /* bytes; the launch dominates the time of smaller copies */
+    WS_COPY_LARGE = 1024 * 1024, /* bytes; larger copies run at the rate of the link */
+    WS_STORM_LEAST = 8,          /* small copies in a row on a stream that make a storm */
+    WS_STORM_PAUSE_NS = 100000,  /* longest pause between two of them */
+};
+
+/* One kind of copy: a name of the model. Times are in ns. */
+struct ws_copy_row {
+    uint32_t name;
+    uint32_t from, to; /* enum ws_space */
+    uint64_t count, bytes, small;
+    uint64_t blocking;
+    uint64_t timed; /* copies with device times */
+    uint64_t timed_bytes;
+    int64_t total;
+    int64_t host;    /* host time in the calls */
+    int64_t exposed; /* part of total outside compute and communication; overlapping copies count once, for the one
+                        that ends last */
+    int64_t steady;  /* part of exposed in steady steps; all if there are no steps */
+    double fastest;  /* highest rate of a large copy that is sure, in bytes/ns; 0: no large copy */
+};
+
+/* What can be done about exposed time. Every copy has one cure. */
+enum ws_copy_cure {
+    WS_CURE_NONE,    /* the trace does not give the direction */
+    WS_CURE_BATCH,   /* small copies: make fewer, larger ones */
+    WS_CURE_PIN,     /* from or to pageable memory: use pinned memory, asynchronously */
+    WS_CURE_INSIDE,  /* within a device: avoid it */
+    WS_CURE_OVERLAP, /* overlap with compute: on a stream of its own, before the data is needed */
+    WS_CURE_COUNT
+};
+
+/* Exposed time in steady steps, or in the recording if there are no steps. */
+struct ws_copy_exposure {
+    uint64_t count, bytes;
+    int64_t exposed;
+    uint32_t example; /* index of the longest of these copies */
+    int64_t longest;
+};
+
+struct ws_track_copies {
+    struct ws_vector rows; /* struct ws_copy_row, by time, longest first */
+    struct ws_copy_exposure cures[WS_CURE_COUNT];
+    size_t steps;          /* number of steady steps; 0: none */
+    uint64_t storms;       /* runs of small copies */
+    uint64_t storm_copies; /* small copies in these runs */
+    uint64_t storm_bytes;
+    int64_t storm_time;         /* ns from the first copy's begin to the last one's end, summed over runs */
+    double memory_bytes_per_ns; /* memory bandwidth of the device; 0: not known */
+};
+
+extern const struct ws_analysis ws_analysis_copies;
+
+/* The mean rate in bytes per ns; 0: not known. */
+double ws_copy_rate(const struct ws_copy_row *row);
+
+/* The rate that such a copy could reach, in bytes per ns. Within the device it is half of the memory bandwidth,
+ * because each byte is read and written. Else it is the rate of the fastest large copy of the kind in the
+ * trace, the least that its errors allow. 0: not known. */
+double ws_copy_best_rate(const struct ws_track_copies *result, const struct ws_copy_row *row);
+
+/* The functions below are in copies_report.c. */
+
+/* The kind of copy that most of the exposed time belongs to, among exposed copies and memsets: "mostly host to
+ * device, pageable (the host link: PCIe or C2C)". "" if no kind has half of it. Returns text. */
+enum { WS_COPIES_PHRASE = 120 };
+const char *ws_copies_phrase(const struct ws_track_copies *copies, int64_t exposed, char text[WS_COPIES_PHRASE]);
+
+void ws_copies_text(const struct ws_report *report, size_t subject, const void *result, struct ws_page *page);
+int ws_copies_json(const struct ws_report *report, size_t subject, const void *result, json_t *object);
+int ws_copies_advise(const struct ws_report *report, size_t subject, const void *result, struct ws_advice_list *list);
+
+static inline bool ws_copy_is_pageable(uint32_t from, uint32_t to)
+{
+    return from == WS_SPACE_PAGEABLE || to == WS_SPACE_PAGEABLE;
+}
+
+#endif

@@ -1,0 +1,71 @@
+/* Memory allocated and freed: what is alive at a time, the peak, how much is allocated in steady steps, and
+ * whether it grows from step to step.
+ *
+ * Programs allocate device memory and pinned host memory from the driver. Behind a caching allocator this
+ * happens rarely and in large pieces. The memory that a framework's allocator hands out of them is a pool of
+ * its own, if the trace has it. Times are host times: memory is alive from the return of the call that
+ * allocates it to the begin of the call that frees it.
+ */
+#ifndef WALLSHIM_ANALYSIS_MEMORY_MEMORY_H
+#define WALLSHIM_ANALYSIS_MEMORY_MEMORY_H
+
+#include <stdint.h>
+
+#include "report/analysis.h"
+
+enum ws_memory_pool {
+    WS_MEMORY_DEVICE,    /* device memory from the driver */
+    WS_MEMORY_PINNED,    /* pinned host memory from the driver */
+    WS_MEMORY_FRAMEWORK, /* device memory from the framework's allocator */
+    WS_MEMORY_POOL_COUNT
+};
+
+enum {
+    WS_MEMORY_POINTS = 200,     /* most points of a timeline */
+    WS_MEMORY_FULL_PERCENT = 90 /* of the device's memory, as in PyTorch's TensorBoard plugin */
+};
+
+/* Calls that allocate (take) or free (give) memory. */
+struct ws_memory_calls {
+    uint64_t takes, gives, waits; /* waits: the gives that first wait for the device */
+    int64_t time, wait_time;      /* host time in all calls, and in waits; ns */
+};
+
+struct ws_memory_use {
+    struct ws_memory_calls all, steady; /* all calls; those in steady steps */
+    uint64_t unsized;                   /* takes of unknown size */
+    uint64_t unmatched;                 /* gives of memory that was not taken in the recording */
+    uint64_t peak, end;                 /* bytes alive at the peak and at the end, of memory taken in the recording */
+    int64_t peak_time;
+    uint64_t most[WS_MEMORY_POINTS]; /* bytes: most alive in each slice of the time */
+};
+
+struct ws_track_memory {
+    struct ws_memory_use pools[WS_MEMORY_POOL_COUNT];
+    int64_t begin, slice;  /* begin of the timelines and length of a slice, ns; slice 0: no timelines */
+    uint64_t device_bytes; /* 0: not known */
+    size_t steps;          /* number of steady steps; 0: none */
+
+    /* For the framework's pool if there is one, else for the device's: */
+    int64_t growth;     /* bytes per steady step, over the second half of the steps; 0: no lasting growth */
+    size_t grown_steps; /* steps of the second half that ended with more alive than the step before */
+};
+
+extern const struct ws_analysis ws_analysis_memory;
+
+/* defined in memory_report.c */
+void ws_memory_text(const struct ws_report *report, size_t subject, const void *result, struct ws_page *page);
+int ws_memory_json(const struct ws_report *report, size_t subject, const void *result, json_t *object);
+
+/* The most bytes alive, of device and pinned memory together: no array of a kernel can be larger. 0 if some
+ * allocations or their sizes are not in the trace. That is so in other profilers' traces, in traces of a part
+ * of the program, and if a process has several devices, which may read each other's memory. Global variables of
+ * modules do not count. */
+uint64_t ws_memory_most(const struct ws_report *report, size_t subject);
+
+static inline bool ws_memory_is_used(const struct ws_memory_use *use)
+{
+    return use->all.takes || use->all.gives;
+}
+
+#endif

@@ -1,0 +1,131 @@
+/* Chains: pointwise, norm, softmax and reduction kernels in a row on one stream, which one fused kernel could
+ * replace.
+ *
+ * Any other operation on the stream ends a chain. So do the end of a step and a pause of more than a
+ * millisecond; memsets and fills do not. Kernels that a compiler has already fused (triton_*, nvFuser's, XLA's)
+ * end a chain too, because the compiler decided against more fusion. Chains of the same kernels in the same
+ * order are occurrences of one pattern. All figures are per pattern.
+ *
+ * The waste: each kernel of a chain writes what the next one reads. n kernels over N elements of s bytes move
+ * 2·n·N·s bytes, and one fused kernel would move 2·N·s. The difference is the waste. The output of a reduction
+ * is small and left out. If the bytes of at least half of a pattern's occurrences are known, they stand for
+ * all.
+ *
+ * The saving in the kernels: if the bytes that a kernel moves are known, it is its part of the waste at the
+ * bandwidth that the kernel reached itself. If all kernels are TensorIterator's and their arrays are known, it
+ * follows from the arrays that remain. Else the fused kernel is assumed to take as long as the longest one. The
+ * launches of all kernels but one and the time between the kernels are saved as well. All of this is an upper
+ * limit, because the fused kernel must still write what other kernels need.
+ *
+ * enum ws_chain_proof tells how certain it is that the kernels of a pattern work on the same data. If the
+ * parameters are known and no address occurs on both sides of a boundary, the chain is split there.
+ */
+#ifndef WALLSHIM_ANALYSIS_ROOFLINE_CHAINS_H
+#define WALLSHIM_ANALYSIS_ROOFLINE_CHAINS_H
+
+#include <stdint.h>
+
+#include "base/vector.h"
+#include "report/analysis.h"
+
+enum {
+    WS_CHAIN_MOST = 32,           /* kernels of a chain; a longer run is several chains */
+    WS_CHAIN_ADVISED_PERCENT = 2, /* fusion is advised from this share of the device's time, as in TraceLens */
+};
+
+enum ws_chain_proof {
+    WS_CHAIN_ADJACENT,     /* only names and order suggest it */
+    WS_CHAIN_SHARES,       /* a kernel and a later one have an address among their parameters in common */
+    WS_CHAIN_WRITES_READS, /* a kernel writes what a later one reads; both are TensorIterator's, whose output comes
+                              first */
+    WS_CHAIN_PROOF_COUNT
+};
+
+enum ws_bytes_source {
+    WS_BYTES_ARGUMENTS, /* the parameters hold elements and addresses */
+    WS_BYTES_SHAPE,     /* the inputs of the kernel's operator, from the roofline */
+    WS_BYTES_LAUNCH,    /* the elements follow from the grid, as TensorIterator chooses it */
+    WS_BYTES_TIME,      /* upper limit: what the memory can move in that time */
+    WS_BYTES_ALLOCATED, /* upper limit: the most memory that was allocated, if that is less */
+    WS_BYTES_UNKNOWN,
+    WS_BYTES_KNOWN = WS_BYTES_TIME /* the sources before it give figures per kernel, the others upper limits */
+};
+
+/* What one source tells of a kernel of a pattern, summed over occurrences. */
+struct ws_chain_bytes {
+    uint64_t moved, moved_known; /* bytes moved by the kernel; occurrences for which it is known */
+    uint64_t again,
+        again_known; /* bytes written and read again by the next kernel; occurrences for which it is known */
+};
+
+/* One kernel of a pattern over all occurrences, and the time until the next one. Times are in ns. */
+struct ws_chain_kernel {
+    uint32_t name;                               /* index into ws_model.names */
+    int64_t total;                               /* time in the kernel */
+    int64_t steady;                              /* part of it in steady steps */
+    int64_t gap;                                 /* from its end to the begin of the next kernel */
+    int64_t steady_gap;                          /* part of it in steady steps */
+    struct ws_chain_bytes bytes[WS_BYTES_KNOWN]; /* by source; WS_BYTES_ARGUMENTS is for the examined occurrences */
+
+    /* Numbers of examined occurrences: */
+    uint32_t shared;  /* an address occurs in this or an earlier kernel and in a later one */
+    uint32_t ordered; /* that address is written, then read */
+};
+
+struct ws_chain {
+    uint32_t first, length;               /* kernels: index in ws_track_chains.kernels, number */
+    uint64_t count;                       /* occurrences */
+    uint64_t steady;                      /* occurrences in steady steps */
+    uint32_t examined;                    /* occurrences whose buffers were compared */
+    uint32_t modelled;                    /* examined occurrences whose arrays tell the time of a fused kernel */
+    double modelled_time, modelled_fused; /* in those, ns: time of the kernels; time of the fused kernel */
+    uint32_t example;                     /* index of the first kernel of the first occurrence */
+
+    int64_t total, gap;                /* ns in the kernels and between them */
+    int64_t longest;                   /* time of the longest kernel */
+    int64_t fused;                     /* time of the fused kernel */
+    int64_t saving;                    /* total - fused */
+    int64_t steady_saving;             /* saving in steady steps */
+    int64_t steady_gap;                /* time between the kernels in steady steps */
+    uint64_t bytes;                    /* bytes that are written and read again */
+    uint64_t moved;                    /* bytes moved by all kernels; 0: not known */
+    enum ws_bytes_source bytes_source; /* source of `bytes` and `moved` */
+    enum ws_chain_proof proof;
+};
+
+struct ws_track_chains {
+    struct ws_vector chains;  /* struct ws_chain, largest saving first: in steady steps, then in all; gaps included */
+    struct ws_vector kernels; /* struct ws_chain_kernel; the kernels of a chain are adjacent */
+    size_t steps;             /* number of steady steps; 0: none */
+    uint64_t left_out;        /* occurrences of patterns that were not kept */
+    uint64_t graphs;          /* graph launches measured as a whole; chains inside are not known */
+};
+
+extern const struct ws_analysis ws_analysis_chains;
+
+/* All patterns together, per steady step, or for the recording if there are no steps. */
+struct ws_chains_sum {
+    size_t chains;         /* patterns with a saving */
+    int64_t kernels, gaps; /* ns saved in kernels and between them */
+    double waste;          /* bytes moved again, where known and not only bounded */
+};
+
+struct ws_chains_sum ws_chains_sum(const struct ws_track_chains *result);
+
+/* defined in chains_report.c */
+void ws_chains_text(const struct ws_report *report, size_t subject, const void *result, struct ws_page *page);
+int ws_chains_json(const struct ws_report *report, size_t subject, const void *result, json_t *object);
+int ws_chains_advise(const struct ws_report *report, size_t subject, const void *result, struct ws_advice_list *list);
+
+static inline bool ws_chain_bytes_are_bound(const struct ws_chain *chain)
+{
+    return chain->bytes_source == WS_BYTES_TIME || chain->bytes_source == WS_BYTES_ALLOCATED;
+}
+
+static inline const struct ws_chain_kernel *ws_chain_kernels(const struct ws_track_chains *result,
+                                                             const struct ws_chain *chain)
+{
+    return (const struct ws_chain_kernel *)result->kernels.data + chain->first;
+}
+
+#endif

@@ -1,0 +1,152 @@
+#include "analysis/roofline/roofline_judge.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/kernels/classify.h"
+#include "base/minmax.h"
+
+enum { SHORT_NS = 10000, ROOF_SLACK_PERCENT = 105, LATENCY_PERCENT = 20 };
+
+/* Classes of kernels with little arithmetic, whatever their sizes. */
+static bool moves_only(enum ws_kernel_class class)
+{
+    switch (class) {
+    case WS_CLASS_POINTWISE:
+    case WS_CLASS_REDUCTION:
+    case WS_CLASS_NORM:
+    case WS_CLASS_SOFTMAX:
+    case WS_CLASS_EMBEDDING:
+    case WS_CLASS_OPTIMIZER:
+    case WS_CLASS_COPY:
+    case WS_CLASS_SORT:
+    case WS_CLASS_RNG:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool roofline_judge_exceeds(double share, int percent)
+{
+    return share > percent / 100.0;
+}
+
+/* For kernels with known FLOPs or bytes: finds the roof that applies and the share of it that is reached. */
+static enum ws_roof_class class_by_work(const struct ws_gpu *gpu, struct ws_roofline_row *row,
+                                        enum ws_kernel_class class)
+{
+    double peak = ws_gpu_peak(gpu, row->precision), ridge = ws_gpu_ridge(gpu, row->precision);
+    if (!(ridge > 0) || row->known <= 0)
+        return WS_ROOF_UNKNOWN;
+    if (!row->flops && !row->bytes)
+        return row->intensity_most > 0 && row->intensity_most < ridge ? WS_ROOF_MEMORY : WS_ROOF_UNKNOWN;
+    row->of_compute = row->flops / (double)row->known / peak;
+    row->of_memory = row->bytes / (double)row->known / gpu->bytes_per_ns;
+    double a_launch = row->bytes / (double)row->count;
+    row->cached = roofline_judge_exceeds(row->of_memory, ROOF_SLACK_PERCENT) && a_launch < gpu->l2_mib * 1048576.0;
+    double longest = (double)row->known / ((double)row->known + row->unsure);
+    double of_limit = row->of_compute * peak / ws_gpu_limit(gpu, row->precision);
+    double of_bandwidth = row->of_memory * gpu->bytes_per_ns / ws_gpu_bandwidth_limit(gpu);
+    row->inconsistent = roofline_judge_exceeds(of_limit * longest, ROOF_SLACK_PERCENT) ||
+                        (roofline_judge_exceeds(of_bandwidth * longest, ROOF_SLACK_PERCENT) && !row->cached);
+    /* Counters do not see bytes served by the L2 cache. Such a kernel is not compute-bound because of that. */
+    bool by_compute = row->flops >= row->bytes * ridge && !(row->source == WS_WORK_COUNTER && moves_only(class));
+    if (!row->flops && !moves_only(class))
+        return WS_ROOF_UNKNOWN;
+    bool is_small = row->total / (int64_t)row->count < SHORT_NS || 2 * row->small > row->total;
+    if (is_small && !roofline_judge_exceeds(by_compute ? row->of_compute : row->of_memory, LATENCY_PERCENT))
+        return WS_ROOF_LATENCY;
+    return by_compute ? WS_ROOF_COMPUTE : WS_ROOF_MEMORY;
+}
+
+static enum ws_roof_class roofline_judge_judge(const struct ws_track_roofline *result, struct ws_roofline_row *row,
+                                               enum ws_kernel_class class)
+{
+    if (class == WS_CLASS_COMM)
+        return WS_ROOF_COMMUNICATION;
+    if (result->match == WS_GPU_UNKNOWN)
+        return WS_ROOF_UNKNOWN;
+    if (row->source != WS_WORK_NONE)
+        return class_by_work(&result->gpu, row, class);
+    if (!moves_only(class) || row->total / (int64_t)row->count < SHORT_NS)
+        return WS_ROOF_UNKNOWN;
+    row->source = WS_WORK_NAME;
+    return WS_ROOF_MEMORY;
+}
+
+static int longest_row(const void *a, const void *b)
+{
+    const struct ws_roofline_row *x = a, *y = b;
+    if (x->total != y->total)
+        return x->total < y->total ? 1 : -1;
+    return (x->name > y->name) - (x->name < y->name);
+}
+
+/* The precision whose roof is shown if no FLOPs are known. */
+static enum ws_precision usual_precision(const struct ws_gpu *gpu)
+{
+    static const enum ws_precision usual[] = { WS_PRECISION_BF16, WS_PRECISION_FP16, WS_PRECISION_TF32 };
+    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+        if (ws_gpu_peak(gpu, usual[i]) > 0)
+            return usual[i];
+    return WS_PRECISION_FP32;
+}
+
+static void add_to_matmuls(struct ws_track_roofline *result, const struct ws_roofline_row *row)
+{
+    int64_t known = row->flops > 0 ? row->known : 0;
+    result->matmul_flops += row->flops;
+    result->matmul_known = ws_sum(result->matmul_known, known);
+    result->matmul_total = ws_sum(result->matmul_total, row->total);
+    result->matmul_by_cores[row->matmul.cores] = ws_sum(result->matmul_by_cores[row->matmul.cores], row->total);
+    result->matmul_of_peak += row->of_compute * (double)known;
+}
+
+/* Divides sums by the number of steps. Rounds so that the parts add up to the rounded sum. */
+static void divide_among_steps(struct ws_track_roofline *result)
+{
+    int64_t so_far = 0, steps = result->steps ? (int64_t)result->steps : 1;
+    for (int i = 0; i < WS_ROOF_CLASS_COUNT; i++) {
+        int64_t before = so_far / steps;
+        so_far = ws_sum(so_far, result->step_by_class[i]);
+        result->step_by_class[i] = so_far / steps - before;
+    }
+    result->step_total = so_far / steps;
+}
+
+int ws_roofline_judge(const struct ws_report *report, struct ws_roofline_row *rows, struct ws_track_roofline *result)
+{
+    double flops[WS_PRECISION_COUNT] = { 0 };
+    for (size_t i = 0; i < report->model->names.count; i++) {
+        struct ws_roofline_row *row = &rows[i];
+        if (!row->count)
+            continue;
+        enum ws_kernel_class class = ws_report_class(report, i);
+        row->class = roofline_judge_judge(result, row, class);
+        result->total = ws_sum(result->total, row->total);
+        result->by_class[row->class] = ws_sum(result->by_class[row->class], row->total);
+        result->step_by_class[row->class] = ws_sum(result->step_by_class[row->class], row->steady);
+        flops[row->precision] += row->flops;
+        if (ws_class_is_matmul(class))
+            add_to_matmuls(result, row);
+        struct ws_roofline_row *kept = ws_vector_push(&result->rows);
+        if (!kept)
+            return -ENOMEM;
+        *kept = *row;
+    }
+    if (result->matmul_known > 0)
+        result->matmul_of_peak /= (double)result->matmul_known;
+    divide_among_steps(result);
+    /* Without FLOPs, assumes the usual precision, or fp32 if the names say that most kernels run on ordinary
+     * cores. */
+    bool ordinary = result->matmul_by_cores[WS_MATMUL_CORES_ORDINARY] > result->matmul_total / 2;
+    result->precision = ordinary && ws_gpu_peak(&result->gpu, WS_PRECISION_FP32) > 0 ? WS_PRECISION_FP32
+                                                                                     : usual_precision(&result->gpu);
+    for (int i = 0; i < WS_PRECISION_COUNT; i++)
+        if (flops[i] > flops[result->precision])
+            result->precision = (enum ws_precision)i;
+    if (result->rows.count)
+        qsort(result->rows.data, result->rows.count, sizeof(struct ws_roofline_row), longest_row);
+    return 0;
+}

@@ -1,0 +1,11 @@
+/* Derives each kernel's roofline class from its work, and sums over all kernels. */
+#ifndef WALLSHIM_ANALYSIS_ROOFLINE_ROOFLINE_JUDGE_H
+#define WALLSHIM_ANALYSIS_ROOFLINE_ROOFLINE_JUDGE_H
+
+#include "analysis/roofline/roofline.h"
+
+/* Judges the rows, one per name of the model; keeps those that ran; sums them up. The result must hold its GPU,
+ * its number of steps, and initialised vectors. Returns 0 or -ENOMEM. */
+int ws_roofline_judge(const struct ws_report *report, struct ws_roofline_row *rows, struct ws_track_roofline *result);
+
+#endif

@@ -1,0 +1,174 @@
+#include "analysis/steps/found_steps.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/activity/activity.h"
+#include "analysis/kernels/classify.h"
+#include "analysis/steps/period.h"
+#include "base/minmax.h"
+
+/* Fewer steps are rejected: a thing may occur twice by chance. */
+enum { LEAST_STEPS = 3 };
+
+static enum ws_period_hint hint_of_copy(const struct ws_shape *row)
+{
+    bool from_device = row->from_space >= WS_SPACE_DEVICE, to_device = row->to_space >= WS_SPACE_DEVICE;
+    if (row->from_space == WS_SPACE_UNKNOWN || row->to_space == WS_SPACE_UNKNOWN || from_device == to_device)
+        return WS_HINT_MEMORY;
+    return to_device ? WS_HINT_FROM_HOST : WS_HINT_TO_HOST;
+}
+
+static enum ws_period_hint hint_of(const struct ws_report *report, const struct ws_op_shape *shape)
+{
+    const struct ws_op_name *name = ws_model_name(report->model, shape->name);
+    if (name->kind == WS_OP_COPY)
+        return hint_of_copy(&shape->row);
+    if (name->kind == WS_OP_GRAPH)
+        return WS_HINT_GRAPH;
+    if (name->activity == WS_ACTIVITY_MEMORY)
+        return WS_HINT_MEMORY;
+    switch (ws_report_class(report, shape->name)) {
+    case WS_CLASS_OPTIMIZER:
+        return WS_HINT_UPDATE;
+    case WS_CLASS_COMM:
+        return WS_HINT_COMM;
+    default:
+        return WS_HINT_NONE;
+    }
+}
+
+/* Tables for the search, by shape and by name. */
+struct tables {
+    struct ws_period_shape *shapes;
+    uint8_t *hints;
+};
+
+static bool is_compute(enum ws_period_hint hint)
+{
+    return hint == WS_HINT_NONE || hint == WS_HINT_UPDATE || hint == WS_HINT_GRAPH;
+}
+
+/* Occurrences of a name on the device are counted up to this limit. */
+enum { COUNTED = 1 << 16 };
+
+static void found_steps_count_names(const struct ws_process *process, const struct ws_track *track, size_t names,
+                                    uint32_t *counts, size_t *histogram)
+{
+    const struct ws_op_shape *shapes = process->shapes.data;
+    for (size_t i = 0; i < track->count; i++)
+        counts[shapes[process->ops.shape[track->order[i]]].name]++;
+    for (size_t i = 0; i < names; i++)
+        histogram[counts[i] < COUNTED ? counts[i] : COUNTED]++;
+}
+
+/* Numbers the names for the search. If there are more names than numbers, the most frequent names get their own
+ * number. The others share the last number; they are too rare to repeat. */
+static int number_names(const struct ws_report *report, const struct ws_process *process,
+                        const struct ws_track *track, uint16_t *numbers)
+{
+    enum { SHARED = WS_PERIOD_NAMES - 1 };
+    size_t names = report->model->names.count, above = 0;
+    uint32_t *counts = calloc(names + 1, sizeof(*counts)), least = COUNTED, next = 0;
+    size_t *histogram = calloc(COUNTED + 1, sizeof(*histogram));
+    int status = counts && histogram ? 0 : -ENOMEM;
+    if (!status && names > SHARED) {
+        found_steps_count_names(process, track, names, counts, histogram);
+        while (least && above + histogram[least] <= SHARED)
+            above += histogram[least--];
+    }
+    for (size_t i = 0; i < names && !status; i++)
+        numbers[i] = names <= SHARED ? (uint16_t)i : counts[i] > least ? (uint16_t)next++ : SHARED;
+    free(counts);
+    free(histogram);
+    return status;
+}
+
+static int fill_tables(const struct ws_report *report, const struct ws_process *process, const struct ws_track *track,
+                       struct tables *tables)
+{
+    size_t count = process->shapes.count;
+    uint16_t *numbers = malloc((report->model->names.count + 1) * sizeof(*numbers));
+    tables->shapes = malloc((count + 1) * sizeof(*tables->shapes));
+    tables->hints = calloc(WS_PERIOD_NAMES, 1);
+    int status = numbers && tables->shapes && tables->hints ? 0 : -ENOMEM;
+    if (!status)
+        status = number_names(report, process, track, numbers);
+    for (size_t i = 0; i < count && !status; i++) {
+        const struct ws_op_shape *shape = ws_process_shape(process, i);
+        tables->shapes[i].name = numbers[shape->name];
+        tables->shapes[i].lane = shape->stream == WS_NOWHERE ? (uint32_t)process->streams.rows.count : shape->stream;
+        tables->hints[tables->shapes[i].name] = (uint8_t)hint_of(report, shape);
+    }
+    if (!status && report->model->names.count >= WS_PERIOD_NAMES)
+        tables->hints[WS_PERIOD_NAMES - 1] = WS_HINT_NONE; /* the number stands for many names */
+    for (size_t i = 0; i < count && !status; i++)
+        tables->shapes[i].computes = is_compute((enum ws_period_hint)tables->hints[tables->shapes[i].name]);
+    free(numbers);
+    return status;
+}
+
+static int found_steps_add_steps(const struct ws_process *process, const struct ws_track *track,
+                                 const struct ws_period *period, struct ws_track_steps *result)
+{
+    const struct ws_period_step *list = period->steps.data;
+    const struct ws_ops *ops = &process->ops;
+    for (size_t i = 0; i < period->steps.count; i++) {
+        bool last = i + 1 == period->steps.count;
+        int64_t begin = ws_op_begin(ops, track->order[list[i].first]), end = begin;
+        for (size_t op = list[i].first; last && op < track->count; op++)
+            end = ws_max(end, ws_op_end(ops, track->order[op]));
+        if (!last)
+            end = ws_op_begin(ops, track->order[list[i + 1].first]);
+        if (end <= begin)
+            continue;
+        struct ws_step *step = ws_vector_push(&result->steps);
+        if (!step)
+            return -ENOMEM;
+        step->begin = begin;
+        step->end = end;
+        step->number = result->steps.count - 1;
+        step->kind = last ? WS_STEP_CUT : list[i].alike ? WS_STEP_STEADY : WS_STEP_OTHER;
+    }
+    return 0;
+}
+
+static bool are_enough(const struct ws_period *period)
+{
+    const struct ws_period_step *list = period->steps.data;
+    size_t alike = 0;
+    for (size_t i = 0; i < period->steps.count; i++)
+        alike += list[i].alike;
+    return alike >= LEAST_STEPS || (alike + 1 >= LEAST_STEPS && period->steps.count >= LEAST_STEPS);
+}
+
+int ws_found_steps(const struct ws_report *report, const struct ws_track *track, struct ws_track_steps *result)
+{
+    const struct ws_process *process = ws_model_process(report->model, track->process);
+    struct tables tables = { 0 };
+    struct ws_period period = { 0 };
+    size_t names = report->model->names.count;
+    int status = fill_tables(report, process, track, &tables);
+    if (status)
+        goto out;
+    const struct ws_period_source source = { .ops = &process->ops,
+                                             .order = track->order,
+                                             .count = track->count,
+                                             .shapes = tables.shapes,
+                                             .lane_count = process->streams.rows.count + 1,
+                                             .hints = tables.hints,
+                                             .names = names < WS_PERIOD_NAMES ? names : WS_PERIOD_NAMES };
+    status = ws_period_find(&source, &period);
+    if (status)
+        goto out;
+    result->why_none = period.why_none;
+    if (!are_enough(&period))
+        goto out;
+    status = found_steps_add_steps(process, track, &period, result);
+    result->source = WS_STEPS_FOUND;
+out:
+    ws_period_finish(&period);
+    free(tables.shapes);
+    free(tables.hints);
+    return status;
+}

@@ -1,0 +1,10 @@
+/* Finds steps in the operations of a device, without markers: see period.h. */
+#ifndef WALLSHIM_ANALYSIS_STEPS_FOUND_STEPS_H
+#define WALLSHIM_ANALYSIS_STEPS_FOUND_STEPS_H
+
+#include "analysis/steps/steps.h"
+
+/* Fills source and steps (begin, end, number, kind), or why_none. Returns 0 or -ENOMEM. */
+int ws_found_steps(const struct ws_report *report, const struct ws_track *track, struct ws_track_steps *result);
+
+#endif

@@ -1,0 +1,11 @@
+/* Steps from the program's step markers: ranges of kind WS_RANGE_STEP. */
+#ifndef WALLSHIM_ANALYSIS_STEPS_MARKED_STEPS_H
+#define WALLSHIM_ANALYSIS_STEPS_MARKED_STEPS_H
+
+#include "analysis/steps/steps.h"
+
+/* Fills source and steps (begin, end, number, kind) from the thread with most step markers. Sets why_none if
+ * there are no steps. Returns 0 or -ENOMEM. */
+int ws_marked_steps(const struct ws_report *report, const struct ws_track *track, struct ws_track_steps *result);
+
+#endif

@@ -1,0 +1,208 @@
+#include "analysis/steps/period.h"
+
+#include <errno.h>
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/steps/period_choice.h"
+#include "analysis/steps/period_cut.h"
+#include "analysis/steps/period_level.h"
+
+/* A gram with fewer occurrences has no period. */
+enum { LEAST_PLACES = 3 };
+
+/* Candidates with about as many occurrences share a bin, with BINS bins per doubling. The most even candidate
+ * stands for its bin. The bins with most candidates are examined, up to MOST_LEVELS. */
+enum { BINS = 8, BIN_COUNT = 32 * BINS, MOST_LEVELS = 24, MOST_PLACES = 1 << 18 };
+
+/* A limit for the variance of the log2 of the distances between occurrences. Most distances are then within a
+ * factor of 2. */
+static const float even_variance = 1.0F;
+
+struct gram {
+    uint32_t count, last;
+    float sum, squares; /* sums over log2 of the distances, and over its squares */
+};
+
+/* Accurate to 0.09: the bits of a float, read as an integer, are nearly linear in its logarithm. */
+static float rough_log2(uint32_t value)
+{
+    float number = (float)value, one = 1;
+    int32_t bits, zero;
+    memcpy(&bits, &number, sizeof(bits));
+    memcpy(&zero, &one, sizeof(zero));
+    return (float)(bits - zero) / (1 << (FLT_MANT_DIG - 1));
+}
+
+/* ---- candidates */
+
+static void note_gram(struct gram *gram, uint32_t place)
+{
+    if (gram->count++) {
+        float distance = rough_log2(place - gram->last);
+        gram->sum += distance;
+        gram->squares += distance * distance;
+    }
+    gram->last = place;
+}
+
+/* What a pass over the operations holds per stream. */
+struct lane {
+    uint32_t before; /* for ws_text_pair */
+    uint32_t kernels;
+};
+
+/* Counts the grams and their distances. Finds the stream with most kernels. */
+static int note_grams(struct ws_period_text *text, struct gram *grams)
+{
+    const struct ws_period_text all =
+        *text; /* a local copy lets the compiler assume that writes to `grams` do not change it */
+    struct lane *lanes = calloc(all.source->lane_count, sizeof(*lanes));
+    if (!lanes)
+        return -ENOMEM;
+    for (uint32_t place = 0; place < all.count; place++) {
+        const struct ws_period_shape *shape = ws_text_shape(&all, place);
+        struct lane *lane = &lanes[shape->lane];
+        lane->kernels += shape->computes;
+        note_gram(&grams[shape->name], place);
+        note_gram(&grams[ws_text_pair(&lane->before, shape->name)], place);
+    }
+    for (uint32_t lane = 0; lane < all.source->lane_count; lane++)
+        if (lanes[lane].kernels > lanes[text->lane].kernels)
+            text->lane = lane;
+    free(lanes);
+    return 0;
+}
+
+static float period_variance_of(const struct gram *gram)
+{
+    float distances = (float)(gram->count - 1), mean = gram->sum / distances;
+    return gram->squares / distances - mean * mean;
+}
+
+struct bin {
+    uint32_t support; /* number of candidates */
+    uint32_t gram;    /* the most even candidate */
+    uint32_t count;   /* occurrences of `gram` */
+    float variance;
+};
+
+static int by_support(const void *a, const void *b)
+{
+    const struct bin *x = a, *y = b;
+    if (x->support != y->support)
+        return x->support < y->support ? 1 : -1;
+    return (x->gram > y->gram) - (x->gram < y->gram);
+}
+
+/* Fills the bins, those with most candidates first. Returns how many of them to examine. */
+static size_t fill_bins(const struct ws_period_text *text, const struct gram *grams, struct bin *bins)
+{
+    size_t kept = 0;
+    memset(bins, 0, BIN_COUNT * sizeof(*bins));
+    for (uint32_t i = 0; i < WS_GRAMS; i++) {
+        bool graph = i < WS_PERIOD_NAMES && text->source->hints[i] == WS_HINT_GRAPH;
+        if (grams[i].count < LEAST_PLACES || (grams[i].count > text->count / 2 && !graph))
+            continue;
+        float variance = period_variance_of(&grams[i]);
+        if (variance > even_variance)
+            continue;
+        struct bin *bin = &bins[(size_t)(rough_log2(grams[i].count) * BINS)];
+        if (!bin->support++ || variance < bin->variance) {
+            bin->gram = i;
+            bin->count = grams[i].count;
+            bin->variance = variance;
+        }
+    }
+    for (size_t i = 0; i < BIN_COUNT; i++)
+        if (bins[i].support)
+            bins[kept++] = bins[i];
+    qsort(bins, kept, sizeof(*bins), by_support);
+    return kept < MOST_LEVELS ? kept : MOST_LEVELS;
+}
+
+static int add_place(struct ws_period_level *level, uint32_t place)
+{
+    if (level->truncated)
+        return 0;
+    uint32_t *slot = ws_vector_push(&level->places);
+    if (!slot)
+        return -ENOMEM;
+    *slot = place;
+    level->truncated = level->places.count == MOST_PLACES;
+    return 0;
+}
+
+/* Collects the occurrences of all candidates in one pass. */
+static int collect_places(const struct ws_period_text *text, struct ws_period_level *levels, size_t count)
+{
+    const struct ws_period_text all = *text;
+    uint8_t *numbers = calloc(WS_GRAMS, 1);
+    uint32_t *before = calloc(all.source->lane_count, sizeof(*before)); /* by lane */
+    int status = numbers && before ? 0 : -ENOMEM;
+    for (size_t i = 0; i < count && !status; i++)
+        numbers[levels[i].gram] = (uint8_t)(i + 1);
+    for (uint32_t place = 0; place < all.count && !status; place++) {
+        const struct ws_period_shape *shape = ws_text_shape(&all, place);
+        uint8_t name = numbers[shape->name];
+        uint8_t pair = numbers[ws_text_pair(&before[shape->lane], shape->name)];
+        if (name)
+            status = add_place(&levels[name - 1], place);
+        if (pair && !status)
+            status = add_place(&levels[pair - 1], place);
+    }
+    free(before);
+    free(numbers);
+    return status;
+}
+
+/* Finds and measures the possible levels. */
+static int find_levels(struct ws_period_text *text, struct ws_period_level *levels, size_t *count)
+{
+    struct gram *grams = calloc(WS_GRAMS, sizeof(*grams));
+    struct bin bins[BIN_COUNT];
+    *count = 0;
+    int status = grams ? note_grams(text, grams) : -ENOMEM;
+    if (!status)
+        *count = fill_bins(text, grams, bins);
+    free(grams);
+    if (status)
+        return status;
+    for (size_t i = 0; i < *count; i++)
+        levels[i] =
+            (struct ws_period_level){ .gram = bins[i].gram, .count = bins[i].count, .places = WS_VECTOR(uint32_t) };
+    status = collect_places(text, levels, *count);
+    for (size_t i = 0; i < *count && !status; i++)
+        status = ws_period_level_measure(text, &levels[i]);
+    return status;
+}
+
+int ws_period_find(const struct ws_period_source *source, struct ws_period *period)
+{
+    struct ws_period_level levels[MOST_LEVELS];
+    struct ws_period_text text = { .source = source,
+                                   .count = source->count,
+                                   .order = source->order,
+                                   .shape_of = source->ops->shape,
+                                   .shapes = source->shapes };
+    size_t count = 0;
+    *period = (struct ws_period){ .steps = WS_VECTOR(struct ws_period_step) };
+    period->why_none = "Too few operations ran to find a period.";
+    if (source->count < 2 * LEAST_PLACES || source->count > UINT32_MAX)
+        return 0;
+    int status = find_levels(&text, levels, &count);
+    if (!status) {
+        const struct ws_period_level *level = ws_period_choose(&text, levels, count, &period->why_none);
+        if (level)
+            status = ws_period_cut(&text, level, period);
+    }
+    for (size_t i = 0; i < count; i++)
+        ws_period_level_finish(&levels[i]);
+    return status;
+}
+
+void ws_period_finish(struct ws_period *period)
+{
+    ws_vector_finish(&period->steps);
+}

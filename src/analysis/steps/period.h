@@ -1,0 +1,77 @@
+/* Finds what repeats in the operations of a device, by the order of their names. Times are used only to choose
+ * where a step begins. Jitter therefore does not matter, and kernels that are missing from some repetitions
+ * matter little.
+ *
+ * 1. A gram is a name, or a name together with the name before it on the same stream. Grams that recur at even
+ * distances, counted in operations, are candidates (period.c).
+ * 2. A candidate cuts the operations into segments. It is a level of repetition if a large share of the
+ * operations lies in segments of about equal length, and most names occur equally often in most of these
+ * segments (period_level.c). In operations without a period, these numbers vary at random.
+ * 3. Levels are nested: layers in steps, micro-batches in steps, steps in epochs. The search takes the shortest
+ * level that is an iteration. It takes a longer one if that completes the iteration, because it adds the
+ * optimizer, the exchange with the host, or kernels of its own, but not another loop (period_choice.c).
+ * 4. The largest group of segments with similar names is the steps' kind. Other segments are evaluation and the
+ * like (period_kind.c).
+ * 5. A step begins with an operation that occurs once per step, on the stream with most kernels. It is the one
+ * before which the device waits most, else a copy from the host, or what follows the optimizer (period_cut.c).
+ *
+ * All of this is inference. The thresholds are in the files named above. They were tuned on synthetic programs.
+ * tests/walls/steps.py checks them on other programs and against the step markers of real ones.
+ */
+#ifndef WALLSHIM_ANALYSIS_STEPS_PERIOD_H
+#define WALLSHIM_ANALYSIS_STEPS_PERIOD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vector.h"
+#include "model/ops.h"
+
+/* What a name means, beyond being equal to another or not. */
+enum ws_period_hint {
+    WS_HINT_NONE,
+    WS_HINT_UPDATE,    /* an optimizer's kernel */
+    WS_HINT_FROM_HOST, /* a copy from the host to the device */
+    WS_HINT_TO_HOST,
+    WS_HINT_MEMORY, /* any other copy, and memsets */
+    WS_HINT_COMM,
+    WS_HINT_GRAPH, /* a CUDA graph: many operations recorded as one */
+    WS_HINT_COUNT
+};
+
+enum { WS_PERIOD_NAMES = 1 << 16 };
+
+/* What the search knows about all operations of a shape. */
+struct ws_period_shape {
+    uint32_t lane; /* index of the stream */
+    uint16_t name; /* number of the name; the last number is shared by names beyond the limit */
+    bool computes; /* neither a copy nor communication */
+};
+
+struct ws_period_source {
+    const struct ws_ops *ops;
+    const uint32_t *order; /* operations in order of their begin */
+    size_t count;
+    const struct ws_period_shape *shapes; /* indexed like the model's shapes */
+    size_t lane_count;
+    const uint8_t *hints; /* enum ws_period_hint by name, WS_PERIOD_NAMES of them */
+    size_t names;         /* upper limit of the name numbers */
+};
+
+struct ws_period_step {
+    uint32_t first; /* index in `order` of its first operation */
+    bool alike;     /* it is of the steps' kind */
+};
+
+struct ws_period {
+    struct ws_vector steps; /* struct ws_period_step; a step ends where the next begins, the last one has no end */
+    const char *why_none;   /* a sentence, if there are no steps */
+};
+
+/* Returns 0 or -ENOMEM. */
+int ws_period_find(const struct ws_period_source *source, struct ws_period *period);
+
+void ws_period_finish(struct ws_period *period);
+
+#endif

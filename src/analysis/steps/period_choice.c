@@ -1,0 +1,194 @@
+#include "analysis/steps/period_choice.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Thresholds for a level to repeat: the share of operations in typical segments (lower if these hold the
+ * optimizer, because then they are not evaluation), the share of steady names, and the share of operations with
+ * steady names. With few names in few segments a larger share must be steady, because some are so by chance. */
+static const double least_regular = 0.35, least_regular_updates = 0.2, least_steady = 0.5, least_steady_mass = 0.15;
+enum { LEAST_SEGMENTS = 2 };
+
+/* An outer level holds a fixed number of inner segments if this share of its segments holds the same number. */
+static const double same_number = 0.7;
+
+/* The presence of names that are in nearly all segments. */
+static const uint16_t nearly_all = (uint16_t)(0.8 * UINT16_MAX);
+
+/* A layer holds no repetition: each of its names occurs fewer than `layered` times, or `layered_updates` times
+ * if the optimizer runs between layers. A step has this many names of its own, as a share of the layer's names. */
+static const double layered = 3, layered_updates = 1.5, own_names = 0.3;
+
+/* Limits for micro-batches followed by an optimizer of unknown name. There are at most MOST_BATCHES per step,
+ * in at least BATCHES_SEEN steps. What follows them is at least own_operations of the step and at most
+ * most_extra of a batch. */
+enum { MOST_BATCHES = 8, BATCHES_SEEN = 4 };
+static const double own_operations = 0.03, most_extra = 0.5;
+
+/* A segment in which names occur this often repeats something. A segment with this many names is not a layer. */
+static const double many_times = 4;
+enum { MANY_NAMES = 100 };
+
+/* Of two loops in sequence the first is taken, if it holds at least this share of what the second holds.
+ * Programs end with evaluation, not with their main work. */
+static const double as_much = 0.35;
+
+/* If two levels have equally many segments, the second must be better by this to win. */
+static const double clearly_better = 0.03;
+
+static bool repeats(const struct ws_period_level *level)
+{
+    double regular = level->updates ? least_regular_updates : least_regular;
+    if (level->operations < 2 && !level->graphs)
+        return false; /* one kernel repeated */
+    if (level->typical < LEAST_SEGMENTS || level->regular < regular || level->steady_mass < least_steady_mass ||
+        !level->names)
+        return false;
+    return level->steady >= least_steady + 1 / sqrt((double)level->names * (double)(level->typical - 1));
+}
+
+/* Is the level an iteration of the program rather than a layer of its model? An iteration updates the model,
+ * copies to or from the host, launches a graph, holds repetitions, or has more kernels than a layer. */
+static bool is_iteration(const struct ws_period_level *level)
+{
+    return level->updates || level->fed || level->read || level->graphs || level->multiplicity >= many_times ||
+           level->names >= MANY_NAMES;
+}
+
+static int most_cuts_first(const void *a, const void *b)
+{
+    const struct ws_period_level *x = a, *y = b;
+    if (x->count != y->count)
+        return x->count < y->count ? 1 : -1;
+    return (x->gram > y->gram) - (x->gram < y->gram);
+}
+
+/* How the segments of an inner level lie in those of an outer level. */
+struct nesting {
+    unsigned inside; /* the most frequent number of inner segments per outer segment */
+    double share;    /* share of outer segments with this number */
+};
+
+enum { MOST_INSIDE = 4096 };
+
+static struct nesting period_choice_nest(const struct ws_period_level *inner, const struct ws_period_level *outer)
+{
+    uint32_t numbers[MOST_INSIDE + 1] = { 0 };
+    size_t at = 0, segments = 0;
+    struct nesting nesting = { 0 };
+    uint32_t end = ws_level_place(inner, ws_level_cuts(inner) - 1);
+    for (size_t i = 0; i + 1 < ws_level_cuts(outer); i++) {
+        size_t inside = 0;
+        if (inner->truncated && ws_level_place(outer, i + 1) > end)
+            break;
+        while (at < ws_level_cuts(inner) && ws_level_place(inner, at) < ws_level_place(outer, i))
+            at++;
+        while (at < ws_level_cuts(inner) && ws_level_place(inner, at) < ws_level_place(outer, i + 1)) {
+            at++;
+            inside++;
+        }
+        numbers[inside < MOST_INSIDE ? inside : MOST_INSIDE]++;
+        segments++;
+    }
+    for (unsigned i = 0; i <= MOST_INSIDE; i++)
+        if (numbers[i] > numbers[nesting.inside])
+            nesting.inside = i;
+    nesting.share = segments ? (double)numbers[nesting.inside] / (double)segments : 0;
+    return nesting;
+}
+
+/* Kernels that nearly all outer segments have and few inner ones. */
+struct novelty {
+    unsigned names;
+    double share; /* share of an outer segment's operations */
+};
+
+static struct novelty novel(const struct ws_period_text *text, const struct ws_period_level *inner,
+                            const struct ws_period_level *outer, unsigned inside)
+{
+    struct novelty novelty = { 0 };
+    double rare = fmin(0.75, 1.5 / inside) * UINT16_MAX;
+    for (size_t name = 0; name < text->source->names; name++) {
+        uint8_t hint = text->source->hints[name];
+        if (outer->presence[name] < nearly_all || inner->presence[name] > rare ||
+            (hint != WS_HINT_NONE && hint != WS_HINT_GRAPH))
+            continue;
+        novelty.names++;
+        novelty.share += outer->mass[name] / outer->operations;
+    }
+    return novelty;
+}
+
+static bool begins_before(const struct ws_period_level *a, const struct ws_period_level *b)
+{
+    return ws_level_place(a, 0) < ws_level_place(b, 0);
+}
+
+/* The probability, over operations, that an inner segment has a name which most inner segments have. */
+static double sameness(const struct ws_period_text *text, const struct ws_period_level *inner)
+{
+    double sum = 0, all = 0;
+    for (size_t name = 0; name < text->source->names; name++) {
+        if (inner->presence[name] < UINT16_MAX / 2)
+            continue;
+        sum += (double)inner->mass[name] * inner->presence[name] / UINT16_MAX;
+        all += inner->mass[name];
+    }
+    return all > 0 ? sum / all : 0;
+}
+
+/* Are the inner segments equal micro-batches, with an update after a fixed number of them? */
+static bool accumulates(const struct ws_period_text *text, const struct ws_period_level *inner,
+                        const struct ws_period_level *outer, struct nesting nesting)
+{
+    struct novelty novelty = novel(text, inner, outer, nesting.inside);
+    double extra = outer->operations - nesting.inside * inner->operations;
+    return nesting.inside <= MOST_BATCHES && outer->typical >= BATCHES_SEEN && novelty.names &&
+           novelty.share >= own_operations && extra <= most_extra * inner->operations &&
+           sameness(text, inner) >= 1 - 0.5 / nesting.inside;
+}
+
+/* Is the outer level the iteration, and the inner level a part of it? */
+static bool makes_whole(const struct ws_period_text *text, const struct ws_period_level *inner,
+                        const struct ws_period_level *outer)
+{
+    struct nesting nesting = period_choice_nest(inner, outer);
+    bool layer = inner->multiplicity < (inner->updates ? layered_updates : layered) && !inner->fed && !inner->read;
+    bool fixed = nesting.share >= same_number;
+    if (outer->updates && !inner->updates)
+        return nesting.inside <= 1 || fixed; /* micro-batches of a step, or evaluation next to it */
+    if (!nesting.inside && fixed)            /* another loop */
+        return begins_before(outer, inner) && outer->regular >= as_much * inner->regular;
+    if (nesting.inside <= 1) /* the same loop */
+        return outer->regular * outer->steady > inner->regular * inner->steady + clearly_better;
+    if (!fixed) /* an epoch, or a request */
+        return false;
+    if (outer->fed && !inner->fed && (layer || nesting.inside <= MOST_BATCHES))
+        return true; /* all work on one batch */
+    if (layer && outer->read)
+        return true;
+    if (layer && novel(text, inner, outer, nesting.inside).names >= own_names * inner->names)
+        return true;
+    return !inner->updates && accumulates(text, inner, outer, nesting);
+}
+
+const struct ws_period_level *ws_period_choose(const struct ws_period_text *text, struct ws_period_level *levels,
+                                               size_t count, const char **why_none)
+{
+    const struct ws_period_level *best = NULL;
+    bool repeating = false;
+    qsort(levels, count, sizeof(*levels), most_cuts_first);
+    for (size_t i = 0; i < count; i++) {
+        if (!repeats(&levels[i]))
+            continue;
+        repeating = true;
+        if (is_iteration(&levels[i]) && (!best || makes_whole(text, best, &levels[i])))
+            best = &levels[i];
+    }
+    if (best)
+        *why_none = "The operations repeat too few times.";
+    else
+        *why_none = repeating ? "The repetition looks like layers of a model rather than iterations of a program."
+                              : "No repetition covers enough of the operations.";
+    return best;
+}

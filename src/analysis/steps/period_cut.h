@@ -1,0 +1,10 @@
+/* Cuts operations into steps, at the operation that steps begin with. */
+#ifndef WALLSHIM_ANALYSIS_STEPS_PERIOD_CUT_H
+#define WALLSHIM_ANALYSIS_STEPS_PERIOD_CUT_H
+
+#include "analysis/steps/period_level.h"
+
+/* Fills the period's steps. Returns 0 or -ENOMEM. */
+int ws_period_cut(const struct ws_period_text *text, const struct ws_period_level *level, struct ws_period *period);
+
+#endif

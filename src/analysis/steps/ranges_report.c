@@ -1,0 +1,280 @@
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/activity/activity.h"
+#include "analysis/steps/ranges.h"
+#include "analysis/steps/steps.h"
+#include "base/minmax.h"
+
+static const char *ranges_name_of(const struct ws_process *process, uint32_t label)
+{
+    const struct ws_label *labels = process->labels.rows.data;
+    return label < process->labels.rows.count ? labels[label].text.data : "(name not in the trace)";
+}
+
+/* What the figures refer to. */
+struct scale {
+    const struct ws_track_steps *steps;
+    size_t count;    /* number of steady steps; 0: figures are for the whole recording */
+    int64_t length;  /* mean length of a step, or length of the recording; ns */
+    bool has_device; /* the trace holds device times */
+};
+
+static struct scale scale_of(const struct ws_report *report, size_t subject)
+{
+    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
+    const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
+    size_t count = steps->kinds[WS_STEP_STEADY];
+    return (struct scale){ steps, count, count ? steps->mean : ws_activity_known(activity),
+                           ws_model_track(report->model, subject)->count > 0 };
+}
+
+static int64_t ranges_scaled(const struct scale *scale, int64_t total)
+{
+    return scale->count ? ws_steps_share(scale->steps, total) : total;
+}
+
+static const struct ws_range_amount *ranges_amount_of(const struct scale *scale, const struct ws_range_work *work)
+{
+    return scale->count ? &work->steady : &work->all;
+}
+
+static const struct ws_range_stay *stay_of(const struct scale *scale, const struct ws_range_row *row)
+{
+    return scale->count ? &row->steady : &row->all;
+}
+
+static void work_cells(struct ws_table *table, const struct scale *scale, const struct ws_range_work *work,
+                       const struct ws_range_work *own)
+{
+    const struct ws_range_amount *amount = ranges_amount_of(scale, work);
+    char share[WS_FORMAT_SIZE];
+    if (!scale->has_device) {
+        for (int i = 0; i < 5; i++)
+            ws_table_cell(table, "–");
+        return;
+    }
+    ws_table_time(table, ranges_scaled(scale, amount->busy));
+    ws_table_cell(table, "%s", ws_format_share(share, ranges_scaled(scale, amount->busy), scale->length));
+    ws_table_time(table, ranges_scaled(scale, ranges_amount_of(scale, own)->busy));
+    ws_table_time(table, ranges_scaled(scale, amount->sum));
+    ws_table_time(table, ranges_scaled(scale, amount->idle));
+}
+
+static void ranges_print_row(struct ws_table *table, const struct ws_process *process, const struct scale *scale,
+                             const struct ws_range_row *row)
+{
+    const struct ws_range_stay *stay = stay_of(scale, row);
+    char count[WS_FORMAT_SIZE];
+    work_cells(table, scale, &row->work, &row->own);
+    ws_table_cell(table, "%s", ws_format_each(count, stay->count, scale->count));
+    ws_table_time(table, ranges_scaled(scale, stay->host));
+    ws_table_cell(table, "%s", ranges_name_of(process, row->label));
+}
+
+static void outside_name(struct ws_table *table, const struct ws_process *process, uint32_t id)
+{
+    const struct ws_thread *thread = ws_entries_find(&process->threads, id);
+    if (!id)
+        ws_table_cell(table, "(launch not in the trace)");
+    else if (thread && thread->name.length)
+        ws_table_cell(table, "(outside, thread %s %u)", thread->name.data, thread->tid);
+    else
+        ws_table_cell(table, "(outside, thread %u)", thread ? thread->tid : id);
+}
+
+static bool is_first_thread(const struct ws_process *process, uint32_t id)
+{
+    const struct ws_thread *thread = ws_entries_find(&process->threads, id);
+    const char *pid = ws_process_meta(process, "pid");
+    return thread && pid && thread->tid == strtoul(pid, NULL, 10);
+}
+
+/* Returns whether a row is for a thread other than the first, on which most programs set their ranges, or for
+ * several threads. */
+static bool print_outside(struct ws_table *table, const struct ws_process *process, const struct scale *scale,
+                          const struct ws_track_ranges *result, size_t *more)
+{
+    const struct ws_range_outside *outside = result->outside.data;
+    size_t shown = 0, top = table->page->top;
+    bool others = false;
+    for (size_t i = 0; i < result->outside.count; i++) {
+        if (!ranges_amount_of(scale, &outside[i].work)->operations)
+            continue;
+        if (top && shown == top) {
+            *more += 1;
+            continue;
+        }
+        work_cells(table, scale, &outside[i].work, &outside[i].work);
+        ws_table_cell(table, "–");
+        ws_table_cell(table, "–");
+        outside_name(table, process, outside[i].thread);
+        others |=
+            outside[i].thread && (!outside[i].has_ranges || shown || !is_first_thread(process, outside[i].thread));
+        shown++;
+    }
+    return others;
+}
+
+/* Is there anything to show? With steady steps, a row may have all its time outside them. */
+static bool is_shown(const struct scale *scale, const struct ws_range_row *row)
+{
+    return !scale->count || row->steady.count || row->work.steady.operations || row->work.steady.idle;
+}
+
+static bool ranges_print_table(const struct ws_process *process, const struct scale *scale,
+                               const struct ws_track_ranges *result, struct ws_page *page)
+{
+    static const struct ws_table_column columns[] = {
+        { "busy", false, false }, { "share", false, WS_NARROW_LEAVE_OUT },
+        { "own", false, false },  { "sum", false, WS_NARROW_LEAVE_OUT },
+        { "idle", false, false }, { "times", false, false },
+        { "host", false, false }, { "range", true, WS_NARROW_SHORTEN },
+    };
+    const struct ws_range_row *rows = result->rows.data;
+    size_t shown = 0, more = 0, more_outside = 0, elsewhere = 0;
+    char count[WS_FORMAT_SIZE];
+    struct ws_table table;
+    ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < result->rows.count; i++) {
+        if (!is_shown(scale, &rows[i])) {
+            elsewhere++;
+        } else if (page->top && shown == page->top) {
+            more++;
+        } else {
+            ranges_print_row(&table, process, scale, &rows[i]);
+            shown++;
+        }
+    }
+    bool others = print_outside(&table, process, scale, result, &more_outside);
+    ws_table_finish(&table);
+    if (more)
+        ws_page_text(page, "and %s more name%s (--top 0 shows %s)", ws_format_count(count, more),
+                     more == 1 ? "" : "s", more == 1 ? "it" : "them");
+    if (more_outside)
+        ws_page_text(page, "and %s more thread%s outside (--top 0 shows %s)", ws_format_count(count, more_outside),
+                     more_outside == 1 ? "" : "s", more_outside == 1 ? "it" : "them");
+    if (elsewhere)
+        ws_page_text(page, "%s more %s only outside the steady steps.", ws_format_count(count, elsewhere),
+                     elsewhere == 1 ? "name occurs" : "names occur");
+    return others;
+}
+
+void ws_ranges_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
+{
+    const struct ws_process *process =
+        ws_model_process(report->model, ws_model_track(report->model, subject)->process);
+    const struct ws_track_ranges *result = memory;
+    const struct scale scale = scale_of(report, subject);
+    if (!result->rows.count) {
+        ws_page_text(page, "The trace holds no ranges that the program set (NVTX, record_function).");
+        return;
+    }
+    ws_page_text(page, "Work launched in the ranges that the program set (NVTX, record_function), %s:",
+                 scale.count ? "per steady step on average" : "in the whole recording");
+    bool others = ranges_print_table(process, &scale, result, page);
+    if (!scale.has_device) {
+        ws_page_text(page, "The trace holds no device times.");
+        return;
+    }
+    ws_page_text(
+        page, "\"busy\": time in which any of it ran, with nested ranges; \"own\": without them; \"sum\": the "
+              "operations' times added up; \"idle\": time in which the device ran nothing before one of them began; "
+              "\"host\": time of threads in the range. Rows are sorted by the larger of \"busy\" and \"host\" in the "
+              "whole recording; work outside ranges comes last.");
+    if (others)
+        ws_page_text(
+            page, "Work counts for ranges of the thread that launched it. PyTorch runs the backward pass on a thread "
+                  "of its own, so its work is in no range of the thread that waits for it.");
+}
+
+static int set_amount(json_t *object, const struct ws_range_amount *amount, size_t steps)
+{
+    int64_t of = steps ? (int64_t)steps : 1;
+    int status = steps ? json_object_set_new(object, "operations", json_real((double)amount->operations / (double)of))
+                       : ws_json_set(object, "operations", (int64_t)amount->operations);
+    status |= ws_json_set(object, "busy_ns", amount->busy / of);
+    status |= ws_json_set(object, "sum_ns", amount->sum / of);
+    status |= ws_json_set(object, "idle_ns", amount->idle / of);
+    return status;
+}
+
+static int set_own(json_t *object, const struct ws_range_amount *own, size_t steps)
+{
+    json_t *inner = json_object();
+    int status = json_object_set_new(object, "own", inner);
+    return status ? status : set_amount(inner, own, steps);
+}
+
+static int set_stay(json_t *object, const struct ws_range_stay *stay, size_t steps)
+{
+    int64_t of = steps ? (int64_t)steps : 1;
+    int status = steps ? json_object_set_new(object, "count", json_real((double)stay->count / (double)of))
+                       : ws_json_set(object, "count", (int64_t)stay->count);
+    return status | ws_json_set(object, "host_ns", stay->host / of);
+}
+
+/* Adds the object for figures per step. Returns NULL if there are no steady steps. */
+static json_t *ranges_add_step(json_t *object, size_t steps, int *status)
+{
+    json_t *step = steps ? json_object() : json_null();
+    *status |= json_object_set_new(object, "per_step", step);
+    return steps ? step : NULL;
+}
+
+static json_t *ranges_row_json(const struct ws_process *process, const struct ws_range_row *row, size_t steps)
+{
+    json_t *object = json_object();
+    int status = json_object_set_new(object, "name", ws_json_text(ranges_name_of(process, row->label)));
+    status |= set_stay(object, &row->all, 0);
+    status |= set_amount(object, &row->work.all, 0);
+    status |= set_own(object, &row->own.all, 0);
+    json_t *step = ranges_add_step(object, steps, &status);
+    if (step && !status) {
+        status |= set_stay(step, &row->steady, steps);
+        status |= set_amount(step, &row->work.steady, steps);
+        status |= set_own(step, &row->own.steady, steps);
+    }
+    if (!status)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+static json_t *outside_json(const struct ws_range_outside *outside, size_t steps)
+{
+    json_t *object = json_object();
+    int status = ws_json_set(object, "thread", outside->thread);
+    status |= json_object_set_new(object, "has_ranges", json_boolean(outside->has_ranges));
+    status |= set_amount(object, &outside->work.all, 0);
+    json_t *step = ranges_add_step(object, steps, &status);
+    if (step && !status)
+        status = set_amount(step, &outside->work.steady, steps);
+    if (!status)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+int ws_ranges_json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)
+{
+    const struct ws_process *process =
+        ws_model_process(report->model, ws_model_track(report->model, subject)->process);
+    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
+    const struct ws_track_ranges *result = memory;
+    const struct ws_range_row *rows = result->rows.data;
+    const struct ws_range_outside *threads = result->outside.data;
+    size_t steady = steps->kinds[WS_STEP_STEADY];
+    if (!result->rows.count)
+        return 0;
+    json_t *list = json_array(), *outside = json_array();
+    int status = json_object_set_new(object, "ranges", list);
+    status |= json_object_set_new(object, "outside_ranges", outside);
+    size_t shown = report->top && report->top < result->rows.count ? report->top : result->rows.count;
+    for (size_t i = 0; i < shown && !status; i++)
+        status = json_array_append_new(list, ranges_row_json(process, &rows[i], steady));
+    for (size_t i = 0; i < result->outside.count && !status; i++)
+        if (threads[i].work.all.operations)
+            status = json_array_append_new(outside, outside_json(&threads[i], steady));
+    return status ? -ENOMEM : 0;
+}

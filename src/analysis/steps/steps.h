@@ -1,0 +1,164 @@
+/* The steps of a device: the iterations of the program's main loop. They come from the program's step markers,
+ * or are found in the operations of the device if there are none (period.h).
+ *
+ * Steps cover the time from the first boundary to the last without gaps. A boundary is the begin of a step's
+ * first operation on the device, on the stream with most kernels other than communication. With a step marker,
+ * this is the first such operation launched after the marker's begin. Other streams do not count because they
+ * run ahead: a copy for the batch after next says nothing about the current step. What comes before the first
+ * boundary is in no step.
+ *
+ * Every figure "per step" in a report is taken over the steady steps. The other kinds are left out:
+ * - warm-up: the leading steps before the first two in a row that are at most 25 % longer than the median. Also
+ * leading steps that are more than 25 % shorter, if hardly any later step is: they use up a stock, such as
+ * batches loaded beforehand;
+ * - other: segments that repeat with the steps but are not like them (evaluation, checkpoint); only for steps
+ * that were found, not marked;
+ * - cut: the last step, if its end was not recorded;
+ * - counted: steps with launches that were delayed while hardware counters were read, if three other steps are
+ * left;
+ * - paused: steps during which recording was off for a time, as between bursts.
+ *
+ * The step time is stable if the middle half of the steps lies within 10 % of the median (from this limit on
+ * torch.utils.benchmark warns of fluctuation) and at most one step in twenty is slow. It is not judged with
+ * fewer than three steps. A slow step takes more than 1.5 times the median, as in nsys-ai.
+ */
+#ifndef WALLSHIM_ANALYSIS_STEPS_STEPS_H
+#define WALLSHIM_ANALYSIS_STEPS_STEPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/activity/split.h"
+#include "base/vector.h"
+#include "report/analysis.h"
+
+enum { WS_STEPS_TO_JUDGE = 3 };
+
+enum ws_steps_source { WS_STEPS_NONE, WS_STEPS_MARKED, WS_STEPS_FOUND };
+
+enum ws_step_kind {
+    WS_STEP_STEADY,
+    WS_STEP_WARM_UP,
+    WS_STEP_OTHER,
+    WS_STEP_CUT,
+    WS_STEP_COUNTED,
+    WS_STEP_PAUSED,
+    WS_STEP_KIND_COUNT
+};
+
+struct ws_step {
+    int64_t begin, end; /* ns, host clock; end is the begin of the next step */
+
+    /* When the host ran the step, ns on the host clock. Marked steps: from the begin of the step marker to the
+     * next one's. Other steps: from the launch of the first operation to that of the next step's. */
+    int64_t host_begin, host_end;
+    uint32_t first; /* index in ws_track.order of the first operation that begins in the step */
+    uint32_t count;
+    uint64_t number; /* the step marker's number, else the index */
+    struct ws_split split;
+    enum ws_step_kind kind;
+    bool slow;
+};
+
+/* A figure over the steady steps, in ns. */
+struct ws_step_figure {
+    int64_t median, mean;
+};
+
+/* X(field, key in JSON, name in a report): the parts of a step. compute, comm and memory may overlap. */
+#define WS_STEP_PARTS(X)                                \
+    X(busy, "busy_ns", "busy")                          \
+    X(compute, "compute_ns", "compute")                 \
+    X(comm, "comm_ns", "communication")                 \
+    X(exposed_comm, "exposed_comm_ns", "  exposed")     \
+    X(memory, "memory_ns", "memory")                    \
+    X(exposed_memory, "exposed_memory_ns", "  exposed") \
+    X(idle, "idle_ns", "idle")
+
+struct ws_track_steps {
+    enum ws_steps_source source;
+    const char *why_none;        /* a sentence, if there are no steps */
+    struct ws_vector steps;      /* struct ws_step, in order of time */
+    struct ws_vector slow_steps; /* struct ws_slow_step, in order of time; only the first ones */
+    size_t kinds[WS_STEP_KIND_COUNT];
+    int64_t lasted[WS_STEP_KIND_COUNT]; /* ns: sum of the lengths of all steps of a kind */
+    size_t slow;                        /* number of slow steps among the steady ones */
+    int64_t least, most;                /* shortest and longest steady step, ns */
+    int64_t median, p95, mean;
+    int64_t quartile_range; /* third quartile minus first, ns */
+    double cov;             /* standard deviation / mean */
+    bool judged;            /* there are enough steps to judge stability */
+    bool stable;
+#define WS_STEP_FIGURE(field, key, label) struct ws_step_figure field;
+    WS_STEP_PARTS(WS_STEP_FIGURE)
+#undef WS_STEP_FIGURE
+};
+
+extern const struct ws_analysis ws_analysis_steps;
+
+/* Only source, why_none, and the begins and ends of the steps. It has no section. */
+extern const struct ws_analysis ws_analysis_step_bounds;
+
+/* The step at this time, or NULL. */
+const struct ws_step *ws_steps_at(const struct ws_track_steps *steps, int64_t time);
+
+/* The same for times that ascend from call to call. *cursor is 0 before the first call. */
+static inline const struct ws_step *ws_steps_next(const struct ws_track_steps *steps, size_t *cursor, int64_t time)
+{
+    const struct ws_step *list = steps->steps.data;
+    while (*cursor < steps->steps.count && list[*cursor].end <= time)
+        ++*cursor;
+    return *cursor < steps->steps.count && list[*cursor].begin <= time ? &list[*cursor] : NULL;
+}
+
+/* Does this step count for figures per step? False for NULL (no step). */
+static inline bool ws_step_is_steady(const struct ws_step *step)
+{
+    return step && step->kind == WS_STEP_STEADY;
+}
+
+/* Tells for millions of ascending times whether they are in steady steps. */
+struct ws_steady_walk {
+    const struct ws_step *next, *end; /* next step and end of the array */
+    int64_t until;                    /* the last answer holds up to this time */
+    bool steady;
+};
+
+static inline struct ws_steady_walk ws_steady_walk(const struct ws_track_steps *steps)
+{
+    const struct ws_step *list = steps->steps.data;
+    return (struct ws_steady_walk){ list, list ? list + steps->steps.count : NULL, INT64_MIN, false };
+}
+
+static inline bool ws_steady_at(struct ws_steady_walk *walk, int64_t time)
+{
+    if (time < walk->until)
+        return walk->steady;
+    while (walk->next < walk->end && walk->next->end <= time)
+        walk->next++;
+    bool within = walk->next < walk->end && walk->next->begin <= time;
+    walk->steady = within && ws_step_is_steady(walk->next);
+    walk->until = within ? walk->next->end : walk->next < walk->end ? walk->next->begin : INT64_MAX;
+    return walk->steady;
+}
+
+/* A total over the steady steps divided by their number; 0 if there are none. */
+static inline int64_t ws_steps_share(const struct ws_track_steps *steps, int64_t total)
+{
+    size_t count = steps->kinds[WS_STEP_STEADY];
+    return count ? total / (int64_t)count : 0;
+}
+
+const char *ws_step_kind_name(enum ws_step_kind kind);
+
+/* The parts of WS_STEP_PARTS by index: of one step, and the figure over the steady steps. */
+enum { WS_STEP_PART_COUNT = 7 };
+int64_t ws_step_part(const struct ws_step *step, size_t part);
+const struct ws_step_figure *ws_steps_figure(const struct ws_track_steps *steps, size_t part);
+
+/* defined in steps_report.c */
+void ws_steps_text(const struct ws_report *report, size_t subject, const void *result, struct ws_page *page);
+int ws_steps_json(const struct ws_report *report, size_t subject, const void *result, json_t *object);
+
+#endif

@@ -1,0 +1,16 @@
+/* Why there is no verdict: missing device times, or no device activity at all. */
+#ifndef WALLSHIM_ANALYSIS_VERDICT_NO_VERDICT_H
+#define WALLSHIM_ANALYSIS_VERDICT_NO_VERDICT_H
+
+#include "report/analysis.h"
+
+enum { WS_UNTIMED_TEXT = 120 };
+
+/* Writes "25 of 1,000 operations have no device times (2.5 %)" with the verb "have no device times", or only
+ * the numbers with "". Writes nothing if all operations have device times, or none has. */
+void ws_untimed_write(const struct ws_report *report, size_t track, const char *verb, char text[WS_UNTIMED_TEXT]);
+
+/* Prints that there is no verdict on any device, and why. */
+void ws_no_verdict_text(const struct ws_report *report, struct ws_page *page);
+
+#endif

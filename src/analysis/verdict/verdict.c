@@ -1,0 +1,451 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/activity/activity.h"
+#include "analysis/gaps/savings.h"
+#include "analysis/kernels/kernels.h"
+#include "analysis/memory/copies.h"
+#include "analysis/roofline/roofline.h"
+#include "analysis/steps/steps.h"
+#include "analysis/verdict/no_verdict.h"
+#include "analysis/verdict/wall.h"
+#include "base/minmax.h"
+#include "report/peaks.h"
+
+enum { ADVICE_SHOWN = 5, LABEL = 22, BUSY_LIMIT = 85, PEAK_LIMIT = 60, FEWEST_STEPS = 3 };
+
+/* Percent of a step. From the first on, the report says that a busy device only moves data; from the second on,
+ * that the limits of busy time are wide apart. */
+enum { MOVING_LIMIT = 15, UNSURE_LIMIT = 10 };
+
+/* If steady steps cover less of the recording than this percentage, the report says so. */
+enum { COVERED_LIMIT = 75 };
+
+/* Advice that saves less than this share of a step, or of the recording, is not shown. */
+enum { LEAST_SHOWN_PER_MILLE = 5 };
+
+/* Percent. From here on, the mean share of each kernel's own peak is reported instead of the share of one peak. */
+enum { MIXED_LIMIT = 105 };
+
+/* What a part of a step is spent on, worded as the end of a sentence. */
+static const char *const spent[WS_PART_COUNT] = {
+    [WS_PART_INPUT] = "waiting for input",
+    [WS_PART_SYNC] = "after the host had waited for the GPU",
+    [WS_PART_LAUNCH] = "waiting for the host to launch",
+    [WS_PART_ALLOCATION] = "waiting for allocations or module loads",
+    [WS_PART_WAIT] = "while queued work waited for something else",
+    [WS_PART_COMM_WAIT] = "waiting for other ranks",
+    [WS_PART_DISPATCH] = "between operations that were ready",
+    [WS_PART_UNEXPLAINED] = "for reasons that the trace does not show",
+    [WS_PART_EXPOSED_COMM] = "in collectives that no compute hides",
+    [WS_PART_EXPOSED_MEMORY] = "in exposed copies",
+    [WS_PART_MATMUL] = "in matrix work",
+    [WS_PART_OTHER_COMPUTE] = "in non-GEMM kernels",
+    [WS_PART_GRAPHS] = "in CUDA graphs, which were measured as a whole",
+};
+
+static const struct ws_track_wall *verdict_wall_of(const struct ws_report *report, size_t track)
+{
+    return ws_report_result(report, &ws_analysis_wall, track);
+}
+
+static int64_t idle_of(const struct ws_track_wall *wall)
+{
+    int64_t idle = 0;
+    for (int cause = 0; cause < WS_CAUSE_COUNT; cause++)
+        idle += wall->parts[cause];
+    return idle;
+}
+
+static const char *verdict_unit_of(const struct ws_track_wall *wall)
+{
+    return wall->per_step ? "an average step" : "the recording";
+}
+
+/* Without training, the loop may wait for requests. */
+static const char *spent_on(const struct ws_track_wall *wall, enum ws_part part)
+{
+    return part == WS_PART_INPUT && !wall->trains ? "waiting for input or requests" : spent[part];
+}
+
+enum { COPIES_TEXT = WS_COPIES_PHRASE + 40 };
+
+/* Writes "in exposed copies: host to device, pageable (…)". */
+static void write_copies(const struct ws_report *report, size_t track, char text[COPIES_TEXT])
+{
+    char phrase[WS_COPIES_PHRASE];
+    ws_copies_phrase(ws_report_result(report, &ws_analysis_copies, track),
+                     verdict_wall_of(report, track)->parts[WS_PART_EXPOSED_MEMORY], phrase);
+    snprintf(text, COPIES_TEXT, "%s%s%s", spent[WS_PART_EXPOSED_MEMORY], *phrase ? ": " : "", phrase);
+}
+
+/* Copies count as overhead. If they are a large part of it, the line says so and names them. */
+static void print_wall(const struct ws_report *report, size_t track, struct ws_page *page)
+{
+    const struct ws_track_wall *wall = verdict_wall_of(report, track);
+    int64_t copied = wall->wall == WS_WALL_OVERHEAD ? wall->parts[WS_PART_EXPOSED_MEMORY] : 0;
+    bool are_cause = wall->cause == WS_PART_EXPOSED_MEMORY,
+         are_beside = !are_cause && copied >= wall->length / 100 * MOVING_LIMIT;
+    char copies[COPIES_TEXT], beside[WS_FORMAT_SIZE];
+    write_copies(report, track, copies);
+    char part[WS_FORMAT_SIZE], whole[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], most[WS_FORMAT_SIZE];
+    int64_t time = wall->by_wall[wall->wall], most_time = wall->parts[wall->cause];
+    ws_page_fact(page, "the wall", "%s: %s of the %s of %s (%s), %s of it %s%s%s%s%s", ws_wall_name(wall->wall),
+                 ws_format_time(part, time), ws_format_time(whole, wall->length), verdict_unit_of(wall),
+                 ws_format_share(share, time, wall->length),
+                 most_time == time ? "all" : ws_format_time(most, most_time),
+                 are_cause ? copies : spent_on(wall, wall->cause), are_beside ? ", another " : "",
+                 are_beside ? ws_format_time(beside, copied) : "", are_beside ? " " : "", are_beside ? copies : "");
+}
+
+/* Prints the wall that is left once input is there. For an idle server it is the only one to work on. */
+static void print_behind(const struct ws_track_wall *wall, struct ws_page *page)
+{
+    int64_t input = wall->parts[WS_PART_INPUT], length = wall->length - input;
+    int64_t time = wall->by_wall[wall->behind] - (wall->behind == WS_WALL_OVERHEAD ? input : 0);
+    char part[WS_FORMAT_SIZE], whole[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE];
+    if (wall->behind)
+        ws_page_fact(page, "behind it", "%s: %s of the %s in which it did not wait for input%s (%s)%s%s",
+                     ws_wall_name(wall->behind), ws_format_time(part, time), ws_format_time(whole, length),
+                     wall->trains ? "" : " or requests", ws_format_share(share, time, length),
+                     wall->behind == WS_WALL_OVERHEAD ? ", the largest part of it " : "",
+                     wall->behind == WS_WALL_OVERHEAD ? spent[wall->behind_cause] : "");
+}
+
+/* Steps with launches that the recorder delayed are left out. Without steps, all figures include them. */
+static void print_held_up(const struct ws_report *report, size_t track, struct ws_page *page)
+{
+    const struct ws_process *process = ws_model_process(report->model, ws_model_track(report->model, track)->process);
+    char count[WS_FORMAT_SIZE];
+    if (!verdict_wall_of(report, track)->per_step && ws_sparse_count(&process->ops.counted))
+        ws_page_fact(page, "",
+                     "hardware counters delayed %s launches, and no steady step is free of them; "
+                     "record without --counters for the program's own wall",
+                     ws_format_count(count, ws_sparse_count(&process->ops.counted)));
+}
+
+static void verdict_print_untimed(const struct ws_report *report, size_t track, struct ws_page *page)
+{
+    const struct ws_track *of = ws_model_track(report->model, track);
+    char text[WS_UNTIMED_TEXT];
+    ws_untimed_write(report, track, of->untimed + of->backwards == 1 ? "has no device times" : "have no device times",
+                     text);
+    if (*text)
+        ws_page_fact(page, "not all timed", "%s: while they ran the GPU counts as idle", text);
+}
+
+/* Prints how a step divides between the walls, largest first. If the wall is not the largest, says why. */
+static void print_shares(const struct ws_track_wall *wall, struct ws_page *page)
+{
+    char share[WS_FORMAT_SIZE], text[200] = "";
+    bool shown[WS_WALL_COUNT] = { [WS_WALL_NONE] = true };
+    enum ws_wall first = wall->wall;
+    for (int i = 0; i + 1 < WS_WALL_COUNT; i++) {
+        int largest = WS_WALL_NONE;
+        for (int other = 0; other < WS_WALL_COUNT; other++)
+            if (!shown[other] && (largest == WS_WALL_NONE || wall->by_wall[other] > wall->by_wall[largest]))
+                largest = other;
+        shown[largest] = true;
+        first = i ? first : (enum ws_wall)largest;
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s %s", i ? ", " : "",
+                 ws_wall_name((enum ws_wall)largest), ws_format_share(share, wall->by_wall[largest], wall->length));
+    }
+    if (wall->by_wall[WS_WALL_NONE])
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), ", not known %s",
+                 ws_format_share(share, wall->by_wall[WS_WALL_NONE], wall->length));
+    if (first == wall->wall)
+        ws_page_fact(page, "shares", "%s", text);
+    else
+        ws_page_fact(page, "shares",
+                     "%s; delays of the GPU are named first: overhead from %d %%, input from %d %%, communication "
+                     "from %d %%",
+                     text, WS_WALL_OVERHEAD_LIMIT, WS_WALL_INPUT_LIMIT, WS_WALL_COMMUNICATION_LIMIT);
+}
+
+static void print_steps(const struct ws_track_steps *steps, struct ws_page *page)
+{
+    char count[WS_FORMAT_SIZE], median[WS_FORMAT_SIZE], p95[WS_FORMAT_SIZE], slow[40] = "", left_out[80] = "";
+    size_t warm_up = steps->kinds[WS_STEP_WARM_UP];
+    if (!steps->kinds[WS_STEP_STEADY]) {
+        ws_page_fact(page, "1 step time stable?", "not known  %s",
+                     steps->why_none ? steps->why_none : "no step is like the others");
+        return;
+    }
+    if (steps->kinds[WS_STEP_STEADY] < FEWEST_STEPS) {
+        ws_page_fact(page, "1 step time stable?", "not known  too few steps: %zu, median %s",
+                     steps->kinds[WS_STEP_STEADY], ws_format_time(median, steps->median));
+        return;
+    }
+    if (warm_up)
+        snprintf(left_out, sizeof(left_out), "  (%zu warm-up %s left out)", warm_up, warm_up == 1 ? "step" : "steps");
+    if (steps->slow)
+        snprintf(slow, sizeof(slow), ", %s slow", ws_format_count(count, steps->slow));
+    ws_page_fact(page, "1 step time stable?", "%s  %s %s, median %s, p95 %s, CoV %.1f %%%s%s",
+                 steps->stable ? "yes" : "no ", ws_format_count(count, steps->kinds[WS_STEP_STEADY]),
+                 steps->source == WS_STEPS_MARKED ? "marked steps" : "steps found",
+                 ws_format_time(median, steps->median), ws_format_time(p95, steps->p95), steps->cov * 100, slow,
+                 left_out);
+}
+
+/* Evaluation, or another phase, may take as long as the steps, and no figure per step includes it. */
+static void print_covered(const struct ws_report *report, size_t track, struct ws_page *page)
+{
+    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, track);
+    int64_t known = ws_activity_known(ws_report_result(report, &ws_analysis_activity, track));
+    int64_t covered = steps->lasted[WS_STEP_STEADY];
+    char share[WS_FORMAT_SIZE], whole[WS_FORMAT_SIZE];
+    if (steps->kinds[WS_STEP_STEADY] && covered < known / 100 * COVERED_LIMIT)
+        ws_page_fact(page, "",
+                     "they are %s of the %s recorded; figures per step leave out the rest (--steps none includes "
+                     "it)",
+                     ws_format_share(share, covered, known), ws_format_time(whole, known));
+}
+
+/* Writes "98.7 %, 491 ms of it in collectives that no compute hides": the device is busy but computes nothing. */
+static void write_busy(const struct ws_track_wall *wall, int64_t busy, char *text, size_t capacity)
+{
+    static const enum ws_part moving[] = { WS_PART_EXPOSED_COMM, WS_PART_EXPOSED_MEMORY };
+    char share[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE];
+    size_t used = (size_t)snprintf(text, capacity, "%s", ws_format_share(share, busy, wall->length));
+    for (size_t i = 0; i < sizeof(moving) / sizeof(moving[0]); i++)
+        if (wall->parts[moving[i]] >= wall->length / 100 * MOVING_LIMIT)
+            used += (size_t)snprintf(text + used, capacity - used, ", %s of it %s",
+                                     ws_format_time(time, wall->parts[moving[i]]), spent[moving[i]]);
+}
+
+/* Writes the limits of busy time if the errors of the times are large. */
+static void write_bounds(const struct ws_track_activity *activity, char *text, size_t capacity)
+{
+    char least[WS_FORMAT_SIZE], most[WS_FORMAT_SIZE];
+    int64_t known = ws_activity_known(activity), upper = ws_min(activity->busy_most, known);
+    *text = 0;
+    if (upper - activity->busy_least > known / 100 * UNSURE_LIMIT)
+        snprintf(text, capacity, " (over the recording between %s and %s, since times have errors)",
+                 ws_format_share(least, activity->busy_least, known), ws_format_share(most, upper, known));
+}
+
+static void print_busy(const struct ws_report *report, size_t track, struct ws_page *page)
+{
+    const struct ws_track_wall *wall = verdict_wall_of(report, track);
+    char time[WS_FORMAT_SIZE], causes[400] = "", text[200], bounds[120];
+    int64_t idle = idle_of(wall), busy = wall->length - idle;
+    uint32_t order[WS_CAUSE_COUNT];
+    for (uint32_t i = 0; i < WS_CAUSE_COUNT; i++) {
+        uint32_t at = i;
+        for (; at && wall->parts[order[at - 1]] < wall->parts[i]; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    for (uint32_t i = 0; i < WS_CAUSE_COUNT && wall->parts[order[i]] > wall->length / 1000; i++)
+        snprintf(causes + strlen(causes), sizeof(causes) - strlen(causes), "%s %s %s",
+                 *causes ? "," : "; idle:", ws_part_label((enum ws_part)order[i]),
+                 ws_format_time(time, wall->parts[order[i]]));
+    write_busy(wall, busy, text, sizeof(text));
+    write_bounds(ws_report_result(report, &ws_analysis_activity, track), bounds, sizeof(bounds));
+    ws_page_fact(page, "2 GPU busy?", "%s  %s%s%s%s",
+                 (double)busy >= (double)wall->length * BUSY_LIMIT / 100 ? "yes" : "no ", text, bounds, causes,
+                 *causes && wall->per_step ? " a step" : "");
+}
+
+/* Time in graphs that were measured as a whole. */
+static int64_t graph_time(const struct ws_report *report, const struct ws_track_kernels *kernels)
+{
+    const struct ws_kernel_row *rows = kernels->rows.data;
+    int64_t time = 0;
+    for (size_t i = 0; i < kernels->rows.count; i++)
+        if (ws_model_name(report->model, rows[i].name)->kind == WS_OP_GRAPH)
+            time = (int64_t)((uint64_t)time + (uint64_t)rows[i].total);
+    return time;
+}
+
+static void verdict_print_matmuls(const struct ws_report *report, size_t track, struct ws_page *page)
+{
+    const struct ws_track_wall *wall = verdict_wall_of(report, track);
+    const struct ws_track_kernels *kernels = ws_report_result(report, &ws_analysis_kernels, track);
+    char share[WS_FORMAT_SIZE];
+    int64_t matmul = wall->parts[WS_PART_MATMUL], compute = matmul + wall->parts[WS_PART_OTHER_COMPUTE];
+    if (!compute && !wall->parts[WS_PART_GRAPHS]) {
+        ws_page_fact(page, "3 busy in matmuls?", "not known  nothing computed");
+        return;
+    }
+    if (graph_time(report, kernels) > kernels->total / 2 || wall->parts[WS_PART_GRAPHS] > compute) {
+        ws_page_fact(page, "3 busy in matmuls?",
+                     "not known  most of it ran in CUDA graphs, which were measured as a whole");
+        return;
+    }
+    ws_page_fact(page, "3 busy in matmuls?", "%s  %s of compute", 2 * matmul >= compute ? "yes" : "no ",
+                 ws_format_share(share, matmul, compute));
+}
+
+/* Prints the share of the peak for kernels with known FLOPs. If these are less than half of the matrix work, it
+ * is not known. */
+static void print_peak(const struct ws_report *report, size_t track, struct ws_page *page)
+{
+    const struct ws_track_roofline *roofline = ws_report_result(report, &ws_analysis_roofline, track);
+    char share[WS_FORMAT_SIZE], text[WS_PEAK_TEXT], from[200];
+    double peak = roofline->match ? ws_gpu_peak(&roofline->gpu, roofline->precision) : 0;
+    if (!(peak > 0) || roofline->matmul_known <= 0 || 2 * roofline->matmul_known < roofline->matmul_total) {
+        ws_page_fact(page, "4 matmuls near peak?", "not known  %s",
+                     !roofline->match          ? ws_why_no_peaks(report, ws_model_track(report->model, track))
+                     : !roofline->matmul_total ? "there are none"
+                                               : "the trace holds no shapes for most of them");
+        return;
+    }
+    double of_peak = roofline->matmul_of_peak,
+           of_most = roofline->matmul_flops / (double)roofline->matmul_known / peak;
+    bool is_mixed = of_peak > of_most * MIXED_LIMIT / 100;
+    ws_roofline_flops_from(roofline, from, sizeof(from));
+    ws_page_fact(page, "4 matmuls near peak?", "%s  %.1f %% of %s%s, for the %s of their time whose FLOPs are known",
+                 of_peak >= PEAK_LIMIT / 100.0 ? "yes" : "no ", 100 * of_peak,
+                 is_mixed ? "the peak of each one's precision, for most FLOPs " : "",
+                 ws_peak_text(&roofline->gpu, roofline->precision, text),
+                 ws_format_share(share, roofline->matmul_known, roofline->matmul_total));
+    ws_page_fact(page, "MFU", "%s%.3g %%  of %s%.4g TFLOP/s; FLOPs from: %s",
+                 roofline->matmul_known < roofline->matmul_total ? "at least " : "", 100 * roofline->mfu,
+                 ws_gpu_peak_is_measured(&roofline->gpu, roofline->precision) ? "measured peak " : "", peak / 1e3,
+                 from);
+}
+
+/* Prints the joint saving if it exceeds the sum of the single ones. */
+static void print_together(const struct ws_report *report, size_t track, struct ws_page *page)
+{
+    const struct ws_track_savings *savings = ws_report_result(report, &ws_analysis_savings, track);
+    const struct ws_track_wall *wall = verdict_wall_of(report, track);
+    char causes[WS_TOGETHER_TEXT], time[WS_FORMAT_SIZE];
+    int64_t alone = ws_savings_together(savings, causes);
+    if (savings->together - alone > wall->length / 1000 * LEAST_SHOWN_PER_MILLE)
+        ws_page_fact(page, "", "up to %s%s: %s removed together, as each hides some of the other",
+                     ws_format_time(time, savings->together), wall->per_step ? " a step" : "", causes);
+}
+
+static void print_advice(const struct ws_report *report, size_t track, struct ws_page *page)
+{
+    const struct ws_track_wall *wall = verdict_wall_of(report, track);
+    const struct ws_advice *advice = wall->advice.items.data;
+    size_t count = wall->advice.items.count, shown = 0;
+    char time[WS_FORMAT_SIZE];
+    while (shown < count && shown < ADVICE_SHOWN &&
+           advice[shown].saving_ns > wall->length / 1000 * LEAST_SHOWN_PER_MILLE)
+        shown++;
+    if (!shown)
+        ws_page_fact(page, "do first", "nothing cheap to win was found");
+    for (size_t i = 0; i < shown; i++)
+        ws_page_fact(page, i ? "" : "do first", "up to %s%s: %s%s%s%s%s%s", ws_format_time(time, advice[i].saving_ns),
+                     wall->per_step ? " a step" : " of the recording", advice[i].what,
+                     *advice[i].where ? "; at " : "", advice[i].where, *advice[i].evidence ? " (" : "",
+                     advice[i].evidence, *advice[i].evidence ? ")" : "");
+    print_together(report, track, page);
+    if (shown && shown < count)
+        ws_page_fact(page, "", "and %zu more in the sections below", count - shown);
+}
+
+/* If all devices have the same name, it is left out of the lines. */
+static bool devices_are_alike(const struct ws_report *report)
+{
+    const struct ws_device *first = ws_track_device(report->model, ws_model_track(report->model, 0));
+    for (size_t i = 1; i < report->model->tracks.count; i++) {
+        const struct ws_device *other = ws_track_device(report->model, ws_model_track(report->model, i));
+        if (!first || !other || strcmp(first->name.data, other->name.data) != 0)
+            return false;
+    }
+    return first != NULL;
+}
+
+/* One line per device. */
+static void verdict_print_table(const struct ws_report *report, struct ws_page *page)
+{
+    static const struct ws_table_column columns[] = {
+        { "GPU", true, true },   { "step", false, false },  { "busy", false, WS_NARROW_LEAVE_OUT },
+        { "wall", true, false }, { "of it", false, false }, { "most of it", true, true },
+    };
+    struct ws_table table;
+    char share[WS_FORMAT_SIZE], title[256];
+    bool alike = devices_are_alike(report);
+    size_t count = report->model->tracks.count;
+    ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < ws_page_rows(page, count); i++) {
+        const struct ws_track_wall *wall = verdict_wall_of(report, i);
+        ws_report_track_title(report, i, title, sizeof(title));
+        const char *name = alike ? ws_track_device(report->model, ws_model_track(report->model, i))->name.data : "";
+        char *at = *name ? strstr(title, name) : NULL;
+        if (at > title)
+            at[-1] = 0;
+        ws_table_cell(&table, "%s", title);
+        ws_table_time(&table, wall->length);
+        ws_table_cell(&table, "%s", ws_format_share(share, wall->length - idle_of(wall), wall->length));
+        ws_table_cell(&table, "%s", wall->wall ? ws_wall_name(wall->wall) : "not known");
+        ws_table_cell(&table, "%s",
+                      wall->wall ? ws_format_share(share, wall->by_wall[wall->wall], wall->length) : "–");
+        ws_table_cell(&table, "%s", wall->wall ? spent_on(wall, wall->cause) : wall->why_none);
+    }
+    ws_table_finish(&table);
+    ws_page_more(page, count, "device");
+    fputc('\n', page->out);
+}
+
+/* Prints the device that the others wait for, which need not be the device of the verdict. */
+static void print_slowest(const struct ws_report *report, const struct ws_slowest *slowest, struct ws_page *page)
+{
+    char title[256], known[80] = "";
+    const char *alone = page->all ? "" : "; device sections show only this one, --all shows each";
+    if (slowest->not_compared)
+        snprintf(known, sizeof(known), "; not compared: %zu %s %s steps", slowest->not_compared,
+                 slowest->not_compared == 1 ? "device" : "devices",
+                 verdict_wall_of(report, slowest->shown)->per_step ? "without" : "with");
+    if (slowest->slower != WS_NOWHERE) {
+        ws_report_track_title(report, slowest->slower, title, sizeof(title));
+        ws_page_fact(page, "slowest", "%s%s; no verdict on it: %s", title, known,
+                     verdict_wall_of(report, slowest->slower)->why_none);
+    }
+    ws_report_track_title(report, slowest->shown, title, sizeof(title));
+    if (slowest->slower != WS_NOWHERE)
+        ws_page_fact(page, "verdict on", "%s, the next%s", title, alone);
+    else
+        ws_page_fact(page, "slowest", "%s%s%s", title, known, alone);
+}
+
+static void verdict_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
+{
+    struct ws_slowest slowest = ws_report_slowest(report);
+    size_t label = page->label, shown = slowest.shown, count = report->model->tracks.count;
+    (void)subject;
+    (void)memory;
+    if (count > 1)
+        verdict_print_table(report, page);
+    if (shown == WS_NOWHERE) {
+        ws_no_verdict_text(report, page);
+        return;
+    }
+    page->label = LABEL;
+    if (count > 1)
+        print_slowest(report, &slowest, page);
+    print_wall(report, shown, page);
+    print_behind(verdict_wall_of(report, shown), page);
+    print_held_up(report, shown, page);
+    print_shares(verdict_wall_of(report, shown), page);
+    verdict_print_untimed(report, shown, page);
+    print_steps(ws_report_result(report, &ws_analysis_steps, shown), page);
+    print_covered(report, shown, page);
+    print_busy(report, shown, page);
+    verdict_print_matmuls(report, shown, page);
+    print_peak(report, shown, page);
+    print_advice(report, shown, page);
+    page->label = label;
+}
+
+static int verdict_run(const struct ws_report *report, size_t subject, void *memory)
+{
+    (void)report;
+    (void)subject;
+    (void)memory;
+    return 0;
+}
+
+const struct ws_analysis ws_analysis_verdict = {
+    .name = "verdict",
+    .title = "The wall",
+    .scope = WS_SCOPE_JOB,
+    .last = true,
+    .run = verdict_run,
+    .text = verdict_text,
+};

@@ -1,0 +1,263 @@
+#include "analysis/verdict/wall.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/activity/activity.h"
+#include "analysis/gaps/gaps.h"
+#include "analysis/gaps/savings.h"
+#include "analysis/kernels/classify.h"
+#include "analysis/kernels/kernels.h"
+#include "analysis/steps/steps.h"
+#include "base/minmax.h"
+
+/* Percent of operations without times up to which a verdict is given: a third of the limit for overhead. */
+enum { UNTIMED_LIMIT = WS_WALL_OVERHEAD_LIMIT / 3 };
+
+static bool wall_exceeds(int64_t part, int64_t whole, int percent)
+{
+    return (double)part > (double)whole * percent / 100.0;
+}
+
+/* Sums by shape. There are few shapes, and independent sums do not wait for each other. */
+static void add_operations(double *times, const struct ws_ops *ops, const struct ws_track *track, size_t first,
+                           size_t count)
+{
+    for (size_t i = first; i < first + count; i++) {
+        uint32_t op = track->order[i];
+        times[ops->shape[op]] += (double)ws_op_length(ops, op);
+    }
+}
+
+/* Returns WS_PART_COUNT for operations other than compute. Matrix times vector reads each weight for two FLOPs,
+ * so it is limited by memory on every GPU and does not count as matrix work. The kernels of a graph that was
+ * timed as a whole are not known. */
+static enum ws_part part_of(const struct ws_report *report, size_t index)
+{
+    const struct ws_op_name *name = ws_model_name(report->model, index);
+    if (ws_report_group(report, index) != WS_GROUP_COMPUTE)
+        return WS_PART_COUNT;
+    if (name->kind == WS_OP_GRAPH)
+        return WS_PART_GRAPHS;
+    bool matmul = ws_class_is_matmul(ws_report_class(report, index)) && !strstr(name->text, "gemv");
+    return matmul ? WS_PART_MATMUL : WS_PART_OTHER_COMPUTE;
+}
+
+/* Compute is a union of intervals. It is divided among its parts by their shares of the operations' summed
+ * time. */
+static int split_compute(const struct ws_report *report, size_t subject, const struct ws_track_steps *steps,
+                         struct ws_track_wall *result, int64_t compute)
+{
+    const struct ws_track *track = ws_model_track(report->model, subject);
+    const struct ws_process *process = ws_model_process(report->model, track->process);
+    const struct ws_step *list = steps->steps.data;
+    double *times = calloc(process->shapes.count + 1, sizeof(*times)), of[WS_PART_COUNT] = { 0 }, all = 0;
+    if (!times)
+        return -ENOMEM;
+    if (!result->per_step)
+        add_operations(times, &process->ops, track, 0, track->count);
+    for (size_t i = 0; i < steps->steps.count && result->per_step; i++)
+        if (ws_step_is_steady(&list[i]))
+            add_operations(times, &process->ops, track, list[i].first, list[i].count);
+    for (size_t i = 0; i < process->shapes.count; i++) {
+        enum ws_part part = times[i] > 0 ? part_of(report, ws_process_shape(process, i)->name) : WS_PART_COUNT;
+        if (part == WS_PART_COUNT)
+            continue;
+        of[part] += times[i];
+        all += times[i];
+    }
+    free(times);
+    double scale = all > 0 ? (double)compute / all : 0;
+    result->parts[WS_PART_MATMUL] = (int64_t)(of[WS_PART_MATMUL] * scale);
+    result->parts[WS_PART_GRAPHS] = (int64_t)(of[WS_PART_GRAPHS] * scale);
+    result->parts[WS_PART_OTHER_COMPUTE] = compute - result->parts[WS_PART_MATMUL] - result->parts[WS_PART_GRAPHS];
+    return 0;
+}
+
+/* The parts of all steady steps, or of the recording, summed. The caller divides them. */
+static int sum_parts(const struct ws_report *report, size_t subject, struct ws_track_wall *result)
+{
+    const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
+    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
+    const struct ws_step *list = steps->steps.data;
+    int64_t compute = activity->group[WS_GROUP_COMPUTE];
+    result->per_step = steps->kinds[WS_STEP_STEADY] > 0;
+    result->steps = result->per_step ? steps->kinds[WS_STEP_STEADY] : 1;
+    result->length = ws_activity_known(activity);
+    result->parts[WS_PART_EXPOSED_COMM] = activity->exposed_comm;
+    result->parts[WS_PART_EXPOSED_MEMORY] = activity->exposed_memory;
+    if (result->per_step) {
+        result->length = compute = 0;
+        result->parts[WS_PART_EXPOSED_COMM] = result->parts[WS_PART_EXPOSED_MEMORY] = 0;
+    }
+    for (size_t i = 0; i < steps->steps.count && result->per_step; i++) {
+        if (!ws_step_is_steady(&list[i]))
+            continue;
+        result->length += list[i].end - list[i].begin;
+        result->parts[WS_PART_EXPOSED_COMM] += list[i].split.exposed_comm;
+        result->parts[WS_PART_EXPOSED_MEMORY] += list[i].split.exposed_memory;
+        compute += list[i].split.group[WS_GROUP_COMPUTE];
+    }
+    /* Idle time outside the gaps, such as between bursts within a step, has no known cause. */
+    int64_t idle =
+        result->length - compute - result->parts[WS_PART_EXPOSED_COMM] - result->parts[WS_PART_EXPOSED_MEMORY];
+    for (int cause = 0; cause < WS_CAUSE_COUNT; cause++) {
+        result->parts[cause] = ws_gap_time(causes, &causes->totals[cause]);
+        idle -= result->parts[cause];
+    }
+    result->parts[WS_PART_UNEXPLAINED] += idle;
+    return split_compute(report, subject, steps, result, compute);
+}
+
+static void average(struct ws_track_wall *result)
+{
+    int64_t steps = (int64_t)result->steps;
+    result->length /= steps;
+    for (int part = 0; part < WS_PART_COUNT; part++) {
+        result->parts[part] /= steps;
+        result->by_wall[ws_part_wall((enum ws_part)part)] += result->parts[part];
+    }
+}
+
+static enum ws_wall wall_judge(const struct ws_track_wall *result)
+{
+    int64_t overhead = result->by_wall[WS_WALL_OVERHEAD], comm = result->by_wall[WS_WALL_COMMUNICATION];
+    bool held_up = wall_exceeds(overhead, result->length, WS_WALL_OVERHEAD_LIMIT) ||
+                   wall_exceeds(result->parts[WS_PART_INPUT], result->length, WS_WALL_INPUT_LIMIT);
+    if (wall_exceeds(comm, result->length, WS_WALL_COMMUNICATION_LIMIT) && (!held_up || comm > overhead))
+        return WS_WALL_COMMUNICATION;
+    if (held_up)
+        return WS_WALL_OVERHEAD;
+    int64_t compute = result->by_wall[WS_WALL_COMPUTE], bandwidth = result->by_wall[WS_WALL_BANDWIDTH];
+    if (result->by_wall[WS_WALL_NONE] > ws_max(compute, bandwidth))
+        return WS_WALL_NONE;
+    return compute >= bandwidth ? WS_WALL_COMPUTE : WS_WALL_BANDWIDTH;
+}
+
+static enum ws_part largest_part(const struct ws_track_wall *result, enum ws_wall wall)
+{
+    int largest = -1;
+    for (int part = 0; part < WS_PART_COUNT; part++)
+        if (ws_part_wall((enum ws_part)part) == wall && (largest < 0 || result->parts[part] > result->parts[largest]))
+            largest = part;
+    return (enum ws_part)largest;
+}
+
+/* Finds the wall of a step without its waits for input. */
+static void find_wall_behind(struct ws_track_wall *result)
+{
+    struct ws_track_wall rest = *result;
+    if (result->wall != WS_WALL_OVERHEAD || result->cause != WS_PART_INPUT)
+        return;
+    rest.length -= rest.parts[WS_PART_INPUT];
+    rest.by_wall[WS_WALL_OVERHEAD] -= rest.parts[WS_PART_INPUT];
+    rest.parts[WS_PART_INPUT] = 0;
+    result->behind = wall_judge(&rest);
+    result->behind_cause = largest_part(&rest, result->behind);
+}
+
+/* What several causes save together beyond the sum of single savings, limited to the idle time. */
+static int64_t won_together(const struct ws_report *report, size_t subject, const struct ws_track_wall *result)
+{
+    const struct ws_track_savings *savings = ws_report_result(report, &ws_analysis_savings, subject);
+    const struct ws_advice *advice = result->advice.items.data;
+    char causes[WS_TOGETHER_TEXT];
+    int64_t more = savings->together - ws_savings_together(savings, causes), idle = 0;
+    for (int cause = 0; cause < WS_CAUSE_COUNT; cause++)
+        idle += result->parts[cause];
+    for (size_t i = 0; i < result->advice.items.count; i++)
+        idle -= advice[i].part < WS_CAUSE_COUNT ? advice[i].saving_ns : 0;
+    return ws_max(ws_min(more, idle), 0);
+}
+
+/* Collects the advice of all analyses on this device. */
+static int wall_gather(const struct ws_report *report, size_t subject, struct ws_track_wall *result)
+{
+    int status = 0;
+    result->advice = WS_ADVICE_LIST;
+    for (size_t i = 0; i < report->analyses->count && !status; i++) {
+        const struct ws_analysis *analysis = report->analyses->list[i];
+        size_t of = analysis->scope == WS_SCOPE_TRACK ? subject : 0;
+        if (analysis->advise)
+            status = analysis->advise(report, of, ws_report_result(report, analysis, of), &result->advice);
+    }
+    if (!status)
+        result->saving = ws_advice_settle(&result->advice, (uint32_t)subject, result->parts) +
+                         won_together(report, subject, result);
+    return status;
+}
+
+static const char *why_none(const struct ws_track *track, const struct ws_track_wall *result)
+{
+    uint64_t untimed = track->untimed + track->backwards;
+    if (!track->count)
+        return untimed ? "the trace holds no device times" : "no operation on this device is in the trace";
+    if (wall_exceeds((int64_t)untimed, (int64_t)(track->count + untimed), UNTIMED_LIMIT))
+        return "too many operations have no device times";
+    return result->length > 0 ? NULL : "the recording is too short";
+}
+
+static int wall_run(const struct ws_report *report, size_t subject, void *memory)
+{
+    struct ws_track_wall *result = memory;
+    int status = sum_parts(report, subject, result);
+    if (status)
+        return status;
+    average(result);
+    result->why_none = why_none(ws_model_track(report->model, subject), result);
+    if (!result->why_none) {
+        result->wall = wall_judge(result);
+        if (!result->wall)
+            result->why_none = "nothing delays the GPU, and CUDA graphs, which were measured as a whole, ran "
+                               "most of the time";
+        result->cause = largest_part(result, result->wall);
+        find_wall_behind(result);
+    }
+    result->trains = ws_report_trains(report, subject);
+    return wall_gather(report, subject, result);
+}
+
+static void wall_finish(void *memory)
+{
+    struct ws_track_wall *result = memory;
+    ws_advice_finish(&result->advice);
+}
+
+static const struct ws_track_wall *wall_wall_of(const struct ws_report *report, size_t track)
+{
+    return track == WS_NOWHERE ? NULL : ws_report_result(report, &ws_analysis_wall, track);
+}
+
+struct ws_slowest ws_report_slowest(const struct ws_report *report)
+{
+    struct ws_slowest slowest = { .shown = WS_NOWHERE, .slower = WS_NOWHERE };
+    size_t tracks = report->model->tracks.count;
+    for (size_t i = 0; i < tracks; i++) {
+        const struct ws_track_wall *wall = wall_wall_of(report, i), *before = wall_wall_of(report, slowest.shown);
+        if (wall->wall && (!before || wall->per_step > before->per_step ||
+                           (wall->per_step == before->per_step && wall->length > before->length)))
+            slowest.shown = i;
+    }
+    const struct ws_track_wall *shown = wall_wall_of(report, slowest.shown);
+    for (size_t i = 0; i < tracks && shown; i++) {
+        const struct ws_track *track = ws_model_track(report->model, i);
+        const struct ws_track_wall *wall = wall_wall_of(report, i), *before = wall_wall_of(report, slowest.slower);
+        if (wall->per_step != shown->per_step)
+            slowest.not_compared += track->count || track->untimed || track->backwards;
+        else if (!wall->wall && wall->length > (before ? before : shown)->length)
+            slowest.slower = i;
+    }
+    return slowest;
+}
+
+const struct ws_analysis ws_analysis_wall = {
+    .name = "wall",
+    .scope = WS_SCOPE_TRACK,
+    .result_size = sizeof(struct ws_track_wall),
+    .last = true,
+    .run = wall_run,
+    .finish = wall_finish,
+    .json = ws_wall_json,
+};

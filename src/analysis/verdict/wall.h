@@ -1,0 +1,61 @@
+/* The verdict on a device: what its steps consist of, which wall limits it, and what to do first.
+ *
+ * A step's time is cut into the parts of advice.h. The wall is found in the order in which one would look:
+ * - overhead or communication, whichever is larger, if it is above its limit. Overhead: the device is idle, or
+ * runs only copies, for more than 15 % of the step (TraceLens' limit for idle time), or waits for input for
+ * more than 5 % of it (the limit of PyTorch's TensorBoard plugin). Communication: exposed collectives take more
+ * than 10 % (the same plugin's limit);
+ * - else what busy time is spent on: compute if matrix work (gemm, conv, attention; not matrix times vector)
+ * takes at least half of it, else bandwidth. Whether a kernel actually reaches a roof is shown by the roofline.
+ * If waiting for input is the wall, the rest of the step has a wall behind it. For training it is the next wall
+ * once input is loaded ahead. For a server, which waits for requests, it is the wall of the time in which there
+ * are requests.
+ */
+#ifndef WALLSHIM_ANALYSIS_VERDICT_WALL_H
+#define WALLSHIM_ANALYSIS_VERDICT_WALL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "report/analysis.h"
+
+/* Percent of the step from which on a wall is named, in the order above. */
+enum { WS_WALL_OVERHEAD_LIMIT = 15, WS_WALL_INPUT_LIMIT = 5, WS_WALL_COMMUNICATION_LIMIT = 10 };
+
+struct ws_track_wall {
+    enum ws_wall wall;
+    const char *why_none;         /* a sentence, if there is no verdict */
+    enum ws_part cause;           /* the largest part of the wall */
+    bool per_step;                /* figures are per steady step, else for the whole recording */
+    size_t steps;                 /* number of steady steps; 1 if there are none */
+    int64_t length;               /* ns: mean steady step, or the recorded time */
+    int64_t parts[WS_PART_COUNT]; /* ns; they add up to length, except for rounding */
+    int64_t by_wall[WS_WALL_COUNT];
+    bool trains;                  /* the device runs what only training runs; else input may be requests */
+    enum ws_wall behind;          /* the wall of the rest of the step, if waiting for input is the wall */
+    enum ws_part behind_cause;    /* the largest part of that wall, without waits for input */
+    struct ws_advice_list advice; /* largest saving first; savings from a part never exceed the part */
+    int64_t saving;               /* sum over all advice, ns */
+};
+
+extern const struct ws_analysis ws_analysis_wall;
+
+/* The device that a job waits for. Steps are compared with steps; if there are none, recordings with
+ * recordings. */
+struct ws_slowest {
+    size_t shown;        /* the slowest device with a verdict; WS_NOWHERE: no device has one */
+    size_t slower;       /* a device without a verdict that is slower still; WS_NOWHERE: none */
+    size_t not_compared; /* devices with operations that cannot be compared: only they, or only the one shown, have
+                            steps */
+};
+
+struct ws_slowest ws_report_slowest(const struct ws_report *report);
+
+/* The first section of a report: the whole job in a few lines. */
+extern const struct ws_analysis ws_analysis_verdict;
+
+/* defined in wall_report.c */
+int ws_wall_json(const struct ws_report *report, size_t subject, const void *memory, json_t *object);
+
+#endif

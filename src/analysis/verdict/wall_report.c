@@ -1,0 +1,62 @@
+#include "analysis/verdict/wall.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/gaps/gaps.h"
+#include "analysis/steps/steps.h"
+
+static int advice_json(json_t *list, const struct ws_advice *advice, size_t count, bool per_step)
+{
+    int status = 0;
+    for (size_t i = 0; i < count && !status; i++) {
+        json_t *row = json_object();
+        status |= json_array_append_new(list, row);
+        status |= json_object_set_new(row, "cause", json_string(advice[i].name));
+        status |= json_object_set_new(row, "part", json_string(ws_part_name(advice[i].part)));
+        status |= json_object_set_new(row, "wall", json_string(ws_wall_name(ws_part_wall(advice[i].part))));
+        status |= ws_json_set(row, "saving_ns", advice[i].saving_ns);
+        if (per_step)
+            status |= ws_json_set(row, "saving_ns_per_step", advice[i].saving_ns);
+        status |= json_object_set_new(row, "text", ws_json_text(advice[i].what));
+        status |= json_object_set_new(row, "where", ws_json_text(advice[i].where));
+        status |= json_object_set_new(row, "evidence", ws_json_text(advice[i].evidence));
+    }
+    return status;
+}
+
+static int put_wall(json_t *object, const struct ws_track_wall *result)
+{
+    json_t *wall = json_object(), *parts = json_object();
+    int status = json_object_set_new(object, "wall", wall);
+    status |= json_object_set_new(wall, "name", json_string(ws_wall_name(result->wall)));
+    status |= json_object_set_new(wall, "cause", json_string(ws_part_name(result->cause)));
+    status |= json_object_set_new(wall, "per_step", json_boolean(result->per_step));
+    status |= ws_json_set(wall, "step_ns", result->length);
+    status |= ws_json_set(wall, "wall_ns", result->by_wall[result->wall]);
+    status |= ws_json_set(wall, "saving_ns", result->saving);
+    status |= json_object_set_new(wall, "trains", json_boolean(result->trains));
+    status |= json_object_set_new(wall, "behind_input",
+                                  result->behind ? json_string(ws_wall_name(result->behind)) : json_null());
+    status |= json_object_set_new(wall, "parts", parts);
+    for (int part = 0; part < WS_PART_COUNT; part++)
+        status |= ws_json_set(parts, ws_part_name((enum ws_part)part), result->parts[part]);
+    return status;
+}
+
+int ws_wall_json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)
+{
+    const struct ws_track_wall *result = memory;
+    json_t *advice = json_array();
+    (void)report;
+    (void)subject;
+    int status = json_object_set_new(object, "advice", advice);
+    if (result->why_none) {
+        status |= json_object_set_new(object, "wall", json_null());
+        status |= json_object_set_new(object, "wall_reason", json_string(result->why_none));
+    } else {
+        status |= put_wall(object, result);
+        status |= advice_json(advice, result->advice.items.data, result->advice.items.count, result->per_step);
+    }
+    return status ? -ENOMEM : 0;
+}

@@ -1,0 +1,14 @@
+/* Tells similar names apart by the part that differs. */
+#ifndef WALLSHIM_COMPARE_NAME_DIFFERENCE_H
+#define WALLSHIM_COMPARE_NAME_DIFFERENCE_H
+
+#include "compare/compare.h"
+
+/* Writes a kernel's title and, if another name has the same title, the part of the name that differs from it:
+ * "add (vectorized_elementwise) …add<float>…". Returns text. */
+const char *ws_name_difference(char *text, size_t capacity, const char *name, const char *other);
+
+/* Fills in ws_change.like for kernels. Returns 0 or -ENOMEM. */
+int ws_changes_find_alike(struct ws_change *changes, size_t count);
+
+#endif

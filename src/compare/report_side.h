@@ -1,0 +1,117 @@
+/* One side of a comparison: the compared figures of a report. The report need not outlive it.
+ *
+ * Figures are means over samples. Samples are the steady steps (steps.h) of all devices that have steps, or the
+ * whole recordings of all devices that ran operations. Both are kept until it is known which of them the other
+ * side has. An operation belongs to the step it begins in. A gap belongs to the step in which the operation
+ * that ends it begins.
+ */
+#ifndef WALLSHIM_COMPARE_REPORT_SIDE_H
+#define WALLSHIM_COMPARE_REPORT_SIDE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "analysis/kernels/classify.h"
+#include "report/analysis.h"
+
+enum ws_sampling { WS_PER_RECORDING, WS_PER_STEP, WS_SAMPLING_COUNT };
+
+/* X(NAME, key in JSON, name in a report): times of a step, which overlap. */
+#define WS_SAMPLE_TIMES(X)           \
+    X(LENGTH, "length", "")          \
+    X(BUSY, "busy", "busy")          \
+    X(COMPUTE, "compute", "compute") \
+    X(COMM, "comm", "communication") \
+    X(MEMORY, "memory", "copies and memsets")
+
+/* The parts of a sample's length, without overlap: idle time by cause (enum ws_part), then these. */
+enum ws_sample_part {
+    WS_SAMPLE_EXPOSED_COMM = WS_CAUSE_COUNT,
+    WS_SAMPLE_EXPOSED_MEMORY,
+    WS_SAMPLE_COMPUTE,
+    WS_SAMPLE_PART_COUNT
+};
+
+/* X(NAME, key in JSON, unit in JSON, name in a report): amounts that are counted, not timed. */
+#define WS_SAMPLE_AMOUNTS(X)                              \
+    X(KERNELS, "kernels", "number", "kernels and graphs") \
+    X(COPIES, "copies", "number", "copies and memsets")   \
+    X(BYTES, "copied_bytes", "bytes", "copied")           \
+    X(PAGEABLE, "pageable_bytes", "bytes", "of it from or to pageable host memory")
+
+#define WS_SAMPLE_TIME(name, key, label) WS_TIME_OF_##name,
+#define WS_SAMPLE_AMOUNT(name, key, unit, label) WS_AMOUNT_##name,
+enum ws_sample_time { WS_SAMPLE_TIMES(WS_SAMPLE_TIME) WS_SAMPLE_TIME_COUNT };
+enum ws_sample_amount { WS_SAMPLE_AMOUNTS(WS_SAMPLE_AMOUNT) WS_SAMPLE_AMOUNT_COUNT };
+#undef WS_SAMPLE_TIME
+#undef WS_SAMPLE_AMOUNT
+
+/* Classes of kernels; graphs are the last class. */
+enum { WS_GRAPH_CLASS = WS_CLASS_COUNT, WS_SAMPLE_CLASSES };
+
+/* A figure over all samples. */
+struct ws_sum {
+    double sum, squares;
+    double error; /* largest error of the sum, from the stated errors of the times */
+};
+
+struct ws_samples {
+    size_t count;
+    size_t devices; /* number of devices that the samples come from */
+    struct ws_sum times[WS_SAMPLE_TIME_COUNT];
+    struct ws_sum parts[WS_SAMPLE_PART_COUNT];
+    struct ws_sum amounts[WS_SAMPLE_AMOUNT_COUNT];
+    struct ws_sum classes[WS_SAMPLE_CLASSES];
+};
+
+/* Something that can occur several times in a sample: operations of a name, gaps of a line. */
+struct ws_repeated {
+    double count; /* sum over all samples */
+    struct ws_sum time;
+};
+
+struct ws_report_side_kernel {
+    const char *name;
+    uint32_t class;     /* enum ws_kernel_class or WS_GRAPH_CLASS */
+    uint32_t launch[6]; /* grid and block of the launches with most time; 0: not known, or not a kernel */
+    struct ws_repeated per[WS_SAMPLING_COUNT];
+};
+
+/* Gaps of one cause, caused by one place in the program. */
+struct ws_report_side_line {
+    const char *where; /* line of code, or the called function; "": the trace knows neither */
+    enum ws_part cause;
+    struct ws_repeated per[WS_SAMPLING_COUNT];
+};
+
+/* Calls of one collective among a number of ranks. */
+struct ws_report_side_collective {
+    const char *name;  /* "all-reduce" */
+    uint32_t ranks;    /* 0: not known */
+    double bus_factor; /* bus bandwidth / algorithm bandwidth, as in nccl-tests; 0: ranks are not known */
+    double bytes[WS_SAMPLING_COUNT]; /* sum over all samples; 0: not known */
+    struct ws_repeated per[WS_SAMPLING_COUNT];
+};
+
+struct ws_report_side {
+    struct ws_samples per[WS_SAMPLING_COUNT];
+    struct ws_vector kernels;     /* struct ws_report_side_kernel, one per name */
+    struct ws_vector lines;       /* struct ws_report_side_line */
+    struct ws_vector collectives; /* struct ws_report_side_collective */
+    struct ws_vector traces;      /* const char *: paths */
+    const char *gpu;              /* name of one of the devices; "": not known */
+    const char *wall;             /* the verdict; "": none */
+    const char *steps;            /* describes the steps if only one device has any, else "" */
+    const char *source;           /* source of the steps: none, marked, found, or both; static */
+    size_t running;               /* number of devices that ran operations */
+    uint64_t untimed;             /* operations without device times */
+    struct ws_arena texts;
+};
+
+/* Returns 0 or -ENOMEM. Call ws_report_side_finish in both cases. */
+int ws_report_side_init(struct ws_report_side *side, const struct ws_report *report);
+void ws_report_side_finish(struct ws_report_side *side);
+
+#endif

@@ -1,0 +1,76 @@
+#include "input/decimal.h"
+
+enum { MOST_EXPONENT = 1000 };
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Returns the position of the exponent's letter, or the end of the text. Parses the exponent. */
+static bool find_exponent(const char *text, size_t length, size_t *at, int *exponent)
+{
+    size_t i = 0;
+    while (i < length && text[i] != 'e' && text[i] != 'E')
+        i++;
+    *at = i;
+    *exponent = 0;
+    if (i == length)
+        return true;
+    bool negative = ++i < length && text[i] == '-';
+    if (i < length && (text[i] == '-' || text[i] == '+'))
+        i++;
+    if (i == length)
+        return false;
+    for (; i < length; i++) {
+        if (!is_digit(text[i]))
+            return false;
+        if (*exponent < MOST_EXPONENT)
+            *exponent = *exponent * 10 + (text[i] - '0');
+    }
+    if (negative)
+        *exponent = -*exponent;
+    return true;
+}
+
+static bool decimal_append(int64_t *number, int digit)
+{
+    if (*number > (WS_DECIMAL_MOST - digit) / 10)
+        return false;
+    *number = *number * 10 + digit;
+    return true;
+}
+
+bool ws_decimal(const char *text, size_t length, int shift, int64_t *value)
+{
+    bool negative = length && *text == '-', any = false;
+    size_t end, point = length;
+    int exponent;
+    int64_t result = 0;
+    if (!find_exponent(text, length, &end, &exponent))
+        return false;
+    for (size_t i = negative; i < end && point == length; i++)
+        if (text[i] == '.')
+            point = i;
+    if (point > end)
+        point = end;
+    /* The number of digits to keep: those before the decimal point, moved by exponent and shift. */
+    int64_t kept = (int64_t)(point - negative) + exponent + shift, seen = 0;
+    for (size_t i = negative; i < end; i++) {
+        if (i == point)
+            continue;
+        if (!is_digit(text[i]))
+            return false;
+        any = true;
+        if (seen < kept && !decimal_append(&result, text[i] - '0'))
+            return false;
+        if (seen == kept && text[i] >= '5')
+            result++;
+        seen++;
+    }
+    for (; result && seen < kept; seen++)
+        if (!decimal_append(&result, 0))
+            return false;
+    *value = negative ? -result : result;
+    return any;
+}

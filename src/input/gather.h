@@ -1,0 +1,216 @@
+/* Turns the data of importers into rows of the record families.
+ *
+ * Foreign files use texts and numbers of their own as names. They list a kernel and the call that launched it apart
+ * and in any order. Here names become identifiers. Operations and calls are held until the end, when they are
+ * joined; ranges are not held. An importer adds what it reads piece by piece and finally calls ws_gather_finish.
+ * ws_gather_next returns the finished blocks.
+ *
+ * When memory runs out, `error` is set, and all functions return 0 and change nothing. An importer checks it once
+ * per piece. */
+#ifndef WALLSHIM_INPUT_GATHER_H
+#define WALLSHIM_INPUT_GATHER_H
+
+#include "input/intern.h"
+#include "record/record.h"
+#include "trace/reader.h"
+
+/* An operation without its call. 48 bytes. */
+struct ws_gather_op {
+    int64_t begin, end;
+    uint64_t correlation; /* as in the source; 0: none */
+    uint64_t bytes;
+    uint32_t shape; /* index in ws_gather.shapes, from 1 */
+    uint32_t flags; /* enum ws_op_flags */
+    uint32_t call;  /* index + 1; set by the join of operations and calls */
+};
+
+/* One host call. */
+struct ws_gather_call {
+    int64_t begin, end;
+    uint64_t correlation;
+    uint32_t function; /* family driver_function; top bit: the call made operations */
+    uint32_t thread;
+};
+
+/* What a framework records about a collective call. */
+struct ws_gather_collective {
+    int64_t begin, end; /* on its thread; kernels launched in between belong to it */
+    uint64_t count;
+    uint64_t sequence;
+    uint32_t thread;
+    uint32_t function; /* family driver_function; 0: the record only names the communicator */
+    uint32_t comm;     /* index in ws_gather.comms, from 1; 0: unknown */
+    uint32_t datatype;
+    uint32_t stream; /* of its operation; set by the join */
+    int32_t peer;
+    bool all_parts; /* count includes the parts of all ranks, where NCCL counts one part */
+    uint32_t op;    /* index + 1 of its operation, if thread and times are those of a kernel's call; else 0 */
+};
+
+/* One allocation or release by a framework's allocator. */
+struct ws_gather_memory {
+    int64_t time;
+    uint64_t address, bytes;
+    uint64_t total;  /* bytes allocated after it */
+    int64_t ordinal; /* of the device; -1: host memory */
+    uint32_t function, thread;
+};
+
+/* What the source says about a call outside of the call's own record. 0: unknown. */
+struct ws_gather_detail {
+    uint64_t correlation; /* of the call; never 0 */
+    uint64_t object;      /* event or memory pool */
+    uint64_t address, bytes;
+    uint32_t context, stream;
+    int32_t result;
+    bool records; /* the call records the event */
+    bool waits;   /* the call waits for the event, which counts only if it was recorded before */
+    bool used;    /* the call exists */
+};
+
+struct ws_gather {
+    int error; /* 0 or -ENOMEM */
+    struct ws_arena texts;
+    struct ws_vector rows[WS_FAMILY_COUNT]; /* rows not returned yet */
+    int handed;                             /* the family returned last; -1: none */
+    struct ws_intern labels, names, driver_functions, functions, threads, contexts, streams;
+    struct ws_intern shapes;       /* struct ws_shape without driver_function */
+    struct ws_intern final_shapes; /* struct final_shape (join.c) */
+    struct ws_vector attributes;   /* struct ws_call_kind, by driver function */
+    struct ws_vector communicates; /* bool, by function: is it an NCCL kernel? */
+    struct ws_vector spans;        /* struct ws_gather_span, by context */
+    struct ws_map context_of;      /* device → its first context */
+    struct ws_vector ops;          /* struct ws_gather_op */
+    struct ws_vector calls;        /* struct ws_gather_call */
+    struct ws_vector comms;        /* struct ws_comm; the join sets their devices */
+    struct ws_vector collectives;  /* struct ws_gather_collective */
+    struct ws_vector memory;       /* struct ws_gather_memory */
+    struct ws_vector details;      /* struct ws_gather_detail */
+    struct ws_map detail_of;       /* correlation → place in details + 1 */
+    struct ws_map recorded;        /* events of details that were recorded so far */
+    uint64_t losses[WS_LOSS_COUNT];
+    struct ws_gather_join *join; /* set once everything was read */
+};
+
+void ws_gather_init(struct ws_gather *gather);
+
+/* --- names: these return identifiers, or 0 ---------------------------------------------------------- */
+
+uint32_t ws_gather_label(struct ws_gather *gather, const char *text, size_t length);
+
+/* The call's family is derived from its name. */
+uint32_t ws_gather_driver_function(struct ws_gather *gather, const char *name, size_t length);
+
+uint32_t ws_gather_function(struct ws_gather *gather, const char *name, size_t length, uint32_t registers,
+                            uint32_t static_shared_bytes);
+
+/* pid and tid may be any numbers that tell threads apart. tid is stored in the row. */
+uint32_t ws_gather_thread(struct ws_gather *gather, int64_t pid, int64_t tid);
+
+/* Names a thread that was seen before. */
+void ws_gather_thread_name(struct ws_gather *gather, int64_t pid, int64_t tid, const char *name, size_t length);
+
+/* ordinal < 0: unknown. context and stream are the source's numbers. */
+uint32_t ws_gather_stream(struct ws_gather *gather, int64_t ordinal, int64_t context, int64_t stream);
+
+/* Returns a context that has operations: the one given, else another one of the device, else 0. */
+uint32_t ws_gather_known_context(const struct ws_gather *gather, int64_t ordinal, int64_t context);
+uint32_t ws_gather_known_stream(struct ws_gather *gather, int64_t ordinal, int64_t context, int64_t stream);
+
+/* shape has neither id nor driver_function. The result is only for ws_gather_op.shape. */
+uint32_t ws_gather_shape(struct ws_gather *gather, const struct ws_shape *shape);
+
+/* --- rows -------------------------------------------------------------------------------------- */
+
+void ws_gather_meta(struct ws_gather *gather, const char *key, const char *value, size_t length);
+
+/* Adds a complete row. Its texts must stay valid until the row is returned. */
+void ws_gather_row(struct ws_gather *gather, enum ws_family family, const void *row);
+
+/* Returns a lasting copy of a text. */
+struct ws_text ws_gather_text(struct ws_gather *gather, const char *text, size_t length);
+
+void ws_gather_op(struct ws_gather *gather, const struct ws_gather_op *op);
+
+void ws_gather_call(struct ws_gather *gather, const struct ws_gather_call *call);
+
+void ws_gather_collective(struct ws_gather *gather, const struct ws_gather_collective *collective);
+
+void ws_gather_memory(struct ws_gather *gather, const struct ws_gather_memory *memory);
+
+/* Adds details of a call, before or after the call itself. Known details are not overwritten. */
+void ws_gather_detail(struct ws_gather *gather, const struct ws_gather_detail *detail);
+
+/* --- results ----------------------------------------------------------------------------------- */
+
+/* Ends the input and joins operations with their calls. */
+void ws_gather_finish(struct ws_gather *gather);
+
+/* Returns 1 and a block, valid until the next call; 0: no block (yet); -ENOMEM. */
+int ws_gather_next(struct ws_gather *gather, struct ws_block *block);
+
+void ws_gather_destroy(struct ws_gather *gather);
+
+/* --- meaning of names (labels.c) ---------------------------------------------------------------- */
+
+struct ws_call_kind {
+    uint32_t family; /* enum ws_call_family */
+    bool blocks;     /* a copy that returns only when it is complete */
+};
+
+struct ws_call_kind ws_call_kind_of(const char *name, size_t length);
+
+/* Parses "Memcpy HtoD (Pageable -> Device)". */
+void ws_copy_spaces(const char *name, size_t length, uint32_t *from, uint32_t *to);
+
+/* Parses "Memset (Device)", "Pinned" … */
+uint32_t ws_space_of(const char *word, size_t length);
+
+/* Recognizes "ProfilerStep#12" and other numbered names with "step": "train_step#12". */
+bool ws_is_step(const char *name, size_t length, uint64_t *number);
+
+/* Returns NCCL's name of a framework's collective: "_allgather_base" is ncclAllGather. Other names are returned
+ * unchanged. */
+struct ws_text ws_collective_function(struct ws_text name);
+
+/* Returns the ncclDataType_t of a type as PyTorch writes it ("BFloat16", "c10::BFloat16"), or WS_NO_TYPE. */
+uint32_t ws_collective_type(struct ws_text name);
+#define WS_NO_TYPE UINT32_MAX
+
+/* --- shared by gather.c and join.c ---------------------------------------------------------------- */
+
+struct ws_gather_span {
+    int64_t first, last; /* range of the device times of a context's operations; first > last: none */
+};
+
+/* Returns the first context of a device, or 0. */
+uint32_t ws_gather_context_of(const struct ws_gather *gather, int64_t ordinal);
+
+bool ws_gather_share_process(const struct ws_gather *gather, uint32_t thread, uint32_t other);
+
+/* Return the identifier of the device of a context or stream, or 0. */
+uint32_t ws_gather_device(const struct ws_gather *gather, uint32_t context);
+uint32_t ws_gather_device_of(const struct ws_gather *gather, uint32_t stream);
+
+/* Assigns operations to collectives (collectives.c). order: the operations by host time. Returns 0 or -ENOMEM. */
+int ws_gather_tie_collectives(struct ws_gather *gather, const uint32_t *order);
+
+/* Returns the details of a call, or NULL. Only the first request gets them: the outermost call's, because calls are
+ * processed in order of begin. */
+const struct ws_gather_detail *ws_gather_use_detail(struct ws_gather *gather, uint64_t correlation);
+
+/* Returns how many memory details belong to no call. Valid once all calls were processed. */
+uint64_t ws_gather_lone_details(struct ws_gather *gather);
+
+/* Returns the correlation for a row. */
+static inline uint64_t ws_gather_correlation(uint32_t thread, uint64_t correlation)
+{
+    return (uint64_t)thread << 40 | (uint32_t)correlation; /* drops the upper bits, which told processes apart */
+}
+
+/* Makes the next slice of rows. Returns 1, 0 if nothing is left, or -ENOMEM. */
+int ws_gather_join_more(struct ws_gather *gather);
+
+void ws_gather_join_destroy(struct ws_gather_join *join);
+
+#endif

@@ -1,0 +1,142 @@
+#include "input/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { PACKED_PIECE = 64 * 1024, GZIP_WINDOW = 15 + 16 };
+
+/* A limit against decompression bombs. Traces grow fifteen to forty times when decompressed; gzip can reach a
+ * thousand. */
+enum { MOST_UNPACKED = 200, UNPACKED_ANYHOW = 64 << 20 };
+
+struct ws_input {
+    int file;
+    bool packed;
+    bool between; /* gzip: after the end of a member */
+    bool ended;   /* the file has no more bytes */
+    enum ws_input_end end;
+    uint64_t done, total, unpacked;
+    z_stream stream;
+    unsigned char piece[PACKED_PIECE];
+};
+
+static ssize_t read_file(struct ws_input *input, void *to, size_t size)
+{
+    ssize_t got;
+    do
+        got = read(input->file, to, size);
+    while (got < 0 && errno == EINTR);
+    if (got > 0)
+        input->done += (uint64_t)got;
+    return got < 0 ? -errno : got;
+}
+
+int ws_input_open(struct ws_input **result, const char *path)
+{
+    unsigned char head[2];
+    struct stat about;
+    struct ws_input *input = calloc(1, sizeof(*input));
+    int status = input ? 0 : -ENOMEM;
+    if (status)
+        return status;
+    input->file = open(path, O_RDONLY | O_CLOEXEC);
+    if (input->file < 0 || fstat(input->file, &about)) {
+        status = -errno;
+        goto failed;
+    }
+    input->total = (uint64_t)about.st_size;
+    input->packed = pread(input->file, head, sizeof(head), 0) == sizeof(head) && head[0] == 0x1f && head[1] == 0x8b;
+    if (input->packed && inflateInit2(&input->stream, GZIP_WINDOW) != Z_OK) {
+        status = -ENOMEM;
+        goto failed;
+    }
+    *result = input;
+    return 0;
+failed:
+    if (input->file >= 0)
+        close(input->file);
+    free(input);
+    return status;
+}
+
+static int input_fill(struct ws_input *input)
+{
+    ssize_t got = read_file(input, input->piece, sizeof(input->piece));
+    if (got < 0)
+        return (int)got;
+    input->stream.next_in = input->piece;
+    input->stream.avail_in = (unsigned)got;
+    if (!got) {
+        input->ended = true;
+        input->end = input->between ? WS_INPUT_WHOLE : WS_INPUT_CUT;
+    }
+    return 0;
+}
+
+/* Decompresses one step. Returns 0 or -errno. */
+static int unpack(struct ws_input *input)
+{
+    if (!input->stream.avail_in) {
+        int status = input_fill(input);
+        if (status || input->ended)
+            return status;
+    }
+    if (input->between &&
+        input->stream.next_in[0] != 0x1f) { /* ignore bytes after the last member that are not gzip */
+        input->ended = true;
+        return 0;
+    }
+    input->between = false;
+    int status = inflate(&input->stream, Z_NO_FLUSH);
+    if (status == Z_STREAM_END) {
+        input->between = true;
+        status = inflateReset(&input->stream);
+    }
+    if (status == Z_MEM_ERROR)
+        return -ENOMEM;
+    if (status != Z_OK && status != Z_BUF_ERROR) {
+        input->ended = true;
+        input->end = WS_INPUT_DAMAGED;
+    }
+    return 0;
+}
+
+ssize_t ws_input_read(struct ws_input *input, void *to, size_t size)
+{
+    if (!input->packed)
+        return read_file(input, to, size);
+    input->stream.next_out = to;
+    input->stream.avail_out = (unsigned)size;
+    int status = 0;
+    while (!status && !input->ended && input->stream.avail_out)
+        status = unpack(input);
+    input->unpacked += size - input->stream.avail_out;
+    if (!status && input->unpacked > UNPACKED_ANYHOW + MOST_UNPACKED * input->done)
+        status = -E2BIG;
+    return status ? status : (ssize_t)(size - input->stream.avail_out);
+}
+
+enum ws_input_end ws_input_end(const struct ws_input *input)
+{
+    return input->end;
+}
+
+void ws_input_position(const struct ws_input *input, uint64_t *done, uint64_t *total)
+{
+    *done = input->done - (input->packed ? input->stream.avail_in : 0);
+    *total = input->total;
+}
+
+void ws_input_close(struct ws_input *input)
+{
+    if (!input)
+        return;
+    if (input->packed)
+        inflateEnd(&input->stream);
+    close(input->file);
+    free(input);
+}

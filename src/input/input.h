@@ -1,0 +1,34 @@
+/* Reads the bytes of a file; decompresses gzip files. */
+#ifndef WALLSHIM_INPUT_INPUT_H
+#define WALLSHIM_INPUT_INPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* How the file ended. */
+enum ws_input_end {
+    WS_INPUT_WHOLE,
+    WS_INPUT_CUT,    /* within gzip data */
+    WS_INPUT_DAMAGED /* the following bytes are not valid gzip */
+};
+
+struct ws_input;
+
+/* Returns 0 or -errno. */
+int ws_input_open(struct ws_input **input, const char *path);
+
+/* Reads at most size bytes. Returns 0 at the end (see ws_input_end), or -errno; -E2BIG: a compressed file grows so
+ * much that it must be a decompression bomb. */
+ssize_t ws_input_read(struct ws_input *input, void *to, size_t size);
+
+enum ws_input_end ws_input_end(const struct ws_input *input);
+
+/* Gives the bytes read and the size of the file. */
+void ws_input_position(const struct ws_input *input, uint64_t *done, uint64_t *total);
+
+/* Accepts NULL. */
+void ws_input_close(struct ws_input *input);
+
+#endif

@@ -1,0 +1,39 @@
+/* Parses JSON piece by piece. Tolerates what programs write: NaN and Infinity become null, and a backslash that
+ * starts no valid escape becomes a slash. */
+#ifndef WALLSHIM_INPUT_JSON_H
+#define WALLSHIM_INPUT_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <yajl/yajl_parse.h>
+
+struct ws_json;
+
+/* callbacks are yajl's; all are required except yajl_boolean, yajl_integer and yajl_double. Returns NULL when
+ * memory runs out. */
+struct ws_json *ws_json_create(const yajl_callbacks *callbacks, void *user);
+
+/* Call it when an array begins: its items are the events of a trace. An item that is not valid JSON is skipped up
+ * to the next item. on_broken is called for it; the end callbacks for the item's open maps and arrays are not. */
+void ws_json_pass_over(struct ws_json *json, void (*on_broken)(void *user));
+
+/* Returns the number of bytes skipped. */
+uint64_t ws_json_passed(const struct ws_json *json);
+
+/* Returns where to put the next piece, and its maximum size. */
+unsigned char *ws_json_room(struct ws_json *json, size_t *size);
+
+/* Parses the piece. Returns false for invalid JSON or if a callback returned 0. */
+bool ws_json_parse(struct ws_json *json, size_t size);
+
+/* Ends the input. Returns true if the JSON is complete. */
+bool ws_json_end(struct ws_json *json);
+
+/* After a failure: returns how many bytes of the piece were not parsed. */
+size_t ws_json_left(const struct ws_json *json);
+
+/* Accepts NULL. */
+void ws_json_destroy(struct ws_json *json);
+
+#endif

@@ -1,0 +1,293 @@
+/* Internal to the Kineto importer. */
+#ifndef WALLSHIM_INPUT_KINETO_H
+#define WALLSHIM_INPUT_KINETO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "input/gather.h"
+
+/* The fields of an event: number and key in the file. Those from GROUP_CONFIG on are outside of events. */
+#define KINETO_KEYS(X)                       \
+    X(TRACE_EVENTS, "traceEvents")           \
+    X(DEVICE_PROPERTIES, "deviceProperties") \
+    X(DISTRIBUTED_INFO, "distributedInfo")   \
+    X(SCHEMA_VERSION, "schemaVersion")       \
+    X(CUDA_DRIVER, "cuda_driver_version")    \
+    X(CUDA_RUNTIME, "cuda_runtime_version")  \
+    X(CUPTI, "cupti_version")                \
+    X(HIP_DRIVER, "hip_driver_version")      \
+    X(HIP_RUNTIME, "hip_runtime_version")    \
+    X(ROCTRACER, "roctracer_version")        \
+    X(TRACE_ID, "trace_id")                  \
+    X(TRACE_NAME, "traceName")               \
+    X(BASE_TIME, "baseTimeNanoseconds")      \
+    X(HOST_NAME, "host_name")                \
+    X(RANK, "rank")                          \
+    X(WORLD_SIZE, "world_size")              \
+    X(BACKEND, "backend")                    \
+    X(NCCL, "nccl_version")                  \
+    X(ID, "id")                              \
+    X(NAME, "name")                          \
+    X(TOTAL_MEMORY, "totalGlobalMem")        \
+    X(COMPUTE_MAJOR, "computeMajor")         \
+    X(COMPUTE_MINOR, "computeMinor")         \
+    X(SMS, "numSms")                         \
+    X(PHASE, "ph")                           \
+    X(CATEGORY, "cat")                       \
+    X(PID, "pid")                            \
+    X(TID, "tid")                            \
+    X(TIME, "ts")                            \
+    X(DURATION, "dur")                       \
+    X(ARGS, "args")                          \
+    X(DEVICE, "device")                      \
+    X(CONTEXT, "context")                    \
+    X(STREAM, "stream")                      \
+    X(CORRELATION, "correlation")            \
+    X(REGISTERS, "registers per thread")     \
+    X(SHARED, "shared memory")               \
+    X(GRID, "grid")                          \
+    X(BLOCK, "block")                        \
+    X(BYTES, "bytes")                        \
+    X(INPUT_TYPES, "Input type")             \
+    X(INPUT_DIMENSIONS, "Input Dims")        \
+    X(INPUT_DIMENSIONS_OLD, "Input dims")    \
+    X(LABELS, "labels")                      \
+    X(CALL_STACK, "Call stack")              \
+    X(CONCRETE_INPUTS, "Concrete Inputs")    \
+    X(ADDRESS, "Addr")                       \
+    X(ALLOCATED, "Bytes")                    \
+    X(TOTAL_ALLOCATED, "Total Allocated")    \
+    X(DEVICE_TYPE, "Device Type")            \
+    X(DEVICE_ID, "Device Id")                \
+    X(COLLECTIVE, "Collective name")         \
+    X(ELEMENTS_IN, "In msg nelems")          \
+    X(ELEMENTS_OUT, "Out msg nelems")        \
+    X(ELEMENT_TYPE, "dtype")                 \
+    X(GROUP_NAME, "Process Group Name")      \
+    X(GROUP_RANKS, "Process Group Ranks")    \
+    X(GROUP_SIZE, "Group size")              \
+    X(GROUP_RANK, "Rank")                    \
+    X(SEQUENCE, "Seq")                       \
+    X(SOURCE_RANK, "Src Rank")               \
+    X(TARGET_RANK, "Dst Rank")               \
+    X(GROUP_CONFIG, "pg_config")             \
+    X(GROUP_CONFIG_NAME, "pg_name")          \
+    X(GROUP_CONFIG_RANKS, "ranks")
+
+enum kineto_key {
+    KINETO_NONE,
+#define KEY(id, text) KINETO_##id,
+    KINETO_KEYS(KEY)
+#undef KEY
+        KINETO_KEY_COUNT
+};
+
+enum kineto_category {
+    CATEGORY_OTHER,
+    CATEGORY_KERNEL,
+    CATEGORY_COPY,
+    CATEGORY_MEMSET,
+    CATEGORY_CALL,
+    CATEGORY_OPERATOR,
+    CATEGORY_ANNOTATION,
+    CATEGORY_PYTHON,
+    CATEGORY_REPEATED, /* adds no information */
+};
+
+/* The texts of an event. */
+enum kineto_text_kind {
+    TEXT_NAME,
+    TEXT_SAID,  /* args.name or args.labels of metadata */
+    TEXT_STACK, /* Python frames, innermost first, separated by ; */
+    TEXT_COLLECTIVE,
+    TEXT_ELEMENT_TYPE,
+    TEXT_GROUP_NAME,
+    TEXT_GROUP_RANKS,
+    TEXT_KINDS
+};
+
+/* The used part of one event. Its texts are valid until the next event. */
+struct kineto_event {
+    uint64_t seen;                    /* bits of enum kineto_key: fields that have a value of the right type */
+    int64_t number[KINETO_KEY_COUNT]; /* times in ns */
+    enum kineto_category category;
+    char phase;
+    struct ws_text text[TEXT_KINDS];
+    bool other;            /* belongs to another rank than the one being read */
+    struct ws_text inputs; /* an operator's inputs, in the format of family label; length 0: unknown */
+    uint32_t grid[3], block[3];
+    int64_t concrete[4]; /* values of the second, third, fourth and last input, if they are numbers */
+};
+
+/* A text that grows. */
+struct kineto_text {
+    char *data;
+    size_t size, capacity;
+};
+
+struct kineto {
+    struct ws_gather *gather;
+    struct kineto_event event;
+    struct kineto_text texts[TEXT_KINDS]; /* texts of the current event */
+    struct ws_vector devices;             /* struct ws_device, as the file describes them */
+    struct ws_vector processes;           /* struct kineto_name */
+    struct ws_vector threads;             /* struct kineto_name */
+    int64_t pid;                          /* process of the first host call, if has_pid */
+    bool has_pid;
+    int64_t first;                /* time of one event; 0: none yet */
+    bool has_schema;              /* the file has a schema version */
+    bool has_base;                /* the file has a base for its times */
+    int64_t rank;                 /* in the job; -1: unknown */
+    uint64_t known, unknown;      /* events with a duration, of the profiler's categories and of others */
+    const char *writer;           /* another program that seems to have written the file; or NULL */
+    struct ws_text label;         /* of the rank being read, if the file holds several */
+    struct ws_intern groups;      /* struct ws_text: the keys that identify process groups */
+    struct ws_vector group_ranks; /* struct kineto_group, parallel to `groups` and to ws_gather.comms */
+    struct ws_vector configured;  /* struct kineto_group, from the configuration in the file */
+    struct ws_map configured_of;  /* hash of a name → index + 1 of the first group with that name */
+};
+
+/* A process group: its name and those of its ranks that the file lists, "[0, 2, 4, ...]". */
+struct kineto_group {
+    struct ws_text name, ranks;
+    uint32_t place; /* index of this process's rank in the configuration; UINT32_MAX: none */
+};
+
+static inline bool kineto_saw(const struct kineto_event *event, enum kineto_key key)
+{
+    return event->seen >> key & 1;
+}
+
+_Static_assert(KINETO_GROUP_CONFIG <= 64, "a bit a key of events");
+
+/* --- kineto_keys.c ------------------------------------------------------------------------------ */
+
+void kineto_fill_keys(void); /* once, before the first search */
+
+enum kineto_key kineto_find_key(const char *text, size_t length);
+
+/* --- kineto_values.c ------------------------------------------------------------------------------ */
+
+void kineto_take_event_value(struct kineto *kineto, enum kineto_key key, const char *text, size_t length,
+                             bool is_text);
+
+void kineto_take_argument(struct kineto *kineto, enum kineto_key key, const char *text, size_t length);
+
+/* Stores an operator's inputs that struct kineto_event holds. */
+void kineto_take_concrete(struct kineto_event *event, size_t index, const char *text, size_t length);
+
+void kineto_take_extent(uint32_t extent[3], size_t index, const char *text, size_t length);
+
+/* --- kineto_inputs.c ------------------------------------------------------------------------------ */
+
+/* Returns 0 or -ENOMEM. */
+int kineto_append(struct kineto_text *to, const char *text, size_t length);
+
+struct kineto_inputs {
+    struct kineto_text types, dimensions, values, all;
+    bool too_long, failed;
+};
+
+void kineto_inputs_begin(struct kineto_inputs *inputs);
+
+/* Writes "long int" as long_int. Empty text: unknown. */
+void kineto_take_type(struct kineto_inputs *inputs, const char *text, size_t length);
+
+/* Appends a number, or the opening bracket of a list, with a comma before it if needed. */
+void kineto_take_dimension(struct kineto_inputs *inputs, const char *text, size_t length);
+
+/* Appends text unchanged: a closing bracket, the space after an input. */
+void kineto_take_dimensions(struct kineto_inputs *inputs, const char *text, size_t length);
+
+/* Stores the value of an input that is not a tensor: "[2, 2]", "False". Empty text: unknown. */
+void kineto_take_value(struct kineto_inputs *inputs, const char *text, size_t length);
+
+/* Returns the text, valid until the next begin. It is empty if nothing is known or it would be too long. */
+struct ws_text kineto_inputs_end(struct kineto_inputs *inputs, const struct ws_text *operator);
+
+void kineto_inputs_finish(struct kineto_inputs *inputs);
+
+/* --- kineto_events.c ------------------------------------------------------------------------------ */
+
+enum kineto_category kineto_category_of(const char *text, size_t length);
+
+void kineto_init(struct kineto *kineto, struct ws_gather *gather);
+
+/* Restricts reading to one rank and stores its number and label. */
+void kineto_choose(struct kineto *kineto, struct ws_text label, size_t rank);
+
+/* A process's name or number may show which program wrote the file. */
+void kineto_note_process(struct kineto *kineto, const char *text, size_t length);
+
+/* Handles a complete event. */
+void kineto_take_event(struct kineto *kineto);
+
+void kineto_take_device(struct kineto *kineto, const struct ws_device *device);
+
+/* Handles a value outside of events, about the whole trace. */
+void kineto_take_fact(struct kineto *kineto, enum kineto_key key, const char *text, size_t length);
+
+/* Returns whether the file has events but none of the PyTorch profiler. The message then says what the file is. */
+bool kineto_is_of_another(const struct kineto *kineto, char *message, size_t capacity);
+
+/* Handles what only the end of the file decides. */
+void kineto_end(struct kineto *kineto);
+
+void kineto_finish(struct kineto *kineto);
+
+/* --- kineto_facts.c -------------------------------------------------------------------------------- */
+
+void kineto_take_device_value(struct kineto *kineto, struct ws_device *device, enum kineto_key key, const char *text,
+                              size_t length);
+
+/* A process group of the configuration while it is read. */
+struct kineto_configured {
+    struct kineto_text name, ranks;
+};
+
+/* For an array of ranks: called for each rank. */
+void kineto_take_group_value(struct kineto *kineto, struct kineto_configured *group, enum kineto_key key,
+                             const char *text, size_t length);
+
+void kineto_end_group(struct kineto *kineto, struct kineto_configured *group);
+
+/* Returns the configuration's group of that name, or NULL. */
+const struct kineto_group *kineto_configured_group(const struct kineto *kineto, struct ws_text name);
+
+/* --- kineto_ranks.c -------------------------------------------------------------------------------- */
+
+struct kineto_ranks {
+    const char *path;
+    struct ws_arena texts;
+    struct ws_intern labels; /* struct ws_text */
+    bool looked;
+};
+
+/* Returns how many ranks the file holds, at least 1. */
+size_t kineto_count_ranks(struct kineto_ranks *ranks);
+
+/* Returns the label of a rank; NULL if the file holds only one. */
+const struct ws_text *kineto_rank_label(struct kineto_ranks *ranks, size_t rank);
+
+/* Removes the label from a pid. Returns whether the label differs from `wanted`; never if `wanted` is NULL. */
+bool kineto_leave_label(const struct ws_text *wanted, const char **text, size_t *length);
+
+void kineto_ranks_finish(struct kineto_ranks *ranks);
+
+/* --- kineto_collectives.c -------------------------------------------------------------------------- */
+
+/* Returns whether the operator or annotation records a collective. */
+bool kineto_is_communication(const struct ws_text *name);
+
+/* Reads the collective from such a range. */
+void kineto_take_communication(struct kineto *kineto, uint32_t thread, int64_t begin, int64_t end);
+
+/* Reads the collective from the arguments of a kernel, if it has any. Call it after the operation was added. */
+void kineto_take_communication_kernel(struct kineto *kineto);
+
+/* Call it after all events: finds this process's rank in each group. */
+void kineto_end_groups(struct kineto *kineto);
+
+#endif

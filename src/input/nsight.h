@@ -1,0 +1,61 @@
+/* Internal to the Nsight Systems importer. */
+#ifndef WALLSHIM_INPUT_NSIGHT_H
+#define WALLSHIM_INPUT_NSIGHT_H
+
+#include <sqlite3.h>
+
+#include "input/gather.h"
+
+enum { NSIGHT_COLUMNS = 20 };
+#define NSIGHT_AMBIGUOUS UINT64_MAX
+
+struct nsight {
+    struct ws_gather *gather;
+    struct ws_intern processes; /* int64_t globalPid; the first one gives the trace its name */
+    int64_t pid;                /* of the process read; -1: several, or unknown */
+    struct ws_map visible;      /* GPU + 1 → the process's own number of the GPU + 1 */
+    struct ws_map recorded;     /* event → context it was recorded in, or NSIGHT_AMBIGUOUS */
+};
+
+/* A table of the export. Columns missing in a file are NULL. */
+struct nsight_table {
+    const char *name;
+    const char *columns[NSIGHT_COLUMNS]; /* "column", or "column>Table.value" for a value it refers to by id */
+    void (*take)(struct nsight *nsight, sqlite3_stmt *row);
+    const char *order; /* column to order by; NULL: none */
+    bool of_device;    /* holds operations of devices: processes with rows here used a device */
+};
+
+/* Details of calls, which have tables of their own (nsight_details.c). */
+void nsight_take_memory(struct nsight *nsight, sqlite3_stmt *row);
+void nsight_take_record(struct nsight *nsight, sqlite3_stmt *row);
+void nsight_take_wait(struct nsight *nsight, sqlite3_stmt *row); /* after all records */
+
+extern const struct nsight_table nsight_tables[];
+extern const size_t nsight_table_count;
+
+void nsight_init(struct nsight *nsight, struct ws_gather *gather);
+
+/* Notes that this is the only process that used a device. */
+void nsight_alone(struct nsight *nsight, int64_t global);
+
+/* Restricts reading to one process and notes its number, because the file may not describe it. */
+void nsight_choose(struct nsight *nsight, int64_t global);
+
+void nsight_finish(struct nsight *nsight);
+
+/* Makes a process's identifier unique in the file. global is its globalPid or a globalTid. */
+uint64_t nsight_of_process(struct nsight *nsight, int64_t global, int64_t id);
+
+static inline struct ws_text nsight_text(sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    return (struct ws_text){ text ? text : "", text ? (uint32_t)sqlite3_column_bytes(row, column) : 0 };
+}
+
+static inline bool nsight_is_null(sqlite3_stmt *row, int column)
+{
+    return sqlite3_column_type(row, column) == SQLITE_NULL;
+}
+
+#endif

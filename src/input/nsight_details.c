@@ -1,0 +1,93 @@
+/* Tables of Nsight Systems with details of calls. Each row names its call by correlation. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/salted.h"
+#include "input/nsight.h"
+
+enum { PROCESS, CORRELATION, DEVICE, CONTEXT, AFTER_PLACE };
+
+static int64_t nsight_details_device_of(sqlite3_stmt *row)
+{
+    return nsight_is_null(row, DEVICE) ? -1 : sqlite3_column_int64(row, DEVICE);
+}
+
+/* Returns the source's number of a context, as used by operations. */
+static int64_t context_of(struct nsight *nsight, sqlite3_stmt *row)
+{
+    return (int64_t)nsight_of_process(nsight, sqlite3_column_int64(row, PROCESS), sqlite3_column_int64(row, CONTEXT));
+}
+
+/* An allocation or release: the name of the call tells which. */
+void nsight_take_memory(struct nsight *nsight, sqlite3_stmt *row)
+{
+    int64_t correlation = sqlite3_column_int64(row, CORRELATION), bytes = sqlite3_column_int64(row, AFTER_PLACE + 1);
+    struct ws_text kind = nsight_text(row, AFTER_PLACE + 2);
+    struct ws_gather_detail detail = {
+        .object = (uint64_t)sqlite3_column_int64(row, AFTER_PLACE + 3),
+        .address = (uint64_t)sqlite3_column_int64(row, AFTER_PLACE),
+        .bytes = bytes > 0 ? (uint64_t)bytes : 0,
+    };
+    if (memmem(kind.data, kind.length, "Static", 6)) /* a module's variables, which it allocates itself */
+        return;
+    if (!correlation) {
+        nsight->gather->losses[WS_LOSS_NO_CALL]++;
+        return;
+    }
+    detail.correlation = nsight_of_process(nsight, sqlite3_column_int64(row, PROCESS), correlation);
+    detail.context = ws_gather_known_context(nsight->gather, nsight_details_device_of(row), context_of(nsight, row));
+    ws_gather_detail(nsight->gather, &detail);
+}
+
+/* --- streams and events ------------------------------------------------------------------------------ */
+
+/* All bits set: no stream, or no event. */
+static bool is_number(sqlite3_stmt *row, int column)
+{
+    int64_t value = sqlite3_column_int64(row, column);
+    return !nsight_is_null(row, column) && value >= 0 && value < UINT32_MAX;
+}
+
+/* Reads a call that records or waits: its context, its stream, and its event made unique in the file. */
+static struct ws_gather_detail place_at(struct nsight *nsight, sqlite3_stmt *row)
+{
+    int64_t process = sqlite3_column_int64(row, PROCESS), correlation = sqlite3_column_int64(row, CORRELATION);
+    struct ws_gather_detail detail = { 0 };
+    if (!correlation)
+        return detail;
+    detail.correlation = nsight_of_process(nsight, process, correlation);
+    detail.context = ws_gather_known_context(nsight->gather, nsight_details_device_of(row), context_of(nsight, row));
+    if (is_number(row, AFTER_PLACE))
+        detail.stream = ws_gather_known_stream(nsight->gather, nsight_details_device_of(row), context_of(nsight, row),
+                                               sqlite3_column_int64(row, AFTER_PLACE));
+    if (is_number(row, AFTER_PLACE + 1))
+        detail.object = nsight_of_process(nsight, process, sqlite3_column_int64(row, AFTER_PLACE + 1));
+    return detail;
+}
+
+/* An event is recorded only in streams of its own context. A number seen in two contexts is therefore two events. */
+void nsight_take_record(struct nsight *nsight, sqlite3_stmt *row)
+{
+    struct ws_gather_detail detail = place_at(nsight, row);
+    if (!detail.correlation || !detail.stream || !detail.object)
+        return;
+    uint64_t *place = ws_salted_put(&nsight->recorded, detail.object);
+    if (!place)
+        nsight->gather->error = -ENOMEM;
+    else
+        *place = *place && *place != detail.context ? NSIGHT_AMBIGUOUS : detail.context;
+    detail.records = true;
+    ws_gather_detail(nsight->gather, &detail);
+}
+
+/* Versions number the kinds of waits differently, so the call's name decides. */
+void nsight_take_wait(struct nsight *nsight, sqlite3_stmt *row)
+{
+    struct ws_gather_detail detail = place_at(nsight, row);
+    const uint64_t *recorded = ws_salted_get(&nsight->recorded, detail.object);
+    if (recorded && *recorded == NSIGHT_AMBIGUOUS)
+        detail.object = 0;
+    detail.waits = detail.object != 0;
+    if (detail.correlation)
+        ws_gather_detail(nsight->gather, &detail);
+}

@@ -1,0 +1,67 @@
+#include "input/others.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { HEAD = 512 };
+
+struct other {
+    const char *end; /* end of the file's name; NULL: any */
+    const char *begin;
+    unsigned length, at; /* length of begin, and its offset in the file */
+    const char *text;
+};
+
+#define NSYS_EXPORT "nsys export --type sqlite"
+#define NAMED(end) end, NULL, 0, 0
+#define BEGINS(bytes) NULL, bytes, sizeof(bytes) - 1, 0
+
+/* The first matching row is used. */
+static const struct other others[] = {
+    { NULL, "ustar", 5, 257, "a tar archive: unpack it first" },
+    { BEGINS("PK\3\4"), "a zip archive: unpack it first" },
+    { BEGINS("\x28\xb5\x2f\xfd"), "packed by zstd: unpack it first, with zstd -d" },
+    { BEGINS("\xfd\x37zXZ"), "packed by xz: unpack it first, with xz -d" },
+    { BEGINS("BZh"), "packed by bzip2: unpack it first, with bzip2 -d" },
+    { BEGINS("\xff\xfe"), "text in UTF-16: convert it first, with iconv -f UTF-16 -t UTF-8" },
+    { BEGINS("\xfe\xff"), "text in UTF-16: convert it first, with iconv -f UTF-16 -t UTF-8" },
+    { NAMED(".nsys-rep"), "a report of Nsight Systems: export it first, with " NSYS_EXPORT },
+    { NAMED(".qdrep"), "a report of Nsight Systems: export it first, with " NSYS_EXPORT },
+    { NAMED(".qdstrm"), "an unfinished report of Nsight Systems: convert it with QdstrmImporter, then export it "
+                        "with " NSYS_EXPORT },
+    { NAMED(".ncu-rep"), "a report of Nsight Compute, which runs kernels one by one and records no waits: use a "
+                         "trace of wallshim record, Nsight Systems or the PyTorch profiler" },
+    { BEGINS("PAR1"), "Parquet: only SQLite exports of Nsight Systems can be read: " NSYS_EXPORT },
+    { BEGINS("ARROW1"), "Arrow: only SQLite exports of Nsight Systems can be read: " NSYS_EXPORT },
+    { BEGINS("\x89HDF\r\n"), "HDF5: only SQLite exports of Nsight Systems can be read: " NSYS_EXPORT },
+    { NAMED(".xplane.pb"), "a profile of XLA (JAX, TensorFlow), which is not supported: record the program with "
+                           "wallshim record or Nsight Systems" },
+    { NAMED(".pftrace"), "a Perfetto trace, which is not supported: use the PyTorch profiler's JSON" },
+    { NAMED(".perfetto-trace"), "a Perfetto trace, which is not supported: use the PyTorch profiler's JSON" },
+    { NAMED(".pickle"), "a Python pickle, such as a memory snapshot: use what export_chrome_trace writes" },
+    { NAMED(".csv"), "a table without times of events: use the trace that it was made from" },
+};
+
+static bool fits(const struct other *other, const char *path, const char *head, size_t size)
+{
+    size_t length = strlen(path), end = other->end ? strlen(other->end) : 0;
+    if (other->end && (length < end || strcmp(path + length - end, other->end) != 0))
+        return false;
+    return size >= other->at + other->length &&
+           (!other->length || !memcmp(head + other->at, other->begin, other->length));
+}
+
+const char *ws_others_say(const char *path)
+{
+    char head[HEAD];
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t size = file < 0 ? -1 : read(file, head, sizeof(head));
+    if (file >= 0)
+        close(file);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]) && size > 0; i++)
+        if (fits(&others[i], path, head, (size_t)size))
+            return others[i].text;
+    return NULL;
+}

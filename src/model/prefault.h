@@ -1,0 +1,25 @@
+/* Faults in memory ahead of its use. The system provides pages at the first write, which for large arrays takes as
+ * long as filling them. A thread does this for later rows while another thread fills earlier ones. */
+#ifndef WALLSHIM_MODEL_PREFAULT_H
+#define WALLSHIM_MODEL_PREFAULT_H
+
+#include <stddef.h>
+
+/* An array from ws_pages_alloc. */
+struct ws_prefault_array {
+    void *data;
+    size_t size; /* bytes per element */
+};
+
+enum { WS_PREFAULT_ARRAYS = 16 };
+
+struct ws_prefault;
+
+/* Starts a thread that faults in rows `from` to `to` of up to WS_PREFAULT_ARRAYS arrays. Returns NULL if there are
+ * too few rows or no thread can be started. */
+struct ws_prefault *ws_prefault_start(const struct ws_prefault_array *arrays, size_t count, size_t from, size_t to);
+
+/* Stops the thread, finished or not. The arrays may be freed afterwards. Accepts NULL. */
+void ws_prefault_stop(struct ws_prefault *ahead);
+
+#endif

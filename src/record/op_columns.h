@@ -1,0 +1,34 @@
+/* Operations column by column: each in an array of its own, or all as fields of an array of rows. */
+#ifndef WALLSHIM_RECORD_OP_COLUMNS_H
+#define WALLSHIM_RECORD_OP_COLUMNS_H
+
+#include "record/record.h"
+
+/* The pointers are to the first row's values. */
+struct ws_op_columns {
+    size_t row_size; /* sizeof(struct ws_op): fields of rows; 0: each column is an array of its own */
+#define COLUMN(type, name, coding) const type *name;
+#define NO_TEXT(name)
+    WS_COLUMNS_op(COLUMN, NO_TEXT)
+#undef NO_TEXT
+#undef COLUMN
+};
+
+/* WS_OP_AT(&columns, begin, 3): the begin of row 3. */
+#define WS_OP_AT(columns, column, row)                                                                       \
+    (*((columns)->row_size ? (__typeof__((columns)->column))(const void *)((const char *)(columns)->column + \
+                                                                           (row) * (columns)->row_size)      \
+                           : &(columns)->column[row]))
+
+static inline struct ws_op_columns ws_op_columns_of_rows(const struct ws_op *rows)
+{
+    struct ws_op_columns columns = { .row_size = sizeof(*rows) };
+#define COLUMN(type, name, coding) columns.name = &rows->name;
+#define NO_TEXT(name)
+    WS_COLUMNS_op(COLUMN, NO_TEXT)
+#undef NO_TEXT
+#undef COLUMN
+        return columns;
+}
+
+#endif

@@ -1,0 +1,84 @@
+/* Advice: what would make a step shorter, by how much at most, and the evidence for it.
+ *
+ * A device's time is cut into parts that do not overlap. Every nanosecond of a step is either idle, for one
+ * cause, or busy with one of compute, exposed communication and exposed copies. Each piece of advice names the
+ * part that its saving comes out of. The verdict can therefore add savings up and counts no nanosecond twice:
+ * the savings of a part never exceed the length of the part.
+ */
+#ifndef WALLSHIM_REPORT_ADVICE_H
+#define WALLSHIM_REPORT_ADVICE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vector.h"
+
+enum ws_wall {
+    WS_WALL_NONE,
+    WS_WALL_COMPUTE,
+    WS_WALL_BANDWIDTH,
+    WS_WALL_COMMUNICATION,
+    WS_WALL_OVERHEAD,
+    WS_WALL_COUNT
+};
+
+/* X(NAME, name in JSON, wall, name in a report). WS_CAUSES lists the causes of gaps, WS_BUSY_PARTS the uses of
+ * busy time. */
+#define WS_CAUSES(X)                                              \
+    X(INPUT, "input", OVERHEAD, "input")                          \
+    X(SYNC, "sync", OVERHEAD, "sync")                             \
+    X(LAUNCH, "launch", OVERHEAD, "launch")                       \
+    X(ALLOCATION, "allocation", OVERHEAD, "allocation")           \
+    X(WAIT, "wait", OVERHEAD, "wait")                             \
+    X(COMM_WAIT, "communication", COMMUNICATION, "communication") \
+    X(DISPATCH, "dispatch", OVERHEAD, "dispatch")                 \
+    X(UNEXPLAINED, "unexplained", OVERHEAD, "unexplained")
+#define WS_BUSY_PARTS(X)                                                             \
+    X(EXPOSED_COMM, "exposed_communication", COMMUNICATION, "exposed communication") \
+    X(EXPOSED_MEMORY, "exposed_memory", OVERHEAD, "copies")                          \
+    X(MATMUL, "matmul", COMPUTE, "matmuls")                                          \
+    X(OTHER_COMPUTE, "other_compute", BANDWIDTH, "non-GEMM kernels")                 \
+    X(GRAPHS, "graphs", NONE, "CUDA graphs")
+#define WS_PARTS(X) WS_CAUSES(X) WS_BUSY_PARTS(X)
+
+enum ws_part {
+#define WS_PART(name, key, wall, text) WS_PART_##name,
+    WS_PARTS(WS_PART)
+#undef WS_PART
+        WS_PART_COUNT,
+    WS_CAUSE_COUNT = WS_PART_EXPOSED_COMM /* smaller values are causes of gaps */
+};
+
+struct ws_advice {
+    const char *name;  /* name of the problem in JSON, static: "straggler", "fusion"; NULL: the part's name */
+    enum ws_part part; /* the part that the saving comes out of */
+    int64_t saving_ns; /* upper limit, per steady step; for the whole recording when there are no steps */
+    char *what;        /* what to do: "read the loss every N steps instead of every one" */
+    char *where;       /* line of code, kernel, stream or rank: "step (train.py:41)"; "": not known */
+    char *evidence;    /* the figures it rests on: "212 calls of cuStreamSynchronize, 14.6 µs each" */
+    uint32_t track;    /* index into ws_model.tracks */
+};
+
+/* The advice for one device or for all. The list owns the texts in it. */
+struct ws_advice_list {
+    struct ws_vector items; /* struct ws_advice */
+};
+
+#define WS_ADVICE_LIST ((struct ws_advice_list){ WS_VECTOR(struct ws_advice) })
+
+/* Adds a copy of the advice and of its texts. Returns 0 or -ENOMEM. */
+int ws_advice_add(struct ws_advice_list *list, const struct ws_advice *advice);
+
+/* Limits the savings to what the parts hold: available[], indexed by enum ws_part, in ns. Larger savings are
+ * served first. Drops advice for other tracks and advice that is left with no saving. Sorts the rest by saving,
+ * largest first. Returns the sum of the savings in ns. */
+int64_t ws_advice_settle(struct ws_advice_list *list, uint32_t track, const int64_t *available);
+
+void ws_advice_finish(struct ws_advice_list *list);
+
+const char *ws_part_name(enum ws_part part);  /* in JSON */
+const char *ws_part_label(enum ws_part part); /* in text */
+enum ws_wall ws_part_wall(enum ws_part part);
+const char *ws_wall_name(enum ws_wall wall);
+
+#endif

@@ -1,0 +1,97 @@
+/* The interface of an analysis, and what an analysis can see of its report. A new analysis is added by a line
+ * in src/analysis/analyses.c.
+ */
+#ifndef WALLSHIM_REPORT_ANALYSIS_H
+#define WALLSHIM_REPORT_ANALYSIS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hardware/calibrations.h"
+#include "hardware/gpu.h"
+#include "model/model.h"
+#include "report/advice.h"
+#include "report/json.h"
+#include "report/page.h"
+
+struct ws_report;
+
+enum ws_scope {
+    WS_SCOPE_TRACK,   /* one device of one process; the subject is an index in ws_model.tracks */
+    WS_SCOPE_PROCESS, /* one process; the subject is an index in ws_model.processes */
+    WS_SCOPE_JOB,     /* all processes together; the subject is 0 */
+};
+
+enum { WS_MOST_NEEDS = 12 };
+
+struct ws_analysis {
+    const char *name;  /* for --section */
+    const char *title; /* heading of the section, which --section accepts too; NULL: no section */
+    enum ws_scope scope;
+    size_t result_size;
+
+    /* Analyses whose results run() reads; NULL after the last. An analysis of the same scope has finished for
+     * the same subject, an analysis of another scope for every subject. Needs must not form a circle. */
+    const struct ws_analysis *needs[WS_MOST_NEEDS];
+    bool last; /* needs every analysis that is not itself `last`, for every subject */
+
+    /* Fills the result, which is zeroed before. Threads call it at the same time, each for its own subject.
+     * Returns 0 or -errno. */
+    int (*run)(const struct ws_report *report, size_t subject, void *result);
+    void (*finish)(void *result); /* may be NULL */
+
+    /* Does the result deserve a section? If not, the section is shown only on request. NULL: always. */
+    bool (*has_section)(const void *result);
+
+    /* Prints the section's body. */
+    void (*text)(const struct ws_report *report, size_t subject, const void *result, struct ws_page *page);
+
+    /* Adds advice about the subject, which is a device or the job. May be NULL. Returns 0 or -ENOMEM. */
+    int (*advise)(const struct ws_report *report, size_t subject, const void *result, struct ws_advice_list *list);
+
+    /* Adds keys to the JSON object of the subject; the job's object is the whole report. Returns 0 or -ENOMEM. */
+    int (*json)(const struct ws_report *report, size_t subject, const void *result, json_t *object);
+};
+
+/* The analyses of a report, and what the report has to ask of them. */
+struct ws_analyses {
+    const struct ws_analysis *const *list; /* in the order of the report */
+    size_t count;
+    uint8_t (*class_of)(const struct ws_op_name *name); /* enum ws_kernel_class */
+
+    /* The device that a page shows when the user does not ask for all; WS_NOWHERE: show all. Called after every
+     * analysis has run. */
+    size_t (*device_shown)(const struct ws_report *report);
+};
+
+/* The source of a report's steps. */
+enum ws_steps_choice {
+    WS_STEPS_AUTO,        /* the program's step markers if there are any, else the kernel stream */
+    WS_STEPS_ONLY_MARKED, /* markers only; no steps without them */
+    WS_STEPS_ONLY_FOUND,  /* the kernel stream, even when there are markers */
+    WS_STEPS_NOT_ASKED,   /* no steps: figures are for the whole recording */
+};
+
+struct ws_report {
+    const struct ws_model *model;
+    const struct ws_analyses *analyses;
+    enum ws_steps_choice steps;
+    const struct ws_gpu *gpu;
+    const struct ws_calibrations *calibrations;
+    uint8_t *classes; /* enum ws_kernel_class by index into ws_model.names */
+    size_t top;       /* most items of an open-ended list in JSON */
+    bool *rank_names; /* by process: is its rank unique among the processes? */
+    void **results;   /* by analysis and subject; use ws_report_result */
+    size_t stride;    /* results per analysis: the number of subjects of the largest scope */
+};
+
+/* The result of an analysis. It is all 0 until the analysis has run. */
+const void *ws_report_result(const struct ws_report *report, const struct ws_analysis *analysis, size_t subject);
+
+/* "rank 3", or the name of the trace's file. */
+void ws_report_process_title(const struct ws_report *report, size_t process, char *text, size_t capacity);
+
+/* "GPU 0 NVIDIA H100"; the process comes first when there are several. */
+void ws_report_track_title(const struct ws_report *report, size_t track, char *text, size_t capacity);
+
+#endif

@@ -1,0 +1,21 @@
+/* Helpers for what analyses write into the JSON report. */
+#ifndef WALLSHIM_REPORT_JSON_H
+#define WALLSHIM_REPORT_JSON_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+/* A JSON string. The text may be invalid UTF-8; only its ASCII characters are kept then. */
+json_t *ws_json_text(const char *text);
+
+/* Sets a key to an integer. Returns 0 or -ENOMEM. */
+int ws_json_set(json_t *object, const char *key, int64_t value);
+
+/* An amount (FLOPs, bytes): an integer where 64 bits hold it, else a real number. */
+json_t *ws_json_amount(double value);
+
+/* Sets a key to a real number, or to an amount. A value of 0 or less means "not known": the key is left out. */
+int ws_json_set_real(json_t *object, const char *key, double value);
+int ws_json_set_amount(json_t *object, const char *key, double value);
+
+#endif

@@ -1,0 +1,93 @@
+/* The layout of the text report: headings, sentences and tables on a page of a given width. */
+#ifndef WALLSHIM_REPORT_PAGE_H
+#define WALLSHIM_REPORT_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/minmax.h"
+#include "base/vector.h"
+
+struct ws_page {
+    FILE *out;
+    int width; /* columns; longer names are shortened */
+    bool wide; /* print names in full, at any width */
+    bool colour;
+    bool all;     /* show every device of a job, not only the slowest */
+    size_t top;   /* most rows of a table; 0: all */
+    size_t label; /* columns for the labels of facts; 0: the report's default */
+};
+
+void ws_page_heading(struct ws_page *page, const char *title, const char *subtitle);
+
+/* Prints a paragraph, indented by two columns and wrapped at the width. */
+void ws_page_text(struct ws_page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Prints "label     value". All labels have the same width. */
+void ws_page_fact(struct ws_page *page, const char *label, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* What a column allows when the table is wider than the page; a column may allow both. First names are
+ * shortened as long as they stay readable. Then columns are left out, the last one first. Then names are
+ * shortened further. */
+enum ws_when_narrow { WS_NARROW_SHORTEN = 1, WS_NARROW_LEAVE_OUT = 2 };
+
+struct ws_table_column {
+    const char *title;
+    bool left;            /* text, aligned left; numbers are aligned right */
+    unsigned when_narrow; /* values of enum ws_when_narrow; 0: never changes */
+};
+
+enum { WS_TABLE_COLUMNS = 12 };
+
+struct ws_table {
+    struct ws_page *page;
+    const struct ws_table_column *columns;
+    size_t column_count;
+    struct ws_vector cells; /* char *, row by row */
+};
+
+void ws_table_init(struct ws_table *table, struct ws_page *page, const struct ws_table_column *columns, size_t count);
+
+/* Adds the next cell, left to right, row by row. Control characters become '?'. */
+void ws_table_cell(struct ws_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Add the next cell as a time, a number of bytes, a count, or a number of four digits. They print 0 as "–": not
+ * known. */
+void ws_table_time(struct ws_table *table, int64_t ns);
+void ws_table_bytes(struct ws_table *table, uint64_t bytes);
+void ws_table_count(struct ws_table *table, uint64_t count);
+void ws_table_real(struct ws_table *table, double value);
+
+/* Prints the table and frees its cells. */
+void ws_table_finish(struct ws_table *table);
+
+/* How many of `count` rows the page shows. */
+static inline size_t ws_page_rows(const struct ws_page *page, size_t count)
+{
+    return page->top && page->top < count ? page->top : count;
+}
+
+/* Prints "and 12 more names (--top 0 shows them)" if the page does not show all rows. `what` names the rows and
+ * may be "". */
+void ws_page_more(struct ws_page *page, size_t count, const char *what);
+
+/* The same where the result keeps only the first `listed` of `count` rows. */
+void ws_page_more_of(struct ws_page *page, size_t listed, size_t count, const char *what);
+
+enum { WS_FORMAT_SIZE = 40 };
+
+/* "41.2 ms", "980 ns", "3.35 GB", "1,707". Each function returns text. */
+const char *ws_format_time(char text[WS_FORMAT_SIZE], int64_t ns);
+const char *ws_format_bytes(char text[WS_FORMAT_SIZE], uint64_t bytes);
+const char *ws_format_flops(char text[WS_FORMAT_SIZE], double flops);
+/* Four significant digits; below 0.01 four decimals; above 1000 whole numbers. Never in scientific notation. */
+const char *ws_format_real(char text[WS_FORMAT_SIZE], double value);
+const char *ws_format_count(char text[WS_FORMAT_SIZE], uint64_t count);
+/* A count per step: "7.1", "4", "1,515". With 0 steps it is the count itself. */
+const char *ws_format_each(char text[WS_FORMAT_SIZE], uint64_t count, size_t steps);
+const char *ws_format_share(char text[WS_FORMAT_SIZE], int64_t part, int64_t whole);
+
+#endif

@@ -1,0 +1,35 @@
+/* The peaks of a track's device: looks up hardware/gpu.h with what the trace says of the device. */
+#ifndef WALLSHIM_REPORT_PEAKS_H
+#define WALLSHIM_REPORT_PEAKS_H
+
+#include "hardware/gpu.h"
+#include "report/analysis.h"
+
+/* The trace's description of the track's device; NULL: none. If the trace does not describe this device, but
+ * all the devices it describes have one name, the first of them is returned. */
+const struct ws_device *ws_track_peaks_device(const struct ws_model *model, const struct ws_track *track);
+
+/* The GPU whose peaks apply to the track. The GPU that the user named comes first, then, if the user asked for
+ * it, the calibrated one, else the one found by the trace's description. */
+enum ws_gpu_match ws_track_gpu(const struct ws_report *report, const struct ws_track *track, struct ws_gpu *gpu);
+
+/* Finds the GPU in the table by the name and the figures in the trace. */
+enum ws_gpu_match ws_device_gpu(const struct ws_device *device, struct ws_gpu *gpu);
+
+/* Why peaks are not known, and what to do about it: "the trace does not name the GPU; name it with --gpu NAME". */
+const char *ws_why_no_peaks(const struct ws_report *report, const struct ws_track *track);
+
+/* Memory bandwidth in bytes per nanosecond; 0: not known. */
+double ws_track_bandwidth(const struct ws_report *report, const struct ws_track *track);
+
+/* The source of a peak and of the bandwidth: "measured", "data_sheet", "given" or "estimated". */
+const char *ws_peak_source(enum ws_gpu_match match, const struct ws_gpu *gpu, enum ws_precision precision);
+const char *ws_bandwidth_source(enum ws_gpu_match match, const struct ws_gpu *gpu);
+
+enum { WS_PEAK_TEXT = 96 };
+
+/* "989.4 TFLOP/s bf16". For a calibrated GPU the text also says whether this peak was measured: "measured peak
+ * 712 TFLOP/s bf16, calibrated 2026-11-21". Returns text. */
+const char *ws_peak_text(const struct ws_gpu *gpu, enum ws_precision precision, char text[WS_PEAK_TEXT]);
+
+#endif

@@ -1,0 +1,32 @@
+/* A report: runs all analyses of a model, prints their sections, or returns them as JSON. */
+#ifndef WALLSHIM_REPORT_REPORT_H
+#define WALLSHIM_REPORT_REPORT_H
+
+#include "report/analysis.h"
+
+struct ws_report_options {
+    size_t top;       /* most items of an open-ended list in JSON; 0: all */
+    unsigned threads; /* threads that run analyses; 0 counts as 1 */
+    enum ws_steps_choice steps;
+    const struct ws_gpu *gpu; /* the GPU whose peaks apply; NULL: each device's own */
+    const struct ws_calibrations
+        *calibrations; /* calibrated peaks to use in place of data sheets; NULL: not asked for */
+};
+
+/* Runs every analysis. Returns 0 or -errno. The model and the analyses must outlive the report. */
+int ws_report_create(struct ws_report **report, const struct ws_model *model, const struct ws_analyses *analyses,
+                     const struct ws_report_options *options);
+
+/* Accepts NULL. */
+void ws_report_destroy(struct ws_report *report);
+
+/* A section can be given by its name or by a part of its heading that no other heading holds. */
+bool ws_report_has_section(const struct ws_analyses *analyses, const char *name);
+
+/* Prints the given sections, which must exist, in the report's order. Prints all of them if count is 0. */
+void ws_report_print(const struct ws_report *report, struct ws_page *page, const char *const *sections, size_t count);
+
+/* The whole report as one object, or NULL if memory runs out. The caller owns the reference. */
+json_t *ws_report_json(const struct ws_report *report);
+
+#endif

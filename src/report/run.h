@@ -1,0 +1,10 @@
+/* Runs the analyses of a report in parallel, each as soon as its needs are met. */
+#ifndef WALLSHIM_REPORT_RUN_H
+#define WALLSHIM_REPORT_RUN_H
+
+#include "report/analysis.h"
+
+/* Fills report->results with this many threads. Returns 0 or -errno. */
+int ws_report_run(struct ws_report *report, unsigned threads);
+
+#endif

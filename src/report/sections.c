@@ -1,0 +1,77 @@
+#include <string.h>
+
+#include "report/report.h"
+#include "report/results.h"
+
+static void print_subject(const struct ws_report *report, const struct ws_analysis *analysis, size_t subject,
+                          bool asked, struct ws_page *page)
+{
+    const void *result = ws_report_result(report, analysis, subject);
+    char subtitle[256] = "";
+    if (!asked && analysis->has_section && !analysis->has_section(result))
+        return;
+    bool several = results_subjects(report, analysis->scope) > 1;
+    if (several && analysis->scope == WS_SCOPE_TRACK)
+        ws_report_track_title(report, subject, subtitle, sizeof(subtitle));
+    else if (several)
+        ws_report_process_title(report, subject, subtitle, sizeof(subtitle));
+    ws_page_heading(page, analysis->title, subtitle);
+    analysis->text(report, subject, result, page);
+}
+
+/* For a job the report shows only the slowest device unless the user asks for all. The devices mostly behave
+ * alike, and the first section has a line for each. */
+static void sections_print_section(const struct ws_report *report, const struct ws_analysis *analysis, bool asked,
+                                   struct ws_page *page)
+{
+    size_t count = results_subjects(report, analysis->scope), shown = report->analyses->device_shown(report);
+    bool only_one = !page->all && shown != WS_NOWHERE;
+    if (only_one && analysis->scope == WS_SCOPE_TRACK) {
+        print_subject(report, analysis, shown, asked, page);
+        return;
+    }
+    if (only_one && analysis->scope == WS_SCOPE_PROCESS) {
+        print_subject(report, analysis, ws_model_track(report->model, shown)->process, asked, page);
+        return;
+    }
+    for (size_t subject = 0; subject < count; subject++)
+        print_subject(report, analysis, subject, asked, page);
+}
+
+static const struct ws_analysis *section_named(const struct ws_analyses *analyses, const char *name)
+{
+    const struct ws_analysis *found = NULL;
+    size_t headings = 0;
+    for (size_t i = 0; i < analyses->count; i++) {
+        const struct ws_analysis *analysis = analyses->list[i];
+        if (analysis->title && !strcmp(name, analysis->name))
+            return analysis;
+        if (analysis->title && *name && strcasestr(analysis->title, name)) {
+            found = analysis;
+            headings++;
+        }
+    }
+    return headings == 1 ? found : NULL;
+}
+
+bool ws_report_has_section(const struct ws_analyses *analyses, const char *name)
+{
+    return section_named(analyses, name) != NULL;
+}
+
+static bool sections_is_chosen(const struct ws_report *report, const struct ws_analysis *analysis,
+                               const char *const *sections, size_t count)
+{
+    bool chosen = !count;
+    for (size_t i = 0; i < count && !chosen; i++)
+        chosen = section_named(report->analyses, sections[i]) == analysis;
+    return chosen;
+}
+
+void ws_report_print(const struct ws_report *report, struct ws_page *page, const char *const *sections, size_t count)
+{
+    const struct ws_analyses *analyses = report->analyses;
+    for (size_t i = 0; i < analyses->count; i++)
+        if (analyses->list[i]->title && sections_is_chosen(report, analyses->list[i], sections, count))
+            sections_print_section(report, analyses->list[i], count > 0, page);
+}

@@ -1,0 +1,24 @@
+#!/bin/sh
+# The report on a small trace, word for word: expected text and JSON lie in tests/golden. To take over
+# what has changed on purpose: golden.sh WALLSHIM MAKE_DEMO SOURCE --update
+wallshim=$(realpath "$1") make_demo=$(realpath "$2") source=$3
+. "$source/tests/support/shell.sh"
+golden=$source/tests/golden
+
+"$make_demo" demo.wst || fail "make_demo"
+# The size of the file is the encoder's affair.
+"$wallshim" report demo.wst | sed 's/^\(  trace  *demo.wst\), .*/\1/' >demo.txt
+"$wallshim" report --json demo.wst >demo.json
+# A section that only traces have in which the program set ranges.
+"$make_demo" ranges.wst --ranges || fail "make_demo --ranges"
+"$wallshim" report --section ranges ranges.wst >ranges.txt
+"$wallshim" report --section ranges --top 1 ranges.wst >>ranges.txt
+"$wallshim" report --json ranges.wst | python3 -c 'import json, sys
+device = json.load(sys.stdin)["processes"][0]["devices"][0]
+json.dump({key: device[key] for key in ("ranges", "outside_ranges")}, sys.stdout, indent=2)
+print()' >ranges.json
+for file in demo.txt demo.json ranges.txt ranges.json; do
+    [ "$4" = --update ] && cp "$file" "$golden/$file"
+    diff -u "$golden/$file" "$file" || fail "$file is not what it was"
+done
+finish

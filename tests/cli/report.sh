@@ -1,0 +1,280 @@
+#!/bin/sh
+# wallshim report, info, dump and export as a person uses them: what they say, where, and their status.
+wallshim=$(realpath "$1") make_demo=$(realpath "$2") source=$3
+. "$source/tests/support/shell.sh"
+
+# No trace here; then one, then a newer one.
+expect 2 "$wallshim" report
+one_line
+says err "record one with"
+says err "or name another profiler's"
+"$make_demo" old.wst || fail "make_demo"
+touch -d '2001-01-01' old.wst
+"$make_demo" demo.wst || fail "make_demo"
+expect 0 "$wallshim" report
+says err "reading demo.wst"
+says out "NVIDIA H100 80GB HBM3"
+
+# What is wrong is said in one line.
+expect 2 "$wallshim" report absent.wst
+one_line
+says err "absent.wst"
+echo "no trace at all" >junk.wst
+expect 2 "$wallshim" report junk.wst
+one_line
+expect 2 "$wallshim" report demo.wst junk.wst
+one_line
+says err "nor the PyTorch profiler's JSON"
+mv junk.wst junk.nsys-rep
+expect 2 "$wallshim" report junk.nsys-rep
+one_line
+says err "nsys export --type sqlite"
+: >junk.json
+expect 2 "$wallshim" report junk.json
+one_line
+says err "junk.json: empty"
+rm junk.nsys-rep junk.json
+expect 2 "$wallshim" report --nonsense demo.wst
+one_line
+expect 2 "$wallshim" report --top many demo.wst
+one_line
+expect 2 "$wallshim" report --section nothing demo.wst
+one_line
+says err "there are verdict, overview,"
+expect 2 "$wallshim" report --json --section kernels demo.wst
+one_line
+expect 2 "$wallshim" frobnicate
+one_line
+expect 2 "$wallshim"
+
+# Beside traces of ours those of others are not read, and that is said.
+mkdir both
+cp demo.wst both
+expect 0 "$wallshim" report both
+[ -s err ] && fail "something said of a folder of ours: $(cat err)"
+echo '{}' >both/other.json
+expect 0 "$wallshim" report both
+one_line
+says err "not the 1 *.json"
+rm -r both
+
+# Kernels by what they do; whole where there is room for it.
+expect 0 "$wallshim" report --section kernels demo.wst
+says out "gelu (vectorized_elementwise)"
+expect 0 "$wallshim" report --section kernels --wide demo.wst
+grep -qE "at::native::vectorized_elementwise_kernel|_ZN2at6native29vectorized_elementwise_kernel" out || fail "no whole name in $(cat out)"
+
+mkdir empty
+expect 2 "$wallshim" report empty
+one_line
+
+# Sections, --top, widths.
+expect 0 "$wallshim" report --section kernels demo.wst
+says out "Kernels, copies and memsets"
+grep -q Overview out && fail "other sections than the one asked for"
+# By what the heading says, too, unless several do.
+for section in wall "the wall" waited communication missing; do
+    expect 0 "$wallshim" report --section "$section" demo.wst
+    sed -n 2p out | grep -qi "$section" || fail "--section $section: $(head -n 3 out)"
+    [ "$(grep -c '^[A-Z]' out)" -eq 1 ] || fail "--section $section printed several"
+done
+for section in "" co nothing; do
+    expect 2 "$wallshim" report --section "$section" demo.wst
+done
+# Several: in the report's order, whatever order they are asked for in; one that is wrong is named before any is shown.
+expect 0 "$wallshim" report --section gaps -s wall --section=verdict demo.wst
+[ "$(grep '^[A-Z]' out | cut -c 1-8)" = "The wall
+Gaps" ] || fail "sections gaps and wall: $(grep '^[A-Z]' out)"
+expect 2 "$wallshim" report --section gaps --section nothing demo.wst
+one_line
+says err "section nothing: no such section"
+[ -s out ] && fail "a section shown in spite of another that is none"
+expect 0 "$wallshim" report --section gaps --top 3 demo.wst
+[ "$(grep -c 'Memcpy HtoD' out)" -eq 3 ] || fail "--top 3 gave other than 3 rows"
+for columns in 60 80 100 200; do
+    COLUMNS=$columns expect 0 "$wallshim" report demo.wst
+    python3 -c 'import sys; sys.exit(max(len(l) for l in open("out", encoding="utf-8").read().split("\n")) > int(sys.argv[1]))' \
+        "$columns" || fail "lines wider than $columns"
+    # Notes and facts do not end between a number and its unit.
+    grep -A 1 '[0-9]$' out | grep -E '^ +(%|ns|µs|ms|s|kB|MB|GB)([ ,;:.)]|$)' && fail "a unit on a line of its own"
+done
+COLUMNS=60 expect 0 "$wallshim" report --section copies demo.wst
+says out "Memcpy HtoD (Pag"
+grep -q '^ *no room for .*blocking' out || fail "what was left out is not named"
+grep -q 'total.*blocking' out && fail "narrow, and no column left out for the names"
+expect 0 "$wallshim" report --wide demo.wst
+says out "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas"
+
+# Colour on a terminal only, and not where it is not wanted.
+expect 0 "$wallshim" report demo.wst
+grep -q "$(printf '\033')" out && fail "colour in a file"
+if command -v script >/dev/null; then
+    TERM=xterm script -qec "$wallshim report demo.wst" /dev/null >out 2>err </dev/null
+    grep -q "$(printf '\033')" out || fail "no colour on a terminal"
+    TERM=xterm NO_COLOR=1 script -qec "$wallshim report demo.wst" /dev/null >out 2>err </dev/null
+    grep -q "$(printf '\033')\[1m" out && fail "colour in spite of NO_COLOR"
+fi
+
+# Several traces, and a folder of them, are several processes.
+expect 0 "$wallshim" report --json old.wst demo.wst
+python3 -c 'import json,sys; sys.exit(len(json.load(open("out"))["processes"]) != 2)' || fail "not two processes"
+expect 0 "$wallshim" report --json .
+python3 -c 'import json,sys; sys.exit(len(json.load(open("out"))["processes"]) != 2)' || fail "not two processes"
+
+# A trace cut short is read as far as it goes, and the report says so.
+head -c 5000 demo.wst >cut.wst
+expect 0 "$wallshim" report cut.wst
+says out "the recording was not"
+expect 0 "$wallshim" info cut.wst
+says out "no footer"
+
+# What advice wins is a step's where there are steps, and says so; else the recording's.
+advice() {
+    python3 - "$1" <<'PYTHON' || fail "what advice wins, with --steps $1"
+import json, sys
+per_step = sys.argv[1] != "none"
+for device in json.load(open("out"))["processes"][0]["devices"]:
+    assert device["advice"] and device["wall"]["per_step"] == per_step
+    for advice in device["advice"]:
+        assert advice["saving_ns"] > 0
+        assert advice.get("saving_ns_per_step") == (advice["saving_ns"] if per_step else None), advice
+    assert sum(advice["saving_ns"] for advice in device["advice"]) == device["wall"]["saving_ns"]
+PYTHON
+}
+for steps in auto none; do
+    expect 0 "$wallshim" report --json --steps "$steps" demo.wst
+    advice "$steps"
+done
+
+# info, dump.
+expect 0 "$wallshim" info demo.wst
+says out "600  op"
+says out "none"
+expect 2 "$wallshim" info demo.wst old.wst
+one_line
+expect 0 "$wallshim" dump demo.wst
+[ "$(grep -c '^op ' out)" -eq 600 ] || fail "dump shows other than 600 operations"
+expect 0 "$wallshim" dump --json --family function demo.wst
+python3 -c 'import json,sys; sys.exit(len({json.loads(l)["name"] for l in open("out")}) != 5)' || fail "dump --json"
+expect 0 "$wallshim" dump --json demo.wst
+python3 - <<'PYTHON' || fail "dump --json: keys"
+import json
+for line in open("out"):
+    keys = [key for key, value in json.loads(line, object_pairs_hook=list)]
+    assert keys[0] == "family" and len(keys) == len(set(keys)), line
+    row = json.loads(line)
+    assert row["family"] != "driver_function" or row["call_family"] > 0, line
+PYTHON
+expect 2 "$wallshim" dump --family nothing demo.wst
+one_line
+
+# What a section leaves out of its tables it counts: the longest gaps are as many as are asked for.
+"$wallshim" report --wide --all --top 0 demo.wst >whole
+"$wallshim" report --wide --all --top 1 demo.wst >cut
+python3 - <<'PYTHON' || fail "rows left out and not counted"
+import re
+def sections(file):
+    found, name = {}, None
+    for line in open(file):
+        name = line.strip() if line[0].isalpha() else name
+        found.setdefault(name, []).append(line)
+    return found
+whole, cut, said = sections("whole"), sections("cut"), 0
+assert whole.keys() == cut.keys()
+for name, lines in cut.items():
+    more = [re.match(r"  and ([\d,]+) more", line) for line in lines]
+    counts = [int(match.group(1).replace(",", "")) for match in more if match]
+    left_out = len(whole[name]) - (len(lines) - len(counts))
+    assert name == "Gaps" or left_out == sum(counts), f"{name}: {left_out} lines fewer, but of {counts} it is said"
+    said += len(counts)
+assert said >= 4, said
+PYTHON
+
+# export: never over a file; whole JSON; arrows from every launch to its work.
+expect 0 "$wallshim" export --format chrome demo.wst -o demo.json
+expect 2 "$wallshim" export --format chrome demo.wst -o demo.json
+one_line
+expect 2 "$wallshim" export --format papyrus demo.wst -o other.json
+one_line
+expect 2 "$wallshim" export --format chrome demo.wst
+one_line
+expect 2 "$wallshim" export demo.wst -o demo.txt
+one_line
+says err "give --format"
+expect 0 "$wallshim" export demo.wst -o guessed.json
+cmp -s guessed.json demo.json || fail "FILE.json is not taken for chrome"
+"$make_demo" rank3.wst 3 || fail "make_demo"
+expect 0 "$wallshim" export rank3.wst -o ranks.json
+says ranks.json '"rank 3: python3"'
+says ranks.json '"rank 3: GPU 0 NVIDIA H100 80GB HBM3"'
+grep -q 'rank' demo.json && fail "a rank where there is none"
+rm rank3.wst ranks.json guessed.json
+expect 2 "$wallshim" export --format chrome absent.wst -o absent.json
+[ -e absent.json ] && fail "an empty export left behind"
+expect 0 "$wallshim" export --format chrome demo.wst -o -
+cmp -s out demo.json || fail "-o - writes something else"
+"$wallshim" report --wide --top 0 --section kernels demo.wst >wide.txt
+python3 - <<'PYTHON' || fail "the exported events"
+import json
+events = json.load(open("demo.json"))["traceEvents"]
+device = [e for e in events if e["ph"] == "X" and e["cat"] in ("kernel", "copy")]
+begins = {e["id"] for e in events if e["ph"] == "s"}
+ends = {e["id"] for e in events if e["ph"] == "f"}
+assert len(device) == 600 and len(begins) == 600 and begins == ends
+assert {e["tid"] for e in device} == {1, 2}
+# Named as a wide report has them, the mangled name beside it.
+report = open("wide.txt").read()
+names = {e["name"]: e["args"].get("mangled") for e in device}
+[gelu] = [name for name in names if "GeluCUDAKernelImpl" in name]
+assert len(names) > 3 and all(name in report for name in names), names
+assert {name: mangled for name, mangled in names.items() if mangled} == (
+    {} if gelu.startswith("_Z") else {gelu: names[gelu]}), names
+assert (names[gelu] or gelu).startswith("_ZN2at6native29vectorized_elementwise_kernel"), names
+PYTHON
+
+# Output that cannot be written is an error.
+if [ -w /dev/full ]; then
+    "$wallshim" report demo.wst >/dev/full 2>err
+    [ $? -eq 2 ] || fail "a full disk is no error"
+fi
+
+# Help for every command.
+expect 0 "$wallshim" --version
+says out "wallshim "
+expect 0 "$wallshim" --help
+for command in record report diff check info dump export import; do
+    says out "$command"
+done
+for command in record report diff check info dump export import; do
+    expect 0 "$wallshim" $command --help
+    says out "usage: wallshim $command"
+done
+# Of a job with many devices, sections on devices show the one it waits for; --all shows each.
+mkdir job
+for rank in 0 1 2; do cp demo.wst job/rank$rank.wst; done
+sections() { grep -c '^What the GPU did' out; }
+expect 0 "$wallshim" report job
+[ "$(sections)" -eq 1 ] || fail "not one section of devices but $(sections)"
+says out "slowest"
+grep -q 'GPU 0 *[0-9.]* ms' out || fail "names of GPUs that are all alike on every line of the verdict"
+expect 0 "$wallshim" report --all job
+[ "$(sections)" -eq 3 ] || fail "not three sections of devices but $(sections)"
+
+# Copies of one rank are no job: what comes twice is said, and who is missing.
+expect 0 "$wallshim" report --section ranks job
+says out "Rank 0 was recorded more than once"
+says out "1 of 8 ranks were recorded"
+says out "No collective was found on more than one of them."
+expect 0 "$wallshim" report --section ranks demo.wst
+says out "Only rank 0 of 8 was recorded"
+
+# What docs/ci.md shows to read the JSON with.
+sed -n 's/^    //; /^import json/,/advice\["where"\]/p' "$source/docs/ci.md" >snippet.py
+cp demo.wst train.wst
+PATH=$(dirname "$wallshim"):$PATH
+export PATH
+expect 0 python3 snippet.py
+says out "NVIDIA H100 80GB HBM3 overhead"
+says out "load input ahead"
+
+finish

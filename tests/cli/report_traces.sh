@@ -1,0 +1,150 @@
+#!/bin/sh
+# wallshim report on recordings of real programs: what is worth no word is not said, and what is little is no verdict.
+wallshim=$(realpath "$1") source=$2
+. "$source/tests/support/shell.sh"
+traces=$given/traces
+[ -e "$traces/h100-qwen.json.gz" ] || { echo "skipped: no traces in $traces"; exit 77; }
+
+# 7.7 of 49300 µs are nothing to do first; matrix products are judged where most of them have shapes.
+expect 0 "$wallshim" report --section verdict "$traces/h100-qwen.json.gz"
+says out "do first"
+says out "% of 989.4 TFLOP/s"
+grep -q 'wait for the GPU less often' out && fail "advice that wins next to nothing"
+expect 0 "$wallshim" report --section verdict "$traces/b200-eager.json.gz"
+says out "the trace holds no shapes for most of them"
+
+# A wall that is not the largest share says why it is named.
+expect 0 "$wallshim" report --section verdict "$traces/diff-control.json.gz"
+says out "shares                  bandwidth 43.4 %, overhead 20.1 %"
+says out "named first"
+expect 0 "$wallshim" report --section verdict "$traces/h100-qwen.json.gz"
+says out "shares                  bandwidth 58.1 %"
+grep -q "named first" out && fail "a reason where none is needed"
+
+# A GPU without a name has no roofs: no table of nothing. Names still tell on which cores it computed.
+expect 0 "$wallshim" report --section roofline "$traces/linear.json.gz"
+says out "give them with --gpu FILE.json"
+says out "ordinary cores 100.0 %, by the names"
+grep -q 'TFLOP/s' out && fail "a table without figures"
+expect 0 "$wallshim" report --section roofline --gpu v100 "$traces/linear.json.gz"
+says out "volta_sgemm_64x64_tn"
+
+# Two microseconds of one copy.
+expect 0 "$wallshim" report --section copies "$traces/megatron-tp8"
+says out "Memcpy DtoH (Device -> Pageable)"
+grep -q '!' out && fail "a warning of one short copy"
+expect 0 "$wallshim" report --section copies "$traces/cutlass-benchmark.sqlite"
+says out "! 4 copies use pageable host memory, for 361 ms"
+
+# Columns that do not fit are named, for other places speak of them.
+expect 0 "$wallshim" report --section chains "$traces/resnet50-workers0.json.gz"
+says out "no room for evidence (--wide shows all)"
+expect 0 "$wallshim" report --wide --section chains "$traces/resnet50-workers0.json.gz"
+says out "evidence"
+grep -q 'no room' out && fail "no room where there is"
+
+# A pinned copy that waited is a gap by waiting, though its call is none that always waits.
+expect 0 "$wallshim" report --section sync --section gaps "$traces/b200-eager.json.gz"
+says out "sync       122 µs"
+says out "No call that waits for the device is in the trace."
+
+# The peak is told from where gaps are, not from the first call that took memory.
+expect 0 "$wallshim" report --section memory "$traces/h100-qwen.json.gz"
+says out "2.09 GB  46.4 ms"
+
+# FLOPs have units as bytes have.
+expect 0 "$wallshim" report --top 0 --section roofline "$traces/resnet50-workers0.json.gz"
+says out "at least 18.8 %: 520 GFLOPs in a step of 176 ms"
+grep -E '[0-9]e[+-][0-9]' out && fail "powers of ten"
+
+# Slow steps have their times from where gaps have theirs; what makes steps unstable is said.
+expect 0 "$wallshim" report --section steps "$traces/linear.json.gz"
+says out "9  236 ms  59.3 ms"
+says out "(stable: up to one in 20)"
+
+# Chains that win nothing are none of those that --top 0 would show, and none of the kinds in the roofline.
+expect 0 "$wallshim" report --top 3 --section chains --section roofline "$traces/linear.json.gz"
+says out "with 6 kinds"
+says out "and 3 more; all together"
+says out "and 1 more with nothing to win in a steady step"
+
+# What was not asked to be recorded is not said to have not been; moments have no length.
+expect 0 "$wallshim" report --section memory "$traces/sampled-2ranks"
+says out "None in the trace: PyTorch's profiler records its allocator with profile_memory=True."
+expect 0 "$wallshim" report --section memory "$traces/resnet50-workers0.json.gz"
+grep -q '0 ns' out && fail "time in calls of an allocator whose calls have none"
+
+# Calls of a step in forty are not told as 0.0 a step; threads without names have their numbers.
+expect 0 "$wallshim" report --section memory "$traces/linear.json.gz"
+grep -q '0\.0 times' out && fail "nothing, in every step"
+expect 0 "$wallshim" report --section sync "$traces/vllm-graphs.json.gz"
+grep -qE ' 851 +hipEventSynchronize' out || fail "the thread: $(cat out)"
+
+# Ranges that a program set are a section, also where old words have them among the operators; where it set none there is no
+# word on them, unless it is asked for.
+expect 0 "$wallshim" report "$traces/resnet50-workers0.json.gz"
+says out "Ranges of the program"
+grep -q ' 1  70.6 ms  enumerate(DataLoader)#' out || fail "the loader: $(grep -A 9 'Ranges of' out)"
+says out "PyTorch runs the backward pass on a thread"
+expect 0 "$wallshim" report "$traces/h100-qwen.json.gz"
+grep -q "Ranges of" out && fail "ranges where there are none"
+expect 0 "$wallshim" report --section ranges "$traces/h100-qwen.json.gz"
+says out "The trace holds no ranges that the program set"
+
+# No line ends in spaces, at any width.
+for width in 60 100; do
+    export COLUMNS="$width"
+    expect 0 "$wallshim" report "$traces/vllm-graphs.json.gz"
+    grep -n ' $' out && fail "spaces at the end of a line"
+    expect 0 "$wallshim" report --section gaps "$traces/queue-1rank.json.gz"
+    python3 -c "import sys; exit(max(len(line.rstrip()) for line in open('out')) > $width)" || fail "wider than $width"
+    for section in roofline chains ranges; do
+        expect 0 "$wallshim" report --section "$section" "$traces/diff-control.json.gz"
+        python3 -c "exit(max(len(line.rstrip()) for line in open('out')) > $width)" || fail "$section: wider than $width"
+    done
+done
+unset COLUMNS
+
+# A folder of recordings that have nothing to do with each other: the newest is read, the rest named. Ranks of a job, of
+# which one ran longer than the others, are one; so is whatever is named file by file.
+mkdir mixed
+for name in resnet50-workers0 resnet50-workers4 b200-eager; do ln -s "$traces/$name.json.gz" mixed/; done
+ln -s "$traces/sampled-2ranks/rank0.json.gz" "$traces/sampled-2ranks/rank1.json.gz" mixed/
+expect 0 "$wallshim" report --json mixed
+says err "recordings of 4 jobs; reading the newest, of "
+says err ": mixed/b200-eager.json.gz"
+says err ": mixed/rank0.json.gz mixed/rank1.json.gz"
+python3 -c 'import json; processes = json.load(open("out"))["processes"]
+assert [p["trace"] for p in processes] == ["mixed/b200-eager.json.gz"], processes' || fail "not the newest job alone"
+rm mixed/b200-eager.json.gz
+expect 0 "$wallshim" check mixed --rule 'busy < 60 %'
+says err "recordings of 3 jobs"
+says out "47.1 %" # of the newest: the two ranks
+expect 0 "$wallshim" report --json mixed/*
+[ -s err ] && fail "a word on files that were named"
+python3 -c 'import json; assert len(json.load(open("out"))["processes"]) == 4' || fail "not all that were named"
+rm -r mixed
+expect 0 "$wallshim" report "$traces/megatron-tp8"
+[ -s err ] && fail "ranks of one job are told apart: $(cat err)"
+
+# Of a file that was cut before its kernels that is said.
+head -c 500000 "$traces/xdit-sd35.json.gz" >cut.json.gz
+expect 0 "$wallshim" report --section verdict cut.json.gz
+says out "No verdict: the file was cut"
+
+# AMD's words for AMD's chips; what the Infinity Cache serves is not inconsistent.
+expect 0 "$wallshim" report "$traces/xdit-sd35.json.gz"
+says out "AMD Instinct MI300X, 304 CUs, 192 GiB, gfx94x"
+grep -q "compute capability" out && fail "compute capability of an AMD GPU"
+grep -q "inconsistent" out && fail "a kernel beyond the roofs of its GPU"
+
+# An imported trace still knows its program.
+expect 0 "$wallshim" import "$traces/resnet50-workers0.json.gz" -o imported.wst
+expect 0 "$wallshim" info imported.wst
+says out "program                   python"
+[ "$(grep -c '^  pid ' out)" -eq 1 ] || fail "the process, not once"
+
+# Another GPU is in doubt before all else.
+expect 0 "$wallshim" diff "$traces/diff-control.json.gz" "$traces/diff-test.json.gz"
+says out "in doubt        before ran on NVIDIA A100-PG509-200, after on Tesla V100-SXM2-16GB"
+finish

@@ -1,0 +1,23 @@
+/* Rows for tests of the trace: any family, from a seed, and comparing what came back. */
+#ifndef WALLSHIM_TESTS_ROWS_H
+#define WALLSHIM_TESTS_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/record.h"
+#include "trace/reader.h"
+
+enum { TEST_ROW_BYTES = 256 }; /* the largest row structure fits */
+
+/* Fills one row. Every fourth value is an extreme of its type; texts have up to max_text bytes and
+ * point into memory that stays. */
+void test_row_fill(uint32_t family, void *row, uint64_t *state, uint32_t max_text);
+
+/* Row i of a block as a structure of its family; operations that came as columns are put together in op. */
+const void *test_block_row(const struct ws_block *block, uint32_t i, struct ws_op *op);
+
+bool test_rows_equal(uint32_t family, const void *left, const void *right);
+
+#endif

@@ -1,0 +1,49 @@
+/* Traces of kernels with a gap between them. */
+#ifndef WALLSHIM_TESTS_GAP_TRACE_H
+#define WALLSHIM_TESTS_GAP_TRACE_H
+
+#include "built.h"
+
+static const int64_t us = 1000, ms = 1000000;
+static const char gemm[] = "ampere_sgemm_128x64_nn", all_reduce[] = "ncclDevKernel_AllReduce_Sum";
+enum { COMPUTE = 1, OTHER = 2 };
+
+/* One device whose clock is the host's, right within 1 µs, two streams and two threads. */
+static inline struct builder *begin(struct built *built)
+{
+    struct builder *trace = built_begin(built);
+    build_device(trace, 1, "Test GPU", 0, 1000);
+    build_stream(trace, COMPUTE, 1);
+    build_stream(trace, OTHER, 1);
+    build_thread(trace, 1, 100, "main");
+    build_thread(trace, 2, 101, "other");
+    return trace;
+}
+
+/* A kernel, or for no name a copy to the device, that ran from `from` to `to`, launched at `host` by a call of 5 µs.
+ */
+static inline void launch(struct builder *trace, uint32_t stream, const char *name, int64_t host, int64_t from,
+                          int64_t to)
+{
+    build_launch(trace, &(struct launch){ .kernel = name,
+                                          .call = name ? NULL : "cuMemcpyHtoDAsync",
+                                          .stream = stream,
+                                          .begin = from,
+                                          .end = to,
+                                          .host_begin = host,
+                                          .host_end = host + 5 * us });
+}
+
+/* The kernel before the gap, of 1 ms from 0 on, which was launched long before. */
+static inline void first(struct builder *trace)
+{
+    launch(trace, COMPUTE, gemm, -100 * us, 0, ms);
+}
+
+/* A kernel that runs as soon as it is launched: 7 µs later. */
+static inline void second(struct builder *trace, int64_t host)
+{
+    launch(trace, COMPUTE, gemm, host, host + 7 * us, host + ms);
+}
+
+#endif

@@ -1,0 +1,424 @@
+/* Is a wrapped call made by the one under way? On stacks of every kind, with calls that return and calls that do not.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "shim/calls/frames.h"
+
+static struct shim_thread *thread;
+enum { STACK = 1 << 16 };
+
+#define FRAME __attribute__((noinline, noclone, no_sanitize("address", "thread")))
+
+/* As call_is_nested in ops.h asks. */
+#define MADE_WITHIN()  \
+    (thread->within && \
+     frame_makes(thread, thread->within, (uintptr_t)__builtin_dwarf_cfa(), __builtin_return_address(0)))
+
+/* A wrapped function: is it made within another? Then it passes; else it is under way while `real` runs. */
+static bool inner_was_within;
+static FRAME void wrapped(void (*real)(void))
+{
+    uintptr_t word = 0;
+    bool within = MADE_WITHIN();
+    inner_was_within = within;
+    if (!within)
+        frame_begin(thread, &thread->within, &word);
+    if (real)
+        real();
+    __asm__ volatile("" : : "r"(&word) : "memory");
+    if (!within)
+        thread->within = 0;
+}
+
+static int begin_anew(void **state)
+{
+    (void)state;
+    memset(thread, 0, offsetof(struct shim_thread, group_depth));
+    inner_was_within = false;
+    return 0;
+}
+
+static int open_thread(void **state)
+{
+    (void)state;
+    thread = mmap(NULL, sizeof(*thread), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return thread == MAP_FAILED ? -1 : 0;
+}
+
+static int close_thread(void **state)
+{
+    (void)state;
+    return munmap(thread, sizeof(*thread));
+}
+
+/* --- on one stack ------------------------------------------------------------------------------ */
+
+static FRAME void call_once_more(void)
+{
+    wrapped(NULL);
+    assert_true(inner_was_within);
+}
+
+static FRAME void call_deep(void)
+{
+    volatile char room[3000];
+    room[0] = 1;
+    call_once_more();
+    (void)room[0];
+}
+
+static void a_call_within_a_call(void **state)
+{
+    (void)state;
+    wrapped(NULL);
+    assert_false(inner_was_within);
+    wrapped(call_once_more);
+    wrapped(call_deep);
+    assert_int_equal(thread->within, 0);
+    wrapped(NULL);
+    assert_false(inner_was_within);
+}
+
+static FRAME void call_twice_more(void)
+{
+    wrapped(call_once_more);
+    assert_int_not_equal(thread->within, 0);
+    wrapped(call_once_more);
+    assert_int_not_equal(thread->within, 0);
+}
+
+static void calls_within_calls_within_calls(void **state)
+{
+    (void)state;
+    wrapped(call_twice_more);
+    assert_int_equal(thread->within, 0);
+}
+
+static jmp_buf around;
+
+static FRAME void leave(void)
+{
+    longjmp(around, 1);
+}
+
+static FRAME void leave_from_deep(void)
+{
+    volatile char room[6000];
+    room[0] = 1;
+    wrapped(leave);
+    (void)room[0];
+}
+
+static FRAME void write_over_the_stack(void)
+{
+    volatile char room[20000];
+    for (size_t i = 0; i < sizeof(room); i++)
+        room[i] = 0x5a;
+}
+
+/* From where it was made, a call that was left is known by its place. */
+static void a_call_left_by_a_jump(void **state)
+{
+    (void)state;
+    for (volatile int i = 0; i < 3; i++) {
+        if (!setjmp(around))
+            leave_from_deep();
+        assert_int_not_equal(thread->within, 0);
+        wrapped(NULL);
+        assert_false(inner_was_within);
+    }
+}
+
+static FRAME void call_from_deep(int frames)
+{
+    volatile char room[1000];
+    room[0] = 1;
+    if (frames)
+        call_from_deep(frames - 1);
+    else
+        wrapped(NULL);
+    (void)room[0];
+}
+
+/* From further down it is known by its word, which others have written over. */
+static void a_call_further_down_than_one_that_was_left(void **state)
+{
+    (void)state;
+    if (!setjmp(around))
+        wrapped(leave);
+    assert_int_not_equal(thread->within, 0);
+    write_over_the_stack();
+    call_from_deep(8);
+    assert_false(inner_was_within);
+}
+
+/* Once it is known that a call was left, nothing that was found out about calls within it holds. */
+static void what_was_found_is_forgotten_with_its_call(void **state)
+{
+    (void)state;
+    uintptr_t word = 0, at = 0;
+    uintptr_t below = (uintptr_t)&word - 256;
+    static const char from[2];
+    frame_begin(thread, &at, &word);
+    assert_int_equal(at, (uintptr_t)&word);
+    assert_true(frame_makes(thread, at, below, &from[0]));
+    assert_true(frame_makes(thread, at, below, &from[0]));
+    *(volatile uintptr_t *)&word = 0;
+    assert_false(frame_makes(thread, at, below, &from[1]));
+    assert_false(frame_makes(thread, at, below, &from[0]));
+}
+
+/* The same place on the stack, but another call, another thread's word, or a caller above. */
+static void only_this_threads_word_below_its_place_counts(void **state)
+{
+    (void)state;
+    uintptr_t words[64] = { 0 }, at = 0;
+    frame_begin(thread, &at, &words[32]);
+    assert_true(frame_makes(thread, at, at, NULL));
+    assert_true(frame_makes(thread, at, at - 16, NULL));
+    assert_false(frame_makes(thread, at, at + 16, NULL));
+    assert_true(frame_makes(thread, at, at - 128, NULL)); /* the next is kept in the same place as this */
+    assert_false(frame_makes(thread, at, at + 128, NULL));
+    assert_false(frame_makes(thread, (uintptr_t)&words[33], at, NULL));
+    *(volatile uintptr_t *)&words[32] = (uintptr_t)thread + sizeof(*thread);
+    assert_false(frame_makes(thread, at, at, NULL));
+}
+
+/* --- stacks that are gone ---------------------------------------------------------------------- */
+
+static void a_stack_that_cannot_be_read(void **state)
+{
+    (void)state;
+    long page = sysconf(_SC_PAGESIZE);
+    char *pages = mmap(NULL, (size_t)page * 2, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(pages != MAP_FAILED);
+    uintptr_t *words[] = { (uintptr_t *)(void *)(pages + page / 2),
+                           (uintptr_t *)(void *)(pages + page - sizeof(uintptr_t)) };
+    for (int i = 0; i < 2; i++) {
+        uintptr_t at = 0;
+        frame_begin(thread, &at, words[i]);
+        errno = ENOTTY;
+        assert_true(frame_makes(thread, at, at - 512, NULL));
+        assert_int_equal(errno, ENOTTY);
+    }
+    memset(thread->nested, 0, sizeof(thread->nested));
+    assert_int_equal(mprotect(pages, (size_t)page, PROT_NONE), 0);
+    for (int i = 0; i < 2; i++) {
+        errno = ENOTTY;
+        assert_false(frame_makes(thread, (uintptr_t)words[i], (uintptr_t)words[i] - 512, NULL));
+        assert_int_equal(errno, ENOTTY);
+    }
+    munmap(pages, (size_t)page * 2);
+    assert_false(frame_makes(thread, (uintptr_t)words[0], (uintptr_t)words[0] - 512, NULL));
+    assert_int_equal(errno, ENOTTY);
+}
+
+static ucontext_t here, coroutine;
+
+static FRAME void yield(void)
+{
+    swapcontext(&coroutine, &here);
+}
+
+static FRAME void yield_then_call(void)
+{
+    yield();
+    wrapped(NULL);
+}
+
+static void run_coroutine(void)
+{
+    wrapped(yield_then_call);
+}
+
+static char *stack_for(void (*run)(void))
+{
+    char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(stack != MAP_FAILED);
+    assert_int_equal(getcontext(&coroutine), 0);
+    coroutine.uc_stack.ss_sp = stack;
+    coroutine.uc_stack.ss_size = STACK;
+    coroutine.uc_link = &here;
+    makecontext(&coroutine, run, 0);
+    return stack;
+}
+
+static void a_coroutine_within_a_call(void **state)
+{
+    (void)state;
+    char *stack = stack_for(run_coroutine);
+    swapcontext(&here, &coroutine);
+    assert_in_range(thread->within, (uintptr_t)stack, (uintptr_t)stack + STACK - 1);
+    swapcontext(&here, &coroutine);
+    assert_true(inner_was_within);
+    assert_int_equal(thread->within, 0);
+    munmap(stack, STACK);
+}
+
+/* It is left for good and its stack goes: on whatever stack is asked, its call is over. */
+static void a_coroutine_that_never_comes_back(void **state)
+{
+    (void)state;
+    char *stack = stack_for(run_coroutine);
+    swapcontext(&here, &coroutine);
+    uintptr_t at = thread->within;
+    munmap(stack, STACK);
+    assert_false(frame_makes(thread, at, at - 512, NULL));
+    wrapped(NULL);
+    assert_false(inner_was_within);
+}
+
+/* --- stacks of signal handlers ----------------------------------------------------------------- */
+
+static char *signal_stack, *thread_stack;
+static void (*in_handler)(void);
+
+static void handle(int number)
+{
+    (void)number;
+    in_handler();
+}
+
+/* Two stacks, the handlers' above the other or below; a coroutine stands for a thread that has the other one. */
+static void with_stacks(bool above, void (*run)(void), void (*handler)(void))
+{
+    char *both = mmap(NULL, 2 * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(both != MAP_FAILED);
+    thread_stack = above ? both : both + STACK;
+    signal_stack = above ? both + STACK : both;
+    stack_t stack = { .ss_sp = signal_stack, .ss_size = STACK }, before;
+    struct sigaction action = { .sa_handler = handle, .sa_flags = SA_ONSTACK };
+    assert_int_equal(sigaltstack(&stack, &before), 0);
+    assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+    in_handler = handler;
+    assert_int_equal(getcontext(&coroutine), 0);
+    coroutine.uc_stack.ss_sp = thread_stack;
+    coroutine.uc_stack.ss_size = STACK;
+    coroutine.uc_link = &here;
+    makecontext(&coroutine, run, 0);
+    swapcontext(&here, &coroutine);
+    signal(SIGUSR1, SIG_DFL);
+    before.ss_flags &= ~SS_ONSTACK;
+    sigaltstack(&before, NULL);
+    munmap(both, 2 * STACK);
+}
+
+static bool within_in_handler[2];
+
+static FRAME void call_in_handler(void)
+{
+    wrapped(NULL);
+    within_in_handler[0] = inner_was_within;
+}
+
+static FRAME void interrupt(void)
+{
+    raise(SIGUSR1);
+}
+
+static void be_interrupted(void)
+{
+    wrapped(interrupt);
+}
+
+static void a_handler_on_its_own_stack(void **state)
+{
+    (void)state;
+    for (int above = 0; above < 2; above++) {
+        within_in_handler[0] = false;
+        with_stacks(above, be_interrupted, call_in_handler);
+        assert_true(within_in_handler[0]);
+        assert_int_equal(thread->within, 0);
+    }
+}
+
+/* A call of the handler's own, outside of any, and one that this makes. */
+static FRAME void note_inner(void)
+{
+    wrapped(NULL);
+    within_in_handler[1] = inner_was_within;
+}
+
+static FRAME void call_twice_in_handler(void)
+{
+    wrapped(note_inner);
+    wrapped(NULL);
+    within_in_handler[0] = inner_was_within;
+}
+
+static void a_handlers_own_call(void **state)
+{
+    (void)state;
+    for (int above = 0; above < 2; above++) {
+        within_in_handler[1] = false;
+        with_stacks(above, interrupt, call_twice_in_handler);
+        assert_true(within_in_handler[1]);
+        assert_false(within_in_handler[0]);
+        assert_int_equal(thread->within, 0);
+    }
+}
+
+static jmp_buf in_handlers_frame;
+
+static FRAME void leave_in_handler(void)
+{
+    longjmp(in_handlers_frame, 1);
+}
+
+static FRAME void leave_from_deep_in_handler(void)
+{
+    volatile char room[6000];
+    room[0] = 1;
+    wrapped(leave_in_handler);
+    (void)room[0];
+}
+
+/* Within one handler a call is left; the next, from higher up that stack, is not made by it. */
+static FRAME void leave_and_call(void)
+{
+    if (!setjmp(in_handlers_frame))
+        leave_from_deep_in_handler();
+    wrapped(NULL);
+    within_in_handler[0] = inner_was_within;
+}
+
+static void a_call_left_on_a_handlers_stack(void **state)
+{
+    (void)state;
+    for (int above = 0; above < 2; above++) {
+        within_in_handler[0] = true;
+        with_stacks(above, interrupt, leave_and_call);
+        assert_false(within_in_handler[0]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_call_within_a_call, begin_anew),
+        cmocka_unit_test_setup(calls_within_calls_within_calls, begin_anew),
+        cmocka_unit_test_setup(a_call_left_by_a_jump, begin_anew),
+        cmocka_unit_test_setup(a_call_further_down_than_one_that_was_left, begin_anew),
+        cmocka_unit_test_setup(what_was_found_is_forgotten_with_its_call, begin_anew),
+        cmocka_unit_test_setup(only_this_threads_word_below_its_place_counts, begin_anew),
+        cmocka_unit_test_setup(a_stack_that_cannot_be_read, begin_anew),
+        cmocka_unit_test_setup(a_coroutine_within_a_call, begin_anew),
+        cmocka_unit_test_setup(a_coroutine_that_never_comes_back, begin_anew),
+        cmocka_unit_test_setup(a_handler_on_its_own_stack, begin_anew),
+        cmocka_unit_test_setup(a_handlers_own_call, begin_anew),
+        cmocka_unit_test_setup(a_call_left_on_a_handlers_stack, begin_anew),
+    };
+    return cmocka_run_group_tests(tests, open_thread, close_thread);
+}

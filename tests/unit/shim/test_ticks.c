@@ -1,0 +1,257 @@
+/* Ticks to nanoseconds, on a counter and a clock of the test's own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+
+static int64_t fake_ns(void);
+static uint64_t fake_ticks(void);
+
+/* The subject is compiled in here, so that its clocks can be the test's and its ring can be emptied. */
+#define ws_clock_ns fake_ns
+#define ws_clock_ticks fake_ticks
+#include "shim/timing/ticks.c" // NOLINT(bugprone-suspicious-include)
+
+/* The counter runs evenly; the clock is slewed: its rate changes from time to time, as under NTP. */
+static const double TICKS_PER_NS = 2.5;
+static const int64_t COUNTER_AT_0 = 7000000000000;
+static const int64_t CLOCK_AT_0 = 123456789000;
+enum { READING_NS = 20, SECOND = 1000000000 };
+
+enum { SLEWS = 64 };
+static struct slew {
+    int64_t from; /* true ns */
+    double rate;  /* of the clock from there on */
+    double clock; /* there */
+} slews[SLEWS];
+static int slew_count;
+static int64_t true_now; /* ns since the test's beginning */
+static int64_t held_up;  /* the next reading of the clock takes so much longer */
+static int hold_every;   /* of so many readings of the clock one is held up */
+static int clock_readings;
+
+static void slew_from(int64_t from, double rate)
+{
+    struct slew *last = slew_count ? &slews[slew_count - 1] : NULL;
+    double clock = last ? last->clock + (double)(from - last->from) * last->rate : (double)CLOCK_AT_0;
+    slews[slew_count++] = (struct slew){ from, rate, clock };
+}
+
+static double clock_at(int64_t true_ns)
+{
+    int i = slew_count - 1;
+    while (i && slews[i].from > true_ns)
+        i--;
+    return slews[i].clock + (double)(true_ns - slews[i].from) * slews[i].rate;
+}
+
+static uint64_t ticks_at(int64_t true_ns)
+{
+    return (uint64_t)(COUNTER_AT_0 + (int64_t)((double)true_ns * TICKS_PER_NS));
+}
+
+static uint64_t fake_ticks(void)
+{
+    true_now += READING_NS;
+    return ticks_at(true_now);
+}
+
+static int64_t fake_ns(void)
+{
+    bool held = hold_every && ++clock_readings % hold_every == 0;
+    true_now += READING_NS + (held ? held_up : 0);
+    return (int64_t)clock_at(true_now);
+}
+
+/* A reading may be off by half of what a comparison takes, and by rounding. */
+enum { READING_ERROR = READING_NS + 2 };
+
+static int64_t error_at(int64_t true_ns)
+{
+    return llabs(ticks_to_ns(ticks_at(true_ns)) - (int64_t)clock_at(true_ns));
+}
+
+static int begin_anew(void **state)
+{
+    (void)state;
+    memset(comparisons, 0, sizeof(comparisons));
+    comparison_count = 0;
+    ns_per_tick = 0;
+    ticks_are_ns = false;
+    slew_count = 0;
+    true_now = 0;
+    hold_every = clock_readings = 0;
+    return 0;
+}
+
+/* Rounds of the drain, so many ns apart, until the time. */
+static void compare_until(int64_t until, int64_t every)
+{
+    while (true_now + every < until) {
+        true_now += every;
+        ticks_compare();
+    }
+}
+
+static void all_within(int64_t from, int64_t to, int64_t step, int64_t most)
+{
+    for (int64_t at = from; at < to; at += step)
+        assert_in_range(error_at(at), 0, most);
+}
+
+static void never_backwards(int64_t from, int64_t to, int64_t step)
+{
+    int64_t before = INT64_MIN;
+    for (int64_t at = from; at < to; at += step) {
+        int64_t ns = ticks_to_ns(ticks_at(at));
+        assert_true(ns >= before);
+        before = ns;
+    }
+}
+
+static void first_comparisons_give_the_rate(void **state)
+{
+    (void)state;
+    slew_from(0, 1);
+    ticks_init();
+    assert_in_range(true_now, 1000000, 1100000);
+    double rate = (double)atomic_load(&ticks_a_second) / (1e9 * TICKS_PER_NS);
+    assert_true(rate > 1 - 50e-6 && rate < 1 + 50e-6);
+    all_within(0, true_now, 777, READING_ERROR);
+}
+
+static void readings_between_comparisons(void **state)
+{
+    (void)state;
+    slew_from(0, 1);
+    ticks_init();
+    compare_until(2ll * SECOND, 4000000);
+    all_within(0, true_now, 333333, READING_ERROR);
+    never_backwards(0, true_now, 99991);
+}
+
+/* Between two comparisons the clock may change its rate once: then it is off by a quarter of the gap's worth of it.
+ */
+static void slewing_is_followed(void **state)
+{
+    (void)state;
+    enum { PPM = 500 };
+    for (int i = 0; i < 9; i++)
+        slew_from((int64_t)i * SECOND, 1 + (i % 2 ? PPM : -PPM) * 1e-6);
+    ticks_init();
+    compare_until(9ll * SECOND, 4000000);
+    /* The rate changes by twice PPM at most, and comparisons are 10 ms and a round apart. */
+    int64_t most = (int64_t)(14000000 * 2e-6 * PPM / 4) + 2 * READING_ERROR;
+    all_within(10000000, true_now, 123457, most);
+    never_backwards(0, true_now, 99991);
+}
+
+static void a_reading_before_the_first(void **state)
+{
+    (void)state;
+    slew_from(0, 1);
+    ticks_init();
+    compare_until(SECOND, 4000000);
+    /* The test's beginning is before the first comparison; so is what lies before that. */
+    all_within(-SECOND, 0, 9999999, 10 * READING_ERROR);
+    never_backwards(-SECOND, 200000, 4999);
+}
+
+static void a_reading_after_the_last(void **state)
+{
+    (void)state;
+    slew_from(0, 1 + 200e-6);
+    ticks_init();
+    compare_until(SECOND, 4000000);
+    all_within(true_now, true_now + SECOND, 9999999, 10 * READING_ERROR);
+    never_backwards(true_now - 20000000, true_now + SECOND, 99991);
+}
+
+/* Comparisons come at every round, and old ones stay for ten seconds however often that is. */
+static void ring_holds_ten_seconds(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 40; i++)
+        slew_from((int64_t)i * SECOND / 4, 1 + (i % 2 ? 500e-6 : -500e-6));
+    ticks_init();
+    compare_until(10ll * SECOND, 500000);
+    int64_t most = (int64_t)(10500000 * 1000e-6 / 4) + 2 * READING_ERROR;
+    all_within(100000000, true_now, 1234567, most);
+}
+
+static void the_ring_goes_round(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 60; i++)
+        slew_from((int64_t)i * SECOND, 1 + (i % 3 - 1) * 300e-6);
+    ticks_init();
+    compare_until(45ll * SECOND, 4000000);
+    assert_true(comparison_count > 3 * COMPARISONS);
+    int64_t most = (int64_t)(14000000 * 600e-6 / 4) + 2 * READING_ERROR;
+    all_within(true_now - 10ll * SECOND, true_now, 1234567, most);
+    /* What is older is as if the rate of the ring's time had always been: off by the slew of its age. */
+    for (int64_t age = 15; age <= 40; age++)
+        assert_in_range(error_at(true_now - age * SECOND), 0, age * 600 * 1000);
+    never_backwards(true_now - 20ll * SECOND, true_now + SECOND, 999983);
+}
+
+/* The drain may be held up between the readings of a comparison: of four, the narrowest counts. */
+static void a_comparison_that_is_held_up(void **state)
+{
+    (void)state;
+    slew_from(0, 1);
+    ticks_init();
+    held_up = 3000000;
+    for (hold_every = 2; hold_every <= 4; hold_every++)
+        compare_until(true_now + SECOND, 20000000);
+    hold_every = 0;
+    all_within(0, true_now, 333333, READING_ERROR);
+}
+
+/* A drain that sleeps for long, as it does in an idle program, or in a stopped one. */
+static void rounds_far_apart(void **state)
+{
+    (void)state;
+    slew_from(0, 1 - 100e-6);
+    ticks_init();
+    compare_until(5ll * SECOND, 500000000);
+    compare_until(5ll * SECOND + 40000000, 4000000);
+    all_within(0, true_now, 1234567, 2 * READING_ERROR);
+    compare_until(65ll * SECOND, 30ll * SECOND);
+    all_within(0, true_now, 12345678, 2 * READING_ERROR);
+}
+
+static void without_a_counter_ticks_are_ns(void **state)
+{
+    (void)state;
+    slew_from(0, 1);
+    ticks_are_ns = true;
+    ticks_init();
+    ticks_compare();
+    assert_int_equal(true_now, 0); /* nothing is compared */
+    assert_int_equal(ticks_to_ns(123456789), 123456789);
+    assert_int_equal(ticks_now(), CLOCK_AT_0 + READING_NS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(first_comparisons_give_the_rate, begin_anew),
+        cmocka_unit_test_setup(readings_between_comparisons, begin_anew),
+        cmocka_unit_test_setup(slewing_is_followed, begin_anew),
+        cmocka_unit_test_setup(a_reading_before_the_first, begin_anew),
+        cmocka_unit_test_setup(a_reading_after_the_last, begin_anew),
+        cmocka_unit_test_setup(ring_holds_ten_seconds, begin_anew),
+        cmocka_unit_test_setup(the_ring_goes_round, begin_anew),
+        cmocka_unit_test_setup(a_comparison_that_is_held_up, begin_anew),
+        cmocka_unit_test_setup(rounds_far_apart, begin_anew),
+        cmocka_unit_test_setup(without_a_counter_ticks_are_ns, begin_anew),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
