@@ -1,6 +1,8 @@
 """Reads what meson wrote about its tests.
 
-    results.py sum LOG…             adds up testlog.json files; exit status 1 when a test failed or none ran
+    results.py sum LOG…             adds up testlog.json files; exit status 1 when a test failed or none ran. Results of
+                                    a second try, in testlog-second.json beside a log, take the place of the first
+    results.py failed LOG           names the tests that failed
     results.py left-out BUILD SUITE names the tests of a suite that a build leaves out; exit status 1 when over ten
 """
 import json
@@ -12,6 +14,16 @@ GOOD = {"OK", "EXPECTEDFAIL"}
 MOST_LEFT_OUT = 10
 
 
+def results(log):
+    """The result of each test in a log, by name."""
+    with open(log, encoding="utf-8") as lines:
+        return {test["name"]: test["result"] for test in map(json.loads, lines)}
+
+
+def failures(log):
+    return [name.split(" / ")[-1] for name, result in results(log).items() if result not in GOOD and result != "SKIP"]
+
+
 def add_up(logs):
     passed, skipped, failed = 0, 0, []
     for log in logs:
@@ -19,16 +31,18 @@ def add_up(logs):
             failed.append(f"no results in {log}")
             continue
         tree = os.path.basename(os.path.dirname(os.path.dirname(log)))
-        with open(log, encoding="utf-8") as lines:
-            for line in lines:
-                test = json.loads(line)
-                if test["result"] in GOOD:
-                    passed += 1
-                elif test["result"] == "SKIP":
-                    skipped += 1
-                    print(f"skipped: {tree}: {test['name']}")
-                else:
-                    failed.append(f"{tree}: {test['name']} ({test['result'].lower()})")
+        first, second = results(log), log.replace("testlog.json", "testlog-second.json")
+        again = results(second) if os.path.exists(second) else {}
+        for name, result in (first | again).items():
+            if result in GOOD:
+                passed += 1
+                if name in again:
+                    print(f"passed only at a second try, alone: {tree}: {name}")
+            elif result == "SKIP":
+                skipped += 1
+                print(f"skipped: {tree}: {name}")
+            else:
+                failed.append(f"{tree}: {name} ({result.lower()})")
     for name in failed:
         print(f"failed: {name}")
     if not passed and not failed:
@@ -51,6 +65,9 @@ def left_out(build, suite):
 def main(arguments):
     if len(arguments) >= 2 and arguments[0] == "sum":
         return add_up(arguments[1:])
+    if len(arguments) == 2 and arguments[0] == "failed":
+        print("\n".join(failures(arguments[1])))
+        return 0
     if len(arguments) == 3 and arguments[0] == "left-out":
         return left_out(arguments[1], arguments[2])
     print(__doc__, file=sys.stderr)

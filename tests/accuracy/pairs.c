@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/minmax.h"
+
 enum { SHOWN = 10 };
 
 int failures;
@@ -133,10 +135,18 @@ static int by_begin(const void *a, const void *b)
 
 int64_t spans_union(struct span *spans, size_t count, int64_t *error)
 {
-    int64_t sum = 0;
+    int64_t sum = 0, sure = 0, sure_until = INT64_MIN;
     *error = 0;
     if (count)
         qsort(spans, count, sizeof(*spans), by_begin);
+    for (size_t i = 0; i < count; i++) {
+        int64_t from = ws_max(spans[i].begin + spans[i].begin_error, sure_until);
+        int64_t to = spans[i].end - spans[i].end_error;
+        if (from < to) {
+            sure += to - from;
+            sure_until = to;
+        }
+    }
     for (size_t i = 0; i < count;) {
         struct span whole = spans[i];
         for (i++; i < count && spans[i].begin <= whole.end; i++) {
@@ -148,5 +158,7 @@ int64_t spans_union(struct span *spans, size_t count, int64_t *error)
         sum += whole.end - whole.begin;
         *error += whole.begin_error + whole.end_error;
     }
+    /* Operations shown one within the other may have been apart in truth. */
+    *error = ws_max(*error, sum - sure);
     return sum;
 }

@@ -73,7 +73,8 @@ static unsigned resident(void)
     return count;
 }
 
-/* Sanitizers keep notes of their own about each word: the first write to it may fault there, where huge pages are short. */
+/* Sanitizers keep notes of their own about each word: the first write to it may fault there, where huge pages are
+ * short. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define FAULTS_ARE_OURS 0
 #else
