@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "shim/calls/measure.h"
 #include "shim/calls/params.h"
 #include "shim/counters/counters.h"
 #include "shim/hook/driver_calls.h"
@@ -10,6 +11,7 @@
 #include "shim/state/lock.h"
 #include "shim/state/registry.h"
 #include "shim/state/wake.h"
+#include "shim/timing/gates.h"
 
 enum {
     HOLD_AFTER_DEPENDENT = 256, /* launches without one until events go back to their usual place */
@@ -104,6 +106,11 @@ static bool other_side_moved(struct shim_stream *stream)
     return atomic_exchange_explicit(&stream->other_work, now, memory_order_relaxed) != now;
 }
 
+static bool is_sampled(void)
+{
+    return shim_options.event_placement == WS_EVENTS_SAMPLED;
+}
+
 static bool sample_due(struct shape_entry *shape)
 {
     if (!shape->until_sample || --shape->until_sample)
@@ -196,6 +203,95 @@ static void held_no_more(struct shim_stream *stream)
         atomic_fetch_sub(&streams_held, 1);
 }
 
+/* --- few events --------------------------------------------------------------------------------- */
+
+/* Is the thread the only one that ever launched into the stream? */
+static bool is_only_user(struct shim_stream *stream, const struct shim_thread *thread)
+{
+    uint32_t user = atomic_load_explicit(&stream->user, memory_order_relaxed);
+    if (user == thread->number || (!user && atomic_compare_exchange_strong(&stream->user, &user, thread->number)))
+        return true;
+    if (user != STREAM_SHARED)
+        atomic_store_explicit(&stream->user, STREAM_SHARED, memory_order_relaxed);
+    return false;
+}
+
+/* Is the operation one of the many for which nothing is recorded? Its times will be computed. */
+static bool goes_unmeasured(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape)
+{
+    enum { MEASURED = WS_OP_BLOCKING | WS_OP_DEPENDENT | WS_OP_IN_COLLECTIVE };
+    struct shim_stream *stream = shape->stream;
+    if (!shape->function || record->header.detail & MEASURED || !stream->context->timed ||
+        atomic_load_explicit(&stream->context->life, memory_order_relaxed) != CONTEXT_ALIVE ||
+        !is_only_user(stream, thread) || atomic_load_explicit(&stream->fresh, memory_order_relaxed))
+        return false;
+    if (other_side_moved(stream)) {
+        atomic_store_explicit(&stream->fresh, 1, memory_order_release);
+        return false;
+    }
+    thread->measure = (uint8_t)measure_of_launch(thread, stream, shape, record->ticks_begin);
+    if (thread->measure != MEASURE_NOTHING)
+        return false;
+    record->header.detail |= WS_RING_OP_COMPUTED;
+    return true;
+}
+
+/* What is measured of an operation, now that its stream is known to be alive. Only kernels are computed: what a copy
+ * takes, or work that something held, is measured. */
+static enum measure what_to_measure(struct shim_thread *thread, const struct ws_ring_op *record,
+                                    struct shape_entry *shape, bool fresh)
+{
+    if (!shape->function || fresh || record->header.detail & (WS_OP_BLOCKING | WS_OP_IN_COLLECTIVE))
+        return MEASURE_PAIR;
+    if (record->header.detail & WS_OP_DEPENDENT)
+        return MEASURE_NOTHING;
+    if (thread->measure != MEASURE_UNDECIDED)
+        return (enum measure)thread->measure;
+    return measure_of_launch(thread, shape->stream, shape, ticks_now());
+}
+
+/* May the stream be held for a moment? Not while others wait for it that the program did not order behind it. */
+static bool may_hold(const struct shim_stream *stream, const struct shim_thread *thread)
+{
+    struct shim_context *context = stream->context;
+    bool awaited = stream->blocking && atomic_load_explicit(&context->legacy_work, memory_order_relaxed) &&
+                   atomic_load_explicit(&context->blocking_work, memory_order_relaxed);
+    return !awaited && !is_contended(thread) && !shim_captures();
+}
+
+static void sampled_begin(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape,
+                          bool fresh)
+{
+    struct shim_stream *stream = shape->stream;
+    uint16_t *flags = &record->header.detail;
+    thread->measure = (uint8_t)what_to_measure(thread, record, shape, fresh);
+    if (shape->function)
+        *flags |= WS_RING_OP_COMPUTED | (fresh ? WS_RING_OP_WAITED : 0);
+    if (thread->measure != MEASURE_PAIR)
+        return;
+    if (*flags & WS_RING_OP_COMPUTED && !fresh && !(*flags & WS_OP_IN_COLLECTIVE) && may_hold(stream, thread)) {
+        uint64_t floats = float_state();
+        gate_close(stream->context, stream->handle, &thread->gate);
+        restore_float_state(floats);
+    }
+    record_event(stream, 1, &thread->begin_event, flags);
+    record->inner |= WS_RING_OP_OWN_BEGIN;
+}
+
+/* Lets the stream go on once all that was put in has arrived there. */
+static bool open_gate(struct shim_thread *thread, struct shim_stream *stream, bool settle)
+{
+    if (!thread->gate)
+        return false;
+    uint64_t ns = atomic_load_explicit(&stream->context->settle_ns, memory_order_relaxed);
+    uint64_t until = ticks_now() + atomic_load_explicit(&ticks_a_second, memory_order_relaxed) / 1000000 * ns / 1000;
+    while (settle && ticks_now() < until)
+        ;
+    bool held = gate_open(stream->context, thread->gate);
+    thread->gate = 0;
+    return held;
+}
+
 static void time_begin(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape,
                        uint32_t phase)
 {
@@ -221,6 +317,10 @@ static void time_begin(struct shim_thread *thread, struct ws_ring_op *record, st
 
     bool fresh = other_side_moved(stream);
     fresh |= atomic_exchange_explicit(&stream->fresh, 0, memory_order_acquire) != 0;
+    if (is_sampled()) {
+        sampled_begin(thread, record, shape, fresh);
+        return;
+    }
     bool sampled = sample_due(shape);
     if (*flags & WS_OP_DEPENDENT) {
         atomic_store_explicit(&stream->holding, HOLD_AFTER_DEPENDENT, memory_order_relaxed);
@@ -260,7 +360,10 @@ static void time_end(struct shim_thread *thread, struct ws_ring_op *record)
         /* Nothing was put into the stream: an event would time something else. */
         record->begin_event = 0;
         event_release(&stream->context->pool, no_longer(&thread->begin_event));
+        open_gate(thread, stream, false);
+        *flags &= (uint16_t)~WS_RING_OP_COMPUTED;
         atomic_store_explicit(&stream->fresh, 1, memory_order_release);
+    } else if (is_sampled() && thread->measure == MEASURE_NOTHING) {
     } else if (atomic_load_explicit(&stream->holding, memory_order_relaxed)) {
         if (!(*flags & WS_OP_DEPENDENT))
             atomic_fetch_sub_explicit(&stream->holding, 1, memory_order_relaxed);
@@ -272,6 +375,8 @@ static void time_end(struct shim_thread *thread, struct ws_ring_op *record)
         thread->end_users = keep ? 2 : 1;
         event = record_event(stream, thread->end_users, &thread->end_event, flags);
         note_lateness(record);
+        if (open_gate(thread, stream, true))
+            *flags |= WS_RING_OP_GATED;
     }
     uint64_t order = atomic_load_explicit(&stream->order, memory_order_acquire);
     if (is_contended(thread) || order >> 16 != (thread->order >> 16) + 1) {
@@ -319,6 +424,7 @@ void op_wait_entered(struct shim_thread *thread)
 static void give_back(struct shim_thread *thread, struct shim_stream *stream)
 {
     struct event_pool *pool = &stream->context->pool;
+    open_gate(thread, stream, false);
     if (ws_ring_head(&thread->ring) == thread->begun_at) {
         event_release(pool, thread->begin_event);
         while (thread->end_event && thread->end_users--)
@@ -383,6 +489,7 @@ void op_ends_slowly(struct shim_thread *thread)
 {
     thread->timed = NULL;
     thread->begin_event = thread->end_event = 0;
+    thread->gate = 0;
     thread->direction = COPY_DIRECTIONS;
     thread->copies_noted = 0;
     thread->begun_at = atomic_load_explicit(&thread->ring.head, memory_order_relaxed);
@@ -396,6 +503,9 @@ void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, stru
         return;
     if (record->header.detail & WS_OP_IN_COLLECTIVE && !call_is_in_nccl(thread, thread->within, NULL))
         record->header.detail &= (uint16_t)~WS_OP_IN_COLLECTIVE;
+    thread->measure = MEASURE_UNDECIDED;
+    if (phase == (SHIM_PLAIN | SHIM_TIMING) && is_sampled() && goes_unmeasured(thread, record, shape))
+        return;
     op_ends_slowly(thread);
     if (phase & SHIM_COUNTING) {
         uint64_t floats = float_state();
@@ -404,15 +514,22 @@ void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, stru
     }
     time_begin(thread, record, shape, phase);
     record->begin_event = thread->begin_event;
-    record->ticks_begin = ticks_now();
+    uint64_t now = ticks_now();
+    thread->measuring_took = now - record->ticks_begin;
+    record->ticks_begin = now;
 }
 
 static void end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
 {
     if (ticks_are_ns)
         record->ticks_end = ticks_now();
-    if (thread->timed)
+    if (thread->timed) {
         time_end(thread, record);
+        if (is_sampled() && thread->measure != MEASURE_NOTHING) {
+            uint64_t now = ticks_now();
+            measure_was_paid(thread, thread->timed, now, thread->measuring_took + now - record->ticks_end);
+        }
+    }
     if (thread->counted) {
         uint64_t floats = float_state();
         counters_after(thread, record);

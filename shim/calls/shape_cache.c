@@ -66,6 +66,19 @@ static bool has_no_streams_left(void)
     return is_table_full(&registry.stream) || is_table_full(&registry.context);
 }
 
+/* Launches until one is measured: not the first, which may load its code. */
+static uint32_t first_sample(void)
+{
+    switch (shim_options.event_placement) {
+    case WS_EVENTS_SAMPLED:
+        return 2;
+    case WS_EVENTS_SHARED:
+        return shim_options.sample != 0;
+    default:
+        return 0;
+    }
+}
+
 struct shape_entry *shape_fill(struct shim_thread *thread, const struct shape_key *key, struct ws_shape *row)
 {
     uint32_t handles = atomic_load_explicit(&shim_page.handles, memory_order_acquire);
@@ -112,7 +125,7 @@ struct shape_entry *shape_fill(struct shim_thread *thread, const struct shape_ke
         .stream_id = stream->id,
         .params_wait = 1,
         .function = row->kind == WS_OP_KERNEL ? row->function : 0,
-        .until_sample = shim_options.sample && shim_options.event_placement == WS_EVENTS_SHARED,
+        .until_sample = first_sample(),
         .stream = stream,
     };
     return entry;

@@ -24,6 +24,8 @@
 #include "shim/state/phase.h"
 #include "shim/state/wake.h"
 #include "shim/timing/device_clock.h"
+#include "shim/timing/dispatch.h"
+#include "shim/timing/gates.h"
 #include "shim/timing/ticks.h"
 
 enum {
@@ -54,7 +56,8 @@ static _Atomic uint32_t begun; /* a futex: 1 once the trace has its beginning, o
 static bool driver_gone;
 static bool closed; /* the trace */
 static int64_t last_happened, next_flush;
-static bool unwritten; /* something that happened is not in the file yet */
+static bool last_rounds; /* no events will follow those that are there */
+static bool unwritten;   /* something that happened is not in the file yet */
 
 static __thread bool is_drain __attribute__((tls_model("initial-exec")));
 
@@ -71,6 +74,10 @@ static void keep_context(struct shim_context *context, int64_t now)
     struct ws_clock row;
     if (device_clock_keep(context, now, &row))
         trace_add(WS_FAMILY_clock, &row);
+    if (shim_options.event_placement == WS_EVENTS_SAMPLED && driver.context_set(context->handle) == WS_CUDA_SUCCESS) {
+        gates_prepare(context);
+        dispatch_measure(context, now);
+    }
 }
 
 /* First in a round: launches find no event while the rest of the round takes its time. */
@@ -100,7 +107,7 @@ static void harvest_streams(struct shim_context *only)
             if (context != current && driver.context_set(context->handle) != WS_CUDA_SUCCESS)
                 continue;
             current = context;
-            ring_reader_harvest(stream);
+            ring_reader_harvest(stream, last_rounds);
         }
     }
 }
@@ -145,6 +152,7 @@ static bool read_threads(void)
 {
     unsigned used = thread_slots_used();
     bool ask_all = all_may_be_gone(), happened = false;
+    ring_reader_begin_round(ws_clock_ns());
     for (unsigned slot = 0; slot < used; slot++) {
         struct shim_thread *thread = thread_at(slot);
         if (!thread)
@@ -207,6 +215,7 @@ static void rounds_until_read(struct shim_context *context, int64_t deadline_ns)
 {
     int64_t deadline = ws_clock_ns() + deadline_ns;
     int64_t last_deadline = deadline + (DEADLINES_AT_MOST - 1) * deadline_ns;
+    last_rounds = true;
     for (;;) {
         uint64_t settled = ring_reader_settled();
         bool waiting = false;
@@ -228,10 +237,11 @@ static void rounds_until_read(struct shim_context *context, int64_t deadline_ns)
         if (ring_reader_settled() != settled)
             deadline = now + deadline_ns;
         if (!waiting || now >= deadline || now >= last_deadline)
-            return;
+            break;
         struct timespec pause = { 0, 200000 };
         nanosleep(&pause, NULL);
     }
+    last_rounds = false;
 }
 
 /* end: how the program ended, for the trace to say. */
@@ -370,7 +380,7 @@ static void *drain_main(void *unused)
         if (answer_all())
             return NULL;
         round_once();
-        if (first_thread_left_alone(ws_clock_ns(), file_thread_count()))
+        if (first_thread_left_alone(ws_clock_ns(), file_thread_count() + gates_thread_count()))
             end_process();
     }
 }

@@ -159,7 +159,9 @@ static void describe(struct output *output)
 {
     /* As FORMAT.md has them. */
     static const char *const backends[] = { [WS_BACKEND_EVENTS] = "events", [WS_BACKEND_HOST] = "host" };
-    static const char *const placements[] = { [WS_EVENTS_SHARED] = "marks", [WS_EVENTS_IN_PAIRS] = "pairs" };
+    static const char *const placements[] = {
+        [WS_EVENTS_SAMPLED] = "sampled", [WS_EVENTS_SHARED] = "marks", [WS_EVENTS_IN_PAIRS] = "pairs"
+    };
     struct utsname host;
     struct timespec wall;
     char text[64];

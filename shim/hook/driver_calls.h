@@ -27,6 +27,10 @@
     X(context_set, "cuCtxSetCurrent", (ws_CUcontext context))                                                       \
     X(context_device, "cuCtxGetDevice", (ws_CUdevice * device))                                                     \
     X(context_synchronize, "cuCtxSynchronize", (void))                                                              \
+    X(stream_wait_value, "cuStreamWaitValue32_v2",                                                                  \
+      (ws_CUstream stream, ws_CUdeviceptr address, uint32_t value, unsigned flags))                                 \
+    X(host_register, "cuMemHostRegister_v2", (void *memory, size_t bytes, unsigned flags))                          \
+    X(host_address, "cuMemHostGetDevicePointer_v2", (ws_CUdeviceptr * address, void *memory, unsigned flags))       \
     X(stream_query, "cuStreamQuery", (ws_CUstream stream))                                                          \
     X(context_flags, "cuCtxGetFlags", (unsigned *flags))                                                            \
     X(primary_state, "cuDevicePrimaryCtxGetState", (ws_CUdevice device, unsigned *flags, int *active))              \

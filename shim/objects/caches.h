@@ -26,6 +26,7 @@ struct shape_entry {
     uint32_t params_wait; /* launches until parameters are looked at again; 1 while they are kept */
     uint32_t function;
     uint32_t until_sample;  /* launches until the next one timed by a pair */
+    uint32_t sample_gap;    /* from that one to the one after it (calls/measure.h) */
     uint32_t params_left;   /* blocks still kept in this window */
     uint64_t params_window; /* ticks at which the window began */
     struct shim_stream *stream;

@@ -40,6 +40,24 @@ struct clock_base {
     uint32_t event; /* whose event it is; 0: one of our own */
 };
 
+/* Where launches reach the device; see timing/arrival.h, whose room comes after this one. */
+struct arrival {
+    int64_t base;          /* subtracted from all differences, so that the numbers stay small */
+    int64_t at;            /* host ns of the last probe that was taken */
+    double delay, drift;   /* device minus host time, ns, and ns a ns */
+    double var, cov, dvar; /* of delay, of both, of drift */
+    unsigned probes;       /* taken; 0: nothing is known */
+    unsigned apart;        /* in a row that were far off */
+};
+
+/* What a stream takes from one entry of its queue to the next, ns. */
+struct dispatch {
+    double mean, var; /* var: of the mean */
+    unsigned count;   /* of measurements; 0: nothing is known */
+    ws_CUevent events[2];
+    int64_t next; /* host ns */
+};
+
 /* A green context is the program's alone: it can be current to one thread at a time, and the driver does not guard
  * what several threads do in it (cuGreenCtxCreate). So its default stream is not timed. Streams that were made in it
  * count to its primary context, whose events can be recorded into them. */
@@ -56,8 +74,10 @@ struct shim_context {
     _Atomic uint32_t legacy_work, blocking_work;
     _Atomic uint32_t copies[COPY_DIRECTIONS]; /* ever given to any stream */
     _Atomic uint32_t copies_done[COPY_DIRECTIONS];
-    unsigned failed_probes; /* before the first that passed */
-    bool one_queue;         /* no stream of ours: see timing/device_clock.h */
+    unsigned failed_probes;      /* before the first that passed */
+    bool one_queue;              /* no stream of ours: see timing/device_clock.h */
+    struct gates *_Atomic gates; /* NULL: it has none; see timing/gates.h */
+    _Atomic uint32_t settle_ns;  /* after a call has returned, until its work has arrived */
     /* The drain's own. */
     ws_CUstream clock_stream;
     struct clock_base base[2];
@@ -68,6 +88,9 @@ struct shim_context {
     int64_t first_base;
     int64_t next_base, next_fit; /* host ns */
     uint32_t shortest_submit;
+    struct arrival arrival;
+    struct dispatch dispatch;
+    bool gates_tried;
     uint32_t submit_ns;          /* how long work takes to reach an idle device, at most */
     struct shim_stream *used_up; /* entries to be used again for new streams; under the registry's lock */
 };

@@ -10,6 +10,8 @@
 #include "abi/cuda.h"
 #include "shim/objects/contexts.h"
 
+#define STREAM_SHARED UINT32_MAX
+
 struct shim_stream {
     struct shim_context *context;
     ws_CUstream handle; /* WS_CU_STREAM_LEGACY or _PER_THREAD for the default streams, never NULL */
@@ -24,6 +26,8 @@ struct shim_stream {
     _Atomic uint32_t other_work; /* legacy_work or blocking_work when last looked at */
     _Atomic uint32_t holding; /* > 0: dependent launches were seen lately, so end events wait for the next launch */
     _Atomic uint32_t held;    /* operations without an end event */
+    _Atomic uint32_t user;    /* number of the only thread that launched into it; STREAM_SHARED: there are more */
+    _Atomic uint64_t anchor_due;              /* ticks at which its line is to be measured again */
     _Atomic uint32_t copies[COPY_DIRECTIONS]; /* ever given to this stream */
     _Atomic uint32_t copies_done[COPY_DIRECTIONS];
     struct shim_stream *next_own; /* of the thread's */
@@ -32,7 +36,11 @@ struct shim_stream {
     /* The drain's own: operations whose events are not read yet, in order. */
     struct pending *first, *last;
     uint32_t waiting; /* of them */
+    bool unsorted;    /* by launch: several threads put them in */
     bool closing;     /* it is destroyed, and no ring holds anything of it */
+    bool line_known;  /* the line of computed times: timing/reconstruct.h */
+    float line_var;
+    int64_t line_free;
 };
 
 struct shim_thread;

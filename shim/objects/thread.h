@@ -29,6 +29,14 @@ struct thread_params {
     void **params, **extra;
 };
 
+/* What measuring device times has cost the thread (calls/measure.h), in ticks. */
+struct thread_measuring {
+    uint64_t paid_until; /* nothing is measured before, so that the share of the time holds */
+    uint64_t spent;      /* in all */
+    uint32_t unmeasured; /* operations since the last that was measured */
+    bool anchor_next;    /* anchors and samples take turns */
+};
+
 /* A thread that is ending may still make calls, from the destructors of its keys: it is gone when the kernel says so.
  */
 enum thread_life { THREAD_ALIVE, THREAD_ENDING };
@@ -54,7 +62,10 @@ struct shim_thread {
     uint32_t context_bits;           /* its dictionary id, where shape_which puts it */
     /* Of the operation under way. */
     bool slow;                             /* its return takes more than committing its record */
+    uint8_t measure;                       /* enum measure */
     uint8_t counted;                       /* enum thread_counted */
+    uint64_t gate;                         /* that holds its stream; 0: none */
+    uint64_t measuring_took;               /* ticks, so far */
     bool has_turn;                         /* of the stream */
     bool beside;                           /* without the turn, and counted so in the stream's order */
     uint64_t order;                        /* of the stream, when the call entered it */
@@ -64,8 +75,9 @@ struct shim_thread {
     uint64_t begun_at;                     /* the ring's head; once it has moved, the record is in the ring */
     uint8_t end_users;                     /* of the end event, that are not the stream */
     uint8_t copies_noted;                  /* 0 nowhere, 1 with the context, 2 with the stream as well */
-    struct thread_params due;              /* to be kept when it returns */
-    uint8_t direction;                     /* of a copy, enum copy_direction; COPY_DIRECTIONS: of none */
+    struct thread_measuring measuring;
+    struct thread_params due; /* to be kept when it returns */
+    uint8_t direction;        /* of a copy, enum copy_direction; COPY_DIRECTIONS: of none */
     uintptr_t in_library; /* the frame of the cuBLAS or cuDNN call under way: calls that it makes itself are not the
                              program's; 0: none */
     uintptr_t in_nccl;    /* that of NCCL: launches are its own */

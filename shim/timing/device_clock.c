@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/minmax.h"
 #include "shim/hook/driver_calls.h"
 #include "shim/state/phase.h"
+#include "shim/timing/arrival.h"
 
 enum {
     BASE_PERIOD = 1000000000, /* cuEventElapsedTime is a float32: its steps are 61 ns at one second */
@@ -16,8 +18,11 @@ enum {
     GOOD_FIT = 8000,     /* error of a comparison that was not disturbed, at most */
     SETTLING = 50000000, /* time to wait for the first such one */
     PROBES = 3,
-    MOST_FAILED_PROBES = 40,  /* a second of them */
-    PROBE_DEADLINE = 300000,  /* a probe that takes longer found the device busy */
+    MOST_FAILED_PROBES = 40, /* a second of them */
+    PROBE_DEADLINE = 300000, /* a probe that takes longer found the device busy */
+    SETTLE_MOST = 3000,
+    SOON_FITS = 4, /* at first more often, to know the drift soon */
+    EARLY_FITS = 12,
     ONE_QUEUE_SUBMIT = 10000, /* assumed where the way to an idle device cannot be measured */
 };
 static const double UNKNOWN_DRIFT = 100e-6; /* of a clock compared only once: any crystal is better */
@@ -119,6 +124,11 @@ static void add_probe(struct shim_context *context, int64_t device_ns, const str
     if (context->fits % SUBMIT_WINDOW == 0 || submit < context->shortest_submit)
         context->shortest_submit = submit;
     context->submit_ns = SUBMIT_MARGIN * context->shortest_submit;
+    atomic_store_explicit(&context->settle_ns, (uint32_t)ws_min(context->shortest_submit, (uint32_t)SETTLE_MOST),
+                          memory_order_relaxed);
+    /* What the first one ran for the first time may have taken long. */
+    int64_t late = context->fits ? submit - context->shortest_submit : probe->seen - probe->before;
+    arrival_learn(&context->arrival, probe->recorded, device_ns, late);
     add_fit(context, (struct clock_fit){
                          .device_ns = device_ns,
                          .offset = probe->before + (probe->seen - probe->before) / 2 - device_ns,
@@ -190,9 +200,10 @@ static void keep_by_probes(struct shim_context *context, int64_t now)
         context->next_fit = now; /* at every round, until there is one to go by */
         return;
     }
-    context->next_fit = now + (context->fits == fits ? FIT_PERIOD / 10
-                               : context->fits < 4   ? FIT_PERIOD / 5
-                                                     : FIT_PERIOD);
+    context->next_fit = now + (context->fits == fits        ? FIT_PERIOD / 10
+                               : context->fits < SOON_FITS  ? FIT_PERIOD / 100
+                               : context->fits < EARLY_FITS ? FIT_PERIOD / 10
+                                                            : FIT_PERIOD);
 }
 
 bool device_clock_keep(struct shim_context *context, int64_t now, struct ws_clock *row)

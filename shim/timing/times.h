@@ -18,7 +18,11 @@ struct pending {
     uint8_t inner;     /* enum ws_ring_op_inner */
     uint8_t direction; /* enum copy_direction, or COPY_DIRECTIONS: no such copy */
     uint8_t kind;      /* enum ws_op_kind */
+    uint8_t detail;    /* enum ws_ring_op_detail */
     bool staged;       /* a copy from or to pageable memory whose call takes as long as the copy, more or less */
+    /* Of computed times. */
+    bool queued;              /* it began when the one before it ended */
+    float begin_var, end_var; /* ns² */
 };
 
 enum times_state { TIMES_NOT_YET, TIMES_DONE, TIMES_FAILED };

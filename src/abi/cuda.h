@@ -133,6 +133,7 @@
     X(CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1, 92)        \
     X(CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, 122)   \
     X(CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR, 123)   \
+    X(CU_MEMHOSTREGISTER_DEVICEMAP, 2)                          \
     X(CU_STREAM_WAIT_VALUE_GEQ, 0)                              \
     X(CU_STREAM_WAIT_VALUE_EQ, 1)                               \
     X(CU_STREAM_WAIT_VALUE_AND, 2)                              \

@@ -18,7 +18,7 @@ enum ws_ring_kind {
     WS_RING_EVENT,  /* an event that ends the operations of a stream that have no end event yet */
 };
 
-/* detail: enum ws_op_flags, without the qualities. */
+/* detail: enum ws_op_flags; where a trace has the qualities, enum ws_ring_op_detail. */
 struct ws_ring_op {
     struct ws_ring_header header;
     uint64_t ticks_begin, ticks_end;
@@ -36,6 +36,12 @@ struct ws_ring_op {
 enum { WS_RING_OP_LATENESS = 5 };
 /* The saturated value: how late the event came is unknown. */
 #define WS_RING_OP_MOST_LATENESS (UINT32_MAX >> WS_RING_OP_LATENESS)
+
+enum ws_ring_op_detail {
+    WS_RING_OP_COMPUTED = 1, /* its device times are computed where it has no events */
+    WS_RING_OP_GATED = 2,    /* its stream was held until both its events were in it */
+    WS_RING_OP_WAITED = 4,   /* something that is not known may have held it, beside its stream and its launch */
+};
 
 enum ws_ring_op_inner {
     WS_RING_OP_OWN_BEGIN = 1, /* begin_event was recorded for this operation alone */

@@ -134,6 +134,7 @@ static int set_choice(const struct ws_option_info *info, const char *text, uint3
 static int parse_number(const struct ws_option_info *info, const char *text, uint64_t *number)
 {
     static const struct unit plain[] = { { "", 1 }, { NULL, 0 } };
+    static const struct unit share[] = { { "%", 10000 }, { "", 10000 }, { NULL, 0 } };
     switch (info->kind) {
     case WS_OPTION_COUNT:
         return strchr(text, '.') ? -EINVAL : parse_scaled(text, plain, number);
@@ -141,6 +142,8 @@ static int parse_number(const struct ws_option_info *info, const char *text, uin
         return ws_parse_duration(text, number);
     case WS_OPTION_SIZE:
         return ws_parse_size(text, number);
+    case WS_OPTION_SHARE:
+        return parse_scaled(text, share, number);
     default:
         return -EINVAL;
     }
@@ -190,6 +193,8 @@ static const char *example_of(const struct ws_option_info *info)
         return ", as 64M or 2G";
     case WS_OPTION_COUNT:
         return ", a whole number";
+    case WS_OPTION_SHARE:
+        return ", as 2% or 0.5%";
     default:
         return strcmp(info->name, "burst") ? "" : ", as 1s/30s, ON no longer than PERIOD";
     }

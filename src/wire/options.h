@@ -5,7 +5,8 @@
  *
  * Kinds: TEXT is a string. CHOICE is one of a table of words, stored as an enum. FLAG is 0 or 1. COUNT is a number.
  * DURATION is in nanoseconds and written as 500ms, 2s, 1m or a bare number of seconds. SIZE is in bytes and written
- * as 64M or 2G. COUNT and SIZE must be between least and most, where those are given. */
+ * as 64M or 2G. SHARE is in millionths and written as 2% or 0.5%. COUNT, SIZE and SHARE must be between least and
+ * most, where those are given. */
 #ifndef WALLSHIM_WIRE_OPTIONS_H
 #define WALLSHIM_WIRE_OPTIONS_H
 
@@ -15,7 +16,8 @@
 
 /* The words of each CHOICE: W(NAME in the enum, "word"). */
 #define WS_BACKENDS(W) W(BACKEND_EVENTS, "events") W(BACKEND_HOST, "host")
-#define WS_EVENT_PLACEMENTS(W) W(EVENTS_SHARED, "shared") W(EVENTS_IN_PAIRS, "pairs")
+#define WS_EVENT_PLACEMENTS(W) W(EVENTS_SAMPLED, "sampled") W(EVENTS_SHARED, "shared") W(EVENTS_IN_PAIRS, "pairs")
+#define WS_GATES(W) W(GATE_OFF, "off") W(GATE_ON, "on")
 #define WS_PARAMS_KEPT(W) W(PARAMS_NONE, "none") W(PARAMS_SOME, "some") W(PARAMS_ALL, "all")
 #define WS_CAPTURE_RANGES(W) W(RANGE_NONE, "none") W(RANGE_PROFILER, "profiler")
 #define WS_LOG_CHOICES(W) W(LOG_SAYS_NOTHING, "quiet") W(LOG_SAYS_WARNINGS, "warn") W(LOG_SAYS_ALL, "debug")
@@ -23,6 +25,7 @@
 #define WS_CHOICE_NAME(name, word) WS_##name,
 enum ws_backend { WS_BACKENDS(WS_CHOICE_NAME) };
 enum ws_event_placement { WS_EVENT_PLACEMENTS(WS_CHOICE_NAME) };
+enum ws_gate { WS_GATES(WS_CHOICE_NAME) };
 enum ws_params_kept { WS_PARAMS_KEPT(WS_CHOICE_NAME) };
 enum ws_capture_range { WS_CAPTURE_RANGES(WS_CHOICE_NAME) };
 enum ws_log_choice { WS_LOG_CHOICES(WS_CHOICE_NAME) };
@@ -38,7 +41,11 @@ enum ws_log_choice { WS_LOG_CHOICES(WS_CHOICE_NAME) };
       "where device times come from: CUDA events, or no device times (host)")                                        \
     X(event_placement, "WALLSHIM_EVENT_PLACEMENT", "event-placement", CHOICE, "shared", "", "",                      \
       WS_CHOICES(WS_EVENT_PLACEMENTS),                                                                               \
-      "where CUDA events go: one between operations (shared), or around every operation (pairs)")                    \
+      "where CUDA events go: around few operations (sampled), between all (shared), or around all (pairs)")          \
+    X(overhead, "WALLSHIM_OVERHEAD", "overhead", SHARE, "2%", "0.1%", "100%", "PERCENT",                             \
+      "with sampled events: the share of a launching thread's time that measuring may take")                         \
+    X(gate, "WALLSHIM_GATE", "gate", CHOICE, "on", "", "", WS_CHOICES(WS_GATES),                                     \
+      "with sampled events: hold a stream for microseconds, so that a short kernel can be measured")                 \
     X(sample, "WALLSHIM_SAMPLE", "sample", COUNT, "64", "0", "1000000000", "K",                                      \
       "with shared events: give one launch in K of each kernel and grid a pair of events; 0: never")                 \
     X(burst, "WALLSHIM_BURST", "burst", TEXT, "", "", "", "ON/PERIOD",                                               \
@@ -72,7 +79,8 @@ enum ws_option_kind {
     WS_OPTION_FLAG,
     WS_OPTION_COUNT,
     WS_OPTION_DURATION,
-    WS_OPTION_SIZE
+    WS_OPTION_SIZE,
+    WS_OPTION_SHARE
 };
 
 /* TEXT fields point to the result of getenv or to the default: nothing is copied. */
@@ -82,6 +90,7 @@ enum ws_option_kind {
 #define WS_OPTION_FIELD_COUNT uint64_t
 #define WS_OPTION_FIELD_DURATION uint64_t
 #define WS_OPTION_FIELD_SIZE uint64_t
+#define WS_OPTION_FIELD_SHARE uint64_t
 
 /* The variable in which `wallshim record` passes a name for the recording; the shim writes it into the traces. It
  * holds random words separated by '/': one for each nested record, the innermost last. */

@@ -143,10 +143,14 @@ static void make_kernels(void)
 
 static bool read_kernels(const char *text)
 {
-    char *end = (char *)text;
-    for (setting.kernels = 0; *end && setting.kernels < MOST_KERNELS; end += *end == ',')
-        setting.ns[setting.kernels++] = strtoull(end, &end, 10);
-    return !*end;
+    for (setting.kernels = 0; *text && setting.kernels < MOST_KERNELS; text += *text == ',') {
+        char *end = NULL;
+        setting.ns[setting.kernels++] = strtoull(text, &end, 10);
+        if (!end || end == text)
+            return false;
+        text = end;
+    }
+    return !*text;
 }
 
 static bool read_setting(int argc, char **argv)

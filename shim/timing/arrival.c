@@ -1,0 +1,63 @@
+#include "shim/timing/arrival.h"
+
+#include "base/root.h"
+
+/* Variances, ns². An event's time is rounded to half a microsecond. Each second the clock has a new base, whose time
+ * was rounded as well. A crystal's drift changes by some 1e-8 in a second. */
+static const double PROBE = 200.0 * 200, WANDER_A_SECOND = 150.0 * 150, DRIFT_A_SECOND = 1e-16;
+static const double FIRST_DRIFT = 5e-5; /* any crystal is better */
+static const double SECOND = 1e9, FAR_OFF = 4, FAR_OFF_NS = 300;
+enum { APART_MOST = 6 };
+
+static double square(double value)
+{
+    return value * value;
+}
+
+static void begin(struct arrival *arrival, int64_t host_ns, int64_t device_ns, double variance)
+{
+    *arrival = (struct arrival){
+        .base = device_ns - host_ns, .at = host_ns, .var = variance, .dvar = square(FIRST_DRIFT), .probes = 1
+    };
+}
+
+/* The variance of the delay, so long after the last probe. */
+static double variance_after(const struct arrival *arrival, double since)
+{
+    double aside = since < 0 ? -since : since;
+    return arrival->var + 2 * since * arrival->cov + square(since) * arrival->dvar + aside / SECOND * WANDER_A_SECOND;
+}
+
+void arrival_learn(struct arrival *arrival, int64_t host_ns, int64_t device_ns, int64_t late)
+{
+    double noise = PROBE + square((double)late / 2);
+    if (!arrival->probes) {
+        begin(arrival, host_ns, device_ns, noise);
+        return;
+    }
+    double since = (double)(host_ns - arrival->at);
+    double var = variance_after(arrival, since);
+    double cov = arrival->cov + since * arrival->dvar;
+    double off = (double)(device_ns - host_ns - arrival->base) - (arrival->delay + since * arrival->drift);
+    double all = var + noise;
+    if ((off < 0 ? -off : off) > FAR_OFF * ws_root(all) + FAR_OFF_NS) {
+        if (++arrival->apart >= APART_MOST)
+            begin(arrival, host_ns, device_ns, noise);
+        return;
+    }
+    arrival->delay += since * arrival->drift + var / all * off;
+    arrival->drift += cov / all * off;
+    arrival->dvar += (since < 0 ? -since : since) / SECOND * DRIFT_A_SECOND - square(cov) / all;
+    arrival->cov = cov - var * cov / all;
+    arrival->var = var - square(var) / all;
+    arrival->at = host_ns;
+    arrival->probes++;
+    arrival->apart = 0;
+}
+
+int64_t arrival_of(const struct arrival *arrival, int64_t host_ns, double *variance)
+{
+    double since = (double)(host_ns - arrival->at);
+    *variance = variance_after(arrival, since);
+    return host_ns + arrival->base + (int64_t)(arrival->delay + since * arrival->drift);
+}

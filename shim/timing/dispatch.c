@@ -1,0 +1,66 @@
+#include "shim/timing/dispatch.h"
+
+#include "base/clock.h"
+#include "base/minmax.h"
+#include "shim/hook/driver_calls.h"
+#include "shim/timing/gates.h"
+
+enum {
+    EARLY = 16,         /* measurements that are made at once */
+    PERIOD = 250000000, /* between later ones */
+    MEANT = 64,         /* older ones count less and less */
+    DEADLINE = 300000,  /* for both events to pass */
+    MOST_NS = 100000,   /* longer: something came between them */
+};
+static const double NOISE = 2 * 150.0 * 150; /* of two events, ns² */
+
+static bool is_ready(struct dispatch *dispatch)
+{
+    for (int i = 0; i < 2; i++)
+        if (!dispatch->events[i] && driver.event_create(&dispatch->events[i], WS_CU_EVENT_DEFAULT) != WS_CUDA_SUCCESS)
+            return false;
+    return true;
+}
+
+/* Both events are in the stream, and have arrived, before the gate opens. */
+static bool put_in(struct shim_context *context)
+{
+    uint64_t gate = 0;
+    if (!gate_close(context, context->clock_stream, &gate))
+        return false;
+    bool done = driver.event_record(context->dispatch.events[0], context->clock_stream) == WS_CUDA_SUCCESS &&
+                driver.event_record(context->dispatch.events[1], context->clock_stream) == WS_CUDA_SUCCESS;
+    int64_t until = ws_clock_ns() + atomic_load_explicit(&context->settle_ns, memory_order_relaxed);
+    while (ws_clock_ns() < until)
+        ;
+    return gate_open(context, gate) && done;
+}
+
+static bool have_passed(struct shim_context *context)
+{
+    int64_t deadline = ws_clock_ns() + DEADLINE;
+    ws_CUresult result;
+    do
+        result = driver.event_query(context->dispatch.events[1]);
+    while (result == WS_CUDA_ERROR_NOT_READY && ws_clock_ns() < deadline);
+    return result == WS_CUDA_SUCCESS;
+}
+
+void dispatch_measure(struct shim_context *context, int64_t now)
+{
+    struct dispatch *dispatch = &context->dispatch;
+    float ms;
+    if (now < dispatch->next || !context->clock_stream || !context->gates || !is_ready(dispatch))
+        return;
+    dispatch->next = now + (dispatch->count < EARLY ? 0 : PERIOD);
+    if (!put_in(context) || !have_passed(context) ||
+        driver.event_elapsed(&ms, dispatch->events[0], dispatch->events[1]) != WS_CUDA_SUCCESS)
+        return;
+    double ns = (double)ms * 1e6;
+    if (ns < 0 || ns > MOST_NS)
+        return;
+    dispatch->count++;
+    double share = ws_max(1.0 / MEANT, 1.0 / dispatch->count);
+    dispatch->mean += share * (ns - dispatch->mean);
+    dispatch->var = NOISE * share;
+}

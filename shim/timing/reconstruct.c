@@ -1,0 +1,283 @@
+#include "shim/timing/reconstruct.h"
+
+#include "base/minmax.h"
+#include "base/root.h"
+#include "shim/timing/arrival.h"
+#include "shim/timing/device_clock.h"
+#include "shim/timing/durations.h"
+
+/* Variances in ns². An event's time is rounded to half a microsecond. */
+static const double EVENT = 150.0 * 150;
+static const double DISPATCH_NS = 1000, DISPATCH_VARIANCE = 500.0 * 500; /* before it was measured */
+static const double STATED = 2.6; /* standard deviations: 99 % of a normal distribution */
+enum {
+    SYSTEMATIC = 250,  /* of every error: what the model leaves out */
+    LATE_BY = 1000,    /* an event that is later than its own arrival by less tells nothing */
+    OPENING_NS = 6000, /* from the store that opens a gate to the stream's going on, at most */
+};
+
+static double square(double value)
+{
+    return value * value;
+}
+
+static double dispatch_ns(const struct shim_context *context)
+{
+    return context->dispatch.count ? context->dispatch.mean : DISPATCH_NS;
+}
+
+/* An instant, and its variance. */
+struct instant {
+    int64_t time;
+    double var;
+};
+
+static struct instant arrives(const struct shim_context *context, int64_t host_ns)
+{
+    struct instant instant;
+    if (arrival_known(&context->arrival)) {
+        instant.time = arrival_of(&context->arrival, host_ns, &instant.var);
+    } else {
+        int64_t error;
+        instant.time = device_clock_from_host(context, host_ns, &error) + context->shortest_submit / 2;
+        instant.var = square((double)error / 2);
+    }
+    return instant;
+}
+
+static bool is_computed(const struct pending *pending)
+{
+    return pending->detail & WS_RING_OP_COMPUTED;
+}
+
+static const struct pool_event *event_read(const struct shim_context *context, uint32_t event)
+{
+    const struct pool_event *read = event ? event_at(&context->pool, event) : NULL;
+    return read && read->state == EVENT_READ ? read : NULL;
+}
+
+/* Did the stream reach the event after it had arrived? Then what came before it ended there. */
+static bool event_tells(const struct pool_event *event, struct instant arrived)
+{
+    return (double)(event->time - arrived.time) > STATED * ws_root(arrived.var + EVENT) + LATE_BY;
+}
+
+/* --- forward: what the device would have done --------------------------------------------------- */
+
+/* The line of a stream: when it is free, how unsure that is, and of that what each operation adds in the same
+ * direction. */
+struct line {
+    int64_t free;
+    double var, bias;
+};
+
+static double line_var(const struct line *line)
+{
+    return line->var + square(line->bias);
+}
+
+/* Puts one operation on the line. */
+static void advance(const struct shim_context *context, struct pending *pending, struct line *line)
+{
+    const struct duration *duration = duration_of(pending->op.shape);
+    struct instant came = arrives(context, pending->op.host_end);
+    double unsure = ws_root(duration_unsure(duration));
+    pending->queued = line->free >= came.time;
+    if (!pending->queued)
+        *line = (struct line){ came.time, came.var, 0 };
+    else if ((double)(line->free - came.time) < ws_root(came.var)) /* either may hold it */
+        line->var = ws_max(line->var, came.var);
+    pending->op.begin = line->free + (int64_t)dispatch_ns(context);
+    pending->begin_var = (float)line_var(line);
+    pending->op.end = pending->op.begin + (int64_t)duration_expected(duration);
+    line->free = pending->op.end;
+    line->var += (double)duration->spread;
+    line->bias += unsure;
+    pending->end_var = (float)line_var(line);
+}
+
+/* --- back: what an event says ------------------------------------------------------------------- */
+
+/* The operations that ran without a pause until the last one. `in`: what is known at its begin. */
+struct run {
+    struct pending *first, *last;
+    unsigned count;
+};
+
+static struct run run_until(struct pending *first, struct pending *last)
+{
+    struct run run = { first, last, 0 };
+    for (struct pending *at = first;; at = at->next) {
+        if (!at->queued) {
+            run.first = at;
+            run.count = 0;
+        }
+        run.count++;
+        if (at == last)
+            return run;
+    }
+}
+
+/* Corrects what kernels take, by a run that was so much longer than expected. Each kernel's mean takes its share, as
+ * a Kalman filter would give it. */
+static void learn_from(struct run run, double off)
+{
+    double all = (double)run.first->begin_var + EVENT;
+    struct pending *behind = run.last->next, *at;
+    bool known = true;
+    for (at = run.first; at != behind; at = at->next) {
+        struct duration *duration = duration_of(at->op.shape);
+        duration->in_run++;
+        known &= duration->samples > 0; /* one that is not cannot blame others */
+        all += (double)duration->spread;
+    }
+    for (at = run.first; at != behind; at = at->next) { /* n launches add n² times the variance of their mean */
+        struct duration *duration = duration_of(at->op.shape);
+        all += duration->in_run * (double)duration->var;
+    }
+    bool usual = square(off) <= square(4) * all;
+    for (at = run.first; at != behind; at = at->next) {
+        struct duration *duration = duration_of(at->op.shape);
+        double share = duration->in_run * (double)duration->var / all;
+        if (duration->in_run && known && usual) {
+            duration->mean = (float)ws_max((double)duration->mean + share * off, 0.0);
+            duration->var *= (float)(1 - duration->in_run * share);
+        }
+        duration->in_run = 0;
+    }
+}
+
+/* The run ended at this time in truth. What each operation is off by grows along the run, and so does the
+ * correction; both ends of the run are known then, and the middle is unsure. */
+static void bridge(struct run run, int64_t end, double end_var, struct line *line)
+{
+    double off = (double)(end - run.last->op.end);
+    double all = (double)run.last->end_var + end_var;
+    double scale = ws_max(square(off) / all, 1.0); /* more than the variances tell */
+    double whole = ws_max((double)run.last->end_var, 1.0);
+    int64_t before = INT64_MIN;
+    for (struct pending *at = run.first;; at = at->next) {
+        double begin_share = (double)at->begin_var / whole, end_share = (double)at->end_var / whole;
+        at->op.begin = ws_max(at->op.begin + (int64_t)(begin_share * off), before);
+        at->op.end = ws_max(at->op.end + (int64_t)(end_share * off), at->op.begin);
+        at->begin_var = (float)(scale * (double)at->begin_var * (1 - begin_share) + square(begin_share) * end_var);
+        at->end_var = (float)(scale * (double)at->end_var * (1 - end_share) + square(end_share) * end_var);
+        before = at->op.end;
+        if (at == run.last)
+            break;
+    }
+    *line = (struct line){ end, end_var, 0 };
+}
+
+/* An event behind the operations from the first to the last. `tells`: it stands where the last one ended; else that
+ * one had ended by then. */
+static void anchor(struct pending *first, struct pending *last, const struct pool_event *event, bool tells,
+                   struct line *line)
+{
+    double off = (double)(event->time - last->op.end);
+    struct run run = run_until(first, last);
+    if (tells && run.count > 1)
+        learn_from(run, off);
+    if (tells || off < 0)
+        bridge(run, event->time, EVENT, line);
+}
+
+/* --- measured operations ------------------------------------------------------------------------ */
+
+/* Both events stood in the queue together: their difference is the kernel. */
+static void settle_gated(const struct shim_context *context, struct pending *pending, const struct pool_event *begin,
+                         const struct pool_event *end, struct line *line)
+{
+    double took = (double)(end->time - begin->time) - dispatch_ns(context);
+    duration_sample(duration_of(pending->op.shape), took,
+                    2 * EVENT + (context->dispatch.count ? context->dispatch.var : DISPATCH_VARIANCE));
+    pending->op.begin = ws_min(begin->time + (int64_t)dispatch_ns(context), end->time);
+    pending->op.end = end->time;
+    pending->begin_var = pending->end_var = (float)EVENT;
+    pending->op.flags |= WS_TIME_MEASURED | WS_TIME_MEASURED << 2;
+    *line = (struct line){ end->time, EVENT, 0 };
+}
+
+/* An operation with events of its own, behind which nothing is computed yet. Returns whether its end is measured. */
+static bool settle_last(const struct shim_context *context, struct pending *pending, const struct pool_event *begin,
+                        const struct pool_event *end, struct line *line)
+{
+    struct instant end_came = arrives(context, pending->op.host_end + pending->late);
+    bool tells = pending->late != UINT32_MAX && event_tells(end, end_came);
+    if (pending->detail & WS_RING_OP_GATED && begin) {
+        settle_gated(context, pending, begin, end, line);
+        return true;
+    }
+    if (begin && begin->time > line->free)
+        *line = (struct line){ begin->time, EVENT, 0 };
+    advance(context, pending, line);
+    if (begin && tells && !(pending->op.flags & WS_OP_CONTENDED)) {
+        struct duration *duration = duration_of(pending->op.shape);
+        duration_sample(duration, (double)(end->time - pending->op.begin), EVENT + (double)pending->begin_var);
+    } else {
+        duration_at_most(duration_of(pending->op.shape), (double)(end->time - pending->op.begin));
+    }
+    return tells;
+}
+
+/* --- a window ----------------------------------------------------------------------------------- */
+
+static void state_times(struct pending *first, struct pending *last)
+{
+    for (struct pending *at = first;; at = at->next) {
+        double begin_error = STATED * ws_root((double)at->begin_var),
+               end_error = STATED * ws_root((double)at->end_var);
+        at->op.begin_error = (uint32_t)ws_min(begin_error, 4e9) + SYSTEMATIC;
+        at->op.end_error = (uint32_t)ws_min(end_error, 4e9) + SYSTEMATIC;
+        if (!(at->op.flags & WS_OP_BEGIN_QUALITY))
+            at->op.flags |= WS_TIME_INFERRED;
+        if (!(at->op.flags & WS_OP_END_QUALITY))
+            at->op.flags |= WS_TIME_INFERRED << 2;
+        if (at == last)
+            return;
+    }
+}
+
+/* The operation with the end event: a kernel, or one that is timed by its events alone. */
+static void settle(struct shim_stream *stream, struct pending *first, struct pending *before, struct pending *last,
+                   uint32_t end_event, struct line *line)
+{
+    const struct shim_context *context = stream->context;
+    const struct pool_event *end = event_read(context, end_event), *begin = event_read(context, last->begin_event);
+    bool gated = last->detail & WS_RING_OP_GATED && begin;
+    int64_t put_in = gated ? last->op.host_end + last->late + OPENING_NS : last->op.host_begin;
+    if (begin && before)
+        anchor(first, before, begin, event_tells(begin, arrives(context, put_in)), line);
+    if (!is_computed(last)) {
+        times_resolve(stream, last, end_event);
+        *line = (struct line){ last->op.end, square((double)last->op.end_error / STATED), 0 };
+        return;
+    }
+    bool tells = settle_last(context, last, begin, end, line);
+    if (gated)
+        return;
+    anchor(begin ? last : first, last, end, tells, line);
+    last->op.flags |= tells ? WS_TIME_MEASURED << 2 : 0;
+}
+
+void reconstruct(struct shim_stream *stream, struct pending *first, struct pending *last, uint32_t end_event)
+{
+    const struct shim_context *context = stream->context;
+    struct line line = { stream->line_known ? stream->line_free : INT64_MIN / 2, (double)stream->line_var, 0 };
+    struct pending *before = NULL;
+    for (struct pending *at = first; at != last; at = at->next) {
+        advance(context, at, &line);
+        before = at;
+    }
+    if (event_read(context, end_event))
+        settle(stream, first, before, last, end_event, &line);
+    else
+        advance(context, last, &line);
+    if (is_computed(last))
+        state_times(first, last);
+    else if (before)
+        state_times(first, before);
+    stream->line_free = line.free;
+    stream->line_var = (float)line_var(&line);
+    stream->line_known = true;
+}
