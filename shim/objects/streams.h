@@ -39,6 +39,7 @@ struct shim_stream {
     bool unsorted;    /* by launch: several threads put them in */
     bool closing;     /* it is destroyed, and no ring holds anything of it */
     bool line_known;  /* the line of computed times: timing/reconstruct.h */
+    int8_t line_apart;
     float line_var;
     int64_t line_free;
 };

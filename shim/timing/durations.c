@@ -88,11 +88,11 @@ void duration_sample(struct duration *duration, double ns, double noise)
     double all = (double)duration->var + (double)duration->spread + noise;
     bool settled = duration->samples >= 4;
     if (settled && is_apart(duration, off, all)) {
-        int16_t apart = duration->apart;
-        if (apart >= APART_MOST || apart <= -APART_MOST)
-            begin(duration, ns, noise);
-        duration->spread = (float)ws_max((double)duration->spread, square(off) / SAMPLES_MEANT);
-        duration->apart = apart >= APART_MOST || apart <= -APART_MOST ? 0 : apart;
+        if (duration->apart < APART_MOST && duration->apart > -APART_MOST)
+            return;
+        begin(duration, ns, noise);
+        duration->spread =
+            (float)ws_max((double)duration->spread, square(off) / SAMPLES_MEANT); /* it may change again */
         return;
     }
     /* The spread first: what the mean is off by counts as well, until it is known. */

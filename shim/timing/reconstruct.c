@@ -9,8 +9,10 @@
 /* Variances in ns². An event's time is rounded to half a microsecond. */
 static const double EVENT = 150.0 * 150;
 static const double DISPATCH_NS = 1000, DISPATCH_VARIANCE = 500.0 * 500; /* before it was measured */
+static const double FAR_OFF = 4;                                         /* standard deviations */
 static const double STATED = 2.6; /* standard deviations: 99 % of a normal distribution */
 enum {
+    APART_MOST = 3,    /* runs that are far off in a row are no chance */
     SYSTEMATIC = 250,  /* of every error: what the model leaves out */
     LATE_BY = 1000,    /* an event that is later than its own arrival by less tells nothing */
     OPENING_NS = 6000, /* from the store that opens a gate to the stream's going on, at most */
@@ -69,6 +71,7 @@ static bool event_tells(const struct pool_event *event, struct instant arrived)
 struct line {
     int64_t free;
     double var, bias;
+    int apart; /* runs in a row that were far off, longer (> 0) or shorter */
 };
 
 static double line_var(const struct line *line)
@@ -84,7 +87,7 @@ static void advance(const struct shim_context *context, struct pending *pending,
     double unsure = ws_root(duration_unsure(duration));
     pending->queued = line->free >= came.time;
     if (!pending->queued)
-        *line = (struct line){ came.time, came.var, 0 };
+        *line = (struct line){ came.time, came.var, 0, line->apart };
     else if ((double)(line->free - came.time) < ws_root(came.var)) /* either may hold it */
         line->var = ws_max(line->var, came.var);
     pending->op.begin = line->free + (int64_t)dispatch_ns(context);
@@ -118,9 +121,21 @@ static struct run run_until(struct pending *first, struct pending *last)
     }
 }
 
+/* Is the run to be learned from? One that is far off was held up by something; many in a row were not. */
+static bool is_usual(struct line *line, double off, double all)
+{
+    if (square(off) <= square(FAR_OFF) * all) {
+        line->apart = 0;
+        return true;
+    }
+    bool same_side = (off > 0) == (line->apart > 0);
+    line->apart = (same_side ? line->apart : 0) + (off > 0 ? 1 : -1);
+    return line->apart >= APART_MOST || line->apart <= -APART_MOST;
+}
+
 /* Corrects what kernels take, by a run that was so much longer than expected. Each kernel's mean takes its share, as
  * a Kalman filter would give it. */
-static void learn_from(struct run run, double off)
+static void learn_from(struct run run, double off, struct line *line)
 {
     double all = (double)run.first->begin_var + EVENT;
     struct pending *behind = run.last->next, *at;
@@ -135,7 +150,7 @@ static void learn_from(struct run run, double off)
         struct duration *duration = duration_of(at->op.shape);
         all += duration->in_run * (double)duration->var;
     }
-    bool usual = square(off) <= square(4) * all;
+    bool usual = is_usual(line, off, all);
     for (at = run.first; at != behind; at = at->next) {
         struct duration *duration = duration_of(at->op.shape);
         double share = duration->in_run * (double)duration->var / all;
@@ -166,7 +181,7 @@ static void bridge(struct run run, int64_t end, double end_var, struct line *lin
         if (at == run.last)
             break;
     }
-    *line = (struct line){ end, end_var, 0 };
+    *line = (struct line){ end, end_var, 0, line->apart };
 }
 
 /* An event behind the operations from the first to the last. `tells`: it stands where the last one ended; else that
@@ -177,7 +192,7 @@ static void anchor(struct pending *first, struct pending *last, const struct poo
     double off = (double)(event->time - last->op.end);
     struct run run = run_until(first, last);
     if (tells && run.count > 1)
-        learn_from(run, off);
+        learn_from(run, off, line);
     if (tells || off < 0)
         bridge(run, event->time, EVENT, line);
 }
@@ -195,7 +210,7 @@ static void settle_gated(const struct shim_context *context, struct pending *pen
     pending->op.end = end->time;
     pending->begin_var = pending->end_var = (float)EVENT;
     pending->op.flags |= WS_TIME_MEASURED | WS_TIME_MEASURED << 2;
-    *line = (struct line){ end->time, EVENT, 0 };
+    *line = (struct line){ end->time, EVENT, 0, line->apart };
 }
 
 /* An operation with events of its own, behind which nothing is computed yet. Returns whether its end is measured. */
@@ -209,7 +224,7 @@ static bool settle_last(const struct shim_context *context, struct pending *pend
         return true;
     }
     if (begin && begin->time > line->free)
-        *line = (struct line){ begin->time, EVENT, 0 };
+        *line = (struct line){ begin->time, EVENT, 0, line->apart };
     advance(context, pending, line);
     if (begin && tells && !(pending->op.flags & WS_OP_CONTENDED)) {
         struct duration *duration = duration_of(pending->op.shape);
@@ -250,7 +265,7 @@ static void settle(struct shim_stream *stream, struct pending *first, struct pen
         anchor(first, before, begin, event_tells(begin, arrives(context, put_in)), line);
     if (!is_computed(last)) {
         times_resolve(stream, last, end_event);
-        *line = (struct line){ last->op.end, square((double)last->op.end_error / STATED), 0 };
+        *line = (struct line){ last->op.end, square((double)last->op.end_error / STATED), 0, line->apart };
         return;
     }
     bool tells = settle_last(context, last, begin, end, line);
@@ -263,7 +278,8 @@ static void settle(struct shim_stream *stream, struct pending *first, struct pen
 void reconstruct(struct shim_stream *stream, struct pending *first, struct pending *last, uint32_t end_event)
 {
     const struct shim_context *context = stream->context;
-    struct line line = { stream->line_known ? stream->line_free : INT64_MIN / 2, (double)stream->line_var, 0 };
+    struct line line = { stream->line_known ? stream->line_free : INT64_MIN / 2, (double)stream->line_var, 0,
+                         stream->line_apart };
     struct pending *before = NULL;
     for (struct pending *at = first; at != last; at = at->next) {
         advance(context, at, &line);
@@ -279,5 +295,6 @@ void reconstruct(struct shim_stream *stream, struct pending *first, struct pendi
         state_times(first, before);
     stream->line_free = line.free;
     stream->line_var = (float)line_var(&line);
+    stream->line_apart = (int8_t)ws_clamp(line.apart, -100, 100);
     stream->line_known = true;
 }

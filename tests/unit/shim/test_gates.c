@@ -1,0 +1,182 @@
+/* Gates by themselves: what the device would see, and who opens what is left closed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "shim/hook/driver_calls.h"
+#include "shim/objects/thread.h"
+#include "shim/state/phase.h"
+#include "shim/timing/gates.h"
+
+struct driver_calls driver;
+struct ws_options shim_options = { .gate = WS_GATE_ON };
+struct shim_page shim_page;
+bool shim_one_queue;
+
+enum { ALL = 64, DEVICE_AT = 1 << 30 };
+
+static struct shim_context context;
+static char *page;
+static uint64_t waited_at;
+static uint32_t waited_for;
+static ws_CUresult refuses;
+static int able = 1;
+
+int thread_start(void *(*main)(void *))
+{
+    pthread_t started;
+    int error = pthread_create(&started, NULL, main, NULL);
+    return error ? -error : pthread_detach(started);
+}
+
+static ws_CUresult wait_value(ws_CUstream stream, ws_CUdeviceptr address, uint32_t value, unsigned flags)
+{
+    (void)stream;
+    assert_int_equal(flags, WS_CU_STREAM_WAIT_VALUE_GEQ);
+    waited_at = address;
+    waited_for = value;
+    return refuses;
+}
+
+static ws_CUresult host_register(void *memory, size_t bytes, unsigned flags)
+{
+    (void)bytes, (void)flags;
+    page = memory;
+    return WS_CUDA_SUCCESS;
+}
+
+static ws_CUresult host_address(ws_CUdeviceptr *address, void *memory, unsigned flags)
+{
+    (void)memory, (void)flags;
+    *address = DEVICE_AT;
+    return WS_CUDA_SUCCESS;
+}
+
+static ws_CUresult context_device(ws_CUdevice *device)
+{
+    *device = 0;
+    return WS_CUDA_SUCCESS;
+}
+
+static ws_CUresult device_attribute(int *value, ws_CUenum attribute, ws_CUdevice device)
+{
+    (void)attribute, (void)device;
+    *value = able;
+    return WS_CUDA_SUCCESS;
+}
+
+static int begin_anew(void **state)
+{
+    (void)state;
+    driver = (struct driver_calls){ .stream_wait_value = wait_value,
+                                    .host_register = host_register,
+                                    .host_address = host_address,
+                                    .context_device = context_device,
+                                    .device_attribute = device_attribute };
+    context = (struct shim_context){ 0 };
+    refuses = WS_CUDA_SUCCESS;
+    able = 1;
+    gates_prepare(&context);
+    return context.gates ? 0 : -1;
+}
+
+/* Would the device go on, by the last wait? */
+static bool goes_on(void)
+{
+    uint32_t word = __atomic_load_n((uint32_t *)(page + (waited_at - DEVICE_AT)), __ATOMIC_ACQUIRE);
+    return (int32_t)(word - waited_for) >= 0;
+}
+
+static void a_gate_holds_until_it_is_opened(void **state)
+{
+    (void)state;
+    uint64_t kept = 0, gate = gate_close(&context, NULL, &kept);
+    assert_true(gate);
+    assert_true(kept == gate);
+    bool held = !goes_on();
+    bool opened = gate_open(&context, gate);
+    assert_true(goes_on());
+    assert_true(held || !opened); /* a slow machine's gate is opened by the thread */
+    assert_false(gate_open(&context, gate));
+}
+
+static void a_gate_that_is_left_is_opened(void **state)
+{
+    (void)state;
+    uint64_t kept, gate = gate_close(&context, NULL, &kept);
+    int64_t began = ws_clock_ns();
+    while (!goes_on())
+        assert_true(ws_clock_ns() - began < 5000000000); /* of a machine that is busy; alone 200 µs */
+    assert_false(gate_open(&context, gate));
+}
+
+static void a_name_of_before_opens_nothing(void **state)
+{
+    (void)state;
+    uint64_t kept, old = gate_close(&context, NULL, &kept);
+    gate_open(&context, old);
+    uint64_t gate = gate_close(&context, NULL, &kept);
+    assert_int_equal((uint32_t)gate, (uint32_t)old); /* the same place */
+    assert_false(gate_open(&context, old));
+    gate_open(&context, gate);
+}
+
+static void there_are_so_many(void **state)
+{
+    (void)state;
+    uint64_t gates[ALL], kept;
+    unsigned had = 0;
+    for (unsigned i = 0; i < ALL; i++)
+        had += (gates[i] = gate_close(&context, NULL, &kept)) != 0;
+    assert_int_equal(had, ALL);
+    bool more = gate_close(&context, NULL, &kept) != 0;
+    unsigned opened = 0;
+    for (unsigned i = 0; i < ALL; i++)
+        opened += gate_open(&context, gates[i]);
+    assert_true(!more || opened < ALL); /* there was one again where the thread had opened some */
+}
+
+static void a_driver_that_refuses_has_no_gate(void **state)
+{
+    (void)state;
+    uint64_t kept = 1;
+    refuses = WS_CUDA_ERROR_NOT_SUPPORTED;
+    assert_int_equal(gate_close(&context, NULL, &kept), 0);
+    assert_int_equal(kept, 0);
+    struct shim_context unable = { 0 };
+    able = 0;
+    gates_prepare(&unable);
+    assert_null(unable.gates);
+    assert_int_equal(gate_close(&unable, NULL, &kept), 0);
+}
+
+static void off_means_off(void **state)
+{
+    (void)state;
+    struct shim_context another = { 0 };
+    shim_options.gate = WS_GATE_OFF;
+    gates_prepare(&another);
+    shim_options.gate = WS_GATE_ON;
+    assert_null(another.gates);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_gate_holds_until_it_is_opened, begin_anew),
+        cmocka_unit_test_setup(a_gate_that_is_left_is_opened, begin_anew),
+        cmocka_unit_test_setup(a_name_of_before_opens_nothing, begin_anew),
+        cmocka_unit_test_setup(there_are_so_many, begin_anew),
+        cmocka_unit_test_setup(a_driver_that_refuses_has_no_gate, begin_anew),
+        cmocka_unit_test_setup(off_means_off, begin_anew),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

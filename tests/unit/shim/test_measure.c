@@ -1,0 +1,143 @@
+/* Which launches are measured, and that measuring keeps to its share of the thread's time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "shim/calls/measure.h"
+#include "shim/timing/ticks.h"
+
+struct ws_options shim_options;
+_Atomic uint64_t ticks_a_second = 1000000000; /* a tick is a nanosecond */
+
+enum { COST = 8000, MILLION = 1000000 };
+
+static struct shim_thread *thread;
+static struct shim_stream stream, other;
+static struct shape_entry shape;
+
+static int begin_anew(void **state)
+{
+    (void)state;
+    thread = calloc(1, sizeof(*thread));
+    memset(&stream, 0, sizeof(stream));
+    memset(&other, 0, sizeof(other));
+    shape = (struct shape_entry){ .until_sample = 2 };
+    shim_options.overhead = 20000; /* 2 % */
+    return thread ? 0 : -1;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    free(thread);
+    return 0;
+}
+
+struct counts {
+    unsigned samples, anchors;
+    uint64_t took, now;
+};
+
+/* So many launches, a spacing apart, beside the cost of measuring. */
+static void launch(struct counts *counts, unsigned launches, uint64_t spacing, uint64_t cost)
+{
+    for (unsigned i = 0; i < launches; i++) {
+        counts->now += spacing;
+        enum measure measure = measure_of_launch(thread, &stream, &shape, counts->now);
+        counts->samples += measure == MEASURE_PAIR;
+        counts->anchors += measure == MEASURE_END;
+        if (measure == MEASURE_NOTHING)
+            continue;
+        counts->now += cost;
+        counts->took += cost;
+        measure_was_paid(thread, &stream, counts->now, cost);
+    }
+}
+
+static void the_first_launch_is_no_sample(void **state)
+{
+    (void)state;
+    stream.anchor_due = UINT64_MAX;
+    assert_int_equal(measure_of_launch(thread, &stream, &shape, MILLION), MEASURE_NOTHING);
+    assert_int_equal(measure_of_launch(thread, &stream, &shape, MILLION), MEASURE_PAIR);
+}
+
+static void measuring_keeps_to_its_share(void **state)
+{
+    (void)state;
+    static const uint64_t shares[] = { 5000, 10000, 20000, 50000 }, spacings[] = { 1850, 5000, 100000 };
+    for (unsigned i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
+        for (unsigned k = 0; k < sizeof(spacings) / sizeof(spacings[0]); k++) {
+            struct counts counts = { .now = MILLION };
+            *thread = (struct shim_thread){ 0 };
+            stream.anchor_due = 0;
+            shape = (struct shape_entry){ .until_sample = 2 };
+            shim_options.overhead = shares[i];
+            launch(&counts, 2 * MILLION, spacings[k], COST);
+            /* The first samples are taken in advance. */
+            assert_true((double)counts.took <=
+                        (double)(counts.now - MILLION) * (double)shares[i] / MILLION + 20 * COST);
+            assert_true(counts.samples > 100 &&
+                        counts.samples + counts.anchors > 500); /* a sample is an anchor too */
+        }
+    }
+}
+
+static void a_thread_that_is_held_up_pays_for_its_calls_alone(void **state)
+{
+    (void)state;
+    measure_was_paid(thread, &stream, MILLION, (uint64_t)1000 * MILLION);
+    assert_true(thread->measuring.paid_until < MILLION + (uint64_t)10 * MILLION);
+}
+
+static void samples_and_anchors_take_turns(void **state)
+{
+    (void)state;
+    struct counts counts = { .now = MILLION };
+    launch(&counts, MILLION, 1850, COST);
+    assert_true(counts.samples > counts.anchors / 3);
+    assert_true(counts.anchors > counts.samples / 3);
+}
+
+static void each_stream_has_its_anchors(void **state)
+{
+    (void)state;
+    uint64_t now = MILLION;
+    shape.until_sample = 0;
+    assert_int_equal(measure_of_launch(thread, &stream, &shape, now), MEASURE_END);
+    measure_was_paid(thread, &stream, now, 10);
+    now += 10000;
+    assert_int_equal(measure_of_launch(thread, &stream, &shape, now), MEASURE_NOTHING);
+    assert_int_equal(measure_of_launch(thread, &other, &shape, now), MEASURE_END);
+}
+
+static void samples_grow_rare(void **state)
+{
+    (void)state;
+    struct counts counts = { .now = MILLION };
+    stream.anchor_due = UINT64_MAX;
+    shim_options.overhead = MILLION;
+    for (unsigned i = 0; i < 4000; i++) {
+        counts.now += (uint64_t)10 * MILLION;
+        counts.samples += measure_of_launch(thread, &stream, &shape, counts.now) == MEASURE_PAIR;
+    }
+    assert_in_range(counts.samples, 15, 40);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_first_launch_is_no_sample, begin_anew, end),
+        cmocka_unit_test_setup_teardown(measuring_keeps_to_its_share, begin_anew, end),
+        cmocka_unit_test_setup_teardown(a_thread_that_is_held_up_pays_for_its_calls_alone, begin_anew, end),
+        cmocka_unit_test_setup_teardown(samples_and_anchors_take_turns, begin_anew, end),
+        cmocka_unit_test_setup_teardown(each_stream_has_its_anchors, begin_anew, end),
+        cmocka_unit_test_setup_teardown(samples_grow_rare, begin_anew, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

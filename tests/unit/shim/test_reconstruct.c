@@ -1,0 +1,332 @@
+/* Computed times against a small model of a stream, in which what truly happened is known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "shim/state/lock.h"
+#include "shim/state/registry.h"
+#include "shim/timing/device_clock.h"
+#include "shim/timing/durations.h"
+#include "shim/timing/reconstruct.h"
+
+/* --- the device, as the test says: launches arrive DELAY after their calls have returned ---------- */
+
+enum { DELAY = 1500, DISPATCH = 1000, EVENT_CALL = 2500, OPS = 64, KINDS = 8 };
+
+static struct pool_event events[2 * OPS];
+static struct shim_context context;
+static struct shim_stream stream;
+static struct pending ops[OPS];
+static int64_t begins[OPS], ends[OPS]; /* in truth */
+static int64_t device_free, host;
+static unsigned count, event_count;
+
+int64_t device_clock_from_host(const struct shim_context *of, int64_t host_ns, int64_t *error)
+{
+    (void)of;
+    *error = 1000;
+    return host_ns;
+}
+
+bool device_clock_known(const struct shim_context *of)
+{
+    (void)of;
+    return true;
+}
+
+void device_clock_begin(struct shim_context *of, uint32_t event, int64_t launched)
+{
+    (void)of, (void)event, (void)launched;
+}
+
+void device_clock_learn(struct shim_context *of, uint32_t event, int64_t launched)
+{
+    (void)of, (void)event, (void)launched;
+}
+
+ws_CUresult device_clock_read(struct shim_context *of, ws_CUevent event, int64_t *time, uint32_t *error)
+{
+    (void)of, (void)event, (void)time, (void)error;
+    return WS_CUDA_SUCCESS;
+}
+
+/* Shapes 1 to KINDS are kernels of other grids. */
+static int begin_all(void **state)
+{
+    (void)state;
+    locks_open();
+    registry_init();
+    if (!registry_lock())
+        return -1;
+    for (unsigned kind = 1; kind <= KINDS; kind++)
+        registry_add(&registry.shape, &(struct ws_shape){ .kind = WS_OP_KERNEL, .grid_x = kind, .stream = 1 });
+    registry_unlock();
+    return 0;
+}
+
+static void begin_window(void)
+{
+    count = event_count = 0;
+    memset(ops, 0, sizeof(ops));
+}
+
+static int begin_anew(void **state)
+{
+    (void)state;
+    memset(events, 0, sizeof(events));
+    memset(&context, 0, sizeof(context));
+    memset(&stream, 0, sizeof(stream));
+    context.pool.events = events;
+    context.shortest_submit = 2 * DELAY;
+    context.arrival = (struct arrival){ .base = DELAY, .var = 100 * 100, .probes = 10 };
+    context.dispatch = (struct dispatch){ .mean = DISPATCH, .var = 100, .count = 16 };
+    stream.context = &context;
+    host = 1000000;
+    device_free = 0;
+    for (uint32_t kind = 1; kind <= KINDS; kind++)
+        *duration_of(kind) = (struct duration){ 0 };
+    begin_window();
+    return 0;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint32_t put_event(int64_t time)
+{
+    events[event_count] = (struct pool_event){ .time = time, .state = EVENT_READ };
+    return ++event_count;
+}
+
+enum measured { NOT, END, PAIR, GATED };
+
+static void launch(uint32_t kind, int64_t takes, int64_t host_before, enum measured measured)
+{
+    struct pending *pending = &ops[count];
+    host += host_before;
+    uint32_t begin_event = 0;
+    int64_t opened = 0;
+    if (measured >= PAIR) {
+        host += EVENT_CALL;
+        begin_event = measured == PAIR ? put_event(larger(device_free, host + DELAY)) : put_event(0);
+    }
+    pending->op = (struct ws_op){ .shape = kind, .host_begin = host, .host_end = host + 1500 };
+    pending->kind = WS_OP_KERNEL;
+    pending->detail = WS_RING_OP_COMPUTED | (measured == GATED ? WS_RING_OP_GATED : 0);
+    pending->begin_event = begin_event;
+    host += 1500;
+    if (measured == GATED) {
+        opened = larger(device_free, host + EVENT_CALL + 3000);
+        events[begin_event - 1].time = opened;
+        device_free = opened;
+    }
+    begins[count] = larger(device_free, host + DELAY) + DISPATCH;
+    ends[count] = begins[count] + takes;
+    device_free = ends[count];
+    if (measured != NOT) {
+        host += EVENT_CALL;
+        pending->late = EVENT_CALL;
+        pending->end_event = put_event(larger(device_free, host + DELAY));
+    }
+    if (count)
+        ops[count - 1].next = pending;
+    count++;
+}
+
+static void compute(void)
+{
+    reconstruct(&stream, &ops[0], &ops[count - 1], ops[count - 1].end_event);
+}
+
+/* Its duration is known to be this. */
+static void teach(uint32_t kind, double ns)
+{
+    for (int i = 0; i < 20; i++)
+        duration_sample(duration_of(kind), ns, 100 * 100);
+}
+
+static void assert_all_inside(void)
+{
+    for (unsigned i = 0; i < count; i++) {
+        int64_t begin_off = ops[i].op.begin - begins[i], end_off = ops[i].op.end - ends[i];
+        assert_true(llabs(begin_off) <= (int64_t)ops[i].op.begin_error);
+        assert_true(llabs(end_off) <= (int64_t)ops[i].op.end_error);
+    }
+}
+
+/* --- the line ------------------------------------------------------------------------------------- */
+
+static void an_idle_stream_begins_when_the_launch_arrives(void **state)
+{
+    (void)state;
+    teach(1, 2000);
+    for (int i = 0; i < 5; i++)
+        launch(1, 2000, 20000, NOT);
+    compute();
+    assert_all_inside();
+    for (unsigned i = 0; i < count; i++) {
+        assert_true(ops[i].op.begin_error < 1000);
+        assert_int_equal(ws_op_begin_quality(&ops[i].op), WS_TIME_INFERRED);
+        assert_int_equal(ws_op_end_quality(&ops[i].op), WS_TIME_INFERRED);
+    }
+}
+
+static void queued_work_follows_what_is_before_it(void **state)
+{
+    (void)state;
+    teach(1, 30000);
+    teach(2, 5000);
+    for (int i = 0; i < 20; i++)
+        launch(1 + i % 2, i % 2 ? 5000 : 30000, 0, NOT);
+    compute();
+    assert_all_inside();
+    assert_true(ops[19].op.begin_error > ops[1].op.begin_error);
+}
+
+static void an_anchor_corrects_the_run_before_it(void **state)
+{
+    (void)state;
+    teach(1, 10000);
+    for (int i = 0; i < 40; i++)
+        launch(1, 10300, 0, i == 39 ? END : NOT);
+    compute();
+    assert_all_inside();
+    assert_int_equal(ops[39].op.end, ends[39]);
+    assert_int_equal(ws_op_end_quality(&ops[39].op), WS_TIME_MEASURED);
+    assert_int_equal(ws_op_begin_quality(&ops[39].op), WS_TIME_INFERRED);
+}
+
+static void anchors_teach_what_kernels_take(void **state)
+{
+    (void)state;
+    teach(1, 10000);
+    for (int window = 0; window < 20; window++) {
+        begin_window();
+        for (int i = 0; i < 40; i++)
+            launch(1, 10300, 0, i == 39 ? END : NOT);
+        compute();
+        device_free = larger(device_free, ends[count - 1]);
+    }
+    assert_true(duration_expected(duration_of(1)) > 10250 && duration_expected(duration_of(1)) < 10350);
+}
+
+static void an_event_in_an_idle_stream_tells_no_end(void **state)
+{
+    (void)state;
+    teach(1, 500);
+    launch(1, 500, 20000, END);
+    compute();
+    assert_all_inside();
+    assert_int_equal(ws_op_end_quality(&ops[0].op), WS_TIME_INFERRED);
+    assert_true(ops[0].op.end - ops[0].op.begin < 1000);
+}
+
+static void what_held_the_stream_shows_at_the_next_event(void **state)
+{
+    (void)state;
+    teach(1, 2000);
+    launch(1, 2000, 20000, NOT);
+    device_free += 500000; /* another process, say */
+    launch(1, 2000, 0, END);
+    compute();
+    assert_int_equal(ops[1].op.end, ends[1]);
+    launch(1, 2000, 600000, NOT);
+    struct pending *next = &ops[2];
+    reconstruct(&stream, next, next, 0);
+    assert_true(llabs(next->op.begin - begins[2]) <= (int64_t)next->op.begin_error);
+}
+
+/* --- samples -------------------------------------------------------------------------------------- */
+
+static void gated_launches_tell_short_kernels(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        begin_window();
+        launch(1, 500, 20000, GATED);
+        compute();
+        assert_int_equal(ws_op_begin_quality(&ops[0].op), WS_TIME_MEASURED);
+        assert_int_equal(ws_op_end_quality(&ops[0].op), WS_TIME_MEASURED);
+        assert_int_equal(ops[0].op.end - ops[0].op.begin, 500);
+    }
+    assert_true(duration_expected(duration_of(1)) > 480 && duration_expected(duration_of(1)) < 520);
+}
+
+static void pairs_tell_long_kernels_only(void **state)
+{
+    (void)state;
+    launch(1, 100000, 20000, PAIR);
+    compute();
+    assert_int_equal(duration_of(1)->samples, 1);
+    assert_true(llabs((int64_t)duration_expected(duration_of(1)) - 100000) < 1000);
+    begin_window();
+    launch(2, 500, 200000, PAIR);
+    compute();
+    assert_int_equal(duration_of(2)->samples, 0);
+    assert_true(duration_expected(duration_of(2)) < 5000);
+}
+
+static void a_gate_on_a_busy_stream_tells_when_it_was_free(void **state)
+{
+    (void)state;
+    teach(1, 50000);
+    for (int i = 0; i < 10; i++)
+        launch(1, 51000, 0, NOT);
+    launch(2, 500, 0, GATED);
+    compute();
+    assert_all_inside();
+    assert_true(llabs(ops[9].op.end - ends[9]) < 10);
+}
+
+static void the_spread_of_durations_is_stated(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        begin_window();
+        launch(1, 2000 + 500 * (i % 5), 20000, GATED);
+        compute();
+    }
+    begin_window();
+    for (int i = 0; i < 40; i++)
+        launch(1, 2000 + 500 * (i * 3 % 5), 20000, NOT);
+    compute();
+    assert_all_inside();
+    assert_true(ops[0].op.end_error > ops[0].op.begin_error + 1000);
+}
+
+static void a_duration_that_changes_is_learned_anew(void **state)
+{
+    (void)state;
+    teach(1, 1000);
+    for (int i = 0; i < 3; i++)
+        duration_sample(duration_of(1), 5000, 100 * 100);
+    assert_true(duration_expected(duration_of(1)) > 4000);
+    teach(1, 5000);
+    duration_sample(duration_of(1), 90000, 100 * 100); /* once is chance */
+    assert_true(duration_expected(duration_of(1)) < 6000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(an_idle_stream_begins_when_the_launch_arrives, begin_anew),
+        cmocka_unit_test_setup(queued_work_follows_what_is_before_it, begin_anew),
+        cmocka_unit_test_setup(an_anchor_corrects_the_run_before_it, begin_anew),
+        cmocka_unit_test_setup(anchors_teach_what_kernels_take, begin_anew),
+        cmocka_unit_test_setup(an_event_in_an_idle_stream_tells_no_end, begin_anew),
+        cmocka_unit_test_setup(what_held_the_stream_shows_at_the_next_event, begin_anew),
+        cmocka_unit_test_setup(gated_launches_tell_short_kernels, begin_anew),
+        cmocka_unit_test_setup(pairs_tell_long_kernels_only, begin_anew),
+        cmocka_unit_test_setup(a_gate_on_a_busy_stream_tells_when_it_was_free, begin_anew),
+        cmocka_unit_test_setup(the_spread_of_durations_is_stated, begin_anew),
+        cmocka_unit_test_setup(a_duration_that_changes_is_learned_anew, begin_anew),
+    };
+    return cmocka_run_group_tests(tests, begin_all, NULL);
+}
