@@ -12,10 +12,10 @@
 #include "shim/objects/thread.h"
 
 /* The two places of a key: few programs launch so many kernels in turn that three of them meet. Kernels of one
- * program differ most in function and grid. */
+ * program differ most in function, grid and stream. */
 HOT struct shape_entry *shape_places(struct shim_thread *thread, const struct shape_key *key)
 {
-    uint32_t hash = (uint32_t)key->object * 0x9e3779b1u + key->grid_x * 0x85ebca6bu;
+    uint32_t hash = ((uint32_t)key->object ^ (uint32_t)key->stream) * 0x9e3779b1u + key->grid_x * 0x85ebca6bu;
     size_t offset = hash / (UINT32_MAX / SHAPE_CACHE + 1) / 2 * (2 * sizeof(struct shape_entry));
     return (struct shape_entry *)((char *)thread->shapes + offset);
 }

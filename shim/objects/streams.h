@@ -40,7 +40,7 @@ struct shim_stream {
     bool closing;     /* it is destroyed, and no ring holds anything of it */
     bool line_known;  /* the line of computed times: timing/reconstruct.h */
     int8_t line_apart;
-    float line_var;
+    float line_var, line_seen;
     int64_t line_free;
 };
 

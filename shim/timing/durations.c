@@ -100,8 +100,8 @@ void duration_sample(struct duration *duration, double ns, double noise)
     double seen = ws_max(square(off) - (double)duration->var - noise, 0.0);
     duration->spread += (float)(share * (seen - (double)duration->spread));
     double gain = (double)duration->var / all;
-    double least = ((double)duration->spread + noise) / SAMPLES_MEANT;
     duration->mean += (float)(gain * off);
+    double least = ((double)duration->spread + noise) / SAMPLES_MEANT;
     duration->var = (float)ws_max((double)duration->var * (1 - gain), least);
     duration->samples = (uint16_t)ws_min(duration->samples + 1, SAMPLES_MOST);
 }

@@ -1,8 +1,12 @@
 #include "shim/timing/gates.h"
 
+#include <signal.h>
+#include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/reserve.h"
@@ -12,93 +16,104 @@
 #include "shim/state/phase.h"
 
 enum {
-    GATES = 64,
-    LOOK_NS = 50000,   /* between looks, while a gate is closed */
-    OPENS_NS = 100000, /* a gate that is closed for longer is opened */
-    ASLEEP = 1,
-    AWAKE = 0, /* of the thread that looks after gates */
+    GATES = 16,
+    OPENS_NS = 150000, /* a gate that is closed for so long is opened */
+    BEGIN_DEADLINE_NS = 100000000,
+    /* The C library's own, which it sends to threads of its choice alone: no program sends it to a process, so none
+     * can be taken away by our waiting for it. */
+    TIMER_SIGNAL = 32,
 };
-_Static_assert(OPENS_NS + 2 * LOOK_NS <= GATE_NS, "looks come often enough");
+_Static_assert((int)OPENS_NS < (int)GATE_NS, "the rest is for the thread to run");
 
 /* Its word counts: a stream waits until it is at least so much, and a gate is opened by raising it. */
 struct gate {
     _Alignas(64) _Atomic uint32_t word; /* what the device reads */
     _Atomic uint32_t closed;            /* the word that will open it; 0: it is open. Whoever clears this opens it */
     _Atomic int64_t since;              /* host ns */
+    int timer;                          /* the kernel's: it signals the thread, should the gate be left closed */
 };
 
 struct gates {
     struct gate gates[GATES];
     ws_CUdeviceptr address; /* of them, on the device */
-    _Atomic uint64_t taken; /* a bit each */
+    _Atomic uint32_t taken; /* a bit each */
     struct gates *next;     /* of those that the thread looks after; never taken out */
 };
 
 static struct gates *_Atomic all_gates;
-static _Atomic uint32_t asleep; /* a futex */
-static _Atomic bool started;
+static _Atomic uint32_t keeper; /* the thread's id; a futex; 0: there is none */
 
 unsigned gates_thread_count(void)
 {
-    return atomic_load_explicit(&started, memory_order_relaxed);
+    return atomic_load_explicit(&keeper, memory_order_relaxed) != 0;
 }
 
 static void put_back(struct gates *gates, unsigned place)
 {
-    atomic_fetch_and_explicit(&gates->taken, ~((uint64_t)1 << place), memory_order_release);
+    atomic_fetch_and_explicit(&gates->taken, ~(1u << place), memory_order_release);
 }
 
-static bool open_place(struct gates *gates, unsigned place, uint32_t word)
+/* Lets the stream go on. The place stays taken. */
+static bool open_place(struct gate *gate, uint32_t word)
 {
-    struct gate *gate = &gates->gates[place];
     if (!word || !atomic_compare_exchange_strong(&gate->closed, &word, 0))
         return false;
     atomic_store_explicit(&gate->word, word, memory_order_release);
-    put_back(gates, place);
     return true;
 }
 
 /* --- the thread that opens what others left closed ---------------------------------------------- */
 
-/* Is any gate closed? Opens those that were for too long. */
-static bool look_after(struct gates *gates, int64_t now)
+static void open_left(struct gates *gates, int64_t now)
 {
-    bool any = false;
-    for (uint64_t left = atomic_load(&gates->taken); left; left &= left - 1) {
-        unsigned place = (unsigned)__builtin_ctzll(left);
+    for (uint32_t left = atomic_load(&gates->taken); left; left &= left - 1) {
+        unsigned place = (unsigned)__builtin_ctz(left);
         struct gate *gate = &gates->gates[place];
         uint32_t word = atomic_load(&gate->closed);
-        if (word && now - atomic_load_explicit(&gate->since, memory_order_relaxed) > OPENS_NS)
-            open_place(gates, place, word);
-        any |= word != 0;
+        if (now - atomic_load_explicit(&gate->since, memory_order_relaxed) >= OPENS_NS && open_place(gate, word))
+            put_back(gates, place);
     }
-    return any;
 }
 
+/* Timers wake it, and nobody else: a launch that woke it would be put off for it where processors are few. */
 static void *gates_main(void *unused)
 {
+    const uint64_t timer_set = (uint64_t)1 << (TIMER_SIGNAL - 1);
     (void)unused;
     prctl(PR_SET_NAME, "wallshim-gates");
-    prctl(PR_SET_TIMERSLACK, 1000);
+    syscall(SYS_rt_sigprocmask, (long)SIG_BLOCK, &timer_set, NULL, sizeof(timer_set));
+    atomic_store(&keeper, (uint32_t)syscall(SYS_gettid));
+    futex_wake(&keeper);
     for (;;) {
-        bool any = false;
+        syscall(SYS_rt_sigtimedwait, &timer_set, NULL, NULL, sizeof(timer_set));
         int64_t now = ws_clock_ns();
         for (struct gates *gates = atomic_load(&all_gates); gates; gates = gates->next)
-            any |= look_after(gates, now);
-        if (any) {
-            struct timespec pause = { 0, LOOK_NS };
-            nanosleep(&pause, NULL);
-        } else if (atomic_exchange(&asleep, ASLEEP) == ASLEEP) { /* it looked once more after saying so */
-            futex_wait_forever(&asleep, ASLEEP);
-        }
+            open_left(gates, now);
     }
     return NULL;
 }
 
-static void wake_thread(void)
+static bool keeper_runs(void)
 {
-    if (atomic_load(&asleep) == ASLEEP && atomic_exchange(&asleep, AWAKE) == ASLEEP)
-        futex_wake(&asleep);
+    static bool tried;
+    if (!tried && thread_start(gates_main) == 0)
+        futex_wait(&keeper, 0, BEGIN_DEADLINE_NS);
+    tried = true;
+    return atomic_load(&keeper) != 0;
+}
+
+static bool make_timer(struct gate *gate)
+{
+    struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = TIMER_SIGNAL };
+    event._sigev_un._tid = (pid_t)atomic_load(&keeper);
+    return syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &gate->timer) == 0;
+}
+
+/* 0: it is not to go off. */
+static void set_timer(const struct gate *gate, int64_t ns)
+{
+    struct itimerspec when = { .it_value = { 0, ns } };
+    syscall(SYS_timer_settime, gate->timer, 0, &when, NULL);
 }
 
 /* --- gates of a context -------------------------------------------------------------------------- */
@@ -123,8 +138,11 @@ static struct gates *make_gates(void)
     if (!gates)
         return NULL;
     madvise(gates, size, MADV_DONTFORK);
-    if (driver.host_register(gates, size, WS_CU_MEMHOSTREGISTER_DEVICEMAP) == WS_CUDA_SUCCESS &&
-        driver.host_address(&gates->address, gates, 0) == WS_CUDA_SUCCESS)
+    bool made = driver.host_register(gates, size, WS_CU_MEMHOSTREGISTER_DEVICEMAP) == WS_CUDA_SUCCESS &&
+                driver.host_address(&gates->address, gates, 0) == WS_CUDA_SUCCESS;
+    for (unsigned i = 0; made && i < GATES; i++)
+        made = make_timer(&gates->gates[i]);
+    if (made)
         return gates;
     munmap(gates, size); /* the driver drops what it may have registered with the context */
     return NULL;
@@ -135,14 +153,9 @@ void gates_prepare(struct shim_context *context)
     if (context->gates_tried || shim_options.gate == WS_GATE_OFF || shim_one_queue || shim_captures())
         return;
     context->gates_tried = true;
-    struct gates *gates = has_waits() ? make_gates() : NULL;
+    struct gates *gates = has_waits() && keeper_runs() ? make_gates() : NULL;
     if (!gates)
         return;
-    bool first = !atomic_exchange(&started, true);
-    if (first && thread_start(gates_main)) {
-        atomic_store(&started, false);
-        return; /* nobody would open what is left closed */
-    }
     gates->next = atomic_load(&all_gates);
     atomic_store(&all_gates, gates);
     atomic_store_explicit(&context->gates, gates, memory_order_release);
@@ -150,11 +163,11 @@ void gates_prepare(struct shim_context *context)
 
 static int take_place(struct gates *gates)
 {
-    uint64_t taken = atomic_load_explicit(&gates->taken, memory_order_relaxed);
-    while (~taken) {
-        unsigned place = (unsigned)__builtin_ctzll(~taken);
-        if (atomic_compare_exchange_weak_explicit(&gates->taken, &taken, taken | (uint64_t)1 << place,
-                                                  memory_order_acquire, memory_order_relaxed))
+    uint32_t taken = atomic_load_explicit(&gates->taken, memory_order_relaxed);
+    while (taken != (1u << GATES) - 1) {
+        unsigned place = (unsigned)__builtin_ctz(~taken);
+        if (atomic_compare_exchange_weak_explicit(&gates->taken, &taken, taken | 1u << place, memory_order_acquire,
+                                                  memory_order_relaxed))
             return (int)place;
     }
     return -1;
@@ -176,20 +189,26 @@ uint64_t gate_close(struct shim_context *context, ws_CUstream stream, uint64_t *
     uint32_t word = atomic_load_explicit(&gate->word, memory_order_relaxed) + 1;
     word += !word; /* 0 says that it is open */
     atomic_store_explicit(&gate->since, ws_clock_ns(), memory_order_relaxed);
+    set_timer(gate, OPENS_NS); /* before the stream waits: whatever happens now, the gate will be opened */
     *kept = gate_name((unsigned)place, word);
     atomic_signal_fence(memory_order_seq_cst);
-    atomic_store(&gate->closed, word); /* before the stream waits: whatever happens now, the thread opens it */
-    wake_thread();
+    atomic_store(&gate->closed, word);
     ws_CUdeviceptr address = gates->address + (uint64_t)((char *)&gate->word - (char *)gates);
     if (driver.stream_wait_value(stream, address, word, WS_CU_STREAM_WAIT_VALUE_GEQ) == WS_CUDA_SUCCESS)
         return *kept;
-    open_place(gates, (unsigned)place, word);
+    gate_open(context, *kept);
     *kept = 0;
     return 0;
 }
 
-bool gate_open(struct shim_context *context, uint64_t gate)
+bool gate_open(struct shim_context *context, uint64_t name)
 {
     struct gates *gates = atomic_load_explicit(&context->gates, memory_order_acquire);
-    return open_place(gates, (uint32_t)gate, (uint32_t)(gate >> 32));
+    unsigned place = (uint32_t)name;
+    struct gate *gate = &gates->gates[place];
+    if (!open_place(gate, (uint32_t)(name >> 32)))
+        return false;
+    set_timer(gate, 0); /* while the place is ours */
+    put_back(gates, place);
+    return true;
 }

@@ -10,6 +10,7 @@
 static const double EVENT = 150.0 * 150;
 static const double DISPATCH_NS = 1000, DISPATCH_VARIANCE = 500.0 * 500; /* before it was measured */
 static const double FAR_OFF = 4;                                         /* standard deviations */
+static const double SCALE_MARGIN = 3, SCALE_LEAST = 0.03, SCALE_MOST = 9, RUNS_MEANT = 8;
 static const double STATED = 2.6; /* standard deviations: 99 % of a normal distribution */
 enum {
     APART_MOST = 3,    /* runs that are far off in a row are no chance */
@@ -71,12 +72,21 @@ static bool event_tells(const struct pool_event *event, struct instant arrived)
 struct line {
     int64_t free;
     double var, bias;
-    int apart; /* runs in a row that were far off, longer (> 0) or shorter */
+    int apart;    /* runs in a row that were far off, longer (> 0) or shorter */
+    double seen;  /* squares of what runs were off by, in variances, on the mean */
+    double scale; /* for the variances of runs */
 };
 
 static double line_var(const struct line *line)
 {
     return line->var + square(line->bias);
+}
+
+static void line_begin(struct line *line, int64_t free, double var)
+{
+    line->free = free;
+    line->var = var;
+    line->bias = 0;
 }
 
 /* Puts one operation on the line. */
@@ -87,7 +97,7 @@ static void advance(const struct shim_context *context, struct pending *pending,
     double unsure = ws_root(duration_unsure(duration));
     pending->queued = line->free >= came.time;
     if (!pending->queued)
-        *line = (struct line){ came.time, came.var, 0, line->apart };
+        line_begin(line, came.time, came.var);
     else if ((double)(line->free - came.time) < ws_root(came.var)) /* either may hold it */
         line->var = ws_max(line->var, came.var);
     pending->op.begin = line->free + (int64_t)dispatch_ns(context);
@@ -162,13 +172,20 @@ static void learn_from(struct run run, double off, struct line *line)
     }
 }
 
+/* What runs were off by is what their errors are, whatever the variances tell. */
+static void learn_scale(struct line *line, double seen)
+{
+    line->seen += (ws_min(seen, SCALE_MOST) - line->seen) / RUNS_MEANT;
+    line->scale = ws_clamp(SCALE_MARGIN * line->seen, SCALE_LEAST, SCALE_MOST);
+}
+
 /* The run ended at this time in truth. What each operation is off by grows along the run, and so does the
  * correction; both ends of the run are known then, and the middle is unsure. */
 static void bridge(struct run run, int64_t end, double end_var, struct line *line)
 {
     double off = (double)(end - run.last->op.end);
     double all = (double)run.last->end_var + end_var;
-    double scale = ws_max(square(off) / all, 1.0); /* more than the variances tell */
+    double scale = ws_max(square(off) / all, line->scale);
     double whole = ws_max((double)run.last->end_var, 1.0);
     int64_t before = INT64_MIN;
     for (struct pending *at = run.first;; at = at->next) {
@@ -181,7 +198,7 @@ static void bridge(struct run run, int64_t end, double end_var, struct line *lin
         if (at == run.last)
             break;
     }
-    *line = (struct line){ end, end_var, 0, line->apart };
+    line_begin(line, end, end_var);
 }
 
 /* An event behind the operations from the first to the last. `tells`: it stands where the last one ended; else that
@@ -191,8 +208,10 @@ static void anchor(struct pending *first, struct pending *last, const struct poo
 {
     double off = (double)(event->time - last->op.end);
     struct run run = run_until(first, last);
-    if (tells && run.count > 1)
+    if (tells && run.count > 1) {
         learn_from(run, off, line);
+        learn_scale(line, square(off) / ((double)last->end_var + EVENT));
+    }
     if (tells || off < 0)
         bridge(run, event->time, EVENT, line);
 }
@@ -210,7 +229,7 @@ static void settle_gated(const struct shim_context *context, struct pending *pen
     pending->op.end = end->time;
     pending->begin_var = pending->end_var = (float)EVENT;
     pending->op.flags |= WS_TIME_MEASURED | WS_TIME_MEASURED << 2;
-    *line = (struct line){ end->time, EVENT, 0, line->apart };
+    line_begin(line, end->time, EVENT);
 }
 
 /* An operation with events of its own, behind which nothing is computed yet. Returns whether its end is measured. */
@@ -224,7 +243,7 @@ static bool settle_last(const struct shim_context *context, struct pending *pend
         return true;
     }
     if (begin && begin->time > line->free)
-        *line = (struct line){ begin->time, EVENT, 0, line->apart };
+        line_begin(line, begin->time, EVENT);
     advance(context, pending, line);
     if (begin && tells && !(pending->op.flags & WS_OP_CONTENDED)) {
         struct duration *duration = duration_of(pending->op.shape);
@@ -265,7 +284,7 @@ static void settle(struct shim_stream *stream, struct pending *first, struct pen
         anchor(first, before, begin, event_tells(begin, arrives(context, put_in)), line);
     if (!is_computed(last)) {
         times_resolve(stream, last, end_event);
-        *line = (struct line){ last->op.end, square((double)last->op.end_error / STATED), 0, line->apart };
+        line_begin(line, last->op.end, square((double)last->op.end_error / STATED));
         return;
     }
     bool tells = settle_last(context, last, begin, end, line);
@@ -278,8 +297,12 @@ static void settle(struct shim_stream *stream, struct pending *first, struct pen
 void reconstruct(struct shim_stream *stream, struct pending *first, struct pending *last, uint32_t end_event)
 {
     const struct shim_context *context = stream->context;
-    struct line line = { stream->line_known ? stream->line_free : INT64_MIN / 2, (double)stream->line_var, 0,
-                         stream->line_apart };
+    struct line line = { .free = stream->line_known ? stream->line_free : INT64_MIN / 2,
+                         .var = (double)stream->line_var,
+                         .apart = stream->line_apart,
+                         .seen = stream->line_known ? (double)stream->line_seen : 1,
+                         .scale = 1 };
+    line.scale = ws_clamp(SCALE_MARGIN * line.seen, SCALE_LEAST, SCALE_MOST);
     struct pending *before = NULL;
     for (struct pending *at = first; at != last; at = at->next) {
         advance(context, at, &line);
@@ -296,5 +319,6 @@ void reconstruct(struct shim_stream *stream, struct pending *first, struct pendi
     stream->line_free = line.free;
     stream->line_var = (float)line_var(&line);
     stream->line_apart = (int8_t)ws_clamp(line.apart, -100, 100);
+    stream->line_seen = (float)line.seen;
     stream->line_known = true;
 }

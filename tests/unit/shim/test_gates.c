@@ -21,7 +21,7 @@ struct ws_options shim_options = { .gate = WS_GATE_ON };
 struct shim_page shim_page;
 bool shim_one_queue;
 
-enum { ALL = 64, DEVICE_AT = 1 << 30 };
+enum { ALL = 16, DEVICE_AT = 1 << 30 };
 
 static struct shim_context context;
 static char *page;
