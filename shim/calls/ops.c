@@ -265,8 +265,7 @@ static void sampled_begin(struct shim_thread *thread, struct ws_ring_op *record,
     struct shim_stream *stream = shape->stream;
     uint16_t *flags = &record->header.detail;
     thread->measure = (uint8_t)what_to_measure(thread, record, shape, fresh);
-    if (shape->function)
-        *flags |= WS_RING_OP_COMPUTED | (fresh ? WS_RING_OP_WAITED : 0);
+    *flags |= (shape->function ? WS_RING_OP_COMPUTED : 0) | (fresh ? WS_RING_OP_WAITED : 0);
     if (thread->measure != MEASURE_PAIR)
         return;
     if (*flags & WS_RING_OP_COMPUTED && !fresh && !(*flags & WS_OP_IN_COLLECTIVE) && may_hold(stream, thread)) {

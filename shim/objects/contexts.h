@@ -54,6 +54,7 @@ struct arrival {
 struct dispatch {
     double mean, var; /* var: of the mean */
     unsigned count;   /* of measurements; 0: nothing is known */
+    bool wanted;      /* something was gated since the last */
     ws_CUevent events[2];
     int64_t next; /* host ns */
 };

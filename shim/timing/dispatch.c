@@ -6,7 +6,8 @@
 #include "shim/timing/gates.h"
 
 enum {
-    EARLY = 16,         /* measurements that are made at once */
+    AT_ONCE = 4,        /* measurements in a row */
+    EARLY = 16,         /* so many come one after the other */
     PERIOD = 250000000, /* between later ones */
     MEANT = 64,         /* older ones count less and less */
     DEADLINE = 300000,  /* for both events to pass */
@@ -46,13 +47,10 @@ static bool have_passed(struct shim_context *context)
     return result == WS_CUDA_SUCCESS;
 }
 
-void dispatch_measure(struct shim_context *context, int64_t now)
+static void measure_once(struct shim_context *context)
 {
     struct dispatch *dispatch = &context->dispatch;
     float ms;
-    if (now < dispatch->next || !context->clock_stream || !context->gates || !is_ready(dispatch))
-        return;
-    dispatch->next = now + (dispatch->count < EARLY ? 0 : PERIOD);
     if (!put_in(context) || !have_passed(context) ||
         driver.event_elapsed(&ms, dispatch->events[0], dispatch->events[1]) != WS_CUDA_SUCCESS)
         return;
@@ -63,4 +61,17 @@ void dispatch_measure(struct shim_context *context, int64_t now)
     double share = ws_max(1.0 / MEANT, 1.0 / dispatch->count);
     dispatch->mean += share * (ns - dispatch->mean);
     dispatch->var = NOISE * share;
+}
+
+void dispatch_measure(struct shim_context *context, int64_t now)
+{
+    struct dispatch *dispatch = &context->dispatch;
+    bool first = !dispatch->count;
+    if (now < dispatch->next || (!first && !dispatch->wanted) || !context->clock_stream || !context->gates ||
+        !is_ready(dispatch))
+        return;
+    dispatch->wanted = false;
+    dispatch->next = now + (dispatch->count < EARLY ? 0 : PERIOD);
+    for (int i = 0; i < (dispatch->count < EARLY ? AT_ONCE : 1); i++)
+        measure_once(context);
 }

@@ -7,7 +7,7 @@
 
 #include "shim/objects/contexts.h"
 
-/* Measures it when it is time, in the clock's own stream. The context is current. */
+/* Measures it when it is time and something was gated since, in the clock's own stream. The context is current. */
 void dispatch_measure(struct shim_context *context, int64_t now);
 
 #endif

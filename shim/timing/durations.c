@@ -13,11 +13,22 @@
 enum {
     SAMPLES_MEANT = 16, /* older ones count less and less: durations may change */
     SAMPLES_MOST = 60000,
-    APART_MOST = 2, /* so many in a row, and the duration has changed */
+    APART_MOST = 2,    /* so many in a row, and the duration has changed */
+    FIRST_SAMPLES = 4, /* what is known of other kernels counts as so many of a kernel's own */
+    ALL_MEANT = 64,    /* the same of all kernels together */
 };
-static const double UNKNOWN_NS = 3000;   /* before anything is known */
-static const double FIRST_SPREAD = 0.05; /* of the duration, until there are some samples */
-static const double FAR_OFF = 4;         /* standard deviations */
+static const double UNKNOWN_NS = 5000, UNKNOWN_BY = 50000; /* before anything is known */
+static const double FAR_OFF = 4;                           /* standard deviations */
+static const double FIRST_SPREAD = 0.05 * 0.05;            /* of the duration's square, before any is known */
+static const double MOST_SPREAD = 4, SAME = 0.3;
+
+/* What all kernels have in common, for those that were sampled seldom or never. */
+static struct {
+    double mean, var; /* of their durations */
+    double spread;    /* variance from launch to launch, by the duration's square */
+    double within;    /* the same, ns² */
+    uint32_t samples, repeated;
+} all_kernels = { .spread = FIRST_SPREAD };
 
 static struct duration *durations; /* by work, from 1 on; 0 is for those without room */
 static uint32_t *works;            /* by shape: its work */
@@ -55,13 +66,42 @@ struct duration *duration_of(uint32_t shape)
     return works[shape] ? &durations[works[shape]] : &shared;
 }
 
+/* Before a kernel's own launches tell. Where launches of one kernel differ as much as kernels do, the kernel says
+ * little of how long a launch takes. */
+static double likely_spread(double ns)
+{
+    double spread = all_kernels.spread * square(ns);
+    return all_kernels.within > SAME * all_kernels.var ? ws_max(spread, all_kernels.within) : spread;
+}
+
 static void begin(struct duration *duration, double ns, double noise)
 {
     duration->mean = (float)ns;
-    duration->spread = (float)square(FIRST_SPREAD * ns);
+    duration->spread = (float)likely_spread(ns);
     duration->var = (float)(noise + (double)duration->spread);
     duration->samples = 1;
     duration->apart = 0;
+}
+
+/* The weight of one more, where older ones count less and less. */
+static double weight(uint32_t before, uint32_t meant)
+{
+    return 1.0 / (double)(ws_min(before, meant) + 1);
+}
+
+static void learn_of_all(double ns)
+{
+    double share = weight(all_kernels.samples++, ALL_MEANT), off = ns - all_kernels.mean;
+    all_kernels.mean += share * off;
+    all_kernels.var += share * (square(off) * (1 - share) - all_kernels.var);
+}
+
+static void learn_spread_of_all(double seen, double mean)
+{
+    double relative = ws_min(seen / ws_max(square(mean), 1.0), MOST_SPREAD);
+    double share = weight(FIRST_SAMPLES + all_kernels.repeated++, ALL_MEANT);
+    all_kernels.spread += share * (relative - all_kernels.spread);
+    all_kernels.within += share * (seen - all_kernels.within);
 }
 
 /* Has the duration changed for good? One that is far off is not taken; of several in a row the last is all that is
@@ -80,6 +120,7 @@ static bool is_apart(struct duration *duration, double off, double all)
 void duration_sample(struct duration *duration, double ns, double noise)
 {
     ns = ws_max(ns, 0.0);
+    learn_of_all(ns);
     if (!duration->samples) {
         begin(duration, ns, noise);
         return;
@@ -96,8 +137,10 @@ void duration_sample(struct duration *duration, double ns, double noise)
         return;
     }
     /* The spread first: what the mean is off by counts as well, until it is known. */
-    double share = ws_max(1.0 / SAMPLES_MEANT, 1.0 / (duration->samples + 1.0));
-    double seen = ws_max(square(off) - (double)duration->var - noise, 0.0);
+    double share = weight(FIRST_SAMPLES + duration->samples, SAMPLES_MEANT);
+    double seen = ws_max(square(off) - noise, 0.0);
+    learn_spread_of_all(seen, (double)duration->mean);
+    seen = ws_max(seen - (double)duration->var, 0.0);
     duration->spread += (float)(share * (seen - (double)duration->spread));
     double gain = (double)duration->var / all;
     duration->mean += (float)(gain * off);
@@ -112,13 +155,28 @@ void duration_at_most(struct duration *duration, double ns)
         duration->most = (float)ns;
 }
 
+/* Of one that was never sampled: as long as others, but no longer than it was seen to be. */
+static double guess(const struct duration *duration, double *variance)
+{
+    double most = (double)duration->most;
+    double ns = all_kernels.samples ? all_kernels.mean : UNKNOWN_NS;
+    *variance = all_kernels.samples > 1 ? all_kernels.var + square(ns) / 4 : square(UNKNOWN_BY);
+    if (most > 0 && ns + ws_root(*variance) > most) {
+        ns = most / 2;
+        *variance = square(most) / 12;
+    }
+    return ns;
+}
+
 double duration_expected(const struct duration *duration)
 {
-    return duration->samples ? (double)duration->mean : duration->most > 0 ? (double)duration->most / 2 : UNKNOWN_NS;
+    double variance;
+    return duration->samples ? (double)duration->mean : guess(duration, &variance);
 }
 
 double duration_unsure(const struct duration *duration)
 {
-    return duration->samples ? (double)duration->var
-                             : square(duration->most > 0 ? (double)duration->most / 4 : UNKNOWN_NS);
+    double variance;
+    guess(duration, &variance);
+    return duration->samples ? (double)duration->var : variance;
 }

@@ -8,6 +8,7 @@
 
 /* Variances in ns². An event's time is rounded to half a microsecond. */
 static const double EVENT = 150.0 * 150;
+static const double BEGIN_EVENT = 600.0 * 600; /* events of the program may stand before it, and take their time */
 static const double DISPATCH_NS = 1000, DISPATCH_VARIANCE = 500.0 * 500; /* before it was measured */
 static const double FAR_OFF = 4;                                         /* standard deviations */
 static const double SCALE_MARGIN = 3, SCALE_LEAST = 0.03, SCALE_MOST = 9, RUNS_MEANT = 8;
@@ -179,32 +180,57 @@ static void learn_scale(struct line *line, double seen)
     line->scale = ws_clamp(SCALE_MARGIN * line->seen, SCALE_LEAST, SCALE_MOST);
 }
 
+/* Moves each operation of the run by its share of what the end is off by. False: some would take less than nothing,
+ * and nothing was moved. */
+static bool move_by_share(struct run run, double off, double whole)
+{
+    struct pending *behind = run.last->next, *at;
+    for (at = run.first; at != behind; at = at->next) {
+        double longer = ((double)at->end_var - (double)at->begin_var) / whole * off;
+        if ((double)(at->op.end - at->op.begin) + longer < 0)
+            return false;
+    }
+    for (at = run.first; at != behind; at = at->next) {
+        at->op.begin += (int64_t)((double)at->begin_var / whole * off);
+        at->op.end += (int64_t)((double)at->end_var / whole * off);
+    }
+    return true;
+}
+
+/* Presses the run together, so that it ends at this time. */
+static void press(struct run run, int64_t end)
+{
+    struct pending *behind = run.last->next, *at;
+    int64_t from = run.first->op.begin, to = ws_min(from, end);
+    double ratio = from < end ? (double)(end - from) / (double)(run.last->op.end - from) : 0;
+    for (at = run.first; at != behind; at = at->next) {
+        at->op.begin = to + (int64_t)(ratio * (double)(at->op.begin - from));
+        at->op.end = to + (int64_t)(ratio * (double)(at->op.end - from));
+    }
+}
+
 /* The run ended at this time in truth. What each operation is off by grows along the run, and so does the
  * correction; both ends of the run are known then, and the middle is unsure. */
 static void bridge(struct run run, int64_t end, double end_var, struct line *line)
 {
+    struct pending *behind = run.last->next, *at;
     double off = (double)(end - run.last->op.end);
-    double all = (double)run.last->end_var + end_var;
-    double scale = ws_max(square(off) / all, line->scale);
+    double scale = ws_max(square(off) / ((double)run.last->end_var + end_var), line->scale);
     double whole = ws_max((double)run.last->end_var, 1.0);
-    int64_t before = INT64_MIN;
-    for (struct pending *at = run.first;; at = at->next) {
+    if (!move_by_share(run, off, whole))
+        press(run, end);
+    for (at = run.first; at != behind; at = at->next) {
         double begin_share = (double)at->begin_var / whole, end_share = (double)at->end_var / whole;
-        at->op.begin = ws_max(at->op.begin + (int64_t)(begin_share * off), before);
-        at->op.end = ws_max(at->op.end + (int64_t)(end_share * off), at->op.begin);
         at->begin_var = (float)(scale * (double)at->begin_var * (1 - begin_share) + square(begin_share) * end_var);
         at->end_var = (float)(scale * (double)at->end_var * (1 - end_share) + square(end_share) * end_var);
-        before = at->op.end;
-        if (at == run.last)
-            break;
     }
     line_begin(line, end, end_var);
 }
 
 /* An event behind the operations from the first to the last. `tells`: it stands where the last one ended; else that
- * one had ended by then. */
-static void anchor(struct pending *first, struct pending *last, const struct pool_event *event, bool tells,
-                   struct line *line)
+ * one had ended by then. `event_var`: how far from the operation it may stand. */
+static void anchor(struct pending *first, struct pending *last, const struct pool_event *event, double event_var,
+                   bool tells, struct line *line)
 {
     double off = (double)(event->time - last->op.end);
     struct run run = run_until(first, last);
@@ -212,17 +238,22 @@ static void anchor(struct pending *first, struct pending *last, const struct poo
         learn_from(run, off, line);
         learn_scale(line, square(off) / ((double)last->end_var + EVENT));
     }
-    if (tells || off < 0)
-        bridge(run, event->time, EVENT, line);
+    if (tells) {
+        bridge(run, event->time, event_var, line);
+    } else if (off < 0) { /* it ended before, the further the less likely */
+        double var = (double)last->end_var, before = var / (ws_root(var) - off);
+        bridge(run, event->time - (int64_t)before, event_var + square(before), line);
+    }
 }
 
 /* --- measured operations ------------------------------------------------------------------------ */
 
 /* Both events stood in the queue together: their difference is the kernel. */
-static void settle_gated(const struct shim_context *context, struct pending *pending, const struct pool_event *begin,
+static void settle_gated(struct shim_context *context, struct pending *pending, const struct pool_event *begin,
                          const struct pool_event *end, struct line *line)
 {
     double took = (double)(end->time - begin->time) - dispatch_ns(context);
+    context->dispatch.wanted = true;
     duration_sample(duration_of(pending->op.shape), took,
                     2 * EVENT + (context->dispatch.count ? context->dispatch.var : DISPATCH_VARIANCE));
     pending->op.begin = ws_min(begin->time + (int64_t)dispatch_ns(context), end->time);
@@ -233,7 +264,7 @@ static void settle_gated(const struct shim_context *context, struct pending *pen
 }
 
 /* An operation with events of its own, behind which nothing is computed yet. Returns whether its end is measured. */
-static bool settle_last(const struct shim_context *context, struct pending *pending, const struct pool_event *begin,
+static bool settle_last(struct shim_context *context, struct pending *pending, const struct pool_event *begin,
                         const struct pool_event *end, struct line *line)
 {
     struct instant end_came = arrives(context, pending->op.host_end + pending->late);
@@ -276,12 +307,15 @@ static void state_times(struct pending *first, struct pending *last)
 static void settle(struct shim_stream *stream, struct pending *first, struct pending *before, struct pending *last,
                    uint32_t end_event, struct line *line)
 {
-    const struct shim_context *context = stream->context;
+    struct shim_context *context = stream->context;
     const struct pool_event *end = event_read(context, end_event), *begin = event_read(context, last->begin_event);
     bool gated = last->detail & WS_RING_OP_GATED && begin;
     int64_t put_in = gated ? last->op.host_end + last->late + OPENING_NS : last->op.host_begin;
-    if (begin && before)
-        anchor(first, before, begin, event_tells(begin, arrives(context, put_in)), line);
+    if (begin && before) {
+        /* What the stream waited for may have ended long after the operation before. */
+        bool tells = !(last->detail & WS_RING_OP_WAITED) && event_tells(begin, arrives(context, put_in));
+        anchor(first, before, begin, BEGIN_EVENT, tells, line);
+    }
     if (!is_computed(last)) {
         times_resolve(stream, last, end_event);
         line_begin(line, last->op.end, square((double)last->op.end_error / STATED));
@@ -290,7 +324,7 @@ static void settle(struct shim_stream *stream, struct pending *first, struct pen
     bool tells = settle_last(context, last, begin, end, line);
     if (gated)
         return;
-    anchor(begin ? last : first, last, end, tells, line);
+    anchor(begin ? last : first, last, end, EVENT, tells, line);
     last->op.flags |= tells ? WS_TIME_MEASURED << 2 : 0;
 }
 

@@ -119,7 +119,7 @@ def case_backend(build):
     check(run.meta()["backend"] == "host", run.meta())
     old, new = ({"WALLSHIM_MARKS": "pairs"}, {"WALLSHIM_EVENT_PLACEMENT": "pairs"})
     check(Run(build, ["10"], old).meta()["marks"] == "pairs", "the option's old variable is understood")
-    check(Run(build, ["10"], {}).meta()["marks"] == "marks", "one event between operations is the default")
+    check(Run(build, ["10"], {}).meta()["marks"] == "sampled", "few events are the default")
     for switch in ("--event-placement=pairs", "--marks=pairs"):
         said = subprocess.run([f"{build}/tools/wallshim", "record", switch, "--", "env"], capture_output=True, text=True,
                               env={**os.environ, "WALLSHIM_LIBRARY": "/dev/null"}, check=False).stdout
@@ -129,10 +129,11 @@ def case_backend(build):
     timed = [row for row in run.kernels() if not row["flags"] & 0x200]
     check(len(timed) >= 200 and all(row["flags"] & 3 in (1, 2) for row in timed), "pairs: begins measured or bounded")
     check(not [row for row in timed if row["flags"] & 0x400], "pairs are no samples")
-    run = Run(build, ["300"], {"WALLSHIM_SAMPLE": "0"})
+    shared = {"WALLSHIM_EVENT_PLACEMENT": "shared"}
+    run = Run(build, ["300"], {**shared, "WALLSHIM_SAMPLE": "0"})
     sampled = sum(1 for row in run.kernels() if row["flags"] & 0x400)
     check(not sampled, f"{sampled} sampled with sample=0")
-    run = Run(build, ["300"], {"WALLSHIM_SAMPLE": "10"})
+    run = Run(build, ["300"], {**shared, "WALLSHIM_SAMPLE": "10"})
     sampled = sum(1 for row in run.kernels() if row["flags"] & 0x400)
     check(25 <= sampled <= 35, f"{sampled} of 300 sampled with sample=10")
 
@@ -189,7 +190,7 @@ def case_events(build):
     """Launches as fast as they go find free events: there are enough at first, and more before they run out. A machine that is
     busy with other things may keep the drain from it, so the best of five counts. Where few are allowed, no verdict is given on
     what was timed by chance, and it is said of how many the times are missing."""
-    fast = {"SIMGPU_LAUNCH_NS": "0", "SIMGPU_EVENT_RECORD_NS": "0"}
+    fast = {"SIMGPU_LAUNCH_NS": "0", "SIMGPU_EVENT_RECORD_NS": "0", "WALLSHIM_EVENT_PLACEMENT": "shared"}
     dry = []
     for _ in range(5):
         run = Run(build, ["20000", "burst"], fast)

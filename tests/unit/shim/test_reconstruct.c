@@ -243,6 +243,19 @@ static void what_held_the_stream_shows_at_the_next_event(void **state)
     assert_true(llabs(next->op.begin - begins[2]) <= (int64_t)next->op.begin_error);
 }
 
+static void what_a_stream_waits_for_does_not_lengthen_what_was_before(void **state)
+{
+    (void)state;
+    teach(1, 2000);
+    launch(1, 2000, 20000, NOT);
+    device_free += 500000; /* an event of another stream */
+    launch(1, 2000, 0, PAIR);
+    ops[1].detail |= WS_RING_OP_WAITED;
+    compute();
+    assert_all_inside();
+    assert_true(ops[0].op.end - ops[0].op.begin < 3000);
+}
+
 /* --- samples -------------------------------------------------------------------------------------- */
 
 static void gated_launches_tell_short_kernels(void **state)
@@ -322,6 +335,7 @@ int main(void)
         cmocka_unit_test_setup(anchors_teach_what_kernels_take, begin_anew),
         cmocka_unit_test_setup(an_event_in_an_idle_stream_tells_no_end, begin_anew),
         cmocka_unit_test_setup(what_held_the_stream_shows_at_the_next_event, begin_anew),
+        cmocka_unit_test_setup(what_a_stream_waits_for_does_not_lengthen_what_was_before, begin_anew),
         cmocka_unit_test_setup(gated_launches_tell_short_kernels, begin_anew),
         cmocka_unit_test_setup(pairs_tell_long_kernels_only, begin_anew),
         cmocka_unit_test_setup(a_gate_on_a_busy_stream_tells_when_it_was_free, begin_anew),
