@@ -1,6 +1,6 @@
 /* Compares a trace with what happened.
  *
- *   check TRACE TRUTH [--median-width NS] [--busy-percent P] [--untimed-percent P] [--show N]
+ *   check TRACE TRUTH [--median-width NS] [--busy-percent P] [--untimed-percent P] [--inside-percent P] [--show N]
  *
  * Every kernel, copy and memset must be in the trace, under its name, stream, size and a correlation of its own; 99.9
  * % of the true begins and ends must lie inside the error stated with each; the clock rows must be right within
@@ -21,7 +21,7 @@
 
 #include "pairs.h"
 
-enum { INSIDE_PERMILLE = 999 };
+static double inside_percent = 99.9;
 
 static int to_show;
 static double untimed_percent = 1;
@@ -122,7 +122,8 @@ static int64_t report_side(const char *name, struct side *side)
            side->early, side->late, side->worst, side->none, median, timed ? side->widths[timed * 9 / 10] : 0,
            timed ? side->widths[timed - 1] : 0, side->by_quality[WS_TIME_MEASURED], side->by_quality[WS_TIME_BOUNDED],
            side->by_quality[WS_TIME_INFERRED]);
-    EXPECT(timed && side->inside * 1000 >= timed * INSIDE_PERMILLE, "fewer than 99.9 %% of the %ss are inside", name);
+    EXPECT(timed && (double)side->inside * 100 >= (double)timed * inside_percent,
+           "fewer than %.1f %% of the %ss are inside", inside_percent, name);
     EXPECT((double)side->none * 100 <= (double)side->count * untimed_percent, "%zu %ss are not known", side->none,
            name);
     return median;
@@ -224,6 +225,7 @@ int main(int argc, char **argv)
     static const struct option options[] = { { "median-width", required_argument, NULL, 'w' },
                                              { "busy-percent", required_argument, NULL, 'b' },
                                              { "untimed-percent", required_argument, NULL, 'u' },
+                                             { "inside-percent", required_argument, NULL, 'i' },
                                              { "show", required_argument, NULL, 's' },
                                              { NULL, 0, NULL, 0 } };
     struct truth truth;
@@ -237,6 +239,8 @@ int main(int argc, char **argv)
             percent = atof(optarg);
         else if (option == 'u')
             untimed_percent = atof(optarg);
+        else if (option == 'i')
+            inside_percent = atof(optarg);
         else if (option == 's')
             to_show = atoi(optarg);
         else
