@@ -143,14 +143,14 @@ static void make_kernels(void)
 
 static bool read_kernels(const char *text)
 {
-    for (setting.kernels = 0; *text && setting.kernels < MOST_KERNELS; text += *text == ',') {
+    for (setting.kernels = 0; text && *text && setting.kernels < MOST_KERNELS; text += *text == ',') {
         char *end = NULL;
         setting.ns[setting.kernels++] = strtoull(text, &end, 10);
         if (!end || end == text)
             return false;
         text = end;
     }
-    return !*text;
+    return text && !*text;
 }
 
 static bool read_setting(int argc, char **argv)
