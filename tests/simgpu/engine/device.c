@@ -52,7 +52,7 @@ ws_CUresult sim_devices_init(void)
         pthread_mutex_init(&device->primary_lock, NULL);
         device->model = model;
         device->clock_offset = sim_config.clock_offset_ns * (i + 1);
-        device->clock_drift = (double)sim_config.clock_drift_ppm * (i % 2 ? -1e-6 : 1e-6);
+        device->clock_drift_ppm = i % 2 ? -sim_config.clock_drift_ppm : sim_config.clock_drift_ppm;
         device->memory_total = sim_config.memory > 0 ? (uint64_t)sim_config.memory : model->memory_bytes;
         for (int byte = 0; byte < 16; byte++)
             device->uuid.bytes[byte] = (char)(0x51 + byte * 7);

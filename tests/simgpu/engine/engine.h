@@ -81,7 +81,7 @@ struct sim_device {
     int ordinal;
     const struct sim_model *model;
     int64_t clock_offset;
-    double clock_drift;
+    int64_t clock_drift_ppm;
     struct sim_unit units[SIM_ENGINES];
     struct sim_context *primary;
     pthread_mutex_t primary_lock; /* held while it begins or ends; before sim_lock */

@@ -119,8 +119,8 @@ static bool open_file(struct text *text)
               "submit_ns\n");
     for (int i = 0; i < sim_device_count; i++)
         add(text, "#clock\tdevice=%d\torigin_host_ns=%lld\toffset_ns=%lld\tdrift=%.9g\tresolution_ns=%lld\n", i,
-            (long long)sim_clock_origin, (long long)sim_devices[i].clock_offset, sim_devices[i].clock_drift,
-            (long long)sim_config.event_resolution_ns);
+            (long long)sim_clock_origin, (long long)sim_devices[i].clock_offset,
+            (double)sim_devices[i].clock_drift_ppm * 1e-6, (long long)sim_config.event_resolution_ns);
     return true;
 }
 
