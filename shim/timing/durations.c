@@ -2,10 +2,10 @@
 
 #include <stddef.h>
 
+#include "base/chunks.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/minmax.h"
-#include "base/reserve.h"
 #include "base/root.h"
 #include "record/record.h"
 #include "shim/state/registry.h"
@@ -30,9 +30,10 @@ static struct {
     uint32_t samples, repeated;
 } all_kernels = { .spread = FIRST_SPREAD };
 
-static struct duration *durations; /* by work, from 1 on; 0 is for those without room */
-static uint32_t *works;            /* by shape: its work */
-static struct ws_map work_ids;     /* hash of a row without its stream → work */
+/* A work is a kernel with grid and block; 0 is for those without room. */
+static struct ws_chunks durations = { .row_size = sizeof(struct duration) }; /* by work */
+static struct ws_chunks works = { .row_size = sizeof(uint32_t) };            /* by shape */
+static struct ws_map work_ids; /* hash of a row without its stream → work */
 static uint32_t work_count;
 static struct duration shared;
 
@@ -55,15 +56,11 @@ static uint32_t work_of(uint32_t shape)
 
 struct duration *duration_of(uint32_t shape)
 {
-    if (!durations) {
-        works = ws_reserve((registry.shape.limit + 1) * sizeof(*works));
-        durations = ws_reserve((registry.shape.limit + 1) * sizeof(*durations));
-    }
-    if (!works || !durations)
-        return &shared;
-    if (!works[shape])
-        works[shape] = work_of(shape);
-    return works[shape] ? &durations[works[shape]] : &shared;
+    uint32_t *work = ws_chunks_make(&works, shape);
+    if (work && !*work)
+        *work = work_of(shape);
+    struct duration *duration = work && *work ? ws_chunks_make(&durations, *work) : NULL;
+    return duration ? duration : &shared;
 }
 
 /* Before a kernel's own launches tell. Where launches of one kernel differ as much as kernels do, the kernel says

@@ -189,10 +189,11 @@ uint64_t gate_close(struct shim_context *context, ws_CUstream stream, uint64_t *
     uint32_t word = atomic_load_explicit(&gate->word, memory_order_relaxed) + 1;
     word += !word; /* 0 says that it is open */
     atomic_store_explicit(&gate->since, ws_clock_ns(), memory_order_relaxed);
-    set_timer(gate, OPENS_NS); /* before the stream waits: whatever happens now, the gate will be opened */
     *kept = gate_name((unsigned)place, word);
     atomic_signal_fence(memory_order_seq_cst);
     atomic_store(&gate->closed, word);
+    /* After it says that it is closed, and before the stream waits: whatever happens now, it will be opened. */
+    set_timer(gate, OPENS_NS);
     ws_CUdeviceptr address = gates->address + (uint64_t)((char *)&gate->word - (char *)gates);
     if (driver.stream_wait_value(stream, address, word, WS_CU_STREAM_WAIT_VALUE_GEQ) == WS_CUDA_SUCCESS)
         return *kept;
