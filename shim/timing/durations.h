@@ -15,7 +15,8 @@ struct duration {
     uint32_t in_run; /* launches, while a run is looked at */
 };
 
-/* Of the launches with this shape's kernel, grid and block. Never NULL: where memory is short, shapes share one. */
+/* The duration of launches with this shape's kernel, grid and block. Never NULL: where memory is short, all kernels
+ * share one entry. */
 struct duration *duration_of(uint32_t shape);
 
 /* A launch took so long, measured with this variance. */

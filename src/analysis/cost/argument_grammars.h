@@ -9,8 +9,8 @@
 /* The end of `part` within `text`; NULL: not found. */
 const char *ws_behind(const char *text, const char *part);
 
-/* Does a longer word end at `at`? Then the name is another kernel's: "masked_softmax_warp_forward" is not
- * "softmax_warp_forward". */
+/* Does the word that `at` is in begin before it? Then the name is another kernel's: "masked_softmax_warp_forward" is
+ * not "softmax_warp_forward". */
 bool ws_goes_before(const char *name, const char *at);
 
 /* Reads the template arguments of the name that ends here. Returns how many there are. */

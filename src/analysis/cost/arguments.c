@@ -47,7 +47,7 @@ struct ws_arguments_form ws_arguments_form_of(const char *name)
     return form;
 }
 
-/* Returns false where a launch's parameters (an identifier) do not say. */
+/* What a launch moves, by its parameters, `params` being their id. Returns false where they do not tell. */
 static bool arguments_moved(const struct ws_arguments_form *form, const struct ws_process *process,
                             const struct ws_shape *shape, uint32_t params, struct ws_moved *moved)
 {
