@@ -119,7 +119,10 @@ def case_backend(build):
     check(run.meta()["backend"] == "host", run.meta())
     old, new = ({"WALLSHIM_MARKS": "pairs"}, {"WALLSHIM_EVENT_PLACEMENT": "pairs"})
     check(Run(build, ["10"], old).meta()["marks"] == "pairs", "the option's old variable is understood")
-    check(Run(build, ["10"], {}).meta()["marks"] == "sampled", "few events are the default")
+    check(Run(build, ["10"], {}).meta()["marks"] == "marks", "one event between operations is the default")
+    few = Run(build, ["300"], {"WALLSHIM_EVENT_PLACEMENT": "sampled"})
+    check(few.meta()["marks"] == "sampled" and len(few.kernels()) == 300, "few events are an option")
+    check(all(row["flags"] & 3 for row in few.kernels()), "sampled: every launch has a begin")
     for switch in ("--event-placement=pairs", "--marks=pairs"):
         said = subprocess.run([f"{build}/tools/wallshim", "record", switch, "--", "env"], capture_output=True, text=True,
                               env={**os.environ, "WALLSHIM_LIBRARY": "/dev/null"}, check=False).stdout

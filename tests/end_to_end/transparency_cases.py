@@ -202,7 +202,7 @@ CASES = {
     "bad-option": Case("ending", "return", traces=None, says=True, environment={"WALLSHIM_SAMPLE": "many"}),
     "quiet": Case("ending", "return", traces=0, folder="/nowhere/at/all", environment={"WALLSHIM_LOG": "quiet"}),
     "backend-host": Case("ending", "synchronised", ops=200, environment={"WALLSHIM_BACKEND": "host"}),
-    "event-shared": Case("ending", "synchronised", ops=200, environment={"WALLSHIM_EVENT_PLACEMENT": "shared"}),
+    "event-sampled": Case("ending", "synchronised", ops=200, environment={"WALLSHIM_EVENT_PLACEMENT": "sampled"}),
     "event-pairs": Case("ending", "synchronised", ops=200, environment={"WALLSHIM_EVENT_PLACEMENT": "pairs"}),
     "burst": Case("signals", "storm", environment={"WALLSHIM_BURST": "10ms/50ms"}),
     "tiny-ring": Case("signals", "storm", environment={"WALLSHIM_RING": "64K"}),
