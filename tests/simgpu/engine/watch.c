@@ -5,7 +5,7 @@
 
 /* How often the driver thread looks at other ranks, and at memory. A device sees a value at once: while a wait is
  * young, the thread looks without sleeping. */
-enum { IDLE_NS = 20000000, POLL_NS = 20000, EAGER_NS = 300000, EAGER_POLL_NS = 1000 };
+enum { POLL_NS = 20000, EAGER_NS = 300000, EAGER_POLL_NS = 1000 };
 
 __thread bool sim_in_callback __attribute__((tls_model("initial-exec")));
 
@@ -151,26 +151,14 @@ static bool look_at(struct sim_op *op, int64_t now, int64_t *again)
     return false;
 }
 
-/* Waits for something to look after; false: nothing came. */
-static bool has_work(void)
-{
-    int64_t end = sim_now() + IDLE_NS;
-    struct timespec until = { end / 1000000000, end % 1000000000 };
-    while (!watched)
-        if (pthread_cond_timedwait(&wake, &sim_lock, &until))
-            break;
-    return watched;
-}
-
-/* Ends when it has nothing to do: a process whose own threads have ended must not live on for it. */
 static void *driver_thread(void *unused)
 {
     (void)unused;
     int64_t drained = 0;
     pthread_mutex_lock(&sim_lock);
     for (;;) {
-        if (!has_work())
-            break;
+        while (!watched)
+            pthread_cond_wait(&wake, &sim_lock);
         int64_t now = sim_now();
         if (now - drained >= POLL_NS) {
             pthread_mutex_unlock(&sim_lock);
@@ -203,22 +191,16 @@ static void *driver_thread(void *unused)
         struct timespec until = { again / 1000000000, again % 1000000000 };
         pthread_cond_timedwait(&wake, &sim_lock, &until);
     }
-    started = false;
-    pthread_mutex_unlock(&sim_lock);
     return NULL;
 }
 
 static void start_thread(void)
 {
-    static bool initialized;
-    if (!initialized) {
-        pthread_condattr_t attributes;
-        pthread_condattr_init(&attributes);
-        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        pthread_cond_init(&wake, &attributes);
-        pthread_condattr_destroy(&attributes);
-        initialized = true;
-    }
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&wake, &attributes);
+    pthread_condattr_destroy(&attributes);
     /* Signals belong to the program's own threads. */
     sigset_t all, before;
     sigfillset(&all);
