@@ -169,6 +169,18 @@ static bool compare(struct shim_context *context, struct clock_base *base, struc
     return any;
 }
 
+/* ns until the next comparison; soon where the last one was not taken. Computed times want to know the drift early.
+ */
+static int64_t fit_pause(const struct shim_context *context, bool taken)
+{
+    bool sampled = shim_options.event_placement == WS_EVENTS_SAMPLED;
+    if (!taken)
+        return FIT_PERIOD / 10;
+    if (sampled && context->fits < EARLY_FITS)
+        return context->fits < SOON_FITS ? FIT_PERIOD / 100 : FIT_PERIOD / 10;
+    return context->fits < SOON_FITS ? FIT_PERIOD / 5 : FIT_PERIOD;
+}
+
 /* Our own stream and events: compares the clocks, and takes a new base when it is time. */
 static void keep_by_probes(struct shim_context *context, int64_t now)
 {
@@ -200,10 +212,7 @@ static void keep_by_probes(struct shim_context *context, int64_t now)
         context->next_fit = now; /* at every round, until there is one to go by */
         return;
     }
-    context->next_fit = now + (context->fits == fits        ? FIT_PERIOD / 10
-                               : context->fits < SOON_FITS  ? FIT_PERIOD / 100
-                               : context->fits < EARLY_FITS ? FIT_PERIOD / 10
-                                                            : FIT_PERIOD);
+    context->next_fit = now + fit_pause(context, context->fits != fits);
 }
 
 bool device_clock_keep(struct shim_context *context, int64_t now, struct ws_clock *row)
