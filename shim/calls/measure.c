@@ -16,11 +16,6 @@ enum {
     WHOLE = 1000000,         /* --overhead is in millionths */
 };
 
-static uint64_t ticks_of(uint64_t ns)
-{
-    return atomic_load_explicit(&ticks_a_second, memory_order_relaxed) / 1000000 * ns / 1000;
-}
-
 static bool sample_is_due(struct shape_entry *shape)
 {
     return shape->until_sample && !--shape->until_sample;
@@ -35,7 +30,7 @@ enum measure measure_of_launch(struct shim_thread *thread, struct shim_stream *s
     measuring->unmeasured++;
     if (!sample && !anchor)
         return MEASURE_NOTHING;
-    uint64_t advance = sample && shape->sample_gap < EARLY_GAP ? ticks_of(ADVANCE_NS) : 0;
+    uint64_t advance = sample && shape->sample_gap < EARLY_GAP ? ticks_in(ADVANCE_NS) : 0;
     if (now + advance < measuring->paid_until || (sample && anchor && measuring->anchor_next)) {
         shape->until_sample += sample; /* at the next launch */
         sample = false;
@@ -53,10 +48,9 @@ enum measure measure_of_launch(struct shim_thread *thread, struct shim_stream *s
 void measure_was_paid(struct shim_thread *thread, struct shim_stream *stream, uint64_t now, uint64_t took)
 {
     struct thread_measuring *measuring = &thread->measuring;
-    uint64_t cost = ws_min(took, ticks_of(MEASURE_MOST_NS));
-    uint64_t own = ws_min(ticks_of(measuring->unmeasured * OWN_NS), OWN_MOST * cost);
+    uint64_t cost = ws_min(took, ticks_in(MEASURE_MOST_NS));
+    uint64_t own = ws_min(ticks_in(measuring->unmeasured * OWN_NS), OWN_MOST * cost);
     measuring->paid_until = ws_max(measuring->paid_until, now) + (cost + own) * WHOLE / shim_options.overhead;
     measuring->unmeasured = 0;
-    measuring->spent += cost;
-    atomic_store_explicit(&stream->anchor_due, now + ticks_of(ANCHOR_NS), memory_order_relaxed);
+    atomic_store_explicit(&stream->anchor_due, now + ticks_in(ANCHOR_NS), memory_order_relaxed);
 }

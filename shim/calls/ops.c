@@ -15,7 +15,7 @@
 
 enum {
     HOLD_AFTER_DEPENDENT = 256, /* launches without one until events go back to their usual place */
-    TURN_DEADLINE_US = 50,
+    TURN_DEADLINE_NS = 50000,
 };
 
 /* stream->turn is 0 or the number of the thread that has it. */
@@ -146,8 +146,7 @@ static bool take_turn(struct shim_stream *stream, uint32_t own)
                                                                  memory_order_relaxed),
                          1))
         return true;
-    uint64_t deadline =
-        ticks_now() + atomic_load_explicit(&ticks_a_second, memory_order_relaxed) / 1000000 * TURN_DEADLINE_US;
+    uint64_t deadline = ticks_now() + ticks_in(TURN_DEADLINE_NS);
     do {
         if (free_turn & TURN_LONG) /* its call waits for the device: that is no moment */
             return false;
@@ -283,10 +282,10 @@ static bool open_gate(struct shim_thread *thread, struct shim_stream *stream, bo
     if (!thread->gate)
         return false;
     uint64_t ns = atomic_load_explicit(&stream->context->settle_ns, memory_order_relaxed);
-    uint64_t until = ticks_now() + atomic_load_explicit(&ticks_a_second, memory_order_relaxed) / 1000000 * ns / 1000;
+    uint64_t until = ticks_now() + ticks_in(ns);
     while (settle && ticks_now() < until)
         ;
-    bool held = gate_open(stream->context, thread->gate);
+    bool held = gate_open(thread->gate);
     thread->gate = 0;
     return held;
 }
@@ -363,6 +362,7 @@ static void time_end(struct shim_thread *thread, struct ws_ring_op *record)
         *flags &= (uint16_t)~WS_RING_OP_COMPUTED;
         atomic_store_explicit(&stream->fresh, 1, memory_order_release);
     } else if (is_sampled() && thread->measure == MEASURE_NOTHING) {
+        /* Its times will be computed. */
     } else if (atomic_load_explicit(&stream->holding, memory_order_relaxed)) {
         if (!(*flags & WS_OP_DEPENDENT))
             atomic_fetch_sub_explicit(&stream->holding, 1, memory_order_relaxed);

@@ -269,7 +269,7 @@ static struct pending *sorted(struct pending *list)
 
 static void sort_by_launch(struct shim_stream *stream)
 {
-    if (!stream->unsorted)
+    if (!stream->unsorted || !stream->first)
         return;
     stream->unsorted = false;
     stream->first = sorted(stream->first);

@@ -32,7 +32,6 @@ struct thread_params {
 /* What measuring device times has cost the thread (calls/measure.h), in ticks. */
 struct thread_measuring {
     uint64_t paid_until; /* nothing is measured before, so that the share of the time holds */
-    uint64_t spent;      /* in all */
     uint32_t unmeasured; /* operations since the last that was measured */
     bool anchor_next;    /* anchors and samples take turns */
 };

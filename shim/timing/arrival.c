@@ -9,15 +9,10 @@ static const double FIRST_DRIFT = 5e-5; /* any crystal is better */
 static const double SECOND = 1e9, FAR_OFF = 4, FAR_OFF_NS = 300;
 enum { APART_MOST = 6 };
 
-static double square(double value)
-{
-    return value * value;
-}
-
 static void begin(struct arrival *arrival, int64_t host_ns, int64_t device_ns, double variance)
 {
     *arrival = (struct arrival){
-        .base = device_ns - host_ns, .at = host_ns, .var = variance, .dvar = square(FIRST_DRIFT), .probes = 1
+        .base = device_ns - host_ns, .at = host_ns, .var = variance, .dvar = ws_square(FIRST_DRIFT), .probes = 1
     };
 }
 
@@ -25,12 +20,13 @@ static void begin(struct arrival *arrival, int64_t host_ns, int64_t device_ns, d
 static double variance_after(const struct arrival *arrival, double since)
 {
     double aside = since < 0 ? -since : since;
-    return arrival->var + 2 * since * arrival->cov + square(since) * arrival->dvar + aside / SECOND * WANDER_A_SECOND;
+    return arrival->var + 2 * since * arrival->cov + ws_square(since) * arrival->dvar +
+           aside / SECOND * WANDER_A_SECOND;
 }
 
 void arrival_learn(struct arrival *arrival, int64_t host_ns, int64_t device_ns, int64_t late)
 {
-    double noise = PROBE + square((double)late / 2);
+    double noise = PROBE + ws_square((double)late / 2);
     if (!arrival->probes) {
         begin(arrival, host_ns, device_ns, noise);
         return;
@@ -47,9 +43,9 @@ void arrival_learn(struct arrival *arrival, int64_t host_ns, int64_t device_ns, 
     }
     arrival->delay += since * arrival->drift + var / all * off;
     arrival->drift += cov / all * off;
-    arrival->dvar += (since < 0 ? -since : since) / SECOND * DRIFT_A_SECOND - square(cov) / all;
+    arrival->dvar += (since < 0 ? -since : since) / SECOND * DRIFT_A_SECOND - ws_square(cov) / all;
     arrival->cov = cov - var * cov / all;
-    arrival->var = var - square(var) / all;
+    arrival->var = var - ws_square(var) / all;
     arrival->at = host_ns;
     arrival->probes++;
     arrival->apart = 0;

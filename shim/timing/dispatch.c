@@ -34,7 +34,7 @@ static bool put_in(struct shim_context *context)
     int64_t until = ws_clock_ns() + atomic_load_explicit(&context->settle_ns, memory_order_relaxed);
     while (ws_clock_ns() < until)
         ;
-    return gate_open(context, gate) && done;
+    return gate_open(gate) && done;
 }
 
 static bool have_passed(struct shim_context *context)

@@ -37,11 +37,6 @@ static struct ws_map work_ids; /* hash of a row without its stream → work */
 static uint32_t work_count;
 static struct duration shared;
 
-static double square(double value)
-{
-    return value * value;
-}
-
 static uint32_t work_of(uint32_t shape)
 {
     struct ws_shape row = *(const struct ws_shape *)registry_row(&registry.shape, shape);
@@ -67,7 +62,7 @@ struct duration *duration_of(uint32_t shape)
  * little of how long a launch takes. */
 static double likely_spread(double ns)
 {
-    double spread = all_kernels.spread * square(ns);
+    double spread = all_kernels.spread * ws_square(ns);
     return all_kernels.within > SAME * all_kernels.var ? ws_max(spread, all_kernels.within) : spread;
 }
 
@@ -90,12 +85,12 @@ static void learn_of_all(double ns)
 {
     double share = weight(all_kernels.samples++, ALL_MEANT), off = ns - all_kernels.mean;
     all_kernels.mean += share * off;
-    all_kernels.var += share * (square(off) * (1 - share) - all_kernels.var);
+    all_kernels.var += share * (ws_square(off) * (1 - share) - all_kernels.var);
 }
 
 static void learn_spread_of_all(double seen, double mean)
 {
-    double relative = ws_min(seen / ws_max(square(mean), 1.0), MOST_SPREAD);
+    double relative = ws_min(seen / ws_max(ws_square(mean), 1.0), MOST_SPREAD);
     double share = weight(FIRST_SAMPLES + all_kernels.repeated++, ALL_MEANT);
     all_kernels.spread += share * (relative - all_kernels.spread);
     all_kernels.within += share * (seen - all_kernels.within);
@@ -105,7 +100,7 @@ static void learn_spread_of_all(double seen, double mean)
  * known. */
 static bool is_apart(struct duration *duration, double off, double all)
 {
-    if (square(off) <= square(FAR_OFF) * all) {
+    if (ws_square(off) <= ws_square(FAR_OFF) * all) {
         duration->apart = 0;
         return false;
     }
@@ -130,12 +125,12 @@ void duration_sample(struct duration *duration, double ns, double noise)
             return;
         begin(duration, ns, noise);
         duration->spread =
-            (float)ws_max((double)duration->spread, square(off) / SAMPLES_MEANT); /* it may change again */
+            (float)ws_max((double)duration->spread, ws_square(off) / SAMPLES_MEANT); /* it may change again */
         return;
     }
     /* The spread first: what the mean is off by counts as well, until it is known. */
     double share = weight(FIRST_SAMPLES + duration->samples, SAMPLES_MEANT);
-    double seen = ws_max(square(off) - noise, 0.0);
+    double seen = ws_max(ws_square(off) - noise, 0.0);
     learn_spread_of_all(seen, (double)duration->mean);
     seen = ws_max(seen - (double)duration->var, 0.0);
     duration->spread += (float)(share * (seen - (double)duration->spread));
@@ -157,10 +152,10 @@ static double guess(const struct duration *duration, double *variance)
 {
     double most = (double)duration->most;
     double ns = all_kernels.samples ? all_kernels.mean : UNKNOWN_NS;
-    *variance = all_kernels.samples > 1 ? all_kernels.var + square(ns) / 4 : square(UNKNOWN_BY);
+    *variance = all_kernels.samples > 1 ? all_kernels.var + ws_square(ns) / 4 : ws_square(UNKNOWN_BY);
     if (most > 0 && ns + ws_root(*variance) > most) {
         ns = most / 2;
-        *variance = square(most) / 12;
+        *variance = ws_square(most) / 12;
     }
     return ns;
 }

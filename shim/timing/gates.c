@@ -25,22 +25,26 @@ enum {
 };
 _Static_assert((int)OPENS_NS < (int)GATE_NS, "the rest is for the thread to run");
 
-/* Its word counts: a stream waits until it is at least so much, and a gate is opened by raising it. */
+/* A gate that a thread may close, of any context: so there are few timers, however many contexts come and go. */
 struct gate {
-    _Alignas(64) _Atomic uint32_t word; /* what the device reads */
-    _Atomic uint32_t closed;            /* the word that will open it; 0: it is open. Whoever clears this opens it */
-    _Atomic int64_t since;              /* host ns */
-    int timer;                          /* the kernel's: it signals the thread, should the gate be left closed */
+    _Alignas(
+        64) _Atomic uint32_t closed; /* the word that will open it; 0: it is open. Whoever clears this opens it */
+    _Atomic int64_t since;           /* host ns */
+    _Atomic uint32_t *_Atomic word;  /* what the device reads */
+    uint32_t last;                   /* word: whoever closes the gate has it alone */
+    int timer;                       /* the kernel's: it signals the thread, should the gate be left closed */
 };
 
+/* A context's page. Words count: a stream waits until its word is at least so much, and is let go by raising it. */
 struct gates {
-    struct gate gates[GATES];
+    struct {
+        _Alignas(64) _Atomic uint32_t word;
+    } places[GATES];
     ws_CUdeviceptr address; /* of them, on the device */
-    _Atomic uint32_t taken; /* a bit each */
-    struct gates *next;     /* of those that the thread looks after; never taken out */
 };
 
-static struct gates *_Atomic all_gates;
+static struct gate all_gates[GATES];
+static _Atomic uint32_t taken;  /* a bit each */
 static _Atomic uint32_t keeper; /* the thread's id; a futex; 0: there is none */
 
 unsigned gates_thread_count(void)
@@ -48,30 +52,31 @@ unsigned gates_thread_count(void)
     return atomic_load_explicit(&keeper, memory_order_relaxed) != 0;
 }
 
-static void put_back(struct gates *gates, unsigned place)
+static void put_back(unsigned place)
 {
-    atomic_fetch_and_explicit(&gates->taken, ~(1u << place), memory_order_release);
+    atomic_fetch_and_explicit(&taken, ~(1u << place), memory_order_release);
 }
 
 /* Lets the stream go on. The place stays taken. */
 static bool open_place(struct gate *gate, uint32_t word)
 {
+    _Atomic uint32_t *address = atomic_load(&gate->word);
     if (!word || !atomic_compare_exchange_strong(&gate->closed, &word, 0))
         return false;
-    atomic_store_explicit(&gate->word, word, memory_order_release);
+    atomic_store_explicit(address, word, memory_order_release);
     return true;
 }
 
 /* --- the thread that opens what others left closed ---------------------------------------------- */
 
-static void open_left(struct gates *gates, int64_t now)
+static void open_left(int64_t now)
 {
-    for (uint32_t left = atomic_load(&gates->taken); left; left &= left - 1) {
+    for (uint32_t left = atomic_load(&taken); left; left &= left - 1) {
         unsigned place = (unsigned)__builtin_ctz(left);
-        struct gate *gate = &gates->gates[place];
+        struct gate *gate = &all_gates[place];
         uint32_t word = atomic_load(&gate->closed);
         if (now - atomic_load_explicit(&gate->since, memory_order_relaxed) >= OPENS_NS && open_place(gate, word))
-            put_back(gates, place);
+            put_back(place);
     }
 }
 
@@ -86,27 +91,31 @@ static void *gates_main(void *unused)
     futex_wake(&keeper);
     for (;;) {
         syscall(SYS_rt_sigtimedwait, &timer_set, NULL, NULL, sizeof(timer_set));
-        int64_t now = ws_clock_ns();
-        for (struct gates *gates = atomic_load(&all_gates); gates; gates = gates->next)
-            open_left(gates, now);
+        open_left(ws_clock_ns());
     }
     return NULL;
 }
 
-static bool keeper_runs(void)
-{
-    static bool tried;
-    if (!tried && thread_start(gates_main) == 0)
-        futex_wait(&keeper, 0, BEGIN_DEADLINE_NS);
-    tried = true;
-    return atomic_load(&keeper) != 0;
-}
-
-static bool make_timer(struct gate *gate)
+static bool make_timers(void)
 {
     struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = TIMER_SIGNAL };
     event._sigev_un._tid = (pid_t)atomic_load(&keeper);
-    return syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &gate->timer) == 0;
+    for (unsigned i = 0; i < GATES; i++)
+        if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &all_gates[i].timer))
+            return false;
+    return true;
+}
+
+/* Tried once for all contexts. */
+static bool keeper_runs(void)
+{
+    static bool tried, runs;
+    if (!tried && thread_start(gates_main) == 0) {
+        futex_wait(&keeper, 0, BEGIN_DEADLINE_NS);
+        runs = atomic_load(&keeper) && make_timers();
+    }
+    tried = true;
+    return runs;
 }
 
 /* 0: it is not to go off. */
@@ -138,14 +147,12 @@ static struct gates *make_gates(void)
     if (!gates)
         return NULL;
     madvise(gates, size, MADV_DONTFORK);
-    bool made = driver.host_register(gates, size, WS_CU_MEMHOSTREGISTER_DEVICEMAP) == WS_CUDA_SUCCESS &&
-                driver.host_address(&gates->address, gates, 0) == WS_CUDA_SUCCESS;
-    for (unsigned i = 0; made && i < GATES; i++)
-        made = make_timer(&gates->gates[i]);
-    if (made)
-        return gates;
-    munmap(gates, size); /* the driver drops what it may have registered with the context */
-    return NULL;
+    if (driver.host_register(gates, size, WS_CU_MEMHOSTREGISTER_DEVICEMAP) != WS_CUDA_SUCCESS) {
+        munmap(gates, size);
+        return NULL;
+    }
+    /* The driver has the page from here on: it stays, also where it is of no use. */
+    return driver.host_address(&gates->address, gates, 0) == WS_CUDA_SUCCESS ? gates : NULL;
 }
 
 void gates_prepare(struct shim_context *context)
@@ -154,19 +161,16 @@ void gates_prepare(struct shim_context *context)
         return;
     context->gates_tried = true;
     struct gates *gates = has_waits() && keeper_runs() ? make_gates() : NULL;
-    if (!gates)
-        return;
-    gates->next = atomic_load(&all_gates);
-    atomic_store(&all_gates, gates);
-    atomic_store_explicit(&context->gates, gates, memory_order_release);
+    if (gates)
+        atomic_store_explicit(&context->gates, gates, memory_order_release);
 }
 
-static int take_place(struct gates *gates)
+static int take_place(void)
 {
-    uint32_t taken = atomic_load_explicit(&gates->taken, memory_order_relaxed);
-    while (taken != (1u << GATES) - 1) {
-        unsigned place = (unsigned)__builtin_ctz(~taken);
-        if (atomic_compare_exchange_weak_explicit(&gates->taken, &taken, taken | 1u << place, memory_order_acquire,
+    uint32_t before = atomic_load_explicit(&taken, memory_order_relaxed);
+    while (before != (1u << GATES) - 1) {
+        unsigned place = (unsigned)__builtin_ctz(~before);
+        if (atomic_compare_exchange_weak_explicit(&taken, &before, before | 1u << place, memory_order_acquire,
                                                   memory_order_relaxed))
             return (int)place;
     }
@@ -182,34 +186,34 @@ static uint64_t gate_name(unsigned place, uint32_t word)
 uint64_t gate_close(struct shim_context *context, ws_CUstream stream, uint64_t *kept)
 {
     struct gates *gates = atomic_load_explicit(&context->gates, memory_order_acquire);
-    int place = gates ? take_place(gates) : -1;
+    int place = gates ? take_place() : -1;
     if (place < 0)
         return 0;
-    struct gate *gate = &gates->gates[place];
-    uint32_t word = atomic_load_explicit(&gate->word, memory_order_relaxed) + 1;
-    word += !word; /* 0 says that it is open */
+    struct gate *gate = &all_gates[place];
+    _Atomic uint32_t *address = &gates->places[place].word;
+    uint32_t word = ++gate->last ? gate->last : ++gate->last; /* 0 says that it is open */
+    atomic_store(&gate->word, address);
     atomic_store_explicit(&gate->since, ws_clock_ns(), memory_order_relaxed);
     *kept = gate_name((unsigned)place, word);
     atomic_signal_fence(memory_order_seq_cst);
     atomic_store(&gate->closed, word);
     /* After it says that it is closed, and before the stream waits: whatever happens now, it will be opened. */
     set_timer(gate, OPENS_NS);
-    ws_CUdeviceptr address = gates->address + (uint64_t)((char *)&gate->word - (char *)gates);
-    if (driver.stream_wait_value(stream, address, word, WS_CU_STREAM_WAIT_VALUE_GEQ) == WS_CUDA_SUCCESS)
+    ws_CUdeviceptr on_device = gates->address + (uint64_t)((char *)address - (char *)gates);
+    if (driver.stream_wait_value(stream, on_device, word, WS_CU_STREAM_WAIT_VALUE_GEQ) == WS_CUDA_SUCCESS)
         return *kept;
-    gate_open(context, *kept);
+    gate_open(*kept);
     *kept = 0;
     return 0;
 }
 
-bool gate_open(struct shim_context *context, uint64_t name)
+bool gate_open(uint64_t name)
 {
-    struct gates *gates = atomic_load_explicit(&context->gates, memory_order_acquire);
     unsigned place = (uint32_t)name;
-    struct gate *gate = &gates->gates[place];
+    struct gate *gate = &all_gates[place];
     if (!open_place(gate, (uint32_t)(name >> 32)))
         return false;
     set_timer(gate, 0); /* while the place is ours */
-    put_back(gates, place);
+    put_back(place);
     return true;
 }

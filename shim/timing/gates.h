@@ -22,7 +22,7 @@ void gates_prepare(struct shim_context *context);
 uint64_t gate_close(struct shim_context *context, ws_CUstream stream, uint64_t *kept);
 
 /* Opens the gate. True: it was closed until now. */
-bool gate_open(struct shim_context *context, uint64_t name);
+bool gate_open(uint64_t name);
 
 /* How many threads of ours look after gates, 0 or 1. */
 unsigned gates_thread_count(void);

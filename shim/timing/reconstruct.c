@@ -20,11 +20,6 @@ enum {
     OPENING_NS = 6000, /* from the store that opens a gate to the stream's going on, at most */
 };
 
-static double square(double value)
-{
-    return value * value;
-}
-
 static double dispatch_ns(const struct shim_context *context)
 {
     return context->dispatch.count ? context->dispatch.mean : DISPATCH_NS;
@@ -44,7 +39,7 @@ static struct instant arrives(const struct shim_context *context, int64_t host_n
     } else {
         int64_t error;
         instant.time = device_clock_from_host(context, host_ns, &error) + context->shortest_submit / 2;
-        instant.var = square((double)error / 2);
+        instant.var = ws_square((double)error / 2);
     }
     return instant;
 }
@@ -80,7 +75,7 @@ struct line {
 
 static double line_var(const struct line *line)
 {
-    return line->var + square(line->bias);
+    return line->var + ws_square(line->bias);
 }
 
 static void line_begin(struct line *line, int64_t free, double var)
@@ -112,7 +107,7 @@ static void advance(const struct shim_context *context, struct pending *pending,
 
 /* --- back: what an event says ------------------------------------------------------------------- */
 
-/* The operations that ran without a pause until the last one. `in`: what is known at its begin. */
+/* The operations that ran without a pause until the last one. */
 struct run {
     struct pending *first, *last;
     unsigned count;
@@ -135,7 +130,7 @@ static struct run run_until(struct pending *first, struct pending *last)
 /* Is the run to be learned from? One that is far off was held up by something; many in a row were not. */
 static bool is_usual(struct line *line, double off, double all)
 {
-    if (square(off) <= square(FAR_OFF) * all) {
+    if (ws_square(off) <= ws_square(FAR_OFF) * all) {
         line->apart = 0;
         return true;
     }
@@ -215,14 +210,14 @@ static void bridge(struct run run, int64_t end, double end_var, struct line *lin
 {
     struct pending *behind = run.last->next, *at;
     double off = (double)(end - run.last->op.end);
-    double scale = ws_max(square(off) / ((double)run.last->end_var + end_var), line->scale);
+    double scale = ws_max(ws_square(off) / ((double)run.last->end_var + end_var), line->scale);
     double whole = ws_max((double)run.last->end_var, 1.0);
     if (!move_by_share(run, off, whole))
         press(run, end);
     for (at = run.first; at != behind; at = at->next) {
         double begin_share = (double)at->begin_var / whole, end_share = (double)at->end_var / whole;
-        at->begin_var = (float)(scale * (double)at->begin_var * (1 - begin_share) + square(begin_share) * end_var);
-        at->end_var = (float)(scale * (double)at->end_var * (1 - end_share) + square(end_share) * end_var);
+        at->begin_var = (float)(scale * (double)at->begin_var * (1 - begin_share) + ws_square(begin_share) * end_var);
+        at->end_var = (float)(scale * (double)at->end_var * (1 - end_share) + ws_square(end_share) * end_var);
     }
     line_begin(line, end, end_var);
 }
@@ -236,13 +231,13 @@ static void anchor(struct pending *first, struct pending *last, const struct poo
     struct run run = run_until(first, last);
     if (tells && run.count > 1) {
         learn_from(run, off, line);
-        learn_scale(line, square(off) / ((double)last->end_var + EVENT));
+        learn_scale(line, ws_square(off) / ((double)last->end_var + EVENT));
     }
     if (tells) {
         bridge(run, event->time, event_var, line);
     } else if (off < 0) { /* it ended before, the further the less likely */
         double var = (double)last->end_var, before = var / (ws_root(var) - off);
-        bridge(run, event->time - (int64_t)before, event_var + square(before), line);
+        bridge(run, event->time - (int64_t)before, event_var + ws_square(before), line);
     }
 }
 
@@ -318,7 +313,7 @@ static void settle(struct shim_stream *stream, struct pending *first, struct pen
     }
     if (!is_computed(last)) {
         times_resolve(stream, last, end_event);
-        line_begin(line, last->op.end, square((double)last->op.end_error / STATED));
+        line_begin(line, last->op.end, ws_square((double)last->op.end_error / STATED));
         return;
     }
     bool tells = settle_last(context, last, begin, end, line);

@@ -22,6 +22,12 @@ static inline uint64_t ticks_now(void)
 
 extern _Atomic uint64_t ticks_a_second; /* about; the drain thread sets it once it has measured */
 
+/* So many ticks, about; 0 before a tick is known. */
+static inline uint64_t ticks_in(uint64_t ns)
+{
+    return atomic_load_explicit(&ticks_a_second, memory_order_relaxed) / 1000000 * ns / 1000;
+}
+
 /* Decides on the counter. */
 void ticks_choose(void);
 

@@ -1,9 +1,14 @@
-/* Square roots without libm: the shim has none to call. */
+/* Squares and square roots without libm: the shim has none to call. */
 #ifndef WALLSHIM_BASE_ROOT_H
 #define WALLSHIM_BASE_ROOT_H
 
 #include <stdint.h>
 #include <string.h>
+
+static inline double ws_square(double value)
+{
+    return value * value;
+}
 
 /* Of a number that is not negative; a relative error of 1e-6 at most. Newton's method, from half the exponent. */
 static inline double ws_root(double value)

@@ -112,26 +112,15 @@ static void *start_work(void *unused)
     return (void *)(intptr_t)spin_times(&gpu, 10, 2000);
 }
 
-ws_CUresult cuStreamWaitValue32_v2(ws_CUstream stream, ws_CUdeviceptr address, uint32_t value, unsigned flags);
-
-/* The simulated driver has a thread for such waits, and the C library a heap of 64 MiB for it, as soon as there is
- * one: with the shim's gates, or without. */
-static void start_driver_thread(void)
-{
-    static uint32_t word;
-    cuStreamWaitValue32_v2(gpu.stream, (ws_CUdeviceptr)(uintptr_t)&word, 0, 0);
-}
-
 /* Little more than the program needs: its own memory and threads must be had as ever. */
 static void little(int resource, size_t now)
 {
-    enum { MIB = 1 << 20, ROOM = 256 + 72, OWN = 80, THREADS = 4 };
+    enum { MIB = 1 << 20, ROOM = 256, OWN = 80, THREADS = 4 };
     pthread_attr_t attributes;
     pthread_t thread;
     size_t had = 0, started = 0;
     limit(resource, now + (size_t)ROOM * MIB);
     gpu_open(&gpu, 0);
-    start_driver_thread();
     work(2000);
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, MIB);

@@ -102,10 +102,10 @@ static void a_gate_holds_until_it_is_opened(void **state)
     assert_true(gate);
     assert_true(kept == gate);
     bool held = !goes_on();
-    bool opened = gate_open(&context, gate);
+    bool opened = gate_open(gate);
     assert_true(goes_on());
     assert_true(held || !opened); /* a slow machine's gate is opened by the thread */
-    assert_false(gate_open(&context, gate));
+    assert_false(gate_open(gate));
 }
 
 static void a_gate_that_is_left_is_opened(void **state)
@@ -115,18 +115,18 @@ static void a_gate_that_is_left_is_opened(void **state)
     int64_t began = ws_clock_ns();
     while (!goes_on())
         assert_true(ws_clock_ns() - began < 5000000000); /* of a machine that is busy; alone 200 µs */
-    assert_false(gate_open(&context, gate));
+    assert_false(gate_open(gate));
 }
 
 static void a_name_of_before_opens_nothing(void **state)
 {
     (void)state;
     uint64_t kept, old = gate_close(&context, NULL, &kept);
-    gate_open(&context, old);
+    gate_open(old);
     uint64_t gate = gate_close(&context, NULL, &kept);
     assert_int_equal((uint32_t)gate, (uint32_t)old); /* the same place */
-    assert_false(gate_open(&context, old));
-    gate_open(&context, gate);
+    assert_false(gate_open(old));
+    gate_open(gate);
 }
 
 static void there_are_so_many(void **state)
@@ -140,7 +140,7 @@ static void there_are_so_many(void **state)
     bool more = gate_close(&context, NULL, &kept) != 0;
     unsigned opened = 0;
     for (unsigned i = 0; i < ALL; i++)
-        opened += gate_open(&context, gates[i]);
+        opened += gate_open(gates[i]);
     assert_true(!more || opened < ALL); /* there was one again where the thread had opened some */
 }
 
