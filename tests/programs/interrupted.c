@@ -7,6 +7,7 @@
  * no such place, and the signal comes after a few steps. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/ptrace.h>
@@ -333,6 +334,18 @@ static int drive(pid_t child, int stride)
     return 0;
 }
 
+/* Both processes in turn on one CPU: a step that wakes another CPU up takes five times as long. */
+static void stay_on_this_cpu(void)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    int cpu = sched_getcpu();
+    if (cpu < 0)
+        return;
+    CPU_SET(cpu, &set);
+    sched_setaffinity(0, sizeof(set), &set);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 3 || !action_of(argv[2]))
@@ -343,6 +356,7 @@ int main(int argc, char **argv)
                 return be_interrupted(operations[i].run, argv[2]);
         return unknown_mode(argv[1]);
     }
+    stay_on_this_cpu();
     pid_t child = fork();
     if (!child) {
         ptrace(PTRACE_TRACEME, 0, NULL, NULL);
