@@ -48,7 +48,9 @@ def command_of(build, case, shim, scratch, traces):
     """The command, and the environment for it."""
     environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": scratch, "LC_ALL": "C",
                    "SIMGPU_STALE_ABORTS": "1", "SIMGPU_CAPTURE_STRICT": "1",
-                   "WALLSHIM_OUTPUT": os.path.join(case.folder or traces, "%n-%p.wst"), **case.environment}
+                   "WALLSHIM_OUTPUT": os.path.join(case.folder or traces, "%n-%p.wst")}
+    environment |= {name: os.environ[name] for name in ("STRIDE", "FIRST") if name in os.environ}
+    environment |= case.environment
     # How a program dies is its own affair, not a sanitizer's; and an alternate stack of theirs does not survive a
     # cancelled thread.
     own = "handle_segv=0:handle_abort=0:use_sigaltstack=0"

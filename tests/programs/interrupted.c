@@ -4,7 +4,8 @@
  *
  * A child makes the same call again and again; its parent steps through one of them an instruction at a time, and at
  * the next place within the shim sends the signal whose handler launches, forks or jumps. Without the shim there is
- * no such place, and the signal comes after a few steps. */
+ * no such place, and the signal comes after a few steps. $FIRST is the first place that has its turn, $STRIDE how far
+ * the next is. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -299,11 +300,11 @@ static bool step_to(pid_t child, struct range shim, long number, bool *lives)
     return false;
 }
 
-static int drive(pid_t child, int stride)
+static int drive(pid_t child, int first, int stride)
 {
     int signal;
     bool lives = wait_for_stop(child, &signal); /* by exec */
-    for (long number = 0; lives; number += stride) {
+    for (long number = first; lives; number += stride) {
         /* On to the next round; other signals are the child's own. */
         int pass = 0;
         do {
@@ -363,6 +364,6 @@ int main(int argc, char **argv)
         execl(argv[0], argv[0], argv[1], argv[2], "child", (char *)NULL);
         _exit(92);
     }
-    const char *stride = getenv("STRIDE");
-    return drive(child, stride ? atoi(stride) : STRIDE);
+    const char *first = getenv("FIRST"), *stride = getenv("STRIDE");
+    return drive(child, first ? atoi(first) : 0, stride ? atoi(stride) : STRIDE);
 }
