@@ -54,3 +54,45 @@ void measure_was_paid(struct shim_thread *thread, struct shim_stream *stream, ui
     measuring->unmeasured = 0;
     atomic_store_explicit(&stream->anchor_due, now + ticks_in(ANCHOR_NS), memory_order_relaxed);
 }
+
+/* Is the thread the only one that ever launched into the stream? */
+static bool is_only_user(struct shim_stream *stream, const struct shim_thread *thread)
+{
+    uint32_t user = atomic_load_explicit(&stream->user, memory_order_relaxed);
+    if (user == thread->number || (!user && atomic_compare_exchange_strong(&stream->user, &user, thread->number)))
+        return true;
+    if (user != STREAM_SHARED)
+        atomic_store_explicit(&stream->user, STREAM_SHARED, memory_order_relaxed);
+    return false;
+}
+
+bool measure_leaves_out(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape)
+{
+    enum { MEASURED = WS_OP_BLOCKING | WS_OP_DEPENDENT | WS_OP_IN_COLLECTIVE };
+    struct shim_stream *stream = shape->stream;
+    if (!shape->function || record->header.detail & MEASURED || !stream->context->timed ||
+        atomic_load_explicit(&stream->context->life, memory_order_relaxed) != CONTEXT_ALIVE ||
+        !is_only_user(stream, thread) || atomic_load_explicit(&stream->fresh, memory_order_relaxed))
+        return false;
+    if (stream_other_side_moved(stream)) {
+        atomic_store_explicit(&stream->fresh, 1, memory_order_release);
+        return false;
+    }
+    thread->measure = (uint8_t)measure_of_launch(thread, stream, shape, record->ticks_begin);
+    if (thread->measure != MEASURE_NOTHING)
+        return false;
+    record->header.detail |= WS_RING_OP_COMPUTED;
+    return true;
+}
+
+enum measure measure_of_op(struct shim_thread *thread, const struct ws_ring_op *record, struct shape_entry *shape,
+                           bool fresh)
+{
+    if (!shape->function || fresh || record->header.detail & (WS_OP_BLOCKING | WS_OP_IN_COLLECTIVE))
+        return MEASURE_PAIR;
+    if (record->header.detail & WS_OP_DEPENDENT)
+        return MEASURE_NOTHING;
+    if (thread->measure != MEASURE_UNDECIDED)
+        return (enum measure)thread->measure;
+    return measure_of_launch(thread, shape->stream, shape, ticks_now());
+}

@@ -6,6 +6,7 @@
 #ifndef WALLSHIM_SHIM_CALLS_MEASURE_H
 #define WALLSHIM_SHIM_CALLS_MEASURE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "shim/objects/streams.h"
@@ -21,6 +22,14 @@ enum measure {
 /* What is to be measured of a launch at this time (ticks). Called once for each launch. */
 enum measure measure_of_launch(struct shim_thread *thread, struct shim_stream *stream, struct shape_entry *shape,
                                uint64_t now);
+
+/* Is the operation one of the many for which nothing is recorded? Its times will be computed. */
+bool measure_leaves_out(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape);
+
+/* What is measured of an operation, now that its stream is known to be alive. Only kernels are computed: what a copy
+ * takes, or work that something held, is measured. */
+enum measure measure_of_op(struct shim_thread *thread, const struct ws_ring_op *record, struct shape_entry *shape,
+                           bool fresh);
 
 /* Measuring took so long (ticks), until now. */
 void measure_was_paid(struct shim_thread *thread, struct shim_stream *stream, uint64_t now, uint64_t took);

@@ -2,6 +2,7 @@
 #include "shim/calls/notes.h"
 
 #include "base/log.h"
+#include "shim/calls/turns.h"
 #include "shim/counters/counters.h"
 #include "shim/drain/drain.h"
 #include "shim/drain/leave.h"
@@ -123,7 +124,7 @@ void wait_coming(struct call *call, ws_CUstream stream)
     waiting(call, stream);
     struct shim_stream *found = call->thread ? stream_known(stream, call->per_thread, call->thread->context) : NULL;
     if (found)
-        op_wait_enters(call->thread, found->id, 1);
+        turn_wait_enters(call->thread, found->id, 1);
 }
 
 /* Also for streams of other contexts: less is known of them than before. */
@@ -131,13 +132,13 @@ void wait_coming_all(struct call *call)
 {
     waiting_all(call);
     if (call->thread)
-        op_wait_enters(call->thread, 1, stream_count());
+        turn_wait_enters(call->thread, 1, stream_count());
 }
 
 static void wait_entered(struct call *call)
 {
     if (call->thread)
-        op_wait_entered(call->thread);
+        turn_wait_entered(call->thread);
 }
 
 void wait_ordered(struct call *call, ws_CUstream stream, ws_CUevent event)

@@ -1,10 +1,10 @@
 #include "shim/calls/ops.h"
 
-#include <sched.h>
 #include <string.h>
 
 #include "shim/calls/measure.h"
 #include "shim/calls/params.h"
+#include "shim/calls/turns.h"
 #include "shim/counters/counters.h"
 #include "shim/hook/driver_calls.h"
 #include "shim/objects/captures.h"
@@ -13,13 +13,7 @@
 #include "shim/state/wake.h"
 #include "shim/timing/gates.h"
 
-enum {
-    HOLD_AFTER_DEPENDENT = 256, /* launches without one until events go back to their usual place */
-    TURN_DEADLINE_NS = 50000,
-};
-
-/* stream->turn is 0 or the number of the thread that has it. */
-#define TURN_LONG 0x80000000u /* beside that: held across a call that returns when its work is done */
+enum { HOLD_AFTER_DEPENDENT = 256 }; /* launches without one until events go back to their usual place */
 
 /* What a thread holds is noted in its state, so that op_give_up can give it back when a handler jumps out of the
  * call. The note is cleared before the act. A jump in between loses one event at most, and nothing that others wait
@@ -92,20 +86,6 @@ static uint32_t record_event(struct shim_stream *stream, uint8_t users, uint32_t
     return 0;
 }
 
-/* No call shows the order between the legacy default stream and streams that wait for it. Once the other side has had
- * work, the last event does not tell when this side may go on. */
-static bool other_side_moved(struct shim_stream *stream)
-{
-    if (!stream->blocking)
-        return false;
-    bool legacy = stream->kind == WS_STREAM_LEGACY;
-    struct shim_context *context = stream->context;
-    atomic_fetch_add_explicit(legacy ? &context->legacy_work : &context->blocking_work, 1, memory_order_relaxed);
-    uint32_t now =
-        atomic_load_explicit(legacy ? &context->blocking_work : &context->legacy_work, memory_order_relaxed);
-    return atomic_exchange_explicit(&stream->other_work, now, memory_order_relaxed) != now;
-}
-
 static bool is_sampled(void)
 {
     return shim_options.event_placement == WS_EVENTS_SAMPLED;
@@ -136,117 +116,10 @@ static void note_copy(struct shim_thread *thread, struct ws_ring_op *record, str
         record->inner |= WS_RING_OP_ENGINE_BUSY;
 }
 
-/* Events time the operation between them only if no other thread's operation comes in between. Threads that share a
- * stream take turns, but nobody waits long: after the deadline the call goes on, both are contended, and their times
- * say so. */
-static bool take_turn(struct shim_stream *stream, uint32_t own)
-{
-    uint32_t free_turn = 0;
-    if (__builtin_expect(atomic_compare_exchange_strong_explicit(&stream->turn, &free_turn, own, memory_order_acquire,
-                                                                 memory_order_relaxed),
-                         1))
-        return true;
-    uint64_t deadline = ticks_now() + ticks_in(TURN_DEADLINE_NS);
-    do {
-        if (free_turn & TURN_LONG) /* its call waits for the device: that is no moment */
-            return false;
-        sched_yield();
-        free_turn = 0;
-        if (atomic_compare_exchange_strong_explicit(&stream->turn, &free_turn, own, memory_order_acquire,
-                                                    memory_order_relaxed))
-            return true;
-    } while (ticks_now() < deadline);
-    return false;
-}
-
-static void leave_turn(const struct shim_thread *thread, struct shim_stream *stream)
-{
-    uint32_t turn = atomic_load_explicit(&stream->turn, memory_order_relaxed);
-    if ((turn & ~TURN_LONG) == thread->number) /* nobody else puts that in, or takes it away */
-        atomic_store_explicit(&stream->turn, 0, memory_order_release);
-}
-
-/* Returns the stream's order before this operation. Without the turn it is counted as under way, so that others see
- * it. Noting and counting are two steps, so no signal may come in between. */
-static uint64_t enter_order(struct shim_thread *thread, struct shim_stream *stream)
-{
-    struct shim_quiet quiet;
-    if (thread->has_turn)
-        return atomic_fetch_add_explicit(&stream->order, (uint64_t)1 << 16, memory_order_acq_rel);
-    quiet_begin(&quiet);
-    thread->beside = true;
-    uint64_t order = atomic_fetch_add_explicit(&stream->order, (uint64_t)1 << 16 | 1, memory_order_acq_rel);
-    quiet_end(&quiet);
-    return order;
-}
-
-static void leave_order(struct shim_thread *thread, struct shim_stream *stream)
-{
-    struct shim_quiet quiet;
-    if (!thread->beside)
-        return;
-    quiet_begin(&quiet);
-    thread->beside = false;
-    atomic_fetch_sub_explicit(&stream->order, 1, memory_order_acq_rel);
-    quiet_end(&quiet);
-}
-
-static bool is_contended(const struct shim_thread *thread)
-{
-    return !thread->has_turn || thread->order & 0xffff;
-}
-
 static void held_no_more(struct shim_stream *stream)
 {
     if (atomic_exchange(&stream->held, 0))
         atomic_fetch_sub(&streams_held, 1);
-}
-
-/* --- few events --------------------------------------------------------------------------------- */
-
-/* Is the thread the only one that ever launched into the stream? */
-static bool is_only_user(struct shim_stream *stream, const struct shim_thread *thread)
-{
-    uint32_t user = atomic_load_explicit(&stream->user, memory_order_relaxed);
-    if (user == thread->number || (!user && atomic_compare_exchange_strong(&stream->user, &user, thread->number)))
-        return true;
-    if (user != STREAM_SHARED)
-        atomic_store_explicit(&stream->user, STREAM_SHARED, memory_order_relaxed);
-    return false;
-}
-
-/* Is the operation one of the many for which nothing is recorded? Its times will be computed. */
-static bool goes_unmeasured(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape)
-{
-    enum { MEASURED = WS_OP_BLOCKING | WS_OP_DEPENDENT | WS_OP_IN_COLLECTIVE };
-    struct shim_stream *stream = shape->stream;
-    if (!shape->function || record->header.detail & MEASURED || !stream->context->timed ||
-        atomic_load_explicit(&stream->context->life, memory_order_relaxed) != CONTEXT_ALIVE ||
-        !is_only_user(stream, thread) || atomic_load_explicit(&stream->fresh, memory_order_relaxed))
-        return false;
-    if (other_side_moved(stream)) {
-        atomic_store_explicit(&stream->fresh, 1, memory_order_release);
-        return false;
-    }
-    thread->measure = (uint8_t)measure_of_launch(thread, stream, shape, record->ticks_begin);
-    if (thread->measure != MEASURE_NOTHING)
-        return false;
-    record->header.detail |= WS_RING_OP_COMPUTED;
-    return true;
-}
-
-/* What is measured of an operation, now that its stream is known to be alive. Only kernels are computed: what a copy
- * takes, or work that something held, is measured. */
-static enum measure what_to_measure(struct shim_thread *thread, const struct ws_ring_op *record,
-                                    struct shape_entry *shape, bool fresh)
-{
-    if (!shape->function || fresh || record->header.detail & (WS_OP_BLOCKING | WS_OP_IN_COLLECTIVE))
-        return MEASURE_PAIR;
-    if (record->header.detail & WS_OP_DEPENDENT)
-        return MEASURE_NOTHING;
-    if (thread->measure != MEASURE_UNDECIDED)
-        return (enum measure)thread->measure;
-    return measure_of_launch(thread, shape->stream, shape, ticks_now());
 }
 
 /* May the stream be held for a moment? Not while others wait for it that the program did not order behind it. */
@@ -255,7 +128,7 @@ static bool may_hold(const struct shim_stream *stream, const struct shim_thread 
     struct shim_context *context = stream->context;
     bool awaited = stream->blocking && atomic_load_explicit(&context->legacy_work, memory_order_relaxed) &&
                    atomic_load_explicit(&context->blocking_work, memory_order_relaxed);
-    return !awaited && !is_contended(thread) && !shim_captures();
+    return !awaited && !turn_is_contended(thread) && !shim_captures();
 }
 
 static void sampled_begin(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape,
@@ -263,7 +136,7 @@ static void sampled_begin(struct shim_thread *thread, struct ws_ring_op *record,
 {
     struct shim_stream *stream = shape->stream;
     uint16_t *flags = &record->header.detail;
-    thread->measure = (uint8_t)what_to_measure(thread, record, shape, fresh);
+    thread->measure = (uint8_t)measure_of_op(thread, record, shape, fresh);
     *flags |= (shape->function ? WS_RING_OP_COMPUTED : 0) | (fresh ? WS_RING_OP_WAITED : 0);
     if (thread->measure != MEASURE_PAIR)
         return;
@@ -306,14 +179,13 @@ static void time_begin(struct shim_thread *thread, struct ws_ring_op *record, st
     }
     thread->timed = stream; /* before anything is held there */
     atomic_signal_fence(memory_order_seq_cst);
-    thread->has_turn = take_turn(stream, thread->number | (*flags & WS_OP_BLOCKING ? TURN_LONG : 0));
-    thread->order = enter_order(thread, stream);
+    turn_take(thread, stream, *flags & WS_OP_BLOCKING);
     const struct ws_shape *row = registry_row(&registry.shape, shape->shape);
     thread->direction = (uint8_t)copy_direction(row);
     if (thread->direction != COPY_DIRECTIONS)
         note_copy(thread, record, stream, copy_direction(row));
 
-    bool fresh = other_side_moved(stream);
+    bool fresh = stream_other_side_moved(stream);
     fresh |= atomic_exchange_explicit(&stream->fresh, 0, memory_order_acquire) != 0;
     if (is_sampled()) {
         sampled_begin(thread, record, shape, fresh);
@@ -327,7 +199,7 @@ static void time_begin(struct shim_thread *thread, struct ws_ring_op *record, st
     }
     bool held = atomic_load_explicit(&stream->held, memory_order_relaxed) != 0;
     bool pair = shim_options.event_placement == WS_EVENTS_IN_PAIRS || row->kind == WS_OP_GRAPH || sampled || fresh ||
-                held || is_contended(thread);
+                held || turn_is_contended(thread);
     thread->begin_event = atomic_exchange_explicit(&stream->last_event, 0, memory_order_acquire);
     if (!pair && thread->begin_event)
         return;
@@ -377,46 +249,19 @@ static void time_end(struct shim_thread *thread, struct ws_ring_op *record)
         if (open_gate(thread, stream, true))
             *flags |= WS_RING_OP_GATED;
     }
-    uint64_t order = atomic_load_explicit(&stream->order, memory_order_acquire);
-    if (is_contended(thread) || order >> 16 != (thread->order >> 16) + 1) {
+    if (turn_was_contended(thread, stream)) {
         *flags |= WS_OP_CONTENDED;
         atomic_store_explicit(&stream->fresh, 1, memory_order_release);
     }
-    leave_order(thread, stream);
+    order_leave(thread, stream);
     if (event && keep) {
         thread->end_users = 1; /* the other one is the stream */
         atomic_signal_fence(memory_order_seq_cst);
         event_release(&stream->context->pool,
                       atomic_exchange_explicit(&stream->last_event, event, memory_order_acq_rel));
     }
-    leave_turn(thread, stream);
+    turn_leave(thread, stream);
     record->end_event = event;
-}
-
-void op_wait_enters(struct shim_thread *thread, uint32_t first_stream, uint32_t count)
-{
-    struct shim_quiet quiet;
-    quiet_begin(&quiet); /* see enter_order */
-    for (uint32_t id = first_stream; id < first_stream + count; id++) {
-        atomic_store_explicit(&stream_at(id)->fresh, 1, memory_order_release);
-        atomic_fetch_add_explicit(&stream_at(id)->order, (uint64_t)1 << 16 | 1, memory_order_acq_rel);
-    }
-    thread->first_waiting = first_stream;
-    thread->waiting_count = count;
-    quiet_end(&quiet);
-}
-
-void op_wait_entered(struct shim_thread *thread)
-{
-    struct shim_quiet quiet;
-    if (!thread->waiting_count)
-        return;
-    quiet_begin(&quiet);
-    for (uint32_t id = thread->first_waiting; thread->waiting_count; id++, thread->waiting_count--) {
-        atomic_store_explicit(&stream_at(id)->fresh, 1, memory_order_release);
-        atomic_fetch_sub_explicit(&stream_at(id)->order, 1, memory_order_acq_rel);
-    }
-    quiet_end(&quiet);
 }
 
 /* Of the events, those that no record in the ring has. */
@@ -432,8 +277,8 @@ static void give_back(struct shim_thread *thread, struct shim_stream *stream)
             stream_copy_left(stream, (enum copy_direction)thread->direction, thread->copies_noted == 2);
     }
     atomic_store_explicit(&stream->fresh, 1, memory_order_release);
-    leave_order(thread, stream);
-    leave_turn(thread, stream);
+    order_leave(thread, stream);
+    turn_leave(thread, stream);
 }
 
 /* Whether the operation is in its stream is not known, but later operations must not wait for its turn to end. No
@@ -442,7 +287,7 @@ void op_give_up(struct shim_thread *thread)
 {
     struct shim_quiet quiet;
     quiet_begin(&quiet);
-    op_wait_entered(thread);
+    turn_wait_entered(thread);
     capture_is_left(thread, false);
     thread->due.wanted = false;
     if (thread->within) /* the call that was left, which is in no record */
@@ -503,7 +348,7 @@ void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, stru
     if (record->header.detail & WS_OP_IN_COLLECTIVE && !call_is_in_nccl(thread, thread->within, NULL))
         record->header.detail &= (uint16_t)~WS_OP_IN_COLLECTIVE;
     thread->measure = MEASURE_UNDECIDED;
-    if (phase == (SHIM_PLAIN | SHIM_TIMING) && is_sampled() && goes_unmeasured(thread, record, shape))
+    if (phase == (SHIM_PLAIN | SHIM_TIMING) && is_sampled() && measure_leaves_out(thread, record, shape))
         return;
     op_ends_slowly(thread);
     if (phase & SHIM_COUNTING) {

@@ -91,11 +91,6 @@ void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record);
 /* The return of the operation under way takes more than committing its record. */
 void op_ends_slowly(struct shim_thread *thread);
 
-/* A wait for an event goes into these streams, and has gone. Operations that other threads put in meanwhile may begin
- * later than the events before them, and say so. */
-void op_wait_enters(struct shim_thread *thread, uint32_t first_stream, uint32_t count);
-void op_wait_entered(struct shim_thread *thread);
-
 /* The call under way will not return: it was left by a jump, or its thread has ended. Gives back what it holds. */
 void op_give_up(struct shim_thread *thread);
 

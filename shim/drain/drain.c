@@ -8,6 +8,7 @@
 #include "shim/counters/counters.h"
 #include "shim/drain/file_thread.h"
 #include "shim/drain/losses.h"
+#include "shim/drain/pending.h"
 #include "shim/drain/recording.h"
 #include "shim/drain/requests.h"
 #include "shim/drain/ring_pages.h"
@@ -102,12 +103,12 @@ static void harvest_streams(struct shim_context *only)
         if (!stream->first || (only && context != only))
             continue;
         if (!only && (driver_gone || atomic_load(&context->life) == CONTEXT_GONE)) {
-            ring_reader_give_up(stream);
+            pending_give_up(stream);
         } else if (only || usable(context)) {
             if (context != current && driver.context_set(context->handle) != WS_CUDA_SUCCESS)
                 continue;
             current = context;
-            ring_reader_harvest(stream, last_rounds);
+            pending_harvest(stream, last_rounds);
         }
     }
 }
@@ -152,7 +153,7 @@ static bool read_threads(void)
 {
     unsigned used = thread_slots_used();
     bool ask_all = all_may_be_gone(), happened = false;
-    ring_reader_begin_round(ws_clock_ns());
+    pending_begin_round(ws_clock_ns());
     for (unsigned slot = 0; slot < used; slot++) {
         struct shim_thread *thread = thread_at(slot);
         if (!thread)
@@ -187,7 +188,7 @@ static void flush(int64_t now)
 static void round_once(void)
 {
     static int64_t flush_every = FIRST_FLUSH_NS;
-    uint64_t settled = ring_reader_settled();
+    uint64_t settled = pending_settled();
     ticks_compare();
     int64_t now = ws_clock_ns();
     recording_update(now);
@@ -197,7 +198,7 @@ static void round_once(void)
     grow_pools();
     keep_contexts(now);
     streams_over_end();
-    if (happened || ring_reader_settled() != settled) {
+    if (happened || pending_settled() != settled) {
         last_happened = now;
         unwritten = true;
     }
@@ -217,7 +218,7 @@ static void rounds_until_read(struct shim_context *context, int64_t deadline_ns)
     int64_t last_deadline = deadline + (DEADLINES_AT_MOST - 1) * deadline_ns;
     last_rounds = true;
     for (;;) {
-        uint64_t settled = ring_reader_settled();
+        uint64_t settled = pending_settled();
         bool waiting = false;
         if (context && !driver_gone && context->timed && atomic_load(&context->life) != CONTEXT_GONE) {
             /* The context is ending, so ordinary rounds pass over it; its owner waits for us. */
@@ -234,7 +235,7 @@ static void rounds_until_read(struct shim_context *context, int64_t deadline_ns)
         for (uint32_t id = 1; id <= stream_count(); id++)
             waiting |= stream_at(id)->first && (!context || stream_at(id)->context == context);
         int64_t now = ws_clock_ns();
-        if (ring_reader_settled() != settled)
+        if (pending_settled() != settled)
             deadline = now + deadline_ns;
         if (!waiting || now >= deadline || now >= last_deadline)
             break;

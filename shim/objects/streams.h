@@ -19,7 +19,7 @@ struct shim_stream {
     bool blocking;  /* waits for the legacy stream and the other way round */
     uint32_t owner; /* number of the thread whose default stream it is; 0: anybody's */
     _Atomic uint32_t capturing;
-    _Atomic uint32_t turn;       /* the thread that may put in one operation and its events; see calls/ops.c */
+    _Atomic uint32_t turn;       /* the thread that may put in one operation and its events; see calls/turns.c */
     _Atomic uint64_t order;      /* operations begun << 16 | those without the turn, and waits, under way */
     _Atomic uint32_t last_event; /* the event after the last operation; the stream is one of its users */
     _Atomic uint32_t fresh;      /* the last event says nothing of when the next operation may begin */
@@ -59,6 +59,10 @@ void stream_copy_done(struct shim_stream *stream, enum copy_direction direction)
 
 /* The same of a copy that may be counted with the context alone. */
 void stream_copy_left(struct shim_stream *stream, enum copy_direction direction, bool of_stream);
+
+/* Has the other side had work since the last question? No call shows the order between the legacy default stream and
+ * the streams that wait for it: the last event does not tell then when this side may go on. */
+bool stream_other_side_moved(struct shim_stream *stream);
 
 /* By dictionary id. */
 struct shim_stream *stream_at(uint32_t id);

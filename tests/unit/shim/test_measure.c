@@ -14,6 +14,15 @@
 struct ws_options shim_options;
 _Atomic uint64_t ticks_a_second = 1000000000; /* a tick is a nanosecond */
 
+_Atomic bool ticks_are_ns;
+static bool other_side_moved;
+
+bool stream_other_side_moved(struct shim_stream *of)
+{
+    (void)of;
+    return other_side_moved;
+}
+
 enum { COST = 8000, MILLION = 1000000 };
 
 static struct shim_thread *thread;
@@ -129,6 +138,70 @@ static void samples_grow_rare(void **state)
     assert_in_range(counts.samples, 15, 40);
 }
 
+/* A launch that nothing calls for measuring, of the only thread that uses its stream. */
+static struct ws_ring_op ordinary_launch(struct shim_context *context)
+{
+    *context = (struct shim_context){ .timed = true, .life = CONTEXT_ALIVE };
+    stream.context = context;
+    stream.anchor_due = UINT64_MAX;
+    stream.fresh = 0;
+    stream.user = 0;
+    thread->number = 1;
+    thread->measure = MEASURE_UNDECIDED;
+    other_side_moved = false;
+    shape = (struct shape_entry){ .until_sample = 100, .function = 1, .stream = &stream };
+    return (struct ws_ring_op){ .ticks_begin = MILLION };
+}
+
+static void only_ordinary_launches_are_left_out(void **state)
+{
+    (void)state;
+    static struct shim_context context;
+    static const uint16_t measured[] = { WS_OP_BLOCKING, WS_OP_DEPENDENT, WS_OP_IN_COLLECTIVE };
+    struct ws_ring_op record = ordinary_launch(&context);
+    assert_true(measure_leaves_out(thread, &record, &shape));
+    assert_true(record.header.detail & WS_RING_OP_COMPUTED);
+    for (unsigned i = 0; i < sizeof(measured) / sizeof(measured[0]); i++) {
+        record = ordinary_launch(&context);
+        record.header.detail = measured[i];
+        assert_false(measure_leaves_out(thread, &record, &shape));
+    }
+    record = ordinary_launch(&context);
+    shape.function = 0; /* a copy */
+    assert_false(measure_leaves_out(thread, &record, &shape));
+    record = ordinary_launch(&context);
+    context.life = CONTEXT_ALIVE + 1;
+    assert_false(measure_leaves_out(thread, &record, &shape));
+    record = ordinary_launch(&context);
+    stream.fresh = 1;
+    assert_false(measure_leaves_out(thread, &record, &shape));
+    record = ordinary_launch(&context);
+    stream.user = 2;
+    assert_false(measure_leaves_out(thread, &record, &shape));
+    assert_true(stream.user == STREAM_SHARED);
+    record = ordinary_launch(&context);
+    other_side_moved = true;
+    assert_false(measure_leaves_out(thread, &record, &shape));
+    assert_true(stream.fresh); /* the next one will not be left out either */
+}
+
+static void what_is_not_computed_is_measured(void **state)
+{
+    (void)state;
+    static struct shim_context context;
+    struct ws_ring_op record = ordinary_launch(&context);
+    assert_int_equal(measure_of_op(thread, &record, &shape, true), MEASURE_PAIR);
+    assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_NOTHING);
+    thread->measure = MEASURE_END; /* decided before */
+    assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_END);
+    record.header.detail = WS_OP_BLOCKING;
+    assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_PAIR);
+    record.header.detail = WS_OP_DEPENDENT;
+    assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_NOTHING);
+    shape.function = 0;
+    assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_PAIR);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +211,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(samples_and_anchors_take_turns, begin_anew, end),
         cmocka_unit_test_setup_teardown(each_stream_has_its_anchors, begin_anew, end),
         cmocka_unit_test_setup_teardown(samples_grow_rare, begin_anew, end),
+        cmocka_unit_test_setup_teardown(only_ordinary_launches_are_left_out, begin_anew, end),
+        cmocka_unit_test_setup_teardown(what_is_not_computed_is_measured, begin_anew, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

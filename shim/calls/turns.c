@@ -1,0 +1,109 @@
+#include "shim/calls/turns.h"
+
+#include <sched.h>
+
+#include "shim/state/lock.h"
+#include "shim/timing/ticks.h"
+
+enum { TURN_DEADLINE_NS = 50000 };
+
+/* stream->turn is 0 or the number of the thread that has it. */
+#define TURN_LONG 0x80000000u /* beside that: held across a call that returns when its work is done */
+
+/* Events time the operation between them only if no other thread's operation comes in between. Threads that share a
+ * stream take turns, but nobody waits long: after the deadline the call goes on, both are contended, and their times
+ * say so. */
+static bool taken_by(struct shim_stream *stream, uint32_t own)
+{
+    uint32_t free_turn = 0;
+    if (__builtin_expect(atomic_compare_exchange_strong_explicit(&stream->turn, &free_turn, own, memory_order_acquire,
+                                                                 memory_order_relaxed),
+                         1))
+        return true;
+    uint64_t deadline = ticks_now() + ticks_in(TURN_DEADLINE_NS);
+    do {
+        if (free_turn & TURN_LONG) /* its call waits for the device: that is no moment */
+            return false;
+        sched_yield();
+        free_turn = 0;
+        if (atomic_compare_exchange_strong_explicit(&stream->turn, &free_turn, own, memory_order_acquire,
+                                                    memory_order_relaxed))
+            return true;
+    } while (ticks_now() < deadline);
+    return false;
+}
+
+void turn_leave(const struct shim_thread *thread, struct shim_stream *stream)
+{
+    uint32_t turn = atomic_load_explicit(&stream->turn, memory_order_relaxed);
+    if ((turn & ~TURN_LONG) == thread->number) /* nobody else puts that in, or takes it away */
+        atomic_store_explicit(&stream->turn, 0, memory_order_release);
+}
+
+/* Returns the stream's order before this operation. Without the turn it is counted as under way, so that others see
+ * it. Noting and counting are two steps, so no signal may come in between. */
+static uint64_t enter_order(struct shim_thread *thread, struct shim_stream *stream)
+{
+    struct shim_quiet quiet;
+    if (thread->has_turn)
+        return atomic_fetch_add_explicit(&stream->order, (uint64_t)1 << 16, memory_order_acq_rel);
+    quiet_begin(&quiet);
+    thread->beside = true;
+    uint64_t order = atomic_fetch_add_explicit(&stream->order, (uint64_t)1 << 16 | 1, memory_order_acq_rel);
+    quiet_end(&quiet);
+    return order;
+}
+
+void order_leave(struct shim_thread *thread, struct shim_stream *stream)
+{
+    struct shim_quiet quiet;
+    if (!thread->beside)
+        return;
+    quiet_begin(&quiet);
+    thread->beside = false;
+    atomic_fetch_sub_explicit(&stream->order, 1, memory_order_acq_rel);
+    quiet_end(&quiet);
+}
+
+bool turn_is_contended(const struct shim_thread *thread)
+{
+    return !thread->has_turn || thread->order & 0xffff;
+}
+
+void turn_take(struct shim_thread *thread, struct shim_stream *stream, bool is_long)
+{
+    thread->has_turn = taken_by(stream, thread->number | (is_long ? TURN_LONG : 0));
+    thread->order = enter_order(thread, stream);
+}
+
+bool turn_was_contended(const struct shim_thread *thread, struct shim_stream *stream)
+{
+    uint64_t order = atomic_load_explicit(&stream->order, memory_order_acquire);
+    return turn_is_contended(thread) || order >> 16 != (thread->order >> 16) + 1;
+}
+
+void turn_wait_enters(struct shim_thread *thread, uint32_t first_stream, uint32_t count)
+{
+    struct shim_quiet quiet;
+    quiet_begin(&quiet); /* see enter_order */
+    for (uint32_t id = first_stream; id < first_stream + count; id++) {
+        atomic_store_explicit(&stream_at(id)->fresh, 1, memory_order_release);
+        atomic_fetch_add_explicit(&stream_at(id)->order, (uint64_t)1 << 16 | 1, memory_order_acq_rel);
+    }
+    thread->first_waiting = first_stream;
+    thread->waiting_count = count;
+    quiet_end(&quiet);
+}
+
+void turn_wait_entered(struct shim_thread *thread)
+{
+    struct shim_quiet quiet;
+    if (!thread->waiting_count)
+        return;
+    quiet_begin(&quiet);
+    for (uint32_t id = thread->first_waiting; thread->waiting_count; id++, thread->waiting_count--) {
+        atomic_store_explicit(&stream_at(id)->fresh, 1, memory_order_release);
+        atomic_fetch_sub_explicit(&stream_at(id)->order, 1, memory_order_acq_rel);
+    }
+    quiet_end(&quiet);
+}

@@ -1,0 +1,280 @@
+#include "shim/drain/pending.h"
+
+#include "base/clock.h"
+#include "base/reserve.h"
+#include "record/ring_records.h"
+#include "shim/drain/losses.h"
+#include "shim/drain/trace.h"
+#include "shim/objects/streams.h"
+#include "shim/state/phase.h"
+#include "shim/timing/device_clock.h"
+#include "shim/timing/reconstruct.h"
+
+enum { PENDING_CHUNK = 1024, MOST_WITHOUT_EVENTS = 65536 };
+enum { QUIET_NS = 100000000 }; /* nothing was launched for so long: no event will come */
+
+static struct pending *free_pending;
+static int64_t round_began; /* host ns: of operations launched before, none is missing */
+static uint64_t settled;
+
+struct pending *pending_take(void)
+{
+    if (!free_pending) {
+        struct pending *chunk = ws_reserve(PENDING_CHUNK * sizeof(*chunk));
+        if (!chunk)
+            return NULL;
+        for (int i = 0; i < PENDING_CHUNK; i++) {
+            chunk[i].next = free_pending;
+            free_pending = &chunk[i];
+        }
+    }
+    struct pending *pending = free_pending;
+    free_pending = pending->next;
+    return pending;
+}
+
+static void pending_drop(struct pending *pending)
+{
+    pending->next = free_pending;
+    free_pending = pending;
+}
+
+void pending_queue(struct shim_stream *stream, struct pending *pending)
+{
+    pending->next = NULL;
+    stream->unsorted |= stream->last && stream->last->op.host_end > pending->op.host_end;
+    if (stream->last)
+        stream->last->next = pending;
+    else
+        stream->first = pending;
+    stream->last = pending;
+    stream->waiting++;
+}
+
+void pending_add_untimed(struct ws_op *op, enum ws_loss_reason reason)
+{
+    losses_count(op->flags & WS_OP_POOL_DRY ? WS_LOSS_POOL_DRY : reason, 1);
+    trace_add(WS_FAMILY_op, op);
+}
+
+static void release_events(struct shim_stream *stream, const struct pending *pending)
+{
+    event_release(&stream->context->pool, pending->begin_event);
+    event_release(&stream->context->pool, pending->end_event);
+}
+
+/* The event that ends an operation without one of its own: the own begin event of a later operation, or the stream's
+ * next end event. 0: not there yet. */
+static uint32_t closing_event(const struct pending *pending)
+{
+    unsigned steps = 0;
+    for (const struct pending *next = pending; next && steps < MOST_WITHOUT_EVENTS; next = next->next, steps++) {
+        if (next != pending && next->inner & WS_RING_OP_OWN_BEGIN && next->begin_event)
+            return next->begin_event;
+        if (next->end_event)
+            return next->end_event;
+    }
+    return 0;
+}
+
+uint64_t pending_settled(void)
+{
+    return settled;
+}
+
+static struct pending *take_first(struct shim_stream *stream)
+{
+    struct pending *pending = stream->first;
+    settled++;
+    stream->first = pending->next;
+    stream->waiting--;
+    if (!stream->first)
+        stream->last = NULL;
+    if (pending->inner & WS_RING_OP_COUNTED)
+        stream_copy_done(stream, (enum copy_direction)pending->direction);
+    return pending;
+}
+
+static void add_settled(struct shim_stream *stream, struct pending *pending, bool timed)
+{
+    if (timed)
+        trace_add(WS_FAMILY_op, &pending->op);
+    else
+        pending_add_untimed(&pending->op, WS_LOSS_DRIVER_REFUSED);
+    release_events(stream, pending);
+    pending_drop(pending);
+}
+
+static void harvest_each(struct shim_stream *stream)
+{
+    struct pending *pending;
+    while ((pending = stream->first)) {
+        uint32_t end_event = closing_event(pending);
+        bool hopeless = !end_event && (stream->waiting > MOST_WITHOUT_EVENTS || stream->closing);
+        enum times_state state = end_event  ? times_read(stream->context, end_event, pending->op.host_end)
+                                 : hopeless ? TIMES_FAILED
+                                            : TIMES_NOT_YET;
+        if (state == TIMES_NOT_YET)
+            return;
+        if (pending->begin_event)
+            times_read(stream->context, pending->begin_event, INT64_MIN);
+        take_first(stream);
+        if (pending->kind == WS_OP_UNKNOWN && !pending->op.shape) {
+            release_events(stream, pending);
+            pending_drop(pending);
+            continue;
+        }
+        if (state == TIMES_DONE)
+            times_resolve(stream, pending, end_event);
+        add_settled(stream, pending, state == TIMES_DONE);
+    }
+}
+
+/* --- few events --------------------------------------------------------------------------------- */
+
+/* Merges two lists that are in the order of their launches. */
+static struct pending *merged(struct pending *a, struct pending *b)
+{
+    struct pending head, *last = &head;
+    while (a && b) {
+        struct pending **sooner = b->op.host_end < a->op.host_end ? &b : &a;
+        last->next = *sooner;
+        last = *sooner;
+        *sooner = last->next;
+    }
+    last->next = a ? a : b;
+    return head.next;
+}
+
+/* Threads that share a stream put in their operations in turn; their rings are read one after the other. */
+static struct pending *sorted(struct pending *list)
+{
+    struct pending *piles[32] = { NULL }; /* of 2^i */
+    while (list) {
+        struct pending *one = list;
+        list = list->next;
+        one->next = NULL;
+        unsigned pile = 0;
+        for (; pile < 31 && piles[pile]; pile++) {
+            one = merged(piles[pile], one);
+            piles[pile] = NULL;
+        }
+        piles[pile] = pile < 31 || !piles[pile] ? one : merged(piles[pile], one);
+    }
+    for (unsigned pile = 0; pile < 32; pile++)
+        list = merged(piles[pile], list);
+    return list;
+}
+
+static void sort_by_launch(struct shim_stream *stream)
+{
+    if (!stream->unsorted || !stream->first)
+        return;
+    stream->unsorted = false;
+    stream->first = sorted(stream->first);
+    for (stream->last = stream->first; stream->last->next;)
+        stream->last = stream->last->next;
+}
+
+/* The end of the stream's next window: the first operation with an end event, or the last of all where no more is to
+ * come. NULL: not there yet. */
+static struct pending *window_end(const struct shim_stream *stream, bool last_round)
+{
+    struct pending *at = stream->first;
+    while (!at->end_event && at->next)
+        at = at->next;
+    bool over = last_round || stream->closing || ws_clock_ns() - at->op.host_end > QUIET_NS;
+    return at->end_event || over || stream->waiting > MOST_WITHOUT_EVENTS ? at : NULL;
+}
+
+/* Computes the window without an event behind it, if all of it has ended by now. */
+static bool compute_ended(struct shim_stream *stream, struct pending *end)
+{
+    bool known = stream->line_known;
+    int64_t free = stream->line_free, error;
+    float var = stream->line_var;
+    reconstruct(stream, stream->first, end, 0);
+    if (stream->line_free <= device_clock_from_host(stream->context, ws_clock_ns(), &error))
+        return true;
+    stream->line_known = known;
+    stream->line_free = free;
+    stream->line_var = var;
+    return false;
+}
+
+/* Rows of the stream's operations up to this one. `measured`: its events were read. */
+static void add_window(struct shim_stream *stream, const struct pending *end, bool computed, bool measured)
+{
+    bool is_end = false;
+    while (!is_end) {
+        struct pending *pending = take_first(stream);
+        is_end = pending == end;
+        add_settled(stream, pending, pending->detail & WS_RING_OP_COMPUTED ? computed : measured);
+    }
+}
+
+static void harvest_windows(struct shim_stream *stream, bool last_round)
+{
+    struct pending *end;
+    sort_by_launch(stream);
+    while (stream->first && (end = window_end(stream, last_round))) {
+        enum times_state state =
+            end->end_event ? times_read(stream->context, end->end_event, end->op.host_end) : TIMES_FAILED;
+        bool shared = atomic_load_explicit(&stream->user, memory_order_relaxed) == STREAM_SHARED;
+        if (state == TIMES_NOT_YET || (shared && !last_round && end->op.host_end > round_began))
+            return;
+        if (end->begin_event)
+            times_read(stream->context, end->begin_event, INT64_MIN);
+        bool computed = device_clock_known(stream->context);
+        if (state == TIMES_DONE)
+            reconstruct(stream, stream->first, end, end->end_event);
+        else if (computed && !end->end_event && !compute_ended(stream, end))
+            return;
+        else if (computed && end->end_event)
+            reconstruct(stream, stream->first, end, 0);
+        add_window(stream, end, computed, state == TIMES_DONE);
+    }
+}
+
+void pending_begin_round(int64_t now)
+{
+    round_began = now;
+}
+
+void pending_harvest(struct shim_stream *stream, bool last_round)
+{
+    if (shim_options.event_placement == WS_EVENTS_SAMPLED)
+        harvest_windows(stream, last_round);
+    else
+        harvest_each(stream);
+}
+
+/* The operations up to this one are computed, and no other. */
+static struct pending *computed_end(struct pending *first)
+{
+    while (first->next && first->next->detail & WS_RING_OP_COMPUTED)
+        first = first->next;
+    return first;
+}
+
+/* Its events are gone, or their driver is. */
+static void add_unread(struct shim_stream *stream)
+{
+    struct pending *pending = take_first(stream);
+    if (pending->op.shape)
+        pending_add_untimed(&pending->op, WS_LOSS_UNTIMED_AT_EXIT);
+    pending_drop(pending);
+}
+
+void pending_give_up(struct shim_stream *stream)
+{
+    sort_by_launch(stream);
+    while (stream->first) {
+        bool computed = stream->first->detail & WS_RING_OP_COMPUTED && device_clock_known(stream->context);
+        struct pending *end = computed ? computed_end(stream->first) : stream->first;
+        if (computed && compute_ended(stream, end))
+            add_window(stream, end, true, false);
+        else
+            add_unread(stream);
+    }
+}
