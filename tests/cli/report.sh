@@ -268,6 +268,14 @@ says out "No collective was found on more than one of them."
 expect 0 "$wallshim" report --section ranks demo.wst
 says out "Only rank 0 of 8 was recorded"
 
+# A page of one device says that another process's recording was cut.
+head -c "$(($(wc -c <demo.wst) - 30))" demo.wst >cut.wst
+expect 0 "$wallshim" report --section losses demo.wst cut.wst
+says out "1 other process is incomplete"
+says out "1 without an end or damaged; --all shows each"
+expect 0 "$wallshim" report --all --section losses demo.wst cut.wst
+! grep -q "other process" out || fail "--all speaks of other processes"
+
 # What docs/ci.md shows to read the JSON with.
 sed -n 's/^    //; /^import json/,/advice\["where"\]/p' "$source/docs/ci.md" >snippet.py
 cp demo.wst train.wst

@@ -110,6 +110,34 @@ static void print_doubts(const struct ws_report *report, const struct ws_process
     }
 }
 
+static bool is_complete(const struct ws_process *process, const struct ws_process_losses *losses)
+{
+    return !losses->total && !losses->nameless && !process->odd_times && !is_damaged(&process->damage);
+}
+
+/* A page that shows one device of a job must not hide what the others' recordings lack. */
+static void print_others(const struct ws_report *report, size_t shown, struct ws_page *page)
+{
+    char number[WS_FORMAT_SIZE], lost[WS_FORMAT_SIZE];
+    size_t count = report->model->processes.count, incomplete = 0, damaged = 0;
+    uint64_t total = 0;
+    if (page->all || report->analyses->device_shown(report) == WS_NOWHERE)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        const struct ws_process *process = ws_model_process(report->model, i);
+        const struct ws_process_losses *losses = ws_report_result(report, &ws_analysis_losses, i);
+        if (i == shown || is_complete(process, losses))
+            continue;
+        incomplete++;
+        damaged += is_damaged(&process->damage);
+        total += losses->total + losses->nameless + process->odd_times;
+    }
+    if (incomplete)
+        ws_page_text(page, "%s other process%s incomplete: %s lost, %zu without an end or damaged; --all shows each.",
+                     ws_format_count(number, incomplete), incomplete == 1 ? " is" : "es are",
+                     ws_format_count(lost, total), damaged);
+}
+
 void ws_losses_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
 {
     const struct ws_process *process = ws_model_process(report->model, subject);
@@ -130,8 +158,9 @@ void ws_losses_text(const struct ws_report *report, size_t subject, const void *
                      ws_format_count(number, process->devices_beyond), process->devices_most);
     losses_print_damage(process, page);
     print_end(process, page);
-    if (!result->total && !process->odd_times && !result->nameless && !is_damaged(&process->damage))
+    if (is_complete(process, result))
         ws_page_text(page, "Nothing lost.");
+    print_others(report, subject, page);
     print_doubts(report, process, page);
     print_one_queue(process, page);
     print_counted(process, page);
