@@ -13,13 +13,20 @@ static bool is_word(char byte)
     return isalnum((unsigned char)byte);
 }
 
+/* Many programs name their tokenizer, which is no secret. */
+static bool is_tokenizer(const char *name, size_t length)
+{
+    static const char word[] = "tokenizer";
+    return length >= sizeof(word) - 1 && !strncasecmp(name, word, sizeof(word) - 1);
+}
+
 /* How a word must stand in a name that it makes secret. */
 enum place { ANYWHERE, AT_THE_END, WHOLE };
 
 static bool stands(const char *name, size_t length, const char *word, size_t word_length, enum place place)
 {
     for (size_t at = 0; word_length && at + word_length <= length; at++) {
-        if (strncasecmp(name + at, word, word_length) != 0)
+        if (strncasecmp(name + at, word, word_length) != 0 || is_tokenizer(name + at, length - at))
             continue;
         bool ends = at + word_length == length || !is_word(name[at + word_length]);
         bool begins = !at || !is_word(name[at - 1]);
@@ -38,7 +45,8 @@ bool secrets_named(const char *name, size_t length, const char *more_words)
                   { "PASSWORD", ANYWHERE },   { "PASSWD", ANYWHERE }, { "PASSPHRASE", ANYWHERE },
                   { "CREDENTIAL", ANYWHERE }, { "AUTH", ANYWHERE },   { "COOKIE", ANYWHERE },
                   { "JWT", ANYWHERE },        { "BEARER", ANYWHERE }, { "PASS", AT_THE_END },
-                  { "PWD", AT_THE_END },      { "PAT", WHOLE } };
+                  { "PWD", AT_THE_END },      { "PAT", WHOLE },       { "SIG", WHOLE },
+                  { "SIGNATURE", ANYWHERE } };
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (stands(name, length, words[i].word, strlen(words[i].word), words[i].place))
             return true;

@@ -12,13 +12,24 @@
 static void names(void **state)
 {
     (void)state;
-    static const char *const secret[] = { "CUDA_API_KEY",   "hf_token",    "GITHUB_PAT",   "--pat",
-                                          "gh-pat-file",    "PGPASSWORD",  "MYSQL_PWD",    "DB_PASS",
-                                          "SSHPASS",        "SESSION_JWT", "BEARER",       "Cookie",
-                                          "KEY_PASSPHRASE", "X-Auth-User", "env.NCCL_PAT", "PINEAPPLES",
-                                          "--my-mango-x",   "CREDENTIALS" };
-    static const char *const plain[] = { "CUDA_PATH",  "PATH",    "--pattern", "PATCH_SIZE",     "--passes",
-                                         "PASSENGERS", "SPATIAL", "--pwdir",   "OMP_NUM_THREADS" };
+    static const char *const secret[] = {
+        "CUDA_API_KEY",    "hf_token",     "GITHUB_PAT",   "--pat",       "gh-pat-file", "PGPASSWORD",
+        "MYSQL_PWD",       "DB_PASS",      "SSHPASS",      "SESSION_JWT", "BEARER",      "Cookie",
+        "KEY_PASSPHRASE",  "X-Auth-User",  "env.NCCL_PAT", "PINEAPPLES",  "sig",         "X-Amz-Signature",
+        "TOKEN_TOKENIZER", "--my-mango-x", "CREDENTIALS"
+    };
+    static const char *const plain[] = { "CUDA_PATH",
+                                         "PATH",
+                                         "--pattern",
+                                         "PATCH_SIZE",
+                                         "--passes",
+                                         "PASSENGERS",
+                                         "SPATIAL",
+                                         "--pwdir",
+                                         "OMP_NUM_THREADS",
+                                         "--tokenizer",
+                                         "TOKENIZERS_PARALLELISM",
+                                         "design" };
     for (size_t i = 0; i < sizeof(secret) / sizeof(secret[0]); i++)
         if (!secrets_named(secret[i], strlen(secret[i]), "pineapple,,mango"))
             fail_msg("%s is no secret", secret[i]);
@@ -49,6 +60,8 @@ static void texts(void **state)
         { "me:hunter2@tcp(db:3306)/x", "me:***@tcp(db:3306)/x" },
         { "me@host:path", "me@host:path" },
         { "http://x/?api_key=hunter2&b=1", "http://x/?api_key=***&b=1" },
+        { "https://x.blob.core.windows.net/y?sv=2024&sig=hunter2",
+          "https://x.blob.core.windows.net/y?sv=2024&sig=***" },
         { "Authorization: Bearer hunter2", "Authorization: ***" },
         { "authorization:Basic aHVudGVyMg==", "authorization:***" },
         { "--header=X-Api-Key: hunter2", "--header=X-Api-Key: ***" },
