@@ -48,7 +48,10 @@ preload=$sanitizer
 [ -z "$shim" ] || preload=${preload:+$preload:}$library
 [ -z "$after" ] || preload=${preload:+$preload:}$after
 
-exec env \
+# When the program began, for who measures how long it takes.
+[ -z "${BEGAN_FILE-}" ] || echo "$EPOCHREALTIME" >"$BEGAN_FILE"
+
+exec env -u BEGAN_FILE \
     ${driver:+LD_LIBRARY_PATH="$simgpu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"} \
     ASAN_OPTIONS="detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}" \
     TSAN_OPTIONS="ignore_noninstrumented_modules=1${TSAN_OPTIONS:+:$TSAN_OPTIONS}" \
