@@ -65,7 +65,8 @@ static void rank_init(struct rank *rank, int number, const ncclUniqueId *id)
         CHECK(cuEventCreate(&layer->ready, CU_EVENT_DISABLE_TIMING));
         CHECK(cuEventCreate(&layer->reduced, CU_EVENT_DISABLE_TIMING));
     }
-    /* The weights above are the same on every rank; from here on each draws its own data. */
+    /* The random weights above are the same on every rank. Another start of the generator gives each rank its own
+     * data. */
     for (int i = 0; i < number; i++)
         sample_next_random();
     rank->input = sample_random(VECTOR, 1.0f);
@@ -146,7 +147,8 @@ static uint32_t train(int number, const ncclUniqueId *id, const struct options *
     return checksum;
 }
 
-/* Sent over a pipe: rank 0's identifier to rank 1, and rank 1's checksum back. */
+/* Writes or reads a value that goes from rank to rank over a pipe: the identifier, from rank 0 to rank 1, and rank
+ * 1's checksum back. */
 static void pass(int writing, int fd, void *data, size_t size_of_data)
 {
     ssize_t done = writing ? write(fd, data, size_of_data) : read(fd, data, size_of_data);
@@ -194,7 +196,7 @@ int main(int argc, char **argv)
             return 2;
     }
 
-    /* CUDA does not survive a fork, so this comes before its first call. */
+    /* The process must fork before its first CUDA call: CUDA does not work in a child that is forked later. */
     int forth[2], back[2];
     if (pipe(forth) || pipe(back)) {
         perror("ddp: pipe");

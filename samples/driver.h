@@ -1,5 +1,5 @@
-/* The driver and NCCL as the C samples use them: from the toolkit's headers where they are found, else declared here
- * with the types of shim/abi/, so that the samples build without a toolkit.
+/* The driver's and NCCL's functions as the C samples use them: from the toolkit's headers where they are found, else
+ * declared here with the types of src/abi/, so that the samples build without a toolkit.
  */
 #ifndef WALLSHIM_SAMPLES_DRIVER_H
 #define WALLSHIM_SAMPLES_DRIVER_H

@@ -87,7 +87,7 @@ class Driver:
         return values
 
     def kernel(self, name, grid, block, *arguments):
-        """A launch made ready once and made as often as wanted: call it with a stream."""
+        """Prepares a launch; returns a function that launches the kernel into the stream that it is given."""
         function = ctypes.c_void_p()
         self.call("cuModuleGetFunction", ctypes.byref(function), self.module, name.encode())
         pointers = (ctypes.c_void_p * len(arguments))(*[ctypes.addressof(argument) for argument in arguments])

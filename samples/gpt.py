@@ -2,7 +2,7 @@
 """Trains a small GPT with PyTorch on text it makes up itself; needs PyTorch and a GPU.
 
 Eager by default; --compile compiles the model, --graph captures the whole step into a CUDA graph. --profile runs the
-same under torch.profiler and writes the kernels' times as JSON, the reference that scripts/gpu-verify compares with.
+same under torch.profiler and writes the kernels' times as JSON; scripts/gpu-verify compares them with a trace's.
 """
 import argparse
 import json
@@ -105,7 +105,7 @@ def run(training, options):
 
 
 def profiled(training, options):
-    """Runs under torch.profiler; {kernel name: [count, total ns]} beside the times of the steps."""
+    """Runs under torch.profiler; returns the times of the steps and {kernel name: [count, total ns]}."""
     activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
     with torch.profiler.profile(activities=activities) as profile:
         times = run(training, options)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """An inference loop with PyTorch: one token a step through a small network, launched kernel by kernel or, with --graph,
-as one CUDA graph a step; needs PyTorch and a GPU. Eagerly its wall is launching; as a graph it is not.
+as one CUDA graph a step; needs PyTorch and a GPU. Without --graph its speed is limited by launching, with it not.
 """
 import argparse
 import json

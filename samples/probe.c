@@ -1,9 +1,13 @@
-/* Measures a device with nothing but the driver's own events: what a profiler's device times are compared with.
+/* Measures a device with nothing but the driver's own events, so that a profiler's device times can be compared with
+ * the results.
  *
- *   probe costs                                what the driver's calls cost the host, in ns
- *   probe kernel NAME SIZE COUNT [--events]    launches a kernel COUNT times; with --events its time in ns, by itself
- * and as its share of a full queue probe overlap COUNT NS                     COUNT pairs of kernels of NS each on
- * two streams: the time of it all
+ *   probe costs
+ *       what calls of the driver cost the host, in ns
+ *   probe kernel NAME SIZE COUNT [--events]
+ *       launches a kernel COUNT times; with --events it measures the kernel's time in ns, with an event before and
+ *       behind each launch and once more for COUNT launches in a row
+ *   probe overlap COUNT NS
+ *       launches COUNT pairs of kernels of NS each on two streams, and measures the time of all together
  *
  * Prints one JSON object. NAME is spin (SIZE in ns), scale, gelu (elements), softmax (rows of 1024) or sgemm (a
  * square).
@@ -82,7 +86,8 @@ static int probe_costs(void)
     TIME_CALL(query, CHECK(cuEventQuery(timed)));
     TIME_CALL(launch, LAUNCH("spin", 1, 1, 1, 1, stream, &none));
 
-    /* Two marks with nothing between them: the smallest interval, and through it the resolution. */
+    /* Two events with nothing between them: their time apart is the smallest interval that can be measured, and the
+     * differences of these times show the resolution. */
     static double apart[ROUNDS];
     CUevent second = event_create(CU_EVENT_DEFAULT);
     double step = 1e9;

@@ -15,7 +15,7 @@
 #define CHECK(call) sample_check((call), #call)
 void sample_check(CUresult result, const char *call);
 
-/* Ends the program with SAMPLE_UNABLE unless there are so many devices. */
+/* Ends the program with SAMPLE_UNABLE when there are fewer devices than `count`. */
 void sample_need_devices(int count);
 
 void sample_open(int device);
@@ -27,8 +27,7 @@ uint32_t sample_next_random(void);
 uint32_t sample_checksum(CUdeviceptr address, size_t count); /* FNV-1a over the bytes of count floats */
 float sample_read(CUdeviceptr address);
 
-/* Launches over n threads in x; over rows blocks; over the elements of a matrix product; in one block. The parameters
- * follow as pointers to their values. */
+/* parameters: pointers to the values. */
 void sample_launch(const char *kernel, const unsigned grid[2], const unsigned block[2], CUstream stream,
                    void **parameters);
 
@@ -36,6 +35,10 @@ void sample_launch(const char *kernel, const unsigned grid[2], const unsigned bl
 #define LAUNCH(kernel, grid_x, grid_y, block_x, block_y, stream, ...)                                             \
     sample_launch(kernel, (const unsigned[2]){ grid_x, grid_y }, (const unsigned[2]){ block_x, block_y }, stream, \
                   PARAMETERS(__VA_ARGS__))
+
+/* Launches with the grids that the kernels of kernels.cu expect: at least n threads in x (POINTWISE), a block for
+ * each row (ROWS), a thread for each of m × n elements (PRODUCT), one block (REDUCTION). The pointers to the
+ * parameters' values come last. */
 #define POINTWISE(kernel, n, stream, ...) LAUNCH(kernel, ((n) + 255) / 256, 1, 256, 1, stream, __VA_ARGS__)
 #define ROWS(kernel, rows, stream, ...) LAUNCH(kernel, rows, 1, 256, 1, stream, __VA_ARGS__)
 #define PRODUCT(kernel, m, n, stream, ...) \

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Trains a small residual network on the GPU through ctypes; only the standard library is needed.
 
-Its walls are built in, so that a profiler can be checked against them: the data loader takes --loader-ms a batch while
-the GPU waits, --sync reads the loss back in every step, and without --fused each layer runs bias, GELU and dropout as
-three kernels that each read what the one before wrote. What it prints depends on the options alone.
-"""
+It is slow in known ways, so that a profiler can be checked against them: the data loader takes --loader-ms a batch
+while the GPU waits, --sync reads the loss back in every step, and without --fused each layer runs bias, GELU and
+dropout as three kernels that each read what the one before wrote. What it prints depends on the options alone."""
 import argparse
 import ctypes
 import json
@@ -44,7 +43,7 @@ class Loader:
 
 
 class Layer:
-    """y = x + dropout(gelu(x · W + b)), forwards and backwards, as lists of launches made ready."""
+    """y = x + dropout(gelu(x · W + b)): its forward and backward pass, as lists of prepared launches."""
 
     def __init__(self, driver, options, source, inputs):
         rows, width = options.batch, options.width

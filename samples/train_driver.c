@@ -116,7 +116,7 @@ struct batch {
     float target[ROWS_IN_BATCH * CLASSES];
 };
 
-/* A word belongs to the class that its number says, so there is something to learn. */
+/* Which class a word belongs to follows from its number, so there is something to learn. */
 static struct batch *load_batches(void)
 {
     struct batch *batches;
@@ -157,7 +157,7 @@ static void train(const struct options *options)
         const struct batch *batch = &batches[i % DISTINCT_BATCHES];
         CHECK(cuMemcpyHtoDAsync(net.ids, batch->ids, sizeof(batch->ids), stream));
         CHECK(cuMemcpyHtoDAsync(net.target, batch->target, sizeof(batch->target), stream));
-        /* The first step runs eagerly: the kernels must be known before the capture. */
+        /* The first step is not captured: sample_launch looks each kernel up at its first launch. */
         if (i == 1 && options->graph)
             graph = capture_step(&net, stream);
         if (graph)

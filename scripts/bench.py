@@ -1,5 +1,6 @@
-"""Runs meson's benchmarks and tabulates what they print: one JSON object a line, with name, value and unit, and where
-they are known budget and floor. A figure whose unit is something a second (…/s) should reach its budget, any other stay in it.
+"""Runs meson's benchmarks and tabulates the figures that they print: one JSON object a line, with name, value and unit,
+and where they are known budget and floor. A figure whose unit is a rate (…/s) should reach its budget; any other figure
+should not exceed it.
 """
 import argparse
 import datetime

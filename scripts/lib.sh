@@ -19,7 +19,7 @@ packages_fuzz=(clang libclang-rt-14-dev)
 
 installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
-# Installs those of the packages named that are missing; says nothing when none is.
+# Installs those of the given packages that are missing. Prints nothing when none is missing.
 need_packages()
 {
     local name missing=() as_root=()
@@ -46,7 +46,8 @@ need_packages()
     rm -f "$log"
 }
 
-# build_tree DIR [MESON OPTION…]: configures DIR at the first time, and builds it. Prints only what is wrong.
+# build_tree DIR [MESON OPTION…]: configures DIR the first time or when there are options, and builds it. Prints only
+# errors.
 build_tree()
 {
     local directory=$1 log
@@ -66,7 +67,7 @@ build_tree()
     fail "the build in $directory failed"
 }
 
-# Is there a driver that initialises and knows a device? Sets gpu_name, or gpu_missing to what is wrong.
+# Is there a driver that initialises and knows a device? Sets gpu_name; if not, sets gpu_missing to the reason.
 find_gpu()
 {
     local answer
@@ -93,7 +94,7 @@ PROBE
     [ "${answer%% *}" = found ]
 }
 
-# use_simulated_gpu BUILD: what is started from here on finds the build's simulated GPU as its driver.
+# use_simulated_gpu BUILD: programs that are started from here on find the simulated GPU of BUILD as their driver.
 use_simulated_gpu()
 {
     [ -e "$1/tests/simgpu/libcuda.so.1" ] || fail "the simulated GPU is not built in $1"

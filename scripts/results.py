@@ -1,7 +1,8 @@
 """Reads what meson wrote about its tests.
 
-    results.py sum LOG…             adds up testlog.json files; exit status 1 when a test failed or none ran. Results of
-                                    a second try, in testlog-second.json beside a log, take the place of the first
+    results.py sum LOG…             adds up testlog.json files; exit status 1 when a test failed or none ran. A
+                                    testlog-second.json beside a log holds the results of tests that were tried again;
+                                    they replace those in the log
     results.py failed LOG           names the tests that failed
     results.py left-out BUILD SUITE names the tests of a suite that a build leaves out; exit status 1 when over ten
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Holds the table "Folders, and what each may use" of ARCHITECTURE.md: no file includes a header of a folder that its
-own may not use.
+"""Checks the table "Folders, and what each may use" of ARCHITECTURE.md: no file may include a header of a folder that
+the file's own folder may not use.
 
     scripts/rooms.py [--list]       the build runs it; --list prints each folder's files, lines and what it may use
 
@@ -17,7 +17,7 @@ ANYTHING, NOTHING = "anything", "nothing"
 
 
 def rooms():
-    """What each folder may use, by folder; None: anything."""
+    """{folder: the folders that it may use, or None if it may use any}, from the table."""
     allowed, folders = {}, {}
     with open(os.path.join(ROOT, TABLE), encoding="utf-8") as text:
         for row in filter(None, map(ROW.match, text)):
@@ -32,7 +32,7 @@ def rooms():
 
 
 def room_of(path, allowed):
-    """The deepest folder of the table that a file is in."""
+    """The folder of the table that a file belongs to: the deepest one above it."""
     folder = os.path.dirname(path)
     while folder and folder not in allowed:
         folder = os.path.dirname(folder)

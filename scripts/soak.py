@@ -1,9 +1,8 @@
-"""Rounds of tests/programs/stress, each with and without the shim, from one seed after the other.
+"""Runs rounds of tests/programs/stress, each with and without the shim and with the next seed.
 
-A round finds something when stdout, stderr or status differ, when a run does not end (the stacks of all its threads are
-kept then), when a trace cannot be read, or when what the driver was given (the simulated GPU's truth) is more than what
-the trace holds and every loss counted in it say, or less.
-"""
+A round has found something when stdout, stderr or status differ, when a run does not end (the stacks of all its threads
+are then kept), when a trace cannot be read, or when the operations that the simulated GPU was given (its truth) are
+more than the operations in the trace and the losses that it counts, or fewer than those in the trace."""
 import argparse
 import collections
 import difflib
@@ -22,16 +21,16 @@ MODES = [{}, {}, {"WALLSHIM_EVENT_PLACEMENT": "sampled"}, {"WALLSHIM_EVENT_PLACE
          {"WALLSHIM_RING": "4K"}, {"WALLSHIM_EVENTS": "64"}, {"WALLSHIM_EVENTS": "64", "WALLSHIM_RING": "8K"},
          {"WALLSHIM_SAMPLE": "3", "WALLSHIM_PARAMS": "all"}, {"WALLSHIM_MAX_SIZE": "64K"}, {"WALLSHIM_DELAY": "200ms"},
          {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}, {"SIMGPU_LATE_EXIT": "1"}]
-# How the program ends → may its trace and the truth be held against each other?
+# How the program ends → can its trace be compared with the truth?
 ENDINGS = {"return": True, "thread": True, "handler": True, "_exit": True, "exec": False, "kill": False}
-KINDS = {"kernel": 1, "copy": 2, "memset": 3, "graph": 4}  # of the truth → of shapes in the trace
+KINDS = {"kernel": 1, "copy": 2, "memset": 3, "graph": 4}  # kind in the truth → kind of shape in the trace
 CAPTURED = 0x20
 LIMIT_S = 30
-LEFT_AT_EXIT = 1  # a call that a handler left by exit() never returned: nobody can say what became of it
+LEFT_AT_EXIT = 1  # a call during which a handler called exit() never returns: whether it took effect is not known
 
 
 def losses_of_calls(root):
-    """Reasons for which a call is not in the trace, by number, as src/record/record.h has them."""
+    """{number: name} of the loss reasons in src/record/record.h that mean that a call is not in the trace."""
     with open(os.path.join(root, "src/record/record.h"), encoding="utf-8") as file:
         listed = re.search(r"#define WS_LOSSES\(X\)(.*?)\n\n", file.read(), re.S).group(1)
     reasons = re.findall(r'X\((\w+),\s*"([^"]*)"', listed)
@@ -40,7 +39,7 @@ def losses_of_calls(root):
 
 
 def sanitizer(build):
-    """Of a build: "asan", "tsan" or none."""
+    """The sanitizer that a build is made with: "asan", "tsan" or None."""
     listed = subprocess.run(["ldd", os.path.join(build, "tests/simgpu/libcuda.so.1")], stdout=subprocess.PIPE, check=True)
     return "asan" if b"libasan" in listed.stdout else "tsan" if b"libtsan" in listed.stdout else None
 
@@ -92,7 +91,7 @@ class Soak:
         self.build = os.path.abspath(options.build or os.path.join(root, "build"))
         self.kept = os.path.abspath(options.keep or os.path.join(self.build, "soak-findings"))
         self.sanitizer = sanitizer(self.build)
-        # A sanitized one takes ten times as long to read a trace.
+        # The command of the plain build reads the traces if there is one: a sanitized one takes ten times as long.
         plain = os.path.join(root, "build/tools/wallshim")
         self.tool = plain if os.path.exists(plain) else os.path.join(self.build, "tools/wallshim")
         self.losses = losses_of_calls(root)
@@ -105,7 +104,7 @@ class Soak:
                        "SIMGPU_TRUTH": os.path.join(scratch, "truth.tsv"),
                        "STRESS_COUNTS": os.path.join(scratch, "counts"),
                        "WALLSHIM_OUTPUT": os.path.join(scratch, "%p.wst"), **mode}
-        if self.sanitizer == "tsan":  # it runs handlers later than they come, and so inside the simulated GPU
+        if self.sanitizer == "tsan":  # delays signal handlers, which then run inside the simulated GPU
             environment["STRESS_MAY"] = "0"
         command = [os.path.join(self.root, "tests/run_preloaded.sh"), *([] if shim else ["--no-shim"]), self.build,
                    os.path.join(self.build, "tests/programs/stress"), *arguments]
@@ -134,7 +133,7 @@ class Soak:
         return (json.loads(line) for line in dumped.stdout.splitlines())
 
     def recorded(self, traces):
-        """What traces hold of work that the driver was given, by kind of shape, and what they count as lost."""
+        """Counts the operations in traces by kind of shape, and the losses that the traces count, by reason."""
         held, lost, cost = collections.Counter(), collections.Counter(), 0
         for trace in traces:
             kind = {shape["id"]: shape["kind"] for shape in self.dump(trace, "shape")}
@@ -151,7 +150,7 @@ class Soak:
         return any(row["key"] == "end" for row in self.dump(trace, "meta"))
 
     def account(self, scratch, exact, arguments):
-        """Holds traces against the truth; yields what is wrong."""
+        """Compares the traces with the truth; yields what is wrong."""
         traces = [os.path.join(scratch, name) for name in os.listdir(scratch) if name.endswith(".wst")]
         try:
             held, lost, _ = self.recorded(traces)
@@ -176,7 +175,8 @@ class Soak:
         missing = sum(max(0, given[kind] - held[kind]) for kind in KINDS.values())
         invented = {kind: held[number] - given[number] for kind, number in KINDS.items() if held[number] > given[number]}
         allowed = LEFT_AT_EXIT if arguments[2] == "handler" else 0
-        # On a busy machine _exit's 50 ms may not do: the trace says so, and what is missing is not counted.
+        # At _exit the shim has 50 ms to write the rest, which may not be enough on a busy machine. The trace then has
+        # no end, and the missing operations are not counted as lost.
         cut = arguments[2] == "_exit" and not all(self.has_end(trace) for trace in traces)
         self.totals["rounds with _exit"] += arguments[2] == "_exit"
         self.totals["ends cut at 50 ms"] += cut
@@ -188,7 +188,7 @@ class Soak:
                     counts = ", ".join(file.read().split("\n")).strip(", ")
             yield "uncounted", (f"{missing} launches and copies of {sum(given.values())} are not in the trace, which counts "
                                 f"{dict(lost)} as lost ({counts})")
-        # What was under way when the program ended is in the trace and not in the truth.
+        # Operations that were in flight when the program ended are in the trace but not in the truth.
         if invented and arguments[2] in ("return", "thread"):
             yield "invented", f"recorded beyond what the driver was given: {invented}"
 
@@ -196,7 +196,7 @@ class Soak:
         random_of = random.Random(seed)
         mode = random_of.choice(MODES)
         ending = random_of.choice(list(ENDINGS)) if random_of.random() < 0.5 else "return"
-        if ending in ("handler", "thread") and self.sanitizer == "tsan":  # whose own thread outlives the first one
+        if ending in ("handler", "thread") and self.sanitizer == "tsan":  # its own thread outlives the first one
             ending = "return"
         arguments = [str(seed), str(random_of.choice([2, 5, 10]) if not self.sanitizer else 1), ending]
         scratch = tempfile.mkdtemp(prefix="wallshim-soak-")

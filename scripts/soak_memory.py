@@ -1,7 +1,7 @@
 """Runs a training loop under the shim for minutes in each mode and watches its memory.
 
-The loop itself allocates nothing after its first steps, so what grows is ours: the resident memory at the end may exceed
-that after a quarter of the time by GROWTH at most.
+The loop itself allocates nothing after its first steps, so any growth is the shim's: the resident memory at the end may
+exceed that after a quarter of the time by GROWTH at most.
 """
 import os
 import subprocess

@@ -1,5 +1,5 @@
-/* The shim's life cycle: whoever needs it first makes it ready, the program's first context starts it, the last
- * destructor ends it. */
+/* The shim's life cycle. The first wrapper or constructor that runs makes it ready, the program's first context
+ * starts the recording, and the shim's destructor ends it. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -27,7 +27,7 @@
 #include "shim/state/registry.h"
 #include "shim/timing/ticks.h"
 
-static const struct ws_option_info *misunderstood; /* an option with a value that is none */
+static const struct ws_option_info *misunderstood; /* an option whose value could not be parsed; NULL: all are fine */
 
 static void after_fork_in_child(void)
 {
@@ -37,7 +37,7 @@ static void after_fork_in_child(void)
     first_thread_after_fork();
 }
 
-/* Programs that set their title overwrite the environment they were started with. */
+/* Copies the options' texts. They point into the environment, and programs that set their title overwrite that. */
 static void keep_texts(void)
 {
     static char texts[8192];
@@ -57,8 +57,8 @@ static void keep_texts(void)
     }
 }
 
-/* Before the first constructor the C library does not know the environment. It lies on the stack behind the
- * arguments, whose number is where the stack began. */
+/* Before the first constructor runs, the C library has not set `environ` yet. The environment lies on the stack
+ * behind the arguments; __libc_stack_end points to their number (argc). */
 static void find_environment(void)
 {
     struct elf_object linker;
@@ -102,9 +102,9 @@ static void prepare(void)
     pthread_atfork(NULL, NULL, after_fork_in_child);
 }
 
-/* Makes ready what must be there before anything starts: once, by whoever needs it first. Constructors of the
- * program's libraries run before ours, and may use CUDA. Nobody waits long for another thread that is making it
- * ready; a child that was forked meanwhile never becomes ready. */
+/* Runs prepare() once, by whoever calls this first: constructors of the program's libraries run before ours, and may
+ * use CUDA. False: another thread is still in prepare() after LOCK_DEADLINE_MS. A child that was forked meanwhile has
+ * no such thread, and never becomes ready. */
 static bool is_prepared(void)
 {
     enum { NOTHING_YET, UNDER_WAY, DONE };
@@ -115,7 +115,7 @@ static bool is_prepared(void)
         return true;
     struct shim_quiet quiet;
     int saved_errno = errno;
-    quiet_begin(&quiet); /* a handler would wait for its own thread */
+    quiet_begin(&quiet); /* a signal handler that gets here would wait for its own thread */
     if (atomic_compare_exchange_strong(&state, &seen, UNDER_WAY)) {
         prepare();
         atomic_store_explicit(&state, DONE, memory_order_release);
@@ -136,7 +136,7 @@ __attribute__((constructor)) static void shim_load(void)
     is_prepared();
 }
 
-/* Only processes that record say this: a launcher's other children have nothing to do with it. */
+/* Called only where a recording starts: a launcher's other children, which record nothing, do not complain. */
 static void complain_of_options(void)
 {
     const struct ws_option_info *bad = misunderstood;
@@ -154,7 +154,7 @@ static bool start_parts(void)
     driver_calls_find();
     registry_init();
     if (trace_create()) {
-        shim_step_aside(NULL); /* said already */
+        shim_step_aside(NULL); /* trace_create has said why */
         return false;
     }
     atomic_fetch_or(&shim_page.phase, recording_start(ws_clock_ns()));
@@ -165,7 +165,7 @@ static bool start_parts(void)
     return true;
 }
 
-/* A child of a process that was recording cannot use CUDA itself: the driver says so. The call is counted. */
+/* Is this a child of a process that was recording? The driver does not work in such a child. Its call is counted. */
 static bool refuse_child(void)
 {
     bool refused = shim_parent_recorded();
@@ -176,7 +176,7 @@ static bool refuse_child(void)
 
 static bool start(void)
 {
-    /* Acquire: another thread may have started it. */
+    /* Acquire: another thread may have started the recording. */
     uint32_t phase = atomic_load_explicit(&shim_page.phase, memory_order_acquire);
     if (__builtin_expect(phase & SHIM_STARTED, 1))
         return !(phase & SHIM_ENDED);
@@ -184,7 +184,7 @@ static bool start(void)
         return false;
     struct shim_quiet quiet;
     int saved_errno = errno;
-    quiet_begin(&quiet); /* files are opened: no call there may be a cancellation point */
+    quiet_begin(&quiet); /* files are opened: pthread_cancel must not end the program's thread in the middle */
     bool locked = lock_take(LOCK_START);
     if (locked && !(shim_phase() & (SHIM_STARTED | SHIM_ENDED)) && !shim_is_aside()) {
         shim_generation_begins();

@@ -49,7 +49,8 @@ static int make_folders(char *path)
     return 0;
 }
 
-/* May the file be written? A calibration may be replaced, any other file may not. Asked before measuring, too. */
+/* May the file be written? A calibration may be replaced, any other file may not. The command also asks before it
+ * measures. */
 static int may_write(const char *path)
 {
     struct ws_gpu_file file;

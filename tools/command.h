@@ -20,7 +20,7 @@ enum { TOOL_SWITCHES = 40, TOOL_REPEATED = 100 };
 
 struct tool_arguments {
     const struct tool_command *command;
-    const char *values[TOOL_SWITCHES];   /* by index of the switch: NULL: not given; "" for flags */
+    const char *values[TOOL_SWITCHES];   /* by index of the switch. NULL: not given. Flags that are given have "" */
     const char *repeated[TOOL_REPEATED]; /* values of the repeatable switch, in order */
     size_t repeated_count;
     char **operands; /* words that are not switches */

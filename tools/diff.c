@@ -47,7 +47,7 @@ static int diff_show(const struct tool_arguments *arguments, const struct ws_com
         return TOOL_ERROR;
     if (limit < 0 || !ws_change_is_regression(total, limit))
         return TOOL_DONE;
-    fflush(stdout); /* before lines on stderr */
+    fflush(stdout); /* so that it comes before the lines on stderr */
     tool_say("a regression: the %s takes %.1f %% longer than before, more than %.3g %%", total->label,
              100 * (total->after / total->before - 1), 100 * limit);
     return TOOL_RULE_BROKEN;

@@ -57,7 +57,8 @@ static void print_json_text(const struct ws_text *text)
     putchar('"');
 }
 
-/* The first key of an object names the row's family. */
+/* Returns the JSON key of a column. The column "family" needs another key: "family" is already the key of the row's
+ * own family. */
 static const char *json_key(const struct ws_column *column)
 {
     return strcmp(column->name, "family") ? column->name : "call_family";

@@ -34,7 +34,7 @@ static int import_add_block(struct ws_writer *writer, const struct ws_block *blo
     return status;
 }
 
-/* Notes the damage of the source, because it would not show in the new file. */
+/* Adds a row that describes the damage of the source, because the damage would not show in the new file. */
 static int add_damage(struct ws_writer *writer, const struct ws_source *source, const char *path)
 {
     static const char key[] = "import_damage";

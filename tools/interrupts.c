@@ -10,7 +10,7 @@ static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXFSZ, SIGXCP
 
 enum { COUNT = sizeof(signals) / sizeof(signals[0]) };
 
-/* Read by the signal handler; written only while signals are held. */
+/* The signal handler reads these paths. They are written only while its signals are blocked. */
 static char file[PATH_MAX], folder[PATH_MAX];
 
 static void interrupts_end(int number)
@@ -61,7 +61,7 @@ static void interrupts_keep(char place[PATH_MAX], const char *path)
     sigset_t before;
     tool_interrupts_hold(&before);
     int size = snprintf(place, PATH_MAX, "%s", path ? path : "");
-    if (size >= PATH_MAX) /* the name would be cut, and then be another file's */
+    if (size >= PATH_MAX) /* the path would be cut, and could then be that of another file */
         *place = 0;
     tool_interrupts_release(&before);
 }

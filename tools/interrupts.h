@@ -6,7 +6,7 @@
 
 #include <signal.h>
 
-/* Signals that are ignored, such as SIGHUP under nohup, stay ignored. */
+/* Installs the signal handler. Signals that are ignored, such as SIGHUP under nohup, stay ignored. */
 void tool_interrupts_start(void);
 
 /* Names the file, or the still empty folder, to remove when a signal comes; NULL: none. The path may have up to
@@ -14,7 +14,8 @@ void tool_interrupts_start(void);
 void tool_interrupts_file(const char *path);
 void tool_interrupts_folder(const char *path);
 
-/* Signals are held between the first call and the second, while a file or folder is created and noted. */
+/* tool_interrupts_hold blocks the signals, tool_interrupts_release unblocks them. Between these two calls a command
+ * creates a file or folder and names it with the functions above, so that no signal leaves it behind. */
 void tool_interrupts_hold(sigset_t *before);
 void tool_interrupts_release(const sigset_t *before);
 

@@ -11,7 +11,7 @@
 
 #include "command.h"
 
-/* Relative to the folder of this program. */
+/* Folders in which the library may be, relative to the folder of this program. */
 static const char *const places[] = { "../" WS_LIBDIR, "../lib", "../lib64", "../shim", "." };
 
 int tool_find_library(char *path, size_t capacity)

@@ -8,7 +8,7 @@
  * after a line on stderr. */
 int tool_find_library(char *path, size_t capacity);
 
-/* Why nothing can be preloaded into the command; NULL: it can. */
+/* Returns the reason why nothing can be preloaded into the command, or NULL if it can. */
 const char *tool_why_nothing(const char *command);
 
 #endif

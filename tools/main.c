@@ -18,7 +18,7 @@ static void help(FILE *out)
           out);
 }
 
-/* Does the line ask for help, before any words that belong to another command? */
+/* Does the command line ask for help? Words after "--", or after the first word of a command to run, do not count. */
 static bool wants_help(const struct tool_command *command, int count, char **words)
 {
     for (int i = 0; i < count; i++) {

@@ -138,7 +138,7 @@ static bool was_there(const struct tool_outputs *outputs, const char *path)
     return false;
 }
 
-/* Does the text name our recording, or one within it? */
+/* Does the text name our recording, or a nested recording, whose name begins with ours? */
 static bool outputs_is_ours(const char *recording, const struct ws_text *said)
 {
     size_t length = strlen(recording);
@@ -146,11 +146,11 @@ static bool outputs_is_ours(const char *recording, const struct ws_text *said)
            (said->length == length || said->data[length] == '/');
 }
 
-/* Most blocks to read: a trace describes itself at its begin. */
+/* The maximum number of blocks to read: a trace names its recording at its begin. */
 enum { LOOKED_AT = 64 };
 
-/* Does the trace belong to another recording, or hold nothing yet? Our own traces are complete. A trace without
- * the name of a recording counts as ours; older shims wrote none. */
+/* Does the trace belong to another recording, or hold nothing yet? An empty trace is not ours, because ours are
+ * complete by now. A trace without the name of a recording counts as ours; older shims wrote none. */
 static bool is_of_others(const char *path, const char *recording)
 {
     static const char key[] = "recording";

@@ -7,13 +7,13 @@
 #include "wire/options.h"
 
 struct tool_outputs {
-    char recording[WS_RECORDING_SIZE]; /* name of the recording in the traces of the command; empty: none */
+    char recording[WS_RECORDING_SIZE]; /* the name of the recording that the command's traces carry; empty: none */
     char *pattern;                     /* for glob(3) */
     char *counted;                     /* the same for names with a counter: "NAME-1.wst" */
     char **before;                     /* files that matched before the command ran */
     size_t before_count;
     char folder[4096]; /* where traces go; empty: the shim will choose it */
-    char **paths;      /* files that are new since */
+    char **paths;      /* files that are new since `before` was listed */
     size_t count;
 };
 
@@ -22,10 +22,11 @@ struct tool_outputs {
  * stderr. */
 int tool_outputs_init(struct tool_outputs *outputs, const char *name);
 
-/* Finds the new files, without those that name another recording in the folder. Returns their number. */
+/* Finds the new files. Leaves out traces of other recordings that write to the same folder. Returns the number of
+ * files found. */
 size_t tool_outputs_find_new(struct tool_outputs *outputs);
 
-/* errno of why the folder cannot be written to; 0: it can. */
+/* Returns the errno that says why the folder cannot be written to, or 0 if it can be. */
 int tool_outputs_hindrance(const struct tool_outputs *outputs);
 
 void tool_outputs_finish(struct tool_outputs *outputs);

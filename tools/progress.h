@@ -14,7 +14,7 @@ void tool_progress_start(struct tool_progress *progress);
 /* Shows "what 42 %". */
 void tool_progress_say(struct tool_progress *progress, const char *what, uint64_t done, uint64_t total);
 
-/* A ws_progress callback for reading. */
+/* A ws_progress callback that shows the progress of reading. */
 void tool_progress_show(void *progress, uint64_t done, uint64_t total);
 
 void tool_progress_end(struct tool_progress *progress);

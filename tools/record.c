@@ -79,8 +79,8 @@ static int set_preload(const char *library)
 
 static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT };
 
-/* Holds signals until run_command asks for them. Ignored signals, such as SIGHUP under nohup, stay ignored for
- * the command. */
+/* Blocks the signals that wait_for receives with sigwaitinfo. Ignored signals, such as SIGHUP under nohup, stay
+ * ignored for the command. */
 static void hold_signals(sigset_t *held, sigset_t *before)
 {
     sigemptyset(held);
@@ -91,18 +91,19 @@ static void hold_signals(sigset_t *held, sigset_t *before)
     sigprocmask(SIG_BLOCK, held, before);
 }
 
-/* Did the command get the signal by itself, because it was sent to the process group of both? */
+/* Did the command already get the signal, because it was sent to our process group and the command is in that group?
+ */
 static bool reached(pid_t child, pid_t *witness, int number, const sigset_t *held)
 {
     if (!witness_got(*witness, number))
         return false;
-    witness_end(*witness); /* it has the signal from now on */
+    witness_end(*witness); /* the signal stays pending in the old witness, so a new one is needed */
     *witness = witness_start(held);
     return getpgid(child) == getpgrp();
 }
 
-/* Passes signals on until the command has ended. A signal to the process group, from the terminal or a program,
- * reaches the command by itself; a signal sent to us alone does not. */
+/* Passes signals on to the command until it has ended. A signal to the process group reaches the command anyway; a
+ * signal sent to us alone does not. */
 static int wait_for(pid_t child, const sigset_t *held)
 {
     siginfo_t info;
@@ -151,7 +152,7 @@ static int run_command(char **command, int *error)
     return child < 0 ? NOT_RUNNABLE : wait_for(child, &held);
 }
 
-/* Drops all further output. Called when a signal interrupts a write. */
+/* The handler of SIGALRM. Drops all further output: stderr becomes /dev/null. */
 static void say_no_more(int number)
 {
     (void)number;
@@ -161,8 +162,9 @@ static void say_no_more(int number)
     errno = error;
 }
 
-/* Limits our output to one second from now, so that it cannot change the command's status: there may be no
- * reader. The command already runs with its own SIGPIPE. */
+/* Ends our output after one second, because stderr may be a pipe that nobody reads. Then a write must neither wait
+ * for ever nor end us by SIGPIPE, because we return the command's status. The command has ended before, so it does
+ * not inherit these settings. */
 static void say_within_a_second(void)
 {
     const struct itimerval second = { .it_value.tv_sec = 1, .it_interval.tv_usec = 100000 };
@@ -191,7 +193,8 @@ static void say_no_trace(const struct tool_outputs *outputs, const char *command
         tool_say("no trace was written: the command used no CUDA device, or could not write one");
 }
 
-/* Prints a path as a word of the shell. No path here begins with '-', which would be a switch. */
+/* Prints a path as a word of the shell. Puts "./" before a path that begins with '-', because it would be read as a
+ * switch. */
 static void put_word(const char *path)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./%+=:,@-";

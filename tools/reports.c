@@ -41,7 +41,7 @@ int tool_load(struct tool_loaded *loaded, const struct tool_traces *traces, cons
     int status = tool_read(&reading, &loaded->model, traces, false);
     if (status)
         return status;
-    tool_progress_end(&reading.progress); /* before lines on stderr */
+    tool_progress_end(&reading.progress); /* other lines on stderr may follow */
     status = tool_keep_one_job(loaded->model, traces);
     if (status)
         return status;

@@ -12,8 +12,8 @@ struct tool_loaded {
     struct ws_report *report;
 };
 
-/* Reads the traces, with progress on a terminal, and runs the analyses on all cores. Returns 0, or TOOL_ERROR
- * after a line on stderr. Unload in both cases, before the traces are finished. */
+/* Reads the traces, with progress on a terminal, and runs the analyses on all cores. Returns 0, or TOOL_ERROR after
+ * a line on stderr. In both cases call tool_unload, before tool_traces_finish. */
 int tool_load(struct tool_loaded *loaded, const struct tool_traces *traces, const struct ws_report_options *options);
 
 void tool_unload(struct tool_loaded *loaded);
@@ -29,7 +29,7 @@ struct tool_gpu {
     const struct ws_gpu *gpu; /* the GPU that it names or describes in a file */
     const struct ws_calibrations
         *calibrations;       /* for "calibrated": this user's calibrations, which the traces choose from */
-    struct ws_gpu_file file; /* memory of the above */
+    struct ws_gpu_file file; /* memory for `gpu`, if it is described in a file */
     struct ws_calibrations all;
 };
 

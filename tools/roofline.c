@@ -47,7 +47,7 @@ struct variant {
     const char *name;
     struct ws_work work;
     double launches;
-    struct ws_roof roof; /* filled in for all variants alike */
+    struct ws_roof roof; /* computed from `work`, when all variants are known */
 };
 
 struct question {
@@ -62,7 +62,8 @@ struct question {
     char what[160];
 };
 
-/* The number of a switch, or the default `without`; NAN after a line on stderr. */
+/* Returns the number that a switch gives, or `without` if the switch is absent. Returns NAN after a line on stderr.
+ */
 static double roofline_number(const struct tool_arguments *arguments, const char *name, double without)
 {
     const char *text = tool_value(arguments, name);
@@ -200,7 +201,7 @@ static int choose_calibration(struct tool_gpu *given)
     return 0;
 }
 
-/* Accepts our names of types and torch's. */
+/* Accepts our names of number types and PyTorch's names. */
 static enum ws_precision tool_roofline_precision_of(const char *type)
 {
     static const struct {

@@ -40,7 +40,7 @@ static int is_foreign_trace(const struct dirent *entry)
            traces_ends_with(entry->d_name, ".sqlite");
 }
 
-/* Tells the user about files that are not read. */
+/* Tells the user how many files of other profilers are not read. */
 static void note_foreign(const char *folder)
 {
     struct dirent **entries;
@@ -57,7 +57,8 @@ static int add_folder(struct tool_traces *traces, const char *folder)
 {
     struct dirent **entries;
     int count = scandir(folder, &entries, is_trace, alphasort), status = 0;
-    /* Files next to our traces may be what these were imported from. */
+    /* Files of other profilers are read only if there are no traces of ours, which may have been imported from those
+     * files. */
     if (!count) {
         free(entries);
         count = scandir(folder, &entries, is_foreign_trace, alphasort);

@@ -9,7 +9,7 @@
 struct tool_traces {
     char **paths;
     size_t count;
-    bool *found; /* by index: found in a folder, not named itself */
+    bool *found; /* by index: found in a folder, not named on the command line */
 };
 
 /* Takes files as they are. For a folder, takes wallshim's traces in it, or those of other profilers if there
@@ -17,16 +17,16 @@ struct tool_traces {
  * or TOOL_ERROR after a line on stderr. */
 int tool_find_traces(struct tool_traces *traces, const struct tool_arguments *arguments);
 
-/* The same for one path. */
+/* Like tool_find_traces, for one path. */
 int tool_find_traces_at(struct tool_traces *traces, const char *path);
 
-/* May the command leave out this unreadable trace? If so, prints its name and the reason on stderr. A trace
- * that was named itself, or is the only one, may not be left out. */
+/* May the command leave out this unreadable trace? If so, prints its name and the reason on stderr. A trace that the
+ * command line names, or that is the only one, may not be left out. */
 bool tool_trace_left_out(const struct tool_traces *traces, size_t index, const char *why);
 
 void tool_traces_finish(struct tool_traces *traces);
 
-/* Finds the one trace that a command takes. */
+/* Finds the trace for a command that takes only one. */
 int tool_find_trace(struct tool_traces *traces, const struct tool_arguments *arguments);
 
 #endif

@@ -10,11 +10,11 @@
 
 enum { DELIVERY_NS = 20000000, FIRST_NOT_STANDARD = 3 };
 
-/* Never returns. Closes all files, and ends with its parent. */
+/* Runs in the child and never returns. Closes the standard streams. The child ends when its parent ends. */
 static void stand_by(pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    prctl(PR_SET_NAME, "group-witness"); /* a name of its own, because who signals by name means us */
+    prctl(PR_SET_NAME, "group-witness"); /* so that pkill by our name reaches only the parent */
     for (int fd = 0; fd < FIRST_NOT_STANDARD; fd++)
         close(fd);
     while (getppid() == parent)

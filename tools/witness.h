@@ -1,6 +1,6 @@
-/* Tells whether a signal was sent to the whole process group or to this process alone. The kernel does not tell
- * the receiver. So a child that does nothing stays next to us: a signal to the group is pending there, too.
- */
+/* Tells whether a signal was sent to the whole process group or to this process alone. The kernel does not tell the
+ * receiver. So we keep a child in our process group that does nothing and has the signals blocked: a signal to the
+ * group is then pending in this child, too. */
 #ifndef WALLSHIM_TOOLS_WITNESS_H
 #define WALLSHIM_TOOLS_WITNESS_H
 
@@ -8,12 +8,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Returns 0 if the child cannot be created. The signals in `watched` must be blocked, and stay blocked in the
- * child. */
+/* Starts the child and returns its process id, or 0 if it cannot be created. The signals in `watched` must be
+ * blocked, and stay blocked in the child. */
 pid_t witness_start(const sigset_t *watched);
 
-/* Waits for a moment, because the members of the group get the signal one after another. Returns false without
- * a witness. */
+/* Returns whether the signal is pending in the child; false if there is no child. Waits for a moment first, because
+ * the members of the group get the signal one after another. */
 bool witness_got(pid_t witness, int number);
 
 void witness_end(pid_t witness);

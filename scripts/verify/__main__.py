@@ -16,7 +16,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 def describe_machine(runner):
-    """The device as its driver tells it, asked in a child so that this process holds no context."""
+    """What the driver says of the device. A child process asks it, so that this process holds no context."""
     question = "import sys; sys.path.insert(0, sys.argv[1]); import driver; d = driver.Driver(); v = driver.ctypes.c_int();" \
                "d.call('cuDriverGetVersion', driver.ctypes.byref(v)); print(d.name, v.value, sep='\\n')"
     result = runner.run([sys.executable, "-c", question, os.path.join(ROOT, "samples")])
@@ -30,7 +30,7 @@ def describe_machine(runner):
 
 
 def problems(results):
-    """What must not be, in words: results that changed, runs that failed, launches that are missing."""
+    """Describes each failure in words: results that changed, runs that failed, launches that are missing."""
     for row in results["programs"]["programs"]:
         if "failed" in row:
             yield f"{row['name']}: {row['failed']}"

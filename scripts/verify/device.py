@@ -1,4 +1,4 @@
-"""Device times: what wallshim reconstructs, held against references made without it."""
+"""Device times: those that wallshim records, compared with references that are measured without it."""
 import json
 import os
 import subprocess
@@ -6,11 +6,12 @@ import sys
 
 from runner import UNABLE, kernels
 
-# Kernel, size, launches: from shorter than an event's resolution to a millisecond, and of every kind.
+# Kernel, size, launches: kernels of every kind, from shorter than the resolution of events to a millisecond.
 KERNELS = [("spin", 2000, 500), ("spin", 10000, 500), ("spin", 100000, 200), ("spin", 1000000, 50),
            ("scale", 1 << 16, 500), ("scale", 1 << 22, 200), ("gelu", 1 << 20, 200), ("softmax", 256, 200),
            ("sgemm", 128, 200), ("sgemm", 512, 50)]
-# The simulated GPU computes a kernel on the host while it is launched, which its clock does not hide; spin computes nothing.
+# The simulated GPU computes a kernel on the host during its launch, and that time shows in its results. So it gets only
+# spin, which computes nothing.
 SIMULATED_KERNELS = [row for row in KERNELS if row[0] == "spin"]
 
 
@@ -47,7 +48,7 @@ def compare_launches(runner, outcome, name, count, expected):
 
 
 def measure_overlap(runner):
-    """How much of two streams' overlap each mode leaves: 1 is all of it, 0 none."""
+    """How far kernels on two streams still overlap under each mode: 1 fully, 0 not at all."""
     command = [os.path.join(runner.samples, "probe"), "overlap", "200", "200000"]
     rows = {}
     for mode in ("none", "host", "shared", "pairs"):
@@ -64,22 +65,22 @@ def measure_costs(runner):
 
 def calibrate(runner):
     """Both ceilings of the roofline, as `wallshim calibrate` measures them."""
-    # Simulated memory is the host's, which would be long at copying it.
+    # Without the copies' data: simulated memory is the host's, and copying it would take long.
     few = {"SIMGPU_COPY_DATA": "0"} if runner.simulated else {}
     outcome = runner.run([runner.command, "calibrate", "--json", "--seconds", "2" if runner.simulated else "10", "-o",
                           os.path.join(runner.out, "gpu.json")], environment=few)
     return json.loads(outcome.output) if not outcome.status else {"failed": outcome.error.strip()[-400:]}
 
 
-# Kernel, size, FLOPs and bytes of a launch as its source has them. What the caches keep, the counters do not see, so that
-# bytes of small ones say little.
+# Kernel, size, FLOPs and bytes of a launch according to its source. The counters do not see bytes that caches serve, so
+# the bytes of small kernels say little.
 COUNTED = [("scale", 1 << 24, 1 << 24, 8 << 24), ("sgemm", 512, 2 * 512 ** 3, 12 * 512 ** 2)]
 SIMULATED_COUNTED = [("scale", 1 << 12, 1 << 12, 8 << 12), ("sgemm", 32, 2 * 32 ** 3, 12 * 32 ** 2)]
 
 
 def read_counters(runner):
-    """FLOPs and bytes by the hardware's counters, as shares of what the kernels are known to do. Where they are refused
-    that is no failure: the shim's own words say why."""
+    """FLOPs and bytes by the hardware counters, as shares of what the kernels are known to do. It is not a failure when
+    the driver refuses counters: the shim's message, which says why, is then the result."""
     probe, rows = os.path.join(runner.samples, "probe"), []
     for name, size, flops, byte_count in SIMULATED_COUNTED if runner.simulated else COUNTED:
         count = 60
@@ -103,7 +104,7 @@ def read_counters(runner):
 
 
 def demangle(names):
-    """C++ names as torch.profiler gives them; as they are where there is no c++filt."""
+    """Demangles C++ names, as torch.profiler does; leaves them as they are if c++filt is not installed."""
     try:
         result = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
@@ -112,7 +113,8 @@ def demangle(names):
 
 
 def compare_with_torch(runner):
-    """The GPT sample under torch.profiler and under wallshim: the kernels' times, and what each costs a step."""
+    """The GPT sample under torch.profiler and under wallshim: the kernels' times, and what each profiler costs a
+    step."""
     command = [sys.executable, os.path.join(runner.root, "samples", "gpt.py"), "--timing"]
     path = os.path.join(runner.scratch.name, "torch.json")
     theirs = runner.run(command + ["--profile", path])

@@ -1,4 +1,4 @@
-"""The programs: their results must not change under any mode, and what each mode costs them is measured."""
+"""Runs the sample programs under every mode of recording and measures what each mode costs. Results must not change."""
 import os
 import statistics
 import sys
@@ -9,7 +9,7 @@ MOST_TRACE = 4 << 20  # a larger trace is not kept
 
 
 def catalogue(runner):
-    """(name, command, environment) of every program that is worth trying here."""
+    """(name, command, environment) of every program that may run on this machine."""
     samples = os.path.join(runner.root, "samples")
     python = [sys.executable]
     two_devices = {"SIMGPU_DEVICES": "2"} if runner.simulated else {}
@@ -32,7 +32,8 @@ def catalogue(runner):
 
 
 def median_time(outcomes):
-    """The step time where the program tells it, else the time of the whole run."""
+    """The median step time where the program prints it, else the median time of a whole run; "step" or "run" says
+    which."""
     steps = [outcome.timing.get("median_step_ns") for outcome in outcomes]
     if all(steps):
         return statistics.median(steps), "step"

@@ -1,4 +1,4 @@
-"""The place where everything runs: how a program is started under each mode, and what came of it."""
+"""Starts programs under the modes of recording, and keeps what came of each run."""
 import json
 import os
 import re
@@ -19,7 +19,7 @@ MODES = {
 }
 
 
-# Modes that are no setting for measuring: what programs do under them takes longer.
+# Modes that are not compared for their cost: programs take much longer under them.
 INTRUSIVE = {"counters": ["--backend", "events", "--counters"]}
 
 

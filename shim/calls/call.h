@@ -1,4 +1,4 @@
-/* A call of a wrapped function, and what its family says of it. */
+/* An intercepted call, and what the family of its function decides. */
 #ifndef WALLSHIM_SHIM_CALLS_CALL_H
 #define WALLSHIM_SHIM_CALLS_CALL_H
 
@@ -10,21 +10,21 @@
 #include "shim/hook/resolve.h"
 #include "shim/objects/thread.h"
 
-/* One intercepted call, from its entry to its return. On a launch's way no function takes its address, so that it is
- * never in memory. */
+/* One intercepted call, from its entry to its return. On the hot path no function takes the structure's address, so
+ * that the compiler keeps it in registers. */
 struct call {
     enum ws_function_id id;
-    bool per_thread;            /* a null stream is the thread's own */
-    bool nested;                /* made within another one, by a handler: no record, but its effects are followed */
-    uint32_t phase;             /* enum shim_phase, at entry */
-    struct shim_thread *thread; /* NULL: not recorded */
-    struct ws_ring_op *record;  /* of an operation: its place in the ring, filled on the way; NULL: it has none */
+    bool per_thread; /* a NULL stream means the thread's own default stream */
+    bool nested;     /* made by a signal handler within another call: not recorded, but its effects are followed */
+    uint32_t phase;  /* enum shim_phase, at entry */
+    struct shim_thread *thread; /* NULL: the call is not recorded */
+    struct ws_ring_op *record;  /* of an operation: its record in the ring, not committed yet; NULL: it has none */
     int32_t result;
-    uint64_t ticks_begin, ticks_end; /* of all but operations */
+    uint64_t ticks_begin, ticks_end; /* for all calls but operations */
     uint64_t nccl_before;            /* for NCCL calls: the thread's correlation when it began */
 };
 
-/* For functions on every launch's way, which are worth a copy in each wrapper. */
+/* For functions that every launch runs through: worth a copy in each wrapper. */
 #define HOT static inline __attribute__((always_inline))
 
 /* Sets of families, a bit each. */

@@ -1,15 +1,16 @@
-/* The wrappers of the driver's functions: the table, expanded. */
+/* The wrappers of the driver's functions, made by expanding the table (hook/driver_table.h). */
 #include "shim/calls/notes.h"
 #include "shim/hook/driver_calls.h"
 
-/* See exports.map for what the version does. */
+/* Exports the wrapper under the driver's name; exports.map says what the version is for. */
 #define EXPORTED(symbol)                                       \
     __asm__(".symver wrap_" #symbol ", " #symbol "@WALLSHIM"); \
     __attribute__((visibility("default")))
 
-/* What a row's wrapper does first. While nothing is recorded, a call is passed on with a jump, and counted, as
- * call_enter does it: in C the wrapper would begin and end with copies of all arguments. The attributes keep GCC from
- * putting code in front (-fstack-protector-all, -finstrument-functions): it would write over arguments. */
+/* What a row's wrapper does first. While nothing is recorded, it counts the call and jumps to the real function, as
+ * call_enter would have it. It is in assembly because a C wrapper would begin and end with copies of all arguments.
+ * The attributes keep GCC from putting code in front (-fstack-protector-all, -finstrument-functions), which would
+ * overwrite arguments. */
 #if defined(__x86_64__)
 #define PASSING(symbol, parameters)                                                                                 \
     static ws_CUresult note_##symbol parameters __asm__("note_" #symbol);                                           \
@@ -41,7 +42,7 @@ _Static_assert(offsetof(struct shim_page, phase) == 0 && offsetof(struct thread_
 #endif
 #define NOTED(symbol, parameters) ws_CUresult wrap_##symbol parameters
 
-/* What the wrapper of each family is. NOTED are those that call_enter always notes: each row asserts it. */
+/* Which kind of wrapper each family has: NOTED if call_enter always notes its calls. Each row asserts that. */
 #define WRAPPER_CAPTURE NOTED
 #define WRAPPER_GRAPH NOTED
 #define WRAPPER_LIFETIME NOTED
@@ -61,8 +62,8 @@ _Static_assert(offsetof(struct shim_page, phase) == 0 && offsetof(struct thread_
 #define ALWAYS_NOTED_(kind) ALWAYS_##kind
 enum { ALWAYS_NOTED = 1, ALWAYS_PASSING = 0 };
 
-/* In a function with a tail call, GCC expects its own stack arguments to be overwritten, and copies them all at the
- * begin. Where the result is looked at, there is no tail call. */
+/* Keeps GCC from making the real call a tail call. In a function with a tail call GCC expects the arguments on its
+ * stack to be overwritten, and copies all of them at the start. */
 #define LOOK_AT(result) __asm__("" : "+r"(result))
 
 /* The arguments of a row come in parentheses of their own, so `real arguments` is the call. */
@@ -95,7 +96,7 @@ enum { ALWAYS_NOTED = 1, ALWAYS_PASSING = 0 };
         call_leave(&call);                                                                                    \
         return call.result;                                                                                   \
     }
-#pragma GCC diagnostic ignored "-Wunused-parameter" /* of what is assembly */
+#pragma GCC diagnostic ignored "-Wunused-parameter" /* the parameters of wrappers in assembly */
 #if defined(__clang__)
 #pragma GCC diagnostic ignored "-Wunknown-attributes" /* noipa, which clang has no need of */
 #endif

@@ -6,15 +6,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A handler's own stack may lie above the one that it interrupts. */
+/* Is the caller on an alternate signal stack that does not contain `at`? Such a stack may lie above the interrupted
+ * one, so comparing addresses says nothing then. */
 static bool on_other_signal_stack(uintptr_t at)
 {
     stack_t stack;
     return !sigaltstack(NULL, &stack) && stack.ss_flags & SS_ONSTACK && at - (uintptr_t)stack.ss_sp >= stack.ss_size;
 }
 
-/* The stack may have been a coroutine's, and be gone. The kernel copies the set of signals before it refuses the
- * unknown operation. Every sandbox and container permits this call. */
+/* Is there memory at this address? The stack may have been a coroutine's, and be unmapped by now. The kernel reads
+ * the set of signals from there before it refuses the unknown `how`: EINVAL if it could read, else EFAULT. Every
+ * sandbox and container permits this call. */
 static bool is_readable(uintptr_t at)
 {
     enum { NO_SUCH_WAY = -1 };
@@ -22,7 +24,7 @@ static bool is_readable(uintptr_t at)
     return errno == EINVAL;
 }
 
-/* Of a frame that is gone, what lies there is anybody's. */
+/* Sanitizers are off: the memory of an abandoned frame may belong to any other function by now. */
 __attribute__((no_sanitize("address", "thread"))) static bool word_is_there(uintptr_t at, uintptr_t word)
 {
     return is_readable(at) && *(volatile const uintptr_t *)at == word;

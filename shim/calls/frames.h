@@ -1,9 +1,10 @@
-/* Is a wrapped call that a thread began still under way? A call that was left by a jump or an exception never
- * returns, so nothing of ours runs when it ends. So each call notes where its frame is, and keeps a word there: a
- * frame that was left holds the word only until the stack is used again.
+/* Is a wrapped call that a thread began still under way? A call that is left by longjmp or an exception never
+ * returns, so nothing of ours runs when it ends. Therefore each wrapper keeps a marker word in its stack frame, and
+ * its thread notes the address. In an abandoned frame, the marker lasts only until later calls use that part of the
+ * stack.
  *
- * One case looks the same: a call was left, and another is made further down the stack, over memory that nothing has
- * written to since. It counts as made by the call that was left. */
+ * One case cannot be told apart: a call was abandoned, and the next one is made further down the stack before
+ * anything has overwritten the marker. The next one then counts as made by the abandoned call. */
 #ifndef WALLSHIM_SHIM_CALLS_FRAMES_H
 #define WALLSHIM_SHIM_CALLS_FRAMES_H
 
@@ -13,7 +14,8 @@
 
 #include "shim/objects/thread.h"
 
-/* word: a variable of the wrapper's; at: where the thread keeps its address, 0 again when the call returns. */
+/* word: the marker, a local variable of the wrapper. at: the field of the thread that holds the marker's address; it
+ * is set to 0 when the call returns. */
 static inline __attribute__((always_inline)) void frame_begin(struct shim_thread *thread, uintptr_t *at,
                                                               uintptr_t *word)
 {
@@ -22,8 +24,8 @@ static inline __attribute__((always_inline)) void frame_begin(struct shim_thread
     *at = (uintptr_t)word;
 }
 
-/* Counts our own work as within a call, where the thread is in none: calls that a handler makes there are nested.
- * True if so: then thread->within must be 0 again at the end. */
+/* Marks the shim's own work as a wrapped call, unless the thread is in one already. CUDA calls that a signal handler
+ * makes meanwhile then count as nested. True: it was marked, and the caller sets thread->within to 0 at the end. */
 static inline __attribute__((always_inline)) bool frame_guard(struct shim_thread *thread, uintptr_t *word)
 {
     if (thread->within)
@@ -32,8 +34,9 @@ static inline __attribute__((always_inline)) bool frame_guard(struct shim_thread
     return true;
 }
 
-/* Does the call whose frame is at `at` make the call whose caller's frame ends at `caller`, and that returns to
- * `from`? Slow, except for those asked about lately: not for the way of a launch. */
+/* Is the wrapped call with its marker at `at` still under way, so that it makes the new call? caller: the canonical
+ * frame address of the new call's wrapper. from: the new call's return address. Slow, except for calls that were
+ * asked about lately: not for the hot path. */
 bool frame_makes(struct shim_thread *thread, uintptr_t at, uintptr_t caller, const void *from);
 
 #endif

@@ -6,13 +6,13 @@
 
 enum {
     ANCHOR_NS = 1000000, /* between anchors of a stream */
-    FIRST_GAP = 1,       /* launches from the first sample of a shape to the next; then twice as many each time */
+    FIRST_GAP = 1,       /* launches from the first sample of a shape to the next; the gap doubles each time */
     LONGEST_GAP = 256,
-    EARLY_GAP = 128, /* up to there samples may be taken in advance of what they cost */
-    ADVANCE_NS = 20000000,
-    OWN_NS = 40,             /* what the shim does for each other operation, about */
-    OWN_MOST = 3,            /* times what the measurement cost, at most: the rest is not charged */
-    MEASURE_MOST_NS = 40000, /* a thread that is held up meanwhile does not pay for that */
+    EARLY_GAP = 128,         /* while a shape's gap is shorter, its samples may overdraw the budget by ADVANCE_NS */
+    ADVANCE_NS = 20000000,   /* so far may paid_until lie ahead of the present then */
+    OWN_NS = 40,             /* what the shim costs for each operation without events, roughly; charged as well */
+    OWN_MOST = 3,            /* but at most this many times the cost of the measurement itself */
+    MEASURE_MOST_NS = 40000, /* most that is charged for one measurement: the thread may have been preempted */
     WHOLE = 1000000,         /* --overhead is in millionths */
 };
 
@@ -32,7 +32,7 @@ enum measure measure_of_launch(struct shim_thread *thread, struct shim_stream *s
         return MEASURE_NOTHING;
     uint64_t advance = sample && shape->sample_gap < EARLY_GAP ? ticks_in(ADVANCE_NS) : 0;
     if (now + advance < measuring->paid_until || (sample && anchor && measuring->anchor_next)) {
-        shape->until_sample += sample; /* at the next launch */
+        shape->until_sample += sample; /* the sample is put off to the next launch */
         sample = false;
         if (now < measuring->paid_until)
             return MEASURE_NOTHING;
@@ -45,10 +45,21 @@ enum measure measure_of_launch(struct shim_thread *thread, struct shim_stream *s
     return MEASURE_PAIR;
 }
 
+/* Where a thread is held up meanwhile, that is not what the measurement cost. */
+static uint64_t own_cost(uint64_t took)
+{
+    return ws_min(took, ticks_in(MEASURE_MOST_NS));
+}
+
+void measure_took(struct shim_thread *thread, uint64_t took)
+{
+    __atomic_store_n(&thread->measuring.spent, thread->measuring.spent + own_cost(took), __ATOMIC_RELAXED);
+}
+
 void measure_was_paid(struct shim_thread *thread, struct shim_stream *stream, uint64_t now, uint64_t took)
 {
     struct thread_measuring *measuring = &thread->measuring;
-    uint64_t cost = ws_min(took, ticks_in(MEASURE_MOST_NS));
+    uint64_t cost = own_cost(took);
     uint64_t own = ws_min(ticks_in(measuring->unmeasured * OWN_NS), OWN_MOST * cost);
     measuring->paid_until = ws_max(measuring->paid_until, now) + (cost + own) * WHOLE / shim_options.overhead;
     measuring->unmeasured = 0;

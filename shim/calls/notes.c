@@ -1,4 +1,4 @@
-/* Notes of everything that is no operation. */
+/* Notes of all calls that are not operations. */
 #include "shim/calls/notes.h"
 
 #include "base/log.h"
@@ -13,21 +13,21 @@
 
 void host_call(struct call *call, ws_CUstream stream, const void *object, uint64_t address, uint64_t bytes)
 {
-    /* A failed call does not start the recording. A call within another one has no place in the ring. */
+    /* A failed call does not start the recording. A nested call is not recorded. */
     if (call->nested || (!call->thread && call->result != WS_CUDA_SUCCESS))
         return;
     struct shim_thread *thread = call->thread ? call->thread : thread_get();
     if (!thread || !shim_recording())
         return;
     if (thread->in_nccl)
-        call_is_in_nccl(thread, thread->within, NULL); /* if only to find that it was left */
+        call_is_in_nccl(thread, thread->within, NULL); /* clears in_nccl where the NCCL call was left by longjmp */
     uint32_t handles = atomic_load(&shim_page.handles);
     struct shim_context *context = context_of_thread(thread, handles);
-    /* The handle of a failed call may be no stream. */
+    /* The stream that was given to a failed call may be invalid. */
     bool about_stream = stream != NO_STREAM && call->result == WS_CUDA_SUCCESS;
     struct shim_stream *found = about_stream ? stream_find(stream, call->per_thread, context) : NULL;
     uintptr_t word;
-    bool guarded = frame_guard(thread, &word); /* where the call made the thread's state */
+    bool guarded = frame_guard(thread, &word); /* needed where this call has just made the thread's state */
     struct ws_ring_call *record = ws_ring_reserve(&thread->ring, 1);
     thread->correlation++;
     if (record)
@@ -68,7 +68,7 @@ void allocated_at(struct call *call, const void *address, uint64_t bytes, enum w
     host_call(call, stream, object, where, bytes);
 }
 
-/* Before the call: afterwards another thread may be given the address. */
+/* Noted before the call: once it is done, another thread may be given the same address. */
 void freeing(struct call *call, uint64_t address)
 {
     (void)call;
@@ -101,14 +101,14 @@ void waiting_all(struct call *call)
     }
 }
 
-/* Programs repeat queries that find nothing ready: only answers are worth a row. */
+/* Programs poll with such queries: those that answer "not ready" are not worth a record. */
 void queried(struct call *call, ws_CUstream stream, const void *object)
 {
     if (call->result != WS_CUDA_ERROR_NOT_READY)
         host_call(call, stream, object, 0, 0);
 }
 
-/* Something other than an operation goes into the stream, or went. */
+/* The call puts something other than an operation into the stream. */
 static void raise_order(struct call *call, ws_CUstream stream)
 {
     struct shim_thread *thread = call_thread(call);
@@ -127,7 +127,7 @@ void wait_coming(struct call *call, ws_CUstream stream)
         turn_wait_enters(call->thread, found->id, 1);
 }
 
-/* Also for streams of other contexts: less is known of them than before. */
+/* All streams count as waiting, also those of other contexts, which do not: their times only become less certain. */
 void wait_coming_all(struct call *call)
 {
     waiting_all(call);
@@ -184,8 +184,8 @@ void function_found_in(struct call *call, const void *function, const void *modu
     }
 }
 
-/* Their names are asked for at their first launch. Only for a kernel's handle may the driver be asked for a kernel's
- * name. */
+/* Notes which handles are kernels: only for those may the driver be asked for a kernel's name. It is asked at the
+ * first launch, so the name stays empty here. */
 void kernels_found(struct call *call, ws_CUkernel *kernels, unsigned room, ws_CUlibrary library)
 {
     unsigned count = 0;
@@ -206,7 +206,7 @@ void kernel_function_found(struct call *call, ws_CUfunction *function, ws_CUkern
         function_same_as(*function, kernel);
 }
 
-/* Before the call: now the handles still mean the old kernels, and nobody may launch them any more. */
+/* Noted before the call, while the handles still mean the old kernels, which nobody may launch any more. */
 void unloading(struct call *call, const void *module)
 {
     (void)call;
@@ -227,7 +227,7 @@ void context_made(struct call *call, ws_CUcontext *context)
         atomic_store(&made->created, true);
 }
 
-/* Called for every switch, so it does not call the driver: an unknown context is looked up at its next use. */
+/* Every switch of contexts comes here, so the driver is not asked. Its next use looks up an unknown context. */
 void context_switched(struct call *call, ws_CUcontext context)
 {
     struct shim_thread *thread = call_thread(call);
@@ -236,7 +236,8 @@ void context_switched(struct call *call, ws_CUcontext context)
     context_set_of_thread(thread, context ? context_find(context) : NULL, atomic_load(&shim_page.handles));
 }
 
-/* What is still to be timed there is read out first, within a deadline (drain/drain.h): afterwards it is too late. */
+/* Before a context goes, the drain reads the events of its operations, within a deadline (drain/drain.h). Afterwards
+ * they cannot be read any more. */
 static void context_end(struct shim_context *context)
 {
     uint32_t alive = CONTEXT_ALIVE;
@@ -263,9 +264,10 @@ void context_ended(struct call *call, ws_CUcontext context)
 
 enum { MOST_DEVICES = 64 };
 static ws_CUcontext _Atomic primaries[MOST_DEVICES];
-static _Atomic int retained[MOST_DEVICES]; /* times; the last release is the end */
+static _Atomic int retained[MOST_DEVICES]; /* how many times; the last release ends the context */
 
-/* A program with the driver's private tables can have retained it unseen. Then it is the one that nobody created. */
+/* The device's primary context. A program that uses the driver's private function tables can have retained it unseen.
+ * Then it is the device's context that no call seen by us created. */
 static struct shim_context *primary_of(ws_CUdevice device)
 {
     ws_CUcontext handle = device >= 0 && device < MOST_DEVICES ? atomic_load(&primaries[device]) : NULL;
@@ -294,7 +296,7 @@ static bool is_reset(const struct call *call)
     return call->id == WS_ID_cuDevicePrimaryCtxReset || call->id == WS_ID_cuDevicePrimaryCtxReset_v2;
 }
 
-/* The last release we know of, or a reset. */
+/* Acts only where the call ends the context: it is a reset, or the last release that we know of. */
 void primary_ending(struct call *call, ws_CUdevice device)
 {
     struct shim_context *context = shim_started() ? primary_of(device) : NULL;
@@ -334,7 +336,8 @@ void stream_ending(struct call *call, ws_CUstream stream)
     stream_forget(stream);
 }
 
-/* Streams of a green context go with it. Which they are is not known here, so all streams are looked up again. */
+/* A green context's streams go with it. Which streams those are is not known here, so all streams are looked up
+ * again. */
 void green_ending(struct call *call, ws_CUgreenCtx context)
 {
     (void)call;

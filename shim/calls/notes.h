@@ -1,7 +1,7 @@
-/* The words of the wrapper table: what each row notes before and after the real call.
+/* The functions that rows of the wrapper tables name: what is noted before and after the real call.
  *
- * Words before the call describe an operation; it is put into the ring when the call returns. Words after the call
- * look at call->result first: failed calls have no effect. */
+ * Those called before it describe an operation, whose record is committed when the call returns. Those called after
+ * it look at call->result first: failed calls have no effect. */
 #ifndef WALLSHIM_SHIM_CALLS_NOTES_H
 #define WALLSHIM_SHIM_CALLS_NOTES_H
 
@@ -12,9 +12,9 @@
 #define OBJECT(handle) ((const void *)(uintptr_t)(handle))
 /* What a call left in its output parameter. */
 #define OUT(pointer) (call.result == WS_CUDA_SUCCESS && (pointer) ? (const void *)(uintptr_t) * (pointer) : NULL)
-/* For calls that are about no stream: a value no stream has. */
+/* In place of a stream, for calls that name none: no stream has this handle. */
 #define NO_STREAM ((ws_CUstream)(uintptr_t)-1)
-/* One side of a copy whose kind of memory must be looked up by its address. */
+/* In place of an enum ws_space, for a side of a copy whose kind of memory must be looked up by its address. */
 enum { NOTE_FIND = WS_SPACE_COUNT };
 
 /* Launches. */
@@ -44,7 +44,7 @@ uint64_t total(const size_t *sizes, size_t count);
 #define NOTE_SPACE_ARRAY WS_SPACE_ARRAY
 #define NOTE_SPACE_PEER WS_SPACE_PEER
 
-/* Any other call: which stream (NO_STREAM for none), object, address, bytes it was about. */
+/* Any other call: the stream (NO_STREAM: none), object, address and number of bytes that its record states. */
 void host_call(struct call *call, ws_CUstream stream, const void *object, uint64_t address, uint64_t bytes);
 
 /* Memory. */
@@ -99,7 +99,7 @@ void graph_instantiated(struct call *call, ws_CUgraphExec *exec, ws_CUgraph grap
 void graph_updated(struct call *call, ws_CUgraphExec exec);
 void graph_exec_ending(struct call *call, ws_CUgraphExec exec);
 
-/* The key of a launch's shape, all but the call it came by. */
+/* The key of a launch's shape, except `which` (the function called, and the context). */
 #define LAUNCH(f, grid_x_, grid_y_, grid_z_, block_x_, block_y_, block_z_, shared_, stream_) \
     ((struct shape_key){ .object = AT(f),                                                    \
                          .stream = AT(stream_),                                              \
@@ -118,7 +118,7 @@ HOT void kernel(struct call *call, struct shape_key key, void **params, void **e
     key.which = shape_which(call, (ws_CUstream)(uintptr_t)key.stream, 0, handles);
     struct shape_entry *shape = shape_find(thread, &key, handles);
     if (__builtin_expect(!shape, 0)) {
-        const struct shape_key kept = key; /* so that the key itself need never be in memory */
+        const struct shape_key kept = key; /* a copy, so that the compiler can keep the key itself in registers */
         shape = kernel_new(thread, &kept);
         if (!shape)
             return;

@@ -5,7 +5,7 @@
 #include "shim/objects/graphs.h"
 #include "shim/state/lock.h"
 
-/* Counted from before the call, so that no event slips into the capture while it begins. */
+/* The capture counts from before the real call on, so that no event of ours slips into it while it begins. */
 void capture_beginning(struct call *call, ws_CUstream stream)
 {
     waiting(call, stream);
@@ -27,25 +27,27 @@ void capture_begun(struct call *call, ws_CUstream stream)
 {
     struct shim_stream *found = NULL;
     struct shim_thread *counted_by = call_thread(call);
-    /* It may be the first that this thread calls. */
+    /* This may be the thread's first CUDA call: then thread_get makes its state. */
     struct shim_thread *thread = call->thread || call->result != WS_CUDA_SUCCESS ? call->thread : thread_get();
     if (call->result == WS_CUDA_SUCCESS && thread)
         found = stream_find(stream, call->per_thread, thread->context);
     struct shim_quiet quiet;
     quiet_begin(&quiet);
-    bool counted = !counted_by || counted_by->captures_beginning; /* and not given up meanwhile */
+    /* It does not count any more where the call was given up meanwhile (objects/captures.h). */
+    bool counted = !counted_by || counted_by->captures_beginning;
     if (counted_by && counted)
         counted_by->captures_beginning--;
     if (!counted)
         shim_capture_begins();
-    /* One that is not known could never be seen to end. */
+    /* A capture in an unknown stream could never be seen to end; one in a stream that has one already counts once. */
     if (!found || atomic_exchange(&found->capturing, 1))
         shim_capture_ends();
     quiet_end(&quiet);
     host_call(call, stream, NULL, 0, 0);
 }
 
-/* Where the call was refused because the capture is another thread's, another stream's or none, a capture goes on. */
+/* Was the call that ends a capture refused in such a way that the capture may go on? So it is where it was called by
+ * the wrong thread or for the wrong stream. */
 static bool capture_goes_on(int32_t result)
 {
     return result == WS_CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD || result == WS_CUDA_ERROR_STREAM_CAPTURE_UNMATCHED ||

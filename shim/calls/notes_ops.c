@@ -14,8 +14,9 @@ static struct shape_entry *describe(struct shim_thread *thread, const struct sha
     return entry ? entry : shape_fill(thread, key, row);
 }
 
-/* Is this launch's parameter block to be kept? Sets when to ask again: at the next launch while blocks are kept;
- * after many launches once the window's share is used up, so that the clock is read seldom. */
+/* Is this launch's parameter block to be kept? With --params some, PARAMS_PER_WINDOW blocks of each shape are kept a
+ * second. Also sets how many launches pass until this is asked again: one while blocks are kept; many once the
+ * window's blocks are used up, so that the clock is seldom read. */
 static bool params_wanted(struct shape_entry *entry)
 {
     entry->params_wait = shim_options.params == WS_PARAMS_NONE ? UINT32_MAX : 1;
@@ -36,7 +37,7 @@ static bool params_wanted(struct shape_entry *entry)
     return true;
 }
 
-/* Has the parameter block kept when the launch returns, if it is its turn. */
+/* If this launch's parameter block is to be kept, notes where it is, for op_end_slowly. */
 void kernel_params(struct shim_thread *thread, struct shape_entry *shape, void **params, void **extra)
 {
     if (!params_wanted(shape))
@@ -85,13 +86,13 @@ void kernel_multi_coming(struct call *call)
     call->ticks_begin = ticks_now();
 }
 
-/* Several devices in one call: each launch is recorded by itself, without device times. The driver may not have
- * looked at launches that it refused. */
+/* Several devices in one call: each launch is recorded by itself, without device times. Only where the driver
+ * accepted the call: else it may not have looked at the launches, and their pointers may be anything. */
 void kernel_multi(struct call *call, const ws_CUDA_LAUNCH_PARAMS *launches, unsigned count)
 {
     for (unsigned i = 0; call->result == WS_CUDA_SUCCESS && i < count; i++) {
         const ws_CUDA_LAUNCH_PARAMS *launch = &launches[i];
-        /* Nothing is timed: the call is one for all. */
+        /* Without the bits for events and counters: those could only go around all the launches together. */
         struct call one = { .id = call->id,
                             .per_thread = call->per_thread,
                             .phase = call->phase & ~(uint32_t)(SHIM_TIMING | SHIM_COUNTING),
@@ -102,7 +103,7 @@ void kernel_multi(struct call *call, const ws_CUDA_LAUNCH_PARAMS *launches, unsi
                launch->kernelParams, NULL, WS_OP_COOPERATIVE);
         if (!one.record)
             continue;
-        /* The begin of the stream's next operation must not be taken from the last event. */
+        /* This launch has no event, so the stream's last event does not tell when the next operation may begin. */
         atomic_store_explicit(&stream_at(one.record->stream)->fresh, 1, memory_order_release);
         one.record->ticks_begin = call->ticks_begin;
         op_returned(&one);
@@ -135,7 +136,7 @@ void work(struct call *call, enum ws_op_kind kind, uint64_t bytes, ws_CUstream s
     plain_work(call, kind, WS_SPACE_UNKNOWN, WS_SPACE_UNKNOWN, bytes, stream, 0);
 }
 
-/* What the driver says of an address we did not see allocated. */
+/* What the driver says about an address whose allocation we did not see. */
 static enum ws_space ask_space(uint64_t address, enum ws_space otherwise)
 {
     ws_CUenum type = 0;
@@ -171,12 +172,12 @@ void copy_between(struct call *call, unsigned from, unsigned to, uint64_t source
 {
     enum ws_space source_space = from == NOTE_FIND ? space_of(source) : (enum ws_space)from;
     enum ws_space target_space = to == NOTE_FIND ? space_of(target) : (enum ws_space)to;
-    /* Copies between device memories return before their end, also in their synchronous form (API synchronization
-     * behavior, in the driver API's documentation). */
+    /* Calls that copy between device memories return before the copy ends, also in their synchronous form (driver API
+     * documentation, "API synchronization behavior"). */
     if (on_device(source_space) && on_device(target_space))
         flags &= ~(unsigned)WS_OP_BLOCKING;
-    /* Copies to pageable memory, and between host memories, return after their end, also in their asynchronous form
-     * (the same place). */
+    /* Calls that copy to pageable memory, or within host memory, return after the copy has ended, also in their
+     * asynchronous form (same chapter). */
     else if (target_space == WS_SPACE_PAGEABLE || (in_host_memory(source_space) && in_host_memory(target_space)))
         flags |= WS_OP_BLOCKING;
     plain_work(call, WS_OP_COPY, source_space, target_space, bytes, stream, flags);
@@ -189,7 +190,7 @@ static unsigned space_of_type(ws_CUenum type)
                                             : NOTE_FIND;
 }
 
-/* The address that counts for its kind of memory. */
+/* The address of one side of a copy: its kind of memory decides which field holds it. */
 #define COPY_SIDE(copy, side) \
     ((copy)->side##MemoryType == WS_CU_MEMORYTYPE_HOST ? AT((copy)->side##Host) : (uint64_t)(copy)->side##Device)
 

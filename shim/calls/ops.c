@@ -13,11 +13,11 @@
 #include "shim/state/wake.h"
 #include "shim/timing/gates.h"
 
-enum { HOLD_AFTER_DEPENDENT = 256 }; /* launches without one until events go back to their usual place */
+enum { HOLD_AFTER_DEPENDENT = 256 }; /* other launches, until end events follow their launches again */
 
-/* What a thread holds is noted in its state, so that op_give_up can give it back when a handler jumps out of the
- * call. The note is cleared before the act. A jump in between loses one event at most, and nothing that others wait
- * for. */
+/* The thread's state names the events that it holds (*held), so that op_give_up can release them when a signal
+ * handler leaves the call by longjmp. This clears the field, before the event is released or handed on. A longjmp in
+ * between loses one event at most, and nothing that other threads wait for. */
 static uint32_t no_longer(uint32_t *held)
 {
     uint32_t event = *held;
@@ -26,8 +26,8 @@ static uint32_t no_longer(uint32_t *held)
     return event;
 }
 
-/* May an event be recorded into this stream now? While anything is captured, the driver is asked about this stream.
- * The legacy stream is left alone then: touching it would break the capture. */
+/* May an event be recorded into this stream now? While any stream is being captured, the driver is asked about this
+ * one. Nothing is recorded into the legacy stream then: any use of it would break the capture. */
 static bool may_record(struct shim_stream *stream, uint16_t *flags)
 {
     if (__builtin_expect(!shim_captures(), 1))
@@ -41,7 +41,8 @@ static bool may_record(struct shim_stream *stream, uint16_t *flags)
     return status == WS_CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* The processor's floating-point exceptions belong to the program: the driver may raise some in our own calls. */
+/* The processor's floating-point exception flags belong to the program. The driver may set some in calls that the
+ * shim makes, so they are saved and restored around those. */
 static uint64_t float_state(void)
 {
 #if defined(__x86_64__)
@@ -62,7 +63,8 @@ static void restore_float_state(uint64_t state)
 #endif
 }
 
-/* Records an event with so many users into the stream; 0 where there is none. */
+/* Takes an event with so many users from the pool and records it into the stream. Returns it; 0 where none was free,
+ * or the driver refused. */
 static uint32_t record_event(struct shim_stream *stream, uint8_t users, uint32_t *kept, uint16_t *flags)
 {
     struct event_pool *pool = &stream->context->pool;
@@ -122,7 +124,8 @@ static void held_no_more(struct shim_stream *stream)
         atomic_fetch_sub(&streams_held, 1);
 }
 
-/* May the stream be held for a moment? Not while others wait for it that the program did not order behind it. */
+/* May a gate hold the stream for a moment? Not while work of other streams may wait for it by the rules of the legacy
+ * default stream, without the program having asked for that. */
 static bool may_hold(const struct shim_stream *stream, const struct shim_thread *thread)
 {
     struct shim_context *context = stream->context;
@@ -149,7 +152,8 @@ static void sampled_begin(struct shim_thread *thread, struct ws_ring_op *record,
     record->inner |= WS_RING_OP_OWN_BEGIN;
 }
 
-/* Lets the stream go on once all that was put in has arrived there. */
+/* Opens the gate; with `settle`, not before the operation and its events have reached the device. True: the gate held
+ * the stream until now. */
 static bool open_gate(struct shim_thread *thread, struct shim_stream *stream, bool settle)
 {
     if (!thread->gate)
@@ -168,16 +172,16 @@ static void time_begin(struct shim_thread *thread, struct ws_ring_op *record, st
 {
     struct shim_stream *stream = shape->stream;
     uint16_t *flags = &record->header.detail;
-    /* Also without device times: a captured operation must not look as if it had run. */
+    /* Asked even when no device times are taken: it flags captured operations, which do not run now. */
     bool allowed = may_record(stream, flags) && phase & SHIM_TIMING;
     if (!allowed || !stream->context->timed ||
         atomic_load_explicit(&stream->context->life, memory_order_relaxed) != CONTEXT_ALIVE) {
-        /* Work goes in without an event: the last event no longer tells when the next operation may begin. */
+        /* The operation gets no event, so the stream's last event no longer tells when the next one may begin. */
         if (!(*flags & WS_OP_CAPTURED))
             atomic_store_explicit(&stream->fresh, 1, memory_order_release);
         return;
     }
-    thread->timed = stream; /* before anything is held there */
+    thread->timed = stream; /* set before the thread holds a turn or an event: op_give_up looks here */
     atomic_signal_fence(memory_order_seq_cst);
     turn_take(thread, stream, *flags & WS_OP_BLOCKING);
     const struct ws_shape *row = registry_row(&registry.shape, shape->shape);
@@ -212,7 +216,8 @@ static void time_begin(struct shim_thread *thread, struct ws_ring_op *record, st
         *flags |= WS_OP_SAMPLED;
 }
 
-/* The thread may be held up between the launch and the event: then the event may stand long behind the end. */
+/* The thread may be preempted between the launch and its end event. The event may then pass long after the operation
+ * has ended, so the record says by how much at most. */
 static void note_lateness(struct ws_ring_op *record)
 {
     uint64_t late = ticks_now() - record->ticks_end;
@@ -234,11 +239,11 @@ static void time_end(struct shim_thread *thread, struct ws_ring_op *record)
         *flags &= (uint16_t)~WS_RING_OP_COMPUTED;
         atomic_store_explicit(&stream->fresh, 1, memory_order_release);
     } else if (is_sampled() && thread->measure == MEASURE_NOTHING) {
-        /* Its times will be computed. */
+        /* No event: the drain will compute the times. */
     } else if (atomic_load_explicit(&stream->holding, memory_order_relaxed)) {
         if (!(*flags & WS_OP_DEPENDENT))
             atomic_fetch_sub_explicit(&stream->holding, 1, memory_order_relaxed);
-        atomic_fetch_add(&streams_held, 1); /* first: where it says none, nobody looks */
+        atomic_fetch_add(&streams_held, 1); /* before stream->held: waiting_all looks at no stream while this is 0 */
         if (atomic_fetch_add(&stream->held, 1))
             atomic_fetch_sub(&streams_held, 1);
         record->inner |= WS_RING_OP_HELD;
@@ -255,7 +260,7 @@ static void time_end(struct shim_thread *thread, struct ws_ring_op *record)
     }
     order_leave(thread, stream);
     if (event && keep) {
-        thread->end_users = 1; /* the other one is the stream */
+        thread->end_users = 1; /* the other user is the stream, as its last_event */
         atomic_signal_fence(memory_order_seq_cst);
         event_release(&stream->context->pool,
                       atomic_exchange_explicit(&stream->last_event, event, memory_order_acq_rel));
@@ -264,7 +269,7 @@ static void time_end(struct shim_thread *thread, struct ws_ring_op *record)
     record->end_event = event;
 }
 
-/* Of the events, those that no record in the ring has. */
+/* Opens the gate, gives back the turn, and releases the events unless a record in the ring has them. */
 static void give_back(struct shim_thread *thread, struct shim_stream *stream)
 {
     struct event_pool *pool = &stream->context->pool;
@@ -281,8 +286,8 @@ static void give_back(struct shim_thread *thread, struct shim_stream *stream)
     turn_leave(thread, stream);
 }
 
-/* Whether the operation is in its stream is not known, but later operations must not wait for its turn to end. No
- * signal is taken meanwhile: a handler that jumped once may jump again. */
+/* It is not known whether the operation is in its stream, but later operations must not wait for the turn of a call
+ * that never ends. Signals are blocked meanwhile: a handler that left by longjmp once may do so again. */
 void op_give_up(struct shim_thread *thread)
 {
     struct shim_quiet quiet;
@@ -290,7 +295,7 @@ void op_give_up(struct shim_thread *thread)
     turn_wait_entered(thread);
     capture_is_left(thread, false);
     thread->due.wanted = false;
-    if (thread->within) /* the call that was left, which is in no record */
+    if (thread->within) /* the abandoned call has no record: it counts as lost */
         __atomic_fetch_add(&thread->inside, 1, __ATOMIC_RELAXED);
     thread->within = 0;
     if (thread->slow)
@@ -311,7 +316,7 @@ void op_thread_ends(struct shim_thread *thread)
 bool call_is_made_within(struct shim_thread *thread, uintptr_t caller, const void *from)
 {
     if (frame_makes(thread, thread->within, caller, from)) {
-        if (!resolve_is_inside(from)) /* of the program's, in a handler or after a jump that does not show yet */
+        if (!resolve_is_inside(from)) /* the program's: in a handler, or after a longjmp that does not show yet */
             __atomic_fetch_add(&thread->inside, 1, __ATOMIC_RELAXED);
         return true;
     }
@@ -369,10 +374,13 @@ static void end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
         record->ticks_end = ticks_now();
     if (thread->timed) {
         time_end(thread, record);
+        uint64_t took = thread->measuring_took + (record->inner >> WS_RING_OP_LATENESS);
         if (is_sampled() && thread->measure != MEASURE_NOTHING) {
             uint64_t now = ticks_now();
-            measure_was_paid(thread, thread->timed, now, thread->measuring_took + now - record->ticks_end);
+            took = thread->measuring_took + now - record->ticks_end;
+            measure_was_paid(thread, thread->timed, now, took);
         }
+        measure_took(thread, took);
     }
     if (thread->counted) {
         uint64_t floats = float_state();
@@ -384,7 +392,7 @@ static void end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
     thread->due.wanted = false;
 }
 
-/* A handler may jump until the end: op_give_up gives back what is held then. */
+/* A signal handler may leave by longjmp at any point in here: op_give_up then gives back what the thread holds. */
 void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
 {
     if (shim_started()) { /* not in a child that a handler forked */
@@ -399,7 +407,7 @@ void op_lost(struct shim_thread *thread, const struct shape_entry *shape)
 {
     thread->correlation++;
     thread->slow = thread->due.wanted = false;
-    /* It goes into its stream all the same. */
+    /* The operation itself still goes into its stream. */
     atomic_store_explicit(&shape->stream->fresh, 1, memory_order_release);
 }
 
@@ -407,7 +415,7 @@ void op_end_held(struct shim_thread *thread, struct shim_stream *stream)
 {
     if (!atomic_load_explicit(&stream->held, memory_order_relaxed))
         return;
-    /* A default stream can be named only in its context, and a thread's own only by that thread. */
+    /* A default stream can be named only while its context is current; a per-thread one, only by its own thread. */
     if (stream->kind != WS_STREAM_CREATED &&
         (stream->context != thread->context || (stream->owner && stream->owner != thread->number)))
         return;

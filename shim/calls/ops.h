@@ -15,11 +15,11 @@
 #include "shim/state/phase.h"
 #include "shim/timing/ticks.h"
 
-/* For the rare thread that seems to be in a call already: does that call make this one? A call that was left by a
- * jump or an exception will never return, and is given up. */
+/* For the rare case that the thread seems to be in a wrapped call already: is the new call made by that call? If not,
+ * the older call was left by longjmp or an exception, and is given up. */
 bool call_is_made_within(struct shim_thread *thread, uintptr_t caller, const void *from);
 
-/* The same for the NCCL call under way, if there is one. */
+/* The same question about the NCCL call under way, if there is one. */
 bool call_is_in_nccl(struct shim_thread *thread, uintptr_t caller, const void *from);
 
 /* Is this call made by the wrapped call under way? */
@@ -29,15 +29,15 @@ HOT bool call_is_nested(struct shim_thread *thread)
            call_is_made_within(thread, (uintptr_t)__builtin_dwarf_cfa(), __builtin_return_address(0));
 }
 
-/* Calls within others that begin or end something are followed: what is recorded later would be wrong without
- * them. */
+/* Are the effects of a nested call followed? Yes where it begins or ends something (contexts, captures, memory …):
+ * what is recorded later would be wrong otherwise. No where the driver or a library makes the call itself. */
 HOT bool call_is_followed(enum ws_call_family family, const void *from)
 {
     return call_always_noted(family) && family != WS_CALL_NCCL && !resolve_is_inside(from);
 }
 
-/* Is the call to be noted? All other calls, also those that the driver itself makes, are passed on. Fields that are
- * not set here are set before they are read. */
+/* True: the wrapper notes the call. False: it only passes the call on to the driver, as for calls that the driver
+ * makes itself. Fields of *call that are not set here are set before they are read. */
 HOT bool call_enter(struct call *call, uintptr_t *frame, enum ws_function_id id, bool per_thread,
                     enum ws_call_family family)
 {
@@ -51,7 +51,7 @@ HOT bool call_enter(struct call *call, uintptr_t *frame, enum ws_function_id id,
         thread = thread_of_phase(phase);
         if (!call_always_noted(family)) {
             if (thread)
-                __atomic_fetch_add(&thread->passed, 1, __ATOMIC_RELAXED); /* a handler may count too */
+                __atomic_fetch_add(&thread->passed, 1, __ATOMIC_RELAXED); /* a signal handler may count too */
             else if (phase & SHIM_STARTED)
                 threads_pass_unknown();
             return false;
@@ -62,7 +62,7 @@ HOT bool call_enter(struct call *call, uintptr_t *frame, enum ws_function_id id,
         return false;
     if (nested)
         thread = NULL;
-    if (thread && family != WS_CALL_NCCL) /* NCCL's launches are the program's as well */
+    if (thread && family != WS_CALL_NCCL) /* calls that NCCL makes are recorded, not nested */
         frame_begin(thread, &thread->within, frame);
     call->id = id;
     call->per_thread = per_thread;
@@ -80,24 +80,25 @@ HOT void call_leave(struct call *call)
         call->thread->within = 0;
 }
 
-/* What is done before the real call in any phase but SHIM_PLAIN: events where operations are timed; a look at
- * captures, also without device times; times where there is no counter. */
+/* What is done before the real call in any phase but SHIM_PLAIN. Records events where operations are timed. Looks for
+ * stream captures even where they are not. Reads the clock where there is no counter to be trusted. */
 void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape,
                      uint32_t phase);
 
-/* The same when it has returned. Commits its record. */
+/* What is done after the real call, once op_ends_slowly was called for it. Commits its record. */
 void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record);
 
-/* The return of the operation under way takes more than committing its record. */
+/* Says that the operation under way needs op_end_slowly when its call returns. */
 void op_ends_slowly(struct shim_thread *thread);
 
-/* The call under way will not return: it was left by a jump, or its thread has ended. Gives back what it holds. */
+/* The call under way will not return: it was left by longjmp or an exception, or its thread has ended. Gives back the
+ * events, the turn and the rest that it holds. */
 void op_give_up(struct shim_thread *thread);
 
-/* The same where the thread makes no more calls: also gives back the last events of its own streams. */
+/* The same for a thread that makes no more calls. Also gives back the last events of its own default streams. */
 void op_thread_ends(struct shim_thread *thread);
 
-/* Records the end event that dependent launches left out, before the program waits for it. */
+/* Dependent launches leave out their end events. Before the program waits for the stream, this records one. */
 void op_end_held(struct shim_thread *thread, struct shim_stream *stream);
 
 /* The ring is full: the operation goes unrecorded. */
@@ -140,7 +141,8 @@ HOT void op_returned(struct call *call)
         ws_ring_commit(&thread->ring, 1);
 }
 
-/* Around the real call; an operation has begun when it was described. */
+/* Times of a call that is not an operation, taken right before and after the real call. An operation has its times
+ * from op_ready and op_returned. */
 HOT void call_begins(struct call *call, enum ws_call_family family)
 {
     if (!call_is_op(family))

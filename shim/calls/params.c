@@ -9,15 +9,16 @@
 #include "shim/objects/memory.h"
 #include "shim/objects/thread.h"
 
-/* Structures get fewer, so that lists of tensors leave room for the pointers behind them. */
+/* Addresses kept of one launch, and of those at most so many out of structures: a long list of tensors must leave
+ * room for the pointers behind it. */
 enum { MOST_ADDRESSES = 16, MOST_IN_STRUCTURES = 12 };
 
 struct words {
     struct ws_param_word word[WS_RING_PARAM_WORDS];
     unsigned count, addresses;
     unsigned first, end;            /* of the image, in words; end 0: there is none */
-    bool telling;                   /* it has more in it than addresses */
-    uint64_t image[WS_IMAGE_WORDS]; /* from first to end; the others are not set */
+    bool telling;                   /* the image holds more than addresses */
+    uint64_t image[WS_IMAGE_WORDS]; /* set from `first` to `end` only */
 };
 
 static void add(struct words *words, unsigned offset, unsigned size, bool address, uint64_t value)
@@ -42,7 +43,7 @@ static void add_addresses(struct words *words, const char *block, unsigned offse
     }
 }
 
-/* A part of a structure, whose addresses and image are kept. */
+/* Keeps the image of a part of a structure, and its addresses. */
 static void add_image(struct words *words, const char *value, unsigned offset, size_t size)
 {
     size_t first = offset / 8, end = (offset + size + 7) / 8;
@@ -63,7 +64,7 @@ static void add_image(struct words *words, const char *value, unsigned offset, s
     }
 }
 
-/* A structure: its image as far as it is wanted, and its addresses. */
+/* Keeps a structure: an image of what lies in the block's first image_words, and the addresses of the rest. */
 static void add_structure(struct words *words, const char *value, unsigned offset, size_t size, size_t image_words)
 {
     size_t most = 8 * image_words > offset ? 8 * image_words - offset : 0, within = size < most ? size : most;
@@ -84,7 +85,7 @@ static void add_param(struct words *words, const char *value, struct function_pa
     add(words, param.offset, param.size, param.size == 8 && memory_is_device_address(scalar), scalar);
 }
 
-/* The two entries of `extra` that hold the block: its address, and the address of its size. */
+/* The parameter block that `extra` (of cuLaunchKernel) holds, and its size; NULL: there is none. */
 static const char *block_of(void **extra, size_t *size)
 {
     const char *block = NULL;

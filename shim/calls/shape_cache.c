@@ -7,9 +7,10 @@
 #include "shim/state/lock.h"
 #include "shim/state/registry.h"
 
-enum { SKIPS = 1024 }; /* operations without another try to find room */
+enum { SKIPS = 1024 }; /* operations of a refused key that pass until room is looked for again */
 
-/* The place of a new entry; it takes that of the older one. */
+/* The place of a new entry: the first of the key's two. The entry that was there moves to the second place, and the
+ * one in the second is dropped. */
 static struct shape_entry *shape_place(struct shim_thread *thread, const struct shape_key *key)
 {
     struct shape_entry *entry = shape_places(thread, key);
@@ -38,8 +39,8 @@ static void count(uint64_t *counter)
     __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
-/* An operation that had no room lately is not tried again until handles change: each try takes locks and calls the
- * driver. */
+/* An operation whose shape found no room is not looked up again until handles change, or SKIPS more of it have
+ * passed: each look-up takes locks and calls the driver. */
 static struct shape_refused *refused_place(struct shim_thread *thread, const struct shape_key *key)
 {
     return &thread->shapes_refused[(key->object ^ key->object >> 8 ^ key->stream >> 4 ^ key->which >> 9) %
@@ -60,13 +61,15 @@ static bool is_table_full(const struct registry_table *table)
     return atomic_load_explicit(&table->count, memory_order_relaxed) >= table->limit;
 }
 
-/* Without this, no stream may also mean no current context, or a lock that was not free in time. */
+/* Did stream_find fail because a dictionary is full? If not, there was no current context, or a lock was not free in
+ * time: then the next operation may succeed. */
 static bool has_no_streams_left(void)
 {
     return is_table_full(&registry.stream) || is_table_full(&registry.context);
 }
 
-/* Launches until one is measured: not the first, which may load its code. */
+/* Which launch of a new shape is the first to be measured; 0: none. With sampled events it is the second, as the
+ * first may have to load the kernel's code. */
 static uint32_t first_sample(void)
 {
     switch (shim_options.event_placement) {
@@ -115,7 +118,8 @@ struct shape_entry *shape_fill(struct shim_thread *thread, const struct shape_ke
     }
     if (simplified)
         count(&thread->simplified);
-    /* Where a lock was not free in time the entry is for this operation alone: the next one looks again. */
+    /* Where a lock was not free in time, the entry serves this operation alone, and the next one looks again: that is
+     * what handles - 1 is for. */
     bool is_whole = locks_missed() == missed;
     entry = shape_place(thread, key);
     *entry = (struct shape_entry){

@@ -1,5 +1,5 @@
-/* Each thread's cache of shapes, by what a wrapper knows. What is not there is looked up once: its stream, its
- * function or graph, its row in the dictionary. Those know nothing of calls. */
+/* Each thread's cache of shapes. The key is what a wrapper knows about an operation. At a miss its stream, its
+ * function or graph and its row in the dictionary are looked up, in shim/objects. */
 #ifndef WALLSHIM_SHIM_CALLS_SHAPE_CACHE_H
 #define WALLSHIM_SHIM_CALLS_SHAPE_CACHE_H
 
@@ -11,8 +11,8 @@
 #include "shim/objects/contexts.h"
 #include "shim/objects/thread.h"
 
-/* The two places of a key: few programs launch so many kernels in turn that three of them meet. Kernels of one
- * program differ most in function, grid and stream. */
+/* The first of a key's two neighbouring places in the cache. Two are enough: few programs launch so many kernels in
+ * turn that three have the same hash. The hash is of what differs most between kernels: function, grid and stream. */
 HOT struct shape_entry *shape_places(struct shim_thread *thread, const struct shape_key *key)
 {
     uint32_t hash = ((uint32_t)key->object ^ (uint32_t)key->stream) * 0x9e3779b1u + key->grid_x * 0x85ebca6bu;
@@ -41,7 +41,7 @@ HOT struct shape_entry *shape_find(struct shim_thread *thread, const struct shap
     return shape_is(entry, key, handles) ? entry : NULL;
 }
 
-/* The call, the copy's spaces, and for default streams the current context. */
+/* shape_key.which: the function, the copy's two kinds of memory, and for default streams the current context. */
 HOT uint32_t shape_which(const struct call *call, ws_CUstream stream, uint32_t spaces, uint32_t handles)
 {
     uint32_t which = (uint32_t)call->id << 9 | spaces << 1 | call->per_thread;
@@ -54,8 +54,8 @@ HOT uint32_t shape_which(const struct call *call, ws_CUstream stream, uint32_t s
 }
 _Static_assert(WS_ID_COUNT <= 1 << 9 && WS_SPACE_COUNT <= 16, "each has its bits");
 
-/* A new entry of the thread's cache for the key; the row says the rest of what is static about the
- * operation. NULL where there is no room. */
+/* Makes an entry in the thread's cache. The key and the row together say what is static about the operation. NULL
+ * where there is no room. */
 struct shape_entry *shape_fill(struct shim_thread *thread, const struct shape_key *key, struct ws_shape *row);
 
 #endif

@@ -7,12 +7,10 @@
 
 enum { TURN_DEADLINE_NS = 50000 };
 
-/* stream->turn is 0 or the number of the thread that has it. */
-#define TURN_LONG 0x80000000u /* beside that: held across a call that returns when its work is done */
+/* stream->turn is 0 or the number of the thread that has the turn. */
+#define TURN_LONG 0x80000000u /* or-ed to the number: the thread's call returns only when its work is done */
 
-/* Events time the operation between them only if no other thread's operation comes in between. Threads that share a
- * stream take turns, but nobody waits long: after the deadline the call goes on, both are contended, and their times
- * say so. */
+/* Waits for the stream's turn. False: it was not free in time, and the call goes on without. */
 static bool taken_by(struct shim_stream *stream, uint32_t own)
 {
     uint32_t free_turn = 0;
@@ -22,7 +20,7 @@ static bool taken_by(struct shim_stream *stream, uint32_t own)
         return true;
     uint64_t deadline = ticks_now() + ticks_in(TURN_DEADLINE_NS);
     do {
-        if (free_turn & TURN_LONG) /* its call waits for the device: that is no moment */
+        if (free_turn & TURN_LONG) /* the other thread's call waits for the device, which may take long */
             return false;
         sched_yield();
         free_turn = 0;
@@ -36,12 +34,13 @@ static bool taken_by(struct shim_stream *stream, uint32_t own)
 void turn_leave(const struct shim_thread *thread, struct shim_stream *stream)
 {
     uint32_t turn = atomic_load_explicit(&stream->turn, memory_order_relaxed);
-    if ((turn & ~TURN_LONG) == thread->number) /* nobody else puts that in, or takes it away */
+    if ((turn & ~TURN_LONG) == thread->number) /* only this thread writes its number, or clears it */
         atomic_store_explicit(&stream->turn, 0, memory_order_release);
 }
 
-/* Returns the stream's order before this operation. Without the turn it is counted as under way, so that others see
- * it. Noting and counting are two steps, so no signal may come in between. */
+/* Counts the operation in stream->order, and returns the value before. An operation without the turn is also counted
+ * as under way, so that other threads see it. The thread notes that (beside), for order_leave. Signals are blocked
+ * between the note and the count: a handler may leave by longjmp. */
 static uint64_t enter_order(struct shim_thread *thread, struct shim_stream *stream)
 {
     struct shim_quiet quiet;
@@ -85,7 +84,7 @@ bool turn_was_contended(const struct shim_thread *thread, struct shim_stream *st
 void turn_wait_enters(struct shim_thread *thread, uint32_t first_stream, uint32_t count)
 {
     struct shim_quiet quiet;
-    quiet_begin(&quiet); /* see enter_order */
+    quiet_begin(&quiet); /* as in enter_order: the counts and the thread's note of them belong together */
     for (uint32_t id = first_stream; id < first_stream + count; id++) {
         atomic_store_explicit(&stream_at(id)->fresh, 1, memory_order_release);
         atomic_fetch_add_explicit(&stream_at(id)->order, (uint64_t)1 << 16 | 1, memory_order_acq_rel);

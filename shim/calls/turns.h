@@ -1,7 +1,8 @@
-/* Turns of threads that put operations into one stream.
+/* Threads that put operations into the same stream take turns.
  *
- * Events time the operation between them only if no other thread's operation comes in between. Nobody waits long for
- * a turn: after a deadline the call goes on, both are contended, and their times say so. */
+ * Two events around an operation time it alone only if no other thread's operation comes in between. No thread waits
+ * long for its turn. After a deadline its call goes on without, and the operations of both threads are flagged as
+ * contended (WS_OP_CONTENDED): their times are less certain. */
 #ifndef WALLSHIM_SHIM_CALLS_TURNS_H
 #define WALLSHIM_SHIM_CALLS_TURNS_H
 
@@ -11,21 +12,23 @@
 #include "shim/objects/streams.h"
 #include "shim/objects/thread.h"
 
-/* An operation of the thread goes into the stream. is_long: its call returns only when its work is done. */
+/* The thread is about to put an operation into the stream: waits for the turn, and counts the operation. is_long: the
+ * call returns only when the device has done the work. */
 void turn_take(struct shim_thread *thread, struct shim_stream *stream, bool is_long);
 
-/* Is another thread's operation under way there, as far as it is known now? */
+/* Was another thread putting an operation into the stream when this thread took its turn? */
 bool turn_is_contended(const struct shim_thread *thread);
 
-/* The same once the operation is in the stream: also, did another one go in meanwhile? */
+/* The same, asked once the operation is in the stream: true also where another operation went in meanwhile. */
 bool turn_was_contended(const struct shim_thread *thread, struct shim_stream *stream);
 
-/* The operation is in the stream; then its events are. */
+/* Called in this order once the operation and its events are in the stream. order_leave: an operation without the
+ * turn no longer counts as under way. turn_leave: gives the turn back, where the thread has it. */
 void order_leave(struct shim_thread *thread, struct shim_stream *stream);
 void turn_leave(const struct shim_thread *thread, struct shim_stream *stream);
 
-/* A wait for an event goes into these streams, and has gone. Operations that other threads put in meanwhile may begin
- * later than the events before them, and say so. */
+/* Called before and after a call that puts a wait for an event into these streams (ids from first_stream on).
+ * Operations that other threads put in meanwhile are flagged as contended: they may have waited for that event. */
 void turn_wait_enters(struct shim_thread *thread, uint32_t first_stream, uint32_t count);
 void turn_wait_entered(struct shim_thread *thread);
 

@@ -41,7 +41,7 @@ struct configuration *configuration_find(const struct shape_entry *shape)
     return NULL;
 }
 
-/* Does it wait for other ranks, so that it may never end by itself? */
+/* Does the kernel wait for other ranks? Then it may not end while its launch is waited for. */
 static bool communicates(uint32_t function)
 {
     static const char *const words[] = {

@@ -1,5 +1,5 @@
-/* Which launches are counted: kernels with their grids and blocks, each several times. Everything here is of the
- * thread that counts. */
+/* Which launches have their hardware counters read: each kernel with its grid and block ("configuration"), several
+ * times. Everything here is for the thread that has `busy` (counters.c), unless it says otherwise. */
 #ifndef WALLSHIM_SHIM_COUNTERS_CONFIGURATIONS_H
 #define WALLSHIM_SHIM_COUNTERS_CONFIGURATIONS_H
 
@@ -9,22 +9,22 @@
 /* A kernel with its grid and block on a device. */
 struct configuration {
     uint32_t device, function, grid[3], block[3], shared;
-    uint32_t taken;    /* turns, left out ones among them */
-    uint32_t failures; /* launches of which nothing could be kept */
-    bool no_tensor;    /* the tensor cores did nothing in it */
+    uint32_t taken;    /* turns of groups that are over, skipped groups included */
+    uint32_t failures; /* launches whose counters could not be kept */
+    bool no_tensor;    /* the kernel does not use the tensor cores */
 };
 
-/* The entry's, made if need be; NULL where it is not to be counted. */
+/* The configuration of this shape, made if need be; NULL where there is no room. */
 struct configuration *configuration_find(const struct shape_entry *shape);
 
 /* Can a launch of this entry be counted at all? flags: enum ws_op_flags. Any thread may ask. */
 bool configuration_countable(const struct shape_entry *shape, uint32_t flags);
 
-/* The group whose turn it is; false: all had theirs. */
+/* Finds the group of metrics whose turn it is; false: all have had their turns. */
 bool configuration_turn(struct configuration *configuration, const struct cupti_group *groups, uint32_t count,
                         uint32_t *group);
 
-/* How many there are. Any thread may ask. */
+/* How many configurations there are. Any thread may ask. */
 uint32_t configurations_known(void);
 
 #endif

@@ -17,32 +17,32 @@
 #include "shim/state/registry.h"
 
 enum {
-    MOST_FAILURES = 64, /* of a configuration */
+    MOST_FAILURES = 64, /* after so many, a configuration is not counted any more */
     MOST_CONTEXTS = 257,
-    QUIET_OPERATIONS = 4096,         /* after which the hardware is given back */
-    IDLE_DEADLINE_NS = 1000000000,   /* for what the program has queued */
-    MOST_FAILED_WAITS = 3,           /* of that, where the driver refuses */
+    QUIET_OPERATIONS = 4096,         /* without a counted one; then the hardware is given back */
+    IDLE_DEADLINE_NS = 1000000000,   /* for the work that the program has queued */
+    MOST_FAILED_WAITS = 3,           /* after so many refusals of that wait by the driver, counting ends */
     KERNEL_DEADLINE_NS = 2000000000, /* for a counted launch */
-    OPEN_DEADLINE_NS = 2000000000,   /* for the library to load and prepare */
-    CALLS_DEADLINE_NS = 100000000,   /* for its calls around a launch: any more counts as lost patience */
-    PAUSE_DEADLINE_NS = 500000000,   /* for others that count */
+    OPEN_DEADLINE_NS = 2000000000,   /* for libcupti to load and prepare */
+    CALLS_DEADLINE_NS = 100000000, /* for libcupti's calls around a launch: what they take beyond is lost patience */
+    PAUSE_DEADLINE_NS = 500000000, /* for other threads that count */
 };
 
-static const int64_t PATIENCE_NS = 3000000000; /* for all that is waited for in vain: no int */
+static const int64_t PATIENCE_NS = 3000000000; /* for all waits in vain together; too large for an enum's int */
 
-/* shape_entry.counters, beside 0: not looked at yet. */
+/* Values of shape_entry.counters; 0: not looked at yet. */
 #define WANTED 1u
 #define ALL_COUNTED 2u
 
-/* All of these but the flags belong to the thread that has `busy`. */
+/* What is not _Atomic here belongs to the thread that has `busy`. */
 static _Atomic uint32_t busy;
 static _Atomic bool off;
 static _Atomic uint32_t under_way; /* operations between their entry and their call's return */
 static _Atomic uint64_t begun;     /* operations ever */
 static struct cupti_session *sessions[MOST_CONTEXTS];
-static uint32_t first_metric[64]; /* of a device */
-static unsigned failed_waits;     /* for the context */
-static uint64_t last_counted;     /* `begun` at that time */
+static uint32_t first_metric[64]; /* by device: dictionary id of its first metric */
+static unsigned failed_waits;     /* waits for a context that the driver refused */
+static uint64_t last_counted;     /* `begun` when a launch was last counted */
 static _Atomic uint64_t counted, left_out;
 static char refusal[320];
 
@@ -69,7 +69,7 @@ static void let_go(void)
     atomic_store_explicit(&busy, 0, memory_order_release);
 }
 
-/* With `busy`. */
+/* Ends counting for good, and says why. With `busy`. */
 static void refuse(const char *why)
 {
     if (atomic_load(&off))
@@ -82,7 +82,7 @@ static void refuse(const char *why)
 
 /* --- patience ---------------------------------------------------------------------------------- */
 
-/* Launches wait in vain for this long in all; then counting ends. With `busy`. */
+/* So long may launches still wait in vain, in all; then counting ends. With `busy`. */
 static int64_t patience = PATIENCE_NS;
 
 static int64_t at_most(int64_t ns)
@@ -101,12 +101,13 @@ static void lose_patience(int64_t since, int64_t allowed)
 
 /* --- waiting for the device -------------------------------------------------------------------- */
 
-/* When a wait for the context was begun, 0: none is under way. */
+/* Host ns at which the wait for a context that is under way began; 0: there is none. */
 static _Atomic int64_t idle_asked;
 
-/* Contexts have no query, and other threads' streams may go at any time. A wait would break a capture in the context.
- * A capture is counted before it begins, and then waits until nobody is between the question and the call
- * (counters_pause): one of the two sees the other. */
+/* Waits for the whole context: it cannot be queried, and querying its streams one by one would not do, as other
+ * threads may destroy them at any time. The wait would break a capture in the context. So a capture is counted before
+ * it begins, and then waits until no thread is between the check for captures and the driver call (counters_pause).
+ * Either the check sees the capture, or the capture sees idle_asked. */
 static bool wait_for_context(struct shim_context *context)
 {
     (void)context;
@@ -116,7 +117,7 @@ static bool wait_for_context(struct shim_context *context)
     return idle;
 }
 
-/* The device is to have nothing to do. With `busy`. */
+/* Waits until the context's work is done; false: it was not in time. With `busy`. */
 static bool is_idle(struct shim_context *context)
 {
     int64_t since = ws_clock_ns();
@@ -130,12 +131,12 @@ static bool is_idle(struct shim_context *context)
     case TASK_LATE:
         lose_patience(since, 0);
         return false;
-    default: /* the last wait is not over yet */
+    default: /* an earlier wait is not over yet */
         return false;
     }
 }
 
-/* Returns what the driver says of the stream, once it is done or the deadline has passed. */
+/* Waits until the stream is done, or until the deadline. Returns the driver's last answer. */
 static ws_CUresult stream_done(const struct shim_stream *stream)
 {
     int64_t deadline = ws_clock_ns() + at_most(KERNEL_DEADLINE_NS);
@@ -147,7 +148,8 @@ static ws_CUresult stream_done(const struct shim_stream *stream)
 
 /* --- sessions ---------------------------------------------------------------------------------- */
 
-/* Waiting and counting make a context current on our threads: green contexts are the program's alone. */
+/* Not in green contexts: waiting and counting make the context current on our threads, which a green one must not
+ * be. */
 static bool can_be_counted(const struct shape_entry *shape, uint32_t flags)
 {
     const struct shim_context *context = shape->stream->context;
@@ -155,7 +157,8 @@ static bool can_be_counted(const struct shape_entry *shape, uint32_t flags)
            context->id < MOST_CONTEXTS && configuration_countable(shape, flags);
 }
 
-/* The metrics of a device, once: all that counting reads, so that readers see what is missing. */
+/* Adds the device's metrics to the dictionary, once. All that are to be counted, so that a reader of the trace sees
+ * which are missing. */
 static void register_metrics(struct cupti_session *session)
 {
     uint32_t *first = &first_metric[session->context->device - 1];
@@ -185,7 +188,8 @@ static bool open_session(struct shim_context *context)
     return !opening.why;
 }
 
-/* A library that loads slowly is waited for only once, and used when it is there. */
+/* Opens libcupti in a thread of ours. If it loads slowly, it is waited for only this once, and used once it is
+ * ready. */
 static void begin_to_open(struct shim_context *context)
 {
     int64_t since = ws_clock_ns();
@@ -204,7 +208,7 @@ static void begin_to_open(struct shim_context *context)
         atomic_store(&opening.state, NOT_OPENING);
         break;
     case TASK_FAILED:
-        if (atomic_load(&opening.state) == OPENING) { /* it did not come so far */
+        if (atomic_load(&opening.state) == OPENING) { /* open_session was not reached */
             opening.why = "no thread could be started, or the context not used in one";
             atomic_store(&opening.state, REFUSED);
         }
@@ -214,7 +218,7 @@ static void begin_to_open(struct shim_context *context)
     }
 }
 
-/* NULL: not there, or not yet. */
+/* The context's session; NULL: there is none, or not yet. */
 static struct cupti_session *session_of(struct shim_context *context)
 {
     if (sessions[context->id])
@@ -243,7 +247,7 @@ static bool is_current(const struct shim_context *context)
     return driver.context_current && driver.context_current(&handle) == WS_CUDA_SUCCESS && handle == context->handle;
 }
 
-/* With `busy`: begins to count. */
+/* Begins to count the launch; false: it is not counted. With `busy`. */
 static bool begin(struct shape_entry *shape)
 {
     struct shim_context *context = shape->stream->context;
@@ -281,7 +285,7 @@ static bool begin(struct shape_entry *shape)
     return true;
 }
 
-/* Where nothing was counted for long, no more may come: gives the hardware back. */
+/* Gives the hardware back if nothing was counted for long: all configurations may have been counted. */
 static void be_quiet(const struct shim_context *context)
 {
     if (context->id >= MOST_CONTEXTS || !take())
@@ -304,7 +308,8 @@ void counters_given_up(struct shim_thread *thread)
     atomic_fetch_sub(&under_way, 1);
 }
 
-/* Another thread's capture may have begun all the same: in the thread's usual mode our calls would break it. */
+/* Sets the thread's capture mode, and returns the one before. Another thread may have begun a capture meanwhile: in
+ * relaxed mode our calls do not break it. */
 static ws_CUenum relax(ws_CUenum mode)
 {
     if (driver.exchange_capture_mode)
@@ -373,7 +378,8 @@ static void end(struct ws_ring_op *record)
     double values[WS_METRICS_IN_GROUP];
     ws_CUresult result = stream_done(stream_at(record->stream));
     if (result == WS_CUDA_ERROR_NOT_READY) {
-        /* The kernel may wait for this very thread. The range stays open: ending it could take for ever. */
+        /* The kernel may be waiting for this very thread. The range is left open, as ending it might take for
+         * ever. */
         refuse("a kernel did not end within the time that launches may wait");
         current.session->profiler = NULL;
         return;
@@ -420,8 +426,8 @@ static bool take_soon(void)
     return true;
 }
 
-/* A wait that was given up may still be about to begin. A wait that began this long ago is in the driver: captures
- * that begin then do not disturb it. */
+/* A wait that was given up may still be about to call the driver, so this waits for idle_asked as well. After
+ * PAUSE_DEADLINE_NS it is in the driver for sure: a capture that begins then is not broken by it. */
 void counters_pause(void)
 {
     if (counters_wanted() && take_soon())

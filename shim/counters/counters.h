@@ -1,15 +1,15 @@
 /* Hardware counters of single launches, for the roofline (--counters).
  *
  * The first launches of each kernel, grid and block on a device are counted, one group of metrics a launch: all
- * groups in turn, twice. Such a launch is alone on the device: its context's work is waited for before it, and the
- * launch itself after it, with deadlines. So its times and those around it are not the program's own, and its record
- * says so (WS_OP_COUNTED). Where another thread gave the device work meanwhile, nothing is kept. Launches wait in
- * vain for 3 s at most in all, then counting ends. CUPTI's own calls have no deadline, but the time beyond their
- * usual duration is part of these 3 s.
+ * groups in turn, twice. Such a launch is alone on the device: the calling thread waits for its context's work before
+ * the launch, and for the launch after it, with deadlines. So its times and those around it are disturbed, and its
+ * record says so (WS_OP_COUNTED). If another thread gave the device work meanwhile, the counters are dropped. Waits
+ * that reach their deadlines may take 3 s in all; then counting ends. CUPTI's own calls have no deadline, but what
+ * they take beyond their usual time is part of these 3 s.
  *
  * Not counted are graph launches, launches while anything is being captured, collectives and other kernels that wait
- * for other ranks, and launches into a context that is not current. Counters are of the whole device, with the work
- * of other processes.
+ * for other ranks, and launches into a context that is not current. Counters are of the whole device, including the
+ * work of other processes.
  *
  * Any refusal ends the counting with one line on stderr; the recording goes on. */
 #ifndef WALLSHIM_SHIM_COUNTERS_COUNTERS_H
@@ -25,20 +25,20 @@ struct shim_context;
 /* Were counters asked for, and not refused? */
 bool counters_wanted(void);
 
-/* Around every operation while SHIM_COUNTING. */
+/* Called before and after every operation while SHIM_COUNTING is set. */
 void counters_before(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape);
 void counters_after(struct shim_thread *thread, struct ws_ring_op *record);
 
-/* The operation being counted was left by a jump: nobody will end it. */
+/* The operation's call was left by longjmp or an exception: counters_after will not be called. */
 void counters_given_up(struct shim_thread *thread);
 
 /* A capture is about to begin: waits for a moment until nothing is being counted. */
 void counters_pause(void);
 
-/* The context is about to go; NULL: the driver is. */
+/* The context is about to go; NULL: the driver is about to shut down. */
 void counters_end(struct shim_context *context);
 
-/* How it went, for the trace; NULL: they were not asked for. */
+/* A line for the trace that says how counting went; NULL: counters were not asked for. */
 const char *counters_summary(void);
 
 #endif

@@ -23,7 +23,7 @@ static void *open_library(const char *path, int flags)
     return open ? open(path, RTLD_NOW | RTLD_LOCAL | flags) : NULL;
 }
 
-/* A file at this place relative to a library that the program has loaded. */
+/* Opens the file at this place relative to a library that the program has loaded. */
 static void *open_beside(const char *loaded, const char *relative)
 {
     struct elf_object object;
@@ -35,8 +35,8 @@ static void *open_beside(const char *loaded, const char *relative)
     return length > 0 && (size_t)length < sizeof(path) ? open_library(path, 0) : NULL;
 }
 
-/* The library that the program has, or would have: that of its own CUDA runtime (Python's wheels keep each library in
- * a folder of its own), then the system's. */
+/* The libcupti that the program has loaded, or would load: the one beside its own CUDA runtime (Python's wheels keep
+ * each library in a separate folder), or else the system's. */
 static void *find_library(void)
 {
     static const char *const beside[] = { "libcupti.so.13", "libcupti.so.12", "../../cuda_cupti/lib/libcupti.so.13",
@@ -109,7 +109,7 @@ static const char *explain(const char *what, ws_CUptiResult result)
 
 /* --- what to ask for --------------------------------------------------------------------------- */
 
-/* Returns false where the chip does not have the group in one pass. */
+/* Returns false where the chip cannot count the group in one pass. */
 static bool prepare_group(struct cupti_group *group, const char *chip, const uint8_t *availability)
 {
     struct ws_cupti_host_initialize open =
@@ -138,7 +138,7 @@ static bool prepare_group(struct cupti_group *group, const char *chip, const uin
     return false;
 }
 
-/* Returns how many of the groups there are. */
+/* Prepares the groups, and returns how many of them the chip can count. */
 static uint32_t prepare_groups(struct cupti_session *session, const char *chip, const uint8_t *availability)
 {
     uint32_t usable = 0;
@@ -161,7 +161,7 @@ static uint32_t prepare_groups(struct cupti_session *session, const char *chip, 
     return usable;
 }
 
-/* The counters that are free on the device; newer chips need this. Missing permission shows here first. */
+/* Asks which counters are available on the device, which newer chips need. Missing permissions show here first. */
 static const char *ask_availability(struct shim_context *context, uint8_t **image)
 {
     struct ws_cupti_availability ask = WS_CUPTI(availability, .ctx = context->handle);
@@ -200,7 +200,7 @@ const char *cupti_open(struct cupti_session *session, struct shim_context *conte
 
 /* --- around a launch --------------------------------------------------------------------------- */
 
-/* How large it is does not change, and may be costly to ask. */
+/* Asks for the size of the group's data once: it does not change, and asking may be costly. */
 static ws_CUptiResult ask_size(const struct cupti_session *session, struct cupti_group *group)
 {
     struct ws_cupti_range_data_size size =

@@ -14,11 +14,11 @@ struct shim_context;
 /* Metrics that one pass gives. */
 struct cupti_group {
     const char *names[WS_METRICS_IN_GROUP];
-    uint32_t first, count; /* in the session's metrics */
-    bool tensor;           /* of tensor cores: 0 where these did nothing */
-    ws_CUpti_Host *host;   /* NULL: not to be had here */
+    uint32_t first, count; /* which of the session's metrics they are */
+    bool tensor;           /* they are about tensor cores: all 0 where these did nothing */
+    ws_CUpti_Host *host;   /* NULL: this device does not have the group */
     uint8_t *config;
-    size_t config_size, data_size; /* of the second 0: not asked yet */
+    size_t config_size, data_size; /* data_size 0: not asked yet */
 };
 
 /* The profiler of a context. */
@@ -32,14 +32,15 @@ struct cupti_session {
     size_t data_room;
 };
 
-/* Prepares all groups of the context's device. Returns NULL, or why there can be no counters, and what would help. */
+/* Prepares all groups for the context's device. Returns NULL; or why there can be no counters, and what would
+ * help. */
 const char *cupti_open(struct cupti_session *session, struct shim_context *context);
 
-/* Enables the profiler where it is not, and begins the range in which the group is counted. Returns NULL or why not.
- */
+/* Enables the profiler where it is not, and begins the range in which the group is counted. Returns NULL or why
+ * not. */
 const char *cupti_begin(struct cupti_session *session, struct cupti_group *group);
 
-/* Ends it; the work in it must have ended. Returns NULL, and the value of each metric, or why not. */
+/* Ends that range; the work in it must have ended. Returns NULL, and the value of each metric; or why not. */
 const char *cupti_end(struct cupti_session *session, const struct cupti_group *group, double *values);
 
 /* Gives the hardware back; the next begin takes it again. */

@@ -10,7 +10,7 @@
 #include "shim/state/futex.h"
 #include "shim/state/phase.h"
 
-enum { LOOK_NS = 5000000 }; /* at captures, while waiting */
+enum { LOOK_NS = 5000000 }; /* so often a waiting thread checks for captures */
 
 enum task_state { NONE, RUNS, DONE, FAILED, LEFT };
 
@@ -31,7 +31,7 @@ static void *task_main(void *unused)
     driver.context_set(NULL);
     uint32_t runs = RUNS;
     if (!atomic_compare_exchange_strong(&task.state, &runs, done ? DONE : FAILED))
-        atomic_store(&task.state, NONE); /* nobody waits for this one any more */
+        atomic_store(&task.state, NONE); /* the state is LEFT: no thread waits for this task any more */
     futex_wake_all(&task.state);
     return NULL;
 }

@@ -1,5 +1,5 @@
-/* Work that may take long, or would leave traces in the program's thread (dlerror). A thread of ours does it while
- * the program's thread waits, with a deadline. One at a time. */
+/* Work that may take long, or would change the state of the program's thread (dlerror). A thread of ours does it
+ * while the program's thread waits, with a deadline. There is one such task at a time. */
 #ifndef WALLSHIM_SHIM_COUNTERS_TASKS_H
 #define WALLSHIM_SHIM_COUNTERS_TASKS_H
 
@@ -11,16 +11,16 @@ struct shim_context;
 enum task_outcome {
     TASK_DONE,
     TASK_FAILED,
-    TASK_LATE,    /* it goes on by itself */
-    TASK_WAS_BUSY /* with an earlier one, so that this one did not begin */
+    TASK_LATE,    /* it has not ended, and goes on without being waited for */
+    TASK_WAS_BUSY /* an earlier task has not ended, so this one was not begun */
 };
 
-/* Runs `run` in a thread that other threads' captures do not restrict, with the context current. Waits until it ends,
- * until the deadline, or, with stop_for_captures, until a capture begins. */
+/* Runs `run` in a new thread, in relaxed capture mode and with the context current. Waits until it ends, until the
+ * deadline, or, with stop_for_captures, until a capture begins. */
 enum task_outcome task_do(bool (*run)(struct shim_context *), struct shim_context *context, int64_t deadline_ns,
                           bool stop_for_captures);
 
-/* Waits until nothing is at work in the context (NULL: in any), or the deadline. */
+/* Waits until no task is at work in the context (NULL: in any), or until the deadline. */
 void task_let_end(const struct shim_context *context, int64_t deadline_ns);
 
 #endif

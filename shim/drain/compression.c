@@ -2,7 +2,7 @@
 
 #ifdef WALLSHIM_ZSTD
 
-#define ZSTD_STATIC_LINKING_ONLY /* for a context in memory of ours: the program's malloc may hold locks, or fail */
+#define ZSTD_STATIC_LINKING_ONLY /* for a context in our own memory, not from the program's malloc */
 #include <sys/mman.h>
 #include <zstd.h>
 
@@ -10,7 +10,8 @@
 
 enum { LEVEL_AT_MOST = 1 }; /* the encoder's default, which the shim does not change */
 
-/* zstd calls these where some library defines them. Ours hide those of the program's libraries. */
+/* zstd has hooks for tracing, as weak symbols that any library may define. These definitions keep it from calling
+ * those of the program's libraries. */
 __attribute__((visibility("hidden"))) unsigned long long ZSTD_trace_compress_begin(const void *context);
 __attribute__((visibility("hidden"))) void ZSTD_trace_compress_end(unsigned long long begun, const void *trace);
 __attribute__((visibility("hidden"))) unsigned long long ZSTD_trace_decompress_begin(const void *context);

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "shim/counters/counters.h"
+#include "shim/drain/cost.h"
 #include "shim/drain/file_thread.h"
 #include "shim/drain/losses.h"
 #include "shim/drain/pending.h"
@@ -31,25 +32,25 @@
 
 enum {
     ROUND_NS = 4000000,
-    SETTLING_NS = 25000000,   /* while a clock is being compared first */
-    LONGEST_NS = 600000000,   /* between rounds when nothing happens */
-    GAP_NS = 1000000,         /* the least: many launches find few events, for example */
-    FIRST_FLUSH_NS = 8000000, /* twice as long each time, up to FLUSH_NS: a short program may end without a word */
+    SETTLING_NS = 25000000,   /* the longest pause while a clock is not well compared yet */
+    LONGEST_NS = 600000000,   /* the longest pause between rounds, when nothing happens */
+    GAP_NS = 1000000,         /* the shortest, also when launches wake the drain all the time */
+    FIRST_FLUSH_NS = 8000000, /* doubles each time, up to FLUSH_NS: soon at first, as a short program may be killed */
     FLUSH_NS = 250000000,
-    CONTEXT_DEADLINE_NS = 200000000, /* while no time can be read, for work still running when its context goes */
+    CONTEXT_DEADLINE_NS = 200000000, /* before a context goes, it waits so long for the next event that can be read */
     EXIT_DEADLINE_NS = 500000000,    /* the same at exit */
-    DEADLINES_AT_MOST = 4,           /* so many of the above in all, however well it goes on */
-    ANSWER_DEADLINE_NS = 2000000000, /* for the drain to answer at all, beyond the above */
+    DEADLINES_AT_MOST = 4,           /* so many of these deadlines in all, even if events can be read all the time */
+    ANSWER_DEADLINE_NS = 2000000000, /* added to those: how long a thread waits for the drain to answer at all */
     BEGIN_DEADLINE_NS = 100000000,   /* for the drain to begin the trace */
-    LEAVE_NS = 50000000,             /* for all that is done when the process ends without exit */
-    LEAVE_DEADLINE_NS = 5000000,     /* of that, without any time read */
+    LEAVE_NS = 50000000,             /* for all that is done when the process ends without exit() */
+    LEAVE_DEADLINE_NS = 5000000,     /* part of that: the wait for the next event that can be read */
     EARLY_EVENTS = 4096,             /* made in advance: a burst may use them up before the drain comes again */
-    MANY_THREADS = 64,               /* fewer are not asked about */
-    ENDED_LOOK_NS = 1000000000,      /* between such questions */
-    ENDED_LOOK_SOON_NS = 50000000,   /* when there are very many */
+    MANY_THREADS = 64,             /* with fewer, the kernel is not asked which threads are gone (all_may_be_gone) */
+    ENDED_LOOK_NS = 1000000000,    /* pause between such questions */
+    ENDED_LOOK_SOON_NS = 50000000, /* the same when there are very many threads */
 };
 
-static const int64_t IDLE_FLUSH_NS = 8000000000; /* when there are only comparisons of clocks */
+static const int64_t IDLE_FLUSH_NS = 8000000000; /* between flushes that hold only comparisons of clocks */
 static const int64_t CLOCK_PATIENCE_NS = 2000000000;
 
 static _Atomic uint32_t begun; /* a futex: 1 once the trace has its beginning, or cannot have one */
@@ -81,7 +82,7 @@ static void keep_context(struct shim_context *context, int64_t now)
     }
 }
 
-/* First in a round: launches find no event while the rest of the round takes its time. */
+/* Comes early in a round: launches may lack events while the rest of the round takes its time. */
 static void grow_pools(void)
 {
     for (uint32_t id = 1; id <= context_count(); id++) {
@@ -92,8 +93,8 @@ static void grow_pools(void)
     }
 }
 
-/* Reads what waits in the streams of one context; NULL: of all usable ones, made current in turn. What waits in a
- * context that is gone is not timed any more. */
+/* Reads events of operations that wait in the streams of one context. NULL: of all usable contexts, which are made
+ * current in turn; operations in a context that is gone are given up. */
 static void harvest_streams(struct shim_context *only)
 {
     struct shim_context *current = only;
@@ -123,8 +124,8 @@ static void keep_contexts(int64_t now)
 
 /* --- rounds ------------------------------------------------------------------------------------ */
 
-/* Threads that say that they end are asked about at once. Threads that began in the destructor of a key never say
- * it. */
+/* Is it time to ask the kernel about all threads? A thread whose end was noted (THREAD_ENDING) is asked about at
+ * once. But the end is not noted where a thread got its state in a destructor of thread-specific data. */
 static bool all_may_be_gone(void)
 {
     static int64_t last_look;
@@ -136,13 +137,13 @@ static bool all_may_be_gone(void)
     return true;
 }
 
-/* Calls that are only counted are no reason for rounds: the next flush has the count. */
+/* Has the thread had calls that are only counted? They cause no more rounds, but are to be in the next flush. */
 static bool has_counted(const struct shim_thread *thread)
 {
     return __atomic_load_n(&thread->passed, __ATOMIC_RELAXED) != thread->reported_passed;
 }
 
-/* No other thread uses the state of a thread that is gone; sanitizers do not know that the kernel said so. */
+/* The thread is gone, so nobody else uses its state. Sanitizers do not know that: they are off. */
 __attribute__((no_sanitize("thread"))) static bool left_something(const struct shim_thread *thread)
 {
     return thread->slow || thread->within || thread->waiting_count;
@@ -163,13 +164,14 @@ static bool read_threads(void)
         uint64_t head = ws_ring_head(&thread->ring);
         happened |= gone || head != ws_ring_tail(&thread->ring);
         unwritten |= has_counted(thread);
-        trace_add_dictionaries(); /* after the head was read: all that the records name is there */
+        trace_add_dictionaries(); /* after reading head: so the dictionaries have all that these records name */
         ring_pages_keep(thread, head);
         ring_reader_read(thread, head);
         if (gone) {
             if (left_something(thread))
                 shim_life.thread_ends(thread);
             losses_of_thread(thread);
+            cost_of_thread(thread);
             streams_of_gone_thread(thread);
             thread_retire(slot);
         }
@@ -177,7 +179,7 @@ static bool read_threads(void)
     return happened;
 }
 
-/* Losses counted since last time included. */
+/* Writes all rows to the file, with what was lost since the last flush. */
 static void flush(int64_t now)
 {
     trace_add_dictionaries();
@@ -210,8 +212,9 @@ static void round_once(void)
     }
 }
 
-/* Makes rounds until no operation of the context (NULL: of any) waits for its events, or none was read for this long.
- * On a busy machine much may be left to read when the device is long done. */
+/* Makes rounds until no operation of the context (NULL: of any) waits for its events, or no event could be read for
+ * deadline_ns. Each event read extends the deadline: on a busy machine much may be left to read although the device
+ * is long done. */
 static void rounds_until_read(struct shim_context *context, int64_t deadline_ns)
 {
     int64_t deadline = ws_clock_ns() + deadline_ns;
@@ -221,7 +224,7 @@ static void rounds_until_read(struct shim_context *context, int64_t deadline_ns)
         uint64_t settled = pending_settled();
         bool waiting = false;
         if (context && !driver_gone && context->timed && atomic_load(&context->life) != CONTEXT_GONE) {
-            /* The context is ending, so ordinary rounds pass over it; its owner waits for us. */
+            /* The context is ending, so ordinary rounds leave it out. The thread that ends it waits for us. */
             read_threads();
             if (driver.context_set(context->handle) == WS_CUDA_SUCCESS) {
                 struct ws_clock row;
@@ -249,6 +252,7 @@ static void rounds_until_read(struct shim_context *context, int64_t deadline_ns)
 static void close_trace(const char *end)
 {
     trace_say("end", end);
+    cost_say();
     losses_count(WS_LOSS_BYPASSED, bypass_count());
     if (counters_summary())
         trace_say("counters", counters_summary());
@@ -256,7 +260,7 @@ static void close_trace(const char *end)
     trace_close();
 }
 
-/* Is it the last one? */
+/* Does what is requested. True: that was the last request. */
 static bool answer(struct request request)
 {
     struct shim_context *context = context_at(request.context);
@@ -268,7 +272,7 @@ static bool answer(struct request request)
         return false;
     case REQUEST_CONTEXT:
         rounds_until_read(context, CONTEXT_DEADLINE_NS);
-        if (driver.context_set) /* keep nothing of it current here */
+        if (driver.context_set) /* the context must not stay current on this thread */
             driver.context_set(NULL);
         break;
     case REQUEST_LEAVE:
@@ -302,7 +306,8 @@ static bool answer_all(void)
     return false;
 }
 
-/* The C library ends the process with its last thread. It does not know that the thread which is left is ours. */
+/* The C library ends a process when its last thread ends. It does not know that the threads left are ours, so the
+ * drain calls exit. */
 static void end_process(void)
 {
     void (*leave)(int) = (void (*)(int))elf_libc_symbol("exit");
@@ -317,7 +322,7 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Is a clock still to be compared for the first time? */
+/* Is there a context whose clock is not well compared yet? */
 static bool clocks_settle(void)
 {
     for (uint32_t id = 1; id <= context_count(); id++)
@@ -326,8 +331,8 @@ static bool clocks_settle(void)
     return false;
 }
 
-/* Time until the next round, if nobody wakes us: an eighth of the time in which nothing has happened. So the pauses
- * of an idle program grow, and what happens after a pause is still read and written soon. */
+/* Time until the next round, if no thread wakes the drain: an eighth of the time in which nothing has happened. So
+ * the pauses grow while the program is idle, and what happens after a pause is still read and written soon. */
 static int64_t pause_ns(int64_t now)
 {
     int64_t quiet = now - last_happened;
@@ -348,7 +353,7 @@ static void sleep_until_needed(void)
     if (!woken)
         return;
     last_happened = woken;
-    ring_pages_of_new_threads(); /* which launch meanwhile */
+    ring_pages_of_new_threads(); /* at once, as these threads already launch */
     wake_wait_gap(now + GAP_NS);
 }
 
@@ -372,7 +377,8 @@ static void *drain_main(void *unused)
     say_begun();
     ticks_init();
     last_happened = ws_clock_ns();
-    /* Captures in global mode forbid other threads what might disturb them. Our calls never do. */
+    /* A capture in global mode makes "unsafe" driver calls fail in other threads. Ours never disturb a capture, so
+     * this thread opts out. */
     ws_CUenum mode = WS_CU_STREAM_CAPTURE_MODE_RELAXED;
     if (driver.exchange_capture_mode)
         driver.exchange_capture_mode(&mode);
@@ -388,7 +394,7 @@ static void *drain_main(void *unused)
 
 /* --- asking the drain -------------------------------------------------------------------------- */
 
-/* The last thread runs the exit handlers itself, and that may be the drain. */
+/* The drain itself may run exit handlers, as the process's last thread (end_process). Then it answers directly. */
 static void ask(enum request_kind kind, uint32_t context, int64_t deadline_ns)
 {
     if (is_drain)
@@ -426,7 +432,7 @@ int drain_start(void)
     int error = thread_start(drain_main);
     if (error)
         requests_end();
-    /* A program that ends in a moment still leaves a trace that says so. */
+    /* Waits until the trace has its beginning, so that even a program that ends at once leaves a trace. */
     if (!error)
         futex_wait(&begun, 0, BEGIN_DEADLINE_NS);
     return error;

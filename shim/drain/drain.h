@@ -1,4 +1,4 @@
-/* The drain: one thread of ours in each process, which empties the rings, reads the events, keeps the clocks and
+/* The drain: one thread of ours in each process. It empties the rings, reads the events, compares the clocks and
  * writes the trace. Application threads wait for it only before a context goes and at exit, and then with a
  * deadline. */
 #ifndef WALLSHIM_SHIM_DRAIN_DRAIN_H
@@ -8,16 +8,17 @@
 
 struct shim_context;
 
-/* Returns 0, or -errno when there can be no thread. */
+/* Starts the thread. Returns 0, or -errno where that fails. */
 int drain_start(void);
 
-/* Reads what the context still has running, for a moment at most. */
+/* Reads the times of what still runs in the context, which is about to go. Within a deadline. */
 void drain_finish_context(struct shim_context *context);
 
-/* Reads everything, for a moment at most. From then on no event is taken or read: the driver is about to go. */
+/* Reads the times of all that still runs, within a deadline. From then on no event is recorded or read, as the driver
+ * is about to shut down. */
 void drain_before_driver_exit(void);
 
-/* Both of these at once, and for 50 ms at most: the process ends without exit. */
+/* The same, and writes the end of the trace, within 50 ms: the process ends without exit(). */
 void drain_leave(void);
 
 /* Writes the end of the trace and ends the thread. */

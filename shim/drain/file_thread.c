@@ -17,13 +17,13 @@
 #include "shim/objects/thread.h"
 #include "shim/state/futex.h"
 
-/* glibc has no name for these before 2.34. */
+/* glibc before 2.34 does not declare these. */
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
 enum { UNSHARE = 2 }; /* CLOSE_RANGE_UNSHARE */
 
-enum { LOOK_NS = 1000000000 }; /* at whether the thread is still there */
+enum { LOOK_NS = 1000000000 }; /* while waiting, the drain checks so often whether the thread still exists */
 
 enum job_state { IDLE, ASKED, DONE };
 
@@ -36,9 +36,10 @@ static struct {
 static _Atomic int32_t thread; /* its id; 0: there is none */
 static bool started;
 
-/* --- a table of its own ------------------------------------------------------------------------ */
+/* --- the thread's own descriptor table ---------------------------------------------------------- */
 
-/* Closes all descriptors that are listed in the folder open as `folder`, then that. */
+/* folder: a descriptor of the open directory /proc/…/fd. Closes all descriptors that are listed there, itself
+ * last. */
 static void close_listed(int folder)
 {
     struct entry {
@@ -60,8 +61,8 @@ static void close_listed(int folder)
     close(folder);
 }
 
-/* A copy of the program's table would keep its pipes and sockets open. So the thread's table is empty, or it has none
- * of its own. */
+/* Gives the thread an empty descriptor table. A full copy of the program's table would keep its pipes and sockets
+ * open. If the table could not be emptied, the thread goes on sharing the program's. */
 static void take_own_table(void)
 {
     char path[64];
@@ -74,7 +75,7 @@ static void take_own_table(void)
         close(folder);
     if (folder < 0 || unshare(CLONE_FILES))
         return;
-    folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* what is open now is in our table alone */
+    folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* from here on, only this thread's table changes */
     if (folder >= 0)
         close_listed(folder);
 }
@@ -91,7 +92,7 @@ static void *file_thread_main(void *unused)
 {
     (void)unused;
     thread_self.ours = true;
-    atomic_store(&thread, (int32_t)syscall(SYS_gettid)); /* before what a sandbox may end it for */
+    atomic_store(&thread, (int32_t)syscall(SYS_gettid)); /* before any call for which a sandbox may kill the thread */
     prctl(PR_SET_NAME, "wallshim-file");
     take_own_table();
     for (;;) {
@@ -108,14 +109,14 @@ static void *file_thread_main(void *unused)
     }
 }
 
-/* Signal 0 is sent to nobody. */
+/* Has the thread been killed? Signal 0 only asks whether it exists. */
 static bool is_gone(void)
 {
     int32_t id = atomic_load(&thread);
     return id && syscall(SYS_tgkill, getpid(), id, 0) && errno == ESRCH;
 }
 
-/* False when there is no thread, or no longer. */
+/* Has the thread run work(data); without work, has it end. False: there is no thread, or no longer. */
 static bool ask(int (*work)(void *data), void *data)
 {
     if (!started)

@@ -1,22 +1,24 @@
-/* A thread of ours that holds the trace's file in a descriptor table of its own. Nothing that the program does to its
- * descriptors reaches the file, not even a dup2 between a look and a write. Nothing of ours is in the program's
- * table, or kept open by a copy of it.
+/* A thread of ours that holds the trace's file in a descriptor table of its own. So nothing that the program does to
+ * its descriptors reaches the file, not even a dup2 between a check and a write. The program's table holds no
+ * descriptor of ours, and the thread's table keeps none of the program's open.
  *
- * The drain cannot have such a table: the driver finds its devices through the program's descriptors. */
+ * The drain thread cannot have such a table: it calls the driver, which uses the program's descriptors of its
+ * devices. */
 #ifndef WALLSHIM_SHIM_DRAIN_FILE_THREAD_H
 #define WALLSHIM_SHIM_DRAIN_FILE_THREAD_H
 
-/* For the drain. Where there can be no thread, or no table of its own, all works as without one. */
+/* For the drain. Where the thread cannot be started, the drain writes the file itself. Where the thread cannot have a
+ * table of its own, it writes in the program's. */
 void file_thread_start(void);
 
-/* The thread runs work(data); returns its result, or -EIO when the thread is gone, as a filter of system calls may
- * have it. For the drain alone. */
+/* Has the thread run work(data), and returns the result. If there is no thread, or it is gone (a seccomp filter may
+ * have killed it), the caller runs work(data) itself. For the drain alone. */
 int file_thread_do(int (*work)(void *data), void *data);
 
-/* Ends the thread: a process must not live on for it. */
+/* Ends the thread, which must not keep the process alive. */
 void file_thread_end(void);
 
-/* How many threads that are, 0 or 1. */
+/* How many such threads there are, 0 or 1. */
 unsigned file_thread_count(void);
 
 #endif

@@ -16,8 +16,8 @@
 
 /* --- exit --------------------------------------------------------------------------------------- */
 
-/* Exit handlers run in reverse order. Ours is set after cuInit and again after the first context, so it runs before
- * the driver's, whenever the driver sets that. */
+/* Exit handlers run in the reverse order of their setting. Ours is set after cuInit, and again after the first
+ * context. So it runs before the driver's, at whichever of the two the driver sets that. */
 static void at_exit(void)
 {
     static _Atomic bool has_run;
@@ -58,8 +58,8 @@ void leave_prepare(void)
     real_Exit = (end_function *)resolve_next("_Exit");
 }
 
-/* Where another thread is ending the process, this one waits for the same end. A child made by vfork ends with the
- * parent's memory still its own. */
+/* If another thread is here already, this one waits for the same answer of the drain. Nothing is done in a child made
+ * by vfork, which still uses its parent's memory: its pid differs. */
 static void leave(void)
 {
     if (!shim_started() || shim_page.pid != getpid())
@@ -78,7 +78,7 @@ void leave_init(void)
     at_quick_exit(leave_quickly);
 }
 
-/* Where there is no real function, or not yet, the kernel ends the process. */
+/* Where the real function was not found, or not yet, the system call ends the process. */
 static __attribute__((noreturn)) void leave_by(end_function *real, int status)
 {
     leave();

@@ -8,11 +8,11 @@
 #include "shim/state/phase.h"
 #include "shim/state/registry.h"
 
-static uint64_t unflushed[WS_LOSS_COUNT]; /* in rows that are not in the file yet */
-static uint64_t losses[WS_LOSS_COUNT];    /* since the last rows */
+static uint64_t unflushed[WS_LOSS_COUNT]; /* losses in rows that are not in the file yet */
+static uint64_t losses[WS_LOSS_COUNT];    /* losses since rows were last added */
 
-/* Losses where a dictionary is full. Operations without a stream, a context or a shape are counted by their
- * threads. */
+/* Losses because a dictionary is full. Streams, contexts and shapes are not here: their threads count the operations
+ * that lack one. */
 static const struct {
     const _Atomic uint64_t *refused;
     enum ws_loss_reason reason;

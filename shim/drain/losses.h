@@ -1,4 +1,5 @@
-/* What was not recorded, or not whole, and why: rows of family loss. Everything here is the drain thread's. */
+/* What was not recorded, or only in part, and why: rows of the family "loss". Everything here is for the drain thread
+ * alone. */
 #ifndef WALLSHIM_SHIM_DRAIN_LOSSES_H
 #define WALLSHIM_SHIM_DRAIN_LOSSES_H
 
@@ -9,17 +10,17 @@
 
 struct shim_thread;
 
-/* So many more. */
+/* Counts `count` more losses for this reason. */
 void losses_count(enum ws_loss_reason reason, uint64_t count);
 
 /* Adds rows for what the thread could not record since the last time. */
 void losses_of_thread(struct shim_thread *thread);
 
-/* Adds rows for all losses counted since the last time. unwritten: operations and calls that the file did not take,
- * ever. */
+/* Adds rows for all losses counted since the last time. unwritten: how many operations and calls could not be written
+ * to the file since the start. */
 void losses_add(int64_t now, uint64_t unwritten);
 
-/* The rows are in the file; if not, they are counted again, so that no loss is lost. */
+/* Says whether the rows added so far were written to the file. If not, their losses are counted again. */
 void losses_are_written(bool written);
 
 #endif

@@ -54,7 +54,7 @@ static bool choose_name(char *path, size_t capacity)
     return trace_name_expand(shim_options.output, &parts, path, capacity);
 }
 
-/* --- what is said of the program --------------------------------------------------------------- */
+/* --- what the trace says about the program ------------------------------------------------------ */
 
 static void add_meta(struct output *output, const char *key, const char *value)
 {
@@ -83,7 +83,7 @@ static void add_command_line(struct output *output)
     add_meta(output, "command_line", size ? text : program_name());
 }
 
-/* Variables that matter to GPU work, or tell processes apart. */
+/* Is the variable kept? Those are that matter to GPU work, or tell processes of a job apart. */
 static bool is_wanted(const char *variable)
 {
     static const char *const prefixes[] = { "CUDA_",       "NVIDIA_",      "NCCL_",       "CUBLAS", "CUDNN_",
@@ -96,13 +96,12 @@ static bool is_wanted(const char *variable)
     return false;
 }
 
-/* All kept variables, each with its zero. A copy: the program may change its environment while our thread writes it
- * down. */
+/* All variables that are kept, each zero-terminated. A copy, since the program may change its environment while the
+ * drain writes it. */
 static char environment[64 << 10];
 static size_t environment_used;
 
-/* The name of the `wallshim record` that runs the program, by which it knows its traces among others in the
- * folder. */
+/* Identifies the run of `wallshim record` that started the program: by this it finds its own traces in the folder. */
 static char recording[WS_RECORDING_SIZE];
 
 static void keep_environment(void)
@@ -157,7 +156,7 @@ static bool add_library(const struct elf_object *object, void *data)
 
 static void describe(struct output *output)
 {
-    /* As FORMAT.md has them. */
+    /* The names that FORMAT.md gives. */
     static const char *const backends[] = { [WS_BACKEND_EVENTS] = "events", [WS_BACKEND_HOST] = "host" };
     static const char *const placements[] = {
         [WS_EVENTS_SAMPLED] = "sampled", [WS_EVENTS_SHARED] = "marks", [WS_EVENTS_IN_PAIRS] = "pairs"
@@ -193,7 +192,7 @@ static void describe(struct output *output)
     }
     if (*shim_options.burst)
         add_meta(output, "burst", shim_options.burst);
-    /* Both clocks at one moment, so that traces of several hosts can be laid side by side. */
+    /* Both clocks at the same moment, so that traces of several hosts can be aligned. */
     add_number(output, "start_monotonic_ns", monotonic);
     add_number(output, "start_realtime_ns", (long long)wall.tv_sec * 1000000000 + wall.tv_nsec);
     elf_each(add_library, output);
@@ -202,7 +201,8 @@ static void describe(struct output *output)
 
 /* --- opening and closing ----------------------------------------------------------------------- */
 
-/* Names are relative to the folder that the program is in now. */
+/* Relative names are relative to the program's current directory, which may change before the drain opens the
+ * file. */
 static bool make_absolute(char *path, size_t capacity)
 {
     char folder[4096];
@@ -220,15 +220,15 @@ static bool make_absolute(char *path, size_t capacity)
     return true;
 }
 
-/* By statx, which every glibc has under one name. */
+/* By statx, as the symbols of stat differ between versions of glibc. */
 static bool is_file(const char *path)
 {
     struct statx found;
     return !statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &found) && S_ISREG(found.stx_mode);
 }
 
-/* A trace of this name may exist: process ids come again, above all in containers. What is no regular file, as
- * /dev/null, gets no other name. */
+/* Creates the file. A trace of this name may exist already, since process ids repeat, above all in containers: then
+ * other names are tried. Not if what exists is not a regular file (/dev/null). */
 static int create_file(void *data)
 {
     struct output *output = data;
@@ -270,7 +270,7 @@ static int close_file(void *data)
     return ws_file_sink_close(data);
 }
 
-/* A ws_sink_write. */
+/* The encoder's ws_sink_write: has the file's thread write. */
 static int write_out(void *sink, const void *bytes, size_t size)
 {
     struct write write = { .file = sink, .bytes = bytes, .size = size };

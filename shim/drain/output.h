@@ -11,18 +11,18 @@ struct output {
     char path[4096];
 };
 
-/* Keeps what must be asked in the program's own thread: its folder and its environment. Returns 0 or -errno, with the
- * path tried in output->path. */
+/* Called in a thread of the program: chooses the file's path, and keeps a copy of the environment. Returns 0 or
+ * -errno, with the path in output->path. */
 int output_create(struct output *output);
 
-/* By the drain, as the following are. Creates the file and writes what is known of the program. Returns 0, or -errno
- * with the file gone. */
+/* This and all below are for the drain thread. Creates the file and writes what is known about the program. Returns
+ * 0; or -errno, with the file removed. */
 int output_begin(struct output *output);
 
-/* Adds what became known since: a key and a value. */
+/* Adds a key and a value about the program or its recording. */
 void output_say(struct output *output, const char *key, const char *value);
 
-/* Writes the footer and closes. Returns 0 or -errno of what went wrong last. */
+/* Writes the footer and closes the file. Returns 0 or -errno. */
 int output_close(struct output *output);
 
 #endif

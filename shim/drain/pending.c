@@ -11,10 +11,10 @@
 #include "shim/timing/reconstruct.h"
 
 enum { PENDING_CHUNK = 1024, MOST_WITHOUT_EVENTS = 65536 };
-enum { QUIET_NS = 100000000 }; /* nothing was launched for so long: no event will come */
+enum { QUIET_NS = 100000000 }; /* if nothing was launched for so long, no event is waited for */
 
 static struct pending *free_pending;
-static int64_t round_began; /* host ns: of operations launched before, none is missing */
+static int64_t round_began; /* host ns: all operations launched before are in their queues */
 static uint64_t settled;
 
 struct pending *pending_take(void)
@@ -63,8 +63,8 @@ static void release_events(struct shim_stream *stream, const struct pending *pen
     event_release(&stream->context->pool, pending->end_event);
 }
 
-/* The event that ends an operation without one of its own: the own begin event of a later operation, or the stream's
- * next end event. 0: not there yet. */
+/* The event that bounds the operation's end: its own end event; or else the begin event of a later operation, or the
+ * stream's next end event, whichever comes first. 0: there is none yet. */
 static uint32_t closing_event(const struct pending *pending)
 {
     unsigned steps = 0;
@@ -130,9 +130,9 @@ static void harvest_each(struct shim_stream *stream)
     }
 }
 
-/* --- few events --------------------------------------------------------------------------------- */
+/* --- few events (--event-placement sampled): operations settle window by window ------------------ */
 
-/* Merges two lists that are in the order of their launches. */
+/* Merges two lists, each in the order of launches. */
 static struct pending *merged(struct pending *a, struct pending *b)
 {
     struct pending head, *last = &head;
@@ -146,10 +146,11 @@ static struct pending *merged(struct pending *a, struct pending *b)
     return head.next;
 }
 
-/* Threads that share a stream put in their operations in turn; their rings are read one after the other. */
+/* Sorts by launch (a merge sort). Threads that share a stream launch in turn, but their rings are read one after the
+ * other. */
 static struct pending *sorted(struct pending *list)
 {
-    struct pending *piles[32] = { NULL }; /* of 2^i */
+    struct pending *piles[32] = { NULL }; /* pile i: 2^i operations, sorted */
     while (list) {
         struct pending *one = list;
         list = list->next;
@@ -176,8 +177,8 @@ static void sort_by_launch(struct shim_stream *stream)
         stream->last = stream->last->next;
 }
 
-/* The end of the stream's next window: the first operation with an end event, or the last of all where no more is to
- * come. NULL: not there yet. */
+/* The last operation of the stream's next window: the first with an end event. Where no more events are waited for,
+ * the last of all. NULL: there is none yet. */
 static struct pending *window_end(const struct shim_stream *stream, bool last_round)
 {
     struct pending *at = stream->first;
@@ -187,7 +188,8 @@ static struct pending *window_end(const struct shim_stream *stream, bool last_ro
     return at->end_event || over || stream->waiting > MOST_WITHOUT_EVENTS ? at : NULL;
 }
 
-/* Computes the window without an event behind it, if all of it has ended by now. */
+/* Computes the times of a window that has no end event. False: by these times it has not ended yet, and nothing is
+ * changed in the stream. */
 static bool compute_ended(struct shim_stream *stream, struct pending *end)
 {
     bool known = stream->line_known;
@@ -202,7 +204,7 @@ static bool compute_ended(struct shim_stream *stream, struct pending *end)
     return false;
 }
 
-/* Rows of the stream's operations up to this one. `measured`: its events were read. */
+/* Adds rows of the stream's operations up to `end`. computed: computed ones have times. measured: the others have. */
 static void add_window(struct shim_stream *stream, const struct pending *end, bool computed, bool measured)
 {
     bool is_end = false;
@@ -249,7 +251,7 @@ void pending_harvest(struct shim_stream *stream, bool last_round)
         harvest_each(stream);
 }
 
-/* The operations up to this one are computed, and no other. */
+/* The last of the computed operations that follow each other, from `first` on. */
 static struct pending *computed_end(struct pending *first)
 {
     while (first->next && first->next->detail & WS_RING_OP_COMPUTED)
@@ -257,7 +259,7 @@ static struct pending *computed_end(struct pending *first)
     return first;
 }
 
-/* Its events are gone, or their driver is. */
+/* Adds the stream's first operation without times: its events, or the driver, are gone. */
 static void add_unread(struct shim_stream *stream)
 {
     struct pending *pending = take_first(stream);

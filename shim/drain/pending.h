@@ -1,4 +1,5 @@
-/* Operations that wait in their stream until their events can be read. Everything here is the drain thread's. */
+/* Operations that wait in their stream's queue until their events can be read. Everything here is for the drain
+ * thread alone. */
 #ifndef WALLSHIM_SHIM_DRAIN_PENDING_H
 #define WALLSHIM_SHIM_DRAIN_PENDING_H
 
@@ -10,26 +11,28 @@
 
 struct shim_stream;
 
-/* NULL: no memory. */
+/* Memory for one operation; NULL: there is none. */
 struct pending *pending_take(void);
 
-/* Puts it behind what waits in the stream. */
+/* Appends the operation to the stream's queue. */
 void pending_queue(struct shim_stream *stream, struct pending *pending);
 
-/* A row without device times, and why there are none. */
+/* Adds the operation's row without device times, and counts the loss: `reason`, or an empty event pool if the
+ * operation says so. */
 void pending_add_untimed(struct ws_op *op, enum ws_loss_reason reason);
 
-/* Before rings are read, at this time (host ns). */
+/* Called before a round reads the rings; now: host ns. */
 void pending_begin_round(int64_t now);
 
-/* Turns a stream's waiting operations into rows as far as their events can be read. last_round: no event will follow
- * those that are there. */
+/* Makes rows of the stream's waiting operations, as far as their events can be read. last_round: no more events will
+ * come. */
 void pending_harvest(struct shim_stream *stream, bool last_round);
 
-/* Does so without reading events, for good: only computed times are left. */
+/* Makes rows of all of them without reading events, as the context or the driver is gone. Only operations whose times
+ * are computed still get times. */
 void pending_give_up(struct shim_stream *stream);
 
-/* Operations that wait no more, so far. */
+/* How many operations have left their queues since the start. */
 uint64_t pending_settled(void);
 
 #endif

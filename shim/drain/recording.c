@@ -24,7 +24,7 @@ void recording_prepare(void)
     atomic_store(&range_open, shim_options.capture_range != WS_RANGE_PROFILER);
 }
 
-/* Is recording to be on, in this phase of the shim's? */
+/* Is recording to be on? */
 static bool wants_recording(uint32_t phase, int64_t now)
 {
     uint64_t since = now > started_at ? (uint64_t)(now - started_at) : 0;
@@ -39,7 +39,7 @@ static bool wants_recording(uint32_t phase, int64_t now)
     return in_range && in_burst && !full && !shim_is_aside();
 }
 
-/* What is on while recording is. */
+/* The bits of the phase that are set while recording is on. */
 static uint32_t recording_bits(uint32_t phase)
 {
     if (phase & SHIM_NO_MORE_TIMES)
@@ -68,7 +68,7 @@ void recording_set_range(bool inside)
     else
         atomic_fetch_or(&shim_page.phase, SHIM_OUT_OF_RANGE);
     recording_update(ws_clock_ns());
-    wake_drain_soon(); /* it may sleep long while nothing is recorded */
+    wake_drain_soon(); /* the drain may sleep long while nothing is recorded */
 }
 
 int64_t recording_next_edge(int64_t now)
@@ -86,8 +86,8 @@ int64_t recording_next_edge(int64_t now)
     return next < INT64_MAX ? (int64_t)next : INT64_MAX;
 }
 
-/* Called by the drain, and by the program's thread at the edges of a range. All that decides is in the one word:
- * where that changed meanwhile, it is decided anew. */
+/* Called by the drain, and by a thread of the program where a range begins or ends. If another thread changes the
+ * phase meanwhile, the decision is made anew. */
 void recording_update(int64_t now)
 {
     uint32_t phase = atomic_load(&shim_page.phase), next;
@@ -97,7 +97,7 @@ void recording_update(int64_t now)
             return;
         next =
             is_on ? phase & ~(uint32_t)(SHIM_RECORDING | SHIM_TIMING | SHIM_COUNTING) : phase | recording_bits(phase);
-        /* What the streams did meanwhile is not known. */
+        /* While recording was off, streams may have had other work: their last events tell nothing. */
         for (uint32_t id = 1; !is_on && id <= stream_count(); id++)
             atomic_store(&stream_at(id)->fresh, 1);
     } while (!atomic_compare_exchange_weak(&shim_page.phase, &phase, next));

@@ -1,4 +1,5 @@
-/* When recording is on: delay and duration, bursts, the range that the program marks, the size of the trace. */
+/* When recording is on. Options decide (delay, duration, bursts, size of the trace), and the range that the program
+ * marks. */
 #ifndef WALLSHIM_SHIM_DRAIN_RECORDING_H
 #define WALLSHIM_SHIM_DRAIN_RECORDING_H
 
@@ -7,23 +8,23 @@
 
 #include "record/record.h"
 
-/* What the options say; when the shim is loaded. */
+/* Reads the options; called when the shim is loaded. */
 void recording_prepare(void);
 
-/* The recording starts now. Returns the phase to start in (enum shim_phase): recording begins with the start itself,
- * so that calls which other threads make during the rest of it are recorded. */
+/* The shim starts at this time. Returns the phase to start in (enum shim_phase). If recording is to be on, it is so
+ * at once: calls that other threads make during the rest of the start are recorded. */
 uint32_t recording_start(int64_t now);
 
-/* Moves between recording and not. The drain calls it at every round. */
+/* Turns recording on or off, if it is time. The drain calls it at every round. */
 void recording_update(int64_t now);
 
-/* ns until the clock may move it; INT64_MAX: never. */
+/* ns until time may turn recording on or off; INT64_MAX: never. */
 int64_t recording_next_edge(int64_t now);
 
 /* cuProfilerStart and cuProfilerStop, for --capture-range=profiler. */
 void recording_set_range(bool inside);
 
-/* Why recording is off, or was last: what to count unrecorded calls under. */
+/* Why recording is off, or was last off: the reason under which unrecorded calls are counted. */
 enum ws_loss_reason recording_off_reason(void);
 
 #endif

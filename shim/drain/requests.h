@@ -1,5 +1,5 @@
-/* What the program's threads ask of the drain, with a deadline and without a lock. A thread may be in a handler that
- * interrupted its own earlier request, or jump away and never come back for the answer. */
+/* What the program's threads ask of the drain, with a deadline. There is no lock: a thread may ask in a signal
+ * handler that interrupted its own earlier request, or leave by longjmp and never come back for the answer. */
 #ifndef WALLSHIM_SHIM_DRAIN_REQUESTS_H
 #define WALLSHIM_SHIM_DRAIN_REQUESTS_H
 
@@ -8,26 +8,27 @@
 
 enum request_kind {
     REQUEST_NONE,
-    REQUEST_CONTEXT,     /* read out what a context has still running */
-    REQUEST_DRIVER_EXIT, /* read out everything; the driver is about to go */
-    REQUEST_LEAVE,       /* the same, and end the trace at once: the process ends without exit */
+    REQUEST_CONTEXT,     /* read the times of what still runs in a context */
+    REQUEST_DRIVER_EXIT, /* read the times of all that still runs; the driver is about to shut down */
+    REQUEST_LEAVE,       /* the same, and end the trace at once: the process ends without exit() */
     REQUEST_FINISH       /* end the trace */
 };
 
 struct request {
-    uint64_t word; /* as it stands among those asked; 0: none */
+    uint64_t word; /* the whole request, as stored in places[] (requests.c); 0: there is no request */
     enum request_kind kind;
-    uint32_t context; /* dictionary id; 0: of any */
+    uint32_t context; /* dictionary id; 0: all contexts */
 };
 
-/* Waits for the answer until the deadline at most; not at all when the drain has ended, or in a forked child. */
+/* Makes a request and waits for the answer, until the deadline at most. Does nothing when the drain has ended, or in
+ * a forked child. */
 void request_ask(enum request_kind kind, uint32_t context, int64_t deadline_ns);
 
-/* The drain's side: the oldest request; then its answer. */
+/* For the drain: finds the oldest request (word 0: there is none); and says that it is answered. */
 struct request request_next(void);
 void request_answer(struct request request);
 
-/* Nobody will answer any more, or somebody does again. */
+/* The drain answers no more requests from now on; or it does again, with none waiting. */
 void requests_end(void);
 void requests_begin(void);
 

@@ -4,10 +4,10 @@
 #include "shim/objects/thread.h"
 
 enum {
-    PAGE_SLOTS = 4096 / WS_RING_SLOT,                  /* of the smallest pages there are */
-    MOST_AHEAD = WS_RING_LOOK_EVERY + 16 * PAGE_SLOTS, /* a thread that begins to launch wakes the drain before */
-    ALL_AHEAD = (4 << 20) / WS_RING_SLOT, /* of all threads together: most programs' threads launch little */
-    ROUNDS_AHEAD = 4,                     /* a round may be late */
+    PAGE_SLOTS = 4096 / WS_RING_SLOT,                  /* slots in a page, of the smallest page size */
+    MOST_AHEAD = WS_RING_LOOK_EVERY + 16 * PAGE_SLOTS, /* enough: a thread wakes the drain before it uses them up */
+    ALL_AHEAD = (4 << 20) / WS_RING_SLOT,              /* shared by all threads, as most of them launch little */
+    ROUNDS_AHEAD = 4,                                  /* pages for so many rounds: the next one may be late */
 };
 
 static uint64_t slots_ahead(const struct shim_thread *thread, uint64_t head)
@@ -16,8 +16,8 @@ static uint64_t slots_ahead(const struct shim_thread *thread, uint64_t head)
     return ws_max(ws_min(share, (uint64_t)MOST_AHEAD), ROUNDS_AHEAD * (head - thread->head_before));
 }
 
-/* Writes the zero that is there. The thread may come to the same word at any time: an exchange that finds something
- * else leaves it. Sanitizers take that for a race. */
+/* Touches the page by replacing a zero with a zero. The thread may write there at any time: if the exchange finds
+ * another value, it leaves it alone. ThreadSanitizer takes that for a race. */
 __attribute__((no_sanitize("thread"))) static void touch(const struct ws_ring *ring, uint64_t slot)
 {
     uint32_t zero = 0;
@@ -28,11 +28,11 @@ __attribute__((no_sanitize("thread"))) static void touch(const struct ws_ring *r
 void ring_pages_keep(struct shim_thread *thread, uint64_t head)
 {
     uint64_t slots = thread->ring.mask + 1;
-    if (thread->touched >= slots) /* it went round once */
+    if (thread->touched >= slots) /* the whole ring has been touched */
         return;
     uint64_t until = ws_min(head + slots_ahead(thread, head), slots);
     thread->head_before = head;
-    /* What lies behind the head has been written to. */
+    /* Slots below the head have been written to already. */
     thread->touched = ws_max(thread->touched, head / PAGE_SLOTS * PAGE_SLOTS);
     for (; thread->touched < until; thread->touched += PAGE_SLOTS)
         touch(&thread->ring, thread->touched);

@@ -1,5 +1,5 @@
-/* Has the pages of rings there before their threads come to them. The first write to a page of new memory takes a
- * fault, a microsecond or so, and a launch in 64 would pay it. Everything here is the drain thread's. */
+/* Gives the rings' pages memory before their threads write to them. The first write to a new page takes a page fault,
+ * about a microsecond, and one launch in 64 would pay for it. Everything here is for the drain thread alone. */
 #ifndef WALLSHIM_SHIM_DRAIN_RING_PAGES_H
 #define WALLSHIM_SHIM_DRAIN_RING_PAGES_H
 
@@ -7,7 +7,7 @@
 
 struct shim_thread;
 
-/* Touches pages ahead of the head: more of them for a thread that wrote much since the last time. */
+/* Touches pages ahead of the ring's head: more of them for a thread that wrote much since the last time. */
 void ring_pages_keep(struct shim_thread *thread, uint64_t head);
 
 /* The same for threads that began since the last time. */

@@ -41,8 +41,9 @@ static uint32_t lateness(const struct ws_ring_op *record, int64_t host_end)
                                              : (uint32_t)(ticks_to_ns(record->ticks_end + ticks) - host_end);
 }
 
-/* The driver moves pageable memory through pinned memory of its own, within the call. Small copies to the device it
- * only takes aside in asynchronous calls (API synchronization behavior, in the driver API's documentation). */
+/* Does the copy's call take about as long as the copy? The driver moves pageable memory through its own pinned
+ * memory, within the call. Not so for small asynchronous copies to the device: it only copies their data aside
+ * (driver API documentation, "API synchronization behavior"). */
 static bool is_staged(const struct ws_shape *shape, const struct ws_op *op)
 {
     if (shape->kind != WS_OP_COPY)
@@ -165,7 +166,7 @@ static void read_range(struct shim_thread *thread, const struct ws_ring_range *r
     trace_add(WS_FAMILY_range, &row);
 }
 
-/* Equal blocks of one kernel are kept once. */
+/* Equal parameter blocks of one kernel become one row. */
 static void read_params(struct shim_thread *thread, const struct ws_ring_params *record)
 {
     static char text[WS_IMAGE_TEXT];
@@ -193,7 +194,7 @@ static void read_params(struct shim_thread *thread, const struct ws_ring_params 
     thread->params = (uint32_t)*id;
 }
 
-/* Do dictionaries, streams and pools have what the operation names? */
+/* Do the shape, stream and events exist that the operation names? */
 static bool op_is_sound(const struct ws_ring_op *record)
 {
     uint32_t shapes = atomic_load_explicit(&registry.shape.count, memory_order_acquire);
@@ -210,7 +211,7 @@ static bool event_is_sound(const struct ws_ring_event *record)
            record->event <= stream_at(stream)->context->pool.limit;
 }
 
-/* False: what the record holds cannot be. */
+/* False: the record is damaged. */
 static bool read_record(struct shim_thread *thread, const struct ws_ring_header *record)
 {
     switch (record->kind) {
@@ -248,7 +249,7 @@ void ring_reader_read(struct shim_thread *thread, uint64_t head)
         unsigned slots = ws_ring_record_slots(&thread->ring, at, head);
         thread->damaged +=
             !slots || !read_record(thread, (const struct ws_ring_header *)ws_ring_slot(&thread->ring, at));
-        /* Where the next record begins is not known then: the rest is skipped. */
+        /* Without a valid size it is not known where the next record begins: the rest is skipped. */
         thread->damaged += slots ? 0 : head - at - 1;
         at = slots ? at + slots : head;
     }

@@ -20,7 +20,7 @@ static bool is_tokenizer(const char *name, size_t length)
     return length >= sizeof(word) - 1 && !strncasecmp(name, word, sizeof(word) - 1);
 }
 
-/* How a word must stand in a name that it makes secret. */
+/* Where in a name a word must stand to make the name secret. WHOLE: with no letter or digit beside it. */
 enum place { ANYWHERE, AT_THE_END, WHOLE };
 
 static bool stands(const char *name, size_t length, const char *word, size_t word_length, enum place place)
@@ -81,7 +81,7 @@ static bool is_name(char byte)
     return is_word(byte) || strchr("_-.", byte);
 }
 
-/* By hand: with AddressSanitizer GCC 12 takes what strspn would read here for the end of a constant. */
+/* Not by strspn: with AddressSanitizer, GCC 12 warns of a read beyond a constant string. */
 static size_t spaces(const char *text)
 {
     size_t count = 0;
@@ -90,8 +90,8 @@ static size_t spaces(const char *text)
     return count;
 }
 
-/* Bytes of the name at text, when a value of that name follows; *value is where. The colon of a URL's scheme and
- * those of "C++::names" are none. */
+/* If a name and a value begin at text, the length of the name, and *value; else 0. The colons of "https://" and of
+ * "C++::names" do not begin a value. */
 static size_t pair(const char *text, const char **value)
 {
     size_t length = 0;
@@ -107,8 +107,8 @@ static size_t pair(const char *text, const char **value)
     return length;
 }
 
-/* Bytes of a value: up to its closing quote, or to what ends a value outside quotes. A header's value, behind a
- * colon, has spaces in it. */
+/* The length of a value: up to its closing quote, or to a character that ends a value without quotes. The value of a
+ * header, behind a colon, may have spaces in it. */
 static size_t value_length(const char *value, bool header)
 {
     if (*value == '"' || *value == '\'') {
@@ -120,13 +120,15 @@ static size_t value_length(const char *value, bool header)
     return strcspn(value, header ? "\"'\r\n" : " \t\r\n\"'&;,)}]");
 }
 
-/* The part of a URL's authority that is secret, at text, just behind "://": *from bytes further, *length of them. */
+/* text: a URL, from just behind "://". If its authority holds a secret: true, *from its offset, *length its
+ * length. */
 static bool url_secret(const char *text, bool of_web, size_t *from, size_t *length)
 {
     size_t word = strcspn(text, " \t\r\n\"'<>"), authority = strcspn(text, "/?# \t\r\n\"'<>");
     const char *at = memrchr(text, '@', authority);
     const char *colon = memchr(text, ':', at ? (size_t)(at - text) : authority);
-    /* A password with a slash in it ends the authority too early; a port is all digits. */
+    /* A slash in a password looks like the authority's end. What looks like a port but is not all digits is therefore
+     * taken for the beginning of a password. */
     if (!at && colon && colon + 1 + strspn(colon + 1, "0123456789") < text + authority)
         at = memrchr(text, '@', word);
     if (!at || (!colon && !of_web))
@@ -136,7 +138,7 @@ static bool url_secret(const char *text, bool of_web, size_t *from, size_t *leng
     return true;
 }
 
-/* Three parts of base64 between dots, the first of which is JSON. */
+/* The length of a JSON web token at text, or 0: three parts of base64 with dots between, the first of them JSON. */
 static size_t web_token(const char *text)
 {
     static const char *const base64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -147,7 +149,7 @@ static size_t web_token(const char *text)
     return text[head + 1 + body] == '.' ? head + body + 2 + strspn(text + head + body + 2, base64) : 0;
 }
 
-/* Bytes of "Bearer" and of the spaces behind it, when something follows. */
+/* If "Bearer" and something else follow at text: the length of "Bearer" and the spaces behind it; else 0. */
 static size_t bearer(const char *text)
 {
     static const char word[] = "Bearer";
@@ -158,7 +160,7 @@ static size_t bearer(const char *text)
     return gap && text[length + gap] ? length + gap : 0;
 }
 
-/* "user:password@host" without a scheme before it: bytes of "user:". */
+/* If "user:password@host" follows at text, without a scheme: the length of "user:"; else 0. */
 static size_t user(const char *text)
 {
     size_t name = 0;
@@ -168,11 +170,11 @@ static size_t user(const char *text)
     return password && text[name + 1 + password] == '@' && is_word(text[name + 2 + password]) ? name + 1 : 0;
 }
 
-/* Copies what is to be kept at *at, hides what is not, and moves *at behind it. */
+/* Copies what is at *at, or "***" if that is secret, and moves *at behind it. */
 static void step(struct text *to, const char *start, const char **at, const char *more_words)
 {
     const char *text = *at, *value;
-    bool begins = text == start || !is_name(text[-1]); /* no word goes on here */
+    bool begins = text == start || !is_name(text[-1]); /* not inside a word */
     size_t length = begins ? pair(text, &value) : 0, from, secret;
     if (length && secrets_named(text, length, more_words)) {
         bool header = memchr(text + length, ':', (size_t)(value - text) - length) != NULL;
@@ -218,7 +220,7 @@ size_t secrets_append(char *to, size_t used, size_t capacity, const char *text, 
 
 /* --- command lines ----------------------------------------------------------------------------- */
 
-/* Words of a header before its secret: "Authorization:" "Basic" "x". */
+/* Is this a word that stands between a header's name and its secret, as in "Authorization:" "Basic" "x"? */
 static bool is_scheme(const char *argument)
 {
     static const char *const schemes[] = { "Bearer", "Basic", "Digest", "Token", "Negotiate" };
@@ -228,7 +230,7 @@ static bool is_scheme(const char *argument)
     return false;
 }
 
-/* Is the next argument a secret? It is after "--password", "Authorization:" and "Bearer". */
+/* Is the argument after this one a secret? So it is after "--password", "Authorization:" and "Bearer". */
 static bool announces(const char *argument, const char *more_words)
 {
     size_t length = strlen(argument);
@@ -237,7 +239,8 @@ static bool announces(const char *argument, const char *more_words)
            !strpbrk(argument, " \t") && secrets_named(argument, length, more_words);
 }
 
-/* One argument: all behind the "=" of a name that marks a secret, else the secrets within. */
+/* Appends one argument. If a name that marks a secret stands before its first "=", all behind that is hidden; else
+ * the secrets found in it. */
 static void put_argument(struct text *to, const char *argument, const char *more_words)
 {
     const char *equals = strchr(argument, '=');

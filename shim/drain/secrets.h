@@ -1,19 +1,20 @@
-/* Secrets that must not be in a trace: values of arguments and environment variables with the name of a secret; and
- * secrets within texts: name=value, "name": "value", headers, tokens after "Bearer", user:password@ of URLs. */
+/* Secrets that must not get into a trace. They are values of arguments and environment variables whose names say so
+ * ("PASSWORD"). And they are found in texts: name=value, "name": "value", headers, tokens after "Bearer",
+ * user:password@ in URLs. */
 #ifndef WALLSHIM_SHIM_DRAIN_SECRETS_H
 #define WALLSHIM_SHIM_DRAIN_SECRETS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Is this the name of a secret? more_words: further words of such names, "WORD,WORD…". */
+/* Is this the name of a secret? more_words: further words that make a name secret, "WORD,WORD…". */
 bool secrets_named(const char *name, size_t length, const char *more_words);
 
-/* Appends text to `to`, each secret in it as "***". Returns the length of `to`, less than capacity: the rest is left
- * out. */
+/* Appends the text to `to`, with "***" for each secret. What does not fit is left out. Returns the new length of
+ * `to`, which is less than capacity. */
 size_t secrets_append(char *to, size_t used, size_t capacity, const char *text, const char *more_words);
 
-/* A command line, whose arguments end in a zero each, as one text with spaces between. */
+/* Writes a command line, whose arguments are zero-terminated each, as one text with spaces between them. */
 void secrets_command_line(char *to, size_t capacity, const char *arguments, size_t size, const char *more_words);
 
 #endif

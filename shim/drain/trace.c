@@ -11,7 +11,7 @@
 
 static struct output output;
 static _Atomic uint64_t bytes; /* of the trace */
-static bool failed;            /* the sink refused: said once */
+static bool failed;            /* writing has failed, and a warning was printed */
 
 static void complain(int error)
 {

@@ -6,12 +6,12 @@
 #include <stddef.h>
 
 struct trace_name_parts {
-    const char *program, *host, *rank; /* anything at all: other people's */
+    const char *program, *host, *rank; /* not from us: they may contain anything */
     int pid;
 };
 
-/* Expands %n (program) %p (process id) %h (host) %r (rank) %%. No part leads to another folder: slashes, control
- * characters and leading dots of theirs become '_'. False when the result does not fit. */
+/* Expands %n (program) %p (process id) %h (host) %r (rank) %%. In the parts, slashes, control characters and leading
+ * dots become '_', so that they cannot lead to another folder. False when the result does not fit. */
 bool trace_name_expand(const char *pattern, const struct trace_name_parts *parts, char *path, size_t capacity);
 
 /* The name to try after `attempt` others exist: "NAME.wst", "NAME-1.wst", "NAME-2.wst" … False when it does not

@@ -29,7 +29,8 @@ static bool is_wrapped_library(const struct bindings *bindings, const void *addr
     return false;
 }
 
-/* A function that is bound lazily is bound to no library before its first call. */
+/* Counts the object's functions that are bound to the driver or NCCL directly. A function that is bound lazily does
+ * not count before its first call. */
 static bool count_bindings(const struct elf_object *object, void *data)
 {
     struct bindings *bindings = data;
@@ -94,7 +95,7 @@ static uint64_t count_other_drivers(void)
             count += is_other_driver(line);
         }
         held = (size_t)(text + held - line);
-        if (held == sizeof(text) - 1) /* no line is so long */
+        if (held == sizeof(text) - 1) /* cannot happen: no line is so long */
             break;
         memmove(text, line, held);
     }

@@ -1,12 +1,12 @@
-/* The wrapped cuBLAS and cuBLASLt functions, for the GEMMs they are asked for. Include it as driver_table.h, with
- * this defined:
+/* The wrapped functions of cuBLAS and cuBLASLt, which compute GEMMs. Include this file like driver_table.h, with this
+ * macro defined:
  *
  *   CUBLAS_ROW(library, symbol, parameters, arguments, gemm)
  *
- * library is the file's name without "lib". gemm describes the call in words of libraries/cublas.c. Each function has
- * a twin with 64-bit sizes. Complex GEMMs, grouped ones and those of triangular or symmetric matrices are not
- * wrapped: their launches are recorded, but not their sizes.
- */
+ * library is the file's name without "lib". gemm describes the call, by macros of libraries/cublas.c. Each function
+ * has a twin with 64-bit sizes. Complex GEMMs, grouped ones and those of triangular or symmetric matrices are not
+ * wrapped: their launches are recorded, but not their
+ * sizes. */
 #ifndef CUBLAS_ROW
 #error "define CUBLAS_ROW before including cublas_table.h"
 #endif

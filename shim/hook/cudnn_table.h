@@ -1,19 +1,19 @@
 /* The wrapped cuDNN functions. Include it as driver_table.h, with these defined:
  *
- *   CUDNN_ROW(part, symbol, parameters, arguments, label)                  what computes
- *   CUDNN_FOLLOWED(part, symbol, parameters, arguments, before, after)     what describes that
+ *   CUDNN_ROW(part, symbol, parameters, arguments, label)                  functions that compute
+ *   CUDNN_FOLLOWED(part, symbol, parameters, arguments, before, after)     functions that set up descriptors
  *
- * part is the library within cuDNN 9 that defines the function: programs are bound to that, or to libcudnn, which
- * only passes calls on. label: what the call computes. before and after: what to note; after only where the call
- * succeeded. Descriptors are forgotten before they are destroyed: afterwards another thread may be given the address.
- * All functions that describe tensors or filters are followed, except those that answer with the weights of recurrent
- * networks and of attention: these are not convolved.
- */
+ * part is the library of cuDNN 9 that defines the function. Programs are linked against that, or against libcudnn,
+ * which only passes calls on. label: what the call computes. before and after: what to note; after only where the
+ * call succeeded. A descriptor is forgotten before it is destroyed: afterwards another thread may be given its
+ * address. All functions that set tensors or filters are followed, except those that return the weights of recurrent
+ * networks and of attention, which are not
+ * convolved. */
 #ifndef CUDNN_ROW
 #error "define CUDNN_ROW before including cudnn_table.h"
 #endif
 #ifndef CUDNN_FOLLOWED
-#define CUDNN_FOLLOWED CUDNN_ROW /* where all are alike */
+#define CUDNN_FOLLOWED CUDNN_ROW /* for users that treat all rows alike */
 #endif
 /* clang-format off */
 CUDNN_ROW(graph, cudnnBackendExecute,

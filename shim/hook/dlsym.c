@@ -1,5 +1,5 @@
 /* What the exported dlsym answers. Built without sanitizers: their run-times call dlsym before they
- * are ready for instrumented code, and never with a name of ours. */
+ * are ready for instrumented code (but never for a function that we wrap). */
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -21,8 +21,9 @@ static dlsym_function libc_dlsym(void)
     return function;
 }
 
-/* Other libraries in this process that answer dlsym. Without the shim the first of them would answer everybody. Those
- * in front of us ask us only if they go on to the next dlsym; we go on to the next one behind us. */
+/* Other libraries in this process that define dlsym ("layers"). Without the shim, the first of them would get all
+ * calls. Those in front of the shim get them still, and the shim is called only if they go on to the next dlsym. The
+ * shim in turn goes on to the next one behind it. */
 enum { MOST_LAYERS = 4 };
 
 struct layer {
@@ -44,7 +45,7 @@ static bool add_layer(const struct elf_object *object, enum elf_place place, voi
 {
     struct layers *layers = data;
     if (elf_is_named(object, "libc.so") || elf_is_named(object, "libdl.so"))
-        return false; /* nobody goes on behind libc */
+        return false; /* libc's dlsym is the last */
     unsigned *count = place == ELF_BEFORE ? &layers->before_count : &layers->behind_count;
     dlsym_function function =
         place == ELF_OURS || *count == MOST_LAYERS ? NULL : (dlsym_function)elf_symbol(object, "dlsym");
@@ -54,8 +55,8 @@ static bool add_layer(const struct elf_object *object, enum elf_place place, voi
     return true;
 }
 
-/* Only libraries that were loaded at the start count: later ones stand behind libc. Fills `own` where another thread
- * is writing down the same. */
+/* The layers, found at the first call. Only libraries that were loaded at the start count, as later ones stand behind
+ * libc. `own`: room for the result while another thread is writing known_layers. */
 static const struct layers *layers_of(struct layers *own)
 {
     int state = LAYERS_UNKNOWN;
@@ -78,7 +79,7 @@ static int layer_at(const struct layer *layers, unsigned count, const void *addr
     return -1;
 }
 
-/* Set while this thread asks a layer only to see whether the layer comes back to us. */
+/* Set while this thread calls a layer only to see whether that calls the shim's dlsym. */
 enum probe { PROBE_NONE, PROBE_ASKED, PROBE_CAME_BACK };
 static __thread enum probe probe __attribute__((tls_model("initial-exec")));
 
@@ -86,15 +87,15 @@ static bool comes_back(dlsym_function layer, void *handle, const char *name)
 {
     enum probe outer = probe;
     probe = PROBE_ASKED;
-    layer(handle, name); /* from here: one that jumps to us does so with our own address as the caller's */
+    layer(handle, name); /* if the layer jumps back to us, we see this very place as the caller */
     bool came_back = probe == PROBE_CAME_BACK;
     probe = outer;
     return came_back;
 }
 
-/* A layer behind us may take the first dlsym for the next one, and jump to it: it comes back to us with our caller's
- * own address and stack, for ever. A program that asks the same from the same place this often looks alike. Then the
- * layer is asked once more, which tells them apart. */
+/* A layer behind us may jump to the first dlsym in the process, in place of the next one. Then the call comes back to
+ * us with the same caller and stack, again and again for ever. A program that repeats one look-up at one place looks
+ * the same. So after SAME_IN_A_ROW of them the layer is called once more as a probe, which tells the two apart. */
 enum { SAME_IN_A_ROW = 100, PLACES = 64 };
 
 static bool goes_in_circles(dlsym_function layer, uintptr_t stack, void *handle, const char *name)
@@ -113,7 +114,8 @@ static bool goes_in_circles(dlsym_function layer, uintptr_t stack, void *handle,
     return comes_back(layer, handle, name);
 }
 
-/* The next dlsym for this caller: behind us and behind the caller, so that the way always ends at libc. */
+/* The next dlsym for this caller: one behind the shim and behind the caller, so that the chain always ends at libc.
+ * *from_behind: the caller is a layer behind the shim. */
 static dlsym_function next_dlsym(void *handle, const char *name, const void *caller, uintptr_t stack,
                                  bool *from_behind)
 {
@@ -141,7 +143,7 @@ bool dlsym_is_passed_over(void)
     return layers_of(&own)->before_count && !atomic_load(&asked_from_before);
 }
 
-/* Where libc has no dlsym there would be no caller. A jump to NULL would still be worse than this. */
+/* Stands in if libc's dlsym was not found, which should not happen: better than a jump to NULL. */
 static void *no_dlsym(void *handle, const char *name)
 {
     (void)handle;
@@ -179,7 +181,8 @@ static bool from_inside_the_driver(const void *caller)
     return from_inside("libcuda.so", caller) || from_inside("libcupti.so", caller);
 }
 
-/* libcudnn looks each function up in the library of cuDNN that defines it, and calls that. */
+/* libcudnn looks up each of its functions in the cuDNN library that defines it: such look-ups are not the
+ * program's. */
 static bool from_inside_cudnn(const char *name, const void *caller)
 {
     return !strncmp(name, "cudnn", 5) && from_inside("libcudnn", caller);
@@ -202,7 +205,8 @@ static bool match_next(const struct elf_object *object, enum elf_place place, vo
     return !search->found;
 }
 
-/* Are our definitions the next ones for this caller? It stands in front of us, and nobody in between has one. */
+/* Is our definition of the symbol the next one for this caller? So it is if the caller stands in front of the shim,
+ * and no object in between defines the symbol. */
 static bool are_next_for(const void *caller, const char *name)
 {
     struct next_search search = { .name = name, .caller = (uintptr_t)caller };
@@ -216,11 +220,11 @@ void *resolve_next(const char *symbol)
     return real ? real(RTLD_NEXT, symbol) : NULL;
 }
 
-/* dlsym does not find our own definitions (exports.map). So where the real dlsym finds nothing, passing the call on
- * gives the caller the NULL and the error it would have had without us.
+/* The real dlsym does not find our own definitions (exports.map). So where it finds nothing, passing the call on
+ * gives the caller the NULL and the error that it would have had without the shim.
  *
- * Callers behind us get what they ask for: it may be what our wrapper calls, and must not meet us again. For the same
- * reason only definitions behind us are replaced. */
+ * Callers behind the shim get the real function: our wrapper may call theirs, and their call must not come back to
+ * our wrapper. For the same reason only definitions behind the shim are replaced by wrappers. */
 struct dlsym_answer ws_dlsym_answer(void *handle, const char *name, void *caller)
 {
     bool from_behind;

@@ -1,6 +1,6 @@
-/* The exported dlsym. It must not be a C function: glibc takes the return address on the stack for the
- * caller when the handle is RTLD_NEXT or RTLD_DEFAULT, so what we do not answer ourselves is passed on
- * by a jump, with the stack as the caller left it. */
+/* The exported dlsym. When the handle is RTLD_NEXT or RTLD_DEFAULT, glibc finds the caller by the return
+ * address on the stack. So a call that we do not answer ourselves is passed on by a jump, with the stack as the
+ * caller left it. A C function could not do that. */
 
 #if defined(__x86_64__)
     .text

@@ -1,6 +1,6 @@
-/* Driver functions the shim calls for itself: X(name, exported symbol, parameters). They are looked up in the
- * driver's own symbol table, so our wrappers never see these calls. Where a driver is too old to have one, its
- * pointer stays NULL and its callers do without. */
+/* Driver functions that the shim calls for itself: X(name, exported symbol, parameters). They are looked up in the
+ * driver's own symbol table, so these calls do not go through our wrappers. If the driver is too old to have a
+ * function, the pointer stays NULL, and the callers do without. */
 #ifndef WALLSHIM_SHIM_HOOK_DRIVER_CALLS_H
 #define WALLSHIM_SHIM_HOOK_DRIVER_CALLS_H
 
@@ -68,9 +68,9 @@ extern struct driver_calls driver;
 
 void driver_calls_find(void);
 
-/* Goes around our own driver calls in a thread of the program, except on the way of a launch. In relaxed mode no call
- * breaks a capture; which calls do otherwise is not documented. No signal is taken meanwhile: a handler that jumps
- * would leave the thread in that mode. */
+/* These two go around the shim's own driver calls in a thread of the program, except on the hot path. They switch the
+ * thread's capture mode to relaxed, in which no call breaks a capture (which calls do in other modes is not
+ * documented). Signals are blocked meanwhile: a handler that left by longjmp would leave the thread in that mode. */
 struct driver_ask {
     ws_CUenum mode;
     struct shim_quiet quiet;

@@ -7,15 +7,14 @@
  *   DRIVER_ROW(symbol, base, since, flavour, family, parameters, arguments, before, after)
  *
  * symbol     the exported name          base     the name cuGetProcAddress knows it by
- * since      version it appeared in     flavour  LEGACY, PTSZ or PTDS: which stream a null stream is
+ * since      version it appeared in     flavour  LEGACY, PTSZ or PTDS: which stream a NULL stream is
  * family     enum ws_call_family without its prefix
  * before     what to note before the real call, after: once it has returned (calls/notes.h)
  *
  * In the files under table/, DRIVER is one function; DRIVER_PTSZ and DRIVER_PTDS are a function and
  * its twin for programs built with per-thread default streams (which appeared in 7.0).
  *
- * To add a function: one row. tests/abi compares it with cudaTypedefs.h.
- */
+ * To add a function: one row. tests/abi compares it with cudaTypedefs.h. */
 #ifndef DRIVER_ROW
 #error "define DRIVER_ROW before including driver_table.h"
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-/* This file is built without sanitizers and does without libc where it may run before libc is ready. */
+/* This file is built without sanitizers. It calls no libc where it may run before libc is ready. */
 
 static bool same(const char *a, const char *b)
 {
@@ -49,7 +49,7 @@ static void read_dynamic(struct elf_object *object, const ElfW(Dyn) * entry)
 {
     object->dynamic = entry;
     for (; entry->d_tag != DT_NULL; entry++) {
-        /* glibc has already made these absolute, other loaders leave them relative. */
+        /* glibc has already made these addresses absolute; other loaders leave them relative. */
         uintptr_t address = entry->d_un.d_ptr;
         if (address < object->base)
             address += object->base;
@@ -90,8 +90,8 @@ static void read_dynamic(struct elf_object *object, const ElfW(Dyn) * entry)
     }
 }
 
-/* Is symbol `index` a definition of name? Hidden versions (old ones kept for old programs) are only
- * second best. */
+/* If symbol `index` defines the name, takes it as *best. A default version replaces a hidden one (an old version
+ * that is kept for old programs), not the other way round. */
 static void consider(const struct elf_object *object, uint32_t index, const char *name, void **best, bool *is_default)
 {
     const ElfW(Sym) *symbol = &object->symbols[index];
@@ -149,7 +149,7 @@ void *elf_symbol(const struct elf_object *object, const char *name)
     return object->sysv_hash ? search_sysv(object, name) : NULL;
 }
 
-/* What the linker says of one object. False where there is nothing to look up in. */
+/* Fills *object from what the linker says about it. False: it has no symbols to look up. */
 static bool read_object(const struct dl_phdr_info *info, struct elf_object *object)
 {
     const ElfW(Dyn) *dynamic = NULL;
@@ -171,12 +171,10 @@ static bool read_object(const struct dl_phdr_info *info, struct elf_object *obje
     return dynamic != NULL;
 }
 
-/* dl_iterate_phdr takes a lock of the loader's that stays held in a forked child where another thread had it. So
- * objects are found without: by _dl_find_object, of glibc 2.35 and later, which takes no lock at all. With an older
- * one dl_iterate_phdr is asked, but in a forked child dladdr1, which takes the lock that dlsym takes: that one fork
- * resets.
- */
-struct loader_answer { /* struct dl_find_object, with more room than any has had */
+/* dl_iterate_phdr takes a lock of the loader. If another thread held it at a fork, it stays held in the child for
+ * ever. So objects are found by _dl_find_object (glibc 2.35 and later), which takes no lock at all. With an older
+ * glibc dl_iterate_phdr is used; but in a forked child dladdr1, whose lock (that of dlsym) fork resets. */
+struct loader_answer { /* struct dl_find_object of glibc, with room for fields that later versions may add */
     unsigned long long flags;
     void *low, *high;
     struct link_map *map;
@@ -191,7 +189,7 @@ static struct {
     bool known;
 } loader;
 
-/* Threads that come here at once find the same. */
+/* Several threads may be here at once: they all store the same. */
 static void find_loader(void)
 {
     if (__atomic_load_n(&loader.known, __ATOMIC_ACQUIRE))
@@ -238,7 +236,8 @@ static bool must_iterate(void)
     return !object_finder() && !__atomic_load_n(&is_forked, __ATOMIC_RELAXED);
 }
 
-/* NULL: there is none, or nothing to look up in. Not where dl_iterate_phdr must be asked. */
+/* The object at the address; NULL: there is none, or it has no symbols. Not to be called where must_iterate is
+ * true. */
 static const struct link_map *object_at(const void *address, struct elf_object *object)
 {
     find_object_function find_object = object_finder();
@@ -279,14 +278,14 @@ static int visit_described(struct dl_phdr_info *info, size_t size, void *visitor
 static void iterate(struct placed_visitor *visitor)
 {
     typedef int (*visit_function)(struct dl_phdr_info *, size_t, void *);
-    /* Libc's own: a sanitizer asks for dlsym before its wrapper of this function can be called. */
+    /* libc's function itself: a sanitizer calls dlsym before its own wrapper of this function is ready. */
     int (*of_libc)(visit_function, void *) = (int (*)(visit_function, void *))elf_libc_symbol("dl_iterate_phdr");
     if (of_libc)
         of_libc(visit_described, visitor);
 }
 
-/* The linker's list holds those that were there at the start first, which are never unloaded: it is read as far as
- * there without a lock. */
+/* The linker's list begins with the objects that were loaded at the start, which are never unloaded. So that part is
+ * read without a lock. */
 static void walk(struct placed_visitor *visitor)
 {
     struct elf_object object;
@@ -298,7 +297,7 @@ static void walk(struct placed_visitor *visitor)
             return;
 }
 
-/* The linker lists the objects that were there at the start in the order in which it searches them. */
+/* The linker's list has the objects that were loaded at the start in search order. */
 void elf_each_placed(bool (*visit)(const struct elf_object *object, enum elf_place place, void *data), void *data)
 {
     struct placed_visitor visitor = { visit, data, false };
@@ -354,7 +353,8 @@ enum elf_place elf_place_of(const void *address)
     return before ? ELF_BEFORE : ELF_BEHIND;
 }
 
-/* All objects, those that come and go among them: with the lock, unless it may never come free. */
+/* Visiting all objects, also those that may be unloaded: with the loader's lock, unless it may be held for ever (in a
+ * forked child). */
 struct visitor {
     bool (*visit)(const struct elf_object *object, void *data); /* false: no more */
     void *data;
@@ -425,7 +425,7 @@ bool elf_defines_version(const struct elf_object *object, const char *version)
     return false;
 }
 
-/* The linker's list of loaded objects, found as a debugger finds it. */
+/* The first entry of the linker's list of loaded objects, found by DT_DEBUG as debuggers do. */
 static const struct link_map *first_object(void)
 {
     const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);

@@ -12,8 +12,8 @@
 #include "shim/state/phase.h"
 
 enum {
-    /* The newest driver whose functions the table knows. A function that appeared later passes through
-     * as the driver gave it, even where its name is one of ours. */
+    /* The newest driver version whose functions the table knows. Later versions of a function are returned to
+     * the program as the driver gave them, even if the table has their name. */
     NEWEST_VERSION = 13000,
     PER_THREAD_FLAG = WS_CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,
 };
@@ -51,14 +51,14 @@ static void *real_of(enum ws_function_id id)
 
 int resolve_id(const char *symbol)
 {
-    /* Look-ups are few and happen at start-up: they need no index. */
+    /* Look-ups are few and happen at start-up, so a linear search will do. */
     for (int id = 0; id < WS_ID_COUNT; id++)
         if (!strcmp(resolve_table[id].symbol, symbol))
             return id;
     return -1;
 }
 
-/* A program that closes the driver must not leave us with pointers into nothing. */
+/* Keeps the library loaded, even if the program closes it: the shim has pointers into it. */
 static void keep_loaded(const struct elf_object *object)
 {
     typedef void *(*dlopen_function)(const char *, int);
@@ -67,7 +67,7 @@ static void keep_loaded(const struct elf_object *object)
         open_object(object->path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-/* NCCL's functions are weak and meant to be replaced: calls go on to the strong twin. */
+/* Each function of NCCL is a weak symbol, meant to be replaced, with a strong twin ("pnccl…") that the shim calls. */
 static void *strong_twin(enum ws_function_id id, const struct elf_object *object, void *real)
 {
     char name[64] = "p";
@@ -76,7 +76,7 @@ static void *strong_twin(enum ws_function_id id, const struct elf_object *object
     return twin ? twin : real;
 }
 
-/* Libraries that real functions are in, in the order they were met. */
+/* The libraries that have real functions, in the order in which these were found. */
 enum { LIBRARIES = 32 };
 static struct {
     _Atomic uintptr_t low, high;
@@ -125,8 +125,9 @@ static bool same_library(const void *a, const void *b)
     return elf_find_by_address(a, &object) && (uintptr_t)b >= object.low && (uintptr_t)b < object.high;
 }
 
-/* On WSL the driver is in two libraries: libcuda.so.1 only loads the other one, and jumps there. Then one function
- * has two addresses: dlsym gives that in the front library, cuGetProcAddress that in the one behind it. */
+/* On WSL the driver consists of two libraries: libcuda.so.1 only loads the other one, and jumps into it. So a
+ * function has two addresses: dlsym gives that in the front library, cuGetProcAddress that in the library behind
+ * it. */
 static struct {
     _Atomic uintptr_t low, high;
 } halves[2];
@@ -142,7 +143,8 @@ static bool same_driver(const void *a, const void *b)
     return (is_half(0, a) || is_half(1, a)) && (is_half(0, b) || is_half(1, b));
 }
 
-/* The resolver of one library answered with an address in another: if that is a driver, the two are one. */
+/* The cuGetProcAddress of one library has answered with an address in another. If that other library is a driver too
+ * (it has cuInit), notes the two as halves of one driver. */
 static void note_halves(const void *resolver, const struct elf_object *behind)
 {
     struct elf_object front;
@@ -158,7 +160,7 @@ static void note_halves(const void *resolver, const struct elf_object *behind)
 void *resolve_substitute(enum ws_function_id id, void *real)
 {
     void *known = real_of(id);
-    if (elf_place_of(real) == ELF_OURS) /* it came by us before */
+    if (elf_place_of(real) == ELF_OURS) /* it is our wrapper already */
         return real;
     if (!known)
         remember(id, real, false);
@@ -182,7 +184,7 @@ static const char *library_of(enum ws_function_id id)
     return is_of_driver((int)id) ? "libcuda.so" : resolve_table[id].base;
 }
 
-static unsigned objects_at_start; /* which stay, and which the linker searches */
+static unsigned objects_at_start; /* how many; they stay loaded, and are first in the search order */
 
 static bool count_object(const struct elf_object *object, enum elf_place place, void *count)
 {
@@ -208,16 +210,18 @@ static bool match_next(const struct elf_object *object, enum elf_place place, vo
     search->passed++;
     if (place == ELF_BEHIND)
         search->real = elf_symbol(object, search->symbol);
-    return !search->real && search->passed < objects_at_start; /* what comes next may be unloaded */
+    return !search->real && search->passed < objects_at_start; /* later objects may be unloaded meanwhile */
 }
 
-/* Looks for a function that nobody resolved.
+/* Looks for a function that no look-up has found before.
  *
- * dlsym and dlopen take a lock that is held while constructors of a library run that is being opened: one of them may
- * wait for the very thread that calls here. So objects that were loaded at the start are searched without that lock.
- * Signals wait meanwhile: a handler must not find its own thread inside the lock of the list of libraries. In a
- * forked child that lock may stay held for ever: the list is left alone then, and what is found is only passed on
- * to. */
+ * dlsym and dlopen take a lock that is held while the constructors of a newly opened library run, and one of these
+ * may wait for the very thread that calls here. So objects that were loaded at the start are searched without that
+ * lock.
+ *
+ * Signals are blocked meanwhile: a handler must not interrupt its own thread while that holds the lock of our list of
+ * libraries. In a forked child that lock may stay held for ever. Then the list is not changed: the wrapper only calls
+ * what was found. */
 static void look_for_real(enum ws_function_id id)
 {
     const char *symbol = resolve_table[id].symbol;
@@ -263,7 +267,7 @@ static bool look_for_version(const struct elf_object *object, void *data)
     return !versioned->real;
 }
 
-/* By its version, not by its file: packages rename that. */
+/* The library is found by its symbols' version, not by its file name, which packages change. */
 void *resolve_version(enum ws_function_id id, const char *version)
 {
     struct elf_object object;
@@ -282,7 +286,7 @@ void *resolve_in_library_of(const void *real, const char *symbol)
     return real && elf_find_by_address(real, &object) ? elf_symbol(&object, symbol) : NULL;
 }
 
-/* Of two rows that fit, the driver's rule takes the right flavour, then the newest. */
+/* Is `row` a better choice than `best`? The driver's rule: first the right flavour, then the newest version. */
 static bool better(const struct resolve_row *row, const struct resolve_row *best, uint64_t flags)
 {
     bool wanted = (row->flavour != FLAVOUR_LEGACY) == !!(flags & PER_THREAD_FLAG);
@@ -335,10 +339,11 @@ void *resolve_proc(enum ws_function_id resolver, const char *base, int version, 
             (row->flavour == FLAVOUR_LEGACY || flags & PER_THREAD_FLAG) && better(row, by_rule, flags))
             by_rule = row;
     }
-    /* A driver may answer with an address that it does not export. Then only the driver's rule is left, and only for
-     * versions that the table knows. */
+    /* The driver may answer with an address that it does not export. Then the function is found by the driver's rule
+     * alone, and only for driver versions that the table knows. */
     const struct resolve_row *row = exact;
-    /* cuGraphInstantiate became cuGraphInstantiateWithFlags: the name asked for need not be the name given. */
+    /* The function may have another name than the one asked for: cuGraphInstantiate became
+     * cuGraphInstantiateWithFlags. */
     for (int id = 0; !row && have_object && id < WS_ID_COUNT; id++)
         if (elf_symbol(&object, resolve_table[id].symbol) == real)
             row = &resolve_table[id];
@@ -354,7 +359,7 @@ void *resolve_driver_symbol(const char *symbol)
     for (int id = 0; id < WS_ID_COUNT && !any; id++)
         if (is_of_driver(id))
             any = real_of((enum ws_function_id)id);
-    /* A library in front of the driver that has some of its functions is not the driver. */
+    /* What was found may be a library in front of the driver that has some of the driver's functions. */
     bool found = any && elf_find_by_address(any, &object);
     if (found && !elf_is_named(&object, "libcuda.so") && elf_find_by_name("libcuda.so", &driver_object))
         object = driver_object;

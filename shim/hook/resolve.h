@@ -1,8 +1,8 @@
-/* Which function is which: our wrappers, the driver's own, and who gets which of them.
+/* Decides who gets our wrapper of a function, and who the real function.
  *
- * Programs reach the driver in three ways: linked against it, by dlsym, and by cuGetProcAddress (which they reach in
- * one of the first two). All three end here. The rules: compare whole names; ask the real resolver first, and put our
- * wrapper in only where it found something; never remember a look-up as done. */
+ * Programs get at the driver's functions in three ways: by linking against it, by dlsym, and by cuGetProcAddress
+ * (which they find in one of the first two ways). All three end here. The rules: compare whole names; ask the real
+ * resolver first, and answer with our wrapper only where it found the function; answer every look-up anew. */
 #ifndef WALLSHIM_SHIM_HOOK_RESOLVE_H
 #define WALLSHIM_SHIM_HOOK_RESOLVE_H
 
@@ -30,8 +30,8 @@ enum ws_function_id {
 
 struct resolve_row {
     const char *symbol;
-    const char *base; /* NCCL: the symbol; other libraries: their file, without its version */
-    int since;        /* of libraries: 0 */
+    const char *base; /* the driver: the name for cuGetProcAddress; NCCL: the symbol; others: file without version */
+    int since;        /* the driver's version in which it appeared; 0 for libraries */
     uint8_t flavour;  /* enum resolve_flavour */
     uint8_t family;   /* enum ws_call_family */
     void *wrapper;
@@ -41,42 +41,42 @@ enum resolve_flavour { FLAVOUR_LEGACY, FLAVOUR_PTSZ, FLAVOUR_PTDS, FLAVOUR_NCCL,
 
 extern const struct resolve_row resolve_table[WS_ID_COUNT];
 
-/* The real functions, by id; NULL until found. Written once each, read by every wrapper. */
+/* The real functions, by id; NULL until found. Each is written once. All wrappers read them. */
 extern __attribute__((visibility("hidden"))) void *resolve_real[WS_ID_COUNT];
 
-/* Once, when the shim is loaded. */
+/* Called once, when the shim is loaded. */
 void resolve_init(void);
 
-/* Finds the real function when a wrapper is called that nobody resolved (plain linking). NULL: there
- * is none. errno is left as it was. */
+/* Finds the real function for a wrapper that is called before any look-up of it (plain linking). NULL: there
+ * is none. errno stays unchanged. */
 void *resolve_find(enum ws_function_id id);
 
-/* The function as it is defined by the library whose symbols have this version ("libcublas.so.13"); that library
- * stays loaded from then on. NULL: there is none. A program may have two versions of a library loaded, each with
- * handles of its own. */
+/* The function in the library whose symbols have this version ("libcublas.so.13"), which stays loaded from then on.
+ * NULL: there is none. A program may have two versions of a library loaded, each with its own handles. */
 void *resolve_version(enum ws_function_id id, const char *version);
 
-/* The wrapped function of this name, or -1. */
+/* The id of the wrapped function with this name; -1: it is not wrapped. */
 int resolve_id(const char *symbol);
 
-/* What to answer the caller of `resolver`, a cuGetProcAddress, where the driver gave `real`: our wrapper of exactly
- * that function, or `real` itself. flags are the caller's. */
+/* What a call of `resolver` (a version of cuGetProcAddress) returns to the program, where the driver returned `real`:
+ * our wrapper of exactly that function, or `real` itself. flags are the caller's. */
 void *resolve_proc(enum ws_function_id resolver, const char *base, int version, uint64_t flags, void *real);
 
-/* What to answer for `id` where a look-up found `real`: our wrapper, or `real` itself where it belongs to another
- * library than the one the wrapper forwards to. */
+/* What a look-up of `id` returns to the program, where it found `real`: our wrapper; or `real` itself, if that is in
+ * another library than the one the wrapper calls. */
 void *resolve_substitute(enum ws_function_id id, void *real);
 
-/* Does the address lie in a library of one of the real functions? Calls from there are not the program's own. */
+/* Does the address lie in a library that has one of the real functions? Calls from such libraries are not the
+ * program's own. */
 bool resolve_is_inside(const void *address);
 
-/* How often a look-up got `real`. */
+/* How many look-ups resolve_substitute answered with `real`. */
 extern _Atomic uint64_t resolve_passed_through;
 
-/* The next definition of the symbol after ours, as the dynamic linker orders them. */
+/* The next definition of the symbol behind the shim, in the linker's search order (RTLD_NEXT). */
 void *resolve_next(const char *symbol);
 
-/* A driver function we call but do not wrap, by its exported name. */
+/* A function of the driver that the shim calls for itself, by its exported name. */
 void *resolve_driver_symbol(const char *symbol);
 
 /* Another function of the library that `real` is in; NULL if there is none. */
@@ -85,15 +85,16 @@ void *resolve_in_library_of(const void *real, const char *symbol);
 /* Another function of the library that the real `id` is in; NULL if there is none. */
 void *resolve_beside(enum ws_function_id id, const char *symbol);
 
-/* Used by dlsym_entry.S: with `answered` set, `value` is dlsym's result; otherwise it is the real dlsym, to jump
- * to. */
+/* For dlsym_entry.S. With `answered` set, `value` is what dlsym is to return. Else it is the next dlsym, to which the
+ * call is passed on by a jump. */
 struct dlsym_answer {
     void *value;
     uintptr_t answered;
 };
 struct dlsym_answer ws_dlsym_answer(void *handle, const char *name, void *caller);
 
-/* Does a library in front of us answer dlsym without ever asking us? Then look-ups go around us. */
+/* Does a library in front of the shim answer dlsym without ever asking the shim's? Then look-ups go around the
+ * shim. */
 bool dlsym_is_passed_over(void);
 
 #endif

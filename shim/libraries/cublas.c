@@ -1,14 +1,14 @@
-/* The wrappers of cuBLAS's functions, and the GEMM that each call is. */
+/* The wrappers of cuBLAS's functions. Each notes which GEMM its call computes. */
 #include <errno.h>
 
 #include "shim/libraries/cublas_lt.h"
 #include "shim/libraries/gemms.h"
 #include "shim/libraries/library_calls.h"
 
-/* Where a wrapper goes on to. */
+/* What a wrapper calls. */
 struct target {
-    void *real;           /* NULL: not looked for yet, or not there */
-    struct lt_library lt; /* cublasLtMatmul's */
+    void *real;           /* the real function; NULL: not looked up yet, or not found */
+    struct lt_library lt; /* for cublasLtMatmul: its library */
 };
 
 static __attribute__((noinline, cold)) void *find_target(struct target *target, enum ws_function_id id,
@@ -57,7 +57,8 @@ static __attribute__((noinline, cold)) void *find_target(struct target *target, 
         return status;                                                                      \
     }
 
-/* Look-ups get the first one, to which no program is bound. */
+/* Each function has four wrappers. Look-ups get the first, to which no program is bound. The others are for programs
+ * that are linked against this version of the library. */
 #define CUBLAS_ROW(library, symbol, parameters, arguments, gemm)                                 \
     CUBLAS_WRAPPER(symbol, symbol, "WALLSHIM", parameters, arguments, gemm)                      \
     CUBLAS_WRAPPER(symbol##_of_11, symbol, "lib" #library ".so.11", parameters, arguments, gemm) \

@@ -1,9 +1,10 @@
-/* What cublasLtMatmul is given, from its descriptors.
+/* Which GEMM a call of cublasLtMatmul computes, from its descriptors.
  *
  * Layouts and descriptors are plain memory, of which cublasLt.h gives only the size. Only the library can say what
- * they hold, and asking it costs more than all else a launch is recorded with. But the same words mean the same
- * thing. So answers are kept under the words themselves, all of which are compared. Addresses would not do: they come
- * again with other contents. Pointers in the words (a bias) make other entries of the same GEMM.
+ * they mean, and asking it costs more than all else that recording a launch takes. But equal contents mean the same.
+ * So the library's answers are cached, and the 8-byte words of the descriptors are the key, all of which are
+ * compared. Their addresses would not do, as they are reused with other contents. Pointers among the words (a bias)
+ * make several entries of the same GEMM.
  *
  * A layout has had one size since CUDA 11.0. A descriptor had 11 words then, 23 in 12.0, 32 in 13.0: the first 11 can
  * always be read. Each version of the library is tried once: where those 11 do not say what matters, the library is
@@ -23,11 +24,12 @@ typedef uint64_t pair __attribute__((vector_size(16), aligned(8), may_alias));
 
 static uint64_t ask(cublas_get_attribute *get, const void *of, ws_cublasEnum which, size_t size)
 {
-    uint64_t value = 0; /* little-endian: a shorter one fills its low bytes */
+    uint64_t value = 0; /* little-endian: a shorter value fills the low bytes */
     return get(of, which, &value, size, NULL) == WS_CUBLAS_STATUS_SUCCESS ? value : 0;
 }
 
-/* Does the library read the right type and epilogue from a copy of a descriptor's first words? */
+/* Are the first words of a descriptor enough? Sets a type and an epilogue in a descriptor, copies its first words,
+ * and checks whether the library reads both from the copy. */
 static bool words_say(const struct lt_library *library, const void *real, ws_cublasEnum compute,
                       ws_cublasEnum epilogue)
 {
@@ -38,7 +40,7 @@ static bool words_say(const struct lt_library *library, const void *real, ws_cub
     set = (__typeof__(set))resolve_in_library_of(real, "cublasLtMatmulDescSetAttribute");
     destroy = (__typeof__(destroy))resolve_in_library_of(real, "cublasLtMatmulDescDestroy");
     ws_cublasLtMatmulDesc *desc = NULL;
-    uint64_t copy[128] = { 0 }; /* longer than any */
+    uint64_t copy[128] = { 0 }; /* longer than any descriptor */
     if (!create || !set || !destroy || create(&desc, compute, WS_CUDA_R_32F) != WS_CUBLAS_STATUS_SUCCESS || !desc)
         return false;
     bool is_set = set(desc, WS_CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, 4) == WS_CUBLAS_STATUS_SUCCESS;
@@ -61,8 +63,8 @@ void lt_find_library(struct lt_library *library, const void *real)
     __atomic_store_n(&library->of_desc, found.of_desc, __ATOMIC_RELAXED);
 }
 
-/* A hash that spreads well is enough: entries are compared whole. It takes the first words of each layout, which hold
- * the sizes in the versions known. */
+/* The hash may be weak, as entries are compared whole. Of the layouts it takes only the first words, which hold the
+ * sizes in all known versions. */
 HOT uint64_t mix(uint64_t hash, const uint64_t *words, size_t count)
 {
 #pragma GCC unroll 8
@@ -71,7 +73,7 @@ HOT uint64_t mix(uint64_t hash, const uint64_t *words, size_t count)
     return hash;
 }
 
-/* The two places where the thread may have it. */
+/* The first of the two places in the thread's cache where the call's entry may be. */
 HOT struct lt_entry *places_of(struct shim_thread *thread, const uint64_t *desc, const ws_cublasLtMatrixLayout *a,
                                const ws_cublasLtMatrixLayout *d)
 {
@@ -80,7 +82,7 @@ HOT struct lt_entry *places_of(struct shim_thread *thread, const uint64_t *desc,
 }
 _Static_assert(LT_CACHE == 2 << (64 - 55), "the hash's highest bits");
 
-/* Zero where they are the same. Compares two words at a time; counts are even. */
+/* Returns zero if the words are the same. Compares two at a time; count must be even. */
 HOT pair differ(const uint64_t *a, const uint64_t *b, size_t count)
 {
     pair difference = { 0 };
@@ -90,7 +92,7 @@ HOT pair differ(const uint64_t *a, const uint64_t *b, size_t count)
     return difference;
 }
 
-/* The words of a call, in an entry's order: layouts, the descriptor, the library. */
+/* The key of a call, in the order of lt_entry.key: layouts, the descriptor, the library. */
 struct parts {
     const uint64_t *a, *b, *d, *desc;
     uint64_t library;
@@ -107,7 +109,8 @@ HOT bool is_entry(const struct lt_entry *entry, const struct parts *parts)
              (key[AT_LIBRARY] ^ parts->library));
 }
 
-/* Asks the library what the call is. k is the side of A that is not m: A may be transposed. */
+/* Asks the library what the call computes, and fills the entry. k is the size of A that is not m: A may be
+ * transposed. */
 static __attribute__((noinline, cold)) void fill(struct shim_thread *thread, struct lt_entry *entry,
                                                  const struct parts *parts, cublas_get_attribute *get,
                                                  uint32_t compute, uint32_t epilogue)
@@ -150,7 +153,7 @@ const struct call_label *lt_gemm_label(struct shim_thread *thread, const struct 
     const uint64_t *words = desc->data;
     uint64_t whose = (uint64_t)(uintptr_t)library;
     if (__builtin_expect(!__atomic_load_n(&library->in_words, __ATOMIC_RELAXED), 0)) {
-        whose++; /* answers are not words */
+        whose++; /* a key of its own, as `asked` holds the library's answers instead of a descriptor's words */
         memset(asked, 0, sizeof(asked));
         asked[0] = ask(of_desc, desc, WS_CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, 4);
         asked[1] = ask(of_desc, desc, WS_CUBLASLT_MATMUL_DESC_EPILOGUE, 4);

@@ -1,4 +1,4 @@
-/* What cublasLtMatmul is given. */
+/* Which GEMM a call of cublasLtMatmul computes, from its descriptors. */
 #ifndef WALLSHIM_SHIM_LIBRARIES_CUBLAS_LT_H
 #define WALLSHIM_SHIM_LIBRARIES_CUBLAS_LT_H
 
@@ -7,21 +7,21 @@
 #include "abi/cublas.h"
 #include "shim/objects/thread.h"
 
-/* Attributes of layouts and of descriptors, asked of the library itself. */
+/* The library's functions that get an attribute of a layout or of a descriptor. */
 typedef ws_cublasStatus cublas_get_attribute(const void *of, ws_cublasEnum which, void *value, size_t size,
                                              size_t *written);
 
-/* What cublasLtMatmul's descriptors mean to one version of the library. Threads that come first at once may each fill
- * it with the same values, while others read. */
+/* How to read cublasLtMatmul's descriptors, in one version of the library. Several threads may fill it at the same
+ * time, with the same values, while others read it. */
 struct lt_library {
-    cublas_get_attribute *of_layout, *of_desc; /* NULL: not there */
-    bool in_words;                             /* what matters of a descriptor is in its first LT_DESC_WORDS words */
+    cublas_get_attribute *of_layout, *of_desc; /* NULL: not found */
+    bool in_words;                             /* a descriptor's first LT_DESC_WORDS words have all that matters */
 };
 
-/* real: its cublasLtMatmul. */
+/* Fills it. real: the library's cublasLtMatmul. */
 void lt_find_library(struct lt_library *library, const void *real);
 
-/* The label of such a call; NULL where it is not understood. */
+/* The label of a call of cublasLtMatmul; NULL where the call is not understood. */
 const struct call_label *lt_gemm_label(struct shim_thread *thread, const struct lt_library *library,
                                        const ws_cublasLtMatmulDesc *desc, const ws_cublasLtMatrixLayout *a,
                                        const ws_cublasLtMatrixLayout *b, const ws_cublasLtMatrixLayout *d);

@@ -1,8 +1,8 @@
-/* The wrappers of cuDNN's functions, and what the older interface's convolutions are given.
+/* The wrappers of cuDNN's functions, and what convolutions of the older interface compute.
  *
- * Its descriptors are the library's own memory. The library is asked what they hold when they are seen first, and
- * whenever they may have been changed. Each of three answers takes cuDNN 9.19 some 55 ns, more than all else a launch
- * is recorded with. */
+ * The older interface's descriptors are the library's own memory. So the library is asked what they hold when they
+ * are first seen, and whenever they may have been changed. A convolution needs three answers. Each takes some 55 ns
+ * (cuDNN 9.19), more than all else that recording a launch takes. */
 #include "shim/libraries/cudnn.h"
 
 #include <errno.h>
@@ -15,14 +15,15 @@ typedef ws_cudnnStatus get_tensor(ws_cudnnDescriptor tensor, int most, ws_cudnnE
 typedef ws_cudnnStatus get_filter(ws_cudnnDescriptor filter, int most, ws_cudnnEnum *type, ws_cudnnEnum *format,
                                   int *rank, int *size);
 
-/* Where a wrapper goes on to. */
+/* What a wrapper calls. */
 struct target {
-    void *real;         /* NULL: not looked for yet, or not there */
-    get_tensor *tensor; /* NULL: not there */
+    void *real;         /* the real function; NULL: not looked up yet, or not found */
+    get_tensor *tensor; /* NULL: not found */
     get_filter *filter;
 };
 
-/* Both are in libcudnn and in libcudnn_ops. A program may be bound to the latter beside libcudnn_cnn. */
+/* A function that asks for a descriptor's contents. It is in libcudnn and in libcudnn_ops. A program may be linked
+ * against libcudnn_cnn and libcudnn_ops only. */
 static void *find_getter(const void *real, const char *symbol)
 {
     struct elf_object object;
@@ -46,7 +47,7 @@ static __attribute__((noinline, cold)) void *find_target(struct target *target, 
     return real;
 }
 
-/* Return whether the descriptor holds what the cache can keep. Sizes beyond the rank stay as they are. */
+/* These two return whether the descriptor's contents fit the cache. Sizes beyond the rank are not written. */
 static bool ask_tensor(get_tensor *get, ws_cudnnDescriptor descriptor, struct convolution_tensor *tensor)
 {
     ws_cudnnEnum type = 0;
@@ -66,7 +67,8 @@ static bool ask_filter(get_filter *get, ws_cudnnDescriptor descriptor, struct co
     return status == WS_CUDNN_STATUS_SUCCESS && filter->rank >= 3 && filter->rank <= CONVOLUTION_RANK;
 }
 
-/* Compared word by word, as the library has just stored them: wider loads would wait for its stores. */
+/* Compares the sizes one by one. The library has just stored them one by one, and wider loads would have to wait for
+ * these stores. */
 static inline bool same_tensor(const struct convolution_tensor *one, const struct convolution_tensor *other)
 {
     if (one->type != other->type || one->rank != other->rank)
@@ -101,7 +103,7 @@ static __attribute__((noinline, cold)) void fill(struct convolution_entry *entry
     errno = saved_errno;
 }
 
-/* Filter and result tell most convolutions apart. */
+/* Of the filter and the result only: they tell most convolutions apart. */
 static inline uint64_t hash_of(const struct convolution_tensor *filter, const struct convolution_tensor *result,
                                enum ws_function_id id)
 {
@@ -114,8 +116,8 @@ static inline uint64_t hash_of(const struct convolution_tensor *filter, const st
     return hash;
 }
 
-/* How often a descriptor at such an address was described. Descriptors that share a place are asked once too
- * often. */
+/* How often descriptors were set, by a hash of their address. Two descriptors with the same hash share a count: that
+ * only means that they are asked about more often than needed. */
 enum { CHANGE_PLACES = 1024 };
 static _Atomic uint32_t changes[CHANGE_PLACES];
 
@@ -164,13 +166,13 @@ static inline bool is_seen(const struct convolution_seen *seen, enum ws_function
            seen->changes[1] == changed[1] && seen->changes[2] == changed[2];
 }
 
-/* What is convolved, the filter, the result; each a tensor or its gradient. */
+/* The label of a call. image: what is convolved. Each of the three is a tensor or its gradient. */
 static struct call_label convolution_label(struct shim_thread *thread, const struct target *target,
                                            enum ws_function_id id, ws_cudnnDescriptor image,
                                            ws_cudnnDescriptor filter, ws_cudnnDescriptor result)
 {
     const void *const descriptors[3] = { image, filter, result };
-    uint32_t changed[3]; /* read before the descriptors: a change meanwhile is noticed the next time */
+    uint32_t changed[3]; /* read before the descriptors, so that a change meanwhile is noticed next time */
     for (int i = 0; i < 3; i++)
         changed[i] = atomic_load_explicit(changes_of(descriptors[i]), memory_order_acquire);
     uint64_t hash = hash_of_address(image) + 3 * hash_of_address(filter) + 5 * hash_of_address(result) + id;
@@ -232,7 +234,8 @@ _Static_assert(CONVOLUTIONS_SEEN == 2 << (64 - 56), "the hash's highest bits");
         return status;                                                                     \
     }
 
-/* Look-ups get the first one, to which no program is bound. cuDNN 8 had another number for "not initialized". */
+/* Each function has four wrappers. Look-ups get the first, to which no program is bound; the others are for programs
+ * linked against that library. cuDNN 8 had another number for "not initialized". */
 #define CUDNN_BOUND(kind, part, symbol, ...)                                                                 \
     kind(symbol, symbol, "WALLSHIM", WS_CUDNN_STATUS_NOT_INITIALIZED, __VA_ARGS__)                           \
         kind(symbol##_of_8, symbol, "libcudnn.so.8", WS_CUDNN_8_STATUS_NOT_INITIALIZED, __VA_ARGS__)         \

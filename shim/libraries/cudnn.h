@@ -1,5 +1,5 @@
-/* What cuDNN computes: cudnn.c has the wrappers, cudnn_graph.c follows the descriptors of its graph interface,
- * cudnn_labels.c says what a graph or a convolution is. */
+/* What cuDNN computes. cudnn.c has the wrappers, cudnn_graph.c follows the descriptors of the graph interface, and
+ * cudnn_labels.c describes graphs and convolutions in words. */
 #ifndef WALLSHIM_SHIM_LIBRARIES_CUDNN_H
 #define WALLSHIM_SHIM_LIBRARIES_CUDNN_H
 
@@ -8,22 +8,22 @@
 #include "shim/objects/thread.h"
 
 struct cudnn_tensor {
-    int64_t uid; /* the same tensor in all operations of a graph has the same */
+    int64_t uid; /* identifies the tensor in all operations of a graph */
     int64_t size[WS_CUDNN_DIM_MAX];
     ws_cudnnEnum type;
     uint8_t rank;
-    bool is_virtual, by_value; /* it is never in memory */
-    bool ragged;               /* it has gaps, which only the device knows */
-    bool vectors;              /* of several elements, in which sizes may count */
+    bool is_virtual, by_value; /* either: it is never in memory */
+    bool ragged;               /* it has gaps, whose sizes only the device knows */
+    bool vectors;              /* it has vectors of several elements, and sizes may count these */
 };
 
 enum { CUDNN_OPERANDS = 14 };
 
-/* An operation of a graph, with what it was given. */
+/* An operation of a graph, with its attributes. */
 struct cudnn_operation {
     ws_cudnnEnum type;    /* of its descriptor */
-    ws_cudnnEnum compute; /* data type; -1: not said */
-    bool by_index;        /* asks for indices, as masks do */
+    ws_cudnnEnum compute; /* data type of the computation; -1: not set */
+    bool by_index;        /* it uses elements' indices, as masks do */
     uint32_t count;
     struct {
         ws_cudnnEnum name; /* of the attribute */
@@ -31,14 +31,14 @@ struct cudnn_operation {
     } operands[CUDNN_OPERANDS];
 };
 
-/* The label of a graph, as FORMAT.md has them (names of cuDNN). inputs are 0 where the cost of the graph is not
- * known. Takes the registry's lock. */
+/* The label of a graph (FORMAT.md says how it is written). inputs are 0 where the graph's cost cannot be known. Takes
+ * the registry's lock. */
 struct call_label cudnn_graph_label(const struct cudnn_operation *const *operations, size_t count);
 
-/* The inputs of a convolution: what is convolved, the filter, the result, each a tensor or its gradient. */
+/* The label of a convolution's inputs: what is convolved, the filter, the result; each a tensor or its gradient. */
 uint32_t cudnn_convolution_label(const struct cudnn_tensor tensors[3]);
 
-/* Notes of calls that succeeded. They take the lock of descriptors for moments. */
+/* Called after calls that succeeded (cudnn_destroying: before). They take LOCK_DESCRIPTORS for a moment. */
 void cudnn_created(ws_cudnnDescriptor descriptor, ws_cudnnEnum type);
 void cudnn_set(ws_cudnnDescriptor descriptor, ws_cudnnEnum name, ws_cudnnEnum type, int64_t count,
                const void *elements);
@@ -46,8 +46,8 @@ void cudnn_got(ws_cudnnDescriptor descriptor, ws_cudnnEnum type, int64_t count, 
 void cudnn_finalized(ws_cudnnDescriptor descriptor);
 void cudnn_destroying(ws_cudnnDescriptor descriptor);
 
-/* The label of a finalized plan. inputs are 0 where it is not known, or gets other sizes. Takes a lock only where
- * variant packs override sizes. */
+/* The label of a finalized plan. inputs are 0 where it is not known, or where the pack overrides sizes. Takes a lock
+ * only in programs whose variant packs override sizes. */
 struct call_label cudnn_plan_label(ws_cudnnDescriptor plan, ws_cudnnDescriptor pack);
 
 #endif

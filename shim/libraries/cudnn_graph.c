@@ -1,9 +1,9 @@
 /* Follows the descriptors of cuDNN's graph interface, to know what a plan computes.
  *
- * A program sets tensors into operations, and operations into a graph. By way of heuristics, engines and their
- * configurations, the graph becomes a plan. cuDNN copies what is set, so that descriptors may be destroyed: so do we.
- * A graph gets its label when its operations are set. From there on the label is handed to each descriptor that one
- * with a label is set into or got from. A plan that was read from text has none.
+ * A program sets tensors into operations, and operations into a graph. By way of heuristics, engines and engine
+ * configurations, the graph becomes a plan. cuDNN copies what is set, so a descriptor may be destroyed afterwards; we
+ * copy it too. A graph gets its label when its operations are set. Each descriptor into which a labelled one is set,
+ * or which is got from a labelled one, gets the same label. A plan that was read from text has none.
  *
  * All this happens under one lock. Plans are in a table that is read without it. */
 #include "shim/libraries/cudnn.h"
@@ -16,7 +16,7 @@
 
 enum { MOST_DESCRIPTORS = 1 << 17, MOST_DETAILS = 1 << 13, PLAN_ROWS = 1 << 12, PLANS_IN_ROW = 8 };
 
-/* What is known of tensors and operations until they are set into a graph. */
+/* What is known about tensors and operations, until they are set into a graph. */
 union details {
     struct cudnn_tensor tensor;
     struct cudnn_operation operation;
@@ -24,14 +24,14 @@ union details {
         ws_cudnnEnum compute;
         bool by_index;
     } how;         /* of convolutions, products, pointwise operations */
-    uint32_t next; /* free: the next free one */
+    uint32_t next; /* when this entry is free: the next free entry */
 };
 
-/* A descriptor, in the 64 bits of a map's value. */
+/* What is known about a descriptor, in the 64 bits of a map's value. */
 struct descriptor {
     uint32_t type : 8; /* plus one; 0: none */
     uint32_t name : 24;
-    uint32_t rest; /* inputs, beside the name; or the number of its details */
+    uint32_t rest; /* the label's inputs; or, for tensors and operations, the number of their details */
 };
 
 struct plan {
@@ -41,9 +41,9 @@ struct plan {
 
 static struct ws_map descriptors = { .limit = MOST_DESCRIPTORS };
 static union details *details;
-static uint32_t details_used, details_free; /* the first free one; 0: none */
+static uint32_t details_used, details_free; /* number of the first free entry; 0: none */
 static struct plan plans[PLAN_ROWS][PLANS_IN_ROW];
-static _Atomic bool packs_override; /* a variant pack gave a plan other sizes than it was made for */
+static _Atomic bool packs_override; /* a variant pack has overridden sizes of a plan */
 
 static bool has_details(uint32_t type)
 {
@@ -87,7 +87,7 @@ static void forget_plan(uint64_t key)
             atomic_store_explicit(&row[i].key, 0, memory_order_release);
 }
 
-/* Where its row is full, the plan is not known. */
+/* Keeps a plan's label. If the plan's row is full, the plan stays unknown. */
 static void keep_plan(uint64_t key, struct call_label label)
 {
     struct plan *row = row_of(key);
@@ -104,7 +104,7 @@ static void keep_plan(uint64_t key, struct call_label label)
 
 static struct descriptor descriptor_of(ws_cudnnDescriptor descriptor);
 
-/* Where there are such packs at all, a lock a call. */
+/* Does the pack override sizes? Takes a lock; called only in programs that have such packs. */
 static __attribute__((noinline, cold)) bool overrides(ws_cudnnDescriptor pack)
 {
     if (!lock_take(LOCK_DESCRIPTORS))
@@ -160,7 +160,7 @@ static union details *details_of(struct descriptor descriptor)
     return has ? &details[descriptor.rest] : NULL;
 }
 
-/* 0: no room for more. */
+/* The number of a free entry of details; 0: there is no room. */
 static uint32_t take_details(void)
 {
     if (!details)
@@ -257,7 +257,7 @@ static void set_details(struct descriptor descriptor, union details *of, ws_cudn
             set_operand(&of->operation, name, ((const ws_cudnnDescriptor *)elements)[i]);
 }
 
-/* The label of a graph of these operations; empty where one is not known. */
+/* The label of a graph of these operations; empty where one of them is not known. */
 static struct call_label label_of_operations(int64_t count, const ws_cudnnDescriptor *elements)
 {
     enum { MOST = 256 };
@@ -274,7 +274,7 @@ static struct call_label label_of_operations(int64_t count, const ws_cudnnDescri
 
 /* ---- notes */
 
-/* Nothing is noted in a child of a process that recorded. */
+/* Takes the lock, or returns from the function. In a forked child of a process that recorded, nothing is noted. */
 #define WITH_LOCK                                        \
     if (!shim_started() || !lock_take(LOCK_DESCRIPTORS)) \
         return;
@@ -282,7 +282,7 @@ static struct call_label label_of_operations(int64_t count, const ws_cudnnDescri
 void cudnn_created(ws_cudnnDescriptor descriptor, ws_cudnnEnum type)
 {
     WITH_LOCK
-    forget(descriptor); /* its address may come again where we did not see it go */
+    forget(descriptor); /* an older descriptor at this address, which we did not see destroyed */
     struct descriptor made = { .type = ((uint32_t)type + 1) & 0xff };
     if (has_details((uint32_t)type) && (made.rest = take_details()) != 0) {
         union details *of = &details[made.rest];
@@ -302,7 +302,7 @@ void cudnn_set(ws_cudnnDescriptor descriptor, ws_cudnnEnum name, ws_cudnnEnum ty
     struct descriptor known = descriptor_of(descriptor);
     union details *of = details_of(known);
     if (!known.type || count < 1 || !elements) {
-        /* nothing that would change what it is */
+        /* not known, or nothing is set */
     } else if (of) {
         set_details(known, of, name, type, count, elements);
     } else if (is_of(known, WS_CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR)) {

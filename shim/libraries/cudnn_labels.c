@@ -9,7 +9,7 @@ struct text {
     char data[6144]; /* room for all words at their longest */
     size_t length;
     int words;
-    int64_t uids[MOST_WORDS]; /* of tensors written with a type */
+    int64_t uids[MOST_WORDS]; /* of tensors that were written with their types */
     int uid_count;
 };
 
@@ -59,7 +59,7 @@ static const char *compute_word(ws_cudnnEnum type)
     }
 }
 
-/* What does not fit stays away. */
+/* Appends a word; leaves it out if it does not fit. */
 static void add(struct text *text, const char *word)
 {
     size_t length = strlen(word);
@@ -82,7 +82,7 @@ static bool is_written(const struct text *text, const struct cudnn_tensor *tenso
     return false;
 }
 
-/* Tensors that are not moved, or were written before, get no type. */
+/* Appends a tensor. Only one that is moved, and was not written before, gets its type. */
 static void add_tensor(struct text *text, const struct cudnn_tensor *tensor)
 {
     bool moves = is_moved(tensor) && !is_written(text, tensor);
@@ -105,7 +105,7 @@ static void add_tensor(struct text *text, const struct cudnn_tensor *tensor)
 static const struct heavy {
     const char *name;
     ws_cudnnEnum type, operands[4]; /* attributes, in the order of the words; 0: no more */
-    int most;                       /* in a graph */
+    int most;                       /* how many of them a graph may have */
 } heavies[] = {
     { "cudnnBackendExecute convolution_forward",
       WS_CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
@@ -147,7 +147,8 @@ static const struct heavy *heavy_of(ws_cudnnEnum type)
     return NULL;
 }
 
-/* Operations that do little arithmetic. Unlisted ones, as those of later versions, are not known to. */
+/* Does the operation do little arithmetic? Of one that is not listed, as in later versions of cuDNN, that is not
+ * known. */
 static bool is_light(ws_cudnnEnum type)
 {
     static const ws_cudnnEnum light[] = {
@@ -178,7 +179,7 @@ static const struct cudnn_tensor *operand(const struct cudnn_operation *operatio
     return NULL;
 }
 
-/* May parts of the work be left out? Masks, gaps and lengths on the device say so. */
+/* May the operation leave out parts of its work? It may if it has masks, gaps or lengths, which are on the device. */
 static bool leaves_out(const struct cudnn_operation *operation)
 {
     bool partly = operation->by_index;
@@ -191,7 +192,7 @@ static bool leaves_out(const struct cudnn_operation *operation)
     return partly;
 }
 
-/* In attention over pages, K and V are the store of the pages. */
+/* Is it attention over pages? Then the tensors K and V are the whole store of pages. */
 static bool is_paged(const struct cudnn_operation *operation)
 {
     return operation->type == WS_CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR &&
@@ -210,8 +211,8 @@ static bool add_heavy(struct text *text, const struct cudnn_operation *operation
     return true;
 }
 
-/* The operands of the multiplication come first, then whether parts may be left out, then the other tensors that are
- * moved. */
+/* The inputs are written in this order: the operands of the multiplication, whether parts may be left out, and the
+ * other tensors that are moved. */
 struct call_label cudnn_graph_label(const struct cudnn_operation *const *operations, size_t count)
 {
     const struct call_label unknown = { 0 };

@@ -49,7 +49,7 @@ static const char *compute_name(uint32_t compute)
     }
 }
 
-/* The words of FORMAT.md for an operator's inputs. */
+/* The label of the GEMM's inputs, as FORMAT.md describes it. */
 static uint32_t describe(const struct gemm *gemm)
 {
     char text[256], batch[24] = "", epilogue[24] = "";

@@ -1,4 +1,4 @@
-/* GEMMs that libraries are asked for, and their labels, in a cache of each thread. */
+/* GEMMs that libraries are asked to compute, and their labels, in a cache of each thread. */
 #ifndef WALLSHIM_SHIM_LIBRARIES_GEMMS_H
 #define WALLSHIM_SHIM_LIBRARIES_GEMMS_H
 
@@ -8,7 +8,7 @@
 /* Fills an entry of the cache. */
 __attribute__((cold)) void gemm_fill(struct gemm_entry *entry, const struct gemm *gemm);
 
-/* The two places of a GEMM. A hash that spreads well is enough: entries are compared whole. */
+/* The first of a GEMM's two places in the cache. The hash may be weak, as entries are compared whole. */
 HOT struct gemm_entry *gemm_places(struct shim_thread *thread, const struct gemm *gemm)
 {
     uint64_t hash = (gemm->m + gemm->function) * 0x9e3779b97f4a7c15u ^
@@ -32,7 +32,7 @@ HOT const struct call_label *gemm_find(struct shim_thread *thread, const struct 
         if (is_gemm(&entry[1].gemm, gemm))
             return &entry[1].label;
         entry[1] = entry[0];
-        const struct gemm kept = *gemm; /* so that the gemm itself need never be in memory */
+        const struct gemm kept = *gemm; /* a copy, so that the compiler can keep *gemm in registers */
         gemm_fill(entry, &kept);
     }
     return &entry->label;

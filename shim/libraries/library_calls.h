@@ -1,34 +1,34 @@
 /* Calls of libraries that compute GEMMs, convolutions and the like: what the wrappers of cublas.c and cudnn.c share.
  *
- * Such a call becomes a range of the thread's time that holds the launches made for it. Its name and inputs are
- * static about it, so its label is made once, and then found in the thread's caches. */
+ * In the trace, such a call is a range of the thread's time, which encloses the launches made for it. Its name and
+ * its inputs are its label. Each label is made once, and later found in the thread's caches. */
 #ifndef WALLSHIM_SHIM_LIBRARIES_LIBRARY_CALLS_H
 #define WALLSHIM_SHIM_LIBRARIES_LIBRARY_CALLS_H
 
 #include "shim/calls/ops.h"
 
-/* Programs are bound to the symbols of one version of a library. A process may hold two versions, each with handles
- * of its own: every version has wrappers that go on to it alone. */
+/* Programs are linked against the symbols of one version of a library. A process may have two versions loaded, each
+ * with its own handles. So each version has wrappers of its own, which call only that version. */
 #define EXPORTED_AS(wrapper, symbol, version)                   \
     __asm__(".symver wrap_" #wrapper ", " #symbol "@" version); \
     __attribute__((visibility("default")))
 
-/* The function that such a wrapper calls. bound: the version that programs are bound to it by, "WALLSHIM" where they
- * looked the function up. NULL: there is none. */
+/* The real function that such a wrapper calls; NULL: there is none. bound: the symbol version of the wrapper;
+ * "WALLSHIM" for the wrapper that look-ups get. */
 void *library_real(enum ws_function_id id, const char *bound);
 
 /* The text's dictionary id (family label), 0 where there is no room for it. Takes the registry's lock. */
 uint32_t library_label(const char *text);
 
-/* Is this a call that a library makes itself? As call_is_nested. */
+/* Is this call made by the cuBLAS or cuDNN call under way? As call_is_nested. */
 HOT bool library_call_is_nested(struct shim_thread *thread)
 {
     return __builtin_expect(thread->in_library != 0, 0) &&
            frame_makes(thread, thread->in_library, (uintptr_t)__builtin_dwarf_cfa(), __builtin_return_address(0));
 }
 
-/* This thread, where the program made the call and it is recorded; NULL: the call is passed on. frame: see
- * calls/frames.h. */
+/* Returns this thread, if the program itself made the call and it is to be recorded; NULL: the call is only passed
+ * on. frame: see calls/frames.h. */
 HOT struct shim_thread *library_call_begins(uintptr_t *frame)
 {
     if (!(shim_phase() & SHIM_RECORDING))
@@ -40,14 +40,14 @@ HOT struct shim_thread *library_call_begins(uintptr_t *frame)
     return thread;
 }
 
-/* label: NULL where the call was not understood. */
+/* Records the call. label: NULL where the call was not understood; then it is not recorded. */
 HOT void library_call_ended(struct shim_thread *thread, const struct call_label *label, uint64_t begin, uint64_t end)
 {
     uintptr_t word;
     thread->in_library = 0;
     if (!label || !label->inputs)
         return;
-    frame_begin(thread, &thread->within, &word); /* nobody else writes into the ring between reserve and commit */
+    frame_begin(thread, &thread->within, &word); /* no handler may write into the ring between reserve and commit */
     struct ws_ring_range *record = ws_ring_reserve_one(&thread->ring);
     if (!record) {
         thread->within = 0;

@@ -1,7 +1,7 @@
 /* The wrappers of NCCL's functions, and what is noted of each.
  *
- * A collective's launches are made inside the call itself; in a group, inside the outermost ncclGroupEnd. Its record
- * waits for that, and then names them by their correlations, which count up within a thread. */
+ * A collective's launches are made inside its call; in a group, inside the outermost ncclGroupEnd. So its record is
+ * written when that returns. The record names the launches by their correlations, which count up within a thread. */
 #include <string.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@
 struct comm_state {
     uint64_t sequence;
     uint64_t name_hash;
-    uint64_t derived; /* communicators made from it */
+    uint64_t derived; /* how many communicators were made from it */
 };
 
 static struct ws_map comm_ids; /* handle → id */
@@ -59,7 +59,8 @@ static void comm_register(struct call *call, ws_ncclComm comm, struct ws_comm ro
     registry_unlock();
 }
 
-/* FNV-1a with a first value of our own. It is in the trace, and ranks may be recorded by several versions. */
+/* FNV-1a with an initial value of our own. Do not change it: the hash is in traces, and ranks of a job may be
+ * recorded by different versions of the shim. */
 static uint64_t hash_bytes(const void *data, size_t size)
 {
     const unsigned char *bytes = data;
@@ -69,8 +70,9 @@ static uint64_t hash_bytes(const void *data, size_t size)
     return hash;
 }
 
-/* A name for a communicator that is the same on all its ranks: they make it from the same parent, in the same turn,
- * with the same key. 0 where the parent's name is not known. */
+/* A name for a communicator that was made from another one, the same on all its ranks. All ranks compute it from the
+ * same parent's name, the number of communicators made from the parent before, and the same key. 0 where the parent's
+ * name is not known. */
 static uint64_t derived_hash(ws_ncclComm from, uint64_t key)
 {
     uint64_t words[3] = { 0, 0, key };
@@ -99,7 +101,7 @@ static void comm_made(struct call *call, const ws_ncclComm *comm, int size, int 
     host_call(call, NO_STREAM, comm ? *comm : NULL, 0, 0);
 }
 
-/* All ranks are this process's: their name contains its process id. */
+/* All these ranks are in this process: so their common name may contain the process id. */
 static void comms_made(struct call *call, const ws_ncclComm *comms, int count, const int *devices)
 {
     uint64_t words[3] = { (uint64_t)getpid(), call->ticks_begin, AT(comms) };
@@ -112,7 +114,7 @@ static void comms_made(struct call *call, const ws_ncclComm *comms, int count, c
     host_call(call, NO_STREAM, NULL, 0, 0);
 }
 
-/* Of the ranks that a shrunk communicator goes without. */
+/* A hash of the ranks that a shrunk communicator leaves out. */
 static uint64_t excluded_hash(const int *ranks, int count)
 {
     return ranks && count > 0 ? hash_bytes(ranks, (size_t)count * sizeof(*ranks)) : 0;
@@ -126,7 +128,7 @@ static void comm_derived(struct call *call, ws_ncclComm from, uint64_t key, cons
         int rank = 0, size = 0;
         ws_ncclResult (*get_rank)(ws_ncclComm, int *) = resolve_beside(WS_ID_ncclAllReduce, "ncclCommUserRank");
         ws_ncclResult (*get_size)(ws_ncclComm, int *) = resolve_beside(WS_ID_ncclAllReduce, "ncclCommCount");
-        /* NCCL does not answer for a communicator that is still being made, and complains. */
+        /* NCCL is not asked about a communicator that is still being made: it would print a warning. */
         if (get_rank && get_size && call->result == WS_ncclSuccess && !(call->thread && call->thread->group_depth)) {
             get_rank(*made, &rank);
             get_size(*made, &size);
@@ -189,7 +191,7 @@ static void collective(struct call *call, size_t count, ws_ncclEnum datatype, ws
         put_collective(thread, &made);
     else if (thread->collective_count < PENDING_COLLECTIVES)
         thread->collectives[thread->collective_count++] = made;
-    else /* more than fit: this record does not name its launches */
+    else /* no room to wait: the record is written now, without its launches */
         put_collective(thread, &made);
 }
 
@@ -205,7 +207,7 @@ static void group_ended(struct call *call)
     struct shim_thread *thread = call->thread;
     if (!thread || !thread->group_depth || --thread->group_depth)
         return;
-    /* The launches were made just now, for all members of the group. */
+    /* The call that ends now has made the launches of all collectives in the group. */
     uint64_t first = call->nccl_before + 1, last = thread->correlation;
     for (uint32_t i = 0; i < thread->collective_count; i++) {
         struct ws_ring_collective *made = &thread->collectives[i];

@@ -1,5 +1,5 @@
-/* What each thread keeps of what it did lately, so that the same again takes a few loads: shapes of operations, and
- * what libraries were asked for. Filled by calls/ and libraries/. */
+/* Entries of each thread's caches: shapes of operations, and what libraries were asked to compute. A repeated call
+ * costs only a few loads. shim/calls and shim/libraries fill them. */
 #ifndef WALLSHIM_SHIM_OBJECTS_CACHES_H
 #define WALLSHIM_SHIM_OBJECTS_CACHES_H
 
@@ -7,7 +7,7 @@
 
 struct shim_stream;
 
-/* What is static about an operation, as the wrapper has it. */
+/* What is static about an operation, as far as its wrapper knows it. */
 struct shape_key {
     uint64_t object; /* the application's handle of the kernel or executable graph; for other operations a copy of
                         `which` */
@@ -23,19 +23,19 @@ struct shape_entry {
     _Alignas(64) struct shape_key key;
     uint32_t handles; /* shim_page.handles when it was filled */
     uint32_t shape, stream_id;
-    uint32_t params_wait; /* launches until parameters are looked at again; 1 while they are kept */
+    uint32_t params_wait; /* launches until kernel_params is asked again; 1: at the next one */
     uint32_t function;
-    uint32_t until_sample;  /* launches until the next one timed by a pair */
-    uint32_t sample_gap;    /* from that one to the one after it (calls/measure.h) */
-    uint32_t params_left;   /* blocks still kept in this window */
+    uint32_t until_sample;  /* launches until the next sample, timed by two events; 0: never */
+    uint32_t sample_gap;    /* launches from that sample to the one after it (calls/measure.h) */
+    uint32_t params_left;   /* parameter blocks that are still to be kept in this window */
     uint64_t params_window; /* ticks at which the window began */
     struct shim_stream *stream;
     uint32_t counters; /* whether hardware counters are still wanted: see counters/counters.c */
 };
 
-/* What a library was asked for: ids of family label. */
+/* What a library call computes: ids of the dictionary "label". */
 struct call_label {
-    uint32_t name, inputs; /* inputs: 0 not known; then nothing is said of the call */
+    uint32_t name, inputs; /* inputs: 0 where they are not known; then the call is not recorded */
 };
 
 /* A matrix product. */
@@ -50,15 +50,15 @@ struct gemm_entry {
     struct call_label label;
 };
 
-/* A call of cublasLtMatmul: whose it is, the words of its layouts, and what tells the descriptor
- * (libraries/cublas_lt.c). */
+/* A call of cublasLtMatmul. The key: which cuBLASLt was called, the words of its matrix layouts, and what
+ * distinguishes its descriptor (libraries/cublas_lt.c). */
 enum { LT_LAYOUT_WORDS = 8, LT_DESC_WORDS = 11, LT_WORDS = 1 + 3 * LT_LAYOUT_WORDS + LT_DESC_WORDS };
 struct lt_entry {
     _Alignas(64) uint64_t key[LT_WORDS];
     struct call_label label;
 };
 
-/* A convolution of cuDNN's older interface: what is convolved, the filter, the result. */
+/* A convolution of cuDNN's older interface. Its tensors: what is convolved, the filter, the result. */
 enum { CONVOLUTION_RANK = 6 };
 struct convolution_tensor {
     uint32_t type;
@@ -71,7 +71,7 @@ struct convolution_entry {
     struct call_label label;
 };
 
-/* The same by its descriptors, while none of them is described anew. */
+/* The same convolution, found by its descriptors; valid until one of them is set anew (changes). */
 struct convolution_seen {
     const void *descriptors[3]; /* NULL: none */
     uint32_t changes[3];
@@ -79,11 +79,11 @@ struct convolution_seen {
     struct call_label label;
 };
 
-/* An operation that found no room: see calls/shape_cache.c. */
+/* An operation whose shape found no room: see calls/shape_cache.c. */
 struct shape_refused {
     uint64_t object, stream;
     uint32_t which, handles;
-    uint32_t skips; /* of the operations that follow, so many are not tried */
+    uint32_t skips; /* so many more of these operations pass before room is looked for again */
 };
 
 enum {

@@ -23,7 +23,8 @@ void capture_is_left(struct shim_thread *thread, bool ask)
     quiet_begin(&quiet);
     ws_CUstream handle = (ws_CUstream)(uintptr_t)thread->capture_handle;
     struct shim_stream *known = handle ? stream_known(handle, false, thread->context) : NULL, *stream = known;
-    if (stream && (stream->kind == WS_STREAM_LEGACY || (ask && !is_capturing(stream)))) /* the legacy one never is */
+    /* The legacy stream is never captured. */
+    if (stream && (stream->kind == WS_STREAM_LEGACY || (ask && !is_capturing(stream))))
         stream = NULL;
     for (; thread->captures_beginning; thread->captures_beginning--)
         if (!stream || atomic_exchange(&stream->capturing, 1))

@@ -1,4 +1,4 @@
-/* Captures that a thread's call begins or ends, and does not return from. */
+/* Calls that begin or end a stream capture and do not return: the thread left them by longjmp or an exception. */
 #ifndef WALLSHIM_SHIM_OBJECTS_CAPTURES_H
 #define WALLSHIM_SHIM_OBJECTS_CAPTURES_H
 
@@ -6,8 +6,8 @@
 
 struct shim_thread;
 
-/* The thread's call that begins or ends a capture will not return. With `ask` the driver says whether there is a
- * capture now; else it counts as under way until its stream goes. */
+/* The thread has left such a call, if it was in one: corrects the count of captures. With `ask` the driver is asked
+ * whether the stream is being captured now. Without it, the capture counts as under way until the stream goes. */
 void capture_is_left(struct shim_thread *thread, bool ask);
 
 #endif

@@ -14,7 +14,7 @@
 #include "shim/state/registry.h"
 #include "shim/state/wake.h"
 
-enum { FIRST_EVENTS = 2048 }; /* made by the thread that brings the context; the drain makes more */
+enum { FIRST_EVENTS = 2048 }; /* made by the thread that registers the context; the drain makes more */
 
 static struct ws_map context_ids; /* handle → id */
 static struct ws_chunks contexts = { .row_size = sizeof(struct shim_context) };
@@ -89,7 +89,7 @@ static bool has_events(void)
            driver.event_elapsed && driver.event_query && driver.context_set && driver.stream_create;
 }
 
-/* The entry is not yet to be seen by other threads. Calls no driver. */
+/* Called before other threads can see the entry, with the registry's lock: does not call the driver. */
 static void prepare_events(struct shim_context *context)
 {
     context->one_queue = shim_one_queue;
@@ -107,12 +107,12 @@ static void make_events(struct shim_context *context)
     if (result != WS_CUDA_SUCCESS) {
         /* A context that was destroyed can still be current; nothing runs in it, so nothing is missed. */
         if (shim_started() && result != WS_CUDA_ERROR_CONTEXT_IS_DESTROYED &&
-            result != WS_CUDA_ERROR_DEINITIALIZED) /* nor in a child that a handler forked just now */
+            result != WS_CUDA_ERROR_DEINITIALIZED) /* a child that a handler forked just now has no driver either */
             ws_warn("the driver gave no events in a context: no device times there");
         return;
     }
     context->timed = true;
-    wake_drain_soon(); /* for the events that it makes without being asked */
+    wake_drain_soon(); /* it makes more events in advance */
 }
 
 /* The context is current on this thread. */
@@ -120,7 +120,7 @@ static struct shim_context *register_context(ws_CUcontext handle)
 {
     ws_CUdevice device = 0;
     unsigned flags = 0;
-    /* One that is gone may still be current; nothing can be done in it. */
+    /* A context that was destroyed may still be current; nothing can be done in it. */
     if ((driver.context_device && driver.context_device(&device) != WS_CUDA_SUCCESS) ||
         (driver.context_flags && driver.context_flags(&flags) != WS_CUDA_SUCCESS))
         return NULL;
@@ -138,7 +138,7 @@ static struct shim_context *register_context(ws_CUcontext handle)
         uint32_t next = atomic_load_explicit(&registry.context.count, memory_order_relaxed);
         struct shim_context *entry = next < registry.context.limit ? ws_chunks_make(&contexts, next) : NULL;
         if (entry) {
-            /* The entry is whole before its id can be seen. */
+            /* The entry is complete before its id becomes visible to other threads. */
             *entry = (struct shim_context){ .handle = handle, .green = green, .id = next + 1, .device = row.device };
             prepare_events(entry);
             *id = registry_add(&registry.context, &row);
@@ -173,7 +173,8 @@ struct shim_context *context_current(void)
     return context;
 }
 
-/* A stream's context need not be current; its device can be asked for only while it is. */
+/* The stream's context need not be current. It is made current to register it, as its device can be asked for only
+ * then. */
 struct shim_context *context_of_stream(ws_CUstream handle, struct shim_context *current)
 {
     ws_CUcontext owner = NULL;

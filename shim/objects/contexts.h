@@ -13,10 +13,10 @@
 struct shim_stream;
 struct shim_thread;
 
-/* Directions in which copies queue for an engine of their own. */
+/* The directions of copies that have a copy engine of their own on the device. */
 enum copy_direction { COPY_TO_DEVICE, COPY_TO_HOST, COPY_DIRECTIONS };
 
-/* COPY_DIRECTIONS for what is no such copy. */
+/* COPY_DIRECTIONS for any other operation or copy. */
 static inline enum copy_direction copy_direction(const struct ws_shape *shape)
 {
     if (shape->kind != WS_OP_COPY || shape->from_space == shape->to_space)
@@ -37,86 +37,86 @@ struct clock_base {
     ws_CUevent handle;
     int64_t time;
     bool known;
-    uint32_t event; /* whose event it is; 0: one of our own */
+    uint32_t event; /* the operation event in the pool that serves as base; 0: an event made for the clock */
 };
 
-/* Where launches reach the device; see timing/arrival.h, whose room comes after this one. */
+/* When launches reach the device: the state of timing/arrival.h. It is declared here because contexts hold it. */
 struct arrival {
     int64_t base;          /* subtracted from all differences, so that the numbers stay small */
-    int64_t at;            /* host ns of the last probe that was taken */
-    double delay, drift;   /* device minus host time, ns, and ns a ns */
-    double var, cov, dvar; /* of delay, of both, of drift */
-    unsigned probes;       /* taken; 0: nothing is known */
-    unsigned apart;        /* in a row that were far off */
+    int64_t at;            /* host ns of the last probe that was used */
+    double delay, drift;   /* device minus host time, ns; and its change, ns per ns */
+    double var, cov, dvar; /* variance of delay, covariance of both, variance of drift */
+    unsigned probes;       /* used so far; 0: nothing is known yet */
+    unsigned apart;        /* probes in a row that were far off */
 };
 
 /* What a stream takes from one entry of its queue to the next, ns. */
 struct dispatch {
     double mean, var; /* var: of the mean */
-    unsigned count;   /* of measurements; 0: nothing is known */
-    bool wanted;      /* something was gated since the last */
+    unsigned count;   /* measurements so far; 0: nothing is known yet */
+    bool wanted;      /* a gated launch was measured since the last of them */
     ws_CUevent events[2];
-    int64_t next; /* host ns */
+    int64_t next; /* host ns from which it may be measured again */
 };
 
-/* A green context is the program's alone: it can be current to one thread at a time, and the driver does not guard
- * what several threads do in it (cuGreenCtxCreate). So its default stream is not timed. Streams that were made in it
- * count to its primary context, whose events can be recorded into them. */
+/* A context, or a green context. The shim must not work in a green context: it can be current to one thread at a
+ * time, and the driver does not guard it against several threads (cuGreenCtxCreate). So its default stream is not
+ * timed. Streams that were created in it count to its primary context, whose events can be recorded into them. */
 struct shim_context {
     ws_CUcontext handle;
-    ws_CUgreenCtx green; /* NULL: it is none */
+    ws_CUgreenCtx green; /* NULL: it is no green context */
     uint32_t id, device;
     _Atomic uint32_t life; /* enum context_life */
-    _Atomic bool created;  /* by the program, as far as we saw: it is no primary one */
-    _Atomic bool timed;    /* events can be recorded here: set once the pool is there */
+    _Atomic bool created;  /* we saw the program create it: it is not a primary context */
+    _Atomic bool timed;    /* events can be recorded here: set once the pool has some */
     struct event_pool pool;
-    /* Counts of work given to the legacy default stream, and to streams that wait for it. Where one count has grown,
-     * the next operation of the other side may have waited. */
+    /* How many operations went into the legacy default stream, and into streams that wait for it and it for them.
+     * Where one count has grown, the next operation on the other side may have waited. */
     _Atomic uint32_t legacy_work, blocking_work;
-    _Atomic uint32_t copies[COPY_DIRECTIONS]; /* ever given to any stream */
+    _Atomic uint32_t copies[COPY_DIRECTIONS]; /* that were ever put into any stream */
     _Atomic uint32_t copies_done[COPY_DIRECTIONS];
-    unsigned failed_probes;      /* before the first that passed */
-    bool one_queue;              /* no stream of ours: see timing/device_clock.h */
+    unsigned failed_probes;      /* clock probes that failed before the first that did not */
+    bool one_queue;              /* the shim uses no stream of its own here: see timing/device_clock.h */
     struct gates *_Atomic gates; /* NULL: it has none; see timing/gates.h */
-    _Atomic uint32_t settle_ns;  /* after a call has returned, until its work has arrived */
+    _Atomic uint32_t settle_ns;  /* time from a call's return until its work has reached the device */
     /* The drain's own. */
     ws_CUstream clock_stream;
     struct clock_base base[2];
     unsigned current_base;
     struct clock_fit first_fit, last_fit;
     unsigned fits, fits_reported;
-    int64_t offset_low, offset_high; /* with one queue: bounds of the host's clock minus this one */
+    int64_t offset_low, offset_high; /* with one_queue: bounds of the host's clock minus the context's */
     int64_t first_base;
     int64_t next_base, next_fit; /* host ns */
     uint32_t shortest_submit;
     struct arrival arrival;
     struct dispatch dispatch;
     bool gates_tried;
-    uint32_t submit_ns;          /* how long work takes to reach an idle device, at most */
-    struct shim_stream *used_up; /* entries to be used again for new streams; under the registry's lock */
+    uint32_t submit_ns;          /* upper bound of the time that work takes to reach an idle device */
+    struct shim_stream *used_up; /* entries of destroyed streams, for new streams; under the registry's lock */
 };
 
 /* The calling thread's current context, registered; NULL when there is none. Asks the driver. */
 struct shim_context *context_current(void);
 
-/* The same for a thread that we know, from its cache where that holds (handles: of shim_page). */
+/* The same for a thread that has a state: from its cache, if that still holds. handles: shim_page.handles. */
 struct shim_context *context_of_thread(struct shim_thread *thread, uint32_t handles);
 
-/* This one is current to the thread from now on; NULL: which one is not known. */
+/* The context is current to the thread from now on; NULL: it is not known which one is. */
 void context_set_of_thread(struct shim_thread *thread, struct shim_context *context, uint32_t handles);
 
-/* The context of a stream that the program made, registered; it need not be current. `current`: the one that is, or
- * NULL. */
+/* The context of a stream that the program made, registered. It need not be current. `current`: the context that is
+ * current, or NULL. */
 struct shim_context *context_of_stream(ws_CUstream handle, struct shim_context *current);
 
-/* The entry of a context we know, or NULL. */
+/* The context's entry; NULL: it is not registered. */
 struct shim_context *context_find(ws_CUcontext handle);
 
 /* By dictionary id. */
 struct shim_context *context_at(uint32_t id);
 uint32_t context_count(void);
 
-/* With the registry's lock: its handle may come to mean another one. */
+/* With the registry's lock. The context is gone, and its handle may come to mean another one. */
 void context_forget(const struct shim_context *context);
 
 #endif

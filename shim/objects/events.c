@@ -17,8 +17,8 @@ int event_pool_init(struct event_pool *pool, uint32_t limit)
     return 0;
 }
 
-/* The count in the upper half changes at every push and pop, so that an event taken and put back by
- * others in between is not mistaken for one that never moved. */
+/* The count in the upper half of free_top changes at every push and pop. So an event that other threads took
+ * and put back in between is not mistaken for one that never moved (the ABA problem). */
 static void push_free(struct event_pool *pool, uint32_t event)
 {
     uint64_t top = atomic_load_explicit(&pool->free_top, memory_order_relaxed);
@@ -44,8 +44,9 @@ static ws_CUresult make_events(struct event_pool *pool, uint32_t count)
     return WS_CUDA_SUCCESS;
 }
 
-/* While the pool can grow, half of it: the rest is used up before the drain comes. At its limit there is nothing to
- * make, and events come back at the drain's own rounds: only the last ones are worth a call. */
+/* With how many free events the drain is woken. While the pool can grow: half of it, as threads use up the other half
+ * before the drain comes. At its limit no more can be made, and the drain's regular rounds bring events back: it is
+ * woken only for the last ones. */
 static void set_few(struct event_pool *pool)
 {
     uint32_t few = pool->made < pool->limit       ? pool->made / 2
@@ -71,7 +72,7 @@ void event_pool_keep(struct event_pool *pool, uint32_t early)
 {
     uint32_t count = pool->made < early ? early - pool->made : pool->made;
     if (event_pool_is_to_grow(pool, early) && event_pool_grow(pool, count) != WS_CUDA_SUCCESS) {
-        pool->limit = pool->made; /* not asked for again and again */
+        pool->limit = pool->made; /* so that the driver is not asked again and again */
         set_few(pool);
     }
 }

@@ -1,8 +1,8 @@
-/* The CUDA events that time operations, pooled per context.
+/* The CUDA events that time operations, in a pool of each context.
  *
  * An event is named by its index plus one in its context's pool. The application's threads take events
- * from a lock-free stack and record them; the drain thread reads their times and puts them back. An
- * event is used twice where it ends one operation and begins the next, so it counts its users. */
+ * from a lock-free stack and record them; the drain thread reads their times and puts them back. One
+ * event may end an operation and begin the next, so each event counts its users. */
 #ifndef WALLSHIM_SHIM_OBJECTS_EVENTS_H
 #define WALLSHIM_SHIM_OBJECTS_EVENTS_H
 
@@ -16,7 +16,7 @@ enum event_state { EVENT_UNREAD, EVENT_READ, EVENT_FAILED };
 
 struct pool_event {
     ws_CUevent handle;
-    int64_t time;   /* context's clock, ns; once read */
+    int64_t time;   /* once read: ns on the context's clock */
     uint32_t error; /* of time, from the arithmetic alone, ns */
     uint8_t state;  /* enum event_state; the drain's */
     _Atomic uint8_t users;
@@ -26,10 +26,10 @@ struct pool_event {
 struct event_pool {
     struct pool_event *events;
     uint32_t limit;            /* events this context may hold */
-    uint32_t made;             /* events it does hold; grown by one thread at a time */
+    uint32_t made;             /* events it holds now; only one thread at a time makes more */
     _Atomic uint64_t free_top; /* change count << 32 | event */
     _Atomic uint32_t free_count;
-    _Atomic uint32_t few; /* free ones, below which the drain is to make or bring back more */
+    _Atomic uint32_t few; /* with fewer free events than this, a thread wakes the drain, which makes or frees more */
 };
 
 /* Reserves room for `limit` events and makes none. Returns 0 or -ENOMEM. */
@@ -38,16 +38,16 @@ int event_pool_init(struct event_pool *pool, uint32_t limit);
 /* Makes up to count more events in the current context. Returns what the driver says when it refuses one. */
 ws_CUresult event_pool_grow(struct event_pool *pool, uint32_t count);
 
-/* Doubles the pool where fewer than half of its events are free. Up to `early` it makes events in advance. The
- * context must be current where event_pool_is_to_grow says so. */
+/* Makes more events if the pool is to grow: up to `early` in advance, and above that as many again once fewer than
+ * half are free. Where event_pool_is_to_grow says yes, the context must be current. */
 bool event_pool_is_to_grow(const struct event_pool *pool, uint32_t early);
 void event_pool_keep(struct event_pool *pool, uint32_t early);
 
-/* A free event with so many users; 0: the pool is empty. It is in *kept as soon as it is taken: a signal handler may
- * jump at any time. */
+/* Takes a free event, and gives it so many users; 0: the pool is empty. *kept names the event as soon as it is taken,
+ * as a signal handler may leave the call by longjmp at any time. */
 uint32_t event_take(struct event_pool *pool, uint8_t users, uint32_t *kept);
 
-/* One user less; the last one gives the event back. 0 is ignored. */
+/* One user less. The last one puts the event back into the pool. 0 is ignored. */
 void event_release(struct event_pool *pool, uint32_t event);
 
 static inline struct pool_event *event_at(const struct event_pool *pool, uint32_t event)

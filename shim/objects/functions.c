@@ -13,7 +13,7 @@
 #include "shim/state/registry.h"
 
 enum {
-    MOST_PARAMS = 64, /* of one kernel that we look at */
+    MOST_PARAMS = 64, /* of one kernel; the driver is not asked about more */
     MOST_KNOWN = 1 << 17,
     MOST_LAYOUTS_SIZE = 16 << 20,
     /* CUfunction_attribute of cuda.h */
@@ -21,7 +21,7 @@ enum {
     ATTRIBUTE_REGISTERS = 4,
 };
 
-static const uint32_t NO_ROOM = UINT32_MAX; /* in place of an id */
+static const uint32_t NO_ROOM = UINT32_MAX; /* in place of an id: the dictionary was full */
 
 struct known {
     const void *module;
@@ -29,7 +29,7 @@ struct known {
     bool is_kernel;       /* a CUkernel, not a CUfunction */
     bool has_no_room;     /* the dictionary was full */
     bool is_doubtful;     /* its context may be gone: the handle may be another function's now */
-    uint32_t id;          /* 0: not launched yet, or doubtful */
+    uint32_t id;          /* 0: not looked up since it was made or became doubtful */
     const void *function; /* the handle; NULL once forgotten */
 };
 
@@ -113,7 +113,7 @@ static bool name_of_kernel(ws_CUkernel kernel, const char **name)
     return driver.kernel_name && driver.kernel_name(name, kernel) == WS_CUDA_SUCCESS && *name;
 }
 
-/* Everything the driver will say, asked without the lock. */
+/* Asks the driver all it can say about the function. Called without the lock. */
 static void ask(ws_CUfunction function, bool seen_as_kernel, struct facts *facts)
 {
     ws_CUkernel kernel = (ws_CUkernel)function;
@@ -144,8 +144,8 @@ static void ask(ws_CUfunction function, bool seen_as_kernel, struct facts *facts
         facts->static_shared = (uint32_t)value;
 }
 
-/* A kernel's identity: its name, registers and parameters. Programs that compile while they run have kernels of one
- * name with different parameters, and a launch's parameters are read by the layout of its identity. */
+/* A kernel's identity is a hash of its name, registers and parameters. The name is not enough: programs that compile
+ * at run time have kernels of the same name with different parameters, and each needs its own layout. */
 static uint64_t identity(const char *name, const struct facts *facts)
 {
     const uint64_t words[] = { ws_hash(name, strlen(name)), facts->registers,
@@ -153,8 +153,8 @@ static uint64_t identity(const char *name, const struct facts *facts)
     return ws_hash_key(words, sizeof(words));
 }
 
-/* Kernels whose structures reports can read (src/analysis/cost/argument_grammars.h), and how many bytes of the
- * parameter block they need. Those of other kernels may change at every launch, as seeds do. */
+/* How many words of the kernel's parameter block go into an image. Only kernels whose structures reports can read
+ * have one (src/analysis/cost/argument_grammars.h): structures of others may change at every launch, as seeds do. */
 static uint32_t image_words(const char *name)
 {
     static const struct {
@@ -188,14 +188,14 @@ static const struct function_layout *keep_layout(const struct facts *facts, cons
     return layout;
 }
 
-/* With the lock. Each that finds no room is counted once. */
+/* With the lock held: the id of a new row, or NO_ROOM. A kernel that finds no room is counted once. */
 static uint32_t add_function(struct ws_function *row, const struct facts *facts, const char *name)
 {
     uint32_t next = atomic_load_explicit(&registry.function.count, memory_order_relaxed);
     const struct function_layout **layout = next < registry.function.limit ? ws_chunks_make(&layouts, next) : NULL;
     uint32_t id = 0;
     if (layout) {
-        *layout = keep_layout(facts, name); /* before anybody can have the id */
+        *layout = keep_layout(facts, name); /* set before any thread can have the id */
         row->name = registry_text(name);
         id = registry_add(&registry.function, row);
     } else {
@@ -216,7 +216,7 @@ uint32_t function_find(ws_CUfunction function)
     struct known *entry = known_entry(function);
     if (entry) {
         id = entry->id;
-        seen = entry->name.data; /* ends in a zero, and stays */
+        seen = entry->name.data; /* zero-terminated, and never freed */
         kernel = entry->is_kernel;
         has_no_room = entry->has_no_room;
     }
@@ -257,8 +257,8 @@ const struct function_layout *function_layout(uint32_t id)
     return id ? *(const struct function_layout **)ws_chunks_row(&layouts, id - 1) : &no_layout;
 }
 
-/* All handles are in doubt: which modules went with the context is not known. A kernel that the driver has no name
- * for keeps its name until it is looked up again. */
+/* All handles become doubtful, as it is not known which modules went with the context. A kernel whose name the driver
+ * does not know keeps its name until the program looks it up again. */
 void functions_doubt(void)
 {
     bool locked = registry_lock();
@@ -277,7 +277,7 @@ void functions_forget_module(const void *module)
     bool locked = registry_lock();
     for (uint32_t i = 0; locked && i < known_count; i++) {
         struct known *entry = known_at(i + 1);
-        /* A kernel that was launched without a look-up that we saw may be of this module. */
+        /* A kernel whose look-up we did not see has no module here, and may be of this one: it is forgotten too. */
         if (!entry->function || (entry->module && entry->module != module))
             continue;
         ws_map_remove(&handles, (uintptr_t)entry->function);

@@ -1,8 +1,8 @@
-/* Kernels: from the handle that a launch names to a dictionary id, and the layout of its parameter block.
+/* Kernels: their dictionary ids, found by the handle that a launch names, and the layouts of their parameter blocks.
  *
- * A launch may name a CUfunction or a CUkernel cast to one. The name comes from the driver (12.3 and later) or from
- * the call that found the function. Handles are forgotten when their module goes, and in doubt when a context
- * goes. */
+ * A launch may name a CUfunction, or a CUkernel cast to CUfunction. The kernel's name comes from the driver (12.3 and
+ * later), or from the call that looked the function up. Handles are forgotten when their module is unloaded. When a
+ * context goes, all handles become doubtful: what they mean is asked anew. */
 #ifndef WALLSHIM_SHIM_OBJECTS_FUNCTIONS_H
 #define WALLSHIM_SHIM_OBJECTS_FUNCTIONS_H
 
@@ -17,20 +17,20 @@ struct function_param {
 
 struct function_layout {
     uint32_t count;       /* parameters; 0 where the driver cannot say */
-    uint32_t image_words; /* of 8 bytes, from the block's start, that are worth an image of structures */
+    uint32_t image_words; /* so many 8-byte words from the block's start go into the image of structures */
     struct function_param params[];
 };
 
-/* A look-up by name succeeded: module is what it belongs to (a module, library or kernel). */
+/* A look-up by name found the function. module: what the function belongs to (a module or library). */
 void function_named(const void *function, bool is_kernel, const void *module, const char *name);
 
-/* cuKernelGetFunction: the function has the kernel's name and library. */
+/* cuKernelGetFunction gave this function: it has the kernel's name and library. */
 void function_same_as(const void *function, const void *kernel);
 
-/* The dictionary id, made if need be; 0 when there is no room. Asks the driver the first time. */
+/* The function's dictionary id, made if need be; 0 when there is no room. Asks the driver the first time. */
 uint32_t function_find(ws_CUfunction function);
 
-/* By dictionary id; never NULL for an id that function_find gave. */
+/* The layout of the function with this dictionary id; never NULL. */
 const struct function_layout *function_layout(uint32_t id);
 
 void functions_forget_module(const void *module);

@@ -28,7 +28,7 @@ uint32_t graph_id(ws_CUgraphExec exec)
 static bool describe_kernel(ws_CUgraphNode node, struct ws_shape *shape)
 {
     ws_CUDA_KERNEL_NODE_PARAMS now;
-    ws_CUDA_KERNEL_NODE_PARAMS_v1 *old = (ws_CUDA_KERNEL_NODE_PARAMS_v1 *)&now; /* the beginning is the same */
+    ws_CUDA_KERNEL_NODE_PARAMS_v1 *old = (ws_CUDA_KERNEL_NODE_PARAMS_v1 *)&now; /* both structures begin alike */
     now.kern = NULL;
     if (driver.node_kernel ? driver.node_kernel(node, &now) != WS_CUDA_SUCCESS
                            : !driver.node_kernel_v1 || driver.node_kernel_v1(node, old) != WS_CUDA_SUCCESS)
@@ -73,13 +73,13 @@ static bool describe_node(ws_CUgraphNode node, ws_CUenum type, struct ws_shape *
     }
 }
 
-/* Adds rows for every node that is work, those of child graphs included. */
+/* Adds a row for every node that runs something, also for those of child graphs. */
 static void add_nodes(ws_CUgraph graph, uint32_t id, uint32_t *index, int depth)
 {
     size_t count = 0;
     if (depth > DEEPEST || driver.graph_nodes(graph, NULL, &count) != WS_CUDA_SUCCESS || !count || count > MOST_NODES)
         return;
-    /* Not from malloc: a handler that jumps would keep its lock. */
+    /* Not from malloc: if a signal handler interrupted malloc and left by longjmp, malloc's lock would stay taken. */
     size_t size = count * sizeof(ws_CUgraphNode);
     ws_CUgraphNode *nodes = ws_reserve(size);
     if (!nodes || driver.graph_nodes(graph, nodes, &count) != WS_CUDA_SUCCESS)

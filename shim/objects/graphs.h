@@ -1,4 +1,4 @@
-/* Executable graphs: what a launch of one runs, as the driver tells it when it is instantiated. */
+/* Executable graphs: what the launch of a graph runs. The driver is asked for that when the graph is instantiated. */
 #ifndef WALLSHIM_SHIM_OBJECTS_GRAPHS_H
 #define WALLSHIM_SHIM_OBJECTS_GRAPHS_H
 
@@ -6,13 +6,13 @@
 
 #include "abi/cuda.h"
 
-/* The graph's dictionary number; 0 for one whose making was not seen. */
+/* The graph's dictionary number; 0: we did not see it instantiated. */
 uint32_t graph_id(ws_CUgraphExec exec);
 
-/* It was made of this graph: asks the driver for its nodes, and gives it a number. */
+/* `exec` was instantiated from `graph`: gives it a number, and asks the driver for its nodes. */
 void graph_describe(ws_CUgraphExec exec, ws_CUgraph graph);
 
-/* The handle is about to mean nothing. */
+/* The executable graph is about to be destroyed. */
 void graph_forget(ws_CUgraphExec exec);
 
 #endif

@@ -15,12 +15,12 @@ struct range {
 };
 
 /* Ranges of host memory known to the driver, sorted by start. Device allocations are not kept one by
- * one: there may be a great many, and for them the envelope is enough. */
+ * one: there may be a great many, and their lowest and highest address are enough. */
 enum { RANGES = 65536, ATTEMPTS = 16 };
 static struct range *_Atomic ranges;
 static _Atomic size_t range_count;
-static _Atomic bool ranges_dropped; /* some that are there are not here */
-static _Atomic bool ranges_stale;   /* some that are here may be gone */
+static _Atomic bool ranges_dropped; /* a range that exists could not be added */
+static _Atomic bool ranges_stale;   /* a range that was freed could not be removed */
 static _Atomic uint32_t version;    /* odd while the ranges change */
 static _Atomic uint64_t device_low = UINT64_MAX, device_high;
 
@@ -70,7 +70,8 @@ static bool change_begins(void)
 {
     if (!lock_take(LOCK_MEMORY))
         return false;
-    atomic_fetch_add_explicit(&version, 1, memory_order_relaxed); /* seen before what is stored after it: release */
+    /* Relaxed is enough: put_range stores with release, so readers see this before what it changes. */
+    atomic_fetch_add_explicit(&version, 1, memory_order_relaxed);
     return true;
 }
 
@@ -80,8 +81,8 @@ static void change_ends(void)
     lock_release(LOCK_MEMORY);
 }
 
-/* The start of the last range at or before the address, and the memory that the address is in. Every copy asks, so no
- * lock is taken: if ranges change meanwhile, it looks again. False: they kept changing. */
+/* Finds the start of the last range at or before the address, and what kind of memory the address lies in. Every copy
+ * comes here, so no lock is taken: if the ranges change meanwhile, it looks again. False: they kept changing. */
 static bool look_up(uint64_t address, uint64_t *start, enum ws_space *space)
 {
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -129,7 +130,7 @@ void memory_removed(uint64_t address)
 {
     uint64_t start;
     enum ws_space space;
-    /* Most memory that is freed is the device's, which is not here. */
+    /* Most memory that is freed is device memory, which has no range here. */
     if (look_up(address, &start, &space) && start != address)
         return;
     if (!change_begins()) {

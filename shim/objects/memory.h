@@ -1,5 +1,5 @@
-/* Host memory that the driver knows, to tell pinned from pageable memory; and the range of device addresses, to tell
- * them from other parameters. */
+/* Host memory that the driver has pinned or manages, so that copies of pinned and pageable memory can be told apart.
+ * And the range of device addresses, so that they can be told apart from other parameters of kernels. */
 #ifndef WALLSHIM_SHIM_OBJECTS_MEMORY_H
 #define WALLSHIM_SHIM_OBJECTS_MEMORY_H
 
@@ -11,11 +11,11 @@
 void memory_added(uint64_t address, uint64_t bytes, enum ws_space space);
 void memory_removed(uint64_t address);
 
-/* PINNED, MANAGED or DEVICE where we saw it allocated; UNKNOWN otherwise. *complete: are all ranges of host memory
- * that we saw still known? */
+/* What kind of memory the address lies in: PINNED or MANAGED where we saw it allocated, else UNKNOWN. *complete: are
+ * all ranges that we saw still known? If not, an UNKNOWN address may be pinned after all. */
 enum ws_space memory_space(uint64_t address, bool *complete);
 
-/* Could this word be a device address? */
+/* Could this value be a device address? */
 bool memory_is_device_address(uint64_t word);
 
 #endif

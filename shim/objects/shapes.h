@@ -7,16 +7,16 @@
 
 #include "record/record.h"
 
-/* The row's id, made if need be; 0 where it has no room. `looked`: was the registry's lock free in time? */
+/* The shape's id, made if need be; 0 where there is no room. `looked`: was the registry's lock free in time? */
 uint32_t shape_id_exact(const struct ws_shape *shape, bool *looked);
 
-/* The same for a shape without grid and block, for which the last rows are kept. */
+/* The same for a shape without grid and block. The table's last rows are reserved for these. */
 uint32_t shape_id_general(const struct ws_shape *shape, bool *looked);
 
-/* Is there room for no others than those? */
+/* Is there room only for shapes without grid and block? */
 bool shapes_are_full(void);
 
-/* The id of a shape made by others than launches (graph nodes), or 0. */
+/* The id of a graph node's shape, or 0. */
 uint32_t shape_id(const struct ws_shape *shape);
 
 #endif

@@ -9,14 +9,14 @@
 #include "shim/state/registry.h"
 
 enum {
-    STREAMS_BEFORE_REUSE = 1024, /* streams ever known, before entries of destroyed ones are used again */
-    MOST_LOOKS = 64,             /* at such entries, for one of the same kind */
+    STREAMS_BEFORE_REUSE = 1024, /* with fewer entries than this, those of destroyed streams are not used again */
+    MOST_LOOKS = 64,             /* so many of these are looked at for one of the same kind */
 };
 
 static struct ws_map stream_ids; /* stream_key → id */
 static struct ws_chunks streams = { .row_size = sizeof(struct shim_stream) };
-static struct shim_stream *_Atomic streams_over; /* since the drain last looked; the registry's lock */
-static struct shim_stream *closing;              /* the drain's: of those that it has seen */
+static struct shim_stream *_Atomic streams_over; /* destroyed since the drain last looked; the registry's lock */
+static struct shim_stream *closing;              /* the drain's: destroyed streams that still have operations */
 
 struct shim_stream *stream_at(uint32_t id)
 {
@@ -28,8 +28,8 @@ uint32_t stream_count(void)
     return atomic_load_explicit(&registry.stream.count, memory_order_acquire);
 }
 
-/* The key of a stream. A context has one legacy default stream, and one of each thread; other streams are named by
- * their handle. Handles are addresses, so the bits used here are free. */
+/* The key of a stream. A context has one legacy default stream, and one default stream of each thread. Other streams
+ * are named by their handles: addresses, in which the bits used here are 0. */
 static uint64_t stream_key(ws_CUstream handle, const struct shim_context *context, uint32_t owner)
 {
     if (handle == WS_CU_STREAM_LEGACY)
@@ -39,7 +39,7 @@ static uint64_t stream_key(ws_CUstream handle, const struct shim_context *contex
     return (uintptr_t)handle;
 }
 
-/* The thread whose default stream the handle means here; 0: none. */
+/* The number of the thread whose own default stream the handle means; 0: it means another stream. */
 static uint32_t owner_of(ws_CUstream handle)
 {
     struct shim_thread *thread = thread_if_known();
@@ -69,7 +69,7 @@ struct shim_stream *stream_known(ws_CUstream handle, bool per_thread, const stru
     return stream;
 }
 
-/* Once there are many streams: the entry of a destroyed one of the same kind. NULL: there is none. */
+/* Once there are many streams: the entry of a destroyed stream of the same kind, flags and priority. NULL: none. */
 static struct shim_stream *used_entry(struct shim_context *context, const struct ws_stream *row)
 {
     unsigned looks = 0;
@@ -86,7 +86,7 @@ static struct shim_stream *used_entry(struct shim_context *context, const struct
     return NULL;
 }
 
-/* With the registry's lock; the stream's id, or 0. */
+/* With the registry's lock: makes an entry and returns the stream's id, or 0. */
 static uint32_t new_entry(struct shim_context *context, ws_CUstream handle, const struct ws_stream *row)
 {
     struct shim_thread *thread = thread_if_known();
@@ -186,7 +186,7 @@ void stream_copy_done(struct shim_stream *stream, enum copy_direction direction)
 void stream_capture_over(struct shim_stream *stream)
 {
     struct shim_quiet quiet;
-    quiet_begin(&quiet); /* a handler that jumps must not come in between */
+    quiet_begin(&quiet); /* a signal handler could leave by longjmp between the two steps */
     if (atomic_exchange(&stream->capturing, 0))
         shim_capture_ends();
     quiet_end(&quiet);
@@ -222,7 +222,7 @@ void streams_of_gone_thread(struct shim_thread *thread)
     registry_unlock();
 }
 
-/* All that the rings hold of these streams is in them now. */
+/* These streams were destroyed before this round, so the rings that it reads hold the last of their operations. */
 void streams_over_begin(void)
 {
     if (!atomic_load(&streams_over) || !registry_lock())
@@ -257,7 +257,7 @@ void streams_over_end(void)
     registry_unlock();
 }
 
-/* With the registry's lock. The handle may be another stream's by now. */
+/* With the registry's lock. Leaves the handle alone if it means another stream by now. */
 static void forget_created(const struct shim_stream *stream)
 {
     uint64_t *known = ws_map_get(&stream_ids, (uintptr_t)stream->handle);
@@ -305,7 +305,7 @@ void context_gone(struct shim_context *context)
     bool locked = registry_lock();
     if (locked)
         context_forget(context);
-    /* Its default streams are named by its id, which never comes back; created ones by their handle. */
+    /* Default streams have the context's id in their key, which no other context gets; they need not be forgotten. */
     for (uint32_t id = 1; locked && id <= stream_count(); id++) {
         struct shim_stream *stream = stream_at(id);
         if (stream->context != context)

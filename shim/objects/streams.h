@@ -1,5 +1,5 @@
-/* Streams as the shim knows them. A stream's entry is also where its operations are put in order: its index is its
- * dictionary id. */
+/* Streams as the shim knows them. A stream's entry also queues its operations until their events are read. The
+ * entry's index is the stream's dictionary id. */
 #ifndef WALLSHIM_SHIM_OBJECTS_STREAMS_H
 #define WALLSHIM_SHIM_OBJECTS_STREAMS_H
 
@@ -16,29 +16,29 @@ struct shim_stream {
     struct shim_context *context;
     ws_CUstream handle; /* WS_CU_STREAM_LEGACY or _PER_THREAD for the default streams, never NULL */
     uint32_t id, kind;
-    bool blocking;  /* waits for the legacy stream and the other way round */
-    uint32_t owner; /* number of the thread whose default stream it is; 0: anybody's */
+    bool blocking;  /* it waits for the legacy stream, and the legacy stream for it */
+    uint32_t owner; /* number of the thread whose default stream it is; 0: of none */
     _Atomic uint32_t capturing;
     _Atomic uint32_t turn;       /* the thread that may put in one operation and its events; see calls/turns.c */
-    _Atomic uint64_t order;      /* operations begun << 16 | those without the turn, and waits, under way */
-    _Atomic uint32_t last_event; /* the event after the last operation; the stream is one of its users */
-    _Atomic uint32_t fresh;      /* the last event says nothing of when the next operation may begin */
-    _Atomic uint32_t other_work; /* legacy_work or blocking_work when last looked at */
-    _Atomic uint32_t holding; /* > 0: dependent launches were seen lately, so end events wait for the next launch */
-    _Atomic uint32_t held;    /* operations without an end event */
-    _Atomic uint32_t user;    /* number of the only thread that launched into it; STREAM_SHARED: there are more */
-    _Atomic uint64_t anchor_due;              /* ticks at which its line is to be measured again */
-    _Atomic uint32_t copies[COPY_DIRECTIONS]; /* ever given to this stream */
+    _Atomic uint64_t order;      /* operations so far << 16 | those without the turn, and waits, now under way */
+    _Atomic uint32_t last_event; /* the event behind the last operation; the stream is one of its users */
+    _Atomic uint32_t fresh;      /* last_event does not tell when the next operation may begin */
+    _Atomic uint32_t other_work; /* the context's legacy_work or blocking_work when it was last looked at */
+    _Atomic uint32_t holding;    /* > 0: dependent launches were seen lately, so end events are left out */
+    _Atomic uint32_t held;       /* operations that still lack an end event */
+    _Atomic uint32_t user;       /* number of the only thread that launched into it; STREAM_SHARED: several did */
+    _Atomic uint64_t anchor_due; /* ticks at which an end is to be measured again (calls/measure.h) */
+    _Atomic uint32_t copies[COPY_DIRECTIONS]; /* that were ever put into this stream */
     _Atomic uint32_t copies_done[COPY_DIRECTIONS];
-    struct shim_stream *next_own; /* of the thread's */
-    struct shim_stream *next;     /* of those that are over; with the registry's lock until the drain has it */
-    bool over;                    /* it is among these */
+    struct shim_stream *next_own; /* in the list of its thread's own streams */
+    struct shim_stream *next; /* in the list of destroyed streams; the registry's lock, until the drain takes it */
+    bool over;                /* it is in that list, or was */
     /* The drain's own: operations whose events are not read yet, in order. */
     struct pending *first, *last;
-    uint32_t waiting; /* of them */
-    bool unsorted;    /* by launch: several threads put them in */
+    uint32_t waiting; /* how many these are */
+    bool unsorted;    /* they are not in the order of their launches: several threads launched them */
     bool closing;     /* it is destroyed, and no ring holds anything of it */
-    bool line_known;  /* the line of computed times: timing/reconstruct.h */
+    bool line_known;  /* state of the computed times: struct line in timing/reconstruct.c */
     int8_t line_apart;
     float line_var, line_seen;
     int64_t line_free;
@@ -47,34 +47,35 @@ struct shim_stream {
 struct shim_thread;
 
 /* The stream's entry, made if need be. handle is the application's: NULL means the legacy stream or, with per_thread,
- * the thread's own. `context` is the current one, for the default streams; NULL: ask for it. Returns NULL where there
- * is no room or no context. Slow: callers keep the result. */
+ * the thread's own default stream. `context` is the current one, for default streams; NULL: the driver is asked for
+ * it. Returns NULL where there is no room or no context. Slow: callers keep the result. */
 struct shim_stream *stream_find(ws_CUstream handle, bool per_thread, struct shim_context *context);
 
-/* The same, but only if it is known. Does not call the driver, so the handle may be anything. */
+/* The same, but NULL if the stream has no entry yet. Does not call the driver, so the handle may be invalid. */
 struct shim_stream *stream_known(ws_CUstream handle, bool per_thread, const struct shim_context *context);
 
-/* A counted copy is done, or was lost. */
+/* A copy that was counted (copies) is done, or was lost: counts it as done. */
 void stream_copy_done(struct shim_stream *stream, enum copy_direction direction);
 
-/* The same of a copy that may be counted with the context alone. */
+/* The same for a copy whose call was left: of_stream says whether the stream had counted it, besides the context. */
 void stream_copy_left(struct shim_stream *stream, enum copy_direction direction, bool of_stream);
 
-/* Has the other side had work since the last question? No call shows the order between the legacy default stream and
- * the streams that wait for it: the last event does not tell then when this side may go on. */
+/* The legacy default stream and the blocking streams of a context wait for each other, though no call says so. Has
+ * the other side of the two had work since this was last asked? Then the stream's last event does not tell when its
+ * next operation may begin. Also counts an operation on this side. */
 bool stream_other_side_moved(struct shim_stream *stream);
 
-/* By dictionary id. */
+/* The entry with this dictionary id; NULL for 0. */
 struct shim_stream *stream_at(uint32_t id);
 uint32_t stream_count(void);
 
-/* How many streams have operations held without an event. */
+/* How many streams have operations that still lack an end event (held). */
 extern _Atomic uint32_t streams_held;
 
 /* A capture that began in the stream is over, or the stream is. */
 void stream_capture_over(struct shim_stream *stream);
 
-/* Forgets every stream but the default ones: they are looked up again. */
+/* Forgets all streams but the default ones. Those that still exist are looked up again at their next use. */
 void streams_forget_created(void);
 
 /* The stream is about to be destroyed. */
@@ -86,15 +87,15 @@ void stream_let_go(struct shim_stream *stream);
 /* For the drain: the thread is gone, and its default streams with it. */
 void streams_of_gone_thread(struct shim_thread *thread);
 
-/* For the drain, before and after it reads all rings and events: entries of destroyed streams are used again, so that
- * programs may make any number of streams. */
+/* For the drain, before and after it reads all rings and events. Between them, destroyed streams lose their last
+ * operations; their entries are then used again, so that programs may create any number of streams. */
 void streams_over_begin(void);
 void streams_over_end(void);
 
 /* The context is gone, and its streams with it. */
 void context_gone(struct shim_context *context);
 
-/* The same of green contexts, of which we have nothing to read. */
+/* The same for the green context with this handle, whose operations have no events to be read. */
 void contexts_forget_green(ws_CUgreenCtx green);
 
 #endif

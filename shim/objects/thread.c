@@ -24,9 +24,9 @@
 __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")));
 
 enum {
-    LIMIT_PER_RING = 256, /* a ring takes at most this part of the process's limit */
-    STACK_SIZE = 1 << 20, /* of our threads, beside what the C library puts there. Where a program locks its memory,
-                             all of it is filled */
+    LIMIT_PER_RING = 256, /* a ring takes at most 1/256 of the process's memory limits */
+    STACK_SIZE = 1 << 20, /* of our threads, besides what the C library puts on the stack. Small, since a program with
+                             locked memory (mlockall) has all of it in memory */
 };
 
 static struct shim_thread *_Atomic slots[THREAD_SLOTS];
@@ -37,9 +37,9 @@ static _Atomic uint32_t begun; /* with a slot */
 static _Atomic uint64_t refused;
 static _Atomic uint64_t passed_unknown;
 
-/* Tells when a thread ends. C++'s thread_local would take the loader's lock: that is held while constructors of a
- * library run that is being opened, and one of them may wait for the thread that calls here. Both functions have
- * moved between libraries. */
+/* The key's destructor tells us when a thread ends. A C++ thread_local would take the loader's lock. That lock is
+ * held while dlopen runs a library's constructors, and one of these may wait for the thread that calls here. The
+ * functions are looked up, as they have moved between glibc's libraries. */
 static pthread_key_t key;
 static int (*set_specific)(pthread_key_t, const void *);
 
@@ -48,7 +48,7 @@ static void thread_ended(void *object)
     struct shim_thread *thread = object;
     if (!thread || thread_if_known() != thread) /* a forked child ends its copy of the thread */
         return;
-    /* Its state stays: destructors of the program's may come after this one. */
+    /* Its state stays: destructors of the program may run after this one, and make CUDA calls. */
     shim_life.thread_ends(thread);
     atomic_store_explicit(&thread->life, THREAD_ENDING, memory_order_release);
 }
@@ -77,7 +77,7 @@ static bool take_slot(struct shim_thread *thread)
     return false;
 }
 
-/* The option, but no large part of the process's limits. */
+/* The ring's size by the option, but no large part of the process's memory limits. */
 static uint64_t ring_slots(void)
 {
     static const int resources[] = { RLIMIT_AS, RLIMIT_DATA };
@@ -94,7 +94,7 @@ static uint64_t ring_slots(void)
     return slots_wanted;
 }
 
-/* With the registry's lock. Late threads share the last row: without one they could not be recorded. */
+/* With the registry's lock. Threads that come late share the last row: without a row they could not be recorded. */
 static uint32_t add_row(struct ws_thread *row, const char *name)
 {
     static uint32_t shared;
@@ -116,8 +116,8 @@ static struct shim_thread *thread_create(void)
     struct shim_thread *thread = ws_reserve(size);
     if (!thread)
         return NULL;
-    /* A child that a handler forks inside a call goes on in the wrapper, with its own copy of all but the ring. The
-     * ring is large and never read there. */
+    /* If a signal handler forks inside a call, the child goes on in the wrapper, and needs its copy of the thread's
+     * state. The ring is left out: it is large, and nobody reads it in the child. */
     madvise((char *)thread + head, size - head, MADV_WIPEONFORK);
     ws_reserve_small_pages(thread, size);
     char name[16] = "";
@@ -147,15 +147,15 @@ struct shim_thread *thread_get(void)
     if (thread || thread_self.ours || !shim_life.start())
         return thread;
     struct shim_quiet quiet;
-    quiet_begin(&quiet); /* a handler would make a state of its own */
+    quiet_begin(&quiet); /* a signal handler in between would make a second state */
     thread = thread_self.thread;
     if (!thread && thread_self.refused != shim_page.generation)
         thread = thread_create();
     if (thread && !thread_self.thread) {
         thread_self.thread = thread;
-        if (set_specific) /* else it is found to be gone when slots run short */
+        if (set_specific) /* without, all_may_be_gone finds that it has ended */
             set_specific(key, thread);
-        wake_drain_soon(); /* it may sleep long, and threads may come and go by the thousand */
+        wake_drain_soon(); /* the drain may sleep long, while threads come and go by the thousand */
     } else if (!thread) {
         thread_self.refused = shim_page.generation;
         atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
@@ -174,7 +174,8 @@ unsigned thread_slots_used(void)
     return atomic_load_explicit(&slots_used, memory_order_acquire);
 }
 
-/* Signal 0 only asks. Where the id has become another thread's, this thread counts as alive for longer. */
+/* Signal 0 only asks whether the thread exists. If a new thread has got the same id, this one counts as alive until
+ * that one ends. */
 bool thread_is_gone(const struct shim_thread *thread)
 {
     return syscall(SYS_tgkill, getpid(), thread->tid, 0) && errno == ESRCH;
@@ -214,8 +215,8 @@ uint64_t threads_passed_unknown(void)
     return atomic_load_explicit(&passed_unknown, memory_order_relaxed);
 }
 
-/* Sanitizers must see threads being made. Otherwise the function is looked up in whatever library this glibc has it,
- * so that the shim does not need one version of it. */
+/* Sanitizers must see threads being made, so they get a plain call. Otherwise the function is looked up: glibc has
+ * moved it to another library, and a plain call would tie the shim to one symbol version. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define FIND_PTHREAD_CREATE() pthread_create
 #else
@@ -224,8 +225,9 @@ uint64_t threads_passed_unknown(void)
 #endif
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-/* The thread-local storage of the program and its libraries lies on the same stack, and may be larger than all we
- * need. Where this glibc does not say how large it is, the stack keeps the program's default size. */
+/* The thread-local storage of the program and its libraries lies on each thread's stack, and may be larger than all
+ * that our thread needs. glibc says how large it is (__pthread_get_minstack). Where it does not, the stack gets the
+ * program's default size. */
 static void choose_stack(pthread_attr_t *attributes)
 {
     size_t (*least)(const pthread_attr_t *) =
@@ -257,7 +259,7 @@ int thread_start(void *(*main)(void *))
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &saved);
     int error = create(&thread, &attributes, main, NULL);
-    if (error == EINVAL) { /* too small after all */
+    if (error == EINVAL) { /* the stack was too small after all */
         pthread_attr_destroy(&attributes);
         pthread_attr_init(&attributes);
         pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);

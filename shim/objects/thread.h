@@ -1,5 +1,4 @@
-/* What the shim keeps for each thread that makes CUDA calls: its ring, and caches that make the hot path a few
- * loads. */
+/* What the shim keeps for each thread that makes CUDA calls: its ring, and caches that keep the hot path short. */
 #ifndef WALLSHIM_SHIM_OBJECTS_THREAD_H
 #define WALLSHIM_SHIM_OBJECTS_THREAD_H
 
@@ -16,13 +15,13 @@ struct shim_stream;
 
 enum {
     PENDING_COLLECTIVES = 64,
-    NESTED_KNOWN = 16 /* callers in NCCL and the like that take turns; a power of 2 */
+    NESTED_KNOWN = 16 /* remembered callers of nested calls (frame_makes), as in NCCL; a power of 2 */
 };
 
-/* Of the operation under way: what is to be done about counters when it returns. */
+/* What is to be done about hardware counters when the operation under way returns. */
 enum thread_counted { COUNTED_NOT_ASKED, COUNTED_NOTHING, COUNTED_LAUNCH };
 
-/* A launch's parameters, as its caller has them. */
+/* A launch's parameters, as the program passed them. */
 struct thread_params {
     bool wanted;
     uint32_t function; /* dictionary id */
@@ -31,59 +30,60 @@ struct thread_params {
 
 /* What measuring device times has cost the thread (calls/measure.h), in ticks. */
 struct thread_measuring {
-    uint64_t paid_until; /* nothing is measured before, so that the share of the time holds */
-    uint32_t unmeasured; /* operations since the last that was measured */
+    uint64_t paid_until; /* until then nothing is measured, so that --overhead is kept */
+    uint32_t unmeasured; /* operations since the last measured one */
     bool anchor_next;    /* anchors and samples take turns */
+    uint64_t spent;      /* ticks that events of its operations took so far; read relaxed by the drain */
 };
 
-/* A thread that is ending may still make calls, from the destructors of its keys: it is gone when the kernel says so.
- */
+/* A thread that is ending may still make calls, in destructors of thread-specific data. It is gone only when the
+ * kernel says so (thread_is_gone). */
 enum thread_life { THREAD_ALIVE, THREAD_ENDING };
 
-/* A call that was found to be made by one under way: see calls/frames.h. */
+/* A nested call that frame_makes has found, remembered: see calls/frames.h. */
 struct thread_nested {
     uintptr_t at, caller;
     const void *from;
 };
 
 struct shim_thread {
-    struct ws_ring ring;             /* first, so that what a launch needs of it is at the pointer itself */
-    uint32_t id;                     /* dictionary id; those of late threads share one */
+    struct ws_ring ring;             /* first, so that the launch path needs no offset to reach it */
+    uint32_t id;                     /* dictionary id; threads that came too late for one share the last */
     uintptr_t within;                /* the frame of the wrapped call under way (calls/frames.h); 0: in none */
-    struct ws_ring_header op_header; /* of its operations: WS_OP_IN_COLLECTIVE is in it while inside NCCL */
-    uint64_t correlation;            /* the last one given */
+    struct ws_ring_header op_header; /* for records of operations; has WS_OP_IN_COLLECTIVE while in an NCCL call */
+    uint64_t correlation;            /* number of the last operation or call */
     uint64_t passed;                 /* calls not recorded because recording was off; read relaxed by the drain */
     uint64_t unregistered;           /* operations that found no room, and are not recorded */
-    uint64_t inside;                 /* calls of the program within others, and those left by a jump; as `passed` */
+    uint64_t inside;                 /* the program's nested calls, and those left by longjmp; read as `passed` */
     uint64_t damaged;                /* records of the ring that made no sense; the drain's own */
-    struct shim_context *context;    /* current, as of `handles`; NULL unknown */
-    uint32_t handles;                /* differs from shim_page's while the context is unknown */
-    uint32_t context_bits;           /* its dictionary id, where shape_which puts it */
+    struct shim_context *context;    /* current while `handles` equals shim_page's; NULL: unknown */
+    uint32_t handles;                /* shim_page.handles when `context` was found */
+    uint32_t context_bits;           /* the context's dictionary id, shifted as shape_which needs it */
     /* Of the operation under way. */
-    bool slow;                             /* its return takes more than committing its record */
+    bool slow;                             /* it needs op_end_slowly */
     uint8_t measure;                       /* enum measure */
     uint8_t counted;                       /* enum thread_counted */
-    uint64_t gate;                         /* that holds its stream; 0: none */
-    uint64_t measuring_took;               /* ticks, so far */
-    bool has_turn;                         /* of the stream */
-    bool beside;                           /* without the turn, and counted so in the stream's order */
-    uint64_t order;                        /* of the stream, when the call entered it */
-    struct shim_stream *timed;             /* where events are recorded; NULL: nowhere */
-    uint32_t first_waiting, waiting_count; /* streams that a wait for an event is being put into, by id */
-    uint32_t begin_event, end_event;       /* which no record has yet; 0: none */
-    uint64_t begun_at;                     /* the ring's head; once it has moved, the record is in the ring */
-    uint8_t end_users;                     /* of the end event, that are not the stream */
-    uint8_t copies_noted;                  /* 0 nowhere, 1 with the context, 2 with the stream as well */
+    uint64_t gate;                         /* the gate that holds its stream; 0: none */
+    uint64_t measuring_took;               /* ticks spent on measuring it, before its call */
+    bool has_turn;                         /* it has the stream's turn (calls/turns.h) */
+    bool beside;                           /* it has no turn, and is counted so in stream->order */
+    uint64_t order;                        /* stream->order before it */
+    struct shim_stream *timed;             /* the stream into which its events go; NULL: it gets none */
+    uint32_t first_waiting, waiting_count; /* ids of the streams into which a wait is being put */
+    uint32_t begin_event, end_event;       /* that no committed record has yet; 0: none */
+    uint64_t begun_at;                     /* the ring's head then; once it has moved, the record is committed */
+    uint8_t end_users;                     /* users of the end event that are still to be released */
+    uint8_t copies_noted;                  /* the copy is counted: 0 nowhere, 1 in the context, 2 in the stream too */
     struct thread_measuring measuring;
-    struct thread_params due; /* to be kept when it returns */
-    uint8_t direction;        /* of a copy, enum copy_direction; COPY_DIRECTIONS: of none */
-    uintptr_t in_library; /* the frame of the cuBLAS or cuDNN call under way: calls that it makes itself are not the
-                             program's; 0: none */
-    uintptr_t in_nccl;    /* that of NCCL: launches are its own */
+    struct thread_params due; /* parameters to be kept when the launch returns */
+    uint8_t direction;        /* enum copy_direction; COPY_DIRECTIONS: not such a copy */
+    uintptr_t in_library; /* the frame of the cuBLAS or cuDNN call under way, as `within`; library calls that it makes
+                             are not recorded */
+    uintptr_t in_nccl;    /* the frame of the NCCL call under way; launches in it are flagged */
     struct thread_nested nested[NESTED_KNOWN];
-    uint32_t captures_beginning; /* counted, by calls that have not returned */
-    bool capture_ending;         /* the call that has not returned ends one */
-    uint64_t capture_handle;     /* the stream of the last of them; 0: one that is not known */
+    uint32_t captures_beginning; /* captures that the call under way is beginning, and has counted */
+    bool capture_ending;         /* the call under way ends a capture */
+    uint64_t capture_handle;     /* the stream of that capture; 0: not known */
     uint32_t group_depth;        /* of ncclGroupStart */
     uint32_t collective_count;
     struct ws_ring_collective collectives[PENDING_COLLECTIVES]; /* waiting for the group's end */
@@ -95,35 +95,36 @@ struct shim_thread {
     struct shape_refused shapes_refused[SHAPES_REFUSED];
     uint64_t simplified;   /* operations recorded without grid and block */
     _Atomic uint32_t life; /* enum thread_life */
-    uint32_t number;       /* this thread's alone, from 1 on */
+    uint32_t number;       /* unique to this thread, from 1 on */
     int32_t tid;
-    struct shim_stream *own_streams; /* its default streams; the registry's lock */
+    struct shim_stream *own_streams; /* its own default streams; under the registry's lock */
     size_t mapping;                  /* bytes of this structure and the ring */
     /* The drain's own. */
     uint64_t reported_lost, reported_passed, reported_unregistered, reported_simplified;
-    uint64_t reported_inside, reported_damaged;
-    uint32_t params;      /* id for the operation that follows */
-    uint64_t touched;     /* slots of the ring whose pages are there (drain/ring_pages.h) */
+    uint64_t reported_inside, reported_damaged, reported_spent;
+    uint32_t params;      /* id of the parameters, for the operation that follows them in the ring */
+    uint64_t touched;     /* slots of the ring whose pages have memory (drain/ring_pages.h) */
     uint64_t head_before; /* the ring's, when pages were last touched */
 };
 
-/* One pointer and a few bytes of static thread-local storage: there is little of it, and the compiler's
- * other ways of reaching thread-locals from a library cost a call. */
+/* Small, because it is in static thread-local storage (initial-exec), of which a process has little. The other ways
+ * to reach thread-locals from a library cost a call. */
 struct thread_self {
     struct shim_thread *thread;
-    uint32_t refused; /* generation in which there was no room for this thread */
+    uint32_t refused; /* generation of the recording in which there was no room for this thread */
     bool ours;        /* started by us: its calls are not the program's */
 };
 extern __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")));
 
-/* Once, when the shim is loaded. */
+/* Called once, when the shim is loaded. */
 void threads_init(void);
 
 /* This thread's state, made if need be. NULL when nothing is recorded here (shim_life.start said no, no memory, too
  * many threads). */
 struct shim_thread *thread_get(void);
 
-/* The same, but only if it exists. In a child of a process that had started, the phase hides the parent's state. */
+/* The same, but NULL if the thread has no state yet. In a forked child, the phase hides the state it has from its
+ * parent. */
 static inline struct shim_thread *thread_of_phase(uint32_t phase)
 {
     return phase & SHIM_STARTED ? thread_self.thread : NULL;
@@ -142,22 +143,22 @@ enum { THREAD_SLOTS = 4096 };
 struct shim_thread *thread_at(unsigned slot);
 unsigned thread_slots_used(void);
 
-/* Has the thread ended, as the kernel knows it? */
+/* Has the thread ended? The kernel is asked. */
 bool thread_is_gone(const struct shim_thread *thread);
 
 /* Frees the state of a thread that is gone and whose ring has been read. */
 void thread_retire(unsigned slot);
 
-/* Threads that have a state now. */
+/* How many threads have a state now. */
 unsigned thread_count(void);
 
-/* Threads that ever had one: differs from an earlier answer where one began. */
+/* How many threads ever had a state: the number grows when a thread gets one. */
 uint32_t threads_begun(void);
 
-/* Threads that found no slot since the start. */
+/* How many threads found no slot since the start. */
 uint64_t threads_refused(void);
 
-/* A call that is not recorded now, of a thread that has no state yet; and how many there were. */
+/* Counts a call that is not recorded, of a thread that has no state yet; and returns how many there were. */
 void threads_pass_unknown(void);
 uint64_t threads_passed_unknown(void);
 

@@ -14,12 +14,13 @@
 #define PR_GET_TID_ADDRESS 40
 #endif
 
-/* set_tid_address(2): the kernel clears it when the thread has gone and the process goes on. */
+/* The first thread's id, at the address of set_tid_address(2): the kernel clears it when that thread ends and the
+ * process goes on. NULL: not known. */
 static const _Atomic int *first_thread_id;
 
-/* Where that word is in the C library's record of the thread, which pthread_self points to. */
+/* The id's offset in the C library's record of the thread, to which pthread_self points. */
 static intptr_t place_in_thread;
-enum { THREAD_RECORD_SIZE = 16384 }; /* about 2,300 bytes */
+enum { THREAD_RECORD_SIZE = 16384 }; /* more than enough: the record has about 2,300 bytes */
 
 void first_thread_watch(void)
 {
@@ -30,8 +31,8 @@ void first_thread_watch(void)
     place_in_thread = (intptr_t)place - (intptr_t)pthread_self();
 }
 
-/* After fork the kernel clears the same place in the record of the thread that forked. The child does not ask the
- * kernel: it may be in a sandbox. */
+/* In the child, the kernel clears the id in the record of the thread that forked, at the same offset. The child
+ * computes the address. It does not ask the kernel, which a sandbox may forbid. */
 void first_thread_after_fork(void)
 {
     if (place_in_thread < 0 || place_in_thread >= THREAD_RECORD_SIZE)
@@ -59,7 +60,7 @@ bool first_thread_left_alone(int64_t now, unsigned others)
     text[length > 0 ? length : 0] = 0;
     const char *after_name = strrchr(text, ')');
     long threads;
-    /* The first thread stays as a zombie while others live. */
+    /* The first thread stays as a zombie while others live, and counts as a thread. */
     return after_name &&
            sscanf(after_name, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld", &state,
                   &threads) == 2 &&

@@ -1,4 +1,4 @@
-/* Waiting for a word to change, within this process. */
+/* Futexes, private to this process: waiting until a 32-bit word in memory changes. */
 #ifndef WALLSHIM_SHIM_STATE_FUTEX_H
 #define WALLSHIM_SHIM_STATE_FUTEX_H
 
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* While the word is `value`, so long at most. */
+/* Waits while the word is `value`, for ns at most. May return early. */
 static inline void futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t ns)
 {
     struct timespec timeout = { ns / 1000000000, ns % 1000000000 };

@@ -28,19 +28,20 @@ enum {
     SHORT_WAIT_NS = 1000000,
 };
 
-/* A page of their own, which reads as zero in any child process: a child does not have the thread that held a
- * lock. */
+/* The locks have a page of their own, which reads as zero in any child process: the child does not have the thread
+ * that held a lock. */
 static struct {
     _Alignas(PAGE_SIZE_AT_MOST) struct {
         _Atomic uint32_t word;     /* enum lock_word; a futex */
-        _Atomic uint32_t was_late; /* a waiter reached its deadline: the others wait shortly */
-        uint64_t signals;          /* the holder's own mask */
+        _Atomic uint32_t was_late; /* the last waiter reached its deadline: later ones wait for SHORT_WAIT_NS only */
+        uint64_t signals;          /* the holder's signal mask before it took the lock */
     } lock[LOCKS];
     _Atomic bool open;
     _Atomic uint64_t missed;
 } locks;
 
-/* All 64 signals, also those that the C library uses to cancel threads. Its own function leaves these out. */
+/* Blocks all 64 signals, also those with which the C library cancels threads; its own sigprocmask leaves these
+ * out. */
 static uint64_t block_signals(void)
 {
     uint64_t all = UINT64_MAX, saved = 0;

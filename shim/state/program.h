@@ -8,7 +8,7 @@
 /* Without its folder. */
 const char *program_name(void);
 
-/* All arguments, each with its zero. The last ones are missing where they are longer than 16 KiB in all. */
+/* All arguments, each zero-terminated. If they are longer than 16 KiB in all, the last ones are missing. */
 const char *program_arguments(size_t *size);
 
 #endif

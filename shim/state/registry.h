@@ -1,6 +1,6 @@
-/* Dictionaries under construction: append-only arrays of rows that many threads add to and the drain
- * thread copies out. An id is an index plus one. A row never changes once it is counted, so readers
- * need no lock. */
+/* The trace's dictionaries, while they grow: append-only arrays of rows, to which many threads add and
+ * from which the drain copies. An id is an index plus one. A row never changes once it is counted, so
+ * readers need no lock. */
 #ifndef WALLSHIM_SHIM_STATE_REGISTRY_H
 #define WALLSHIM_SHIM_STATE_REGISTRY_H
 
@@ -13,7 +13,7 @@
 #include "record/record.h"
 #include "shim/state/lock.h"
 
-/* R(family, most rows). Memory is mapped as it fills. */
+/* R(family, most rows). Memory is mapped as a table fills. */
 #define REGISTRY_TABLES(R) \
     R(device, 64)          \
     R(context, 256)        \
@@ -32,7 +32,7 @@ struct registry_table {
     uint32_t limit;
     _Atomic uint32_t count;
     _Atomic uint64_t refused; /* rows that found no room */
-    uint32_t emitted;         /* the drain's */
+    uint32_t emitted;         /* the drain's: rows already in the trace */
 };
 
 struct registry {
@@ -45,10 +45,10 @@ struct registry {
 
 extern struct registry registry;
 
-/* Empties all tables; they have no memory then. */
+/* Empties all tables, which then have no memory. */
 void registry_init(void);
 
-/* False: the lock was not free in time. Then nothing is known and nothing can be added. */
+/* False: the lock was not free in time. Then nothing can be looked up or added. */
 __attribute__((warn_unused_result)) static inline bool registry_lock(void)
 {
     return lock_take(LOCK_REGISTRY);
@@ -59,8 +59,8 @@ static inline void registry_unlock(void)
     lock_release(LOCK_REGISTRY);
 }
 
-/* With the lock held: appends a copy of the row and returns its id, or 0 when the table is full or memory is out. The
- * id is also put into the row's first column where that is 0. */
+/* With the lock held: appends a copy of the row and returns its id; 0 when the table is full or there is no memory.
+ * The id is also stored in the copy's first column, if that is 0. */
 uint32_t registry_add(struct registry_table *table, const void *row);
 
 /* With the lock held: a lasting copy of the text (cut at 16 KiB, with a zero behind it; empty

@@ -29,7 +29,7 @@ int64_t wake_wait(int64_t next)
     return atomic_load(&wake) != WAKE_NOT ? now : 0;
 }
 
-/* Whoever launches while there are few events wakes the drain each time: not at once after a round. */
+/* While few events are free, every launch wakes the drain. So it sleeps a little before the next round. */
 void wake_wait_gap(int64_t soonest)
 {
     int64_t now = ws_clock_ns();

@@ -1,20 +1,21 @@
-/* How the program's threads wake the drain. Anybody may, from anywhere: it takes no lock. */
+/* How threads wake the drain. It takes no lock, so any thread may call it anywhere, also in signal handlers. */
 #ifndef WALLSHIM_SHIM_STATE_WAKE_H
 #define WALLSHIM_SHIM_STATE_WAKE_H
 
 #include <stdint.h>
 
-/* A ring is filling up, or events are used up: there will be a round within a millisecond. */
+/* A ring is filling up, or few events are free: the drain makes a round within a millisecond. */
 void wake_drain_soon(void);
 
-/* Somebody waits. */
+/* A thread waits for the drain: it makes a round at once. */
 void wake_drain_now(void);
 
-/* The drain's side: sleeps until `next` (ns, ws_clock_ns), or until it is woken. Returns when it was woken, 0 where
- * it was not. */
+/* For the drain: sleeps until `next` (ns, ws_clock_ns), or until it is woken. Returns the time at which it was woken;
+ * 0: it was not. */
 int64_t wake_wait(int64_t next);
 
-/* The second half, where it was woken: goes on sleeping until `soonest` where nobody waits. */
+/* For the drain, after wake_wait returned because it was woken: goes on sleeping until `soonest`, unless a thread
+ * waits (wake_drain_now). */
 void wake_wait_gap(int64_t soonest);
 
 #endif

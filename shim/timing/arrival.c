@@ -2,10 +2,10 @@
 
 #include "base/root.h"
 
-/* Variances, ns². An event's time is rounded to half a microsecond. Each second the clock has a new base, whose time
- * was rounded as well. A crystal's drift changes by some 1e-8 in a second. */
+/* Variances. PROBE, ns²: an event's time is rounded to half a microsecond. WANDER, ns² a second: each second the
+ * clock has a new base, whose time was rounded as well. DRIFT: a crystal's drift changes by some 1e-8 in a second. */
 static const double PROBE = 200.0 * 200, WANDER_A_SECOND = 150.0 * 150, DRIFT_A_SECOND = 1e-16;
-static const double FIRST_DRIFT = 5e-5; /* any crystal is better */
+static const double FIRST_DRIFT = 5e-5; /* before it is known; any crystal is better */
 static const double SECOND = 1e9, FAR_OFF = 4, FAR_OFF_NS = 300;
 enum { APART_MOST = 6 };
 
@@ -16,7 +16,7 @@ static void begin(struct arrival *arrival, int64_t host_ns, int64_t device_ns, d
     };
 }
 
-/* The variance of the delay, so long after the last probe. */
+/* The variance of the delay, `since` ns after the last probe. */
 static double variance_after(const struct arrival *arrival, double since)
 {
     double aside = since < 0 ? -since : since;

@@ -1,8 +1,9 @@
-/* When work that the host launched reaches its device.
+/* When a launch reaches its device.
  *
- * An idle stream starts its work when the launch arrives there: some time after the call has returned. Probes say
- * when: events in an idle stream of our own, whose call returned at a known time. A Kalman filter follows the
- * difference and its drift, so the error is far below that of one event. Device times are on the context's clock. */
+ * An idle stream starts an operation when the launch arrives at the device, some time after the call has returned.
+ * Probes measure that time: events in an idle stream of our own, whose call returned at a known host time. A Kalman
+ * filter follows the difference between device and host time, and its drift. So the error is far below that of a
+ * single event. Device times are on the context's clock. */
 #ifndef WALLSHIM_SHIM_TIMING_ARRIVAL_H
 #define WALLSHIM_SHIM_TIMING_ARRIVAL_H
 
@@ -11,8 +12,8 @@
 
 #include "shim/objects/contexts.h"
 
-/* A probe: the call returned at this host time, and its event has this device time. `late`: by how much the probe may
- * have been delayed, ns. One far off is ignored, unless many in a row are. */
+/* Takes in a probe: its call returned at this host time, and its event has this device time. `late`: by how much the
+ * probe may have been delayed, ns. A probe that is far off is ignored, unless several in a row are. */
 void arrival_learn(struct arrival *arrival, int64_t host_ns, int64_t device_ns, int64_t late);
 
 static inline bool arrival_known(const struct arrival *arrival)
@@ -20,7 +21,7 @@ static inline bool arrival_known(const struct arrival *arrival)
     return arrival->probes != 0;
 }
 
-/* When a launch arrives whose call returned at this host time, and the variance of that, ns². */
+/* The device time at which a launch arrives whose call returned at this host time; and its variance, ns². */
 int64_t arrival_of(const struct arrival *arrival, int64_t host_ns, double *variance);
 
 #endif

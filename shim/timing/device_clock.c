@@ -11,28 +11,28 @@
 enum {
     BASE_PERIOD = 1000000000, /* cuEventElapsedTime is a float32: its steps are 61 ns at one second */
     FIT_PERIOD = 250000000,
-    FIT_WINDOW = 200000000, /* least time between two comparisons that give a drift */
-    FIT_RENEWAL = 60,       /* comparisons after which the first one is replaced */
-    SUBMIT_WINDOW = 64,     /* comparisons after which the shortest way is found anew */
+    FIT_WINDOW = 200000000, /* least time between two comparisons (fits) that give a drift */
+    FIT_RENEWAL = 60,       /* comparisons after which first_fit is replaced by a newer one */
+    SUBMIT_WINDOW = 64,     /* comparisons after which shortest_submit is found anew */
     SUBMIT_MARGIN = 2,
-    GOOD_FIT = 8000,     /* error of a comparison that was not disturbed, at most */
-    SETTLING = 50000000, /* time to wait for the first such one */
+    GOOD_FIT = 8000,     /* a comparison that was not disturbed has at most this error */
+    SETTLING = 50000000, /* how long to wait for the first such comparison */
     PROBES = 3,
-    MOST_FAILED_PROBES = 40, /* a second of them */
+    MOST_FAILED_PROBES = 40, /* about a second of them */
     PROBE_DEADLINE = 300000, /* a probe that takes longer found the device busy */
     SETTLE_MOST = 3000,
-    SOON_FITS = 4, /* at first more often, to know the drift soon */
+    SOON_FITS = 4, /* so many first comparisons follow each other sooner, to know the drift soon */
     EARLY_FITS = 12,
-    ONE_QUEUE_SUBMIT = 10000, /* assumed where the way to an idle device cannot be measured */
+    ONE_QUEUE_SUBMIT = 10000, /* assumed time to an idle device, where it cannot be measured */
 };
-static const double UNKNOWN_DRIFT = 100e-6; /* of a clock compared only once: any crystal is better */
+static const double UNKNOWN_DRIFT = 100e-6; /* assumed until there are two comparisons; any crystal is better */
 
 static struct clock_base *current_base(struct shim_context *context)
 {
     return &context->base[context->current_base];
 }
 
-/* The shim has no libm to call. */
+/* Written out, as the shim is not linked against libm. */
 static int64_t rounded(double value)
 {
     return (int64_t)(value + (value < 0 ? -0.5 : 0.5));
@@ -54,7 +54,7 @@ static double float_step(float value)
     return magnitude((double)next - (double)value);
 }
 
-/* ns from the current base to the event, and the step of the float that said so. */
+/* Time from the current base to the event, ns; and the step of the float32 in which the driver gives it. */
 static ws_CUresult elapsed(struct shim_context *context, ws_CUevent event, int64_t *ns, uint32_t *step)
 {
     float ms = 0;
@@ -77,7 +77,7 @@ struct probe {
     int64_t before, recorded, seen; /* host */
 };
 
-/* Puts the event into our idle stream and watches it pass. */
+/* Records the event in our idle stream, and polls until it has passed. */
 static bool probe_once(struct shim_context *context, ws_CUevent event, struct probe *probe)
 {
     probe->before = ws_clock_ns();
@@ -95,7 +95,7 @@ static bool probe_once(struct shim_context *context, ws_CUevent event, struct pr
     return false;
 }
 
-/* An interrupted probe may be less exact than the last good one, drift included. */
+/* Not if the probe was interrupted: it is then less exact than the last good comparison with the drift since. */
 static bool worth_taking(const struct shim_context *context, const struct clock_fit *fit)
 {
     const struct clock_fit *last = &context->last_fit;
@@ -107,7 +107,7 @@ static void add_fit(struct shim_context *context, struct clock_fit fit)
 {
     if (!worth_taking(context, &fit))
         return;
-    /* The drift is as exact as the worse of its two comparisons. */
+    /* The drift is computed from first_fit and last_fit, and is as exact as the worse of them. */
     if (!context->fits || context->first_fit.error > 2 * fit.error)
         context->first_fit = fit;
     else if (context->fits % FIT_RENEWAL == 0)
@@ -119,14 +119,14 @@ static void add_fit(struct shim_context *context, struct clock_fit fit)
 static void add_probe(struct shim_context *context, int64_t device_ns, const struct probe *probe)
 {
     uint32_t submit = (uint32_t)(probe->seen - probe->recorded) + RESOLUTION;
-    /* The shortest lately seen is the way without delays of the looking thread. The work of others may take somewhat
-     * longer than an empty event. */
+    /* The shortest time seen lately is without delays of the polling thread. Real work may take somewhat longer to
+     * arrive than an empty event: hence SUBMIT_MARGIN. */
     if (context->fits % SUBMIT_WINDOW == 0 || submit < context->shortest_submit)
         context->shortest_submit = submit;
     context->submit_ns = SUBMIT_MARGIN * context->shortest_submit;
     atomic_store_explicit(&context->settle_ns, (uint32_t)ws_min(context->shortest_submit, (uint32_t)SETTLE_MOST),
                           memory_order_relaxed);
-    /* What the first one ran for the first time may have taken long. */
+    /* The first probe may be slow, as it runs code of the driver for the first time. */
     int64_t late = context->fits ? submit - context->shortest_submit : probe->seen - probe->before;
     arrival_learn(&context->arrival, probe->recorded, device_ns, late);
     add_fit(context, (struct clock_fit){
@@ -136,7 +136,8 @@ static void add_probe(struct shim_context *context, int64_t device_ns, const str
                      });
 }
 
-/* Takes the narrowest of a few probes. The event is left as the last probe set it, its time known. */
+/* Compares the clocks by the shortest of a few probes. Afterwards the base is the event of the last probe, and its
+ * time is known. */
 static bool compare(struct shim_context *context, struct clock_base *base, struct probe *best)
 {
     int64_t best_time = 0;
@@ -147,11 +148,11 @@ static bool compare(struct shim_context *context, struct clock_base *base, struc
         uint32_t step = 0;
         if (!probe_once(context, base->handle, &probe))
             return false;
-        if (!current_base(context)->known) { /* the first of all: the origin is ours to choose */
+        if (!current_base(context)->known) { /* the very first: the origin is arbitrary */
             current_base(context)->time = probe.before + (probe.seen - probe.before) / 2;
             current_base(context)->known = true;
         } else if (base == current_base(context)) {
-            continue; /* set anew just now, nothing to measure it from */
+            continue; /* its own event was recorded anew, so there is no base to measure it from */
         } else if (elapsed(context, base->handle, &ns, &step) != WS_CUDA_SUCCESS) {
             return false;
         }
@@ -169,8 +170,8 @@ static bool compare(struct shim_context *context, struct clock_base *base, struc
     return any;
 }
 
-/* ns until the next comparison; soon where the last one was not taken. Computed times want to know the drift early.
- */
+/* ns until the next comparison: less where the last one was not used, and less at first, as computed times need the
+ * drift early. */
 static int64_t fit_pause(const struct shim_context *context, bool taken)
 {
     bool sampled = shim_options.event_placement == WS_EVENTS_SAMPLED;
@@ -181,7 +182,7 @@ static int64_t fit_pause(const struct shim_context *context, bool taken)
     return context->fits < SOON_FITS ? FIT_PERIOD / 5 : FIT_PERIOD;
 }
 
-/* Our own stream and events: compares the clocks, and takes a new base when it is time. */
+/* With a stream and events of our own: compares the clocks, and takes a new base when it is time. */
 static void keep_by_probes(struct shim_context *context, int64_t now)
 {
     struct probe probe;
@@ -193,7 +194,7 @@ static void keep_by_probes(struct shim_context *context, int64_t now)
     if (!compare(context, base, &probe)) {
         if (first)
             current_base(context)->known = false;
-        /* Where our event never passes, all streams share one queue, for whatever reason. */
+        /* If our event never passes, all streams seem to share one hardware queue, for whatever reason. */
         if (first && ++context->failed_probes == MOST_FAILED_PROBES)
             context->one_queue = true;
         context->next_fit = now + FIT_PERIOD / 10;
@@ -205,11 +206,11 @@ static void keep_by_probes(struct shim_context *context, int64_t now)
     }
     if (first || now >= context->next_base)
         context->next_base = now + BASE_PERIOD;
-    /* Were none of the probes any good, try again soon. */
+    /* Until there is a good comparison, or SETTLING is over, try again at every round. */
     if (!context->first_base)
         context->first_base = now;
     if (context->last_fit.error > GOOD_FIT && now - context->first_base < SETTLING) {
-        context->next_fit = now; /* at every round, until there is one to go by */
+        context->next_fit = now;
         return;
     }
     context->next_fit = now + fit_pause(context, context->fits != fits);
@@ -221,7 +222,7 @@ bool device_clock_keep(struct shim_context *context, int64_t now, struct ws_cloc
         return false;
     if (!context->one_queue)
         keep_by_probes(context, now);
-    /* Readers must not use a comparison that only stands in for a better one. */
+    /* device_clock_known is false while a better comparison is being waited for: such ones stay out of the trace. */
     if (context->fits == context->fits_reported || !device_clock_known(context))
         return false;
     context->fits_reported = context->fits;
@@ -247,7 +248,7 @@ void device_clock_begin(struct shim_context *context, uint32_t event, int64_t la
 {
     if (context->one_queue && launched != INT64_MIN && !current_base(context)->known &&
         driver.event_query(event_at(&context->pool, event)->handle) == WS_CUDA_SUCCESS) {
-        base_on_event(context, event, launched); /* the origin is ours to choose */
+        base_on_event(context, event, launched); /* the origin is arbitrary */
         context->offset_low = INT64_MIN;
         context->offset_high = INT64_MAX;
     }
@@ -262,12 +263,12 @@ void device_clock_learn(struct shim_context *context, uint32_t event, int64_t la
         context->offset_low = launched - time;
     if (now - time < context->offset_high)
         context->offset_high = now - time;
-    if (context->offset_high < context->offset_low) { /* something was not as we took it: begin again */
+    if (context->offset_high < context->offset_low) { /* the bounds contradict each other: begin again */
         context->offset_low = INT64_MIN;
         context->offset_high = INT64_MAX;
     } else if (now >= context->next_fit) {
         int64_t half = (context->offset_high - context->offset_low) / 2;
-        /* The bounds are from any time in the period, and the clocks went on drifting. */
+        /* The bounds may be from the period's beginning, and the clocks have drifted since. */
         int64_t drifted = (int64_t)(UNKNOWN_DRIFT * FIT_PERIOD);
         add_fit(context, (struct clock_fit){ time, context->offset_low + half, half + RESOLUTION + drifted });
         context->submit_ns = ONE_QUEUE_SUBMIT;
@@ -285,7 +286,8 @@ void device_clock_learn(struct shim_context *context, uint32_t event, int64_t la
 
 bool device_clock_known(const struct shim_context *context)
 {
-    /* The thread is often held up during the first comparisons: reading waits for a good one. */
+    /* The first comparisons are often disturbed. So no event is read before a good one, or before SETTLING is
+     * over. */
     bool settled =
         context->one_queue || context->last_fit.error <= GOOD_FIT || ws_clock_ns() - context->first_base >= SETTLING;
     return context->base[context->current_base].known && settled;

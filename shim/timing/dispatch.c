@@ -6,12 +6,12 @@
 #include "shim/timing/gates.h"
 
 enum {
-    AT_ONCE = 4,        /* measurements in a row */
-    EARLY = 16,         /* so many come one after the other */
-    PERIOD = 250000000, /* between later ones */
-    MEANT = 64,         /* older ones count less and less */
-    DEADLINE = 300000,  /* for both events to pass */
-    MOST_NS = 100000,   /* longer: something came between them */
+    AT_ONCE = 4,        /* measurements at each call, at first */
+    EARLY = 16,         /* so many are made without a pause */
+    PERIOD = 250000000, /* ns between later ones */
+    MEANT = 64,         /* the mean is of about so many: older ones count less and less */
+    DEADLINE = 300000,  /* ns for both events to pass */
+    MOST_NS = 100000,   /* if it took longer, something came between the events */
 };
 static const double NOISE = 2 * 150.0 * 150; /* of two events, ns² */
 
@@ -23,7 +23,7 @@ static bool is_ready(struct dispatch *dispatch)
     return true;
 }
 
-/* Both events are in the stream, and have arrived, before the gate opens. */
+/* Puts both events into the stream behind a gate, and opens the gate once they have reached the device. */
 static bool put_in(struct shim_context *context)
 {
     uint64_t gate = 0;

@@ -1,5 +1,6 @@
-/* What a device takes from one entry of a queue to the next, whatever they are: two events behind a gate tell it. The
- * difference of the events around a kernel has it beside the kernel. The drain's own. */
+/* How long a device takes from one entry of a stream's queue to the next, whatever the entries are. Two events behind
+ * a gate measure it. The difference of the two events around a kernel consists of this time and the kernel's own. For
+ * the drain thread alone. */
 #ifndef WALLSHIM_SHIM_TIMING_DISPATCH_H
 #define WALLSHIM_SHIM_TIMING_DISPATCH_H
 
@@ -7,7 +8,8 @@
 
 #include "shim/objects/contexts.h"
 
-/* Measures it when it is time and something was gated since, in the clock's own stream. The context is current. */
+/* Measures it in the clock's stream, if it is time and a gated launch was measured since the last time. The context
+ * must be current. */
 void dispatch_measure(struct shim_context *context, int64_t now);
 
 #endif

@@ -11,26 +11,26 @@
 #include "shim/state/registry.h"
 
 enum {
-    SAMPLES_MEANT = 16, /* older ones count less and less: durations may change */
+    SAMPLES_MEANT = 16, /* the mean is of about so many samples: durations may change, so older ones count less */
     SAMPLES_MOST = 60000,
-    APART_MOST = 2,    /* so many in a row, and the duration has changed */
-    FIRST_SAMPLES = 4, /* what is known of other kernels counts as so many of a kernel's own */
-    ALL_MEANT = 64,    /* the same of all kernels together */
+    APART_MOST = 2,    /* after so many samples in a row that are far off, the duration has changed */
+    FIRST_SAMPLES = 4, /* what is known of other kernels counts as so many samples of the kernel itself */
+    ALL_MEANT = 64,    /* as SAMPLES_MEANT, for all kernels together */
 };
-static const double UNKNOWN_NS = 5000, UNKNOWN_BY = 50000; /* before anything is known */
+static const double UNKNOWN_NS = 5000, UNKNOWN_BY = 50000; /* duration ± error before there is any sample */
 static const double FAR_OFF = 4;                           /* standard deviations */
-static const double FIRST_SPREAD = 0.05 * 0.05;            /* of the duration's square, before any is known */
+static const double FIRST_SPREAD = 0.05 * 0.05; /* relative to the duration's square, before there is any sample */
 static const double MOST_SPREAD = 4, SAME = 0.3;
 
-/* What all kernels have in common, for those that were sampled seldom or never. */
+/* What is known of all kernels together, for those that were sampled seldom or never. */
 static struct {
     double mean, var; /* of their durations */
-    double spread;    /* variance from launch to launch, by the duration's square */
-    double within;    /* the same, ns² */
+    double spread;    /* variance from launch to launch of the same kernel, relative to the duration's square */
+    double within;    /* the same in ns² */
     uint32_t samples, repeated;
 } all_kernels = { .spread = FIRST_SPREAD };
 
-/* A work is a kernel with grid and block; 0 is for those without room. */
+/* A "work" is a kernel with its grid and block. Number 0 stands for all that found no room. */
 static struct ws_chunks durations = { .row_size = sizeof(struct duration) }; /* by work */
 static struct ws_chunks works = { .row_size = sizeof(uint32_t) };            /* by shape */
 static struct ws_map work_ids; /* hash of a row without its stream → work */
@@ -58,8 +58,8 @@ struct duration *duration_of(uint32_t shape)
     return duration ? duration : &shared;
 }
 
-/* Before a kernel's own launches tell. Where launches of one kernel differ as much as kernels do, the kernel says
- * little of how long a launch takes. */
+/* The spread to assume before a kernel's own samples tell it. In some programs launches of one kernel differ as much
+ * as different kernels do: then the spread of all kernels is the better guess. */
 static double likely_spread(double ns)
 {
     double spread = all_kernels.spread * ws_square(ns);
@@ -75,7 +75,7 @@ static void begin(struct duration *duration, double ns, double noise)
     duration->apart = 0;
 }
 
-/* The weight of one more, where older ones count less and less. */
+/* The weight of one more sample in a mean of about `meant` samples, in which older ones count less and less. */
 static double weight(uint32_t before, uint32_t meant)
 {
     return 1.0 / (double)(ws_min(before, meant) + 1);
@@ -96,8 +96,8 @@ static void learn_spread_of_all(double seen, double mean)
     all_kernels.within += share * (seen - all_kernels.within);
 }
 
-/* Has the duration changed for good? One that is far off is not taken; of several in a row the last is all that is
- * known. */
+/* Is the sample far off? Also counts such samples in a row. A single one is ignored; after several, the duration is
+ * learned anew from the last of them. */
 static bool is_apart(struct duration *duration, double off, double all)
 {
     if (ws_square(off) <= ws_square(FAR_OFF) * all) {
@@ -128,7 +128,7 @@ void duration_sample(struct duration *duration, double ns, double noise)
             (float)ws_max((double)duration->spread, ws_square(off) / SAMPLES_MEANT); /* it may change again */
         return;
     }
-    /* The spread first: what the mean is off by counts as well, until it is known. */
+    /* The spread is learned first: it needs the mean as it was before this sample. */
     double share = weight(FIRST_SAMPLES + duration->samples, SAMPLES_MEANT);
     double seen = ws_max(ws_square(off) - noise, 0.0);
     learn_spread_of_all(seen, (double)duration->mean);
@@ -147,7 +147,7 @@ void duration_at_most(struct duration *duration, double ns)
         duration->most = (float)ns;
 }
 
-/* Of one that was never sampled: as long as others, but no longer than it was seen to be. */
+/* The duration of a kernel that was never sampled: the mean of all kernels, but within its upper bound. */
 static double guess(const struct duration *duration, double *variance)
 {
     double most = (double)duration->most;

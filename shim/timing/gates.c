@@ -19,32 +19,33 @@ enum {
     GATES = 16,
     OPENS_NS = 150000, /* a gate that is closed for so long is opened */
     BEGIN_DEADLINE_NS = 100000000,
-    /* The C library's own, which it sends to threads of its choice alone: no program sends it to a process, so none
-     * can be taken away by our waiting for it. */
+    /* The C library's own signal for cancelling threads. It is only ever sent to a certain thread, never to the
+     * process. So our waiting for it takes no signal away from the program. */
     TIMER_SIGNAL = 32,
 };
 _Static_assert((int)OPENS_NS < (int)GATE_NS, "the rest is for the thread to run");
 
-/* A gate that a thread may close, of any context: so there are few timers, however many contexts come and go. */
+/* A gate. It serves any context, so few timers are needed however many contexts come and go. */
 struct gate {
     _Alignas(
         64) _Atomic uint32_t closed; /* the word that will open it; 0: it is open. Whoever clears this opens it */
     _Atomic int64_t since;           /* host ns */
-    _Atomic uint32_t *_Atomic word;  /* what the device reads */
-    uint32_t last;                   /* word: whoever closes the gate has it alone */
-    int timer;                       /* the kernel's: it signals the thread, should the gate be left closed */
+    _Atomic uint32_t *_Atomic word;  /* where the device reads */
+    uint32_t last;                   /* the last value used; only the thread that has the gate touches it */
+    int timer;                       /* a POSIX timer: signals our thread if the gate is left closed */
 };
 
-/* A context's page. Words count: a stream waits until its word is at least so much, and is let go by raising it. */
+/* A context's page, with a word for each gate. A stream waits until the word is at least the gate's value, and is
+ * released by storing that value. Values only grow. */
 struct gates {
     struct {
         _Alignas(64) _Atomic uint32_t word;
     } places[GATES];
-    ws_CUdeviceptr address; /* of them, on the device */
+    ws_CUdeviceptr address; /* of this structure, on the device */
 };
 
 static struct gate all_gates[GATES];
-static _Atomic uint32_t taken;  /* a bit each */
+static _Atomic uint32_t taken;  /* gates in use, a bit each */
 static _Atomic uint32_t keeper; /* the thread's id; a futex; 0: there is none */
 
 unsigned gates_thread_count(void)
@@ -57,7 +58,7 @@ static void put_back(unsigned place)
     atomic_fetch_and_explicit(&taken, ~(1u << place), memory_order_release);
 }
 
-/* Lets the stream go on. The place stays taken. */
+/* Opens the gate if it is still closed with this value. The gate stays taken. */
 static bool open_place(struct gate *gate, uint32_t word)
 {
     _Atomic uint32_t *address = atomic_load(&gate->word);
@@ -80,7 +81,8 @@ static void open_left(int64_t now)
     }
 }
 
-/* Timers wake it, and nobody else: a launch that woke it would be put off for it where processors are few. */
+/* Only timers wake this thread. If the launching threads woke it, it would take the processor from them where there
+ * are few. */
 static void *gates_main(void *unused)
 {
     const uint64_t timer_set = (uint64_t)1 << (TIMER_SIGNAL - 1);
@@ -106,7 +108,7 @@ static bool make_timers(void)
     return true;
 }
 
-/* Tried once for all contexts. */
+/* Starts our thread, once for all contexts; true: it runs. */
 static bool keeper_runs(void)
 {
     static bool tried, runs;
@@ -118,7 +120,7 @@ static bool keeper_runs(void)
     return runs;
 }
 
-/* 0: it is not to go off. */
+/* ns 0 stops the timer. */
 static void set_timer(const struct gate *gate, int64_t ns)
 {
     struct itimerspec when = { .it_value = { 0, ns } };
@@ -127,7 +129,7 @@ static void set_timer(const struct gate *gate, int64_t ns)
 
 /* --- gates of a context -------------------------------------------------------------------------- */
 
-/* Of the current context's device. */
+/* Can streams of the current context wait for values? */
 static bool has_waits(void)
 {
     ws_CUdevice device;
@@ -139,7 +141,7 @@ static bool has_waits(void)
            able;
 }
 
-/* A child must not have the page: the parent's device reads it. */
+/* The page is not copied to forked children (MADV_DONTFORK): the parent's device reads it, so it must not move. */
 static struct gates *make_gates(void)
 {
     size_t size = (sizeof(struct gates) + SHIM_PAGE_SIZE - 1) / SHIM_PAGE_SIZE * SHIM_PAGE_SIZE;
@@ -151,7 +153,7 @@ static struct gates *make_gates(void)
         munmap(gates, size);
         return NULL;
     }
-    /* The driver has the page from here on: it stays, also where it is of no use. */
+    /* The driver has registered the page, so it stays mapped even if it is of no use. */
     return driver.host_address(&gates->address, gates, 0) == WS_CUDA_SUCCESS ? gates : NULL;
 }
 
@@ -177,7 +179,8 @@ static int take_place(void)
     return -1;
 }
 
-/* A gate's place and the word that opens it: the place may be another gate's by then. */
+/* What names a closed gate: its number, and the value that opens it. The number alone is not enough: our thread may
+ * have opened the gate, and another thread may have taken it since. */
 static uint64_t gate_name(unsigned place, uint32_t word)
 {
     return (uint64_t)word << 32 | place;
@@ -191,13 +194,13 @@ uint64_t gate_close(struct shim_context *context, ws_CUstream stream, uint64_t *
         return 0;
     struct gate *gate = &all_gates[place];
     _Atomic uint32_t *address = &gates->places[place].word;
-    uint32_t word = ++gate->last ? gate->last : ++gate->last; /* 0 says that it is open */
+    uint32_t word = ++gate->last ? gate->last : ++gate->last; /* not 0, which means open */
     atomic_store(&gate->word, address);
     atomic_store_explicit(&gate->since, ws_clock_ns(), memory_order_relaxed);
     *kept = gate_name((unsigned)place, word);
     atomic_signal_fence(memory_order_seq_cst);
     atomic_store(&gate->closed, word);
-    /* After it says that it is closed, and before the stream waits: whatever happens now, it will be opened. */
+    /* The timer is set after `closed` and before the stream waits: whatever happens now, the gate will be opened. */
     set_timer(gate, OPENS_NS);
     ws_CUdeviceptr on_device = gates->address + (uint64_t)((char *)address - (char *)gates);
     if (driver.stream_wait_value(stream, on_device, word, WS_CU_STREAM_WAIT_VALUE_GEQ) == WS_CUDA_SUCCESS)
@@ -213,7 +216,7 @@ bool gate_open(uint64_t name)
     struct gate *gate = &all_gates[place];
     if (!open_place(gate, (uint32_t)(name >> 32)))
         return false;
-    set_timer(gate, 0); /* while the place is ours */
+    set_timer(gate, 0); /* before another thread can take the gate */
     put_back(place);
     return true;
 }

@@ -8,16 +8,16 @@
 
 /* Variances in ns². An event's time is rounded to half a microsecond. */
 static const double EVENT = 150.0 * 150;
-static const double BEGIN_EVENT = 600.0 * 600; /* events of the program may stand before it, and take their time */
-static const double DISPATCH_NS = 1000, DISPATCH_VARIANCE = 500.0 * 500; /* before it was measured */
+static const double BEGIN_EVENT = 600.0 * 600; /* the program's own events may stand before it, and take time */
+static const double DISPATCH_NS = 1000, DISPATCH_VARIANCE = 500.0 * 500; /* until measured (dispatch.h) */
 static const double FAR_OFF = 4;                                         /* standard deviations */
 static const double SCALE_MARGIN = 3, SCALE_LEAST = 0.03, SCALE_MOST = 9, RUNS_MEANT = 8;
 static const double STATED = 2.6; /* standard deviations: 99 % of a normal distribution */
 enum {
-    APART_MOST = 3,    /* runs that are far off in a row are no chance */
-    SYSTEMATIC = 250,  /* of every error: what the model leaves out */
-    LATE_BY = 1000,    /* an event that is later than its own arrival by less tells nothing */
-    OPENING_NS = 6000, /* from the store that opens a gate to the stream's going on, at most */
+    APART_MOST = 3,    /* so many runs in a row that are far off are not by chance */
+    SYSTEMATIC = 250,  /* added to every error, for what the model leaves out */
+    LATE_BY = 1000,    /* an event that passed less than this after its own arrival tells nothing */
+    OPENING_NS = 6000, /* at most so long after a gate's opening the stream goes on */
 };
 
 static double dispatch_ns(const struct shim_context *context)
@@ -25,7 +25,7 @@ static double dispatch_ns(const struct shim_context *context)
     return context->dispatch.count ? context->dispatch.mean : DISPATCH_NS;
 }
 
-/* An instant, and its variance. */
+/* A time and its variance. */
 struct instant {
     int64_t time;
     double var;
@@ -55,7 +55,8 @@ static const struct pool_event *event_read(const struct shim_context *context, u
     return read && read->state == EVENT_READ ? read : NULL;
 }
 
-/* Did the stream reach the event after it had arrived? Then what came before it ended there. */
+/* Did the event pass well after it had arrived? Then it was waiting for the operation before it, which ended at the
+ * event's time. */
 static bool event_tells(const struct pool_event *event, struct instant arrived)
 {
     return (double)(event->time - arrived.time) > STATED * ws_root(arrived.var + EVENT) + LATE_BY;
@@ -63,14 +64,13 @@ static bool event_tells(const struct pool_event *event, struct instant arrived)
 
 /* --- forward: what the device would have done --------------------------------------------------- */
 
-/* The line of a stream: when it is free, how unsure that is, and of that what each operation adds in the same
- * direction. */
+/* The line of a stream: until when it is computed. */
 struct line {
-    int64_t free;
-    double var, bias;
-    int apart;    /* runs in a row that were far off, longer (> 0) or shorter */
-    double seen;  /* squares of what runs were off by, in variances, on the mean */
-    double scale; /* for the variances of runs */
+    int64_t free;     /* when its last operation ends */
+    double var, bias; /* uncertainty of that: random (a variance), and systematic (a standard deviation) */
+    int apart;        /* runs in a row that were far off, longer (> 0) or shorter */
+    double seen;      /* the squared deviation of runs, relative to their variance, on average */
+    double scale;     /* factor for the variances of runs */
 };
 
 static double line_var(const struct line *line)
@@ -85,7 +85,7 @@ static void line_begin(struct line *line, int64_t free, double var)
     line->bias = 0;
 }
 
-/* Puts one operation on the line. */
+/* Computes the next operation's begin and end, and moves the line to its end. */
 static void advance(const struct shim_context *context, struct pending *pending, struct line *line)
 {
     const struct duration *duration = duration_of(pending->op.shape);
@@ -94,7 +94,7 @@ static void advance(const struct shim_context *context, struct pending *pending,
     pending->queued = line->free >= came.time;
     if (!pending->queued)
         line_begin(line, came.time, came.var);
-    else if ((double)(line->free - came.time) < ws_root(came.var)) /* either may hold it */
+    else if ((double)(line->free - came.time) < ws_root(came.var)) /* stream or launch may have delayed it */
         line->var = ws_max(line->var, came.var);
     pending->op.begin = line->free + (int64_t)dispatch_ns(context);
     pending->begin_var = (float)line_var(line);
@@ -107,7 +107,7 @@ static void advance(const struct shim_context *context, struct pending *pending,
 
 /* --- back: what an event says ------------------------------------------------------------------- */
 
-/* The operations that ran without a pause until the last one. */
+/* A run: operations that ran one after the other without a pause, up to `last`. */
 struct run {
     struct pending *first, *last;
     unsigned count;
@@ -127,7 +127,8 @@ static struct run run_until(struct pending *first, struct pending *last)
     }
 }
 
-/* Is the run to be learned from? One that is far off was held up by something; many in a row were not. */
+/* Is the run to be learned from? A single one that is far off was delayed by something. Several in a row mean that
+ * durations have changed. */
 static bool is_usual(struct line *line, double off, double all)
 {
     if (ws_square(off) <= ws_square(FAR_OFF) * all) {
@@ -139,8 +140,8 @@ static bool is_usual(struct line *line, double off, double all)
     return line->apart >= APART_MOST || line->apart <= -APART_MOST;
 }
 
-/* Corrects what kernels take, by a run that was so much longer than expected. Each kernel's mean takes its share, as
- * a Kalman filter would give it. */
+/* Corrects the durations of a run's kernels, as the run was longer than expected by `off` ns. Each kernel's mean
+ * takes the share that a Kalman filter would give it. */
 static void learn_from(struct run run, double off, struct line *line)
 {
     double all = (double)run.first->begin_var + EVENT;
@@ -149,7 +150,7 @@ static void learn_from(struct run run, double off, struct line *line)
     for (at = run.first; at != behind; at = at->next) {
         struct duration *duration = duration_of(at->op.shape);
         duration->in_run++;
-        known &= duration->samples > 0; /* one that is not cannot blame others */
+        known &= duration->samples > 0; /* if one never was sampled, it may be the cause */
         all += (double)duration->spread;
     }
     for (at = run.first; at != behind; at = at->next) { /* n launches add n² times the variance of their mean */
@@ -168,15 +169,15 @@ static void learn_from(struct run run, double off, struct line *line)
     }
 }
 
-/* What runs were off by is what their errors are, whatever the variances tell. */
+/* The variances may be too large or too small for this program: scales them by what runs were really off by. */
 static void learn_scale(struct line *line, double seen)
 {
     line->seen += (ws_min(seen, SCALE_MOST) - line->seen) / RUNS_MEANT;
     line->scale = ws_clamp(SCALE_MARGIN * line->seen, SCALE_LEAST, SCALE_MOST);
 }
 
-/* Moves each operation of the run by its share of what the end is off by. False: some would take less than nothing,
- * and nothing was moved. */
+/* Moves each operation of the run by its share of `off`. False: an operation would get a negative length, and nothing
+ * was moved. */
 static bool move_by_share(struct run run, double off, double whole)
 {
     struct pending *behind = run.last->next, *at;
@@ -192,7 +193,7 @@ static bool move_by_share(struct run run, double off, double whole)
     return true;
 }
 
-/* Presses the run together, so that it ends at this time. */
+/* Shortens all operations of the run by one factor, so that the run ends at this time. */
 static void press(struct run run, int64_t end)
 {
     struct pending *behind = run.last->next, *at;
@@ -204,8 +205,8 @@ static void press(struct run run, int64_t end)
     }
 }
 
-/* The run ended at this time in truth. What each operation is off by grows along the run, and so does the
- * correction; both ends of the run are known then, and the middle is unsure. */
+/* The run really ended at `end`: corrects its operations. The correction grows along the run, as the uncertainty
+ * does. Afterwards both ends of the run are known well, and its middle least. */
 static void bridge(struct run run, int64_t end, double end_var, struct line *line)
 {
     struct pending *behind = run.last->next, *at;
@@ -222,8 +223,8 @@ static void bridge(struct run run, int64_t end, double end_var, struct line *lin
     line_begin(line, end, end_var);
 }
 
-/* An event behind the operations from the first to the last. `tells`: it stands where the last one ended; else that
- * one had ended by then. `event_var`: how far from the operation it may stand. */
+/* Corrects the operations from `first` to `last` by an event behind them. `tells`: the last one ended when the event
+ * passed; else it ended at some time before. `event_var`: variance of the time between that end and the event. */
 static void anchor(struct pending *first, struct pending *last, const struct pool_event *event, double event_var,
                    bool tells, struct line *line)
 {
@@ -235,7 +236,7 @@ static void anchor(struct pending *first, struct pending *last, const struct poo
     }
     if (tells) {
         bridge(run, event->time, event_var, line);
-    } else if (off < 0) { /* it ended before, the further the less likely */
+    } else if (off < 0) { /* the computed end is after the event: it is moved before it, by as much as is likely */
         double var = (double)last->end_var, before = var / (ws_root(var) - off);
         bridge(run, event->time - (int64_t)before, event_var + ws_square(before), line);
     }
@@ -243,7 +244,7 @@ static void anchor(struct pending *first, struct pending *last, const struct poo
 
 /* --- measured operations ------------------------------------------------------------------------ */
 
-/* Both events stood in the queue together: their difference is the kernel. */
+/* A gated launch: both events were in the queue together, so their difference is the kernel and one dispatch. */
 static void settle_gated(struct shim_context *context, struct pending *pending, const struct pool_event *begin,
                          const struct pool_event *end, struct line *line)
 {
@@ -258,7 +259,8 @@ static void settle_gated(struct shim_context *context, struct pending *pending, 
     line_begin(line, end->time, EVENT);
 }
 
-/* An operation with events of its own, behind which nothing is computed yet. Returns whether its end is measured. */
+/* The last operation, which has an end event of its own and perhaps a begin event. Returns whether its end is
+ * measured. */
 static bool settle_last(struct shim_context *context, struct pending *pending, const struct pool_event *begin,
                         const struct pool_event *end, struct line *line)
 {
@@ -298,7 +300,8 @@ static void state_times(struct pending *first, struct pending *last)
     }
 }
 
-/* The operation with the end event: a kernel, or one that is timed by its events alone. */
+/* Settles the window's last operation, which has the end event, and corrects those before it. It is a kernel, or an
+ * operation that is timed by its events alone. */
 static void settle(struct shim_stream *stream, struct pending *first, struct pending *before, struct pending *last,
                    uint32_t end_event, struct line *line)
 {
@@ -307,7 +310,8 @@ static void settle(struct shim_stream *stream, struct pending *first, struct pen
     bool gated = last->detail & WS_RING_OP_GATED && begin;
     int64_t put_in = gated ? last->op.host_end + last->late + OPENING_NS : last->op.host_begin;
     if (begin && before) {
-        /* What the stream waited for may have ended long after the operation before. */
+        /* If the stream waited for something else, the operation before may have ended long before the event
+         * passed. */
         bool tells = !(last->detail & WS_RING_OP_WAITED) && event_tells(begin, arrives(context, put_in));
         anchor(first, before, begin, BEGIN_EVENT, tells, line);
     }

@@ -6,7 +6,7 @@
 #include <cpuid.h>
 #endif
 
-enum { COMPARISONS = 1024 }; /* a ring of the latest, at least 10 ms apart: ten seconds or more */
+enum { COMPARISONS = 1024 }; /* the latest are kept, at least 10 ms apart: they span ten seconds or more */
 static const int64_t COMPARISON_GAP_NS = 10000000;
 
 struct comparison {
@@ -31,7 +31,7 @@ static bool counter_is_steady(void)
 #endif
 }
 
-/* The comparison with the least time between its two readings, of a few. */
+/* Makes a few comparisons, and returns the one with the least time between its two counter readings. */
 static struct comparison compare_once(void)
 {
     struct comparison best = { 0 };
@@ -64,7 +64,7 @@ void ticks_init(void)
     if (ticks_are_ns)
         return;
     struct comparison first = compare_once();
-    /* Long enough for a rate good to some 50 ppm; the drain's comparisons make it better. */
+    /* A millisecond gives the rate to some 50 ppm; the comparisons at later rounds make it better. */
     int64_t until = first.ns + 1000000;
     while (ws_clock_ns() < until)
         ;
@@ -81,7 +81,7 @@ void ticks_compare(void)
     if (ticks_are_ns)
         return;
     struct comparison now = compare_once();
-    /* The latest one follows the present; older ones stay at least a gap apart. */
+    /* The new comparison replaces the latest one, if that is too close to the one before it. */
     struct comparison before = comparisons[(comparison_count - 2) % COMPARISONS];
     struct comparison last = comparisons[(comparison_count - 1) % COMPARISONS];
     if (last.ns - before.ns < COMPARISON_GAP_NS)

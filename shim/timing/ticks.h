@@ -1,7 +1,7 @@
-/* From clock ticks to nanoseconds of CLOCK_MONOTONIC.
+/* From ticks of the processor's counter to nanoseconds of CLOCK_MONOTONIC.
  *
- * Wrappers read the counter. The drain compares both clocks at every round, and interpolates between the comparisons
- * around a reading: the kernel slews its clock. */
+ * Wrappers only read the counter. The drain compares it with the clock at every round. As the kernel slews its clock,
+ * each reading is converted by interpolation between the two comparisons around it. */
 #ifndef WALLSHIM_SHIM_TIMING_TICKS_H
 #define WALLSHIM_SHIM_TIMING_TICKS_H
 
@@ -11,7 +11,8 @@
 
 #include "base/clock.h"
 
-/* No counter to be trusted here: ticks are clock_gettime's. The phase says so too (SHIM_NO_COUNTER). */
+/* True: this machine has no counter to be trusted, and a tick is a nanosecond of clock_gettime. The phase says so too
+ * (SHIM_NO_COUNTER). */
 extern __attribute__((visibility("hidden"))) _Atomic bool ticks_are_ns;
 
 static inline uint64_t ticks_now(void)
@@ -20,22 +21,22 @@ static inline uint64_t ticks_now(void)
                                                                                           : ws_clock_ticks();
 }
 
-extern _Atomic uint64_t ticks_a_second; /* about; the drain thread sets it once it has measured */
+extern _Atomic uint64_t ticks_a_second; /* roughly; the drain sets it once it has measured */
 
-/* So many ticks, about; 0 before a tick is known. */
+/* Converts ns to ticks, roughly. */
 static inline uint64_t ticks_in(uint64_t ns)
 {
     return atomic_load_explicit(&ticks_a_second, memory_order_relaxed) / 1000000 * ns / 1000;
 }
 
-/* Decides on the counter. */
+/* Decides whether the counter can be trusted (ticks_are_ns). */
 void ticks_choose(void);
 
 /* Makes the first comparisons, which takes a millisecond. */
 void ticks_init(void);
 
-/* One more comparison. Only for the drain, as its neighbours: floating point leaves traces in the thread that uses
- * it. */
+/* Makes one more comparison. This function, ticks_init and ticks_to_ns are for the drain only: floating-point
+ * arithmetic would set exception flags in a thread of the program. */
 void ticks_compare(void);
 
 int64_t ticks_to_ns(uint64_t ticks);

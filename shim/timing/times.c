@@ -5,9 +5,10 @@
 #include "shim/state/registry.h"
 #include "shim/timing/device_clock.h"
 
-/* Parts of a device time's error beside the clock's, ns. A stream that is ready takes up to DISPATCH to start its
- * next operation. An event is stamped up to EVENT_DISPATCH after the operation before it. Where the end lies in a
- * span wider than HELD_UP, the event does not measure it. */
+/* What a device time's error has in it besides the clock's error, ns. A stream that is ready takes up to DISPATCH to
+ * start its next operation. An event passes up to EVENT_DISPATCH after the operation before it. Where an end is only
+ * known to lie within more than HELD_UP, its event does not measure it. LENGTHS_MEANT: the usual length of an
+ * operation is the mean of about so many. */
 enum {
     DISPATCH = 1500,
     EVENT_DISPATCH = 1000,
@@ -49,7 +50,7 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Did other streams have copies for the same engine, before this one or since? */
+/* Did other streams have copies for the same copy engine, pending when this copy was launched or launched since? */
 static bool engine_shared(const struct shim_stream *stream, const struct pending *pending)
 {
     if (pending->direction >= COPY_DIRECTIONS)
@@ -59,13 +60,13 @@ static bool engine_shared(const struct shim_stream *stream, const struct pending
     return pending->inner & WS_RING_OP_ENGINE_BUSY || all - own != pending->copies_before;
 }
 
-/* What is known of an operation beside its own row and events. */
+/* What is known of an operation besides its row and its events. */
 struct known {
     const struct pool_event *before; /* the event before it; NULL: none was read */
     /* The call around it, on the device's clock. */
     int64_t launched, launch_error, returned, return_error;
-    bool waits; /* its call returns when it is done, or about then */
-    bool loose; /* other operations of the stream ran in the same span, and fill it as a whole */
+    bool waits; /* its call returns about when the operation is done */
+    bool loose; /* its events enclose other operations of the stream too: nothing tells where in between it ran */
 };
 
 static struct known known_of(const struct shim_context *context, const struct pending *pending)
@@ -79,8 +80,8 @@ static struct known known_of(const struct shim_context *context, const struct pe
     return known;
 }
 
-/* When the operation can have begun: not before its stream was ready, nor before its launch; and within the dispatch
- * time of the later of the two. */
+/* When the operation can have begun: not before its stream was ready, nor before its launch; and at most DISPATCH
+ * after both. */
 static struct span begin_span(const struct shim_stream *stream, const struct pending *pending,
                               const struct known *known, int64_t latest)
 {
@@ -106,7 +107,7 @@ static int64_t middle(struct span span)
     return span.low + (span.high - span.low + 1) / 2;
 }
 
-/* The error is such that the whole span is within it. */
+/* Sets a time, and its error so that time ± error contains the whole span. */
 static void set_time(struct span span, int64_t shown, int64_t *time, uint32_t *error)
 {
     *time = shown;
@@ -118,13 +119,15 @@ static enum ws_quality begin_quality(const struct shim_stream *stream, const str
 {
     if (!pending->begin_event || !(pending->inner & WS_RING_OP_OWN_BEGIN))
         return WS_TIME_INFERRED;
-    /* In a busy stream the event is close to the begin; else the launch is, and its bounds are wider. */
+    /* In a busy stream the begin follows its event closely. In an idle one it follows the launch, whose time is less
+     * certain. */
     bool beside = begin.high - begin.low <= 2 * (RESOLUTION + DISPATCH);
     return beside && !engine_shared(stream, pending) ? WS_TIME_MEASURED : WS_TIME_BOUNDED;
 }
 
-/* How long before its event an operation may have ended. In a busy stream the event follows at once. In an idle
- * stream the event stands where it was put in: at most the time of both calls after the operation came. */
+/* How long before its end event an operation may have ended. If the event arrived while the stream was busy, it
+ * passed right after the operation. If not, it passed when it arrived, and the operation may have ended long before:
+ * at most as long as from its launch until the event was put in. */
 static int64_t end_slack(const struct shim_context *context, const struct pending *pending,
                          const struct pool_event *event)
 {
@@ -135,7 +138,7 @@ static int64_t end_slack(const struct shim_context *context, const struct pendin
     return larger(EVENT_DISPATCH, in_stream - pending->op.host_begin);
 }
 
-/* What operations of a shape took lately, and how many bytes the last of them moved; by the shape's id less one. */
+/* How long operations of a shape took lately, and how many bytes the last of them moved. Indexed by shape id - 1. */
 struct usual {
     uint32_t length; /* ns; 0: not known */
     uint32_t bytes;
@@ -147,7 +150,7 @@ static uint32_t kept_bytes(const struct pending *pending)
     return pending->op.bytes < UINT32_MAX ? (uint32_t)pending->op.bytes : UINT32_MAX;
 }
 
-/* 0: not known. */
+/* How long such an operation usually takes, scaled to its bytes; 0: not known. */
 static int64_t usual_length(const struct pending *pending)
 {
     if (!usual || !pending->op.shape)
@@ -159,7 +162,7 @@ static int64_t usual_length(const struct pending *pending)
 
 static void learn_length(const struct pending *pending)
 {
-    if (!pending->op.shape || pending->kind == WS_OP_MEMORY_OP) /* a wait takes as long as it takes */
+    if (!pending->op.shape || pending->kind == WS_OP_MEMORY_OP) /* a wait's length says nothing about the next */
         return;
     if (!usual)
         usual = ws_reserve(registry.shape.limit * sizeof(*usual));
@@ -175,10 +178,10 @@ static bool is_wide(struct span span)
     return span.high - span.low > HELD_UP;
 }
 
-/* Where in its span the begin is shown. Where the thread was held up in the launch, or the copy engine was taken, it
- * is as long before a known end as the work takes usually. Work whose call waits for it begins soon after the call
- * does, if the stream is free. Of others that fill a span as a whole, the span is shown. Nothing begins before its
- * launch. */
+/* Where in its span the begin is shown, never before the launch. If the span is wide but the end is known (the thread
+ * was held up in the launch, or the copy engine was busy), the begin is the end less the usual length. If the call
+ * waits for the operation, that begins soon after the call, or when the stream is free. If several operations share
+ * the span (loose), the begin of the span is shown. Else the middle. */
 static int64_t likely_begin(const struct shim_context *context, const struct pending *pending,
                             const struct known *known, struct span begin, struct span end)
 {
@@ -190,13 +193,13 @@ static int64_t likely_begin(const struct shim_context *context, const struct pen
         return larger(larger(begin.low, known->launched), shown);
     }
     int64_t free = known->before ? known->before->time : begin.low;
-    int64_t came = known->launched + context->shortest_submit / 2; /* it was measured there and back */
+    int64_t came = known->launched + context->shortest_submit / 2; /* half: it was measured there and back */
     return larger(larger(begin.low, known->launched), smaller(begin.high, larger(free, came)));
 }
 
-/* The same of the end. A call that returns about when its work is done tells it better than the event behind, unless
- * the stream was busy afterwards. Nothing tells how long work took whose thread was held up before it put in the
- * event: as long as usual. */
+/* Where in its span the end is shown. If the call waits for the operation, its return tells the end better than the
+ * event, unless the stream was still busy then. If the span is wide, because the thread was held up before it
+ * recorded the event, the operation is shown with its usual length. Else the middle. */
 static int64_t likely_end(const struct shim_context *context, const struct pending *pending,
                           const struct known *known, struct span end)
 {
@@ -223,7 +226,7 @@ void times_resolve(struct shim_stream *stream, struct pending *pending, uint32_t
         begin.high = smaller(begin.high, end.high);
         begin.low = smaller(begin.low, begin.high);
     }
-    /* A call that waits for its work puts in its event long after the work. */
+    /* If the call waits for the operation, its event is put in long after the end, and says little about it. */
     if (known.loose || known.waits || end.low < begin.low)
         end.low = begin.low;
     if (end.high < end.low)

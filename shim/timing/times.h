@@ -1,4 +1,5 @@
-/* Device times: reads events, and bounds the operation between two of them. Everything here is the drain thread's. */
+/* Device times: reads events, and bounds the begin and end of the operation between two events. Everything here is
+ * for the drain thread alone. */
 #ifndef WALLSHIM_SHIM_TIMING_TIMES_H
 #define WALLSHIM_SHIM_TIMING_TIMES_H
 
@@ -14,23 +15,24 @@ struct pending {
     struct ws_op op; /* all but the device times */
     uint32_t begin_event, end_event;
     uint32_t copies_before;
-    uint32_t late;     /* ns after host_end at which the end event was in the stream; UINT32_MAX: not known */
+    uint32_t late;     /* ns from host_end until the end event was in the stream; UINT32_MAX: not known */
     uint8_t inner;     /* enum ws_ring_op_inner */
-    uint8_t direction; /* enum copy_direction, or COPY_DIRECTIONS: no such copy */
+    uint8_t direction; /* enum copy_direction; COPY_DIRECTIONS: not such a copy */
     uint8_t kind;      /* enum ws_op_kind */
     uint8_t detail;    /* enum ws_ring_op_detail */
     bool staged;       /* a copy from or to pageable memory whose call takes as long as the copy, more or less */
-    /* Of computed times. */
-    bool queued;              /* it began when the one before it ended */
+    /* For computed times. */
+    bool queued;              /* it began when the operation before it ended, not when it arrived */
     float begin_var, end_var; /* ns² */
 };
 
 enum times_state { TIMES_NOT_YET, TIMES_DONE, TIMES_FAILED };
 
-/* Reads an event that was recorded behind an operation launched by then (host ns). */
+/* Reads an event, which was recorded behind an operation. launched: host time by which that was launched; INT64_MIN:
+ * not known. */
 enum times_state times_read(struct shim_context *context, uint32_t event, int64_t launched);
 
-/* Fills the device times of an operation whose events are read. Its end may be given by a later event. */
+/* Fills the device times of an operation whose events are read. end_event: its own, or a later one if it has none. */
 void times_resolve(struct shim_stream *stream, struct pending *pending, uint32_t end_event);
 
 #endif

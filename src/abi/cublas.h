@@ -53,7 +53,7 @@ enum {
 typedef int ws_cublasStatus;
 typedef int ws_cublasEnum; /* data types, operations, compute types: all enumerations are int-sized */
 typedef void *ws_cublasHandle;
-typedef const void *ws_cublasPointer; /* to numbers of any type, on the host or the device */
+typedef const void *ws_cublasPointer; /* points to numbers of any type, on the host or the device */
 
 /* The contents of descriptors, of which the headers give only the size. A layout has had the same size since CUDA
  * 11.0. A matmul descriptor had 11 words in CUDA 11.0 and 23 in CUDA 12.0. */

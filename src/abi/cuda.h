@@ -2,7 +2,7 @@
  *
  * wallshim builds without a CUDA toolkit, so it declares what it needs itself. Each name is the driver's with "ws_"
  * or "WS_" before it. tests/abi compares sizes, offsets and values with cuda.h wherever that header is found. Types
- * that are only passed on are opaque.
+ * that wallshim only passes on are opaque.
  *
  * Source: cuda.h of the CUDA 13.0 toolkit. */
 #ifndef WALLSHIM_ABI_CUDA_H

@@ -32,7 +32,7 @@ struct ws_bytes_in {
 /* Maps integers near 0, of either sign, to small unsigned ones: 0 -1 1 -2 … → 0 1 2 3 … */
 static inline uint64_t ws_zigzag(int64_t value)
 {
-    return (uint64_t)value << 1 ^ (0 - ((uint64_t)value >> 63)); /* without a signed shift, which vector units lack */
+    return (uint64_t)value << 1 ^ (0 - ((uint64_t)value >> 63)); /* avoids signed shifts, which vector units lack */
 }
 
 static inline int64_t ws_unzigzag(uint64_t value)

@@ -34,7 +34,7 @@ void *ws_chunks_make(struct ws_chunks *table, uint32_t index);
 /* Unmaps all chunks. The table is empty afterwards. */
 void ws_chunks_finish(struct ws_chunks *table);
 
-/* An allocator for pieces of up to WS_PIECES_BLOCK / 2 bytes. Filled with zeros it is empty. */
+/* An allocator for pieces of up to WS_PIECES_BLOCK / 2 bytes. An allocator filled with zeros is empty. */
 enum { WS_PIECES_BLOCK = 64 << 10 };
 struct ws_pieces {
     char *block; /* the newest block; its first bytes hold the address of the block before it */

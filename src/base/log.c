@@ -77,8 +77,8 @@ static bool has_room(void)
     return poll(&file, 1, 0) == 1 && file.revents == POLLOUT;
 }
 
-/* poll reports room when a page fits, which is more than a line. Another thread's line may still come first, so the
- * write must not wait. */
+/* poll() reports room in a pipe if a page fits, which is more than a line. Another thread may still fill the pipe
+ * before this write, so the write must not wait. */
 static ssize_t write_pipe(const char *line, size_t length)
 {
 #ifdef RWF_NOWAIT
@@ -107,8 +107,8 @@ static void write_line(const char *line, size_t length)
     (void)ignored;
 }
 
-/* Blocks the signals that writing may raise for this thread. Afterwards it removes those that were not pending
- * before. */
+/* Blocks the signals that the write may raise in this thread. Afterwards it discards those that became pending
+ * meanwhile. */
 static void write_without_signals(const char *line, size_t length)
 {
     static const struct timespec at_once = { 0 };
@@ -141,7 +141,7 @@ void ws_log(enum ws_log_level level, const char *format, ...)
     memcpy(line, prefix, start);
     va_list arguments;
     va_start(arguments, format);
-    /* The analyzer misses the va_start unless it checks this file first.
+    /* A false positive: the analyzer overlooks the va_start above, unless this is the first file that it checks.
      * NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
     int written = vsnprintf(line + start, sizeof(line) - start - 1, format, arguments);
     va_end(arguments);

@@ -1,7 +1,7 @@
-/* Zeroed memory, mapped directly: programs replace malloc.
+/* Zeroed memory. It is mapped directly, not taken from malloc, because programs replace malloc.
  *
- * The memory is never locked. A program that calls mlockall means its own memory; ours would be filled and charged
- * as soon as it is mapped. All functions keep errno. */
+ * The memory is never locked in RAM, even if the program calls mlockall. Locked memory is filled, and charged to the
+ * program, as soon as it is mapped. All functions keep errno. */
 #ifndef WALLSHIM_BASE_RESERVE_H
 #define WALLSHIM_BASE_RESERVE_H
 
@@ -12,8 +12,9 @@
 
 #include "base/minmax.h"
 
-/* Returns address space without access, or NULL when it runs out. After mlockall the mapping is locked, which makes
- * MADV_DONTNEED fail. It is then unlocked while it has no access, so that the kernel never fills it. */
+/* Returns address space without access, or NULL when it runs out. After mlockall the kernel locks new mappings.
+ * MADV_DONTNEED fails on a locked mapping, which shows that this one is locked. It is then unlocked before it
+ * becomes accessible, so that the kernel never fills it. */
 static inline void *ws_reserve_addresses(size_t size)
 {
     int saved_errno = errno;
@@ -43,8 +44,8 @@ static inline void *ws_reserve(size_t size)
     return memory;
 }
 
-/* Where the system hands out huge pages unasked, the first word written would fill 2 MB, and take as long as clearing
- * them. */
+/* Keeps the memory in small pages. Where the system uses huge pages for all memory, the first write would make the
+ * kernel clear 2 MB. */
 static inline void ws_reserve_small_pages(void *memory, size_t size)
 {
     int saved_errno = errno;

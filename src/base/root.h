@@ -1,4 +1,4 @@
-/* Squares and square roots without libm: the shim has none to call. */
+/* Squares and square roots without libm, because the shim does not link libm. */
 #ifndef WALLSHIM_BASE_ROOT_H
 #define WALLSHIM_BASE_ROOT_H
 
@@ -10,7 +10,8 @@ static inline double ws_square(double value)
     return value * value;
 }
 
-/* Of a number that is not negative; a relative error of 1e-6 at most. Newton's method, from half the exponent. */
+/* Returns the square root with a relative error of at most 1e-6, and 0 for a negative number. Uses Newton's method;
+ * the first guess has half the exponent. */
 static inline double ws_root(double value)
 {
     uint64_t bits;

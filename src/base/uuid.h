@@ -4,7 +4,7 @@
 
 enum { WS_UUID_SIZE = 48 };
 
-/* "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx". */
+/* Writes the 16 bytes of a UUID as "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx". */
 static inline void ws_format_uuid(char text[WS_UUID_SIZE], const void *bytes)
 {
     static const char digits[] = "0123456789abcdef";

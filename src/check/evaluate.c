@@ -6,8 +6,7 @@
 
 #include "check/figure.h"
 
-/* Divisor: if more than 1/20 of the operations have no device times, shares of time are meaningless, as in the
- * report. */
+/* A divisor: if more than 1/20 of the operations have no device times, shares of time are meaningless. */
 enum { UNTIMED_LIMIT = 20 };
 
 struct evaluation {
@@ -114,7 +113,7 @@ static int sum_path(const json_t *subject, const char *text, struct ws_found *su
         sum->number += values[i].number;
         sum->text = values[i].text;
         if (values[i].unit == WS_UNIT_TEXT && !values[i].text)
-            status = -ENOENT; /* null */
+            status = -ENOENT; /* the report has null: not known */
     }
     ws_vector_finish(&found);
     ws_path_finish(&path);

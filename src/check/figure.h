@@ -1,6 +1,5 @@
-/* Named figures for rules. A figure is a path into the report, or the sum of several values there. A new figure
- * is a row in figure.c.
- */
+/* Named figures for rules. A figure is a path into the report, or the sum of several values of the report. A new
+ * figure is a row in figure.c. */
 #ifndef WALLSHIM_CHECK_FIGURE_H
 #define WALLSHIM_CHECK_FIGURE_H
 
@@ -20,7 +19,7 @@ struct ws_figure {
     const char *reason; /* path: why the trace does not give the figure. May be NULL */
     bool whole;         /* meaningless if too many operations have no device times */
     bool per_step;      /* meaningless without steps */
-    bool none_is_zero;  /* if there is no such row, the figure is 0 */
+    bool none_is_zero;  /* if the report has no row that the path selects, the figure is 0 */
 };
 
 extern const struct ws_figure ws_figures[];

@@ -27,8 +27,8 @@ struct ws_found {
 int ws_find_scope(const json_t *report, const char *key, enum ws_subject_scope *scope);
 
 /* Adds a struct ws_found for each value of the path in the subject; [*] of an empty list adds none. Returns 0;
- * -ENOENT if a key or row does not exist; -EINVAL if the path does not fit the report; both with one line in
- * message; -ENOMEM. */
+ * -ENOENT if a key or row does not exist; -EINVAL if the path does not fit the report; -ENOMEM. After -ENOENT and
+ * -EINVAL, message holds one line that says why. */
 int ws_find(const struct ws_path *path, const json_t *subject, struct ws_vector *found, char *message,
             size_t capacity);
 

@@ -34,7 +34,7 @@ int64_t ws_change_ns(double ns)
 
 /* --- one change -------------------------------------------------------------------------------- */
 
-/* Student's t for 97.5 %, by degrees of freedom; beyond the table accurate to 0.01. */
+/* Student's t for 97.5 %, by degrees of freedom. Values beyond the table are computed, accurate to 0.01. */
 static double students_t(double degrees)
 {
     static const double table[] = { 12.71, 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26 };
@@ -75,8 +75,8 @@ static struct spread spread_of(const struct ws_sum *sum, const struct ws_samples
     return (struct spread){ variance / count, count > 2 ? count - 1 : 1 };
 }
 
-/* The part of a difference of two means that chance explains, after Welch. A side with one sample is assumed to
- * vary like the other. */
+/* The part of a difference of two means that chance explains, by Welch's t-test. A side with only one sample is
+ * assumed to vary like the other side. */
 static double chance(const struct ws_sum *before, const struct ws_samples *first, const struct ws_sum *after,
                      const struct ws_samples *second)
 {
@@ -218,7 +218,7 @@ static int add_line(struct ws_comparison *comparison, const struct ws_report_sid
                      after ? &after->per[comparison->sampling].time : &none);
 }
 
-/* Lines with the same cause and place are the same. */
+/* A line before and a line after are the same line if their cause and place are equal. */
 static int add_lines(struct ws_comparison *comparison, const struct ws_samples *before,
                      const struct ws_samples *after)
 {

@@ -1,10 +1,10 @@
 /* Compares two recordings of a program: which parts of a step take more or less time.
  *
- * Figures are per step if both sides have steps, else per recording of a device (report_side.h). A change is
- * noise if chance and the stated errors of the times can explain it. Chance is the 95 % confidence interval of
- * the difference of the two means by Welch's t-test, from the spread of the steps. About one random change in
- * twenty therefore counts as real. The errors of both sides are added to it. Other differences between two runs
- * of the same program (clocks, neighbours, placement) are not included.
+ * Figures are per step if both sides have steps, else per recording of a device (report_side.h). A change is noise if
+ * chance and the stated errors of the times can explain it. Chance is the 95 % confidence interval of the difference
+ * of the two means by Welch's t-test, from the spread of the steps. About one random change in twenty therefore
+ * counts as real. The stated errors of the times of both sides are added to the interval. Other differences between
+ * two runs of the same program (clocks, neighbours, placement) are not included.
  */
 #ifndef WALLSHIM_COMPARE_COMPARE_H
 #define WALLSHIM_COMPARE_COMPARE_H
@@ -16,20 +16,20 @@
 #include "report/page.h"
 
 enum ws_change_group {
-    WS_CHANGE_TIME,       /* times of a step; they overlap */
+    WS_CHANGE_TIME,       /* times of a step that may overlap each other */
     WS_CHANGE_PART,       /* the parts of a step, without overlap */
     WS_CHANGE_LINE,       /* idle time by cause and line of code */
     WS_CHANGE_CLASS,      /* operations by class */
     WS_CHANGE_KERNEL,     /* kernels, copies and memsets by name */
     WS_CHANGE_COLLECTIVE, /* calls of a collective among a number of ranks */
-    WS_CHANGE_AMOUNT,     /* amounts that are counted */
+    WS_CHANGE_AMOUNT,     /* counted amounts: kernels, copies, bytes */
     WS_CHANGE_GROUP_COUNT
 };
 
 struct ws_change {
     enum ws_change_group group;
-    const char *key;            /* in JSON; for lines the cause; NULL for kernels */
-    const char *label;          /* in text; for lines the place */
+    const char *key;            /* name in JSON; for lines of code the cause; NULL for kernels */
+    const char *label;          /* name in text; for lines of code the place */
     const char *unit;           /* in JSON, for amounts: number, bytes */
     double before, after;       /* per step; ns, or in the given unit */
     double noise;               /* a change up to this may be chance */
@@ -62,7 +62,7 @@ static inline bool ws_change_is_noise(const struct ws_change *change)
     return size <= change->noise;
 }
 
-/* Is it longer by more than this share of the time before, and not by chance? */
+/* Is the time after longer than the time before by more than this share, and not by chance? */
 bool ws_change_is_regression(const struct ws_change *change, double share);
 
 const char *ws_pairing_name(enum ws_pairing pairing); /* in JSON */

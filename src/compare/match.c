@@ -33,7 +33,7 @@ static uint64_t key_by_name(const struct pool *pool, size_t kernel)
     return ws_hash_key(name, strlen(name));
 }
 
-/* Hashes a name without digits; with or without the text in < > and ( ). */
+/* Hashes a name without its digits and, unless with_brackets is set, without the text in < > and ( ). */
 static uint64_t key_by_text(const struct pool *pool, size_t kernel, bool with_brackets)
 {
     char text[8192];
@@ -94,7 +94,7 @@ static bool same_count(const struct matching *matching, size_t before, size_t af
     return x <= y * 1.01 && y <= x * 1.01;
 }
 
-/* Names with different functors exclude a match. */
+/* Returns false if the names have different functors: such kernels compute different things. */
 static bool may_be_same(const struct matching *matching, size_t before, size_t after)
 {
     char x[FUNCTOR], y[FUNCTOR];
@@ -147,7 +147,8 @@ static void compute_keys(struct pool *pool, const struct rule *rule)
         pool->keys[i] = pool->taken[i] ? 0 : rule->key(pool, i);
 }
 
-/* Chains the kernels of each key, longest first: `heads` by key, and the next kernel of each. */
+/* Links the kernels of each key into a list, longest first: `heads` maps the key to its first kernel, next[] each
+ * kernel to the one after it (index + 1; 0: none). */
 static int chain(const struct pool *pool, struct ws_map *heads, uint32_t *next)
 {
     for (size_t i = pool->count; i-- > 0;) {

@@ -4,12 +4,12 @@
 
 #include "compare/report_side.h"
 
-/* From certain to unmatched. All but the first are guesses, tried in this order on the kernels still unmatched,
- * and only within a class. */
+/* How the kernels of a pair were matched. All ways but the first are guesses. They are tried in this order on the
+ * kernels that are still unmatched, and match only kernels of one class. */
 enum ws_pairing {
     WS_PAIRED_BY_NAME,    /* the same name */
-    WS_PAIRED_BY_NUMBERS, /* names equal except for digits: another tile size, unrolling or version; the longest
-                             kernels first */
+    WS_PAIRED_BY_NUMBERS, /* names equal except for digits, as with another tile size, unrolling or version; of
+                             several, the longest kernels are matched first */
     WS_PAIRED_BY_STEM,  /* names equal except for template arguments and parameters, with the same functor if there is
                            one; unique on each side, with equal launches per step */
     WS_PAIRED_BY_SHAPE, /* same grid and block, no different functors; unique on each side, with equal launches per

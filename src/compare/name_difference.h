@@ -4,7 +4,7 @@
 
 #include "compare/compare.h"
 
-/* Writes a kernel's title and, if another name has the same title, the part of the name that differs from it:
+/* Writes the title of kernel `name` and, if `other` has the same title, the part of `name` that differs from `other`:
  * "add (vectorized_elementwise) …add<float>…". Returns text. */
 const char *ws_name_difference(char *text, size_t capacity, const char *name, const char *other);
 

@@ -100,7 +100,8 @@ static const struct ws_track_causes *causes_of(const struct ws_report *report, s
 
 /* --- lines and collectives --------------------------------------------------------------------- */
 
-/* Finds the line in ws_report_side.lines, or adds it. Devices share lines. Returns 0 or -ENOMEM. */
+/* Finds the line in ws_report_side.lines, or adds it. Devices that have gaps at the same line share one entry.
+ * Returns 0 or -ENOMEM. */
 static int place_line(struct ws_report_side *side, struct ws_map *places, const struct ws_process *process,
                       const struct ws_gap_line *one, uint32_t *at)
 {
@@ -125,7 +126,8 @@ static int place_line(struct ws_report_side *side, struct ws_map *places, const 
     return 0;
 }
 
-/* Finds the kind in ws_report_side.collectives, or adds it. A collective is one per number of ranks. */
+/* Finds the kind in ws_report_side.collectives, or adds it. Calls of one collective among different numbers of ranks
+ * are different kinds. */
 static int place_collective(struct ws_report_side *side, const struct ws_comm_kind *kind, uint32_t *at)
 {
     const char *name = ws_comm_name(kind->operation);
@@ -144,7 +146,7 @@ static int place_collective(struct ws_report_side *side, const struct ws_comm_ki
     return 0;
 }
 
-/* The maps of all devices, one after another. */
+/* The arrays of struct ws_places (samples.h), of all devices one after another. */
 struct all_places {
     uint32_t *lines, *collectives;
 };

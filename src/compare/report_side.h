@@ -1,9 +1,9 @@
 /* One side of a comparison: the compared figures of a report. The report need not outlive it.
  *
- * Figures are means over samples. Samples are the steady steps (steps.h) of all devices that have steps, or the
- * whole recordings of all devices that ran operations. Both are kept until it is known which of them the other
- * side has. An operation belongs to the step it begins in. A gap belongs to the step in which the operation
- * that ends it begins.
+ * Figures are means over samples. Samples are the steady steps (steps.h) of all devices that have steps, or the whole
+ * recordings of all devices that ran operations. Both kinds of samples are kept, because a comparison uses the kind
+ * that both sides have. An operation belongs to the step it begins in. A gap belongs to the step in which the
+ * gap begins.
  */
 #ifndef WALLSHIM_COMPARE_REPORT_SIDE_H
 #define WALLSHIM_COMPARE_REPORT_SIDE_H

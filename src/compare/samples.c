@@ -26,20 +26,21 @@ struct device {
     const struct ws_track_comm *comm;
     struct ws_places places;
     double *shape_times; /* by shape of the process */
-    size_t comm_op;      /* index of the next operation; operations and stretches are in order of time */
+    size_t comm_op; /* index of the next operation in comm->ops; operations and stretches come in order of time */
     struct ws_gap_walk walk;
-    struct ws_gap gap; /* the next gap, if there is one */
+    struct ws_gap gap; /* the next gap, if has_gap */
     bool has_gap;
     struct ws_gap_run run;
     struct causes idle; /* idle time of the whole recording */
     double error;       /* share of the busy time that may be wrong */
 };
 
-/* A stretch of a device's time; `end` is the begin of the next one. */
+/* A stretch of a device's time: a step, or the time before or after all steps. `end` is the begin of the next
+ * stretch. */
 struct stretch {
     int64_t begin, end;
     size_t first,
-        last; /* indices in ws_track.order: first operation that begins in it, and that of the next stretch */
+        last; /* indices in ws_track.order of the first operation that begins in this stretch, and in the next one */
     int64_t length;
     const struct ws_split *split;
     bool steady;
@@ -81,7 +82,8 @@ static void add_causes(struct ws_samples *samples, const struct causes *causes, 
         ws_sum_add(&samples->parts[i], causes->time[i] + (i == WS_PART_UNEXPLAINED ? left : 0), causes->error[i]);
 }
 
-/* The error of a gap is the sum of the errors of its two times. */
+/* Adds up the gaps that begin in the stretch, by cause and line. The error of a gap is the error of its begin plus
+ * the error of its end. */
 static void sum_gaps(struct device *device, const struct stretch *stretch, struct causes *causes)
 {
     const struct ws_ops *ops = &device->process->ops;
@@ -136,7 +138,7 @@ static void samples_sum_ops(struct device *device, const struct stretch *stretch
     }
 }
 
-/* Ends the stretch: adds its time by class. */
+/* Adds the stretch's time by class. */
 static void samples_add_classes(struct device *device, struct ws_samples *samples)
 {
     struct ws_sum classes[WS_SAMPLE_CLASSES] = { 0 };

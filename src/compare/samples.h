@@ -20,7 +20,7 @@ struct ws_sampler {
     struct ws_launch *launches;    /* by index into ws_model.names */
 };
 
-/* Maps a device's lines and collectives to those of the side. */
+/* Maps the lines and collectives of a device to those of its side of the comparison. */
 struct ws_places {
     const uint32_t *lines;       /* index in ws_report_side.lines, by line of the device's causes */
     const uint32_t *collectives; /* index in ws_report_side.collectives, by kind of the device's communication */

@@ -1,5 +1,5 @@
-/* Sums over samples, by index. The amounts of one sample are added up first, so that the spread between samples
- * is known.
+/* Sums over samples: one tally for each kernel, line or collective, by index. The amounts of one sample are added up
+ * first, so that the spread between samples is known.
  */
 #ifndef WALLSHIM_COMPARE_TALLY_H
 #define WALLSHIM_COMPARE_TALLY_H
@@ -7,15 +7,15 @@
 #include "compare/report_side.h"
 
 struct ws_tally {
-    double now, count; /* amounts of this sample */
-    double error;      /* likewise */
+    double now, count; /* time and occurrences in the current sample */
+    double error;      /* error of `now` */
     bool touched;
     struct ws_repeated per[WS_SAMPLING_COUNT];
 };
 
 struct ws_tallies {
     struct ws_tally *items;
-    uint32_t *touched; /* indices with amounts in this sample */
+    uint32_t *touched; /* indices of the items that occur in the current sample */
     size_t touched_count;
 };
 
@@ -35,7 +35,8 @@ static inline void ws_tally_add(struct ws_tallies *tallies, uint32_t index, doub
 int ws_tallies_init(struct ws_tallies *tallies, size_t count);
 void ws_tallies_finish(struct ws_tallies *tallies);
 
-/* Ends the sample. It counts for the recording, and also for the steps if it is a steady step. */
+/* Ends the current sample and adds its amounts to the sums over the recording, and to the sums over steps if the
+ * sample is a steady step. */
 void ws_tallies_flush(struct ws_tallies *tallies, bool steady);
 
 static inline void ws_sum_add(struct ws_sum *sum, double value, double error)

@@ -5,7 +5,8 @@
 #include "compare/compare.h"
 #include "compare/name_difference.h"
 
-/* The headline has at most HEADLINE_PARTS parts. A part must change by 1/HEADLINE_LIMIT of the step. */
+/* The headline has at most HEADLINE_PARTS parts. A part is named if it changes by at least 1/HEADLINE_LIMIT of the
+ * step. */
 enum { HEADLINE_PARTS = 3, HEADLINE_LIMIT = 100 };
 
 /* If the numbers of kernels per step differ by this factor, the steps may not be the same. */
@@ -23,7 +24,7 @@ static const char *format_change(char text[WS_FORMAT_SIZE], double change)
     return text;
 }
 
-/* Larger factors are not written; the times next to them say enough. */
+/* Above this factor "× over 10000" is written; the times in the same row tell the exact change. */
 enum { MOST_TIMES = 10000 };
 
 static const char *format_relative(char text[WS_FORMAT_SIZE], double before, double after)
@@ -111,7 +112,8 @@ static void print_side(const struct ws_comparison *comparison, const struct ws_r
                      ws_format_count(count, side->untimed));
 }
 
-/* Steps that were found, or marked elsewhere, may not be the same steps. Then the comparison means little. */
+/* Warns if a step before and a step after seem to be different parts of the program, because steps were found, or
+ * marked elsewhere. The comparison then means little. */
 static void print_doubt(const struct ws_comparison *comparison, struct ws_page *page)
 {
     const struct ws_samples *before = &comparison->before->per[WS_PER_STEP];
@@ -215,7 +217,7 @@ static double calls_of(const struct ws_comparison *comparison, const struct ws_r
     return repeated ? repeated[comparison->sampling].count / (double)side->per[comparison->sampling].count : 0;
 }
 
-/* If two names have the same title, prints the part that differs, too. */
+/* Prints the title of a name. If another name (`like`) has the same title, also prints the part that differs. */
 static void text_put_name(struct ws_table *table, const char *name, const char *like)
 {
     char text[4200];

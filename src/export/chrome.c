@@ -1,8 +1,8 @@
 /* Chrome's trace event format, which Perfetto and chrome://tracing read.
  *
- * A process of the trace becomes a process there. Its threads hold the calls they made and the named ranges.
- * Each of its devices becomes another process, with its streams as threads. An arrow leads from a call to the
- * work that it launched.
+ * A process of the trace becomes a process of the Chrome file. Its threads hold the calls they made and the named
+ * ranges. Each of its devices becomes another process, with its streams as threads. An arrow leads from a call to
+ * the work that it launched.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static void put_key_number(struct chrome *chrome, const char *key, uint64_t numb
     ws_put_unsigned(&chrome->out, number);
 }
 
-/* Limits absurd times in a trace, so that differences cannot overflow. */
+/* Writes category, name, begin and duration. Limits absurd times first, so that the difference cannot overflow. */
 static void put_span(struct chrome *chrome, const char *category, const char *name, int64_t begin, int64_t end)
 {
     uint64_t odd = 0;

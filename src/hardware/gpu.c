@@ -156,7 +156,8 @@ enum ws_gpu_match ws_gpu_find(const struct ws_gpu_facts *facts, struct ws_gpu *g
     return WS_GPU_BY_CAPABILITY;
 }
 
-/* Returns the row that shares most words with the text and has no words beyond the text's. */
+/* Returns the row that shares most words with the text. Skips a row that lacks a word of the text and also has a
+ * word that the text lacks. Of equal rows, returns the one with the fewest words. */
 const struct ws_gpu *ws_gpu_named(const char *text)
 {
     const struct ws_gpu *best = NULL;

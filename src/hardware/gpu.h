@@ -42,14 +42,14 @@ struct ws_gpu {
                        [WS_CORES_COUNT]; /* GFLOP/s; 0: these cores do not support the precision */
     const char *source;
     const char *calibrated; /* time of the calibration, "2026-11-21"; NULL: not calibrated */
-    uint32_t measured;      /* which figures: bits of precisions, and WS_GPU_MEASURED_BYTES */
+    uint32_t measured;      /* which figures were measured: a bit per precision, and WS_GPU_MEASURED_BYTES */
     const struct ws_gpu
         *sheet; /* of a calibrated GPU, the table's row with the data sheet's figures; NULL: unknown */
 };
 
 #define WS_GPU_MEASURED_BYTES (1U << WS_PRECISION_COUNT)
 
-/* What a trace says about a device. Texts may be NULL, figures 0. */
+/* What a trace says about a device. A text that the trace lacks is NULL, a figure 0. */
 struct ws_gpu_facts {
     const char *name;
     uint32_t cc_major, cc_minor;
@@ -63,7 +63,7 @@ struct ws_gpu_facts {
 enum ws_gpu_match {
     WS_GPU_UNKNOWN,
     WS_GPU_BY_NAME,
-    WS_GPU_BY_FIGURES,            /* no name, but the figures of a row */
+    WS_GPU_BY_FIGURES,            /* the device has no name, but the figures of a row */
     WS_GPU_GIVEN,                 /* given by the user */
     WS_GPU_CALIBRATED,            /* measured on this very GPU */
     WS_GPU_CALIBRATED_ON_ANOTHER, /* measured on a GPU of the same name */

@@ -3,13 +3,13 @@
  * G(name, cc major, cc minor, SMs, boost MHz, last cache MiB, memory GiB, GB/s,
  *   fp64, fp32, tf32, fp16, bf16, fp8, int8, fp4, source)
  *
- * The words of a name must all be in the device's. Where several rows fit, the one with most words counts, then
- * the one whose memory is nearest. Figures that a source gives with sparsity were halved. Figures of ordinary
- * cores that a source does not state are cores × 2 × clock.
+ * A row fits a device if all words of the row's name are in the device's name. Of several such rows, the one with
+ * most words counts, then the one whose memory is nearest. Figures that a source gives with sparsity were halved.
+ * Figures of ordinary cores that a source does not state are cores × 2 × clock.
  *
- * NOT VERIFIED AGAINST A DATA SHEET: no row was compared with the maker's document itself, which could not be read
- * where the rows were written. In November 2026 they were compared with texts that quote it. The lists say where
- * the maker's document is, one a line, and which figures were found in such a quotation.
+ * NOT VERIFIED AGAINST A DATA SHEET: no row was compared with the maker's document itself, because no such document
+ * could be read where the rows were written. In November 2026 the rows were compared with texts that quote these
+ * documents. The list names the maker's document for each row, and the figures that such a quotation confirms.
  *
  * V100        nvidia.com volta-v100-datasheet-update-us-1165301-r5.pdf: fp64, fp32, fp16
  * V100 PCIE   the same: fp64, fp32, fp16
@@ -36,7 +36,7 @@
  * MI250X      amd.com Instinct MI250X data sheet: fp16 of both dies, halved
  * MI300X      amd.com amd-instinct-mi300x-data-sheet.pdf: matrix cores, GB/s; rocm.docs.amd.com: compute units
  *
- * Found in no quotation: SMs and L2 of the NVL rows and of GB200, clock and L2 of B200 and GB200.
+ * No quotation was found for: SMs and L2 of the NVL rows and of GB200, clock and L2 of B200 and GB200.
  * The peaks of Hopper's tensor cores are for 1830 MHz; its ordinary cores go up to 1980 MHz.
  * tests/unit/hardware/test_peaks.c compares the rows with each other.
  */

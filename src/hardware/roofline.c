@@ -38,7 +38,7 @@ struct ws_work ws_work_chain(double kernels, bool fused, double elements, double
 {
     double passed_on = fused ? 2 : 2 * kernels, extra = inputs > 1 ? (inputs - 1) * kernels : 0;
     if (inputs < 1)
-        passed_on -= fused ? 1 : kernels; /* intermediate results: written, then not read back */
+        passed_on -= fused ? 1 : kernels; /* kernels without inputs only write: no first input is read */
     return (struct ws_work){ kernels * elements * flops_per_element, (passed_on + extra) * elements * element_bytes };
 }
 

@@ -33,8 +33,9 @@ struct ws_roof ws_roof_of_ordinary(const struct ws_gpu *gpu, enum ws_precision p
 /* C[m,n] = A[m,k] · B[k,n], `batch` times: 2·m·n·k FLOPs, (m·k + k·n + m·n) elements. */
 struct ws_work ws_work_gemm(double m, double n, double k, double batch, double element_bytes);
 
-/* A chain of pointwise kernels: each reads what the kernel before it wrote. Fused, only the first kernel's inputs
- * and the last one's output move. All inputs beyond the first are read in both cases. */
+/* A chain of pointwise kernels: each reads what the kernel before it wrote. Fused, results between kernels do not
+ * move: only the chain's first input and last output do. The further inputs of every kernel are read in both cases.
+ */
 struct ws_work ws_work_chain(double kernels, bool fused, double elements, double inputs, double flops_per_element,
                              double element_bytes);
 

@@ -22,7 +22,7 @@ static const struct ws_gather_call *call_of(const struct ws_gather *gather, cons
 }
 
 /* Merges nested records of one call: the outer record fills its gaps from the inner one, and the inner one is
- * dropped. Records without a function that are not inside another record are dropped too. */
+ * dropped. */
 static void input_collectives_fold(struct ws_vector *collectives)
 {
     struct ws_gather_collective *list = collectives->data;
@@ -95,7 +95,8 @@ static struct ws_gather_collective *innermost_around(const struct ws_vector *col
     return found ? &list[low - 1] : NULL;
 }
 
-/* Assigns the operation to the collective. launch holds the first and last operation of a collective. */
+/* Assigns the operation to the collective. launch holds the correlations of the collective's first and last launch.
+ */
 static void add_launch(struct ws_gather *gather, struct ws_gather_op *op, struct ws_gather_collective *collective,
                        uint64_t launch[2])
 {
@@ -109,8 +110,9 @@ static void add_launch(struct ws_gather *gather, struct ws_gather_op *op, struct
         comms[collective->comm - 1].device = ws_gather_device_of(gather, shape->stream);
 }
 
-/* Handles a kernel that names its collective. The kernel's data completes the record around its launch. Without a
- * record, the launching call becomes the record. */
+/* Handles a kernel that names its collective. The kernel's data replaces the record around its launch, except for
+ * the record's thread and times. Without such a record, a row with the thread and times of the launching call is
+ * written. */
 static void assign_named_kernel(struct ws_gather *gather, const struct ws_vector *records, uint64_t (*launches)[2],
                                 struct ws_gather_collective own)
 {

@@ -49,8 +49,8 @@ const struct ws_gather_detail *ws_gather_use_detail(struct ws_gather *gather, ui
     if (!detail || detail->used)
         return NULL;
     detail->used = true;
-    /* A wait names its event only if the file has a record of it before. A missing record does not mean that
-     * another process recorded the event: the source may leave records out. */
+    /* A wait keeps its event only if an earlier call in the file recorded this event. Otherwise it is unknown who
+     * recorded the event: another process, or a call that the source left out. */
     if (detail->records && !ws_salted_put(&gather->recorded, detail->object))
         gather->error = -ENOMEM;
     if (detail->waits && !ws_salted_get(&gather->recorded, detail->object))

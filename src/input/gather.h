@@ -1,8 +1,8 @@
 /* Turns the data of importers into rows of the record families.
  *
  * Foreign files use texts and numbers of their own as names. They list a kernel and the call that launched it apart
- * and in any order. Here names become identifiers. Operations and calls are held until the end, when they are
- * joined; ranges are not held. An importer adds what it reads piece by piece and finally calls ws_gather_finish.
+ * and in any order. Here names become identifiers. Operations and calls are kept until the end, when they are
+ * joined; ranges are not kept. An importer adds what it reads piece by piece and finally calls ws_gather_finish.
  * ws_gather_next returns the finished blocks.
  *
  * When memory runs out, `error` is set, and all functions return 0 and change nothing. An importer checks it once
@@ -14,7 +14,7 @@
 #include "record/record.h"
 #include "trace/reader.h"
 
-/* An operation without its call. 48 bytes. */
+/* An operation, before it is joined with its call. The structure takes 48 bytes. */
 struct ws_gather_op {
     int64_t begin, end;
     uint64_t correlation; /* as in the source; 0: none */
@@ -34,7 +34,7 @@ struct ws_gather_call {
 
 /* What a framework records about a collective call. */
 struct ws_gather_collective {
-    int64_t begin, end; /* on its thread; kernels launched in between belong to it */
+    int64_t begin, end; /* host times on its thread; kernels launched between them belong to the collective */
     uint64_t count;
     uint64_t sequence;
     uint32_t thread;
@@ -51,12 +51,12 @@ struct ws_gather_collective {
 struct ws_gather_memory {
     int64_t time;
     uint64_t address, bytes;
-    uint64_t total;  /* bytes allocated after it */
+    uint64_t total;  /* bytes that are allocated in all after this */
     int64_t ordinal; /* of the device; -1: host memory */
     uint32_t function, thread;
 };
 
-/* What the source says about a call outside of the call's own record. 0: unknown. */
+/* What the source says about a call outside of the call's own record. Fields of 0 are unknown. */
 struct ws_gather_detail {
     uint64_t correlation; /* of the call; never 0 */
     uint64_t object;      /* event or memory pool */
@@ -64,8 +64,8 @@ struct ws_gather_detail {
     uint32_t context, stream;
     int32_t result;
     bool records; /* the call records the event */
-    bool waits;   /* the call waits for the event, which counts only if it was recorded before */
-    bool used;    /* the call exists */
+    bool waits;   /* the call waits for the event; the wait counts only if the event was recorded before */
+    bool used;    /* the call was found */
 };
 
 struct ws_gather {
@@ -77,7 +77,7 @@ struct ws_gather {
     struct ws_intern shapes;       /* struct ws_shape without driver_function */
     struct ws_intern final_shapes; /* struct final_shape (join.c) */
     struct ws_vector attributes;   /* struct ws_call_kind, by driver function */
-    struct ws_vector communicates; /* bool, by function: is it an NCCL kernel? */
+    struct ws_vector communicates; /* bool, by function: is the kernel NCCL's? */
     struct ws_vector spans;        /* struct ws_gather_span, by context */
     struct ws_map context_of;      /* device → its first context */
     struct ws_vector ops;          /* struct ws_gather_op */
@@ -195,8 +195,8 @@ uint32_t ws_gather_device_of(const struct ws_gather *gather, uint32_t stream);
 /* Assigns operations to collectives (collectives.c). order: the operations by host time. Returns 0 or -ENOMEM. */
 int ws_gather_tie_collectives(struct ws_gather *gather, const uint32_t *order);
 
-/* Returns the details of a call, or NULL. Only the first request gets them: the outermost call's, because calls are
- * processed in order of begin. */
+/* Returns the details of a call, or NULL. Only the first request for a correlation gets them. That is the outermost
+ * call's, because calls are processed in order of begin. */
 const struct ws_gather_detail *ws_gather_use_detail(struct ws_gather *gather, uint64_t correlation);
 
 /* Returns how many memory details belong to no call. Valid once all calls were processed. */

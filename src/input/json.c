@@ -79,7 +79,7 @@ static bool open_one(struct ws_json *json, char what)
     return true;
 }
 
-/* After the array of items nothing is skipped any more. */
+/* After the end of the array of items, invalid JSON is not skipped any more. */
 static void close_one(struct ws_json *json)
 {
     json->depth--;
@@ -201,7 +201,7 @@ static bool restart(struct ws_json *json)
     return true;
 }
 
-/* If the parser failed at such a word, reads it as null, moves *at past it and returns true. */
+/* If the parser failed at a word such as NaN, reads the word as null, moves *at past it and returns true. */
 static bool read_no_number_as_null(struct ws_json *json, const unsigned char *begin, const unsigned char **at,
                                    const unsigned char *end)
 {
@@ -276,7 +276,7 @@ static bool leave_item(struct ws_json *json, const unsigned char **at, const uns
         return false;
     json->on_broken(json->user);
     *at = taken < (size_t)(end - *at) ? *at + taken : end;
-    bool ends = !within && taken && (*at)[-1] == ']'; /* a comma after the last item */
+    bool ends = !within && taken && (*at)[-1] == ']'; /* a comma before the array's ']' */
     *at -= ends;
     json->seeking = !ends;
     return true;

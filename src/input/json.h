@@ -14,8 +14,9 @@ struct ws_json;
  * memory runs out. */
 struct ws_json *ws_json_create(const yajl_callbacks *callbacks, void *user);
 
-/* Call it when an array begins: its items are the events of a trace. An item that is not valid JSON is skipped up
- * to the next item. on_broken is called for it; the end callbacks for the item's open maps and arrays are not. */
+/* Call it at the begin of the array that holds the events of a trace. From then on an item of this array that is not
+ * valid JSON is skipped up to the next item. on_broken is called for a skipped item; the end callbacks of its open
+ * maps and arrays are not called. */
 void ws_json_pass_over(struct ws_json *json, void (*on_broken)(void *user));
 
 /* Returns the number of bytes skipped. */

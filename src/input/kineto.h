@@ -8,7 +8,8 @@
 
 #include "input/gather.h"
 
-/* The fields of an event: number and key in the file. Those from GROUP_CONFIG on are outside of events. */
+/* The fields that are read: X(number, key in the file). Fields from GROUP_CONFIG on are never in events, so they
+ * have no bit in kineto_event.seen. */
 #define KINETO_KEYS(X)                       \
     X(TRACE_EVENTS, "traceEvents")           \
     X(DEVICE_PROPERTIES, "deviceProperties") \
@@ -136,7 +137,7 @@ struct kineto {
     struct ws_vector threads;             /* struct kineto_name */
     int64_t pid;                          /* process of the first host call, if has_pid */
     bool has_pid;
-    int64_t first;                /* time of one event; 0: none yet */
+    int64_t first;                /* time of the first event read; 0: none yet */
     bool has_schema;              /* the file has a schema version */
     bool has_base;                /* the file has a base for its times */
     int64_t rank;                 /* in the job; -1: unknown */
@@ -175,7 +176,7 @@ void kineto_take_event_value(struct kineto *kineto, enum kineto_key key, const c
 
 void kineto_take_argument(struct kineto *kineto, enum kineto_key key, const char *text, size_t length);
 
-/* Stores an operator's inputs that struct kineto_event holds. */
+/* Stores the value of an operator's input if kineto_event.concrete holds it. */
 void kineto_take_concrete(struct kineto_event *event, size_t index, const char *text, size_t length);
 
 void kineto_take_extent(uint32_t extent[3], size_t index, const char *text, size_t length);
@@ -232,7 +233,8 @@ void kineto_take_fact(struct kineto *kineto, enum kineto_key key, const char *te
 /* Returns whether the file has events but none of the PyTorch profiler. The message then says what the file is. */
 bool kineto_is_of_another(const struct kineto *kineto, char *message, size_t capacity);
 
-/* Handles what only the end of the file decides. */
+/* Call it at the end of the file. Writes what only the whole file decides: devices, process groups, names of
+ * threads. */
 void kineto_end(struct kineto *kineto);
 
 void kineto_finish(struct kineto *kineto);
@@ -247,7 +249,7 @@ struct kineto_configured {
     struct kineto_text name, ranks;
 };
 
-/* For an array of ranks: called for each rank. */
+/* Stores a value of a group. Call it once for each rank in its array of ranks. */
 void kineto_take_group_value(struct kineto *kineto, struct kineto_configured *group, enum kineto_key key,
                              const char *text, size_t length);
 
@@ -271,7 +273,7 @@ size_t kineto_count_ranks(struct kineto_ranks *ranks);
 /* Returns the label of a rank; NULL if the file holds only one. */
 const struct ws_text *kineto_rank_label(struct kineto_ranks *ranks, size_t rank);
 
-/* Removes the label from a pid. Returns whether the label differs from `wanted`; never if `wanted` is NULL. */
+/* Removes the label from a pid. Returns whether the label differs from `wanted`; false if `wanted` is empty. */
 bool kineto_leave_label(const struct ws_text *wanted, const char **text, size_t *length);
 
 void kineto_ranks_finish(struct kineto_ranks *ranks);

@@ -138,7 +138,8 @@ static bool is_function(struct ws_text function, const char *name)
     return function.length == strlen(name) && !memcmp(function.data, name, function.length);
 }
 
-/* Returns NCCL's count: the elements of one rank's part, for gathers and scatters. */
+/* Returns the count as NCCL defines it. For gathers and scatters that is the number of elements in one rank's part.
+ */
 static uint64_t kineto_collectives_count_of(struct ws_text function, int64_t in, int64_t out, int64_t ranks)
 {
     int64_t count = is_function(function, "ncclReduceScatter") || is_function(function, "ncclScatter") ||

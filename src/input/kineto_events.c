@@ -139,7 +139,7 @@ static void put_devices(struct kineto *kineto)
     const struct ws_device *devices = kineto->devices.data;
     size_t count = kineto->devices.count;
     bool alike = count;
-    struct ws_map described = { 0 }; /* devices */
+    struct ws_map described = { 0 }; /* keys: ids of the described devices */
     for (size_t i = 0; i < count; i++) {
         ws_gather_row(kineto->gather, WS_FAMILY_device, &devices[i]);
         alike = alike && devices[i].sms == devices[0].sms && devices[i].name.length == devices[0].name.length &&
@@ -215,7 +215,7 @@ static struct ws_text inner_name(struct ws_text text)
     return text;
 }
 
-/* Without a base time, times count from 1970. */
+/* Writes when the trace started. Without a base time, the times of events count from 1970. */
 static void say_start(struct kineto *kineto)
 {
     const int64_t year_2001 = 1000000000000000000;
@@ -282,7 +282,7 @@ static int64_t stream_of(const struct kineto_event *event)
     return event->number[kineto_saw(event, KINETO_STREAM) ? KINETO_STREAM : KINETO_TID];
 }
 
-/* "Memset (Device)". Intel's traces add the value: "Memset (0 -> DEVICE)". */
+/* Reads the kind of memory from "Memset (Device)". Intel's traces add the value: "Memset (0 -> DEVICE)". */
 static void take_memset_space(const struct ws_text *name, uint32_t *space)
 {
     uint32_t first, second;
@@ -416,7 +416,7 @@ static void take_range(struct kineto *kineto, int64_t begin, int64_t end)
         kineto_take_communication(kineto, range.thread, begin, end);
 }
 
-/* An allocation or release of the caching allocator, with the bytes allocated after it. */
+/* Takes an allocation or release of the caching allocator, with the bytes that are allocated in all afterwards. */
 static void take_memory(struct kineto *kineto)
 {
     static const char *const names[2][2] = { { "[memory] host free", "[memory] host alloc" },

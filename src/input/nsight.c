@@ -11,7 +11,7 @@
 
 enum { ROWS_A_PIECE = 4096, MOST_SQL = 4096 };
 
-/* Each process is read by itself. Files with more processes are read as one process. */
+/* Up to this number, each process is read by itself. A file with more processes is read as one process. */
 enum { MOST_PROCESSES = 256 };
 
 /* The part of globalPid and globalTid that identifies the process; the other bits are the thread. */

@@ -12,7 +12,7 @@ enum { NSIGHT_COLUMNS = 20 };
 struct nsight {
     struct ws_gather *gather;
     struct ws_intern processes; /* int64_t globalPid; the first one gives the trace its name */
-    int64_t pid;                /* of the process read; -1: several, or unknown */
+    int64_t pid;                /* number of the process that is read; -1: several, or unknown */
     struct ws_map visible;      /* GPU + 1 → the process's own number of the GPU + 1 */
     struct ws_map recorded;     /* event → context it was recorded in, or NSIGHT_AMBIGUOUS */
 };

@@ -32,7 +32,7 @@ bool nsight_base_has_column(struct nsight_base *base, const char *table, const c
 /* Subtracts a row's values from bytes_left. */
 void nsight_base_count(struct nsight_base *base, sqlite3_stmt *row);
 
-/* Texts are looked up by id. If the file has no index for that, an indexed copy replaces their table. */
+/* Texts are looked up by id. If the table of texts has no index by id, an indexed copy replaces it. */
 void nsight_base_index_texts(struct nsight_base *base);
 
 #endif

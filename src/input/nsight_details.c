@@ -18,7 +18,7 @@ static int64_t context_of(struct nsight *nsight, sqlite3_stmt *row)
     return (int64_t)nsight_of_process(nsight, sqlite3_column_int64(row, PROCESS), sqlite3_column_int64(row, CONTEXT));
 }
 
-/* An allocation or release: the name of the call tells which. */
+/* Reads an allocation or release: the name of the call tells which. */
 void nsight_take_memory(struct nsight *nsight, sqlite3_stmt *row)
 {
     int64_t correlation = sqlite3_column_int64(row, CORRELATION), bytes = sqlite3_column_int64(row, AFTER_PLACE + 1);
@@ -41,7 +41,7 @@ void nsight_take_memory(struct nsight *nsight, sqlite3_stmt *row)
 
 /* --- streams and events ------------------------------------------------------------------------------ */
 
-/* All bits set: no stream, or no event. */
+/* Returns whether the column has the number of a stream or event. A number with all bits set means none. */
 static bool is_number(sqlite3_stmt *row, int column)
 {
     int64_t value = sqlite3_column_int64(row, column);
@@ -80,7 +80,7 @@ void nsight_take_record(struct nsight *nsight, sqlite3_stmt *row)
     ws_gather_detail(nsight->gather, &detail);
 }
 
-/* Versions number the kinds of waits differently, so the call's name decides. */
+/* Versions of Nsight Systems number the kinds of waits differently, so the name of the call tells the kind. */
 void nsight_take_wait(struct nsight *nsight, sqlite3_stmt *row)
 {
     struct ws_gather_detail detail = place_at(nsight, row);

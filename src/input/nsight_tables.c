@@ -156,7 +156,7 @@ static void take_memset(struct nsight *nsight, sqlite3_stmt *row)
     nsight_tables_take_operation(nsight, row, &shape, bytes > 0 ? (uint64_t)bytes : 0);
 }
 
-/* A graph launch, timed as a whole. */
+/* Takes a graph launch that is timed as a whole. */
 static void take_graph(struct nsight *nsight, sqlite3_stmt *row)
 {
     struct ws_shape shape = { .kind = WS_OP_GRAPH,
@@ -356,7 +356,7 @@ static void take_fact(struct nsight *nsight, sqlite3_stmt *row)
             ws_gather_meta(nsight->gather, facts[i].key, value.data, value.length);
 }
 
-/* The machine is in the bits above the process. */
+/* Takes the host name, unless it is another machine's. globalPid holds the machine in the bits above the process. */
 static void take_system(struct nsight *nsight, sqlite3_stmt *row)
 {
     const int64_t *process = nsight->processes.items.count ? ws_intern_item(&nsight->processes, 1) : NULL;

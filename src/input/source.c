@@ -129,7 +129,8 @@ void ws_source_choose(struct ws_source *source, size_t process)
     if (!source->importer || !source->importer->choose)
         return;
     source->importer->choose(source->state, process);
-    /* Traces imported from this file at different times belong to one recording. */
+    /* The path of the file shows that the traces of its processes belong to one recording, even if they were
+     * imported at different times. */
     char *path = realpath(source->path, NULL);
     if (path)
         ws_gather_meta(&source->gather, "import_file", path, strlen(path));

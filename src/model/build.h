@@ -1,4 +1,4 @@
-/* Internal to src/model: what its files share. */
+/* Internal to src/model: the functions that its files share. */
 #ifndef WALLSHIM_MODEL_BUILD_H
 #define WALLSHIM_MODEL_BUILD_H
 
@@ -10,12 +10,12 @@ struct ws_build {
     struct ws_map names; /* hash of a name → index + 1 */
 };
 
-/* Reads all rows of one of the processes in the file. Returns 0, or -errno with a message. */
+/* Reads all rows of one process: the one with index `part` in the file. Returns 0, or -errno with a message. */
 int ws_process_load(struct ws_process *process, struct ws_arena *texts, const char *path, size_t part,
                     const struct ws_model_options *options, char *message, size_t capacity);
 
-/* Returns the clock map of a context and makes it if needed. Valid until the next one is made. Returns NULL when
- * memory runs out. */
+/* Returns the clock map of a context and makes it if needed. The pointer is valid until the next map is made. Returns
+ * NULL when memory runs out. */
 struct ws_clock_map *ws_process_clock(struct ws_process *process, uint32_t context);
 
 static inline struct ws_clock_map *ws_process_clock_at(const struct ws_process *process, size_t index)
@@ -23,14 +23,14 @@ static inline struct ws_clock_map *ws_process_clock_at(const struct ws_process *
     return (struct ws_clock_map *)process->clocks.data + index;
 }
 
-/* Sets a fact; an earlier value of the same key is replaced. The caller keeps the texts alive. Returns 0 or
- * -ENOMEM. */
+/* Sets a fact about the process; an earlier value of the same key is replaced. The caller keeps the texts alive.
+ * Returns 0 or -ENOMEM. */
 int ws_process_set_meta(struct ws_process *process, const char *key, const char *value);
 
 void ws_process_finish(struct ws_process *process);
 
-/* Resolves the references of a loaded process: shapes to streams, contexts, devices and names. Then makes its
- * tracks and maps its times to the host's clock. Returns 0 or -ENOMEM. */
+/* Resolves the references of a loaded process: shapes to streams, contexts, devices and names. Then makes the tracks
+ * of the process and maps its times to the host's clock. Returns 0 or -ENOMEM. */
 int ws_process_resolve(struct ws_build *build, uint32_t process);
 
 /* Returns the track of a device of the process, or the track without a device if there is none. */

@@ -7,14 +7,14 @@
 #include "base/minmax.h"
 #include "model/ops.h"
 
-/* The largest plausible difference of two clocks' rates. A steeper line comes from a wrong comparison. */
+/* The largest plausible difference of two clocks' rates. If two knots imply a larger one, a comparison is wrong. */
 static const double max_skew = 1e-3;
 
 /* How much the errors of two knots may change the rate of the line between them. */
 static const double max_bend = 50e-6;
 
-/* Longer pieces are rare. They use the slow path, because the fast path needs a correction below 10^15 ns: the
- * length times max_skew. */
+/* Pieces longer than this (in ns) use the slow path, because the fast path rounds corrections only below 10^15. The
+ * largest correction is the length of the piece times max_skew. */
 static const double longest_piece = 1e17;
 
 /* The error assumed for a rate that could not be measured. */

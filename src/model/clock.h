@@ -1,8 +1,8 @@
 /* Maps times from a context's clock to CLOCK_MONOTONIC through the clock comparisons in the trace.
  *
- * The map is piecewise linear. Its knots are comparisons. Each comparison has an error, so two that are close
- * together say nothing about the clocks' rates. Knots are therefore so far apart that their errors change the rate
- * by at most 50 millionths. */
+ * The map is piecewise linear. Its knots are clock comparisons: readings of both clocks at one moment. Each
+ * comparison has an error, so two that are close together say nothing about the rates of the clocks. Knots are
+ * therefore so far apart that their errors change the rate between them by at most 50 millionths. */
 #ifndef WALLSHIM_MODEL_CLOCK_H
 #define WALLSHIM_MODEL_CLOCK_H
 
@@ -18,10 +18,10 @@ size_t ws_clock_choose_knots(struct ws_clock *points, size_t count, struct ws_cl
 struct ws_clock_cursor {
     const struct ws_clock *knots;
     size_t count;
-    size_t at;          /* index of the piece used last */
-    double skew;        /* of that piece: host ns gained per device ns */
-    int64_t begin, end; /* the piece in device time, if the fast path can map it; else 0 and 0 */
-    int64_t host;       /* host time of its begin */
+    size_t at;          /* index of the current piece: the one used last */
+    double skew;        /* of the current piece: host ns gained per device ns */
+    int64_t begin, end; /* the current piece in device time, if the fast path can map it; else 0 and 0 */
+    int64_t host;       /* host time of `begin` */
     int64_t error_ns;   /* largest error of all times mapped so far */
 };
 
@@ -47,8 +47,9 @@ static inline int64_t ws_clock_to_host(struct ws_clock_cursor *cursor, int64_t d
     return cursor->host + since + ws_clock_nearest((double)since * cursor->skew);
 }
 
-/* Nothing begins before its launch. A mapped begin that seems to, by no more than its own error and the clocks', is
- * put at the launch. Imported traces, without knots, are shown as they are. */
+/* An operation cannot begin before its launch. If a mapped begin is earlier than the launch, by no more than its own
+ * error plus the error of the clock map, returns the time of the launch. Imported traces have no knots; their times
+ * stay as they are. */
 static inline int64_t ws_clock_launched(const struct ws_clock_cursor *cursor, int64_t begin, int64_t launched,
                                         int64_t error_ns)
 {

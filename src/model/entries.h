@@ -1,5 +1,5 @@
-/* The rows of a dictionary family by identifier. A row may come twice, because the footer repeats rows; the last
- * one counts. */
+/* The rows of a dictionary family (kernel names, streams …) by identifier. A row may come twice, because the footer
+ * of a trace repeats rows; the last one counts. */
 #ifndef WALLSHIM_MODEL_ENTRIES_H
 #define WALLSHIM_MODEL_ENTRIES_H
 
@@ -17,17 +17,17 @@ struct ws_entries {
     struct ws_map index;   /* identifier → index + 1 */
 };
 
-/* For families whose first column is `id`. */
+/* The first column of the family must be `id`. */
 void ws_entries_init(struct ws_entries *dictionary, enum ws_family family);
 
 /* Adds a row; its texts are copied into the arena and zero-terminated. Ignores rows with identifier 0. Returns 0 or
  * -ENOMEM. */
 int ws_entries_put(struct ws_entries *dictionary, struct ws_arena *texts, const void *row);
 
-/* Returns the row, or NULL. Valid until the next put. */
+/* Returns the row, or NULL. The pointer is valid until the next ws_entries_put. */
 const void *ws_entries_find(const struct ws_entries *dictionary, uint32_t id);
 
-/* Returns the index of the row in rows, or UINT32_MAX. */
+/* Returns the index of the row in `rows`, or UINT32_MAX. */
 uint32_t ws_entries_place(const struct ws_entries *dictionary, uint32_t id);
 
 void ws_entries_finish(struct ws_entries *dictionary);

@@ -37,7 +37,7 @@ static const struct ws_host_run *runs_of(const struct ws_host_list *list)
     return list->runs.data;
 }
 
-/* Appends adjacent rows to a list. Extends the last run if they continue it. */
+/* Appends adjacent rows to a list. Extends the last run if the rows continue it. */
 static int host_add(struct ws_host_list *list, uint32_t first, uint32_t count)
 {
     const struct ws_host_run *last = list->count ? runs_of(list) + list->runs.count - 1 : NULL;

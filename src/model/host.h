@@ -1,6 +1,6 @@
 /* The host events of each thread of a process, in order of time: calls that made operations, other calls, and
- * collectives. A thread's events are mostly adjacent in the trace and in this order, so the order is stored as runs
- * of adjacent rows. */
+ * collectives. The rows of a thread's events are mostly adjacent in the trace and ordered by time, so the order is
+ * stored as runs of adjacent rows. */
 #ifndef WALLSHIM_MODEL_HOST_H
 #define WALLSHIM_MODEL_HOST_H
 
@@ -26,7 +26,7 @@ struct ws_host_list {
     uint32_t count; /* events */
 };
 
-/* Threads are those that made operations, by index in ws_ops.threads. */
+/* Only threads that made operations are kept, by their index in ws_ops.threads. */
 struct ws_host {
     const struct ws_process *process;
     size_t thread_count;
@@ -51,12 +51,13 @@ struct ws_host_cursor {
 int ws_host_init(struct ws_host *host, const struct ws_process *process);
 void ws_host_finish(struct ws_host *host);
 
-/* Moves the cursor to the first events that are not over at `time`: events that begin then or later, and the last
- * one begun before if it ends later. Takes time logarithmic in the distance. */
+/* Moves the cursor to `time`. In each of the three lists it then stands at the first event that begins at or after
+ * `time`, or at the event before that one, if this event ends after `time`. Takes time logarithmic in the distance
+ * moved. */
 void ws_host_seek(const struct ws_host *host, struct ws_host_cursor *cursor, int64_t time);
 
-/* Gives the next event of the three lists by begin and moves past it. Returns false if it does not begin before
- * `until`. */
+/* Gives the event of the three lists that begins next, and moves the cursor past it. Returns false if no further
+ * event begins before `until`. */
 bool ws_host_next(const struct ws_host *host, struct ws_host_cursor *cursor, int64_t until,
                   struct ws_host_event *event);
 

@@ -7,7 +7,7 @@
 
 #include "base/minmax.h"
 
-/* How far apart in time the ranks of one job may be. */
+/* How far apart in time the ranks of one job may be, in ns. */
 #define MINUTE INT64_C(60000000000)
 
 enum { SCRIPT = 256 };
@@ -32,7 +32,7 @@ static const char *first_known_fact(const struct ws_process *process, const char
     return value;
 }
 
-/* The shim writes rank 0 also for a program that no launcher started. */
+/* Returns NULL if the rank means nothing: the shim writes rank 0 also for a program that no launcher started. */
 static const char *model_jobs_rank_of(const struct ws_process *process)
 {
     static const char *const launchers[] = { "world_size", "env.RANK", "env.SLURM_PROCID", NULL };
@@ -193,7 +193,8 @@ static bool is_tied(const struct claim *a, const struct claim *b)
     return are_equal(a->program, b->program) && !strcmp(a->script, b->script) && overlap(a, b, 0);
 }
 
-/* Returns whether a process belongs to a job: tied to one of its processes and refuted by none. */
+/* Returns whether a process belongs to a job: a tie connects it to a process of the job, and no process of the job
+ * refutes it (jobs.h). */
 static bool belongs(const struct claim *claims, const uint32_t *jobs, size_t count, uint32_t job, size_t process)
 {
     bool tied = false;

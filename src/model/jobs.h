@@ -1,11 +1,12 @@
 /* Groups recordings into jobs.
  *
- * Two recordings belong to one job if something ties them and nothing refutes it.
+ * Two recordings belong to one job if at least one tie connects them and no refutation separates them.
  * - Ties: the same job id of the launcher (Slurm); a common NCCL communicator; the same world size above 1 with
  *   different ranks; parent and child on one host; the same program and script at the same time.
  * - Refutations: different job ids or world sizes; the same rank; times more than a minute apart. The minute allows
  *   for clocks that differ between hosts and ranks that start late.
- * What a recording does not say neither ties nor refutes. All processes of one file belong to one job. */
+ * A fact that a recording does not hold counts neither as a tie nor as a refutation. All processes of one file
+ * belong to one job. */
 #ifndef WALLSHIM_MODEL_JOBS_H
 #define WALLSHIM_MODEL_JOBS_H
 
@@ -15,8 +16,8 @@
  * jobs, or -ENOMEM. */
 int ws_jobs_find(const struct ws_model *model, uint32_t *jobs);
 
-/* Gives the recording's span, from the first call or operation to the last, in ns of CLOCK_REALTIME. Returns false
- * if the recording does not say. */
+/* Gives the recording's span, from the first call or operation to the last, in ns of CLOCK_REALTIME. Returns false if
+ * the recording does not hold these times. */
 bool ws_process_span(const struct ws_process *process, int64_t *first, int64_t *last);
 
 #endif

@@ -22,8 +22,9 @@ static uint64_t *why_untimed(struct ws_track *track, enum ws_activity activity, 
     return NULL;
 }
 
-/* A range of operations whose times one thread maps to the host's clock. Threads do not change shared data: each
- * counts in tracks of its own, and intervals that need new memory in the model are set at the end. */
+/* A range of operations whose times one thread maps to the host's clock. Threads share no counters: each counts in
+ * its own copy of the tracks. They allocate no memory in the model either: intervals that need memory are kept in
+ * `far` and set at the end. */
 struct share {
     size_t from, to; /* operations, in whole blocks of ws_times */
     struct ws_clock_cursor *cursors;
@@ -102,7 +103,8 @@ static struct interval map_one(const struct mapping *mapping, struct share *shar
     return mapped;
 }
 
-/* Reads the whole block before it changes the block's base. */
+/* Maps the times of one block of ws_times. Reads all of them before it changes the base of the block, because they
+ * are stored relative to it. */
 static int map_block(const struct mapping *mapping, struct share *share, size_t from, size_t to)
 {
     struct ws_ops *ops = &mapping->process->ops;

@@ -2,7 +2,7 @@
  * device. All times are on one clock, the host's CLOCK_MONOTONIC, in ns.
  *
  * Rows of a trace are not trusted: identifiers are looked up and times are checked. Invalid rows are counted, never
- * dropped silently. Only loading changes a model. */
+ * dropped silently. After loading, only ws_model_keep changes a model. */
 #ifndef WALLSHIM_MODEL_MODEL_H
 #define WALLSHIM_MODEL_MODEL_H
 
@@ -20,7 +20,7 @@
 
 /* The part of a device that an operation keeps busy. */
 enum ws_activity {
-    WS_ACTIVITY_NONE, /* none: host functions, waits for memory values */
+    WS_ACTIVITY_NONE, /* host functions, and waits for memory values */
     WS_ACTIVITY_KERNEL,
     WS_ACTIVITY_MEMORY,
 };
@@ -39,12 +39,13 @@ struct ws_op_shape {
     uint32_t stream;  /* index into ws_process.streams, or WS_NOWHERE */
     uint32_t context; /* index into ws_process.clocks */
     uint32_t track;   /* index into ws_model.tracks */
-    bool lost;        /* the trace has no row for it */
+    bool lost;        /* operations refer to the shape, but the trace has no row for it */
 };
 
 #define WS_NOWHERE UINT32_MAX
 
-/* The maximum number of devices per process: more than any machine has. Each device costs time in every analysis. */
+/* The maximum number of devices per process, because each device costs time in every analysis. No machine has as
+ * many. */
 enum { WS_MOST_DEVICES = 512 };
 
 struct ws_meta_entry {
@@ -56,7 +57,7 @@ struct ws_meta_entry {
 struct ws_clock_map {
     uint32_t context;        /* identifier in the trace; 0 if unknown */
     struct ws_vector points; /* struct ws_clock */
-    struct ws_vector knots;  /* struct ws_clock: the points that the map uses */
+    struct ws_vector knots;  /* struct ws_clock: the points between which the map interpolates */
     int64_t error_ns;        /* maximum error of a mapped time */
 };
 
@@ -91,9 +92,9 @@ struct ws_process {
     uint64_t odd_times; /* host times that were beyond ± WS_TIME_MOST and were clamped */
     struct ws_damage damage;
     uint64_t file_bytes;
-    uint32_t first_track, track_count; /* in ws_model.tracks */
-    size_t devices_most,
-        devices_beyond; /* number of devices, and of further ones, which together count as one unknown device */
+    uint32_t first_track, track_count;   /* in ws_model.tracks */
+    size_t devices_most, devices_beyond; /* maximum number of devices; number of devices beyond it, which count as one
+                                            unknown device */
 };
 
 /* One device as used by one process: its operations, ordered by begin. */
@@ -102,11 +103,11 @@ struct ws_track {
     uint32_t device;  /* ordinal + 1; 0: unknown */
     uint32_t *order;  /* indices of timed operations; part of ws_process.order */
     size_t count;     /* number of timed operations */
-    uint64_t untimed; /* ran at an unknown time */
+    uint64_t untimed; /* number of operations that ran at an unknown time */
     uint64_t captured;
     uint64_t failed;
     uint64_t backwards;
-    uint64_t passive;    /* host functions and memory waits, which are no work of the device */
+    uint64_t passive;    /* number of host functions and memory waits, which do not keep the device busy */
     int64_t clock_error; /* maximum clock error of the operations */
     bool aligned;        /* the device's clock could be mapped to the host's */
 };
@@ -123,8 +124,8 @@ typedef void (*ws_progress)(void *user, uint64_t done, uint64_t total);
 struct ws_model_options {
     ws_progress progress; /* called from time to time while reading; may be NULL */
     void *user;
-    /* Called if a file cannot be read, with its index and the error message. Returns whether to continue without
-     * the file. NULL: never. */
+    /* Called if a file cannot be read, with the index of the file and the error message. Returns whether to continue
+     * without the file. NULL: never continue. */
     bool (*leave_out)(void *user, size_t index, const char *why);
     bool references_only; /* load only dictionaries: no operations, calls, collectives or ranges */
 };
@@ -134,13 +135,13 @@ struct ws_model_options {
 int ws_model_create(struct ws_model **model, const char *const *paths, size_t count,
                     const struct ws_model_options *options, char *message, size_t capacity);
 
-/* Keeps only the processes with this number, and their tracks. */
+/* Keeps the processes i with numbers[i] == number, and their tracks; removes the others. */
 void ws_model_keep(struct ws_model *model, const uint32_t *numbers, uint32_t number);
 
 /* Accepts NULL. */
 void ws_model_destroy(struct ws_model *model);
 
-/* Returns the last value of the key, or NULL. */
+/* Returns the last value that the trace gives for the key, or NULL. */
 const char *ws_process_meta(const struct ws_process *process, const char *key);
 
 /* Returns whether the process used the device. A trace also lists devices with lower ordinals, used or not. */

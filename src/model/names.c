@@ -7,7 +7,7 @@
 #include "base/salted.h"
 #include "model/build.h"
 
-/* The words that Kineto uses, so that the same copy has the same name in both kinds of traces. */
+/* Names a kind of memory as Kineto does, so that a copy has the same name in our traces and in traces from Kineto. */
 static const char *space_word(uint32_t space)
 {
     static const char *const words[] = { "Unknown", "Pageable", "Pinned", "Device",

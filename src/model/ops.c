@@ -10,7 +10,8 @@
 
 _Static_assert((int)WS_OP_IN_COLLECTIVE <= (int)WS_OP_OF_TRACE, "the trace's flags leave room for the model's");
 
-/* Compiles add_rows twice: in each copy columns->row_size is constant, which makes the loop faster. */
+/* Makes the compiler inline add_rows into both of its callers. In each of them rows->row_size is constant, which
+ * makes the loop faster. */
 #define INLINE inline __attribute__((always_inline))
 
 enum { FIRST_CAPACITY = 4096, MOST_THREADS = UINT16_MAX };
@@ -131,7 +132,8 @@ static int add_thread(struct ws_ops *ops, size_t op, uint32_t id)
     return place < 0 ? place : ws_sparse_add(&ops->row_threads, op, (uint64_t)place);
 }
 
-/* A thread numbers its operations consecutively, so most correlations follow from the row before. */
+/* A thread numbers its operations consecutively, so correlation − row number is mostly the same as in the row
+ * before. */
 static int add_correlation(struct ws_ops *ops, size_t op, uint64_t correlation)
 {
     uint64_t beyond = correlation - op;
@@ -141,8 +143,8 @@ static int add_correlation(struct ws_ops *ops, size_t op, uint64_t correlation)
     return ws_sparse_add(&ops->correlations, op, beyond);
 }
 
-/* Operations without an interval may have any times, so they do not set the base of a block. Their begin is not
- * stored. */
+/* The first operation with an interval sets the base of its block. Operations without an interval may have any times,
+ * so they do not set the base, and their begin is not stored. */
 static int set_times(struct ws_ops *ops, size_t op, int64_t begin, int64_t host_begin, bool interval)
 {
     if (op % WS_TIMES_BLOCK == 0)

@@ -35,7 +35,7 @@ struct ws_ops {
      */
     struct ws_times begin;
     struct ws_times host_begin;
-    size_t based;                  /* rows before this one are in blocks whose base came from an interval */
+    size_t based;                  /* 1 + the last row whose begin on the device set the base of its block */
     struct ws_vector threads;      /* uint32_t: identifiers in the trace */
     struct ws_map thread_numbers;  /* identifier + 1 → index + 1 */
     struct ws_sparse row_threads;  /* indices into threads; stored where they differ from the row before */
@@ -47,26 +47,26 @@ struct ws_ops {
     struct ws_sparse params;       /* identifiers of parameters; few rows have any */
     struct ws_sparse counted;      /* 1 for rows with WS_OP_COUNTED; few rows have it */
     uint64_t odd_times;            /* host times that were beyond ± WS_TIME_MOST and were clamped */
-    struct ws_prefault *ahead;     /* faults in memory for later rows */
+    struct ws_prefault *ahead;     /* the thread that faults in memory for later rows */
 };
 
 /* The largest absolute value of a time. Sums and differences of two times and their errors fit 64 bits. */
 #define WS_TIME_MOST ((int64_t)1 << 61)
 
-/* Flags that loading adds to those of the trace. */
+/* Flags that loading adds to the flags of the trace. */
 enum ws_op_model_flags {
     WS_OP_OF_TRACE = 0xfff,   /* enum ws_op_flags, except WS_OP_COUNTED */
     WS_OP_TIMED = 0x1000,     /* has an interval on its device */
     WS_OP_BACKWARDS = 0x2000, /* had impossible times: end before begin, or beyond WS_TIME_MOST */
     WS_OP_FAILED = 0x4000,    /* the driver returned an error: nothing ran */
-    WS_OP_CALLED = 0x8000     /* the call that made it is known */
+    WS_OP_CALLED = 0x8000     /* the host call that made the operation is known */
 };
 
 enum ws_op_wide { WS_WIDE_LENGTH, WS_WIDE_HOST_LENGTH, WS_WIDE_COUNT };
 #define WS_NARROW_MOST UINT32_MAX
 
-/* Appends rows. expected is an estimate of all rows, for which room is made at once. Returns 0, -ENOMEM, or -EFBIG
- * if there are more rows than 32-bit indices. */
+/* Appends rows. `expected` is an estimate of the total number of rows; room for so many is made at once. Returns 0,
+ * -ENOMEM, or -EFBIG if there are more rows than 32-bit indices. */
 int ws_ops_add(struct ws_ops *ops, const struct ws_op_columns *rows, uint32_t count, size_t expected);
 
 /* Announces the number of rows: a thread then faults in memory for them while they are read. Does nothing for few
@@ -86,8 +86,8 @@ static inline bool ws_op_fit_length(uint32_t *narrow, int64_t length)
     return fits;
 }
 
-/* Changes the interval if that needs no memory. Otherwise returns false and leaves the operation without a valid
- * interval. */
+/* Changes the interval if it can be stored without allocating memory. Otherwise returns false and leaves the
+ * operation without a valid interval. */
 static inline bool ws_ops_fit_interval(struct ws_ops *ops, size_t op, int64_t begin, int64_t end)
 {
     return ws_times_fit(&ops->begin, op, begin) && ws_op_fit_length(&ops->length[op], end - begin);
@@ -95,7 +95,7 @@ static inline bool ws_ops_fit_interval(struct ws_ops *ops, size_t op, int64_t be
 
 void ws_ops_finish(struct ws_ops *ops);
 
-/* Clamps a host time to ± WS_TIME_MOST and increments *odd if that changes it. */
+/* Clamps a host time to ± WS_TIME_MOST. Increments *odd if the time was outside. */
 int64_t ws_clamp_time(int64_t time, uint64_t *odd);
 
 int64_t ws_ops_wide_value(const struct ws_ops *ops, size_t op, enum ws_op_wide column);
@@ -127,7 +127,8 @@ static inline int64_t ws_op_end(const struct ws_ops *ops, size_t op)
     return ws_op_begin(ops, op) + ws_op_length(ops, op);
 }
 
-/* An error in 16 bits: 11 bits of digits and 5 bits of shift. Rounded up, because it is a bound: by 0.1 % at most. */
+/* An error is stored in 16 bits: 11 bits of digits and 5 bits of shift. It is rounded up, by at most 0.1 %, because
+ * it is an upper limit. */
 enum { WS_ERROR_DIGITS = 11 };
 
 uint16_t ws_error_keep(uint32_t error_ns);
@@ -148,7 +149,7 @@ static inline int64_t ws_op_end_error(const struct ws_ops *ops, size_t op)
     return ws_error_ns(ops->end_error[op]);
 }
 
-/* The duration of the call that made it, in ns. */
+/* The duration of the host call that made the operation, in ns. */
 static inline int64_t ws_op_host_length(const struct ws_ops *ops, size_t op)
 {
     uint32_t length = ops->host_length[op];
@@ -160,14 +161,14 @@ static inline int64_t ws_op_host_end(const struct ws_ops *ops, size_t op)
     return ws_op_host_begin(ops, op) + ws_op_host_length(ops, op);
 }
 
-/* Returns whether the call that made the operation is known. If not, as in some imported traces, the host times are
- * the device's begin. */
+/* Returns whether the call that made the operation is known. If not, as in some imported traces, the host times equal
+ * the begin on the device. */
 static inline bool ws_op_has_call(const struct ws_ops *ops, size_t op)
 {
     return ops->flags[op] & WS_OP_CALLED;
 }
 
-/* Returns the index of its thread in ws_ops.threads. */
+/* Returns the index of the operation's thread in ws_ops.threads. */
 static inline uint32_t ws_op_thread_place(const struct ws_ops *ops, size_t op)
 {
     return (uint32_t)*ws_sparse_last(&ops->row_threads, op);
@@ -190,13 +191,13 @@ static inline uint64_t ws_op_bytes(const struct ws_ops *ops, size_t op)
     return bytes ? *bytes : 0;
 }
 
-/* Returns whether hardware counters were read around it, which changes its times. */
+/* Returns whether hardware counters were read around the operation. Reading them changes its times. */
 static inline bool ws_op_is_counted(const struct ws_ops *ops, size_t op)
 {
     return ws_sparse_get(&ops->counted, op) != NULL;
 }
 
-/* Returns its identifier in ws_process.params; 0: not recorded. */
+/* Returns the identifier of the operation's parameters in ws_process.params; 0: not recorded. */
 static inline uint32_t ws_op_params(const struct ws_ops *ops, size_t op)
 {
     const uint64_t *params = ws_sparse_get(&ops->params, op);

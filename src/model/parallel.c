@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-enum { ROWS_LEAST = 1 << 18 }; /* rows per part: enough to outweigh the cost of a thread */
+enum { ROWS_LEAST = 1 << 18 }; /* minimum number of rows per part: enough work to outweigh the cost of a thread */
 
 struct part {
     void (*run)(void *user, unsigned part);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The maximum nesting depth. No real program is deeper, and a damaged trace must not make each look-up walk
- * further. */
+/* The maximum nesting depth. No real program nests deeper. The limit bounds the time of each look-up in a damaged
+ * trace. */
 enum { DEEPEST = 1024 };
 
 static int model_ranges_by_place(const void *a, const void *b)

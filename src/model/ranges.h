@@ -1,6 +1,5 @@
-/* The ranges of a process: what its threads were doing, in names of the program or its framework. Ranges of one
- * thread are nested or disjoint. If a trace has overlapping ranges, the one that began later counts as the inner
- * one. */
+/* The ranges of a process: named intervals that the program or its framework marks on a thread. Ranges of one thread
+ * are nested or disjoint. If a trace has overlapping ranges, the one that began later counts as the inner one. */
 #ifndef WALLSHIM_MODEL_RANGES_H
 #define WALLSHIM_MODEL_RANGES_H
 

@@ -10,8 +10,9 @@
 
 enum { MAX_LOST_SHAPES = 65536 };
 
-/* Analyses loop over the rows of a process once per device. The number of devices is limited so that this stays
- * below ROWS_BY_DEVICE rows, but never below DEVICES_ANYHOW, the size of the largest machines. */
+/* Analyses loop over the rows of a process once per device. The number of devices is limited so that devices times
+ * rows stays below ROWS_BY_DEVICE. The limit is never below DEVICES_ANYHOW, the number of GPUs in the largest
+ * machines. */
 enum { ROWS_BY_DEVICE = 8 << 20, DEVICES_ANYHOW = 64 };
 
 /* Makes a clock map for each context, and a last one for operations without a known context. */
@@ -82,7 +83,7 @@ static int make_tracks(struct ws_model *model, struct ws_process *process, uint3
     return status;
 }
 
-/* The tracks of a process are ordered by device. */
+/* A binary search: the tracks of a process are ordered by device. */
 uint32_t ws_process_find_track(const struct ws_model *model, const struct ws_process *process, uint32_t device)
 {
     uint32_t low = 0, high = process->track_count;
@@ -137,7 +138,8 @@ static uint32_t lost_shape(struct ws_build *build, struct ws_process *process, s
     return (uint32_t)(*place - 1);
 }
 
-/* Identifiers count from 1, so a table covers nearly all of them. */
+/* Makes a table from a shape's identifier to its index. Identifiers count from 1, so a table of limited size covers
+ * nearly all of them. */
 static uint32_t *make_table(const struct ws_process *process, uint32_t *size)
 {
     const struct ws_shape *rows = process->shape_rows.rows.data;

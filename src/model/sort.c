@@ -118,7 +118,8 @@ struct merge {
     struct head *heaps;
 };
 
-/* Copies elements of a run up to time `next`, at least one. Often many follow each other. */
+/* Copies the elements of a run that are before time `next`, at least one. Mostly many elements of one run follow each
+ * other. */
 static uint32_t *sort_copy_before(uint32_t *to, struct head *head, int64_t next, const struct merge *merge)
 {
     do {
@@ -155,7 +156,7 @@ static void merge_part(void *user, unsigned part)
         memcpy(to, merge->indices + heap[0].at, (heap[0].end - heap[0].at) * sizeof(*to));
 }
 
-/* Returns the first place in a run whose time is not before `time`. */
+/* Returns the first place in a run whose time is `time` or later. */
 static size_t sort_place_of(const struct merge *merge, size_t low, size_t high, int64_t time)
 {
     while (low < high) {

@@ -5,7 +5,7 @@
 
 #include "model/ranges.h"
 
-/* Parts of paths of installed packages and of generated code. */
+/* A path that contains one of these parts belongs to an installed package or to generated code. */
 static const char *const foreign[] = { "/site-packages/", "/dist-packages/", "/lib/python", "<frozen ", "<string>" };
 
 static const char *source_line_name_of(const struct ws_process *process, const struct ws_range *range)

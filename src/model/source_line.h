@@ -8,14 +8,15 @@
 
 #include "model/model.h"
 
-/* Writes the position of a thread (identifier in the trace) at a host time, such as "step (train.py:41)". It is the
+/* Writes what a thread (identifier in the trace) was executing at a host time, such as "step (train.py:41)": the
  * innermost Python function outside installed packages, else the innermost annotation, else the outermost operator.
- * The line is where the function begins, because recorders store that one. If the trace does not know, returns
- * false and an empty text. */
+ * The line is the first line of the function, because recorders store only that line. If the trace does not tell,
+ * writes an empty text and returns false. */
 bool ws_source_line(const struct ws_process *process, uint32_t thread, int64_t time, char *text, size_t capacity);
 
-/* The same in two steps, for callers that group many times: first the range (or WS_NO_RANGE), then its text. known
- * caches what is known about names: one byte for each of ws_process.labels, initially 0. */
+/* The same in two calls, for callers that group many times by range: the first returns the range (or WS_NO_RANGE),
+ * the second writes the text of a range. `known` caches whether a name is a function of the program: one byte for
+ * each of ws_process.labels, initially 0. */
 uint32_t ws_source_range(const struct ws_process *process, uint32_t thread, int64_t time, uint8_t *known);
 bool ws_source_text(const struct ws_process *process, uint32_t range, char *text, size_t capacity);
 

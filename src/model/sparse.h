@@ -14,13 +14,13 @@ struct ws_sparse_word {
     uint64_t before;
 };
 
-/* A column filled with zeros is empty. */
+/* A structure filled with zeros is an empty column. */
 struct ws_sparse {
     struct ws_vector words;  /* struct ws_sparse_word */
     struct ws_vector values; /* uint64_t */
 };
 
-/* Adds a value. This row and all later rows must not have one yet. Returns 0 or -ENOMEM. */
+/* Adds a value. Neither this row nor a later row may have a value yet. Returns 0 or -ENOMEM. */
 int ws_sparse_add(struct ws_sparse *sparse, size_t row, uint64_t value);
 
 void ws_sparse_finish(struct ws_sparse *sparse);
@@ -31,8 +31,8 @@ static inline size_t ws_sparse_count(const struct ws_sparse *sparse)
     return sparse->values.count;
 }
 
-/* Counts the bits that are set. Most words have none or one; more need a library call, because not every CPU has an
- * instruction for it. */
+/* Counts the bits that are set. Most words have at most one. Only words with more use the builtin, which is a library
+ * call where the CPU may lack an instruction for it. */
 static inline size_t ws_sparse_bits(uint64_t word)
 {
     return word & (word - 1) ? (size_t)__builtin_popcountll(word) : word != 0;
@@ -50,7 +50,8 @@ static inline const uint64_t *ws_sparse_get(const struct ws_sparse *sparse, size
     return (const uint64_t *)sparse->values.data + word->before + ws_sparse_bits(word->has & (bit - 1));
 }
 
-/* Returns the value of the last row up to this one that has one, or NULL. */
+/* Returns the value of this row or, if it has none, of the nearest earlier row that has a value; NULL if no row
+ * has. */
 static inline const uint64_t *ws_sparse_last(const struct ws_sparse *sparse, size_t row)
 {
     size_t rows = sparse->values.count; /* rows up to this one that have a value */

@@ -56,7 +56,7 @@ static bool parse_sizes(struct ws_tensor *tensor, const char *text, const char *
     return false;
 }
 
-/* Parses "2", "0.5" or "False". Returns its end, or NULL for anything else. */
+/* Parses "2", "0.5" or "False". Returns the end of the parsed text, or NULL for anything else. */
 static const char *parse_value(struct ws_tensor *tensor, const char *text, const char *end)
 {
     double value = 0, unit = 1, sign = 1;

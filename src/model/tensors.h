@@ -11,7 +11,8 @@
 
 enum { WS_TENSOR_RANK = 8, WS_TENSOR_VALUES = 4, WS_TENSORS = 32 };
 
-/* Element types with a peak of their own. The others only have a size. */
+/* Element types that have a peak of their own on a GPU. All other known types are WS_ELEMENT_OTHER: only their size
+ * matters. */
 enum ws_element {
     WS_ELEMENT_UNKNOWN,
     WS_ELEMENT_OTHER,
@@ -29,10 +30,10 @@ struct ws_tensor {
     uint32_t rank;          /* 0: a scalar, or not a tensor */
     bool known;             /* a tensor with known element type and dimensions */
     double size[WS_TENSOR_RANK];
-    double elements; /* for a list of tensors, the sum of all */
-    uint32_t
-        values;    /* count of values of a number, a boolean (0, 1) or a list of them; 0: unknown, or none of these */
-    bool fraction; /* has a decimal point */
+    double elements; /* for a list of tensors, the sum over the list */
+    uint32_t values; /* entries used in `value`, for a number, a boolean (0, 1) or a list of these; 0: unknown, or
+                        another input */
+    bool fraction;   /* a number in `value` has a decimal point */
     double value[WS_TENSOR_VALUES];
 };
 

@@ -11,7 +11,7 @@
 
 enum { WS_TIMES_BLOCK = 32 }; /* rows */
 
-/* A column filled with zeros is empty. */
+/* A structure filled with zeros is an empty column. */
 struct ws_times {
     int32_t *offsets;  /* distance from the base; WS_TIME_FAR: the time is in `far` */
     int64_t *bases;    /* by block */

@@ -1,9 +1,9 @@
 /* The hardware counters for the roofline: which metrics CUPTI is asked for on each chip, in groups of one pass
  * each.
  *
- * A group is read around one launch, without replay. tests/abi/counters.c checks names and pass counts against
- * libcupti's host side, wherever that library is found; it needs no GPU. Many sums look like one counter but take
- * two passes. The table holds their parts instead: by instruction, or with and without sparsity.
+ * A group is read around one launch, without replay. Many sums look like one counter but take two passes. For such a
+ * sum the table holds its parts: by instruction, or with and without sparsity. tests/abi/counters.c checks names and
+ * pass counts against libcupti's host side, where that library is found. The test needs no GPU.
  *
  * Source of the names: the host side of CUPTI 13.0 (cuptiProfilerHostGetBaseMetrics).
  * Source of the weights: tensor core metrics already count FLOPs. A thread's add or multiply is one FLOP, a fused

@@ -1,8 +1,8 @@
 /* The record families: every table that a trace can hold, column by column.
  *
- * Everything else is made from this list: the row structures below, the encoder and decoder of src/wire, the names
- * that `wallshim dump` prints, the tables of FORMAT.md. To add a column, add a line at the end of its family and
- * raise WS_FORMAT_MINOR. Readers take an absent column as 0.
+ * The row structures (record.h), the encoder and decoder of src/wire, the names that `wallshim dump` prints and the
+ * tables of FORMAT.md are made from this list. To add a column, add a line at the end of its family and raise
+ * WS_FORMAT_MINOR. Readers take an absent column as 0.
  *
  * Units: host times are nanoseconds of CLOCK_MONOTONIC. Device times are nanoseconds on the clock of the
  * operation's context, whose origin is arbitrary; family `clock` maps that clock to the host's. Identifiers start
@@ -16,12 +16,12 @@
  * PLAIN                   predicts 0
  * DELTA                   predicts the value of the row before
  * KEY                     for few distinct values in a repeating order: predicts from the two rows before
- * The other codings remember a value for each value of a KEY column:
- * THREAD                  the last value with the same thread
- * FIRST                   the last value with the same value of the family's first column
- * LENGTH                  the last difference from another column
- * GAP(end, thread)        the last distance from the previous end on the same thread
- * STREAM_GAP(end)         the same on the same stream, which the row's shape names */
+ * The other codings predict from the last row that has the same value in a KEY column. That column is `thread` for
+ * THREAD, and the family's first column for the rest. From that row they take:
+ * THREAD, FIRST           the value
+ * LENGTH(column)          the difference from that column
+ * GAP(end, thread)        the distance from the previous `end` on the same thread
+ * STREAM_GAP(end)         the distance from the previous `end` on the same stream, which the row's shape names */
 #ifndef WALLSHIM_RECORD_FAMILIES_H
 #define WALLSHIM_RECORD_FAMILIES_H
 
@@ -150,19 +150,19 @@
     I(int64_t, host_ns, DELTA)   \
     I(uint32_t, error_ns, PLAIN) /* host_ns is exact to ± this */
 
-#define WS_COLUMNS_op(I, S)                                                             \
-    I(uint32_t, shape, KEY)                                                             \
-    I(uint32_t, thread, KEY)         /* 0: call unknown; host times are then begin */   \
-    I(uint64_t, correlation, THREAD) /* thread << 40 | number: unique in the process */ \
-    I(int64_t, host_begin, GAP(host_end, thread))                                       \
-    I(int64_t, host_end, LENGTH(host_begin))                                            \
-    I(int64_t, begin, STREAM_GAP(end)) /* device clock; flags give its quality */       \
-    I(int64_t, end, LENGTH(begin))                                                      \
-    I(uint32_t, begin_error, FIRST) /* the true begin is within ± this of begin */     \
-    I(uint32_t, end_error, FIRST)                                                       \
-    I(uint32_t, flags, FIRST)  /* enum ws_op_flags, ws_op_begin_quality … */          \
-    I(uint32_t, params, FIRST) /* family params, or 0 */                                \
-    I(uint64_t, bytes, FIRST)  /* copies, memsets */                                    \
+#define WS_COLUMNS_op(I, S)                                                                    \
+    I(uint32_t, shape, KEY)                                                                    \
+    I(uint32_t, thread, KEY)         /* 0: call unknown; both host times are then the begin */ \
+    I(uint64_t, correlation, THREAD) /* thread << 40 | number: unique in the process */        \
+    I(int64_t, host_begin, GAP(host_end, thread))                                              \
+    I(int64_t, host_end, LENGTH(host_begin))                                                   \
+    I(int64_t, begin, STREAM_GAP(end)) /* device clock; flags give its quality */              \
+    I(int64_t, end, LENGTH(begin))                                                             \
+    I(uint32_t, begin_error, FIRST) /* the true begin is within ± this of `begin` */          \
+    I(uint32_t, end_error, FIRST)                                                              \
+    I(uint32_t, flags, FIRST)  /* enum ws_op_flags, ws_op_begin_quality … */                 \
+    I(uint32_t, params, FIRST) /* family params, or 0 */                                       \
+    I(uint64_t, bytes, FIRST)  /* copies, memsets */                                           \
     I(int32_t, result, PLAIN)  /* the driver's result */
 
 #define WS_COLUMNS_call(I, S)                                                \
@@ -205,8 +205,8 @@
     I(uint64_t, number, DELTA) /* the number of a step; else 0 */
 
 #define WS_COLUMNS_loss(I, S)                                                         \
-    I(uint32_t, reason, DELTA) /* enum ws_loss */                                     \
-    I(uint32_t, thread, DELTA) /* 0: of no single thread */                           \
+    I(uint32_t, reason, DELTA) /* enum ws_loss_reason */                              \
+    I(uint32_t, thread, DELTA) /* 0: not of a single thread */                        \
     I(uint64_t, count, PLAIN)  /* since the previous row of this reason and thread */ \
     I(int64_t, host_ns, DELTA) /* the time of the count */
 

@@ -4,9 +4,9 @@
 
 #include "record/record.h"
 
-/* The pointers are to the first row's values. */
+/* The pointers point to the values of the first row. */
 struct ws_op_columns {
-    size_t row_size; /* sizeof(struct ws_op): fields of rows; 0: each column is an array of its own */
+    size_t row_size; /* sizeof(struct ws_op): columns are fields of rows; 0: each column is an array of its own */
 #define COLUMN(type, name, coding) const type *name;
 #define NO_TEXT(name)
     WS_COLUMNS_op(COLUMN, NO_TEXT)

@@ -8,7 +8,7 @@
 
 #include "record/families.h"
 
-/* A text in memory of somebody else: not zero-terminated, valid as long as its owner says. */
+/* A text in somebody else's memory. It is not zero-terminated, and valid as long as its owner says. */
 struct ws_text {
     const char *data;
     uint32_t length;
@@ -125,7 +125,7 @@ enum ws_range_kind {
 /* The purpose of a host call: column family of driver_function. */
 enum ws_call_family {
     WS_CALL_OTHER,
-    WS_CALL_LAUNCH, /* the first four are operations: their rows are in family op */
+    WS_CALL_LAUNCH, /* LAUNCH to WORK are operations: their rows are in family op */
     WS_CALL_COPY,
     WS_CALL_MEMSET,
     WS_CALL_WORK,
@@ -152,7 +152,8 @@ struct ws_param_word {
     uint64_t value;
 };
 
-/* Reasons for missing data, and their texts in reports: "N launches: TEXT". */
+/* Reasons for missing data, and their texts in reports. A report says "N operations and calls TEXT"; see
+ * ws_loss_subject. */
 #define WS_LOSSES(X)                                                                     \
     X(RING_FULL, "not recorded: the thread's ring was full")                             \
     X(POOL_DRY, "recorded without device times: no event was free")                      \
@@ -192,7 +193,8 @@ enum ws_loss_reason {
         WS_LOSS_COUNT
 };
 
-/* Goes before the reason's text in a report. From KERNELS on, the texts name their subject themselves. */
+/* Returns the words between the count and the reason's text in a report. From KERNELS on, the texts name their
+ * subject themselves. */
 static inline const char *ws_loss_subject(uint32_t reason)
 {
     return reason == WS_LOSS_RANGE_OPEN ? "ranges " : reason >= WS_LOSS_KERNELS ? "" : "operations and calls ";

@@ -3,10 +3,10 @@
  *
  * A record is one or more adjacent slots and begins with struct ws_ring_header. The producer never waits: when the
  * ring is full it counts a lost record. It usually touches only its own cache lines: it reads the consumer's
- * position once in WS_RING_LOOK_EVERY slots or a quarter of the ring. It wakes the consumer only where as many
- * records are waiting: that takes microseconds, and on a core that they share as long as the consumer runs. A record
- * is complete once `head` has been stored past it (release). If the producer dies, all records below head are still
- * valid, and nothing above it is. */
+ * position once in WS_RING_LOOK_EVERY slots or a quarter of the ring. It wakes the consumer only if that many slots
+ * wait to be read. Waking takes microseconds. If both threads share a core, the producer then also waits while the
+ * consumer runs. A record is complete once `head` has been stored past it (release). If the producer dies, all
+ * records below head are still valid, and nothing above it is. */
 #ifndef WALLSHIM_RECORD_RING_H
 #define WALLSHIM_RECORD_RING_H
 
@@ -34,7 +34,7 @@ struct ws_ring {
     uint64_t room_until;                /* limit of head until the next read of tail */
     uint64_t mask;                      /* number of slots − 1 */
     char *slots;
-    void (*wake)(void); /* called where many records are waiting; NULL: nobody to wake */
+    void (*wake)(void); /* called when many slots wait to be read; NULL: nobody to wake */
     uint64_t lost;      /* records that did not fit; the consumer reads it with relaxed loads */
     /* The consumer's cache line. */
     _Alignas(64) _Atomic uint64_t tail; /* slots read since the start */
@@ -50,7 +50,7 @@ static inline char *ws_ring_slot(const struct ws_ring *ring, uint64_t position)
 {
     char *slot = ring->slots + (position & ring->mask) * WS_RING_SLOT;
     if (!slot)
-        __builtin_unreachable(); /* saves the producer a comparison */
+        __builtin_unreachable(); /* `slot` is never NULL: saves the producer a comparison */
     return slot;
 }
 
@@ -108,7 +108,7 @@ static inline void ws_ring_commit(struct ws_ring *ring, unsigned slots)
     atomic_store_explicit(&ring->head, head + slots, memory_order_release);
 }
 
-/* The consumer reads the records below *head, then releases them. */
+/* The consumer reads the records below the head, then frees their slots with ws_ring_release. */
 static inline uint64_t ws_ring_head(const struct ws_ring *ring)
 {
     return atomic_load_explicit(&ring->head, memory_order_acquire);

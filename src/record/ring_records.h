@@ -15,10 +15,11 @@ enum ws_ring_kind {
     WS_RING_COLLECTIVE,
     WS_RING_PARAMS, /* parameters of the next operation in the same ring */
     WS_RING_RANGE,  /* a named time range of the thread */
-    WS_RING_EVENT,  /* an event that ends the operations of a stream that have no end event yet */
+    WS_RING_EVENT,  /* an event recorded after operations of a stream that have no end event: it ends them all */
 };
 
-/* detail: enum ws_op_flags; where a trace has the qualities, enum ws_ring_op_detail. */
+/* header.detail: enum ws_op_flags. In the bits that hold the two qualities in a trace (WS_OP_BEGIN_QUALITY,
+ * WS_OP_END_QUALITY) it holds enum ws_ring_op_detail. */
 struct ws_ring_op {
     struct ws_ring_header header;
     uint64_t ticks_begin, ticks_end;
@@ -27,7 +28,7 @@ struct ws_ring_op {
     uint32_t stream;
     int32_t result;
     uint32_t begin_event, end_event; /* 0: none */
-    uint32_t copies_before;          /* earlier copies in its direction on other streams */
+    uint32_t copies_before;          /* earlier copies in the same direction on other streams */
     uint32_t inner;                  /* enum ws_ring_op_inner; the bits above it hold the lateness */
 };
 
@@ -38,20 +39,20 @@ enum { WS_RING_OP_LATENESS = 5 };
 #define WS_RING_OP_MOST_LATENESS (UINT32_MAX >> WS_RING_OP_LATENESS)
 
 enum ws_ring_op_detail {
-    WS_RING_OP_COMPUTED = 1, /* its device times are computed where it has no events */
-    WS_RING_OP_GATED = 2,    /* its stream was held until both its events were in it */
-    WS_RING_OP_WAITED = 4,   /* something that is not known may have held it, beside its stream and its launch */
+    WS_RING_OP_COMPUTED = 1, /* where the operation has no events, its device times are computed */
+    WS_RING_OP_GATED = 2,    /* the stream was stopped until both events of the operation were in it */
+    WS_RING_OP_WAITED = 4,   /* it may have waited for something unknown, not only for its stream and its launch */
 };
 
 enum ws_ring_op_inner {
     WS_RING_OP_OWN_BEGIN = 1, /* begin_event was recorded for this operation alone */
     WS_RING_OP_HAS_PARAMS = 2,
     WS_RING_OP_COUNTED = 16,    /* counted among the copies of its stream and context */
-    WS_RING_OP_ENGINE_BUSY = 8, /* other streams had copies in its direction at that time */
+    WS_RING_OP_ENGINE_BUSY = 8, /* other streams had unfinished copies in the same direction */
     WS_RING_OP_HELD = 4,        /* has no end event: the stream's next event ends it */
 };
 
-/* detail: the function's number, enum ws_function_id. header.shape: the context. */
+/* header.detail: the function's number, enum ws_function_id. header.shape: the context. */
 struct ws_ring_call {
     struct ws_ring_header header;
     uint64_t ticks_begin, ticks_end;
@@ -75,16 +76,16 @@ struct ws_ring_collective {
 
 enum { WS_RING_PARAM_WORDS = 32 };
 
-/* detail holds two numbers. Its lower WS_RING_PARAM_IMAGE bits are the number of words. The bits above are the size
- * of the structures' image in 8-byte words; the image follows the words and begins with the number of its first
- * word. header.shape: the function's dictionary id. */
+/* header.detail holds two numbers. The lower WS_RING_PARAM_IMAGE bits are the number of words. The bits above are
+ * the size of the structures' image in 8-byte words; the image follows the words and begins with the number of its
+ * first word. header.shape: the function's dictionary id. */
 enum { WS_RING_PARAM_IMAGE = 6 };
 struct ws_ring_params {
     struct ws_ring_header header;
     struct ws_param_word words[];
 };
 
-/* detail: unused. header.shape: the stream. */
+/* header.detail: unused. header.shape: the stream. */
 struct ws_ring_event {
     struct ws_ring_header header;
     uint64_t ticks;

@@ -55,11 +55,11 @@ struct ws_advice {
     int64_t saving_ns; /* upper limit, per steady step; for the whole recording when there are no steps */
     char *what;        /* what to do: "read the loss every N steps instead of every one" */
     char *where;       /* line of code, kernel, stream or rank: "step (train.py:41)"; "": not known */
-    char *evidence;    /* the figures it rests on: "212 calls of cuStreamSynchronize, 14.6 µs each" */
+    char *evidence;    /* the figures that the advice rests on: "212 calls of cuStreamSynchronize, 14.6 µs each" */
     uint32_t track;    /* index into ws_model.tracks */
 };
 
-/* The advice for one device or for all. The list owns the texts in it. */
+/* A list of advice, for one device or for all devices. The list owns the texts in it. */
 struct ws_advice_list {
     struct ws_vector items; /* struct ws_advice */
 };
@@ -69,9 +69,9 @@ struct ws_advice_list {
 /* Adds a copy of the advice and of its texts. Returns 0 or -ENOMEM. */
 int ws_advice_add(struct ws_advice_list *list, const struct ws_advice *advice);
 
-/* Limits the savings to what the parts hold: available[], indexed by enum ws_part, in ns. Larger savings are
- * served first. Drops advice for other tracks and advice that is left with no saving. Sorts the rest by saving,
- * largest first. Returns the sum of the savings in ns. */
+/* Limits the savings from each part to the length of the part: available[], indexed by enum ws_part, in ns. Larger
+ * savings get their share of a part first. Drops advice for other tracks and advice that is left with no saving.
+ * Sorts the rest by saving, largest first. Returns the sum of the savings in ns. */
 int64_t ws_advice_settle(struct ws_advice_list *list, uint32_t track, const int64_t *available);
 
 void ws_advice_finish(struct ws_advice_list *list);

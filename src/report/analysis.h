@@ -1,5 +1,5 @@
-/* The interface of an analysis, and what an analysis can see of its report. A new analysis is added by a line
- * in src/analysis/analyses.c.
+/* The interface of an analysis, and the parts of a report that an analysis can read. A new analysis needs a line in
+ * src/analysis/analyses.c.
  */
 #ifndef WALLSHIM_REPORT_ANALYSIS_H
 #define WALLSHIM_REPORT_ANALYSIS_H
@@ -30,13 +30,14 @@ struct ws_analysis {
     enum ws_scope scope;
     size_t result_size;
 
-    /* Analyses whose results run() reads; NULL after the last. An analysis of the same scope has finished for
-     * the same subject, an analysis of another scope for every subject. Needs must not form a circle. */
+    /* Analyses whose results run() reads; NULL after the last. Before run() is called for a subject, a needed
+     * analysis of the same scope has finished for this subject, and one of another scope for every subject. Needs
+     * must not form a cycle. */
     const struct ws_analysis *needs[WS_MOST_NEEDS];
-    bool last; /* needs every analysis that is not itself `last`, for every subject */
+    bool last; /* runs after all analyses that are not `last` have finished, for every subject */
 
-    /* Fills the result, which is zeroed before. Threads call it at the same time, each for its own subject.
-     * Returns 0 or -errno. */
+    /* Fills the result, which is zeroed before the call. Several threads may call it at the same time, for different
+     * subjects. Returns 0 or -errno. */
     int (*run)(const struct ws_report *report, size_t subject, void *result);
     void (*finish)(void *result); /* may be NULL */
 
@@ -53,7 +54,8 @@ struct ws_analysis {
     int (*json)(const struct ws_report *report, size_t subject, const void *result, json_t *object);
 };
 
-/* The analyses of a report, and what the report has to ask of them. */
+/* The analyses of a report, and two functions by which the report asks them, because src/report cannot include
+ * src/analysis. */
 struct ws_analyses {
     const struct ws_analysis *const *list; /* in the order of the report */
     size_t count;
@@ -79,8 +81,8 @@ struct ws_report {
     const struct ws_gpu *gpu;
     const struct ws_calibrations *calibrations;
     uint8_t *classes; /* enum ws_kernel_class by index into ws_model.names */
-    size_t top;       /* most items of an open-ended list in JSON */
-    bool *rank_names; /* by process: is its rank unique among the processes? */
+    size_t top;       /* most items of a list in JSON whose length has no limit of its own */
+    bool *rank_names; /* by process: has no other process the same rank? */
     void **results;   /* by analysis and subject; use ws_report_result */
     size_t stride;    /* results per analysis: the number of subjects of the largest scope */
 };
@@ -88,10 +90,10 @@ struct ws_report {
 /* The result of an analysis. It is all 0 until the analysis has run. */
 const void *ws_report_result(const struct ws_report *report, const struct ws_analysis *analysis, size_t subject);
 
-/* "rank 3", or the name of the trace's file. */
+/* Writes "rank 3", or the name of the trace's file. */
 void ws_report_process_title(const struct ws_report *report, size_t process, char *text, size_t capacity);
 
-/* "GPU 0 NVIDIA H100"; the process comes first when there are several. */
+/* Writes "GPU 0 NVIDIA H100"; if there are several processes, the title of the process stands before it. */
 void ws_report_track_title(const struct ws_report *report, size_t track, char *text, size_t capacity);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "report/page.h"
 
-/* Three significant digits. */
+/* Writes three significant digits. */
 static void format_scaled(char *text, double value, const char *unit)
 {
     double size = fabs(value);
@@ -13,7 +13,7 @@ static void format_scaled(char *text, double value, const char *unit)
 
 const char *ws_format_time(char text[WS_FORMAT_SIZE], int64_t ns)
 {
-    static const char minus[] = "−"; /* the minus sign that changes use */
+    static const char minus[] = "−"; /* the same minus sign as in changes (compare/text.c) */
     double value = fabs((double)ns);
     char *all = text;
     if (ns < 0)

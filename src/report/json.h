@@ -5,13 +5,13 @@
 #include <jansson.h>
 #include <stdint.h>
 
-/* A JSON string. The text may be invalid UTF-8; only its ASCII characters are kept then. */
+/* Makes a JSON string. If the text is not valid UTF-8, only its ASCII characters are kept. */
 json_t *ws_json_text(const char *text);
 
 /* Sets a key to an integer. Returns 0 or -ENOMEM. */
 int ws_json_set(json_t *object, const char *key, int64_t value);
 
-/* An amount (FLOPs, bytes): an integer where 64 bits hold it, else a real number. */
+/* Makes a JSON number of an amount (FLOPs, bytes): an integer if the amount fits 64 bits, else a real number. */
 json_t *ws_json_amount(double value);
 
 /* Sets a key to a real number, or to an amount. A value of 0 or less means "not known": the key is left out. */

@@ -234,15 +234,15 @@ static size_t natural_width(const struct ws_table *table, size_t rows, size_t co
     return widest;
 }
 
-/* How many columns a name can lose. */
+/* By how many characters the names in a column can be shortened. */
 static size_t spare_width(const struct ws_table *table, const size_t *widths, size_t column, size_t shortest)
 {
     bool gives = table->columns[column].when_narrow & WS_NARROW_SHORTEN && widths[column] > shortest;
     return gives ? widths[column] - shortest : 0;
 }
 
-/* Leaves out columns, the last one first, until the rest fits with readable names. A column left out has width
- * 0. Returns the excess that remains. */
+/* Leaves out columns, the last one first, until the table fits if names are shortened but stay readable. Sets the
+ * width of these columns to 0. Returns by how many characters the table is still too wide. */
 static size_t leave_out_columns(const struct ws_table *table, size_t *widths, size_t excess)
 {
     size_t spare = 0;
@@ -285,7 +285,7 @@ static void choose_widths(const struct ws_table *table, size_t rows, size_t *wid
         shorten_names(table, widths, leave_out_columns(table, widths, total - page));
 }
 
-/* Names the columns that were left out, because other sentences may mention them. */
+/* Prints the names of the columns that were left out, because sentences of the report may mention them. */
 static void name_left_out(const struct ws_table *table, const size_t *widths)
 {
     char names[256] = "";

@@ -29,9 +29,9 @@ void ws_page_text(struct ws_page *page, const char *format, ...) __attribute__((
 void ws_page_fact(struct ws_page *page, const char *label, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* What a column allows when the table is wider than the page; a column may allow both. First names are
- * shortened as long as they stay readable. Then columns are left out, the last one first. Then names are
- * shortened further. */
+/* How a column may change when the table is wider than the page; a column may allow both ways. First names are
+ * shortened as long as they stay readable. Then columns are left out, the last one first. Then names are shortened
+ * further. */
 enum ws_when_narrow { WS_NARROW_SHORTEN = 1, WS_NARROW_LEAVE_OUT = 2 };
 
 struct ws_table_column {
@@ -54,8 +54,8 @@ void ws_table_init(struct ws_table *table, struct ws_page *page, const struct ws
 /* Adds the next cell, left to right, row by row. Control characters become '?'. */
 void ws_table_cell(struct ws_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Add the next cell as a time, a number of bytes, a count, or a number of four digits. They print 0 as "–": not
- * known. */
+/* Add the next cell as a time, a number of bytes, a count, or a number of four digits. A value of 0 is not known and
+ * prints as "–". */
 void ws_table_time(struct ws_table *table, int64_t ns);
 void ws_table_bytes(struct ws_table *table, uint64_t bytes);
 void ws_table_count(struct ws_table *table, uint64_t count);
@@ -74,7 +74,7 @@ static inline size_t ws_page_rows(const struct ws_page *page, size_t count)
  * may be "". */
 void ws_page_more(struct ws_page *page, size_t count, const char *what);
 
-/* The same where the result keeps only the first `listed` of `count` rows. */
+/* The same, if the result holds only the first `listed` of `count` rows. */
 void ws_page_more_of(struct ws_page *page, size_t listed, size_t count, const char *what);
 
 enum { WS_FORMAT_SIZE = 40 };
@@ -83,7 +83,8 @@ enum { WS_FORMAT_SIZE = 40 };
 const char *ws_format_time(char text[WS_FORMAT_SIZE], int64_t ns);
 const char *ws_format_bytes(char text[WS_FORMAT_SIZE], uint64_t bytes);
 const char *ws_format_flops(char text[WS_FORMAT_SIZE], double flops);
-/* Four significant digits; below 0.01 four decimals; above 1000 whole numbers. Never in scientific notation. */
+/* Writes four significant digits; below 0.01 four decimals; above 1000 whole numbers. Never uses scientific
+ * notation. */
 const char *ws_format_real(char text[WS_FORMAT_SIZE], double value);
 const char *ws_format_count(char text[WS_FORMAT_SIZE], uint64_t count);
 /* A count per step: "7.1", "4", "1,515". With 0 steps it is the count itself. */

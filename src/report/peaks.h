@@ -1,4 +1,5 @@
-/* The peaks of a track's device: looks up hardware/gpu.h with what the trace says of the device. */
+/* The peaks of a track's device: finds the GPU in the table (hardware/gpu.h) from the device's description in the
+ * trace. */
 #ifndef WALLSHIM_REPORT_PEAKS_H
 #define WALLSHIM_REPORT_PEAKS_H
 
@@ -9,8 +10,8 @@
  * all the devices it describes have one name, the first of them is returned. */
 const struct ws_device *ws_track_peaks_device(const struct ws_model *model, const struct ws_track *track);
 
-/* The GPU whose peaks apply to the track. The GPU that the user named comes first, then, if the user asked for
- * it, the calibrated one, else the one found by the trace's description. */
+/* The GPU whose peaks apply to the track. A GPU that the user named comes first; then a calibrated one, if the user
+ * asked for calibrated peaks; else the one found by the trace's description. */
 enum ws_gpu_match ws_track_gpu(const struct ws_report *report, const struct ws_track *track, struct ws_gpu *gpu);
 
 /* Finds the GPU in the table by the name and the figures in the trace. */

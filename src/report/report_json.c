@@ -14,7 +14,7 @@ static int add_results(const struct ws_report *report, enum ws_scope scope, size
     return status;
 }
 
-/* Readers may rely on these lists, so they are present even if no analysis fills them. */
+/* Programs that read the JSON may rely on these lists, so they are present even if no analysis fills them. */
 static int add_empty_lists(json_t *object)
 {
     static const char *const lists[] = { "kernels", "steps", "gaps", "storms", "chains", "copies", "collectives" };

@@ -14,8 +14,8 @@ struct work {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool *done;     /* by analysis and subject */
-    size_t *begun;  /* by analysis: subjects started, which are the first ones */
-    size_t *undone; /* by analysis: subjects not finished */
+    size_t *begun;  /* by analysis: number of subjects started; subjects start in order */
+    size_t *undone; /* by analysis: number of subjects not finished */
     size_t *behind; /* by analysis: length of the longest chain of analyses that wait for it */
     size_t left;
     int status;
@@ -60,8 +60,8 @@ static size_t count_behind(const struct ws_analyses *analyses, const struct ws_a
     return longest;
 }
 
-/* A task that may run now, or -1. It prefers the analysis that the longest chain waits for. If no task is
- * running there is always one, because needs form no circle. */
+/* Returns a task that may run now, or -1. Prefers the analysis for which the longest chain of other analyses waits.
+ * If no task is running, one can always start, because needs form no cycle. */
 static ssize_t next_task(const struct work *work)
 {
     const struct ws_report *report = work->report;

@@ -1,4 +1,4 @@
-/* Runs the analyses of a report in parallel, each as soon as its needs are met. */
+/* Runs the analyses of a report in parallel, each as soon as the analyses that it needs have finished. */
 #ifndef WALLSHIM_REPORT_RUN_H
 #define WALLSHIM_REPORT_RUN_H
 

@@ -19,8 +19,8 @@ static void print_subject(const struct ws_report *report, const struct ws_analys
     analysis->text(report, subject, result, page);
 }
 
-/* For a job the report shows only the slowest device unless the user asks for all. The devices mostly behave
- * alike, and the first section has a line for each. */
+/* For a job the report shows only the slowest device unless the user asks for all. The devices mostly behave alike,
+ * and the first section has a line for each device. */
 static void sections_print_section(const struct ws_report *report, const struct ws_analysis *analysis, bool asked,
                                    struct ws_page *page)
 {

@@ -346,8 +346,8 @@ static void reader_note_gap(struct ws_reader *reader, const struct ws_frame_plac
         start_rescue(reader, place->offset);
 }
 
-/* Counts the rows missing before those of this frame. Returns false if the frame has old row numbers although it is
- * no repeat. */
+/* Counts the rows missing before those of this frame. Returns false if the frame is not a dictionary's and has row
+ * numbers of earlier frames: only dictionaries are repeated. */
 static bool note_rows(struct ws_reader *reader, const struct ws_frame_header *header)
 {
     if (header->family >= WS_FAMILY_COUNT)
@@ -362,7 +362,7 @@ static bool note_rows(struct ws_reader *reader, const struct ws_frame_header *he
     return true;
 }
 
-/* Reads the frame at `place`. Its rows become the current ones if any are new. */
+/* Reads the frame at `place`. If any of its rows are new, it becomes the current frame. */
 static int take_frame(struct ws_reader *reader, const struct ws_frame_place *place)
 {
     const struct ws_frame_header *header = &place->header;

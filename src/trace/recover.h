@@ -28,11 +28,12 @@ int64_t ws_frame_source_read(const struct ws_frame_source *source, uint64_t offs
 /* Finds the first valid frame header at or after `offset`. Returns 1, 0 if there is none, or -errno. */
 int ws_frame_find(struct ws_frame_source *source, uint64_t offset, struct ws_frame_place *place);
 
-/* A set of row numbers as sorted ranges [first, end). Filled with zeros it is empty. */
+/* The row numbers [first, end). */
 struct ws_row_range {
     uint64_t first, end;
 };
 
+/* A set of row numbers, as sorted ranges that do not touch. A set filled with zeros is empty. */
 struct ws_row_set {
     struct ws_row_range *ranges;
     size_t count, capacity;

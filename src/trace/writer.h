@@ -1,4 +1,4 @@
-/* Writes a trace file in the tools: an encoder, a file sink and zstd. */
+/* Writes trace files for the tools, with an encoder, a file sink and zstd. */
 #ifndef WALLSHIM_TRACE_WRITER_H
 #define WALLSHIM_TRACE_WRITER_H
 
@@ -16,7 +16,7 @@ int ws_writer_add(struct ws_writer *writer, enum ws_family family, const void *r
  * this call or an earlier one: the file is then incomplete. Accepts NULL. */
 int ws_writer_close(struct ws_writer *writer);
 
-/* The linked zstd. */
+/* Returns the functions of the zstd library that this program links. */
 struct ws_compressor ws_zstd_compressor(void);
 
 #endif

@@ -34,10 +34,10 @@ struct ws_column {
     uint8_t width;   /* 4 or 8; TEXT: sizeof(struct ws_text) */
     bool is_signed;
     uint8_t coding;
-    uint8_t base;  /* LENGTH: index of the column to subtract. GAP: index of that column's LENGTH column */
+    uint8_t base;  /* LENGTH, GAP: index of the column to subtract; GAP subtracts its last value in the group */
     uint8_t key;   /* LAST, LENGTH, GAP: index of the SLOTS column that holds the key */
     uint8_t group; /* GAP: index of the SLOTS column that holds the group */
-    bool grouped;  /* GAP: the caller's map gives the group of each value; else each value is a group of its own */
+    bool grouped;  /* GAP: the caller's map gives the group of each value; else each value is its own group */
 };
 
 /* The memory layout and the codings of one family's rows. */
@@ -107,7 +107,7 @@ static inline uint64_t ws_column_load_field(const struct ws_column *column, cons
     return column->is_signed ? (uint64_t)(int64_t)(int32_t)narrow : narrow;
 }
 
-/* Loads a value from a structure of the family, and stores it back. */
+/* Load a value from a row structure of the family, and store one. */
 static inline uint64_t ws_column_load(const struct ws_column *column, const void *row)
 {
     return ws_column_load_field(column, (const char *)row + column->offset);

@@ -24,7 +24,7 @@ struct decoding {
     const struct ws_column *column;
     struct ws_column_place place; /* of the first row of the block */
     uint8_t coding;
-    bool kept_length; /* LENGTH: a GAP column later turns it into the value */
+    bool kept_length; /* LENGTH: the column holds lengths until a GAP column turns them into values */
     struct ws_unpacker unpacker;
     uint64_t bias;
     uint8_t shift;

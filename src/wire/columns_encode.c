@@ -148,7 +148,7 @@ static const struct key_column *columns_encode_key_of(const struct ws_columns_en
     for (unsigned i = 0; i < encoder->keys_used; i++)
         if (encoder->keys[i].column == (int)column)
             return &encoder->keys[i];
-    return NULL; /* the table in layout.c names no later column */
+    return NULL; /* not reached: in layout.c a key column comes before the columns that use it */
 }
 
 /* Replaces each number by its difference from the number remembered for its key. */

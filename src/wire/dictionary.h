@@ -1,4 +1,5 @@
-/* A bounded copy of the rows of one dictionary family. The encoder repeats dictionaries from it.
+/* A bounded copy of the rows of one dictionary family. The encoder repeats the dictionary in the file from this
+ * copy.
  *
  * Rows beyond the bounds are counted, not kept. The memory is mapped directly and grows by doubling. */
 #ifndef WALLSHIM_WIRE_DICTIONARY_H

@@ -15,7 +15,7 @@ enum {
     DEFAULT_LEVEL = 1,
     TEXT_BYTES = 1 << 20, /* maximum size of all texts in a frame, and so of one text */
     SHAPES_MAX = 1 << 16,
-    REPEAT_FACTOR = 32, /* dictionaries are repeated after 32 times their own size: 3 % of the file */
+    REPEAT_FACTOR = 32, /* dictionaries are repeated after 32 times their own size, so repeats are 3 % of the file */
 };
 
 /* Rows of one family that wait for their frame. */
@@ -78,8 +78,8 @@ static bool room_for_rows(struct pending *pending, uint32_t rows, size_t row_siz
            (!pending->texts.limit || ws_growing_to(&pending->texts, texts));
 }
 
-/* Buffers grow as they fill, because most programs need little of most of them. Each starts with one step of memory:
- * if memory runs out later, rows can still be written in smaller frames. Returns false if memory runs out here. */
+/* Buffers grow as they fill, because most programs fill only a few of them. Each starts with one step of memory: if
+ * memory runs out later, rows can still be written in smaller frames. Returns false if memory runs out here. */
 static bool make_buffers(struct ws_encoder *encoder, uint32_t rows_per_frame)
 {
     size_t most = WS_INDEX_BYTES, at_first = WS_INDEX_BYTES;

@@ -42,8 +42,8 @@ int ws_encoder_create(struct ws_encoder **encoder, const struct ws_encoder_optio
  * the row's texts exceed 1 MiB, in which case the row is lost. */
 int ws_encoder_add(struct ws_encoder *encoder, enum ws_family family, const void *row);
 
-/* Writes all rows held back, so that readers see them. Call it about every 250 ms. While the sink refuses
- * dictionary rows, all other rows are counted as lost. */
+/* Writes all rows held back, so that readers see them. Call it about every 250 ms. While the sink refuses dictionary
+ * rows, all other rows are counted as lost, because they may refer to those. */
 int ws_encoder_flush(struct ws_encoder *encoder);
 
 /* Flushes, then writes the footer: all dictionaries again and the index of frames. */

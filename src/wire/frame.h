@@ -1,5 +1,5 @@
-/* The outer layout of a trace: a file header, frames, a trailer. FORMAT.md describes each byte, and only this
- * module reads and writes them. All numbers are little-endian. */
+/* The outer layout of a trace file: a file header, then frames, then a trailer. FORMAT.md describes every byte. Only
+ * this module converts file headers, frame headers and trailers to bytes and back. All numbers are little-endian. */
 #ifndef WALLSHIM_WIRE_FRAME_H
 #define WALLSHIM_WIRE_FRAME_H
 
@@ -13,17 +13,17 @@ enum {
     WS_TRAILER_SIZE = 32,
     WS_FRAME_ROWS_MAX = 1 << 16,
     WS_FRAME_BYTES_MAX =
-        32 << 20, /* maximum size of a payload, stored or decompressed; bounds the memory of a reader */
+        32 << 20, /* maximum size of a payload, as stored and decompressed: bounds the memory that a reader needs */
     WS_FAMILY_FOOTER = 0xffff,
 };
 
-#define WS_FILE_MAGIC "wallshim trace\n" /* 16 bytes with its final 0 */
+#define WS_FILE_MAGIC "wallshim trace\n" /* 16 bytes with the final 0 */
 #define WS_FRAME_MAGIC "WSfr"
 #define WS_TRAILER_MAGIC "WSendtrc"
 
 enum ws_frame_flags {
-    WS_FRAME_COMPRESSED = 1, /* the payload is one zstd frame */
-    WS_FRAME_REPEAT = 2,     /* dictionary rows that an earlier frame already carried */
+    WS_FRAME_COMPRESSED = 1, /* the payload is stored in chunks, most of them compressed by zstd */
+    WS_FRAME_REPEAT = 2,     /* the frame repeats dictionary rows that an earlier frame carried */
 };
 
 struct ws_file_header {
@@ -36,29 +36,30 @@ struct ws_frame_header {
     uint16_t family; /* enum ws_family, WS_FAMILY_FOOTER, or unknown to this version */
     uint8_t major;
     uint8_t flags;
-    uint32_t file_id;   /* equal to the file header's; frames with another one belong to another trace */
+    uint32_t file_id;   /* the file_id of the file header; a frame with another file_id belongs to another trace */
     uint32_t sequence;  /* 0, 1, 2 … over all frames of the file */
     uint64_t first_row; /* the first row's number within its family */
     uint32_t rows;
     uint32_t stored_size; /* size of the payload that follows */
     uint32_t raw_size;    /* size of the payload after decompression */
-    int64_t host_first;   /* range of the rows' host times; first > last: none */
+    int64_t host_first;   /* range of the rows' host times; host_first > host_last: none */
     int64_t host_last;
-    uint64_t payload_hash; /* of the payload as stored */
+    uint64_t payload_hash; /* hash of the payload as it is stored */
 };
 
 void ws_file_header_write(uint8_t bytes[WS_FILE_HEADER_SIZE], const struct ws_file_header *header);
 
-/* Returns 0; -EINVAL: not a trace; -EBADMSG: a damaged header; -EPROTO: a newer major version (then header->major
- * and creator are filled in). */
+/* Returns 0; -EINVAL: not a trace; -EBADMSG: a damaged header; -EPROTO: a newer major version or another byte order.
+ * After -EPROTO, header->major and header->creator are filled in. */
 int ws_file_header_read(const uint8_t bytes[WS_FILE_HEADER_SIZE], struct ws_file_header *header);
 
 void ws_frame_header_write(uint8_t bytes[WS_FRAME_HEADER_SIZE], const struct ws_frame_header *header);
 
-/* Returns false unless magic, hash, version and all limits are right. */
+/* Returns whether the header is valid: magic, hash, version and all limits. */
 bool ws_frame_header_read(const uint8_t bytes[WS_FRAME_HEADER_SIZE], struct ws_frame_header *header);
 
-/* Writes the last bytes of a finished trace: the position of its footer frame. */
+/* The trailer is the last bytes of a finished trace and holds the position of its footer frame. ws_trailer_read
+ * returns whether the bytes are a valid trailer of the file with this file_id. */
 void ws_trailer_write(uint8_t bytes[WS_TRAILER_SIZE], uint32_t file_id, uint64_t footer_offset);
 bool ws_trailer_read(const uint8_t bytes[WS_TRAILER_SIZE], uint32_t file_id, uint64_t *footer_offset);
 

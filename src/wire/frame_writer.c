@@ -10,7 +10,7 @@
 
 enum {
     CHUNK_BYTES = 1 << 10, /* minimum size of a chunk that is compressed by itself */
-    HOPELESS_FRAMES = 15,  /* if compression did not shrink a chunk, it is skipped for so many frames */
+    HOPELESS_FRAMES = 15,  /* after compression did not shrink a plane, it is skipped for so many frames */
     LIST_BYTES = (WS_CUTS_MAX + 1) * 2 * WS_VARINT_MAX, /* the list of the sizes of all chunks */
 };
 

@@ -16,11 +16,11 @@ struct ws_frame_writer {
     uint64_t bytes; /* bytes given to the sink */
     struct ws_encoded encoded;
     struct ws_bytes_out frame;
-    uint8_t hopeless[WS_FAMILY_COUNT][WS_CUT_TAGS]; /* for how many more frames compression is skipped */
+    uint8_t hopeless[WS_FAMILY_COUNT][WS_CUT_TAGS]; /* how many more frames skip compression */
     struct ws_index index;
 };
 
-/* Returns the maximum size of a frame with such a head and planes. */
+/* Returns the maximum size of a frame with `head` bytes of head and `planes` bytes of planes. */
 size_t ws_frame_writer_bound(size_t head, size_t planes);
 
 /* Writes the file header. Like the functions below it returns 0 or -errno. A frame that failed gets no sequence

@@ -1,4 +1,4 @@
-/* The contents of a trace's footer: the number of rows per family, and where the rows of a time are.
+/* The contents of a trace's footer: the number of rows per family, and which frames hold the rows of a given time.
  *
  * The index divides the frames into spans of adjacent frames. Its size is fixed: when it is full, each pair of
  * neighbours is merged, so that it always covers the whole file. */
@@ -28,7 +28,7 @@ struct ws_index {
     struct ws_span spans[WS_SPANS_MAX];
 };
 
-/* An index filled with zeros is empty. */
+/* Adds the frame whose header is at `offset`. An index filled with zeros is empty. */
 void ws_index_add(struct ws_index *index, uint64_t offset, int64_t host_first, int64_t host_last);
 
 /* The maximum size that ws_index_write writes. */

@@ -2,8 +2,9 @@
 
 #include "wire/columns.h"
 
-/* Each family gets a function of its own, so that the names of its columns are local. From one list it makes the
- * enumeration of indices, to which the codings refer, and the table. */
+/* LAYOUT makes one function for each family, in which the names of the columns are local. From the family's list of
+ * columns the function makes an enumeration of column indices, which the CODING_ macros use, and the table of
+ * columns. */
 
 #define INDEX_INTEGER(type, name, coding) column_##name,
 #define INDEX_TEXT(name) column_##name,

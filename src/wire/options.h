@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The words of each CHOICE: W(NAME in the enum, "word"). */
+/* The words that each CHOICE accepts: W(NAME in the enum, "word"). */
 #define WS_BACKENDS(W) W(BACKEND_EVENTS, "events") W(BACKEND_HOST, "host")
 #define WS_EVENT_PLACEMENTS(W) W(EVENTS_SAMPLED, "sampled") W(EVENTS_SHARED, "shared") W(EVENTS_IN_PAIRS, "pairs")
 #define WS_GATES(W) W(GATE_OFF, "off") W(GATE_ON, "on")
@@ -30,7 +30,7 @@ enum ws_params_kept { WS_PARAMS_KEPT(WS_CHOICE_NAME) };
 enum ws_capture_range { WS_CAPTURE_RANGES(WS_CHOICE_NAME) };
 enum ws_log_choice { WS_LOG_CHOICES(WS_CHOICE_NAME) };
 
-/* "word|word", for messages and help. */
+/* WS_CHOICES makes "word|word" from a table of words, for messages and help. */
 #define WS_CHOICE_TEXT(name, word) "|" word
 #define WS_CHOICES(table) (&("" table(WS_CHOICE_TEXT))[1])
 
@@ -131,7 +131,7 @@ const struct ws_option_old_name *ws_option_old_name(const char *name);
  * stored in *variable. */
 const char *ws_option_in_environment(const struct ws_option_info *info, const char **variable);
 
-/* Describes the accepted values for messages: "SIZE, as 64M or 2G, from 4K to 4G". Returns text. */
+/* Writes the accepted values to `text`, for messages: "SIZE, as 64M or 2G, from 4K to 4G". Returns `text`. */
 const char *ws_option_takes(const struct ws_option_info *info, char *text, size_t size);
 
 /* Parses text into one field. Returns 0, or -EINVAL with the field unchanged. */

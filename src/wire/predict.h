@@ -1,5 +1,6 @@
-/* Predicts the next of a few values from the two before it. The encoder and decoder of SLOTS columns share it. In
- * programs that repeat themselves the prediction is nearly always right. */
+/* Predicts the next value of a column with few distinct values from the two values before. The encoder and the
+ * decoder of SLOTS columns share this prediction. In programs that repeat themselves the prediction is nearly always
+ * right. */
 #ifndef WALLSHIM_WIRE_PREDICT_H
 #define WALLSHIM_WIRE_PREDICT_H
 
@@ -10,7 +11,7 @@ enum { WS_PREDICTOR_BITS = 12 };
 /* The index of a value among the frame's distinct values, in the order of first appearance. */
 typedef uint16_t ws_slot;
 
-/* The slots of the last two rows. Not part of the table, so that loops can keep them in registers. */
+/* The slots of the last two rows. They are not in struct ws_predictor, so that loops can keep them in registers. */
 struct ws_history {
     uint32_t before;
     uint32_t two_before;
@@ -20,7 +21,7 @@ struct ws_predictor {
     ws_slot table[1 << WS_PREDICTOR_BITS];
 };
 
-/* The table entry of the prediction. The table begins as all 0. */
+/* Returns the table entry that holds the prediction. The table begins as all 0. */
 static inline ws_slot *ws_predictor_guess(struct ws_predictor *predictor, struct ws_history history)
 {
     uint32_t hash = history.before * 0x9e3779b1u ^ history.two_before * 0x85ebca77u;

@@ -1,5 +1,5 @@
-/* What the ABI tests share: comparing a function of ours with the toolkit's, parameter by parameter. C++17, because
- * only templates can take a function type apart. */
+/* What the ABI tests share: templates that compare our declaration of a function with the toolkit's, parameter by
+ * parameter. In C++17, because only templates can take a function type apart. */
 #ifndef WALLSHIM_TESTS_ABI_H
 #define WALLSHIM_TESTS_ABI_H
 
@@ -22,7 +22,7 @@ static int checks, failures;
 enum kind { INTEGER, FLOATING, POINTER, STRUCTURE, NOTHING };
 static const char *const kind_names[] = { "integer", "floating", "pointer", "structure", "nothing" };
 
-/* Which registers a value travels in. */
+/* The kind of a type, which decides in which registers a value of it is passed. */
 template <class T> constexpr kind kind_of()
 {
     if (std::is_void_v<T>)
@@ -61,7 +61,7 @@ template <class Ours, class Theirs> void same_value(const char *function, int po
 template <class Ours, class Theirs> struct comparison;
 template <class OurResult, class... Ours, class TheirResult, class... Theirs>
 struct comparison<OurResult(Ours...), TheirResult(Theirs...)> {
-    /* Hundreds of them inlined into one function are more than GCC's stack takes with sanitizers. */
+    /* noinline: with sanitizers, GCC runs out of stack on a function into which hundreds of these are inlined. */
     [[gnu::noinline]] static void run(const char *function)
     {
         EXPECT(sizeof...(Ours) == sizeof...(Theirs), "%s: %zu parameters, should be %zu", function, sizeof...(Ours),

@@ -1,7 +1,10 @@
-/* Graphs described to the real cuDNN, which needs no GPU for that, with the simulated driver's context: cudnn_graph
- * LIBRARY [look-up]. What the shim made of them is in the trace. Says what failed.
+/* Describes graphs to the real cuDNN, in a context of the simulated driver; cuDNN needs no GPU for that. What the
+ * shim made of the graphs is in the trace. Prints the calls that failed.
  *
- * Without look-up the functions are those that a program linked with libcudnn is bound to. */
+ *   cudnn_graph LIBRARY [look-up]
+ *
+ * With look-up it takes cuDNN's functions from dlsym with the library's handle; else it takes the functions that a
+ * program linked with libcudnn would be bound to. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -48,7 +51,7 @@ static void set_one(descriptor to, ws_cudnnEnum name, descriptor element)
     set(to, name, WS_CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &element);
 }
 
-/* Packed, last dimension first. */
+/* A packed tensor: its last dimension has stride 1. */
 static descriptor tensor(int64_t uid, int64_t rank, const int64_t *size)
 {
     enum { STRIDES = 903, ALIGNMENT = 900 }; /* CUDNN_ATTR_TENSOR_STRIDES, _BYTE_ALIGNMENT */
@@ -127,8 +130,8 @@ int main(int argc, char **argv)
         printf("skipped: %s\n", argc > 1 ? dlerror() : "no library named");
         return 77;
     }
-    /* The shim's definitions of these versions come first, as for a program linked with libcudnn; it may be absent.
-     */
+    /* Without look-up, dlvsym finds the shim's definitions of this version, as the linker would for a program that is
+     * linked with libcudnn. Without the shim it finds none, and the library's own are taken. */
     bool look_up = argc > 2 && !strcmp(argv[2], "look-up");
 #define CUDNN_ROW(part, symbol, parameters, ...)                                                  \
     symbol = look_up ? NULL : (__typeof__(symbol))dlvsym(RTLD_DEFAULT, #symbol, "libcudnn.so.9"); \

@@ -1,4 +1,5 @@
-"""What the shim makes of graphs that are described to the real cuDNN, reached by linking and by look-up.
+"""Checks what the shim records of graphs that a program describes to the real cuDNN, whose functions the program gets
+by linking or by look-up.
 
     cudnn_graph.py BUILD PROGRAM LIBCUDNN
 """

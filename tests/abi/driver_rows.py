@@ -3,8 +3,9 @@
 
     driver_rows.py OUTPUT PREPROCESSOR…
 
-The tables spell a twin's version as an expression and cuda.h makes macros of the very names they hold, so that no
-macro can put the name of a typedef together: it is done here, on what the preprocessor makes of the tables alone.
+A row's version may be an expression, and cuda.h defines macros with the names of functions in the tables. So no macro
+can put the name of a row's typedef together. This script does, from the output of the preprocessor for the tables
+alone.
 
     DRIVER_TYPE("symbol", PFN_base_vNNNN_flavour, (parameters))
     NCCL_TYPE(symbol, (parameters))

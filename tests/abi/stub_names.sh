@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every driver function of the wrapper table is exported by the toolkit's stub of the driver.
+# Checks that the toolkit's stub of the driver exports every driver function of the wrapper table.
 #   stub_names.sh ROWS STUB
 set -eu
 command -v nm >/dev/null || { echo "skipped: nm is not installed"; exit 77; }

@@ -1,6 +1,8 @@
-/* What the shim takes cublasLtMatmul's descriptors for, with the real library's own: test_cublaslt LIBRARY.
+/* Tests how the shim reads the descriptors of cublasLtMatmul, with descriptors of the real library: test_cublaslt
+ * LIBRARY.
  *
- * Descriptors need no GPU. The shim's file is linked in as it is; what it asks of the rest of the shim is here. */
+ * Descriptors need no GPU. The shim's cublas_lt.c is linked in unchanged; stubs here stand for the functions that it
+ * calls in the rest of the shim. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +43,8 @@ static struct lt_library lt;
 static ws_cublasLtMatmulDesc *desc;
 static ws_cublasLtMatrixLayout *layouts[3];
 
-/* Was the library asked, and does it say that? */
+/* Does the shim recognize the product of the descriptors? With `new` it must call gemm_label once, with these values;
+ * else it must know the label from before and not call it. */
 static bool is(bool new, uint64_t m, uint64_t n, uint64_t k, ws_cublasEnum compute, unsigned epilogue)
 {
     unsigned before = asked;
@@ -78,7 +81,7 @@ int main(int argc, char **argv)
     expect(lt.in_words, "the first words of a descriptor say what matters of it");
 
     create(&desc, WS_CUBLAS_COMPUTE_32F, WS_CUDA_R_32F);
-    create_layout(&layouts[0], WS_CUDA_R_16BF, 512, 384, 512); /* A as it lies: k × m */
+    create_layout(&layouts[0], WS_CUDA_R_16BF, 512, 384, 512); /* A as stored, before its transposition: k × m */
     create_layout(&layouts[1], WS_CUDA_R_16BF, 512, 256, 512);
     create_layout(&layouts[2], WS_CUDA_R_16BF, 384, 256, 384);
     set(desc, WS_CUBLASLT_MATMUL_DESC_TRANSA, &(int){ WS_CUBLAS_OP_T }, sizeof(int));

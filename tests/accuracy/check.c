@@ -7,9 +7,9 @@
  * theirs; the busy time of each device must be right within its stated error. --median-width bounds the median width
  * (twice the error), --busy-percent the error of the busy time.
  *
- * The origin of a context's clock is arbitrary, so one constant a context is free: the one that most records agree
- * on. Contexts and streams may end and be made again, with the handles of those before: an operation must be in the
- * life of its stream, and so of its context, in which it happened.
+ * The origin of a context's clock is arbitrary. So before times are compared, a constant is subtracted from those of
+ * each context: the one that most records agree on. A new context or stream may get the handle of a destroyed one.
+ * The trace must have them as two, and each operation under the one in which it ran.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -48,7 +48,7 @@ static int by_true_life(const void *a, const void *b)
     return by_life(a, b);
 }
 
-/* A stream of the trace is one that there was, and the other way round. */
+/* Streams of the trace and true streams must correspond one to one, whatever their handles. */
 static void check_lives(const struct pair *pairs, size_t count)
 {
     struct pair *sorted = must_allocate(count, sizeof(*sorted));
@@ -129,7 +129,7 @@ static int64_t report_side(const char *name, struct side *side)
     return median;
 }
 
-/* Of all contexts of a device, each on its own clock. */
+/* Compares a device's busy time, over all its contexts. Each context has its own clock, hence its own shift. */
 static void check_busy(const struct pair *pairs, size_t count, uint32_t device, const int64_t *shifts, double percent)
 {
     struct span *is = must_allocate(count, sizeof(*is)), *said = must_allocate(count, sizeof(*said));

@@ -1,13 +1,14 @@
-/* How good a trace's times are, in figures: one line of JSON.
+/* Prints how good a trace's times are, as one line of JSON.
  *
  *   judge TRACE TRUTH [--total-percent P] [--total-us U] [--busy-points P] [--inside-percent P] [--untimed-percent P]
  *         [--rows FILE]
  *
- * A limit that is given and does not hold makes the exit status 1. Of a kernel, by name, the total time must be right
- * within --total-percent, or within --total-us a launch. --busy-points is of the share of the span from the first
- * begin to the last end of a device. --inside-percent is of the begins, and of the ends, that lie inside the error
- * stated with each. check.c says why one constant a context is free. Times in the line are ns, but for kernel_us.
- * --rows writes a line for each operation, in the order of the threads' calls. */
+ * The exit status is 1 if a limit is given and does not hold. The total time of all kernels of one name must be right
+ * within --total-percent, or within --total-us per launch. --busy-points limits the error, in percentage points, of
+ * the share of time in which a device is busy, from its first begin to its last end. --inside-percent is the least
+ * share of begins, and of ends, that must lie inside the error stated with each. As in check.c, a constant is
+ * subtracted from the times of each context. Times in the line are ns, except kernel_us. --rows writes a line for
+ * each operation, thread by thread and in the order of the calls. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
@@ -20,7 +21,7 @@
 enum { MOST_KERNELS = 256 };
 
 struct limits {
-    double total_percent, total_us, busy_points, inside_percent, untimed_percent; /* negative: none */
+    double total_percent, total_us, busy_points, inside_percent, untimed_percent; /* negative: no limit */
 };
 
 static const char *rows_path;
@@ -28,12 +29,12 @@ static const char *rows_path;
 struct kernel {
     const char *name;
     uint64_t launches;
-    int64_t is, said; /* total times */
+    int64_t is, said; /* total times: the true one, and the trace's */
 };
 
 struct side {
     size_t count, inside, untimed;
-    int64_t *errors, *offs; /* of those that have a time */
+    int64_t *errors, *offs; /* stated and true errors of the begins (ends) that have a time */
     size_t by_quality[4];
 };
 
@@ -43,7 +44,7 @@ static int by_value(const void *a, const void *b)
     return *one < *two ? -1 : *one > *two;
 }
 
-/* Of values that are sorted. */
+/* The value below which this share of the sorted values lies. */
 static int64_t part(const int64_t *values, size_t count, double share)
 {
     size_t at = (size_t)((double)count * share);
@@ -94,14 +95,16 @@ static double kernel_us(const struct kernel *kernel)
     return kernel->launches ? (double)(kernel->said - kernel->is) / (double)kernel->launches / 1000 : 0;
 }
 
-/* Of what is allowed: 1 is at the limit. Either limit may hold. */
+/* The error of a kernel's total time, divided by the limit: 1 is at the limit. Of the two limits (per cent, µs per
+ * launch) only one must hold, so the smaller quotient counts. */
 static double kernel_badness(const struct kernel *kernel, const struct limits *limits)
 {
     return fmin(fabs(kernel_percent(kernel)) / fabs(limits->total_percent),
                 fabs(kernel_us(kernel)) / fabs(limits->total_us));
 }
 
-/* In points, of the device that is worst off. *true_share is that device's, as a percentage. */
+/* The error of the busy share, in percentage points, of the device with the largest. *true_share: that device's true
+ * busy share, in per cent. */
 static double busy_points(const struct pair *pairs, size_t count, const int64_t *shifts, double *true_share)
 {
     double worst = 0;
@@ -160,7 +163,7 @@ static void side_check(const char *name, const struct side *side, const struct l
         EXPECT(untimed <= limits->untimed_percent, "%.3f %% of the %ss are not known", untimed, name);
 }
 
-/* Times are on the trace's clock. */
+/* Writes the file of --rows. Times are on the trace's clock. */
 static void rows_write(const struct pair *pairs, size_t count, const int64_t *shifts)
 {
     FILE *file = fopen(rows_path, "w");

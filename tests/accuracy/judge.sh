@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The judge of figures: what is right passes, and each kind of wrong time is seen.
+# Tests judge.c: it must accept a right trace, and notice each kind of wrong time.
 #
 #   judge.sh BUILD
 set -euo pipefail
 build=$(cd "$1" && pwd -P)
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
-limits=(--total-percent 40 --total-us 0.2 --busy-points 25 --inside-percent 95) # wide: other work may hold the run up
+limits=(--total-percent 40 --total-us 0.2 --busy-points 25 --inside-percent 95) # wide: other work may delay the run
 
 [ -e "$build/shim/libwallshim.so" ] || {
     echo "skipped: the shim is not built"
@@ -13,7 +13,7 @@ limits=(--total-percent 40 --total-us 0.2 --busy-points 25 --inside-percent 95) 
 }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-for attempt in 1 2 3 4 5; do # a machine that holds the run up for long makes its times wrong
+for attempt in 1 2 3 4 5; do # a long delay by other work on the machine makes the trace's times wrong
     rm -f "$folder"/*
     env SIMGPU_TRUTH="$folder/truth" WALLSHIM_OUTPUT="$folder/trace.wst" WALLSHIM_EVENT_PLACEMENT=pairs \
         "$here/../run_preloaded.sh" "$build" "$build/tests/programs/short_kernels" --kernels 200000,400000 --launches 1000
@@ -21,7 +21,7 @@ for attempt in 1 2 3 4 5; do # a machine that holds the run up for long makes it
     [ "$attempt" != 5 ]
 done
 
-# what the judge says of a truth that was changed by an awk program
+# says PROGRAM TEXT: the judge must fail, and print the text, when the awk program has changed the truth
 says()
 {
     awk -F'\t' -v OFS='\t' "\$5 == \"kernel\" { $1; \$9 = sprintf(\"%d\", \$9); \$10 = sprintf(\"%d\", \$10) } { print }" "$folder/truth" >"$folder/other"

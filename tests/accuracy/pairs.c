@@ -19,7 +19,7 @@ void wrong(const char *format, ...)
         return;
     va_start(arguments, format);
     printf("WRONG ");
-    vprintf(format, arguments); // NOLINT(clang-analyzer-valist.Uninitialized): it is
+    vprintf(format, arguments); // NOLINT(clang-analyzer-valist.Uninitialized): va_start did
     printf("\n");
     va_end(arguments);
 }
@@ -79,7 +79,7 @@ bool has_end(const struct ws_op *op)
     return ws_op_end_quality(op) != WS_TIME_NONE;
 }
 
-/* One end of an interval of shifts that a record allows. */
+/* A record allows an interval of shifts. This is one end of it: step is 1 at the lower end, -1 at the upper. */
 struct bound {
     int64_t shift;
     int step;
@@ -90,7 +90,7 @@ static int by_shift(const void *a, const void *b)
     const struct bound *one = a, *two = b;
     if (one->shift != two->shift)
         return one->shift < two->shift ? -1 : 1;
-    return two->step - one->step; /* an interval has its ends in it */
+    return two->step - one->step; /* lower ends first: intervals include their ends */
 }
 
 int64_t pairs_shift(const struct pair *pairs, size_t count, uint32_t context)
@@ -158,7 +158,7 @@ int64_t spans_union(struct span *spans, size_t count, int64_t *error)
         sum += whole.end - whole.begin;
         *error += whole.begin_error + whole.end_error;
     }
-    /* Operations shown one within the other may have been apart in truth. */
+    /* Operations that overlap in the trace may not have overlapped in truth. */
     *error = ws_max(*error, sum - sure);
     return sum;
 }

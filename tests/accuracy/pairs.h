@@ -1,4 +1,4 @@
-/* The operations that happened beside the rows of the trace about them. */
+/* Pairs each operation that truly ran with the trace's row about it. */
 #ifndef WALLSHIM_TESTS_PAIRS_H
 #define WALLSHIM_TESTS_PAIRS_H
 
@@ -11,7 +11,7 @@ struct pair {
     const struct traced_op *traced;
 };
 
-/* Prints what is wrong, the first few times, and counts it. */
+/* Counts a failure, and prints the first few. */
 extern int failures;
 void wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define EXPECT(condition, ...)  \
@@ -25,14 +25,14 @@ int verdict(void);
 
 void *must_allocate(size_t count, size_t size);
 
-/* Puts the operations of each thread beside each other, in order. The caller frees the array. What is not the same in
- * both is a failure, and no pair. */
+/* Pairs the operations of the truth and of the trace, thread by thread and in order. If the two differ (in kind,
+ * name, stream …), that is a failure and they are left out. The caller frees the array. */
 struct pair *pairs_match(const struct truth *truth, const struct traced *traced, size_t *count);
 
 bool has_begin(const struct ws_op *op);
 bool has_end(const struct ws_op *op);
 
-/* The time that the trace gives less the device's, of one context: the one that most records agree on. */
+/* The trace's time minus the device's true time, a constant of a context: the value that most records agree on. */
 int64_t pairs_shift(const struct pair *pairs, size_t count, uint32_t context);
 
 struct span {
@@ -40,7 +40,8 @@ struct span {
     int64_t begin_error, end_error;
 };
 
-/* Sorts the spans. Returns the length of their union, and in *error what its ends may be wrong by altogether. */
+/* Sorts the spans. Returns the length of their union, and in *error by how much it may be wrong, given the errors of
+ * the spans' ends. */
 int64_t spans_union(struct span *spans, size_t count, int64_t *error);
 
 #endif

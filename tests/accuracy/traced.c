@@ -7,7 +7,7 @@
 
 #include "trace/reader.h"
 
-/* The dictionaries, by id. Rows that a later one takes the id of are not to be seen in one process's trace. */
+/* The trace's dictionaries, indexed by identifier. In the trace of one process no identifier is given out twice. */
 enum { MOST = 1 << 16 };
 
 struct dictionaries {

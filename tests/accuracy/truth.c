@@ -33,7 +33,7 @@ static void read_clock(struct truth *truth, const char *line)
         truth->clocks[device] = (struct truth_clock){ origin, offset, drift };
 }
 
-/* device context stream stream_id kind name correlation tid start_ns end_ns bytes submit_ns */
+/* The columns of a line: device context stream stream_id kind name correlation tid start_ns end_ns bytes submit_ns */
 static int read_op(struct truth_op *op, const char *line)
 {
     char kind[16], name[64];

@@ -1,4 +1,4 @@
-/* The operations of one run, from the simulated GPU's truth and from a trace, side by side. */
+/* The operations of one run, read from the simulated GPU's truth and from the trace. */
 #ifndef WALLSHIM_TESTS_TRUTH_H
 #define WALLSHIM_TESTS_TRUTH_H
 
@@ -7,12 +7,12 @@
 
 #include "record/record.h"
 
-/* What happened, by the simulated GPU. Times are on the device's clock. */
+/* An operation as the simulated GPU executed it. Times are on the device's clock. */
 struct truth_op {
     uint32_t tid, device;
     uint64_t order; /* of submission, in the whole process */
     uint64_t stream;
-    uint64_t stream_life; /* no other stream has this number, whatever its handle */
+    uint64_t stream_life; /* unique number of the stream; a later stream may get the same handle, but not this */
     int64_t start, end;
     uint64_t bytes;
     enum ws_op_kind kind;
@@ -33,13 +33,13 @@ struct truth {
     struct truth_clock clocks[TRUTH_DEVICES];
 };
 
-/* What the trace says. Times are on the context's clock. A context that is made again is another, as is its clock,
- * whatever its handle; the same holds for streams. */
+/* An operation as the trace shows it. Times are on the context's clock. A context that is destroyed and made again
+ * counts as a new one, with a new clock, even if it has the same handle. The same holds for streams. */
 struct traced_op {
     uint32_t tid, device, context;
-    uint64_t order; /* the host's time before the call: numbers of threads come again */
+    uint64_t order; /* the host's time before the call: correlations do not order calls, as a tid may be used again */
     uint64_t stream;
-    uint32_t stream_life; /* row of the trace */
+    uint32_t stream_life; /* identifier of the stream's row in the trace */
     struct ws_op row;
     enum ws_op_kind kind;
     char name[24];
@@ -55,10 +55,10 @@ struct traced {
     struct traced_clock *clocks;
     size_t count, clock_count;
     uint32_t most_context; /* the largest number of a context */
-    uint64_t lost;         /* what the trace says it lacks */
+    uint64_t lost;         /* how many records are lost, as the trace says */
 };
 
-/* Kernels, copies and memsets, by thread and then by order. Return 0, or -1 with a line on stderr. */
+/* Load kernels, copies and memsets, sorted by thread and then by order. Return 0, or -1 with a line on stderr. */
 int truth_load(struct truth *truth, const char *path);
 int traced_load(struct traced *traced, const char *path);
 void truth_finish(struct truth *truth);

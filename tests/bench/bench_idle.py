@@ -1,4 +1,4 @@
-"""What the shim costs a program that does nothing, from /proc, over a minute.
+"""Measures over a minute, by /proc, what the shim costs a program that does nothing.
 
 bench_idle.py BUILD
 """

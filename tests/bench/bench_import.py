@@ -1,5 +1,5 @@
 """Seconds and peak memory of `wallshim report` on the given traces of PyTorch's profiler, beside Python's json.loads of
-the same text, unpacked before: bench_import.py WALLSHIM"""
+the same text, whose time for unpacking does not count: bench_import.py WALLSHIM"""
 import json
 import os
 import subprocess
@@ -8,7 +8,7 @@ import time
 
 import given
 
-# Budgets: a tenth of what HTA takes on two cores, in a quarter of its memory.
+# Budgets in seconds and MB: a tenth of the time and a quarter of the memory that HTA takes on two cores.
 TRACES = {"xdit-sd35": (0.62, 105), "diff-control": (0.31, 56)}
 
 
@@ -36,7 +36,7 @@ def main():
         taken = time.monotonic() - begin
         if status:
             sys.exit(f"{path}: exit status {os.waitstatus_to_exitcode(status)}")
-        # In a process of its own: a large one would count into the peak of the children it starts.
+        # json.loads runs in a process of its own: the memory of this process would count into the peak of its children.
         floor = float(subprocess.run([sys.executable, "-c", LOAD, path], check=True, capture_output=True, text=True).stdout)
         say(f"report, {name}.json.gz (floor: Python's json.loads)", taken, "s", floor=round(floor, 3), budget=seconds)
         say(f"report, {name}.json.gz: peak", usage.ru_maxrss * 1024 / 1e6, "MB", budget=megabytes)

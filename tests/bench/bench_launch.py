@@ -14,7 +14,7 @@ loop, driver, shim, product_loop = (os.path.abspath(path) for path in sys.argv[1
 
 
 def run(arguments, prefix=(), program=None, **options):
-    """Runs the loop in a scratch folder; `shim` preloads it with the options given."""
+    """Runs the loop in a scratch folder; with `options`, under the shim with these options."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("WALLSHIM_")}
     environment["LD_LIBRARY_PATH"] = driver
     if options:
@@ -31,7 +31,8 @@ def ns_of(arguments, **options):
 
 
 def instructions(*more, program=None, **options):
-    """Per launch, from two runs of different length, so that starting up falls out."""
+    """Instructions per launch: the difference of two runs of different length, so that those of the start cancel
+    out."""
     counts = []
     for launches in (100000, 200000):
         with tempfile.TemporaryDirectory() as folder:
@@ -44,8 +45,8 @@ def instructions(*more, program=None, **options):
 
 
 def drain_cpu(**options):
-    """ns of the drain's CPU time for a launch, from two runs of different length, so that its idle rounds fall out as
-    far as they can."""
+    """CPU time of the drain per launch, in ns: the difference of two runs of different length, so that its idle rounds
+    cancel out as far as possible."""
     used = []
     for launches in (10000, 20000):
         lines = dict(line.split() for line in run(["41", str(launches), "600"], **options).stdout.splitlines())
@@ -54,8 +55,8 @@ def drain_cpu(**options):
 
 
 def calls_added(**options):
-    """Driver calls of the launching thread beside the launches, from two runs of different length, in bursts so short
-    that events never run out."""
+    """Driver calls that the launching thread makes besides the launches: the difference of two runs of different
+    length, in bursts so short that events never run out."""
     totals = []
     for bursts in (20, 40):
         os.environ["NULL_DRIVER_COUNTS"] = "1"

@@ -10,7 +10,7 @@ OPERATIONS = 10_000_000
 
 
 def measure(command):
-    """Runs it with its output thrown away; returns seconds and peak bytes."""
+    """Runs a command with its output thrown away; returns its seconds and its peak memory in bytes."""
     begin = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -30,7 +30,7 @@ def main():
         trace = os.path.join(folder, "training.wst")
         subprocess.run([make_trace, trace, str(OPERATIONS)], check=True)
         reading, _ = measure([wallshim, "info", trace])
-        # Memory that no process has used for a while is slow to come by on a virtual machine.
+        # On a virtual machine, memory that no process has used for a while takes long to get: the first run is slower.
         cold, peak = measure([wallshim, "report", trace])
         again, _ = measure([wallshim, "report", trace])
         say("report, 10 M operations", cold, "s", floor=round(reading, 3), budget=2)

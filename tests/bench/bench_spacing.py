@@ -1,9 +1,10 @@
-"""What a launch takes with pauses between launches, as its thread sees it, on a driver that does nothing.
+"""Measures how long a launch takes for its thread when there are pauses between launches, on a driver that does
+nothing.
 
 bench_spacing.py SPACED_LOOP NULL_DRIVER_FOLDER SHIM WALLSHIM FORWARDING_FLOOR RECORDING_FLOOR
 
-Each figure is beside those of two preloaded wrappers, run in turn with it: one only passes the call on, the other also
-reads the counter twice and stores a record. With BENCH_LONG set, each run has 10,000,000 launches.
+Beside the shim it measures two preloaded wrappers (floors/floor.c): one only passes the call on, the other also reads
+the tick counter twice and stores a record. With BENCH_LONG set, each run has 10,000,000 launches.
 """
 import json
 import os
@@ -34,7 +35,7 @@ def run(launches, pause, cores, preload=None, trace=None, **options):
 
 
 def not_recorded(trace):
-    """Launches that found the ring full."""
+    """The number of launches that the trace counts as lost because the ring was full."""
     done = subprocess.run([wallshim, "report", "--json", trace], check=True, text=True, stdout=subprocess.PIPE)
     losses = [loss for process in json.loads(done.stdout)["processes"] for loss in process["losses"]]
     return sum(loss["count"] for loss in losses if "ring was full" in loss["reason"])
@@ -45,7 +46,7 @@ def show(name, value, unit, **more):
 
 
 def show_pause(pause, launches, cores, where):
-    """One spacing: nothing, the floors and the shim, one after the other."""
+    """Measures one pause: without anything preloaded, with each floor and with the shim, one after the other."""
     none = run(launches, pause, cores)
     forwarded = run(launches, pause, cores, preload=forwarding)
     recorded = run(launches, pause, cores, preload=recording)
@@ -66,7 +67,8 @@ def show_pause(pause, launches, cores, where):
 
 
 def show_dormant(cores, where):
-    """Runs in pairs, the order changing, so that what else the machine does falls on both alike."""
+    """Measures a dormant shim by pairs of runs, with and without it. The order changes from pair to pair, so that other
+    work on the machine slows both alike."""
     differences = []
     for pair in range(PAIRS * (4 if LONG else 1)):
         taken = {}

@@ -1,5 +1,6 @@
-/* Size of a trace and speed of writing and reading it, on a training loop, beside what the machine
- * can do at all: copying the rows, and zstd alone on them. One line of JSON. */
+/* Measures the size of a trace of a training loop and the speed of writing and reading it. For comparison it also
+ * measures what the machine can do at best: copying the rows, and zstd alone on them. Prints a line of JSON for each
+ * figure. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ static void fail(const char *what)
     exit(1);
 }
 
-/* Million rows a second since `start`. */
+/* The rate, in million rows a second, when all ROWS took from `start` until now. */
 static double rate(int64_t start)
 {
     return ROWS * 1e3 / (double)(ws_clock_ns() - start);
@@ -103,8 +104,8 @@ static double zstd_alone(const struct ws_op *ops, struct memory_sink *sink, doub
     return result;
 }
 
-/* As scripts/bench reads them; the floor is what could not be bettered: memcpy, and for size what zstd makes alone.
- */
+/* Prints a figure as scripts/bench reads it. floor: the best value that is possible, which is the rate of memcpy, or
+ * the size that zstd alone makes of the rows. */
 static void print_figure(const char *name, double value, const char *unit, double budget, double floor)
 {
     printf("{\"name\": \"%s\", \"value\": %.3f, \"unit\": \"%s\", \"floor\": %.3f", name, value, unit, floor);

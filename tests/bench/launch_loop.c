@@ -1,6 +1,12 @@
-/* Launches in bursts that the drain can follow, and prints the ns of one launch in the fastest half of
- * the bursts: launch_loop BURSTS LAUNCHES-PER-BURST [SHAPES [default]]; "default" is the stream. Run with and without
- * the shim; the difference is the shim's. With "floor" for BURSTS it prints what its parts cost at least. */
+/* Launches kernels in bursts that the shim's drain can keep up with, and prints the ns of one launch in the fastest
+ * half of the bursts:
+ *
+ *   launch_loop BURSTS LAUNCHES-PER-BURST [SHAPES [default]]
+ *   launch_loop floor
+ *
+ * With "default" it launches into the default stream. It is run with and without the shim; the difference is what the
+ * shim costs. With "floor" it prints the ns of what every recorder has to do: read a clock, store a record in a ring.
+ */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -78,8 +84,8 @@ static void *must(void *pointer, const char *what)
     return pointer;
 }
 
-/* ns of CPU the drain and the thread that writes for it have used: the first number of its schedstat
- * (Documentation/scheduler/sched-stats). */
+/* The ns of CPU time that the drain and the thread that writes the file have used: the sum of the first numbers of
+ * their schedstat files (Linux, Documentation/scheduler/sched-stats). */
 static uint64_t drain_cpu_ns(void)
 {
     char path[320], text[64] = "";

@@ -1,6 +1,9 @@
-/* Calls of a cuBLAS and a cuDNN that do nothing, in bursts that the drain can follow: product_loop BURSTS
- * PRODUCTS-PER-BURST [KIND]. Prints the ns of one in the median burst, for each of `loops` or for the kind named.
- * Run with and without the shim; the difference is what knowing the sizes costs a launch. */
+/* Calls a cuBLAS and a cuDNN that do nothing, in bursts that the shim's drain can keep up with:
+ *
+ *   product_loop BURSTS PRODUCTS-PER-BURST [KIND]
+ *
+ * Prints the ns of one call in the median burst, for each of `loops` or for KIND alone. It is run with and without
+ * the shim; the difference is what it costs to know the sizes of the products. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +71,7 @@ static void set(ws_cudnnBackendDescriptor to, ws_cudnnEnum name, ws_cudnnBackend
     cudnnBackendSetAttribute(to, name, WS_CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &element);
 }
 
-/* A plan of one product, as short as we can say it. */
+/* A plan of one matrix product, described with as few calls as possible. */
 static ws_cudnnBackendDescriptor make_plan(int64_t m)
 {
     const int64_t sizes[3][2] = { { m, 256 }, { 256, 512 }, { m, 512 } };
@@ -94,7 +97,7 @@ static const struct {
     { "gemm", call_gemm }, { "lt", call_lt }, { "execute", call_execute }, { "convolution", call_convolution }
 };
 
-/* Each attribute in the word of its number: null_cublas.c. */
+/* Attribute number N is data[N], as null_cublas.c reads it. */
 static ws_cublasLtMatrixLayout layout_of(uint64_t rows, uint64_t columns)
 {
     return (ws_cublasLtMatrixLayout){ .data = { [WS_CUBLASLT_MATRIX_LAYOUT_TYPE] = WS_CUDA_R_16BF,

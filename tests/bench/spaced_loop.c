@@ -35,7 +35,7 @@ static struct histogram {
 
 static double ns_per_tick;
 
-/* What came before has ended, and what comes after has not begun. */
+/* Reads the tick counter when all earlier instructions have ended and no later one has begun. */
 static inline uint64_t ticks_alone(void)
 {
 #if defined(__x86_64__)
@@ -56,7 +56,7 @@ static inline void add(struct histogram *to, uint64_t ticks)
     to->worst = ticks > to->worst ? ticks : to->worst;
 }
 
-/* Ticks that so large a share of them stays below or at. */
+/* The number of ticks that the given share of the measured times does not exceed. */
 static uint64_t share_below(const struct histogram *of, double share)
 {
     uint64_t below = 0, wanted = (uint64_t)(share * (double)of->count);
@@ -141,11 +141,11 @@ int main(int argc, char **argv)
 {
     uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 10) : 1000000;
     double pause_ns = argc > 2 ? atof(argv[2]) : 0;
-    memset(&launches, 0, sizeof(launches)); /* no page fault is this loop's own */
+    memset(&launches, 0, sizeof(launches)); /* touches the pages, so that the loop itself causes no page faults */
     must(dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL), "libcuda.so.1");
     launch_function launch = (launch_function)must(dlsym(RTLD_DEFAULT, "cuLaunchKernel"), "cuLaunchKernel");
     stay_on(argc > 4 ? atoi(argv[4]) : -1);
-    ws_CUstream stream = open_stream(); /* here the shim starts its threads */
+    ws_CUstream stream = open_stream(); /* the shim starts its threads in these calls */
     stay_on(argc > 3 ? atoi(argv[3]) : -1);
     calibrate();
 

@@ -19,7 +19,7 @@ enum {
 struct kernel {
     uint32_t stream;
     int64_t duration; /* mean, ns */
-    double spread;    /* of the duration, as a part of it */
+    double spread;    /* standard deviation, as a fraction of the mean */
 };
 
 struct training {
@@ -34,7 +34,7 @@ struct training {
     uint32_t uses_in_second[SHAPES + 1];
 };
 
-/* Between 0 and 1, both out. */
+/* A random number between 0 and 1, both excluded. */
 static double uniform(struct training *training)
 {
     return ((double)(next_random(&training->random) >> 11) + 0.5) / 9007199254740992.0;
@@ -45,7 +45,7 @@ static double normal(struct training *training)
     return sqrt(-2 * log(uniform(training))) * cos(6.283185307179586 * uniform(training));
 }
 
-/* Around `middle`, never below it by much, now and then far above it, as times on a host are. */
+/* A random time around `middle`, never much less and now and then far more, as times on a host are. */
 static int64_t host_time(struct training *training, double middle)
 {
     double factor = exp(0.08 * normal(training));
@@ -72,7 +72,8 @@ static struct training training_start(uint64_t seed)
             .spread = 0.004 + 0.02 * uniform(&training),
         };
     }
-    /* 12 layers of 20 kernels forward, as many of 28 backward, and what comes before and after them. */
+    /* 12 layers of 20 kernels in the forward pass and of 27 in the backward pass; 10 kernels come before them, and
+     * the rest of the step (the optimizer) after them. */
     uint32_t at = 0;
     for (uint32_t i = 0; i < 10; i++)
         training.step[at++] = (uint16_t)(1 + i);
@@ -93,7 +94,7 @@ static void make_op(struct training *training, uint32_t index, struct ws_op *op)
     uint32_t shape = training->step[position];
     uint32_t thread = position >= 250 && position < 574 ? 2 : 1;
     const struct kernel *kernel = &training->kernels[shape];
-    bool host_bound = step % 10 == 0; /* one step in ten the queue runs empty */
+    bool host_bound = step % 10 == 0; /* in one step of ten the queue runs empty */
     if (!position && host_bound)
         training->host = training->stream_end[1] > training->host ? training->stream_end[1] : training->host;
 

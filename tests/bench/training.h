@@ -3,8 +3,9 @@
  * Per step 600 kernels of 90 shapes on 3 streams: a forward pass launched by one thread, a backward
  * pass by another, communication beside it, an optimizer at the end. The host is ahead of the device
  * most of the time and behind it for stretches. Host times jitter as launches do; device times come
- * in steps of 32 ns; begins are inferred and ends measured, as with marks, with a pair of events for
- * one launch in 64; the first launches of each shape in a second carry parameters. Same seed, same rows. */
+ * in steps of 32 ns; begins are inferred and ends measured, as with an event behind each launch; one
+ * launch in 64 has a pair of events, and its begin is measured too; the first launches of each shape in a second
+ * carry parameters. The same seed gives the same rows. */
 #ifndef WALLSHIM_BENCH_TRAINING_H
 #define WALLSHIM_BENCH_TRAINING_H
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# wallshim check as a pipeline uses it: what it says of rules, and its status.
+# Tests `wallshim check` as a CI pipeline uses it: what it prints about rules, and its exit status.
 wallshim=$(realpath "$1") make_demo=$(realpath "$2") source=$3
 . "$source/tests/support/shell.sh"
 "$make_demo" demo.wst || fail "make_demo"
@@ -18,7 +18,7 @@ expect 1 "$wallshim" check demo.wst rank3.wst --rule 'busy > 90 %'
 says out "rank 3"
 [ "$(grep -c 'does not hold' out)" -eq 2 ] || fail "not a line for each that breaks it"
 
-# What the trace does not give must not pass, nor what nobody knows.
+# A rule about a figure that the trace does not have must not pass, nor one about an unknown figure.
 expect 2 "$wallshim" check demo.wst --rule 'busy > 1 %' --rule 'kernels["absent"].share < 1'
 one_line
 says out "not known"
@@ -47,7 +47,7 @@ for columns in 60 100; do
         "$columns" || fail "lines wider than $columns"
 done
 
-# JSON, as its schema has it.
+# JSON output.
 expect 2 "$wallshim" check --json demo.wst --rule 'busy > 1 %' --rule 'steps[60].length_ns < 1 s' --rule 'wall == overhead'
 python3 -c 'import json; rules = json.load(open("out"))["rules"]
 assert [r["outcome"] for r in rules] == ["holds", "not_known", "holds"]

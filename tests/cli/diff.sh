@@ -1,24 +1,24 @@
 #!/bin/sh
-# wallshim diff as a person and a pipeline use it: what it says, and its status.
+# Tests `wallshim diff` as a person and a CI pipeline use it: what it prints, and its exit status.
 wallshim=$(realpath "$1") make_demo=$(realpath "$2") source=$3
 . "$source/tests/support/shell.sh"
 "$make_demo" before.wst || fail "make_demo"
 mkdir after && "$make_demo" after/rank0.wst 0 && "$make_demo" after/rank1.wst 1 || fail "make_demo"
 
-# The same against itself: nothing changed, and nothing appeared.
+# A trace compared with itself: nothing changed, and no kernel appeared.
 expect 0 "$wallshim" diff before.wst before.wst --fail-on-regression 0
 says out "What changed"
 says out "(0.0 %)"
 grep -q "Appeared" out && fail "kernels appeared out of nothing"
 
-# A folder is a job of several; figures are of one device.
+# A folder is a job of several processes; the figures are of one device.
 expect 0 "$wallshim" diff before.wst after
 says out "2 processes, 2 GPUs"
 says out "58.72 GB/s  58.72 GB/s  all-reduce of 8"
 says out "4.19 MB  4.19 MB"
 says out "(0.0 %)"
 
-# What is wrong is said in one line.
+# An error is one line.
 expect 2 "$wallshim" diff before.wst
 one_line
 expect 2 "$wallshim" diff before.wst absent.wst

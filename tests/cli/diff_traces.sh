@@ -1,5 +1,5 @@
 #!/bin/sh
-# wallshim diff on recordings of real programs: the one that was given loader processes has lost its input gaps.
+# Tests `wallshim diff` on recordings of real programs: the program that got loader processes has no more input gaps.
 wallshim=$(realpath "$1") source=$2
 . "$source/tests/support/shell.sh"
 traces=$given/traces
@@ -20,22 +20,22 @@ length, parts = diff["times"][0], diff["parts"]
 assert length["name"] == "length" and not length["is_noise"]
 assert parts[0]["name"] == "input" and not parts[0]["is_noise"]
 assert abs(parts[0]["change_ns"]) > 0.9 * abs(length["change_ns"])
-# The parts make up the step, but for rounding.
+# The changes of the parts add up to the change of the step, except for rounding.
 assert abs(sum(p["change_ns"] for p in parts) - length["change_ns"]) <= len(parts)
 PYTHON
 
-# check sees the same in either of them alone.
+# `wallshim check` sees the same difference in each of the two recordings alone.
 set -- --rule 'gaps.input < 5 ms' --rule 'gaps.input < 5 %' --rule 'wall.cause != input'
 expect 1 "$wallshim" check "$slow" "$@"
 [ "$(grep -c 'does not hold' out)" -eq 3 ] || fail "the loader is not seen"
 expect 0 "$wallshim" check "$fast" "$@"
 
-# Backwards it is a regression.
+# In the other direction it is a regression.
 expect 1 "$wallshim" diff "$fast" "$slow" --fail-on-regression 5
 one_line
 expect 0 "$wallshim" diff "$fast" "$slow" --fail-on-regression 50
 
-# Every kernel of two recordings is somewhere, and their times add up.
+# Every kernel of two recordings is in the comparison, and their times add up.
 for pair in "diff-control diff-test" "vllm-graphs h100-qwen"; do
     # shellcheck disable=SC2086
     set -- $pair
@@ -52,7 +52,7 @@ for path, side in zip(sys.argv[1:], ("before", "after")):
     assert diff["times"][1][side + "_ns"] == reference["busy_union_ns"], side
 PYTHON
 done
-# One byte copied before, 771 MB after.
+# A ratio that is too large to print: one byte copied before, 771 MB after.
 expect 0 "$wallshim" diff "$traces/h100-qwen.json.gz" "$traces/b200-eager.json.gz"
 says out "× over 10000"
 finish

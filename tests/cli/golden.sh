@@ -1,15 +1,15 @@
 #!/bin/sh
-# The report on a small trace, word for word: expected text and JSON lie in tests/golden. To take over
-# what has changed on purpose: golden.sh WALLSHIM MAKE_DEMO SOURCE --update
+# Compares the report on a small trace, word for word, with the expected text and JSON in tests/golden. To store what
+# has changed on purpose: golden.sh WALLSHIM MAKE_DEMO SOURCE --update
 wallshim=$(realpath "$1") make_demo=$(realpath "$2") source=$3
 . "$source/tests/support/shell.sh"
 golden=$source/tests/golden
 
 "$make_demo" demo.wst || fail "make_demo"
-# The size of the file is the encoder's affair.
+# Without the size of the file, which depends on the encoder.
 "$wallshim" report demo.wst | sed 's/^\(  trace  *demo.wst\), .*/\1/' >demo.txt
 "$wallshim" report --json demo.wst >demo.json
-# A section that only traces have in which the program set ranges.
+# The section on ranges, which only traces of programs that set ranges have.
 "$make_demo" ranges.wst --ranges || fail "make_demo --ranges"
 "$wallshim" report --section ranges ranges.wst >ranges.txt
 "$wallshim" report --section ranges --top 1 ranges.wst >>ranges.txt

@@ -1,5 +1,5 @@
-"""Files made to cost: small ones that unpack, nest, refer to themselves or claim without end. The work that a command
-does is bounded by the size of the file: import_bounded.py WALLSHIM"""
+"""Files that are made to cost much: small ones that unpack to huge ones, nest deeply, refer to themselves or claim
+absurd amounts. The work of a command must be bounded by the size of the file: import_bounded.py WALLSHIM"""
 import gzip
 import json
 import os
@@ -12,11 +12,11 @@ import subprocess
 from foreign import WALLSHIM, path, report, run, run_tests, sanitized, write
 
 KERNEL = '{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":%d,"dur":1,"args":{"device":%d,"context":1,"stream":%d,"correlation":%d}}'
-SECONDS, MEGABYTES, WRITTEN = 8, 600, 64 << 20  # a slow machine takes half as long; without bounds it is minutes
+SECONDS, MEGABYTES, WRITTEN = 8, 600, 64 << 20  # a slow machine takes 4 s; unbounded work takes minutes
 
 
 def bounded(file, *arguments, command="report"):
-    """The result of a command that stays within its bounds: processor time, memory and what it may write."""
+    """Runs a command and checks its bounds: processor time, memory and bytes written. Returns its output."""
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (WRITTEN, WRITTEN))
     with subprocess.Popen([WALLSHIM, command, *arguments, file], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -41,7 +41,7 @@ bounded.before = 0
 
 
 def events(name, count, event, end="{}]}"):
-    """A file that begins as a trace and holds a text so often."""
+    """Writes a file that begins like a trace and has the text `event` `count` times."""
     with (gzip.open(path(name), "wb", 6) if name.endswith("gz") else open(path(name), "wb")) as out:
         out.write(b'{"traceEvents": [')
         for begin in range(0, count, 10000):
@@ -64,7 +64,7 @@ def test_nothing_nests_without_end():
         assert bounded(file).returncode == 0
         process = report(file)[0]
         assert process["devices"][0]["gpu_events"] == 1 and process["damage"]["lost_bytes"] > 0
-    # What is too deep is one broken event: those behind it are read.
+    # An event that nests too deeply is broken; the events behind it are read.
     file = write('{"traceEvents": [{"args": ' + "[" * 5000 + "]" * 5000 + "}, " + KERNEL % (1, 0, 7, 1) + "]}")
     assert report(file)[0]["devices"][0]["gpu_events"] == 1
 
@@ -89,7 +89,7 @@ def test_packed_without_end():
 
 
 def test_holes_in_a_file():
-    """As large as a file can be here, and nothing in it."""
+    """Sparse files of 4 TiB that hold nothing but their first bytes."""
     for begin in (b"wallshim trace\n\0", b'{"traceEvents": [', b'{"traceEvents": [{"name": "', b"SQLite format 3\0"):
         file = write(begin, "sparse")
         os.truncate(file, 1 << 42)
@@ -129,7 +129,7 @@ def test_more_process_groups_than_any_job_has():
 
 
 def test_numbers_that_fall_on_one_place_of_a_map():
-    """Correlations whose hashes (base/map.h) end alike, as far as no salt is in them."""
+    """Correlations whose hashes in base/map.h would end alike if the map used no salt."""
     inverse, numbers, half = pow(0x9e3779b97f4a7c15, -1, 1 << 64), [], 1
     while len(numbers) < 80000:
         mixed = (half | half << 29) * inverse % (1 << 64)
@@ -174,7 +174,7 @@ def test_views_are_not_read():
                  f"CREATE VIEW NVTX_EVENTS AS {FOREVER} SELECT id AS start, id AS end, 59 AS eventType, 1 AS globalTid, 'x' AS text FROM c",
                  f"CREATE VIEW CUPTI_ACTIVITY_KIND_MEMCPY AS {FOREVER} SELECT id AS start, id AS end, 1 AS globalPid FROM c"):
         assert gpu_events(bounded(database(view), "--json")) == 10, view
-    # A list of tables that calls it a table.
+    # A view that the list of tables calls a table.
     file = database(f"CREATE VIEW StringIds AS {FOREVER} SELECT id, 'value' || id AS value FROM c")
     with open(file, "r+b") as changed:
         content = changed.read()
@@ -199,7 +199,8 @@ def test_virtual_tables_are_not_read():
 
 
 def looped(file, table):
-    """Lets all that an inner page of a table's tree points to be one other page, so that its rows never end."""
+    """Makes all pointers in an inner page of a table's tree point to one other page, so that the table's rows never
+    end."""
     base = sqlite3.connect(file)
     root, = base.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
     size, = base.execute("PRAGMA page_size").fetchone()

@@ -1,4 +1,5 @@
-"""What is said of gaps and their causes in the given traces of other profilers: import_causes.py WALLSHIM"""
+"""Checks what the report says of gaps and their causes in the given traces of other profilers: import_causes.py
+WALLSHIM"""
 import glob
 import gzip
 import json
@@ -52,16 +53,17 @@ def hostless_idle(path):
 
 
 def check_missing_host():
-    """Kernels of graphs whose launches the trace lacks, and others without: never idle time of the program's making."""
+    """The trace lacks the launches of some kernels: idle time before these must not be blamed on the program."""
     for name in "h100-qwen", "vllm-graphs", "queue-1rank":
         path = f"{traces}/{name}.json.gz"
         said, truth = device_of(path)["gaps_without_host_ns"], hostless_idle(path)
-        # Of operations that begin at the same time either may have ended the gap.
+        # Where several operations begin at the same time, any of them may count as the end of the gap.
         assert abs(said - truth) <= truth / 1000, f"{name}: {said} ns said, {truth} in truth"
 
 
 def check_loader():
-    """The same training with a loader in the loop, and with four workers: the second is what the first could be."""
+    """The same training with a loader in the loop, and with four workers: the report on the first must predict about
+    the step time of the second."""
     slow, fast = device_of(f"{traces}/resnet50-workers0.json.gz"), device_of(f"{traces}/resnet50-workers4.json.gz")
     first = slow["advice"][0]
     assert slow["wall"]["name"] == "overhead" and slow["wall"]["cause"] == "input", slow["wall"]

@@ -1,5 +1,5 @@
-"""wallshim import, and folders of foreign traces: import_commands.py WALLSHIM.
-The report of what was imported is the report of what it was imported from."""
+"""Tests `wallshim import`, and folders with traces of other profilers: import_commands.py WALLSHIM.
+The report on an imported trace must equal the report on the original file."""
 import glob
 import json
 import os
@@ -52,7 +52,7 @@ def test_import_several():
 
 
 def many_kernels():
-    """A file that takes a second to be read."""
+    """Writes a file that takes a second to read."""
     with open(path("many.json"), "w", encoding="utf-8") as out:
         out.write('{"traceEvents": [')
         for i in range(60000 if sanitized() else 600000):
@@ -61,13 +61,13 @@ def many_kernels():
     return path("many.json")
 
 
-# It runs handlers of signals late, and a command may have ended by then.
+# ThreadSanitizer runs signal handlers late: a command may have ended by then.
 THREAD_SANITIZER = b"libtsan" in subprocess.run(["ldd", WALLSHIM], stdout=subprocess.PIPE, check=False).stdout
 
 
 def interrupted(number, appears, *arguments):
-    """The status of a command that gets a signal as soon as something appears. On a busy machine it may have ended well
-    by then: then it is tried again."""
+    """The status of a command that gets a signal as soon as a file appears. On a busy machine the command may have
+    ended before; then it is tried again."""
     for _ in range(10):
         with subprocess.Popen([WALLSHIM, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
             began = time.monotonic()
@@ -134,7 +134,7 @@ def test_every_command_takes_them():
     file = write(of_rank(0))
     for arguments in (("info", file), ("dump", file), ("export", "--format", "chrome", file, "-o", "-")):
         assert "gemm" in done(*arguments) or arguments[0] == "info"
-    # What a file of another takes up says nothing of a row; a trace's does.
+    # `info` gives bytes per operation only for traces of ours, not for files of other profilers.
     own = path("own.wst")
     done("import", file, "-o", own)
     assert "bytes for each" not in done("info", file) and "blocks" not in done("info", file).split("host time")[0]

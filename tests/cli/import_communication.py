@@ -1,4 +1,4 @@
-"""What is said of communication in the given traces of other profilers, against a computation of our own:
+"""Checks what the report says of communication in the given traces of other profilers against a second computation:
 import_communication.py WALLSHIM"""
 import glob
 import gzip
@@ -24,7 +24,7 @@ def devices(job):
 
 
 def kernels_of(path):
-    """Begins and ends of NCCL's kernels, in whole µs in these traces, as ns."""
+    """Begins and ends of NCCL's kernels in ns. (In these traces they are whole µs.)"""
     with gzip.open(path) as file:
         events = json.load(file)["traceEvents"]
     found = [event for event in events if event.get("cat") == "kernel" and "nccl" in event["name"].lower()]
@@ -39,7 +39,7 @@ def check_sums(path):
 
 
 def check_tensor_parallel():
-    """Eight ranks on one host: every all-reduce is of all of them, and two of the hosts' processes are late."""
+    """Eight ranks on one host: every all-reduce has all of them, and two of the processes are late."""
     paths = sorted(glob.glob(f"{traces}/megatron-tp8/*"))
     job = report(*paths)
     kernels = [kernels_of(path) for path in paths]
@@ -58,7 +58,8 @@ def check_tensor_parallel():
 
 
 def check_overlapped():
-    """Kernels of DeepEP, which other tools do not take for communication, all but hidden."""
+    """Kernels of DeepEP, which other tools do not recognize as communication. Almost all of their time is
+    overlapped."""
     device, = devices(report(f"{traces}/deepseek-v3-train.json.gz"))
     row, = device["collectives"]
     assert row["count"] == 32

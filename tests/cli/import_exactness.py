@@ -1,5 +1,5 @@
-"""Every figure of the given traces of other profilers against an independent computation, to the nanosecond:
-import_exactness.py WALLSHIM"""
+"""Compares the report's figures on the given traces of other profilers with an independent computation (the reference),
+to the nanosecond: import_exactness.py WALLSHIM"""
 import json
 import os
 import sqlite3
@@ -65,7 +65,8 @@ def check_rank(wallshim, folder, name, rank, reference):
     check_kernels(where, device, reference["kernels"])
 
 
-# Of Nsight Systems' exports; the reference sums kernels by short name, which the export holds beside the long one.
+# The same for exports of Nsight Systems. There the reference sums kernels by their short names, which the export holds
+# beside the long ones.
 DEVICE = {"gpu_ops": "gpu_events", "span_ns": "span_ns", "busy_ns": "busy_ns", "idle_ns": "idle_ns",
           "compute_union_ns": "compute_ns", "comm_union_ns": "comm_ns", "overlap_ns": "comm_overlap_ns"}
 

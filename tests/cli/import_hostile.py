@@ -66,13 +66,13 @@ def test_broken_events_are_passed_over():
     broken = json.dumps(trace(KERNEL, {**KERNEL, "ts": 50}, CALL)).replace('"ts": 50', '"ts": ?')
     families = rows(write(broken))
     assert len(families["op"]) == 1 and families["op"][0].host_begin == 10000, "the call behind the broken kernel"
-    # The last one broken: no other follows.
+    # Only the last event is broken.
     process = report(write(json.dumps(trace(KERNEL, odd)).replace("@", 'a"b')))[0]
     assert process["devices"][0]["gpu_events"] == 1 and process["damage"]["lost_bytes"] > 0
 
 
 def test_backslashes_as_they_are():
-    """Versions for Windows write paths so, and the name of the file at the end."""
+    """Profilers on Windows write paths with single backslashes, and so the file's own name at the end."""
     text = json.dumps(trace(*[{**CALL, "cat": "python_function", "name": "@"} for _ in range(9000)], *kernels(4000), traceName="@"))
     for path_, name in (("C:\\Users\\me\\x.py(4): f", "C:/Users/me/x.py(4): f"), ("\\unix", "/unix"), ("a\\\\b", "a\\b"),
                         ("\\u0041\\Q", "A/Q")):
@@ -207,7 +207,7 @@ def test_many_of_everything_else():
 
 
 def time_of(events):
-    """Seconds of processor time that a report takes, of so many operations."""
+    """Seconds of processor time that a report on these events takes."""
     file = write(trace(*events))
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     process = report(file)[0]
@@ -233,7 +233,8 @@ def taking_memory(count):
 
 
 def test_time_does_not_grow_with_the_square():
-    """Under a sanitizer, whose times mean nothing, the few alone."""
+    """Eight times as many events may take 24 times as long. Under a sanitizer, where times mean nothing, only the small
+    file is read."""
     for made, count in ((in_contexts, 20000), (launched_after_all, 5000), (on_devices, 2500), (taking_memory, 20000)):
         few = time_of(made(count // 4 if sanitized() else count))
         many = 0 if sanitized() else time_of(made(8 * count))

@@ -9,7 +9,7 @@ CALL = {**kineto.CALL, "dur": 2.25, "args": {"cbid": 211, "correlation": 5}}
 
 
 def op_of(families, number=0):
-    """An operation and what its shape leads to."""
+    """An operation, its shape, and the function and driver function that the shape names."""
     op = families["op"][number]
     shape = by_id(families["shape"])[op.shape]
     function = by_id(families["function"]).get(shape.function)
@@ -62,7 +62,7 @@ def test_the_outermost_call_counts():
 
 
 def test_calls_of_several_processes():
-    """Traces that were put together without a word of whose each event is count correlations from the same begin."""
+    """In traces that were merged without a note of the rank of each event, two processes use the same correlations."""
     other = {**CALL, "pid": 77, "tid": 70, "ts": 8}
     families = rows(write(trace(KERNEL, CALL, {**other, "args": {"correlation": 6}})))
     assert op_of(families)[3].name == "cudaLaunchKernel"
@@ -213,7 +213,7 @@ def test_collectives_that_kernels_tell_of():
 
 
 def test_ranks_of_large_groups():
-    """PyTorch names the first 30 ranks of a group; the configuration of its groups, where it is there, has them all."""
+    """An event names only the first 30 ranks of its group; the trace's configuration of groups, if present, has all."""
     ranks = list(range(0, 160, 2))
     group = {**GROUP, "Process Group Ranks": str(ranks[:30])[:-1] + ", ...]", "Group size": 80}
     kernel = {**NCCL, "args": {**NCCL["args"], **group}}
@@ -224,7 +224,7 @@ def test_ranks_of_large_groups():
                         {"distributedInfo": {**as_text, "rank": rank}, **trace(kernel, CALL)}):
             comm = rows(write(content))["comm"][0]
             assert (comm.rank, comm.size) == (place, 80), (rank, comm)
-    # Not known: but no two have the same.
+    # Without it a rank's place in the group is not known, but no two ranks may get the same place.
     assert [rows(write(trace(kernel, CALL, distributedInfo={"rank": rank})))["comm"][0].rank for rank in (4, 70, 90)] == [2, 70, 90]
 
 
@@ -240,7 +240,7 @@ def test_collectives_that_annotations_tell_of():
     families = rows(write(trace(note, comms, NCCL, CALL)))
     row, comm = families["collective"][0], families["comm"][0]
     assert len(families["collective"]) == 1 and (row.count, row.sequence, comm.size, comm.rank) == (200, 337, 4, 2), (row, comm)
-    # Not launched within it.
+    # The kernel was not launched within the annotation.
     families = rows(write(trace({**note, "ts": 50}, NCCL, CALL)))
     assert families["collective"][0].first_launch == 0 and not families["op"][0].flags & 0x800
 
@@ -252,7 +252,8 @@ def test_what_says_nothing_of_its_own():
 
 
 def of_ranks(labels):
-    """What programs make of the traces of several ranks: labels before the pids, all else as each rank wrote it."""
+    """A merged trace of several ranks, as merging tools write it: a label before each pid, all else as each rank wrote
+    it."""
     events = []
     for i, label in enumerate(labels):
         process = name_of("process_name", f"worker {label}", pid=f"[{label}] 99")

@@ -1,4 +1,5 @@
-"""Exports of Nsight Systems, row by row, in tables as full and as bare as its versions write them: import_nsight.py WALLSHIM"""
+"""Tests the import of Nsight Systems' exports row by row, with all the columns that new versions write and with the few
+of old versions: import_nsight.py WALLSHIM"""
 import json
 import os
 import sqlite3
@@ -54,7 +55,7 @@ def test_copies():
     assert (shape.kind, shape.from_space, shape.to_space, op.bytes, op.thread) == (2, 2, 3, 4096, 0), shape
     names = {row["name"] for row in report(write(**WHOLE))[0]["devices"][0]["kernels"]}
     assert "Memcpy HtoD (Pinned -> Device)" in names, names
-    # Without the table that says what the numbers of memories mean, the kind of the copy has to do.
+    # Without the table of memory kinds, the kind of the copy tells from where to where it goes.
     families = rows(write(CUPTI_ACTIVITY_KIND_MEMCPY=[COPY]))
     shape = families["shape"][0]
     assert (shape.from_space, shape.to_space) == (7, 3), shape
@@ -114,7 +115,7 @@ def test_each_process_is_one():
     assert [sum(device["gpu_events"] for device in process["devices"]) for process in processes] == [3, 2]
     text = run("report", "--all", file).stdout
     assert "trace.sqlite pid 77, GPU 0" in text and "trace.sqlite pid 99, GPU 1" in text, text
-    # What each did is exported as its own, and nothing twice.
+    # An export shows the work of each process under that process, and nothing twice.
     events = json.loads(run("export", "--format", "chrome", file, "-o", "-").stdout)["traceEvents"]
     spans = [(event["pid"], event["name"]) for event in events if event["ph"] == "X" and event["cat"] == "kernel"]
     assert len(spans) == 4 and len({pid for pid, name in spans}) == 2, spans
@@ -147,14 +148,14 @@ def test_ranges():
     labels = by_id(families["label"])
     found = [(labels[row.name].text, row.kind, row.number) for row in families["range"]]
     assert found == [("forward", 2, 0), ("main", 2, 0), ("aten::mm", 3, 0), ("ProfilerStep#8", 1, 8), ("phase", 2, 0)], found
-    # A mark is no range, and none of those kept is counted.
+    # A mark is not a range, so it is not counted as lost; nor are the ranges that are kept.
     assert {row.reason: row.count for row in families["loss"]} == {16: 3}, families["loss"]
     said = run("report", "--section", "losses", path("trace.sqlite")).stdout
     assert "3 ranges left out: never ended, ended on another thread, or without a name" in said, said
 
 
 def test_device_time_of_ranges():
-    """What was launched in a range is its, whenever it ran."""
+    """An operation belongs to the range in which it was launched, whenever it ran."""
     note = {"start": 9000, "end": 13000, "eventType": 59, "globalTid": PROCESS | 78, "text": "forward"}
     events = [note, {**note, "start": 14000, "end": 15000, "text": "backward"}, {**note, "globalTid": PROCESS | 79, "text": "loader"}]
     device = report(write(StringIds=STRINGS, CUPTI_ACTIVITY_KIND_KERNEL=[KERNEL], CUPTI_ACTIVITY_KIND_RUNTIME=[CALL],
@@ -173,7 +174,7 @@ def test_collectives():
 
 
 def calls_of(*rows_of):
-    """Calls of a runtime: name, begin, end, what it returned; correlations count from 100 on."""
+    """Tables with calls of the runtime, given as (name, begin, end, result); their correlations count from 100."""
     names = sorted({name for name, *_ in rows_of})
     strings = STRINGS + [{"id": 100 + i, "value": name} for i, name in enumerate(names)]
     calls = [{**CALL, "start": begin, "end": end, "correlationId": 100 + i, "nameId": 100 + names.index(name), "returnValue": result}
@@ -187,7 +188,8 @@ STATIC = {"id": 5, "name": "", "label": "Device Static"}
 
 
 def with_memory():
-    """3 MiB at most, of which 2 are there at the end; 4096 bytes of pinned memory; one call that failed."""
+    """Tables with allocations: at most 3 MiB at once, 2 MiB at the end; 4096 bytes of pinned memory; one failed
+    call."""
     events = [{"correlationId": 100, "bytes": 1 << 20}, {"correlationId": 101, "address": 0x7f0000200000, "bytes": 2 << 20},
               {"correlationId": 102, "bytes": 1 << 20, "memoryOperationType": 1},
               {"correlationId": 104, "address": 0x7e0000000000, "bytes": 4096, "memKind": 1, "deviceId": 4294967295, "contextId": 4294967295},
@@ -214,7 +216,7 @@ def test_memory():
 
 
 def test_memory_without_calls():
-    """Of a process whose calls are not in the file, or in a table that does not name them; and of no kind that is known."""
+    """Memory events whose calls are not in the file or are not named there; and events of unknown kinds."""
     tables = with_memory()
     events = tables["CUDA_GPU_MEMORY_USAGE_EVENTS"]
     nameless = [{key: event[key] for key in event if key != "correlationId"} for event in events]
@@ -230,7 +232,7 @@ def test_memory_without_calls():
 
 
 def test_memory_of_several_devices():
-    """Each device's calls are of its context, which the call itself does not name."""
+    """An allocation's device and context come from its memory event, since the call's row does not name them."""
     kernels = [KERNEL, {**KERNEL, "deviceId": 1, "contextId": 2, "streamId": 15, "correlationId": 0}]
     events = [{"correlationId": 100, "bytes": 1000}, {"correlationId": 101, "bytes": 3000, "deviceId": 1, "contextId": 2},
               {"correlationId": 102, "bytes": 500, "address": 0x7f0000200000, "deviceId": 1, "contextId": 9}]
@@ -295,7 +297,8 @@ def test_what_streams_wait_for():
 
 
 def test_events_that_are_not_known():
-    """Where a version writes no records, or another event's only, or of no stream that is known, or columns are not there or mean nothing."""
+    """Waits whose event is not known: the version writes no records of events, or only another event's, or one of an
+    unknown stream, or columns are missing or meaningless."""
     last = [("dispatch", "last_ended", 1)]
     assert waited_for(of_two_streams([], [])) == last
     assert waited_for(of_two_streams([], [WAIT])) == last
@@ -317,7 +320,8 @@ def test_events_of_another_device():
     kernels = [{**KERNEL, "start": 10000, "end": 900000, "correlationId": 100, "demangledName": 2},
                {**KERNEL, **both, "start": 11000, "end": 20000, "correlationId": 102}, {**KERNEL, **both, "start": 902000, "end": 950000, "correlationId": 104}]
     wait = {**WAIT, **other, "correlationId": 103}
-    # Not of an event whose number two contexts have; nor is one foreign whose record is not in the file, or has no call, or comes later.
+    # The event is not known where two contexts have an event with its number, or where its record is not in the file,
+    # has no call, or comes after the wait.
     unknown = [], [RECORD, {**RECORD, **both, "correlationId": 999}], [{**RECORD, "correlationId": 999}], [{**RECORD, "correlationId": 105}]
     for records, expected in ([RECORD], "event"), *((records, "not_known") for records in unknown):
         tables = {"CUPTI_ACTIVITY_KIND_CUDA_EVENT": records} if records else {}
@@ -366,7 +370,7 @@ def test_devices_that_a_process_numbers_itself():
     one = write(StringIds=STRINGS, CUPTI_ACTIVITY_KIND_KERNEL=kernels[1:], TARGET_INFO_GPU=gpus, TARGET_INFO_CUDA_DEVICE=devices)
     rows_of = rows(one)
     assert [(row.id, row.name, row.uuid) for row in rows_of["device"]] == [(1, "NVIDIA H100", "GPU-uuid1")], rows_of["device"]
-    # Where it says nothing of the process, the GPUs' own numbers count.
+    # If the table of devices does not name the process, the numbers of the GPUs count.
     one = write(StringIds=STRINGS, CUPTI_ACTIVITY_KIND_KERNEL=kernels[1:], TARGET_INFO_GPU=gpus, TARGET_INFO_CUDA_DEVICE=devices[:2])
     assert [(row.id, row.name) for row in rows(one)["device"]] == [(1, "NVIDIA A100"), (2, "NVIDIA H100")]
 

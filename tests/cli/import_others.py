@@ -1,4 +1,5 @@
-"""Files of other programs: each is refused with one line that says what it is and what to do: import_others.py WALLSHIM"""
+"""Files that are not traces: each is refused with one line that says what it is and what to do: import_others.py
+WALLSHIM"""
 import gzip
 import io
 import json
@@ -106,7 +107,7 @@ def test_databases():
         assert "rocpd" in refused("report", database("results.db", **tables))
     assert "Ascend" in refused("report", database("msprof.db", STRING_IDS="id, value", TASK="startNs, endNs"))
     assert "none of Nsight Systems' tables" in refused("report", database("other.db", a="b"))
-    # A table of another's beside those that are wanted changes nothing.
+    # A table of another program beside the tables of Nsight Systems changes nothing.
     mixed = database("mixed.sqlite", StringIds="id, value", StringTable="a", CUPTI_ACTIVITY_KIND_KERNEL="start, end, deviceId")
     assert report(mixed)[0]["devices"] == []
 
@@ -122,7 +123,7 @@ def test_traces_in_the_same_format():
            {"name": "sgemm", "ph": "X", "ts": 3, "dur": 9, "tid": 0, "pid": "CUDA functions", "args": {}}]
     says("torch.profiler", json.dumps(old), "old.json")
     says("operator of the PyTorch profiler", json.dumps([{"ph": "X", "cat": "FEE", "name": "f", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]), "viz.json")
-    # Operators alone, and nothing but what repeats others, are traces with little in them.
+    # Files with operators only, or only with rows that repeat others, are accepted as traces with little in them.
     for category in ("cpu_op", "gpu_user_annotation", "overhead"):
         assert report(write([{**KERNEL, "cat": category}, {**KERNEL, "cat": "nonsense"}]))[0]["devices"] == []
     assert report(write(gzip.compress(TRACE.encode()), "odd.json"))[0]["devices"][0]["gpu_events"] == 1

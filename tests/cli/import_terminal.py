@@ -1,5 +1,6 @@
-"""Names of others reach no terminal as they are: kernels, ranges, threads, devices, files; on standard error too; in JSON
-and exports they are escaped, and the same when read: import_terminal.py WALLSHIM"""
+"""Names from traces (of kernels, ranges, threads, devices, files) must not bring control characters to a terminal, also
+not by standard error. In JSON and exports they are escaped, and equal the original when read:
+import_terminal.py WALLSHIM"""
 import json
 import os
 import shutil
@@ -39,7 +40,7 @@ def commands(file):
 
 
 def shown(data):
-    """What a terminal would act on, in what was printed."""
+    """The control characters in the output, on which a terminal would act."""
     return [character for character in data.decode() if character != "\n" and unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp")]
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What a report says of a program's ranges equals what is counted here, in another way, of the profiler's file: how often,
-how long, what was launched in them, and what the device waited for, of all and of the steady steps where they are marked.
+"""Checks what a report says of a program's ranges against a second computation from the profiler's file: how often each
+range came, how long it took, what was launched in it, and what the device waited for; over the whole recording, and
+over the steady steps where steps are marked.
 
 ranges_reference.py WALLSHIM"""
 import collections
@@ -48,7 +49,8 @@ def is_range(event):
 
 
 def marked_steps(events):
-    """By number, as the host went through them: each to the begin of the next, the last to its end."""
+    """{number: (begin, end)} of the marked steps on the host: each ends where the next begins, the last where its
+    marker ends."""
     markers = sorted((*interval(event), int(STEP.search(event["name"])[1])) for event in events
                      if event.get("cat") == "user_annotation" and STEP.search(event["name"]))
     ends = [begin for begin, _, _ in markers[1:]] + [end for _, end, _ in markers[-1:]]
@@ -64,7 +66,8 @@ def within(intervals, others):
 
 
 def begun_in(intervals, others):
-    """Their number, and the length of the union and of all of them, by where they begin."""
+    """Of the intervals that begin within one of `others`: their number, the length of their union, the sum of their
+    lengths."""
     count, length, total, until = 0, 0, 0, None
     for begin, end in sorted(intervals):
         more = end - begin if until is None else max(end - max(begin, until), 0)
@@ -75,8 +78,8 @@ def begun_in(intervals, others):
 
 
 class Counted:
-    """Of one device of a file. Where several operations end a gap at once it may be any one's: idle time is from a least
-    to a most."""
+    """The figures of one device of a file. Where several operations end a gap at once, the gap may be blamed on any of
+    them: so idle time is given as a least and a most."""
 
     def __init__(self, events, device):
         self.calls = {e["args"]["correlation"]: e for e in events
@@ -99,7 +102,8 @@ class Counted:
             until = max([end for _, end, _ in group] + ([until] if until is not None else []))
 
     def add(self, begin, end, event):
-        """Returns the names of the ranges that the operation was launched in, else its thread."""
+        """Adds an operation. Returns the names of the ranges in which it was launched, or its thread if there are
+        none."""
         call = self.calls.get(event["args"].get("correlation"))
         thread = (call["pid"], call["tid"]) if call else None
         time = interval(call)[0] if call else None
@@ -107,7 +111,7 @@ class Counted:
         places = {r[2] for r in within} or {thread}
         for place in places:
             self.work[place].append((begin, end))
-        if within: # the innermost began last; of several that did it ends first, or comes last in the file
+        if within: # the innermost range began last; of those that began with it, it ends first or is last in the file
             self.own[max(within, key=lambda r: (r[0], -r[1], r[3]))[2]].append((begin, end))
         return places
 

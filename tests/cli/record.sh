@@ -1,13 +1,13 @@
 #!/bin/sh
-# wallshim record with a library that does nothing in place of the shim: statuses, signals, environment,
-# and what it says of the traces that were written.
+# Tests `wallshim record` with a library that does nothing in place of the shim: exit statuses, signals, environment,
+# and what it prints about the traces that were written.
 wallshim=$(realpath "$1") library=$(realpath "$2") source=$3
 . "$source/tests/support/shell.sh"
 export WALLSHIM_LIBRARY="$library"
-# A command built with the sanitizer minds what is preloaded before it.
+# A program built with ASan complains about libraries that are preloaded before ASan's own.
 export ASAN_OPTIONS="verify_asan_link_order=0:$ASAN_OPTIONS"
 
-# wait_for FILE: until it is there, or so long that it never will be.
+# wait_for FILE: waits until the file exists, at most 10 s.
 wait_for() {
     for _ in $(seq 500); do
         [ -e "$1" ] && return
@@ -49,7 +49,7 @@ says err "events|host"
 expect 2 "$wallshim" record --delay soon true
 one_line
 says err "500ms"
-# What could not be written is said before the command runs.
+# If the trace cannot be written, record says so before it runs the command.
 expect 2 "$wallshim" record -o no-such-folder/x.wst touch was-run
 one_line
 says err "no-such-folder: No such file"
@@ -68,7 +68,7 @@ awk '/^  +(-., )?--/ && /   *[a-z]/' out | grep -q -- "--redact WORD,WORD…    
 WALLSHIM_LIBRARY=/nowhere.so expect 2 "$wallshim" record true
 one_line
 
-# The traces that are new are named with what to type next; those that were there are not.
+# record names the new traces and what to type next, but no trace that existed before.
 : >here-1.wst
 expect 0 "$wallshim" record -o here-%p.wst sh -c ': >here-2.wst'
 says err "wrote here-2.wst; next: wallshim report here-2.wst"
@@ -77,7 +77,7 @@ expect 2 "$wallshim" record -o here-1.wst true
 one_line
 expect 0 "$wallshim" record -o 'odd[name]-%h-%%.wst' sh -c ': >"odd[name]-host-%.wst"; : >"odd[name]-other-%.wst"'
 says err "wrote 2 traces"
-# What to type next is quoted where the shell would take it for something else.
+# In what to type next, names are quoted if the shell would otherwise misread them.
 next_is() {
     wanted=$1
     eval "set -- $(sed 's/.*next: wallshim report//' err)"
@@ -114,7 +114,7 @@ for whom in group record; do
     python3 count.py "$wallshim" "$whom" || fail "not one signal where it was sent to the $whom"
 done
 
-# Why there may be none.
+# If no trace was written, record says what may be the reason.
 cp /bin/true elevated
 chmod u+s elevated
 expect 0 "$wallshim" record ./elevated
@@ -134,7 +134,8 @@ if $without sh -c '[ ! -w closed ]' 2>/dev/null; then
     one_line
 fi
 
-# Nobody who reads what record says, or a full pipe, leaves the status as it is; the command has SIGPIPE as ever.
+# If nobody reads record's messages, or their pipe is full, the exit status is the command's all the same. The command's
+# own disposition of SIGPIPE is unchanged.
 {
     "$wallshim" record sh -c 'until [ -e unread ]; do sleep 0.02; done; exit 7' 2>&1
     echo $? >status

@@ -1,9 +1,10 @@
 #!/bin/sh
-# wallshim report, info, dump and export as a person uses them: what they say, where, and their status.
+# Tests `wallshim report`, `info`, `dump` and `export` as a person uses them: what they print, on which stream, and
+# their exit status.
 wallshim=$(realpath "$1") make_demo=$(realpath "$2") source=$3
 . "$source/tests/support/shell.sh"
 
-# No trace here; then one, then a newer one.
+# Without arguments, report reads the newest trace of the folder: first there is none, then one, then a newer one.
 expect 2 "$wallshim" report
 one_line
 says err "record one with"
@@ -15,7 +16,7 @@ expect 0 "$wallshim" report
 says err "reading demo.wst"
 says out "NVIDIA H100 80GB HBM3"
 
-# What is wrong is said in one line.
+# An error is one line.
 expect 2 "$wallshim" report absent.wst
 one_line
 says err "absent.wst"
@@ -47,7 +48,7 @@ expect 2 "$wallshim" frobnicate
 one_line
 expect 2 "$wallshim"
 
-# Beside traces of ours those of others are not read, and that is said.
+# In a folder with traces of ours, files of other profilers are not read, and report says so.
 mkdir both
 cp demo.wst both
 expect 0 "$wallshim" report both
@@ -58,7 +59,7 @@ one_line
 says err "not the 1 *.json"
 rm -r both
 
-# Kernels by what they do; whole where there is room for it.
+# Kernels have short labels; with --wide their whole names.
 expect 0 "$wallshim" report --section kernels demo.wst
 says out "gelu (vectorized_elementwise)"
 expect 0 "$wallshim" report --section kernels --wide demo.wst
@@ -72,7 +73,7 @@ one_line
 expect 0 "$wallshim" report --section kernels demo.wst
 says out "Kernels, copies and memsets"
 grep -q Overview out && fail "other sections than the one asked for"
-# By what the heading says, too, unless several do.
+# A section can also be named by a word of its heading, unless several headings have the word.
 for section in wall "the wall" waited communication missing; do
     expect 0 "$wallshim" report --section "$section" demo.wst
     sed -n 2p out | grep -qi "$section" || fail "--section $section: $(head -n 3 out)"
@@ -81,7 +82,8 @@ done
 for section in "" co nothing; do
     expect 2 "$wallshim" report --section "$section" demo.wst
 done
-# Several: in the report's order, whatever order they are asked for in; one that is wrong is named before any is shown.
+# Several sections come in the report's order, whatever order they are asked for in. A wrong name is an error before any
+# section is printed.
 expect 0 "$wallshim" report --section gaps -s wall --section=verdict demo.wst
 [ "$(grep '^[A-Z]' out | cut -c 1-8)" = "The wall
 Gaps" ] || fail "sections gaps and wall: $(grep '^[A-Z]' out)"
@@ -95,7 +97,7 @@ for columns in 60 80 100 200; do
     COLUMNS=$columns expect 0 "$wallshim" report demo.wst
     python3 -c 'import sys; sys.exit(max(len(l) for l in open("out", encoding="utf-8").read().split("\n")) > int(sys.argv[1]))' \
         "$columns" || fail "lines wider than $columns"
-    # Notes and facts do not end between a number and its unit.
+    # Notes and facts do not break between a number and its unit.
     grep -A 1 '[0-9]$' out | grep -E '^ +(%|ns|µs|ms|s|kB|MB|GB)([ ,;:.)]|$)' && fail "a unit on a line of its own"
 done
 COLUMNS=60 expect 0 "$wallshim" report --section copies demo.wst
@@ -105,7 +107,7 @@ grep -q 'total.*blocking' out && fail "narrow, and no column left out for the na
 expect 0 "$wallshim" report --wide demo.wst
 says out "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas"
 
-# Colour on a terminal only, and not where it is not wanted.
+# Colour on a terminal only, and not if it is switched off.
 expect 0 "$wallshim" report demo.wst
 grep -q "$(printf '\033')" out && fail "colour in a file"
 if command -v script >/dev/null; then
@@ -115,7 +117,7 @@ if command -v script >/dev/null; then
     grep -q "$(printf '\033')\[1m" out && fail "colour in spite of NO_COLOR"
 fi
 
-# Several traces, and a folder of them, are several processes.
+# Several traces, or a folder of traces, are reported as several processes.
 expect 0 "$wallshim" report --json old.wst demo.wst
 python3 -c 'import json,sys; sys.exit(len(json.load(open("out"))["processes"]) != 2)' || fail "not two processes"
 expect 0 "$wallshim" report --json .
@@ -128,7 +130,7 @@ says out "the recording was not"
 expect 0 "$wallshim" info cut.wst
 says out "no footer"
 
-# What advice wins is a step's where there are steps, and says so; else the recording's.
+# The saving of an advice is per step where there are steps, and says so; else it is for the whole recording.
 advice() {
     python3 - "$1" <<'PYTHON' || fail "what advice wins, with --steps $1"
 import json, sys
@@ -168,7 +170,7 @@ PYTHON
 expect 2 "$wallshim" dump --family nothing demo.wst
 one_line
 
-# What a section leaves out of its tables it counts: the longest gaps are as many as are asked for.
+# A section counts the rows that it leaves out of its tables. --top says how many of the longest gaps are shown.
 "$wallshim" report --wide --all --top 0 demo.wst >whole
 "$wallshim" report --wide --all --top 1 demo.wst >cut
 python3 - <<'PYTHON' || fail "rows left out and not counted"
@@ -222,7 +224,7 @@ begins = {e["id"] for e in events if e["ph"] == "s"}
 ends = {e["id"] for e in events if e["ph"] == "f"}
 assert len(device) == 600 and len(begins) == 600 and begins == ends
 assert {e["tid"] for e in device} == {1, 2}
-# Named as a wide report has them, the mangled name beside it.
+# Kernels have the names of a wide report, with the mangled names beside them.
 report = open("wide.txt").read()
 names = {e["name"]: e["args"].get("mangled") for e in device}
 [gelu] = [name for name in names if "GeluCUDAKernelImpl" in name]
@@ -249,7 +251,7 @@ for command in record report diff check info dump export import; do
     expect 0 "$wallshim" $command --help
     says out "usage: wallshim $command"
 done
-# Of a job with many devices, sections on devices show the one it waits for; --all shows each.
+# For a job with many devices, sections on devices show only the device that the job waits for; --all shows each.
 mkdir job
 for rank in 0 1 2; do cp demo.wst job/rank$rank.wst; done
 sections() { grep -c '^What the GPU did' out; }
@@ -260,7 +262,7 @@ grep -q 'GPU 0 *[0-9.]* ms' out || fail "names of GPUs that are all alike on eve
 expect 0 "$wallshim" report --all job
 [ "$(sections)" -eq 3 ] || fail "not three sections of devices but $(sections)"
 
-# Copies of one rank are no job: what comes twice is said, and who is missing.
+# Copies of the trace of one rank are not a job: the report says which rank comes twice, and how many are missing.
 expect 0 "$wallshim" report --section ranks job
 says out "Rank 0 was recorded more than once"
 says out "1 of 8 ranks were recorded"
@@ -268,7 +270,7 @@ says out "No collective was found on more than one of them."
 expect 0 "$wallshim" report --section ranks demo.wst
 says out "Only rank 0 of 8 was recorded"
 
-# A page of one device says that another process's recording was cut.
+# A report that shows one device says that the recording of another process was cut.
 head -c "$(($(wc -c <demo.wst) - 30))" demo.wst >cut.wst
 expect 0 "$wallshim" report --section losses demo.wst cut.wst
 says out "1 other process is incomplete"
@@ -276,7 +278,7 @@ says out "1 without an end or damaged; --all shows each"
 expect 0 "$wallshim" report --all --section losses demo.wst cut.wst
 ! grep -q "other process" out || fail "--all speaks of other processes"
 
-# What docs/ci.md shows to read the JSON with.
+# The program in docs/ci.md that reads the JSON.
 sed -n 's/^    //; /^import json/,/advice\["where"\]/p' "$source/docs/ci.md" >snippet.py
 cp demo.wst train.wst
 PATH=$(dirname "$wallshim"):$PATH

@@ -1,11 +1,12 @@
 #!/bin/sh
-# wallshim report on recordings of real programs: what is worth no word is not said, and what is little is no verdict.
+# Tests `wallshim report` on recordings of real programs: it says nothing about trifles, and gives no verdict on too
+# little evidence.
 wallshim=$(realpath "$1") source=$2
 . "$source/tests/support/shell.sh"
 traces=$given/traces
 [ -e "$traces/h100-qwen.json.gz" ] || { echo "skipped: no traces in $traces"; exit 77; }
 
-# 7.7 of 49300 µs are nothing to do first; matrix products are judged where most of them have shapes.
+# Saving 7.7 of 49300 µs is not advice to do first. Matrix products are judged if the sizes of most are known.
 expect 0 "$wallshim" report --section verdict "$traces/h100-qwen.json.gz"
 says out "do first"
 says out "% of 989.4 TFLOP/s"
@@ -13,7 +14,7 @@ grep -q 'wait for the GPU less often' out && fail "advice that wins next to noth
 expect 0 "$wallshim" report --section verdict "$traces/b200-eager.json.gz"
 says out "the trace holds no shapes for most of them"
 
-# A wall that is not the largest share says why it is named.
+# If the wall is not the largest share, the verdict says why it is named first.
 expect 0 "$wallshim" report --section verdict "$traces/diff-control.json.gz"
 says out "shares                  bandwidth 43.4 %, overhead 20.1 %"
 says out "named first"
@@ -21,7 +22,8 @@ expect 0 "$wallshim" report --section verdict "$traces/h100-qwen.json.gz"
 says out "shares                  bandwidth 58.1 %"
 grep -q "named first" out && fail "a reason where none is needed"
 
-# A GPU without a name has no roofs: no table of nothing. Names still tell on which cores it computed.
+# Of a GPU without a name the peaks are not known, so there is no roofline table. The kernels' names still tell which
+# cores computed.
 expect 0 "$wallshim" report --section roofline "$traces/linear.json.gz"
 says out "give them with --gpu FILE.json"
 says out "ordinary cores 100.0 %, by the names"
@@ -29,59 +31,61 @@ grep -q 'TFLOP/s' out && fail "a table without figures"
 expect 0 "$wallshim" report --section roofline --gpu v100 "$traces/linear.json.gz"
 says out "volta_sgemm_64x64_tn"
 
-# Two microseconds of one copy.
+# One copy of 2 µs is not worth a warning.
 expect 0 "$wallshim" report --section copies "$traces/megatron-tp8"
 says out "Memcpy DtoH (Device -> Pageable)"
 grep -q '!' out && fail "a warning of one short copy"
 expect 0 "$wallshim" report --section copies "$traces/cutlass-benchmark.sqlite"
 says out "! 4 copies use pageable host memory, for 361 ms"
 
-# Columns that do not fit are named, for other places speak of them.
+# Columns that do not fit are named, since other parts of the report refer to them.
 expect 0 "$wallshim" report --section chains "$traces/resnet50-workers0.json.gz"
 says out "no room for evidence (--wide shows all)"
 expect 0 "$wallshim" report --wide --section chains "$traces/resnet50-workers0.json.gz"
 says out "evidence"
 grep -q 'no room' out && fail "no room where there is"
 
-# A pinned copy that waited is a gap by waiting, though its call is none that always waits.
+# A gap behind a copy whose call waited for the device counts as waiting, though calls of this kind do not always wait.
 expect 0 "$wallshim" report --section sync --section gaps "$traces/b200-eager.json.gz"
 says out "sync       122 µs"
 says out "No call that waits for the device is in the trace."
 
-# The peak is told from where gaps are, not from the first call that took memory.
+# The time of the memory's peak counts from where the times of gaps count from, not from the first allocation.
 expect 0 "$wallshim" report --section memory "$traces/h100-qwen.json.gz"
 says out "2.09 GB  46.4 ms"
 
-# FLOPs have units as bytes have.
+# FLOPs are printed with units (GFLOPs), as bytes are.
 expect 0 "$wallshim" report --top 0 --section roofline "$traces/resnet50-workers0.json.gz"
 says out "at least 18.8 %: 520 GFLOPs in a step of 176 ms"
 grep -E '[0-9]e[+-][0-9]' out && fail "powers of ten"
 
-# Slow steps have their times from where gaps have theirs; what makes steps unstable is said.
+# The times of slow steps count from where the times of gaps count from. The report says what makes steps unstable.
 expect 0 "$wallshim" report --section steps "$traces/linear.json.gz"
 says out "9  236 ms  59.3 ms"
 says out "(stable: up to one in 20)"
 
-# Chains that win nothing are none of those that --top 0 would show, and none of the kinds in the roofline.
+# Chains whose fusion would save nothing are not counted among those that --top 0 would show, nor among the kinds in the
+# roofline.
 expect 0 "$wallshim" report --top 3 --section chains --section roofline "$traces/linear.json.gz"
 says out "with 6 kinds"
 says out "and 3 more; all together"
 says out "and 1 more with nothing to win in a steady step"
 
-# What was not asked to be recorded is not said to have not been; moments have no length.
+# The report tells data that was not recorded from data that was zero. Allocator events have no length, so no time is
+# given.
 expect 0 "$wallshim" report --section memory "$traces/sampled-2ranks"
 says out "None in the trace: PyTorch's profiler records its allocator with profile_memory=True."
 expect 0 "$wallshim" report --section memory "$traces/resnet50-workers0.json.gz"
 grep -q '0 ns' out && fail "time in calls of an allocator whose calls have none"
 
-# Calls of a step in forty are not told as 0.0 a step; threads without names have their numbers.
+# Calls that only one step of forty makes are not reported as 0.0 a step. Threads without names are given by number.
 expect 0 "$wallshim" report --section memory "$traces/linear.json.gz"
 grep -q '0\.0 times' out && fail "nothing, in every step"
 expect 0 "$wallshim" report --section sync "$traces/vllm-graphs.json.gz"
 grep -qE ' 851 +hipEventSynchronize' out || fail "the thread: $(cat out)"
 
-# Ranges that a program set are a section, also where old words have them among the operators; where it set none there is no
-# word on them, unless it is asked for.
+# Ranges that a program set have a section, also if an old profiler recorded them among the operators. If it set none,
+# the report does not mention ranges, unless the section is asked for.
 expect 0 "$wallshim" report "$traces/resnet50-workers0.json.gz"
 says out "Ranges of the program"
 grep -q ' 1  70.6 ms  enumerate(DataLoader)#' out || fail "the loader: $(grep -A 9 'Ranges of' out)"
@@ -105,8 +109,8 @@ for width in 60 100; do
 done
 unset COLUMNS
 
-# A folder of recordings that have nothing to do with each other: the newest is read, the rest named. Ranks of a job, of
-# which one ran longer than the others, are one; so is whatever is named file by file.
+# A folder of recordings that have nothing to do with each other: the newest is read, the rest are named. Ranks of one
+# job are read together, also if one ran longer than the others; so are all files that are named one by one.
 mkdir mixed
 for name in resnet50-workers0 resnet50-workers4 b200-eager; do ln -s "$traces/$name.json.gz" mixed/; done
 ln -s "$traces/sampled-2ranks/rank0.json.gz" "$traces/sampled-2ranks/rank1.json.gz" mixed/
@@ -127,12 +131,12 @@ rm -r mixed
 expect 0 "$wallshim" report "$traces/megatron-tp8"
 [ -s err ] && fail "ranks of one job are told apart: $(cat err)"
 
-# Of a file that was cut before its kernels that is said.
+# If a file was cut before its first kernel, the report says so.
 head -c 500000 "$traces/xdit-sd35.json.gz" >cut.json.gz
 expect 0 "$wallshim" report --section verdict cut.json.gz
 says out "No verdict: the file was cut"
 
-# AMD's words for AMD's chips; what the Infinity Cache serves is not inconsistent.
+# AMD's terms for AMD's chips. A rate that only the Infinity Cache makes possible is not called inconsistent.
 expect 0 "$wallshim" report "$traces/xdit-sd35.json.gz"
 says out "AMD Instinct MI300X, 304 CUs, 192 GiB, gfx94x"
 grep -q "compute capability" out && fail "compute capability of an AMD GPU"
@@ -144,7 +148,7 @@ expect 0 "$wallshim" info imported.wst
 says out "program                   python"
 [ "$(grep -c '^  pid ' out)" -eq 1 ] || fail "the process, not once"
 
-# Another GPU is in doubt before all else.
+# A comparison of two different GPUs is in doubt, and the report says so first.
 expect 0 "$wallshim" diff "$traces/diff-control.json.gz" "$traces/diff-test.json.gz"
 says out "in doubt        before ran on NVIDIA A100-PG509-200, after on Tesla V100-SXM2-16GB"
 finish

@@ -1,5 +1,5 @@
 #!/bin/sh
-# wallshim roofline: questions a person can check by hand.
+# Tests `wallshim roofline` with questions whose answers a person can check by hand.
 wallshim=$(realpath "$1") make_demo=$(realpath "$2") source=$3
 . "$source/tests/support/shell.sh"
 
@@ -21,15 +21,15 @@ python3 -c 'import json, sys; a = json.load(open("out")); assert a["variants"][1
 expect 0 "$wallshim" roofline --op attention --queries 4096 --heads 32 --gpu h100 --dtype float16
 says out "standard"
 says out "21.01 %"
-# Standard attention makes the whole matrix and masks half of it: (16 + 0.25) GiB at 3.35 TB/s, against half of the
-# 1.11 ms that all products take.
+# Standard attention computes the whole matrix of scores and masks half of it: it moves (16 + 0.25) GiB at 3.35 TB/s.
+# The fused kernel takes half of the 1.11 ms that all products take.
 expect 0 "$wallshim" roofline --op attention --queries 8192 --heads 32 --causal --gpu h100
 says out "5.21 ms"
 says out "556 µs"
 says out "up to 9.37 times as fast"
 COLUMNS=60 expect 0 "$wallshim" roofline --op attention --queries 8192 --heads 32 --causal --gpu h100
 grep -qx "  question        attention of 8192 × 8192, 32 heads of 128," out || fail "a question wider than the terminal"
-# No tensor core does pointwise work: 66.9 × 2 TFLOP/s are what its cores have.
+# Tensor cores do no pointwise work: the ordinary cores have 66.9 × 2 TFLOP/s.
 expect 0 "$wallshim" roofline --op pointwise --shape 32,2048,4096 --flops-per-element 100 --kernels 5 --gpu h100
 says out "ordinary ones: tensor cores run only GEMMs. 133.8 TFLOP/s, ridge 40"
 says out "4 launches saved"
@@ -51,7 +51,7 @@ says out "a guess"
 "$make_demo" demo.wst || fail "make_demo"
 expect 0 "$wallshim" report --section roofline --gpu mine.json demo.wst
 says out "ridge 100 FLOPs a byte, as told"
-# Neither its name need be UTF-8, nor that of its file.
+# The name of the GPU and the name of its file need not be UTF-8.
 file=$(printf 'n\377.json')
 { printf '{ "gb_per_s": 1000, "tflops": { "bf16": 100 }, "name": "'; printf 'ä%.0s' $(seq 400); echo '" }'; } >"$file"
 expect 0 "$wallshim" roofline --op gemm --m 4096 --n 4096 --k 4096 --gpu "$file" --json
@@ -63,7 +63,7 @@ for gpu in wrong.json nothing.json demo.wst; do
     one_line
 done
 
-# What is missing or wrong is said in one line.
+# If an argument is missing or wrong, the error is one line.
 for arguments in "" "--op gemm" "--op gemm --gpu h100" "--op gemm --gpu voodoo --m 1 --n 1 --k 1" "--op dance --gpu h100" \
     "--op gemm --gpu h100 --m 1 --n x --k 1" "--op pointwise --gpu h100 --shape 3x0" "--op gemm --gpu v100 --dtype fp4 --m 1 --n 1 --k 1" \
     "--op pointwise --gpu h100 --shape 3 --kernels 0" "--op pointwise --gpu h100 --shape 3.5" "--op gemm --gpu h100 --m 0 --n 1 --k 1" \
@@ -71,7 +71,7 @@ for arguments in "" "--op gemm" "--op gemm --gpu h100" "--op gemm --gpu voodoo -
     expect 2 "$wallshim" roofline $arguments
     one_line
 done
-# The list fits the terminal; --wide has its sources whole.
+# The list of GPUs fits the terminal; --wide shows the whole sources of its figures.
 for columns in 60 80 200; do
     COLUMNS=$columns expect 0 "$wallshim" roofline --list
     python3 -c 'import sys; sys.exit(max(map(len, open("out", encoding="utf-8").read().split("\n"))) > int(sys.argv[1]))' \

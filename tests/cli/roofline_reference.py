@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""FLOPs of matrix products in real traces equal 2·m·n·k of the operators that launched them, no kernel is above its
-roofs unless the report says so, and most of the kernel time has a roofline class. In all traces the parts add up.
+"""Checks the roofline of real traces: the FLOPs of matrix products equal 2·m·n·k of the operators that launched them,
+no kernel is above its roofs unless the report says so, and most of the kernel time has a roofline class. In all traces
+the parts add up.
 
 roofline_reference.py WALLSHIM"""
 import bisect
@@ -13,7 +14,7 @@ import sys
 
 from given import TRACES as FOLDER, need
 
-# Share of the kernel time with a class, at least.
+# The least share of the kernel time that must have a roofline class, by trace.
 TRACES = {"h100-qwen": 0.55, "b200-eager": 0.80, "xdit-sd35": 0.99, "resnet50-workers0": 0.80}
 PRODUCTS = {"aten::mm": 0, "aten::bmm": 0, "aten::addmm": 1, "aten::baddbmm": 1}
 
@@ -26,7 +27,7 @@ def product_flops(operator):
 
 
 def expected_flops(path):
-    """Of every product operator inside which some kernel was launched."""
+    """The FLOPs of every matrix product operator inside which a kernel was launched."""
     with gzip.open(path) as file:
         events = json.load(file)["traceEvents"]
     kernels = {e["args"]["correlation"] for e in events if e.get("cat") in ("kernel", "Kernel")}
@@ -53,7 +54,7 @@ def report_of(wallshim, path):
 
 
 def check_sums(device):
-    """What a device's figures must agree in, whatever ran there."""
+    """Checks how the figures of a device must agree, whatever it ran."""
     roofline, failures = device["roofline"], []
 
     def holds(what, truth):

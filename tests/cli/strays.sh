@@ -1,9 +1,9 @@
 #!/bin/sh
-# What a folder holds besides traces stops nothing: it is named in one line, and the rest is read.
+# Files in a folder that are not traces stop no command: each is named in one line, and the traces are read.
 wallshim=$(realpath "$1") make_demo=$(realpath "$2") source=$3
 . "$source/tests/support/shell.sh"
 
-# processes COUNT: the report in the file out is of so many.
+# processes COUNT: checks that the JSON report in the file `out` has so many processes.
 processes() {
     python3 -c 'import json,sys; sys.exit(len(json.load(open("out"))["processes"]) != int(sys.argv[1]))' "$1" ||
         fail "not $1 processes"
@@ -23,7 +23,7 @@ for text in '{"name":"a package","version":1}' '{}' '[]' '[1,2]' '["a"]' '{"trac
     processes 2
 done
 
-# What such a trace does not say of a device is null, so that readers need not ask whether the key is there.
+# What such a trace does not say of a device is null in the JSON, so that programs need not ask whether the key exists.
 python3 -c 'import json
 for process in json.load(open("out"))["processes"]:
     for device in process["devices"]:
@@ -44,14 +44,14 @@ says err "left out: foreign/package.json: "
 [ "$(ls imported)" = "rank0.wst
 rank1.wst" ] || fail "imported: $(ls imported)"
 
-# A trace of ours that never got its header is no reason either.
+# A trace of ours that never got its header does not stop the report either.
 : >imported/rank2.wst
 echo "no trace" >imported/rank3.wst
 expect 0 "$wallshim" report --json imported
 [ "$(grep -c '^wallshim: left out: imported/rank[23].wst: ' err)" -eq 2 ] || fail "two left out: $(cat err)"
 processes 2
 
-# With nothing left there is no report.
+# If no file is left to read, that is an error.
 rm foreign/rank*.json
 echo '{}' >foreign/other.json
 for command in report "check --rule busy>=0" "export -o none.json" "import -o none"; do
@@ -66,7 +66,7 @@ rm foreign/other.json
 expect 2 "$wallshim" report foreign
 one_line
 
-# What was named is wanted.
+# A file that is named itself is not left out: if it cannot be read, that is an error.
 expect 2 "$wallshim" report demo.wst foreign/package.json
 one_line
 grep -q 'left out' err && fail "a trace that was asked for is left out"

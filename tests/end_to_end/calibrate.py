@@ -1,4 +1,4 @@
-"""`wallshim calibrate` on the simulated GPU finds the rates that are true there, and reports use them when asked.
+"""Tests `wallshim calibrate` on the simulated GPU: it finds the true rates, and reports use them when asked to.
 
     calibrate.py BUILD rates|lacking|report|files
 """
@@ -9,16 +9,17 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# A device's own before each operation, and the resolution of its events: a time is that much longer, and that much off.
+# The device takes DISPATCH_NS before each operation, which makes measured times longer. RESOLUTION_NS is the resolution
+# of its events: a measured time may be wrong by that much.
 DISPATCH_NS, RESOLUTION_NS = 1000, 500
-# A host that is kept from feeding the device makes samples longer, so a rate that is too low is asked for again.
+# Samples take longer if other work keeps the host from feeding the device: a rate that is too low is measured again.
 ATTEMPTS = 4
-# All sizes, without the host's moving the bytes.
+# Enough device memory for all sizes; the copies move no data, which would take the host long.
 MEMORY = {"SIMGPU_MEMORY": str(16 << 30), "SIMGPU_COPY_DATA": "0"}
 
 
 class Place:
-    """A folder with a user's files, a trace and whatever else."""
+    """A scratch folder, which also stands for the folder of the user's calibrations."""
 
     def __init__(self, build, folder):
         self.build, self.folder = os.path.abspath(build), folder
@@ -55,7 +56,8 @@ def validate(schema, document):
 
 
 def true_times(truth, products):
-    """{(what, size): (bytes or FLOPs, ns)} of what the device did; a kernel's sizes are known by the order of their times."""
+    """{(what, size): (bytes or FLOPs, ns)} of what the device did. Which size a kernel's time belongs to follows from
+    the order of the times."""
     times, sizes = {}, {}
     with open(products, encoding="ascii") as lines:
         for kernel, m, *_, flops in map(str.split, lines):
@@ -71,7 +73,7 @@ def true_times(truth, products):
         elif kind == "memset":
             times[("write", int(size))] = int(size), int(end) - int(start)
     for name, lengths in durations.items():
-        # Twice the size takes eight times as long; the truth's clock rounds to a nanosecond.
+        # A product of twice the size takes eight times as long. Times that differ by less are of the same size.
         apart = [length for length in sorted(lengths) if not any(length / 2 < other < length for other in lengths)]
         assert len(apart) == len(sizes[name]), f"{name}: {lengths}, {sizes[name]}"
         for (size, flops), length in zip(sorted(sizes[name].items()), apart):
@@ -86,7 +88,8 @@ def precision_of(kernel):
 
 
 def check_rates(place, gpu, attempt):
-    """What is too slow by more than the resolution of events; what is too fast is wrong at once."""
+    """Returns the rates that are too low by more than the resolution of events explains; fails if a rate is too
+    high."""
     truth, products = f"{place.folder}/truth-{gpu}-{attempt}", f"{place.folder}/products-{gpu}-{attempt}"
     calibration = place.calibrate(SIMGPU_GPU=gpu, SIMGPU_TRUTH=truth, SIMGPU_PRODUCTS=products)
     times, slow = true_times(truth, products), []
@@ -116,11 +119,12 @@ def rates(place):
 
 
 def lacking(place):
-    """What a device or its libraries do not offer is named, and no figure made up for it."""
+    """calibrate names what a device or its libraries do not offer, and gives no figure for it."""
     why = {row["what"]: row["why"] for row in place.calibrate(SIMGPU_GPU="V100")["not_measured"]}
     assert "CUBLAS_STATUS_NOT_SUPPORTED" in why["fp8"], why
     assert "compute capability 7.0" in why["tf32"] and "compute capability 7.0" in why["bf16"], why
-    # A driver without cuBLAS beside it: where the toolkit is installed, its own is tried, and cannot work with this driver.
+    # A driver without a cuBLAS beside it. If the toolkit is installed, its cuBLAS is tried, which cannot work with the
+    # simulated driver.
     alone = f"{place.folder}/driver"
     os.makedirs(alone)
     os.symlink(f"{place.build}/tests/simgpu/libcuda.so.1", f"{alone}/libcuda.so.1")
@@ -135,7 +139,7 @@ def lacking(place):
 
 
 def files(place):
-    """Calibrating again replaces the file; nothing else is ever replaced."""
+    """A second calibration replaces the file of the first; calibrate replaces no other file."""
     calibration = place.calibrate()
     name, = os.listdir(place.gpus)
     assert name == f"NVIDIA-H100-80GB-HBM3-{calibration['uuid']}.json", name
@@ -190,7 +194,8 @@ def report(place):
     peak = f"of measured peak {calibration['tflops']['bf16']:.4g} TFLOP/s bf16, calibrated {roofline['calibrated']}"
     assert peak in text and calibration["source"] in text, text
 
-    # Without one precision: its ceiling is the data sheet's, and the report says so. By name, if by no UUID.
+    # A calibration that lacks a precision: the report takes the data sheet's ceiling and says so. A calibration with
+    # another UUID is used if the GPU's name is the same.
     name, = os.listdir(place.gpus)
     del calibration["tflops"]["bf16"]
     calibration["uuid"] = "GPU-of-another"
@@ -207,7 +212,8 @@ def report(place):
     assert "989.4 TFLOP/s bf16 of the data sheet, not calibrated" in text and "maybe not this one" in text, text
     assert "not measured" in text and "H100 architecture whitepaper" in text, text
 
-    # More than a measured ceiling is no contradiction while it is less than the data sheet's; more than somebody's word is.
+    # A rate above a measured ceiling is consistent if it is below the data sheet's. A rate above a ceiling that the
+    # user gave is not.
     calibration["tflops"]["bf16"] = 100
     with open(f"{place.gpus}/{name}", "w", encoding="utf-8") as file:
         json.dump(calibration, file)

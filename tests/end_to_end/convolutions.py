@@ -1,5 +1,5 @@
-"""Convolutions, attention and products through cuDNN, by its older interface and by graphs: FLOPs and bytes in the report
-are those of the truth, each call is counted once, and the program is answered what it is answered without us.
+"""Convolutions, attention and products through cuDNN, by its older interface and by graphs: the report's FLOPs and
+bytes are the true ones, each call is counted once, and the program's output is the same as without the shim.
 
     convolutions.py BUILD
 """
@@ -34,7 +34,7 @@ def main():
             made = [line.split() for line in lines]
     assert recorded == alone, f"{recorded!r} with the shim, {alone!r} without"
 
-    # The last but one was given other sizes than its plan was made for.
+    # The last but one execution was given other sizes than its plan was made for.
     assert made[-2][0] == made[-1][0], made[-2:]
     del made[-2]
     flops, moved = collections.Counter(), collections.Counter()
@@ -51,10 +51,10 @@ def main():
         assert roofline["bytes"] == moved[name], f"{kernels[name]} moves {moved[name]} bytes"
         assert not roofline["inconsistent"], kernels[name]
         assert (roofline.get("note") == MASKED) == ("fprop_wgmma" in name), kernels[name]
-    # What helps a convolution has none of its work.
+    # A kernel that only prepares data for a convolution is not credited with the convolution's FLOPs.
     assert kernels["nchwToNhwcKernel"]["roofline"]["source"] != "shape", kernels["nchwToNhwcKernel"]
 
-    # cuDNN has cuBLASLt multiply; that is no product of the program's.
+    # cuDNN calls cuBLASLt to multiply; such a call must not be counted as a product of the program's own.
     product, = device["roofline"]["products"]
     sizes = [product[key] for key in ("m", "n", "k", "batch", "count")]
     assert sizes == [384, 256, 512, 6, 10], product

@@ -1,5 +1,5 @@
-"""Hardware counters through the simulated CUPTI: what the trace and the report say is what the kernels do; where
-counters are refused, the cure is printed once, and the trace is good without them. The program never notices.
+"""Hardware counters by the simulated CUPTI: the trace and the report say what the kernels really do. Where counters are
+refused, the shim prints once what to do, and writes a valid trace without them. The program's output never changes.
 
     counters.py BUILD alone|A100|B200|threads|host|refused|waits|long|late
 """
@@ -16,7 +16,7 @@ BUILD = os.path.abspath(sys.argv[1])
 COUNTED = 0x1000  # WS_OP_COUNTED
 QUANTITIES = {1: "time", 2: "bytes", 3: "bytes", 4: "flops", 5: "flops", 6: "active", 7: "clock"}
 
-# What the shim is told, what the simulated CUPTI refuses, and what must be said of it.
+# The environment that makes the simulated CUPTI refuse counters, and the words that the shim must print.
 REFUSALS = [
     ({"SIMGPU_CUPTI": "privileges"}, ["NVreg_RestrictProfilingToAdminUsers=0", "/etc/modprobe.d", "CAP_SYS_ADMIN",
                                       "--cap-add=SYS_ADMIN"]),
@@ -29,7 +29,7 @@ REFUSALS = [
 
 
 def run(folder, mode=None, **environment):
-    """The program's labels, its stderr, and the trace."""
+    """Runs the program; returns its labels, its stderr, and the trace."""
     trace = f"{folder}/counted.wst"
     program = [f"{BUILD}/tests/programs/counted"] + ([mode] if mode else [])
     alone = subprocess.run([f"{ROOT}/tests/run_preloaded.sh", "--no-shim", BUILD] + program, check=True, text=True,
@@ -37,7 +37,7 @@ def run(folder, mode=None, **environment):
     done = subprocess.run([f"{ROOT}/tests/run_preloaded.sh", BUILD] + program, check=True, text=True,
                           capture_output=True, timeout=300,
                           env={**os.environ, "WALLSHIM_OUTPUT": trace, "WALLSHIM_COUNTERS": "1", **environment})
-    if mode != "threads":  # with two threads, who comes first makes the order of the labels
+    if mode != "threads":  # with two threads, the order of the labels is a matter of chance
         assert done.stdout == alone, f"{done.stdout!r} with the shim, {alone!r} without"
     labels = {}
     for line in done.stdout.splitlines():
@@ -59,7 +59,8 @@ def kernels_of(trace):
 
 
 def check_values(trace, labels):
-    """Every value that was read, against the label. Returns (name, blocks) → launches that were counted."""
+    """Compares every counter value in the trace with the kernel's label. Returns {(name, blocks): launches that were
+    counted}."""
     functions = {row["id"]: row["name"] for row in rows(trace, "function")}
     shapes = {row["id"]: (functions.get(row["function"]), row["grid_x"]) for row in rows(trace, "shape")}
     metrics = {row["id"]: row for row in rows(trace, "metric")}
@@ -88,7 +89,7 @@ def check_report(trace, labels, counted, mode):
         left = launches - counted[name, blocks]
         per_name[name] = [sum(pair) for pair in zip(per_name[name], (left, left * byte_count, left * flops))]
     for name, (left, byte_count, flops) in per_name.items():
-        if name == "of_a_graph" or (name, mode) == ("tensor_fp8", "A100"): # which has no FP8
+        if name == "of_a_graph" or (name, mode) == ("tensor_fp8", "A100"): # an A100 has no FP8
             continue
         row = kernels[name]["roofline"]
         assert row["source"] == "counter", f"{name}: {row}"
@@ -121,7 +122,7 @@ def check_counted(mode):
         labels, errors, trace = run(folder, "threads" if mode == "threads" else None, **settings)
         assert "counters" not in errors, errors
         counted = check_values(trace, labels)
-        # Of two threads, one may be in the other's way at every launch.
+        # With two threads, the launches of one may keep all launches of the other from being counted.
         assert not counted["of_a_graph", 64] and (counted["ordinary_fp32", 64] or mode == "threads"), counted
         if mode not in ("threads", "host"):
             check_report(trace, labels, counted, mode)
@@ -144,7 +145,7 @@ def check_refusals():
 
 
 def check_waits():
-    """What does not end while it is waited for: launches beside it are not counted, those after it are."""
+    """A stream waits for a value and cannot end: launches meanwhile are not counted, those after it are."""
     with tempfile.TemporaryDirectory() as folder:
         labels, errors, trace = run(folder, "waits")
         assert "counters" not in errors, errors
@@ -154,7 +155,7 @@ def check_waits():
 
 
 def check_late():
-    """A library that takes long to get ready is waited for but once, and used when it is there."""
+    """CUPTI takes long to get ready: the shim waits for it only once, and uses it when it is ready."""
     with tempfile.TemporaryDirectory() as folder:
         labels, errors, trace = run(folder, "late", SIMGPU_CUPTI_READY=f"{folder}/ready")
         assert "counters" not in errors, errors
@@ -164,7 +165,7 @@ def check_late():
 
 
 def check_long():
-    """A launch that does not end while it is counted: counting is given up, and the program goes on."""
+    """A kernel runs too long for the shim to wait for it: the shim gives counting up, and the program goes on."""
     with tempfile.TemporaryDirectory() as folder:
         labels, errors, trace = run(folder, "long")
         lines = [line for line in errors.splitlines() if "counters" in line]

@@ -1,5 +1,6 @@
-"""No mark may stand between a launch and one that depends on it: it would take away the overlap that programmatic
-dependent launch is for. Seen in what the simulated GPU did; the begins say that they are inferred.
+"""The shim may record no event between a launch and a launch that depends on it: the event would prevent the overlap
+that programmatic dependent launch is for. The simulated GPU's truth shows it. In the trace such begins are marked as
+inferred.
 
     dependent.py BUILD shared|pairs
 """
@@ -32,7 +33,8 @@ def main():
     order = sorted((row for row in rows if row["stream"] == stream), key=lambda row: int(row["correlation"]))
     kernels = [i for i, row in enumerate(order) if row["kind"] == "kernel"]
     assert len(kernels) == CHAINS * (LENGTH + 1), f"{len(kernels)} kernels happened"
-    # The first chain teaches the shim that dependent launches come here: only behind its first kernel may one stand.
+    # The shim learns from the first chain that dependent launches come here. So there may be an event behind the first
+    # kernel of that chain only.
     between = [n for n in range(1, len(kernels)) if n % (LENGTH + 1) and kernels[n] != kernels[n - 1] + 1]
     assert between in ([], [1]), f"events before the dependent launches {between}"
 

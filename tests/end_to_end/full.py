@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Programs with more of something than the shim has room for: what is left out is counted, and the report says so.
+"""Programs with more kernels (or other objects) than the shim has room for: what it leaves out is counted as lost, and
+the report says so.
 
     full.py BUILD CASE
 

@@ -1,5 +1,5 @@
-"""Kernels with a label: what the report says holds each, what it moves and computes, is what the label says, bytes
-within 5 %; where parameters do not say, it claims neither.
+"""Compares the report with the labels that tests/programs/labelled.c prints for its kernels: what limits each kernel,
+its FLOPs, and its bytes within 5 %. Where a kernel's parameters say neither, the report must claim neither.
 
     labelled.py BUILD
 """
@@ -42,7 +42,7 @@ def bytes_of(labels, part):
 
 
 def check_chain(chains, first, expected):
-    """The chain that begins with a kernel: bytes that are written and read again."""
+    """Checks the chain that begins with the kernel `first`: the bytes that one kernel writes and the next one reads."""
     # Where a launch lost its times, on a busy machine, the kernels around it are a chain of their own.
     chain = max((chain for chain in chains if first in chain["kernels"][0]), key=lambda chain: chain["count"], default=None)
     if not chain:
@@ -54,15 +54,16 @@ def check_chain(chains, first, expected):
 
 
 def check_chains(chains, labels):
-    # gelu, scale, add, mul, gelu's backward: four arrays go over. softmax's backward, sum, add, cast: the sum reads
-    # a whole array, of which add reads next to nothing; cast reads half of what add wrote.
+    # gelu, scale, add, mul, gelu's backward: four arrays pass from one kernel to the next. softmax's backward, sum,
+    # add, cast: sum reads a whole array, add reads almost nothing of sum's result, cast reads half of what add wrote.
     cast_reads = bytes_of(labels, "WithCast") / 3
     return check_chain(chains, "GeluCUDA", 4 * bytes_of(labels, "18GeluCUDA")) + \
         check_chain(chains, "cunn_SoftMaxBackward", 2 * bytes_of(labels, "reduce_kernel") + 2 * cast_reads)
 
 
 def check_images(dump):
-    """Structures are kept of kernels that a report can read, and only of these."""
+    """The trace keeps images of parameter structures for the kernels whose structures a report can read, and only
+    these."""
     rows = [json.loads(line) for line in dump.splitlines()]
     names = {row["id"]: row["name"] for row in rows if row["family"] == "function"}
     readable = ("gpu_kernel_impl", "ReduceOp", "multi_tensor_apply", "Flash_kernel_traits")

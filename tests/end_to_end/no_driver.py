@@ -1,4 +1,4 @@
-"""What a script sees that looks for CUDA through ctypes on a machine without a driver."""
+"""Prints what a script sees that looks for CUDA by ctypes on a machine without a driver."""
 import ctypes
 import ctypes.util
 

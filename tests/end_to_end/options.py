@@ -1,4 +1,4 @@
-"""What the shim's options do, seen in the trace of a small program on the simulated GPU.
+"""Tests what the shim's options do, by the trace of a small program on the simulated GPU.
 
     options.py BUILD CASE|--list
 """
@@ -60,7 +60,7 @@ def case_name(build):
     check(run.files == [f"a-hazard_options-{run.pid}-{host}-3-%.wst"], run.files)
     run = Run(build, ["100"], {})
     check(run.files == [f"hazard_options-{run.pid}.wst"], run.files)
-    # What others say leads nowhere else.
+    # Variables such as RANK cannot lead the trace into another folder.
     run = Run(build, ["100"], {"WALLSHIM_OUTPUT": "a-%r.wst", "RANK": "/../../x\n"})
     check(run.files == ["a-_.._.._x_.wst"], run.files)
     with tempfile.TemporaryDirectory() as folder:
@@ -78,7 +78,7 @@ def case_existing(build):
             check(file.read() == "mine", "an existing file was written to")
         check(sorted(os.listdir(folder)) == ["mine-1.wst", "mine-2.wst", "mine.wst"], os.listdir(folder))
         check(not any(run.errors for run in runs), runs[0].errors)
-        # At the same time.
+        # Eight programs that start at the same time with the same name for the trace.
         started = [subprocess.Popen([f"{ROOT}/tests/run_preloaded.sh", build, f"{build}/tests/programs/hazard_options", "100"],
                                     env={**os.environ, "WALLSHIM_OUTPUT": f"{folder}/many"}, stdout=subprocess.DEVNULL)
                    for _ in range(8)]
@@ -87,7 +87,7 @@ def case_existing(build):
         check(many == ["many", *(f"many-{i}" for i in range(1, 8))], many)
         for name in many:
             subprocess.run([f"{build}/tools/wallshim", "info", f"{folder}/{name}"], stdout=subprocess.DEVNULL, check=True)
-    # What is no file has no neighbours.
+    # A device is not a file: the shim must not make a file beside it.
     run = Run(build, ["100"], {"WALLSHIM_OUTPUT": "/dev/null"})
     check("wallshim: cannot write /dev/null:" in run.errors and not os.path.exists("/dev/null-1"), run.errors)
 
@@ -117,6 +117,7 @@ def case_backend(build):
     run = Run(build, ["300"], {"WALLSHIM_BACKEND": "host"})
     check(len(run.kernels()) == 300 and all(not row["flags"] & 15 for row in run.kernels()), "host times only")
     check(run.meta()["backend"] == "host", run.meta())
+    check(run.meta()["cost_events_ns"] == "0", "no events cost nothing")
     old, new = ({"WALLSHIM_MARKS": "pairs"}, {"WALLSHIM_EVENT_PLACEMENT": "pairs"})
     check(Run(build, ["10"], old).meta()["marks"] == "pairs", "the option's old variable is understood")
     check(Run(build, ["10"], {}).meta()["marks"] == "marks", "one event between operations is the default")
@@ -128,12 +129,13 @@ def case_backend(build):
                               env={**os.environ, "WALLSHIM_LIBRARY": "/dev/null"}, check=False).stdout
         check("\nWALLSHIM_EVENT_PLACEMENT=pairs\n" in said, f"record {switch}: {said}")
     run = Run(build, ["300"], new)
-    # On a busy machine the drain may come too late to make more events: such launches say so.
+    # On a busy machine the drain may be too late to make more events. Launches that found none have the flag 0x200.
     timed = [row for row in run.kernels() if not row["flags"] & 0x200]
     check(len(timed) >= 200 and all(row["flags"] & 3 in (1, 2) for row in timed), "pairs: begins measured or bounded")
     check(not [row for row in timed if row["flags"] & 0x400], "pairs are no samples")
     shared = {"WALLSHIM_EVENT_PLACEMENT": "shared"}
     run = Run(build, ["300"], {**shared, "WALLSHIM_SAMPLE": "0"})
+    check(int(run.meta()["cost_events_ns"]) > 300 * 50, "events cost something: " + run.meta()["cost_events_ns"])
     sampled = sum(1 for row in run.kernels() if row["flags"] & 0x400)
     check(not sampled, f"{sampled} sampled with sample=0")
     run = Run(build, ["300"], {**shared, "WALLSHIM_SAMPLE": "10"})
@@ -142,7 +144,8 @@ def case_backend(build):
 
 
 def case_queue(build):
-    """Where one queue takes all, the events of a stream hold up the others: reports say so, where there are any."""
+    """With one hardware queue for all streams, the shim's events in one stream delay the others: the report says so,
+    unless no events are recorded."""
     one = {"CUDA_DEVICE_MAX_CONNECTIONS": "1", "WALLSHIM_ENV": "0"}
     for environment, said in ((one, True), ({**one, "WALLSHIM_BACKEND": "host"}, False), ({}, False)):
         report = Run(build, ["300"], environment).report
@@ -154,7 +157,7 @@ def case_params(build):
         run = Run(build, ["300"], {"WALLSHIM_PARAMS": setting})
         kept = sum(1 for row in run.kernels() if row["params"])
         check(low <= kept <= high, f"{kept} of 300 with params={setting}")
-        # The program gives every launch one of five durations: equal blocks are kept once.
+        # The program's launches have five different durations as parameters: equal parameter blocks are kept once.
         check(len(run.rows.get("params", [])) == (5 if kept else 0), "distinct blocks")
 
 
@@ -190,9 +193,9 @@ def case_full(build):
 
 
 def case_events(build):
-    """Launches as fast as they go find free events: there are enough at first, and more before they run out. A machine that is
-    busy with other things may keep the drain from it, so the best of five counts. Where few are allowed, no verdict is given on
-    what was timed by chance, and it is said of how many the times are missing."""
+    """Launches without pause always find free events: there are enough at first, and the drain makes more before they
+    run out. On a busy machine the drain may be late, so the best of five runs counts. If few events are allowed, the
+    report gives no verdict on the few launches that got times, and says how many have none."""
     fast = {"SIMGPU_LAUNCH_NS": "0", "SIMGPU_EVENT_RECORD_NS": "0", "WALLSHIM_EVENT_PLACEMENT": "shared"}
     dry = []
     for _ in range(5):

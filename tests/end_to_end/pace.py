@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How often threads of the shim run, and how soon what happened is in the file.
+"""Tests how often the shim's threads run, and how soon what happened is in the trace file.
 
     pace.py BUILD
 
-idle: when nothing happens, they hardly run. few, dormant: launches that find few events, or are not recorded, do not keep
-the drain running. after-idle, slowly: what a program launched after a pause is in the file soon, for a SIGKILL loses the rest.
-"""
+idle: when nothing happens, the threads hardly run. few, dormant: launches that find few free events, or are not
+recorded, do not keep the drain running. after-idle, slowly: what a program launches after a pause is in the file soon,
+since a SIGKILL loses everything that is not."""
 import os
 import subprocess
 import sys
@@ -16,7 +16,8 @@ build = os.path.abspath(sys.argv[1])
 
 
 def run(*arguments, **options):
-    """What the program says of the cost, and how many operations are in its trace."""
+    """Runs the program. Returns the cost of the shim's threads that it prints, and the number of operations in its
+    trace."""
     with tempfile.TemporaryDirectory() as folder:
         trace = os.path.join(folder, "a.wst")
         environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "WALLSHIM_OUTPUT": trace}
@@ -48,7 +49,7 @@ def idle():
 
 
 def few():
-    # Beside its rounds, the drain waits for its turn with locks of the simulated driver.
+    # The drain also wakes up when it has waited for a lock of the simulated driver: these wake-ups count, too.
     cost, _ = run("busy", "2", events="16")
     return check(cost["wakeups_a_second"] <= 2500, "kept running by launches that find few events")
 

@@ -1,5 +1,5 @@
-"""Asynchronous copies from and to pageable memory hold the host as long as they take. Their times are those of the call,
-hold what truly happened, and make no rate that is higher than the true one.
+"""Asynchronous copies from and to pageable memory block the host until they are done. In the trace they have the times
+of their calls. These must include the true times, and give no rate that is higher than the true one.
 
     pageable.py BUILD shared|pairs
 """
@@ -14,7 +14,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 COPIES, BYTES = 50, 1 << 20
 PAGEABLE_GB_S = 12  # of the simulated GPU
-ATTEMPTS = 5  # where the machine is busy, calls take longer than what they wait for
+ATTEMPTS = 5  # on a busy machine, calls take longer than the copies that they wait for
 
 
 def run(build, folder, placement):

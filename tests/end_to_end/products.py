@@ -1,5 +1,5 @@
-"""Products through cuBLAS and cuBLASLt: their sizes, types and FLOPs in the report are those of the truth, and the
-program computes what it computes without us.
+"""Matrix products through cuBLAS and cuBLASLt: their sizes, types and FLOPs in the report are the true ones, and the
+program computes the same as without the shim.
 
     products.py BUILD
 """

@@ -1,5 +1,5 @@
-"""Collectives are matched across ranks, however their communicators were made: by an identifier that goes round, by a
-split, for all devices of a process at once.
+"""Collectives are matched across ranks, however their communicators were made: by an identifier that one rank passes to
+the others, by a split, or for all devices of a process at once.
 
     ranks.py BUILD processes|devices
 """
@@ -38,13 +38,14 @@ def main():
         names.setdefault(comm["name_hash"], set()).add((comm["rank"], comm["size"]))
     assert 0 not in names, "a communicator without a name"
     assert len(names) == NAMES[mode], f"names and their ranks: {names}"
-    # The split pairs have the ranks of one size between them: told apart by their names alone.
+    # Both pairs of the split have ranks 0 and 1: only the communicators' names tell them apart.
     for ranks in names.values():
         size = next(iter(ranks))[1]
         assert ranks == {(rank, size) for rank in range(size)}, f"ranks of one name: {ranks}"
 
     matching = report["matching"]
-    # Where the machine took a processor away, times are so wide that a collective's kernels lie apart: it is told so.
+    # On a busy machine, times may be so uncertain that the kernels of one collective do not overlap: these are counted
+    # as "apart".
     assert matching["by_sequence"] + matching["apart"] == COLLECTIVES[mode], matching
     assert matching["by_sequence"] > COLLECTIVES[mode] / 2, matching
     assert matching["unmatched"] == 0, matching

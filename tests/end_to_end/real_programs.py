@@ -1,15 +1,15 @@
-"""Programs nobody here wrote, as their packages install them, under the shim on the simulated GPU.
+"""Runs programs of other projects, as their packages install them, under the shim on the simulated GPU.
 
     real_programs.py BUILD ffmpeg|numpy|numba|openmp|hashcat|blender
 
-Each must run to its end with the same output as without the shim, and what it did must be in the report. What it takes with
-and without is printed, and judged only by the time after which a test is given up.
+Each must run to its end with the same output as without the shim, and what it did must be in the report. The times with
+and without the shim are printed; only a test's time limit judges them.
 
-ffmpeg uploads frames, scales them on the GPU and fetches them. numpy never touches CUDA: it must not notice. numba's driver layer
-links PTX and launches it from threads, on a driver of CUDA 12.2: it looks for names with _v2 first, of which a newer
-driver has some that mean another thing. OpenMP's offload is compiled here by clang, which wants the toolkit's ptxas. hashcat
-runs its benchmark, for which it needs the toolkit's NVRTC. Blender lists its devices.
-"""
+ffmpeg uploads frames, scales them on the GPU and fetches them. numpy never uses CUDA and must run as without the shim.
+numba's driver layer links PTX and launches it from threads. It looks for names with _v2 first, and a newer driver has
+functions with some of these names that do something else; so it runs on a driver of CUDA 12.2. The OpenMP offload
+program is compiled here by clang, which needs the toolkit's ptxas. hashcat runs its benchmark, for which it needs the
+toolkit's NVRTC. Blender lists its devices."""
 import glob
 import json
 import os
@@ -73,14 +73,15 @@ def openmp(folder):
                            f"--cuda-path={toolkit}", "-Wno-unknown-cuda-version", f"{HERE}/clients/openmp_offload.c", "-o", f"{folder}/offload"], capture_output=True, text=True, check=False)
     if done.returncode:
         raise Unavailable(f"this clang cannot compile for this toolkit: {done.stderr.strip().splitlines()[-1]}")
-    # Not by a path in the program: a sanitizer's dlopen, which comes from another library, does not look there.
+    # LD_LIBRARY_PATH and not the program's RUNPATH: under a sanitizer, its library calls dlopen, so the RUNPATH of the
+    # program is not searched.
     os.environ["LD_LIBRARY_PATH"] = f"{os.path.dirname(plugin)}:{os.environ.get('LD_LIBRARY_PATH', '')}".rstrip(":")
     return [f"{folder}/offload"]
 
 
 def hashcat(_folder):
     need_command("hashcat")
-    # -D 2: GPUs alone. It is CUDA that is wanted, and OpenCL that may be there. One runs at a time in a session.
+    # -D 2: GPUs only. The test is about CUDA; OpenCL may be installed as well. Only one hashcat can run in a session.
     return ["hashcat", "-b", "-m", "0", "-D", "2", "--backend-ignore-opencl", "--self-test-disable", "--runtime", "2",
             "--session", f"wallshim-{os.getpid()}"]
 
@@ -106,7 +107,8 @@ def run(build, arguments, folder, switches):
 
 
 def kernels_of(build, traces):
-    """How often each kernel, copy and memset ran, by name; of some of them a busy machine knows no device times."""
+    """How often each kernel, copy and memset ran, by name. On a busy machine some have no device times; they count,
+    too."""
     done = subprocess.run([f"{build}/tools/wallshim", "report", "--json", *traces], capture_output=True, check=True)
     kernels = {}
     for process in json.loads(done.stdout)["processes"]:
@@ -120,7 +122,7 @@ def kernels_of(build, traces):
 def check_ffmpeg(kernels, _output):
     copies = sum(count for name, count in kernels.items() if name.startswith("Memcpy"))
     scaling = sum(count for name, count in kernels.items() if not name.startswith("Mem"))
-    # Two planes sets of kernels a frame at the least, and a copy in and one out.
+    # For each frame at least two kernels, a copy to the device and one from it.
     assert scaling >= 2 * FRAMES, f"{scaling} kernels for {FRAMES} frames"
     assert copies >= 2 * FRAMES, f"{copies} copies for {FRAMES} frames"
 
@@ -144,8 +146,8 @@ def check_blender(_kernels, output):
     assert "'CUDA'" in output, f"Blender lists no CUDA device: {output}"
 
 
-# What is run; what is looked for in the kernels and the output; switches of run_preloaded.sh; what of the
-# output differs from run to run; whether work on the device is to be expected.
+# name: (makes the command, checks the kernels and the output, switches of run_preloaded.sh, lines of the output that
+# differ from run to run, whether there must be work on the device)
 PROGRAMS = {
     "ffmpeg": (ffmpeg, check_ffmpeg, [], None, True),
     "numpy": (numpy, None, [], None, False),

@@ -21,7 +21,8 @@ fail() {
     exit 1
 }
 
-# record NAME COMMAND…: under a record of its own on the simulated GPU, what it says in NAME.err.
+# record NAME COMMAND…: runs the command under a record of its own on the simulated GPU, with record's messages in
+# NAME.err.
 record() {
     local name=$1
     shift
@@ -30,7 +31,7 @@ record() {
         fail "$name: $(cat "$name.err")"
 }
 
-# A rank ends only once all have written: whoever looks for new traces sees them all.
+# A rank ends only when all ranks have written their traces, so every record sees all traces when it looks for new ones.
 cat >rank.sh <<'SCRIPT'
 "$@"
 : >"done.$OMPI_COMM_WORLD_RANK"
@@ -53,7 +54,7 @@ for rank in 0 1; do
     grep -qx "wallshim: wrote $trace; next: wallshim report $trace" "rank$rank.err" || fail "$(cat "rank$rank.err")"
 done
 
-# A record around records names what all of them wrote.
+# A record whose command runs other records names the traces of all of them.
 record outer -o "in-%p.wst" sh -c '"$@" && "$@"' sh "$wallshim" record "$build/tests/programs/hazard_threads" short
 grep -q "wrote 2 traces" outer.err || fail "around two others: $(cat outer.err)"
 [ "$(grep -c "wrote in-[0-9]*.wst; next" outer.err)" -eq 2 ] || fail "within another: $(cat outer.err)"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# reset_recorded.sh BUILD: the unit test of resets under load once more, with the shim. It must pass all the same, and what
-# was recorded must be read.
+# reset_recorded.sh BUILD: runs the unit test of resets under load with the shim. The test must pass, and its traces
+# must be readable.
 set -euo pipefail
 build=$1
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# On the simulated GPU and without the shim, what a sample computes does not depend on how: fused or not, read back in
-# every step or not, as a graph or not, communication overlapped or not.
+# On the simulated GPU and without the shim: a sample computes the same result with and without its switches (fused
+# kernels, reading back in every step, a graph, communication that does not overlap).
 #
 #   samples_alone.sh BUILD SAMPLE
 set -euo pipefail
@@ -8,7 +8,7 @@ build=$1
 samples=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../samples" && pwd)
 export SIMGPU_DEVICES=2
 
-# same COMMAND… -- SWITCHES… : the last line is the same with and without the switches
+# same COMMAND… -- SWITCHES…: checks that the last line of output is the same with and without the switches
 same()
 {
     local command=()

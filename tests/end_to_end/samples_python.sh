@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every Python sample compiles, and where a machine lacks what it needs it says so in one line and ends with 77.
+# Every Python sample compiles. On a machine that lacks what the sample needs, it says so in one line and ends with 77.
 set -euo pipefail
 samples=$1
 scratch=$(mktemp -d)
@@ -10,7 +10,7 @@ for sample in "$scratch"/*.py; do
     python3 -W error -m py_compile "$sample"
 done
 
-# An empty folder in front of PyTorch and of the driver: neither is found, whatever the machine has.
+# Puts a broken torch module and a broken libcuda.so.1 in front of the real ones, so that neither can be loaded.
 mkdir "$scratch/torch"
 echo 'raise ImportError("hidden")' >"$scratch/torch/__init__.py"
 echo 'not a library' >"$scratch/libcuda.so.1"

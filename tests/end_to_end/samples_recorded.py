@@ -1,5 +1,5 @@
-"""A sample under the shim on the simulated GPU: its output is what it is without, and every operation that the simulated
-GPU did is in the report.
+"""Runs a sample under the shim on the simulated GPU: its output must be the same as without the shim, and every
+operation of the simulated GPU must be in the report.
 
     samples_recorded.py BUILD SAMPLE MODE
 """
@@ -36,7 +36,8 @@ def run(build, arguments, environment, shim):
 
 
 def count_true(folder):
-    """What the simulated GPU did: kernels by name, copies, memsets, and launches of graphs without what they held."""
+    """What the simulated GPU did: kernels by name, copies, memsets, and launches of graphs. Work inside graphs does not
+    count."""
     rows = []
     for path in glob.glob(f"{folder}/truth-*"):
         with open(path, encoding="utf-8", newline="") as file:
@@ -56,7 +57,7 @@ def count_true(folder):
 
 
 def count_reported(build, folder):
-    """What is in the report: operations with device times by name, those without, and all by kind."""
+    """What is in the report: the operations with device times by name, the number of those without, and all by kind."""
     traces = sorted(glob.glob(f"{folder}/*.wst"))
     assert traces, "no trace was written"
     result = subprocess.run([f"{build}/tools/wallshim", "report", "--json", *traces], capture_output=True, text=True, check=False)
@@ -73,7 +74,7 @@ def count_reported(build, folder):
 
 
 def check_devices(build, folder):
-    """A rank is shown with the device it used, not with all that it could see."""
+    """The report shows a rank with the device that it used, not with all devices that it could see."""
     for trace in glob.glob(f"{folder}/*.wst"):
         report = [f"{build}/tools/wallshim", "report", trace]
         shown = re.findall(r"^ +(?:GPU +)?(\d+) .*compute capability", subprocess.check_output(report, text=True), re.M)
@@ -83,7 +84,7 @@ def check_devices(build, folder):
 
 
 def check_graphs(build, folder):
-    """What a graph ran is not known, so the report must not call it non-GEMM."""
+    """Which kernels a graph ran is not known, so the report must not count its time as non-GEMM."""
     verdict = subprocess.check_output([f"{build}/tools/wallshim", "report", "--section", "verdict", *glob.glob(f"{folder}/*.wst")],
                                       text=True)
     assert re.search(r"3 busy in matmuls\? +not known +most of it ran in CUDA graphs", verdict), verdict

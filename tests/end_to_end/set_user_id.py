@@ -1,6 +1,7 @@
-"""A set-user-ID program does as it is without us, whatever its user asks us for: set_user_id.py BUILD
+"""A set-user-ID program runs as without the shim, whatever its user puts into the shim's variables: set_user_id.py
+BUILD
 
-The user could have it load a library, and write a file anywhere.
+Otherwise the user could make the program load a library or write a file anywhere, with the rights of another user.
 """
 import os
 import shutil

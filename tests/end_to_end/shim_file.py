@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads from the file what libwallshim.so asks of a process: shim_file.py LIBRARY ROWS
+"""Checks in the file libwallshim.so what it needs and what it exports: shim_file.py LIBRARY ROWS
 
 It needs nothing but libc, exports the names of the wrapper tables, dlsym and _exit and no other, and binds no symbol of a glibc
 newer than 2.31, so that it loads in old containers. ROWS is the tables as tests/abi/driver_rows.py writes them.
@@ -32,7 +32,7 @@ def main():
     if any(re.match(r"lib[atu][a-z]*san", name) for name in needed):
         print("skipped: this one is built with sanitizers, which need and export what they will")
         return 77
-    # An older C library has these beside libc; this one would need them for nothing.
+    # In older C libraries libdl and libpthread are separate; here the shim must need libc alone.
     if needed != ["libc.so.6"]:
         wrong.append(f"needs {needed}, should need libc.so.6 alone")
     if "TEXTREL" in readelf(library, "-d"):
@@ -49,18 +49,19 @@ def main():
         if len(fields) < 8 or not fields[0].rstrip(":").isdigit():
             continue
         name, _, version = fields[7].partition("@")
-        # The name of our own version, and sections, which stand for no code.
+        # Skips the name of the shim's own symbol version, and sections.
         if fields[6] == "ABS" or fields[3] == "SECTION":
             continue
         if fields[6] != "UND":
             exported.add(name)
-            # dlsym must pass our definitions over: they are hidden versions ("@", not "@@"), those beside the tables have none.
-            # Programs are bound to the versions of cuBLAS and cuDNN.
+            # dlsym without a version must not find the shim's wrappers: so these have a hidden version ("@", not "@@").
+            # Exports that are not in the tables have no version. Programs are bound to the versions of cuBLAS and
+            # cuDNN.
             library = "libcublasLt" if name.startswith("cublasLt") else "libcublas"
             of_library = (name.startswith("cublas") and re.fullmatch(rf"{library}\.so\.1[123]", version) or
                           name.startswith("cudnn") and re.fullmatch(r"libcudnn(\.so\.8|(_graph|_ops|_cnn)?\.so\.9)", version))
             allowed = version == ("" if name in beside else "WALLSHIM")
-            # What stands in front of us asks for the next dlsym by libc's versions of it.
+            # A library in front of the shim asks for the next dlsym by one of libc's versions.
             if name == "dlsym":
                 allowed = re.fullmatch(r"@?GLIBC_2\.\d+(\.\d+)?", version)
             if not allowed and not of_library:

@@ -2,7 +2,7 @@
 """Runs a small program with the shim and without, on the simulated GPU, and compares all that can be seen from outside.
 
     transparency.py BUILD CASE…       some of the cases in transparency_cases.py, by name or by the word before a "/"
-    transparency.py --list            the tests there are, and which of them need a build without sanitizers
+    transparency.py --list            lists the tests, and which of them need a build without sanitizers
 
 Compared are standard output, standard error (lines that begin with "wallshim:" aside), the exit status or signal, and
 the files left in the folder the program ran in (traces aside). Then the traces are looked at: whether there are as many
@@ -51,8 +51,8 @@ def command_of(build, case, shim, scratch, traces):
                    "WALLSHIM_OUTPUT": os.path.join(case.folder or traces, "%n-%p.wst")}
     environment |= {name: os.environ[name] for name in ("STRIDE", "FIRST") if name in os.environ}
     environment |= case.environment
-    # How a program dies is its own affair, not a sanitizer's; and an alternate stack of theirs does not survive a
-    # cancelled thread.
+    # Sanitizers must not handle the signals that programs die of, nor use alternate signal stacks, which do not survive
+    # the cancellation of a thread.
     own = "handle_segv=0:handle_abort=0:use_sigaltstack=0"
     for name in ("ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"):
         environment[name] = ":".join(filter(None, (os.environ.get(name), own)))
@@ -72,7 +72,7 @@ def command_of(build, case, shim, scratch, traces):
     return [*wrapper, build, *program], environment
 
 
-# Shell lines that make a place of their own for the program; "$@" is the program.
+# Shell lines that run the program ("$@") in a mount namespace with other file systems.
 SETUPS = {
     "no-proc": 'mount -t tmpfs -o size=4k none /proc && exec "$@"',
     "tiny": 'mount -t tmpfs -o size=16k none "$TRACES" && exec "$@"',
@@ -107,7 +107,7 @@ def run(build, case, shim, top):
     command = own_place(case, command, traces)
     if case.closed:
         command = ["sh", "-c", '"$@" <&- >&- 2>&-', "sh", *command]
-    began_file = os.path.join(top, "began")  # a busy machine may take seconds to come so far
+    began_file = os.path.join(top, "began")  # made when the program begins, which may take seconds on a busy machine
     environment["BEGAN_FILE"] = began_file
     with open(os.path.join(top, "out"), "w+b") as out, open(os.path.join(top, "err"), "w+b") as err:
         try:
@@ -126,7 +126,7 @@ def run(build, case, shim, top):
     found = [os.path.join(path, name) for path, _, names in os.walk(top) for name in names if name.endswith(".wst")]
     with open(began_file, encoding="ascii") as file:
         seen["seconds"] = over - float(file.read())
-    # Where the program ran is not part of what it did.
+    # The scratch folder's name differs from run to run.
     for what in ("stdout", "stderr"):
         seen[what] = [line.replace(top, "TOP") for line in seen[what]]
     return seen, said, found
@@ -136,8 +136,8 @@ BYPASSED = 12 # in enum ws_loss_reason
 
 
 def rows_of(build, trace, killed):
-    """Operations in a trace, and look-ups that went around the shim; None where the command is not built. One that was
-    killed may have written nothing yet, where the machine is busy."""
+    """The number of operations in a trace, and of look-ups that bypassed the shim; None if the command is not built. A
+    program that was killed may have written nothing yet, if the machine is busy."""
     tool = os.path.join(build, "tools/wallshim")
     if not os.path.exists(tool):
         return None
@@ -159,8 +159,8 @@ def said_in(build, trace, key):
 
 
 def unaccounted(build, trace, scratch):
-    """Of the process of the trace, what the driver was given and what the trace holds and counts as lost: what is wrong
-    with that."""
+    """Compares the operations that the driver was given with those that the process's trace has or counts as lost.
+    Yields what is wrong."""
     with open(os.path.join(scratch, f"truth-{said_in(build, trace, 'pid')}.tsv"), encoding="utf-8") as truth:
         given = sum(line.split("\t")[4:5] in (["kernel"], ["copy"], ["memset"]) for line in truth)
     dumped = subprocess.run([os.path.join(build, "tools/wallshim"), "dump", "--json", trace], stdout=subprocess.PIPE,
@@ -179,7 +179,7 @@ def flagged(build, trace, flags):
 
 
 def spoilt_at_last(build, trace, count):
-    """How many of the last operations are not as they should be."""
+    """How many of the last operations have no device times, or have another thread's operation among their events."""
     rows = subprocess.run([os.path.join(build, "tools/wallshim"), "dump", "--json", "--family", "op", trace],
                           stdout=subprocess.PIPE, check=True).stdout
     last = sorted(map(json.loads, rows.splitlines()), key=lambda row: row["correlation"])[-count:]
@@ -284,7 +284,7 @@ def check(build, name, keep, alone):
 
 
 def tests():
-    """Names for the build: what stands before a "/" is one test of several cases."""
+    """{test: whether it needs a build without sanitizers}. Cases with the same word before a "/" are one test."""
     named = {}
     for name, case in CASES.items():
         test = name.split("/")[0]

@@ -2,18 +2,20 @@
 
 
 class Case:
-    """program and arguments; traces: how many there should be, a range of them, or None where any number will do;
-    ops: how many operations the traces must hold at least; says: lines of the shim on stderr are expected; faults:
-    what fails for the shim (tests/programs/faults.c); driver: False takes the simulated driver away; plain_only: why
-    it cannot run in a build with sanitizers; bypassed: the trace must count look-ups that went around, and must not
-    otherwise; only: there must be no more operations than `ops`; never: flags that no operation may have; often:
-    flags, and how many operations must have them at least; captured: so many operations say that they were captured;
-    timed: every operation has device times; longer_s: by how much a run with the shim may take longer at most;
-    accounted: what the driver was given is in the trace or among its losses, and nothing else is; end: how the traces
-    say that the program ended; before, after: a library preloaded in front of the shim or behind it; said: words that
-    the shim must say; most: a family, and how many rows of it there may be; last: so many operations, the last of
-    all, have device times and were put in by nobody else meanwhile; lost: how many losses the traces must count at
-    least."""
+    """A program with its arguments, and what is expected of a run with the shim.
+
+    traces: how many there should be, a range of numbers, or None for any number; ops: the least number of operations
+    in the traces; says: messages of the shim on stderr are expected; faults: the functions of the C library that fail
+    for the shim (tests/programs/faults.c); driver: False takes the simulated driver away; plain_only: why the case
+    cannot run in a build with sanitizers; bypassed: the trace must count look-ups that bypassed the shim (False: it
+    must count none); only: there must be no more operations than `ops`; never: flags that no operation may have; often:
+    flags, and the least number of operations that must have them; captured: how many operations must be marked as
+    captured; timed: every operation must have device times; longer_s: how many seconds a run with the shim may take
+    longer; accounted: every operation that the driver was given is in the trace or counted as lost, and no other is;
+    end: how the program ended according to the traces; before, after: a library preloaded in front of the shim or
+    behind it; said: words that the shim must print; most: a family of records, and the most rows of it; last: so many
+    of the last operations must have device times, without an operation of another thread among their events; lost: the
+    least number of losses that the traces must count."""
 
     def __init__(self, *command, traces=1, ops=0, says=False, faults=None, driver=True, environment=None, closed=False,
                  plain_only=None, folder=None, setup=None, bypassed=False,
@@ -58,7 +60,7 @@ CASES = {
     "end-busy-threads": Case("ending", "busy", ops=200),
     "end-synchronised": Case("ending", "synchronised", ops=200),
     "end-exec": Case("ending", "exec", traces=None),
-    # ends where nobody expects them
+    # programs that end at unusual places
     "leave-inside-destroy": Case("leaving", "inside-destroy", longer_s=1),
     "leave-_exit": Case("leaving", "_exit", ops=300, end="without exit"),
     "leave-_Exit": Case("leaving", "_Exit", ops=300, end="without exit"),
@@ -70,10 +72,10 @@ CASES = {
     "opening-library": Case("leaving", "opening", ops=11),
     "leave-child": Case("leaving", "child", ops=300, end="without exit"),
     "leave-vforked": Case("leaving", "vforked", ops=600, end="by exit"),
-    # interrupted at every few instructions of the shim, by a handler that calls, forks or jumps
+    # calls that a signal interrupts at every few instructions of the shim; the handler launches or forks
     **{f"interrupted-{_what}-{_how}": Case("interrupted", _what, _how, accounted=True)
        for _what in ("launch", "copy", "wait", "product", "collective") for _how in ("launch", "fork")},
-    # what a call that is left held is given back: launches that come later are as they always are
+    # the handler leaves the call by siglongjmp; what the call held is given back, so later launches are complete
     **{f"interrupted-{_what}-jump": Case("interrupted", _what, "jump", accounted=True, last=200)
        for _what in ("launch", "copy", "wait", "product", "collective", "capture")},
     "unsanitized/interrupted-launch-jump-events": Case("interrupted", "launch", "jump", last=200, never=POOL_DRY,
@@ -165,7 +167,7 @@ CASES = {
     "no-driver-python": Case("python3", "no_driver.py", traces=0, driver=False),
     "no-cuda": Case("no_cuda", traces=0),
     "no-cuda-python": Case("python3", "-c", "print(sum(range(10)))", traces=0),
-    # things destroyed at work
+    # contexts, streams, modules and events that are destroyed while work uses them
     "teardown-context": Case("teardown", "context", ops=200),
     "teardown-reset": Case("teardown", "reset", ops=250),
     "teardown-release": Case("teardown", "release", ops=250),
@@ -226,7 +228,7 @@ CASES = {
                     "reused", "closed")},
     "standard-error-limited": Case("standard_error", "limited", traces=None, environment={"WALLSHIM_SAMPLE": "many"}),
     "title-written-over": Case("state", "title", ops=100),
-    # one of each kind once more, while launches are counted
+    # one case of each kind once more, with hardware counters
     "counters-threads": Case("signals", "storm", ops=2000, environment={"WALLSHIM_COUNTERS": "1"}),
     "counters-jump": Case("jumping", ops=100, environment={"WALLSHIM_COUNTERS": "1"}),
     "counters-fork": Case("forking", "fork-many", ops=200, environment={"WALLSHIM_COUNTERS": "1"}),
@@ -259,7 +261,7 @@ for _when in ("library", "preinit"):
     CASES[f"early-{_when}-range"] = Case("early", ops=40, environment={"EARLY": _when,
                                                                        "WALLSHIM_CAPTURE_RANGE": "profiler"})
 
-# what the recorder takes of a process that has little, or locks what it has
+# how much memory the shim takes in a process that has little, or that locks all its memory
 CASES["faults/locked-early"] = Case("limits", "locked", ops=4000, plain_only="a sanitizer locks nothing")
 CASES["faults/locked-later"] = Case("limits", "locked-later", ops=4000, plain_only="a sanitizer locks nothing")
 CASES["faults/little-address-space"] = Case("limits", "address-space", ops=2000, plain_only=ASLIMIT)
@@ -270,7 +272,7 @@ CASES["faults/little-data"] = Case("limits", "data", ops=2000, plain_only=ASLIMI
 DLSYM = "a sanitizer must be the first to see dlsym"
 for _order in ("before", "after"):
     for _found in ("next", "default", "libc"):
-        _unseen = _order == "before" and _found == "libc" # nothing of what it asks comes by
+        _unseen = _order == "before" and _found == "libc" # its look-ups do not pass the shim
         for _program, _way in (("layered", "handle"), ("layered_linked", "plain"), ("layered_linked", "default"),
                                ("layered_linked", "next")):
             CASES[f"loader/layer-{_order}-{_found}-{_way}"] = Case(
@@ -278,7 +280,7 @@ for _order in ("before", "after"):
                 traces=0 if _unseen and _way != "plain" else 1, bypassed=_unseen,
                 said="CUDA calls went around" if _unseen and _way != "plain" else None, **{_order: "layer"})
 
-# what a layer alone knows, asked for again and again
+# many look-ups of a name that only the layer knows
 for _found in ("next", "default", "libc"):
     CASES[f"loader/layer-often-{_found}"] = Case("dynamic", "often", traces=0, environment={"LAYER": _found}, plain_only=DLSYM,
                                           after="layer")

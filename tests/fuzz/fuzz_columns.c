@@ -1,4 +1,5 @@
-/* The payload of a frame, decoded: first byte the family, second and third the number of rows. */
+/* Fuzz target: decodes the payload of a frame. The first byte of the input is the family, the second and third are
+ * the number of rows; the payload follows. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* A whole foreign file: JSON, packed JSON, SQLite. What comes out must be rows that make sense to readers. */
+/* Fuzz target: the input is a whole file of another profiler (JSON, gzipped JSON, SQLite). check() says what must
+ * hold for the rows that are read from it. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* A value of each option. */
+/* Fuzz target: the input is set as the value of each option. */
 #include <stdint.h>
 #include <string.h>
 

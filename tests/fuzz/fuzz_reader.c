@@ -1,5 +1,5 @@
-/* A whole file. Its hashes are made right first, as far as frames follow each other: else nothing
- * changed would ever get behind them. */
+/* Fuzz target: the input is a whole trace file. The hashes of its header and frames are corrected first, as far as
+ * one frame follows the other: else the reader would reject every frame that the fuzzer has changed. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "trace/reader.h"
 #include "wire/frame.h"
 
-/* Reads all values, for a sanitizer to see. */
+/* Reads all values, so that a sanitizer sees an address that is wrong. */
 static void touch(const struct ws_block *block)
 {
     static volatile uint64_t sum;
@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (block.family == WS_FAMILY_op)
             touch(&block);
     }
-    /* Whatever is in it, the file itself can be read. */
+    /* Damage is passed over, so only an error in reading the file gives a negative status; there is none here. */
     if (status < 0)
         abort();
     ws_reader_close(reader);

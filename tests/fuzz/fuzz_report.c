@@ -1,5 +1,5 @@
-/* Rows of one or several processes (rows.h), through all that is made of a trace: file, model, report as text and as
- * JSON, comparison, exports. */
+/* Fuzz target: the input is rows of one or several processes (rows.h). They go through everything that is made of a
+ * trace: file, model, report as text and as JSON, comparison, exports. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

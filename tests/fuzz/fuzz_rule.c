@@ -1,4 +1,4 @@
-/* A rule, and what it comes to on a small report. */
+/* Fuzz target: the input is the text of a rule, which is parsed and judged on a small report. */
 #include <stdint.h>
 #include <string.h>
 

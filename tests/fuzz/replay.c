@@ -1,5 +1,5 @@
-/* Runs a fuzz target over files: each argument a file or a folder of files. So that what a fuzzer once
- * found stays found, without a fuzzer. */
+/* Runs a fuzz target over files; each argument is a file or a folder of files. Tests run it over the inputs that
+ * fuzzers have found, and need no fuzzer for that. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static int replay_file(const char *path)
     fseek(file, 0, SEEK_END);
     long size = ftell(file);
     rewind(file);
-    /* Exactly the bytes, so that a sanitizer sees one read too far. */
+    /* Allocates exactly the file's size, so that a sanitizer sees a read beyond the input. */
     uint8_t *data = size > 0 ? malloc((size_t)size) : NULL;
     int status = size > 0 && (!data || fread(data, 1, (size_t)size, file) != (size_t)size) ? -1 : 0;
     if (!status)

@@ -81,7 +81,8 @@ static bool is_time(const char *name)
 
 enum advance { UNKNOWN, STAYS, BY_ONE, BY_STEP };
 
-/* Names are compared once a column: a fuzzer advances millions of rows. */
+/* How a column changes from one repeated row to the next. The answer is kept for each column, since it takes
+ * comparisons of names and a fuzzer makes millions of rows. */
 static enum advance advance_of(enum ws_family family, uint32_t column)
 {
     static uint8_t known[WS_FAMILY_COUNT][WS_COLUMNS_MAX];

@@ -1,10 +1,11 @@
-/* Traces as a fuzzer can change them: rows as they are once frames are decoded, so that nothing that is changed fails
- * at a hash. An input is items, each a byte that says what it is and then its content:
+/* A form of traces for fuzzers: rows as they are after frames are decoded, without the hashes of frames, at which
+ * every changed trace would fail. An input is a sequence of items. Each is a byte that says what it is, and its
+ * content:
  *
  *     0xff            the rows of another process follow
- *     0xfe N16 S32    the last row N times more, its identifier 1 and its times S further each time
- *     any other       a row of family (byte modulo their number): its columns in order, numbers in their width,
- *                     little-endian, texts as a byte of length and their bytes
+ *     0xfe N16 S32    N more copies of the last row, each with an identifier higher by 1 and times later by S
+ *     any other       a row of the family with the number (byte modulo the number of families): its columns in order,
+ *                     numbers in their width, little-endian, texts as a byte of length and their bytes
  */
 #ifndef WALLSHIM_TESTS_FUZZ_ROWS_H
 #define WALLSHIM_TESTS_FUZZ_ROWS_H
@@ -23,13 +24,13 @@ struct rows_item {
     _Alignas(16) char row[ROWS_ROW_SIZE]; /* its texts point into the input */
 };
 
-/* Takes the item at `at`; returns where the next one begins, NULL where there is no whole one. */
+/* Takes the item at `at`; returns where the next one begins, or NULL when the input ends before the item does. */
 const uint8_t *rows_take(const uint8_t *at, const uint8_t *end, struct rows_item *item);
 
-/* Writes a row; returns its size, 0 where there is no room for it. */
+/* Writes a row as an item; returns its size, or 0 when `capacity` is too small for it. */
 size_t rows_put(uint8_t *to, size_t capacity, enum ws_family family, const void *row);
 
-/* Moves a row on as ROWS_REPEAT says. */
+/* Changes a row into the next copy of a ROWS_REPEAT item: adds 1 to its identifier and `step` to its times. */
 void rows_advance(enum ws_family family, void *row, uint32_t step);
 
 /* Where the bytes of a column lie in a row that begins at `at`. */

@@ -78,7 +78,8 @@ static void add_version(int *versions, int *count, int version)
         versions[(*count)++] = version;
 }
 
-/* Each base name once, asked for around every version in which it changed, and for versions that never were. */
+/* Looks each base name up once with each of some versions: the versions in which the function changed, versions
+ * shortly before those, and versions that never existed. */
 static void ask_all(const struct way *way)
 {
     for (int i = 0; i < name_count; i++) {

@@ -3,9 +3,8 @@
 
 Without the shim every answer is the driver's. With it, each function of the wrapper table must come back as the wrapper
 of the very symbol that the driver alone would have given for that name, version and flags, and everything else as the
-driver's own, with the same results and the same statuses. With LOADER, the folder of a libcuda.so.1 that only loads the
-driver, as WSL has it: then one driver is in two libraries.
-"""
+driver's own, with the same results and the same statuses. LOADER is the folder of a libcuda.so.1 that only loads the
+driver, as on WSL: the driver's functions are then in two libraries."""
 import os
 import re
 import subprocess
@@ -53,7 +52,7 @@ def main():
         wrong += 1
     substituted = set()
     for before, after in zip(without, with_shim):
-        # RTLD_NEXT from the program finds the first library after it, so the shim as RTLD_DEFAULT does.
+        # From the program, RTLD_NEXT finds the first library after it. That is the shim, as with RTLD_DEFAULT.
         should = expected(before, wrapped)
         if "libwallshim.so" in after:
             substituted.add(after.rsplit(" ", 2)[1])
@@ -61,7 +60,7 @@ def main():
             wrong += 1
             if wrong <= SHOWN:
                 print(f"WRONG {after}\n  expected {should}")
-    # A table row that no look-up ever gave would have been tested by nothing.
+    # A row of the table whose wrapper no look-up gave has not been tested: that is an error, too.
     linked = {line.split()[1] for line in without if line.startswith("linked ")}
     unseen = sorted((wrapped & linked) - substituted)
     if unseen:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """The CUDA runtime itself, shared and static, finds the driver through the shim: runtime.py BUILD ROWS NVCC
 
-A trivial program of runtime.cu is built by nvcc both ways and run on the simulated GPU with the shim and without. All its
-look-ups must reach the driver in the same order, with the shim from libwallshim.so and nobody else; what the runtime
-then holds must be the wrapper for every function of the table and the driver's own for every other. (What it wants
-besides, private tables of the real driver, the simulated one does not have: it fails afterwards, the same in both.)
-"""
+nvcc builds runtime.cu with the shared and with the static runtime. Each program runs on the simulated GPU with the shim
+and without. All its look-ups must reach the driver in the same order, with the shim only from libwallshim.so. The
+runtime must then hold the wrapper for every function of the table, and the driver's own address for every other
+function. (The runtime also asks for private tables of the real driver, which the simulated one does not have: so it
+fails afterwards, in the same way with the shim and without.)"""
 import os
 import re
 import subprocess

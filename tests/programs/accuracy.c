@@ -1,13 +1,14 @@
-/* Many operations of every kind, for comparing what was reconstructed with what happened.
+/* Many operations of every kind, for comparing the times in the trace with what happened on the simulated GPU.
  *
  *   accuracy OPERATIONS mixed|long|pageable [LIVES]
  *
- * With LIVES the contexts end so often and are made again, primary ones, which are reset, and others by turns.
- * Two devices, two streams each, two threads a stream. mixed: half the kernels last 2 to 20 µs, the rest up to 200;
- * long: all at least 100; pageable: as mixed, but most operations are copies from and to pageable memory. Queues are
- * full and empty by turns, streams wait for each other, and now and then the two threads of a stream use it at once.
- * Kernels have sixteen names and copies many sizes, so that a record mistaken for another shows. Kernels are told how
- * long to last; they are the simulated GPU's. */
+ * With LIVES the work is done in so many sets of contexts, one after the other: primary contexts, which are reset,
+ * and contexts of the program's own by turns. There are two devices, two streams each, two threads a stream. mixed:
+ * half the kernels last 2 to 20 µs, the rest up to 200; long: all at least 100; pageable: as mixed, but most
+ * operations are copies from and to pageable memory. Queues are full and empty by turns, streams wait for each other,
+ * and now and then the two threads of a stream use it at once. Kernels have sixteen names and copies many sizes, so
+ * that a record mistaken for another shows. The parameter of a kernel says how long the simulated GPU lets it last.
+ */
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -74,7 +75,8 @@ static void operation(struct worker *worker, int device, ws_CUstream stream)
     worker->done++;
 }
 
-/* A batch of operations in one of the ways that programs have. */
+/* A batch of operations on one stream. A random number decides whether the other thread of the stream may come in
+ * between, whether the host waits or pauses between operations, and whether an event makes other streams wait. */
 static void batch(struct worker *worker)
 {
     int own = worker->number % STREAMS;
@@ -127,7 +129,7 @@ static void name_of(char *name, size_t size, int kernel)
     snprintf(name, size, "tagged_kernel_%02d", kernel);
 }
 
-/* The image with the sixteen kernels, made known to the simulated GPU first. */
+/* The PTX image with the sixteen kernels, which it also registers with the simulated GPU. */
 static const char *make_image(void)
 {
     static char image[KERNELS * 160 + 160];
@@ -186,7 +188,8 @@ static void end_devices(bool primary)
     }
 }
 
-/* What ran in contexts that go afterwards, unless these are the last. */
+/* Makes the contexts, runs all threads in them, and ends the contexts; the last ones are left to the process's end.
+ */
 static void live(int life, bool is_last)
 {
     static struct worker workers[THREADS];

@@ -1,5 +1,6 @@
-/* Ways around a preloaded library: RTLD_DEEPBIND, and a namespace of its own; by themselves, and beside work that
- * takes no such way. */
+/* Calls of the driver that bypass a preloaded library, since the caller is loaded with RTLD_DEEPBIND or into a
+ * link-map namespace of its own. They are the program's only calls, or (a mode with "-") follow calls that do not
+ * bypass it. */
 #include <dlfcn.h>
 #include <string.h>
 

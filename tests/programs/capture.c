@@ -1,4 +1,5 @@
-/* Stream capture in each mode, legal and illegal things done meanwhile; the answer of every call is printed. */
+/* Stream capture in each mode, with calls during the capture that are allowed and calls that are not; the result of
+ * every call is printed. */
 #include <pthread.h>
 
 #include "program.h"
@@ -8,7 +9,8 @@ static ws_CUevent recorded, fresh;
 static ws_CUstream other;
 static ws_CUfunction not_launched;
 
-/* What another thread does while this one captures, the thread's own mode relaxed or not. */
+/* A second thread, which calls the driver while the first one captures. With `relaxed` it sets its own capture mode
+ * to relaxed for these calls. */
 static void *meanwhile(void *relaxed)
 {
     MUST(cuCtxSetCurrent(gpu.context));
@@ -47,7 +49,7 @@ static void *launch_long(void *unused)
     MUST(cuCtxSetCurrent(gpu.context));
     uint64_t ns = 900000000;
     void *parameters[] = { &ns };
-    MUST(cuLaunchKernel(gpu.spin, 2, 1, 1, 32, 1, 1, 0, other, parameters, NULL)); /* as none before it */
+    MUST(cuLaunchKernel(gpu.spin, 2, 1, 1, 32, 1, 1, 0, other, parameters, NULL)); /* a grid that is new */
     return NULL;
 }
 
@@ -82,7 +84,8 @@ static void fork_and_join(void)
     TRY(spin(gpu.spin, gpu.stream, 2000));
 }
 
-/* Threads that have not called the driver before: one captures, in relaxed mode another ends that. */
+/* Capture in threads that have not called the driver before: one thread begins it, and in relaxed mode another one
+ * ends it. */
 static void *capture_here(void *mode)
 {
     TRY(cuStreamBeginCapture_v2(gpu.stream, *(int *)mode));
@@ -159,7 +162,7 @@ static int capture(const char *what)
         TRY(spin(gpu.spin, gpu.stream, 2000));
         usleep(600000);
     } else if (!strcmp(what, "slow")) {
-        /* Long enough for anything that happens now and then to happen meanwhile. */
+        /* Takes 1.5 s, so that whatever the shim's thread does now and then happens during the capture. */
         for (int i = 0; i < 30; i++) {
             TRY(spin(gpu.spin, gpu.stream, 2000));
             usleep(50000);
@@ -191,7 +194,7 @@ int main(int argc, char **argv)
     MUST(cuModuleGetFunction(&not_launched, module, "spin_too"));
     MUST(cuEventCreate(&recorded, 0));
     MUST(cuEventCreate(&fresh, WS_CU_EVENT_DISABLE_TIMING));
-    /* Work of before, so that marks are outstanding when the capture begins. */
+    /* Launches before the capture, so that the shim has events to read while the capture is active. */
     dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 50, 5000));
     MUST(cuEventRecord(recorded, gpu.stream));
     MUST(cuStreamSynchronize(gpu.stream));

@@ -9,7 +9,7 @@ static struct gpu gpu;
 static pthread_key_t key;
 static bool launches_first;
 
-/* So many threads, a few at a time. */
+/* Runs `threads` threads, a few at a time. */
 static void crowd(int threads, void *(*function)(void *))
 {
     pthread_t running[AT_ONCE];
@@ -20,7 +20,7 @@ static void crowd(int threads, void *(*function)(void *))
         for (int i = 0; i < AT_ONCE; i++)
             pthread_join(running[i], NULL);
         if (done % 128 == 0)
-            usleep(5000); /* a program does something between, and a driver that is none is slow */
+            usleep(5000); /* a real program does other work in between, and the simulated driver is slow */
     }
     dprintf(STDOUT_FILENO, "%d threads\n", threads);
 }
@@ -40,7 +40,7 @@ static void launch_at_end(void *unused)
     MUST(spin(gpu.spin, gpu.stream, 1000));
 }
 
-/* What a thread's keys hold is destroyed after all its thread_local objects. */
+/* The key's destructor launches. It runs after the destructors of all the thread's thread_local objects. */
 static void *leave_it_to_a_key(void *unused)
 {
     (void)unused;
@@ -63,7 +63,7 @@ static void streams(int count)
     dprintf(STDOUT_FILENO, "%d streams\n", count);
 }
 
-/* As many grids as launches. */
+/* Each launch has another grid. */
 static void shapes(int count)
 {
     for (int i = 0; i < count; i++) {

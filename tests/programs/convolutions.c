@@ -1,5 +1,6 @@
-/* Convolutions, attention and products through cuDNN, by its older interface and by graphs, whose sizes say whether
- * each was understood; and what programs do to descriptors. */
+/* Convolutions, attention and matrix products through cuDNN, by its older interface and by graphs. Their sizes
+ * differ, so that a test sees in the trace whether each was understood. Also plans that are destroyed, unfinished or
+ * given other sizes. */
 #include "program.h"
 
 #include <dlfcn.h>
@@ -15,8 +16,8 @@ ws_cudnnStatus cudnnCreateConvolutionDescriptor(void **descriptor);
 #define CUDNN_ROW(part, symbol, parameters, ...) ws_cudnnStatus symbol parameters;
 #include "shim/hook/cudnn_table.h"
 
-/* All launches together have no more than the shim's first 512 events: its thread may be late to make more, and a
- * kernel without a time is in no figure. */
+/* All launches together need no more than the 512 events that the shim makes at first. Its thread may be late to make
+ * more, and a kernel without a time is missing in the report's figures. */
 enum { STEPS = 10, THREADS = 4, EACH = 10, OPERANDS = 4 };
 enum {
     FORWARD = WS_CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
@@ -28,11 +29,11 @@ typedef ws_cudnnBackendDescriptor descriptor;
 
 static ws_cudnnHandle handle;
 
-/* ---- the older interface */
+/* ---- cuDNN's older interface */
 
 static void convolve(int direction, int rank, const int *image_size, const int *filter_size, const int *result_size)
 {
-    static void *image, *filter, *result, *how; /* the same ones, with other sizes */
+    static void *image, *filter, *result, *how; /* the same in all calls, with other sizes */
     int strides[5] = { 1, 1, 1, 1, 1 };
     if (!image) {
         cudnnCreateTensorDescriptor(&image);
@@ -96,7 +97,8 @@ static descriptor tensor(bool in_memory, int64_t rank, const int64_t *size)
         __VA_ARGS__                                                   \
     }
 
-/* An operation of three tensors and of how it is done. */
+/* A kind of operation: its three tensors, and the descriptor (`how`) that says how it is done, with that one's value.
+ */
 struct kind {
     ws_cudnnEnum type, operands[3], how, how_type, how_name, how_value_type;
     ws_cudnnEnum how_value;
@@ -154,7 +156,8 @@ static descriptor operation(const struct kind *kind, descriptor a, descriptor b,
     return made;
 }
 
-/* As frontends do: a heuristic gives configurations of engines, and what a plan was made of goes. */
+/* Makes a plan as cuDNN's frontends do: a heuristic gives the configuration of an engine, and the descriptors that
+ * the plan was made from are destroyed. */
 static descriptor plan_of(int count, descriptor *operations, bool finalize)
 {
     descriptor graph = make(WS_CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
@@ -215,7 +218,7 @@ static descriptor convolution_with_bias(void)
     return plan_of(2, operations, true);
 }
 
-/* Scores and probabilities are never in memory; with a mask, indices are asked for. */
+/* Scores and probabilities are never in memory; with a mask there is a pointwise operation that generates indices. */
 static descriptor attention(bool masked)
 {
     descriptor q = tensor(true, SIZE(4, 16, 512, 64)), k = tensor(true, SIZE(4, 16, 64, 512));
@@ -252,7 +255,8 @@ static void *execute_often(void *plan)
     return NULL;
 }
 
-/* What was destroyed is not what has its address now. */
+/* Makes, executes and destroys plans in turn: a new descriptor may get the address of a destroyed one, and must not
+ * be taken for it. */
 static void recycle(void)
 {
     for (int64_t channels = 32; channels <= 128; channels *= 2) {
@@ -311,7 +315,7 @@ int main(void)
     descriptor unfinished = operation(&matmul, tensor(true, SIZE(1, 64, 64)), tensor(true, SIZE(1, 64, 64)),
                                       tensor(true, SIZE(1, 64, 64)));
     printf("unfinished %d\n", execute(plan_of(1, &unfinished, false)));
-    /* A plan given other sizes than it was made for: of what it computes then nothing is said. */
+    /* A plan that is given other sizes than it was made for: the shim must not say what this execution computes. */
     descriptor pack = make(WS_CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
     int64_t sizes[] = { 32, 1024 };
     cudnnBackendSetAttribute(pack, WS_CUDNN_ATTR_VARIANT_PACK_OVERRIDE_SHAPES, WS_CUDNN_TYPE_INT64, 2, sizes);

@@ -1,7 +1,7 @@
-/* Kernels of which it is known what the hardware's counters must say, each with a label on stdout, separated by tabs:
- * name, blocks, launches, bytes and FLOPs of a launch, precision of most of them. With "threads" two threads launch
- * them at the same time; with "waits" a stream waits for this thread, with "long" a kernel runs for 3 s, and with
- * "late" CUPTI is not ready for the first. */
+/* Kernels of which it is known what the hardware counters must say. A line on stdout for each, with tabs between:
+ * name, blocks, launches, bytes and FLOPs of a launch, precision of most of its FLOPs. With "threads" two threads
+ * launch them at the same time; with "waits" another stream waits for this thread, with "long" a kernel on it runs
+ * for 3 s, and with "late" CUPTI is not ready for the first launches. */
 #include "program.h"
 
 #include <dlfcn.h>
@@ -11,7 +11,7 @@
 
 enum { THREADS = 32 };
 
-/* What kernels do for each of the elements that their parameter counts. */
+/* The bytes and FLOPs of each kernel per element; its parameter is the number of elements. */
 static const struct kernel {
     const char *name;
     uint64_t read, written, tensor, flops;
@@ -131,7 +131,7 @@ static void print_labels(void)
 
 static void step(ws_CUstream stream, ws_CUstream other)
 {
-    launch(other, BACKGROUND, 8, 1000000); /* still at work when the next is launched */
+    launch(other, BACKGROUND, 8, 1000000); /* still running when the next one is launched */
     launch(stream, FP32, 64, 100001);
     launch(stream, FP32, 128, 400003);
     launch(stream, FP64, 64, 50001);
@@ -162,7 +162,7 @@ static void captured(ws_CUstream stream)
 {
     ws_CUgraph graph;
     ws_CUgraphExec executable;
-    /* The other thread may synchronize meanwhile. */
+    /* Not in global mode: the other thread may synchronize during the capture, which that mode forbids. */
     MUST(cuStreamBeginCapture_v2(stream, WS_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
     launch(stream, OF_A_GRAPH, 64, 1000);
     MUST(cuStreamEndCapture(stream, &graph));
@@ -176,7 +176,9 @@ static void captured(ws_CUstream stream)
 
 ws_CUresult cuStreamWaitValue32_v2(ws_CUstream stream, ws_CUdeviceptr address, uint32_t value, unsigned flags);
 
-/* What waits for this thread does not end before the launches beside it have returned. */
+/* Launches while another stream is busy: until this thread writes `value`, which it does after the launches, or for 3
+ * s.
+ */
 static void stuck(const struct gpu *gpu, bool waits)
 {
     uint32_t *value;
@@ -193,7 +195,8 @@ static void stuck(const struct gpu *gpu, bool waits)
     __atomic_store_n(value, 1, __ATOMIC_RELEASE);
     MUST(cuStreamSynchronize(other));
     MUST(cuMemFreeHost(value));
-    /* And from now on the device is idle when it is to be, once the thread that waited for it has run. */
+    /* From now on the device is idle at each launch. The pause gives the shim's thread that waited for it time to
+     * run. */
     for (int i = 0; i < 20; i++) {
         usleep(20000);
         launch(gpu->stream, FP32, 64, 100001);

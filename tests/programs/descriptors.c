@@ -1,5 +1,5 @@
-/* What a program sees of its own descriptors, and does to all of them: with a kernel or a sandbox of less means, too.
- */
+/* Programs that look at all their file descriptors, close them or put files over them; also on a kernel without
+ * close_range, and in a sandbox that forbids it and unshare. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 
 static struct gpu gpu;
 
-/* From now on these two system calls end so. */
+/* A seccomp filter: from now on `action` is the outcome of the system calls with these two numbers. */
 static void refuse(int first, int second, unsigned action)
 {
     struct sock_filter code[] = {
@@ -84,7 +84,8 @@ static void listed(void)
     waitpid(child, NULL, 0);
 }
 
-/* What ends when the last descriptor of it is closed ends at once. */
+/* A pipe, a socket and a file's lock end when their last descriptor is closed. They must end at once, which they do
+ * only if the shim keeps no copies of the descriptors. */
 static void ends(void)
 {
     int pipes[2], sockets[2], file = open("own.txt", O_RDWR | O_CREAT, 0644);
@@ -115,7 +116,8 @@ static void ends(void)
 
 static atomic_int over;
 
-/* A file of the program's goes over numbers that it never asked for. */
+/* Puts a file of the program's over descriptor numbers that the program never opened: the shim's file may have one.
+ */
 static void *take_all(void *own)
 {
     while (!atomic_load(&over))

@@ -1,9 +1,9 @@
-/* Every way of looking the driver up at run time. Not linked with the driver. */
+/* Looks the driver's functions up at run time in every way. The program is not linked with the driver. */
 #include <dlfcn.h>
 
 #include "program.h"
 
-/* Names of the driver, of nobody, and of others that begin alike. */
+/* Names of driver functions, names that no library has, and names of other libraries that begin alike. */
 static const char *const names[] = { "cuInit",
                                      "cuLaunchKernel",
                                      "cuMemAlloc_v2",
@@ -54,7 +54,7 @@ static ws_CUresult use(void *driver)
     return result;
 }
 
-/* Opened and closed again and again, used in between; then closed for good with the program going on. */
+/* Opens the driver, uses it and closes it, again and again. After the last close the program goes on. */
 static void reopened(void)
 {
     for (int i = 0; i < 5; i++) {
@@ -101,7 +101,9 @@ static void from_library(void)
     dlclose(probe);
 }
 
-/* A library that has a function of the driver's name: asked by handle, it is that one. */
+/* A library that has a function with the name of a driver function: dlsym with the library's handle gives that
+ * function.
+ */
 static void by_handle(void)
 {
     void *probe = library("libprobe.so");
@@ -112,7 +114,7 @@ static void by_handle(void)
     dlclose(probe);
 }
 
-/* The same question from the same place, so often that it looks like one that goes in circles. */
+/* The same look-up from the same place, so often that it looks like two libraries asking each other for ever. */
 static void often(void)
 {
     int secrets = 0, drivers = 0;

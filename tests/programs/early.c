@@ -1,5 +1,5 @@
-/* A program that uses CUDA before main: EARLY says whether a "library" it is linked with does, or the program itself
- * before any library is made ready ("preinit"). */
+/* A program that uses CUDA before main. EARLY says who does: a "library" that it is linked with, in its constructor,
+ * or the program itself before the constructors of all libraries ("preinit"). */
 #include "program.h"
 
 int early_launches(void);

@@ -1,4 +1,4 @@
-/* Every way for a program to end, work still in flight. */
+/* Every way for a program to end while work is in flight. */
 #include <pthread.h>
 #include <signal.h>
 
@@ -34,7 +34,7 @@ static void *spin_for_ever(void *unused)
 
 static void at_exit(void)
 {
-    /* The driver may be gone by now, so that its answers are its own affair: only that they come back. */
+    /* The driver may have shut down by now: what these calls return does not matter, only that they return. */
     spin(gpu.spin, gpu.stream, 10000);
     cuCtxSynchronize();
     dprintf(STDOUT_FILENO, "atexit handler done\n");

@@ -1,10 +1,10 @@
-/* Preloaded before the shim: makes the C library fail for it, and for nobody else, where FAULTS says so.
+/* Preloaded before the shim: makes functions of the C library fail when the shim calls them. FAULTS lists which ones.
  *
  *   FAULTS=mmap,pthread_create,open,proc,write,…
  *
  * Only calls that come from libwallshim.so fail, so that the program's own run is the same with the shim and without.
  */
-#undef _FILE_OFFSET_BITS /* open and open64 are both to be had by their own names */
+#undef _FILE_OFFSET_BITS /* which makes open another name of open64: both are defined here */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ static bool from_shim(const void *caller)
 
 #define FAILS(fault) (asked_for(fault) && from_shim(__builtin_return_address(0)))
 
-/* The rest goes straight to the kernel, so that nothing has to be looked up. */
+/* Calls that do not fail become system calls, so that the real mmap, open and write need not be looked up. */
 void *mmap(void *address, size_t length, int protection, int flags, int file, off_t offset)
 {
     if (FAILS("mmap")) {

@@ -26,7 +26,7 @@ static void wait_for(const char *what, pid_t child)
             WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
-/* A whole CUDA program of its own. */
+/* What children run that are whole CUDA programs. */
 static int leaf(void)
 {
     gpu_open(&gpu, 0);
@@ -54,7 +54,7 @@ static void *list_libraries(void *unused)
     return unused;
 }
 
-/* Calls that were never made before. */
+/* Driver functions that the process has not called before the fork. */
 static int new_calls(void)
 {
     ws_CUevent event;
@@ -63,7 +63,7 @@ static int new_calls(void)
     return 19;
 }
 
-/* The driver is looked up in every way, from a program and a library. */
+/* Looks driver functions up in every way. */
 static int look_ups(void)
 {
     static const char *const names[] = { "cuInit", "cuEventCreate", "cuCtxSynchronize", "cuGetProcAddress_v2" };
@@ -82,8 +82,8 @@ static int look_up_and_use(void)
     return leaf();
 }
 
-/* Another thread has the loader's lock of the list of libraries, which the C library does not free in a child. What
- * the child does there waits for nobody. */
+/* Forks while another thread holds the lock of the loader's list of libraries. The C library does not free that lock
+ * in the child, so nothing that the child does may wait for it. */
 static void forked_while_listed(const char *mode, int (*act)(void))
 {
     pthread_t thread;
@@ -119,7 +119,8 @@ static void forked(const char *mode)
         _exit(92);
     }
     if (!strcmp(mode, "fork-cuda")) {
-        /* CUDA does not work in a forked child; what it answers is the driver's affair. */
+        /* CUDA does not work in a child that is forked after the first call; the driver decides what the calls
+         * return. */
         ws_CUevent event;
         TRY(cuInit(0));
         TRY(spin(gpu.spin, gpu.stream, 1000));
@@ -181,7 +182,7 @@ static void *leaf_in_thread(void *unused)
     return unused;
 }
 
-/* The child's first thread is gone before its second one is done: the child ends with that. */
+/* The child's first thread ends before its second one has done its work; the child ends with the second. */
 static void *fork_and_leave(void *mode)
 {
     pthread_t thread;

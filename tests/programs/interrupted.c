@@ -2,10 +2,11 @@
  *
  *   interrupted OPERATION ACTION
  *
- * A child makes the same call again and again; its parent steps through one of them an instruction at a time, and at
- * the next place within the shim sends the signal whose handler launches, forks or jumps. Without the shim there is
- * no such place, and the signal comes after a few steps. $FIRST is the first place that has its turn, $STRIDE how far
- * the next is. */
+ * A child makes the same call in round after round. In each round its parent steps through the call by ptrace, an
+ * instruction at a time, to a certain instruction of the shim (a place), and there sends a signal. The signal's
+ * handler launches, forks or leaves the call by siglongjmp (ACTION). The next round interrupts the call at a later
+ * place. Without the shim there are no places, and the signal comes after a few steps. $FIRST is the number of the
+ * first place that is interrupted, $STRIDE the distance to the next one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -29,7 +30,7 @@ ws_ncclResult ncclAllReduce(const void *send, void *receive, size_t count, ws_nc
                             ws_ncclComm comm, ws_CUstream stream);
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { STRIDE = 97 }; /* between places that have their turn */
+enum { STRIDE = 97 }; /* from one place that is interrupted to the next */
 #else
 enum { STRIDE = 5 };
 #endif
@@ -44,7 +45,7 @@ static pid_t self;
 static sigjmp_buf back;
 static volatile bool jumping;
 
-static int children_lost; /* that did not end as they should */
+static int children_lost; /* children that ended with another status than CHILD_STATUS */
 
 /* --- operations ---------------------------------------------------------------------------------- */
 
@@ -75,7 +76,7 @@ static int one_collective(void)
     return (int)ncclAllReduce((void *)buffer, (void *)buffer, COUNT, WS_ncclFloat32, WS_ncclSum, comm, gpu.stream);
 }
 
-/* One that was left before may still go on. */
+/* Begin fails where a capture that a jump left in an earlier round is still active. */
 static int one_capture(void)
 {
     int mode = WS_CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -102,7 +103,7 @@ static void launch_now(int signal)
     spin(gpu.spin, gpu.stream, 1000);
 }
 
-/* The child returns from the handler, and through the call that it interrupted. */
+/* The forked child returns from the handler and goes on in the call that the signal interrupted. */
 static void fork_now(int signal)
 {
     (void)signal;
@@ -140,8 +141,8 @@ static void open_all(void)
         _exit(90);
 }
 
-/* Some launches that nobody interrupts, in a stream and in the default one, so slowly that few events do: the last of
- * all, which must have all that they usually have. */
+/* The last launches, which no signal interrupts, in a stream of the program's and in the default one. They are so
+ * slow that the shim needs few events for them. The test expects complete records with times of them. */
 static int launch_at_last(void)
 {
     int refused = 0;
@@ -163,15 +164,15 @@ static int be_interrupted(int (*run)(void), const char *action)
     sigaction(SIGUSR1, &handler, NULL);
     jumping = !strcmp(action, "jump");
     volatile int refused = 0;
-    for (volatile int i = 0; i < 4; i++) /* all that is seen for the first time */
+    for (volatile int i = 0; i < 4; i++) /* what the shim does only at a first call is done now */
         refused = refused + (run() != 0);
     launch_now(0);
     MUST(cuStreamSynchronize(gpu.stream));
-    /* The parent sets this when all places have had their turn. */
+    /* True when the parent has interrupted all places: it then makes a file of this name. */
     static volatile bool enough;
     while (!enough) {
         if (!sigsetjmp(back, 1)) {
-            enough = raise(SIGSTOP) != 0; /* stopped by the parent, who then steps */
+            enough = raise(SIGSTOP) != 0; /* the parent sees the stop, and begins to step */
             refused = refused + (run() != 0);
         } else if (run == one_capture) {
             ws_CUgraph graph = NULL;
@@ -239,13 +240,14 @@ static unsigned long place_of(pid_t child)
     return ptrace(PTRACE_GETREGS, child, NULL, &registers) ? 0 : registers.rip;
 }
 
-/* The shim has just called somebody: lets that run until it returns. False: another stop came first. */
+/* The shim has just called a function outside itself: lets that function run until it returns. Returns false when the
+ * child stopped before for another reason. */
 static bool step_over(pid_t child, struct range shim, int *signal, bool *lives)
 {
     struct user_regs_struct registers;
     ptrace(PTRACE_GETREGS, child, NULL, &registers);
     unsigned long back_at = (unsigned long)ptrace(PTRACE_PEEKDATA, child, (void *)registers.rsp, NULL);
-    if (back_at < shim.low || back_at >= shim.high) /* it returned, or jumped */
+    if (back_at < shim.low || back_at >= shim.high) /* no call: the shim returned, or was left by a jump */
         return true;
     long text = ptrace(PTRACE_PEEKTEXT, child, (void *)back_at, NULL);
     ptrace(PTRACE_POKETEXT, child, (void *)back_at, (void *)((text & ~0xffL) | TRAP));
@@ -275,7 +277,7 @@ static bool step_over(pid_t child, struct range shim, int *signal, bool *lives)
 }
 #endif
 
-/* Steps to the place with this number. False: there are no more. */
+/* Steps to the place with this number. Returns false when the call has fewer places. */
 static bool step_to(pid_t child, struct range shim, long number, bool *lives)
 {
     long places = 0;
@@ -294,7 +296,7 @@ static bool step_to(pid_t child, struct range shim, long number, bool *lives)
             *lives = false;
             return false;
         }
-        if (signal == SIGSTOP) /* the next round */
+        if (signal == SIGSTOP) /* the call has ended and the next round begins */
             return false;
     }
     return false;
@@ -303,9 +305,9 @@ static bool step_to(pid_t child, struct range shim, long number, bool *lives)
 static int drive(pid_t child, int first, int stride)
 {
     int signal;
-    bool lives = wait_for_stop(child, &signal); /* by exec */
+    bool lives = wait_for_stop(child, &signal); /* the stop that exec causes */
     for (long number = first; lives; number += stride) {
-        /* On to the next round; other signals are the child's own. */
+        /* Lets the child run to the SIGSTOP that begins its next round, and passes other signals on to it. */
         int pass = 0;
         do {
             ptrace(PTRACE_CONT, child, NULL, (void *)(long)pass);
@@ -321,7 +323,8 @@ static int drive(pid_t child, int first, int stride)
         }
         ptrace(PTRACE_CONT, child, NULL, (void *)(long)SIGUSR1);
         lives = wait_for_stop(child, &signal);
-        /* The next round has begun with this stop: it goes on below as if it had not. */
+        /* Lets the child run to its next SIGSTOP. The loop above then lets the round that begins there run unstepped.
+         */
         while (lives && signal != SIGSTOP) {
             ptrace(PTRACE_CONT, child, NULL, (void *)(long)signal);
             lives = wait_for_stop(child, &signal);
@@ -335,7 +338,8 @@ static int drive(pid_t child, int first, int stride)
     return 0;
 }
 
-/* Both processes in turn on one CPU: a step that wakes another CPU up takes five times as long. */
+/* Binds both processes to one CPU, where they run in turn: a step that wakes another CPU up takes five times as long.
+ */
 static void stay_on_this_cpu(void)
 {
     cpu_set_t set;

@@ -1,5 +1,6 @@
-/* Kernels of which it is known what they compute and move, each with its label on stdout: name, what holds it, how
- * often it is launched, bytes and FLOPs of a launch (0: its parameters do not say), separated by tabs. */
+/* Kernels of which it is known what they compute and move. A line (label) on stdout for each, with tabs between:
+ * name, what limits it (memory-bound …), number of launches, bytes and FLOPs of a launch (0: its parameters do not
+ * say). */
 #include "program.h"
 
 #include "abi/cublas.h"
@@ -16,7 +17,7 @@ enum {
     STEPS = 10,
     LARGE = 32 << 20, /* elements */
     SMALL = 2000,
-    SMALL_LAUNCHES = 40, /* a step: more in all than parameters are kept of */
+    SMALL_LAUNCHES = 40, /* per step; in all steps more than the shim keeps parameters of */
     ROWS = 16384,
     COLUMNS = 4096,
     HEADS = 32,
@@ -29,7 +30,8 @@ static ws_CUstream stream;
 static ws_cublasHandle handle;
 static ws_CUdeviceptr x, y, z;
 
-/* What each kernel is: of 2-byte elements, so many arrays of so many elements, and what else it moves. */
+/* The label of each kernel: it moves `arrays` arrays of `elements` elements of 2 bytes, and `more_bytes`. `flops` is
+ * per element, `launches` per step. */
 static const struct label {
     enum kernel kernel;
     int launches;
@@ -40,20 +42,22 @@ static const struct label {
     { KERNEL_GELU, 1, "memory-bound", LARGE, 2, 0, 1 },
     { KERNEL_SCALE, 1, "memory-bound", LARGE, 2, 0, 1 },
     { KERNEL_ADD, 1, "memory-bound", LARGE, 3, 0, 1 },
-    { KERNEL_MUL, 1, "memory-bound", LARGE, 2, 0, 1 }, /* by itself: one array is read */
+    { KERNEL_MUL, 1, "memory-bound", LARGE, 2, 0, 1 }, /* of an array with itself: one array is read */
     { KERNEL_GELU_BACKWARD, 1, "memory-bound", LARGE, 3, 0, 1 },
     { KERNEL_TANH, SMALL_LAUNCHES, "latency-bound", SMALL, 2, 0, 1 },
     { KERNEL_NORM, 1, "memory-bound", (double)ROWS *COLUMNS, 2, COLUMNS * 2 * 2 + ROWS * 4 * 2, 8 },
     { KERNEL_SOFTMAX, 1, "memory-bound", (double)ROWS *COLUMNS, 2, 0, 4 },
-    { KERNEL_SOFTMAX_BACKWARD, 1, "memory-bound", (double)ROWS *COLUMNS, 2, 0, 3 }, /* x is both inputs */
+    { KERNEL_SOFTMAX_BACKWARD, 1, "memory-bound", (double)ROWS *COLUMNS, 2, 0,
+      3 }, /* step() passes x as both inputs */
     { KERNEL_REDUCE, 1, "memory-bound", (double)ROWS *COLUMNS, 1, ROWS * 2, 1 },
     { KERNEL_ADD_ROW, 1, "memory-bound", (double)ROWS *COLUMNS, 2, COLUMNS * 2, 1 },
-    { KERNEL_CAST, 1, "memory-bound", LARGE, 3, 0, 0 }, /* of them two for the result */
-    /* causal, over sequences of 1024: half of the scores */
+    { KERNEL_CAST, 1, "memory-bound", LARGE, 3, 0, 0 }, /* two are the result, which has 4-byte elements */
+    /* Causal attention over sequences of 1024: only half of the scores are computed. */
     { KERNEL_ATTENTION, 1, "memory-bound", (double)ROWS *HIDDEN, 4, ROWS *HEADS * 4, 2 * 1024 },
     { KERNEL_ATTENTION_BACKWARD, 1, "compute-bound", (double)ROWS *HIDDEN, 8, ROWS *HEADS * 8, 5 * 1024 },
-    { KERNEL_ADAM, 1, "memory-bound", (double)PARAMETERS * 2, 7, 0, 0 }, /* of 4 bytes */
-    /* A product without its library's call, rows of a table of which some may be the same, Triton's without types. */
+    { KERNEL_ADAM, 1, "memory-bound", (double)PARAMETERS * 2, 7, 0, 0 }, /* * 2: elements of 4 bytes */
+    /* Kernels whose bytes and FLOPs nobody can tell: a product without a call of cuBLAS, an embedding, which may read
+     * a row of its table more than once, and a kernel of Triton's, whose parameters have no types. */
     { KERNEL_GEMM_SLIM, 1, "unknown", ROWS, 0, 0, 0 },
     { KERNEL_EMBEDDING, 1, "memory-bound", ROWS, 0, 0, 0 },
     { KERNEL_TRITON, 1, "memory-bound", LARGE, 0, 0, 0 },
@@ -94,7 +98,8 @@ static void multiply(int i)
                  products[i].type, products[i].m, WS_CUBLAS_COMPUTE_32F, -1);
 }
 
-/* Products stand between chains, in each of which a kernel reads what the one before it wrote. */
+/* Chains of kernels, in which each kernel reads what the one before it wrote, with a matrix product between chains.
+ */
 static void step(void)
 {
     launch_pointwise(stream, KERNEL_FILL, LARGE, x, 0, 0);
@@ -140,7 +145,7 @@ int main(void)
         MUST(cuMemAlloc_v2(buffers[i], (size_t)ROWS * COLUMNS * 2));
     for (int i = 0; i < STEPS; i++) {
         step();
-        if (!i) /* the shim asks what the kernels take when it gets round to it */
+        if (!i) /* gives the shim's thread time to ask the driver for the kernels' parameter layouts */
             usleep(200000);
     }
     print_labels();

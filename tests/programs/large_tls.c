@@ -1,4 +1,4 @@
-/* Has thread-local storage of nearly a megabyte, which lies on the stack of every thread of the process. */
+/* A program with thread-local storage of nearly a megabyte, which takes up that much of every thread's stack. */
 #include "program.h"
 
 static __thread char large[1036000];
@@ -10,7 +10,7 @@ int main(void)
     large[0] = 1;
     dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 300, 2000));
     TRY(cuStreamSynchronize(gpu.stream));
-    usleep(300000); /* the recorder's threads are at work meanwhile */
+    usleep(300000); /* gives the shim's threads time to work */
     dprintf(STDOUT_FILENO, "%d\n", large[0]);
     return 0;
 }

@@ -1,5 +1,6 @@
-/* A program below a layer that has its own functions in front of the driver's (libraries/layer.c). Its own way to the
- * driver is the first word: "plain" linking, or dlsym of a "handle", of the "default" or of the "next" library. */
+/* A program whose calls of the driver pass through a layer that has functions of its own for some of the driver's
+ * (libraries/layer.c). The first argument says how the program finds the driver: by "plain" linking, or by dlsym of a
+ * "handle", of RTLD_DEFAULT ("default") or of RTLD_NEXT ("next"). */
 #include <dlfcn.h>
 
 #include "program.h"

@@ -1,5 +1,5 @@
-/* Ends of a program that come where nobody expects them: in a handler inside a call, in a library's destructor, and
- * without exit. */
+/* Programs that end at unusual places: in a signal handler inside a CUDA call, in a library's destructor, and without
+ * exit. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,8 +12,8 @@
 
 static struct gpu gpu;
 
-/* From the folder of libraries beside the program: a sanitizer opens it in our place, and knows no run path of ours.
- */
+/* Opens a library by its path in the folder libraries/ beside the program. Its bare name would not do: under a
+ * sanitizer it is the sanitizer's library that calls dlopen, so this program's RUNPATH is not searched. */
 static void *open_library(const char *name)
 {
     char path[4096];
@@ -39,7 +39,7 @@ static void alarm_in(long us)
     setitimer(ITIMER_REAL, &once, NULL);
 }
 
-/* The context's end is waited for while a long kernel runs; the handler comes in between. */
+/* cuCtxDestroy waits for a long kernel, and meanwhile the alarm's handler calls exit. */
 static void exit_inside_destroy(void)
 {
     ws_CUcontext context;
@@ -53,12 +53,12 @@ static void exit_inside_destroy(void)
     MUST(spin(function, NULL, 150000000));
     alarm_in(50000);
     MUST(cuCtxDestroy_v2(context));
-    for (;;) /* where the call came back before the alarm */
+    for (;;) /* in case cuCtxDestroy returned before the alarm */
         pause();
 }
 
-/* libraries/leaving.c destroys them. It is loaded last, so that its destructor comes after those of preloaded
- * libraries. */
+/* Leaves four contexts, which the destructor of libraries/leaving.c destroys. That library is loaded last, so that
+ * its destructor runs after those of preloaded libraries. */
 static void leave_contexts(void)
 {
     void *library = open_library("libleaving.so");
@@ -88,7 +88,7 @@ static void _exit_in_handler(int signal)
     _exit(16);
 }
 
-/* A worker of a pool: CUDA starts in the child alone. */
+/* CUDA is first used in the child, as in a pool of worker processes. */
 static void leave_child(void)
 {
     pid_t child = fork();
@@ -102,7 +102,7 @@ static void leave_child(void)
     dprintf(STDOUT_FILENO, "child: %d\n", WEXITSTATUS(status));
 }
 
-/* What this child ends is itself, though it shares the parent's memory. */
+/* The _exit of a vforked child ends the child alone, though it shares the parent's memory. */
 static void leave_vforked(void)
 {
     gpu_open(&gpu, 0);
@@ -122,7 +122,7 @@ static void *open_slowly(void *unused)
     return unused;
 }
 
-/* Another thread holds the loader's lock meanwhile. */
+/* Starts a thread that holds the loader's lock for seconds: it opens libslow.so, whose constructor sleeps. */
 static void open_beside(void)
 {
     pthread_t thread;
@@ -132,7 +132,8 @@ static void open_beside(void)
     usleep(500000);
 }
 
-/* A child that is made without the C library, which frees its locks in children, ends all the same. */
+/* Forks by a bare system call, while another thread holds the loader's lock. The C library's fork would free its
+ * locks in the child; this child must end all the same. */
 static void leave_cloned(void)
 {
     open_beside();
@@ -167,9 +168,10 @@ static void leave_twice(void)
 void launch_while_opening(void);
 void launch_while_opening(void)
 {
-    ws_CUdeviceptr memory; /* functions that nobody has called before */
+    ws_CUdeviceptr memory;
     cuCtxSetCurrent(gpu.context);
     dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 10, 1000));
+    /* Driver functions that the program has not called before. */
     TRY(cuMemAlloc_v2(&memory, 1024));
     TRY(cuMemsetD8Async(memory, 1, 1024, gpu.stream));
     TRY(cuStreamSynchronize(gpu.stream));

@@ -1,4 +1,4 @@
-/* Programs that have run, or run, into the limits of their process. */
+/* Programs that reach a limit of their process, before their first CUDA call or later. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -33,7 +33,7 @@ static void work(int times)
     TRY(cuStreamSynchronize(gpu.stream));
 }
 
-/* No file may grow beyond 4 KiB, and the signal for trying is at its default, which ends the program. */
+/* No file may grow beyond 4 KiB. A write beyond raises SIGXFSZ, whose default action would end the program. */
 static void file_size(void)
 {
     limit(RLIMIT_FSIZE, 4096);
@@ -62,7 +62,7 @@ static void memory(void)
     dprintf(STDOUT_FILENO, "mmap: %s\n", large == MAP_FAILED ? strerror(errno) : "given");
 }
 
-/* Every descriptor is taken before CUDA is first used by the program's work. */
+/* Every descriptor is taken after the context was made and before the first launch. */
 static void descriptors(void)
 {
     gpu_open(&gpu, 0);
@@ -72,7 +72,7 @@ static void descriptors(void)
     work(2000);
 }
 
-/* A line of /proc/self/status, in KiB. */
+/* The value, in KiB, of a line of /proc/self/status. */
 static long status(const char *name)
 {
     char line[256];
@@ -86,7 +86,8 @@ static long status(const char *name)
     return value;
 }
 
-/* What the program has locked, from before CUDA or when it runs, is its own. The driver takes some too. */
+/* The program locks all its memory, before its first CUDA call or after some work. The shim's memory must not be
+ * locked with it, which would make all of it resident. The driver's share is allowed for. */
 static void locked(bool early)
 {
     enum { DRIVER_KIB = 20 << 10, RECORDER_KIB = 16 << 10 };
@@ -112,7 +113,7 @@ static void *start_work(void *unused)
     return (void *)(intptr_t)spin_times(&gpu, 10, 2000);
 }
 
-/* Little more than the program needs: its own memory and threads must be had as ever. */
+/* The limit is little more than what the program needs: it must get its memory and threads as without the shim. */
 static void little(int resource, size_t now)
 {
     enum { MIB = 1 << 20, ROOM = 256, OWN = 80, THREADS = 4 };
@@ -124,7 +125,7 @@ static void little(int resource, size_t now)
     work(2000);
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, MIB);
-    /* One at a time: each that runs beside others may get a heap of its own. */
+    /* One thread at a time: the C library may give threads that run side by side a heap (malloc arena) each. */
     for (size_t i = 0; i < THREADS; i++)
         if (!pthread_create(&thread, &attributes, start_work, NULL)) {
             pthread_join(thread, NULL);
@@ -176,8 +177,8 @@ static void write_own(const char *name)
     close(file);
 }
 
-/* A program that closes every descriptor it does not know, as daemons do, and opens its own: nobody else's bytes may
- * get into that file. */
+/* A program that closes every descriptor it does not know, as daemons do, and then writes a file of its own: no bytes
+ * of the shim's may get into that file. */
 static void closed_descriptors(void)
 {
     gpu_open(&gpu, 0);

@@ -1,6 +1,7 @@
-/* Kernels that may be taken for each other, whose parameters are not the same: of one name and one size of parameter
- * blocks, as programs have that compile kernels while they run, or of one handle. What a launch is given ends with
- * the last page that may be read. */
+/* Kernels that may be taken for each other though their parameters differ: they have the same name and the same size
+ * of parameter blocks, as in programs that compile kernels while they run, or the same handle. The array of
+ * parameters of each launch ends where a page begins that cannot be read: whoever reads one parameter too many
+ * faults. */
 #include <sys/mman.h>
 
 #include "program.h"
@@ -43,7 +44,8 @@ static void in_another_context(struct gpu *gpu, const char *image, size_t count)
     MUST(cuCtxDestroy_v2(context));
 }
 
-/* Kernels that were not asked for by name, launched as functions. */
+/* A kernel that was got by enumeration and not by name, and whose handle is passed to cuLaunchKernel as a CUfunction.
+ */
 static void from_library(const struct gpu *gpu, const char *image)
 {
     ws_CUlibrary library;

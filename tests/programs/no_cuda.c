@@ -1,4 +1,4 @@
-/* Never touches CUDA: has the threads, files and mappings of a program alone. */
+/* A program that never uses CUDA: the shim must add no thread and no open file to it. */
 #include <dirent.h>
 #include <pthread.h>
 

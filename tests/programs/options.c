@@ -1,12 +1,12 @@
 /* Launches for tests of the shim's options: options COUNT [range|full|burst] [ANYTHING…]. With "range" the middle
  * third is between cuProfilerStart and cuProfilerStop; with "full" no file can grow while it runs, as on a full disk;
- * with "burst" nothing is waited for in between. */
+ * with "burst" the program waits for its launches only at the end. */
 #include <sys/resource.h>
 #include <time.h>
 
 #include "program.h"
 
-/* Long enough on both sides for the shim to have written what was launched before. */
+/* Forbids or allows files to grow, after a pause in which the shim writes what was launched so far. */
 static void let_files_grow(bool may)
 {
     struct timespec pause = { 0, 600000000 };

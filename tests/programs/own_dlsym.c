@@ -1,4 +1,4 @@
-/* A program that has a dlsym of its own and shows it to everybody, as some tracers do. */
+/* A program that exports a dlsym of its own, which libraries then call as well; some tracers do this. */
 #include <dlfcn.h>
 
 #include "program.h"

@@ -1,4 +1,4 @@
-/* A program that puts its own cuInit before the driver's and goes on to the next one. */
+/* A program with a cuInit of its own, which counts the calls and passes them on to the next cuInit. */
 #include <dlfcn.h>
 
 #include "program.h"

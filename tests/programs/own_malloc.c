@@ -1,4 +1,5 @@
-/* A program with an allocator of its own, which counts what the shim asks of it where the program's work is hot. */
+/* A program with an allocator of its own, which counts the shim's allocations inside the program's launches and graph
+ * calls: there must be none. */
 #include <link.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -17,7 +18,7 @@ static void *allocate(size_t bytes, const void *caller)
 {
     if (hot && (uintptr_t)caller - shim_begin < shim_end - shim_begin)
         allocated_by_shim++;
-    /* Each block has its size in front, for realloc. */
+    /* The size of each block is kept in front of it, for realloc. */
     size_t whole = (bytes + 31) & ~(size_t)15;
     size_t at = atomic_fetch_add(&used, whole);
     if (at + whole > BYTES)
@@ -89,7 +90,8 @@ int main(void)
     ws_CUgraphExec executable;
     hot = true;
     int refused = spin_times(&gpu, 2000, 1000);
-    /* Not where it is hot, but in the program's thread: a handler may leave it by a jump, with malloc's lock. */
+    /* Captures are no hot path, but they run in the program's thread, too: a signal handler that interrupts malloc
+     * there and leaves by longjmp would leave malloc's lock taken for ever. */
     TRY(cuStreamBeginCapture_v2(gpu.stream, WS_CU_STREAM_CAPTURE_MODE_RELAXED));
     refused += spin_times(&gpu, 5, 1000);
     TRY(cuStreamEndCapture(gpu.stream, &graph));

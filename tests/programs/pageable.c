@@ -1,4 +1,5 @@
-/* Copies from and to pageable memory by asynchronous calls, which hold the host, and a short kernel before each.
+/* Copies from and to pageable memory by asynchronous calls, which block the host all the same, and a short kernel
+ * before each.
  *
  *   pageable COPIES BYTES */
 #include "program.h"

@@ -8,7 +8,7 @@ void probe_look_up(void);
 const char *cuEventElapsedTime(void);
 int probe_number(void);
 
-/* Not the driver's, for all its name. */
+/* Has the name of a driver function, but is the library's own. */
 const char *cuEventElapsedTime(void)
 {
     return "the probe's own";

@@ -1,5 +1,5 @@
-/* Matrix products through cuBLAS and cuBLASLt, of sizes and types that say whether each was understood; and one whose
- * numbers are checked. */
+/* Matrix products through cuBLAS and cuBLASLt. Their sizes and types differ, so that a test sees in the trace whether
+ * each was understood. The result of one product is checked. */
 #include "program.h"
 
 #include <setjmp.h>
@@ -51,7 +51,7 @@ enum { STEPS = 20, SIZE = 64 };
 
 static const float one = 1, zero = 0;
 
-/* C = A · B of numbers whose sums are exact. */
+/* C = A · B of small whole numbers, whose sums are exact in float. */
 static void compute(ws_cublasHandle handle, ws_CUstream stream)
 {
     static float a[SIZE * SIZE], b[SIZE * SIZE], c[SIZE * SIZE];
@@ -80,7 +80,7 @@ static void set_size(ws_cublasLtMatrixLayout *layout, uint64_t rows, uint64_t co
     cublasLtMatrixLayoutSetAttribute(layout, WS_CUBLASLT_MATRIX_LAYOUT_COLS, &columns, sizeof(columns));
 }
 
-/* The descriptors are the same for all, with other contents. */
+/* All calls use the same descriptors and change their contents. */
 static void lt_product(ws_cublasHandle handle, ws_CUstream stream, int m, int n, int k, unsigned epilogue)
 {
     static ws_cublasLtMatmulDesc *desc;
@@ -107,7 +107,7 @@ static void leave(int signal)
     siglongjmp(before_fault, signal);
 }
 
-/* A product that never returns: those after it are no part of it. */
+/* A product that a SIGSEGV handler leaves by siglongjmp: the later products must not be taken for calls within it. */
 static void fault(void)
 {
     struct sigaction action = { .sa_handler = leave }, old;

@@ -1,7 +1,8 @@
-/* What the hazard programs share: the driver's functions under their exported names, and a device with one kernel.
+/* What the programs of this folder share: the driver's functions under their exported names, and a device with one
+ * kernel.
  *
- * Every call's answer goes to stdout, unbuffered, and nothing that changes from run to run: a run with the shim is
- * compared with a run without it, byte for byte. */
+ * The programs write the results of their calls to stdout, unbuffered, and nothing that changes from run to run. A
+ * test compares the output of a run with the shim and of a run without it, byte for byte. */
 #ifndef WALLSHIM_TESTS_PROGRAM_H
 #define WALLSHIM_TESTS_PROGRAM_H
 
@@ -82,7 +83,8 @@
 DRIVER_CALLS(DECLARE)
 #undef DECLARE
 
-/* Does nothing for so many nanoseconds, its one parameter; and the like by other names. */
+/* The PTX of a kernel that takes a duration in ns; the simulated GPU lets it last that long. SPIN_ENTRY gives it any
+ * name. */
 #define SPIN_ENTRY(name) ".visible .entry " name "(\n.param .u64 " name "_param_0\n)\n{\nret;\n}\n"
 #define SPIN_IMAGE ".version 6.0\n.target sm_52\n.address_size 64\n" SPIN_ENTRY("spin")
 
@@ -94,7 +96,7 @@ static inline ws_CUresult tried(const char *call, ws_CUresult result)
     return result;
 }
 
-/* As TRY, but silent when all is well, and the end of the program when not. */
+/* As TRY, but prints nothing on success, and ends the program on failure. */
 #define MUST(call)                        \
     do {                                  \
         ws_CUresult must_result = (call); \
@@ -129,7 +131,7 @@ static inline ws_CUresult spin(ws_CUfunction function, ws_CUstream stream, uint6
     return cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, parameters, NULL);
 }
 
-/* Launches so many kernels on the device's stream; the number refused. */
+/* Launches the kernel `times` times on the stream of `gpu`; returns how many launches were refused. */
 static inline int spin_times(const struct gpu *gpu, int times, uint64_t ns)
 {
     int refused = 0;
@@ -138,7 +140,7 @@ static inline int spin_times(const struct gpu *gpu, int times, uint64_t ns)
     return refused;
 }
 
-/* The way of running named on the command line. */
+/* The mode in which the program is to run: its first argument. */
 static inline const char *mode_of(int argc, char **argv)
 {
     return argc > 1 ? argv[1] : "";

@@ -56,7 +56,8 @@ static int one_process(int rank, const ws_ncclUniqueId *id)
     return 0;
 }
 
-/* CUDA does not survive a fork: rank 0, which makes the identifier, is a child as well. */
+/* CUDA does not work in children of a process that uses it. So rank 0, which makes the identifier, is a child as
+ * well. */
 static int processes(void)
 {
     ws_ncclUniqueId id;

@@ -1,5 +1,5 @@
-/* Launches that the driver refuses before it looks at their parameters, which point nowhere; and some that it takes.
- */
+/* Launches that the driver refuses before it reads their parameters, which point to unmapped memory; before and after
+ * them some launches that it accepts. */
 #include <stdint.h>
 
 #include "program.h"
@@ -10,7 +10,7 @@ ws_CUresult cuLaunchCooperativeKernelMultiDevice(ws_CUDA_LAUNCH_PARAMS *launches
 
 static struct gpu gpu;
 
-/* As a kernel and grid that were launched before, and as new ones. */
+/* Each launch is tried three times: at first its kernel and grid are new to the shim, then it has met them. */
 static void refused(ws_CUfunction function, unsigned grid, unsigned block, unsigned shared)
 {
     void **const nowhere = (void **)(uintptr_t)16;

@@ -1,4 +1,4 @@
-/* Opens a library by its bare name, which is found through this program's own $ORIGIN RUNPATH or not at all. */
+/* Opens a library by its bare name. Only this program's own RUNPATH ($ORIGIN) leads to it. */
 #include <dlfcn.h>
 
 #include "program.h"

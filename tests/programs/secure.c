@@ -1,4 +1,4 @@
-/* A program that may be set-user-ID. */
+/* A program for a test that makes it set-user-ID: it says whether it runs with more rights than its user has. */
 #include <sys/auxv.h>
 
 #include "program.h"

@@ -1,19 +1,20 @@
-/* Launches of kernels whose durations are told, in the ways that are hard to time: for comparing what was
- * reconstructed with what happened, and for what recording costs.
+/* Launches kernels of given durations in ways that are hard to time. Tests compare the times in the trace with what
+ * happened on the simulated GPU, and scripts/slowdown measures what recording costs.
  *
  *   short_kernels --kernels NS,NS… --launches N [OPTION…]
  *
  *   --host-ns NS      the host works so long between launches (0)
- *   --streams S       (1)
- *   --threads T       (1); each has the streams that others have not, where there are enough
+ *   --streams S       number of streams (1)
+ *   --threads T       number of threads (1); each has streams of its own where there are enough streams
  *   --all-streams     every thread launches into every stream
  *   --sync-every N    each thread waits for its stream after so many launches (never)
  *   --head NS         after each wait a kernel of this length goes first, so that a queue gathers behind it
- *   --one-name        the durations are drawn for launches of one kernel: they depend on the data
- *   --scale PERCENT   each launch is so much longer or shorter, by a value that no argument but the duration shows
- *   --phase N         every other N launches of a thread are twice as long
+ *   --one-name        all launches are of one kernel, each with a random one of the durations
+ *   --scale PERCENT   the duration of each launch differs at random by up to so much
+ *   --phase N         a thread's launches are N of the given durations, N twice as long, and so on by turns
  *
- * Prints the launches made, and the ns from the first to the end of the last wait. Kernels are the simulated GPU's.
+ * Prints the number of launches, the ns from the first launch to the end of the last wait, and the CPU time of the
+ * launching threads in ns. Needs the simulated GPU, which lets a kernel last as long as its parameter says.
  */
 #include <dlfcn.h>
 #include <getopt.h>
@@ -117,7 +118,7 @@ static uint64_t told_duration(void **parameters, const unsigned grid[3], const u
     return *(uint64_t *)parameters[0];
 }
 
-/* Kernels are named by their number and their duration. */
+/* Makes the kernels; their names hold their number and duration. */
 static void make_kernels(void)
 {
     static char image[(MOST_KERNELS + 1) * 160 + 160];

@@ -36,8 +36,9 @@ static void storm(int flags)
     dprintf(STDOUT_FILENO, "refused: %d, alarms: %s\n", refused, alarms ? "some" : "none");
 }
 
-/* A signal sent to the process while its threads block it must wait for sigwait: a helper thread of somebody's that
- * does not block it would take it, and the default action would end the program. */
+/* A signal that is sent to the process while all its threads block it must stay pending until sigwait takes it. If a
+ * thread of the shim's did not block it, the signal would go to that thread, and its default action would end the
+ * program. */
 static void waited(void)
 {
     sigset_t set;
@@ -60,7 +61,8 @@ static void waited(void)
     }
 }
 
-/* As waited, but the signal is not blocked when CUDA starts: a thread made then must not have kept it open. */
+/* As waited(), but the program blocks the signal only after CUDA has started: threads that the shim started before
+ * must block it, too. */
 static void blocked_later(void)
 {
     gpu_open(&gpu, 0);
@@ -76,13 +78,14 @@ static void blocked_later(void)
     dprintf(STDOUT_FILENO, "SIGUSR2 pending: %d\n", sigismember(&pending, SIGUSR2));
 }
 
-/* What the program set, the program finds: dispositions and mask of every signal. */
+/* CUDA calls must leave the disposition of every signal and the program's signal mask as they were. */
 static void unchanged(void)
 {
     struct sigaction before[65], after;
     sigset_t mask_before, mask_after;
     for (int i = 1; i < 65; i++) {
-        memset(&before[i], 0, sizeof(before[i])); /* the C library keeps two for itself and does not tell */
+        memset(&before[i], 0,
+               sizeof(before[i])); /* sigaction fails for two signals that the C library keeps for itself */
         sigaction(i, NULL, &before[i]);
     }
     sigprocmask(SIG_BLOCK, NULL, &mask_before);

@@ -1,5 +1,5 @@
-/* Programs whose standard error cannot take what somebody else wants to say on it: it is closed, full, stopped or
- * limited, or something else by now. Each starts itself again with such a standard error. */
+/* Programs whose standard error cannot take messages of the shim's: it is closed, full, stopped or limited, or it is
+ * another file of the program's by now. In most modes the program starts itself again with such a standard error. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -33,7 +33,7 @@ static void work(void)
             sigismember(&pending, SIGTTOU));
 }
 
-/* Again, with this for standard error; does not return. */
+/* Starts this program again with `file` as its standard error; does not return. */
 static void again(int file, const char *mode)
 {
     must(dup2(file, STDERR_FILENO) == STDERR_FILENO);
@@ -43,7 +43,8 @@ static void again(int file, const char *mode)
     _exit(91);
 }
 
-/* How much is in the pipe or socket behind standard error, the other end of which is `other`. */
+/* Empties the pipe or socket behind standard error at its other end, `other`, and prints how many bytes it held. All
+ * must be the zeros of fill(). */
 static void show_filling(int other)
 {
     static char bytes[4096];
@@ -69,7 +70,7 @@ static void fill(int file)
     must(!fcntl(file, F_SETFL, flags));
 }
 
-/* ends[0] is found again under number 9. */
+/* ends[1], full, becomes standard error. ends[0] stays open as descriptor 9, from which main reads later. */
 static void begin_full(int ends[2], const char *mode)
 {
     fill(ends[1]);
@@ -87,7 +88,7 @@ static int terminal(int *master)
     return slave;
 }
 
-/* A job in the background of a terminal that stops such jobs when they write. */
+/* Runs the program as a background job of a terminal that stops background jobs when they write (TOSTOP). */
 static void begin_background(const char *mode)
 {
     int master, slave = terminal(&master), status;

@@ -1,4 +1,5 @@
-/* What a program keeps in its thread and its process, and may find unchanged after any CUDA call. */
+/* State of a thread and of the process that CUDA calls must leave unchanged; and programs that take away or change
+ * what the shim may need: the environment, the current folder, the arguments, the standard files. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +31,7 @@ static void show_errno(void)
     dprintf(STDOUT_FILENO, "errno after a look-up: %d\n", errno);
 }
 
-/* An error of dlsym waits for dlerror, whatever is called between. */
+/* An error of dlsym is kept until dlerror, whatever CUDA calls are made in between. */
 static void show_dlerror(void)
 {
     dlsym(RTLD_DEFAULT, "nobody_at_all");
@@ -96,7 +97,7 @@ int main(int argc, char **argv)
         dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 100, 2000));
         TRY(cuStreamSynchronize(gpu.stream));
     } else if (!strcmp(mode, "title")) {
-        /* As servers do: the title goes over the arguments they were started with. */
+        /* Writes a process title over its arguments, as servers do. */
         memset(argv[0], ' ', strlen(argv[0]));
         memcpy(argv[0], "/a/b/c", strlen("/a/b/c"));
         program_invocation_short_name = argv[0];
@@ -104,7 +105,8 @@ int main(int argc, char **argv)
         dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 100, 2000));
         TRY(cuStreamSynchronize(gpu.stream));
     } else if (!strcmp(mode, "closed")) {
-        /* Standard files closed: what is opened next gets their numbers, and must get nobody else's bytes. */
+        /* Closes the standard files. Files that are opened later get their descriptor numbers; no bytes of the shim's
+         * may get into the program's file. */
         close(STDIN_FILENO);
         close(STDOUT_FILENO);
         close(STDERR_FILENO);

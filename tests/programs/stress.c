@@ -1,12 +1,14 @@
-/* Everything at once, from a seed: threads that launch, copy, capture and load while signals come at them, whose
- * handlers launch, fork, jump and end their thread; streams, contexts, libraries and threads that come and go.
+/* Everything at once, from a seed: threads launch, copy, capture and load libraries while signals interrupt them. The
+ * signal handlers launch, fork, leave by siglongjmp or end their thread. Streams, contexts, libraries and threads
+ * come and go.
  *
  *   stress SEED UNITS [ENDING]
  *
- * When signals come is anybody's guess, and what handlers do besides is not printed: the lines tell of work that no
- * handler can disturb. Set SIMGPU_HOLD_SIGNALS=1, since no driver can be called by a handler that came in the midst
- * of it. STRESS_COUNTS names a file for what differs from run to run; STRESS_MAY says what handlers may do at all,
- * a sum of the numbers below. scripts/soak runs this with the shim and without. */
+ * Signals come at other moments in each run. So the lines on stdout tell only of work that no handler can disturb,
+ * and not of what handlers do. Set SIMGPU_HOLD_SIGNALS=1, which holds signals back while the simulated driver runs: a
+ * handler that interrupts a driver cannot call it. STRESS_COUNTS names a file for the numbers that differ from run to
+ * run; STRESS_MAY says what handlers may do at all, as a sum of the MAY_… below. scripts/soak runs this with the shim
+ * and without. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +32,8 @@ ws_CUresult cuStreamSynchronize_ptsz(ws_CUstream stream);
 
 enum { SIGNAL_NS = 200000, WORKERS = 6, THREADS_OF_ONE = 4, WORDS = 256, LOADED = 20 };
 
-/* What handlers may do at this moment. In the C library's own functions they may do nothing. */
+/* What a handler may do when it interrupts a worker now (worker.may). In functions of the C library it may do
+ * nothing. */
 enum { MAY_CALL = 1, MAY_FORK = 2, MAY_JUMP = 4, MAY_END = 8, MAY_EXIT = 16 };
 
 struct worker {
@@ -38,7 +41,7 @@ struct worker {
     int number;
     unsigned units;
     pthread_t thread;
-    uint64_t seed, chance; /* of its work; of its handlers */
+    uint64_t seed, chance; /* random numbers: for its work; for its handlers */
     ws_CUstream stream, side;
     ws_CUdeviceptr memory;
     sigjmp_buf back;
@@ -54,12 +57,13 @@ struct work {
 };
 
 static struct gpu gpu;
-static ws_CUfunction node; /* launched into graphs alone, so that it can be told from the others */
+static ws_CUfunction
+    node; /* launched only in captures, so that graph nodes can be told from other launches by its name */
 static const char *self_path;
 static __thread struct worker *self __attribute__((tls_model("initial-exec")));
 static volatile sig_atomic_t is_child;
 static int allowed = ~0;
-static atomic_int bad_status; /* of the last child that ended badly, as waitpid has it */
+static atomic_int bad_status; /* of the last child that ended badly, as waitpid gives it */
 static atomic_uint signals, side_calls, side_refused, children, bad_children, jumps, ended;
 
 static uint64_t next(uint64_t *seed)
@@ -134,7 +138,7 @@ static void on_signal(int number)
         else if (!child && what < 2)
             _exit(0);
         else if (!child)
-            is_child = 1; /* it goes back into the call that was interrupted */
+            is_child = 1; /* returns into the call that the signal interrupted */
     } else if (may & MAY_JUMP && what < 96) {
         worker->may = 0;
         jumps++;
@@ -155,7 +159,8 @@ static void signals_begin(struct worker *worker)
         _exit(91);
 }
 
-/* A call of the worker's own has returned; or its copy in a child has, which is all that was asked of it. */
+/* To be called when a call of the worker's own has returned. In a child that a handler forked inside that call, this
+ * is the end: the child had only to get out of the call. */
 static void did(ws_CUresult result)
 {
     if (is_child)
@@ -193,7 +198,7 @@ static void compute(struct worker *worker)
     }
 }
 
-/* Calls that handlers may leave by a jump: whether they took place is not known, so they are not counted. */
+/* Calls that handlers may leave by siglongjmp. Whether such a call took effect is not known, so none is counted. */
 static void jump(struct worker *worker)
 {
     ws_CUevent event;
@@ -333,7 +338,8 @@ static void *launch_per_thread(void *argument)
     return NULL;
 }
 
-/* Ends within a call, or after many: how many it made is not known. */
+/* Launches until a handler ends the thread, in the middle of a call or between two. How many launches it makes is not
+ * known. */
 static void *launch_until_ended(void *argument)
 {
     struct worker *thread = argument;
@@ -404,7 +410,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* --- the whole ---------------------------------------------------------------------------------- */
+/* --- the whole program -------------------------------------------------------------------------- */
 
 static void say_counts(void)
 {

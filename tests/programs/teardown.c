@@ -7,7 +7,8 @@ static struct gpu gpu;
 
 static void contexts(void)
 {
-    /* A context of the program's own beside the primary one, destroyed at work, and its handle perhaps used again. */
+    /* Makes contexts beside the primary one and destroys each while its kernels run. The driver may give the handle
+     * of one to the next. */
     for (int i = 0; i < 10; i++) {
         ws_CUcontext context;
         ws_CUmodule module;
@@ -29,7 +30,7 @@ static void resets(void)
     for (int i = 0; i < 5; i++) {
         dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 50, 20000));
         TRY(cuDevicePrimaryCtxReset_v2(gpu.device));
-        /* Retained still: the context is made anew when it is asked for. */
+        /* The reset ended the context, though it is still retained: the driver makes it again now. */
         TRY(cuDevicePrimaryCtxRetain(&gpu.context, gpu.device));
         TRY(cuCtxSetCurrent(gpu.context));
         MUST(cuModuleLoadData(&gpu.module, SPIN_IMAGE));
@@ -47,7 +48,7 @@ static void releases(void)
     }
 }
 
-/* The primary context of somebody who did not retain it by a function that can be seen. */
+/* Resets a primary context that was retained without a call that the shim sees, as the CUDA runtime does. */
 static void resets_unseen(void)
 {
     void *(*retain)(int) = (void *(*)(int))dlsym(RTLD_DEFAULT, "simgpuRetainPrimary");
@@ -78,7 +79,7 @@ static void streams(void)
 
 static void modules(void)
 {
-    /* The function's handle is likely to come back for another kernel. */
+    /* After a module is unloaded, the driver is likely to give its function's handle to another kernel. */
     for (int i = 0; i < 50; i++) {
         ws_CUmodule module;
         ws_CUfunction function;
@@ -121,7 +122,7 @@ static void green_contexts(void)
         for (int launch = 0; launch < 10; launch++)
             MUST(spin(gpu.spin, NULL, 20000));
         TRY(cuStreamSynchronize(NULL));
-        usleep(30000); /* while it is current here, nobody else may have it */
+        usleep(30000); /* the shim's thread must not make the green context current while it is current here */
         MUST(cuCtxSetCurrent(gpu.context));
         usleep(30000);
         MUST(cuStreamDestroy_v2(stream));

@@ -1,5 +1,5 @@
-/* Threads that come and go, die early, have hardly a stack, launch from where a thread ends, or leave no processor to
- * others. */
+/* Threads that come and go, end early, have hardly any stack, launch from a destructor of thread-specific data, or
+ * leave no processor time to others. */
 #include <dirent.h>
 #include <limits.h>
 #include <pthread.h>
@@ -50,7 +50,7 @@ static void *launch_until_cancelled(void *unused)
 static void at_thread_end(void *rounds)
 {
     spin_times(&gpu, 3, 2000);
-    /* A value set in a destructor gives another round of them. */
+    /* A value that a key's destructor sets makes the C library run another round of destructors. */
     if ((intptr_t)rounds > 1)
         pthread_setspecific(key, (void *)((intptr_t)rounds - 1));
 }
@@ -63,7 +63,7 @@ static void *launch_at_end(void *unused)
     return NULL;
 }
 
-/* So many threads, at most 16 at a time. */
+/* Runs `threads` threads, at most 16 at a time. */
 static void crowd(int threads, void *(*function)(void *), void *argument, const pthread_attr_t *attributes)
 {
     pthread_t running[16];
@@ -96,8 +96,8 @@ static void cancelled(void)
     }
 }
 
-/* Asynchronous cancellation must find the shim in no lock: it hits wherever it will between the calls, which are
- * protected by the program as they must be. */
+/* The program disables cancellation around each call, as it must. A cancellation then takes effect between two calls,
+ * where the shim must hold no lock. */
 static void *launch_in_disabled_sections(void *unused)
 {
     int state;
@@ -142,7 +142,7 @@ static void left_running(void)
     usleep(20000);
 }
 
-/* A thread of the profiler's gets the time of this processor that nobody else wants. */
+/* Binds the profiler's thread to this processor with SCHED_IDLE: it gets only the time that no other thread wants. */
 static void starve_profiler(int processor)
 {
     DIR *tasks = opendir("/proc/self/task");
@@ -172,14 +172,15 @@ static void starved(void)
     CPU_SET(processor, &set);
     sched_setaffinity(0, sizeof(set), &set);
     dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 1, 1));
-    usleep(500000); /* as a program takes to load its model */
+    usleep(500000); /* as long as a program takes to load its model */
     starve_profiler(processor);
     dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 1500, 1));
 }
 
 static _Atomic bool is_cancelled;
 
-/* The first context of the program is made by a thread that is to end at its next cancellation point. */
+/* Makes the program's first context in a thread with a pending cancellation: it ends at its next cancellation point.
+ */
 static void *open_when_cancelled(void *unused)
 {
     (void)unused;

@@ -29,7 +29,7 @@ static inline struct threads_cost threads_cost(void)
         }
         if (status)
             fclose(status);
-        /* Documentation/scheduler/sched-stats: ns on a processor come first. */
+        /* The first number is the ns on a processor (Linux, Documentation/scheduler/sched-stats). */
         snprintf(path, sizeof(path), "/proc/self/task/%s/schedstat", task->d_name);
         FILE *times = ours ? fopen(path, "r") : NULL;
         if (times && fscanf(times, "%llu", &count) == 1)

@@ -1,4 +1,6 @@
-/* Libraries bound to two versions of cuBLAS: each call reaches its own, whoever calls first. */
+/* Two libraries that are bound to two versions of cuBLAS: the calls of each reach its own version, whichever calls
+ * first.
+ */
 #include <stdio.h>
 
 #include "abi/cuda.h"
@@ -14,7 +16,7 @@ int main(void)
     int answers[4] = { call_12(), call_11() };
     if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0))
         return 1;
-    answers[2] = call_11(); /* recorded */
+    answers[2] = call_11(); /* from here on the shim records */
     answers[3] = call_12();
     printf("%d %d %d %d\n", answers[0], answers[1], answers[2], answers[3]);
     return answers[0] != 12 || answers[1] != 11 || answers[2] != 11 || answers[3] != 12;

@@ -8,7 +8,8 @@
 
 int main(void)
 {
-    /* With the shim the reference is not NULL, which is a documented limit: calling it must tell the same. */
+    /* With the shim the reference is not NULL, which is a documented limit. A call of cuInit must then say that there
+     * is no device. */
     ws_CUresult result = cuInit ? cuInit(0) : WS_CUDA_ERROR_NO_DEVICE;
     dprintf(STDOUT_FILENO, "cuInit: %s\n", result == WS_CUDA_ERROR_NO_DEVICE ? "no device" : "something else");
     void *driver = dlopen("libcuda.so.1", RTLD_NOW);

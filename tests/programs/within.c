@@ -1,5 +1,5 @@
-/* A signal handler that calls CUDA while its own thread waits in a call of the driver. What it begins or ends there
- * holds for what comes after. */
+/* A signal handler calls CUDA while its thread waits inside a driver call. What the handler begins or ends (a
+ * capture, a context, the profiler's range …) holds for the calls after it. */
 #include <signal.h>
 #include <sys/time.h>
 
@@ -33,7 +33,7 @@ static void handle(int number)
         note(cuCtxSetCurrent(other));
 }
 
-/* Waits for 30 ms of work, and the handler comes in between. */
+/* Waits for 30 ms of work; the handler interrupts the wait. */
 static void wait_with_handler(void)
 {
     struct itimerval soon = { .it_value = { .tv_usec = 10000 } };
@@ -45,7 +45,7 @@ static void wait_with_handler(void)
     dprintf(STDOUT_FILENO, "handled: %d, failed: %d\n", handled, failed);
 }
 
-/* Another context with work of its own. */
+/* Makes another context and runs some kernels in it. */
 static void open_other(void)
 {
     ws_CUmodule module;
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
         TRY(cuCtxSynchronize());
     else
         TRY(cuStreamSynchronize(captured));
-    usleep(50000); /* the recorder reads its events meanwhile */
+    usleep(50000); /* gives the shim time to read its events */
     dprintf(STDOUT_FILENO, "graph: %s\n", graph ? "made" : "none");
     return 0;
 }

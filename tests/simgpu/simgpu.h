@@ -1,5 +1,5 @@
-/* What the simulated driver exports beyond the real one's names, for the test programs and for the
- * other simulated libraries. Find these with dlsym: the real driver has none of them. */
+/* What the simulated driver exports beyond the real driver's functions, for the test programs and for the
+ * other simulated libraries. Find these functions with dlsym: the real driver has none of them. */
 #ifndef SIMGPU_H
 #define SIMGPU_H
 
@@ -8,25 +8,27 @@
 typedef void (*simgpu_run)(void **parameters, const unsigned grid[3], const unsigned block[3]);
 typedef uint64_t (*simgpu_duration)(void **parameters, const unsigned grid[3], const unsigned block[3]);
 
-/* Called once when the kernel has begun and all before it in its stream is done; start: CLOCK_MONOTONIC ns. */
+/* Called once, when the kernel has begun and all work before it in its stream is done. start_host_ns is on
+ * CLOCK_MONOTONIC. */
 typedef void (*simgpu_begin)(void **parameters, int64_t start_host_ns);
 
-/* Asked from then on until it answers the operation's end in host nanoseconds; -1: not yet known. It may not
- * call the driver. */
+/* Called again and again after the begin function. It returns the kernel's end (CLOCK_MONOTONIC ns), or -1 as long as
+ * the end is not known. It must not call the driver. */
 typedef int64_t (*simgpu_poll)(void **parameters, int64_t start_host_ns);
 
-/* From now on kernels of this name (ending in '*': of names that begin so) do run(…) and take duration(…)
- * nanoseconds. Either may be NULL. Call it before the module that holds the kernel is loaded. The name is copied. 0,
- * or -1 when the table is full. */
+/* From now on kernels of this name compute run(…) and take duration(…) nanoseconds. A name that ends in '*' stands
+ * for all names that begin so. run and duration may be NULL. Register a kernel before its module is loaded. The name
+ * is copied. Returns 0, or -1 when the table is full. */
 int simgpuRegisterKernel(const char *name, simgpu_run run, simgpu_duration duration);
 
-/* A kernel that ends when something outside the device says so: a collective. */
+/* Registers a kernel whose end the device alone cannot know, as that of a collective: poll says when it ended.
+ * Returns as simgpuRegisterKernel does. */
 int simgpuRegisterPolledKernel(const char *name, simgpu_begin begin, simgpu_run run, simgpu_poll poll);
 
-/* What its device can do, for libraries that say how long their kernels take. */
+/* What a simulated device can do: cuBLAS and cuDNN compute from this how long their kernels take. */
 struct simgpu_device {
     int capability;                    /* 90 for 9.0 */
-    double bytes_per_ns, flops_per_ns; /* of its memory; of bf16 or, before there was that, fp16 */
+    double bytes_per_ns, flops_per_ns; /* peaks: of the memory; of bf16 (fp16 on GPUs without bf16) */
 };
 
 /* The simulated devices are all alike. */
@@ -52,12 +54,12 @@ struct simgpu_work {
 typedef void (*simgpu_count)(void **parameters, const unsigned grid[3], const unsigned block[3],
                              struct simgpu_work *work);
 
-/* Says what kernels of a name that was registered before compute and move; the work given is all 0. 0, or -1 when
- * there is no such kernel. */
+/* Registers `count`, which fills in what kernels of this name compute and move; the structure it gets is all 0.
+ * Register the kernel first. Returns 0, or -1 when no kernel of this name is registered. */
 int simgpuRegisterWork(const char *name, simgpu_count count);
 
-/* Sums over the kernels that have ended on the device by now, and the ns they took. Looks the clock up: what is still
- * running is not in it. Returns 0, or -1 when there is no such device. */
+/* Sums over the kernels that have ended on the device by now, and their durations in ns. Kernels that still run do
+ * not count. Returns 0, or -1 when there is no such device. */
 struct simgpu_counters {
     uint64_t kernels, ns;
     struct simgpu_work work;
@@ -67,8 +69,8 @@ int simgpuCounters(int device, struct simgpu_counters *counters);
 /* The chip as CUPTI calls it: "GH100"; NULL when there is no such device. */
 const char *simgpuChip(int device);
 
-/* Retains a device's primary context (a CUcontext) by none of the driver's functions, as who has its private tables
- * may. NULL when there is no such device. */
+/* Retains a device's primary context and returns it (a CUcontext), without a public function of the driver: so do
+ * programs that use the driver's private tables (cuGetExportTable). NULL when there is no such device. */
 void *simgpuRetainPrimary(int device);
 
 /* The device of a context (a CUcontext), or -1. */

@@ -1,4 +1,4 @@
-/* Made-up traces, of one process or of several ranks, read and analysed. */
+/* Writes made-up traces, of one process or of several ranks, and reads and analyses them. */
 #ifndef WALLSHIM_TESTS_BUILT_H
 #define WALLSHIM_TESTS_BUILT_H
 
@@ -11,7 +11,7 @@
 enum { BUILT_MOST = 8 };
 
 struct built {
-    struct builder *traces[BUILT_MOST]; /* in files of their own */
+    struct builder *traces[BUILT_MOST]; /* each writes a file of its own */
     char paths[BUILT_MOST][64];
     size_t count;
     enum ws_steps_choice steps; /* to be set before built_report */
@@ -22,19 +22,19 @@ struct built {
 /* Begins an empty trace. */
 struct builder *built_begin(struct built *built);
 
-/* The same, with one device of this name, whose clock is the host's, and its streams 1, 2 … */
+/* Begins a trace with one device of this name, whose clock is the host's, and with streams 1, 2 … */
 struct builder *built_begin_on(struct built *built, const char *gpu, uint32_t streams);
 
-/* One more trace. */
+/* Begins one more trace. */
 struct builder *built_add(struct built *built);
 
-/* Ends the traces and reads them. The test fails when that does. */
+/* Ends the traces and reads them. The test fails if they cannot be read. */
 void built_read(struct built *built);
 
-/* The same, and runs all analyses. Reports on several traces are printed too. */
+/* Ends and reads the traces, and runs all analyses. A report on several traces is printed as well (built_print). */
 void built_report(struct built *built);
 
-/* Makes the whole report as text and as JSON: for tests that ask only whether that goes well. */
+/* Makes the whole report as text and as JSON and drops both: for tests that ask only whether that works. */
 void built_print(const struct built *built);
 
 /* Frees everything and removes the files. */
@@ -45,14 +45,15 @@ const void *built_result(const struct built *built, const struct ws_analysis *an
 
 const struct ws_track_activity *built_activity(const struct built *built, size_t track);
 
-/* Of the first track; and one of its steps, which must be there. */
+/* The steps of the first track; and step number `place` of these, which must exist. */
 const struct ws_track_steps *built_steps(const struct built *built);
 const struct ws_step *built_step(const struct ws_track_steps *steps, size_t place);
 
 /* The row of this name on the track, or NULL. */
 const struct ws_kernel_row *built_kernel(const struct built *built, size_t track, const char *name);
 
-/* A section of the report as text, of all devices or of the one that is shown; for NULL all sections. To be freed. */
+/* A section of the report as text, or all sections for NULL. all: for all devices, not only for the one that the
+ * report shows by default. The caller frees the text. */
 char *built_text(const struct built *built, const char *section, bool all);
 
 #endif

@@ -1,4 +1,4 @@
-"""What the tests of imports share: files written on the spot, and what wallshim makes of them."""
+"""What the tests of imports share: writing input files, running wallshim on them, and reading its output."""
 import collections
 import gzip
 import json
@@ -14,7 +14,7 @@ FOLDER = tempfile.TemporaryDirectory()
 
 
 def sanitized():
-    """Whether the command was built with a sanitizer, under which sizes alone say little and take long."""
+    """Whether the command was built with a sanitizer: tests then use smaller inputs, as large ones would take long."""
     needed = subprocess.run(["ldd", WALLSHIM], capture_output=True, text=True, check=True).stdout
     return re.search(r"lib(asan|tsan)", needed) is not None
 
@@ -24,7 +24,7 @@ def path(name):
 
 
 def write(content, name="trace.json", packed=False):
-    """content: anything that becomes JSON, text, or bytes."""
+    """Writes a file and returns its path. content: text, bytes, or an object to be written as JSON. packed: with gzip."""
     if not isinstance(content, (str, bytes)):
         content = json.dumps(content)
     data = content.encode() if isinstance(content, str) else content
@@ -38,7 +38,7 @@ def run(*arguments):
 
 
 def rows(file):
-    """The rows of each family, in their order."""
+    """The rows of a trace by family, in their order in the file."""
     result = run("dump", "--json", file)
     if result.returncode:
         raise AssertionError(result.stderr)
@@ -65,7 +65,7 @@ def report(*files):
 
 
 def refused(*arguments):
-    """The one line that says why."""
+    """Runs a command that wallshim must refuse with status 2. Returns the one line of its error message."""
     result = run(*arguments)
     assert result.returncode == 2, f"status {result.returncode}: {result.stderr}"
     lines = result.stderr.splitlines()

@@ -1,5 +1,5 @@
-"""The given traces of other profilers and what is known of them. They are no part of the project: they lie in ../shared
-beside it, or where WALLSHIM_GIVEN says."""
+"""Traces of other profilers that were given to the project, and reference figures for them. They are not in the
+repository: they lie in the folder shared beside it, or in the folder that WALLSHIM_GIVEN names."""
 import os
 import sys
 

@@ -1,4 +1,4 @@
-/* What intervals add up to: what an analysis found by one sweep is held against it. */
+/* Lengths of interval sets, computed in a simple way: tests compare with them what an analysis found by one sweep. */
 #ifndef WALLSHIM_TESTS_INTERVAL_SUMS_H
 #define WALLSHIM_TESTS_INTERVAL_SUMS_H
 
@@ -14,7 +14,7 @@ static inline int64_t interval_length(const struct ws_interval_set *set)
     return length;
 }
 
-/* Length of what both hold. */
+/* Length of the intersection of two sets. */
 static inline int64_t interval_common(const struct ws_interval_set *a, const struct ws_interval_set *b)
 {
     int64_t length = 0;
@@ -32,7 +32,7 @@ static inline int64_t interval_common(const struct ws_interval_set *a, const str
     return length;
 }
 
-/* Length of what a holds and b does not. */
+/* Length of the part of a that is not in b. */
 static inline int64_t interval_outside(const struct ws_interval_set *a, const struct ws_interval_set *b)
 {
     return interval_length(a) - interval_common(a, b);

@@ -2,7 +2,7 @@
 
 
 def event(category, name, begin, length, arguments=None, pid=99, tid=100):
-    """A stretch of time, in µs: of a thread of the program, or of a stream of the device, whose number is then the pid."""
+    """An event with a duration, in µs. pid and tid: process and thread, or for device work the device and the stream."""
     made = {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": begin, "dur": length}
     return made if arguments is None else {**made, "args": arguments}
 
@@ -27,5 +27,5 @@ CALL = event("cuda_runtime", "cudaLaunchKernel", 10, 2, {"correlation": 5})
 
 
 def kernels(count):
-    """One after the other, each with a correlation of its own."""
+    """Kernels one after another, each with a correlation of its own."""
     return [{**KERNEL, "ts": i * 20, "args": {**KERNEL["args"], "correlation": i + 1}} for i in range(count)]

@@ -1,7 +1,7 @@
 /* Writes a small trace in which a little of everything happens, the same each time: 40 training steps
  * on one device with an input pipeline that is too slow, communication on a stream of its own, and a
- * wait for the loss in every step. Times are device times; the device's clock is 5 s behind. Asked for, the program
- * has ranges, and a thread that goes backward in none. */
+ * wait for the loss in every step. Times are device times; the device's clock is 5 s behind the host's. With --ranges
+ * the main thread has ranges, and another thread, without ranges, launches the backward pass. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static void launch(struct builder *trace, uint32_t stream, const char *name, int
     build_row(trace, WS_FAMILY_op, &op);
 }
 
-/* One step from device time `at`; returns when it is over. */
+/* Adds one step that begins at device time `at`; returns the time of its end. */
 static int64_t step(struct builder *trace, uint32_t number, int64_t at, uint64_t *random)
 {
     int64_t host = at + clock_offset - 20 * us, batch = host, forward, backward = 0;

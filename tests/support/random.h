@@ -1,4 +1,4 @@
-/* Random numbers, the same from the same seed (SplitMix64). */
+/* Random numbers (SplitMix64): the same seed gives the same numbers. */
 #ifndef WALLSHIM_TESTS_RANDOM_H
 #define WALLSHIM_TESTS_RANDOM_H
 

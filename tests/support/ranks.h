@@ -1,5 +1,5 @@
-/* Ranks of a job, and what a report says of their collectives. Each rank's trace has one device with streams COMPUTE
- * and COMM. */
+/* Made-up traces of the ranks of a job, and what the analyses found out about their collectives. Each rank's trace
+ * has one device with the streams COMPUTE and COMM. */
 #ifndef WALLSHIM_TESTS_RANKS_H
 #define WALLSHIM_TESTS_RANKS_H
 
@@ -13,14 +13,14 @@ static const int64_t us = 1000, ms = 1000000;
 #define GEMM "ampere_sgemm_128x64_nn"
 #define ALL_REDUCE "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"
 
-/* So many ranks, each on its own host where own_hosts says so. Steps are not asked for. */
+/* Begins a job of `count` ranks; own_hosts: each on its own host. The report will have no steps. */
 void ranks_begin(struct built *job, size_t count, bool own_hosts);
 
-/* The same with these rank numbers. */
+/* As ranks_begin, with these texts as rank numbers. */
 void ranks_begin_as(struct built *job, size_t count, bool own_hosts, const char *const *numbers);
 
-/* Rounds in which each rank computes for a time of its own and then all reduce. The transfer begins with the last
- * rank and takes as long for all. Each rank's clock is its offset ahead. */
+/* Adds rounds. In each, rank i computes for compute[i] ns and then calls an all-reduce. The transfer begins when the
+ * last rank has come, and takes `transfer` ns for all. The clock of rank i is offset[i] ns ahead. */
 void ranks_rounds(struct built *job, int count, const int64_t *compute, const int64_t *offset, int64_t transfer);
 
 const struct ws_job_comm *ranks_matches(const struct built *job);
@@ -28,7 +28,7 @@ const struct ws_rank *ranks_rank(const struct built *job, size_t track);
 const struct ws_track_collectives *ranks_cost(const struct built *job, size_t track);
 int64_t ranks_exposed_comm(const struct built *job, size_t track);
 
-/* Fails where the advice is not given so. Returns its evidence. */
+/* The test fails unless the track has an advice of this name, with this part and saving. Returns its evidence. */
 const char *ranks_assert_advised(const struct built *job, size_t track, const char *name, enum ws_part part,
                                  int64_t saving);
 

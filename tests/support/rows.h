@@ -1,4 +1,4 @@
-/* Rows for tests of the trace: any family, from a seed, and comparing what came back. */
+/* Rows for tests of writing and reading traces: random rows of any family, and comparing rows. */
 #ifndef WALLSHIM_TESTS_ROWS_H
 #define WALLSHIM_TESTS_ROWS_H
 
@@ -15,7 +15,7 @@ enum { TEST_ROW_BYTES = 256 }; /* the largest row structure fits */
  * point into memory that stays. */
 void test_row_fill(uint32_t family, void *row, uint64_t *state, uint32_t max_text);
 
-/* Row i of a block as a structure of its family; operations that came as columns are put together in op. */
+/* Row i of a block as a structure of its family. Operations held as columns are put together in op. */
 const void *test_block_row(const struct ws_block *block, uint32_t i, struct ws_op *op);
 
 bool test_rows_equal(uint32_t family, const void *left, const void *right);

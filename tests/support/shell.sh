@@ -1,9 +1,9 @@
-# For the tests of the command line: an empty folder to work in, and one line for each thing that is wrong.
+# For the tests of the command line: an empty working folder, and functions that print one line for each failure.
 failures=0
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 99
-# The given traces of other profilers, which are no part of the project: beside it, or where WALLSHIM_GIVEN says.
+# Traces of other profilers, which are not in the repository: in shared/ beside it, or where WALLSHIM_GIVEN says.
 given=${WALLSHIM_GIVEN-$source/../shared}
 unset WALLSHIM_OUTPUT WALLSHIM_LIBRARY COLUMNS NO_COLOR LD_PRELOAD
 
@@ -21,12 +21,12 @@ expect() {
     [ "$status" -eq "$wanted" ] || fail "$* gave $status, not $wanted: $(head -n 3 err)"
 }
 
-# says FILE TEXT: the file holds the text.
+# says FILE TEXT: the file must contain the text.
 says() {
     grep -qF -- "$2" "$1" || fail "no \"$2\" in $1: $(head -n 3 "$1")"
 }
 
-# one_line: the error was one line that begins with our name.
+# one_line: the error output must be one line that begins with "wallshim: ".
 one_line() {
     [ "$(wc -l <err)" -eq 1 ] || fail "not one line of error: $(cat err)"
     grep -q '^wallshim: ' err || fail "error without our name: $(cat err)"

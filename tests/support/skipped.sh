@@ -1,4 +1,4 @@
 #!/bin/sh
-# Stands for a test that cannot be built here: says why, and meson reports it as skipped.
+# Runs in the place of a test that cannot be built on this machine: prints why, and meson reports the test as skipped.
 echo "skipped: $*"
 exit 77

@@ -21,7 +21,7 @@ static const uint8_t per_round[WS_FAMILY_COUNT] = {
 };
 enum {
     ROUNDS = 3,
-    DIGITS = 6, /* of base 4, in a row known by a text */
+    DIGITS = 6, /* in base 4, of the row's number, where the identity column is a text */
 };
 
 static uint32_t data_factor = 1;
@@ -31,7 +31,7 @@ static uint32_t rows_per_round(uint32_t family)
     return per_round[family] * (family < WS_FAMILY_FIRST_DATA ? 1 : data_factor);
 }
 
-/* The column that says which row it is: the first one, but for these. */
+/* The column that holds the row's number: the third one of operations and calls, the first one of all others. */
 static size_t identity_column(uint32_t family)
 {
     return family == WS_FAMILY_op || family == WS_FAMILY_call ? 2 : 0;
@@ -53,7 +53,7 @@ void small_trace_row(uint32_t family, uint32_t index, void *row)
     }
 }
 
-/* UINT32_MAX: no row of ours. */
+/* The number that a row holds; UINT32_MAX: small_trace_row made no such row. */
 static uint32_t row_index(uint32_t family, const void *row)
 {
     const struct ws_column *column = &ws_layout(family)->columns[identity_column(family)];
@@ -168,7 +168,7 @@ static void read_once(const char *path, struct small_result *result, bool column
     ws_reader_close(reader);
 }
 
-/* Operations as columns, then as rows: both give the same. */
+/* Reads the file twice, with operations as columns and as rows, and checks that both give the same. */
 void small_trace_read(const char *path, struct small_result *result)
 {
     static struct small_result columns;

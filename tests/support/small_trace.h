@@ -1,4 +1,5 @@
-/* A small trace with many frames whose every row says which one it is, for tests that hurt it. */
+/* A small trace of many frames in which each row holds its own number: for tests that damage the trace and check
+ * which rows are still read. */
 #ifndef WALLSHIM_TESTS_SMALL_TRACE_H
 #define WALLSHIM_TESTS_SMALL_TRACE_H
 
@@ -14,10 +15,10 @@ enum {
     SMALL_PIECES_MAX = 1024,
 };
 
-/* What the sink was given at once: the header, one frame, the trailer. */
+/* What one call of the sink got: the header, one frame, or the trailer. */
 struct small_piece {
     size_t offset, size;
-    int family; /* of a frame of rows, or -1 */
+    int family; /* of the frame's rows; -1: not a frame of rows */
     uint64_t first_row;
     uint32_t rows;
     bool repeat;
@@ -28,28 +29,28 @@ struct small_trace {
     size_t size, capacity;
     struct small_piece pieces[SMALL_PIECES_MAX];
     size_t piece_count;
-    uint32_t rows[WS_FAMILY_COUNT]; /* written */
-    uint64_t lost[WS_FAMILY_COUNT]; /* as the encoder counted them */
-    int fail_from, fail_to;         /* pieces that the sink refuses: from ≤ number < to */
+    uint32_t rows[WS_FAMILY_COUNT]; /* given to the encoder */
+    uint64_t lost[WS_FAMILY_COUNT]; /* rows lost, as the encoder counted them */
+    int fail_from, fail_to;         /* the sink refuses pieces with fail_from ≤ number < fail_to */
     int piece_number;
 };
 
-/* Rows of several families in turn, in frames of `rows_per_frame`; `data` times as many of the
- * families that are no dictionaries. */
+/* Writes rows of several families in turn, in frames of `rows_per_frame`. Of families that are not dictionaries there
+ * are `data` times as many rows. */
 void small_trace_create(struct small_trace *trace, uint32_t rows_per_frame, uint32_t data, bool compress,
                         bool finish);
 void small_trace_destroy(struct small_trace *trace);
 
-/* Row number `index` of a family. */
+/* Makes row number `index` of a family. */
 void small_trace_row(uint32_t family, uint32_t index, void *row);
 
-/* What reading a file gave. Every row is checked against what was written, and none may come twice. */
+/* What reading a file gave. The test fails if a row differs from what was written, or comes twice. */
 struct small_result {
     int open_status;
     char message[256];
     bool seen[WS_FAMILY_COUNT][SMALL_ROWS_MAX];
     uint32_t count[WS_FAMILY_COUNT];
-    uint32_t early; /* data rows that came before a dictionary row written before them */
+    uint32_t early; /* how often a data row came while a dictionary row written before it had not come */
     struct ws_damage damage;
 };
 

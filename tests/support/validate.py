@@ -1,4 +1,4 @@
-"""Validates JSON on standard input against the schema named; exits 77 where jsonschema is missing."""
+"""Validates JSON on standard input against the schema in the file named; exits 77 if jsonschema is not installed."""
 import json
 import sys
 
@@ -11,7 +11,8 @@ except ImportError:
 
 
 def forbid_unknown_keys(part):
-    """Readers must accept new keys, but what we write must all be described."""
+    """Makes the schema refuse keys that it does not describe. The schema itself lets readers accept new keys, but every key
+    that we write must be described."""
     if isinstance(part, dict):
         if "properties" in part:
             part.setdefault("additionalProperties", False)

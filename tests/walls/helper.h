@@ -1,4 +1,4 @@
-/* A second thread of the program that launches what it is told, as autograd's does for the backward pass. */
+/* A second thread of the program, which runs functions given to it, as PyTorch's autograd thread does. */
 #ifndef WALLSHIM_WALLS_HELPER_H
 #define WALLSHIM_WALLS_HELPER_H
 
@@ -8,11 +8,11 @@
 
 void helper_start(ws_CUcontext context);
 
-/* Has it done there, and waits until it is. */
+/* Calls work(argument) in the helper thread, and waits until it returns. */
 void helper_do(void (*work)(void *argument), void *argument);
 
-/* How long the calling thread and the helper were ready to run and had no processor, in ns; 0 where the system does
- * not say. */
+/* How long the calling thread and the helper thread were ready to run but had no processor, in ns since they began; 0
+ * where the system does not say. */
 int64_t helper_cpu_wait(void);
 
 #endif

@@ -11,7 +11,7 @@
 
 enum { FIXED_NS = 1500, SEQUENCE = 1024, MOST_PARAMETERS = 8 };
 
-/* Of cuBLAS one structure is the whole parameter; what is where in it is its own. */
+/* The only parameter of a cuBLAS kernel is one structure. The real layout is not public; this one is made up. */
 struct gemm {
     ws_CUdeviceptr a, b, out;
     uint32_t m, n, k, padding[67];
@@ -27,7 +27,7 @@ void kernels_dispatch(void (*call)(void *context), void *context)
     dispatch_context = context;
 }
 
-/* Between -1 and 1. */
+/* A random number between -1 and 1. */
 static double random_part(void)
 {
     speed.seed = speed.seed * 6364136223846793005u + 1442695040888963407u;
@@ -106,7 +106,7 @@ DURATION(triton_duration)
     return moving(6.0 * number(parameters, 3));
 }
 
-DURATION(rows_duration) /* the columns come first, the rows are the grid */
+DURATION(rows_duration) /* the first parameter is the number of columns; the grid has a block per row */
 {
     return moving(4.0 * grid[0] * number(parameters, 0));
 }
@@ -138,7 +138,7 @@ DURATION(adam_duration)
     "_ZN2at6native29vectorized_elementwise_kernelILi4E" functor "St5arrayIPcLm" #buffers "EEEEviT0_T1_"
 #define BF16 "N3c108BFloat16E"
 
-/* A parameter's type, with % where its name stands. */
+/* parameters: their PTX declarations, with % in place of each name. */
 static const struct {
     const char *name, *parameters;
     simgpu_duration duration;
@@ -239,7 +239,7 @@ const char *kernel_name(enum kernel kernel)
     return kernels[kernel].name;
 }
 
-/* The entry of a kernel in PTX. */
+/* Writes the kernel's entry in PTX. */
 static void write_entry(FILE *image, enum kernel kernel)
 {
     int parameter = 0;

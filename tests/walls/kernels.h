@@ -1,5 +1,5 @@
-/* The kernels of a training program under the names and with the parameters that PyTorch, cuBLAS, FlashAttention and
- * Triton give theirs, on the simulated GPU: each lasts as long as its parameters say it would. */
+/* The kernels of a training program on the simulated GPU, with the names and parameters of real kernels from PyTorch,
+ * cuBLAS, FlashAttention and Triton. A kernel computes nothing; its duration follows from its parameters. */
 #ifndef WALLSHIM_WALLS_KERNELS_H
 #define WALLSHIM_WALLS_KERNELS_H
 
@@ -9,7 +9,7 @@
 
 enum kernel {
     KERNEL_GEMM,      /* large tiles */
-    KERNEL_GEMM_SLIM, /* smaller ones, as for gradients of weights */
+    KERNEL_GEMM_SLIM, /* smaller tiles, as for gradients of weights */
     KERNEL_GEMV,
     KERNEL_ATTENTION,
     KERNEL_ATTENTION_BACKWARD,
@@ -18,7 +18,7 @@ enum kernel {
     KERNEL_SOFTMAX,
     KERNEL_SOFTMAX_BACKWARD,
     KERNEL_REDUCE,
-    KERNEL_EMBEDDING, /* once in each forward pass: steps are told apart by it */
+    KERNEL_EMBEDDING, /* launched once in each forward pass, so tests find the steps in the truth by it */
     KERNEL_EMBEDDING_BACKWARD,
     KERNEL_FILL,
     KERNEL_GELU,
@@ -34,38 +34,38 @@ enum kernel {
     KERNEL_COUNT,
 };
 
-/* What the simulated GPU reaches of what it could. */
+/* The speed that the kernels reach on the simulated GPU. */
 struct speed {
     double flops_per_ns, bytes_per_ns;
-    double slow;   /* all durations by this: 1.3 for a GPU that is hot */
-    double jitter; /* each by up to this part of it, up or down */
+    double slow;   /* multiplies all durations: 1.3 for a GPU that is slower by 30 % */
+    double jitter; /* each duration differs by up to this part of it, up or down */
     uint64_t seed;
 };
 
-/* Makes the kernels known to the simulated GPU and loads them into the current context; ends the program with 77
- * where it is another GPU. */
+/* Registers the kernels with the simulated GPU and loads them into the current context. Ends the program with status
+ * 77 where the driver is not the simulated one. */
 void kernels_open(const struct speed *speed);
 
 const char *kernel_name(enum kernel kernel);
 
-/* From now on each launch is preceded by a call of this: what the layers of the program take of the host. */
+/* From now on each launch calls dispatch(context) first. It spends the host time of a framework per launch. */
 void kernels_dispatch(void (*dispatch)(void *context), void *context);
 
 void launch_gemm(ws_CUstream stream, enum kernel kernel, ws_CUdeviceptr out, ws_CUdeviceptr a, ws_CUdeviceptr b,
                  uint32_t m, uint32_t n, uint32_t k);
 
-/* Over so many elements of 2 bytes; a kernel of TensorIterator has its output first. */
+/* A pointwise kernel over elements of 2 bytes, with TensorIterator's parameters: the output comes first. */
 void launch_pointwise(ws_CUstream stream, enum kernel kernel, uint32_t elements, ws_CUdeviceptr out,
                       ws_CUdeviceptr in, ws_CUdeviceptr other);
 
-/* Rows of 2-byte elements plus one that is the same for all, as a bias is. */
+/* Adds the same row to each of the rows, as for a bias. Elements have 2 bytes. */
 void launch_add_row(ws_CUstream stream, uint32_t rows, uint32_t columns, ws_CUdeviceptr out, ws_CUdeviceptr in,
                     ws_CUdeviceptr row);
 
-/* From 2-byte elements into those of 4 bytes. */
+/* Converts elements of 2 bytes into elements of 4. */
 void launch_cast(ws_CUstream stream, uint32_t elements, ws_CUdeviceptr out, ws_CUdeviceptr in);
 
-/* Triton's: inputs, then the output, then the number of elements. */
+/* A pointwise kernel with Triton's parameters: inputs, then the output, then the number of elements. */
 void launch_triton(ws_CUstream stream, uint32_t elements, ws_CUdeviceptr out, ws_CUdeviceptr in,
                    ws_CUdeviceptr other);
 
@@ -73,11 +73,11 @@ void launch_triton(ws_CUstream stream, uint32_t elements, ws_CUdeviceptr out, ws
 void launch_rows(ws_CUstream stream, enum kernel kernel, uint32_t rows, uint32_t columns, ws_CUdeviceptr out,
                  ws_CUdeviceptr in);
 
-/* Over sequences of 1024 tokens with heads of 64. */
+/* Attention over sequences of 1024 tokens, with heads of 64 elements. */
 void launch_attention(ws_CUstream stream, enum kernel kernel, uint32_t tokens, uint32_t hidden, ws_CUdeviceptr out,
                       ws_CUdeviceptr in);
 
-/* An optimizer's, over a list of tensors: so many parameters of 4 bytes, their gradients and two moments. */
+/* Adam's fused kernel over a list of tensors: parameters of 4 bytes, their gradients, first and second moments. */
 void launch_adam(ws_CUstream stream, uint32_t elements, ws_CUdeviceptr parameters, ws_CUdeviceptr gradients);
 
 #endif

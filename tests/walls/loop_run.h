@@ -1,4 +1,4 @@
-/* A made-up program that runs: a host launches one operation after the other, streams run them in order. */
+/* The run of a made-up program: the host launches one operation after another; each stream runs its own in order. */
 #ifndef WALLSHIM_WALLS_LOOP_RUN_H
 #define WALLSHIM_WALLS_LOOP_RUN_H
 
@@ -19,22 +19,22 @@ struct run {
     int64_t host, stream_end[STREAMS], first, nobody_asked;
     int64_t steps[MOST_STEPS];
     int step_count;
-    bool step_begins; /* with the next operation on COMPUTE */
+    bool step_begins; /* the next operation on COMPUTE begins a step */
     uint32_t thread;
-    double scale; /* of kernels */
+    double scale; /* multiplies the kernels' durations */
 };
 
 double uniform(struct run *run); /* between 0 and 1 */
 int64_t later(int64_t a, int64_t b);
 
-void kernel(struct run *run, uint32_t stream, const char *name, double length); /* in µs */
+void kernel(struct run *run, uint32_t stream, const char *name, double length); /* length: µs */
 void graph(struct run *run, uint32_t number, double length);
 void copy(struct run *run, uint32_t stream, bool to_device);
 void wait_for(struct run *run, uint32_t stream);
 void read_result(struct run *run, uint32_t stream);
 void follow(struct run *run, uint32_t stream, uint32_t other); /* as cuStreamWaitEvent does */
 
-/* Parts of a step of the program. */
+/* Launch the parts of a step of run->program. */
 void forward(struct run *run, uint32_t stream, int layers);
 void backward(struct run *run, uint32_t stream, int layers);
 void update(struct run *run, uint32_t stream);

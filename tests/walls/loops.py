@@ -1,10 +1,10 @@
-"""Holds what a report says of loops of kinds that real programs have against what they do (make_loops.c):
+"""Compares what a report says of made-up loops, as real programs have them, with the truth (make_loops.c writes both):
 
     loops.py BUILD [NAME...]
 
-Steps must have the true length within 2 % (steps.py says of what) and nearly all true begins be found, up to one phase.
-The wall must be as named, and whether the program trains; and where it waits for requests, input must be as long as nobody
-asked for anything.
+Steps must have the true length within 2 % (of the median or mean, as in steps.py). Nearly all true begins must be found,
+after one constant shift of a trace's begins. The wall, its cause and whether the program trains must be as in LOOPS. For a
+server, the idle time with the cause "input" must be as long as there truly was no request.
 """
 import json
 import os
@@ -36,11 +36,11 @@ LOOPS = {
     "accumulate_lengths": ("compute", "matmul", True, None),
     "few": ("compute", "matmul", True, None),
 }
-# Those in which much of the time is something else than steps; the report is to say so.
+# Loops in which steps cover only a part of the time; the report must say so.
 MUCH_ELSE = ["reinforce", "evaluate_much"]
-COVERED = 0.75          # of the recording, by steps, or it is said
-FOUND = 0.97            # of the begins
-ASKED_WITHIN = 0.05     # of the time in which nobody asked for anything; steps at the ends are left out
+COVERED = 0.75          # if steps cover less of the recording than this, the report must say so
+FOUND = 0.97            # the least share of true begins that must be found
+ASKED_WITHIN = 0.05     # largest relative error of the time without a request: the report leaves out steps at the ends
 
 
 def check_steps(truth, steps):

@@ -1,10 +1,10 @@
-/* Writes the trace of a made-up loop of a kind that real programs have, and beside it what a report should find:
+/* Writes the trace of a made-up program with a loop as real programs have it, and what a report should find in it:
  *
  *   make_loops NAME TRACE TRUTH
  *
  * The table at the end names the loops. TRUTH is JSON, in ns of the device's clock: `first`, the begin of the first
- * operation; `steps`, the begin of each step's first operation on the stream COMPUTE; `nobody_asked`, how long the
- * device had no work for that reason. There are no markers in the trace.
+ * operation; `steps`, the begin of each step's first operation on the stream COMPUTE; `nobody_asked`, how long a
+ * server had no request to work on. There are no step markers in the trace.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 #include "loop_run.h"
 
-/* Eight batches an optimizer's step, the loss of each read. */
+/* Eight batches per optimizer step; the loss of each batch is read. */
 static void accumulate(struct run *run)
 {
     for (int step = 0; step < 15; step++) {
@@ -27,7 +27,7 @@ static void accumulate(struct run *run)
     }
 }
 
-/* Sequences of other lengths: the same kernels, 30 % longer or shorter. */
+/* Sequences of different lengths: the same kernels, up to 30 % longer or shorter. */
 static void lengths(struct run *run)
 {
     for (int step = 0; step < 60; step++) {
@@ -57,13 +57,13 @@ static void evaluate(struct run *run)
     }
 }
 
-/* Two models, each on a stream, that wait for each other once a step. */
+/* Two models, each on its own stream, that wait for each other once per step. */
 static void gan(struct run *run)
 {
     for (int step = 0; step < 40; step++) {
         run->step_begins = true;
         copy(run, COMPUTE, true);
-        forward(run, SECOND, 3); /* the generator makes a batch while the other looks at a real one */
+        forward(run, SECOND, 3); /* the generator makes a batch while the critic judges a real one */
         forward(run, COMPUTE, 4);
         follow(run, COMPUTE, SECOND);
         forward(run, COMPUTE, 4);
@@ -76,7 +76,7 @@ static void gan(struct run *run)
     }
 }
 
-/* The same on one stream, the critic three times as often. */
+/* A GAN on one stream, in which the critic is trained three times as often as the generator. */
 static void gan_critic(struct run *run)
 {
     for (int step = 0; step < 40; step++) {
@@ -94,7 +94,7 @@ static void gan_critic(struct run *run)
     }
 }
 
-/* Until the next request comes: any time, as of many users. */
+/* Waits for the next request of a server. The times between requests are random (exponential), as with many users. */
 static void wait_for_request(struct run *run, int64_t mean, int64_t *due)
 {
     *due += (int64_t)(-(double)mean * log(uniform(run)));
@@ -128,7 +128,7 @@ static void serve_by_threads(struct run *run)
     serve_from(run, 4);
 }
 
-/* Requests are prompts; answers are as long as they are. A step makes a word. */
+/* Requests are prompts, answers have different lengths, and each step generates one word. */
 static void serve_words(struct run *run)
 {
     int64_t due = run->host;
@@ -146,7 +146,7 @@ static void serve_words(struct run *run)
     }
 }
 
-/* A loader that takes as long for each batch; nothing trains. */
+/* Inference only, with a loader that takes the same time for each batch. */
 static void predict(struct run *run)
 {
     for (int step = 0; step < 60; step++) {
@@ -170,7 +170,7 @@ static void train_slowly_fed(struct run *run)
     }
 }
 
-/* A step is a graph, and what feeds it and reads it. */
+/* A step is a copy to the device, a graph, and a read of the result. */
 static void graphs(struct run *run)
 {
     for (int step = 0; step < 80; step++) {
@@ -182,7 +182,7 @@ static void graphs(struct run *run)
     }
 }
 
-/* A step is a graph, and nothing else. */
+/* A step is only a graph. */
 static void graphs_alone(struct run *run)
 {
     for (int step = 0; step < 80; step++) {
@@ -192,7 +192,7 @@ static void graphs_alone(struct run *run)
     }
 }
 
-/* Graphs for the model, by the size of the batch, and kernels around them. */
+/* A step is a graph, one of several by the size of the batch, and kernels before and after it. */
 static void graphs_of_sizes(struct run *run)
 {
     for (int step = 0; step < 80; step++) {
@@ -206,8 +206,8 @@ static void graphs_of_sizes(struct run *run)
     }
 }
 
-/* Two programs in one: a loop on each of two streams, of other lengths, that know nothing of each other. Steps are of
- * the stream with more kernels. */
+/* Two independent loops, each on its own stream and with steps of its own length. The true steps are those of the
+ * stream with more kernels. */
 static void two_loops(struct run *run)
 {
     for (int turn = 0; run->step_count < 100; turn++) {
@@ -222,7 +222,7 @@ static void two_loops(struct run *run)
     }
 }
 
-/* As serving engines do: graphs between the attentions, which are kernels. */
+/* As in serving engines: the attention is launched as kernels, all between two attentions as a graph. */
 static void graphs_in_pieces(struct run *run)
 {
     for (int step = 0; step < 60; step++) {
@@ -238,7 +238,8 @@ static void graphs_in_pieces(struct run *run)
     }
 }
 
-/* Words are made, as many as it takes, and learnt from. There are more words than batches: they are the steps. */
+/* Reinforcement learning: each round generates words, then trains on them. There are more words than batches, so the
+ * steps are the words. */
 static void reinforce(struct run *run)
 {
     for (int round = 0; round < 12; round++) {
@@ -258,7 +259,7 @@ static void reinforce(struct run *run)
     }
 }
 
-/* Rather evaluation than training: every fourth step is followed by 12 batches. */
+/* More evaluation than training: every fourth step is followed by an evaluation of 12 batches. */
 static void evaluate_much(struct run *run)
 {
     for (int step = 0; step < 40; step++) {
@@ -275,7 +276,7 @@ static void evaluate_much(struct run *run)
     }
 }
 
-/* Sequences of other lengths, several a step, by an optimizer that knows when it is its turn. */
+/* Several batches per step, of sequences of different lengths; the optimizer runs once per step. */
 static void accumulate_lengths(struct run *run)
 {
     for (int step = 0; step < 25; step++) {
@@ -291,7 +292,7 @@ static void accumulate_lengths(struct run *run)
     }
 }
 
-/* A few steps are all there is. */
+/* A recording of only a few steps. */
 static void few(struct run *run)
 {
     for (int step = 0; step < 5; step++) {

@@ -2,19 +2,19 @@
  *
  *   make_steps SEED TRACE TRUTH
  *
- * Seeds from 1 to CONTROLS - 1 repeat a step, with whatever programs do beside it: warm-up with kernels of its own,
+ * Seeds from 1 to CONTROLS - 1 repeat a step, with whatever programs do besides: warm-up with kernels of its own,
  * evaluation every so often, an update left out, accumulated gradients, sequences of different lengths, communication
- * and copies on other streams, waits for the loss, slow batches, a checkpoint, and another way of working at the end.
- * Seeds from CONTROLS on have no step: kernels in no order, or (odd ones) requests to a server of many models. There
- * are no markers in the trace.
+ * and copies on other streams, waits for the loss, slow batches, a checkpoint, and other work at the end of the run.
+ * Seeds from CONTROLS on are controls, without steps: kernels in random order, or (odd seeds) requests to a server of
+ * many models. There are no step markers in the trace.
  *
  * TRUTH is JSON; times are in ns of the device's clock: `first`, the begin of the first operation; `steps`, the
- * device begin of each step's first operation on the computing stream (empty for a control); `warm_up`, how many of
- * them are at the beginning; `others`, intervals that belong to no step; `period`, the median distance of steps after
- * the warm-up that have no such interval in between.
+ * device begin of each step's first operation on the computing stream (empty for a control); `warm_up`, how many
+ * steps at the beginning are warm-up; `others`, intervals that belong to no step; `period`, the median distance of
+ * successive steps after the warm-up, where none of `others` lies between them.
  *
- * The times come from a small model: the host launches one operation after the other and is ahead of the device by
- * what its queue takes at most; a stream runs them in order.
+ * The times come from a small model: the host launches one operation after another, and a stream runs them in order.
+ * The host is ahead of the device by at most the length of the queue.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -41,13 +41,13 @@ static const int64_t us = 1000, clock_offset = 3000000000;
 
 enum tail { TAIL_NONE, TAIL_EVALUATION, TAIL_CHECKPOINT, TAIL_OTHER, TAILS };
 
-/* What a seed chooses. */
+/* What the seed determines. */
 struct plan {
     const struct program *program;
     int layers, steps, warm_up, accumulate, eval_every, eval_batches, checkpoint_every, skip_percent, stall_percent;
     enum tail tail;
     bool waits_for_loss, prefetches;
-    int log_every; /* steps: figures are made on a stream of their own and fetched; seeds beyond 50 only */
+    int log_every; /* every so many steps, figures are computed on another stream and copied; only seeds over 50 */
     double size, device_jitter, host_jitter, launch_us;
 };
 
@@ -55,12 +55,12 @@ struct run {
     struct builder trace;
     struct plan plan;
     uint64_t random;
-    int64_t first;                              /* operation's begin */
-    int64_t host, stream_end[4], recent[QUEUE]; /* recent: when the launch so many before ends */
+    int64_t first;                              /* begin of the first operation */
+    int64_t host, stream_end[4], recent[QUEUE]; /* recent: ends of the last QUEUE operations */
     uint64_t launches;
-    double scale; /* of this batch */
+    double scale; /* of the durations of this batch's kernels */
     uint32_t length;
-    bool step_begins; /* with the next operation on the computing stream */
+    bool step_begins; /* the next operation on the computing stream begins a step */
     int64_t steps[MOST_STEPS], others[MOST_OTHERS][2];
     int step_count, other_count;
 };
@@ -80,7 +80,7 @@ static bool percent(struct run *run, int chance)
     return uniform(run) * 100 < chance;
 }
 
-/* Around 1, and now and then, as on a busy machine, far above. */
+/* A random factor around 1; with probability `rarely` far above, as on a busy machine. */
 static double jitter(struct run *run, double spread, double rarely)
 {
     double normal = sqrt(-2 * log(uniform(run))) * cos(6.283185307179586 * uniform(run));
@@ -157,7 +157,7 @@ static void kernels(struct run *run, const struct piece *pieces, size_t most, ui
 
 #define KERNELS(run, list, variant) kernels(run, list, sizeof(list) / sizeof((list)[0]), variant)
 
-/* Convolutions change their shapes on the way down. */
+/* Shapes of convolutions change from layer to layer, those of other programs do not. */
 static uint32_t variant_of(const struct run *run, int layer)
 {
     return strcmp(run->plan.program->name, "convolutions") ? 0 : (uint32_t)(layer * 4 / run->plan.layers);
@@ -220,7 +220,7 @@ static void train_step(struct run *run)
     }
 }
 
-/* Work that belongs to no step, from here to the end of what `work` launches. */
+/* Launches work that belongs to no step, and notes its interval on the computing stream. */
 static void other(struct run *run, void (*work)(struct run *run))
 {
     int64_t begin = run->stream_end[COMPUTE];
@@ -231,7 +231,7 @@ static void other(struct run *run, void (*work)(struct run *run))
     }
 }
 
-/* Without the backward pass; a program that has none reads a prompt instead. */
+/* Evaluation: batches without the backward pass. A program that does not train processes a prompt instead. */
 static void evaluate(struct run *run)
 {
     for (int i = 0; i < run->plan.eval_batches; i++) {
@@ -255,7 +255,7 @@ static void save_checkpoint(struct run *run)
     run->host += 10 * 1000 * us;
 }
 
-/* Kernels in no order. */
+/* Launches kernels in random order. */
 static void wander(struct run *run, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -299,7 +299,7 @@ static void warm_up(struct run *run)
         kernel(run, COMPUTE, &(struct piece){ i % 2 ? CONV : GEMM_WEIGHTS, 30.0 + i }, 5);
 }
 
-/* For less time than the steps took, or which of both repeats a step would be a matter of taste. */
+/* Other work at the end of the run, for less time than the steps: else its repetitions could as well be the steps. */
 static void end_differently(struct run *run)
 {
     run->plan.eval_batches = run->plan.program->trains ? run->plan.steps / 3 : 2;

@@ -1,5 +1,5 @@
-"""When the steps began that real programs marked (ProfilerStep#N in traces of the PyTorch profiler): the begin of the first
-device operation launched after the marker. Read from the JSON alone, without wallshim."""
+"""When steps truly began in real programs that marked them (ProfilerStep#N in traces of the PyTorch profiler). A step begins
+with the first device operation launched after its marker. This is read from the JSON alone, without wallshim."""
 import bisect
 import glob
 import gzip
@@ -19,7 +19,7 @@ def ns(value):
 
 
 def truth_of(events):
-    """As make_steps writes it, or None where fewer steps than three are marked."""
+    """The truth in the form in which make_steps writes it, or None if fewer than three steps are marked."""
     markers, launches, operations = set(), {}, []
     for event in events:
         category, arguments = event.get("cat", "").lower(), event.get("args", {})
@@ -42,7 +42,7 @@ def truth_of(events):
 
 
 def marked_traces():
-    """Name, path and truth of each that has enough markers."""
+    """Yields name, path and truth of each given trace that has enough markers."""
     for path in sorted(glob.glob(os.path.join(FOLDER, "**", "*.json.gz"), recursive=True)):
         with gzip.open(path, "rt", encoding="utf-8") as file:
             text = file.read()

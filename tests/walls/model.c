@@ -40,7 +40,7 @@ void model_allocate(struct model *model)
     }
 }
 
-/* Between the products of the MLP: an activation, and what a model's author wrote around it, one operation a line. */
+/* Between the products of the MLP: an activation, and a chain of pointwise kernels, each of one operation. */
 static void activate(const struct model *model, const struct layer *layer)
 {
     static const enum kernel in_a_row[] = { KERNEL_SCALE, KERNEL_TANH, KERNEL_ADD, KERNEL_MUL };
@@ -95,7 +95,7 @@ void model_loss(const struct model *model)
     launch_rows(model->stream, KERNEL_REDUCE, t, 1, model->loss, model->logits);
 }
 
-/* The gradients of a product's input and weights. */
+/* Computes the gradients of a product's input and weights. */
 static void product_backward(const struct model *model, const struct layer *layer, ws_CUdeviceptr input, uint32_t out,
                              uint32_t in)
 {

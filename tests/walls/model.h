@@ -1,4 +1,4 @@
-/* A transformer and its training, as a list of launches. */
+/* The launches of a transformer's training: forward pass, loss, backward pass, update. */
 #ifndef WALLSHIM_WALLS_MODEL_H
 #define WALLSHIM_WALLS_MODEL_H
 
@@ -10,24 +10,25 @@
 enum { MOST_LAYERS = 32, MODEL_BATCH = 8 << 20 };
 
 struct layer {
-    ws_CUdeviceptr weights, gradients; /* and the optimizer's moments behind the gradients */
+    ws_CUdeviceptr weights, gradients; /* the optimizer's moments lie behind the gradients */
     ws_CUdeviceptr input, normed, mixed, attended, wide, active, output;
 };
 
 struct model {
     uint32_t layers, hidden, tokens, vocabulary;
     ws_CUstream stream;
-    /* Pointwise kernels in a row between the two products of the MLP, beyond the one there always is; fused: one. */
+    /* How many pointwise kernels follow the activation between the two products of the MLP. fused: one kernel does
+     * the work of the activation and of all these. */
     uint32_t chain;
     bool fused;
     struct layer layer[MOST_LAYERS];
-    uint64_t table_parameters; /* of an embedding beside the layers, which the optimizer goes through */
+    uint64_t table_parameters; /* of a large embedding that no layer uses, but the optimizer updates */
     ws_CUdeviceptr batch, table, logits, gradient, loss, big_table;
     void (*in_forward)(void *context, uint32_t layer), *context;
     void (*after_backward)(void *context, uint32_t layer); /* of a layer: its gradients are complete */
 };
 
-/* Buffers for the sizes set. */
+/* Allocates the buffers for the sizes in *model. */
 void model_allocate(struct model *model);
 
 uint64_t model_layer_parameters(const struct model *model);

@@ -1,5 +1,6 @@
-/* Parameters of PyTorch's kernels as its headers lay them out, for programs and tests that launch or tell of such:
- * ATen/cuda/detail/OffsetCalculator.cuh, ATen/native/cuda/Reduce.cuh, CUDALoops.cuh and MultiTensorApply.cuh. */
+/* Parameters of PyTorch's kernels, for programs and tests that launch kernels of these names or write traces of them.
+ * Their layout is that of ATen/cuda/detail/OffsetCalculator.cuh and
+ * ATen/native/cuda/{Reduce,CUDALoops,MultiTensorApply}.cuh. */
 #ifndef WALLSHIM_WALLS_PYTORCH_H
 #define WALLSHIM_WALLS_PYTORCH_H
 
@@ -19,7 +20,7 @@ struct divider {
         int32_t strides[TABLE_DIMS][arrays]; \
     }
 
-/* What gpu_kernel_impl's lambda brings along, over three arrays. */
+/* The captured variables of gpu_kernel_impl's lambda, for three arrays. */
 struct strided {
     OFFSET_TABLE(3) table;
     uint64_t data[3];
@@ -50,7 +51,7 @@ struct load_with_cast {
     uint32_t bytes;
 };
 
-/* FlashAttention-2's Flash_fwd_params, as far as its sizes; Flash_bwd_params begins with it. */
+/* FlashAttention-2's Flash_fwd_params up to its sizes; the rest is opaque. Flash_bwd_params begins with the same. */
 struct flash_params {
     uint64_t q, k, v;
     int64_t strides[9];
@@ -73,7 +74,7 @@ struct tensor_list {
     int32_t start_tensor;
 };
 
-/* As IntegerDivider.cuh makes one: so that n / size is (n * multiplier >> 32) + n >> shift. */
+/* Makes a divider as IntegerDivider.cuh does: n / size is ((n * multiplier >> 32) + n) >> shift. */
 static inline struct divider divider_by(uint32_t size)
 {
     struct divider divider = { .divisor = size };
@@ -83,14 +84,14 @@ static inline struct divider divider_by(uint32_t size)
     return divider;
 }
 
-/* Sets the dimension's size; what lies behind the last is 1. */
+/* Sets the sizes of the dimensions; those beyond `dims` are 1. */
 static inline void divide_by(struct divider sizes[TABLE_DIMS], int32_t dims, const uint32_t *wanted)
 {
     for (int32_t i = 0; i < TABLE_DIMS; i++)
         sizes[i] = divider_by(i < dims ? wanted[i] : 1);
 }
 
-/* rows x columns, of elements of so many bytes, plus a row that is the same for all: out, in, row. */
+/* Parameters that add one row to each of `rows` rows; elements have `bytes` bytes. The arrays are out, in, row. */
 static inline struct strided strided_rows(uint32_t rows, uint32_t columns, int32_t bytes, uint64_t out, uint64_t in,
                                           uint64_t row)
 {
@@ -103,7 +104,7 @@ static inline struct strided strided_rows(uint32_t rows, uint32_t columns, int32
     return strided;
 }
 
-/* Queries and keys alike, in heads of 64. */
+/* Self-attention: as many keys as queries, with heads of 64 elements. */
 static inline struct flash_params flash_attention(int32_t batch, int32_t sequence, int32_t heads, uint64_t out,
                                                   uint64_t in)
 {
@@ -124,7 +125,7 @@ static inline struct flash_params flash_attention(int32_t batch, int32_t sequenc
                                   .head_rounded = 64 };
 }
 
-/* The sums of rows, by a block each. */
+/* Parameters of a sum over each row, one block per row. */
 static inline struct reduce_op reduce_rows(uint32_t rows, uint32_t columns, int32_t bytes, int32_t threads,
                                            uint64_t out, uint64_t in)
 {
@@ -155,7 +156,7 @@ static inline struct reduce_op reduce_rows(uint32_t rows, uint32_t columns, int3
     return op;
 }
 
-/* One tensor's first pieces, as many as a launch takes. Returns how many. */
+/* Fills the list with one tensor's first chunks, as many as one launch takes. Returns how many. */
 static inline uint32_t list_tensor(struct tensor_list *list, uint64_t elements)
 {
     uint64_t blocks = (elements + LIST_CHUNK - 1) / LIST_CHUNK;

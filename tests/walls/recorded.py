@@ -1,4 +1,4 @@
-"""A run of walls.c under the shim, and what truly happened in it by the simulated GPU."""
+"""A run of walls.c under the shim, and what truly happened in it according to the simulated GPU."""
 import csv
 import glob
 import json
@@ -9,11 +9,12 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 EMBEDDING = "vectorized_gather_kernel"
-WARM_UP = 7  # steps: the program's own, and what a queue takes to fill
+WARM_UP = 7  # steps that are left out: the program's own warm-up, and those until the launch queue is full
 
 
 def go_first():
-    """Ahead of other work on the machine, where that is allowed: as a process, and as the group that a session is."""
+    """Raises the priority over other work on the machine, where that is allowed: that of the process, and that of its
+    scheduling group, which Linux makes for each session (autogroup)."""
     try:
         os.nice(-15)
         with open("/proc/self/autogroup", "w", encoding="ascii") as file:
@@ -35,7 +36,7 @@ def read_truth(folder):
 
 
 def busy_ns(rows, begin=0):
-    """The union of the operations' intervals, as far as it is after `begin`."""
+    """The length of the union of the operations' intervals after `begin`."""
     total, until = 0, begin
     for row in sorted(rows, key=lambda row: row["start"]):
         total += max(0, row["end"] - max(until, row["start"]))
@@ -44,7 +45,7 @@ def busy_ns(rows, begin=0):
 
 
 class Run:
-    """Records one; `variant` is with or without. Traces and truths are left in the folder."""
+    """Records a run; `variant` is "with" or "without" (the wall). Traces and truths are left in the folder."""
 
     def __init__(self, build, folder, wall, variant, setting):
         os.makedirs(folder)
@@ -65,21 +66,21 @@ class Run:
 
     def _rank(self, said):
         embeddings = sorted(row["start"] for row in self.truth if row["device"] == said["rank"] and EMBEDDING in row["name"])
-        # What follows a step is another one, or an evaluation, which belongs to neither.
+        # A step ends where the next embedding begins: that of the next step, or of an evaluation after the step.
         numbers = [number for _, number in said["steps"][WARM_UP:-1]]
         steps = [embeddings[number + 1] - embeddings[number] for number in numbers]
         host = said["steps"][-1][0] - said["steps"][WARM_UP][0]
         return {"warm": embeddings[numbers[0]], "steps": steps, "kept_waiting": said["cpu_wait_ns"] / host}
 
     def step_ns(self, average, but=None):
-        """A step of the median rank, one of them left out."""
+        """The length of a step on the median rank; rank `but` is left out."""
         return statistics.median(average(rank["steps"]) for number, rank in enumerate(self.ranks) if number != but)
 
     def kept_waiting(self):
-        """For what part of its time the program had no processor though it could have used one: the machine is shared."""
+        """The largest share of its time in which a rank was ready to run but had no processor, as the machine is shared."""
         return max(rank["kept_waiting"] for rank in self.ranks)
 
     def busy_share(self):
-        """Of the first device, after the warm-up."""
+        """The share of time in which the first device was busy, after the warm-up."""
         begin, rows = self.ranks[0]["warm"], [row for row in self.truth if row["device"] == 0]
         return busy_ns(rows, begin) / (max(row["end"] for row in rows) - begin)

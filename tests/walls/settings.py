@@ -1,12 +1,12 @@
-"""The walls: what the report is to say of each, and in which settings each is met. See walls.c for their meaning; names in
-capitals are of the environment."""
+"""The walls: what the report must say of each, and the settings in which each is tested. walls.c explains the settings.
+Names in capitals are environment variables."""
 
 SMALL = {"layers": 2, "tokens": 1024, "dispatch_ns": 500}  # a step of about 1 ms
-LARGE = {"layers": 3, "hidden": 2048}  # of about 10
-TINY = {"layers": 24, "hidden": 256, "tokens": 128, "vocabulary": 1024, "inference": 1}  # short kernels, a few hundred of them
+LARGE = {"layers": 3, "hidden": 2048}  # a step of about 10 ms
+TINY = {"layers": 24, "hidden": 256, "tokens": 128, "vocabulary": 1024, "inference": 1}  # a few hundred short kernels
 MANY = {"layers": 8, "hidden": 2048, "tokens": 2048, "dispatch_ns": 500, "steps": 24}  # gradients in eight pieces
-WIDE = {"layers": 3, "tokens": 16384, "hidden": 256, "vocabulary": 1024}  # much to move, little to compute
-DECODING = {"inference": 1, "tokens": 1, "hidden": 8192, "vocabulary": 32768}  # matrices by vectors
+WIDE = {"layers": 3, "tokens": 16384, "hidden": 256, "vocabulary": 1024}  # moves much, computes little
+DECODING = {"inference": 1, "tokens": 1, "hidden": 8192, "vocabulary": 32768}  # products of a matrix and a vector
 
 # wall: (verdict, causes that the first piece of advice may have, settings)
 WALLS = {
@@ -49,7 +49,7 @@ WALLS = {
         {"ranks": 2, **MANY, "layers": 12, "SIMGPU_LINK_GB_S": 130, "steps": 18},
         {"ranks": 3, **MANY, "SIMGPU_LINK_GB_S": 200, "host_jitter": 20},
         {"ranks": 2, **MANY, "layers": 10, "SIMGPU_LINK_GB_S": 110, "eval_every": 8, "seed": 9},
-        {"ranks": 3, **MANY, "layers": 11, "SIMGPU_LINK_GB_S": 90, "same_stream": 1, "steps": 18},  # more than can hide
+        {"ranks": 3, **MANY, "layers": 11, "SIMGPU_LINK_GB_S": 90, "same_stream": 1, "steps": 18},  # more than can be hidden
         {"ranks": 2, **MANY, "SIMGPU_LINK_GB_S": 30},
     ]),
     "straggler": ("communication", ["straggler"], [
@@ -68,7 +68,7 @@ WALLS = {
         {"length": 14, **WIDE, "layers": 5, "bytes_percent": 75, "steps": 30},
         {"length": 20, **WIDE, "layers": 2, "eval_every": 9, "seed": 4},
     ]),
-    "mixed": ("overhead", ["input", "sync"], [  # of which each hides some of the other
+    "mixed": ("overhead", ["input", "sync"], [  # two walls; removing one alone leaves time that the other causes
         {"wait_us": 1500, "count": 2, "after_us": 150, **SMALL},
         {"wait_us": 5000, "count": 2, "after_us": 600, "way": 3, "layers": 3, "host_jitter": 20},
         {"wait_us": 4000, "background": 1, "count": 3, "after_us": 90, "way": 2, **SMALL, "device_jitter": 8},

@@ -1,4 +1,4 @@
-/* Programs as lists of kernels: what make_steps makes its steps of. */
+/* Made-up programs as lists of kernels, from which make_steps.c and make_loops.c build their steps. */
 #ifndef WALLSHIM_WALLS_STEP_PROGRAMS_H
 #define WALLSHIM_WALLS_STEP_PROGRAMS_H
 
@@ -16,7 +16,7 @@ struct piece {
 struct program {
     const char *name;
     struct piece begin[4], forward[FORWARD], end[6], backward[24], update[8];
-    int layers[2]; /* from, to */
+    int layers[2]; /* least and largest number of layers */
     bool trains, communicates, lengths_differ;
 };
 

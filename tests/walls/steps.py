@@ -1,15 +1,15 @@
-"""Holds the steps that a report finds in made-up traces against when they truly began (make_steps.c):
+"""Compares the steps that a report finds in made-up traces with when they truly began (make_steps.c):
 
     steps.py BUILD [SEED...]
 
-A trace is right when the median length of its steady steps is within 2 % of the truth; the mean, where steps differ so much
-(by more than 5 % between the quartiles, as with sequences of different lengths) that a median falls between kinds. A true
-begin after the warm-up is found when a step of the report begins within 5 % of a step of it, up to one constant phase of
-the trace. Nine traces and nine begins in ten must be, and of the steady steps of the report as many must be true ones. A
-control must have no steps.
+A trace is right when the median length of its steady steps is within 2 % of the truth. Where steps differ by more than 5 %
+between the quartiles, as with sequences of different lengths, a median would fall between two kinds: the mean is taken. A
+true begin after the warm-up is found when a step of the report begins less than 5 % of a step's length from it, after one
+constant shift of the trace's begins. Nine in ten traces must be right, nine in ten begins found, and nine in ten steady
+steps of the report must be true ones. A control must have no steps.
 
-Traces of real programs that mark their steps count as well, where their folder is there (markers.py); the report is told to
-leave the markers aside.
+Traces of real programs that mark their steps count as well, where the folder of given traces exists (markers.py). The report
+is told not to use the markers.
 """
 import json
 import os
@@ -29,7 +29,7 @@ def nearest(values, to):
 
 
 def matches(truth, found, within):
-    """How many of each have a partner in the other, under the phase that is best."""
+    """How many begins of each list have a partner in the other, with the constant shift that gives most partners."""
     best = (0, 0)
     for phase in {nearest(found, begin) - begin for begin in truth}:
         shifted = [begin - phase for begin in found]
@@ -39,7 +39,7 @@ def matches(truth, found, within):
 
 
 def find(build, trace, truth):
-    """The steps of the report, on the clock of the truth."""
+    """The steps that the report finds without markers, with times on the clock of the truth."""
     output = subprocess.run([f"{build}/tools/wallshim", "report", "--json", "--steps", "found", trace], check=True,
                             capture_output=True, text=True)
     device = json.loads(output.stdout)["processes"][0]["devices"][0]
@@ -55,14 +55,14 @@ def make(build, folder, seed):
 
 
 def true_lengths(truth):
-    """Of the steps after the warm-up with nothing in between that is no step."""
+    """Lengths of the steps after the warm-up; those with other work (no step) before the next step are left out."""
     begins = truth["steps"][truth["warm_up"]:]
     return [end - begin for begin, end in zip(begins, begins[1:])
             if not any(start < end and stop > begin for start, stop in truth["others"])]
 
 
 def periods(truth, steady):
-    """The true one and the one found."""
+    """The true length of a step, and the one found."""
     lengths, found = true_lengths(truth), [step["length_ns"] for step in steady]
     low, _, high = statistics.quantiles(lengths, n=4)
     kind = statistics.mean if high - low > SPREAD * statistics.median(lengths) else statistics.median

@@ -1,11 +1,12 @@
-/* Training on the simulated GPU with a known wall in its way, or without it:
+/* Trains a model on the simulated GPU, with a known performance wall in its way or without it:
  *
  *   walls WALL with|without [SETTING=VALUE…]
  *
- * Both do the same work for the model; the wall is what differs. Prints a line of JSON for each rank: for each
- * training step when the host began it (CLOCK_MONOTONIC) and which launch of the embedding, counted from 0, belongs
- * to it, by which the step is found in the simulated GPU's truth; and how long the program was kept from a processor
- * after the warm-up. The walls are in the table at the end, the settings in another.
+ * Both variants do the same work for the model; only the wall differs. Prints a line of JSON for each rank. It has,
+ * for each training step, when the host began it (CLOCK_MONOTONIC), and which launch of the embedding kernel, counted
+ * from 0, belongs to it: so the step is found in the simulated GPU's truth. It also has the time after the warm-up
+ * that the program was ready to run but had no processor. The tables `walls` and SETTINGS list the walls and the
+ * settings.
  */
 #include <stddef.h>
 #include <sys/wait.h>
@@ -29,13 +30,14 @@ NCCL_CALLS(DECLARE)
 
 enum { MOST_RANKS = 8, MOST_STEPS = 1000, GRAPH_AFTER = 2 };
 
-/* X(name, default): times of the host in µs but for dispatch_ns, which is for each launch. */
+/* X(name, default). Times are host times in µs; dispatch_ns is in ns, and is spent for each launch. "wall:" before a
+ * setting's meaning says for which wall it is. */
 #define SETTINGS(X)                                                       \
     X(layers, 4)                                                          \
     X(hidden, 1024)                                                       \
     X(tokens, 4096)                                                       \
     X(vocabulary, 8192)                                                   \
-    X(table_millions, 0) /* parameters that only the optimizer touches */ \
+    X(table_millions, 0) /* million parameters only the optimizer uses */ \
     X(inference, 0)      /* 1: forward passes only */                     \
     X(steps, 40)                                                          \
     X(warmup, 3) /* steps at the beginning that take the host longer */   \
@@ -48,22 +50,22 @@ enum { MOST_RANKS = 8, MOST_STEPS = 1000, GRAPH_AFTER = 2 };
     X(device_jitter, 3) /* the same */                                    \
     X(dispatch_ns, 2000)                                                  \
     X(flops_percent, 65) /* of the GPU's peak that products reach */      \
-    X(bytes_percent, 88)                                                  \
+    X(bytes_percent, 88) /* of its memory's bandwidth */                  \
     X(batch_bytes, 262144)                                                \
     X(prefetch, 0) /* 1: batches are copied on a stream of their own */   \
     X(pinned, 1)                                                          \
-    X(wait_us, 0)    /* loader: for a batch, or a batch's making */       \
-    X(background, 0) /* loader: 1: batches are made beside the loop */    \
-    X(busy, 0)       /* loader: 1: the loop's own thread makes it */      \
-    X(count, 1)      /* sync, allocation: times in a step */              \
+    X(wait_us, 0)    /* input: how long the loader takes for a batch */   \
+    X(background, 0) /* input: 1: the loader works beside the loop */     \
+    X(busy, 0)       /* input: 1: the loop's thread makes the batch */    \
+    X(count, 1)      /* sync, allocation: how often per step */           \
     X(way, 0)        /* sync: 0 stream, 1 context, 2 event, 3 read */     \
-    /* allocation: 0 on the device, 1 pinned, 2 a module */               \
+    /* allocation: way 0 device memory, 1 pinned, 2 a module */           \
     X(after_us, 20)    /* sync, allocation: host work after each */       \
-    X(bytes, 33554432) /* allocation: of each */                          \
+    X(bytes, 33554432) /* allocation: bytes of each */                    \
     X(length, 4)       /* chain: kernels beyond the first */              \
     X(ranks, 1)                                                           \
     X(same_stream, 0)  /* communication: 1: on the computing stream */    \
-    X(slow_rank, 0)    /* straggler: which */                             \
+    X(slow_rank, 0)    /* straggler: which rank it is */                  \
     X(slow_percent, 0) /* straggler: its GPU is slower by so much */      \
     X(slow_us, 0)      /* straggler: its host works so much a step */
 
@@ -87,7 +89,7 @@ struct wall;
 
 struct run {
     const struct wall *wall;
-    bool with; /* the wall */
+    bool with; /* with the wall */
     struct settings set;
     struct model model;
     uint64_t random;
@@ -109,7 +111,7 @@ struct run {
 
 struct wall {
     const char *name;
-    bool graph_without; /* the step is one graph where the wall is removed */
+    bool graph_without; /* without the wall, the step is one graph */
     void (*before_step)(struct run *run);
     void (*in_forward)(struct run *run);
 };
@@ -127,7 +129,7 @@ static int64_t jittered(struct run *run, int64_t ns)
     return ns + ns * run->set.host_jitter * ((int64_t)(run->random >> 40) % 2001 - 1000) / 100000;
 }
 
-/* The host computes. */
+/* Keeps the host's processor busy, as computing would. */
 static void work(struct run *run, int64_t ns)
 {
     int64_t until = now_ns() + jittered(run, ns);
@@ -135,7 +137,7 @@ static void work(struct run *run, int64_t ns)
         ;
 }
 
-/* The host waits for something that is not the GPU. */
+/* Sleeps, as a host that waits for something other than the GPU. */
 static void sleep_until(int64_t until)
 {
     struct timespec at = { until / 1000000000, until % 1000000000 };
@@ -157,7 +159,7 @@ static void wait_for_batch(struct run *run)
         return;
     if (run->set.busy) {
         work(run, length);
-    } else if (run->set.background) { /* two batches may lie ready */
+    } else if (run->set.background) { /* the loader is ahead by two batches at most */
         run->next_batch = (run->next_batch > now - 2 * length ? run->next_batch : now - 2 * length) + length;
         sleep_until(run->next_batch);
     } else {
@@ -185,7 +187,7 @@ static void synchronise(struct run *run)
     }
 }
 
-/* What the program does with a value, whether it waited for it or has it from the step before. */
+/* Without the wall the host's work is the same, but on the value of the previous step, which needs no wait. */
 static void sync_in_forward(struct run *run)
 {
     if (run->with)
@@ -193,7 +195,7 @@ static void sync_in_forward(struct run *run)
     work(run, run->set.after_us * 1000);
 }
 
-/* A buffer that is used for one kernel, pinned memory, or a module. */
+/* Allocates a device buffer for one kernel, or pinned memory, or loads a module; frees or unloads it again. */
 static void allocate_in_forward(struct run *run)
 {
     ws_CUdeviceptr buffer = run->scratch;
@@ -222,7 +224,8 @@ static void straggle(struct run *run)
         work(run, run->set.slow_us * 1000);
 }
 
-/* Beside what the settings say. "compute" and "bandwidth" have nothing that could be removed. */
+/* What each wall does in the training loop. Other walls come from settings alone. "compute" and "bandwidth" are the
+ * same with and without the wall: nothing could be removed. */
 static const struct wall walls[] = {
     { .name = "input", .before_step = wait_for_batch },
     { .name = "sync", .in_forward = sync_in_forward },
@@ -277,7 +280,7 @@ static void backward(void *argument)
     model_backward(&run->model);
 }
 
-/* What the device does for one training step. */
+/* Launches the device work of one training step. */
 static void compute(struct run *run)
 {
     const struct model *model = &run->model;
@@ -315,7 +318,7 @@ static void copy_batch(struct run *run)
     }
 }
 
-/* The loss, now and then, on a stream of its own and without waiting. */
+/* Logs the loss: copies it on a stream of its own, and does not wait for it. */
 static void log_loss(struct run *run)
 {
     MUST(cuEventRecord(run->ready, run->model.stream));
@@ -449,7 +452,7 @@ static bool read_words(struct run *run, int count, char **words)
            set->batch_bytes > 0 && set->batch_bytes <= MODEL_BATCH && set->ranks > 0 && set->ranks <= MOST_RANKS;
 }
 
-/* CUDA does not survive a fork: rank 0, which makes the identifier, is a child as well. */
+/* Each rank is a child process, also rank 0, which makes the identifier with NCCL: CUDA does not survive a fork. */
 static int train_ranks(struct run *run)
 {
     ws_ncclUniqueId id;

@@ -1,10 +1,10 @@
-"""Runs a program with a known wall in its way and without it, and holds what the report says of the first against the
-difference: the wall's name, the cause of the first piece of advice, and what it says would be won.
+"""Runs a program with a known wall in its way and without it, and checks the report on the first run: the wall's name, the
+cause of the first piece of advice, and the predicted saving, which must be the difference between the two runs.
 
     walls.py BUILD WALL [SETTING NUMBER] [--keep FOLDER]
 
-The truth is the simulated GPU's: a step lasts from the begin of one training step's embedding on the device to that of the
-next. settings.py lists the walls.
+The truth is the simulated GPU's: a step lasts from the begin of its embedding kernel on the device to the begin of the next
+one. settings.py lists the walls.
 """
 import argparse
 import glob
@@ -18,13 +18,14 @@ import tempfile
 from recorded import Run, busy_ns
 from settings import WALLS
 
-WITHIN, STEP_WITHIN = 0.2, 0.05  # of the truth; steps differ by the jitter, and the report leaves out others than we do
-HEALTHY = 0.05  # of a step: what may be advised to a program that has nothing to win
-BUSY = 0.9      # of the time: what a program without a wall keeps its GPU; the rest is between kernels
-CALM = 0.05     # of the time: how long a program whose wall is the host's making may be kept from a processor
-UNTIMED = 0.02  # of the operations: where the shim's own thread gets no processor, there are more, and there is no verdict
-RUNS = 6        # until one was calm
-TRIES = 2
+# Largest relative errors of the saving and of a step. Steps vary by jitter, and the report leaves out other steps than we.
+WITHIN, STEP_WITHIN = 0.2, 0.05
+HEALTHY = 0.05  # of a step: the largest saving that may be predicted for a program without a wall
+BUSY = 0.9      # of the time: how busy the GPU is at least without a wall; the rest is the time between kernels
+CALM = 0.05     # of the time: how long a program with an overhead wall may be ready to run without a processor
+UNTIMED = 0.02  # of the operations: if more have no times, the shim's thread got no processor, and nothing is judged
+RUNS = 6        # at most, until one was calm
+TRIES = 2       # of a setting, before it fails
 
 
 def report(build, folder):
@@ -40,7 +41,7 @@ def report(build, folder):
 
 
 class Judge:
-    """What one run gave, line by line; wrong: what the report should have said."""
+    """The results of checking one run: lines that were right, lines that were wrong, and reasons to judge nothing."""
 
     def __init__(self):
         self.lines, self.wrong, self.skipped = [], [], []
@@ -50,7 +51,7 @@ class Judge:
 
 
 def check_timeline(judge, devices, truth):
-    """How much ran."""
+    """Checks the number of operations, and the busy time."""
     recorded = sum(device["gpu_events"] + device["untimed_events"] for device in devices.values())
     judge.expect(recorded == len(truth), f"operations: {recorded} recorded, {len(truth)} ran")
     really = sum(busy_ns([row for row in truth if row["device"] == rank]) for rank in devices)
@@ -70,7 +71,7 @@ def check_saving(judge, said, predicted, saving):
 
 
 def check_verdict(judge, wall, devices, step, saving, alone):
-    """What is said of the devices given, of which a job may have several."""
+    """Checks what the report says of these devices: one per rank of a job."""
     expected, causes, _ = WALLS[wall]
     for rank, device in devices.items():
         said = device["wall"]["name"] if device["wall"] else device["wall_reason"]
@@ -81,7 +82,7 @@ def check_verdict(judge, wall, devices, step, saving, alone):
         return
     said = statistics.median(length for device in devices for length in steady_lengths(device))
     judge.expect(abs(said - step) <= STEP_WITHIN * step, f"step: {said / 1e3:.0f} µs said")
-    # Of several ranks the one that would win most speaks.
+    # Of several ranks, the advice with the largest saving counts.
     advice = max((device["advice"] for device in devices),
                  key=lambda pieces: pieces[0]["saving_ns_per_step"] if pieces else -1)
     first = advice[0] if advice else {"cause": None, "saving_ns_per_step": 0}
@@ -90,25 +91,26 @@ def check_verdict(judge, wall, devices, step, saving, alone):
                      f"advice: {first['cause']} would win {first['saving_ns_per_step'] / 1e3:.0f} µs of a healthy step")
         return
     judge.expect(first["cause"] in causes, f"first advice: {first['cause']}, expected {' or '.join(causes)}")
-    # One chain is what is removed, and others may be advised; of all else the whole is.
+    # Without the wall "chain", one chain is fused, but the report may advise fusing others: only the first advice counts.
+    # Every other wall is removed completely, so all advice with its cause counts.
     asked = [first] if causes == ["fusion"] else [piece for piece in advice if piece["cause"] in causes]
     predicted = sum(piece["saving_ns_per_step"] for piece in asked)
     if alone:
         check_saving(judge, "saving", predicted, saving)
         return
-    # Each piece says what it wins alone; two walls that hide some of each other win more together.
+    # Each piece of advice says what it saves alone. Two walls that overlap in time save more together than their sum.
     check_saving(judge, "saving together", max(device["together_saving_ns"] or 0 for device in devices), saving)
     judge.expect(saving / 2 <= predicted <= (1 + WITHIN) * saving, f"each alone: {predicted / 1e3:.0f} µs")
 
 
 def calm(made):
-    """Whether what a step took is the program's doing: it was hardly kept from a processor, or in few steps."""
+    """Whether other work on the machine hardly changed the steps: the program seldom lacked a processor, or in few steps."""
     typical, mean = made.step_ns(statistics.median), made.step_ns(statistics.mean)
     return made.kept_waiting() <= CALM or (made.kept_waiting() <= 3 * CALM and abs(mean - typical) <= 0.03 * typical)
 
 
 def run_with(build, folder, wall, setting):
-    """Other work on the machine adds to what the host takes: the calmest of some runs."""
+    """The calmest of several runs, since other work on the machine makes the host slower."""
     calmest = None
     for attempt in range(RUNS):
         made = Run(build, f"{folder}/with-{attempt}", wall, "with", setting)
@@ -119,8 +121,8 @@ def run_with(build, folder, wall, setting):
 
 
 def run_without(build, folder, wall, setting):
-    """Other work only ever makes a step longer: the shortest of some runs, of which one kept its GPU busy. Where launches
-    were the wall, a graph's short kernels leave it idle for good."""
+    """The run with the shortest step, since other work on the machine can only make steps longer. Runs until one kept its
+    GPU busy. Not for the wall "launch": between the short kernels of its graph the GPU is always partly idle."""
     runs = []
     while len(runs) < 2 or (len(runs) < RUNS and wall != "launch" and max(map(Run.busy_share, runs)) < BUSY):
         runs.append(Run(build, f"{folder}/without-{len(runs)}", wall, "without", setting))
@@ -131,9 +133,9 @@ def judge_setting(build, folder, wall, setting):
     judge, (expected, causes, _) = Judge(), WALLS[wall]
     made = run_with(build, folder, wall, setting)
     without = run_without(build, folder, wall, setting) if causes else made
-    # A straggler has a wall of its own; it is the others that wait.
+    # The straggler itself does not wait for others, and has another wall: only the other ranks are checked.
     straggler = setting["slow_rank"] if wall == "straggler" else None
-    # Where what is waited for varies the median step says neither what all take together nor what they would win.
+    # The saving is that of mean steps: where waits vary in length, a median step does not say what all waits cost.
     step = made.step_ns(statistics.median, straggler)
     saving = made.step_ns(statistics.mean, straggler) - without.step_ns(statistics.mean, straggler)
     judge.lines.append(f"step {step / 1e3:.0f} µs, {saving / 1e3:.0f} of them the wall ({saving / step:.0%}), "
@@ -147,7 +149,7 @@ def judge_setting(build, folder, wall, setting):
         return judge
     check_timeline(judge, devices, made.truth)
     waiting = {rank: device for rank, device in devices.items() if rank != straggler}
-    # Copies from pageable memory are waited for, which is another cause.
+    # With pageable memory the host also waits for copies, so there is advice with another cause.
     check_verdict(judge, wall, waiting, step, saving, len(causes) == 1 and setting.get("pinned", 1))
     return judge
 
@@ -158,7 +160,7 @@ def sanitized(build):
 
 
 def count_setting(build, folder, wall, setting):
-    """Under a sanitizer times mean nothing: that all is recorded is what remains."""
+    """Under a sanitizer times mean nothing, so this only checks that all operations are recorded."""
     judge = Judge()
     made = Run(build, f"{folder}/with", wall, "with", setting)
     devices = report(build, made.folder)

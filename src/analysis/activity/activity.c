@@ -20,7 +20,7 @@ enum { QUALITIES = WS_OP_BEGIN_QUALITY | WS_OP_END_QUALITY };
 struct reach {
     struct ws_reach of;
     int64_t all;
-    int64_t sure;      /* end of the time counted in busy_least */
+    int64_t sure;      /* busy_least has counted the time up to here */
     int64_t stretched; /* latest end, if every end is as late as its error allows */
 };
 
@@ -29,13 +29,13 @@ static void activity_note_gap(struct ws_track_activity *result, const struct rea
 {
     result->gaps.bits[place / 64].ends |= 1ULL << place % 64;
     result->gaps.count++;
-    /* The part of the gap that earlier operations may have filled. stretch_backwards adds the part of later
-     * ones. */
+    /* The part of the gap that earlier operations may have filled. stretch_backwards adds the part that later
+     * operations may have filled. */
     result->busy_most += ws_min(ws_max(reach->stretched - reach->all, 0), next - reach->all);
 }
 
-/* Adds the part of each gap that later operations may have filled, if they began as early as their errors
- * allow. Goes backwards, because the earliest begin of all later operations counts. */
+/* Adds the part of each gap that later operations may have filled, if they began as early as their errors allow.
+ * Goes backwards, because any later operation may be the one that began earliest. */
 static void stretch_backwards(struct ws_track_activity *result, const struct ws_ops *ops,
                               const struct ws_track *track)
 {
@@ -98,7 +98,7 @@ static int activity_run(const struct ws_report *report, size_t subject, void *me
         free(groups);
         return -ENOMEM;
     }
-    result->gaps.bits[0].told = 1 << 1; /* every operation but the first has a set bit at or before its own */
+    result->gaps.bits[0].told = 1 << 1; /* bit 1 is set, so ws_gap_at's search ends there at the latest */
     result->begin = ws_op_begin(ops, track->order[0]);
     struct reach reach = { ws_reach_from(result->begin), result->begin, INT64_MIN, INT64_MIN };
     struct ws_split split = { 0 };

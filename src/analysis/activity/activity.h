@@ -22,7 +22,7 @@ struct ws_gap {
 /* One bit for each of 64 consecutive operations in a track's order. */
 struct ws_gap_bits {
     uint64_t ends; /* the operation ended a gap */
-    uint64_t told; /* the operation just before it has the latest end so far */
+    uint64_t told; /* of all operations before it, the one just before it has the latest end */
 };
 
 /* The gaps of a device, in order of time. A device can have millions of gaps, so they are stored as bits, and
@@ -43,7 +43,7 @@ struct ws_hole {
 struct ws_track_activity {
     int64_t begin, end; /* first begin and last end; ns, host clock */
     int64_t span, busy, idle;
-    int64_t unrecorded;            /* part of the span that is in `holes`; neither busy nor idle */
+    int64_t unrecorded;            /* part of the span that is in `holes`: counts neither as busy nor as idle */
     int64_t busy_least, busy_most; /* limits of busy, if every time is wrong by as much as its error */
     int64_t group[WS_GROUP_COUNT];
     int64_t comm_overlap;   /* comm inside compute */
@@ -62,8 +62,8 @@ static inline bool ws_gap_ends_at(const struct ws_gaps *gaps, size_t place)
     return gaps->bits[place / 64].ends >> place % 64 & 1;
 }
 
-/* The gap that the operation at `place` ended. The last `told` bit at or before `place` leads to the operation
- * before the gap. */
+/* The gap that the operation at `place` ended. The operation with the latest end before the gap stands just
+ * before the last `told` bit at or before `place`. */
 static inline struct ws_gap ws_gap_at(const struct ws_gaps *gaps, size_t place)
 {
     size_t told = place;
@@ -80,7 +80,7 @@ struct ws_gap_walk {
     uint64_t left; /* bits of the gaps it has still to return among these 64 */
 };
 
-/* Starts at the operation with index `place`; 0: all gaps. */
+/* Starts a walk at the first gap that ended at index `place` or later. 0: all gaps. */
 static inline struct ws_gap_walk ws_gap_walk(const struct ws_gaps *gaps, size_t place)
 {
     uint64_t left = place < gaps->places ? gaps->bits[place / 64].ends & ~0ULL << place % 64 : 0;
@@ -115,13 +115,14 @@ static inline int64_t ws_activity_known(const struct ws_track_activity *activity
     return activity->span - activity->unrecorded;
 }
 
-/* Turns gaps in which nothing was recorded into holes. Returns 0 or -ENOMEM. */
+/* Turns gaps in which recording was paused into holes. Returns 0 or -ENOMEM. */
 int ws_activity_leave_out_unrecorded(const struct ws_process *process, struct ws_track_activity *activity);
 
-/* The union that operations of this name belong to. */
+/* The group of the operations with this name (index into the model's names). */
 enum ws_group ws_report_group(const struct ws_report *report, size_t name);
 
-/* The same, indexed like ws_process.shapes. The caller frees it. NULL if memory runs out. */
+/* The groups of all shapes, indexed like ws_process.shapes. The caller frees the array. NULL if memory runs
+ * out. */
 uint8_t *ws_report_shape_groups(const struct ws_report *report, const struct ws_process *process);
 
 /* defined in activity_report.c */

@@ -5,9 +5,9 @@
 
 #include "base/minmax.h"
 
-/* A bucket is chosen by the value's highest binary digit and the eight digits after it. It is therefore at most
- * 1/256 as wide as its values are large, and few values share it. Streams with up to SMALL launches keep all
- * values. */
+/* A bucket is chosen by the value's highest binary digit and the eight digits after it. A bucket is therefore at
+ * most 1/256 as wide as its values are large, and few values share a bucket. Streams with up to SMALL launches
+ * keep all values. */
 enum { DIGITS = 8, BUCKETS = (64 - DIGITS + 1) << DIGITS, SMALL = 4096 };
 enum { MEDIAN, P95, SOUGHT };
 enum { PARTS = 4096 };
@@ -120,7 +120,7 @@ static void delays_choose(struct series *series)
     series->rank[P95] -= first;
     if (p95 != median)
         series->rank[P95] +=
-            series->buckets[median]; /* its bucket's values come after those of the median's bucket */
+            series->buckets[median]; /* the values of the median's bucket are kept too, and are smaller */
 }
 
 /* Moves the values of one part to the front and returns their number. */

@@ -13,8 +13,8 @@ struct ws_stream_delays {
     int64_t median, p95, max; /* ns */
 };
 
-/* Adds a struct ws_stream_delays for each stream of the track that has launches, most launches first. Returns 0
- * or -ENOMEM. */
+/* Adds a struct ws_stream_delays to `rows` for each stream of the track that has launches, most launches first.
+ * Returns 0 or -ENOMEM. */
 int ws_delays_measure(const struct ws_process *process, const struct ws_track *track, struct ws_vector *rows);
 
 #endif

@@ -6,9 +6,10 @@
 
 #include "base/minmax.h"
 
-/* Names of data loaders. PyTorch's profiler writes "enumerate(DataLoader)#…__next__", its Python frames are
- * "torch/utils/data/dataloader.py(708): __next__". A loop waits for its workers in "queue.py(154): get" and
- * "multiprocessing/queues.py". The other names are ranges that training frameworks and their users write. */
+/* Names of data loaders. PyTorch's profiler writes "enumerate(DataLoader)#…__next__"; its Python frames are
+ * "torch/utils/data/dataloader.py(708): __next__". A training loop waits for its loader's workers in
+ * "queue.py(154): get" and "multiprocessing/queues.py". The other names are ranges that training frameworks and
+ * their users write. */
 static const char *const loaders[] = { "dataloader",
                                        "data_loader",
                                        "data loader",
@@ -50,7 +51,7 @@ static enum ws_host_use use_of_family(uint32_t family)
 
 enum { OF_INPUT = 1, OF_COMM = 2 };
 
-/* By index in ws_process.labels: does the label name a data loader? */
+/* By index in ws_process.labels: OF_INPUT if the label names a data loader, else 0. */
 static uint8_t *read_labels(const struct ws_process *process)
 {
     const struct ws_label *labels = process->labels.rows.data;
@@ -80,8 +81,8 @@ static int find_ranges(struct ws_host_time *time, const struct ws_process *proce
     return status;
 }
 
-/* The first operation of each name. Operations hold shapes, so the first operation of each shape is found
- * first. */
+/* Finds the first operation of each name. An operation holds its shape, and the shape holds the name, so the
+ * first operation of each shape is found before. */
 static int find_firsts(struct ws_host_time *time, const struct ws_model *model, const struct ws_process *process)
 {
     const struct ws_ops *ops = &process->ops;
@@ -205,8 +206,8 @@ static void add_pause(const struct ws_host_time *time, size_t thread, struct ws_
     host_time_add(window, WS_USE_OWN, &pause, from, to - input - comm);
 }
 
-/* Moves the cursor back to the first events that may touch a window. The number of events is limited: if the
- * clocks are tied only loosely, `slack` is large, and every window would begin at the start of the recording. */
+/* Moves the cursor back to the first events that may touch a window, by at most MOST_BACK events. Without this
+ * limit, a large clock error (`slack`) would make every window begin at the start of the recording. */
 static void seek_back(const struct ws_host *host, struct ws_host_cursor *cursor, int64_t from, int64_t slack)
 {
     enum { MOST_BACK = 64 };

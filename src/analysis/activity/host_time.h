@@ -9,7 +9,7 @@
 #include "report/analysis.h"
 
 enum ws_host_use {
-    WS_USE_SYNC, /* calls that wait for the device; operations whose call blocks, by their flag or by their times */
+    WS_USE_SYNC, /* calls that wait for the device; launches and copies whose call blocked, by their flag or times */
     WS_USE_ALLOCATION, /* allocating and freeing memory, loading modules, creating contexts and streams */
     WS_USE_COMM,       /* NCCL calls; time outside calls, inside a range of a collective */
     WS_USE_LAUNCH,     /* calls that launch operations, and all other calls */
@@ -29,10 +29,10 @@ enum ws_host_use {
 
 struct ws_host_time {
     struct ws_host host;
-    uint32_t *firsts;              /* by name: its first operation */
+    uint32_t *firsts;              /* by name: the first operation of this name */
     uint8_t *functions;            /* enum ws_host_use by index in ws_process.driver_functions */
-    struct ws_interval_set *input; /* by thread, as `comm` */
-    struct ws_interval_set *comm;
+    struct ws_interval_set *input; /* by thread: its ranges named like a data loader */
+    struct ws_interval_set *comm;  /* by thread: its ranges of collectives */
 };
 
 /* How a thread spent a stretch of its time. Times are in ns. */
@@ -47,11 +47,12 @@ struct ws_host_window {
                                 calls */
 };
 
-/* Scope: process. It has no section. */
+/* Scope: process. It has no section in the report. */
 extern const struct ws_analysis ws_analysis_host_time;
 
-/* What the cursor's thread did from `from` to `to`. It is fastest when windows are asked for in order of time.
- * A call that ended at most `slack` before `from` touches the window too. */
+/* What the cursor's thread did from `from` to `to`, the window. Fastest if windows are asked for in order of
+ * time. A call that ended at most `slack` ns before `from` touches the window too, because clocks may be off by
+ * that much. */
 void ws_host_time_window(const struct ws_host_time *time, struct ws_host_cursor *cursor, int64_t from, int64_t to,
                          int64_t slack, struct ws_host_window *window);
 

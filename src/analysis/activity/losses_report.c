@@ -35,7 +35,7 @@ static void losses_print_damage(const struct ws_process *process, struct ws_page
                      ws_format_bytes(number, damage->torn_bytes));
 }
 
-/* The recorder could not wait for operations that were still running. */
+/* Says so if the program ended in a way in which the recorder could not wait for operations that still ran. */
 static void print_end(const struct ws_process *process, struct ws_page *page)
 {
     const char *end = ws_process_meta(process, "end");
@@ -44,7 +44,7 @@ static void print_end(const struct ws_process *process, struct ws_page *page)
                      "the program ended by _exit or quick_exit; operations that still ran then have no times");
 }
 
-/* Launches that were delayed while hardware counters were read. */
+/* Says how many launches were delayed while hardware counters were read. */
 static void print_counted(const struct ws_process *process, struct ws_page *page)
 {
     char number[WS_FORMAT_SIZE];
@@ -56,7 +56,8 @@ static void print_counted(const struct ws_process *process, struct ws_page *page
                      ws_format_count(number, count), count == 1 ? " was" : "es were");
 }
 
-/* With one hardware queue, an event waits for all earlier work in the queue, of every stream. */
+/* Warns of recordings with one hardware queue. There an event waits for all earlier work in the queue, of every
+ * stream. */
 static void print_one_queue(const struct ws_process *process, struct ws_page *page)
 {
     const char *queues = ws_process_meta(process, "queues");
@@ -66,7 +67,7 @@ static void print_one_queue(const struct ws_process *process, struct ws_page *pa
                      "their overlap; --backend host records no events.");
 }
 
-/* Nsight Systems records a CUDA graph as one operation by default. */
+/* Counts graphs without their kernels. Nsight Systems records a CUDA graph as one operation by default. */
 static void print_graphs(const struct ws_process *process, struct ws_page *page)
 {
     char number[WS_FORMAT_SIZE];

@@ -50,7 +50,8 @@ static int overview_run(const struct ws_report *report, size_t subject, void *me
     result->last = INT64_MIN;
     for (size_t i = 0; i < process->calls.count; i++)
         overview_widen(result, calls[i].host_begin, calls[i].host_end);
-    return count_ops(process, result);
+    int status = count_ops(process, result);
+    return status ? status : ws_recording_cost(process, &result->cost);
 }
 
 const struct ws_analysis ws_analysis_overview = {

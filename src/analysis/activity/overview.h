@@ -1,13 +1,16 @@
-/* What the trace holds: operations by kind, the time they span, and their sources. */
+/* What the trace holds: the program and its devices, operations by kind, and the host time from first to last
+ * call. */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_OVERVIEW_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_OVERVIEW_H
 
+#include "analysis/activity/recording_cost.h"
 #include "report/analysis.h"
 
 struct ws_process_overview {
     int64_t first, last; /* host times of operations and calls, ns; first > last: there are none */
     uint64_t by_kind[WS_OP_KIND_COUNT];
     uint64_t captured, failed;
+    struct ws_recording_cost cost;
 };
 
 extern const struct ws_analysis ws_analysis_overview;

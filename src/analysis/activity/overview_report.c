@@ -19,7 +19,7 @@ static const struct fact facts[] = {
     { "import", "taken from" }, { "rank_label", "rank's name" },
 };
 
-/* Prints only what the trace says: an imported trace may hold no more than a name. */
+/* Leaves out what the trace does not say. An imported trace may hold no more than the device's name. */
 static void print_device(const struct ws_device *device, const char *label, struct ws_page *page)
 {
     char name[96], sms[24] = "", memory[40] = "", capability[48] = "";
@@ -118,6 +118,7 @@ void ws_overview_text(const struct ws_report *report, size_t subject, const void
         ws_page_fact(page, "host calls", "%s from the first to the last",
                      ws_format_time(time, result->last - result->first));
     print_events(process, result, page);
+    ws_recording_cost_text(&result->cost, page);
     print_losses(process, page);
 }
 
@@ -139,6 +140,7 @@ int ws_overview_json(const struct ws_report *report, size_t subject, const void 
     status |= ws_json_set(events, "calls", (int64_t)process->calls.count);
     status |= ws_json_set(events, "captured", (int64_t)result->captured);
     status |= ws_json_set(events, "failed", (int64_t)result->failed);
+    status |= ws_recording_cost_json(&result->cost, object);
     if (result->first <= result->last) {
         status |= ws_json_set(object, "host_begin_ns", result->first);
         status |= ws_json_set(object, "host_end_ns", result->last);

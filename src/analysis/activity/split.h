@@ -1,7 +1,8 @@
 /* Splits a stretch of a device's time by what ran in it: lengths of unions of intervals, exact in ns.
  *
- * Operations come in order of their begins. From now to the next begin, each union is therefore the single
- * interval [now, its reach). A sweep keeps the reach of each group and adds one slice of time after another.
+ * Operations come in order of their begins. The reach of a group is the latest end of its operations that have
+ * begun. Until the next begin, the union of a group is therefore the single interval [now, reach). A sweep keeps
+ * the reach of each group and adds one slice of time after another.
  */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_SPLIT_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_SPLIT_H

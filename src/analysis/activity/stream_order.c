@@ -22,7 +22,8 @@ static int by_stream(const void *a, const void *b)
     return (x->time > y->time) - (x->time < y->time);
 }
 
-/* The role of a driver function, or of a runtime function where the trace holds those. */
+/* The role of a function, by its name: of the driver (cuEventRecord), or of the runtime (cudaEventRecord), which
+ * some imported traces hold instead. */
 static int role_of(const char *function)
 {
     if (strstr(function, "StreamWaitEvent"))
@@ -61,7 +62,7 @@ static int add_calls(struct ws_stream_order *order, const struct ws_process *pro
     return status;
 }
 
-/* Writes to memory block nothing; waits do. */
+/* Does the operation block its stream? Host functions and waits for memory values do, writes to memory do not. */
 static bool holds_up(const struct ws_model *model, const struct ws_process *process, const struct ws_op_shape *shape)
 {
     const struct ws_driver_function *function =
@@ -133,7 +134,7 @@ const struct ws_analysis ws_analysis_stream_order = {
     .finish = stream_order_finish,
 };
 
-/* The last entry below the key, in the list's order. */
+/* The last entry that is less than the key; the list is sorted by `compare`. */
 static const struct ws_order_entry *stream_order_last_before(const struct ws_vector *list,
                                                              const struct ws_order_entry *key,
                                                              int (*compare)(const void *, const void *))

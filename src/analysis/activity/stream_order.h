@@ -1,5 +1,6 @@
 /* What streams waited for: events recorded, waits for events, and operations that block a stream without using
- * the device (host functions, waits for memory values). All are in order of their calls.
+ * the device (host functions, waits for memory values). For each event or stream, entries are in order of their
+ * calls.
  */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_STREAM_ORDER_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_STREAM_ORDER_H
@@ -17,11 +18,11 @@ struct ws_order_entry {
 
 struct ws_stream_order {
     struct ws_vector records; /* struct ws_order_entry: events recorded, by event, then time */
-    struct ws_vector waits;   /* waits for events, by stream, then time */
-    struct ws_vector holds;   /* operations that block a stream, by stream, then time */
+    struct ws_vector waits;   /* struct ws_order_entry: waits for events, by stream, then time */
+    struct ws_vector holds;   /* struct ws_order_entry: operations that block a stream, by stream, then time */
 };
 
-/* Scope: process. It has no section. The result is a struct ws_stream_order. */
+/* Scope: process. It has no section in the report. The result is a struct ws_stream_order. */
 extern const struct ws_analysis ws_analysis_stream_order;
 
 /* The last entry of an event or stream before `time`, or NULL. */

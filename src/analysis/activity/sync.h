@@ -7,7 +7,7 @@
 
 /* Host time spent waiting for the device, in ns, by function and thread. */
 struct ws_sync_row {
-    uint32_t function; /* id of family driver_function; 0: a blocking copy */
+    uint32_t function; /* id of family driver_function; 0: not known */
     uint32_t thread;
     uint64_t count;
     int64_t total, longest;

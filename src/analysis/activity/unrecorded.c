@@ -1,6 +1,6 @@
 /* Separates idle time from time that was not recorded. Between bursts and outside the given range the shim only
- * counts calls, and now and then writes the number of calls it passed through. The device was busy then, but
- * the recording has a hole.
+ * counts calls, and now and then writes the number of calls that it passed through without recording them. The
+ * device may have been busy then. Such a gap is a hole in the recording, not idle time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,10 +8,11 @@
 #include "analysis/activity/activity.h"
 #include "base/minmax.h"
 
-/* ns. The shim writes its counts this often; the value includes a margin for a late one. */
+/* ns. The shim writes its counts this often. Includes a margin, because a count may be written late. */
 static const int64_t flush_ns = 300000000;
 
-/* ns. A gap shorter than this is never taken as a second hole, because such gaps lie between any two kernels. */
+/* ns. Of the gaps between two counts, only the longest may be shorter than this and still be a hole. Shorter
+ * ones lie between any two kernels. */
 static const int64_t shortest_ns = 1000000;
 
 /* Limits how many counts are compared with each gap, on average. Each thread writes one count per flush, so
@@ -38,7 +39,7 @@ static struct ws_gap_walk gaps_after(const struct ws_gaps *gaps, int64_t time)
 }
 
 /* Calls counted at `time` were passed through in the longest gap since the previous count, and in all gaps
- * about as long: with short bursts there is more than one hole between two counts.
+ * about as long. (With short bursts there is more than one hole between two counts.) This is an assumption.
  * Sets a bit in `marks` for each hole, by index in the track's order. Returns the number of gaps compared. */
 static size_t mark_hole(const struct ws_gaps *gaps, int64_t time, uint64_t *marks)
 {

@@ -11,9 +11,9 @@
 /* ns. A shorter pause means that the stream already had the next operation. */
 enum { PAUSE_NS = 10000 };
 
-/* The time of a communication kernel, without the time that an earlier one covers: parts do not overlap. `fair`
- * is the arrival of the last rank other than stragglers, `last` that of the last rank; `under` is the compute
- * time in the part, `under_wait` that before `last`. */
+/* The time of a communication kernel, without what an earlier kernel covers, so that parts do not overlap.
+ * `last` is the arrival of the last rank, `fair` that of the last rank that is not a straggler. `under` is the
+ * compute time during the part, `under_wait` the compute time before `last`. */
 struct part {
     int64_t begin, fair, last, end;
     int64_t under, under_wait;
@@ -28,7 +28,7 @@ struct cost {
     const struct ws_rank *rank;
     struct ws_track_collectives *result;
     struct part *parts; /* in order of time */
-    size_t count, at;
+    size_t count, at;   /* number of parts; index of the first part that compute can still cover */
 };
 
 static int64_t comm_collectives_clamp(int64_t value, int64_t low, int64_t high)
@@ -76,7 +76,7 @@ static int make_parts(struct cost *cost)
     return 0;
 }
 
-/* Adds compute in [begin, end), which must begin after all earlier calls. */
+/* Adds compute in [begin, end) to the parts. Call it with ever later intervals that do not overlap. */
 static void cover(struct cost *cost, int64_t begin, int64_t end)
 {
     struct part *parts = cost->parts;
@@ -88,7 +88,8 @@ static void cover(struct cost *cost, int64_t begin, int64_t end)
     }
 }
 
-/* Sweeps over all operations of the device and compares the union of its compute with the parts. */
+/* Sweeps over all operations of the device. Adds up its compute and idle time, and how much compute covers each
+ * part. */
 static int sweep(struct cost *cost)
 {
     const struct ws_ops *ops = &cost->process->ops;
@@ -138,7 +139,8 @@ static void comm_collectives_add_times(struct ws_comm_cost *cost, const struct w
     cost->transfer = ws_sum(cost->transfer, op->end - op->begin - waited);
 }
 
-/* Operations that follow one another without a pause. The program waits for them together, at their end. */
+/* Operations that follow one another without a pause. The program is assumed to wait for all of them at their
+ * end. */
 struct stretch {
     size_t count;
     int64_t exposed, exposed_wait, under;
@@ -146,9 +148,10 @@ struct stretch {
     int64_t last_transfer; /* transfer of the last operation outside compute: it cannot be hidden */
 };
 
-/* If the stragglers were on time, exposed time would shrink by the waits for them. If each piece were sent as
- * soon as its data is ready, all but the last piece could run during compute. A single operation without any
- * overlap could be cut into pieces. */
+/* If the stragglers were on time, exposed time would shrink by the waits for them. The operations of a stretch
+ * are pieces of one transfer. If each piece were sent as soon as its data is ready, all but the last could run
+ * during compute. A single operation that overlaps with no compute could be cut into pieces, so all of it counts
+ * as hideable. */
 static void comm_collectives_add_stretch(struct ws_track_collectives *result, const struct stretch *stretch)
 {
     bool one_piece = stretch->count == 1 && !stretch->under;
@@ -160,7 +163,7 @@ static void comm_collectives_add_stretch(struct ws_track_collectives *result, co
     result->hideable += one_piece ? transfer : transfer - stretch->last_transfer;
 }
 
-/* Counts steady steps; if there are none, the whole recording. */
+/* Adds the stretches in steady steps. Without steady steps, adds all stretches. */
 static void comm_collectives_add_stretches(const struct cost *cost, const struct ws_track_steps *steps)
 {
     struct stretch stretch = { 0 };

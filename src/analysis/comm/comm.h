@@ -1,10 +1,10 @@
 /* Communication: what each rank did, which operations form one collective, and which ranks waited for which.
  *
  * A rank is a device as used by one process (a track of the model). Its communication is a list of operations.
- * An operation is an NCCL call with the kernels launched for it, the calls of one group together, or, if the
- * trace holds no calls, one communication kernel. A joint operation is one that every rank of a communicator
- * must join, so it can end only after the last rank has arrived. From its own begin until then a rank waits;
- * after that, data moves.
+ * An operation is an NCCL call with the kernels launched for it; the calls of one group are one operation. If the
+ * trace holds no calls, an operation is one communication kernel. A joint operation is one that every rank of a
+ * communicator must join, so it can end only after the last rank has arrived. Each rank waits from the begin of
+ * its own operation until the last rank arrives; after that, data moves.
  */
 #ifndef WALLSHIM_ANALYSIS_COMM_COMM_H
 #define WALLSHIM_ANALYSIS_COMM_COMM_H
@@ -18,14 +18,14 @@
 
 /* ---- kinds of NCCL calls (comm_kinds.c) */
 
-/* Index into a table; see ws_comm_name. */
+/* The kind of an operation: an index into the table in comm_kinds.c. */
 typedef uint32_t ws_comm_operation;
 
 /* The operation of a function or kernel of this name; "other" if the name is not known. */
 ws_comm_operation ws_comm_by_function(const char *function);
 ws_comm_operation ws_comm_by_kernel(const char *name);
 
-/* The operation for a group of calls that are not all the same. */
+/* The operation for a group that holds calls of a and b. */
 ws_comm_operation ws_comm_together(ws_comm_operation a, ws_comm_operation b);
 
 const char *ws_comm_name(ws_comm_operation operation); /* "all-reduce" */
@@ -33,22 +33,22 @@ const char *ws_comm_name(ws_comm_operation operation); /* "all-reduce" */
 /* Is it an operation that no rank can finish before all ranks have arrived? */
 bool ws_comm_is_joint(ws_comm_operation operation);
 
-/* The size that nccl-tests use for bandwidth: `count` elements of ncclDataType_t. If `count` is one rank's
- * part, it is multiplied by the number of ranks. */
+/* The size in bytes that nccl-tests use for bandwidth, for `count` elements of ncclDataType_t. If `count` is one
+ * rank's part, the size is that of all ranks' parts. */
 uint64_t ws_comm_bytes(ws_comm_operation operation, uint64_t count, uint32_t datatype, uint32_t ranks);
 
-/* Bus bandwidth divided by algorithm bandwidth: 2(n-1)/n, (n-1)/n or 1. */
+/* Bus bandwidth divided by algorithm bandwidth, as nccl-tests define them: 2(n-1)/n, (n-1)/n or 1 for n ranks. */
 double ws_comm_bus_factor(ws_comm_operation operation, uint32_t ranks);
 
 /* ---- the operations of a rank (comm_ops.c) */
 
 struct ws_comm_op {
     int64_t begin, end; /* first begin and last end of its kernels; ns, host clock of its process */
-    uint64_t sequence;  /* equal on all ranks of the communicator */
+    uint64_t sequence;  /* number of the operation, equal on all ranks of the communicator */
     uint64_t bytes;     /* 0: not known */
     uint32_t calls;
     uint32_t kind;   /* index into ws_track_comm.kinds */
-    uint32_t member; /* index into ws_track_comm.members; WS_NOWHERE: cannot be matched */
+    uint32_t member; /* index into ws_track_comm.members; WS_NOWHERE: the operation cannot be matched */
 };
 
 /* A row of the table of communication. */
@@ -56,9 +56,9 @@ struct ws_comm_kind {
     ws_comm_operation operation;
     uint32_t ranks;        /* ranks of the communicator; 0: not known */
     bool by_name;          /* from names of kernels, not from calls */
-    uint64_t calls, bytes; /* including those without device times */
+    uint64_t calls, bytes; /* of all calls, with device times or without */
     uint64_t timed;        /* calls with device times */
-    uint64_t timed_bytes;
+    uint64_t timed_bytes;  /* bytes of these calls */
 };
 
 /* A communicator as one rank knows it. */
@@ -69,7 +69,7 @@ struct ws_comm_member {
     uint32_t joint;  /* number of joint operations */
     bool by_name;    /* stands for kernels of one name on one stream, without a known communicator */
     bool unnumbered; /* some of its calls have no sequence number */
-    bool by_order;   /* sequence numbers count joint operations in order of time */
+    bool by_order;   /* sequence numbers are not the calls' own: they count joint operations in order of time */
 };
 
 struct ws_comm_launch {
@@ -115,8 +115,8 @@ struct ws_rank_clock {
     int64_t spread; /* third quartile minus first quartile of the differences */
     double drift;   /* ns gained per ns; 0 unless the recording is long enough to show it */
     int64_t at;
-    bool shared_host; /* same machine as the reference, so the same clock */
-    bool applied;
+    bool shared_host; /* same machine or same trace file as the reference, so the same clock */
+    bool applied;     /* offset and drift are corrected */
 };
 
 /* Until when a rank waited for others, ns on the rank's own clock; INT64_MIN: not known. */
@@ -126,15 +126,15 @@ struct ws_arrival {
 };
 
 struct ws_rank {
-    uint32_t number;   /* the rank's number in the job; its index among the traces if that is not known */
+    uint32_t number;   /* the rank's number in the job; if it is not known, the index of the rank's track */
     bool known, twice; /* `number` is from the trace; an earlier rank claims the same number */
     struct ws_rank_clock clock;
     struct ws_arrival *arrivals; /* by index of the operation; NULL: no operations */
-    uint64_t joint, matched;     /* number of joint operations; of matched ones */
+    uint64_t joint, matched;     /* number of joint operations; number of matched ones */
     uint64_t apart;             /* operations of collectives that were rejected because they do not overlap in time */
-    uint64_t last, late;        /* matched operations in which it arrived last; those in which that was costly */
-    uint32_t steps, late_steps; /* steady steps; those in which others waited for it for at least 2 % of the step */
-    int64_t waited, caused;     /* ns it waited; ns that others waited for it, added up */
+    uint64_t last, late;        /* matched operations in which the rank arrived last; of these, the costly ones */
+    uint32_t steps, late_steps; /* steady steps; of these, those in which the others waited at least 2 % for it */
+    int64_t waited, caused;     /* ns that the rank waited; ns that others waited for it, added up */
     int64_t delay;              /* ns that others waited for it, averaged over the other ranks */
     int64_t begin, end;         /* begin and end of the matched operations; ns, own clock */
     bool straggler;
@@ -176,8 +176,8 @@ struct ws_comm_cost {
     int64_t overlap;  /* part inside compute, ns; overlapping operations count once */
     uint64_t matched; /* number of operations whose ranks are known; the fields below are for these */
     uint64_t matched_bytes;
-    int64_t waited, transfer; /* ns until the last rank arrived, and after that */
-    int64_t exposed_wait;
+    int64_t waited, transfer; /* ns until the last rank arrived; ns after that */
+    int64_t exposed_wait;     /* part of `waited` outside compute, ns */
 };
 
 struct ws_track_collectives {
@@ -186,9 +186,9 @@ struct ws_track_collectives {
     struct ws_comm_cost all;
     int64_t waited_for_stragglers;
     int64_t caused_by_stragglers; /* upper limit of what would be saved if the stragglers were on time, ns */
-    int64_t uncovered; /* ns outside compute, without waits for matched ranks. Like hideable: in steady steps, or in
-                          the recording if there are no steps */
-    int64_t hideable;  /* upper limit of the part that could run during compute, ns */
+    /* `uncovered` and `hideable` are sums over steady steps, or over the recording if there are no steps. */
+    int64_t uncovered;     /* ns outside compute, without the waits for the last rank */
+    int64_t hideable;      /* upper limit of the part of `uncovered` that could run during compute, ns */
     int64_t compute, idle; /* ns between the first matched operation and the end of the last */
     uint64_t kernels;
 };
@@ -197,16 +197,18 @@ extern const struct ws_analysis ws_analysis_collectives;
 
 /* ---- why a rank is late (stragglers.c) */
 
-/* A rank compared with the mean of the ranks that are not stragglers, from the first collective to the last. */
+/* A rank compared with the mean of the ranks that are not stragglers, from the rank's first collective to its
+ * last. */
 struct ws_lateness {
-    int64_t compute, idle; /* ns more than these ranks */
-    bool same_kernels;     /* about as many kernels as these ranks */
-    enum ws_part cause;    /* cause of at least half of the idle time; WS_PART_UNEXPLAINED: not known */
+    int64_t compute, idle; /* ns by which this rank exceeds that mean */
+    bool same_kernels;     /* the rank ran about as many kernels as the mean */
+    enum ws_part cause;    /* cause of at least half of `idle`; WS_PART_UNEXPLAINED: not known */
 };
 
 enum { WS_LATENESS_TEXT = 160 };
 
-/* Means over the ranks that are on time, computed once for all ranks. It has no section. */
+/* Means over the ranks that are not stragglers, computed once for the job. The analysis has no section in the
+ * report. */
 extern const struct ws_analysis ws_analysis_punctual;
 
 struct ws_lateness ws_lateness_of(const struct ws_report *report, size_t track);
@@ -215,11 +217,12 @@ struct ws_lateness ws_lateness_of(const struct ws_report *report, size_t track);
 void ws_lateness_describe(const struct ws_report *report, size_t track, const struct ws_lateness *lateness,
                           char text[WS_LATENESS_TEXT]);
 
-/* Advises a rank on what it would save if the stragglers were on time, and a straggler that computes longer on
- * what all would save. Returns 0 or -ENOMEM. */
+/* Advises a rank on what it would save if the stragglers were on time. If this rank is a straggler because it
+ * computes longer, advises on what the others would save. Returns 0 or -ENOMEM. */
 int ws_stragglers_advise(const struct ws_report *report, size_t track, struct ws_advice_list *list);
 
-/* A total over steady steps, divided by their number; without steps, the total over the recording. */
+/* `total` is a sum over the steady steps: returns it divided by their number. Without steps, `total` is the sum
+ * over the recording and is returned as it is. */
 int64_t ws_comm_per_step(const struct ws_report *report, size_t track, int64_t total);
 
 /* ---- cost for the job (ranks.c) */

@@ -5,11 +5,12 @@
 #include "analysis/comm/comm.h"
 #include "base/minmax.h"
 
-/* SAMPLES differences are kept per rank, evenly spread over the recording. */
+/* At most SAMPLES differences are kept per rank, evenly spread over the recording. */
 enum { SAMPLES = 2048, FEWEST = 3, FEWEST_FOR_DRIFT = 30 };
 
-/* Limits in ns. Ranks on one machine share a clock; only larger differences show otherwise. For other machines,
- * or if the trace does not tell, an offset below the smaller limit is not worth a correction. */
+/* Limits in ns. A smaller offset is not corrected. Ranks on one machine share a clock, so only a large
+ * difference shows that theirs differ. For ranks on different machines, or if the trace does not tell, the limit
+ * is smaller. */
 static const int64_t same_host_limit = 1000000, other_host_limit = 20000, shortest_for_drift = 1000000000;
 
 struct sample {
@@ -27,9 +28,9 @@ struct walk {
     const struct ws_report *report;
     struct ws_job_comm *job;
     struct samples *samples; /* by track */
-    uint32_t *queue;
+    uint32_t *queue;         /* tracks whose clocks are known and that others are compared with */
     size_t head, tail;
-    bool *known;       /* by track: its clock has been estimated */
+    bool *known;       /* by track: the clock has been estimated */
     size_t unknown;    /* number of matched tracks without an estimate */
     uint32_t **joined; /* by track and operation: index into job->joined + 1 */
 };
@@ -96,8 +97,8 @@ static void quartiles(const struct samples *samples, uint32_t from, uint32_t to,
     *spread = values[count * 3 / 4] - values[count / 4];
 }
 
-/* Fits a line through the medians of the first and the last third. Uses it if at most half of the spread
- * remains. */
+/* Fits a line through the medians of the first and the last third of the samples. Uses the line if the spread
+ * around it is at most half of the spread without it. */
 static void find_drift(const struct samples *samples, struct ws_rank_clock *clock)
 {
     uint32_t third = samples->count / 3, last = samples->count - third;
@@ -185,7 +186,7 @@ static int walk_from(struct walk *walk, uint32_t reference)
     walk->known[reference] = true;
     walk->unknown--;
     walk->queue[walk->tail++] = reference;
-    /* In a large job the first rank meets all others, so the loop ends early. */
+    /* Usually the reference shares collectives with all others, so the loop ends after one round. */
     while (walk->head < walk->tail && walk->unknown) {
         if (compare_with(walk, walk->queue[walk->head++]))
             return -ENOMEM;

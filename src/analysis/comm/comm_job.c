@@ -25,8 +25,8 @@ static bool read_number(const char *text, uint32_t *number)
     return true;
 }
 
-/* Takes the number that the launcher gave. If one process drives several devices, takes the rank in their
- * communicator. */
+/* Takes the number that the launcher gave. If there is none, or one process drives several devices, takes the
+ * rank in the largest communicator. */
 static void number_rank(const struct ws_report *report, uint32_t track, struct ws_rank *rank)
 {
     const struct ws_process *process = ws_model_process(report->model, ws_model_track(report->model, track)->process);
@@ -42,7 +42,7 @@ static void number_rank(const struct ws_report *report, uint32_t track, struct w
     }
 }
 
-/* The number of ranks, from the launcher or from a communicator. */
+/* The number of ranks of the job: the largest that a launcher or a communicator gives; 0: not known. */
 static uint32_t largest_job(const struct ws_report *report)
 {
     uint32_t largest = 0, size;

@@ -4,8 +4,8 @@
 #include "analysis/comm/comm.h"
 #include "base/minmax.h"
 
-/* Limits for the difference between the ends of one collective on two ranks. With NCCL, half of the differences
- * are below 20 µs. The last ranks leave within a twentieth of the operation's length. */
+/* Limits for the difference between the ends of one collective on two ranks: 50 µs, or a twentieth of the
+ * operation's length if that is longer. With NCCL, half of the differences are below 20 µs. */
 enum { ENDS_WITHIN_NS = 50000, ENDS_SHARE = 20 };
 
 /* Percent. A communicator is matched by order if this share of its operations end together. */
@@ -17,8 +17,8 @@ struct side {
     uint32_t track;
     const struct ws_comm_op *ops; /* operations of the track */
     const uint32_t *list;         /* indices of this member's operations, in order of sequence */
-    uint32_t count, at;
-    int64_t offset; /* ns: its clock minus the first side's, for matching by order */
+    uint32_t count, at;           /* length of `list`; index of the next operation to match */
+    int64_t offset;               /* ns: its clock minus the first side's, for matching by order */
 };
 
 struct matcher {
@@ -36,7 +36,7 @@ const char *ws_match_name(enum ws_match_method method)
 
 /* ---- the sides of all communicators */
 
-/* Groups a track's operations by member, each in order of time, with a counting sort. */
+/* Groups a track's operations by member with a counting sort. Each group stays in order of time. */
 static int add_sides(struct matcher *matcher, uint32_t track)
 {
     const struct ws_track_comm *comm = ws_report_comm(matcher->report, track);
@@ -67,7 +67,8 @@ static int by_sequence(const void *a, const void *b, void *user)
     return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/* Order of time is normally order of sequence. Odd traces need sorting. */
+/* Sorts operations by sequence number. Order of time is normally that order already, so most traces need no
+ * sorting. */
 static void sort_side(struct side *side, uint32_t *list)
 {
     uint32_t *own = list + (side->list - list);
@@ -104,7 +105,8 @@ static int push_entry(struct matcher *matcher, const struct side *side)
     return 0;
 }
 
-/* Makes a collective of the entries from `first` on. A single entry is not a collective. */
+/* Makes one collective of the entries from `first` on. Drops a single entry, because a collective needs two
+ * ranks. */
 static int push_joined(struct matcher *matcher, size_t first, enum ws_match_method method)
 {
     struct ws_job_comm *job = matcher->job;
@@ -119,7 +121,8 @@ static int push_joined(struct matcher *matcher, size_t first, enum ws_match_meth
     return 0;
 }
 
-/* Matches the operations with the lowest sequence number at the heads of the lists. */
+/* Looks at the next operation of each side and matches those with the lowest sequence number, until none is
+ * left. */
 static int match_by_sequence(struct matcher *matcher, struct side *sides, size_t count, enum ws_match_method method)
 {
     for (;;) {
@@ -154,7 +157,7 @@ static int64_t comm_match_length_of(const struct ws_comm_op *op)
     return op->end - op->begin;
 }
 
-/* Do two operations overlap and end together? `offset` is that of the second one's clock. */
+/* Do two operations overlap and end together? `offset`: the clock of b's rank minus that of a's, ns. */
 static bool end_together(const struct ws_comm_op *a, const struct ws_comm_op *b, int64_t offset)
 {
     int64_t shortest =
@@ -164,7 +167,7 @@ static bool end_together(const struct ws_comm_op *a, const struct ws_comm_op *b,
     return apart <= within && -apart <= within && a->begin <= b->end - offset && b->begin - offset <= a->end;
 }
 
-/* Matches the operation at a head that ends first with all others at heads that end with it. */
+/* Looks at the next operation of each side. Matches the one that ends first with all that end together with it. */
 static int match_by_time(struct matcher *matcher, struct side *sides, size_t count)
 {
     for (;;) {
@@ -190,8 +193,7 @@ static int match_by_time(struct matcher *matcher, struct side *sides, size_t cou
     }
 }
 
-/* The median difference between the ends of a side's operations and the first side's, over a limited number of
- * them. */
+/* The median of the n-th end of `side` minus the n-th end of `first`, over up to SAMPLES values of n. */
 static int64_t side_offset(const struct side *first, const struct side *side)
 {
     enum { SAMPLES = 255 };
@@ -220,7 +222,7 @@ static bool agree_in_order(struct side *sides, size_t count)
     return agreeing * 100 >= (uint64_t)(count - 1) * sides[0].count * AGREEING;
 }
 
-/* Removes sides that claim a rank which another side has. Returns the number of sides that are left. */
+/* Removes sides that claim the same rank as an earlier side. Returns the number of sides that are left. */
 static size_t drop_twice(struct matcher *matcher, struct side *sides, size_t count)
 {
     size_t kept = 0;
@@ -237,7 +239,7 @@ static int match_one(struct matcher *matcher, struct side *sides, size_t count)
 {
     if (count < 2)
         return 0;
-    bool guess = false; /* the n-th operations of all sides form a collective */
+    bool guess = false; /* no sequence numbers: perhaps the n-th operations of all sides form a collective */
     for (size_t i = 0; i < count; i++)
         guess |= sides[i].member->by_name || sides[i].member->unnumbered;
     if (!guess)

@@ -8,13 +8,14 @@
 #include "base/minmax.h"
 #include "base/salted.h"
 
-/* Most rows. Communicators and names come from the trace; further ones share the last row. */
+/* Sizes of communicators come from the trace, so there can be many. After MOST_KINDS rows, further sizes share a
+ * row with `ranks` 0. */
 enum { MOST_KINDS = 256 };
 
-/* The calls of one group. They share its kernels. */
+/* The calls of one NCCL group. NCCL launches common kernels for them. */
 struct bundle {
     uint64_t first, last; /* correlation ids */
-    uint32_t comm_op;     /* set when its first kernel is found */
+    uint32_t comm_op;     /* index of its operation, once that exists; else WS_NOWHERE */
     uint32_t kind, member;
     uint32_t calls;
     uint64_t sequence, bytes;
@@ -26,7 +27,7 @@ struct numbered {
     uint32_t launch; /* index into ws_track_comm.launches */
 };
 
-/* Kernels of one name on one stream. `kind` is used if no calls give it. */
+/* Kernels of one name on one stream. `kind` is for kernels whose calls are not in the trace. */
 struct line {
     uint32_t member, kind;
 };
@@ -41,7 +42,7 @@ struct finder {
     struct ws_map comms;      /* id of a communicator → index of its member + 1 */
     struct ws_map sizes;      /* size + 1 → number of nameless communicators of this size */
     struct ws_map streams;    /* name, stream and operation → index of the line + 1 */
-    struct ws_map names;      /* name and operation → number of streams it was seen on */
+    struct ws_map names;      /* name and operation → number of streams with such kernels */
 };
 
 static uint64_t comm_ops_add_up(uint64_t a, uint64_t b)
@@ -50,7 +51,7 @@ static uint64_t comm_ops_add_up(uint64_t a, uint64_t b)
     return __builtin_add_overflow(a, b, &sum) || sum > INT64_MAX ? INT64_MAX : sum;
 }
 
-/* Calls of a single thread are in order already. */
+/* Sorts only if needed: calls of a single thread are in order already. */
 static void sort_if_needed(void *items, size_t count, size_t size, int (*compare)(const void *, const void *))
 {
     const char *at = items;
@@ -73,7 +74,7 @@ static uint32_t comm_ops_device_of(const struct ws_process *process, const struc
     return context ? context->device : 0;
 }
 
-/* The row for these values; WS_NOWHERE if memory runs out. */
+/* The index of the row for these values. Adds the row if it does not exist. WS_NOWHERE if memory runs out. */
 static uint32_t kind_for(struct ws_track_comm *result, ws_comm_operation operation, uint32_t ranks, bool by_name)
 {
     struct ws_comm_kind *kinds = result->kinds.data;
@@ -100,7 +101,8 @@ static struct ws_comm_member *member_at(const struct ws_track_comm *result, uint
     return (struct ws_comm_member *)result->members.data + index;
 }
 
-/* The communicator of a call; WS_NOWHERE if the trace does not describe it, or memory runs out. */
+/* The index of a call's communicator in `members`. WS_NOWHERE if the trace does not describe the communicator,
+ * or memory runs out. */
 static uint32_t member_for(struct finder *finder, uint32_t id)
 {
     const struct ws_comm *comm = ws_entries_find(&finder->process->comms, id);
@@ -177,7 +179,7 @@ static int comm_ops_add_call(struct finder *finder, const struct ws_collective *
         return -ENOMEM;
     bool numbered = ws_comm_is_joint(operation) && call->sequence;
     uint32_t member = numbered ? WS_NOWHERE : member_for(finder, call->comm);
-    if (member != WS_NOWHERE) { /* operations that are not joint have numbers too, which differ between ranks */
+    if (member != WS_NOWHERE) { /* calls that are not joint are numbered too, and ranks differ in those */
         member_at(finder->result, member)->by_order = true;
         member_at(finder->result, member)->unnumbered |= !call->sequence;
     }
@@ -210,7 +212,7 @@ static int find_bundles(struct finder *finder)
 
 /* ---- launches */
 
-/* Finds the track's communication kernels. They belong to no operation yet. */
+/* Finds the track's communication kernels. Their operations are assigned later. */
 static int find_launches(struct finder *finder)
 {
     const struct ws_ops *ops = &finder->process->ops;
@@ -240,7 +242,8 @@ static int by_correlation(const void *a, const void *b)
     return (x->correlation > y->correlation) - (x->correlation < y->correlation);
 }
 
-/* Finds the bundle of each kernel. comm_op holds the bundle's index until the operations are created. */
+/* Finds the bundle of each kernel. Until the operations are created, a launch's comm_op holds the index of its
+ * bundle. */
 static int assign_launches(struct finder *finder)
 {
     struct ws_comm_launch *launches = finder->result->launches.data;
@@ -264,8 +267,8 @@ static int assign_launches(struct finder *finder)
 
 /* ---- operations */
 
-/* The line of a kernel. Its n-th kernel is compared with the n-th on other ranks. The operation is part of the
- * key if it is known. */
+/* The line that a kernel belongs to. The n-th kernel of a line is compared with the n-th of the same line on
+ * other ranks. If the operation is known, it is part of the line's key. */
 static struct line *line_for(struct finder *finder, const struct ws_op_shape *shape, ws_comm_operation operation)
 {
     uint64_t *place =
@@ -319,8 +322,8 @@ static struct ws_comm_op *op_by_name(struct finder *finder, const struct ws_op_s
                     .begin = INT64_MAX, .end = INT64_MIN, .calls = 1, .kind = line->kind, .member = line->member });
 }
 
-/* Creates an operation for a bundle of calls. If their communicator is not known, the kernel's name takes its
- * place. */
+/* Finds or creates the operation of a bundle of calls. If the communicator of the calls is not known, the line
+ * of the kernel's name stands for it. */
 static struct ws_comm_op *op_of_bundle(struct finder *finder, struct bundle *bundle, const struct ws_op_shape *shape)
 {
     const struct ws_comm_kind *kind = (struct ws_comm_kind *)finder->result->kinds.data + bundle->kind;
@@ -363,8 +366,9 @@ static int make_ops(struct finder *finder)
     return 0;
 }
 
-/* Counts joint operations. Numbers them if calls have no sequence numbers, or if the numbers differ between
- * ranks. Kernels known by name only are assumed to be joint; comparing their ends will confirm or refute it. */
+/* Counts joint operations. Numbers them in order of time if calls have no sequence numbers, or if these differ
+ * between ranks. Kernels known by name only are assumed to be joint; matching them by their ends will confirm or
+ * refute it. */
 static void number_ops(struct ws_track_comm *result)
 {
     struct ws_comm_op *ops = result->ops.data;

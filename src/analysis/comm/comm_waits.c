@@ -6,17 +6,19 @@
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 
-/* ns. A collective is costly if the others wait at least this long for the last rank on average, because
- * launches alone differ by less. If the clocks are less certain, the limit is the spread of their differences. */
+/* ns. A collective is costly if the other ranks wait at least this long for the last one on average. Shorter
+ * waits prove nothing, because launches alone differ by that much. If the clocks are less certain than this, the
+ * limit is the spread of their differences. */
 static const int64_t costly_ns = 10000;
 
-/* ns. Operations further apart than this are not one collective, as clock errors do not explain it. */
+/* ns. Operations further apart than this do not belong to one collective: clock errors are smaller. */
 static const int64_t apart_ns = 1000000;
 
 /* Limits for stragglers. The candidates are the fewest ranks that together caused CAUSED_SHARE percent of the
- * waits; they must be one rank, or at most a quarter of all ranks. A straggler also makes another rank wait for
- * WAIT_SHARE percent of the time in half of the steps. Without steps, it does so in the whole recording, in
- * LATE_FEWEST collectives or more. If less than half of the job was recorded, no rank is called a straggler. */
+ * waits; they must be one rank, or at most a quarter of the matched ranks. A straggler also makes the other
+ * ranks wait, on average, for at least WAIT_SHARE percent of the step in half of the steady steps. With fewer
+ * than FEWEST_STEPS of these, it does so over the whole recording, and is late in at least LATE_FEWEST
+ * collectives. If less than half of the job's ranks were matched, no rank is called a straggler. */
 enum { CAUSED_SHARE = 80, RANKS_SHARE = 4, WAIT_SHARE = 2, FEWEST_STEPS = 3, LATE_FEWEST = 3 };
 
 struct ranks {
@@ -46,7 +48,7 @@ static int64_t comm_waits_end_of(const struct ranks *ranks, const struct ws_join
     return ws_rank_to_reference(&ranks->list[entry->track].clock, op_of(ranks, entry)->end);
 }
 
-/* How long an operation waited for `time` on its own clock, ns. */
+/* How long an operation waited until `time` on its own rank's clock, ns. */
 static int64_t wait_until(const struct ws_comm_op *op, int64_t time)
 {
     int64_t until = ws_min(time, op->end);
@@ -66,8 +68,8 @@ static const struct ws_track_steps *comm_waits_steps_of(const struct ranks *rank
     return ws_report_result(ranks->report, &ws_analysis_steps, track);
 }
 
-/* Charges the waits to the operation that arrived last: their sum, and their mean per rank. A mean below
- * `limit` may be chance and does not count as late. */
+/* Charges the waits to the rank that arrived last: `waits` is their sum, `mean` the mean per waiting rank. If
+ * the mean is below `limit`, it may be chance, and the rank does not count as late. */
 static void charge_last_rank(const struct ranks *ranks, const struct ws_joined_entry *entry, int64_t waits,
                              int64_t mean, int64_t limit)
 {

@@ -14,7 +14,7 @@ enum kind { KIND_COMPUTE, KIND_GRADIENT, KIND_COMM, KIND_NONE };
 struct room {
     int64_t compute;
     uint64_t pieces, steps;
-    bool told; /* each step has a gradient kernel, by name */
+    bool told; /* each step has a kernel whose name says that it computes gradients */
 };
 
 static bool tells_gradient(const char *name)

@@ -7,8 +7,6 @@
 #include "analysis/activity/activity.h"
 #include "analysis/comm/comm.h"
 
-/* ---- the ranks of the job */
-
 static int ranks_by_number(const void *a, const void *b, void *user)
 {
     const struct ws_rank *ranks = user;
@@ -60,10 +58,6 @@ static void ranks_finish(void *memory)
     struct ws_job_ranks *result = memory;
     free(result->order);
 }
-
-/* ---- text */
-
-/* ---- JSON */
 
 const struct ws_analysis ws_analysis_ranks = {
     .name = "ranks",

@@ -9,10 +9,10 @@
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 
-/* Percent. Numbers of kernels this close mean the same work. */
+/* Percent. Two ranks whose numbers of kernels differ by no more did the same work. */
 enum { SAME_WORK = 2 };
 
-/* Most stragglers that are named. */
+/* Most stragglers that a text names. */
 enum { MOST_NAMED = 8, NAMES_TEXT = 160 };
 
 static const struct ws_job_comm *stragglers_job_of(const struct ws_report *report)
@@ -49,10 +49,10 @@ static bool is_on_time(const struct ws_report *report, size_t track)
     return stragglers_rank_at(report, track)->matched && !stragglers_rank_at(report, track)->straggler;
 }
 
-/* The means over the ranks that are on time, and the first stragglers. All ranks of the job use them. */
+/* The means over the ranks that are on time, and the first stragglers. Computed once for all ranks of the job. */
 struct punctual {
-    double ranks, compute, idle, kernels, causes[WS_CAUSE_COUNT];
-    double won; /* ns per step that these ranks would save */
+    double ranks, compute, idle, kernels, causes[WS_CAUSE_COUNT]; /* `ranks`: their number */
+    double won; /* ns per step that a rank would save on average if the stragglers were on time */
     uint32_t stragglers[MOST_NAMED];
     size_t straggler_count;
 };
@@ -102,7 +102,8 @@ const struct ws_analysis ws_analysis_punctual = {
     .run = run_punctual,
 };
 
-/* The cause of gaps whose excess over the other ranks makes up half of the idle time. */
+/* The first cause whose gaps exceed those of the other ranks by at least half of `idle`, the rank's extra idle
+ * time. */
 static enum ws_part cause_of(const struct ws_report *report, size_t track, int64_t idle)
 {
     const struct ws_track_causes *own = ws_report_result(report, &ws_analysis_causes, track);
@@ -130,7 +131,7 @@ struct ws_lateness ws_lateness_of(const struct ws_report *report, size_t track)
     return lateness;
 }
 
-/* A time of a rank, per step if it has steps. */
+/* Converts a time between the rank's first and last collective to a time per step, if the rank has steps. */
 static int64_t a_step_of(const struct ws_report *report, size_t track, int64_t time)
 {
     const struct ws_rank *rank = stragglers_rank_at(report, track);
@@ -204,7 +205,7 @@ static int advise_waiting(const struct ws_report *report, size_t track, struct w
                                    .track = (uint32_t)track });
 }
 
-/* The part that most of a device's compute belongs to. */
+/* The part that takes most of a device's compute time: matrix products, or other kernels. */
 static enum ws_part larger_part(const struct ws_report *report, size_t track)
 {
     const struct ws_track_kernels *kernels = ws_report_result(report, &ws_analysis_kernels, track);
@@ -218,8 +219,9 @@ static enum ws_part larger_part(const struct ws_report *report, size_t track)
     return matmul >= other ? WS_PART_MATMUL : WS_PART_OTHER_COMPUTE;
 }
 
-/* Advice for a straggler: the extra time that it computes, as far as others wait for it. If its device is idle
- * longer instead, its gaps explain that. */
+/* Advice for a straggler that computes longer: the saving is the extra time, but not more than the others would
+ * save. A straggler whose device is idle longer gets no advice here, because the advice on its gaps explains
+ * that. */
 static int advise_straggler(const struct ws_report *report, size_t track, struct ws_advice_list *list)
 {
     const struct ws_rank *rank = stragglers_rank_at(report, track);

@@ -4,12 +4,13 @@
 #include "analysis/cost/argument_grammars.h"
 
 /* FlashAttention-2 (csrc/flash_attn/src/flash.h, copied by PyTorch) passes one structure of pointers, 64-bit
- * strides and sizes. The grid confirms some of them: blocks of queries (in backward of keys), then batch, then
- * heads. */
+ * strides and sizes. The grid confirms some sizes: x counts blocks of queries (in the backward pass blocks of
+ * keys), y is the batch, z the heads. */
 enum { HEADS_AT = 96, TRUTHS = 8, TRAITS = 3, ROUNDED = 128 };
 
 /* The offsets of the sizes: batch, length of the query and key sequences, head size, both lengths rounded up,
- * head size rounded up. The last offset: pointers from there on mean sequences of different lengths. */
+ * head size rounded up. From `lengths` to `lengths_end` stand pointers that are set only if sequences have
+ * different lengths. */
 static const struct layout {
     uint32_t batch, queries, keys, head, queries_rounded, keys_rounded, head_rounded, lengths, lengths_end;
 } layouts[] = {
@@ -17,7 +18,8 @@ static const struct layout {
     { 160, 164, 168, 172, 176, 180, 184, 200, 216 },
 };
 
-/* Reads the booleans after the traits. Dropout and causal come first; in newer versions windows follow. */
+/* Reads the booleans among the template arguments, after the traits. The first is dropout, the second causal; in
+ * newer versions windows follow. */
 static uint32_t read_truths(const char *at, bool mangled, bool truths[TRUTHS])
 {
     static const char *const marks[2][2] = { { "false", "true" }, { "Lb0E", "Lb1E" } };
@@ -115,9 +117,10 @@ static bool has_lengths(const struct ws_param_block *block, const struct layout 
     return false;
 }
 
-/* Forward reads queries, keys and values and writes the result and one 4-byte number per query and head.
- * Backward also reads the result's gradient and two such numbers. It writes the gradients of keys and values
- * for every head, and sums those of the queries in 4 bytes. It has five matrix products, forward has two. */
+/* The forward pass reads queries, keys and values. It writes the result and one 4-byte number per query and
+ * head. The backward pass also reads the result's gradient and two such numbers. It writes the gradients of keys
+ * and values for every head, and adds up those of the queries in 4 bytes. It has five matrix products, the
+ * forward pass two. */
 static void argument_attention_count(const struct ws_attention_form *form, const struct sizes *sizes,
                                      struct ws_moved *moved)
 {

@@ -3,13 +3,13 @@
 
 #include "analysis/cost/argument_grammars.h"
 
-/* The parameters of ATen/native/cuda/Shape.cu: the output's address, then arrays over the inputs: the address,
- * the begin and the length along the joined dimension, the number of elements, a flag for contiguous inputs. If
- * some inputs are not contiguous, four sizes and four strides per input follow. Indices have 32 bits. One row
- * of blocks works on one input. */
+/* The parameters of the kernel in ATen/native/cuda/Shape.cu. First the output's address. Then arrays with one
+ * entry per input: the address, the begin along the joined dimension, the length along it, the number of
+ * elements, a flag for contiguous inputs. If some inputs are not contiguous, four sizes and four strides per
+ * input follow. Numbers have 32 bits, a flag has one byte. Blocks with the same y work on the same input. */
 enum { INPUTS_AT = 8, MOST_INPUTS = 128, STRIDED_INPUTS = 64, DIMS = 4 };
 
-/* "OpaqueType<2u>" stands for any other type of two bytes. */
+/* The size of an element. "OpaqueType<2u>" stands for any other type of two bytes. */
 static uint32_t element_bytes(const char *at, bool mangled, enum ws_element *element)
 {
     struct ws_kernel_type types[WS_KERNEL_TYPES];
@@ -39,7 +39,8 @@ struct ws_arguments_form ws_cat_form(const char *name)
     return form;
 }
 
-/* The numbers of one input, from arrays with one entry per input. */
+/* What the parameters say of one input: its begin and length along the joined dimension, its number of
+ * elements. */
 struct input {
     uint64_t offset, extent, elements;
 };
@@ -54,7 +55,7 @@ static bool read_input(const struct ws_param_block *block, uint32_t most, uint32
            input->elements && input->elements % input->extent == 0;
 }
 
-/* Is every element of the input stored once? An expanded input repeats elements. */
+/* Is every element of the input stored on its own? An expanded input repeats elements, with a stride of 0. */
 static bool is_whole(const struct ws_param_block *block, uint32_t most, uint32_t i)
 {
     uint32_t flags = INPUTS_AT + 20 * most, sizes = flags + most + 8 * DIMS * i;
@@ -70,8 +71,8 @@ static bool is_whole(const struct ws_param_block *block, uint32_t most, uint32_t
     return true;
 }
 
-/* The number of elements of all inputs. They must lie one after another along one dimension and agree in the
- * others, else 0. */
+/* The number of elements of all inputs. 0 unless the inputs lie one after another along one dimension and agree
+ * in the others. */
 static uint64_t argument_cat_count_elements(const struct ws_param_block *block, uint32_t most, uint32_t inputs)
 {
     struct input input, before = { 0 };

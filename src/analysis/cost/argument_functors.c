@@ -16,7 +16,7 @@ static const struct {
     { "cos_kernel", 1 },
 };
 
-/* The parameters of the lambda that runs: the last lambda before the arrays that has parameters. */
+/* The parameters of the lambda that runs. It is the last lambda with parameters before the arrays. */
 static uint32_t lambda_parameters(const char *name, bool mangled, struct ws_kernel_type types[WS_KERNEL_TYPES])
 {
     const char *mark = mangled ? "EUl" : "lambda(", *last = NULL;
@@ -55,8 +55,9 @@ static bool copies_into(const char *name, struct ws_kernel_type *type)
     return false;
 }
 
-/* Sets the types of the arrays, the output first. A lambda names its inputs; the kind of the lambda gives the
- * output. */
+/* Sets the types of the arrays, the output first, and returns their number, 0 if it is not known. The lambda's
+ * parameters are the inputs. The output has their type, unless the name tells of a comparison, a copy or a
+ * selection. */
 static uint32_t read_lambda(const char *name, bool mangled, struct ws_kernel_type arrays[WS_KERNEL_TYPES + 1])
 {
     static const struct ws_kernel_type truth = { 1, WS_ELEMENT_OTHER };

@@ -9,18 +9,20 @@
 /* The end of `part` within `text`; NULL: not found. */
 const char *ws_behind(const char *text, const char *part);
 
-/* Does the word that `at` is in begin before it? Then the name is another kernel's: "masked_softmax_warp_forward" is
- * not "softmax_warp_forward". */
+/* Does an identifier that contains the text at `at` begin before `at`? Then the name is another kernel's:
+ * "masked_softmax_warp_forward" is not "softmax_warp_forward". */
 bool ws_goes_before(const char *name, const char *at);
 
-/* Reads the template arguments of the name that ends here. Returns how many there are. */
+/* Reads the template arguments of the name that ends at `at`. Returns how many there are. */
 uint32_t ws_arguments_at(const char *at, bool mangled, struct ws_kernel_type types[WS_KERNEL_TYPES]);
 
-/* Reads a TensorIterator functor: the element sizes of its arrays, the output first, and the FLOPs per element.
- * `operands` is the number of arrays, 0: not known. Leaves the form without arrays if the functor does not say. */
+/* Reads a TensorIterator functor: the element sizes of the kernel's arrays, the output first, and the FLOPs per
+ * element. `operands` is the number of arrays, 0: not known. Leaves the form without arrays if the functor does
+ * not give their types. */
 void ws_read_functor(const char *functor, bool mangled, uint32_t operands, struct ws_arguments_form *form);
 
-/* Read the kernel's name. The form has no arrays if the name belongs to another grammar or does not say. */
+/* Read the kernel's name. The form has no arrays if the name belongs to another grammar or does not give their
+ * types. */
 struct ws_arguments_form ws_iterator_form(const char *name);
 struct ws_arguments_form ws_dictionary_form(const char *name);
 struct ws_arguments_form ws_reduce_form(const char *name);
@@ -28,13 +30,13 @@ struct ws_arguments_form ws_cat_form(const char *name);
 struct ws_arguments_form ws_attention_form(const char *name);
 struct ws_arguments_form ws_list_form(const char *name);
 
-/* Add what a launch moves. Return false if the block does not say. */
+/* Add what a launch moves. Return false if the parameter block does not give it. */
 typedef bool ws_moved_reader(const struct ws_arguments_form *form, const struct ws_param_block *block,
                              const struct ws_shape *shape, struct ws_moved *moved);
 ws_moved_reader ws_moved_iterator, ws_moved_cast, ws_moved_strided, ws_moved_rows, ws_moved_reduce, ws_moved_cat,
     ws_moved_attention, ws_moved_list;
 
-/* Adds an array. Does nothing if there are too many. */
+/* Adds an array. Does nothing if there are WS_OPERANDS_MOST already. */
 void ws_moved_add(struct ws_moved *moved, uint64_t address, double bytes, bool written);
 
 #endif

@@ -4,7 +4,8 @@
 
 enum { FUNCTOR_TEXT = 1024, TABLE_SLACK = 40 };
 
-/* Is it PyTorch's own function? TensorIterator also runs foreign functors, whose result types are unknown here. */
+/* Is the functor PyTorch's own? TensorIterator also runs functors of other libraries, whose result types are
+ * unknown here. */
 static bool is_of_pytorch(const char *functor, bool mangled)
 {
     if (mangled) {
@@ -147,8 +148,8 @@ bool ws_moved_cast(const struct ws_arguments_form *form, const struct ws_param_b
 }
 
 /* Finds what gpu_kernel_impl's lambda captures. nvcc 13.0 lays captures out in order of use: the table, the
- * arrays, the functor and perhaps types; or the arrays before the table. Returns the offset of the arrays; 0:
- * the block does not fit. */
+ * arrays, the functor and in some kernels types; or the arrays before the table. Returns the offset of the
+ * arrays; 0: the block fits neither. */
 static uint32_t find_table(const struct ws_param_block *block, uint32_t arrays, struct ws_offset_table *table)
 {
     uint32_t start = 8 * block->image.first, behind = (start + ws_table_size(arrays) + 7) / 8 * 8;

@@ -4,10 +4,11 @@
 #include "analysis/cost/argument_grammars.h"
 #include "base/minmax.h"
 
-/* Kernels over lists of tensors: ATen/native/cuda/MultiTensorApply.cuh, and its origin,
- * csrc/multi_tensor_apply.cuh of apex. Their parameter is a structure. It holds the tensors' addresses, for as
- * many lists as its template argument says; the number of elements of each tensor; perhaps a scalar or a
- * counter's address per tensor; and for each block of the grid the index of its tensor and of its chunk in it. */
+/* Kernels over lists of tensors: csrc/multi_tensor_apply.cuh of apex, and PyTorch's
+ * ATen/native/cuda/MultiTensorApply.cuh, which derives from it. The kernel's parameter is a structure. It holds
+ * the tensors' addresses, for as many lists as a template argument says; the number of elements of each tensor;
+ * in some kernels a scalar or a counter's address per tensor; and for each block of the grid the index of its
+ * tensor and of its chunk in that tensor. */
 enum { MOST_LISTS = 5, MOST_BLOCKS = 320, CHUNK = 65536, APEX_LIST_AT = 16, MOST_NUMBERS = 4 };
 
 static const uint32_t most_tensors[MOST_LISTS] = { 110, 64, 48, 36, 30 };
@@ -15,7 +16,7 @@ static const uint32_t most_with_scalars[MOST_LISTS] = { 96, 64, 48, 36, 30 };
 
 /* How many arrays are moved per element. */
 enum moves {
-    READS_NAMED,   /* one is written; the functor's second number says how many are read */
+    READS_NAMED,   /* one array is written; the functor's second template number says how many are read */
     ALL_BUT_GRADS, /* a PyTorch optimizer: reads all lists, writes all but the gradients */
     GIVEN,         /* the number in the table */
 };
@@ -170,7 +171,7 @@ static bool find_lists(const struct ws_arguments_form *form, const struct ws_par
     return true;
 }
 
-/* The number of elements of all blocks. Blocks go through the tensors chunk by chunk, else it is 0. */
+/* The number of elements of all blocks. 0 unless the blocks go through the tensors chunk by chunk. */
 static uint64_t argument_lists_count_elements(const struct ws_param_block *block, const struct lists *lists,
                                               uint32_t blocks)
 {
@@ -194,8 +195,8 @@ static uint64_t argument_lists_count_elements(const struct ws_param_block *block
     return elements;
 }
 
-/* Does the optimizer unscale the gradients? Its last two parameters belong to a scaled loss. It then writes the
- * gradients too. */
+/* Does the optimizer unscale the gradients? Then it writes the gradients too, and its last two parameters are
+ * two addresses: of the loss's scale and of a flag for infinities. */
 static bool scales_gradients(const struct ws_param_block *block)
 {
     uint32_t behind = 8 * (block->image.first + block->image.count) - 1, last = behind, before = 0;

@@ -6,7 +6,7 @@
  * initial value, both of any size; struct ReduceConfig; the tables of the reduced dimensions (input) and of the
  * kept dimensions (output, input); the addresses of the input and of up to two outputs. */
 enum {
-    CONFIG_NUMBERS = 14, /* of 4 bytes, in every version; newer versions add two */
+    CONFIG_NUMBERS = 14, /* numbers of 4 bytes in every version of the structure; newer versions add two */
     CONFIG_MOST = 16,
     CONFIG_LATEST_START = 192,
 };
@@ -25,7 +25,7 @@ enum config_number {
     OUTPUT_VECTOR
 };
 
-/* "…, unsigned int, OUT, 4": the template arguments after the operation. Reads OUT. */
+/* Reads the type OUT of the output. The template arguments after the operation are "…, unsigned int, OUT, 4". */
 static bool output_type(const char *name, bool mangled, struct ws_kernel_type *type)
 {
     const char *mark = mangled ? "j" : "unsigned int, ";
@@ -71,7 +71,7 @@ struct ws_arguments_form ws_reduce_form(const char *name)
     return form;
 }
 
-/* Reads the outputs. The structure ends with their number. */
+/* Reads the number of outputs, the last member of the structure. */
 static bool read_outputs(const struct ws_param_block *block, uint64_t *outputs)
 {
     uint32_t end = 8 * (block->image.first + block->image.count);

@@ -2,7 +2,8 @@
 
 #include "analysis/cost/argument_grammars.h"
 
-/* In place of an offset: rows equal the number of blocks; a row has one element. */
+/* In place of the offset of the number of rows. OF_GRID: there are as many rows as blocks. ONE: there is one
+ * row. */
 enum { OF_GRID = -1, ONE = -2 };
 
 /* What to compare with the grid. */
@@ -10,8 +11,8 @@ enum check { UNCHECKED, ROWS_ARE_GRID, COLUMNS_ARE_GRID };
 
 /* Kernels that work on rows.
  *
- * `arrays` has one letter per pointer, `step` bytes apart. A capital letter is written, a small one read; '.'
- * is not an array.
+ * `arrays` has one letter per pointer. An array with a capital letter is written, one with a small letter is read;
+ * '.' is not an array.
  *   i: as many elements as the input, of its type
  *   t: twice as many elements as the input, of its type
  *   x: like i, read and written
@@ -25,9 +26,9 @@ enum check { UNCHECKED, ROWS_ARE_GRID, COLUMNS_ARE_GRID };
  */
 struct ws_row_kernel {
     const char *name;
-    int columns, rows; /* their offsets in the parameter block */
+    int columns, rows; /* offsets of the numbers of columns and rows in the parameter block */
     enum check check;
-    uint32_t pointers, step;
+    uint32_t pointers, step; /* offset of the first pointer; distance between pointers */
     const char *arrays;
     uint32_t in, out; /* indices of the template arguments that give the types */
     double flops;     /* per element; 0: not known */
@@ -115,7 +116,7 @@ static double array_bytes(const struct ws_arguments_form *form, char what, doubl
     }
 }
 
-/* May a norm run without this array? Rows of weights and of means are optional. */
+/* May a norm run without this array? The weights and the means are optional. */
 static bool is_optional(char what)
 {
     return what == 'c' || what == 'f';

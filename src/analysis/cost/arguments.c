@@ -47,7 +47,7 @@ struct ws_arguments_form ws_arguments_form_of(const char *name)
     return form;
 }
 
-/* What a launch moves, by its parameters, `params` being their id. Returns false where they do not tell. */
+/* What a launch moves. `params` is the id of its parameters. Returns false if they do not say. */
 static bool arguments_moved(const struct ws_arguments_form *form, const struct ws_process *process,
                             const struct ws_shape *shape, uint32_t params, struct ws_moved *moved)
 {
@@ -63,7 +63,7 @@ static bool arguments_moved(const struct ws_arguments_form *form, const struct w
            readers[form->grammar](form, &block, shape, moved);
 }
 
-/* Does an earlier parameter hold the same array, and is it read too? */
+/* Is the array only read, and is it the same as an earlier array that is only read? */
 static bool is_read_before(const struct ws_moved *moved, uint32_t array)
 {
     for (uint32_t i = 0; i < array; i++)

@@ -18,7 +18,7 @@
 enum ws_grammar {
     WS_GRAMMAR_NONE,      /* the name says nothing */
     WS_GRAMMAR_ITERATOR,  /* TensorIterator over contiguous arrays */
-    WS_GRAMMAR_CAST,      /* the same, elements are cast when read or written; the block holds the types */
+    WS_GRAMMAR_CAST,      /* like ITERATOR, but elements are cast when read or written; the block holds the types */
     WS_GRAMMAR_STRIDED,   /* TensorIterator over broadcast, sliced or transposed arrays, with a table of strides */
     WS_GRAMMAR_ROWS,      /* norms, softmax …: argument_rows.c */
     WS_GRAMMAR_REDUCE,    /* TensorIterator's reductions: argument_reduce.c */
@@ -44,7 +44,7 @@ struct ws_arguments_form {
     uint32_t lists;  /* number of lists, for GRAMMAR_LIST */
     enum ws_list_kind list_kind;
     struct ws_attention_form attention;
-    bool optimizer;                  /* an optimizer of PyTorch: it also writes gradients if the loss is scaled */
+    bool optimizer;                  /* an optimizer of PyTorch, which also writes gradients if the loss is scaled */
     uint8_t bytes[WS_OPERANDS_MOST]; /* element sizes, the output first; for GRAMMAR_ROWS: input, output */
     bool alike;                      /* all arrays have the type of the first */
     bool casts;                      /* for GRAMMAR_STRIDED: the block holds the types */
@@ -70,11 +70,11 @@ struct ws_moved {
     const char *note; /* assumptions made; NULL: none */
 };
 
-/* The cost of a launch with these parameters. Returns false if they do not say. */
+/* The cost of a launch. `params` is the id of its parameters. Returns false if they do not give the cost. */
 bool ws_arguments_cost(const struct ws_arguments_form *form, const struct ws_process *process,
                        const struct ws_shape *shape, uint32_t params, struct ws_operator_cost *cost);
 
-/* Like ws_operands_read, with the size of each array where the parameters give it. */
+/* Like ws_operands_read, but adds the size of each array where the parameters give it. */
 bool ws_arguments_operands(const struct ws_arguments_form *form, const struct ws_process *process,
                            const struct ws_shape *shape, uint32_t params, struct ws_operands *operands);
 

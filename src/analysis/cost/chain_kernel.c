@@ -40,8 +40,8 @@ enum ws_chain_role ws_chain_role(const struct ws_op_name *name, enum ws_kernel_c
     }
 }
 
-/* The next number in text, which must begin within `within` characters. *end is set to its end, or to NULL if
- * there is none. */
+/* The next number in text. It must begin within `within` characters. *end is set to the end of the number, or to
+ * NULL if there is none. */
 static uint32_t number_after(const char *text, size_t within, const char **end)
 {
     uint32_t number = 0;
@@ -67,9 +67,9 @@ static uint32_t operands_of(const char *name)
     return 0;
 }
 
-/* Finds the element size by the type's spelling. Narrow types are tested first, because they occur together
- * with float, which they compute in. In mangled names the character before a type's letter decides: it begins a
- * lambda's parameters or a template's arguments. */
+/* Finds the element size by the type's spelling. Narrow types are tested before float, because kernels that
+ * compute narrow types in float have both in their names. In mangled names the character before a type's letter
+ * decides: it begins a lambda's parameters or a template's arguments. */
 static uint32_t element_bytes_of(const char *name)
 {
     static const struct {
@@ -123,7 +123,8 @@ uint64_t ws_iterator_bytes(const struct ws_iterator *iterator, const struct ws_s
     return bytes <= most ? bytes : 0;
 }
 
-/* Are the first `operands` addresses there, one after another? Then the first one is the output. */
+/* Do the first `operands` addresses lie one after another? Then they are TensorIterator's arrays, and the first
+ * is the output. */
 static bool arrays_are_first(const struct ws_param_word *words, uint32_t count, uint32_t operands)
 {
     for (uint32_t i = 1; i < operands && i < count; i++)

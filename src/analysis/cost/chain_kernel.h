@@ -1,5 +1,6 @@
-/* What a chain needs to know of one kernel: its role, and the data it works on as its name, grid and parameters
- * give it.
+/* What is known of one kernel for finding chains: runs of kernels that one fused kernel could replace
+ * (analysis/roofline/chains.h). It is the kernel's role, and the arrays that it works on, as its name, grid and
+ * parameters give them.
  */
 #ifndef WALLSHIM_ANALYSIS_COST_CHAIN_KERNEL_H
 #define WALLSHIM_ANALYSIS_COST_CHAIN_KERNEL_H
@@ -11,12 +12,12 @@
 #include "model/model.h"
 
 enum ws_chain_role {
-    WS_CHAIN_ENDS,   /* belongs to no chain and ends one */
-    WS_CHAIN_PASSES, /* memsets and fills: they read nothing and do not end a chain */
-    WS_CHAIN_BELONGS,
+    WS_CHAIN_ENDS,    /* belongs to no chain and ends one */
+    WS_CHAIN_PASSES,  /* memsets and fills: they read nothing and do not end a chain */
+    WS_CHAIN_BELONGS, /* part of a chain */
 };
 
-/* What the name of a TensorIterator kernel says. All 0: another kernel, or the name does not say. */
+/* What the name of a TensorIterator kernel says. All 0: another kernel, or the name says nothing. */
 struct ws_iterator {
     uint32_t operands; /* number of arrays, the output first */
     uint32_t element_bytes;

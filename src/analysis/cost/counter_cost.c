@@ -9,14 +9,14 @@
 #include "base/salted.h"
 #include "base/vector.h"
 
-enum { METRICS = 64 }; /* most per device; tables here have fewer */
+enum { METRICS = 64 }; /* most metrics per device; the shim records fewer */
 
 struct sum {
     double value;
     uint64_t count;
 };
 
-/* A kernel with its grid and block. */
+/* A kernel with its grid, block and shared memory. */
 struct configuration {
     uint32_t name, grid[3], block[3], shared;
     struct sum sums[METRICS]; /* by index in ws_counter_costs.metrics */
@@ -50,8 +50,8 @@ static size_t place_of_metric(const struct ws_counter_costs *counts, uint32_t id
     return place;
 }
 
-/* The index + 1 of the shape's configuration. Adds it if asked to, else returns 0 if it is absent. Returns
- * -ENOMEM. */
+/* Sets *place to the index + 1 of the shape's configuration. If there is none, adds it if `make`, else sets 0.
+ * Returns 0 or -ENOMEM. */
 static int counter_cost_find(struct ws_counter_costs *counts, const struct ws_op_shape *shape, bool make,
                              uint32_t *place)
 {

@@ -24,7 +24,7 @@ struct ws_kernel_costs {
     const struct ws_model *model;
     const struct ws_process *process;
     struct by_shape *shapes;
-    struct ws_arguments_form *forms; /* by name, with has_form */
+    struct ws_arguments_form *forms; /* by name; valid where has_form is set */
     bool *has_form;
     struct ws_map saying;  /* params << 32 | shape → index in `said` + 1 */
     struct ws_vector said; /* struct said */

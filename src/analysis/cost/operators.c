@@ -69,8 +69,9 @@ static bool cost_linear(const struct ws_operator *entry, const struct ws_tensor 
     return true;
 }
 
-/* Is attention causal? The value after the dropout says so, in every form and version of the operator. It is a
- * boolean or the number of a mask, 0 for none. A list or a tensor in between is skipped. -1: not known. */
+/* Is attention causal? The value after the dropout says so, in every form and version of the operator. It is
+ * a boolean, or the number of a mask, where 0 is no mask. A list or a tensor in between is skipped. -1: not
+ * known. */
 static int is_causal(const struct ws_tensor *tensors, size_t count)
 {
     size_t i = 0;
@@ -138,7 +139,8 @@ static bool value_of(const struct ws_tensor *list, uint32_t dimension, double *v
     return true;
 }
 
-/* The number of output elements per channel that a convolution writes, over all images. 0: not known. */
+/* The number of output elements per channel that a convolution writes, over all images of the batch. 0: not
+ * known. */
 static double sites_written(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                             bool transposed)
 {
@@ -307,7 +309,7 @@ static bool cost_moves(const struct ws_operator *entry, const struct ws_tensor *
 }
 
 /* Mixture of experts: x[tokens, hidden] and the router's [tokens, experts]. The trace gives neither the experts
- * per token nor their sizes. But weights that are read for so few rows limit the intensity: each element of a
+ * per token nor their sizes. But few rows use each weight, and this limits the intensity: each element of a
  * weight costs 2 FLOPs per row and at least half a byte. */
 static bool cost_experts(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                          struct ws_operator_cost *cost)
@@ -360,8 +362,8 @@ static const struct ws_operator operators[] = {
     { "aten::cudnn_convolution", cost_convolution, "iwpsdg", 0, true },
     { "aten::miopen_convolution", cost_convolution, "iw-psdg", 0, true },
     { "aten::convolution_backward", cost_convolution_backward, "yiw----t--m", 0, true },
-    /* Old versions run the input's gradient as a nested operator of its own, so this one has the weight's
-     * gradient. */
+    /* Old versions of PyTorch run the input's gradient as a nested operator of its own, so
+     * cudnn_convolution_backward stands for the weight's gradient only. */
     { "aten::cudnn_convolution_backward", cost_convolution_backward, "iyw", 0, true },
     { "aten::cudnn_convolution_backward_input", cost_convolution_backward, "-yw", 0, true },
     { "vllm::moe_forward", cost_experts, "", 0, true },

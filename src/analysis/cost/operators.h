@@ -27,7 +27,7 @@ struct ws_operator_cost {
     double intensity_most;                  /* most FLOPs per byte, if only this limit is known; else 0 */
     enum ws_element element;                /* of the multiplied operands, or of the first tensor */
     double m, n, k, batch;                  /* sizes of a GEMM; 0: not a GEMM */
-    bool columns;                           /* matrices are column-major as in BLAS; else row-major */
+    bool columns;                           /* the GEMM's matrices are column-major as in BLAS; else row-major */
     double heads, queries, keys, head_size; /* sizes of attention, with `batch`; 0: not attention */
     bool backward;                          /* computes gradients */
     enum ws_causal causal;
@@ -37,7 +37,7 @@ struct ws_operator_cost {
 /* The operator of this name, "aten::mm"; NULL: not in the table. */
 const struct ws_operator *ws_operator_find(const char *name, size_t length);
 
-/* Do kernels of this class do the operator's main work? Others only prepare or finish it. */
+/* Do kernels of this class do the operator's main work? Kernels of other classes only prepare or finish it. */
 bool ws_operator_is_done_by(const struct ws_operator *entry, enum ws_kernel_class class);
 
 /* Returns false if the inputs do not give the cost. */

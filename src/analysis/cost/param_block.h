@@ -1,4 +1,5 @@
-/* The recorded part of a kernel's parameter block, and the tables of strides that PyTorch's kernels take in it. */
+/* The recorded part of a kernel's parameter block, and the tables of strides that kernels of PyTorch have among
+ * their parameters. */
 #ifndef WALLSHIM_ANALYSIS_COST_PARAM_BLOCK_H
 #define WALLSHIM_ANALYSIS_COST_PARAM_BLOCK_H
 
@@ -45,7 +46,8 @@ static inline uint32_t ws_table_size(uint32_t arrays)
     return 4 + WS_TABLE_DIMS * (12 + 4 * arrays);
 }
 
-/* Returns false unless every value is consistent with such a table, including multipliers and shifts. */
+/* Reads the table at `offset`. Returns false unless every value is consistent with the layout above, including
+ * multipliers and shifts. */
 bool ws_table_read(struct ws_offset_table *table, const struct ws_param_block *block, uint32_t offset,
                    uint32_t arrays);
 

@@ -10,7 +10,7 @@
 #include "base/minmax.h"
 #include "base/pages.h"
 
-/* In ns; gaps.h explains them. */
+/* Times in ns. gaps.h explains the limits. */
 enum {
     DISPATCH_MOST = 20000,
     PAUSE_SHORT = 100000,
@@ -24,9 +24,9 @@ enum {
 struct answer {
     enum ws_part cause;
     uint32_t thread;           /* index in ws_ops.threads: the thread that caused the gap */
-    int64_t time;              /* host time at which it did; INT64_MIN: not known */
-    uint32_t function;         /* the function it called; 0: none */
-    int64_t debt;              /* ns by which it delayed the host beyond the gap */
+    int64_t time;              /* host time at which the thread caused it; INT64_MIN: not known */
+    uint32_t function;         /* the function that the thread called then; 0: none */
+    int64_t debt;              /* ns by which the cause delayed the host beyond the gap */
     bool late;                 /* the host was late */
     struct ws_gap_total *also; /* another total that counts the gap; may be NULL */
 };
@@ -38,15 +38,15 @@ struct finder {
     const struct ws_host_time *time;
     struct ws_host_cursor *cursors; /* by thread */
     struct ws_track_causes *result;
-    struct answer debtor; /* the answer whose debt is not used up */
+    struct answer debtor; /* the last answer with a debt, less what later gaps used up */
 };
 
-/* A gap with all that the rule needs. */
+/* A gap, with all that its cause depends on. */
 struct question {
     uint32_t before, after; /* operations */
     int64_t begin, end;     /* of the gap */
     int64_t launch;         /* begin of the call that launched `after`, but at most `end` */
-    int64_t error;          /* error of its length, ns */
+    int64_t error;          /* error of the gap's length, ns */
 };
 
 static struct question question_of(const struct finder *finder, const struct ws_gap *gap)
@@ -57,7 +57,7 @@ static struct question question_of(const struct finder *finder, const struct ws_
         .after = gap->after,
         .begin = gap->begin,
         .end = gap->end,
-        .launch = ws_min(ws_op_host_begin(ops, gap->after), gap->end), /* clocks may be off: keeps windows apart */
+        .launch = ws_min(ws_op_host_begin(ops, gap->after), gap->end), /* later only if clocks are off */
         .error = ws_op_end_error(ops, gap->before) + ws_op_begin_error(ops, gap->after),
     };
 }
@@ -174,7 +174,7 @@ static enum ws_part cause_of_pause(const struct finder *finder, const struct que
     return WS_PART_LAUNCH;
 }
 
-/* The cause if the host was late: what it did instead of launching. */
+/* The cause if the host was late: what the launching thread did instead of launching. */
 static struct answer cause_on_host(const struct finder *finder, const struct question *question)
 {
     struct ws_host_window window;
@@ -254,7 +254,8 @@ static struct answer cause_of_gap(struct finder *finder, const struct question *
     return answer;
 }
 
-/* Charges a launch gap to an earlier delay, as long as its debt is not used up. */
+/* Charges the gap of a late launch to the earlier sync or allocation that delayed the host, until its debt is
+ * used up. */
 static void gap_causes_charge_debt(struct finder *finder, struct answer *answer, int64_t length)
 {
     struct answer *debtor = &finder->debtor;
@@ -276,7 +277,7 @@ static void gap_causes_count(struct ws_gap_total *total, int64_t length, bool st
     total->steady += steady ? length : 0;
 }
 
-/* Notes the line of the gap that ended at index `place`. */
+/* Notes the line of the gap that the operation at index `place` ended. */
 static void note_line(struct ws_track_causes *result, size_t place, uint32_t line)
 {
     if (result->run_count && result->run_lines[result->run_count - 1] == line)

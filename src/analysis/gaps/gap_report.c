@@ -29,7 +29,7 @@ void ws_gap_phrase(const struct ws_track_causes *causes, const struct ws_track_s
              ws_format_time(time, ws_gap_mean(causes, steps, total)));
 }
 
-/* By saving, then by time; largest first. */
+/* Sorts the causes by saving, then by time; largest first. */
 static void order_causes(const struct ws_track_causes *causes, const struct ws_track_savings *savings,
                          enum ws_part order[WS_CAUSE_COUNT])
 {

@@ -4,7 +4,7 @@
 
 #include "analysis/gaps/gaps.h"
 
-/* Idle time, in ns, and number of gaps: per steady step if there are any, else of the whole recording. */
+/* Idle time in ns, and number of gaps as text: per steady step if there are any, else of the whole recording. */
 int64_t ws_gap_mean(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
                     const struct ws_gap_total *total);
 const char *ws_gap_count_text(const struct ws_track_causes *causes, const struct ws_track_steps *steps,

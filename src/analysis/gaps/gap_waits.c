@@ -8,7 +8,7 @@
 #include "base/salted.h"
 
 enum {
-    MOST_WAITS = 8,         /* most events examined that a stream waited for before one operation */
+    MOST_WAITS = 8,         /* most events examined of those that a stream waited for before one operation */
     MOST_STEPS = 100000,    /* most steps back in a track to the previous operation of a stream, for waits */
     FEW_STEPS = 64,         /* the same for dispatches */
     MOST_IN_ALL = 50000000, /* most steps back per track in all */
@@ -19,7 +19,7 @@ struct finder {
     const struct ws_track *track;
     const struct ws_process *process;
     const struct ws_stream_order *order;
-    size_t steps; /* steps that are left */
+    size_t steps; /* steps that are left of MOST_IN_ALL */
 };
 
 static struct finder finder_of(const struct ws_report *report, size_t subject)
@@ -98,8 +98,8 @@ static enum ws_waited_for what_holds(const struct finder *finder, uint32_t op)
     }
 }
 
-/* Finds what an event stands for: an operation on another device, or what blocks the stream that recorded the
- * event. */
+/* Finds what a wait for an event stands for: an operation on another device, or an operation that blocks the
+ * stream that recorded the event. */
 static bool explain_event(struct finder *finder, const struct ws_order_entry *wait, int64_t begin, int64_t end,
                           struct ws_gap_wait *found)
 {
@@ -216,8 +216,8 @@ const struct ws_gap_wait_row *ws_gap_wait_mostly(const struct ws_report *report,
     return NULL;
 }
 
-/* The key of a row: cause, stream, and what it waited for. For dispatches that is another stream, for waits
- * also the operation's name. */
+/* The key of a row: cause, stream, and what the stream waited for. For a dispatch that is another stream; for a
+ * wait the name of the operation belongs to the key too. */
 struct key {
     uint64_t own, other;
 };

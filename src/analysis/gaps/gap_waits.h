@@ -1,19 +1,19 @@
 /* What queued work waited for, in gaps of causes wait and dispatch (gaps.h), as far as the trace shows it.
  *
- * The operation that ended such a gap was launched in time. The trace knows what precedes it in its stream: the
- * operation before it, host functions and memory values, and the events that the stream waited for
- * (cuStreamWaitEvent). An event stands for everything launched into its stream before the event's last record.
- * Of these, the one that ended within the gap is named: a host function, a memory value, or an operation on
- * another device. If no record of an event is in the trace, another process recorded it, or it was recorded
- * before the trace began.
+ * The operation that ended such a gap was launched before the gap. The trace knows what precedes this operation
+ * in its stream: the previous operation, host functions and waits for memory values, and the events that the
+ * stream waited for (cuStreamWaitEvent). An event stands for everything launched into the stream that recorded
+ * it, before the event's last record. Among all these, the report names what ended within the gap: a host
+ * function, a memory value, or an operation on another device. If the trace holds no record of an event, another
+ * process recorded the event, or it was recorded before the trace began.
  *
- * All operations on the gap's own device had ended when the gap began. They can explain the few µs of a
- * dispatch gap; the stream of the one that ended last is named. They cannot explain a longer wait. If nothing
- * else explains it, the cause is not known, and the last operation of another stream is named only as the last
- * one to end.
+ * All operations on the gap's own device had ended when the gap began. They can explain the few µs of a dispatch
+ * gap: the report names the stream of the operation that ended last. They cannot explain a longer wait. If
+ * nothing else explains such a wait, its cause is not known. The report then names the last operation of another
+ * stream only as the last one to end.
  *
- * Among other profilers' traces, only exports of Nsight Systems link events to streams. They hold no events of
- * other processes.
+ * Among other profilers' traces, only exports of Nsight Systems say in which stream an event was recorded. These
+ * exports hold no events of other processes.
  */
 #ifndef WALLSHIM_ANALYSIS_GAPS_GAP_WAITS_H
 #define WALLSHIM_ANALYSIS_GAPS_GAP_WAITS_H
@@ -44,10 +44,10 @@ struct ws_gap_wait {
     uint32_t op; /* operation that was waited for; WS_NOWHERE: not known */
 };
 
-/* Gaps of one cause on one stream that waited for the same thing. */
+/* Gaps of one cause on one stream that waited for the same. */
 struct ws_gap_wait_row {
     enum ws_part cause;
-    struct ws_gap_wait wait; /* an example */
+    struct ws_gap_wait wait; /* what one of these gaps waited for */
     uint32_t stream;         /* id of the stream that waited; 0: not known */
     struct ws_gap_total gaps;
 };
@@ -56,7 +56,7 @@ struct ws_track_waits {
     struct ws_vector rows; /* struct ws_gap_wait_row, largest time in steady steps first */
 };
 
-/* Scope: track. It has no section. */
+/* Scope: track. It has no section in the report. */
 extern const struct ws_analysis ws_analysis_gap_waits;
 
 /* What a gap of cause wait or dispatch waited for. */
@@ -68,7 +68,8 @@ static inline bool ws_is_queued_cause(enum ws_part cause)
     return cause == WS_PART_WAIT || cause == WS_PART_DISPATCH;
 }
 
-/* "host function on stream 2", "gelu (vectorized_elementwise) on GPU 1, stream 7, by an event". Returns text. */
+/* Writes "host function on stream 2", or "gelu (vectorized_elementwise) on GPU 1, stream 7, by an event".
+ * Returns text. */
 const char *ws_gap_wait_text(const struct ws_report *report, size_t track, const struct ws_gap_wait *wait, char *text,
                              size_t capacity);
 

@@ -2,30 +2,31 @@
  *
  * The operation that ended a gap was launched by a call that began at `launch`. The host was late if the call
  * began after the gap did. It was also late if the call came so shortly before the gap that the operation began
- * as soon as an idle device can begin one. This launch delay is measured in the trace (launch_delay): the
- * median over kernels that were certainly launched while the device was idle. With too few of these it is the
- * delay that one kernel in twenty stays below.
+ * as soon as its launch could reach an idle device. The time that a launch needs for this is measured in the trace
+ * (launch_delay): the median over kernels that were certainly launched while the device was idle. With too few of
+ * these it is the delay that one kernel in twenty stays below.
  *
  * If the host was not late, work was queued and the device did not begin it:
  * - communication: a collective on another stream ended or began at the gap;
  * - dispatch: up to 20 µs, the time a device takes to begin the next operation: 1 to 2 µs on one stream, 2 to 8
  * µs if another stream waits for an event, 5 to 15 µs for the first node of a graph;
- * - wait: longer. The operation waited for something else: a host function, another device, a memory value;
- * within a graph, for a node that the trace does not show.
+ * - wait: longer than that. The operation waited for something else: a host function, another device, a memory
+ * value; within a graph, for a node that the trace does not show.
  *
  * If the host was late, the cause is what the launching thread did for most of the time from the gap's begin to
  * the call:
  * - sync: it was in a call that waits for the device, and this wait is at least a quarter of the lateness. The
  * queue is empty when such a call returns, so the device idles during whatever the host does next. Without the
- * wait the host would have been ahead by its length;
+ * wait the host would have been ahead by the length of the wait;
  * - allocation: it allocated or freed memory, loaded modules, or was in a kernel's first launch that took more
- * than 0.5 ms (lazy loading);
+ * than 0.5 ms (lazy loading). As for sync, a quarter of the lateness is enough;
  * - communication: it was in an NCCL call or in the range of a collective;
  * - input: it was outside calls, in a range named like a data loader. Or the trace names nothing that the
  * thread did, it was outside calls for at least 0.1 ms, and the operation that ends the gap copies from host to
- * device. The latter counts as sync after a wait four times as long;
+ * device. This second case counts as sync or allocation if such a call took more than four times as long as the
+ * time outside calls;
  * - launch: it was in launch calls, or between calls less than 0.1 ms apart (5 to 30 µs are usual in eager
- * frameworks), or for longer in operators, functions and ranges that are no loader;
+ * frameworks), or for longer in operators, functions and ranges other than a data loader's;
  * - unexplained: none of these. The thread was outside calls, and nothing tells what it did.
  *
  * A thread outside calls may be one that gets its work from another thread (autograd's). Then the thread that
@@ -35,9 +36,9 @@
  * causes. The rest of the delay causes the launch and unexplained gaps that follow. They count for the same
  * cause until the debt is used up.
  *
- * A gap that is no longer than the errors of its two times may not exist. It gets the cause it has if it
- * exists. If work was queued, that is dispatch up to 20 µs, else unexplained. If the trace does not hold the
- * launch of the ending operation, the gap is unexplained and the report calls the trace incomplete. Gaps next
+ * A gap that is no longer than the errors of its two times may not exist. It gets the cause that it has if it
+ * exists. If work was queued, this cause is dispatch up to 20 µs, and unexplained above. If the trace does not hold
+ * the launch of the ending operation, the gap is unexplained and the report calls the trace incomplete. Gaps next
  * to launches that were delayed while hardware counters were read are unexplained, too. Limits without a source
  * are our choice.
  */
@@ -60,8 +61,8 @@ struct ws_gap_total {
 /* Gaps of one cause, caused by one place in the program. */
 struct ws_gap_line {
     enum ws_part cause;
-    uint32_t thread;   /* id of the thread that launched what ended them */
-    uint32_t range;    /* index in ws_process.ranges of the first gap's place; WS_NO_RANGE: not known */
+    uint32_t thread;   /* id of the thread that caused the gaps */
+    uint32_t range;    /* index in ws_process.ranges: the line that caused the first gap; WS_NO_RANGE: not known */
     uint32_t function; /* the longest call: id of family driver_function; 0: none */
     struct ws_gap_total gaps;
     int64_t longest;
@@ -71,12 +72,13 @@ struct ws_track_causes {
     /* Consecutive gaps mostly have the same line, so the lines are stored once per run of such gaps. */
     uint32_t *run_lines; /* by run: index in `lines` */
     size_t run_count;
-    /* Bits by index in ws_track.order. A set bit: the gap that ended there begins a new run. Run 0 has no bit. */
+    /* Bits by index in ws_track.order. A set bit: the gap that the operation at this index ended begins a new
+     * run. The first run has no bit. */
     uint64_t *turns;
     size_t places; /* number of bits in turns */
     struct ws_gap_total totals[WS_CAUSE_COUNT];
-    struct ws_vector lines;           /* struct ws_gap_line, largest time in steady steps first */
-    struct ws_gap_total hostless;     /* part of unexplained: the launch is not in the trace */
+    struct ws_vector lines;       /* struct ws_gap_line, largest time in steady steps first */
+    struct ws_gap_total hostless; /* part of unexplained: the launch is not in the trace, or clocks are not aligned */
     struct ws_gap_total within_error; /* gaps no longer than their error */
     int64_t launch_delay;             /* ns from a launch call to the begin on an idle device */
     bool per_step;                    /* there are steady steps */
@@ -99,15 +101,17 @@ static inline void ws_gap_run_reach(const struct ws_track_causes *causes, struct
         ws_gap_run_next(causes, run);
 }
 
-/* "7.1 gaps a step after waits, 1.04 ms of idle time". For the whole recording if there are no steady steps. */
+/* Writes "7.1 gaps a step after waits, 1.04 ms of idle time". Without steady steps the figures are of the whole
+ * recording. */
 enum { WS_GAP_PHRASE = 160 };
 void ws_gap_phrase(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
                    const struct ws_gap_total *total, const char *which, char text[WS_GAP_PHRASE]);
 
-/* Scope: track. It has no section. */
+/* Scope: track. It has no section in the report. */
 extern const struct ws_analysis ws_analysis_causes;
 
-/* The time (ns) and number that figures use: in steady steps, or in the whole recording if there are none. */
+/* The time (ns) and number of gaps that figures show: in steady steps, or in the whole recording if there are
+ * none. */
 static inline int64_t ws_gap_time(const struct ws_track_causes *causes, const struct ws_gap_total *total)
 {
     return causes->per_step ? total->steady : total->total;
@@ -118,10 +122,10 @@ static inline uint64_t ws_gap_count(const struct ws_track_causes *causes, const 
     return causes->per_step ? total->steady_count : total->count;
 }
 
-/* A line as text: "step (train.py:41)". Returns false and "" if the trace does not say. */
+/* Writes a line as text: "step (train.py:41)". Returns false and "" if the trace does not name the line. */
 bool ws_gap_line_text(const struct ws_process *process, const struct ws_gap_line *line, char *text, size_t capacity);
 
-/* The same, or the function that the thread called. */
+/* The same; but if the trace does not name the line, writes the function that the thread called. */
 bool ws_gap_line_where(const struct ws_process *process, const struct ws_gap_line *line, char *text, size_t capacity);
 
 /* The section on gaps: when the device was idle, and why. */

@@ -108,7 +108,7 @@ static json_t *gaps_side_json(const struct ws_report *report, const struct ws_pr
     return NULL;
 }
 
-/* For a gap with queued work; else null. */
+/* What a gap with queued work waited for; null for other gaps. */
 static int waited_json(const struct ws_report *report, size_t subject, enum ws_part cause, const struct ws_gap *gap,
                        json_t *row)
 {

@@ -19,10 +19,10 @@ enum {
     MOST_THREADS = 64,     /* threads that launch on one device; programs have fewer */
     MOST_RUNNING = 128,    /* operations that run at once on a device (CUDA programming guide) */
     HANDOFF_LEAST = 50000, /* a pause this long may be a hand-off from another thread */
-    PAUSE_LEAST = 100000,  /* a pause this long before a copy to the device is a loader's, as in gaps.h */
-    RETURN_MOST = 20000,   /* delay of a call's return after what it waited for */
-    WAIT_LEAST = 100000,   /* a longer launch waits for room in the queue */
-    WAIT_KNOWN = 10000,    /* shorter waits of graph nodes need no dependency */
+    PAUSE_LEAST = 100000,  /* a pause this long before a copy to the device counts as input, as in gaps.h */
+    RETURN_MOST = 20000,   /* longest delay of a call's return after the operation that the call waited for */
+    WAIT_LEAST = 100000,   /* a launch call that takes longer waits for room in the queue */
+    WAIT_KNOWN = 10000,    /* with WS_WITHOUT_LAUNCHES, shorter waits are not replayed */
     DISPATCH = 1500,       /* between ready operations, if the recording shows no delay */
     DISPATCH_MOST = 2000,
 };
@@ -52,7 +52,7 @@ struct replay {
     unsigned without;
     int64_t delay, dispatch;
     size_t first, end; /* indices in the track's order */
-    int64_t from, to;  /* host times of the first and last launch of these operations */
+    int64_t from, to;  /* host times of the first and last launch of the operations from `first` to `end` */
     uint32_t low;      /* smallest index of these operations in ws_ops */
     size_t indices;    /* number of operations from `low` on */
     int64_t *launches; /* replayed launch by index - low; INT64_MIN: not yet launched */
@@ -136,7 +136,8 @@ static void run_device(struct replay *replay, int64_t until)
 
 /* ---- the host */
 
-/* What a thread's next event follows: the thread's last event, or that of another thread it waited for. */
+/* What a thread's next event follows: the thread's last event, or the last event of another thread that it
+ * waited for. */
 static struct moment replay_last_before(const struct replay *replay, const struct thread_clock *thread, int64_t begin)
 {
     struct moment last = thread->end;
@@ -341,9 +342,9 @@ static int replay_prepare(struct replay *replay)
     return 0;
 }
 
-/* Takes the means of the steady steps. The first step is left out, as the host is not yet ahead in it. The mean
- * is used because delays vary from step to step, so that a median step would not show the saving of all. Other
- * anomalies affect both means equally. */
+/* Takes the means of the steady steps, except the first, in which the host is not yet ahead. The mean is used
+ * because the causes delay steps by different amounts, so that a median step would not show the whole saving.
+ * Other anomalies affect both means equally. */
 static void compare_steps(const struct replay *replay, struct ws_replay_times *times)
 {
     double recorded = 0, replayed = 0;

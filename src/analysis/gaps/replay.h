@@ -1,15 +1,16 @@
-/* Replays a stretch of a recording as if something had not cost the host any time.
+/* Replays a stretch of a recording as if the host had spent no time on certain things, such as waits.
  *
  * The method is that of Daydream (Zhu et al., USENIX ATC 2020): treat the recording as a graph of dependencies,
  * remove or shorten tasks, and compute how long the rest takes. Here the order of events stays as recorded, and
  * each event moves to the earliest time that its dependencies allow:
  * - An event on a thread follows the thread's previous event after the same pause. If other threads made calls
- * during the pause, it follows those (the main thread and autograd's thread hand work to each other).
+ * during the pause, the event follows those calls (the main thread and autograd's thread hand work to each other).
  * - An operation begins no earlier than its launch reaches the device, and no earlier than all operations that
  * had ended before it began in the recording. Operations that did not overlap therefore never do, and no step
- * gets shorter than the device's busy time. If the operation began later than both, it waited for something
- * unknown, and it waits as long again.
- * - A call that waits returns after the operation that ended last before its return, with the same delay.
+ * gets shorter than the device's busy time. If the recorded begin is later than both limits, the operation waited
+ * for something unknown. In the replay it waits as long again.
+ * - A call that waits for the device returns after the operation that, in the recording, ended last before the
+ * call returned, with the same delay.
  *
  * A replay without changes reproduces the recorded times. The method ignores that kernels slow each other down,
  * that queues hold a limited number of launches, and dependencies that the order of events does not show. The

@@ -56,9 +56,9 @@ static bool is_advised(const struct ws_track_savings *savings, size_t remedy)
     return remedies[remedy].what && savings->saving[remedies[remedy].cause] > 0;
 }
 
-/* The saving of all remedies advised, if there are at least two. A single remedy is limited to the idle time of
- * its cause, because another remedy may save the rest of what its replay saves. All together they are limited
- * to the whole idle time. */
+/* The saving of all remedies advised, if there are at least two. The saving of a single remedy is limited to the
+ * idle time of its cause, because the rest of what its replay saves may belong to another remedy. The saving of
+ * all together is limited to the whole idle time. */
 static int saving_together(const struct ws_report *report, size_t subject, int64_t length,
                            struct ws_track_savings *result)
 {
@@ -117,7 +117,7 @@ int64_t ws_savings_together(const struct ws_track_savings *savings, char text[WS
     return sum;
 }
 
-/* A cause's lines with a known place, and two sums of the others: copies, and the rest. */
+/* A cause's lines of code that are known, and two sums of its other gaps: those in copies, and the rest. */
 enum { MOST_SHARES = MOST_LINES + 2 };
 
 struct share {
@@ -172,8 +172,8 @@ static size_t shares_of(const struct ws_process *process, const struct ws_track_
     return count;
 }
 
-/* Picks the advice. Without training, input may be requests, which no loader can bring sooner. A host that
- * waits in a copy need not read less often. */
+/* Picks the advice. If the program does not train, its input may be requests of users, which no loader can fetch
+ * ahead. A host that waits in copies can avoid the waits and still read as often. */
 static const char *what_to_do(const struct ws_report *report, size_t subject, size_t remedy,
                               const struct share *share)
 {
@@ -230,7 +230,7 @@ static const struct {
     { WS_PART_DISPATCH, "run fewer, larger operations: fuse kernels, batch small copies, use a CUDA graph" },
 };
 
-/* Advice for a thing that most of the waits were for. */
+/* Advice where most of the waits were for the same. */
 static const char *const instead[WS_WAITED_COUNT] = {
     [WS_WAITED_EVENT] =
         "balance the GPUs, which wait for each other: give them equal work, or let the later one start "

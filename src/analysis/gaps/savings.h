@@ -2,12 +2,12 @@
  *
  * For causes that the program can remove, the saving is that of a replay of the steady steps without the cause
  * (replay.h), at most the idle time of the cause. For gaps with queued work (wait, dispatch) the saving cannot
- * be estimated. From a twentieth of a step on, the report advises on them with their whole idle time as the
- * upper limit.
+ * be estimated. If these gaps take at least a twentieth of a step, the report advises on them with their whole
+ * idle time as the upper limit.
  *
  * Causes hide one another: a host that no longer waits for results may wait for input instead, and the step is
  * as long as before. Single savings may therefore add up to less than the saving of removing all causes at
- * once. One more replay, without all causes that advice is given for except launches, gives that figure.
+ * once. One more replay computes the latter. It leaves out all causes with advice except launches.
  * Savings of launches are in storms.h.
  */
 #ifndef WALLSHIM_ANALYSIS_GAPS_SAVINGS_H
@@ -27,7 +27,8 @@ struct ws_track_savings {
 enum { WS_TOGETHER_TEXT = 64 };
 int64_t ws_savings_together(const struct ws_track_savings *savings, char text[WS_TOGETHER_TEXT]);
 
-/* Scope: track. It has no section. Advises once per cause and line of code; storms.h advises on launches. */
+/* Scope: track. It has no section in the report. Advises once per cause and line of code; storms.h advises on
+ * launches. */
 extern const struct ws_analysis ws_analysis_savings;
 
 #endif

@@ -22,7 +22,7 @@ struct run {
     int64_t run_time, idle, saving;
     int64_t steady_idle, steady_saving;
     uint64_t steady; /* operations in steady steps */
-    uint32_t line;   /* the line of most gaps, if one has more than half; found by majority vote */
+    uint32_t line;   /* the line of more than half of the gaps, if there is one; found by majority vote */
     int64_t votes;
 };
 

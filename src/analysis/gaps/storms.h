@@ -5,8 +5,9 @@
  * A storm has at least 16 gaps, and they take at least a tenth of its time. Dispatch gaps do not end a storm;
  * gaps of any other cause do. Limits without a source are our choice.
  *
- * A CUDA graph, or a compiled region, would save the idle time except what a device takes between two nodes of
- * a graph. Per step the saving is at most that of a replay with one launch per step (replay.h).
+ * If a CUDA graph or a compiled region launched these operations at once, it would save the idle time, except what
+ * a device takes between two nodes of a graph. Per step the saving is at most that of a replay with one launch per
+ * step (replay.h).
  */
 #ifndef WALLSHIM_ANALYSIS_GAPS_STORMS_H
 #define WALLSHIM_ANALYSIS_GAPS_STORMS_H
@@ -21,7 +22,7 @@ struct ws_storm {
     int64_t idle;       /* ns in its launch gaps, including the first */
     int64_t saving;     /* ns of `idle` that a graph would save */
     int64_t interval;   /* mean ns from launch to launch */
-    uint32_t line;      /* index in ws_track_causes.lines of most of its gaps */
+    uint32_t line;      /* index in ws_track_causes.lines of the line that caused most of the gaps */
 };
 
 struct ws_track_storms {
@@ -29,7 +30,7 @@ struct ws_track_storms {
     uint64_t count;          /* operations in storms */
     uint64_t steady;         /* of these, in steady steps */
     int64_t idle, saving;    /* ns per steady step; of the recording if there are no steps */
-    int64_t elsewhere;       /* likewise: what fewer launches would save outside storms */
+    int64_t elsewhere;       /* ns as for `saving`: what fewer launches would save outside storms */
 };
 
 /* Scope: track. */

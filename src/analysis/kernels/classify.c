@@ -22,8 +22,8 @@ static const struct rule rules[] = {
     { "ep9internode|ep9intranode|msccl|userbuffers|alltoall|all_to_all|moea2a|_a2a_|epdispatch|epcombine",
       WS_CLASS_COMM },
 
-    /* Compilers name a kernel after the operators fused into it and after its neighbours. Only the prefix tells
-     * the shape of its loop. */
+    /* Compilers name a kernel after the operators fused into it and after its neighbours. Only the prefix says
+     * whether it is pointwise, a reduction or a template. */
     { "^triton_poi_|^triton_for_|^triton_unk_|^triton_fused_|nvfuser_pointwise", WS_CLASS_POINTWISE },
     { "^triton_tem_&conv|^triton_convolution", WS_CLASS_CONV },
     { "^triton_tem_&attention|^triton_flex_attention|^triton_tem_&flex", WS_CLASS_ATTENTION },
@@ -76,7 +76,8 @@ static const struct rule rules[] = {
     { "^memcpy|^memset|^[cuda memcpy|^[cuda memset|^copyhostto|^copydeviceto|rocclr_copybuffer|rocclr_fillbuffer|"
       "copyop<|tensorfillop<|__fill",
       WS_CLASS_COPY },
-    /* Kernels that move rows for a GEMM or for attention, and are named after it. */
+    /* Kernels that move rows for a GEMM or for attention. Their names contain that operation, so this rule comes
+     * before the rules for it. */
     { "remove_padding|add_padding|inputrows", WS_CLASS_COPY },
     { "multi_tensor|adamfunctor|fused_adam|fusedadam|fusedoptimizer|fused_sgd|fusedsgd|lambstage|lamb_stage|"
       "koptimizer|kpreconditionoptimizer|adamw|adam_kernel|adamkernel|adam_update|adam_step|applyadam|"
@@ -117,7 +118,7 @@ static const struct rule rules[] = {
       "elementwise_kernel&loadwithcast&copy|elementwise_kernel&copyfunctor",
       WS_CLASS_COPY },
     { "elementwise_kernel|masked_fill|maskedfill", WS_CLASS_POINTWISE },
-    /* After the wrappers, because a functor may be named after the loss that it is a step of. */
+    /* This rule comes after the wrappers, because a functor may be named after the loss that it is a step of. */
     { "softmax|soft_max|nll_loss|classnll|cross_entropy|crossentropy|logsumexp|normalizedprob|_ce_fwd|_ce_bwd",
       WS_CLASS_SOFTMAX },
     { "reduce_kernel&reduceop|at::native::reduce_kernel|6native13reduce_kernel", WS_CLASS_REDUCTION },
@@ -291,7 +292,8 @@ static enum ws_kernel_class first_that_holds(const struct subject *name, size_t 
     return WS_CLASS_OTHER;
 }
 
-/* Converts to lower case, drops the return type and cuts the name: the first characters decide. */
+/* Converts the name to lower case and drops the return type. Cuts long names, because the first characters
+ * decide. */
 static void classify_prepare(struct subject *subject, const char *name)
 {
     size_t i = 0;

@@ -35,7 +35,7 @@ static inline enum ws_kernel_class ws_report_class(const struct ws_report *repor
     return (enum ws_kernel_class)report->classes[name];
 }
 
-/* The value of struct ws_analyses.class_of. */
+/* The class of a name. struct ws_analyses.class_of points to this function. */
 uint8_t ws_class_of_name(const struct ws_op_name *name);
 
 /* Matrix multiplications in the wide sense: work for tensor cores. */

@@ -7,7 +7,7 @@
 
 /* Writes the name with its return type, template arguments and parameters, as c++filt does. Returns false and
  * leaves text undefined if the name is not mangled, would not fit, or has more than about a thousand
- * characters, or if wallshim was built without libiberty. The length limit is libiberty's, which keeps its
+ * characters, or if wallshim was built without libiberty. The limit of a thousand is libiberty's own: it keeps the
  * recursion within the stack. */
 bool ws_demangle(char *text, size_t capacity, const char *name);
 

@@ -29,7 +29,8 @@ static bool is_length(const char *digits, const char *end)
     return !(*end == '_' && strchr("STE", digits[-1]));
 }
 
-/* The next identifier of a mangled name, given past its "_Z". The identifier's length stands before it. */
+/* The next identifier of a mangled name. *at is behind the name's "_Z". The length of each identifier stands
+ * before it. */
 static bool next_mangled(const char **at, struct word *word)
 {
     while (**at) {
@@ -71,7 +72,7 @@ static bool holds(struct word word, const char *part)
     return memmem(word.start, word.length, part, strlen(part)) != NULL;
 }
 
-/* Wrappers and adaptors of TensorIterator. Only the functor inside them tells the work. */
+/* Is the word a wrapper or an adaptor of TensorIterator? Only the functor inside these tells the work. */
 static bool says_nothing(struct word word)
 {
     static const char *const empty[] = { "elementwise_kernel", "gpu_kernel",      "cu_kernel", "UnaryFunctor",
@@ -143,7 +144,7 @@ static struct word trim(struct word word)
 
 /* The parts of a name. */
 struct parts {
-    const char *inside; /* without what only the compiler needs */
+    const char *inside; /* the name without "_Z", or without the std::enable_if that stands for its return type */
     bool mangled, iterator;
     struct word function, functor; /* length 0: not found */
 };

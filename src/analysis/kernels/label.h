@@ -8,8 +8,8 @@
 #include "report/page.h"
 
 /* Writes a short label: "gelu" for TensorIterator's wrapper around GeluCUDAKernelImpl, "vectorized_layer_norm"
- * for at::native::vectorized_layer_norm_kernel<…>(…). The name may be mangled. The label is cut to fit. It is
- * empty only if the name is. */
+ * for at::native::vectorized_layer_norm_kernel<…>(…). The name may be mangled. The label is cut to fit. The label
+ * is empty only if the name is empty. */
 void ws_kernel_label(char *text, size_t capacity, const char *name);
 
 /* A title for tables, long enough to tell rows apart: "gelu (vectorized_elementwise)",

@@ -32,7 +32,8 @@ static bool is_small(uint64_t bytes)
     return bytes && bytes < WS_COPY_SMALL;
 }
 
-/* The least rate that the errors allow. A copy that holds its call took no longer than that. */
+/* The lowest rate that the errors of the copy's times allow. If the call returns only after the copy, as with
+ * pageable memory, the copy took no longer than the call. */
 static double sure_rate(const struct ws_ops *ops, size_t op, const struct ws_op_shape *shape)
 {
     int64_t length = ws_op_length(ops, op);
@@ -45,7 +46,7 @@ static double sure_rate(const struct ws_ops *ops, size_t op, const struct ws_op_
     return length > 0 ? (double)ws_op_bytes(ops, op) / (double)length : 0;
 }
 
-/* Counts all copies, including those without device times. */
+/* Adds a copy to the row of its kind. Copies without device times count, too. */
 static void add_copy(const struct ws_ops *ops, size_t op, const struct ws_op_shape *shape, struct ws_copy_row *row)
 {
     uint64_t bytes = ws_op_bytes(ops, op);
@@ -96,11 +97,12 @@ struct walk {
     struct storm *storms; /* by stream; the last one is for unknown streams */
     struct ws_reach reach;
     int64_t now;
-    uint32_t holder; /* the copy or memset that ends last so far */
+    uint32_t holder; /* index of the copy or memset that ends last so far, if `held` */
     bool held, steady;
 };
 
-/* Charges the exposed time up to `next` to the holder. No operation begins before `next`. */
+/* Adds the exposed time from `now` to `next` to the figures of the holder. The caller has seen all operations that
+ * begin before `next`. */
 static void expose(struct walk *walk, int64_t next)
 {
     const struct ws_ops *ops = &walk->process->ops;

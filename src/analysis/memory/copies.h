@@ -1,5 +1,5 @@
-/* Copies of a device by direction and kind of memory: number, rate, the time that nothing hides, and what to do
- * about it.
+/* Copies of a device by direction and kind of memory: their number, their rate, their exposed time (in which neither
+ * compute nor communication runs), and what to do about it.
  */
 #ifndef WALLSHIM_ANALYSIS_MEMORY_COPIES_H
 #define WALLSHIM_ANALYSIS_MEMORY_COPIES_H
@@ -10,10 +10,10 @@
 #include "report/analysis.h"
 
 enum {
-    WS_COPY_SMALL = 64 * 1024,   /* bytes; the launch dominates the time of smaller copies */
+    WS_COPY_SMALL = 64 * 1024,   /* bytes; a smaller copy takes little longer than its launch */
     WS_COPY_LARGE = 1024 * 1024, /* bytes; larger copies run at the rate of the link */
     WS_STORM_LEAST = 8,          /* small copies in a row on a stream that make a storm */
-    WS_STORM_PAUSE_NS = 100000,  /* longest pause between two of them */
+    WS_STORM_PAUSE_NS = 100000,  /* longest pause between two copies of a storm */
 };
 
 /* One kind of copy: a name of the model. Times are in ns. */
@@ -25,14 +25,15 @@ struct ws_copy_row {
     uint64_t timed; /* copies with device times */
     uint64_t timed_bytes;
     int64_t total;
-    int64_t host;    /* host time in the calls */
+    int64_t host;    /* time that the host spent in the calls */
     int64_t exposed; /* part of total outside compute and communication; overlapping copies count once, for the one
                         that ends last */
     int64_t steady;  /* part of exposed in steady steps; all if there are no steps */
-    double fastest;  /* highest rate of a large copy that is sure, in bytes/ns; 0: no large copy */
+    double fastest;  /* highest rate of a large copy, each rate as low as the errors of its times allow; bytes/ns; 0:
+                        no large copy */
 };
 
-/* What can be done about exposed time. Every copy has one cure. */
+/* What can be done about the exposed time of a copy. Each copy is counted for exactly one cure. */
 enum ws_copy_cure {
     WS_CURE_NONE,    /* the trace does not give the direction */
     WS_CURE_BATCH,   /* small copies: make fewer, larger ones */
@@ -66,15 +67,15 @@ extern const struct ws_analysis ws_analysis_copies;
 /* The mean rate in bytes per ns; 0: not known. */
 double ws_copy_rate(const struct ws_copy_row *row);
 
-/* The rate that such a copy could reach, in bytes per ns. Within the device it is half of the memory bandwidth,
- * because each byte is read and written. Else it is the rate of the fastest large copy of the kind in the
- * trace, the least that its errors allow. 0: not known. */
+/* The rate that a copy of this kind could reach, in bytes per ns. Within the device it is half of the memory
+ * bandwidth, because each byte is read and written. Else it is ws_copy_row.fastest, the rate of the fastest large
+ * copy of the kind in the trace. 0: not known. */
 double ws_copy_best_rate(const struct ws_track_copies *result, const struct ws_copy_row *row);
 
 /* The functions below are in copies_report.c. */
 
-/* The kind of copy that most of the exposed time belongs to, among exposed copies and memsets: "mostly host to
- * device, pageable (the host link: PCIe or C2C)". "" if no kind has half of it. Returns text. */
+/* Describes the kind of copy that takes most of `exposed`, the exposed time of copies and memsets: "mostly host to
+ * device, pageable (the host link: PCIe or C2C)". Writes "" if no kind takes half of it. Returns text. */
 enum { WS_COPIES_PHRASE = 120 };
 const char *ws_copies_phrase(const struct ws_track_copies *copies, int64_t exposed, char text[WS_COPIES_PHRASE]);
 

@@ -7,13 +7,14 @@
 #include "base/minmax.h"
 #include "model/source_line.h"
 
-/* Advice below this share of a step, or of the recording, is not worth its line. */
+/* Advice that saves less than this share of a step, or of the recording, is not given. */
 enum { LEAST_ADVISED_PER_MILLE = 5 };
 
-/* Divisor: from 1/20 of a step on, the report advises moving less data, although it cannot tell how much less. */
+/* From 1/WORTH_A_LOOK of a step on, the report advises copying less, although it cannot tell how much less is
+ * possible. */
 enum { WORTH_A_LOOK = 20 };
 
-/* From this percentage on a part counts as all of the exposed time. */
+/* From this percentage of the exposed time on, one kind of copy counts as all of it: "mostly" is not written. */
 enum { MOSTLY_PERCENT = 95 };
 
 static const struct {
@@ -64,7 +65,7 @@ const char *ws_copies_phrase(const struct ws_track_copies *copies, int64_t expos
     return text;
 }
 
-/* Skips the note if there are only a few short copies. */
+/* Prints notes on pageable and on small copies. Leaves a note out if it is about only a few short copies. */
 static void copies_print_notes(const struct ws_track_activity *activity, const struct ws_track_copies *result,
                                struct ws_page *page)
 {
@@ -209,8 +210,8 @@ static int64_t room_for_copies(const struct ws_report *report, size_t subject, c
     return compute > hidden ? compute - hidden : 0;
 }
 
-/* An upper limit of the saving. Copies can hide only under compute. Pinned memory is also assumed to be twice
- * as fast (our assumption; over PCIe it mostly is). One large copy in place of many small ones is assumed to
+/* An upper limit of the saving. Overlap can hide copies only while compute runs. Copies from and to pinned memory are
+ * assumed to be twice as fast (over PCIe they mostly are). One large copy in place of many small ones is assumed to
  * take no time. */
 static int64_t copies_saving_of(enum ws_copy_cure cure, int64_t exposed, int64_t room)
 {
@@ -220,7 +221,7 @@ static int64_t copies_saving_of(enum ws_copy_cure cure, int64_t exposed, int64_t
     return cure == WS_CURE_PIN ? hidden + (exposed - hidden) / 2 : hidden;
 }
 
-/* The place in the program that made the copy; "": not known. */
+/* Writes the place in the program that made the copy; "": not known. */
 static void write_place(const struct ws_process *process, uint32_t op, char *where, size_t capacity)
 {
     uint32_t thread = ws_op_thread(&process->ops, op);
@@ -256,7 +257,8 @@ static int advise_cure(const struct ws_report *report, size_t subject, const str
     return ws_advice_add(list, &advice);
 }
 
-/* Advises on the exposed time that remains if copies are pinned and hidden under all compute. */
+/* Advises to copy less. The saving `left` is the exposed time that remains after copies are pinned and overlapped
+ * with all compute. */
 static int advise_less(const struct ws_report *report, size_t subject, const struct ws_track_copies *result,
                        int64_t left, struct ws_advice_list *list)
 {

@@ -8,13 +8,14 @@
 #include "base/minmax.h"
 #include "base/salted.h"
 
-/* No device has more. Larger sizes in a trace are ignored, so that sums cannot overflow. */
+/* No device has more memory than this. Larger sizes in a trace are ignored, so that sums cannot overflow. */
 static const uint64_t most_bytes = (uint64_t)1 << 60;
 
-/* With fewer steps a trend is not visible. */
+/* Growth is not judged with fewer steady steps. */
 enum { LEAST_STEPS = 8 };
 
-/* What a function does. The first entry whose text is part of its name counts: driver, runtime, HIP. */
+/* What an allocation function of the driver, the CUDA runtime or HIP does. The first entry of `kinds` counts whose
+ * `part` is contained in the function's name. */
 struct kind {
     const char *part;
     enum ws_memory_pool pool;
@@ -39,7 +40,7 @@ static const struct kind kinds[] = {
     { "FreeAsync", WS_MEMORY_DEVICE, GIVES },
     { "Free", WS_MEMORY_DEVICE, GIVES_WAITING },
     { "MemUnmap", WS_MEMORY_DEVICE, GIVES },
-    { "MemMap", WS_MEMORY_DEVICE, TAKES }, /* counting cuMemCreate as well would count it twice */
+    { "MemMap", WS_MEMORY_DEVICE, TAKES }, /* its memory comes from cuMemCreate, which is not counted */
     { "MemAlloc", WS_MEMORY_DEVICE, TAKES },
     { "Malloc", WS_MEMORY_DEVICE, TAKES },
 };
@@ -57,7 +58,7 @@ static bool is_taking(const struct kind *kind)
     return kind->way == TAKES || kind->way == OPENS;
 }
 
-/* A call at the time from which it counts. */
+/* A call and the time from which it counts: the end of a call that allocates, the begin of a call that frees. */
 struct event {
     int64_t time;
     const struct kind *kind;
@@ -138,14 +139,15 @@ static void memory_count(struct ws_memory_calls *calls, const struct event *even
     }
 }
 
-/* Older traces of a framework's allocator have no addresses, only the size that is freed. */
+/* Is this an event of a framework's allocator without an address? Older traces hold only the sizes. */
 static bool is_nameless(const struct event *event)
 {
     return event->kind->pool == WS_MEMORY_FRAMEWORK && !event->call->address && event->call->bytes &&
            event->call->bytes <= most_bytes;
 }
 
-/* Other profilers may omit sizes. wallshim records them, and 0 is a valid size. */
+/* Is the size of the memory known? Other profilers may omit sizes, so 0 is unknown in their traces. wallshim always
+ * records the size. */
 static bool is_sized(const struct ledger *ledger, const struct event *event)
 {
     const struct ws_call *call = event->call;
@@ -169,7 +171,7 @@ static int memory_take(struct ledger *ledger, const struct event *event)
     if (!bytes)
         return -ENOMEM;
     uint64_t taken = is_known && event->kind->way == TAKES ? call->bytes : 0;
-    ledger->bytes[pool] += taken - *bytes; /* the memory that was there before was freed unseen */
+    ledger->bytes[pool] += taken - *bytes; /* the trace lacks the call that freed *bytes */
     *bytes = taken;
     return 0;
 }
@@ -178,7 +180,7 @@ static void memory_give(struct ledger *ledger, const struct event *event)
 {
     enum ws_memory_pool pool = event->kind->pool;
     uint64_t *bytes = event->call->address ? ws_salted_get(&ledger->alive[pool], event->call->address) : NULL;
-    if (is_nameless(event)) { /* memory taken before the recording may be freed in it */
+    if (is_nameless(event)) { /* may free more than is alive: memory that was allocated before the recording */
         uint64_t given = event->call->bytes, alive = ledger->bytes[pool];
         ledger->bytes[pool] -= ws_min(given, alive);
     } else if (bytes) {
@@ -202,7 +204,7 @@ static int apply(struct ledger *ledger, const struct event *event, bool steady)
         status = memory_take(ledger, event);
     else
         memory_give(ledger, event);
-    /* The framework reports how much it has handed out. */
+    /* The framework's events tell how many bytes it has handed out in total. That figure replaces our sum. */
     if (pool == WS_MEMORY_FRAMEWORK && event->call->object && event->call->object <= most_bytes)
         ledger->bytes[pool] = event->call->object;
     if (ledger->bytes[pool] > use->most[ledger->slice])
@@ -230,8 +232,8 @@ static void pass_steps(struct trend *trend, int64_t time, uint64_t bytes)
             trend->ends[trend->count++] = bytes;
 }
 
-/* Finds lasting growth: over the second half of the steps, in most of these steps, and over the first half as
- * well. */
+/* Finds lasting growth: more bytes are alive at the end of the second half of the steps than at its begin, at least
+ * half of its steps add to them, and the first half grew as well. */
 static void find_growth(const struct trend *trend, struct ws_track_memory *result)
 {
     size_t half = trend->count / 2, grown = 0;
@@ -295,7 +297,7 @@ static int memory_run(const struct ws_report *report, size_t subject, void *memo
     return status;
 }
 
-/* May allocations be among the calls that the trace lost? */
+/* May the calls that the trace lost include allocations? */
 static bool misses_calls(const struct ws_process *process)
 {
     const struct ws_loss *losses = process->losses.data;

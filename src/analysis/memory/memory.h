@@ -1,10 +1,10 @@
-/* Memory allocated and freed: what is alive at a time, the peak, how much is allocated in steady steps, and
- * whether it grows from step to step.
+/* Memory allocated and freed: what is alive at a time, the peak, how much is allocated in steady steps, and whether
+ * it grows from step to step.
  *
- * Programs allocate device memory and pinned host memory from the driver. Behind a caching allocator this
- * happens rarely and in large pieces. The memory that a framework's allocator hands out of them is a pool of
- * its own, if the trace has it. Times are host times: memory is alive from the return of the call that
- * allocates it to the begin of the call that frees it.
+ * Programs allocate device memory and pinned host memory from the driver. Behind a caching allocator this happens
+ * rarely and in large pieces. The memory that a framework's allocator hands out of these pieces is counted as a pool
+ * of its own, if the trace has it. Times are host times: memory is alive from the return of the call that allocates
+ * it to the begin of the call that frees it.
  */
 #ifndef WALLSHIM_ANALYSIS_MEMORY_MEMORY_H
 #define WALLSHIM_ANALYSIS_MEMORY_MEMORY_H
@@ -27,7 +27,7 @@ enum {
 
 /* Calls that allocate (take) or free (give) memory. */
 struct ws_memory_calls {
-    uint64_t takes, gives, waits; /* waits: the gives that first wait for the device */
+    uint64_t takes, gives, waits; /* waits: the gives whose call waits until the device is idle */
     int64_t time, wait_time;      /* host time in all calls, and in waits; ns */
 };
 
@@ -46,9 +46,10 @@ struct ws_track_memory {
     uint64_t device_bytes; /* 0: not known */
     size_t steps;          /* number of steady steps; 0: none */
 
-    /* For the framework's pool if there is one, else for the device's: */
+    /* The next two are for the framework's pool if there is one, else for device memory: */
     int64_t growth;     /* bytes per steady step, over the second half of the steps; 0: no lasting growth */
-    size_t grown_steps; /* steps of the second half that ended with more alive than the step before */
+    size_t grown_steps; /* steps of the second half at whose end more bytes were alive than at the end of the step
+                           before */
 };
 
 extern const struct ws_analysis ws_analysis_memory;
@@ -57,10 +58,10 @@ extern const struct ws_analysis ws_analysis_memory;
 void ws_memory_text(const struct ws_report *report, size_t subject, const void *result, struct ws_page *page);
 int ws_memory_json(const struct ws_report *report, size_t subject, const void *result, json_t *object);
 
-/* The most bytes alive, of device and pinned memory together: no array of a kernel can be larger. 0 if some
- * allocations or their sizes are not in the trace. That is so in other profilers' traces, in traces of a part
- * of the program, and if a process has several devices, which may read each other's memory. Global variables of
- * modules do not count. */
+/* An upper limit of the size of a kernel's array: the peak of device memory plus the peak of pinned memory, in bytes.
+ * Global variables of modules are not included. 0: not known, because the trace lacks some allocations or their
+ * sizes. That holds for traces of other profilers, for traces of a part of the program, and for processes with
+ * several devices, which may read each other's memory. */
 uint64_t ws_memory_most(const struct ws_report *report, size_t subject);
 
 static inline bool ws_memory_is_used(const struct ws_memory_use *use)

@@ -17,7 +17,7 @@ static double memory_per_step(const struct ws_track_memory *result, uint64_t cou
     return (double)count / (double)result->steps;
 }
 
-/* "begin" is the time from which the device's other sections count. */
+/* Times are printed relative to `begin`, as in the other sections on the device. */
 static void print_pool(const struct ws_track_memory *result, int pool, int64_t begin, struct ws_table *table)
 {
     const struct ws_memory_use *use = &result->pools[pool];
@@ -65,7 +65,7 @@ static bool is_of_kineto(const struct ws_process *process)
     return import && !strncmp(import, "Kineto", 6);
 }
 
-/* Nsight Systems records sizes on request. */
+/* Returns how to record sizes: Nsight Systems does so only with an option. */
 static const char *how_to_know(const struct ws_process *process)
 {
     const char *import = ws_process_meta(process, "import");
@@ -154,7 +154,7 @@ static json_t *calls_json(const struct ws_memory_calls *calls)
     return NULL;
 }
 
-/* Only the points where the value changes. */
+/* Lists only the points at which the value changes. */
 static json_t *timeline_json(const struct ws_track_memory *result, const struct ws_memory_use *use)
 {
     json_t *list = json_array();

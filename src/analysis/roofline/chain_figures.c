@@ -4,20 +4,21 @@
 
 #include "base/minmax.h"
 
-/* The number of occurrences that a source was asked about. */
+/* The number of occurrences for which a source could tell the bytes: parameters were read only in the examined
+ * ones. */
 static uint64_t asked(const struct ws_chain *chain, int source)
 {
     return source == WS_BYTES_ARGUMENTS ? chain->examined : chain->count;
 }
 
-/* The mean per occurrence, if at least half of those asked about are known; else -1. */
+/* The mean of the `known` occurrences, if they are at least half of `occurrences`; else -1. */
 static double chain_figures_mean_of(uint64_t sum, uint64_t known, uint64_t occurrences)
 {
     return known && 2 * known >= occurrences ? (double)sum / (double)known : -1;
 }
 
-/* The time that a kernel spends on its part of the waste at its own bandwidth: reading what the kernel before
- * it wrote, and writing what the next one reads. */
+/* The time that a kernel spends on its part of the waste (chains.h), at the bandwidth that the kernel itself reached:
+ * the time to read what the kernel before wrote, and to write what the next kernel reads. */
 static double time_of_waste(const struct ws_chain_bytes *bytes, double again_before, double again_behind,
                             int64_t time)
 {
@@ -29,8 +30,8 @@ struct chain_time {
     double all, steady;
 };
 
-/* Takes a pattern's bytes from one source. again[] is the mean number of bytes passed on after each kernel.
- * Returns false if the source does not know all of them. */
+/* Takes a pattern's bytes from one source. Fills again[i] with the mean number of bytes that kernel i writes and the
+ * next kernel reads. Returns false if the source does not tell all of these. */
 static bool find_bytes_from(const struct ws_chain_kernel *kernels, struct ws_chain *chain, int source,
                             double again[WS_CHAIN_MOST])
 {
@@ -57,8 +58,8 @@ static bool find_bytes_from(const struct ws_chain_kernel *kernels, struct ws_cha
     return true;
 }
 
-/* Takes bytes from the best source that knows what is moved again. Returns the time of the waste; 0 if that
- * source does not know what the kernels move. */
+/* Takes a pattern's bytes from the best source that tells what kernels pass on to each other. Returns the time of the
+ * waste; 0 if this source does not tell all that the kernels move. */
 static struct chain_time find_bytes(const struct ws_track_chains *result, struct ws_chain *chain)
 {
     const struct ws_chain_kernel *kernels = ws_chain_kernels(result, chain);
@@ -76,8 +77,9 @@ static struct chain_time find_bytes(const struct ws_track_chains *result, struct
     return time;
 }
 
-/* Bounds the bytes by the time, or by the allocated memory if that is less. After each kernel but the last, one
- * array is passed on: written once and read once. */
+/* If no source tells a pattern's bytes, sets an upper limit: what the memory can move in the saved time, or what
+ * follows from the largest possible array, if that is less. Each kernel but the last passes on one array: written
+ * once and read once. */
 static void bound_bytes(struct ws_chain *chain, double bytes_per_ns, uint64_t array_most)
 {
     double in_time = bytes_per_ns * (double)chain->saving;

@@ -17,27 +17,27 @@
 #include "report/peaks.h"
 
 enum {
-    PAUSE_NS = 1000000,  /* what follows a longer pause belongs to something else */
+    PAUSE_NS = 1000000,  /* a longer pause ends a chain */
     MOST_CHAINS = 65536, /* patterns; occurrences of further ones are only counted */
     MOST_EXAMINED = 64,  /* occurrences of a pattern whose buffers are compared */
     MOST_EXAMINED_IN_ALL = 16384,
 };
 
-/* The kernels in a row on a stream, so far. */
+/* The chain that is growing on a stream: its kernels so far. */
 struct run {
     uint32_t length;
     uint32_t ops[WS_CHAIN_MOST];
     struct ws_op_moved moved[WS_CHAIN_MOST]; /* from the roofline */
     int64_t end;                             /* end of the last kernel */
-    const struct ws_step *step;              /* the step they are in; NULL: none */
+    const struct ws_step *step;              /* the step that the kernels are in; NULL: none */
 };
 
 struct shape_facts {
-    struct run *run; /* the run of its stream */
+    struct run *run; /* the run of the shape's stream */
     bool is_graph;
     enum ws_chain_role role;
-    const struct ws_arguments_form *form; /* NULL: belongs to no chain */
-    uint64_t bytes;                       /* bytes of an array, from the grid; 0: not known */
+    const struct ws_arguments_form *form; /* how to read the parameters; NULL: the shape belongs to no chain */
+    uint64_t bytes;                       /* bytes of one array of the kernel, from the grid; 0: not known */
     bool reduces;                         /* a reduction: its output is small */
 };
 
@@ -89,7 +89,8 @@ static int add_chain(struct ws_track_chains *result, const uint32_t *names, uint
     return 0;
 }
 
-/* The index of the pattern, which is added if new. Returns -ENOSPC if there are too many patterns, or -ENOMEM. */
+/* Returns the index of the pattern with these kernels; adds the pattern if it is new. Returns -ENOSPC if there are
+ * too many patterns, or -ENOMEM. */
 static int find_chain(struct finder *finder, const uint32_t *names, uint32_t length)
 {
     struct ws_track_chains *result = finder->result;
@@ -107,7 +108,8 @@ static int find_chain(struct finder *finder, const uint32_t *names, uint32_t len
     }
 }
 
-/* Bytes that one kernel writes and the next reads again: twice the smaller of the known numbers. */
+/* Bytes moved because one kernel writes an array and the next one reads it: twice the size of the array. If both
+ * sizes are known, the smaller one counts. */
 static uint64_t moved_again(uint64_t written, uint64_t read)
 {
     return 2 * (written && (!read || written < read) ? written : read);
@@ -125,7 +127,7 @@ static void add_again(struct ws_chain_bytes *bytes, uint64_t again, bool known)
     bytes->again_known += known;
 }
 
-/* Bytes of all arrays of a kernel; 0: not known for all. */
+/* Bytes of all arrays of a kernel; 0: some are not known. */
 static uint64_t moved_by(const struct ws_operands *operands)
 {
     double moved = 0;
@@ -173,14 +175,14 @@ static void examine(struct finder *finder, const struct run *run, struct ws_chai
     finder->examined++;
 }
 
-/* 0: not known, or not plausible. */
+/* Converts a number of bytes to an integer; 0: not known, or not plausible. */
 static uint64_t chains_bytes_of(float bytes)
 {
     return bytes >= 1 && bytes < 1e18F ? (uint64_t)bytes : 0;
 }
 
-/* Adds the bytes that kernel i moves, and those that the next kernel moves again, by the grid and by the
- * operator. */
+/* Adds the bytes that kernel i moves, and the bytes that it passes on to the next kernel: once as the grid tells
+ * them, once as the operator does. */
 static void add_sizes(const struct finder *finder, const struct run *run, uint32_t i, struct ws_chain_kernel *kernel)
 {
     const struct shape_facts *shape = &finder->shapes[finder->ops->shape[run->ops[i]]];
@@ -279,7 +281,8 @@ static int add_operations(struct finder *finder, const struct ws_track *track)
     return status;
 }
 
-/* Adds a part of a pattern to the pattern of that part alone. */
+/* Adds `length` kernels of pattern `of`, from kernel `from` on, to the pattern that consists of these kernels
+ * only. */
 static int add_part(struct finder *finder, size_t of, uint32_t from, uint32_t length)
 {
     struct ws_track_chains *result = finder->result;
@@ -317,7 +320,7 @@ static int add_part(struct finder *finder, size_t of, uint32_t from, uint32_t le
     return 0;
 }
 
-/* Splits patterns where buffers show that no data is passed on. */
+/* Splits patterns between two kernels where the addresses in the parameters show that no data is passed on. */
 static int chains_split(struct finder *finder)
 {
     struct ws_track_chains *result = finder->result;

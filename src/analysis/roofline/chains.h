@@ -1,24 +1,25 @@
 /* Chains: pointwise, norm, softmax and reduction kernels in a row on one stream, which one fused kernel could
  * replace.
  *
- * Any other operation on the stream ends a chain. So do the end of a step and a pause of more than a
- * millisecond; memsets and fills do not. Kernels that a compiler has already fused (triton_*, nvFuser's, XLA's)
- * end a chain too, because the compiler decided against more fusion. Chains of the same kernels in the same
- * order are occurrences of one pattern. All figures are per pattern.
+ * Any other operation on the stream ends a chain, except memsets and fills. The end of a step and a pause of more
+ * than a millisecond end a chain, too. Kernels that a compiler has already fused (triton_*, nvFuser's, XLA's) end a
+ * chain too, because the compiler decided against more fusion. Chains of the same kernels in the same order are
+ * occurrences of one pattern. All figures are per pattern.
  *
- * The waste: each kernel of a chain writes what the next one reads. n kernels over N elements of s bytes move
- * 2·n·N·s bytes, and one fused kernel would move 2·N·s. The difference is the waste. The output of a reduction
- * is small and left out. If the bytes of at least half of a pattern's occurrences are known, they stand for
- * all.
+ * The waste: each kernel of a chain writes what the next one reads. n kernels over N elements of s bytes move 2·n·N·s
+ * bytes, and one fused kernel would move 2·N·s. The difference is the waste. The output of a reduction is small and
+ * left out. If the bytes of at least half of a pattern's occurrences are known, they stand for all.
  *
- * The saving in the kernels: if the bytes that a kernel moves are known, it is its part of the waste at the
- * bandwidth that the kernel reached itself. If all kernels are TensorIterator's and their arrays are known, it
- * follows from the arrays that remain. Else the fused kernel is assumed to take as long as the longest one. The
- * launches of all kernels but one and the time between the kernels are saved as well. All of this is an upper
- * limit, because the fused kernel must still write what other kernels need.
+ * The saving is the time of the kernels minus the time of the fused kernel. If all kernels are TensorIterator's and
+ * their arrays are known, the fused kernel takes the time of the arrays that it must still read and write. Else, if
+ * the bytes that the kernels move are known, each kernel saves the time of its part of the waste, at the bandwidth
+ * that it reached itself. Else the fused kernel is assumed to take as long as the longest kernel. The launches of all
+ * kernels but one and the time between the kernels are saved as well. The saving is an upper limit, because the fused
+ * kernel must still write what other kernels need.
  *
- * enum ws_chain_proof tells how certain it is that the kernels of a pattern work on the same data. If the
- * parameters are known and no address occurs on both sides of a boundary, the chain is split there.
+ * enum ws_chain_proof tells how certain it is that the kernels of a pattern work on the same data. If the parameters
+ * are known and no address occurs on both sides of a boundary between two kernels, the chain is split at this
+ * boundary.
  */
 #ifndef WALLSHIM_ANALYSIS_ROOFLINE_CHAINS_H
 #define WALLSHIM_ANALYSIS_ROOFLINE_CHAINS_H
@@ -45,13 +46,13 @@ enum ws_bytes_source {
     WS_BYTES_ARGUMENTS, /* the parameters hold elements and addresses */
     WS_BYTES_SHAPE,     /* the inputs of the kernel's operator, from the roofline */
     WS_BYTES_LAUNCH,    /* the elements follow from the grid, as TensorIterator chooses it */
-    WS_BYTES_TIME,      /* upper limit: what the memory can move in that time */
-    WS_BYTES_ALLOCATED, /* upper limit: the most memory that was allocated, if that is less */
+    WS_BYTES_TIME,      /* upper limit: what the memory can move in the time that fusion saves */
+    WS_BYTES_ALLOCATED, /* upper limit: each array as large as all memory that was allocated, if that is less */
     WS_BYTES_UNKNOWN,
     WS_BYTES_KNOWN = WS_BYTES_TIME /* the sources before it give figures per kernel, the others upper limits */
 };
 
-/* What one source tells of a kernel of a pattern, summed over occurrences. */
+/* What one source tells about a kernel of a pattern, summed over occurrences. */
 struct ws_chain_bytes {
     uint64_t moved, moved_known; /* bytes moved by the kernel; occurrences for which it is known */
     uint64_t again,
@@ -68,8 +69,8 @@ struct ws_chain_kernel {
     struct ws_chain_bytes bytes[WS_BYTES_KNOWN]; /* by source; WS_BYTES_ARGUMENTS is for the examined occurrences */
 
     /* Numbers of examined occurrences: */
-    uint32_t shared;  /* an address occurs in this or an earlier kernel and in a later one */
-    uint32_t ordered; /* that address is written, then read */
+    uint32_t shared;  /* in which an address occurs in this or an earlier kernel, and in a later one */
+    uint32_t ordered; /* in which such an address is first written, then read */
 };
 
 struct ws_chain {
@@ -78,7 +79,7 @@ struct ws_chain {
     uint64_t steady;                      /* occurrences in steady steps */
     uint32_t examined;                    /* occurrences whose buffers were compared */
     uint32_t modelled;                    /* examined occurrences whose arrays tell the time of a fused kernel */
-    double modelled_time, modelled_fused; /* in those, ns: time of the kernels; time of the fused kernel */
+    double modelled_time, modelled_fused; /* ns in `modelled`: time of the kernels; of the fused one */
     uint32_t example;                     /* index of the first kernel of the first occurrence */
 
     int64_t total, gap;                /* ns in the kernels and between them */
@@ -94,11 +95,12 @@ struct ws_chain {
 };
 
 struct ws_track_chains {
-    struct ws_vector chains;  /* struct ws_chain, largest saving first: in steady steps, then in all; gaps included */
+    struct ws_vector chains; /* struct ws_chain; largest saving, gaps included, in steady steps first, then largest in
+                                the recording */
     struct ws_vector kernels; /* struct ws_chain_kernel; the kernels of a chain are adjacent */
     size_t steps;             /* number of steady steps; 0: none */
     uint64_t left_out;        /* occurrences of patterns that were not kept */
-    uint64_t graphs;          /* graph launches measured as a whole; chains inside are not known */
+    uint64_t graphs;          /* graph launches measured as a whole; chains inside these graphs are not known */
 };
 
 extern const struct ws_analysis ws_analysis_chains;
@@ -107,7 +109,7 @@ extern const struct ws_analysis ws_analysis_chains;
 struct ws_chains_sum {
     size_t chains;         /* patterns with a saving */
     int64_t kernels, gaps; /* ns saved in kernels and between them */
-    double waste;          /* bytes moved again, where known and not only bounded */
+    double waste; /* bytes that fusion would not move, of patterns for which they are known and not only limited */
 };
 
 struct ws_chains_sum ws_chains_sum(const struct ws_track_chains *result);

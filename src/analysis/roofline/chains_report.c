@@ -53,8 +53,8 @@ static void write_labels(const struct ws_report *report, const struct ws_track_c
     }
 }
 
-/* The saving in the kernels, and the time between them: per steady step, or for the recording if there are no
- * steps. */
+/* This function and the next one: the saving in the kernels, and the time between them, per steady step, or for the
+ * recording if there are no steps. */
 static int64_t chains_saving_of(const struct ws_track_chains *result, const struct ws_chain *chain)
 {
     return result->steps ? chain->steady_saving / (int64_t)result->steps : chain->saving;
@@ -70,14 +70,14 @@ static double chains_count_of(const struct ws_track_chains *result, const struct
     return result->steps ? (double)chain->steady / (double)result->steps : (double)chain->count;
 }
 
-/* `each` per occurrence times the number of occurrences per step. */
+/* Writes a count per step: the number of occurrences per step times `each`. */
 static const char *count_text(const struct ws_track_chains *result, const struct ws_chain *chain, uint64_t each,
                               char text[WS_FORMAT_SIZE])
 {
     return ws_format_each(text, (result->steps ? chain->steady : chain->count) * each, result->steps);
 }
 
-/* An amount summed over all occurrences, per step. */
+/* Converts an amount that is summed over all occurrences to the amount per step. */
 static double chains_amount_of(const struct ws_track_chains *result, const struct ws_chain *chain, uint64_t amount)
 {
     return (double)amount / (double)chain->count * chains_count_of(result, chain);

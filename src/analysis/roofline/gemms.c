@@ -77,7 +77,7 @@ static double gemms_rate_of(const struct ws_gemm_row *row)
     return row->total > 0 ? row->flops / (double)row->total : 0;
 }
 
-/* The least that the errors of times allow. */
+/* The lowest rate that the errors of the times allow. */
 static double sure_rate_of(const struct ws_gemm_row *row)
 {
     return row->total > 0 ? row->flops / ((double)row->total + row->unsure) : 0;
@@ -89,8 +89,9 @@ static double gemms_padded(double size, double multiple)
     return rest > 0 ? size + multiple - rest : size;
 }
 
-/* Pads the contiguous dimensions. To BLAS, a row-major GEMM is the GEMM of the second and the first matrix,
- * both transposed. Returns the work with padding divided by the work without. */
+/* Pads the contiguous dimensions to the multiple. BLAS knows only column-major matrices: to it, a row-major GEMM is
+ * the GEMM of the second and the first matrix, both transposed. Returns the work with padding divided by the work
+ * without. */
 static double pad_sizes(const struct ws_gemm_row *row, struct ws_gemm_finding *finding)
 {
     char first = row->matmul.a, second = row->matmul.b;
@@ -112,7 +113,8 @@ static struct ws_gemm_finding finding_of(const struct ws_gemm_row *row)
                                      .k = row->cost.k };
 }
 
-/* Does it load less than 16 bytes at a time? The name decides; if it does not say, the sizes do. */
+/* Does the kernel load less than 16 bytes at a time? Its name decides; if the name does not tell, the sizes
+ * decide. */
 static bool is_misaligned(const struct ws_gemm_row *row)
 {
     struct ws_gemm_finding finding = finding_of(row);
@@ -121,7 +123,7 @@ static bool is_misaligned(const struct ws_gemm_row *row)
     return pad_sizes(row, &finding) > 1;
 }
 
-/* Tensor cores do not help with a matrix and a vector. */
+/* Is it a product of two matrices? A product with a vector gains nothing from tensor cores. */
 static bool is_product_of_matrices(const struct ws_gemm_row *row)
 {
     return row->cost.m > 1 && row->cost.n > 1 && row->cost.k > 1;
@@ -140,8 +142,9 @@ static int by_work(const void *a, const void *b)
     return (work_of(x) > work_of(y)) - (work_of(x) < work_of(y));
 }
 
-/* A sliding window over aligned GEMMs with about the work of the current one. The GEMMs come in order of their
- * work. The fastest is first; slower ones stay behind it if they have more work. */
+/* A sliding window over aligned GEMMs with about the work of the current one. The GEMMs come in order of their work.
+ * The fastest one in the window is first. A slower one stays only if it has more work, because it may still be in the
+ * window when the fastest has left it. */
 struct window {
     struct ws_gemm_row **rows;
     size_t first, end;
@@ -205,7 +208,7 @@ static void set_saving(const struct ws_gemm_row *row, double padding, struct ws_
     finding->saving = saved > 0 ? (int64_t)((double)row->steady * saved) : 0;
 }
 
-/* On ordinary cores fp16 GEMMs mostly run as fp32 ("fp16_sgemm"). */
+/* The peak of a GEMM on ordinary cores. fp16 GEMMs mostly run as fp32 on them ("fp16_sgemm"). */
 static double ordinary_peak(const struct ws_gpu *gpu, enum ws_precision precision)
 {
     double own = gpu->flops_per_ns[precision][WS_CORES_ORDINARY];
@@ -240,7 +243,7 @@ static struct ws_gemm_finding judge_sizes(const struct ws_track_roofline *result
     double roof = less(ws_gpu_peak(&result->gpu, row->precision), rate_of_memory(result, row));
     if (!is_misaligned(row) || padding <= 1)
         return finding;
-    /* Without a GEMM to compare with, only the name is sufficient evidence. */
+    /* If no aligned GEMM allows a comparison, only the kernel's name is sufficient evidence. */
     if (!(alike > 0) && !row->matmul.load)
         return finding;
     finding.judge = alike > 0 ? WS_JUDGED_BY_ALIKE : WS_JUDGED_BY_ROOF;
@@ -259,7 +262,7 @@ struct ws_gemm_finding ws_gemm_judge(const struct ws_track_roofline *result, con
         return finding_of(row);
     if (is_ordinary)
         return judge_ordinary(result, row);
-    /* Sizes do not matter without tensor cores. */
+    /* Alignment of sizes matters only to tensor cores. */
     if (!(result->gpu.flops_per_ns[row->precision][WS_CORES_TENSOR] > 0) || row->precision == WS_PRECISION_FP64)
         return finding_of(row);
     return judge_sizes(result, row);

@@ -1,21 +1,20 @@
 /* GEMMs that do not use tensor cores although they could, or that are slow because of their sizes.
  *
- * Tensor cores need operands aligned to 16 bytes: 8 elements of 16 bits, 16 of fp8 and int8, 4 of TF32, 2 of
- * fp64. cuBLAS requires this of the contiguous dimension of each of the three matrices, of leading dimensions
- * and of addresses (cuBLAS Library, "Tensor Core Usage"; NVIDIA, Matrix Multiplication Background User's Guide,
- * "Tensor Core Requirements", which recommends multiples of 128 bytes, 64 elements of 16 bits, from the A100
- * on). Before version 11 cuBLAS ran other GEMMs on ordinary cores. Since then it loads fewer bytes at a time.
- * The contiguous dimension is known if the kernel's name tells which operands are transposed; the result is
- * assumed to have the layout of the caller's matrices. Else all three sizes count. If the name tells the
- * elements per load, that decides.
+ * Tensor cores need operands aligned to 16 bytes: 8 elements of 16 bits, 16 of fp8 and int8, 4 of TF32, 2 of fp64.
+ * cuBLAS requires this of the contiguous dimension of each of the three matrices, of leading dimensions and of
+ * addresses (cuBLAS Library, "Tensor Core Usage"; NVIDIA, Matrix Multiplication Background User's Guide, "Tensor Core
+ * Requirements", which recommends multiples of 128 bytes, 64 elements of 16 bits, from the A100 on). Before version
+ * 11 cuBLAS ran other GEMMs on ordinary cores. Since then it loads fewer bytes at a time. The contiguous dimension is
+ * known if the kernel's name tells which operands are transposed; the result is assumed to have the layout of the
+ * caller's matrices. Else all three sizes count. If the name tells the elements per load, that decides.
  *
  * The saving is an upper limit:
- * - For a GEMM on ordinary cores: the time saved at the same share of the tensor cores' peak that it now has of
- * the ordinary cores' peak, but no faster than memory allows.
- * - For a GEMM with slow sizes: the time saved at the rate of aligned GEMMs of the same precision, with half to
- * twice the work, in this recording; if there are none, at the roof. If other fp32 GEMMs of the recording run
- * as TF32, TF32 is allowed, so sizes or the library's choice keep this one from it. A GEMM has slow sizes only
- * below 70 % of that rate; this limit is our choice.
+ * - For a GEMM on ordinary cores: the time saved if it ran on tensor cores at the same share of their peak as it now
+ * reaches of the ordinary cores' peak, but no faster than memory allows.
+ * - For a GEMM with slow sizes: the time saved if it ran at the rate of the fastest aligned GEMM of this recording
+ * with the same precision and half to twice the work; if there is none, at the roof. If other fp32 GEMMs of the
+ * recording run as TF32, TF32 is allowed, so sizes or the library's choice keep this one from it. A GEMM has slow
+ * sizes only below 70 % of that rate; this limit is our choice.
  */
 #ifndef WALLSHIM_ANALYSIS_ROOFLINE_GEMMS_H
 #define WALLSHIM_ANALYSIS_ROOFLINE_GEMMS_H
@@ -24,7 +23,7 @@
 
 enum ws_gemm_issue {
     WS_GEMM_FINE,
-    WS_GEMM_NO_TF32,    /* fp32 on ordinary cores, although the GPU has TF32; no kernel uses it */
+    WS_GEMM_NO_TF32,    /* fp32 on ordinary cores, although the GPU has TF32; no GEMM of the recording uses TF32 */
     WS_GEMM_MISSES,     /* on ordinary cores, with sizes that are not aligned */
     WS_GEMM_MISSES_FIT, /* on ordinary cores, although sizes are aligned: leading dimensions, addresses, settings */
     WS_GEMM_SLOW,       /* slower than others, with sizes that are not aligned */
@@ -37,7 +36,7 @@ struct ws_gemm_finding {
     enum ws_gemm_issue issue;
     enum ws_gemm_judge judge;
     double multiple; /* sizes should be multiples of this many elements */
-    double m, n, k;  /* the sizes that matter are padded to the multiple */
+    double m, n, k;  /* sizes; those whose alignment matters are padded to the multiple */
     double rate;     /* reachable FLOPs per ns */
     int64_t saving;  /* ns per steady step, upper limit; for the recording if there are no steps */
 };
@@ -46,11 +45,11 @@ struct ws_gemm_finding {
  * the number of steps (0: times are for the recording). Sorts by time, longest first. */
 void ws_gemms_sum_up(struct ws_vector *rows, size_t steps);
 
-/* Finds for each GEMM the best rate of comparable aligned ones, and whether TF32 is in use. Returns 0 or
+/* Finds for each GEMM the best rate of aligned GEMMs with similar work, and whether any GEMM uses TF32. Returns 0 or
  * -ENOMEM. */
 int ws_gemms_compare(struct ws_track_roofline *result);
 
-/* The GPU of the result must be known. */
+/* Judges one GEMM. The GPU of the result must be known. */
 struct ws_gemm_finding ws_gemm_judge(const struct ws_track_roofline *result, const struct ws_gemm_row *row);
 
 const char *ws_gemm_issue_name(enum ws_gemm_issue issue); /* in JSON */

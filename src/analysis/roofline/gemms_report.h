@@ -6,7 +6,7 @@
 
 void ws_gemms_text(const struct ws_track_roofline *result, struct ws_page *page);
 
-/* Adds the lists `products` (GEMMs) and `attention`. Returns 0 or -ENOMEM. */
+/* Adds the lists `products` (GEMMs) and `attention` to the JSON object `roofline`. Returns 0 or -ENOMEM. */
 int ws_gemms_json(const struct ws_report *report, const struct ws_track_roofline *result, json_t *roofline);
 
 #endif

@@ -34,7 +34,7 @@ struct launched {
     bool is_plain;               /* only the name can tell its work */
 };
 
-/* The cost of an operator with given inputs. Many ranges share one. */
+/* The cost of an operator with given inputs. All ranges with this operator and these inputs share it. */
 struct priced {
     const struct ws_operator *entry; /* NULL: not in the table */
     struct ws_operator_cost cost;
@@ -51,14 +51,16 @@ struct work {
     struct ws_vector priced;      /* struct priced */
     uint32_t *owners;             /* by index in the track's order: range of the operator that the kernel works for */
     double *kernel_time;          /* by range: ns of all its kernels */
-    bool *shortcuts;              /* by range: some of its kernels take a shortcut */
+    bool *shortcuts;              /* by range: some of its kernels take a shortcut (enum ws_shortcut) */
     struct ws_roofline_row *rows; /* by name */
     struct launched *launched;    /* by shape */
     struct ws_kernel_costs *costs; /* NULL: no parameters recorded */
-    uint64_t *ordinary;            /* by name: launches without counters, which have normal times; NULL: all */
+    uint64_t *ordinary;            /* by name: number of launches around which no counters were read; their times are
+                                      undisturbed; NULL: all */
     size_t place;                  /* index of the current operation in the track's order */
     bool counts;                   /* the operation counts for figures per step */
-    bool disturbed;                /* counters distort its time, and other launches of the kernel have normal times */
+    bool disturbed; /* reading counters distorted the operation's time, and other launches of the kernel have
+                       undisturbed times */
 };
 
 static int price(struct work *work, const struct ws_range *range, struct priced **result)
@@ -89,7 +91,8 @@ static enum ws_kernel_class class_of(const struct work *work, uint32_t op)
     return ws_report_class(work->report, ws_process_shape(work->process, work->process->ops.shape[op])->name);
 }
 
-/* Is the convolution computed with fewer FLOPs than its definition? */
+/* Does the kernel belong to an algorithm (Winograd, FFT) that computes a convolution with fewer FLOPs than its
+ * definition? */
 static bool takes_shortcut(struct work *work, uint32_t op)
 {
     uint32_t name = ws_process_shape(work->process, work->process->ops.shape[op])->name;
@@ -101,7 +104,8 @@ static bool takes_shortcut(struct work *work, uint32_t op)
     return row->shortcut == WS_SHORTCUT_TAKEN;
 }
 
-/* The innermost operator around the launch that has a known cost and whose main work such kernels do. */
+/* Finds the operator whose work the kernel does: the innermost one around the launch that has a known cost, if
+ * kernels of this class do its main work. */
 static int find_owner(struct work *work, uint32_t op, uint32_t *owner)
 {
     const struct ws_ops *ops = &work->process->ops;
@@ -178,7 +182,7 @@ static enum ws_precision roofline_precision_of(enum ws_element element, const ch
     }
 }
 
-/* The ns that the operation's length may be off by. */
+/* By how many ns the operation's length may be wrong. */
 static double unsure_of(const struct work *work, uint32_t op)
 {
     return (double)(ws_op_begin_error(&work->process->ops, op) + ws_op_end_error(&work->process->ops, op));
@@ -220,7 +224,7 @@ static void add_counted(struct work *work, uint32_t op, const struct ws_counter_
         row->note = counted_note;
 }
 
-/* Returns false if no parameters, of this or of equal launches, tell what it moves. */
+/* Adds the cost that the parameters of this launch, or of equal launches, tell. Returns false if none do. */
 static bool add_arguments(struct work *work, uint32_t op, struct ws_roofline_row *row,
                           struct ws_track_roofline *result)
 {
@@ -248,7 +252,7 @@ static void roofline_add_gemm(const struct work *work, struct ws_gemm_row *gemm,
     gemm->steady = ws_sum(gemm->steady, work->counts ? length : 0);
     if (row->matmul.cores == WS_MATMUL_CORES_ORDINARY)
         gemm->ordinary = ws_sum(gemm->ordinary, length);
-    /* A majority vote (Boyer and Moore), weighted by time. */
+    /* Finds the kernel with most of the time by a majority vote (Boyer and Moore), weighted by time. */
     if (gemm->count > 1 && gemm->name == row->name) {
         gemm->lead = ws_sum(gemm->lead, length);
     } else if (gemm->lead > length) {
@@ -276,7 +280,8 @@ static void roofline_add_work(struct work *work, size_t place, struct ws_rooflin
         add_counted(work, op, counted, row, result);
     if (owner == WS_NO_RANGE || price(work, ws_range(&work->process->ranges, owner), &priced))
         return;
-    /* Some recorders give kernels a length of 0. They still did their work. */
+    /* Some recorders give kernels a length of 0. These kernels did the operator's work all the same, so each gets all
+     * of it. */
     double time = work->kernel_time[owner], share = time > 0 ? (double)length / time : 1;
     const struct ws_operator_cost *cost = &priced->cost;
     if (!is_counted) {
@@ -291,7 +296,7 @@ static void roofline_add_work(struct work *work, size_t place, struct ws_rooflin
         roofline_add_gemm(work, &priced->gemm, row, op, cost->flops * share);
 }
 
-/* Counts by name the launches that counters did not delay. */
+/* Counts, by name, the launches around which no counters were read. */
 static int find_ordinary(struct work *work)
 {
     const struct ws_ops *ops = &work->process->ops;

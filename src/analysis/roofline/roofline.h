@@ -1,31 +1,31 @@
-/* Places each kernel on the roofline of its GPU: FLOPs, bytes, arithmetic intensity, the roof that limits it
- * and the share of that roof that it reaches.
+/* Places each kernel on the roofline of its GPU: FLOPs, bytes, arithmetic intensity, the roof that limits it and the
+ * share of that roof that it reaches.
  *
  * Each figure has a source. The first known source counts:
- * - counter: hardware counters, read at a few launches of the same kernel, grid and block (counter_cost.h).
- * These launches have no normal times, so the figures are combined with the times of other launches. If some of
- * the FLOPs were not read, the sources below come first, and counters give only the bytes.
+ * - counter: hardware counters, read at a few launches of the same kernel, grid and block (counter_cost.h). These
+ * launches have no normal times, so the figures are combined with the times of other launches. If some of the FLOPs
+ * were not read, the sources below come first, and counters give only the bytes.
  * - shape: the types and sizes of the operator that launched the kernel (operators.h). If several kernels do an
- * operator's work, each gets a share by its time. A convolution counts as defined, even if Winograd or FFT
- * algorithms need fewer FLOPs; it may then exceed a roof.
- * - arguments: the kernel's own parameters (arguments.h). They are recorded for few launches. Other launches of
- * the same kernel, grid and stream are assumed to be equal if all recorded ones are, and a note says so. Else
- * their work is not known.
- * - name: only the class of the kernel is known. Pointwise, norm, softmax, reduction, embedding, optimizer,
- * copy, sort and random kernels have too little arithmetic for any ridge. They are memory-bound if they take at
- * least 10 µs on average. They get no FLOPs or bytes.
+ * operator's work, each gets a share by its time. A convolution counts as defined, even if Winograd or FFT algorithms
+ * need fewer FLOPs; it may then exceed a roof.
+ * - arguments: the kernel's own parameters (arguments.h). They are recorded for few launches. Other launches of the
+ * same kernel, grid and stream are assumed to be equal if all recorded ones are, and a note says so. Else their work
+ * is not known.
+ * - name: only the class of the kernel is known. Pointwise, norm, softmax, reduction, embedding, optimizer, copy,
+ * sort and random kernels have too little arithmetic for any ridge. They are memory-bound if they take at least 10 µs
+ * on average. They get no FLOPs or bytes.
  *
  * The class is compute-bound if the arithmetic intensity reaches the ridge of the kernel's precision, else
- * memory-bound. A kernel is latency-bound if it reaches less than a fifth of its roof and is too small to fill
- * the GPU: it has fewer blocks than the GPU has SMs, or takes less than 10 µs (a limit that other tools publish
- * for short kernels). Communication is limited by the network and only counted. A kernel above 105 % of a roof
- * rests on a wrong assumption. For a calibrated GPU the roof of the data sheet counts here, because a measured
- * roof is only what one copy or GEMM reached. Such a kernel is called inconsistent, unless the errors of its
- * times explain it. If its data fits into the last-level cache, it is called cached instead.
+ * memory-bound. A kernel is latency-bound if it reaches less than a fifth of its roof and is too small to fill the
+ * GPU: it has fewer blocks than the GPU has SMs, or takes less than 10 µs (a limit that other tools publish for short
+ * kernels). Communication is limited by the network and only counted. If a kernel seems to exceed 105 % of a roof,
+ * some assumption is wrong. The kernel is then called inconsistent, unless the errors of its times explain it. If its
+ * data fits into the last-level cache, it is called cached instead. For a calibrated GPU the 105 % are of the data
+ * sheet's roof, because a measured roof is only what one copy or GEMM reached.
  *
  * MFU is the FLOPs that ran and are known, including recomputed ones (checkpointing, the scores in attention's
- * backward), divided by the time of a steady step and by the peak of the precision of most FLOPs. The report
- * also gives the share of matrix work with known FLOPs, and their sources.
+ * backward), divided by the time of a steady step and by the peak of the precision of most FLOPs. The report also
+ * gives the share of matrix work with known FLOPs, and their sources.
  */
 #ifndef WALLSHIM_ANALYSIS_ROOFLINE_ROOFLINE_H
 #define WALLSHIM_ANALYSIS_ROOFLINE_ROOFLINE_H
@@ -58,7 +58,7 @@ enum ws_work_source {
     WS_WORK_SOURCES
 };
 
-/* Does the kernel's convolution algorithm need fewer FLOPs than the definition, or belong to such an algorithm? */
+/* Does the kernel belong to a convolution algorithm (Winograd, FFT) that needs fewer FLOPs than the definition? */
 enum ws_shortcut {
     WS_SHORTCUT_UNSEEN,
     WS_SHORTCUT_NONE,
@@ -81,7 +81,7 @@ struct ws_roofline_row {
     enum ws_precision precision;
     enum ws_work_source source;
     enum ws_roof_class class;
-    double of_compute, of_memory; /* share of each roof that is reached; 0: not known */
+    double of_compute, of_memory; /* reached share of each roof; 0: not known */
     bool inconsistent;
     enum ws_shortcut shortcut;
     bool cached;                  /* above the memory roof, but its data fits into a cache */
@@ -93,15 +93,16 @@ struct ws_roofline_row {
 struct ws_gemm_row {
     struct ws_operator_cost cost;
     uint32_t name;                /* the kernel with most of the time, if it has more than half */
-    struct ws_matmul_name matmul; /* what that name tells */
-    int64_t lead;                 /* lead of `name` in ns, used while counting */
+    struct ws_matmul_name matmul; /* what `name` tells */
+    int64_t lead;                 /* ns by which `name` leads in the vote for the kernel with most of the time */
     uint64_t count;               /* number of kernels */
-    int64_t total;                /* ns of all of them */
+    int64_t total;                /* ns of all kernels */
     double unsure;                /* ns that `total` may be off by */
     int64_t ordinary;             /* ns of kernels whose names say that they run on ordinary cores */
-    double flops;                 /* sum over all of them */
+    double flops;                 /* sum over all kernels */
     int64_t steady;               /* ns per steady step; for the recording if there are no steps */
-    double alike;                 /* best FLOPs per ns of aligned GEMMs with similar work that is sure; 0: none */
+    double alike; /* best FLOPs per ns of aligned GEMMs with similar work, as low as the errors of times allow; 0: no
+                     such GEMM */
     enum ws_precision precision;
 };
 
@@ -131,17 +132,18 @@ struct ws_track_roofline {
     int64_t matmul_known, matmul_total;         /* ns of matrix kernels with known FLOPs, and of all matrix kernels */
     int64_t matmul_by_cores[WS_MATMUL_CORES_COUNT]; /* ns of all matrix kernels by enum ws_matmul_cores, from their
                                                        names */
-    double matmul_of_peak;                   /* mean share of each one's peak, where FLOPs are known; 0: not known */
+    double matmul_of_peak; /* mean share that matrix kernels with known FLOPs reach of the peak of their precision; 0:
+                              not known */
     enum ws_precision precision;             /* precision of most known FLOPs */
     double step_flops;                       /* FLOPs per steady step, or in the recording */
     double step_flops_from[WS_WORK_SOURCES]; /* the same by enum ws_work_source */
     double step_length;                      /* ns: mean steady step, or the recording */
-    double mfu;                              /* share of the precision's peak over that time; 0: not known */
+    double mfu; /* step_flops as a share of what the peak of `precision` allows in step_length; 0: not known */
 };
 
 extern const struct ws_analysis ws_analysis_roofline;
 
-/* The sources of a step's FLOPs: "shape 98.1 %, arguments 1.9 %". */
+/* Writes the sources of a step's FLOPs: "shape 98.1 %, arguments 1.9 %". */
 void ws_roofline_flops_from(const struct ws_track_roofline *result, char *text, size_t capacity);
 
 #endif

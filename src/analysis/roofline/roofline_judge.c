@@ -50,7 +50,8 @@ static enum ws_roof_class class_by_work(const struct ws_gpu *gpu, struct ws_roof
     double of_bandwidth = row->of_memory * gpu->bytes_per_ns / ws_gpu_bandwidth_limit(gpu);
     row->inconsistent = roofline_judge_exceeds(of_limit * longest, ROOF_SLACK_PERCENT) ||
                         (roofline_judge_exceeds(of_bandwidth * longest, ROOF_SLACK_PERCENT) && !row->cached);
-    /* Counters do not see bytes served by the L2 cache. Such a kernel is not compute-bound because of that. */
+    /* Counters do not count bytes that the L2 cache serves, so the arithmetic intensity seems higher. This alone does
+     * not make a kernel with little arithmetic compute-bound. */
     bool by_compute = row->flops >= row->bytes * ridge && !(row->source == WS_WORK_COUNTER && moves_only(class));
     if (!row->flops && !moves_only(class))
         return WS_ROOF_UNKNOWN;

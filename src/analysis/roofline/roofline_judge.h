@@ -4,8 +4,8 @@
 
 #include "analysis/roofline/roofline.h"
 
-/* Judges the rows, one per name of the model; keeps those that ran; sums them up. The result must hold its GPU,
- * its number of steps, and initialised vectors. Returns 0 or -ENOMEM. */
+/* Judges the rows, one per name of the model. Keeps the rows of kernels that ran, in result->rows, and sums over
+ * them. The result must hold its GPU, its number of steps, and initialised vectors. Returns 0 or -ENOMEM. */
 int ws_roofline_judge(const struct ws_report *report, struct ws_roofline_row *rows, struct ws_track_roofline *result);
 
 #endif

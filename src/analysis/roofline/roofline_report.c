@@ -15,7 +15,7 @@ static const char *const class_names[WS_ROOF_CLASS_COUNT] = { "unknown", "comput
                                                               "latency-bound", "communication" };
 static const char *const source_names[WS_WORK_SOURCES] = { "none", "name", "arguments", "shape", "counter" };
 
-/* The share of the roof that applies; 0: not known. */
+/* The share that the kernel reaches of the roof that limits it; 0: not known. */
 static double of_roof(const struct ws_roofline_row *row)
 {
     return row->of_compute > row->of_memory ? row->of_compute : row->of_memory;
@@ -35,7 +35,7 @@ static void list_shares(char *text, size_t capacity, const char *const *names, c
     }
 }
 
-/* Prints the precisions that have FLOPs, but no measured peak although other peaks were measured. */
+/* For a calibrated GPU, prints the precisions that the kernels use but whose peak was not measured. */
 static void print_not_measured(const struct ws_track_roofline *result, struct ws_page *page)
 {
     const struct ws_roofline_row *rows = result->rows.data;
@@ -74,7 +74,7 @@ static void print_roofs(const struct ws_report *report, size_t track, const stru
     print_not_measured(result, page);
 }
 
-/* Prints how much of its peak matrix work reaches, and on which cores it runs. */
+/* Prints which share of the peak the matrix kernels reach, and on which cores they run. */
 static void roofline_print_matmuls(const struct ws_track_roofline *result, struct ws_page *page)
 {
     static const char *const cores[WS_MATMUL_CORES_COUNT] = { "not known", "ordinary cores", "tensor cores" };
@@ -171,7 +171,7 @@ static void print_facts(const struct ws_report *report, size_t subject, const st
     print_mfu(result, page);
 }
 
-/* What the recorder notes about counters; NULL if it was not asked for any. */
+/* What the recorder wrote about hardware counters; NULL if the user asked for none. */
 static const char *counters_summary(const struct ws_report *report, size_t subject)
 {
     const struct ws_track *track = ws_model_track(report->model, subject);
@@ -328,7 +328,7 @@ static json_t *roofline_row_json(const struct ws_track_roofline *result, const s
     return NULL;
 }
 
-/* Adds the roofline to each row of kernels. */
+/* Adds the roofline of each kernel to its row in the JSON list `kernels`. */
 static int add_to_kernels(const struct ws_report *report, size_t subject, const struct ws_track_roofline *result,
                           json_t *object)
 {

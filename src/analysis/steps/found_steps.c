@@ -8,7 +8,7 @@
 #include "analysis/steps/period.h"
 #include "base/minmax.h"
 
-/* Fewer steps are rejected: a thing may occur twice by chance. */
+/* Fewer steps are rejected: a sequence of operations may occur twice by chance. */
 enum { LEAST_STEPS = 3 };
 
 static enum ws_period_hint hint_of_copy(const struct ws_shape *row)
@@ -38,7 +38,7 @@ static enum ws_period_hint hint_of(const struct ws_report *report, const struct 
     }
 }
 
-/* Tables for the search, by shape and by name. */
+/* Tables for the search: `shapes` by shape, `hints` by number of a name. */
 struct tables {
     struct ws_period_shape *shapes;
     uint8_t *hints;
@@ -63,7 +63,7 @@ static void found_steps_count_names(const struct ws_process *process, const stru
 }
 
 /* Numbers the names for the search. If there are more names than numbers, the most frequent names get their own
- * number. The others share the last number; they are too rare to repeat. */
+ * number. All other names share the last number; they occur too rarely to be found in most steps. */
 static int number_names(const struct ws_report *report, const struct ws_process *process,
                         const struct ws_track *track, uint16_t *numbers)
 {
@@ -101,7 +101,7 @@ static int fill_tables(const struct ws_report *report, const struct ws_process *
         tables->hints[tables->shapes[i].name] = (uint8_t)hint_of(report, shape);
     }
     if (!status && report->model->names.count >= WS_PERIOD_NAMES)
-        tables->hints[WS_PERIOD_NAMES - 1] = WS_HINT_NONE; /* the number stands for many names */
+        tables->hints[WS_PERIOD_NAMES - 1] = WS_HINT_NONE; /* this number is shared by many names */
     for (size_t i = 0; i < count && !status; i++)
         tables->shapes[i].computes = is_compute((enum ws_period_hint)tables->hints[tables->shapes[i].name]);
     free(numbers);

@@ -6,13 +6,13 @@
 #include "analysis/activity/activity.h"
 #include "base/minmax.h"
 
-/* A step marker and the first operation launched after its begin. One more entry stands for the end of the last
- * marker. */
+/* A step marker and the first operation launched after the marker's begin. After the last marker, one more entry
+ * stands for the end of that marker. */
 struct marker {
     int64_t host_begin, host_end;
     uint64_t number;
-    int64_t launched; /* host time of this launch */
-    int64_t begin;    /* begin of this operation on the device; INT64_MAX: none */
+    int64_t launched; /* host time of the launch of the first operation */
+    int64_t begin;    /* begin of the first operation on the device; INT64_MAX: the marker has no operation */
 };
 
 /* Collects the step markers of the thread that has most of them, in order of their begin. */
@@ -41,7 +41,7 @@ static int marked_steps_collect(const struct ws_ranges *ranges, struct ws_vector
     return 0;
 }
 
-/* Adds the end of the last marker, which is a boundary like the begins. */
+/* Adds an entry for the end of the last marker, which is a boundary of steps like the begins of markers. */
 static int add_last_end(struct ws_vector *markers)
 {
     const struct marker *list = markers->data;
@@ -111,7 +111,7 @@ static void find_first_launches(const struct ws_process *process, const struct w
         list[at].launched = ws_op_host_begin(ops, op);
         list[at].begin = ws_op_begin(ops, op);
     }
-    /* A marker without launches begins where the next one begins. */
+    /* The step of a marker without launches begins where the next step begins, so it is empty. */
     for (size_t i = markers->count - 1; i-- > 0;)
         if (list[i].begin == INT64_MAX)
             list[i].begin = list[i + 1].begin;
@@ -171,8 +171,8 @@ int ws_marked_steps(const struct ws_report *report, const struct ws_track *track
         result->source = WS_STEPS_MARKED;
     else
         result->why_none = "No operation launched in the marked steps ran on this device.";
-    /* If nothing runs after the last step, the step ends with its last operation. That end is inexact, so the
-     * step is kept only if there are few steps. */
+    /* If nothing runs after the last step, the step ends with its last operation. Such an end is inexact, so the step
+     * is not steady (WS_STEP_CUT). With fewer than four steps it counts as steady all the same. */
     if (result->steps.count && result->steps.count < 4)
         steps[result->steps.count - 1].kind = WS_STEP_STEADY;
 out:

@@ -9,23 +9,24 @@
 #include "analysis/steps/period_cut.h"
 #include "analysis/steps/period_level.h"
 
-/* A gram with fewer occurrences has no period. */
+/* A gram (period.h) with fewer occurrences is not a candidate. */
 enum { LEAST_PLACES = 3 };
 
-/* Candidates with about as many occurrences share a bin, with BINS bins per doubling. The most even candidate
- * stands for its bin. The bins with most candidates are examined, up to MOST_LEVELS. */
+/* Candidates with about as many occurrences share a bin, with BINS bins per doubling. The candidate with the most
+ * even distances stands for its bin. The bins with most candidates are examined, up to MOST_LEVELS of them. */
 enum { BINS = 8, BIN_COUNT = 32 * BINS, MOST_LEVELS = 24, MOST_PLACES = 1 << 18 };
 
-/* A limit for the variance of the log2 of the distances between occurrences. Most distances are then within a
- * factor of 2. */
+/* The largest variance of the log2 of the distances between occurrences that counts as even. At this limit most
+ * distances are within a factor of 2 of each other. */
 static const float even_variance = 1.0F;
 
 struct gram {
     uint32_t count, last;
-    float sum, squares; /* sums over log2 of the distances, and over its squares */
+    float sum, squares; /* sum of the log2 of the distances; sum of their squares */
 };
 
-/* Accurate to 0.09: the bits of a float, read as an integer, are nearly linear in its logarithm. */
+/* Returns log2 of the value, accurate to 0.09. The bits of a float, read as an integer, are nearly linear in the
+ * logarithm of the float. */
 static float rough_log2(uint32_t value)
 {
     float number = (float)value, one = 1;
@@ -47,7 +48,7 @@ static void note_gram(struct gram *gram, uint32_t place)
     gram->last = place;
 }
 
-/* What a pass over the operations holds per stream. */
+/* What a pass over the operations keeps for each stream. */
 struct lane {
     uint32_t before; /* for ws_text_pair */
     uint32_t kernels;
@@ -83,7 +84,7 @@ static float period_variance_of(const struct gram *gram)
 
 struct bin {
     uint32_t support; /* number of candidates */
-    uint32_t gram;    /* the most even candidate */
+    uint32_t gram;    /* the candidate with the most even distances */
     uint32_t count;   /* occurrences of `gram` */
     float variance;
 };
@@ -96,7 +97,7 @@ static int by_support(const void *a, const void *b)
     return (x->gram > y->gram) - (x->gram < y->gram);
 }
 
-/* Fills the bins, those with most candidates first. Returns how many of them to examine. */
+/* Fills the bins and sorts them, those with most candidates first. Returns how many bins to examine. */
 static size_t fill_bins(const struct ws_period_text *text, const struct gram *grams, struct bin *bins)
 {
     size_t kept = 0;
@@ -134,7 +135,7 @@ static int add_place(struct ws_period_level *level, uint32_t place)
     return 0;
 }
 
-/* Collects the occurrences of all candidates in one pass. */
+/* Collects, in one pass, the occurrences of the gram of each level. */
 static int collect_places(const struct ws_period_text *text, struct ws_period_level *levels, size_t count)
 {
     const struct ws_period_text all = *text;
@@ -157,7 +158,7 @@ static int collect_places(const struct ws_period_text *text, struct ws_period_le
     return status;
 }
 
-/* Finds and measures the possible levels. */
+/* Finds the possible levels of repetition and measures them. */
 static int find_levels(struct ws_period_text *text, struct ws_period_level *levels, size_t *count)
 {
     struct gram *grams = calloc(WS_GRAMS, sizeof(*grams));

@@ -1,19 +1,20 @@
-/* Finds what repeats in the operations of a device, by the order of their names. Times are used only to choose
- * where a step begins. Jitter therefore does not matter, and kernels that are missing from some repetitions
- * matter little.
+/* Finds what repeats in the operations of a device, by the order of their names. Times are used only to choose where
+ * a step begins. Jitter of times therefore does not matter. Kernels that are missing from some repetitions matter
+ * little.
  *
  * 1. A gram is a name, or a name together with the name before it on the same stream. Grams that recur at even
  * distances, counted in operations, are candidates (period.c).
- * 2. A candidate cuts the operations into segments. It is a level of repetition if a large share of the
- * operations lies in segments of about equal length, and most names occur equally often in most of these
- * segments (period_level.c). In operations without a period, these numbers vary at random.
- * 3. Levels are nested: layers in steps, micro-batches in steps, steps in epochs. The search takes the shortest
- * level that is an iteration. It takes a longer one if that completes the iteration, because it adds the
- * optimizer, the exchange with the host, or kernels of its own, but not another loop (period_choice.c).
- * 4. The largest group of segments with similar names is the steps' kind. Other segments are evaluation and the
- * like (period_kind.c).
- * 5. A step begins with an operation that occurs once per step, on the stream with most kernels. It is the one
- * before which the device waits most, else a copy from the host, or what follows the optimizer (period_cut.c).
+ * 2. A candidate cuts the operations into segments. It is a level of repetition if a large share of the operations
+ * lies in segments of about equal length, and most names occur equally often in most of these segments
+ * (period_level.c). In operations without a period, the number of times that a name occurs in a segment is random.
+ * 3. Levels are nested: layers in steps, micro-batches in steps, steps in epochs. The search takes the shortest level
+ * that looks like an iteration of the program. A longer level replaces it if it completes the iteration: if it adds
+ * the optimizer, the exchange with the host, or kernels of its own, but not another loop (period_choice.c).
+ * 4. The segments of the chosen level fall into groups with similar names. The largest group is the steps. Other
+ * segments are evaluation and the like (period_kind.c).
+ * 5. A step begins with an operation that occurs once per step, on the stream with most kernels. Of several such
+ * operations, it is the one before which the device is idle longest. Copies from the host, and what follows the
+ * optimizer, are preferred slightly (period_cut.c).
  *
  * All of this is inference. The thresholds are in the files named above. They were tuned on synthetic programs.
  * tests/walls/steps.py checks them on other programs and against the step markers of real ones.
@@ -28,7 +29,7 @@
 #include "base/vector.h"
 #include "model/ops.h"
 
-/* What a name means, beyond being equal to another or not. */
+/* What kind of operation a name stands for. Otherwise the search only compares names. */
 enum ws_period_hint {
     WS_HINT_NONE,
     WS_HINT_UPDATE,    /* an optimizer's kernel */
@@ -45,7 +46,7 @@ enum { WS_PERIOD_NAMES = 1 << 16 };
 /* What the search knows about all operations of a shape. */
 struct ws_period_shape {
     uint32_t lane; /* index of the stream */
-    uint16_t name; /* number of the name; the last number is shared by names beyond the limit */
+    uint16_t name; /* number of the name; all names beyond the limit share the last number */
     bool computes; /* neither a copy nor communication */
 };
 
@@ -61,7 +62,7 @@ struct ws_period_source {
 
 struct ws_period_step {
     uint32_t first; /* index in `order` of its first operation */
-    bool alike;     /* it is of the steps' kind */
+    bool alike;     /* the step is similar to most steps; false: evaluation or other work */
 };
 
 struct ws_period {

@@ -3,52 +3,57 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Thresholds for a level to repeat: the share of operations in typical segments (lower if these hold the
- * optimizer, because then they are not evaluation), the share of steady names, and the share of operations with
- * steady names. With few names in few segments a larger share must be steady, because some are so by chance. */
+/* A level counts as a repetition from these thresholds on: the share of operations in typical segments, the share of
+ * steady names, and the share of operations with steady names (period_level.h). The first is lower if the segments
+ * hold the optimizer, because they cannot be evaluation then. With few names in few segments a larger share of names
+ * must be steady, because some are steady by chance. */
 static const double least_regular = 0.35, least_regular_updates = 0.2, least_steady = 0.5, least_steady_mass = 0.15;
 enum { LEAST_SEGMENTS = 2 };
 
 /* An outer level holds a fixed number of inner segments if this share of its segments holds the same number. */
 static const double same_number = 0.7;
 
-/* The presence of names that are in nearly all segments. */
+/* Names with at least this presence are in nearly all segments. */
 static const uint16_t nearly_all = (uint16_t)(0.8 * UINT16_MAX);
 
-/* A layer holds no repetition: each of its names occurs fewer than `layered` times, or `layered_updates` times
- * if the optimizer runs between layers. A step has this many names of its own, as a share of the layer's names. */
+/* An inner level may be the layers of a model if its segments hold no repetition: names occur on average fewer than
+ * `layered` times in a segment, or `layered_updates` times if the segments hold the optimizer. The outer level is
+ * then the step, if it has at least `own_names` of its own, as a share of the layer's names. */
 static const double layered = 3, layered_updates = 1.5, own_names = 0.3;
 
-/* Limits for micro-batches followed by an optimizer of unknown name. There are at most MOST_BATCHES per step,
- * in at least BATCHES_SEEN steps. What follows them is at least own_operations of the step and at most
- * most_extra of a batch. */
+/* Limits for micro-batches followed by an optimizer of unknown name. There are at most MOST_BATCHES per step, in at
+ * least BATCHES_SEEN steps. The operations that follow the micro-batches are at least the share own_operations of the
+ * step, and at most most_extra of a micro-batch. */
 enum { MOST_BATCHES = 8, BATCHES_SEEN = 4 };
 static const double own_operations = 0.03, most_extra = 0.5;
 
-/* A segment in which names occur this often repeats something. A segment with this many names is not a layer. */
+/* A segment in which names occur at least many_times on average holds a repetition. A segment with at least
+ * MANY_NAMES names is not a layer. */
 static const double many_times = 4;
 enum { MANY_NAMES = 100 };
 
-/* Of two loops in sequence the first is taken, if it holds at least this share of what the second holds.
- * Programs end with evaluation, not with their main work. */
+/* Of two loops that run one after the other, the first is taken if its share of the operations is at least `as_much`
+ * times the share of the second. The main work mostly comes first: programs end with evaluation. */
 static const double as_much = 0.35;
 
-/* If two levels have equally many segments, the second must be better by this to win. */
+/* If two levels have about equally many segments, they cut the same loop. The second replaces the first only if its
+ * quality (regular times steady) is larger by this. */
 static const double clearly_better = 0.03;
 
 static bool repeats(const struct ws_period_level *level)
 {
     double regular = level->updates ? least_regular_updates : least_regular;
     if (level->operations < 2 && !level->graphs)
-        return false; /* one kernel repeated */
+        return false; /* the same kernel again and again */
     if (level->typical < LEAST_SEGMENTS || level->regular < regular || level->steady_mass < least_steady_mass ||
         !level->names)
         return false;
     return level->steady >= least_steady + 1 / sqrt((double)level->names * (double)(level->typical - 1));
 }
 
-/* Is the level an iteration of the program rather than a layer of its model? An iteration updates the model,
- * copies to or from the host, launches a graph, holds repetitions, or has more kernels than a layer. */
+/* Is the level an iteration of the program rather than a layer of its model? A level is taken for an iteration if it
+ * updates the model, copies to or from the host, launches a graph, holds repetitions, or has more kernels than a
+ * layer. */
 static bool is_iteration(const struct ws_period_level *level)
 {
     return level->updates || level->fed || level->read || level->graphs || level->multiplicity >= many_times ||
@@ -63,7 +68,7 @@ static int most_cuts_first(const void *a, const void *b)
     return (x->gram > y->gram) - (x->gram < y->gram);
 }
 
-/* How the segments of an inner level lie in those of an outer level. */
+/* How the segments of an inner level lie in the segments of an outer level. */
 struct nesting {
     unsigned inside; /* the most frequent number of inner segments per outer segment */
     double share;    /* share of outer segments with this number */
@@ -97,7 +102,7 @@ static struct nesting period_choice_nest(const struct ws_period_level *inner, co
     return nesting;
 }
 
-/* Kernels that nearly all outer segments have and few inner ones. */
+/* Kernels that are in nearly all outer segments but in few inner segments. */
 struct novelty {
     unsigned names;
     double share; /* share of an outer segment's operations */
@@ -124,7 +129,8 @@ static bool begins_before(const struct ws_period_level *a, const struct ws_perio
     return ws_level_place(a, 0) < ws_level_place(b, 0);
 }
 
-/* The probability, over operations, that an inner segment has a name which most inner segments have. */
+/* How similar the inner segments are: for the names that most inner segments have, the mean share of inner segments
+ * that have the name, weighted by operations. */
 static double sameness(const struct ws_period_text *text, const struct ws_period_level *inner)
 {
     double sum = 0, all = 0;
@@ -137,7 +143,7 @@ static double sameness(const struct ws_period_text *text, const struct ws_period
     return all > 0 ? sum / all : 0;
 }
 
-/* Are the inner segments equal micro-batches, with an update after a fixed number of them? */
+/* Are the inner segments equal micro-batches, with an update of the model after a fixed number of them? */
 static bool accumulates(const struct ws_period_text *text, const struct ws_period_level *inner,
                         const struct ws_period_level *outer, struct nesting nesting)
 {
@@ -156,15 +162,15 @@ static bool makes_whole(const struct ws_period_text *text, const struct ws_perio
     bool layer = inner->multiplicity < (inner->updates ? layered_updates : layered) && !inner->fed && !inner->read;
     bool fixed = nesting.share >= same_number;
     if (outer->updates && !inner->updates)
-        return nesting.inside <= 1 || fixed; /* micro-batches of a step, or evaluation next to it */
-    if (!nesting.inside && fixed)            /* another loop */
+        return nesting.inside <= 1 || fixed; /* `inner`: micro-batches, or evaluation beside the steps */
+    if (!nesting.inside && fixed)            /* `outer` is another loop beside `inner` */
         return begins_before(outer, inner) && outer->regular >= as_much * inner->regular;
-    if (nesting.inside <= 1) /* the same loop */
+    if (nesting.inside <= 1) /* both levels cut the same loop */
         return outer->regular * outer->steady > inner->regular * inner->steady + clearly_better;
-    if (!fixed) /* an epoch, or a request */
+    if (!fixed) /* the number of inner segments varies: the outer level is an epoch or a request */
         return false;
     if (outer->fed && !inner->fed && (layer || nesting.inside <= MOST_BATCHES))
-        return true; /* all work on one batch */
+        return true; /* the outer segment is all work on one batch from the host */
     if (layer && outer->read)
         return true;
     if (layer && novel(text, inner, outer, nesting.inside).names >= own_names * inner->names)

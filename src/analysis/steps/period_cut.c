@@ -7,26 +7,28 @@
 #include "analysis/steps/period_kind.h"
 #include "base/minmax.h"
 
-/* A step may begin with a gram that occurs once in at least this share of the segments, and in at most
- * `once_less` fewer segments than the best gram. */
+/* A step may begin with a gram that occurs exactly once in many segments: the best gram in at least the share
+ * once_at_least of them, the others in at most the share once_less fewer than the best. */
 static const double once_at_least = 0.6, once_less = 0.25;
 
-/* Merits of a gram as the begin of a step. The main one is the idle time before it, as a share of all idle
- * time. These are added to it: it is a copy from the host, it follows the optimizer, it is a name rather than a
- * pair, it occurs once in all segments. */
+/* The merit of a gram as the begin of a step is mainly the idle time before it, as a share of all idle time. These
+ * are added: for_copy if the gram is a copy from the host, for_name if it is a single name rather than a pair;
+ * for_update and for_once times the share of segments in which the gram follows the optimizer, or occurs exactly
+ * once. */
 static const double for_copy = 0.05, for_update = 0.01, for_name = 0.02, for_once = 0.1;
 
-/* A segment several times as long as a step lacks boundaries. Its length must be a multiple of the step within
- * `fits`, or `exactly`, as a share of a step. */
+/* If a segment is several times as long as a step, boundaries are missing in it and may be added. A boundary may be
+ * off from a multiple of the step's length by `fits`, or by `exactly`, as a share of a step. Steps of fewer than
+ * least_to_fill operations are not filled. */
 static const double fits = 0.2, exactly = 0.01;
 static const double least_to_fill = 8;
 
-/* Occurrences of a gram in typical segments. */
+/* What is counted for one gram over the examined segments. */
 struct gram_tally {
-    uint32_t segment; /* index of the last segment that had it, + 1 */
-    bool again;       /* it occurred more than once there */
+    uint32_t segment; /* index of the last segment in which the gram occurred, + 1 */
+    bool again;       /* the gram occurred more than once in that segment */
     uint16_t name;
-    uint32_t once; /* number of segments that have it exactly once */
+    uint32_t once; /* number of segments in which the gram occurs exactly once */
     uint32_t after_update;
     double idle; /* ns before it */
 };
@@ -37,8 +39,8 @@ struct gram_tallies {
     double idle; /* ns in total */
 };
 
-/* Operations to examine for what steps begin with. The segments are spread over the recording, at least
- * LEAST_SEGMENTS. */
+/* How many operations to examine to choose what steps begin with. They are in segments spread over the recording, at
+ * least LEAST_SEGMENTS. */
 enum { OPERATIONS_LOOKED_AT = 1 << 21, LEAST_SEGMENTS = 64 };
 
 static void tally_gram(struct gram_tally *tally, uint32_t name, uint32_t segment, double idle, bool after_update)
@@ -69,7 +71,7 @@ struct walk {
     int64_t idle;    /* idle ns since the last operation of the stream */
 };
 
-/* An operation that the walk returns. */
+/* The operation that walk_on has moved to. */
 struct passed {
     uint32_t place, name, pair;
     double idle; /* ns before it */
@@ -115,8 +117,8 @@ static void note_segment(const struct ws_period_text *text, struct walk *walk, u
     tallies->segments++;
 }
 
-/* Counts the idle time of segments that are not typical, too: work between steps makes the device wait at a
- * step's begin. */
+/* Adds only the idle time before operations, for segments that are not typical. It counts as well, because work of
+ * the host between steps makes the device wait at a step's begin. */
 static void note_idle(const struct ws_period_text *text, struct walk *walk, uint32_t to, struct gram_tallies *tallies)
 {
     struct passed at;
@@ -140,7 +142,7 @@ static double merit(const struct ws_period_text *text, const struct gram_tallies
     return sum + once * for_once;
 }
 
-/* Examines enough segments, spread over the recording. */
+/* Fills the tallies from enough segments, spread over the recording. */
 static void period_cut_examine(const struct ws_period_level *level, struct ws_period_kind *kind,
                                struct gram_tallies *tallies)
 {
@@ -161,7 +163,7 @@ static void period_cut_examine(const struct ws_period_level *level, struct ws_pe
     }
 }
 
-/* What steps begin with: a gram on a stream. */
+/* The operation that steps begin with: a gram on a stream. */
 struct begin {
     uint32_t gram, lane;
 };
@@ -228,8 +230,8 @@ static uint32_t last_of(const struct ws_vector *places)
     return ((const uint32_t *)places->data)[places->count - 1];
 }
 
-/* Adds the boundaries that are missing between the last one and `place`. They are about one step apart, at
- * operations like the one at `place`. */
+/* Adds the boundaries that are missing between the last boundary and `place`. The added boundaries are about one step
+ * apart, at operations with the name and stream of the one at `place`. */
 static int period_cut_fill(struct ws_period_kind *kind, struct ws_vector *places, uint32_t place)
 {
     double step = kind->operations, last = last_of(places), parts = round((place - last) / step);
@@ -243,8 +245,8 @@ static int period_cut_fill(struct ws_period_kind *kind, struct ws_vector *places
     return 0;
 }
 
-/* Adds a boundary one step before `place`, if the last boundary lies further back. The time before it may then
- * be evaluation, which begins like a step. */
+/* Adds a boundary one step before `place`, if the last boundary lies further back and the segment between is a step.
+ * The time before the added boundary may be evaluation: it may begin with the same operation as a step. */
 static int fill_late(struct ws_period_kind *kind, struct ws_vector *places, uint32_t place)
 {
     double step = kind->operations, away = fmax(exactly * step, 1);
@@ -256,7 +258,8 @@ static int fill_late(struct ws_period_kind *kind, struct ws_vector *places, uint
     return period_cut_push(places, late);
 }
 
-/* Adds a boundary one step before the first: the first step lacks the pair gram, because nothing ran before it. */
+/* Adds a boundary one step before the first one that was found. If steps begin with a pair of names, the first step
+ * does not show it, because no operation ran before the step. */
 static int fill_before(struct ws_period_kind *kind, struct ws_vector *places, uint32_t place)
 {
     double step = kind->operations;
@@ -288,7 +291,8 @@ static int period_cut_collect(struct ws_period_kind *kind, struct begin begin, s
     return 0;
 }
 
-/* Turns boundaries into steps. Adjacent segments that are not steps are merged; together they may be a step. */
+/* Turns boundaries into steps. Adjacent segments that are not like steps are merged; together they may be like a
+ * step. */
 static int period_cut_add_steps(struct ws_period_kind *kind, const struct ws_vector *places, struct ws_vector *steps)
 {
     const uint32_t *list = places->data;

@@ -6,22 +6,22 @@
 
 #include "base/minmax.h"
 
-/* Some segments, spread over all, are candidates. Up to VOTERS segments vote for the candidates they resemble.
- * The winner stands for the steps' kind. */
+/* Some segments, spread over the recording, are candidates. Up to VOTERS segments vote for each candidate that they
+ * resemble. The candidate that wins is the model of a step; "the kind" are the segments like it. */
 enum { VOTERS = 64, CANDIDATES = 16, OPERATIONS_LOOKED_AT = 1 << 21, LEAST_VOTERS = 12 };
 
-/* Two segments are alike if they share like_names of their names, and their numbers of operations differ by no
- * more than the factors like_least to like_most. */
+/* Two segments are alike if they share at least like_names of their names, and the ratio of their numbers of
+ * operations is between like_least and like_most. */
 static const double like_names = 0.7, like_least = 0.5, like_most = 1.6;
 
-/* A variant of the kind, with kernels for another tensor shape, has nearly as many operations, shares at least
- * varied_names of the names, and has an optimizer. */
+/* A step with kernels for another tensor shape is a variant of the kind. It has an optimizer, shares at least
+ * varied_names of the kind's names, and its number of operations differs by at most the share same_length. */
 static const double same_length = 0.1, varied_names = 0.4;
 
-/* A name belongs to the kind if this share of its voters has the name. */
+/* A name belongs to the kind if at least this share of the kind's voters has the name. */
 static const double kinds_own = 0.8;
 
-/* A candidate has many votes if it has this share of the most votes. */
+/* A candidate has many votes if it has at least this share of the votes of the candidate with most votes. */
 static const double many_votes = 0.35;
 
 struct segment {
@@ -32,8 +32,8 @@ struct segment {
 struct vote {
     struct segment voters[VOTERS];
     size_t voter_count, candidate_count;
-    uint16_t *candidates;                /* by name: a bit for each candidate that has it */
-    unsigned common[VOTERS][CANDIDATES]; /* number of shared names */
+    uint16_t *candidates;                /* by name: a bit for each candidate that has the name */
+    unsigned common[VOTERS][CANDIDATES]; /* number of names that voter and candidate share */
 };
 
 static struct segment *candidate(struct vote *vote, size_t number)
@@ -54,7 +54,7 @@ static void choose_voters(const struct ws_period_level *level, struct vote *vote
     }
 }
 
-/* Is this the first time the name is seen since the stamp changed? */
+/* Is the name seen for the first time in the current segment? Each segment has a stamp of its own. */
 static bool is_new(struct ws_period_kind *kind, uint32_t name)
 {
     bool new = kind->seen[name] != kind->stamp;
@@ -91,7 +91,7 @@ static bool updates(const struct ws_period_text *text, uint32_t from, uint32_t t
     return false;
 }
 
-/* Voters that resemble a candidate: their number and the index of the first. */
+/* The number of voters that resemble a candidate, and the index of the first of them. */
 struct count {
     size_t votes, first;
 };
@@ -108,8 +108,8 @@ static struct count count_votes(struct vote *vote, size_t number)
     return count;
 }
 
-/* Elects a candidate. Of those with many votes, the one with the earliest voter wins, because programs end with
- * evaluation, not with their main work. If steps have an optimizer, the candidate must have one. */
+/* Elects a candidate. Of the candidates with many votes, the one with the earliest voter wins: the main work mostly
+ * comes first, and evaluation at the end. If steps have an optimizer, the candidate must have one. */
 static size_t elect(const struct ws_period_text *text, const struct ws_period_level *level, struct vote *vote)
 {
     struct count counts[CANDIDATES] = { { 0, 0 } };

@@ -1,5 +1,5 @@
-/* Describes the largest group of similar segments of a level by the names in them. One level may cut several
- * kinds of work, such as training and evaluation.
+/* The kind of the steps: the largest group of similar segments of a level, described by the names in them. Other
+ * segments of the same level may be other work, such as evaluation.
  */
 #ifndef WALLSHIM_ANALYSIS_STEPS_PERIOD_KIND_H
 #define WALLSHIM_ANALYSIS_STEPS_PERIOD_KIND_H
@@ -8,17 +8,17 @@
 
 struct ws_period_kind {
     const struct ws_period_text *text;
-    uint8_t *has;   /* by name: nearly all segments of the kind have it */
-    uint32_t *seen; /* by name: the stamp of the last segment in which it was seen */
+    uint8_t *has;   /* by name: nearly all segments of the kind have the name */
+    uint32_t *seen; /* by name: the stamp of the last segment in which the name was seen */
     uint32_t stamp; /* stamp of the current segment */
     struct {
-        uint32_t *seen; /* by name: index of the growing segment + 1, if the segment has the name */
+        uint32_t *seen; /* by name: `from` of the last growing segment that has the name, + 1 */
         uint32_t from, to;
         unsigned found;
     } growing;
     unsigned names;    /* number of names in `has` */
-    bool updates;      /* segments of the kind have an optimizer */
-    double operations; /* per segment: the median */
+    bool updates;      /* segments of the kind have an optimizer's kernel */
+    double operations; /* median number of operations per segment */
 };
 
 /* Returns 0 or -ENOMEM; call ws_period_kind_finish in both cases. */
@@ -28,7 +28,8 @@ int ws_period_kind_find(const struct ws_period_text *text, const struct ws_perio
 /* Is the segment of this kind? */
 bool ws_period_kind_is(struct ws_period_kind *kind, uint32_t from, uint32_t to);
 
-/* The same for a segment whose end grows from call to call. Each call reads only the new operations. */
+/* The same for a segment whose end moves on from call to call while `from` stays. Each call reads only the new
+ * operations. */
 bool ws_period_kind_grows_into(struct ws_period_kind *kind, uint32_t from, uint32_t to);
 
 /* Is the segment a variant of this kind, with kernels for another tensor shape? */

@@ -3,14 +3,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Limits what is examined: this many operations, but at least this many segments. */
+/* A level is measured on about MOST_OPERATIONS operations, but on at least ENOUGH_SEGMENTS segments. */
 enum { MOST_OPERATIONS = 1 << 20, ENOUGH_SEGMENTS = 32 };
 
-/* With this many segments, equal counts are unlikely to be chance. */
+/* With this many segments, counts that agree in most of them are unlikely to agree by chance. */
 enum { MANY_SEGMENTS = 12 };
 
-/* A name is steady if this share of the segments has it about equally often. If counts are random, few segments
- * agree on a number. */
+/* A name is steady if it occurs about equally often in at least this share of the segments. If counts are random, few
+ * segments agree on a number. */
 static const double steady_share = 0.6;
 
 /* Shares that count as nearly all segments and as most segments. */
@@ -49,7 +49,7 @@ uint32_t ws_period_median(uint32_t *values, size_t count)
 }
 
 /* Counts of a name per segment. A majority vote (Boyer and Moore) finds the number that more than half of the
- * segments have. A second pass counts the segments that have it. */
+ * segments have. A second pass counts the segments that have this number. */
 struct tally {
     uint32_t segment; /* last segment examined, + 1 */
     uint32_t now;     /* count in this segment */
@@ -60,8 +60,8 @@ struct tally {
     uint64_t sum;
 };
 
-/* Does the count equal the usual number? With many segments a deviation is allowed, of two fifths of the random
- * one (the square root of the number), because kernels come and go. */
+/* Does the count equal the usual number? With many segments, a deviation is allowed, because some kernels do not run
+ * in each repetition. It is two fifths of the deviation of random counts, which is the square root of the number. */
 static bool agrees(const struct tally *tally, bool many)
 {
     uint64_t off = tally->now > tally->usual ? tally->now - tally->usual : tally->usual - tally->now;
@@ -134,7 +134,8 @@ static size_t count_typical(const struct ws_period_level *level)
     return typical;
 }
 
-/* Calls `done` for each name and typical segment, after the name was counted there. */
+/* Counts names per typical segment. Calls `done` for each name that occurs in a segment, when its count in this
+ * segment is complete. */
 static void period_level_count_names(const struct ws_period_text *text, const struct ws_period_level *level,
                                      struct tally *tallies, void (*done)(struct tally *, bool))
 {
@@ -163,7 +164,8 @@ static void period_level_count_names(const struct ws_period_text *text, const st
     }
 }
 
-/* What segments do, by hint: operations per segment, and whether most segments have any. */
+/* What segments do, by enum ws_period_hint: operations with the hint per segment, and whether most segments have such
+ * an operation. */
 struct doing {
     double times[WS_HINT_COUNT];
     bool usual[WS_HINT_COUNT];
@@ -173,7 +175,7 @@ static void note_doings(struct ws_period_level *level, const struct doing *doing
 {
     level->updates = doing->usual[WS_HINT_UPDATE];
     level->graphs = doing->usual[WS_HINT_GRAPH];
-    /* Batches copied in advance may be distributed unevenly, so the mean counts. */
+    /* Copies of batches in advance may be spread unevenly over segments, so the mean per segment decides. */
     level->fed = doing->times[WS_HINT_FROM_HOST] >= nearly_all;
     level->read = doing->times[WS_HINT_TO_HOST] >= nearly_all;
 }

@@ -1,4 +1,4 @@
-/* Internal to the search for a period: grams, and the segments between the occurrences of a gram. */
+/* Internal to the search for a period (period.h): grams, and the segments between the occurrences of a gram. */
 #ifndef WALLSHIM_ANALYSIS_STEPS_PERIOD_LEVEL_H
 #define WALLSHIM_ANALYSIS_STEPS_PERIOD_LEVEL_H
 
@@ -27,8 +27,8 @@ static inline uint32_t ws_text_name(const struct ws_period_text *text, size_t pl
     return ws_text_shape(text, place)->name;
 }
 
-/* The gram of a name and the name before it on its stream. `before` holds the previous name between calls; it
- * is 0 at first. */
+/* The number of the gram of a name and the name before it on its stream. *before keeps the previous name of the
+ * stream between calls; it is 0 before the first call. */
 static inline uint32_t ws_text_pair(uint32_t *before, uint32_t name)
 {
     uint32_t pair = (*before * 0x9e3779b1u + name * 0x85ebca6bu) >> 16;
@@ -41,22 +41,22 @@ static inline enum ws_period_hint ws_text_hint(const struct ws_period_text *text
     return (enum ws_period_hint)text->source->hints[ws_text_name(text, place)];
 }
 
-/* A level of repetition, as one gram cuts it. Only typical segments are examined: those of half to twice the
- * median number of operations. */
+/* A level of repetition: the segments between the occurrences of one gram. Only typical segments are examined: those
+ * with half to twice the median number of operations. */
 struct ws_period_level {
     uint32_t gram;
     size_t count;            /* occurrences of the gram */
     struct ws_vector places; /* uint32_t: indices in `order` where the gram occurs */
     bool truncated;          /* `places` has only the first occurrences */
     size_t typical;          /* number of typical segments examined */
-    double operations;       /* per segment: the median */
+    double operations;       /* median number of operations per segment */
     double regular;          /* share of all operations that is in typical segments */
     double steady;           /* share of names that occur equally often in most typical segments */
-    double steady_mass;      /* share of operations with such names */
+    double steady_mass;      /* share of operations with steady names */
     unsigned names;          /* number of names in nearly all typical segments */
-    double multiplicity;     /* operations per such name and segment */
-    bool updates, graphs;    /* most typical segments have an optimizer kernel, a graph */
-    bool fed, read;          /* copies from the host, to the host: about one per segment or more */
+    double multiplicity;     /* operations per segment and name, for these names */
+    bool updates, graphs;    /* most typical segments have an optimizer's kernel; a graph */
+    bool fed, read;          /* copies from the host; to the host: on average at least about one per segment */
     uint16_t *presence;      /* by name: share of typical segments that have it, in units of 1/65535 */
     float *mass;             /* by name: operations per typical segment */
 };

@@ -10,17 +10,17 @@
 #include "base/minmax.h"
 #include "base/salted.h"
 
-/* Levels of nesting that are counted: an operation costs one step per level. */
+/* The deepest level of nesting that is kept, because each operation is counted once per level. */
 enum { DEEPEST = 64 };
 
-/* A range that counts. */
+/* A range that the analysis covers (ranges.h). */
 struct chosen {
     int64_t begin, end;
     uint32_t row;
     uint32_t parent; /* index in the list, or WS_NO_RANGE */
 };
 
-/* The ranges of a thread: entries first to first + count of the list. */
+/* The ranges of a thread: entries first to first + count - 1 of the list. */
 struct thread {
     uint32_t first, count;
     uint32_t last; /* index found by the last search */
@@ -29,7 +29,7 @@ struct thread {
 /* State of a row during the passes over ranges and operations. */
 struct row_state {
     uint32_t thread; /* index of the thread counted last, + 1 */
-    int64_t until;   /* end of this thread's time that is counted */
+    int64_t until;   /* up to this time the thread's host time is counted */
     uint32_t place;  /* index in the track's order of the operation counted last, + 1 */
 };
 
@@ -40,9 +40,9 @@ struct summer {
     struct ws_track_ranges *result;
     struct ws_vector list;     /* struct chosen, by thread, then begin */
     struct thread *threads;    /* by index in ws_ranges.threads */
-    struct thread **launchers; /* by index in ws_ops.threads; NULL: no ranges */
+    struct thread **launchers; /* by index in ws_ops.threads; NULL: the thread has no ranges */
     struct row_state *states;  /* by row */
-    int64_t *steady_before;    /* by step: host time in steady steps before it, ns */
+    int64_t *steady_before;    /* by step: host time in the steady steps before this step, ns */
 };
 
 /* --- which ranges count, and their names -------------------------------------------------------------- */
@@ -60,7 +60,8 @@ static size_t count_chosen(const struct ws_ranges *ranges)
     return count;
 }
 
-/* Two labels may have the same text. Returns the row's index + 1, or 0 if memory runs out. */
+/* Finds the row of a label's text, or adds it. Labels with the same text share a row. Returns the row's index + 1, or
+ * 0 if memory runs out. */
 static uint32_t steps_ranges_add_row(struct ws_vector *rows, struct ws_map *texts, const struct ws_process *process,
                                      uint32_t label)
 {
@@ -79,7 +80,8 @@ static uint32_t steps_ranges_add_row(struct ws_vector *rows, struct ws_map *text
     return (uint32_t)(*number = rows->count);
 }
 
-/* Returns the enclosing range, which is on the stack, or WS_NO_RANGE. Pushes the range itself. */
+/* Returns the range that encloses the range at `place`, or WS_NO_RANGE. `stack` holds the ranges that are open at its
+ * begin; the range itself is pushed onto it. */
 static uint32_t steps_ranges_nest(const struct chosen *list, uint32_t *stack, uint32_t *depth, uint32_t place)
 {
     while (*depth && list[stack[*depth - 1]].end <= list[place].begin)
@@ -198,7 +200,7 @@ static uint32_t last_begun(const struct chosen *list, struct thread *thread, int
     return low > thread->first ? (thread->last = low - 1) : WS_NO_RANGE;
 }
 
-/* Adds the operation to the ranges that it was launched in. Returns false if there are none. */
+/* Adds the operation to the ranges in which it was launched. Returns false if it was launched outside all ranges. */
 static bool add_to_ranges(struct summer *summer, struct thread *thread, const struct item *item)
 {
     struct ws_range_row *rows = summer->result->rows.data;

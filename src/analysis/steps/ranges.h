@@ -1,19 +1,18 @@
 /* What a device did for the ranges that a program sets (NVTX, record_function).
  *
- * Ranges of kind WS_RANGE_ANNOTATION count, grouped by name. Steps have their own section. Operators and Python
- * functions are not the program's own names for its phases, so they do not count. An operation belongs to the
- * ranges that its thread was in when the launch call began. The innermost range has it as its own work. Ranges
- * around it count it too, a name only once. If ranges overlap without nesting, both count it. An operation
- * launched by another thread (autograd's backward pass) belongs to no range of this thread, even if this thread
- * waits for it.
+ * The analysis covers ranges of kind WS_RANGE_ANNOTATION, grouped by name. Steps have their own section. Operators
+ * and Python functions are left out, because they are not the program's own names for its phases. An operation
+ * belongs to the ranges that its thread was in when the launch call began. The innermost of these ranges has the
+ * operation as its own work. The ranges around the innermost one count the operation too, but a name counts it only
+ * once. If ranges overlap without nesting, both count the operation. An operation launched by another thread
+ * (autograd's backward pass) does not belong to a range of the thread that waits for it.
  *
- * busy is the length of the union of the operations' intervals, exact in ns; sum is the sum of their lengths.
- * idle is the time in which the device ran nothing before one of them began. It shows which range the device
- * waited for; gaps.h tells why. Host time is the time of threads in the range, a union per thread.
+ * `busy` is the length of the union of the operations' intervals; `sum` is the sum of their lengths. `idle` is the
+ * length of the gaps that these operations ended. It shows which range the device waited for; gaps.h tells why. Host
+ * time is the time that threads spent in the range: the union of the intervals of each thread, summed over threads.
  *
- * Operations and gaps belong to the steady step in which they begin, with their full length. Host time counts
- * within the steady steps as the host ran them (ws_step.host_begin). A range belongs to the step in which it
- * ended.
+ * Operations and gaps belong to the steady step in which they begin, with their full length. Host time counts within
+ * the steady steps as the host ran them (ws_step.host_begin). A range belongs to the step in which it ended.
  */
 #ifndef WALLSHIM_ANALYSIS_STEPS_RANGES_H
 #define WALLSHIM_ANALYSIS_STEPS_RANGES_H
@@ -32,7 +31,7 @@ struct ws_range_amount {
 
 struct ws_range_work {
     struct ws_range_amount all, steady; /* whole recording; steady steps only */
-    int64_t until;                      /* end of the time counted in busy */
+    int64_t until;                      /* up to this time `busy` is counted */
 };
 
 struct ws_range_stay {
@@ -42,7 +41,7 @@ struct ws_range_stay {
 
 /* All ranges of one name, on all threads. */
 struct ws_range_row {
-    uint32_t label;                   /* index in ws_process.labels; UINT32_MAX: the name was lost */
+    uint32_t label;                   /* index in ws_process.labels; UINT32_MAX: the trace lost the name */
     struct ws_range_stay all, steady; /* whole recording; steady steps only */
     struct ws_range_work work;        /* operations launched inside */
     struct ws_range_work own;         /* the part of `work` outside nested ranges */
@@ -56,7 +55,7 @@ struct ws_range_outside {
 };
 
 struct ws_track_ranges {
-    struct ws_vector rows;    /* struct ws_range_row, largest device or host time first; empty: no such ranges */
+    struct ws_vector rows;    /* struct ws_range_row, largest device or host time first; empty: no annotations */
     struct ws_vector outside; /* struct ws_range_outside, largest busy first */
 };
 

@@ -12,7 +12,7 @@ static const char *ranges_name_of(const struct ws_process *process, uint32_t lab
     return label < process->labels.rows.count ? labels[label].text.data : "(name not in the trace)";
 }
 
-/* What the figures refer to. */
+/* What the printed figures are for: an average steady step, or the recording. */
 struct scale {
     const struct ws_track_steps *steps;
     size_t count;    /* number of steady steps; 0: figures are for the whole recording */
@@ -90,8 +90,8 @@ static bool is_first_thread(const struct ws_process *process, uint32_t id)
     return thread && pid && thread->tid == strtoul(pid, NULL, 10);
 }
 
-/* Returns whether a row is for a thread other than the first, on which most programs set their ranges, or for
- * several threads. */
+/* Prints rows for work outside all ranges. Returns true if one of them is for a thread other than the program's
+ * first, on which most programs set their ranges, or if there are rows for several threads. */
 static bool print_outside(struct ws_table *table, const struct ws_process *process, const struct scale *scale,
                           const struct ws_track_ranges *result, size_t *more)
 {
@@ -116,7 +116,7 @@ static bool print_outside(struct ws_table *table, const struct ws_process *proce
     return others;
 }
 
-/* Is there anything to show? With steady steps, a row may have all its time outside them. */
+/* Does the row have anything to show? If figures are for steady steps, all time of the row may lie outside these. */
 static bool is_shown(const struct scale *scale, const struct ws_range_row *row)
 {
     return !scale->count || row->steady.count || row->work.steady.operations || row->work.steady.idle;

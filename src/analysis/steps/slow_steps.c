@@ -21,7 +21,8 @@ static const struct ws_step *usual_step(const struct ws_track_steps *steps)
     return usual;
 }
 
-/* Adds up by name the time of the operations that began in a step. Sums of absurd times wrap around. */
+/* Adds up by name the time of the operations that began in a step. The sums are unsigned, so that impossible times in
+ * a damaged trace wrap around without undefined behaviour. */
 static void slow_steps_add_times(const struct ws_process *process, const struct ws_track *track,
                                  const struct ws_step *step, uint64_t *times)
 {

@@ -19,15 +19,14 @@ enum ws_slow_part {
 };
 
 struct ws_slow_step {
-    uint32_t step; /* index into ws_track_steps.steps */
-    uint32_t
-        name; /* index into ws_model.names: the operation that took longest beyond its usual time; WS_NOWHERE: none */
-    int64_t name_more;                /* ns more than in the step whose length is nearest to the median */
+    uint32_t step;     /* index into ws_track_steps.steps */
+    uint32_t name;     /* index into ws_model.names: the operation with the largest extra time; WS_NOWHERE: none */
+    int64_t name_more; /* its extra time: ns more than in the step whose length is nearest to the median */
     int64_t more[WS_SLOW_PART_COUNT]; /* ns more than the median; negative: less */
 };
 
-/* Fills ws_track_steps.slow_steps with the first slow steps, up to a limit. ws_track_steps.slow is the number
- * of all. Returns 0 or -ENOMEM. */
+/* Fills ws_track_steps.slow_steps with the first slow steps, up to a limit. ws_track_steps.slow is the number of all
+ * slow steps. Returns 0 or -ENOMEM. */
 int ws_slow_steps_explain(const struct ws_report *report, const struct ws_track *track, struct ws_track_steps *steps);
 
 #endif

@@ -41,7 +41,7 @@ static int64_t steps_length_of(const struct ws_step *step)
     return step->end - step->begin;
 }
 
-/* Computes the split and the operations of every step in one pass over the operations. */
+/* Finds the operations of each step and computes its split (activity/split.h), in one pass over the operations. */
 static int split_steps(const struct ws_report *report, const struct ws_track *track, struct ws_track_steps *result)
 {
     const struct ws_process *process = ws_model_process(report->model, track->process);
@@ -84,7 +84,7 @@ static int64_t launch_of(const struct ws_ops *ops, const struct ws_track *track,
     return known ? ws_op_host_begin(ops, track->order[place]) : otherwise;
 }
 
-/* Sets the host times of steps without step markers, from launches. */
+/* Sets host_begin and host_end of steps that were found, not marked, from the times of launches. */
 static void place_on_host(const struct ws_ops *ops, const struct ws_track *track, struct ws_track_steps *result)
 {
     struct ws_step *steps = result->steps.data;
@@ -97,7 +97,7 @@ static void place_on_host(const struct ws_ops *ops, const struct ws_track *track
     }
 }
 
-/* Nearest rank: the smallest value that at least this share of the values does not exceed. */
+/* The percentile by nearest rank: the smallest value that is at least as large as `percent` of all values. */
 static int64_t steps_percentile(const int64_t *sorted, size_t count, unsigned percent)
 {
     size_t rank = (count * percent + 99) / 100;
@@ -120,7 +120,7 @@ static bool within_warm(const struct ws_step *step, int64_t median)
     return step->kind != WS_STEP_STEADY || steps_length_of(step) / warm_up_percent <= median / 100;
 }
 
-/* The number of leading steps that are shorter than usual, if hardly any later step is. They use up a stock,
+/* The number of leading steps that are shorter than usual, if hardly any later step is. Such steps use up a stock,
  * such as batches loaded before the first step. */
 static size_t count_on_stock(const struct ws_vector *steps, int64_t median)
 {
@@ -137,7 +137,8 @@ static size_t count_on_stock(const struct ws_vector *steps, int64_t median)
     return all - leading > steady / short_in ? 0 : leading;
 }
 
-/* Marks these leading steps, and those before the first two of about usual length in a row, as warm-up. */
+/* Marks leading steps as warm-up: short ones that use up a stock, then those before the first two steps in a row that
+ * are not too long. */
 static void leave_out_warm_up(struct ws_vector *steps, int64_t median)
 {
     struct ws_step *list = steps->data;
@@ -159,7 +160,7 @@ static bool holds_counted(const struct ws_ops *ops, const struct ws_track *track
     return false;
 }
 
-/* Leaves out steps that hardware counters made longer, unless too few others are left. */
+/* Leaves out steps that became longer because hardware counters were read, unless too few other steps are left. */
 static void leave_out_counted(const struct ws_report *report, const struct ws_track *track, struct ws_vector *steps)
 {
     const struct ws_ops *ops = &ws_model_process(report->model, track->process)->ops;
@@ -175,7 +176,7 @@ static void leave_out_counted(const struct ws_report *report, const struct ws_tr
             list[i].kind = WS_STEP_STEADY;
 }
 
-/* Leaves out steps with holes: their true length and idle time are not known. */
+/* Leaves out steps during which recording was off for a time: their true length and idle time are not known. */
 static void leave_out_paused(const struct ws_track_activity *activity, struct ws_vector *steps)
 {
     const struct ws_hole *holes = activity->holes.data;
@@ -279,7 +280,8 @@ static int measure_all(struct ws_track_steps *result)
     return 0;
 }
 
-/* Runs as an analysis of its own, in parallel with activity, because it takes about as long. */
+/* Finds the steps. This is an analysis of its own, so that it can run in parallel with the analysis of activity,
+ * which takes about as long. */
 static int run_bounds(const struct ws_report *report, size_t subject, void *memory)
 {
     const struct ws_track *track = ws_model_track(report->model, subject);

@@ -1,26 +1,25 @@
-/* The steps of a device: the iterations of the program's main loop. They come from the program's step markers,
- * or are found in the operations of the device if there are none (period.h).
+/* The steps of a device: the iterations of the program's main loop. They come from the program's step markers, or are
+ * found in the operations of the device if there are none (period.h).
  *
- * Steps cover the time from the first boundary to the last without gaps. A boundary is the begin of a step's
- * first operation on the device, on the stream with most kernels other than communication. With a step marker,
- * this is the first such operation launched after the marker's begin. Other streams do not count because they
- * run ahead: a copy for the batch after next says nothing about the current step. What comes before the first
- * boundary is in no step.
+ * Steps cover the time from the first boundary to the last without gaps. A boundary is the begin of a step's first
+ * operation on the main stream: the stream of the device with most kernels other than communication. With step
+ * markers, this is the first operation of that stream that was launched after the marker's begin. Other streams do
+ * not count because they run ahead: a copy for the batch after next says nothing about the current step. Operations
+ * before the first boundary are in no step.
  *
  * Every figure "per step" in a report is taken over the steady steps. The other kinds are left out:
  * - warm-up: the leading steps before the first two in a row that are at most 25 % longer than the median. Also
- * leading steps that are more than 25 % shorter, if hardly any later step is: they use up a stock, such as
- * batches loaded beforehand;
- * - other: segments that repeat with the steps but are not like them (evaluation, checkpoint); only for steps
- * that were found, not marked;
- * - cut: the last step, if its end was not recorded;
- * - counted: steps with launches that were delayed while hardware counters were read, if three other steps are
- * left;
+ * leading steps that are more than 25 % shorter, if hardly any later step is: they use up a stock, such as batches
+ * loaded beforehand;
+ * - other: segments that repeat with the steps but are not like them (evaluation, checkpoint); only for steps that
+ * were found, not marked;
+ * - cut: the last step, if its end was not recorded (among fewer than four marked steps it counts as steady);
+ * - counted: steps with launches that were delayed while hardware counters were read, if three other steps are left;
  * - paused: steps during which recording was off for a time, as between bursts.
  *
  * The step time is stable if the middle half of the steps lies within 10 % of the median (from this limit on
- * torch.utils.benchmark warns of fluctuation) and at most one step in twenty is slow. It is not judged with
- * fewer than three steps. A slow step takes more than 1.5 times the median, as in nsys-ai.
+ * torch.utils.benchmark warns of fluctuation) and at most one step in twenty is slow. It is not judged with fewer
+ * than three steps. A slow step takes more than 1.5 times the median, as in nsys-ai.
  */
 #ifndef WALLSHIM_ANALYSIS_STEPS_STEPS_H
 #define WALLSHIM_ANALYSIS_STEPS_STEPS_H
@@ -97,13 +96,14 @@ struct ws_track_steps {
 
 extern const struct ws_analysis ws_analysis_steps;
 
-/* Only source, why_none, and the begins and ends of the steps. It has no section. */
+/* Finds the steps. In its result (struct ws_track_steps) only source, why_none and the begins and ends of the steps
+ * may be used. It has no section. */
 extern const struct ws_analysis ws_analysis_step_bounds;
 
 /* The step at this time, or NULL. */
 const struct ws_step *ws_steps_at(const struct ws_track_steps *steps, int64_t time);
 
-/* The same for times that ascend from call to call. *cursor is 0 before the first call. */
+/* The same as ws_steps_at, faster, for times that ascend from call to call. *cursor is 0 before the first call. */
 static inline const struct ws_step *ws_steps_next(const struct ws_track_steps *steps, size_t *cursor, int64_t time)
 {
     const struct ws_step *list = steps->steps.data;
@@ -112,13 +112,13 @@ static inline const struct ws_step *ws_steps_next(const struct ws_track_steps *s
     return *cursor < steps->steps.count && list[*cursor].begin <= time ? &list[*cursor] : NULL;
 }
 
-/* Does this step count for figures per step? False for NULL (no step). */
+/* Does this step count for figures per step? A NULL step does not. */
 static inline bool ws_step_is_steady(const struct ws_step *step)
 {
     return step && step->kind == WS_STEP_STEADY;
 }
 
-/* Tells for millions of ascending times whether they are in steady steps. */
+/* State of ws_steady_at, which tells for millions of ascending times whether each is in a steady step. */
 struct ws_steady_walk {
     const struct ws_step *next, *end; /* next step and end of the array */
     int64_t until;                    /* the last answer holds up to this time */
@@ -152,7 +152,8 @@ static inline int64_t ws_steps_share(const struct ws_track_steps *steps, int64_t
 
 const char *ws_step_kind_name(enum ws_step_kind kind);
 
-/* The parts of WS_STEP_PARTS by index: of one step, and the figure over the steady steps. */
+/* The parts of WS_STEP_PARTS by index. ws_step_part returns a part of one step, ws_steps_figure its figure over the
+ * steady steps. */
 enum { WS_STEP_PART_COUNT = 7 };
 int64_t ws_step_part(const struct ws_step *step, size_t part);
 const struct ws_step_figure *ws_steps_figure(const struct ws_track_steps *steps, size_t part);

@@ -82,7 +82,7 @@ static const struct {
 #undef SLOW
 };
 
-/* Names the parts that make up more than a quarter of the step's extra time. */
+/* Prints a cell with the parts that make up more than a quarter of the step's extra time. */
 static void more_cell(const struct ws_track_steps *result, const struct ws_slow_step *slow, struct ws_table *table)
 {
     const struct ws_step *step = (const struct ws_step *)result->steps.data + slow->step;
@@ -97,8 +97,8 @@ static void more_cell(const struct ws_track_steps *result, const struct ws_slow_
     ws_table_cell(table, "%s", text);
 }
 
-/* The operation with the largest extra time, and that time, if it is more than a tenth of the step's extra
- * time. */
+/* Prints cells with the operation that has the largest extra time, and with that time, if it is more than a tenth of
+ * the step's extra time. */
 static void operation_cells(const struct ws_report *report, const struct ws_track_steps *result,
                             const struct ws_slow_step *slow, struct ws_table *table)
 {
@@ -113,7 +113,7 @@ static void operation_cells(const struct ws_report *report, const struct ws_trac
     ws_table_name(table, ws_model_name(report->model, slow->name)->text);
 }
 
-/* "begin" is the time from which the device's other sections count. */
+/* Times are printed relative to `begin`, as in the other sections on the device. */
 static void print_slow(const struct ws_report *report, const struct ws_track_steps *result, int64_t begin,
                        struct ws_page *page)
 {
@@ -243,7 +243,7 @@ static int json_summary(const struct ws_track_steps *result, json_t *object)
     return status;
 }
 
-/* Most steps that are listed singly, because loops of a few operations may have millions of steps. */
+/* At most so many steps are listed one by one, because loops of a few operations may have millions of steps. */
 enum { MOST_ROWS = 1 << 16 };
 
 int ws_steps_json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)

@@ -40,7 +40,7 @@ static const char *why_no_imported(const struct ws_process *process)
                                            "ProfilerActivity.CUDA";
 }
 
-/* The file may have been cut before its devices. */
+/* Why the trace has no device at all. A file that was cut may lack its rows on devices. */
 static const char *why_no_device(const struct ws_report *report)
 {
     for (size_t i = 0; i < report->model->processes.count; i++)

@@ -14,8 +14,8 @@
 
 enum { ADVICE_SHOWN = 5, LABEL = 22, BUSY_LIMIT = 85, PEAK_LIMIT = 60, FEWEST_STEPS = 3 };
 
-/* Percent of a step. From the first on, the report says that a busy device only moves data; from the second on,
- * that the limits of busy time are wide apart. */
+/* Percent of a step. From MOVING_LIMIT on, the report names exposed copies and communication as a part of busy time.
+ * From UNSURE_LIMIT on, it says how far apart the limits of busy time are. */
 enum { MOVING_LIMIT = 15, UNSURE_LIMIT = 10 };
 
 /* If steady steps cover less of the recording than this percentage, the report says so. */
@@ -24,7 +24,8 @@ enum { COVERED_LIMIT = 75 };
 /* Advice that saves less than this share of a step, or of the recording, is not shown. */
 enum { LEAST_SHOWN_PER_MILLE = 5 };
 
-/* Percent. From here on, the mean share of each kernel's own peak is reported instead of the share of one peak. */
+/* Percent. The report gives the mean share that kernels reach of the peak of their own precision. It says so if that
+ * share is more than 5 % larger than the share of one peak for all kernels. */
 enum { MIXED_LIMIT = 105 };
 
 /* What a part of a step is spent on, worded as the end of a sentence. */
@@ -62,7 +63,7 @@ static const char *verdict_unit_of(const struct ws_track_wall *wall)
     return wall->per_step ? "an average step" : "the recording";
 }
 
-/* Without training, the loop may wait for requests. */
+/* A program that does not train may be a server, which waits for requests rather than for input. */
 static const char *spent_on(const struct ws_track_wall *wall, enum ws_part part)
 {
     return part == WS_PART_INPUT && !wall->trains ? "waiting for input or requests" : spent[part];
@@ -79,7 +80,7 @@ static void write_copies(const struct ws_report *report, size_t track, char text
     snprintf(text, COPIES_TEXT, "%s%s%s", spent[WS_PART_EXPOSED_MEMORY], *phrase ? ": " : "", phrase);
 }
 
-/* Copies count as overhead. If they are a large part of it, the line says so and names them. */
+/* Prints the wall. Exposed copies count as overhead. If they are a large part of it, the line names them. */
 static void print_wall(const struct ws_report *report, size_t track, struct ws_page *page)
 {
     const struct ws_track_wall *wall = verdict_wall_of(report, track);
@@ -98,7 +99,8 @@ static void print_wall(const struct ws_report *report, size_t track, struct ws_p
                  are_beside ? ws_format_time(beside, copied) : "", are_beside ? " " : "", are_beside ? copies : "");
 }
 
-/* Prints the wall that is left once input is there. For an idle server it is the only one to work on. */
+/* Prints the wall that remains without waits for input. For a server that waits for requests, only this wall can be
+ * worked on. */
 static void print_behind(const struct ws_track_wall *wall, struct ws_page *page)
 {
     int64_t input = wall->parts[WS_PART_INPUT], length = wall->length - input;
@@ -112,7 +114,8 @@ static void print_behind(const struct ws_track_wall *wall, struct ws_page *page)
                      wall->behind == WS_WALL_OVERHEAD ? spent[wall->behind_cause] : "");
 }
 
-/* Steps with launches that the recorder delayed are left out. Without steps, all figures include them. */
+/* Warns about launches that took longer because hardware counters were read. Figures per step leave out the steps
+ * with such launches. Figures of the whole recording include them. */
 static void print_held_up(const struct ws_report *report, size_t track, struct ws_page *page)
 {
     const struct ws_process *process = ws_model_process(report->model, ws_model_track(report->model, track)->process);
@@ -134,7 +137,8 @@ static void verdict_print_untimed(const struct ws_report *report, size_t track, 
         ws_page_fact(page, "not all timed", "%s: while they ran the GPU counts as idle", text);
 }
 
-/* Prints how a step divides between the walls, largest first. If the wall is not the largest, says why. */
+/* Prints how a step divides between the walls, largest first. If the wall of the verdict is not the largest, prints
+ * why. */
 static void print_shares(const struct ws_track_wall *wall, struct ws_page *page)
 {
     char share[WS_FORMAT_SIZE], text[200] = "";
@@ -187,7 +191,7 @@ static void print_steps(const struct ws_track_steps *steps, struct ws_page *page
                  left_out);
 }
 
-/* Evaluation, or another phase, may take as long as the steps, and no figure per step includes it. */
+/* Warns if steady steps cover little of the recording. The rest, such as evaluation, is in no figure per step. */
 static void print_covered(const struct ws_report *report, size_t track, struct ws_page *page)
 {
     const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, track);
@@ -213,7 +217,7 @@ static void write_busy(const struct ws_track_wall *wall, int64_t busy, char *tex
                                      ws_format_time(time, wall->parts[moving[i]]), spent[moving[i]]);
 }
 
-/* Writes the limits of busy time if the errors of the times are large. */
+/* Writes the lower and upper limit of busy time, if the errors of the times put them far apart. */
 static void write_bounds(const struct ws_track_activity *activity, char *text, size_t capacity)
 {
     char least[WS_FORMAT_SIZE], most[WS_FORMAT_SIZE];
@@ -277,8 +281,8 @@ static void verdict_print_matmuls(const struct ws_report *report, size_t track, 
                  ws_format_share(share, matmul, compute));
 }
 
-/* Prints the share of the peak for kernels with known FLOPs. If these are less than half of the matrix work, it
- * is not known. */
+/* Prints which share of the peak the matrix kernels with known FLOPs reach. Prints "not known" if they take less than
+ * half of the time of all matrix kernels. */
 static void print_peak(const struct ws_report *report, size_t track, struct ws_page *page)
 {
     const struct ws_track_roofline *roofline = ws_report_result(report, &ws_analysis_roofline, track);
@@ -306,7 +310,7 @@ static void print_peak(const struct ws_report *report, size_t track, struct ws_p
                  from);
 }
 
-/* Prints the joint saving if it exceeds the sum of the single ones. */
+/* Prints what the removal of several causes together saves, if that exceeds the sum of their single savings. */
 static void print_together(const struct ws_report *report, size_t track, struct ws_page *page)
 {
     const struct ws_track_savings *savings = ws_report_result(report, &ws_analysis_savings, track);
@@ -339,7 +343,7 @@ static void print_advice(const struct ws_report *report, size_t track, struct ws
         ws_page_fact(page, "", "and %zu more in the sections below", count - shown);
 }
 
-/* If all devices have the same name, it is left out of the lines. */
+/* Have all devices the same name? Then the table leaves it out. */
 static bool devices_are_alike(const struct ws_report *report)
 {
     const struct ws_device *first = ws_track_device(report->model, ws_model_track(report->model, 0));
@@ -351,7 +355,7 @@ static bool devices_are_alike(const struct ws_report *report)
     return first != NULL;
 }
 
-/* One line per device. */
+/* Prints a table with a line for each device. */
 static void verdict_print_table(const struct ws_report *report, struct ws_page *page)
 {
     static const struct ws_table_column columns[] = {
@@ -383,7 +387,7 @@ static void verdict_print_table(const struct ws_report *report, struct ws_page *
     fputc('\n', page->out);
 }
 
-/* Prints the device that the others wait for, which need not be the device of the verdict. */
+/* Prints the slowest device, for which the others wait. If it has no verdict, the verdict is on the next slowest. */
 static void print_slowest(const struct ws_report *report, const struct ws_slowest *slowest, struct ws_page *page)
 {
     char title[256], known[80] = "";

@@ -12,7 +12,8 @@
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 
-/* Percent of operations without times up to which a verdict is given: a third of the limit for overhead. */
+/* A verdict is given if at most this percentage of operations has no device times: a third of the limit for
+ * overhead. */
 enum { UNTIMED_LIMIT = WS_WALL_OVERHEAD_LIMIT / 3 };
 
 static bool wall_exceeds(int64_t part, int64_t whole, int percent)
@@ -20,7 +21,8 @@ static bool wall_exceeds(int64_t part, int64_t whole, int percent)
     return (double)part > (double)whole * percent / 100.0;
 }
 
-/* Sums by shape. There are few shapes, and independent sums do not wait for each other. */
+/* Adds the times of operations up by shape. There are few shapes, so times[] stays in the cache, and the CPU can add
+ * to several sums at once. */
 static void add_operations(double *times, const struct ws_ops *ops, const struct ws_track *track, size_t first,
                            size_t count)
 {
@@ -30,9 +32,9 @@ static void add_operations(double *times, const struct ws_ops *ops, const struct
     }
 }
 
-/* Returns WS_PART_COUNT for operations other than compute. Matrix times vector reads each weight for two FLOPs,
- * so it is limited by memory on every GPU and does not count as matrix work. The kernels of a graph that was
- * timed as a whole are not known. */
+/* Returns WS_PART_COUNT for operations other than compute. A matrix times a vector does not count as matrix work: it
+ * reads each weight for two FLOPs, so memory limits it on every GPU. A graph that was timed as a whole is a part of
+ * its own, because its kernels are not known. */
 static enum ws_part part_of(const struct ws_report *report, size_t index)
 {
     const struct ws_op_name *name = ws_model_name(report->model, index);
@@ -75,7 +77,8 @@ static int split_compute(const struct ws_report *report, size_t subject, const s
     return 0;
 }
 
-/* The parts of all steady steps, or of the recording, summed. The caller divides them. */
+/* Adds up the parts over all steady steps, or over the recording. The caller divides the sums by the number of
+ * steps. */
 static int sum_parts(const struct ws_report *report, size_t subject, struct ws_track_wall *result)
 {
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
@@ -145,7 +148,7 @@ static enum ws_part largest_part(const struct ws_track_wall *result, enum ws_wal
     return (enum ws_part)largest;
 }
 
-/* Finds the wall of a step without its waits for input. */
+/* If waits for input are the wall, finds the wall of the rest of the step. */
 static void find_wall_behind(struct ws_track_wall *result)
 {
     struct ws_track_wall rest = *result;
@@ -158,7 +161,8 @@ static void find_wall_behind(struct ws_track_wall *result)
     result->behind_cause = largest_part(&rest, result->behind);
 }
 
-/* What several causes save together beyond the sum of single savings, limited to the idle time. */
+/* What the removal of several causes together saves beyond the sum of their single savings. Limited to the idle time
+ * that other advice leaves. */
 static int64_t won_together(const struct ws_report *report, size_t subject, const struct ws_track_wall *result)
 {
     const struct ws_track_savings *savings = ws_report_result(report, &ws_analysis_savings, subject);

@@ -7,9 +7,10 @@
  * than 10 % (the same plugin's limit);
  * - else what busy time is spent on: compute if matrix work (gemm, conv, attention; not matrix times vector)
  * takes at least half of it, else bandwidth. Whether a kernel actually reaches a roof is shown by the roofline.
- * If waiting for input is the wall, the rest of the step has a wall behind it. For training it is the next wall
- * once input is loaded ahead. For a server, which waits for requests, it is the wall of the time in which there
- * are requests.
+ *
+ * If waiting for input is the wall, the rest of the step has a wall of its own: `behind`. In training this is the
+ * wall that remains once input is loaded ahead. In a server, which waits for requests, it is the wall of the time
+ * in which there are requests.
  */
 #ifndef WALLSHIM_ANALYSIS_VERDICT_WALL_H
 #define WALLSHIM_ANALYSIS_VERDICT_WALL_H
@@ -20,7 +21,7 @@
 
 #include "report/analysis.h"
 
-/* Percent of the step from which on a wall is named, in the order above. */
+/* A wall is named from this percentage of the step on (see above). */
 enum { WS_WALL_OVERHEAD_LIMIT = 15, WS_WALL_INPUT_LIMIT = 5, WS_WALL_COMMUNICATION_LIMIT = 10 };
 
 struct ws_track_wall {
@@ -32,22 +33,23 @@ struct ws_track_wall {
     int64_t length;               /* ns: mean steady step, or the recorded time */
     int64_t parts[WS_PART_COUNT]; /* ns; they add up to length, except for rounding */
     int64_t by_wall[WS_WALL_COUNT];
-    bool trains;                  /* the device runs what only training runs; else input may be requests */
-    enum ws_wall behind;          /* the wall of the rest of the step, if waiting for input is the wall */
-    enum ws_part behind_cause;    /* the largest part of that wall, without waits for input */
+    bool trains;         /* the device runs operations that only training needs; else waits for input may be waits for
+                            requests */
+    enum ws_wall behind; /* the wall of the rest of the step, if waiting for input is the wall */
+    enum ws_part behind_cause;    /* the largest part of the wall `behind`, waits for input aside */
     struct ws_advice_list advice; /* largest saving first; savings from a part never exceed the part */
     int64_t saving;               /* sum over all advice, ns */
 };
 
 extern const struct ws_analysis ws_analysis_wall;
 
-/* The device that a job waits for. Steps are compared with steps; if there are none, recordings with
- * recordings. */
+/* The slowest device of a job, for which the others wait. Devices with steps are compared by the length of a step. If
+ * no device has steps, all are compared by the length of their recordings. */
 struct ws_slowest {
     size_t shown;        /* the slowest device with a verdict; WS_NOWHERE: no device has one */
-    size_t slower;       /* a device without a verdict that is slower still; WS_NOWHERE: none */
-    size_t not_compared; /* devices with operations that cannot be compared: only they, or only the one shown, have
-                            steps */
+    size_t slower;       /* a device without a verdict that is even slower than `shown`; WS_NOWHERE: none */
+    size_t not_compared; /* devices with operations that cannot be compared with `shown`: `shown` has steps and they
+                            have none, or the reverse */
 };
 
 struct ws_slowest ws_report_slowest(const struct ws_report *report);

@@ -30,7 +30,7 @@ CUBLAS_FUNCTION(cublasLtMatmul(ws_cublasHandle handle, ws_cublasLtMatmulDesc *de
     return WS_CUBLAS_STATUS_SUCCESS;
 }
 
-/* Descriptors hold each attribute in the word of its number, as the simulated cuBLASLt's do. */
+/* Descriptors are arrays of 64-bit words; attribute number N is in words[N], as in the simulated cuBLASLt. */
 static ws_cublasStatus get(const uint64_t *words, ws_cublasEnum which, void *value, size_t size)
 {
     memcpy(value, &words[which], size);

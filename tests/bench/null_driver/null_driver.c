@@ -13,7 +13,8 @@
     __attribute__((visibility("default"))) ws_CUresult name parameters; \
     ws_CUresult name parameters
 
-/* With NULL_DRIVER_COUNTS set, how often the program's first thread called what: printed at the end. */
+/* The functions whose calls by the program's first thread are counted. With NULL_DRIVER_COUNTS set, the counts are
+ * printed at the end. */
 #define COUNTED(X)         \
     X(cuCtxGetCurrent)     \
     X(cuStreamIsCapturing) \
@@ -153,7 +154,7 @@ DRIVER_FUNCTION(cuFuncGetName, (const char **name, ws_CUfunction function))
     return WS_CUDA_SUCCESS;
 }
 
-/* Four pointers and two numbers, as a typical kernel has. */
+/* Every kernel has the parameters of a typical one: four pointers and two numbers. */
 DRIVER_FUNCTION(cuFuncGetParamInfo, (ws_CUfunction function, size_t index, size_t *offset, size_t *size))
 {
     count(COUNT_cuFuncGetParamInfo);

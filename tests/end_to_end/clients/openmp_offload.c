@@ -1,4 +1,4 @@
-/* Loops that clang's OpenMP runs on the device, from two threads. */
+/* Loops that clang's OpenMP offloads to the device, started by two threads. */
 #include <omp.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* A library that uses CUDA while it is loaded, before preloaded libraries are ready: its constructor comes first. */
+/* A library that uses CUDA in its constructor, which runs before the constructors of preloaded libraries. */
 #include "../program.h"
 
 int early_launches(void);

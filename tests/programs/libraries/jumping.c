@@ -1,5 +1,6 @@
-/* A library between program and driver whose cuStreamQuery, cuLaunchKernel and ncclAllReduce may not return: a signal
- * handler or a C++ exception that leaves a call does the same. A launch may also be interrupted by a signal. */
+/* A library between the shim and the driver. Its cuStreamQuery, cuLaunchKernel and ncclAllReduce may leave by
+ * longjmp, as a signal handler or a C++ exception that leaves a call would. A launch may also be interrupted by a
+ * signal. */
 #include "abi/cuda.h"
 #include "abi/nccl.h"
 
@@ -13,10 +14,11 @@ extern jmp_buf *jump_out, *jump_out_of_launch, *jump_out_of_collective;
 jmp_buf *jump_out, *jump_out_of_launch, *jump_out_of_collective;
 extern int interrupt_launches;
 int interrupt_launches;
-/* A wait for an event that goes into the stream while another thread's launch is on its way there. */
+/* The steps in which one thread's wait for an event goes into a stream while another thread's launch is on its way
+ * into the same stream. */
 enum { WAIT_COMES = 1, LAUNCH_COMES, WAIT_IS_IN, LAUNCH_IS_IN };
 extern int meeting;
-int meeting; /* the last that happened; 0: there is none */
+int meeting; /* the step that was reached last; 0: none */
 
 static void meet(int reached, int next)
 {

@@ -1,11 +1,12 @@
-/* A layer between a program and the driver, as those are that share a GPU out: it is preloaded, answers dlsym itself,
- * and gives its own functions for some of the driver's. LAYER says where it has the real dlsym from:
+/* A layer between a program and the driver, like libraries that divide a GPU among programs: it is preloaded, has a
+ * dlsym of its own, and answers for some driver functions with functions of its own. LAYER says where it finds the
+ * real dlsym:
  *
- *   next      the next one after its own, by its version
- *   default   the first of that version that anybody has
- *   libc      libc's own, whoever else has one
+ *   next      in the next library after the layer (dlvsym of RTLD_NEXT)
+ *   default   in the first library that has this version of it (dlvsym of RTLD_DEFAULT)
+ *   libc      in libc, whichever other libraries have one
  *
- * It gives "layer_secret" too, which no symbol table has.
+ * Its dlsym also finds "layer_secret", a name that is in no symbol table.
  */
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Destroys what contexts are left in its own destructor. */
+/* Destroys the contexts that leaving.c of the folder above has left, in this library's destructor. */
 #include "abi/cuda.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* What runs while this library is being opened, with the loader's lock held: with SLOW a nap, else a thread that
- * makes its first CUDA calls, and is waited for. */
+/* A library whose constructor takes long, inside dlopen and with the loader's lock held. With SLOW it sleeps; else it
+ * starts a thread that makes its first CUDA calls, and waits for that thread. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

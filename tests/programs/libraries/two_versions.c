@@ -1,4 +1,5 @@
-/* A cuBLAS that answers with its version, and a library that is bound to it: -DVERSION, with -DCALLER the latter. */
+/* Built for each VERSION as a cuBLAS that answers with its version, and with -DCALLER as a library that is bound to
+ * that cuBLAS. */
 #define NAME(version) call_##version
 #define CALL(version) NAME(version)
 

@@ -1,9 +1,9 @@
-/* How a function of the driver is written down.
+/* The macros that define the driver's functions.
  *
  * API(name, parameters, arguments) { body } exports one function. Before the body runs, the call is refused
  * when the driver is not initialised, or when the function is newer than SIMGPU_DRIVER_VERSION.
- * API_TWIN adds the twin whose null stream is the calling thread's own default stream; the body sees the
- * difference only through sim_stream_get. API_SAME exports one more name for a function above it.
+ * API_TWIN adds the twin whose null stream is the calling thread's own default stream (_ptsz, _ptds); for the body,
+ * only sim_stream_get answers differently. API_SAME exports one more name for a function defined above it.
  */
 #ifndef SIMGPU_API_H
 #define SIMGPU_API_H
@@ -15,10 +15,10 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Says once for each name that this driver has not got it. */
+/* Says on stderr, once for each name, that the simulated driver lacks this function. Returns NOT_SUPPORTED. */
 ws_CUresult sim_not_supported(const char *name);
 
-/* Refuses, with SIMGPU_CAPTURE_STRICT, calls that may be unsafe in a capture. */
+/* With SIMGPU_CAPTURE_STRICT: refuses calls of which the documentation does not say that captures allow them. */
 ws_CUresult sim_capture_doubts(const char *name);
 
 static inline ws_CUresult api_enter(const char *name, int version)
@@ -31,8 +31,8 @@ static inline ws_CUresult api_enter(const char *name, int version)
     return __builtin_expect(sim_config.capture_strict != 0, 0) ? sim_capture_doubts(name) : WS_CUDA_SUCCESS;
 }
 
-/* With SIMGPU_HOLD_SIGNALS no handler runs inside a call of ours, where it could find our locks taken by its own
- * thread: what a program does in handlers then meets everything but the driver. */
+/* With SIMGPU_HOLD_SIGNALS no signal handler runs inside a call of the simulated driver. So a handler may call the
+ * driver: the thread that it interrupts never holds one of the driver's locks. */
 static inline bool api_hold_signals(sigset_t *before)
 {
     sigset_t all;
@@ -83,7 +83,7 @@ static inline void api_let_signals(bool held, const sigset_t *before)
     API_NAME(name, body_##like, arguments, parameters, false)    \
     API_NAME(name##suffix, body_##like, arguments, parameters, true)
 
-/* The two lines most bodies begin with. */
+/* Checks that most bodies begin with. */
 #define NEED(condition)                         \
     do {                                        \
         if (!(condition))                       \

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-/* Some load what a launch would load, or make things; nobody says which of them a capture allows. */
+/* Calls of which the documentation does not say whether a capture allows them. Some load code, as a launch would;
+ * others create objects. */
 ws_CUresult sim_capture_doubts(const char *name)
 {
     static const char *const doubtful[] = {

@@ -83,10 +83,10 @@ API(cuCtxGetDevice, (ws_CUdevice * device), (device))
     return WS_CUDA_SUCCESS;
 }
 
-/* Two functions of which the newer form takes a context more. numba, HAMi and others look for the name with _v2
- * first, and call it as they call the plain one: an older driver has no such name to be found, this one's context is
- * then what chance left in a register. The real driver crashes of it (segger issue 30); here a context that never was
- * is the current one, so that these clients run. */
+/* The newer forms of two functions, cuCtxGetDevice_v2 and cuCtxSynchronize_v2, take a context in addition. numba,
+ * HAMi and others look for the name with _v2 first, but call it without the context: where a driver has that name,
+ * the argument is whatever happens to be in the register. The real driver crashes then (segger issue 30). Here a
+ * pointer that is not a context stands for the current context, so that these clients run. */
 static struct sim_context *named_context(struct sim_context *context, int version)
 {
     if (context && sim_config.driver_version >= version) {
@@ -197,7 +197,7 @@ API(cuCtxSetLimit, (ws_CUenum limit, size_t value), (limit, value))
     return WS_CUDA_SUCCESS;
 }
 
-/* Two settings of a context that change nothing here but are remembered. */
+/* Settings of a context that have no effect here; only their values are kept. */
 #define REMEMBERED(get, set, field)        \
     API(get, (ws_CUenum * value), (value)) \
     {                                      \

@@ -29,7 +29,7 @@ static ws_CUresult copy_line(uint64_t to, enum sim_side to_side, uint64_t from, 
 #define H SIM_SIDE_HOST
 #define D SIM_SIDE_DEVICE
 
-/* A copy of bytes in both its forms: synchronous with a _ptds twin, asynchronous with a _ptsz one. */
+/* Defines the two functions for a copy of bytes: the synchronous with a _ptds twin, the asynchronous with _ptsz. */
 #define LINE_COPY(sync, async, to_type, to_side, from_type, from_side)                           \
     API_TWIN(sync, _ptds, (to_type to, from_type from, size_t bytes), (to, from, bytes))         \
     {                                                                                            \
@@ -78,7 +78,7 @@ static ws_CUresult fill(uint64_t to, size_t pitch, unsigned value, unsigned elem
     TRY(sim_memset_describe(&work, stream->context->device, &what, &pinned));
     uint64_t number = 0;
     TRY(sim_submit(stream, &work, sim_config.launch_ns, &number));
-    /* Memsets do not hold the host, but of pinned host memory. */
+    /* The caller waits for a memset only when it writes pinned host memory. */
     return pinned && !async ? sim_finish_through(stream, number) : WS_CUDA_SUCCESS;
 }
 

@@ -1,4 +1,4 @@
-/* Copies of two and three dimensions, from and to arrays, and in batches; and the arrays. */
+/* Copies in two and three dimensions, from and to arrays, and in batches; creating arrays. */
 #include "api/api.h"
 
 static ws_CUresult copy_3d(const ws_CUDA_MEMCPY3D *what, ws_CUstream handle, bool async)
@@ -64,7 +64,7 @@ API_TWIN(cuMemcpy3DAsync_v2, _ptsz, (const ws_CUDA_MEMCPY3D *what, ws_CUstream s
 API_SAME_TWIN(cuMemcpy3DPeerAsync, _ptsz, cuMemcpy3DAsync_v2, (const ws_CUDA_MEMCPY3D *what, ws_CUstream stream),
               (what, stream))
 
-/* One side of a copy of bytes: host or device memory at an address, or an array from an offset on. */
+/* Source or destination of a copy of bytes: host or device memory at an address, or an array from an offset on. */
 struct side {
     ws_CUenum type;
     const void *host;
@@ -173,7 +173,7 @@ static ws_CUresult batch_3d(size_t count, const ws_CUDA_MEMCPY3D_BATCH_OP *list,
         ws_CUDA_MEMCPY3D full = { .WidthInBytes = list[i].extent.width,
                                   .Height = list[i].extent.height,
                                   .Depth = list[i].extent.depth };
-        /* Only plain memory: of arrays the element's size would have to be known. */
+        /* Arrays are not supported: their extent is in elements, whose size would be needed. */
         for (int end = 0; end < 2; end++)
             if (ends[end]->type != WS_CU_MEMCPY_OPERAND_TYPE_POINTER)
                 return WS_CUDA_ERROR_NOT_SUPPORTED;

@@ -1,4 +1,4 @@
-/* Graphs: their making, and how their nodes hang together. */
+/* Graphs: creating them, and the dependencies between their nodes. */
 #include "api/graph.h"
 
 #include <stdio.h>
@@ -62,7 +62,7 @@ API(cuGraphNodeGetType, (struct sim_node * node, ws_CUenum *type), (node, type))
     return WS_CUDA_SUCCESS;
 }
 
-/* A list the caller gives room for: as many as fit, and how many there are. */
+/* A list of nodes for the caller: `out` has room for `room` of them, `count` says how many there are. */
 struct listing {
     struct sim_node **out;
     size_t room, count;
@@ -116,7 +116,7 @@ API(cuGraphGetEdges, (struct sim_graph * graph, struct sim_node **from, struct s
             list(&targets, graph->nodes[i]);
         }
     list_end(&sources, count);
-    *count = targets.room; /* each listing needs the room as it was */
+    *count = targets.room; /* list_end overwrote it, and the second call needs the caller's value */
     return list_end(&targets, count);
 }
 

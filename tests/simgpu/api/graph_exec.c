@@ -1,4 +1,4 @@
-/* Executable graphs: made, changed, launched. */
+/* Executable graphs: instantiating, updating and launching them. */
 #include "api/graph.h"
 
 static ws_CUresult instantiate(struct sim_exec **exec, struct sim_graph *graph, uint64_t flags)
@@ -72,7 +72,7 @@ API_TWIN(cuGraphUpload, _ptsz, (struct sim_exec * exec, ws_CUstream handle), (ex
     return sim_stream_get(handle, &stream);
 }
 
-/* What a captured launch becomes: a child graph of the same steps. */
+/* A captured launch becomes a child graph with the same steps. */
 static ws_CUresult capture_launch(struct sim_exec *exec, struct sim_stream *stream)
 {
     struct sim_work work = { .kind = SIM_WORK_EMPTY, .unit = SIM_ENGINE_NONE };

@@ -1,4 +1,4 @@
-/* Nodes: adding them and asking and changing what they do. */
+/* Graph nodes: adding them, and reading and changing their parameters. */
 #include "api/graph.h"
 
 ws_CUresult sim_kernel_work(struct sim_work *work, const ws_CUDA_KERNEL_NODE_PARAMS_v1 *from, ws_CUkernel kernel,
@@ -157,7 +157,7 @@ struct alloc_parameters {
     ws_CUdeviceptr address;
 };
 
-/* The memory is there from now to the end of the graph: launches do not take it anew. */
+/* The memory is allocated now and freed with the node; launches of the graph do not allocate. */
 API(cuGraphAddMemAllocNode, (NODE_PARAMETERS, struct alloc_parameters *parameters), (NODE_ARGUMENTS, parameters))
 {
     struct sim_context *context;
@@ -306,7 +306,7 @@ API(cuGraphMemcpyNodeGetParams, (struct sim_node * node, ws_CUDA_MEMCPY3D *param
     TRY(node_check(node));
     NEED(node->type == WS_CU_GRAPH_NODE_TYPE_MEMCPY);
     *parameters = node->copy;
-    if (!parameters->WidthInBytes) { /* captured: told from the work */
+    if (!parameters->WidthInBytes) { /* a captured copy: the parameters are made from its work */
         const struct sim_copy *copy = &node->work.copy;
         *parameters = (ws_CUDA_MEMCPY3D){ .srcMemoryType = WS_CU_MEMORYTYPE_UNIFIED,
                                           .srcDevice = (ws_CUdeviceptr)copy->from,

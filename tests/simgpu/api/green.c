@@ -1,5 +1,5 @@
-/* Green contexts: part of a device, with streams of its own; modules and memory are the primary context's. Here each
- * has all SMs. */
+/* Green contexts. Each stands for a part of a device's SMs and has its own streams; modules and memory are those of
+ * the primary context. Here every green context has all SMs. */
 #include "api/api.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Names that the real library exports beside those of its stub: other graphics interfaces. Programs look for
- * them (ffmpeg wants all of its list before it begins); nothing stands behind them here. */
+/* Functions for graphics interfaces, which the real library exports though its stub does not. Programs look them up
+ * (ffmpeg refuses to start if one is missing); here they all answer that they are not supported. */
 #include "api/api.h"
 
 #define WITH_OPENGL(X)            \

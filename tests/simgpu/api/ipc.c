@@ -1,4 +1,4 @@
-/* Device memory handed to another process: the pages become a nameless file, which the other opens through /proc. */
+/* Device memory handed to another process: the pages become a nameless file, which it opens through /proc. */
 #include "api/api.h"
 
 #include <fcntl.h>
@@ -40,7 +40,7 @@ API(cuIpcOpenMemHandle_v2, (ws_CUdeviceptr * address, ws_CUipcMemHandle in, unsi
     memcpy(&handle, &in, sizeof(handle));
     NEED(handle.magic == HANDLE_MAGIC);
     if (handle.process == (int)getpid())
-        return WS_CUDA_ERROR_INVALID_CONTEXT; /* a process cannot open its own */
+        return WS_CUDA_ERROR_INVALID_CONTEXT; /* a process cannot open its own handle */
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", handle.process, handle.file);
     int file = open(path, O_RDWR | O_CLOEXEC);
     if (file < 0)
@@ -70,7 +70,7 @@ API(cuIpcCloseMemHandle, (ws_CUdeviceptr address), (address))
     NEED(sim_memory_find(address, &range) && range.start == address && range.mapped && range.context);
     TRY(sim_context_wait(range.context));
     sim_memory_remove(address, &range);
-    /* The block's other memory goes with its last page: only whole pages of this one are given back. */
+    /* cuIpcOpenMemHandle mapped the whole block. Only the pages of this allocation are unmapped. */
     munmap((void *)(address / 4096 * 4096), range.bytes);
     return WS_CUDA_SUCCESS;
 }

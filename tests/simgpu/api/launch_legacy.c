@@ -5,7 +5,7 @@
 
 enum { PARAMETER_BYTES = 4096 };
 
-/* What was set, by function. */
+/* What was set for a function's next launch. */
 struct prepared {
     const struct sim_function *function;
     unsigned block[3], shared;

@@ -1,5 +1,5 @@
-/* Libraries: images that belong to no context. Their kernels can be launched as they are, or asked for the
- * function they are in the current context. */
+/* Libraries: images that belong to no context. Their kernels (CUkernel) can be launched directly, or give the
+ * CUfunction that stands for them in the current context. */
 #include "api/api.h"
 
 #include <stdlib.h>
@@ -102,7 +102,7 @@ API(cuLibraryEnumerateKernels, (struct sim_function * *kernels, unsigned count, 
     return WS_CUDA_SUCCESS;
 }
 
-/* The library's module in the current context, made when first asked for. */
+/* The library's module in the current context, which the first call creates. */
 static ws_CUresult module_here(struct sim_library *library, struct sim_module **module)
 {
     struct sim_context *context;

@@ -1,6 +1,6 @@
-/* Images put together at run time: PTX, cubins, fat binaries, objects and libraries of these go in, a cubin comes
- * out. Nothing is compiled: the cubin holds the parts' kernels, how their parameters lie, and their variables. A name
- * that comes twice is taken once, and no reference is looked for. */
+/* The linker (cuLink…): PTX, cubins, fat binaries, objects and libraries of these become one cubin. Nothing is
+ * compiled: the cubin holds the parts' kernels, the layout of their parameters, and their variables. Of two
+ * definitions of a name one is kept, and undefined references are not errors. */
 #include "api/api.h"
 
 #include <elf.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* CUjitInputType. LTO IR, which is 5, is refused. */
+/* CUjitInputType. INPUT_LTO is refused. */
 enum { INPUT_CUBIN, INPUT_PTX, INPUT_FATBIN, INPUT_OBJECT, INPUT_LIBRARY, INPUT_LTO };
 
 /* CUjit_option */
@@ -18,7 +18,7 @@ struct sim_link {
     enum sim_magic magic;
     struct sim_module parts;
     unsigned option_count;
-    ws_CUenum *options; /* the program's, which it keeps as long as the linker */
+    ws_CUenum *options; /* the program's array, which must live as long as the linker */
     void **values;
     void *image;
 };
@@ -28,7 +28,7 @@ static ws_CUresult link_check(const struct sim_link *link)
     return link && link->magic == SIM_LINK ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_INVALID_HANDLE;
 }
 
-/* Writes a text where the program wants a log, and how long it is. */
+/* Writes the text into the buffer that the program gave for this log, and its length into the option for that. */
 static void fill_log(const struct sim_link *link, ws_CUenum log, const char *text)
 {
     char *buffer = NULL;
@@ -70,13 +70,13 @@ API(cuLinkCreate_v2, (unsigned count, ws_CUenum *options, void **values, struct 
 API_SAME(cuLinkCreate, cuLinkCreate_v2, (unsigned count, ws_CUenum *options, void **values, struct sim_link **made),
          (count, options, values, made))
 
-/* What begins with ELF's magic and has room for its header, or a fat binary. */
+/* Whether the data begin with this magic number and are long enough for an ELF header. */
 static bool begins_as(const void *data, size_t bytes, const char *magic)
 {
     return bytes >= sizeof(Elf64_Ehdr) && memcmp(data, magic, 4) == 0;
 }
 
-/* All fat binaries of a section, one behind another. */
+/* Adds all fat binaries of a section, which lie one behind another. */
 static ws_CUresult add_fatbins(struct sim_module *parts, const unsigned char *at, size_t bytes)
 {
     while (begins_as(at, bytes, "\x50\xed\x55\xba")) {
@@ -94,7 +94,7 @@ static ws_CUresult add_fatbins(struct sim_module *parts, const unsigned char *at
     return bytes < sizeof(Elf64_Ehdr) ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_INVALID_IMAGE;
 }
 
-/* An object of the host's, with device code in a section; one of the device's is an image itself. */
+/* Adds an object: a host object with device code in a section, or a device object, which is itself an image. */
 static ws_CUresult add_object(struct sim_module *parts, const unsigned char *data, size_t bytes)
 {
     Elf64_Ehdr header;
@@ -120,7 +120,8 @@ static ws_CUresult add_object(struct sim_module *parts, const unsigned char *dat
     return WS_CUDA_SUCCESS;
 }
 
-/* Members of an archive lie at even addresses only, so each is copied. */
+/* Adds the members of an archive. A member may lie at any even offset, which is not enough for ELF's structures: so
+ * each is copied first. */
 static ws_CUresult add_library(struct sim_module *parts, const char *data, size_t bytes)
 {
     enum { MAGIC = 8, HEADER = 60, SIZE = 48 };
@@ -210,7 +211,7 @@ API_SAME(cuLinkAddFile, cuLinkAddFile_v2,
           void **values),
          (link, type, path, count, options, values))
 
-/* The image is the linker's, and goes with it. */
+/* The image belongs to the linker, and is freed with it. */
 API(cuLinkComplete, (struct sim_link * link, void **image, size_t *bytes), (link, image, bytes))
 {
     void *made;

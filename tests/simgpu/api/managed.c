@@ -1,4 +1,4 @@
-/* Managed memory is the same to host and device here, so advice and prefetching cost their time and do nothing. */
+/* Managed memory. Host and device share it here, so advice and prefetching take their time but do nothing. */
 #include "api/api.h"
 
 #include <string.h>
@@ -51,7 +51,7 @@ API(cuMemRangeGetAttribute, (void *data, size_t bytes, ws_CUenum attribute, ws_C
     NEED(data && bytes >= 4 && attribute >= 1 && attribute <= 8 && count && sim_memory_find(address, &range));
     memset(data, 0, bytes);
     if (attribute == 2 || attribute == 4)
-        *(int *)data = -2; /* no place preferred */
+        *(int *)data = -2; /* CU_DEVICE_INVALID: no preferred or last location */
     return WS_CUDA_SUCCESS;
 }
 

@@ -214,7 +214,7 @@ API(cuPointerGetAttribute, (void *data, ws_CUenum attribute, ws_CUdeviceptr poin
     return attribute_of(data, attribute, pointer);
 }
 
-/* What an address has no answer for is 0 here, and no error. */
+/* Unlike cuPointerGetAttribute, this gives 0 for an attribute that the address does not have, and no error. */
 API(cuPointerGetAttributes, (unsigned count, const ws_CUenum *attributes, void **data, ws_CUdeviceptr pointer),
     (count, attributes, data, pointer))
 {

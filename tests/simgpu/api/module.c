@@ -138,7 +138,7 @@ static ws_CUresult function_check(const struct sim_function *function)
     return known ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_INVALID_HANDLE;
 }
 
-/* Launches and occupancy may be given a kernel for a function, says the documentation, and of others it does not. */
+/* For calls other than launches and occupancy: the documentation allows only those two a CUkernel as a CUfunction. */
 static ws_CUresult kind_check(const struct sim_function *function, enum sim_magic kind)
 {
     if (function && function->magic == kind)

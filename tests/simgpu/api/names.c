@@ -1,4 +1,4 @@
-/* Every name the driver exports, and how one is found: cuGetProcAddress. */
+/* The table of all names that the driver exports, and the look-up in it: cuGetProcAddress. */
 #include "api/api.h"
 
 #include <dlfcn.h>
@@ -8,7 +8,7 @@
 
 enum flavour { SIM_LEGACY, SIM_PER_THREAD };
 
-/* The addresses of the names, taken without their types: the table only hands them out. */
+/* Declares every exported function as a char, since the table needs only its address and not its type. */
 #define X(symbol, base, version, flavour) extern char address_of_##symbol __asm__(#symbol);
 SIM_DRIVER_NAMES(X)
 #undef X
@@ -31,7 +31,7 @@ EXPORT ws_CUresult cuGetProcAddress_v2(const char *symbol, void **function, int 
                                        ws_CUenum *status);
 EXPORT ws_CUresult cuGetExportTable(const void **table, const ws_CUuuid *id);
 
-/* The twin is the symbol with _ptsz or _ptds after it. */
+/* The per-thread twin of a function, or NULL. Its symbol has _ptsz or _ptds at the end. */
 static const struct name *twin_of(const struct name *name, int limit)
 {
     size_t length = strlen(name->symbol);
@@ -42,7 +42,8 @@ static const struct name *twin_of(const struct name *name, int limit)
     return NULL;
 }
 
-/* SIMGPU_TRACE_LOOKUPS names a file for a line about each question: what was asked, and which library asked. */
+/* Writes a line about a cuGetProcAddress call to the file that SIMGPU_TRACE_LOOKUPS names: the arguments, and the
+ * library that called. */
 static void trace_question(const char *symbol, int version, uint64_t flags, const void *caller)
 {
     const char *path = getenv("SIMGPU_TRACE_LOOKUPS");
@@ -97,7 +98,7 @@ ws_CUresult cuGetProcAddress(const char *symbol, void **function, int version, u
     return answer(symbol, function, version, flags, NULL);
 }
 
-/* The real driver's private tables are not imitated. */
+/* The real driver's private tables are not imitated, so this finds none. */
 ws_CUresult cuGetExportTable(const void **table, const ws_CUuuid *id)
 {
     NEED(table && id);

@@ -1,5 +1,5 @@
-/* Memory in stream order, and its pools. An address is known when the call returns; it is given back when the
- * stream has come to the call that frees it. */
+/* Stream-ordered allocation, and memory pools. An allocation has its address when the call returns. It is freed when
+ * the stream has come to the operation that frees it. */
 #include "api/api.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Values in memory that streams write and wait for, and what can be set of a stream. */
+/* Stream memory operations: values in memory that streams write and wait for. Also attributes of streams. */
 #include "api/api.h"
 
 static ws_CUresult value_work(ws_CUstream handle, enum sim_kind kind, ws_CUdeviceptr address, uint64_t value,
@@ -15,7 +15,7 @@ static ws_CUresult value_work(ws_CUstream handle, enum sim_kind kind, ws_CUdevic
     return sim_submit(stream, &work, sim_config.event_plain_ns, NULL);
 }
 
-/* The first version needs a parameter of NVIDIA's kernel module that is off by default. */
+/* Version 1 (without _v2) is not supported: it needs a parameter of NVIDIA's module that is off by default. */
 #define VALUE_CALL(name, type, kind, bits)                                                               \
     API_TWIN(name##_v2, _ptsz, (ws_CUstream stream, ws_CUdeviceptr address, type value, unsigned flags), \
              (stream, address, value, flags))                                                            \
@@ -34,7 +34,7 @@ VALUE_CALL(cuStreamWaitValue64, uint64_t, SIM_WORK_WAIT_VALUE, 8)
 VALUE_CALL(cuStreamWriteValue32, uint32_t, SIM_WORK_WRITE_VALUE, 4)
 VALUE_CALL(cuStreamWriteValue64, uint64_t, SIM_WORK_WRITE_VALUE, 8)
 
-/* One of a batch, as the driver lays it out. */
+/* One operation of a batch, in the driver's layout (CUstreamBatchMemOpParams). */
 union batch_operation {
     ws_CUenum operation;
     struct {
@@ -77,7 +77,7 @@ API_TWIN(cuStreamBatchMemOp, _ptsz,
     return WS_CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* Attributes of a stream that change nothing here: remembered by nobody, refused to nobody. */
+/* Attributes of a stream have no effect here: all are accepted, and none is kept. */
 API_TWIN(cuStreamSetAttribute, _ptsz, (ws_CUstream handle, ws_CUenum attribute, const void *value),
          (handle, attribute, value))
 {

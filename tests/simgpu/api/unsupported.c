@@ -1,4 +1,5 @@
-/* A weak definition of every name; what this driver implements replaces its own. */
+/* A weak definition of every exported name, which answers NOT_SUPPORTED. Functions that this driver implements have
+ * strong definitions, which replace the weak ones. */
 #include "engine/engine.h"
 
 #include "driver_names.h"

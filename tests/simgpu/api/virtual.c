@@ -1,4 +1,4 @@
-/* Virtual memory management: addresses reserved, memory created, the one mapped onto the other. Memory is a
+/* Virtual memory management: reserving addresses, creating memory, and mapping memory at the addresses. Memory is a
  * nameless file, so that it can be mapped more than once and handed to another process. */
 #include "api/api.h"
 

@@ -1,4 +1,4 @@
-/* The simulated cuBLASLt: descriptors are what their attributes were set to, in the order of their numbers. */
+/* The simulated cuBLASLt. A descriptor is an array of the values of its attributes, by attribute number. */
 #include <stdlib.h>
 #include <string.h>
 

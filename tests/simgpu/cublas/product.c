@@ -10,8 +10,8 @@
 
 enum { MOST_COMPUTED = 1 << 22, LATENCY_NS = 2500, PARAMETERS = sizeof(struct sim_product) / sizeof(uint64_t) };
 
-/* What kernels of cuBLAS are called, by the type of their inputs, TFLOP/s of an H100 at it, and the compute
- * capability that it takes. Other chips have their share of an H100's. */
+/* One row per type of the inputs: the least compute capability that supports it, bytes of an element, peak TFLOP/s of
+ * an H100, and the name of cuBLAS's kernel. Other chips have TFLOP/s in proportion to their peak. */
 static const struct kernel {
     uint32_t type;
     int least_capability;
@@ -70,7 +70,7 @@ static const struct kernel *kernel_of(uint64_t type)
     return NULL;
 }
 
-/* Four fifths of the roof that applies. */
+/* The kernel reaches four fifths of the chip's peak FLOP/s or bandwidth, whichever limits it. */
 static uint64_t duration(void **parameters, const unsigned grid[3], const unsigned block[3])
 {
     struct sim_product product;
@@ -97,7 +97,7 @@ static void count(void **parameters, const unsigned grid[3], const unsigned bloc
     (kernel->tensor ? work->tensor : work->flops)[kernel->precision] = (uint64_t)flops_of(&product);
 }
 
-/* C = A · B, column by column as cuBLAS has them; alpha 1, beta 0. */
+/* C = A · B with column-major matrices, as in cuBLAS; alpha is 1 and beta 0. */
 static void run(void **parameters, const unsigned grid[3], const unsigned block[3])
 {
     struct sim_product product;

@@ -1,4 +1,4 @@
-/* The simulated cuBLAS and cuBLASLt: a product as a kernel of the simulated driver.
+/* The simulated cuBLAS and cuBLASLt: a matrix product is a kernel of the simulated driver.
  *
  * How long it takes comes from its sizes and the chip's peaks; single-precision products of little work are computed
  * too. SIMGPU_PRODUCTS names a file that gets a line for each product: kernel, m, n, k, batch, FLOPs. */
@@ -11,7 +11,7 @@
 #include "abi/cublas.h"
 #include "abi/cuda.h"
 
-/* Inputs in fp32 that may be rounded: not a type of cuBLAS's, which has a compute type for it. */
+/* Inputs in fp32 that may be rounded to TF32. cuBLAS has no data type for this, only a compute type. */
 enum { SIM_TYPE_TF32 = 0x100 };
 
 static inline uint64_t sim_product_type(ws_cublasEnum type, ws_cublasEnum compute)

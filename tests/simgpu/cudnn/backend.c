@@ -1,5 +1,6 @@
-/* The simulated cuDNN's graph interface. Descriptors keep what is set into them, and hold on to other descriptors: as
- * with the real one, those may be destroyed once they were set. */
+/* The simulated cuDNN's graph interface. A descriptor keeps the attributes set in it, and a reference to each
+ * descriptor among them. So, as with the real cuDNN, the program may destroy a descriptor after setting it in
+ * another. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,7 +116,7 @@ static void copy_attributes(struct descriptor *to, const struct descriptor *from
     to->finalized = true;
 }
 
-/* One configuration of one engine for the graph. */
+/* The answer to a heuristic: one configuration, of one engine for the graph. */
 static void give_result(const struct descriptor *heuristic, struct descriptor *config)
 {
     const struct attribute *graph = find(heuristic, WS_CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
@@ -129,7 +130,7 @@ static void give_result(const struct descriptor *heuristic, struct descriptor *c
     let_go(engine);
 }
 
-/* Descriptors are given into others that the caller made. */
+/* A descriptor asked for is not returned: its attributes are copied into a descriptor that the caller has created. */
 CUDNN_API(cudnnBackendGetAttribute, ws_cudnnDescriptor source, ws_cudnnEnum name, ws_cudnnEnum type,
           int64_t requested, int64_t *count, void *elements)
 {
@@ -214,7 +215,7 @@ static double product_flops(const struct descriptor *operation)
     return 2 * elements(held(operation, WS_CUDNN_ATTR_OPERATION_MATMUL_CDESC)) * (double)size_at(a, -1);
 }
 
-/* Every tensor in memory once, whatever operations have it. */
+/* Bytes of all tensors in memory; a tensor that several operations use counts once. */
 static double bytes_of(const struct attribute *operations)
 {
     int64_t seen[64];

@@ -117,7 +117,7 @@ static void write_truth(enum sim_work work, double flops, double bytes)
     fclose(out);
 }
 
-/* Four fifths of the roof that applies. */
+/* The kernel reaches four fifths of the chip's peak FLOP/s or bandwidth, whichever limits it. */
 ws_cudnnStatus sim_work(enum sim_work work, double flops, double bytes, ws_CUstream stream)
 {
     pthread_once(&once, find_driver);
@@ -160,7 +160,8 @@ static void find_lt(void)
     lt.found = true;
 }
 
-/* Column by column, C is its transpose: Cᵀ = Bᵀ · Aᵀ. */
+/* cuBLASLt takes column-major matrices. A row-major matrix read column-major is its transpose, so this computes
+ * Cᵀ = Bᵀ · Aᵀ. */
 ws_cudnnStatus sim_matmul(uint64_t batch, uint64_t m, uint64_t n, uint64_t k, ws_cudnnEnum type, ws_CUstream stream)
 {
     static pthread_once_t lt_once = PTHREAD_ONCE_INIT;

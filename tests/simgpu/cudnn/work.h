@@ -1,7 +1,7 @@
-/* The simulated cuDNN: what it computes, as kernels of the simulated driver.
+/* The simulated cuDNN: its operations are kernels of the simulated driver.
  *
- * Nothing is computed: a kernel takes what its FLOPs and bytes take on the device. SIMGPU_CUDNN names a file that
- * gets a line for each: kernel, FLOPs, bytes that must move. */
+ * Nothing is computed: a kernel lasts as long as its FLOPs and bytes take on the device. SIMGPU_CUDNN names a file
+ * that gets a line for each kernel: name, FLOPs, bytes that must move. */
 #ifndef SIMGPU_CUDNN_WORK_H
 #define SIMGPU_CUDNN_WORK_H
 
@@ -23,7 +23,7 @@ enum sim_work {
     SIM_ATTENTION_FORWARD,
     SIM_ATTENTION_BACKWARD,
     SIM_NORM,
-    SIM_TRANSFORM, /* of a layout, before a convolution */
+    SIM_TRANSFORM, /* changes the layout of a convolution's input */
     SIM_WORKS
 };
 
@@ -31,13 +31,13 @@ struct sim_handle {
     ws_CUstream stream;
 };
 
-/* Bytes of an element; 0 of an unknown type. */
+/* Bytes of an element; 0 for an unknown type. */
 uint64_t sim_element_bytes(ws_cudnnEnum type);
 
-/* Launches what does the work; a convolution has its input put into another layout before. */
+/* Launches the kernel that does the work; before a convolution also the one that changes its input's layout. */
 ws_cudnnStatus sim_work(enum sim_work work, double flops, double bytes, ws_CUstream stream);
 
-/* A product goes to cuBLASLt, as real engines do. Sizes are row by row, as cuDNN has them. */
+/* Computes a matrix product with cuBLASLt, as engines of the real cuDNN do. Matrices are row-major, as in cuDNN. */
 ws_cudnnStatus sim_matmul(uint64_t batch, uint64_t m, uint64_t n, uint64_t k, ws_cudnnEnum type, ws_CUstream stream);
 
 #endif

@@ -1,8 +1,9 @@
-/* The simulated CUPTI: the range profiler and its host side, over what the simulated GPU's kernels compute and move.
+/* The simulated CUPTI: the range profiler and its host side. Metrics come from what the simulated GPU's kernels
+ * compute and move.
  *
- * SIMGPU_CUPTI says what it refuses: "privileges", "another" client, "busy" hardware, or nothing. Calls out of order
- * are refused as the real library refuses them. What a range counts is what ended on the device between its push and
- * its pop: other work too, and not what still runs. */
+ * SIMGPU_CUPTI says why calls are refused: "privileges" (missing), "another" (client), "busy" (hardware); unset: they
+ * are not refused. Calls out of order are refused as the real library refuses them. A range counts all kernels that
+ * ended on the device between its push and its pop, whoever launched them; one that still runs does not count. */
 #ifndef SIMGPU_CUPTI_CUPTI_H
 #define SIMGPU_CUPTI_CUPTI_H
 
@@ -27,10 +28,10 @@ struct config_image {
 
 struct data_image {
     uint32_t magic, ranges;
-    struct simgpu_counters counted; /* of the one range there is room for */
+    struct simgpu_counters counted; /* an image has room for one range */
 };
 
-/* The simulated driver's own functions; all NULL when the driver is another. */
+/* The functions of simgpu.h, found in the driver; all NULL when the driver is not the simulated one. */
 struct simgpu_functions {
     int (*counters)(int, struct simgpu_counters *);
     const char *(*chip)(int);
@@ -38,13 +39,13 @@ struct simgpu_functions {
 };
 const struct simgpu_functions *cupti_driver(void);
 
-/* The value of a metric by its name. Returns false where the chip has none of that name. */
+/* Gives a metric's value by its name. Returns false where the chip has no metric of that name. */
 bool cupti_metric(const char *chip, const char *name, const struct simgpu_counters *counted, double *value);
 
-/* Passes that metrics of these names take together. */
+/* How many passes the metrics of these names need together. */
 uint32_t cupti_passes(const char (*names)[MOST_NAME], uint32_t count);
 
-/* Is SIMGPU_CUPTI this? */
+/* Whether SIMGPU_CUPTI is `what`. */
 bool cupti_refuses(const char *what);
 
 #endif

@@ -1,4 +1,4 @@
-/* The host's side: what chips there are, what metrics they have, how a configuration is made and data is read. */
+/* The host side of CUPTI: which chips there are and their metrics, making a configuration, and evaluating data. */
 #include "cupti/cupti.h"
 
 #include <dlfcn.h>

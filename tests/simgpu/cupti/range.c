@@ -1,4 +1,4 @@
-/* The range profiler: one object a context, one range a session. */
+/* The range profiler: one profiler object per context, one range per session. */
 #include "cupti/cupti.h"
 
 #include <pthread.h>
@@ -14,7 +14,7 @@ struct ws_CUpti_RangeProfiler {
     void *context;
     uint8_t *data; /* the caller's image */
     uint32_t passes;
-    bool popped; /* the session has had its range */
+    bool popped; /* the session's one range has ended */
     struct simgpu_counters before, after;
 };
 

@@ -1,4 +1,4 @@
-/* Arrays are pitched memory: their layout is nobody's business but ours. */
+/* CUDA arrays. Here each is pitched memory: no program may rely on the layout of an array, so any layout serves. */
 #include "engine/engine.h"
 
 struct side {

@@ -1,4 +1,4 @@
-/* Stream capture: calls on a capturing stream become nodes of a graph, and what capture forbids fails. */
+/* Stream capture: calls on a capturing stream become nodes of a graph; calls that a capture forbids fail. */
 #include "engine/graph.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 __thread ws_CUenum sim_capture_mode __attribute__((tls_model("initial-exec"))) = WS_CU_STREAM_CAPTURE_MODE_GLOBAL;
 
-static struct sim_capture *captures; /* all there ever were: events may name one that has ended */
+static struct sim_capture *captures; /* all captures, ended ones too: an event may still point to one */
 static atomic_uint active_count;
 static uint64_t capture_ids;
 
@@ -45,7 +45,7 @@ void sim_capture_tips(struct sim_stream *stream, struct sim_node **nodes, size_t
     }
 }
 
-/* The context's capture that the legacy stream would have to wait for. */
+/* A capture of a blocking stream of the context, or NULL. Work in the legacy stream would have to wait for it. */
 static struct sim_capture *blocking_capture(const struct sim_context *context)
 {
     for (struct sim_stream *stream = context->streams; stream; stream = stream->next_in_context)
@@ -63,7 +63,7 @@ static ws_CUresult implicit(const struct sim_stream *stream)
     return WS_CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 }
 
-/* Whether the legacy stream is unusable now, without harm to the capture. */
+/* Returns the error that work in the legacy stream would meet now, but does not invalidate the capture. */
 ws_CUresult sim_capture_implicit(const struct sim_stream *stream)
 {
     if (none_active() || stream != stream->context->legacy)
@@ -74,7 +74,7 @@ ws_CUresult sim_capture_implicit(const struct sim_stream *stream)
     return unusable ? WS_CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : WS_CUDA_SUCCESS;
 }
 
-/* Calls that wait for a whole context. */
+/* For calls that wait for a whole context. */
 ws_CUresult sim_capture_forbids(struct sim_context *context)
 {
     if (none_active())
@@ -90,7 +90,7 @@ ws_CUresult sim_capture_forbids(struct sim_context *context)
     return result;
 }
 
-/* Synchronous forms work in a default stream and wait: no capturing stream takes them. */
+/* For synchronous copies and memsets and other calls that wait: a capturing stream refuses them. */
 ws_CUresult sim_capture_forbids_sync(struct sim_stream *stream)
 {
     if (none_active())
@@ -120,7 +120,8 @@ ws_CUresult sim_capture_forbids_event(struct sim_event *event)
     return captured ? WS_CUDA_ERROR_CAPTURED_EVENT : sim_capture_unsafe();
 }
 
-/* Calls that may not be made while somebody captures, by the mode of that capture and of this thread. */
+/* For calls that are unsafe while any stream captures. Whether they fail depends on the modes of the captures and of
+ * this thread. */
 ws_CUresult sim_capture_unsafe(void)
 {
     if (none_active() || sim_capture_mode == WS_CU_STREAM_CAPTURE_MODE_RELAXED)
@@ -168,7 +169,7 @@ static ws_CUenum node_type(enum sim_kind kind)
     }
 }
 
-/* With sim_lock held: whether the stream takes work now, and into a capture or not. */
+/* With sim_lock held: whether the stream takes work now. *captured: the work goes into a capture, or is refused. */
 static ws_CUresult entry(struct sim_stream *stream, bool *captured)
 {
     ws_CUresult result = implicit(stream);
@@ -305,8 +306,8 @@ ws_CUresult sim_capture_begin(struct sim_stream *stream, ws_CUenum mode, struct 
     return result == WS_CUDA_SUCCESS && !capture ? WS_CUDA_ERROR_OUT_OF_MEMORY : result;
 }
 
-/* Every node of the other streams must come before what the first stream has got to. Nodes are in the order
- * of their creation, so what a node waits for lies before it. */
+/* Whether all forked streams have joined: the last nodes of the origin stream must depend, directly or not, on the
+ * last nodes of each. Nodes are in the order of their creation, so a node's dependencies come before it. */
 static bool joined(const struct sim_capture *capture)
 {
     struct sim_graph *graph = capture->graph;
@@ -371,7 +372,7 @@ ws_CUresult sim_capture_end(struct sim_stream *stream, struct sim_graph **graph)
     return result;
 }
 
-/* A capturing stream is destroyed: its capture is over. With sim_lock held. */
+/* Ends the stream's part in a capture, because the stream is destroyed. With sim_lock held. */
 void sim_capture_abandon(struct sim_stream *stream)
 {
     struct sim_capture *capture = stream->capture;

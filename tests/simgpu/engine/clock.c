@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-/* Below this much left, waiting is done by looking at the clock: a sleep would come back too late. */
+/* The last part of a wait is spent spinning on the clock, since a sleep would return too late. */
 enum { SPIN_NS = 80000 };
 
 int64_t sim_now(void)
@@ -12,7 +12,7 @@ int64_t sim_now(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* In whole numbers: floating point would leave its exceptions in whichever thread finds out that something ended. */
+/* In integers: this runs in the program's threads, and floating point would set their exception flags (fenv.h). */
 int64_t sim_device_time(const struct sim_device *device, int64_t host_ns)
 {
     const int64_t million = 1000000;

@@ -27,14 +27,14 @@
     X(queue_depth, "SIMGPU_QUEUE_DEPTH", 1024)                                                                     \
     X(kernel_data, "SIMGPU_KERNEL_DATA", 1)                                                                        \
     X(copy_data, "SIMGPU_COPY_DATA", 1)                                                                            \
-    X(stream_values, "SIMGPU_STREAM_VALUES", 1)   /* 0: no stream memory operations */                             \
+    X(stream_values, "SIMGPU_STREAM_VALUES", 1)   /* 0: stream memory operations are not supported */              \
     X(slowdown, "SIMGPU_SLOWDOWN", 1)             /* divides the model's peaks */                                  \
     X(verbose, "SIMGPU_VERBOSE", 0)               /* 1: a line on stderr for each look-up */                       \
-    X(handles_again, "SIMGPU_HANDLES_AGAIN", 0)   /* 1: functions get those of others that are gone */             \
-    X(capture_strict, "SIMGPU_CAPTURE_STRICT", 0) /* 1: what may be unsafe in a capture is */                      \
+    X(handles_again, "SIMGPU_HANDLES_AGAIN", 0)   /* 1: new functions get handles of freed ones */                 \
+    X(capture_strict, "SIMGPU_CAPTURE_STRICT", 0) /* 1: calls of doubtful safety fail in captures */               \
     X(late_exit, "SIMGPU_LATE_EXIT", 0)       /* 1: sets its exit handler with the first context, not in cuInit */ \
-    X(stale_aborts, "SIMGPU_STALE_ABORTS", 0) /* 1: a handle of something that is gone ends the program */         \
-    X(hold_signals, "SIMGPU_HOLD_SIGNALS", 0) /* 1: no handler runs inside a call */                               \
+    X(stale_aborts, "SIMGPU_STALE_ABORTS", 0) /* 1: the use of a stale handle aborts */                            \
+    X(hold_signals, "SIMGPU_HOLD_SIGNALS", 0) /* 1: no signal handler runs inside a call */                        \
     X(truth_rows, "SIMGPU_TRUTH_ROWS", 1 << 16)                                                                    \
     X(truth_sync, "SIMGPU_TRUTH_SYNC", 0)
 

@@ -45,7 +45,8 @@ bool sim_context_known(const struct sim_context *context)
     return known != NULL;
 }
 
-/* With sim_lock held. That it is not destroyed (any more) is said last: other threads look without the lock. */
+/* Begins a new context, or a reset primary one again. With sim_lock held. `destroyed` is cleared last, since other
+ * threads read it without the lock. */
 static bool context_start(struct sim_context *context)
 {
     struct sim_stream *legacy;
@@ -96,8 +97,8 @@ struct sim_context *sim_context_part(struct sim_context *whole, void *green)
     return context;
 }
 
-/* Another context may be current now than `before`. A green one can be current to one thread at a time
- * (cuGreenCtxCreate); what the real driver does otherwise nobody says, so nobody is to do it. */
+/* Call it when another context than `before` may have become current. A green context can be current to one thread at
+ * a time (cuGreenCtxCreate). What the real driver does with a second thread is not documented: here it aborts. */
 static void current_changed(struct sim_context *before)
 {
     struct sim_context *now = sim_current_or_null();
@@ -164,7 +165,7 @@ void sim_context_set(struct sim_context *context)
     current_changed(before);
 }
 
-/* For what is queued by now: other threads may go on queueing. */
+/* Waits for the work that is queued by now, not for work that other threads queue meanwhile. */
 ws_CUresult sim_context_wait(struct sim_context *context)
 {
     pthread_mutex_lock(&sim_lock);
@@ -181,8 +182,8 @@ ws_CUresult sim_context_wait(struct sim_context *context)
     return context->sticky;
 }
 
-/* Everything the context owns goes; the context itself stays recognisable as destroyed. Nothing is queued from when
- * it says so, and what was is done before anything goes. */
+/* Frees everything the context owns; the context itself stays, marked as destroyed. From the mark on nothing is
+ * queued in it, and work already queued is done before anything is freed. */
 bool sim_context_release_resources(struct sim_context *context)
 {
     pthread_mutex_lock(&sim_lock);
@@ -228,8 +229,8 @@ ws_CUresult sim_context_destroy(struct sim_context *context)
     return WS_CUDA_SUCCESS;
 }
 
-/* With both locks held: the device's one primary context, made on first use; its handle is the same all the program's
- * life. */
+/* With the device's primary_lock and sim_lock held: the device's primary context, made on first use and begun again
+ * after a reset. Its handle never changes. */
 static struct sim_context *primary_of(struct sim_device *device)
 {
     struct sim_context *context = device->primary;
@@ -246,7 +247,8 @@ static struct sim_context *primary_of(struct sim_device *device)
     return context;
 }
 
-/* Where another thread just ends it, once that is through. A host function would wait for itself. */
+/* If another thread is ending the context, waits until it has ended. A host function is refused: the end of a context
+ * waits for its host functions, so one that waits for the end would wait for ever. */
 ws_CUresult sim_primary_retain(struct sim_device *device, struct sim_context **context)
 {
     if (sim_in_callback)

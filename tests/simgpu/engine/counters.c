@@ -1,8 +1,8 @@
-/* What the kernels of a device have computed and moved: what the simulated CUPTI's counters are made of. A kernel
- * counts when it has ended, so that whoever reads too early or begins too late sees it. */
+/* Sums of what the kernels of a device have computed and moved, for the simulated CUPTI's counters. A kernel counts
+ * only once it has ended. So a profiler that ends a range too early, or begins it too late, gets wrong figures. */
 #include "engine/engine.h"
 
-/* Built-in kernels work on floats; their bytes all count as read. */
+/* For built-in kernels, which work on floats, all FLOPs count as fp32 and all bytes as read. */
 void sim_count_launch(struct simgpu_work *work, const struct sim_kernel *kernel, void **parameters,
                       const unsigned grid[3], const unsigned block[3])
 {

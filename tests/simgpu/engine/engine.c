@@ -51,7 +51,7 @@ struct kept {
     max_align_t start[];
 };
 
-/* The real driver reads what the handle points at, and nobody knows what is there. */
+/* The real driver may crash when it reads what a stale handle points at. With SIMGPU_STALE_ABORTS this one aborts. */
 void sim_misused(const char *what)
 {
     if (!sim_config.stale_aborts)
@@ -86,7 +86,8 @@ static void set_gate(int answer)
     atomic_store(&sim_gate_page.answer, answer + 1);
 }
 
-/* Not so when a signal handler ends the process inside one of our calls. */
+/* Whether the lock can be had within a second. It cannot when a signal handler calls exit inside a call of the
+ * driver: the interrupted call may hold the lock for ever. */
 static bool obtainable(pthread_mutex_t *lock)
 {
     struct timespec until;

@@ -1,23 +1,24 @@
-/* The objects of the simulated GPU and what its stages do with them.
+/* The objects of the simulated GPU, and the functions of the engine's files.
  *
  * Time. All times inside the engine are host nanoseconds (CLOCK_MONOTONIC); a device's own clock is a
  * linear function of that (clock.c) applied where times leave the engine: event times and the truth file.
  *
  * The way of an operation. A driver call describes work (struct sim_work), sim_submit turns it into an
- * operation at the tail of a stream (or into a graph node while the stream captures). As soon as all it
- * depends on has a known end, schedule.c computes its own start and end: that is the model, and nothing
- * sleeps for it. Later, when somebody waits, asks or the queue is long, execute.c does the real work of
- * those operations whose end has passed (moves the bytes, computes the kernel) in dependency order, and
- * writes their line of the truth. Host functions, waits for values and collectives end when something
- * outside the model happens: a driver thread looks after those.
+ * operation at the tail of a stream (or into a graph node while the stream captures). As soon as the ends of all
+ * operations it depends on are known, schedule.c computes its start and end. That is the model: times are computed,
+ * and no thread sleeps to measure them. Later, when a call waits or asks, or the queue is long, execute.c does the
+ * real work of the operations whose end has passed (moves the bytes, computes the kernel) in dependency order, and
+ * writes their lines of the truth. Host functions, waits for values and collectives end when something
+ * outside the model happens: a driver thread (watch.c) finds out when.
  *
  * Locks, in this order: a device's primary_lock, sim_execute_lock (one executor at a time), sim_lock (everything
- * else). None of the last two is held while a host function runs; only the first of these while a kernel computes.
+ * else). While a host function runs, neither sim_execute_lock nor sim_lock is held. While a kernel computes,
+ * sim_execute_lock is held and sim_lock is not.
  *
- * A context may be destroyed, or a primary one reset, while other threads use it. From then on it takes no work
- * (sim_alive, asked with sim_lock held when work is queued or something is made); what it has taken is done, and
- * only then goes what it owns. A call that looked its stream or memory up before is so refused, and never
- * works on what is gone. Streams of a destroyed context are not used again.
+ * A context may be destroyed, or a primary one reset, while other threads use it. From then on it takes no work:
+ * whoever queues work or makes an object asks sim_alive, with sim_lock held. Work already queued is done first; then
+ * everything the context owns is freed. So a call that looked up its stream or memory before the destruction is
+ * refused, and never touches freed objects. Streams of a destroyed context are not used again.
  *
  * Handles are pointers to structures whose memory is never given back to the system, so that a stale
  * handle is recognised by its magic number.
@@ -58,7 +59,7 @@ struct sim_span {
     int64_t start, end;
 };
 
-/* A unit that does one thing at a time: the spans it is taken, in order of time. */
+/* A unit that does one thing at a time (a copy engine): the spans of time in which it is taken, in order. */
 struct sim_unit {
     struct sim_span *spans;
     unsigned count, capacity;
@@ -84,7 +85,7 @@ struct sim_device {
     int64_t clock_drift_ppm;
     struct sim_unit units[SIM_ENGINES];
     struct sim_context *primary;
-    pthread_mutex_t primary_lock; /* held while it begins or ends; before sim_lock */
+    pthread_mutex_t primary_lock; /* held while the primary context begins or ends; taken before sim_lock */
     unsigned primary_references, primary_flags;
     uint64_t memory_total, memory_used;
     struct sim_pool *default_pool, *current_pool;
@@ -144,7 +145,7 @@ struct sim_launch {
 struct sim_work {
     enum sim_kind kind;
     enum sim_engine_id unit;
-    bool overlaps; /* may begin before the kernel before it has ended (programmatic dependent launch) */
+    bool overlaps; /* may begin while the previous kernel of the stream still runs (programmatic dependent launch) */
     const char *name;
     uint64_t bytes;
     int64_t duration;
@@ -173,9 +174,9 @@ struct sim_work {
     };
 };
 
-/* WAITING: something it depends on has no end yet. STARTED: start is known, the end is up to something
- * outside the model (RUNNING: its host side runs; POLLED: begun, and asked whether it ended). TIMED: start and end
- * are known. */
+/* WAITING: the end of something the operation depends on is not known yet. STARTED: the start is known, the end
+ * depends on something outside the model. RUNNING: after STARTED, its host function or begin function runs. POLLED:
+ * it has begun, and its poll function is asked whether it has ended. TIMED: start and end are known. */
 enum sim_state { SIM_WAITING, SIM_STARTED, SIM_RUNNING, SIM_POLLED, SIM_TIMED };
 
 struct sim_op {
@@ -188,9 +189,9 @@ struct sim_op {
     int64_t submit, ready, start, end;
     struct sim_dependency *dependencies; /* whose real work comes before this one's */
     unsigned dependency_count, dependency_capacity;
-    struct sim_op **waiters; /* who wants to hear of this one's end */
+    struct sim_op **waiters; /* operations to be told when this one's end is known */
     unsigned waiter_count, waiter_capacity;
-    unsigned unresolved; /* ends not yet known that this one waits for */
+    unsigned unresolved; /* how many of the ends that this one waits for are not known yet */
     struct sim_op *next_watched;
     bool ran;          /* its real work is done */
     bool there_before; /* the value it waits for was there before its start */
@@ -203,16 +204,16 @@ struct sim_stream {
     unsigned flags;
     int priority;
     uint64_t id;
-    ws_CUstream handle; /* what the program calls it */
+    ws_CUstream handle; /* the program's handle of it */
     atomic_bool destroyed;
     bool internal;
-    struct sim_op *head, *tail, *waiting; /* waiting: the first without known times */
+    struct sim_op *head, *tail, *waiting; /* waiting: the first operation whose times are not known */
     unsigned count;
     uint64_t issued, done;
     int64_t last_start, last_end;
     bool last_was_kernel, last_was_event;
     struct sim_capture *_Atomic capture;
-    struct sim_node **capture_tips; /* what the next captured node depends on */
+    struct sim_node **capture_tips; /* the nodes that the next captured node depends on */
     unsigned capture_tip_count;
     struct sim_stream *next_in_context, *next_free, *next_to_settle, *next_busy, *previous_busy;
     bool to_settle;
@@ -222,13 +223,13 @@ struct sim_event {
     _Atomic enum sim_magic magic;
     struct sim_context *_Atomic context;
     atomic_uint flags;
-    uint64_t generation; /* of the record that counts */
+    uint64_t generation; /* counts records: only the newest one gives the event its time */
     bool recorded, timed;
     struct sim_stream *stream;
     uint64_t number;
     struct sim_op *op;
     int64_t end, device_time;
-    struct sim_capture *_Atomic capture; /* recorded in a capture: has no time of its own */
+    struct sim_capture *_Atomic capture; /* the capture it was recorded in: it has no time then */
     struct sim_node **capture_tips;
     unsigned capture_tip_count;
     struct sim_event *next_in_context, *previous_in_context, *next_free;
@@ -242,8 +243,8 @@ struct sim_context {
     unsigned references;
     int api_version;
     bool primary;
-    atomic_bool destroyed;      /* takes no work any more, and what it owns goes or is gone */
-    _Atomic uint64_t id;        /* of its life: a primary context has one after another */
+    atomic_bool destroyed;      /* takes no work any more; what it owns is being freed, or has been */
+    _Atomic uint64_t id;        /* of its present life: a reset primary context gets a new one */
     _Atomic ws_CUresult sticky; /* an error of the device that every later call reports */
     struct sim_stream *_Atomic legacy, *streams;
     struct sim_event *events;
@@ -252,7 +253,7 @@ struct sim_context {
     size_t limits[16];
     int cache_config, shared_config;
     uint64_t peers; /* a bit for each device it may reach */
-    /* Of a green context: the primary one it is a part of, its own handle, and the thread it is current to. */
+    /* Of a green context: the primary context it is a part of, its CUgreenCtx, and the thread it is current to. */
     struct sim_context *whole;
     void *green;
     atomic_int holder;
@@ -261,18 +262,19 @@ struct sim_context {
 extern pthread_mutex_t sim_lock, sim_execute_lock;
 extern pthread_cond_t sim_changed; /* some operation got its times, or finished */
 extern struct sim_context *sim_contexts;
-extern struct sim_stream *sim_busy; /* all streams with work, in no order */
+extern struct sim_stream *sim_busy; /* list of all streams with work, in no order */
 extern struct sim_device sim_devices[];
 extern int sim_device_count;
 
-/* What sim_gate answers, plus 1; 0 is NOT_INITIALIZED. Its page is wiped in a forked child, even in one that the C
- * library did not make: there another thread may have held our locks. */
+/* What sim_gate answers, plus 1; 0 means NOT_INITIALIZED. The kernel zeroes this page in every forked child
+ * (MADV_WIPEONFORK), also where fork was a bare system call: other threads may have held our locks at the fork, so
+ * the child must not use the driver. */
 struct sim_gate_page {
     _Alignas(65536) _Atomic int answer; /* the largest page of any kernel */
 };
 extern struct sim_gate_page sim_gate_page;
 
-/* The answer of every driver call but a few: NOT_INITIALIZED, SUCCESS, DEINITIALIZED. */
+/* What every driver call but a few asks first: NOT_INITIALIZED, SUCCESS or DEINITIALIZED. */
 static inline int sim_gate(void)
 {
     int answer = atomic_load_explicit(&sim_gate_page.answer, memory_order_relaxed);
@@ -282,8 +284,8 @@ extern __thread bool sim_per_thread __attribute__((tls_model("initial-exec")));
 
 /* engine.c */
 const char *sim_intern(const char *text);
-void sim_misused(const char *what); /* a handle of something that is gone, or of another kind */
-void *sim_keep(size_t bytes);       /* zeroed, and never freed: what handles point at */
+void sim_misused(const char *what); /* the program used a stale handle, or one of the wrong kind */
+void *sim_keep(size_t bytes);       /* zeroed memory that is never freed, for what handles point at */
 int sim_thread_id(void);
 ws_CUresult sim_engine_init(void);
 void sim_first_context(void);
@@ -293,14 +295,14 @@ extern int64_t sim_clock_origin; /* host time at which device clocks read their 
 int64_t sim_now(void);
 int64_t sim_device_time(const struct sim_device *device, int64_t host_ns);
 void sim_spin_until(int64_t host_ns);
-void sim_pay(int64_t ns); /* of the calling thread's time */
+void sim_pay(int64_t ns); /* the calling thread spins for this long: the cost of a call */
 void sim_wait_until(int64_t host_ns);
 
 /* device.c */
 ws_CUresult sim_devices_init(void);
 struct sim_device *sim_device_at(ws_CUdevice ordinal);
 
-/* context.c. sim_current answers the calling thread's context, or why there is none to work with. */
+/* context.c. sim_current gives the calling thread's context, or returns the error that says why it has none. */
 ws_CUresult sim_current(struct sim_context **context);
 struct sim_context *sim_current_or_null(void);
 ws_CUresult sim_context_check(const struct sim_context *context);
@@ -309,12 +311,12 @@ ws_CUresult sim_context_create(struct sim_context **created, unsigned flags, str
                                int api_version);
 ws_CUresult sim_context_destroy(struct sim_context *context);
 struct sim_context *sim_context_part(struct sim_context *whole, void *green);
-/* Whose modules and events a context uses: a green one those of its primary one. */
+/* The context that owns the modules and events: for a green context its primary context, else the context itself. */
 static inline struct sim_context *sim_whole(struct sim_context *context)
 {
     return context->whole ? context->whole : context;
 }
-/* false: it was destroyed before, or another thread does it. */
+/* Returns false when the context was destroyed before, or another thread is destroying it. */
 bool sim_context_release_resources(struct sim_context *context);
 ws_CUresult sim_context_push(struct sim_context *context);
 ws_CUresult sim_context_pop(struct sim_context **popped);
@@ -340,13 +342,15 @@ void sim_depend(struct sim_op *op, struct sim_op *on);
 void sim_settle(struct sim_stream *stream);
 void sim_op_timed(struct sim_op *op);
 ws_CUresult sim_finish_through(struct sim_stream *stream, uint64_t number);
-/* With sim_lock held. Of all streams, the newest operation; and, letting go of the lock, until a busy stream has done
- * some of what is no newer than that. */
+/* Both with sim_lock held. sim_last_queued: the number (correlation) of the newest operation of all streams.
+ * sim_finish_queued: waits until a busy stream has done some of its operations up to that number; releases the lock
+ * while it waits. */
 uint64_t sim_last_queued(void);
 void sim_finish_queued(struct sim_stream *stream, uint64_t last);
 
-/* execute.c. sim_drain does the real work of what has ended in the model. sim_copy_meanwhile does that of a copy
- * while the model's copy lasts, for a caller who waits for it: else the call would take both times. */
+/* execute.c. sim_drain does the real work of operations that have ended in the model. sim_copy_meanwhile is for a
+ * caller who waits for a copy: it moves the bytes during the copy's time in the model. Otherwise the call would take
+ * the model's time and then the time to move the bytes. */
 void sim_drain(void);
 void sim_copy_meanwhile(struct sim_stream *stream, uint64_t number);
 bool sim_dependencies_done(const struct sim_op *op);
@@ -357,7 +361,7 @@ void sim_work_finish(struct sim_work *work);
 
 /* watch.c: the driver thread. With sim_lock held. */
 void sim_watch(struct sim_op *op);
-/* Ends the waits for values that are there by now: with sim_lock held, and without. */
+/* Both end the waits for values that memory holds by now: sim_values_end with sim_lock held, the other without. */
 extern _Atomic unsigned sim_values_watched;
 void sim_values_end(void);
 static inline void sim_values_look(void)
@@ -414,10 +418,11 @@ void sim_memory_unshare(uint64_t start);
 void sim_memory_release_context(struct sim_context *context);
 void *sim_memory_map(struct sim_device *device, uint64_t bytes, uint64_t alignment);
 
-/* transfer.c. Where the caller says an end of a copy lies; ANY: the address tells. */
+/* transfer.c. Where a copy's source or destination lies, as the caller says; ANY: the address tells. */
 enum sim_side { SIM_SIDE_ANY, SIM_SIDE_HOST, SIM_SIDE_DEVICE };
-/* Whether a copy holds the host: only in its synchronous form; in each; in none, as copies inside devices;
- * or not because a small pageable source is copied aside. */
+/* Whether the calling thread waits for a copy. SYNC: only for a synchronous call. ALWAYS: for an asynchronous one as
+ * well. NEVER: for copies inside and between devices. STAGED: it does not, because the small pageable source is
+ * copied into a buffer at once. */
 enum sim_hold { SIM_HOLD_SYNC, SIM_HOLD_ALWAYS, SIM_HOLD_NEVER, SIM_HOLD_STAGED };
 ws_CUresult sim_transfer(struct sim_stream *stream, const struct sim_copy *copy, enum sim_side from_side,
                          enum sim_side to_side, bool async);
@@ -458,7 +463,7 @@ int64_t sim_jitter(int64_t duration, uint64_t key);
 
 #include "engine/module.h"
 
-/* capture.c: what a stream capture makes of a call. captured: it became part of a graph, or failed to. */
+/* capture.c: what a stream capture makes of a call. *captured: the call became part of a graph, or failed to. */
 ws_CUresult sim_capture_forbids(struct sim_context *context);
 ws_CUresult sim_capture_implicit(const struct sim_stream *stream);
 ws_CUresult sim_capture_forbids_sync(struct sim_stream *stream);

@@ -36,7 +36,7 @@ static void kernel_run(const struct sim_launch *launch)
         kernel->run(launch->arguments ? launch->arguments->pointers : NULL, launch->grid, launch->block);
 }
 
-/* Copies and memsets that stay on the device, where nobody is to wait for the host to do them. */
+/* With SIMGPU_COPY_DATA=0 copies within a device and memsets move no bytes, which would take the host long. */
 static bool moves_nothing(const struct sim_work *work)
 {
     bool is_copy = work->kind == SIM_WORK_COPY && !strcmp(work->name, "DtoD");
@@ -70,7 +70,7 @@ static void work_run(struct sim_work *work)
     sim_work_finish(work);
 }
 
-/* Whether the operation needs nothing done when it ends. */
+/* Whether there is no real work to do when the operation ends. */
 bool sim_work_is_free(const struct sim_work *work)
 {
     switch (work->kind) {
@@ -93,7 +93,7 @@ void sim_arguments_release(struct sim_arguments *arguments)
         free(arguments);
 }
 
-/* What the description of work holds on to. */
+/* Frees what the description owns: a launch's arguments, a copy's buffer. */
 void sim_work_finish(struct sim_work *work)
 {
     if (work->kind == SIM_WORK_KERNEL)
@@ -109,7 +109,8 @@ static ws_CUresult fault_of(const struct sim_work *work)
     return work->launch.function->kernel->fault;
 }
 
-/* With both locks held. What the first operation of a stream waits for is done before it, whatever its time. */
+/* Does the real work of a stream's first operation, after that of all operations it depends on. With sim_execute_lock
+ * and sim_lock held. */
 static void execute_first(struct sim_stream *stream)
 {
     struct sim_op *op = stream->head;
@@ -118,7 +119,7 @@ static void execute_first(struct sim_stream *stream)
         struct sim_dependency dependency = op->dependencies[i];
         while (dependency.stream->done < dependency.number)
             execute_first(dependency.stream);
-        /* sim_lock was let go in there, and an operation without real work may be gone. */
+        /* The recursion released sim_lock for a time, and another thread may have retired an op without real work. */
         if (stream->head != op || op->number != number)
             return;
     }
@@ -147,8 +148,8 @@ static struct sim_stream *next_due(int64_t now)
     return found;
 }
 
-/* In the order of their ends, over all streams: what depends on nothing but luck in the program comes out as it
- * would on a device. */
+/* Goes through all streams in the order of the operations' ends. So a program with a data race between streams gets
+ * the result that it would get on a device with these times. */
 void sim_drain(void)
 {
     pthread_mutex_lock(&sim_execute_lock);
@@ -182,13 +183,13 @@ void sim_copy_meanwhile(struct sim_stream *stream, uint64_t number)
     if (!op)
         return;
     sim_wait_until(start);
-    sim_drain(); /* what has ended by then comes first */
+    sim_drain(); /* first the work of all operations that ended before the copy's start */
     pthread_mutex_lock(&sim_execute_lock);
     pthread_mutex_lock(&sim_lock);
     op = copy_due(stream, number);
     pthread_mutex_unlock(&sim_lock);
     if (op) {
-        work_run(&op->work); /* nobody else takes it from the queue without sim_execute_lock */
+        work_run(&op->work); /* no other thread removes op: that takes sim_execute_lock */
         op->ran = true;
     }
     pthread_mutex_unlock(&sim_execute_lock);

@@ -1,4 +1,4 @@
-/* Graphs: nodes with what they do and what they wait for, and executable graphs made from them. */
+/* Graphs: nodes (their work and their dependencies), and executable graphs made from them. */
 #ifndef SIMGPU_GRAPH_H
 #define SIMGPU_GRAPH_H
 
@@ -13,10 +13,10 @@ struct sim_node {
     struct sim_node **dependencies;
     unsigned dependency_count, dependency_capacity;
     struct sim_graph *child;
-    unsigned index; /* among the graph's nodes, while something walks them */
+    unsigned index; /* its place among the graph's nodes; valid only while a function walks the graph */
     bool marked;
     struct sim_node *original; /* in the graph this one was cloned from */
-    ws_CUDA_MEMCPY3D copy;     /* as the program described them, for GetParams */
+    ws_CUDA_MEMCPY3D copy;     /* copy and memset: as the program described them, for GetParams */
     ws_CUDA_MEMSET_NODE_PARAMS memset;
 };
 
@@ -42,13 +42,13 @@ struct sim_step {
 struct sim_exec {
     enum sim_magic magic;
     struct sim_context *context;
-    uint64_t context_id; /* of its life then: its streams go with that */
+    uint64_t context_id; /* the context's id when this was made: a new id means that the branches are gone */
     struct sim_step *steps;
     unsigned count, capacity;
     struct sim_stream **branches;
     unsigned branch_count;
     uint64_t flags;
-    struct sim_stream *last_stream; /* where and what the launch before ended with */
+    struct sim_stream *last_stream; /* stream, number and operation that the previous launch ended with */
     uint64_t last_number;
     struct sim_op *last_op;
 };
@@ -65,7 +65,7 @@ struct sim_capture {
     struct sim_capture *next;
 };
 
-/* With sim_lock held, those that change anything. */
+/* Functions that change something are called with sim_lock held. */
 struct sim_graph *sim_graph_create(void);
 void sim_graph_destroy(struct sim_graph *graph);
 struct sim_graph *sim_graph_clone(const struct sim_graph *graph);

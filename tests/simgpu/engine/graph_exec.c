@@ -1,12 +1,12 @@
-/* Executable graphs. A launch puts each node as an operation on one of the graph's own streams, between a
- * beginning and an end on the stream it was launched into: order, overlap and times then come from the same
- * model as everything else. */
+/* Executable graphs. A launch queues each node as an operation on one of the graph's own streams, between a
+ * begin and an end operation on the stream it was launched into. So the same model gives order, overlap and
+ * times as for all other work. */
 #include "engine/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* How many launches of a graph may be under way whatever its size. */
+/* How many launches of one graph may be queued at least, however many nodes it has. */
 enum { LAUNCHES_AHEAD = 16 };
 
 static int step_add(struct sim_exec *exec, const struct sim_node *source, const struct sim_work *work)
@@ -39,7 +39,7 @@ static bool step_depend(struct sim_exec *exec, int step, int on)
 
 static int flatten(struct sim_exec *exec, const struct sim_graph *graph, int begin, int *ends, unsigned *end_count);
 
-/* The step others have to wait for when they wait for this node. */
+/* Returns the step that the nodes depending on this node have to wait for: a child graph has several steps. */
 static int add_node(struct sim_exec *exec, const struct sim_graph *graph, unsigned index, const int *steps, int begin)
 {
     const struct sim_node *node = graph->nodes[index];
@@ -68,7 +68,7 @@ static int add_node(struct sim_exec *exec, const struct sim_graph *graph, unsign
     return end;
 }
 
-/* Adds the graph's nodes, those first that others wait for. ends: the steps nobody in the graph waits for. */
+/* Adds the graph's nodes as steps, each after its dependencies. ends: the steps on which no other step depends. */
 static int flatten(struct sim_exec *exec, const struct sim_graph *graph, int begin, int *ends, unsigned *end_count)
 {
     int *steps = malloc((graph->count + 1) * sizeof(*steps));
@@ -102,7 +102,7 @@ static int flatten(struct sim_exec *exec, const struct sim_graph *graph, int beg
     return result;
 }
 
-/* A step goes on the stream of the first step it waits for, if it is the first to follow it there. */
+/* Gives each step a stream: that of a step it depends on, if no other step follows there yet; else a new stream. */
 static bool place_on_branches(struct sim_exec *exec)
 {
     bool *taken = calloc(exec->count + 1, sizeof(*taken));
@@ -214,7 +214,7 @@ ws_CUresult sim_exec_launch(struct sim_exec *exec, struct sim_stream *stream)
 {
     struct sim_work work = { .kind = SIM_WORK_GRAPH_BEGIN, .unit = SIM_ENGINE_NONE, .name = "graph" };
     pthread_mutex_lock(&sim_lock);
-    /* A graph may have more nodes than a queue takes, so its own streams take some of its launches whole. */
+    /* A graph may have more nodes than a stream's queue takes, so the graph's own streams have longer queues. */
     for (unsigned i = 0; i < exec->branch_count; i++)
         sim_make_room(exec->branches[i], (unsigned)sim_config.queue_depth + exec->count * LAUNCHES_AHEAD);
     sim_make_room(stream, (unsigned)sim_config.queue_depth);

@@ -1,4 +1,4 @@
-/* Device code in ELF: the entries, how their parameters lie (.nv.info.NAME), their registers and shared memory. */
+/* Device code in ELF: the kernels, the layout of their parameters (.nv.info.NAME), registers and shared memory. */
 #include "engine/engine.h"
 
 #include <elf.h>
@@ -52,7 +52,7 @@ static bool next_item(const unsigned char **at, const unsigned char *end, struct
     return true;
 }
 
-/* index, ordinal and offset (16 bits each), and a word whose high bits are the size. */
+/* data: an index (32 bits), ordinal and offset (16 bits each), and a 32-bit value whose high bits are the size. */
 static bool add_parameter(struct sim_function *function, const unsigned char *data)
 {
     uint16_t ordinal, offset;
@@ -106,7 +106,7 @@ static int registers_of(const struct elf *elf, uint32_t symbol)
     return 32;
 }
 
-/* What a variable begins as lies in its section, unless that takes no room in the file. */
+/* A variable's initial value is in its section, unless the section has no bytes in the file (SHT_NOBITS). */
 static bool read_global(const struct elf *elf, const Elf64_Sym *symbol, const char *name, struct sim_module *into)
 {
     const Elf64_Shdr *section = symbol->st_shndx < elf->count ? &elf->sections[symbol->st_shndx] : NULL;

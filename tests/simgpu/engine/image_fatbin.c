@@ -1,5 +1,5 @@
-/* Fat binaries: several images of the same code, plain or compressed. The first ELF serves, else the first PTX:
- * nothing here depends on the architecture. */
+/* Fat binaries: several images of the same code, plain or compressed. The first ELF is used, else the first PTX: the
+ * architecture it is for does not matter, as no code is executed. */
 #include "engine/engine.h"
 
 #include <dlfcn.h>
@@ -24,7 +24,7 @@ struct fatbin_entry {
     uint64_t flags, unused, plain_bytes;
 };
 
-/* A length that goes on as long as bytes are 255. */
+/* Adds to *length the bytes that extend it: LZ4 goes on to the next byte as long as bytes are 255. */
 static bool long_length(const unsigned char **at, const unsigned char *end, size_t *length)
 {
     unsigned char byte;
@@ -37,7 +37,7 @@ static bool long_length(const unsigned char **at, const unsigned char *end, size
     return true;
 }
 
-/* One LZ4 block. True when it gives exactly `room` bytes. */
+/* Unpacks one LZ4 block. Returns whether it gave exactly `room` bytes. */
 static bool unpack_lz4(const unsigned char *at, size_t bytes, char *to, size_t room)
 {
     const unsigned char *end = at + bytes;
@@ -66,7 +66,7 @@ static bool unpack_lz4(const unsigned char *at, size_t bytes, char *to, size_t r
     return done == room;
 }
 
-/* zstd is opened here, by those images alone that need it. */
+/* libzstd is opened only when an image needs it, so that the simulated driver does not depend on it. */
 static bool unpack_zstd(const unsigned char *from, size_t bytes, char *to, size_t room)
 {
     void *library = dlopen("libzstd.so.1", RTLD_NOW);

@@ -1,4 +1,4 @@
-/* PTX text: which entries and global variables it has, and how an entry's parameters lie. */
+/* PTX text: its entries with the layout of their parameters, and its global variables. */
 #include "engine/engine.h"
 
 #include <ctype.h>
@@ -9,7 +9,7 @@ struct text {
     const char *at, *end;
 };
 
-/* The next word, or a single other character. Comments are white space. False at the end. */
+/* The next token: a word, or any other single character. Comments count as white space. False at the end. */
 static bool next_token(struct text *text, const char **token, size_t *length)
 {
     while (text->at < text->end) {
@@ -43,7 +43,7 @@ static bool is(const char *token, size_t length, const char *word)
     return strlen(word) == length && memcmp(token, word, length) == 0;
 }
 
-/* ".u64" is 8, ".b8" 1, ".f32" 4; 0 for what is no type. */
+/* Bytes of a type: 8 for ".u64", 1 for ".b8"; 0 for a token that is not a type. */
 static unsigned type_bytes(const char *token, size_t length)
 {
     if (length < 3 || token[0] != '.' || !strchr("busf", token[1]))
@@ -58,7 +58,7 @@ struct declaration {
     unsigned alignment;
 };
 
-/* After .param or .global: alignment, type, name, [length], up to the character that ends it. */
+/* Reads what follows .param or .global: alignment, type, name, [length]. Returns the character that ended it. */
 static char read_declaration(struct text *text, struct declaration *declaration)
 {
     const char *token;
@@ -77,7 +77,7 @@ static char read_declaration(struct text *text, struct declaration *declaration)
             if (next_token(text, &token, &length))
                 declaration->alignment = (unsigned)strtoul(token, NULL, 10);
         } else if (is(token, length, ".ptr")) {
-            /* what follows describes what is pointed at */
+            /* The next tokens describe the memory that the pointer points to: skipped. */
             struct text ahead = *text;
             while (next_token(&ahead, &token, &length) && *token == '.') {
                 *text = ahead;

@@ -1,4 +1,4 @@
-/* A module as a cubin: an ELF image with all that image_elf.c reads. There is no code in it. */
+/* Writes a module as a cubin: an ELF image with everything that image_elf.c reads, but without code. */
 #include "engine/engine.h"
 
 #include <elf.h>
@@ -8,7 +8,7 @@
 enum { ENTRY = 0x10, ELF_MACHINE_CUDA = 190 };
 enum { SECTION_NAMES = 1, STRINGS, SYMBOLS, INFO, GLOBALS, GLOBALS_INIT, FIXED_SECTIONS };
 
-/* Bytes that grow. After a failure nothing is added any more. */
+/* A buffer that grows. After an allocation has failed, nothing more is added. */
 struct bytes {
     char *data;
     size_t size, capacity;
@@ -53,7 +53,7 @@ struct writer {
     unsigned section_count;
 };
 
-/* data NULL: nothing in the file (SHT_NOBITS). Answers the section's index. */
+/* data NULL: the section has no bytes in the file (SHT_NOBITS). Returns the section's index. */
 static unsigned add_section(struct writer *writer, const char *prefix, const char *name, unsigned type,
                             const void *data, size_t size)
 {
@@ -99,7 +99,7 @@ static void add_function(struct writer *writer, const struct sim_function *funct
     add(&writer->info, registers, sizeof(registers));
 }
 
-/* Names are interned. */
+/* Whether no earlier function has the same name. Names are interned, so equal names have equal pointers. */
 static bool is_first_of_name(const struct sim_module *module, const struct sim_function *function)
 {
     const struct sim_function *first = module->functions;
@@ -147,7 +147,7 @@ static bool end_image(struct writer *writer)
     return true;
 }
 
-/* The section of the names' table is the last that is known, so it is filled in at the end. */
+/* The table of section names is complete only when all sections are added, so its own section is filled in last. */
 static void add_section_names(struct writer *writer)
 {
     Elf64_Shdr *section = (Elf64_Shdr *)(writer->sections.data + SECTION_NAMES * sizeof(*section));

@@ -1,5 +1,5 @@
 /* The built-in kernels. The output pointer comes first, pointers are 64 bits, n and sizes are 32-bit
- * integers, factors are floats: PTX declares the same. */
+ * integers, factors are floats. The PTX that declares these kernels must have the same parameters. */
 #include "engine/engine.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
                            const unsigned block[3] __attribute__((unused)))
 #define COST(name, what) static double name##_##what(void **parameters)
 
-/* A kernel over n elements that moves `words` floats and does `operations` for each. */
+/* A kernel over n elements. For each it moves `words` floats and does `operations` FLOPs. */
 #define ELEMENTWISE(name, n, words, operations) \
     COST(name, bytes)                           \
     {                                           \
@@ -104,7 +104,8 @@ ELEMENTWISE(dropout, 4, 2, 2) /* out, in, probability, seed, n */
         F(0)[i] = dropout_of(F(1)[i], X(2), N(3), i);
 }
 
-/* bias_add, gelu and dropout in one: out, before, in, bias, probability, seed, n, columns */
+/* bias_add, gelu and dropout in one kernel: out, before, in, bias, probability, seed, n, columns. `before` gets the
+ * input of gelu. */
 ELEMENTWISE(bias_gelu_dropout, 6, 3, 13)
 {
     for (size_t i = 0; i < N(6); i++) {
@@ -212,7 +213,7 @@ ROWWISE(bias_grad, 2, 3, 1, 1) /* out (a row), grad, rows, columns */
             F(0)[i] += F(1)[row * columns + i];
 }
 
-/* Products of matrices, row major: C, A, B, M, N, K with C of M×N. */
+/* Matrix products, row-major. Parameters: C, A, B, M, N, K; C is M×N. */
 #define PRODUCT(name)                                                \
     COST(name, bytes)                                                \
     {                                                                \

@@ -22,7 +22,7 @@ static struct sim_arguments *arguments_new(const struct sim_function *function)
     return arguments;
 }
 
-/* The buffer and its size out of a launch's `extra`; NULL when it has none. */
+/* The parameter buffer named in a launch's `extra`, and its size; NULL when there is none. */
 static const char *extra_buffer(void **extra, size_t *size)
 {
     const char *buffer = NULL;
@@ -67,7 +67,7 @@ static struct sim_function *checked(struct sim_function *function, struct sim_co
     return function;
 }
 
-/* shape: grid, block, dynamic shared bytes. keep: the arguments are wanted even if the kernel computes nothing. */
+/* shape: grid, block, dynamic shared bytes. keep: copy the arguments even if the kernel computes nothing. */
 ws_CUresult sim_launch_describe(struct sim_work *work, struct sim_function *function, struct sim_context *context,
                                 const unsigned shape[7], void **parameters, void **extra, bool keep)
 {

@@ -1,4 +1,4 @@
-/* One line on stderr, "simgpu: " before it. */
+/* Writes one line to stderr, with "simgpu: " before it. */
 #ifndef SIMGPU_LOG_H
 #define SIMGPU_LOG_H
 

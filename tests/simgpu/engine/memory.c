@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Device memory is host memory, mapped where the real driver has its own: each device asks for addresses
- * of its own terabyte, and takes what it gets. Small allocations share blocks of 2 MiB. */
+/* Device memory is host memory, mapped at addresses like the real driver's. Each device asks mmap for addresses in a
+ * terabyte of its own, and takes what mmap gives. Small allocations share blocks of 2 MiB. */
 #define DEVICE_BASE 0x300000000000u
 #define DEVICE_SPAN 0x10000000000u
 #define BLOCK ((uint64_t)2 << 20)
@@ -14,7 +14,7 @@
 #define PAGE 4096u
 
 static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct sim_range *ranges; /* by address */
+static struct sim_range *ranges; /* sorted by address */
 static size_t range_count, range_capacity;
 static uint64_t range_ids;
 
@@ -31,7 +31,7 @@ static uint64_t round_up(uint64_t value, uint64_t to)
     return (value + to - 1) / to * to;
 }
 
-/* The first range that ends after the address. */
+/* Index of the first range that ends after the address. */
 static size_t range_after(uint64_t address)
 {
     size_t low = 0, high = range_count;
@@ -108,7 +108,7 @@ bool sim_memory_remove(uint64_t start, struct sim_range *removed)
     return found;
 }
 
-/* Pages that look like a device's. With memory_lock held or from a caller of its own; NULL when refused. */
+/* Maps pages, at addresses of the device where mmap allows. With memory_lock held. NULL when mmap refuses. */
 void *sim_memory_map(struct sim_device *device, uint64_t bytes, uint64_t alignment)
 {
     uint64_t *hint = &hints[device->ordinal];
@@ -202,7 +202,7 @@ ws_CUresult sim_memory_allocate(struct sim_context *context, struct sim_device *
     uint64_t size = footprint(kind, bytes), start;
     bool counted = kind != SIM_MEMORY_PINNED;
     pthread_mutex_lock(&memory_lock);
-    if (context && context->destroyed) { /* its memory goes, or is gone: what came now would stay */
+    if (context && context->destroyed) { /* its memory is being freed: a new range would be left over */
         pthread_mutex_unlock(&memory_lock);
         return WS_CUDA_ERROR_CONTEXT_IS_DESTROYED;
     }
@@ -247,7 +247,8 @@ static void give_back(const struct sim_range *range)
     pthread_mutex_unlock(&memory_lock);
 }
 
-/* What sim_memory_find answered, unless another thread has freed it since, and others may have got the address. */
+/* Frees a range that sim_memory_find gave. Fails when another thread has freed it since: the address may already be
+ * that of a new allocation, so the range's id is compared as well. */
 ws_CUresult sim_memory_free_found(const struct sim_range *found, enum sim_memory_kind kind)
 {
     bool device_side = found->kind == SIM_MEMORY_DEVICE || found->kind == SIM_MEMORY_MANAGED;
@@ -281,7 +282,7 @@ uint64_t sim_memory_used(const struct sim_device *device)
     return used;
 }
 
-/* Takes or gives back part of a device's memory; false: there is not so much. */
+/* Counts bytes of a device's memory as used; negative: as free again. Returns false when not so many are left. */
 bool sim_memory_charge(struct sim_device *device, int64_t bytes)
 {
     pthread_mutex_lock(&memory_lock);

@@ -1,4 +1,4 @@
-/* Device memory becomes a file when another process is to see it. */
+/* Device memory that another process is to see becomes a nameless file (memfd). */
 #include "engine/engine.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct shared {
 static struct shared *all;
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The same bytes at the same addresses, from now on in a file. -1 when that cannot be. */
+/* Puts a file with the same bytes in the place of the pages, at the same addresses. Returns the file, or -1. */
 static int move_to_file(uint64_t start, uint64_t bytes)
 {
     int file = memfd_create("simgpu", MFD_CLOEXEC);
@@ -39,7 +39,7 @@ ws_CUresult sim_memory_share(const struct sim_range *range, struct sim_shared_bl
     uint64_t start = range->start / BLOCK * BLOCK;
     uint64_t bytes = (range->start + range->bytes - start + BLOCK - 1) / BLOCK * BLOCK;
     ws_CUresult result = WS_CUDA_SUCCESS;
-    pthread_mutex_lock(&sim_execute_lock); /* nothing is written meanwhile */
+    pthread_mutex_lock(&sim_execute_lock); /* no kernel or copy writes the memory meanwhile */
     pthread_mutex_lock(&list_lock);
     struct shared *shared = all;
     while (shared && (shared->block.start != start || shared->block.bytes != bytes))
@@ -58,7 +58,7 @@ ws_CUresult sim_memory_share(const struct sim_range *range, struct sim_shared_bl
     return result;
 }
 
-/* The pages are given back: what was a file of theirs is one no more. */
+/* Closes the file that holds the pages at `start`, if one does, because the pages are being unmapped. */
 void sim_memory_unshare(uint64_t start)
 {
     pthread_mutex_lock(&list_lock);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct sim_function *gone; /* where handles come again: functions whose modules are */
+static struct sim_function *gone; /* with SIMGPU_HANDLES_AGAIN: functions of unloaded modules, to be used again */
 static pthread_mutex_t gone_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct sim_function *new_function(void)
@@ -81,7 +81,7 @@ void sim_module_add_global(struct sim_module *module, const char *name, uint64_t
     }
 }
 
-static pthread_mutex_t globals_lock = PTHREAD_MUTEX_INITIALIZER; /* before memory.c's */
+static pthread_mutex_t globals_lock = PTHREAD_MUTEX_INITIALIZER; /* taken before memory_lock of memory.c */
 
 /* With globals_lock held: the variable gets its memory when it is first asked for. */
 static ws_CUresult place_global(struct sim_global *global, struct sim_context *context)
@@ -119,8 +119,8 @@ ws_CUresult sim_module_global(struct sim_module *module, const char *name, ws_CU
     return result;
 }
 
-/* Handles stay recognisable as stale, so functions keep their memory, unless handles are to come again as the
- * driver's do. */
+/* Functions keep their memory, so that their stale handles are recognised. With SIMGPU_HANDLES_AGAIN new functions
+ * get the memory, and so the handles, as the real driver may do it. */
 void sim_module_free(struct sim_module *module)
 {
     pthread_mutex_lock(&globals_lock);
@@ -164,7 +164,7 @@ ws_CUresult sim_image_parse(const void *image, struct sim_module *into)
     return sim_image_ptx(text, strlen(text), into);
 }
 
-/* The whole file with a 0 after it, which its size does not count. The caller frees it. */
+/* Reads the whole file and appends a 0, which *size does not count. The caller frees the image. */
 ws_CUresult sim_image_read_file(const char *path, void **image, size_t *size)
 {
     FILE *file = fopen(path, "rb");

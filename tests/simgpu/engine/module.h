@@ -1,5 +1,5 @@
-/* What device code has that is loaded: kernels, their parameters, variables. module.c, image_*.c; engine.h includes
- * it where the types it needs are known. */
+/* Loaded device code: modules and libraries, with their kernels, parameters and variables. See module.c and
+ * image_*.c. Only engine.h includes this header, after the types that it needs. */
 #ifndef SIMGPU_MODULE_H
 #define SIMGPU_MODULE_H
 
@@ -31,7 +31,7 @@ struct sim_function {
 struct sim_global {
     const char *name;
     uint64_t address, bytes;
-    void *initial; /* what it begins as; NULL: zeros */
+    void *initial; /* its initial value; NULL: zeros */
     struct sim_global *next;
 };
 struct sim_module {
@@ -42,11 +42,11 @@ struct sim_module {
     unsigned function_count;
     struct sim_global *globals;
     struct sim_module *next;
-    uint64_t context_id; /* a primary context comes back under the same handle */
+    uint64_t context_id; /* of the context's life: a primary context that was reset keeps its handle */
 };
 struct sim_library {
     enum sim_magic magic;
-    struct sim_module image;    /* its functions are kernels, of no context */
+    struct sim_module image;    /* its functions are CUkernels, which belong to no context */
     struct sim_module *modules; /* one per context it was used in */
 };
 ws_CUresult sim_image_parse(const void *image, struct sim_module *into);

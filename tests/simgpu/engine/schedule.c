@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many operations a queue may gather before the real work of those that ended is done. */
+/* Each time the length of a queue is a multiple of this, the real work of the operations that ended is done. */
 enum { DRAIN_EVERY = 256 };
 
 struct sim_stream *sim_busy;
@@ -12,7 +12,7 @@ static struct sim_op *free_ops;
 static uint64_t correlations;
 static struct sim_stream *settle_list;
 
-/* The first time from `from` on at which the unit is free for as long as is needed; taken. */
+/* Reserves the unit for `duration`, from the first time not before `from` at which it is free. Returns that time. */
 static int64_t unit_take(struct sim_unit *unit, int64_t from, int64_t duration)
 {
     int64_t now = sim_now();
@@ -41,7 +41,7 @@ static int64_t unit_take(struct sim_unit *unit, int64_t from, int64_t duration)
     return from;
 }
 
-/* When the operation before lets this one begin. */
+/* The earliest time at which the previous operation of the stream lets this one begin. */
 static int64_t stream_ready(const struct sim_stream *stream, const struct sim_op *op)
 {
     if (op->work.overlaps && stream->last_was_kernel)
@@ -49,8 +49,8 @@ static int64_t stream_ready(const struct sim_stream *stream, const struct sim_op
     return stream->last_end;
 }
 
-/* An event takes the device's front end like any entry of a queue: the next one comes later. What an event closes
- * (a kernel, a copy …) has its end stamped at once. */
+/* The time of an event. Behind another event it comes event_dispatch_ns later, since the device's front end takes its
+ * time for each entry of a queue. Behind a kernel, copy or memset it has the time of the end of that. */
 static int64_t event_start(const struct sim_stream *stream, int64_t ready)
 {
     int64_t next = stream->last_end + sim_config.event_dispatch_ns;
@@ -78,7 +78,7 @@ static void settle_later(struct sim_stream *stream)
     settle_list = stream;
 }
 
-/* The operation's start and end are known: tell who waits for them. */
+/* Start and end of the operation are known: tells the operations that wait for them. */
 static void timed(struct sim_op *op)
 {
     struct sim_stream *stream = op->stream;
@@ -122,7 +122,7 @@ static void settle_stream(struct sim_stream *stream)
         if (op->work.unit != SIM_ENGINE_NONE)
             op->start = unit_take(&stream->context->device->units[op->work.unit], op->start, op->work.duration);
         op->end = op->start + op->work.duration;
-        if (op->work.kind == SIM_WORK_GRAPH_END) /* its beginning is the operation before */
+        if (op->work.kind == SIM_WORK_GRAPH_END) /* last_end: that of SIM_WORK_GRAPH_BEGIN, the operation before */
             op->start = stream->last_end + sim_config.dispatch_ns;
         if (op->start > op->end)
             op->start = op->end;
@@ -147,7 +147,7 @@ void sim_settle(struct sim_stream *stream)
         settle_listed();
 }
 
-/* For operations that ended outside the model: op->end is set. */
+/* For an operation whose end the model cannot compute, as of a host function: the caller has set op->end. */
 void sim_op_timed(struct sim_op *op)
 {
     timed(op);
@@ -285,7 +285,7 @@ bool sim_dependencies_done(const struct sim_op *op)
     return true;
 }
 
-/* Operations that have ended and have no real work leave on the way, so that queues stay short. */
+/* Removes operations that have ended and have no real work, so that queues stay short. */
 static void retire_idle(struct sim_stream *stream, int64_t now)
 {
     struct sim_op *op;
@@ -294,8 +294,8 @@ static void retire_idle(struct sim_stream *stream, int64_t now)
         sim_retire_head(stream);
 }
 
-/* With sim_lock held, which it lets go while it waits: until the queue has fewer than `most`. What has ended is
- * worked off now and then, so that queues stay short even when nobody waits. */
+/* Waits until the stream's queue has fewer than `most` operations. With sim_lock held, which it releases meanwhile.
+ * Now and then it does the work of ended operations, so that queues stay short in programs that never wait. */
 void sim_make_room(struct sim_stream *stream, unsigned most)
 {
     if (stream->count && stream->count % DRAIN_EVERY == 0) {
@@ -311,7 +311,8 @@ void sim_make_room(struct sim_stream *stream, unsigned most)
     }
 }
 
-/* With sim_lock held: what the call looked up may be gone by now, since the lock was not held all the time. */
+/* With sim_lock held: whether the stream and the event of the call still exist. Another thread may have destroyed
+ * them, since the call found them without the lock. */
 static ws_CUresult still_there(const struct sim_stream *stream, const struct sim_work *work)
 {
     bool has_event = work->kind == SIM_WORK_EVENT || work->kind == SIM_WORK_WAIT;
@@ -382,7 +383,7 @@ void sim_finish_queued(struct sim_stream *stream, uint64_t last)
     pthread_mutex_lock(&sim_lock);
 }
 
-/* Waits until the model's time of that operation's end, and until its real work is done. */
+/* Waits until the operation of this number has ended in the model and its real work is done. */
 ws_CUresult sim_finish_through(struct sim_stream *stream, uint64_t number)
 {
     sim_values_look();

@@ -6,7 +6,7 @@
 static struct sim_stream *free_streams, *buried_streams;
 static uint64_t stream_ids;
 
-/* The per-thread default streams of the calling thread, one for each context it used them in. */
+/* The calling thread's own default streams, one for each context in which it used one. */
 struct thread_stream {
     uint64_t context_id;
     struct sim_stream *stream;
@@ -21,7 +21,7 @@ ws_CUresult sim_alive(const struct sim_stream *stream)
     return alive ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-/* With sim_lock held. A stream's numbers go on where its former life ended. */
+/* With sim_lock held. The structure may be that of a forgotten stream: the numbers of its operations go on. */
 struct sim_stream *sim_stream_new(struct sim_context *context, unsigned flags, int priority)
 {
     struct sim_stream *stream = free_streams;
@@ -57,8 +57,8 @@ ws_CUresult sim_stream_create(struct sim_context *context, unsigned flags, int p
     return *stream ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* With sim_lock held and the stream empty. Those of a destroyed context never live again: a thread may be about to
- * queue something. */
+/* With sim_lock held and the stream empty. A stream of a destroyed context is never used again: another thread may
+ * have looked it up and be about to queue work in it. */
 void sim_stream_forget(struct sim_stream *stream)
 {
     struct sim_stream **link = &stream->context->streams;
@@ -112,8 +112,8 @@ ws_CUresult sim_stream_get(ws_CUstream handle, struct sim_stream **stream)
     return *stream ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-/* With sim_lock held: one that still has work, of those that waiting for this stream means. The legacy stream
- * stands for all blocking streams of its context. */
+/* With sim_lock held: the stream if it still has work, else NULL. The legacy stream stands for all blocking streams
+ * of its context: any of these that still has work. */
 static struct sim_stream *busy_one(struct sim_stream *stream, int64_t now)
 {
     const struct sim_context *context = stream->context;
@@ -126,7 +126,7 @@ static struct sim_stream *busy_one(struct sim_stream *stream, int64_t now)
     return NULL;
 }
 
-/* With sim_lock held: one whose work no newer than that the legacy stream has to wait for. */
+/* With sim_lock held: a stream with work up to number `last` for which the legacy stream has to wait, or NULL. */
 static struct sim_stream *blocking_one(const struct sim_stream *legacy, uint64_t last)
 {
     struct sim_stream *other = sim_busy;
@@ -136,7 +136,7 @@ static struct sim_stream *blocking_one(const struct sim_stream *legacy, uint64_t
     return other;
 }
 
-/* For what is queued by now: other threads may go on queueing. */
+/* Waits for the work that is queued by now, not for work that other threads queue meanwhile. */
 ws_CUresult sim_stream_wait(struct sim_stream *stream)
 {
     pthread_mutex_lock(&sim_lock);

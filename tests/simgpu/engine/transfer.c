@@ -1,10 +1,10 @@
-/* Copies: which way they go, what they cost, and whether the caller has to wait. */
+/* Copies and memsets: their direction, what they cost, and whether the caller has to wait. */
 #include "engine/engine.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes per ns of the link to the host, pinned and not, and between devices. */
+/* Bytes per ns of the link to the host, for pinned and pageable memory, and of the link between devices. */
 #define LINK_PINNED 50.0
 #define LINK_PAGEABLE 12.0
 #define LINK_PEER 400.0
@@ -35,7 +35,7 @@ static uint64_t extent(size_t pitch, size_t slice, const struct sim_copy *copy)
     return (copy->depth - 1) * slice + (copy->height - 1) * pitch + copy->width;
 }
 
-/* A pageable source is copied aside at once, so that the caller may change it. */
+/* Copies a pageable source into a buffer at once, so that the caller may change the source. */
 static bool stage(struct sim_copy *copy)
 {
     size_t bytes = copy->width * copy->height * copy->depth;
@@ -53,7 +53,7 @@ static bool stage(struct sim_copy *copy)
     return true;
 }
 
-/* Fills in the work, whether the host waits for it, and whether its source is to be copied aside. */
+/* Fills in the work of a copy. *hold: whether the calling thread waits for it. */
 ws_CUresult sim_transfer_describe(struct sim_work *work, const struct sim_device *device, const struct sim_copy *copy,
                                   enum sim_side from_side, enum sim_side to_side, enum sim_hold *hold)
 {

@@ -66,7 +66,8 @@ bool sim_truth_full(void)
     return row_count >= sim_config.truth_rows;
 }
 
-/* Text on its way to the file. No stdio: a process may exit from a signal handler in the middle of this. */
+/* Text on its way to the file. Not with stdio: a signal handler may call exit in the middle of a write, and exit
+ * would wait for ever for the lock of the FILE. */
 struct text {
     size_t length;
     char bytes[1 << 16];
@@ -132,7 +133,7 @@ static void add_row(struct text *text, const struct row *row)
         (long long)sim_device_time(row->device, row->end), (unsigned long long)row->bytes, (long long)row->submit);
 }
 
-/* Takes sim_lock itself: only long enough to take the rows away. */
+/* Call it without sim_lock: it takes the lock itself, but only to take the rows, not while it writes them. */
 void sim_truth_flush(void)
 {
     static struct text text;

@@ -3,8 +3,8 @@
 #include <signal.h>
 #include <time.h>
 
-/* How often the driver thread looks at other ranks, and at memory. A device sees a value at once: while a wait is
- * young, the thread looks without sleeping. */
+/* How often the driver thread polls collectives and values in memory. A device sees a value at once, so for the first
+ * EAGER_NS of a wait for a value the thread polls without sleeping. */
 enum { POLL_NS = 20000, EAGER_NS = 300000, EAGER_POLL_NS = 1000 };
 
 __thread bool sim_in_callback __attribute__((tls_model("initial-exec")));
@@ -15,7 +15,7 @@ static struct sim_op *watched;
 static pthread_cond_t wake;
 static bool started;
 
-/* As the device reads it: in one piece, while the program may be writing it. */
+/* Reads the value atomically, as a device does: the program may be writing it. */
 static uint64_t value_now(const struct sim_work *work)
 {
     if (work->value.bytes == sizeof(uint64_t))
@@ -39,8 +39,9 @@ static bool value_there(const struct sim_work *work)
     }
 }
 
-/* Whether the wait ends; sets its end. A value that was there before the wait's turn ends it at its start. The clock
- * is read after the value: the looking thread may be held up in between, and nothing is seen before it is stored. */
+/* Whether the wait for a value has ended; sets op->end. If the value was in memory before the wait's start, the wait
+ * ends at its start. The clock is read after the value: so the end is never before the store of the value, even if
+ * this thread is delayed between the two reads. */
 static bool value_ends(struct sim_op *op)
 {
     bool there = value_there(&op->work);
@@ -63,7 +64,7 @@ static void unwatch(struct sim_op *op)
     sim_values_watched -= op->work.kind == SIM_WORK_WAIT_VALUE;
 }
 
-/* Calls of the driver look as well: on a busy machine the driver thread comes late. */
+/* Driver calls use this as well as the driver thread, which on a busy machine comes late. */
 void sim_values_end(void)
 {
     struct sim_op *op = watched;
@@ -74,11 +75,11 @@ void sim_values_end(void)
         }
         unwatch(op);
         sim_op_timed(op);
-        op = watched; /* there may be others by now */
+        op = watched; /* from the start: sim_op_timed may have changed the list */
     }
 }
 
-/* Lets go of sim_lock, which is held, until all before the operation is done. */
+/* Releases sim_lock, and waits until all work before the operation is done. Returns without the lock. */
 static void finish_before(struct sim_op *op)
 {
     struct sim_stream *stream = op->stream;
@@ -116,14 +117,15 @@ static void begin_polled(struct sim_op *op)
     op->state = SIM_POLLED;
 }
 
-/* When to look again at what has begun. */
+/* When to poll an operation that has begun the next time. */
 static int64_t next_look(const struct sim_op *op, int64_t now)
 {
     bool eager = op->work.kind == SIM_WORK_WAIT_VALUE && now - op->start < EAGER_NS;
     return now + (eager ? EAGER_POLL_NS : POLL_NS);
 }
 
-/* Whether there is something to do: it ended, or its host side is due. Sets when to look at it again. */
+/* Whether there is something to do for the operation: it has ended, or its host function or begin function is to be
+ * called. Else lowers *again to the time of the next look. */
 static bool look_at(struct sim_op *op, int64_t now, int64_t *again)
 {
     bool is_value = op->work.kind == SIM_WORK_WAIT_VALUE;
@@ -162,7 +164,7 @@ static void *driver_thread(void *unused)
         int64_t now = sim_now();
         if (now - drained >= POLL_NS) {
             pthread_mutex_unlock(&sim_lock);
-            sim_drain(); /* a value waited for may be written by the device */
+            sim_drain(); /* a kernel or copy may write the value that a stream waits for */
             pthread_mutex_lock(&sim_lock);
             drained = now = sim_now();
         }
@@ -182,7 +184,7 @@ static void *driver_thread(void *unused)
                 sim_op_timed(op);
             continue;
         }
-        if (again < now + POLL_NS) { /* a sleep would take longer */
+        if (again < now + POLL_NS) { /* too soon for a sleep, which would take longer */
             pthread_mutex_unlock(&sim_lock);
             sim_spin_until(again);
             pthread_mutex_lock(&sim_lock);
@@ -201,7 +203,7 @@ static void start_thread(void)
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&wake, &attributes);
     pthread_condattr_destroy(&attributes);
-    /* Signals belong to the program's own threads. */
+    /* The driver thread blocks all signals: the program's handlers must run in the program's threads. */
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

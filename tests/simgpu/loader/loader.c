@@ -1,6 +1,6 @@
-/* A libcuda.so.1 as WSL has it: a small library that only loads the driver, here the file that SIMGPU_BEHIND names,
- * and whose functions jump to the driver's. Nothing of the way there is hidden: cuGetProcAddress, being the driver's,
- * answers with addresses in the library behind, dlsym with those in this one. */
+/* A libcuda.so.1 like that of WSL: a small library that loads the driver (here the file that SIMGPU_BEHIND names),
+ * and whose functions jump to the driver's. So a function has two addresses: dlsym gives the one in this library,
+ * cuGetProcAddress, which is the driver's, the one in the driver. */
 #include <dlfcn.h>
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ __attribute__((constructor)) static void load(void)
     const char *path = getenv("SIMGPU_BEHIND");
     void *driver = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
     if (!driver)
-        abort(); /* its functions would jump to nowhere */
+        abort(); /* the functions of this library would jump to address 0 */
 #define FIND(symbol, base, version, flavour) slot_##symbol = dlsym(driver, #symbol);
     SIM_DRIVER_NAMES(FIND)
 }

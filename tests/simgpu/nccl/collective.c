@@ -1,4 +1,4 @@
-/* The calls that move data. */
+/* The NCCL functions that move data. */
 #include "nccl/nccl.h"
 
 static ws_ncclResult submit(struct nccl_task task)

@@ -1,4 +1,4 @@
-/* Communicators. */
+/* Communicators: creating, splitting, shrinking and destroying them. */
 #include "nccl/nccl.h"
 
 #include <dlfcn.h>
@@ -11,7 +11,7 @@
 
 #include "simgpu.h"
 
-/* How long ranks wait for one another to come. */
+/* How long a rank waits for the other ranks to arrive. */
 enum { MEETING_SECONDS = 60 };
 
 static struct nccl_driver driver;
@@ -93,7 +93,7 @@ static ws_ncclResult bind(struct ws_ncclComm_st *comm)
     return result == WS_CUDA_SUCCESS ? WS_ncclSuccess : WS_ncclUnhandledCudaError;
 }
 
-/* A communicator of that name; the others may not have come yet. */
+/* Makes this rank's part of the communicator with this name. The other ranks may not have come yet. */
 static ws_ncclResult comm_new(ws_ncclComm *made, const char *name, int size, int rank)
 {
     if (!made || size < 1 || size > NCCL_RANKS || rank < 0 || rank >= size)
@@ -156,7 +156,7 @@ NCCL_API(ws_ncclResult, ncclCommInitRankScalable, ws_ncclComm *comm, int size, i
     return id_count > 0 && ids ? comm_init(comm, size, &ids[0], rank) : WS_ncclInvalidArgument;
 }
 
-/* One communicator for each device, all in this process. */
+/* Makes one communicator for each device, all in this process. */
 NCCL_API(ws_ncclResult, ncclCommInitAll, ws_ncclComm *comms, int size, const int *devices)
 {
     ws_ncclUniqueId id;
@@ -184,7 +184,7 @@ struct split {
     uint64_t number;
 };
 
-/* All ranks have said their colour: those of one colour, by key, are the new communicator. */
+/* Waits until all ranks have given their colours. Those of one colour, ordered by key, are the new communicator. */
 static ws_ncclResult split_finish(void *argument)
 {
     struct split split = *(struct split *)argument;
@@ -237,7 +237,8 @@ NCCL_API(ws_ncclResult, ncclCommSplit, ws_ncclComm comm, int color, int key, ws_
     return split_begin(comm, color, key, made);
 }
 
-/* The ranks left out do not call this, so nobody is waited for but in the new communicator. */
+/* The excluded ranks do not call this. So it cannot wait for all ranks, and does not need to: every rank knows the
+ * excluded ones from its arguments. */
 NCCL_API(ws_ncclResult, ncclCommShrink, ws_ncclComm comm, int *excluded, int excluded_count, ws_ncclComm *made,
          ws_ncclConfig *config, int flags)
 {
@@ -269,7 +270,7 @@ static ws_ncclResult comm_end(struct ws_ncclComm_st *comm)
     if (!comm || !comm->shared)
         return WS_ncclInvalidArgument;
     const struct nccl_driver *found = nccl_driver();
-    /* Waits for the communicator's kernels. */
+    /* cuModuleUnload waits for the communicator's kernels. */
     found->cuCtxPushCurrent(comm->context);
     found->cuModuleUnload(comm->module);
     found->cuCtxPopCurrent(NULL);

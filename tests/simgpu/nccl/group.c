@@ -1,4 +1,4 @@
-/* Groups, and the way of a call to its kernel. */
+/* Groups (ncclGroupStart, ncclGroupEnd), and the launches of the kernels for calls. */
 #include "nccl/nccl.h"
 
 #include <stdlib.h>
@@ -81,7 +81,8 @@ ws_ncclResult nccl_submit(const struct nccl_task *task)
     return WS_ncclSuccess;
 }
 
-/* What cannot be waited for inside a group, because another rank of this thread has yet to come. */
+/* Calls act(argument) at the end of the group, or now outside of groups. act waits for other ranks, which would never
+ * come if the same thread calls for them later in the group. */
 ws_ncclResult nccl_later(ws_ncclResult (*act)(void *), void *argument)
 {
     if (!depth)
@@ -109,7 +110,7 @@ static bool go_together(const struct nccl_task *a, const struct nccl_task *b)
            a->stream == b->stream;
 }
 
-/* Takes the first task off the queue, with all that go into the same kernel. */
+/* Takes the first task off the queue, with all tasks that belong to the same kernel. */
 static struct nccl_task *next_kernel(void)
 {
     struct nccl_task *first = queued, *last = first;

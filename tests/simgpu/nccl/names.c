@@ -1,4 +1,4 @@
-/* The kernels' names, as the real library's are mangled, and an image that holds them all. */
+/* The kernels' names, mangled as in the real library, and a PTX image that declares all these kernels. */
 #include "nccl/nccl.h"
 
 #include <stdio.h>
@@ -35,7 +35,7 @@ static const char *reduction_name(ws_ncclEnum reduction, ws_ncclEnum type)
     }
 }
 
-/* In a buffer of the calling thread. */
+/* The name lies in a buffer of the calling thread, which the next call overwrites. */
 const char *nccl_kernel_name(const struct nccl_task *task)
 {
     static __thread char name[NAME_BYTES];
@@ -67,7 +67,7 @@ static void add_entry(FILE *out, const char *plain)
     fprintf(out, ".visible .entry %s(.param .align 8 .b8 args[4096]) { ret; }\n", name);
 }
 
-/* PTX text for free(). */
+/* Returns PTX text; the caller frees it. */
 char *nccl_kernel_image(void)
 {
     char *text = NULL, plain[NAME_BYTES - 48];

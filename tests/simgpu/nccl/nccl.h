@@ -1,8 +1,9 @@
 /* The simulated NCCL: what its files share.
  *
- * Ranks meet in a small shared file named by the unique id, in $TMPDIR. A collective is a kernel of the simulated
- * driver: when it begins on a rank's device, the rank's data goes into a file of its own and its arrival into
- * the shared one; when all have arrived the kernel's end is known; when it ends the result is made from the files.
+ * Ranks meet in a small shared file in $TMPDIR, named after the unique id. A collective is a kernel of the simulated
+ * driver. When it begins on a rank's device, the rank writes its data into a file of its own and its arrival into
+ * the shared file. When all ranks have arrived, the kernel's end is known. When it ends, each rank makes its result
+ * from the files of all.
  */
 #ifndef SIMGPU_NCCL_H
 #define SIMGPU_NCCL_H
@@ -29,7 +30,8 @@ enum nccl_kind {
     NCCL_POINT_TO_POINT,
 };
 
-/* One collective, as seen by all: who has come (its number + 1), when, and who has taken the result. */
+/* One collective in the shared file. arrived: per rank, the collective's number + 1 once the rank has come; start:
+ * when it came; taken: how many ranks have taken the result. */
 struct nccl_slot {
     _Atomic uint64_t arrived[NCCL_RANKS];
     _Atomic int64_t start[NCCL_RANKS];
@@ -37,14 +39,14 @@ struct nccl_slot {
 };
 
 struct nccl_pair {
-    _Atomic uint64_t sent[NCCL_PAIR_SLOTS], received[NCCL_PAIR_SLOTS]; /* number + 1 */
+    _Atomic uint64_t sent[NCCL_PAIR_SLOTS], received[NCCL_PAIR_SLOTS]; /* the transfer's number + 1 */
     _Atomic int64_t send_start[NCCL_PAIR_SLOTS], receive_start[NCCL_PAIR_SLOTS];
 };
 
 struct nccl_shared {
     atomic_int joined, left;
     struct {
-        _Atomic uint64_t number; /* of the split this rank has come to */
+        _Atomic uint64_t number; /* of the latest ncclCommSplit that this rank has called, from 1 */
         atomic_int color, key;
     } split[NCCL_RANKS];
     struct nccl_slot slots[NCCL_SLOTS];
@@ -73,14 +75,14 @@ struct nccl_task {
     int root; /* or the peer of a send or receive */
     bool is_send;
     ws_CUstream stream;
-    uint64_t number;        /* of the communicator, or of the pair */
-    struct nccl_task *next; /* of the same kernel */
+    uint64_t number;        /* counted per communicator, or per pair of ranks for a send or receive */
+    struct nccl_task *next; /* the next task of the same kernel */
 };
 
 /* What one kernel does: a collective, or the sends and receives of a group. */
 struct nccl_launch {
     struct nccl_task *tasks;
-    bool captured; /* by a graph: may run many times, numbered when it begins */
+    bool captured; /* part of a graph, so it may run many times: its tasks get their numbers when it begins */
 };
 
 /* The driver's functions, found as the real library finds them. */
@@ -108,7 +110,7 @@ char *nccl_kernel_image(void);
 ws_ncclResult nccl_submit(const struct nccl_task *task);
 ws_ncclResult nccl_later(ws_ncclResult (*act)(void *), void *argument);
 
-/* transfer.c: what the simulated driver calls. */
+/* transfer.c: begin, poll and run of the kernels, called by the simulated driver. */
 void nccl_begin(void **parameters, int64_t start);
 int64_t nccl_poll(void **parameters, int64_t start);
 void nccl_run(void **parameters, const unsigned grid[3], const unsigned block[3]);
@@ -125,7 +127,7 @@ const char *nccl_folder(void);
 
 #define NCCL_EXPORT __attribute__((visibility("default")))
 
-/* NCCL exports each function under two names, the plain one weak. */
+/* As the real NCCL, exports each function under two names: pNAME, and NAME as a weak alias. */
 #define NCCL_API(type, name, ...)                                               \
     NCCL_EXPORT type p##name(__VA_ARGS__);                                      \
     NCCL_EXPORT type name(__VA_ARGS__) __attribute__((weak, alias("p" #name))); \

@@ -1,4 +1,4 @@
-/* The calls that ask, and the small rest. */
+/* The NCCL functions that query something, and a few small others. */
 #include "nccl/nccl.h"
 
 enum { VERSION = 22809 };
@@ -53,7 +53,7 @@ NCCL_API(ws_ncclResult, ncclCommGetAsyncError, ws_ncclComm comm, ws_ncclResult *
     return WS_ncclSuccess;
 }
 
-/* Reductions with a factor of the program's own are not imitated. */
+/* Reductions with a factor that the program chooses are not supported. */
 NCCL_API(ws_ncclResult, ncclRedOpCreatePreMulSum, ws_ncclEnum *reduction, void *scalar, ws_ncclEnum type,
          ws_ncclEnum residence, ws_ncclComm comm)
 {

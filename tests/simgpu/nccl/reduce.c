@@ -57,7 +57,7 @@ static uint16_t to_half(float value)
     if (bits < 0x38800000) { /* below the smallest normal number */
         float magnitude;
         memcpy(&magnitude, &bits, sizeof(magnitude));
-        magnitude += 0.5f; /* adds so much that the last bit left is the half's last */
+        magnitude += 0.5f; /* rounds: the last mantissa bit of the sum is worth the half's last bit */
         memcpy(&bits, &magnitude, sizeof(bits));
         return sign | (uint16_t)(bits - 0x3f000000);
     }

@@ -1,4 +1,4 @@
-/* What a collective's kernel does on the device: gives its rank's data, waits for the others, takes the result. */
+/* What a collective's kernel does: writes its rank's data, waits for the other ranks, and makes the result. */
 #include "nccl/nccl.h"
 
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What a collective costs whatever its size, and the link between devices in bytes a nanosecond. */
+/* The fixed part of a collective's duration, and the default speed of the link between devices in bytes per ns. */
 enum { COLLECTIVE_NS = 8000, LINK = 450 };
 
 static struct {
@@ -43,7 +43,7 @@ static size_t bytes_of(const struct nccl_task *task)
     return task->count * nccl_type_bytes(task->type);
 }
 
-/* What this rank has to give. */
+/* Bytes that this rank writes for the others to read. */
 static size_t given_bytes(const struct nccl_task *task)
 {
     const struct ws_ncclComm_st *comm = task->comm;
@@ -158,7 +158,7 @@ static double moved_bytes(const struct nccl_task *task)
     }
 }
 
-/* The later of `latest` and when the last of them came; -1: somebody is missing. */
+/* When the last rank of the task came, or `latest` if that is later; -1: a rank has not come yet. */
 static int64_t all_there(const struct nccl_task *task, int64_t latest)
 {
     const struct ws_ncclComm_st *comm = task->comm;
@@ -215,7 +215,7 @@ static void reduce_all(const struct nccl_task *task, size_t offset)
     free(other);
 }
 
-/* From every rank its piece at `offset`, one after the other. */
+/* Reads the piece at `offset` of every rank's data, and puts the pieces one after another. */
 static void gather_all(const struct nccl_task *task, size_t offset)
 {
     size_t bytes = bytes_of(task);
@@ -261,7 +261,7 @@ static void take_result(const struct nccl_task *task)
     }
 }
 
-/* Files go when the last who reads them has done so. */
+/* Removes the files of a transfer's data if this rank was the last to read them. */
 static void clean_up(const struct nccl_task *task)
 {
     const struct ws_ncclComm_st *comm = task->comm;

@@ -1,4 +1,4 @@
-/* Tables, texts and buffers that grow without moving. */
+/* Tests of tables, texts and buffers that grow without moving. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

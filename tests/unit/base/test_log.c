@@ -1,4 +1,4 @@
-/* Lines on stderr, from a thread that is being cancelled. */
+/* Tests of warnings on stderr, written by a thread that is being cancelled. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@ static void no_thread_is_cancelled_in_it(void **state)
     assert_int_equal(pthread_create(&thread, NULL, warn, NULL), 0);
     pthread_join(thread, &answer);
     assert_true(returned);
-    assert_ptr_equal(answer, PTHREAD_CANCELED); /* but at the next place of its own */
+    assert_ptr_equal(answer, PTHREAD_CANCELED); /* cancelled at its own next cancellation point */
 }
 
 int main(void)

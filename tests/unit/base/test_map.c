@@ -36,7 +36,7 @@ static void a_limit_holds(void **state)
     ws_map_finish(&map);
 }
 
-/* Against a plain array, with keys that collide: the high bits of the hash are the low bits of few. */
+/* Compares the map with a plain array. The keys differ only in their upper 32 bits, so that many hashes collide. */
 static void it_agrees_with_an_array(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* What of other people's texts reaches a terminal. */
+/* Tests of making foreign texts printable: which characters reach a terminal, and which are replaced. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,11 +24,11 @@ static void texts(void **state)
         { "caf\303\251 \344\270\255 \360\237\230\200", "caf\303\251 \344\270\255 \360\237\230\200" },
         { "gnp\342\200\256exe", "gnp?exe" },                                           /* right-to-left override */
         { "a\342\201\246b\342\201\251\342\200\217\330\234", "a?b???" },                /* isolates and marks */
-        { "a\342\200\213b\342\200\215\342\201\240c\357\273\277\302\255", "a?b??c??" }, /* no width */
+        { "a\342\200\213b\342\200\215\342\201\240c\357\273\277\302\255", "a?b??c??" }, /* without width */
         { "a\342\200\250b\342\200\251", "a?b?" },                                      /* line and paragraph */
         { "a\363\240\201\201b\357\270\217", "a?b?" },                                  /* tags, variants */
         { "\377\376a\200\303", "??a??" },
-        { "\300\200 \340\200\200 \355\240\200 \364\220\200\200 \365", "?? ??? ??? ???? ?" }, /* no UTF-8 either */
+        { "\300\200 \340\200\200 \355\240\200 \364\220\200\200 \365", "?? ??? ??? ???? ?" }, /* not valid UTF-8 */
         { "\342\200", "??" },
         { "µs – …", "µs – …" },
     };

@@ -1,4 +1,5 @@
-/* Rates from times, and the files of GPUs whose ceilings were measured. */
+/* Tests of calibration: the rate (FLOP/s, bytes/s) computed from repeated timings, and reading the files that
+ * calibrations write. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,7 +29,7 @@ static void rates_are_of_the_median_time(void **state)
     near(rate.spread, 0);
     near(rate.drift, 0);
     assert_int_equal(rate.samples, 1);
-    near(ws_rate_of(three, 3, 100).median, 5); /* one that was held up does not count */
+    near(ws_rate_of(three, 3, 100).median, 5); /* one slow sample does not change the median */
     near(ws_rate_of(even, 4, 100).median, 4);
     near(ws_rate_of(even, 4, 100).spread, (37 - 13) / 25.0);
 }
@@ -47,7 +48,7 @@ static void rates_that_fall_are_noticed(void **state)
     ws_ceiling_note(&ceiling, 0, note, sizeof(note));
     assert_non_null(strstr(note, "fell by 20.0 %"));
 
-    for (int i = 0; i < WS_MOST_SAMPLES; i++) /* up and down alike */
+    for (int i = 0; i < WS_MOST_SAMPLES; i++) /* rates that go up and down do not fall */
         times[i] = i % 2 ? 100 : 125;
     ceiling.rate = ws_rate_of(times, WS_MOST_SAMPLES, 1000);
     ceiling.drift = ceiling.rate.drift;
@@ -92,7 +93,7 @@ static void what_was_not_measured_is_the_data_sheets(void **state)
     near(ws_gpu_limit(gpu, WS_PRECISION_BF16), ws_gpu_peak(h100, WS_PRECISION_BF16));
     near(ws_gpu_bandwidth_limit(gpu), h100->bytes_per_ns);
 
-    /* GEMMs need cuBLAS: there may be none of them. Somebody's word must have one. */
+    /* A calibration may have no rate of a GEMM, as GEMMs need cuBLAS. A file written by hand must have one. */
     write_text("gpu.json", "{ \"name\": \"unheard of\", \"calibrated\": \"2026-11-21\", \"gb_per_s\": 3000, "
                            "\"tflops\": {} }");
     assert_int_equal(ws_gpu_read(&file, "gpu.json", message, sizeof(message)), 0);
@@ -145,7 +146,7 @@ static void a_gpu_is_found_by_its_uuid_else_by_name(void **state)
     assert_non_null(strstr(all.unread, "notes.json"));
     near(bandwidth_of(&all, "GPU-3", "A", WS_GPU_CALIBRATED), 3);
     near(bandwidth_of(&all, "GPU-1", "B", WS_GPU_CALIBRATED), 4);
-    near(bandwidth_of(&all, "GPU-9", "A", WS_GPU_CALIBRATED_ON_ANOTHER), 2); /* the newest */
+    near(bandwidth_of(&all, "GPU-9", "A", WS_GPU_CALIBRATED_ON_ANOTHER), 2); /* the newest file of a GPU named A */
     near(bandwidth_of(&all, "", "b", WS_GPU_CALIBRATED_ON_ANOTHER), 4);
     near(bandwidth_of(&all, "GPU-9", "C", WS_GPU_UNKNOWN), 0);
     near(bandwidth_of(&all, NULL, NULL, WS_GPU_UNKNOWN), 0);
@@ -154,7 +155,7 @@ static void a_gpu_is_found_by_its_uuid_else_by_name(void **state)
     assert_string_equal(name, "NVIDIA-H100-80GB..-GPU-1-2.json");
 }
 
-/* Files go into a folder that is also everybody's home. */
+/* The tests run in a temporary folder, which is also their $HOME. */
 static int make_home(void **state)
 {
     static char folder[] = "/tmp/wallshim-calibrate-XXXXXX";

@@ -5,7 +5,7 @@
 #include "check/evaluate.h"
 #include "check/figure.h"
 
-/* --- what is a rule ---------------------------------------------------------------------------- */
+/* --- reading rules ----------------------------------------------------------------------------- */
 
 static void rules_are_read(void **state)
 {
@@ -100,7 +100,7 @@ static void every_path_of_the_figure_table_is_one(void **state)
     }
 }
 
-/* --- does it hold ------------------------------------------------------------------------------ */
+/* --- judging rules by the figures of a report -------------------------------------------------- */
 
 static const char report_text[] =
     "{'version': 1, 'processes': ["
@@ -223,7 +223,7 @@ static void paths_are_judged(void **state)
     CHECK(rules);
 }
 
-/* "dependency" is what "wait" was called. */
+/* "dependency" is the former name of "wait". */
 static void words_that_were_replaced_are_understood(void **state)
 {
     static const struct expected rules[] = {

@@ -8,15 +8,15 @@
 
 static const int64_t us = 1000, ms = 1000000;
 
-/* A step of 1 ms and more: a GEMM, a copy, and idle time before it in which the host waits for its input. */
+/* A step consists of a GEMM, other kernels, and idle time in which the host waits for the next input. */
 struct recipe {
     const char *gemm;
     int64_t length, input;
     const char *others[4]; /* 20 µs each */
-    int64_t jitter;        /* every other step takes so much longer in its GEMM */
-    uint32_t error;        /* of each begin */
+    int64_t jitter;        /* the GEMM of every other step takes so much longer */
+    uint32_t error;        /* of the time of each begin */
     size_t steps;          /* 0: 8 */
-    uint32_t devices;      /* that do the same; 0: 1 */
+    uint32_t devices;      /* how many devices do the same; 0: 1 */
     bool marked;
 };
 
@@ -71,7 +71,7 @@ static void load_sides(struct compared *compared)
 {
     assert_int_equal(ws_report_side_init(&compared->sides[0], compared->before.report), 0);
     assert_int_equal(ws_report_side_init(&compared->sides[1], compared->after.report), 0);
-    /* Nothing of the reports is needed from here on. */
+    /* The sides must hold copies of all that they need: the reports are freed here. */
     built_finish(&compared->before);
     built_finish(&compared->after);
 }
@@ -157,7 +157,7 @@ static void a_change_within_the_spread_of_the_steps_is_noise(void **state)
     assert_false(ws_change_is_regression(ws_comparison_total(&compared.comparison), 0.05));
     finish(&compared);
 
-    /* The same change, steadier, or over more steps, is one. */
+    /* The same change is a regression if the steps vary less, or if there are more of them. */
     before.jitter = after.jitter = 10 * us;
     compare(&compared, &before, &after);
     assert_true(ws_change_is_regression(ws_comparison_total(&compared.comparison), 0.05));
@@ -244,7 +244,7 @@ static void kernels_are_matched_by_name_and_by_likeness(void **state)
     finish(&compared);
 }
 
-/* Two of one stem on a side: which is which cannot be told. */
+/* Each side has two kernels that differ only in template arguments: nothing tells which belongs to which. */
 static void what_cannot_be_told_is_not_matched(void **state)
 {
     struct compared compared;
@@ -265,7 +265,8 @@ static void what_cannot_be_told_is_not_matched(void **state)
 #define ELEMENTWISE(functor) \
     "void at::native::vectorized_elementwise_kernel<4, at::native::" functor ">(int, at::native::" functor ")"
 
-/* The wrapper is the same, and what it does is not; or what it does is, and its type is not. */
+/* Kernels of the same wrapper template are not matched if their functors differ. They are matched if the functor is
+ * the same and only its type differs. */
 static void functors_are_no_likeness(void **state)
 {
     struct compared compared;
@@ -286,7 +287,8 @@ static void functors_are_no_likeness(void **state)
     finish(&compared);
 }
 
-/* Rows that would look the same are told apart by their whole names, as are the two that were taken for the same. */
+/* Rows whose short names are the same show the end of their full names. So do the two names of a pair that was
+ * matched by stem. */
 static void names_alike_are_told_apart(void **state)
 {
     struct compared compared;
@@ -328,7 +330,7 @@ static void without_device_times_there_is_nothing_to_compare(void **state)
     finish(&compared);
 }
 
-/* Where no line of code is known, the call: as the report has it. */
+/* Where no line of source code is known, a gap's place is the call that made it, as in the report. */
 static void gaps_are_told_apart_by_the_call_that_made_them(void **state)
 {
     struct built built;

@@ -11,7 +11,8 @@ static void check(const char *name, uint32_t memory_gib, const char *row, enum w
     assert_float_equal(ws_gpu_ridge(&gpu, precision), ridge, 0.5);
 }
 
-/* By hand: 989.4 / 3.35 = 295; 312 / 2.039 = 153, 312 / 1.935 = 161, 312 / 1.555 = 201; 989.4 / 4.8 = 206. */
+/* Ridges in FLOPs a byte, by hand: 989.4 / 3.35 = 295; 312 / 2.039 = 153, 312 / 1.935 = 161, 312 / 1.555 = 201; 989.4
+ * / 4.8 = 206. */
 static void devices_are_found_by_the_names_drivers_give(void **state)
 {
     (void)state;
@@ -46,7 +47,7 @@ static void a_sibling_stands_in_for_a_chip_the_table_lacks(void **state)
                                   .memory_bus_bits = 384 };
     (void)state;
     assert_int_equal(ws_gpu_find(&facts, &gpu), WS_GPU_BY_CAPABILITY);
-    assert_float_equal(ws_gpu_peak(&gpu, WS_PRECISION_BF16), 62500, 1); /* half an A10 */
+    assert_float_equal(ws_gpu_peak(&gpu, WS_PRECISION_BF16), 62500, 1); /* half the rate of an A10 */
     assert_float_equal(gpu.bytes_per_ns, 600, 1);
     facts.name = "AMD Instinct MI100";
     assert_int_equal(ws_gpu_find(&facts, &gpu), WS_GPU_UNKNOWN);
@@ -65,12 +66,12 @@ static void a_gpu_without_a_name_is_known_by_all_its_figures(void **state)
     (void)state;
     assert_int_equal(ws_gpu_find(&facts, &gpu), WS_GPU_BY_FIGURES);
     assert_string_equal(gpu.name, "MI300X");
-    facts.memory_bytes = UINT64_C(256) << 30; /* an MI325X */
+    facts.memory_bytes = UINT64_C(256) << 30; /* as an MI325X has */
     assert_int_equal(ws_gpu_find(&facts, &gpu), WS_GPU_UNKNOWN);
     facts.memory_bytes = UINT64_C(192) << 30;
     facts.name = "AMD Instinct of another kind";
     assert_int_equal(ws_gpu_find(&facts, &gpu), WS_GPU_UNKNOWN);
-    /* Figures of NVIDIA's are those of several. */
+    /* An NVIDIA GPU is not found by its figures alone: several models share them. */
     facts = (struct ws_gpu_facts){ .cc_major = 9, .sms = 132, .memory_bytes = UINT64_C(80) << 30 };
     assert_int_equal(ws_gpu_find(&facts, &gpu), WS_GPU_UNKNOWN);
 }
@@ -98,7 +99,8 @@ static void people_name_gpus_shortly(void **state)
     assert_null(ws_gpu_named(""));
 }
 
-/* Tensor cores of one chip: half the element, twice the rate. A slip of the pen shows here. */
+/* On tensor cores of one chip, elements of half the size have twice the rate. A typing error in the table shows here.
+ */
 static void rows_agree_with_themselves(void **state)
 {
     size_t count;
@@ -139,7 +141,7 @@ static void matrix_products_by_hand(void **state)
     assert_false(roof.compute_bound);
 }
 
-/* One output and `inputs` inputs an element. */
+/* A pointwise kernel: one output and `inputs` inputs for each element. */
 static struct ws_work pointwise(double elements, double inputs, double flops_per_element, double element_bytes)
 {
     return ws_work_chain(1, true, elements, inputs, flops_per_element, element_bytes);
@@ -162,7 +164,8 @@ static void pointwise_kernels_by_hand(void **state)
     }
 }
 
-/* Of 989.4 TFLOP/s the ordinary cores have 133.8; types they have no peak for are converted to fp32. */
+/* An H100's peak is 989.4 TFLOP/s, that of its ordinary cores 133.8. Types for which these have no peak are converted
+ * to fp32. */
 static void pointwise_work_has_the_peak_of_ordinary_cores(void **state)
 {
     struct ws_work work = pointwise(1e9, 1, 1000, 2);

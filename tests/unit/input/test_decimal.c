@@ -1,4 +1,4 @@
-/* Decimal numbers to integers: exact, rounded half away from zero, bounded. */
+/* Tests of reading decimal numbers as integers: the result is exact, rounded half away from zero, and bounded. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -96,7 +96,7 @@ static void order_is_never_turned_round(void **state)
     }
 }
 
-/* A clock that counts from 1970 is not of whole ns in a double. */
+/* A time in ns since 1970 does not fit into a double exactly. */
 static void pieces_meet_where_clocks_count_from_long_ago(void **state)
 {
     const int64_t year_2024 = 1732241234123456789;
@@ -115,7 +115,7 @@ static void pieces_meet_where_clocks_count_from_long_ago(void **state)
     }
 }
 
-/* A walk from one end to the other for each would take minutes. */
+/* If each conversion walked over all knots, this test would take minutes. */
 static void times_that_jump_to_and_fro_cost_little(void **state)
 {
     enum { POINTS = 1 << 18, JUMPS = 1 << 20 };

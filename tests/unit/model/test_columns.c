@@ -1,4 +1,5 @@
-/* What the model keeps in little room says the same as what it was given. */
+/* Tests of the model's compact columns (sparse values, errors, threads, times, delays): they give back what was put
+ * in. */
 #include "check.h"
 
 #include "analysis/activity/delays.h"
@@ -17,7 +18,8 @@ static void sparse_values_are_found_by_row(void **state)
     assert_null(ws_sparse_get(&sparse, 0));
     assert_null(ws_sparse_last(&sparse, 100));
     assert_int_equal(ws_sparse_next(&sparse, 0), SIZE_MAX);
-    /* Stretches with every row, with few and with none, which begin and end within words of 64. */
+    /* Stretches in which every row has a value, few rows have one, or none. They begin and end within 64-bit words of
+     * the bitmap. */
     for (size_t i = 70; i < ROWS - 200; i++) {
         has[i] = i < 400 || (i < 3000 && next_random(&random) % 50 == 0) || i > 4100;
         plain[i] = next_random(&random);
@@ -88,7 +90,8 @@ static void correlations_come_back_whatever_they_are(void **state)
     ws_ops_finish(&ops);
 }
 
-/* One thread for long, then with each row another, some with no thread, then threads of which none comes again. */
+/* First all rows have one thread; then two threads take turns; then some rows have no thread; then each row has a
+ * thread that never comes again. */
 static void threads_come_back_whatever_they_are(void **state)
 {
     (void)state;
@@ -114,9 +117,10 @@ static void threads_come_back_whatever_they_are(void **state)
 
 /* ---- times */
 
-enum { TIMES = 700000, RUNS = 5 }; /* more than one thread's part */
+enum { TIMES = 700000, RUNS = 5 }; /* so many that several threads share the sorting */
 
-/* In blocks: near each other, further apart than offsets reach, at the ends of what there is. */
+/* Times in blocks of 1000 rows: near each other, further apart than 32-bit offsets reach, and at the limits of
+ * int64_t. */
 static int64_t time_of(size_t row, uint64_t *random)
 {
     switch (row / 1000 % 4) {
@@ -147,7 +151,7 @@ static void times_come_back_near_or_far(void **state)
     }
     for (size_t i = 0; i < ROWS; i++)
         assert_int_equal(ws_times_get(&times, i), plain[i]);
-    /* Just what fits, and just not. */
+    /* The largest offsets that fit into 32 bits, and the smallest that do not. */
     const int64_t edges[] = { 0, INT32_MAX, (int64_t)INT32_MAX + 1, -INT32_MAX, INT32_MIN, (int64_t)INT32_MIN - 1 };
     for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++) {
         assert_int_equal(ws_times_append(&times, i, 5000 + edges[i]), 0);
@@ -239,8 +243,8 @@ static void free_scene(struct scene *scene)
     free(scene);
 }
 
-/* A queue that fills, one that is all but constant, one spread over every magnitude, before the call too, and a short
- * one. Launches of stream 5 belong nowhere. */
+/* Delays of launches. Stream 1's grow as its queue fills; stream 2's are almost constant; stream 3's have every
+ * magnitude and may be negative; stream 4 has few launches. The launches of shape 4 belong to no stream. */
 static int64_t delay_of(uint32_t stream, size_t i, uint64_t *random)
 {
     switch (stream) {

@@ -5,7 +5,7 @@
 
 enum { THREADS = 3, EVENTS = 300, STRETCH = 40 };
 
-/* How rows follow each other. */
+/* How the rows of several threads follow each other in the trace. */
 enum order { BY_TURNS, BY_STRETCHES, OUT_OF_ORDER, ORDERS };
 
 struct event {
@@ -14,7 +14,8 @@ struct event {
     int64_t begin, end;
 };
 
-/* What threads did, each thread one event after the other. Each makes an operation. */
+/* Makes up events of threads. A thread's events follow one another, and each thread launches at least one operation.
+ */
 static void think_up(struct event *events, enum order order, uint64_t *random)
 {
     int64_t now[THREADS + 1] = { 0 };
@@ -58,7 +59,7 @@ static void write_rows(struct builder *trace, const struct event *events)
     }
 }
 
-/* Rows of the second thread change places with others of it; those of the others stay where they are. */
+/* Exchanges rows of the second thread with each other. Rows of other threads stay where they are. */
 static void shuffle(struct event *rows, uint64_t *random)
 {
     for (size_t i = 0; i < EVENTS; i++) {
@@ -82,7 +83,7 @@ static void ask(const struct ws_host *host, struct ws_host_cursor *cursor, const
         if (events[i].thread != thread || events[i].end <= from || events[i].begin >= until)
             continue;
         assert_true(ws_host_next(host, cursor, until, &event));
-        while (event.end <= from) /* one of no length, at the very time */
+        while (event.end <= from) /* an event of no length, exactly at `from` */
             assert_true(ws_host_next(host, cursor, until, &event));
         assert_int_equal(event.begin, events[i].begin);
         assert_int_equal(event.end, events[i].end);
@@ -93,7 +94,8 @@ static void ask(const struct ws_host *host, struct ws_host_cursor *cursor, const
     assert_false(ws_host_next(host, cursor, until, &event));
 }
 
-/* From any time on, in any order of asking: the events that end later, by begin. */
+/* A cursor is set to random times in random order. Each time it must give the thread's events that end later, sorted
+ * by begin. */
 static void a_cursor_gives_a_threads_events_from_any_time(void **state)
 {
     uint64_t random = 11;
@@ -124,7 +126,8 @@ static void a_cursor_gives_a_threads_events_from_any_time(void **state)
     }
 }
 
-/* Rows that follow each other cost no more than one, operations or calls; where a list ends costs one more. */
+/* Rows of one thread that follow each other, operations or calls, are kept as one run. The end of a list takes one
+ * run more. */
 static void rows_in_order_are_one_run(void **state)
 {
     struct built built;
@@ -151,7 +154,7 @@ static void rows_in_order_are_one_run(void **state)
     built_finish(&built);
 }
 
-/* A thread that made calls alone is none of them. */
+/* A thread that made calls but launched nothing is not among the threads. */
 static void without_operations_there_are_no_threads(void **state)
 {
     struct built built;

@@ -5,7 +5,7 @@
 
 static const int64_t second = 1000000000;
 
-/* What a recording says of itself; NULL: nothing. Times in s, of CLOCK_REALTIME. */
+/* What the metadata of a recording say; NULL: nothing. Times are in s of CLOCK_REALTIME. */
 struct recording {
     const char *program, *command, *host, *rank, *world, *job, *pid, *parent;
     int64_t from, to;
@@ -25,7 +25,7 @@ static void record(struct builder *trace, const struct recording *recording)
     build_meta(trace, "pid", recording->pid);
     build_meta(trace, "parent_pid", recording->parent);
     if (!recording->timeless) {
-        build_meta(trace, "start_monotonic_ns", "1000000000"); /* each host has been up for another time */
+        build_meta(trace, "start_monotonic_ns", "1000000000"); /* the two clocks differ by 4 s */
         build_meta(trace, "start_realtime_ns", "5000000000");
     }
     build_device(trace, 1, "Test GPU", 0, 100);
@@ -36,7 +36,7 @@ static void record(struct builder *trace, const struct recording *recording)
     build_call(trace, "cuInit", WS_CALL_OTHER, (recording->from - 4) * second, (recording->from - 4) * second + 1);
     build_kernel(trace, 1, "kernel", (recording->to - 4) * second - 1, (recording->to - 4) * second);
     build_stream(trace, 2, 9);
-    build_shape(trace, &(struct ws_shape){ .kind = WS_OP_KERNEL, .stream = 2 }); /* of no device; it never ran */
+    build_shape(trace, &(struct ws_shape){ .kind = WS_OP_KERNEL, .stream = 2 }); /* of no device, and never used */
 }
 
 static void load(struct built *built, const struct recording *recordings, size_t count)
@@ -47,7 +47,7 @@ static void load(struct built *built, const struct recording *recordings, size_t
     built_read(built);
 }
 
-/* Jobs by letter: "aab", the third recording is of another job. */
+/* Asserts which recordings belong to one job, with a letter for each: in "aab" the third is of another job. */
 static void expect(const struct recording *recordings, const char *jobs)
 {
     struct built built;
@@ -70,7 +70,7 @@ static void one_after_the_other_are_two_jobs(void **state)
     (void)state;
     EXPECT("ab", { .program = "python3", .from = 10, .to = 20 }, { .program = "python3", .from = 21, .to = 30 });
     EXPECT("aa", { .program = "python3", .from = 10, .to = 20 }, { .program = "python3", .from = 19, .to = 30 });
-    /* of which nothing is known */
+    /* The times of these two are not known. */
     EXPECT("ab", { .program = "python3", .from = 10, .to = 20, .timeless = true },
            { .program = "python3", .from = 10, .to = 20, .timeless = true });
 }
@@ -93,12 +93,12 @@ static void ranks_are_one_job(void **state)
     EXPECT("aaab", { .program = "a:0", .rank = "0", .world = "4", .from = 10, .to = 20 },
            { .program = "a:1", .rank = "1", .world = "4", .from = 30, .to = 40 },
            { .program = "a:2", .rank = "2", .world = "4", .from = 10, .to = 20 },
-           { .program = "a:3", .rank = "3", .world = "4", .from = 500, .to = 520 }); /* the next run of it */
+           { .program = "a:3", .rank = "3", .world = "4", .from = 500, .to = 520 }); /* of a later run */
     EXPECT("ab", { .program = "a", .rank = "0", .world = "4", .from = 10, .to = 20 },
            { .program = "a", .rank = "1", .world = "8", .from = 10, .to = 20 });
     EXPECT("ab", { .program = "a", .rank = "3", .world = "4", .from = 10, .to = 20 },
            { .program = "a", .rank = "3", .world = "4", .from = 10, .to = 20 });
-    /* what nothing started as a rank is recorded as rank 0 */
+    /* A process that was not started as a rank is recorded as rank 0. */
     EXPECT("aa", { .program = "a", .rank = "0", .from = 10, .to = 20 },
            { .program = "a", .rank = "0", .from = 10, .to = 20 });
 }
@@ -114,7 +114,7 @@ static void ids_and_communicators_tie(void **state)
            { .program = "c", .communicator = 78, .from = 10, .to = 20 });
 }
 
-/* What ties may come later in the folder. */
+/* The recording that ties others together may come after them in the folder. */
 static void the_order_does_not_matter(void **state)
 {
     (void)state;

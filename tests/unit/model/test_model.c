@@ -33,7 +33,8 @@ static void times_of_each_context_come_to_the_hosts_clock(void **state)
     built_finish(&built);
 }
 
-/* The clocks are right within 500 ns, the begins within 100. */
+/* The device's clock is known within 500 ns and each begin within 100. So a begin up to 600 ns before its launch is
+ * moved to the launch. */
 static void nothing_begins_before_its_launch(void **state)
 {
     static const int64_t early[] = { -1, 0, 1, 600, 601 }, expected[] = { 0, 0, 1, 600, 0 };
@@ -203,7 +204,7 @@ static void rows_in_any_order_come_into_order(void **state)
     built_finish(&built);
 }
 
-/* Operations of several devices and streams in one file: each device has its own, all, in order. */
+/* Operations of several devices and streams are mixed in one file: each device gets all of its own, in order. */
 static void each_device_gets_its_own(void **state)
 {
     enum { DEVICES = 3, STREAMS = 7, OPS = 5000 };
@@ -243,7 +244,8 @@ static void each_device_gets_its_own(void **state)
     built_finish(&built);
 }
 
-/* So many that several threads share them, of devices whose clocks are hours apart, some without times. */
+/* So many operations that several threads share the work. The devices' clocks are hours apart, and some operations
+ * have no times. */
 static void each_of_many_operations_gets_its_time(void **state)
 {
     enum { DEVICES = 3, OPS = 600000 };
@@ -290,7 +292,7 @@ static void each_of_many_operations_gets_its_time(void **state)
     built_finish(&built);
 }
 
-/* What fits no 32 bits is kept all the same. */
+/* Values that do not fit into 32 bits are kept all the same. */
 static void long_times_and_odd_correlations_are_kept(void **state)
 {
     const int64_t hour = 3600000000000;
@@ -318,7 +320,7 @@ static void long_times_and_odd_correlations_are_kept(void **state)
     built_finish(&built);
 }
 
-/* Rows of every family with any values at all: nothing may crash, and all must be said. */
+/* Rows of every family with random values: nothing may crash, and the whole report must be printed. */
 static void rows_of_any_content_are_survived(void **state)
 {
     uint64_t random = 77;
@@ -348,7 +350,7 @@ static void rows_of_any_content_are_survived(void **state)
     }
 }
 
-/* The sanitized build says what a comparison of no bytes at no address is. */
+/* Comparing two empty texts at NULL must not call memcmp with NULL: the sanitized build reports that. */
 static void a_row_without_its_text_may_come_twice(void **state)
 {
     struct ws_entries rows;
@@ -395,7 +397,7 @@ static void names_need_not_be_utf8(void **state)
     struct built built;
     struct builder *trace = built_begin(&built);
     (void)state;
-    /* Without a GPU of that name its peaks follow from these. */
+    /* No GPU of the table has this name, so its peaks are computed from these figures. */
     struct ws_device device = { .id = 1,
                                 .cc_major = 9,
                                 .sms = 132,

@@ -1,4 +1,4 @@
-/* The producer's side of a ring: when it looks where the consumer is, and when it wakes it. */
+/* Tests of a ring's producer: when it reads the consumer's position, and when it wakes the consumer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static void make(uint64_t slots)
     wakes = 0;
 }
 
-/* Returns how many of them found room. */
+/* Writes so many records; returns how many found room. */
 static unsigned write_records(unsigned count)
 {
     unsigned written = 0;
@@ -56,7 +56,7 @@ static void a_consumer_that_sleeps_is_woken(void **state)
     write_records(2);
     assert_int_equal(wakes, 1);
     write_records(4 * WS_RING_LOOK_EVERY);
-    assert_int_equal(wakes, 4); /* it is asked again at each look */
+    assert_int_equal(wakes, 4); /* woken again each time that the producer reads its position */
 }
 
 static void the_smallest_ring_wakes_before_it_is_half_full(void **state)

@@ -1,4 +1,4 @@
-/* What lies in a thread's ring is read only where it can be a record. */
+/* Tests that the bytes in a thread's ring are read as a record only if they can be one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* When launches arrive: against clocks that drift, events that are rounded, and probes that are late. */
+/* Tests of shim/timing/arrival, which learns when launches reach the device. Clocks drift, event times are rounded,
+ * and probes come late. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +30,7 @@ static uint32_t draw(uint32_t below)
     return (uint32_t)(((uint64_t)seed * below) >> 32);
 }
 
-/* Device time at which work arrives whose call returned then. */
+/* Device time at which the work of a call arrives that returned at `host`. */
 static int64_t truth(int64_t host, double drift)
 {
     return host + OFFSET + DELAY + (int64_t)(drift * (double)host);

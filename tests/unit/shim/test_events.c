@@ -1,4 +1,5 @@
-/* The pool of events: its lock-free stack by itself, with what other threads may do in between. */
+/* Tests of shim/objects/events: the pool of CUDA events, whose free events are a lock-free stack. Other threads
+ * change the stack in the middle of an operation, step by step and at random. A "mark" is an event of the pool. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -12,7 +13,8 @@
 
 #include <cmocka.h>
 
-/* The subject is compiled in here, so that the test can come between its look at the stack and its change of it. */
+/* events.c is compiled in here, so that the test can run `interfere` just before each compare-and-exchange of the
+ * stack. */
 static void (*_Atomic interfere)(void);
 
 static void let_others_in(void)
@@ -65,7 +67,7 @@ static int close_pool(void **state)
     return munmap(pool.events, LIMIT * sizeof(struct pool_event));
 }
 
-/* Every event that was made is free, and stands in the stack once. */
+/* Asserts that each event that was made is in the stack of free events exactly once. */
 static void all_are_free(void)
 {
     bool seen[LIMIT + 1] = { false };
@@ -130,7 +132,7 @@ static void no_mark_is_ignored(void **state)
     all_are_free();
 }
 
-/* What was read of it when it was used before says nothing now. */
+/* An event that is used again is unread: its earlier time is out of date. */
 static void a_mark_taken_again_is_unread(void **state)
 {
     (void)state;
@@ -174,7 +176,7 @@ static void few_is_half_until_no_more_can_be_made(void **state)
     assert_int_equal(pool.few, 16);
     assert_true(event_pool_is_to_grow(&pool, 64));
     assert_false(event_pool_is_to_grow(&pool, 32));
-    event_pool_keep(&pool, 64); /* without need */
+    event_pool_keep(&pool, 64); /* all are free: it grows in advance */
     assert_int_equal(pool.made, 64);
     event_pool_keep(&pool, 64);
     assert_int_equal(pool.made, 64);
@@ -212,7 +214,7 @@ static void what_the_driver_refuses_is_not_asked_for_again(void **state)
 
 static uint32_t first, second;
 
-/* The one that is being taken is taken by another thread, with the one below it, and put back. */
+/* Another thread takes the event that is being taken and the one below it, and puts the first back (ABA). */
 static void take_both_put_first_back(void)
 {
     first = take_free(&pool, 1);
@@ -228,7 +230,7 @@ static void a_mark_that_came_back_is_noticed(void **state)
     uint32_t event = take_free(&pool, 1);
     assert_int_equal(event, first);
     uint32_t next = take_free(&pool, 1);
-    assert_int_not_equal(next, second); /* that is the other thread's */
+    assert_int_not_equal(next, second); /* the other thread has it */
     assert_int_not_equal(next, first);
     assert_int_equal(take_free(&pool, 1), 0);
     assert_int_equal(pool.free_count, 0);
@@ -292,7 +294,7 @@ enum { TURNS = 200000 };
 #endif
 
 static _Atomic int owner[LIMIT + 1];
-static _Atomic uint32_t handed_on; /* like a stream's last event: whoever puts one there releases the one before */
+static _Atomic uint32_t handed_on; /* like a stream's last event: who exchanges it releases the one it held */
 static _Atomic unsigned wrong;
 static _Atomic unsigned threads_at_work;
 
@@ -309,7 +311,7 @@ static void *take_and_give(void *number)
             wrong += !atomic_compare_exchange_strong(&owner[*place], &mine, 0);
             if (seed >> 40 & 1)
                 event_release(&pool, *place);
-            else /* the end of one operation is the begin of the next, maybe another thread's */
+            else /* one event ends an operation and begins the next one, maybe another thread's */
                 event_release(&pool, atomic_exchange(&handed_on, *place));
             *place = 0;
             continue;
@@ -327,7 +329,7 @@ static void *take_and_give(void *number)
     return NULL;
 }
 
-/* The drain makes more while threads take them; few, so that they find none left again and again. */
+/* The drain makes more events while threads take them. There are few events, so that the pool is often empty. */
 static void threads_take_while_it_grows(void **state)
 {
     (void)state;
@@ -362,7 +364,7 @@ static void *release_shared(void *unused)
     return unused;
 }
 
-/* Two users of each event let it go at once: it comes back, and once. */
+/* Each event has two users that release it at the same time: it must come back to the pool exactly once. */
 static void two_users_let_go_at_once(void **state)
 {
     (void)state;

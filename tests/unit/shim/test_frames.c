@@ -1,5 +1,5 @@
-/* Is a wrapped call made by the one under way? On stacks of every kind, with calls that return and calls that do not.
- */
+/* Tests of shim/calls/frames: was a wrapped call made by the wrapped call that is under way? They use stacks of every
+ * kind, and calls that return or are left by longjmp. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -21,12 +21,12 @@ enum { STACK = 1 << 16 };
 
 #define FRAME __attribute__((noinline, noclone, no_sanitize("address", "thread")))
 
-/* As call_is_nested in ops.h asks. */
+/* The same question as call_is_nested asks in ops.h. */
 #define MADE_WITHIN()  \
     (thread->within && \
      frame_makes(thread, thread->within, (uintptr_t)__builtin_dwarf_cfa(), __builtin_return_address(0)))
 
-/* A wrapped function: is it made within another? Then it passes; else it is under way while `real` runs. */
+/* Stands for a wrapper. Within another wrapped call it only calls `real`; else it is the call under way meanwhile. */
 static bool inner_was_within;
 static FRAME void wrapped(void (*real)(void))
 {
@@ -128,7 +128,8 @@ static FRAME void write_over_the_stack(void)
         room[i] = 0x5a;
 }
 
-/* From where it was made, a call that was left is known by its place. */
+/* A call was left by longjmp, and the next is made from the same place on the stack: the frame's address tells that
+ * the first is over. */
 static void a_call_left_by_a_jump(void **state)
 {
     (void)state;
@@ -152,7 +153,8 @@ static FRAME void call_from_deep(int frames)
     (void)room[0];
 }
 
-/* From further down it is known by its word, which others have written over. */
+/* The next call is made from further down the stack: the first call's word in its frame has been overwritten, so the
+ * first is over. */
 static void a_call_further_down_than_one_that_was_left(void **state)
 {
     (void)state;
@@ -164,7 +166,7 @@ static void a_call_further_down_than_one_that_was_left(void **state)
     assert_false(inner_was_within);
 }
 
-/* Once it is known that a call was left, nothing that was found out about calls within it holds. */
+/* thread->nested caches which callers are within the call under way. It is forgotten once that call was left. */
 static void what_was_found_is_forgotten_with_its_call(void **state)
 {
     (void)state;
@@ -180,7 +182,8 @@ static void what_was_found_is_forgotten_with_its_call(void **state)
     assert_false(frame_makes(thread, at, below, &from[0]));
 }
 
-/* The same place on the stack, but another call, another thread's word, or a caller above. */
+/* A call is within the one under way only if the word in its frame is this thread's, and its caller is below it on
+ * the stack. */
 static void only_this_threads_word_below_its_place_counts(void **state)
 {
     (void)state;
@@ -189,7 +192,7 @@ static void only_this_threads_word_below_its_place_counts(void **state)
     assert_true(frame_makes(thread, at, at, NULL));
     assert_true(frame_makes(thread, at, at - 16, NULL));
     assert_false(frame_makes(thread, at, at + 16, NULL));
-    assert_true(frame_makes(thread, at, at - 128, NULL)); /* the next is kept in the same place as this */
+    assert_true(frame_makes(thread, at, at - 128, NULL)); /* the next has the same slot in the cache */
     assert_false(frame_makes(thread, at, at + 128, NULL));
     assert_false(frame_makes(thread, (uintptr_t)&words[33], at, NULL));
     *(volatile uintptr_t *)&words[32] = (uintptr_t)thread + sizeof(*thread);
@@ -267,7 +270,7 @@ static void a_coroutine_within_a_call(void **state)
     munmap(stack, STACK);
 }
 
-/* It is left for good and its stack goes: on whatever stack is asked, its call is over. */
+/* A coroutine is never resumed and its stack is unmapped: its call is over, whatever stack the next call is on. */
 static void a_coroutine_that_never_comes_back(void **state)
 {
     (void)state;
@@ -291,7 +294,7 @@ static void handle(int number)
     in_handler();
 }
 
-/* Two stacks, the handlers' above the other or below; a coroutine stands for a thread that has the other one. */
+/* Two adjacent stacks: the signal handlers' is above or below the other, which a coroutine uses as a thread would. */
 static void with_stacks(bool above, void (*run)(void), void (*handler)(void))
 {
     char *both = mmap(NULL, 2 * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -344,7 +347,7 @@ static void a_handler_on_its_own_stack(void **state)
     }
 }
 
-/* A call of the handler's own, outside of any, and one that this makes. */
+/* The handler makes a call while none is under way, and that call makes another. */
 static FRAME void note_inner(void)
 {
     wrapped(NULL);
@@ -385,7 +388,7 @@ static FRAME void leave_from_deep_in_handler(void)
     (void)room[0];
 }
 
-/* Within one handler a call is left; the next, from higher up that stack, is not made by it. */
+/* A handler leaves a call by longjmp and makes another from higher up its stack: this one is not within the first. */
 static FRAME void leave_and_call(void)
 {
     if (!setjmp(in_handlers_frame))

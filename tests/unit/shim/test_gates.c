@@ -1,4 +1,5 @@
-/* Gates by themselves: what the device would see, and who opens what is left closed. */
+/* Tests of shim/timing/gates: whether a stream that waits at a gate could go on, and who opens a gate that its thread
+ * leaves closed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -88,7 +89,7 @@ static int begin_anew(void **state)
     return context.gates ? 0 : -1;
 }
 
-/* Would the device go on, by the last wait? */
+/* Would a device go on that executes the last wait? */
 static bool goes_on(void)
 {
     uint32_t word = __atomic_load_n((uint32_t *)(page + (waited_at - DEVICE_AT)), __ATOMIC_ACQUIRE);
@@ -104,7 +105,7 @@ static void a_gate_holds_until_it_is_opened(void **state)
     bool held = !goes_on();
     bool opened = gate_open(gate);
     assert_true(goes_on());
-    assert_true(held || !opened); /* a slow machine's gate is opened by the thread */
+    assert_true(held || !opened); /* on a slow machine the gates' own thread opened it */
     assert_false(gate_open(gate));
 }
 
@@ -114,7 +115,7 @@ static void a_gate_that_is_left_is_opened(void **state)
     uint64_t kept, gate = gate_close(&context, NULL, &kept);
     int64_t began = ws_clock_ns();
     while (!goes_on())
-        assert_true(ws_clock_ns() - began < 5000000000); /* of a machine that is busy; alone 200 µs */
+        assert_true(ws_clock_ns() - began < 5000000000); /* on a busy machine; on an idle one it takes 200 µs */
     assert_false(gate_open(gate));
 }
 
@@ -124,7 +125,7 @@ static void a_name_of_before_opens_nothing(void **state)
     uint64_t kept, old = gate_close(&context, NULL, &kept);
     gate_open(old);
     uint64_t gate = gate_close(&context, NULL, &kept);
-    assert_int_equal((uint32_t)gate, (uint32_t)old); /* the same place */
+    assert_int_equal((uint32_t)gate, (uint32_t)old); /* both names mean the same place in the context's gates */
     assert_false(gate_open(old));
     gate_open(gate);
 }
@@ -141,7 +142,7 @@ static void there_are_so_many(void **state)
     unsigned opened = 0;
     for (unsigned i = 0; i < ALL; i++)
         opened += gate_open(gates[i]);
-    assert_true(!more || opened < ALL); /* there was one again where the thread had opened some */
+    assert_true(!more || opened < ALL); /* one more was free only if the gates' own thread had opened some */
 }
 
 static void a_driver_that_refuses_has_no_gate(void **state)

@@ -1,4 +1,5 @@
-/* The shim's locks: who holds one takes no signal, nobody waits for long, and a forked child is not held up. */
+/* Tests of the shim's locks: signals are blocked while a thread holds one, nobody waits for long, and a forked child
+ * does not wait for a lock that a thread of its parent held. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +19,7 @@
 #include "shim/state/lock.h"
 
 static _Atomic int handled;
-static _Atomic int holder; /* 0: not yet, 1: holds it, 2: is to let go */
+static _Atomic int holder; /* state of the thread that holds a lock. 0: not yet, 1: holds it, 2: is to release it */
 
 static void count(int signal)
 {
@@ -99,7 +100,7 @@ static void nobody_waits_for_ever(void **state)
     assert_false(lock_take(LOCK_REGISTRY));
     assert_true(ws_clock_ns() - begin >= (int64_t)LOCK_DEADLINE_MS * 1000000);
     assert_int_equal(locks_missed(), missed + 1);
-    /* Signals are let in again. */
+    /* Signals are unblocked again after the lock was not had. */
     raise(SIGUSR1);
     assert_int_equal(handled, 1);
     let_go(thread);
@@ -122,7 +123,8 @@ static void who_comes_after_one_that_waited_in_vain_waits_shortly(void **state)
     lock_release(LOCK_MEMORY);
 }
 
-/* The thread that holds it is not in the child. */
+/* Runs `check` in a forked child, where the thread that holds the lock does not exist. Returns 3 for true, 4 for
+ * false. */
 static int status_of_child(bool (*check)(void))
 {
     int status = -1;
@@ -138,7 +140,7 @@ static bool start_is_free(void)
     return lock_take(LOCK_START);
 }
 
-/* What it guards may be half changed. */
+/* A child must never get this lock, and learns so at once: the registry may have been forked half changed. */
 static bool registry_cannot_be_had(void)
 {
     int64_t begin = ws_clock_ns();
@@ -169,7 +171,7 @@ static void *add(void *unused)
     (void)unused;
     for (int i = 0; i < ROUNDS; i++) {
         while (!lock_take(LOCK_REGISTRY))
-            sched_yield(); /* on a starved machine */
+            sched_yield(); /* where the machine is so busy that the deadline passed */
         guarded++;
         lock_release(LOCK_REGISTRY);
     }

@@ -1,4 +1,5 @@
-/* Which launches are measured, and that measuring keeps to its share of the thread's time. */
+/* Tests of shim/calls/measure: which launches are measured with events, and that measuring takes no more than its
+ * share of the thread's time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +53,7 @@ struct counts {
     uint64_t took, now;
 };
 
-/* So many launches, a spacing apart, beside the cost of measuring. */
+/* Launches so many times, `spacing` ticks apart. Each launch that is measured takes `cost` ticks more. */
 static void launch(struct counts *counts, unsigned launches, uint64_t spacing, uint64_t cost)
 {
     for (unsigned i = 0; i < launches; i++) {
@@ -88,7 +89,7 @@ static void measuring_keeps_to_its_share(void **state)
             shape = (struct shape_entry){ .until_sample = 2 };
             shim_options.overhead = shares[i];
             launch(&counts, 2 * MILLION, spacings[k], COST);
-            /* The first samples are taken in advance. */
+            /* The first samples may exceed the share: 20 of them are allowed for. */
             assert_true((double)counts.took <=
                         (double)(counts.now - MILLION) * (double)shares[i] / MILLION + 20 * COST);
             assert_true(counts.samples > 100 &&
@@ -102,6 +103,8 @@ static void a_thread_that_is_held_up_pays_for_its_calls_alone(void **state)
     (void)state;
     measure_was_paid(thread, &stream, MILLION, (uint64_t)1000 * MILLION);
     assert_true(thread->measuring.paid_until < MILLION + (uint64_t)10 * MILLION);
+    measure_took(thread, (uint64_t)1000 * MILLION);
+    assert_true(thread->measuring.spent < MILLION);
 }
 
 static void samples_and_anchors_take_turns(void **state)
@@ -138,7 +141,7 @@ static void samples_grow_rare(void **state)
     assert_in_range(counts.samples, 15, 40);
 }
 
-/* A launch that nothing calls for measuring, of the only thread that uses its stream. */
+/* A launch that need not be measured, by the only thread that uses its stream. */
 static struct ws_ring_op ordinary_launch(struct shim_context *context)
 {
     *context = (struct shim_context){ .timed = true, .life = CONTEXT_ALIVE };
@@ -182,7 +185,7 @@ static void only_ordinary_launches_are_left_out(void **state)
     record = ordinary_launch(&context);
     other_side_moved = true;
     assert_false(measure_leaves_out(thread, &record, &shape));
-    assert_true(stream.fresh); /* the next one will not be left out either */
+    assert_true(stream.fresh); /* so the next launch is not left out either */
 }
 
 static void what_is_not_computed_is_measured(void **state)
@@ -192,7 +195,7 @@ static void what_is_not_computed_is_measured(void **state)
     struct ws_ring_op record = ordinary_launch(&context);
     assert_int_equal(measure_of_op(thread, &record, &shape, true), MEASURE_PAIR);
     assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_NOTHING);
-    thread->measure = MEASURE_END; /* decided before */
+    thread->measure = MEASURE_END; /* what measure_leaves_out decided */
     assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_END);
     record.header.detail = WS_OP_BLOCKING;
     assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_PAIR);

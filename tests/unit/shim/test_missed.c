@@ -1,4 +1,5 @@
-/* What becomes of an operation, of memory and of the count of losses when a lock of the shim's is not had in time. */
+/* Tests of what happens to an operation, to the list of memory and to the count of losses when one of the shim's
+ * locks cannot be taken within its deadline. */
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -31,7 +32,7 @@ static bool has_stream, asks_for_function;
 static unsigned streams_asked;
 static uint64_t lost[WS_LOSS_COUNT];
 static pthread_t registry_holder;
-static _Atomic int holder; /* 0: not yet, 1: holds it, 2: is to let go */
+static _Atomic int holder; /* state of the thread that holds a lock. 0: not yet, 1: holds it, 2: is to release it */
 
 /* --- a lock that another thread holds ----------------------------------------------------------- */
 
@@ -63,7 +64,7 @@ static void let_go(pthread_t other)
     pthread_join(other, NULL);
 }
 
-/* --- the rest of the shim ---------------------------------------------------------------------- */
+/* --- stand-ins for the rest of the shim -------------------------------------------------------- */
 
 struct shim_stream *stream_find(ws_CUstream handle, bool per_thread, struct shim_context *context)
 {
@@ -150,7 +151,7 @@ static int open_all(void **state)
     return 0;
 }
 
-/* Launches once; is it to be recorded? */
+/* Launches once. Returns the entry by which the launch is recorded; NULL: it is not recorded. */
 static struct shape_entry *launch(uint64_t function)
 {
     struct shape_key key = { .object = function, .grid_x = 1 };
@@ -197,7 +198,7 @@ static void unnamed_kernel_is_asked_for_again(void **state)
     registry_holder = held_by_another(LOCK_REGISTRY);
     asks_for_function = true;
     struct shape_entry *entry = launch(64);
-    assert_non_null(entry); /* recorded, as a kernel that nobody knows */
+    assert_non_null(entry); /* recorded, as a kernel without a name */
     assert_int_equal(entry->function, 0);
     entry = launch(64);
     assert_non_null(entry);
@@ -212,7 +213,7 @@ static void memory_that_was_not_forgotten_is_not_believed(void **state)
     assert_int_equal(memory_space(5000, &complete), WS_SPACE_PINNED);
     assert_true(complete);
     pthread_t other = held_by_another(LOCK_MEMORY);
-    memory_removed(1 << 20); /* is not there */
+    memory_removed(1 << 20); /* no memory is known at this address */
     assert_int_equal(memory_space(5000, &complete), WS_SPACE_PINNED);
     assert_true(complete);
     memory_removed(4096);

@@ -1,4 +1,5 @@
-/* Recording on and off: who decides while another thread ends it, leaves the range or takes the times away. */
+/* Tests of switching recording on: what wins if another thread ends recording, leaves the program's range or ends the
+ * device times at the same moment. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -8,8 +9,9 @@
 
 #include <cmocka.h>
 
-/* The subjects are compiled in here for their variables and for the handler of the end. The rest of the shim does
- * nothing, but lets others come between a look at the clock and the change of the phase. */
+/* These files are compiled in here so that the test reaches their variables and their exit handler. The functions
+ * below stand for the rest of the shim and do nothing. Only trace_bytes runs `others`: between reading the clock and
+ * changing the phase. */
 #include "shim/drain/leave.c"     // NOLINT(bugprone-suspicious-include)
 #include "shim/drain/recording.c" // NOLINT(bugprone-suspicious-include)
 #include "shim/shim.c"            // NOLINT(bugprone-suspicious-include)
@@ -100,7 +102,7 @@ NOTHING(bypass_say)
 
 static const int64_t second = 1000000000;
 
-/* In the program's range, 5 ms of every 10. */
+/* Begins each test within the program's range, with bursts of 5 ms in every 10. */
 static int begin(void **state)
 {
     (void)state;
@@ -137,7 +139,7 @@ static void times_end(void)
     assert_int_equal(shim_phase() & off, 0);
 }
 
-/* It is off; the clock says on, and meanwhile something happens. */
+/* Recording is off and the clock says that it is to be on. While it is switched on, another thread does something. */
 static void comes_on_while(void (*something)(void))
 {
     atomic_fetch_and(&shim_page.phase, ~(uint32_t)(SHIM_RECORDING | SHIM_TIMING));

@@ -1,4 +1,5 @@
-/* Computed times against a small model of a stream, in which what truly happened is known. */
+/* Tests of shim/timing/reconstruct: device times computed without events, compared with a small model of a stream
+ * whose true times are known. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +15,7 @@
 #include "shim/timing/durations.h"
 #include "shim/timing/reconstruct.h"
 
-/* --- the device, as the test says: launches arrive DELAY after their calls have returned ---------- */
+/* --- the model of a device: launches arrive DELAY after their calls have returned ----------------- */
 
 enum { DELAY = 1500, DISPATCH = 1000, EVENT_CALL = 2500, OPS = 64, KINDS = 8 };
 
@@ -22,7 +23,7 @@ static struct pool_event events[2 * OPS];
 static struct shim_context context;
 static struct shim_stream stream;
 static struct pending ops[OPS];
-static int64_t begins[OPS], ends[OPS]; /* in truth */
+static int64_t begins[OPS], ends[OPS]; /* the true times */
 static int64_t device_free, host;
 static unsigned count, event_count;
 
@@ -55,7 +56,7 @@ ws_CUresult device_clock_read(struct shim_context *of, ws_CUevent event, int64_t
     return WS_CUDA_SUCCESS;
 }
 
-/* Shapes 1 to KINDS are kernels of other grids. */
+/* Shapes 1 to KINDS are kernels that differ in their grids. */
 static int begin_all(void **state)
 {
     (void)state;
@@ -145,7 +146,7 @@ static void compute(void)
     reconstruct(&stream, &ops[0], &ops[count - 1], ops[count - 1].end_event);
 }
 
-/* Its duration is known to be this. */
+/* Makes the duration of kernels of this kind known: 20 samples of so many ns. */
 static void teach(uint32_t kind, double ns)
 {
     for (int i = 0; i < 20; i++)
@@ -161,7 +162,7 @@ static void assert_all_inside(void)
     }
 }
 
-/* --- the line ------------------------------------------------------------------------------------- */
+/* --- times of operations in a stream, one after the other ------------------------------------------ */
 
 static void an_idle_stream_begins_when_the_launch_arrives(void **state)
 {
@@ -233,7 +234,7 @@ static void what_held_the_stream_shows_at_the_next_event(void **state)
     (void)state;
     teach(1, 2000);
     launch(1, 2000, 20000, NOT);
-    device_free += 500000; /* another process, say */
+    device_free += 500000; /* something unknown, like another process, used the device */
     launch(1, 2000, 0, END);
     compute();
     assert_int_equal(ops[1].op.end, ends[1]);
@@ -248,7 +249,7 @@ static void what_a_stream_waits_for_does_not_lengthen_what_was_before(void **sta
     (void)state;
     teach(1, 2000);
     launch(1, 2000, 20000, NOT);
-    device_free += 500000; /* an event of another stream */
+    device_free += 500000; /* the stream waits for an event of another stream */
     launch(1, 2000, 0, PAIR);
     ops[1].detail |= WS_RING_OP_WAITED;
     compute();
@@ -256,7 +257,7 @@ static void what_a_stream_waits_for_does_not_lengthen_what_was_before(void **sta
     assert_true(ops[0].op.end - ops[0].op.begin < 3000);
 }
 
-/* --- samples -------------------------------------------------------------------------------------- */
+/* --- samples: launches that are measured, from which durations are learned ------------------------- */
 
 static void gated_launches_tell_short_kernels(void **state)
 {
@@ -322,7 +323,7 @@ static void a_duration_that_changes_is_learned_anew(void **state)
         duration_sample(duration_of(1), 5000, 100 * 100);
     assert_true(duration_expected(duration_of(1)) > 4000);
     teach(1, 5000);
-    duration_sample(duration_of(1), 90000, 100 * 100); /* once is chance */
+    duration_sample(duration_of(1), 90000, 100 * 100); /* a single long sample is an outlier */
     assert_true(duration_expected(duration_of(1)) < 6000);
 }
 

@@ -1,4 +1,5 @@
-/* The drain has the pages of a ring there before its thread writes to them, and no more of them than it needs. */
+/* Tests of shim/drain/ring_pages: the drain touches the pages of a ring before the ring's thread writes to them, so
+ * that the thread takes no page faults. It touches no more pages than the thread needs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,15 +74,15 @@ static unsigned resident(void)
     return count;
 }
 
-/* Sanitizers keep notes of their own about each word: the first write to it may fault there, where huge pages are
- * short. */
+/* Sanitizers have shadow memory: the first write to a word may take a page fault in its shadow if huge pages are
+ * scarce. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define FAULTS_ARE_OURS 0
 #else
 #define FAULTS_ARE_OURS 1
 #endif
 
-/* As the thread does; returns the page faults that it took. */
+/* Writes records into the ring as the program's thread does. Returns the page faults that this took. */
 static long write_records(unsigned count)
 {
     struct rusage before, after;
@@ -109,7 +110,7 @@ static uint64_t read_records(void)
 static void a_thread_that_launches_takes_no_page_fault(void **state)
 {
     (void)state;
-    write_records(1); /* what it calls is there as well */
+    write_records(1); /* afterwards the pages of the functions that it calls are resident too */
     read_records();
     for (int round = 0; round < 40; round++) {
         assert_int_equal(write_records(2000), 0);
@@ -137,7 +138,7 @@ static void a_thread_that_begins_has_pages_before_the_round(void **state)
     unsigned pages = resident();
     assert_in_range(pages, WS_RING_LOOK_EVERY * WS_RING_SLOT / PAGE, 100);
     assert_int_equal(write_records(WS_RING_LOOK_EVERY), 0);
-    ring_pages_of_new_threads(); /* nobody began */
+    ring_pages_of_new_threads(); /* no thread has begun since */
     assert_int_equal(resident(), pages);
 }
 

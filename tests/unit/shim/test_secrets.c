@@ -1,4 +1,4 @@
-/* What the shim keeps of command lines and of values, and what it hides. */
+/* Tests of shim/drain/secrets: which parts of command lines and of values the shim keeps, and which it hides. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -93,7 +93,7 @@ static void texts(void **state)
     }
 }
 
-/* Arguments stand between '|' here. */
+/* In these rows '|' separates the arguments. */
 static void command_lines(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Ticks to nanoseconds, on a counter and a clock of the test's own. */
+/* Tests of shim/timing/ticks, which turns ticks of the CPU's counter into nanoseconds. The test supplies a counter
+ * and a clock of its own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,12 +14,12 @@
 static int64_t fake_ns(void);
 static uint64_t fake_ticks(void);
 
-/* The subject is compiled in here, so that its clocks can be the test's and its ring can be emptied. */
+/* ticks.c is compiled in here, so that it reads the test's clocks and its ring of comparisons can be emptied. */
 #define ws_clock_ns fake_ns
 #define ws_clock_ticks fake_ticks
 #include "shim/timing/ticks.c" // NOLINT(bugprone-suspicious-include)
 
-/* The counter runs evenly; the clock is slewed: its rate changes from time to time, as under NTP. */
+/* The counter runs at a constant rate. The clock is slewed: its rate changes from time to time, as under NTP. */
 static const double TICKS_PER_NS = 2.5;
 static const int64_t COUNTER_AT_0 = 7000000000000;
 static const int64_t CLOCK_AT_0 = 123456789000;
@@ -27,13 +28,13 @@ enum { READING_NS = 20, SECOND = 1000000000 };
 enum { SLEWS = 64 };
 static struct slew {
     int64_t from; /* true ns */
-    double rate;  /* of the clock from there on */
-    double clock; /* there */
+    double rate;  /* of the clock, from `from` on */
+    double clock; /* what the clock says at `from` */
 } slews[SLEWS];
 static int slew_count;
 static int64_t true_now; /* ns since the test's beginning */
-static int64_t held_up;  /* the next reading of the clock takes so much longer */
-static int hold_every;   /* of so many readings of the clock one is held up */
+static int64_t held_up;  /* ns that a delayed reading of the clock takes longer */
+static int hold_every;   /* every hold_every-th reading of the clock is delayed; 0: none */
 static int clock_readings;
 
 static void slew_from(int64_t from, double rate)
@@ -69,7 +70,7 @@ static int64_t fake_ns(void)
     return (int64_t)clock_at(true_now);
 }
 
-/* A reading may be off by half of what a comparison takes, and by rounding. */
+/* A converted time may be off by half the duration of a comparison, and by rounding. */
 enum { READING_ERROR = READING_NS + 2 };
 
 static int64_t error_at(int64_t true_ns)
@@ -90,7 +91,7 @@ static int begin_anew(void **state)
     return 0;
 }
 
-/* Rounds of the drain, so many ns apart, until the time. */
+/* Compares counter and clock as the drain does: every `every` ns, up to the time `until`. */
 static void compare_until(int64_t until, int64_t every)
 {
     while (true_now + every < until) {
@@ -136,8 +137,8 @@ static void readings_between_comparisons(void **state)
     never_backwards(0, true_now, 99991);
 }
 
-/* Between two comparisons the clock may change its rate once: then it is off by a quarter of the gap's worth of it.
- */
+/* The clock may change its rate once between two comparisons. The converted time is then off by at most a quarter of
+ * the change in rate, times the time between the comparisons. */
 static void slewing_is_followed(void **state)
 {
     (void)state;
@@ -146,7 +147,8 @@ static void slewing_is_followed(void **state)
         slew_from((int64_t)i * SECOND, 1 + (i % 2 ? PPM : -PPM) * 1e-6);
     ticks_init();
     compare_until(9ll * SECOND, 4000000);
-    /* The rate changes by twice PPM at most, and comparisons are 10 ms and a round apart. */
+    /* The rate changes by twice PPM at most. Comparisons kept in the ring are at most 10 ms and one round (4 ms)
+     * apart. */
     int64_t most = (int64_t)(14000000 * 2e-6 * PPM / 4) + 2 * READING_ERROR;
     all_within(10000000, true_now, 123457, most);
     never_backwards(0, true_now, 99991);
@@ -158,7 +160,7 @@ static void a_reading_before_the_first(void **state)
     slew_from(0, 1);
     ticks_init();
     compare_until(SECOND, 4000000);
-    /* The test's beginning is before the first comparison; so is what lies before that. */
+    /* These times are negative, so they lie before the test's beginning and before the first comparison. */
     all_within(-SECOND, 0, 9999999, 10 * READING_ERROR);
     never_backwards(-SECOND, 200000, 4999);
 }
@@ -173,7 +175,7 @@ static void a_reading_after_the_last(void **state)
     never_backwards(true_now - 20000000, true_now + SECOND, 99991);
 }
 
-/* Comparisons come at every round, and old ones stay for ten seconds however often that is. */
+/* The drain compares in every round. However short the rounds are, the ring keeps comparisons of ten seconds. */
 static void ring_holds_ten_seconds(void **state)
 {
     (void)state;
@@ -195,13 +197,14 @@ static void the_ring_goes_round(void **state)
     assert_true(comparison_count > 3 * COMPARISONS);
     int64_t most = (int64_t)(14000000 * 600e-6 / 4) + 2 * READING_ERROR;
     all_within(true_now - 10ll * SECOND, true_now, 1234567, most);
-    /* What is older is as if the rate of the ring's time had always been: off by the slew of its age. */
+    /* Older times are computed as if the rate in the ring had always held: their error grows with their age. */
     for (int64_t age = 15; age <= 40; age++)
         assert_in_range(error_at(true_now - age * SECOND), 0, age * 600 * 1000);
     never_backwards(true_now - 20ll * SECOND, true_now + SECOND, 999983);
 }
 
-/* The drain may be held up between the readings of a comparison: of four, the narrowest counts. */
+/* The drain may be delayed between the readings of a comparison. So it tries four times and keeps the try that took
+ * least. */
 static void a_comparison_that_is_held_up(void **state)
 {
     (void)state;
@@ -214,7 +217,7 @@ static void a_comparison_that_is_held_up(void **state)
     all_within(0, true_now, 333333, READING_ERROR);
 }
 
-/* A drain that sleeps for long, as it does in an idle program, or in a stopped one. */
+/* The drain compares rarely: it sleeps for long in an idle program, and a stopped program stops it. */
 static void rounds_far_apart(void **state)
 {
     (void)state;
@@ -234,7 +237,7 @@ static void without_a_counter_ticks_are_ns(void **state)
     ticks_are_ns = true;
     ticks_init();
     ticks_compare();
-    assert_int_equal(true_now, 0); /* nothing is compared */
+    assert_int_equal(true_now, 0); /* no clock was read: nothing is compared */
     assert_int_equal(ticks_to_ns(123456789), 123456789);
     assert_int_equal(ticks_now(), CLOCK_AT_0 + READING_NS);
 }

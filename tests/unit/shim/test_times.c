@@ -1,5 +1,6 @@
-/* From events to begins and ends: each case by its numbers, and all of them against a small model of a stream, in
- * which what truly happened is known. Whatever the errors say, the truth lies within. */
+/* Tests of shim/timing/times: begins and ends of operations, computed from CUDA events. Each case is checked by its
+ * numbers. All cases together run on a small model of a stream whose true times are known: the true time must always
+ * lie within the error that is reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,14 +14,14 @@
 #include "shim/timing/device_clock.h"
 #include "shim/timing/times.h"
 
-/* --- the clock, as the test says ---------------------------------------------------------------- */
+/* --- stand-ins for the device clock and for reading events --------------------------------------- */
 
 enum { HOST_ERROR = 100, SUBMIT = 2000, EVENT_ERROR = 500, EVENTS = 64 };
 
 static struct pool_event events[EVENTS];
 static struct shim_context context;
 static struct shim_stream stream;
-static int64_t host_error = HOST_ERROR, host_off; /* what is said of host times, and how they are off */
+static int64_t host_error = HOST_ERROR, host_off; /* error that the fake clock reports, and its true offset */
 static bool clock_is_known;
 static ws_CUresult answer;
 static unsigned begun, reads, learned;
@@ -97,7 +98,7 @@ static void an_event_waits_for_the_clock_and_for_its_time(void **state)
     (void)state;
     clock_is_known = false;
     assert_int_equal(times_read(&context, 1, 1), TIMES_NOT_YET);
-    assert_int_equal(begun, 1); /* it may be what the clock waits for */
+    assert_int_equal(begun, 1); /* the device clock may wait for this event */
     assert_int_equal(reads, 0);
     clock_is_known = true;
     answer = WS_CUDA_ERROR_NOT_READY;
@@ -135,7 +136,7 @@ static void put_event(uint32_t event, int64_t time)
     events[event - 1].state = EVENT_READ;
 }
 
-/* A kernel, launched from 10 to 12 µs of the host's time. */
+/* A kernel whose launch call lasts from 10 to 12 µs of the host's time. */
 static struct pending kernel(uint32_t flags, uint8_t inner)
 {
     return (struct pending){
@@ -163,8 +164,8 @@ static void check(struct pending pending, int64_t begin_event, int64_t end_event
     assert_int_equal(pending.op.flags & ~(uint32_t)(WS_OP_BEGIN_QUALITY | WS_OP_END_QUALITY), flags);
 }
 
-/* The event before comes when the launch is long over: 99.5 to 100.5, and 1.5 to be dispatched. The one behind
- * follows within 1. */
+/* In µs. The begin event is at 99.5 to 100.5, long after the launch; the kernel is dispatched within 1.5 of it. The
+ * end event follows the kernel's end within 1. */
 static const struct expected busy = { 100750, 1250, 149500, 1000, WS_TIME_INFERRED, WS_TIME_MEASURED };
 
 static void in_a_busy_stream(void **state)
@@ -176,7 +177,8 @@ static void in_a_busy_stream(void **state)
     check(kernel(0, WS_RING_OP_OWN_BEGIN), 100000, 150000, own);
 }
 
-/* Launched at 9.9 at the earliest, on the device by 14.1. The event behind came to an idle stream, up to 2.3 late. */
+/* In µs. The kernel is launched at 9.9 at the earliest and is on the device by 14.1. The end event came to an idle
+ * stream, up to 2.3 after the kernel's end. */
 static const struct expected idle = { 12200, 2300, 12850, 1650, WS_TIME_BOUNDED, WS_TIME_MEASURED };
 
 static void in_an_idle_stream(void **state)
@@ -185,12 +187,13 @@ static void in_an_idle_stream(void **state)
     struct pending pending = kernel(0, WS_RING_OP_OWN_BEGIN);
     pending.late = 300;
     check(pending, 5000, 14000, idle);
-    /* The same where the thread was held up before it put in the event. */
+    /* The same, but the thread was delayed between the launch and recording the end event. */
     pending.late = 50000;
     check(pending, 5000, 64000, (struct expected){ 12750, 2850, 13750, 50750, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
 }
 
-/* Halves are rounded up, so that both ends of the span are within. */
+/* The begin lies in a span of an odd number of ns. Half of it is rounded up, so that middle ± error covers all of it.
+ */
 static void of_an_odd_span(void **state)
 {
     (void)state;
@@ -209,7 +212,7 @@ static void without_a_begin_event(void **state)
     struct pending pending = kernel(0, 0);
     pending.begin_event = 0;
     check(pending, 100000, 150000, expected);
-    /* One that could not be read is none. */
+    /* A begin event that could not be read counts as none. */
     pending.begin_event = 3;
     events[2].state = EVENT_FAILED;
     check(pending, 100000, 150000, expected);
@@ -217,7 +220,7 @@ static void without_a_begin_event(void **state)
     check(pending, 100000, 150000, expected);
 }
 
-/* Others may have come in between: anywhere from the event before to the one behind. */
+/* Work of other threads may lie between the two events: the kernel may have run anywhere between them. */
 static void contended(void **state)
 {
     (void)state;
@@ -228,14 +231,14 @@ static void contended(void **state)
 static void held(void **state)
 {
     (void)state;
-    /* Another kernel of the same launches ends at the event; this one begins as in any busy stream. */
+    /* The end event stands behind a later kernel, so this one may end earlier. It begins as in any busy stream. */
     check(kernel(0, WS_RING_OP_OWN_BEGIN | WS_RING_OP_HELD), 100000, 150000,
           (struct expected){ 99500, 2500, 150500, 51000, WS_TIME_MEASURED, WS_TIME_BOUNDED });
     check(kernel(WS_OP_DEPENDENT, WS_RING_OP_HELD), 100000, 150000,
           (struct expected){ 99500, 51000, 150500, 51000, WS_TIME_INFERRED, WS_TIME_BOUNDED });
 }
 
-/* May begin late, ends as any other. */
+/* Operations that may begin long after the begin event: their begin is uncertain, their end is not. */
 static void begins_late(void **state)
 {
     (void)state;
@@ -256,7 +259,7 @@ static void beside_other_copies(void **state)
     struct pending pending = kernel(0, WS_RING_OP_OWN_BEGIN);
     pending.kind = WS_OP_COPY;
     pending.direction = COPY_TO_HOST;
-    /* Seven of its own since, and five of others then as now. */
+    /* This stream has made seven copies to the host, other streams five: as many as before this copy. */
     context.copies[COPY_TO_HOST] = 12;
     stream.copies[COPY_TO_HOST] = 7;
     context.copies[COPY_TO_DEVICE] = 99;
@@ -267,13 +270,14 @@ static void beside_other_copies(void **state)
     pending.inner = WS_RING_OP_OWN_BEGIN;
     context.copies[COPY_TO_HOST]++;
     check(pending, 100000, 150000, late);
-    /* What copies no such thing has no engine to wait for. */
+    /* A copy in neither direction does not queue for a copy engine. */
     pending.direction = COPY_DIRECTIONS;
     pending.inner |= WS_RING_OP_ENGINE_BUSY;
     check(pending, 100000, 150000, alone);
 }
 
-/* Its call returns when it is done: that bounds it, and the event behind says little. */
+/* A blocking call returns when its operation is done. So the return bounds the end; the end event, recorded later,
+ * tells little. */
 static void blocking(void **state)
 {
     (void)state;
@@ -281,7 +285,7 @@ static void blocking(void **state)
     pending.op.host_end = 60000;
     check(pending, 5000, 70000, (struct expected){ 10000, 50100, 60000, 50100, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
     check(pending, 30000, 50000, (struct expected){ 30000, 20500, 50500, 21000, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
-    /* The event before says later than the call's return, by its error: the return is right. */
+    /* The begin event is later than the call's return, within its error: the return is taken as the end. */
     check(pending, 61000, 70000, (struct expected){ 60100, 0, 60100, 0, WS_TIME_MEASURED, WS_TIME_BOUNDED });
 }
 
@@ -300,14 +304,14 @@ static void none_begins_before_its_launch(void **state)
 {
     (void)state;
     host_error = 5000;
-    /* From 5.5, when the stream was free, to 7.5, when the work was done. */
+    /* By the events the kernel ran between 5.5 and 7.5 µs, but its launch was called at 10. */
     check(kernel(0, WS_RING_OP_OWN_BEGIN), 6000, 7000,
           (struct expected){ 10000, 4500, 10000, 4500, WS_TIME_MEASURED, WS_TIME_MEASURED });
     check(kernel(WS_OP_CONTENDED, WS_RING_OP_OWN_BEGIN), 6000, 50000,
           (struct expected){ 10000, 40500, 50500, 45000, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
 }
 
-/* It is launched when the stream is idle, and its thread is stopped for 90 ms before it puts in the event. */
+/* A kernel is launched into an idle stream. Its thread is then stopped for 90 ms before it records the end event. */
 static void a_thread_held_up_measures_nothing(void **state)
 {
     (void)state;
@@ -316,14 +320,14 @@ static void a_thread_held_up_measures_nothing(void **state)
     pending.late = UINT32_MAX; /* more than the ring's record can say */
     struct expected expected = { 12750, 2850, 13750, 89986750, WS_TIME_BOUNDED, WS_TIME_BOUNDED };
     check(pending, 5000, 90000000, expected);
-    /* Once others of its shape have been measured, it took what these do. */
+    /* Once another operation of this shape has been measured, this one is taken to last as long. */
     struct pending other = kernel(0, 0);
     other.op.shape = 3;
     check(other, 100000, 150000, busy);
     expected.end = 12750 + 149500 - 100750;
     expected.end_error = 90000500 - (uint32_t)expected.end;
     check(pending, 5000, 90000000, expected);
-    /* So it did where the thread was held up in the launch, and the event behind it tells the end. */
+    /* The same duration holds where the thread was delayed within the launch call; here the end event is good. */
     struct pending slow = other;
     slow.op.host_end = 99000;
     check(slow, 5000, 150000, (struct expected){ 100750, 90850, 149500, 1000, WS_TIME_INFERRED, WS_TIME_MEASURED });
@@ -333,7 +337,7 @@ static void a_thread_held_up_measures_nothing(void **state)
     check(pending, 5000, 90000000, expected);
 }
 
-/* The driver moves pageable memory within the call, which lasts from 10 to 1410 us. */
+/* The driver copies pageable memory within the call, which lasts from 10 to 1410 µs. */
 static void copies_of_pageable_memory(void **state)
 {
     (void)state;
@@ -343,13 +347,13 @@ static void copies_of_pageable_memory(void **state)
     pending.op.host_end = 1410000;
     pending.late = 3000;
     context.shortest_submit = 2000;
-    /* Where the stream is free: from the call's begin to its return. */
+    /* If the stream is free, the copy lies between the call's begin and its return. */
     check(pending, 5000, 1414000,
           (struct expected){ 11000, 1402600, 1410000, 1400100, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
-    /* Where it is not free at once, and is busy when the call returns. */
+    /* If the stream is busy at first, and again when the call returns, the copy lies somewhere between the events. */
     check(pending, 300000, 1800000,
           (struct expected){ 300000, 1113600, 1800500, 1501000, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
-    /* The same where the call is known to wait. */
+    /* The same with a call that is known to block until the copy is done. */
     pending.op.flags = WS_OP_BLOCKING;
     check(pending, 300000, 1414000,
           (struct expected){ 300000, 1114500, 1410000, 1110500, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
@@ -368,21 +372,21 @@ static void errors_beyond_four_seconds_stay_at_their_most(void **state)
 
 /* --- against a model ---------------------------------------------------------------------------- */
 
-/* One stream of a device whose clock is the host's plus OFFSET. What is put in goes in its order; an event is stamped
- * when it has come and what is before it has ended, or a moment later. */
+/* One stream of a device whose clock is the host's plus OFFSET. The stream works in order. An event gets its time
+ * when it has reached the device and all work before it has ended, or a moment later. */
 enum {
     OFFSET = 1000000000,
-    OP_DISPATCH = 1500,    /* at most, as times.c has it */
-    EVENT_DISPATCH = 1000, /* behind an operation, at most */
+    OP_DISPATCH = 1500,    /* most ns until an operation begins; the same as in times.c */
+    EVENT_DISPATCH = 1000, /* most ns from the end of an operation to the event behind it */
     LEAST_DURATION = 1000,
 };
 
 struct model {
     uint64_t seed;
-    int64_t host;        /* the thread's time */
-    int64_t ended;       /* when what is in the stream so far has ended (host's clock) */
-    int64_t submit;      /* from the host to the device */
-    uint32_t last_event; /* kept from the operation before, as the shim does; 0: none */
+    int64_t host;        /* the host's time, as the thread has come to it */
+    int64_t ended;       /* when all work in the stream so far has ended (host's clock) */
+    int64_t submit;      /* ns that work takes from the host to the device */
+    uint32_t last_event; /* the end event of the last operation, which the shim may use again; 0: none */
     uint32_t next_event;
 };
 
@@ -397,13 +401,13 @@ static bool one_in(struct model *model, int64_t count)
     return !some(model, count - 1);
 }
 
-/* Mostly short, at times long: threads are held up. */
+/* How long the thread spends between two steps: mostly little, at times long, as when it is preempted. */
 static int64_t a_moment(struct model *model)
 {
     return one_in(model, 20) ? some(model, 300000) : some(model, 5000);
 }
 
-/* An event is put in at the thread's time. */
+/* The thread records an event now. */
 static uint32_t model_event(struct model *model)
 {
     int64_t came = model->host + model->submit;
@@ -414,7 +418,8 @@ static uint32_t model_event(struct model *model)
     return event;
 }
 
-/* Work goes in between the two times of the call; begins `wait` after it could. */
+/* The driver submits an operation at some time between `from` and `to`. The operation begins `wait` ns later than it
+ * could. */
 static void model_work(struct model *model, int64_t from, int64_t to, int64_t wait, int64_t *begin, int64_t *end)
 {
     int64_t came = from + some(model, to - from) + model->submit;
@@ -423,7 +428,7 @@ static void model_work(struct model *model, int64_t from, int64_t to, int64_t wa
     *end = model->ended = *begin + LEAST_DURATION + (one_in(model, 3) ? some(model, 300000) : some(model, 5000));
 }
 
-/* Another thread's work, of which no event tells. */
+/* Work that another thread puts into the stream: no event of the shim's is around it. */
 static void model_others(struct model *model)
 {
     int64_t begin, end;
@@ -439,7 +444,8 @@ static void check_truth(const struct ws_op *op, int64_t begin, int64_t end)
     assert_int_not_equal(ws_op_end_quality(op), WS_TIME_NONE);
 }
 
-/* One operation as ops.c does it: events before or kept from the one before, the call, the event behind. */
+/* One operation as shim/calls/ops.c times it: a begin event of its own or the end event of the operation before, then
+ * the call, then the end event. */
 static void model_op(struct model *model)
 {
     int64_t begin, end;
@@ -464,7 +470,7 @@ static void model_op(struct model *model)
     pending.op.host_begin = model->host;
     int64_t returned = model->host += 500 + a_moment(model);
     model_work(model, pending.op.host_begin, returned, late || shared ? some(model, 200000) : 0, &begin, &end);
-    int64_t done = pending.staged ? end - some(model, 3000) : end; /* it may return somewhat before the end */
+    int64_t done = pending.staged ? end - some(model, 3000) : end; /* a staged call may return earlier */
     if ((waits || pending.staged) && model->host < done)
         model->host = done + some(model, 3000);
     pending.op.host_end = model->host;
@@ -496,7 +502,7 @@ static void model_dependents(struct model *model)
         };
         ended = model->ended;
         model_work(model, from, to, 0, &begin[i], &end[i]);
-        if (i) { /* from when the one before it began on */
+        if (i) { /* it may begin as soon as the launch before it has begun */
             int64_t could = begin[i - 1] > from + model->submit ? begin[i - 1] : begin[i];
             begin[i] = could < begin[i] ? could + some(model, begin[i] - could) : begin[i];
             model->ended = end[i] > ended ? end[i] : ended;

@@ -1,4 +1,4 @@
-/* Names of traces: nothing of what others say may lead out of the folder. */
+/* Tests of the names of traces: no text from outside, such as the name of the host, may lead out of the folder. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* The driver's functions that the tests of the simulated GPU call, linked plainly; and what they share. */
+/* What the tests of the simulated GPU share: declarations of the driver's functions, which they call by plain
+ * linking, and a fixture. */
 #ifndef WALLSHIM_TESTS_SIMGPU_H
 #define WALLSHIM_TESTS_SIMGPU_H
 
@@ -128,7 +129,8 @@ CALL(cuGraphLaunch, ws_CUgraphExec, ws_CUstream)
 CALL(cuGraphExecDestroy, ws_CUgraphExec)
 #undef CALL
 
-/* spin, fill_f32, vector_add, saxpy, illegal_address, a global, and kernels of the program's own. */
+/* PTX of kernels that the simulator knows (spin, fill_f32, vector_add, saxpy, illegal_address), of one that a test
+ * registers (own_kernel), of one that nobody knows (unknown), and of a global. */
 extern const char simgpu_ptx[];
 
 struct simgpu_fixture {
@@ -145,7 +147,8 @@ int simgpu_teardown(void **state);
 ws_CUfunction simgpu_function(const struct simgpu_fixture *fixture, const char *name);
 void simgpu_spin(const struct simgpu_fixture *fixture, ws_CUstream stream, uint64_t ns);
 
-/* What is queued from now on begins when the gate is opened: times then do not depend on how fast the test runs. */
+/* Work that is queued after simgpu_hold begins with simgpu_release. So times do not depend on how fast the test runs.
+ */
 void simgpu_hold(const struct simgpu_fixture *fixture, ws_CUstream stream);
 void simgpu_release(const struct simgpu_fixture *fixture);
 

@@ -1,4 +1,4 @@
-/* What the simulated driver must do as the real one does: order and time, kernels and copies. */
+/* Tests of what the simulated driver must do as the real one does: order and times, kernels and copies. */
 #include <pthread.h>
 
 #include "tests/simgpu/simgpu.h"
@@ -37,9 +37,9 @@ static void events_show_the_models_time(void **state)
     simgpu_release(fixture);
     succeeds(cuEventSynchronize(end));
     succeeds(cuEventQuery(end));
-    /* 5 ms, and what lies between: the launch's own cost and dispatch. */
+    /* 5 ms of the kernel, and what lies between the events beside it: launch and dispatch. */
     assert_true(elapsed(begin, end) >= 5.0f);
-    /* Half a microsecond is the resolution. */
+    /* The resolution of events is half a microsecond. */
     double half_microseconds = (double)elapsed(begin, end) * 2000;
     assert_true(half_microseconds - (double)(long)(half_microseconds + 0.5) < 0.01);
 }
@@ -120,12 +120,12 @@ static void kernels_compute_and_copies_move_bytes(void **state)
     void *parameters[] = { &out, &a, &b, &n };
     succeeds(cuLaunchKernel(simgpu_function(fixture, "vector_add"), 4, 1, 1, 256, 1, 1, 0, fixture->stream,
                             parameters, NULL));
-    /* Pageable memory is not written to behind the caller's back: this waits. */
+    /* A copy to pageable memory returns only when it is done. */
     succeeds(cuMemcpyDtoHAsync_v2(back, out, sizeof(back), fixture->stream));
     for (int i = 0; i < N; i++)
         assert_true(back[i] == 2.0f * (float)i);
 
-    /* The same by a buffer. */
+    /* The same launch with its parameters in one buffer. */
     struct {
         ws_CUdeviceptr out, a, b;
         unsigned n;
@@ -296,7 +296,7 @@ static void host_functions_run_in_their_place(void **state)
     ws_CUdeviceptr flag;
     succeeds(cuMemAlloc_v2(&flag, 4));
     succeeds(cuMemsetD32_v2(flag, 0, 1));
-    /* The other stream writes what this one waits for, after a host function. */
+    /* `stream` waits for a value, which `other` writes after a host function. */
     succeeds(cuStreamWaitValue32_v2(fixture->stream, flag, 9, 1));
     simgpu_spin(fixture, fixture->stream, 1000);
     simgpu_hold(fixture, fixture->other);
@@ -316,7 +316,7 @@ struct launcher {
     ws_CUdeviceptr counter;
 };
 
-/* Each adds 1 to its own float, 500 times, on a stream all share or on its own. */
+/* Each thread adds 1 to its own float, 500 times, on a stream that all share or on one of its own. */
 static void *launch_many(void *argument)
 {
     const struct launcher *launcher = argument;

@@ -1,4 +1,4 @@
-/* Stream capture and graphs on the simulated GPU. */
+/* Tests of stream capture and graphs on the simulated GPU. */
 #include <pthread.h>
 
 #include "simgpu.h"

@@ -1,4 +1,5 @@
-/* Images the simulated driver takes besides plain PTX: ELF and fat binaries, put together here byte by byte. */
+/* Tests of the images that the simulated driver takes besides plain PTX: ELF and fat binaries, put together here byte
+ * by byte. */
 #include <elf.h>
 
 #include "simgpu.h"
@@ -111,7 +112,8 @@ static struct fatbin *make_fatbin(int kind, uint64_t flags, const void *data, si
     return &fatbin;
 }
 
-/* An LZ4 block: the first half as it is, then what is the same again by one match, then the rest as it is. */
+/* Writes an LZ4 block: the text as literals, then one match that repeats the text's last `again` bytes, then a
+ * newline. */
 static size_t pack(const char *text, size_t length, size_t again, unsigned char *to)
 {
     unsigned char *at = to;
@@ -159,7 +161,7 @@ static void elf_gives_names_and_layouts(void **state)
     holds_scale(make_fatbin(2, 0x11, make_elf(), sizeof(struct image), 0));
 }
 
-/* As clang's OpenMP asks how a kernel is to be run. */
+/* Globals have the values of the image. clang's OpenMP reads such globals to learn how a kernel is to be run. */
 static void globals_begin_as_the_image_says(void **state)
 {
     (void)state;
@@ -183,7 +185,7 @@ static void globals_begin_as_the_image_says(void **state)
     for (unsigned i = 0; i < 10; i++)
         assert_int_equal(found[i], 0);
     succeeds(cuModuleUnload(module));
-    /* What one module wrote another does not see. */
+    /* Another module of the same image has globals of its own: it does not see what the first one wrote. */
     succeeds(cuLibraryLoadData(&library, make_elf(), NULL, NULL, 0, NULL, NULL, 0));
     succeeds(cuLibraryGetKernel(&kernel, library, "scale"));
     succeeds(cuKernelGetFunction(&function, kernel));
@@ -204,7 +206,7 @@ static void ptx_inside_is_found_packed_or_not(void **state)
     static char comment[600];
     size_t length = sizeof(ptx) - 1;
     holds_scale(make_fatbin(1, 0x11, ptx, sizeof(ptx), 0));
-    /* The text, and the comment of its beginning again. */
+    /* The comment that begins the text is moved to its end, and comes there a second time, by an LZ4 match. */
     enum { AGAIN = 62 };
     memcpy(comment, ptx, length);
     memmove(comment, ptx + AGAIN, length - AGAIN);
@@ -217,7 +219,7 @@ static void damage_is_refused(void **state)
 {
     (void)state;
     ws_CUmodule module;
-    static const unsigned char far[] = { 0x14, 'x', 9, 0, 0x10, 'y' }; /* a match from before the beginning */
+    static const unsigned char far[] = { 0x14, 'x', 9, 0, 0x10, 'y' }; /* the match begins before the text */
     fails(cuModuleLoadData(&module, make_fatbin(1, 0x2011, far, sizeof(far), 10)), INVALID_IMAGE);
     fails(cuModuleLoadData(&module, make_fatbin(1, 0x2011, far, 2, 10)), INVALID_IMAGE);
     struct fatbin *fatbin = make_fatbin(1, 0x11, "x", 1, 0);
@@ -227,7 +229,7 @@ static void damage_is_refused(void **state)
     image->header.e_shstrndx = SECTIONS;
     fails(cuModuleLoadData(&module, image), INVALID_IMAGE);
     image = make_elf();
-    image->symbols[3].st_value = 8; /* goes on behind its section */
+    image->symbols[3].st_value = 8; /* the symbol reaches beyond its section */
     fails(cuModuleLoadData(&module, image), INVALID_IMAGE);
     fails(cuModuleLoadData(&module, ".version 8.0\n.entry"), INVALID_PTX);
 }

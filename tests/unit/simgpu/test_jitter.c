@@ -1,4 +1,4 @@
-/* SIMGPU_JITTER: each launch draws a duration of its own. */
+/* Tests of SIMGPU_JITTER: each launch draws a random duration of its own. */
 #include "simgpu.h"
 #include "tests/simgpu/simgpu.h"
 

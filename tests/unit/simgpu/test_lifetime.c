@@ -1,4 +1,4 @@
-/* What ends on the simulated device, and how later calls are told: faults, contexts, processes. */
+/* Tests of what the simulated driver answers after a fault, in a destroyed context, in a forked child and at exit. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,7 +54,8 @@ static void after_the_driver(void)
     _exit(cuDeviceGetCount(&count) == WS_CUDA_ERROR_DEINITIALIZED ? 0 : 1);
 }
 
-/* In a process of its own, before this one uses the driver. What is registered before runs after. */
+/* Runs in a forked process, before this one uses the driver. The exit handler is registered before the driver's, so
+ * it runs after the driver's. */
 static int exit_after_the_driver_began(void)
 {
     int status = 1;

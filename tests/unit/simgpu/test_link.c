@@ -1,4 +1,4 @@
-/* Images put together at run time: cuLink*, as hashcat and numba call it. */
+/* Tests of images that are linked at run time by cuLink*, called as hashcat and numba call it. */
 #include <unistd.h>
 
 #include "simgpu.h"
@@ -71,13 +71,13 @@ static void two_parts_make_one_image(void **state)
     add_ptx(link, second);
     succeeds(cuLinkComplete(link, &image, &bytes));
     holds_both_parts(image);
-    /* As hashcat does: its bytes are kept, and used when the linker is long gone. */
+    /* hashcat copies the image's bytes and uses them after it has destroyed the linker. */
     void *kept = malloc(bytes);
     assert_non_null(kept);
     memcpy(kept, image, bytes);
     succeeds(cuLinkDestroy(link));
     holds_both_parts(kept);
-    /* The image goes into the linker again. */
+    /* A linked image can be given to a linker again. */
     link = begin();
     succeeds(cuLinkAddData_v2(link, CUBIN, kept, bytes, NULL, 0, NULL, NULL));
     succeeds(cuLinkComplete(link, &image, NULL));
@@ -129,7 +129,7 @@ static void files_are_parts_too(void **state)
     succeeds(cuLinkDestroy(link));
 }
 
-/* The functions of CUDA 5.5, whose names found by dlsym are still these. */
+/* The functions of CUDA 5.5, which have no suffix _v2: dlsym still finds them by these names. */
 static void the_first_names_do_the_same(void **state)
 {
     (void)state;
@@ -144,7 +144,7 @@ static void the_first_names_do_the_same(void **state)
     succeeds(cuLinkDestroy(link));
 }
 
-/* Text need not end with a 0 when its size says where it ends. */
+/* Text whose size is given need not end with a 0 byte. */
 static void a_size_is_believed(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Memory of the simulated device: how much there is, and the ways to it. */
+/* Tests of the simulated device's memory: how much there is, and the functions that allocate and map it. */
 #include "simgpu.h"
 
 static void memory_runs_out_and_comes_back(void **state)
@@ -50,7 +50,7 @@ static void memory_in_stream_order_and_by_hand(void **state)
     succeeds(cuMemMap(reserved + bytes, bytes, 0, handle, 0));
     succeeds(cuMemSetAccess(reserved, bytes, &access, 1));
     succeeds(cuMemsetD32_v2(reserved, 11, bytes / 4));
-    succeeds(cuMemcpyDtoH_v2(&value, reserved + bytes, 4)); /* the same memory, mapped again */
+    succeeds(cuMemcpyDtoH_v2(&value, reserved + bytes, 4)); /* the same memory, mapped at a second address */
     assert_int_equal(value, 11);
     succeeds(cuMemUnmap(reserved, bytes));
     succeeds(cuMemUnmap(reserved + bytes, bytes));

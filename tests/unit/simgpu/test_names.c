@@ -1,4 +1,4 @@
-/* How functions of the simulated driver are found, whatever version it has: SIMGPU_DRIVER_VERSION. */
+/* Tests of how functions of the simulated driver are found, in each version that SIMGPU_DRIVER_VERSION makes it. */
 #include <dlfcn.h>
 
 #include "simgpu.h"
@@ -10,7 +10,7 @@ static const struct look_up {
     int version;
     uint64_t flags;
     const char *symbol; /* NULL: not found */
-    int status, since;  /* the driver's version that has the symbol */
+    int status, since;  /* status: what the look-up must say; since: the first driver version that has the symbol */
 } look_ups[] = {
     { "cuMemAlloc", 3010, 0, "cuMemAlloc", 0, 0 },
     { "cuMemAlloc", 3020, 0, "cuMemAlloc_v2", 0, 0 },
@@ -72,8 +72,8 @@ static void newer_functions_refuse_to_work(void **state)
     succeeds(cuCtxDestroy_v2(context));
 }
 
-/* numba and others look a name with _v2 first up, and pass what the plain function takes: what a second argument says
- * is then chance. An older driver has not got these names. */
+/* numba and others look up a name with _v2 first, and call it with the arguments of the function without _v2. The
+ * added argument is then whatever its register holds. An older driver does not have these names. */
 static void old_clients_find_names_that_are_newer(void **state)
 {
     (void)state;
@@ -95,7 +95,7 @@ static void old_clients_find_names_that_are_newer(void **state)
     succeeds(cuCtxPopCurrent_v2(&context));
     fails(get_device(&device, chance), INVALID_CONTEXT);
     fails(synchronize(chance), INVALID_CONTEXT);
-    /* Named rightly, the context need not be current where the driver knows of that. */
+    /* A driver that knows the added argument takes a context there, which need not be current. */
     if (driver_version >= 13000) {
         succeeds(get_device(&device, context));
         succeeds(synchronize(context));

@@ -1,4 +1,4 @@
-/* The simulated NCCL: ranks in one process and in two. */
+/* Tests of the simulated NCCL, with ranks in one process and in two. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -179,7 +179,7 @@ static int one_rank(const ws_ncclUniqueId *id, int number)
     return mine[0] == 4 && mine[3] == 24 ? 0 : 1;
 }
 
-/* Forks before the driver is used here: it is of no use in a child after. */
+/* Forks before this process uses the driver: in a child forked later the driver does not work. */
 static int two_processes(void)
 {
     ws_ncclUniqueId id;

@@ -1,5 +1,5 @@
-/* A primary context that is reset while other threads use it: their calls answer with an error or succeed, and what
- * was retained again works. */
+/* Tests of a primary context that is reset while other threads use it. Their calls succeed or return an error that is
+ * allowed, and a context that is retained again works. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -8,8 +8,8 @@
 
 enum { RESETS = 60, BETWEEN_US = 500, WORKERS = 6, FLOATS = 4096 };
 
-/* What the documentation allows calls to answer whose context another thread has reset, or that wait for a context
- * in which another captures. */
+/* Is this a result that CUDA's documentation allows? The call's context may have been reset by another thread, or the
+ * call may wait for a context in which another thread captures. */
 static bool is_expected(ws_CUresult result)
 {
     return result == WS_CUDA_SUCCESS || result == WS_CUDA_ERROR_CONTEXT_IS_DESTROYED ||
@@ -19,12 +19,12 @@ static bool is_expected(ws_CUresult result)
 }
 
 static atomic_bool stop;
-static atomic_int unexpected;      /* the first such answer */
+static atomic_int unexpected;      /* the first result that is not allowed */
 static atomic_uint rounds, errors; /* rounds without an error, and those that met one */
 
 struct worker {
     void (*round)(struct worker *worker);
-    ws_CUresult result; /* of this round: the first that is no success */
+    ws_CUresult result; /* the first error of this round */
     ws_CUstream stream;
     ws_CUevent event;
     ws_CUfunction fill;
@@ -32,7 +32,7 @@ struct worker {
     float host[FLOATS];
 };
 
-/* Whether the round goes on. */
+/* Notes an error. Returns whether the round goes on. */
 static bool went_well(struct worker *worker, ws_CUresult result)
 {
     if (result == WS_CUDA_SUCCESS)
@@ -92,7 +92,7 @@ static void copy_round(struct worker *worker)
     GO(cuMemcpyDtoH_v2(worker->host, worker->memory, sizeof(worker->host)));
 }
 
-/* After a reset the handle may be another worker's event. */
+/* "Not ready" is no error: after a reset the handle may be another worker's event, which is still pending. */
 static ws_CUresult ready_or_not(ws_CUresult result)
 {
     return result == WS_CUDA_ERROR_NOT_READY ? WS_CUDA_SUCCESS : result;
@@ -142,7 +142,7 @@ static void capture_round(struct worker *worker)
         (void)launch_fill(worker, worker->stream, 5); /* the capture's end says whether it failed */
         result = cuStreamEndCapture(worker->stream, &graph);
     }
-    /* The reset took the capture with it. */
+    /* The reset has ended the capture too. */
     if (result == WS_CUDA_ERROR_ILLEGAL_STATE)
         result = WS_CUDA_ERROR_CONTEXT_IS_DESTROYED;
     if (result == WS_CUDA_SUCCESS)
@@ -197,7 +197,7 @@ static void under_load(ws_CUresult (*end)(void))
     assert_true(atomic_load(&errors) > 0);
 }
 
-/* What was made after all that computes. */
+/* Asserts that objects made after the resets work. */
 static void still_computes(void)
 {
     static struct worker alone, *worker = &alone;
@@ -224,7 +224,7 @@ static void a_reset_under_load_harms_nobody(void **state)
     still_computes();
 }
 
-/* Two threads reset at once: one of them finds nothing left to do. */
+/* The second thread's error. Two threads reset at once, and the one that finds nothing to reset must succeed too. */
 static atomic_int second_result;
 
 static void *reset_often(void *unused)
@@ -266,11 +266,11 @@ static void nothing_of_a_former_life_is_known(void **state)
     succeeds(cuDevicePrimaryCtxRetain(&context, 0));
     fails(launch_fill(worker, worker->stream, 1), INVALID_HANDLE);
     fails(launch_fill(worker, NULL, 1), INVALID_HANDLE);
-    /* The event's handle may be another's by now: the shim, where this runs with it, makes some. */
+    /* The event is not tried: its handle may be in use again, as the shim makes events if this runs under it. */
     fails(cuMemcpyDtoH_v2(worker->host, worker->memory, 16), INVALID_VALUE);
 }
 
-/* A graph of a former life: launching it is refused, and its end leaves the streams of the new life alone. */
+/* A graph from before a reset: launching it is refused, and destroying it leaves the new streams alone. */
 static void a_graph_of_a_former_life_ends_quietly(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Device memory seen by another process, by handle and by file descriptor. */
+/* Tests of device memory that another process opens by an IPC handle. */
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,7 +14,8 @@ enum { WORDS = 1000 };
 static int channel[2];
 static int child_status;
 
-/* Adds nothing but its own word: what the other wrote must be there, and what it writes must be seen. */
+/* The child checks that it sees the 5s that the parent wrote, and writes 6s, which the parent must see. Returns 0, or
+ * the number of the step that failed. */
 static int run_child(void)
 {
     ws_CUipcMemHandle handle;
@@ -59,7 +60,7 @@ int main(void)
 {
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, channel) != 0)
         return 1;
-    /* Before this process uses the driver: a child could not after. */
+    /* Forks before this process uses the driver: in a child forked later the driver does not work. */
     pid_t child = fork();
     if (child == 0) {
         close(channel[0]);

@@ -1,4 +1,4 @@
-/* The truth file against what was done by many threads on several streams and devices. */
+/* Tests that the simulated GPU's truth file agrees with what many threads did on several streams and devices. */
 #include <pthread.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ static ws_CUstream stream_of(int thread)
     return devices[thread % DEVICES].streams[thread / DEVICES % (STREAMS / DEVICES)];
 }
 
-/* A mixture of short kernels, memsets and copies, with waits between the device's two streams. */
+/* A thread's work: short kernels, memsets and copies, with waits between the device's streams. */
 static void *work(void *argument)
 {
     int thread = (int)(intptr_t)argument;

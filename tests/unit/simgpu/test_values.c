@@ -1,4 +1,5 @@
-/* Streams held by a value in memory: where events stand that were queued behind it, and how late it is seen. */
+/* Tests of streams that wait for a value in memory: which times events have that were queued behind the wait, and how
+ * soon the device sees the value. */
 #include <time.h>
 #include <unistd.h>
 
@@ -22,11 +23,12 @@ static void let_pass(int64_t ns)
         ;
 }
 
-/* The waits for values in the truth so far, in host time. */
+/* A wait for a value, in host time. */
 struct hold {
     int64_t start, end;
 };
 
+/* Reads the waits that the truth file has so far. */
 static size_t read_holds(struct hold *holds)
 {
     char line[512], kind[16];
@@ -82,12 +84,12 @@ static void events_in_a_row_stand_apart(void **state)
         ns[i] = (int64_t)((double)milliseconds * 1e6 + 0.5);
     }
     assert_int_equal(ns[0], apart);
-    assert_int_equal(ns[1], DISPATCH + KERNEL); /* an event closes a kernel at its end */
+    assert_int_equal(ns[1], DISPATCH + KERNEL); /* an event behind a kernel has the time of the kernel's end */
     assert_int_equal(ns[2], apart);
-    assert_true(ns[3] >= 100000); /* one that comes later stands where it came */
+    assert_true(ns[3] >= 100000); /* an event that comes to an idle stream has the time at which it came */
 }
 
-/* The truth says when the wait ended: no later than the first call after the store. */
+/* The truth file says when the wait ended: no later than the first call after the store. */
 static void calls_see_a_value_at_once(void **state)
 {
     const struct simgpu_fixture *fixture = *state;
@@ -122,8 +124,8 @@ static int by_value(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Without a call the driver thread sees it, as soon as it runs. On a busy machine it often does not: only tries in
- * which it did are judged. */
+/* Without a call, the driver's thread sees the value as soon as that thread runs. On a busy machine it often runs too
+ * late: only tries in which it ran in time are judged. */
 static void a_young_wait_sees_its_value_at_once(void **state)
 {
     enum { TRIES = 500, ENOUGH = 40, LEAST = 10, DID_NOT_RUN = 20000, AT_ONCE = 5000 };

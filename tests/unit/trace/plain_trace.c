@@ -1,4 +1,5 @@
-/* Writes a trace without compression, with rows of every family, and prints what the reader makes of it. */
+/* A program for read_trace.py: writes a trace without compression, with rows of every family, and prints the rows
+ * that the C reader reads from it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

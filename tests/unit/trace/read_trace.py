@@ -1,4 +1,4 @@
-"""Reads a trace with nothing but FORMAT.md, and compares its rows with those that the C reader gives.
+"""Reads a trace by FORMAT.md alone, and compares its rows with those that the C reader gives.
 
     read_trace.py FORMAT.md PROGRAM
 
@@ -62,7 +62,7 @@ def packed_sequence(head, planes, count):
 
 
 def read_slots(head, planes, count):
-    """The slot of each row, and the distinct values."""
+    """Returns, for each row, which of the distinct values it has, and the distinct values."""
     distinct_count = head.varint()
     codes = packed_sequence(head, planes, count) if distinct_count > 1 else None
     value, distinct = 0, []

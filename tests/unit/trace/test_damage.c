@@ -48,7 +48,7 @@ static void put_at(size_t offset, const void *bytes, size_t size)
     assert_int_equal(pwrite(file, bytes, size, (off_t)offset), size);
 }
 
-/* Rows of the pieces [0, count) but for the one left out, by family. */
+/* Counts, by family, the rows of the pieces [0, count) without the piece `left_out`. */
 static void rows_in_pieces(const struct small_trace *trace, size_t count, size_t left_out,
                            uint32_t rows[WS_FAMILY_COUNT])
 {
@@ -82,7 +82,8 @@ static void everything_comes_back(void **state)
     }
 }
 
-/* ThreadSanitizer makes all of it twelve times as long and has no threads to look at. Odd, so that all bits come. */
+/* Under ThreadSanitizer these tests take twelve times as long and have no threads to check, so they try fewer bytes.
+ * The distance is odd, so that every bit of a byte is tried. */
 #ifdef __SANITIZE_THREAD__
 enum { BYTES_APART = 7 };
 #else
@@ -120,7 +121,7 @@ static void cut_anywhere_gives_every_whole_frame(void **state)
     small_trace_destroy(&trace);
 }
 
-/* The piece at `hurt` is unreadable: no more than its rows may be missing, and no dictionary row. */
+/* The piece `hurt` is unreadable: only its rows may be missing, and no row of a dictionary. */
 static void check_hurt(const struct small_trace *trace, size_t hurt)
 {
     uint32_t rows[WS_FAMILY_COUNT];
@@ -156,7 +157,7 @@ static void a_wrong_byte_costs_its_frame_only(void **state)
     }
 }
 
-/* Any one piece taken out, its bytes and all. */
+/* Each piece in turn is cut out of the file. */
 static void a_missing_frame_is_counted(void **state)
 {
     (void)state;
@@ -174,7 +175,7 @@ static void a_missing_frame_is_counted(void **state)
     small_trace_destroy(&trace);
 }
 
-/* Two pieces exchanged: what comes too late is left out, nothing comes twice. */
+/* Two neighbouring pieces are exchanged: the piece that comes too late is left out, and no row comes twice. */
 static void a_frame_out_of_order_is_left_out(void **state)
 {
     (void)state;
@@ -221,7 +222,7 @@ static void rubbish_is_refused_or_skipped(void **state)
     small_trace_read(path, &result);
     assert_int_equal(result.open_status, -EINVAL);
 
-    /* In the middle, longer than the reader looks at once, with the magic strewn in. */
+    /* Rubbish in the middle of the file, longer than the reader searches at once, with the magic number strewn in. */
     for (size_t i = 0; i + 4 < sizeof(rubbish); i += 1000)
         memcpy(rubbish + i, magic, sizeof(magic));
     size_t middle = trace.pieces[trace.piece_count / 2].offset;
@@ -262,7 +263,7 @@ static void rows_are_bounded_by_the_size_of_the_file(void **state)
     ws_reader_close(reader);
 }
 
-/* A file of terabytes of which nothing was written; what lies behind a hole is found. */
+/* A sparse file of terabytes: the reader finds the frame that lies behind the hole. */
 static void holes_cost_nothing(void **state)
 {
     (void)state;
@@ -278,8 +279,8 @@ static void holes_cost_nothing(void **state)
     small_trace_destroy(&trace);
 }
 
-/* Without its footer, too, a hurt trace gives the dictionaries, because they are repeated on the way;
- * that costs little. */
+/* A damaged trace without a footer still gives its dictionaries, because they are repeated now and then. That costs
+ * little. */
 static void dictionaries_are_repeated_on_the_way(void **state)
 {
     (void)state;
@@ -304,8 +305,8 @@ static void dictionaries_are_repeated_on_the_way(void **state)
     small_trace_destroy(&trace);
 }
 
-/* The sink fails for a while, as a full disk does: what it refused is counted, dictionary rows come
- * again, and still before the rows that use them. */
+/* The sink fails for a while, as a full disk does. The rows that it refused are counted. Dictionary rows are written
+ * again, before the rows that use them. */
 static void a_failing_sink_costs_what_it_refused(void **state)
 {
     (void)state;

@@ -33,7 +33,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Row number `index` of a family's test rows: reader and writer make the same. */
+/* Makes test row `index` of a family: once to write it, and once to compare it with the row that was read. */
 static void row_number(uint32_t family, uint64_t index, uint32_t max_text, void *row)
 {
     uint64_t seed = (uint64_t)family << 48 | index;
@@ -91,7 +91,7 @@ static void every_family_comes_back(void **state)
     read_rows(counts, 40, true);
 }
 
-/* The footer tells of as many rows, and of their times, without reading them. */
+/* The footer tells the number of rows and the span of their times, so that the rows need not be read for that. */
 static void the_footer_sums_up(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* What newer and older writers may have written. */
+/* Tests of reading traces that newer or older writers have written. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -49,7 +49,7 @@ static int tear_down(void **state)
     return unlink(path);
 }
 
-/* A frame of `count` rows, laid out as another version's. */
+/* Writes a frame of `count` rows with the layout of another version. */
 static void put_rows(uint16_t family, const struct ws_layout *layout, const void *rows, uint32_t count)
 {
     void *memory = calloc(1, ws_columns_encoder_size(ROWS));
@@ -89,7 +89,7 @@ static void fill_calls(void)
         test_row_fill(WS_FAMILY_call, &calls[i], &seed, 0);
 }
 
-/* The one block of calls in the file is what it should be, and nothing is missing. */
+/* Asserts that the file has one block of calls, with the rows that were written, and that nothing is missing. */
 static void check_calls(bool (*same)(const struct ws_call *got, const struct ws_call *written))
 {
     struct ws_reader *reader;
@@ -168,7 +168,7 @@ static void columns_an_older_writer_lacked_are_0(void **state)
 {
     (void)state;
     struct ws_layout older = *ws_layout(WS_FAMILY_call);
-    older.column_count -= 2; /* bytes and result */
+    older.column_count -= 2; /* without the columns `bytes` and `result` */
     fill_calls();
     put_rows(WS_FAMILY_call, &older, calls, ROWS);
     finish_file();

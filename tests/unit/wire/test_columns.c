@@ -1,4 +1,5 @@
-/* Every coding and every width, forth and back, and the cost of what should cost nothing. */
+/* Tests of coding columns: every coding and every width is encoded and decoded, and what should cost no bytes costs
+ * none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -118,7 +119,7 @@ static void every_coding_of_one_number(void **state)
             uint64_t seed = bits;
             for (uint32_t i = 0; i < ROWS; i++) {
                 uint64_t number = next_random(&seed);
-                /* Mostly of so many bits, now and then of any. */
+                /* Mostly numbers of so many bits, now and then one of any size. */
                 rows[i].value = bits && number % 50 ? number >> (64 - bits) : bits ? next_random(&seed) : 7;
                 rows[i].key = (uint32_t)(number >> 60);
                 rows[i].narrow = (int32_t)(number >> 20);
@@ -154,7 +155,7 @@ static void gaps_by_value_and_by_group(void **state)
     ws_map_finish(&groups);
 }
 
-/* What the coding is for: rows back to back on each stream, the same again and again, cost nothing. */
+/* Rows that repeat, back to back on each stream, cost nothing: that is what the coding is for. */
 static void what_repeats_costs_nothing(void **state)
 {
     (void)state;
@@ -184,7 +185,7 @@ static void ids_of_every_kind(void **state)
     round_trip(ROWS, NULL);
 }
 
-/* No payload cut short is taken for another. */
+/* A payload that was cut short is never taken for a whole one. */
 static void a_payload_cut_short_is_refused(void **state)
 {
     (void)state;
@@ -219,7 +220,7 @@ static void varints_and_their_bounds(void **state)
         assert_true(cut.failed);
         assert_int_equal(ws_unzigzag(ws_zigzag((int64_t)numbers[i])), (int64_t)numbers[i]);
     }
-    /* More than 64 bits, and more than 10 bytes. */
+    /* One number of more than 64 bits, and one of more than 10 bytes. */
     static const uint8_t too_large[][11] = { { 255, 255, 255, 255, 255, 255, 255, 255, 255, 2 },
                                              { 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 0 } };
     for (int i = 0; i < 2; i++) {

@@ -1,4 +1,5 @@
-/* The outer layout of a trace: whatever bit of a header is wrong, it is refused; and what the encoder makes of it. */
+/* Tests of the headers of a trace and of its frames: a header is refused whichever bit is wrong. Also of the frames
+ * that the encoder writes. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,7 +66,7 @@ static void each_wrong_bit_of_a_frame_header_is_refused(void **state)
     assert_true(ws_frame_header_read(bytes, &back));
 }
 
-/* Its hash is right, what it says is not. */
+/* Does the reader accept this header? Its hash is right, whatever its fields say. */
 static bool is_read(struct ws_frame_header header)
 {
     uint8_t bytes[WS_FRAME_HEADER_SIZE];
@@ -103,7 +104,7 @@ static void a_file_header_comes_back(void **state)
     (void)state;
     uint8_t bytes[WS_FILE_HEADER_SIZE];
     struct ws_file_header header = { .major = WS_FORMAT_MAJOR, .minor = 77, .file_id = 0x89abcdef }, back;
-    memset(header.creator, 'c', sizeof(header.creator) - 1); /* without a 0 byte in the file */
+    memset(header.creator, 'c', sizeof(header.creator) - 1); /* so long that the file holds no 0 byte after it */
     ws_file_header_write(bytes, &header);
     assert_int_equal(ws_file_header_read(bytes, &back), 0);
     assert_int_equal(back.major, header.major);
@@ -129,7 +130,7 @@ static void each_wrong_bit_of_a_file_header_is_refused(void **state)
         assert_int_equal(ws_file_header_read(bytes, &back), expected);
         bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
     }
-    /* The other byte order, and all else as it should be. */
+    /* A header in the other byte order, with everything else right. */
     static const size_t byte_order = 24;
     uint8_t swapped[4] = { bytes[byte_order + 3], bytes[byte_order + 2], bytes[byte_order + 1], bytes[byte_order] };
     memcpy(bytes + byte_order, swapped, sizeof(swapped));
@@ -154,9 +155,10 @@ static void each_wrong_bit_of_a_trailer_is_refused(void **state)
     }
 }
 
-/* --- as the encoder writes them ---------------------------------------------------------------- */
+/* --- frames as the encoder writes them ---------------------------------------------------------- */
 
-/* Pieces from..to of the trace are the frames of one file: numbered, each as long as it says, rows without a gap. */
+/* Asserts that the pieces from..to of the trace are frames of one file: they are numbered, each is as long as its
+ * header says, and no row is missing. */
 static void check_frames(const struct small_trace *trace, size_t from, size_t to)
 {
     uint64_t next_row[WS_FAMILY_COUNT] = { 0 };

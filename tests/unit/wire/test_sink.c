@@ -1,4 +1,4 @@
-/* The file sink on a disk that fills up, and beside files that are already there. */
+/* Tests of the file sink: on a disk that fills up, and beside files that are already there. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

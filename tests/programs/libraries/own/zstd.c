@@ -1,4 +1,4 @@
-/* A program's own libzstd.so.1: another file, by the same name, with a function that nobody else's has. */
+/* A program's own libzstd.so.1: it has the real library's name, but a function that the real one has not. */
 #include <unistd.h>
 
 int own_zstd(void);

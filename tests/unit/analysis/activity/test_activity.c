@@ -6,7 +6,7 @@
 
 static const char *const compute_name = "ampere_sgemm_128x64_nn", *const comm_name = "ncclDevKernel_AllReduce_Sum";
 
-/* One device whose clock is the host's. */
+/* Numbers of one device whose clock is the host's. */
 static void numbers_of_a_small_timeline(void **state)
 {
     struct built built;
@@ -76,7 +76,7 @@ static void add_random(struct builder *trace, struct painted *painted, uint64_t 
     ws_interval_set_add(&painted->group[group], from, to);
 }
 
-/* In any order, on streams that overlap: the sweep must say what sets of intervals say. */
+/* Random operations on streams that overlap: the sweep over them must give the same times as sets of intervals. */
 static void unions_agree_with_interval_sets(void **state)
 {
     uint64_t random = 5;
@@ -118,7 +118,7 @@ static void unions_agree_with_interval_sets(void **state)
     }
 }
 
-/* Whatever the true times within the stated errors, true busy time lies between the bounds. */
+/* For any true times within the stated errors, the true busy time lies between the bounds. */
 static void busy_bounds_hold_for_any_true_times(void **state)
 {
     enum { OPS = 60, WORLDS = 40 };
@@ -145,7 +145,7 @@ static void busy_bounds_hold_for_any_true_times(void **state)
         for (int world = 0; world < WORLDS; world++) {
             struct ws_interval_set truth = { 0 };
             for (int i = 0; i < OPS; i++) {
-                /* Half of the worlds are the extreme ones. */
+                /* In half of the worlds all errors are extreme: operations are as short or as long as possible. */
                 uint64_t left = world % 2   ? next_random(&random) % (2 * (uint64_t)begin_errors[i] + 1)
                                 : world % 4 ? 0
                                             : 2 * (uint64_t)begin_errors[i];
@@ -185,7 +185,7 @@ static void count_passed(struct builder *trace, enum ws_loss_reason reason, int6
     build_row(trace, WS_FAMILY_loss, &loss);
 }
 
-/* Bursts of 1 s with 2 s between them: the holes are no idle time, the pauses within bursts are. */
+/* Bursts of 1 s with 2 s between them. The time between bursts is not idle time; the pauses within bursts are. */
 static void what_was_not_recorded_is_not_idle(void **state)
 {
     const int64_t second = 1000000000, ms = 1000000;
@@ -210,7 +210,8 @@ static void what_was_not_recorded_is_not_idle(void **state)
     built_finish(&built);
 }
 
-/* Bursts of 50 ms with 150 ms between them, of unequal length as holes are: a count every 250 ms. */
+/* Bursts of 50 ms, about 150 ms apart. What was not recorded is counted only every 250 ms, so some holes between
+ * bursts have no count. */
 static void short_bursts_leave_more_holes_than_counts(void **state)
 {
     const int64_t ms = 1000000;
@@ -233,7 +234,7 @@ static void short_bursts_leave_more_holes_than_counts(void **state)
     built_finish(&built);
 }
 
-/* Looking at all gaps for each would take minutes. */
+/* If all gaps were looked at for each count of losses, this test would take minutes. */
 static void any_number_of_counts_costs_little(void **state)
 {
     enum { GAPS = 60000, COUNTS = 100000 };
@@ -250,7 +251,7 @@ static void any_number_of_counts_costs_little(void **state)
     built_finish(&built);
 }
 
-/* Operations that begin and end while another runs stand between it and the gap behind it. */
+/* A long operation ends last before a gap. Short ones that ran meanwhile stand between it and the gap in the list. */
 static void what_ended_last_may_have_begun_long_before(void **state)
 {
     enum { ROUNDS = 5, SHORT = 150, APART = 100, LENGTH = APART * (SHORT + 2) };
@@ -284,7 +285,7 @@ static void gaps_are_passed_by_in_any_number(void **state)
     struct built built;
     struct builder *trace = built_begin_on(&built, "Test GPU", 4);
     (void)state;
-    /* Where two in a row touch there is none: bits are set here and there. */
+    /* After every third kernel another follows without a gap, so the bits that mark gaps are irregular. */
     for (int64_t i = 0; i <= GAPS; i++) {
         build_kernel(trace, 1, compute_name, i * 100, i * 100 + 50);
         if (i % 3 == 0)

@@ -4,7 +4,7 @@
 
 static const char gelu[] = "vectorized_elementwise_kernel<GeluCUDAKernelImpl>";
 
-/* Traces without calls: the n-th kernel of a name on each rank. */
+/* If traces have no calls, the n-th kernels of a name on all ranks are matched. */
 static void kernels_are_matched_by_order(void **state)
 {
     struct built job;
@@ -24,7 +24,7 @@ static void kernels_are_matched_by_order(void **state)
     built_finish(&job);
 }
 
-/* One rank lacks the first two: only those that run and end together are one collective. */
+/* Rank 1 lacks the first two kernels, so kernels are not matched by order but if they run and end together. */
 static void kernels_that_are_not_as_many_are_matched_by_time(void **state)
 {
     struct built job;
@@ -42,7 +42,7 @@ static void kernels_that_are_not_as_many_are_matched_by_time(void **state)
     built_finish(&job);
 }
 
-/* As many, but of different collectives: neither order nor time makes a match. */
+/* Both ranks have as many kernels, but of different collectives: neither order nor time matches them. */
 static void kernels_that_do_not_end_together_are_not_matched(void **state)
 {
     struct built job;
@@ -58,7 +58,8 @@ static void kernels_that_do_not_end_together_are_not_matched(void **state)
     built_finish(&job);
 }
 
-/* Calls whose communicator no row describes: kernels of one name, those of each operation by themselves. */
+/* No row describes the communicator of these calls. All-reduces are matched with all-reduces by order, and
+ * all-gathers with all-gathers. */
 static void calls_of_unknown_communicators_are_matched_by_order(void **state)
 {
     struct built job;
@@ -67,7 +68,7 @@ static void calls_of_unknown_communicators_are_matched_by_order(void **state)
     for (int64_t round = 0; round < 10; round++)
         for (size_t rank = 0; rank < 2; rank++) {
             int64_t now = round * ms;
-            bool gather_first = rank && round % 2; /* the ranks' streams order them otherwise */
+            bool gather_first = rank && round % 2; /* rank 1 has the two in the other order */
             build_collective(job.traces[rank], gather_first ? "ncclAllGather" : "ncclAllReduce", 9, 0, 10, now,
                              now + 100 * us);
             build_collective(job.traces[rank], gather_first ? "ncclAllReduce" : "ncclAllGather", 9, 0, 10,
@@ -80,7 +81,8 @@ static void calls_of_unknown_communicators_are_matched_by_order(void **state)
     built_finish(&job);
 }
 
-/* Sends and receives are numbered with the rest, but not alike on every rank. */
+/* Sends and receives are numbered together with collectives, and ranks have different ones. Collectives must still be
+ * matched. */
 static void point_to_point_does_not_shift_the_numbers(void **state)
 {
     struct built job;
@@ -101,7 +103,7 @@ static void point_to_point_does_not_shift_the_numbers(void **state)
     built_finish(&job);
 }
 
-/* Two communicators of one size, in which ranks have other numbers than in the job. */
+/* Two communicators of the same size. A rank has another number in its communicator than in the job. */
 static void communicators_are_kept_apart(void **state)
 {
     struct built job;
@@ -120,7 +122,7 @@ static void communicators_are_kept_apart(void **state)
     built_finish(&job);
 }
 
-/* Calls of one group have its launches together. */
+/* The calls of an NCCL group share the group's launches, so they are one operation. */
 static void a_group_is_one_operation(void **state)
 {
     struct built job;
@@ -151,7 +153,7 @@ static void a_group_is_one_operation(void **state)
     built_finish(&job);
 }
 
-/* Whatever overlaps whatever, what is exposed of operations is what is exposed of the device. */
+/* However operations overlap, the exposed times of all communication add up to the device's exposed time. */
 static void exposed_times_add_up(void **state)
 {
     uint64_t random = 11;
@@ -191,7 +193,7 @@ static void exposed_times_add_up(void **state)
     }
 }
 
-/* As far away as times may be, on clocks that differ by as much. */
+/* Times at the limits of what the model allows, on clocks that differ by as much. */
 static void times_beyond_measure_do_no_harm(void **state)
 {
     static const int64_t most = WS_TIME_MOST;
@@ -217,7 +219,7 @@ static void times_beyond_measure_do_no_harm(void **state)
     }
 }
 
-/* Identifiers that nothing describes, numbers that come twice, sizes beyond measure. */
+/* Rows with identifiers that nothing describes, numbers that come twice and absurd sizes do no harm. */
 static void rows_are_not_believed(void **state)
 {
     static const char *const numbers[] = { "99999999999999999999", "-1" };

@@ -34,13 +34,14 @@ static void a_slow_rank_is_named(void **state)
     assert_int_equal(lateness.compute, 9 * 500 * us); /* the first collective begins the comparison */
     assert_int_equal(lateness.idle, 0);
     assert_true(lateness.same_kernels);
-    /* Those that wait are told what they would win, and the late one what all would. */
+    /* Advice to a waiting rank says what that rank would save; advice to the late rank says what the job would save.
+     */
     ranks_assert_advised(&job, 0, "straggler", WS_PART_EXPOSED_COMM, 10 * 500 * us);
     ranks_assert_advised(&job, 2, "straggler", WS_PART_MATMUL, 9 * 500 * us);
     built_finish(&job);
 }
 
-/* Whose host is late has its device idle instead. */
+/* Rank 1 is late because its host loads data: its device is idle meanwhile, and does not compute for longer. */
 static void a_late_host_is_told_from_a_slow_device(void **state)
 {
     struct built job;
@@ -93,11 +94,11 @@ static void a_straggler_is_late_in_half_of_the_steps(void **state)
     for (int late = 2; late <= 3; late++) {
         struct built job;
         late_steps(&job, late);
-        assert_int_equal(ranks_rank(&job, 1)->steps, 19); /* nothing shows where the last one ends */
+        assert_int_equal(ranks_rank(&job, 1)->steps, 19); /* the trace does not show where the last step ends */
         assert_int_equal(ranks_rank(&job, 1)->late, 4 * late);
         assert_int_equal(ranks_rank(&job, 1)->late_steps, late == 2 ? 8 : 12);
         assert_int_equal(ranks_rank(&job, 1)->straggler, late == 3);
-        if (late == 3) { /* of a steady step */
+        if (late == 3) { /* the saving is that of a steady step */
             int64_t saving = 12 * 300 * us / 19;
             ranks_assert_advised(&job, 0, "straggler", WS_PART_EXPOSED_COMM, saving);
         }
@@ -105,7 +106,7 @@ static void a_straggler_is_late_in_half_of_the_steps(void **state)
     }
 }
 
-/* The last to come may be one of those that nobody recorded. */
+/* Where most ranks were not recorded, no rank is called late: the latest may be one that was not recorded. */
 static void nobody_is_late_of_a_job_that_was_hardly_recorded(void **state)
 {
     static const int64_t compute[] = { 400000, 900000 }, offset[2];
@@ -171,7 +172,8 @@ static void clocks_of_other_hosts_are_set(void **state)
     built_finish(&job);
 }
 
-/* Ends that differ by more than the clocks seem to: nothing is set; nor is what one host's clock says of itself. */
+/* A rank's clock is not set if its offset is no larger than the spread of the offset, nor if the ranks share a host
+ * and so its clock. */
 static void small_offsets_are_left_alone(void **state)
 {
     struct built job;
@@ -202,7 +204,7 @@ static void a_clock_that_drifts_is_followed(void **state)
     ranks_begin(&job, 2, true);
     for (uint32_t i = 0; i < 2; i++)
         build_comm(job.traces[i], 1, i, 2, 77);
-    for (int64_t round = 0; round < 100; round++) { /* 20 µs a second */
+    for (int64_t round = 0; round < 100; round++) { /* rank 1's clock gains 20 µs a second */
         int64_t now = round * 100 * ms, ahead = 5 * ms + round * 2 * us;
         build_all_reduce(job.traces[0], now, now + 500 * us);
         build_all_reduce(job.traces[1], now + ahead + 300 * us, now + ahead + 500 * us);
@@ -216,7 +218,7 @@ static void a_clock_that_drifts_is_followed(void **state)
     built_finish(&job);
 }
 
-/* A recording that is shorter, one that comes twice, and one that is not there. */
+/* Rank 1's recording is shorter, a second recording claims to be rank 1, and ranks 2 and 3 are missing. */
 static void odd_jobs_are_told(void **state)
 {
     static const char *const numbers[] = { "0", "1", "1" };
@@ -240,7 +242,8 @@ static void odd_jobs_are_told(void **state)
     built_finish(&job);
 }
 
-/* Operations of one number that do not overlap are left out as such, and not told as found on one rank only. */
+/* Two operations of the same number that do not overlap in time are counted as apart, not as found on one rank only.
+ */
 static void collectives_apart_are_not_told_as_those_of_one_rank(void **state)
 {
     struct built job;
@@ -260,7 +263,7 @@ static void collectives_apart_are_not_told_as_those_of_one_rank(void **state)
     built_finish(&job);
 }
 
-/* A line through fewer than three points is none. */
+/* With three samples or fewer no drift is computed. */
 static void few_samples_show_no_drift(void **state)
 {
     (void)state;
@@ -296,8 +299,8 @@ static void a_rank_alone_waits_for_nobody_known(void **state)
     built_finish(&job);
 }
 
-/* Communication behind the backward pass could run beside it, all but its last piece; what runs beside it already
- * leaves nothing to win. */
+/* Communication after the backward pass could run beside it, except for the last piece. Communication that runs
+ * beside compute already leaves nothing to save. */
 static void only_what_could_be_hidden_is_promised(void **state)
 {
     struct built job;
@@ -319,8 +322,9 @@ static void only_what_could_be_hidden_is_promised(void **state)
     }
 }
 
-/* A forward and a backward pass, and then the gradients in four pieces: all but the last could run beside compute,
- * but only beside that of the backward pass which is left when the first is there. */
+/* A forward and a backward pass, then the gradients in four pieces. All pieces but the last could run beside compute.
+ * If a kernel's name shows where the backward pass begins, they could run only beside what follows the first
+ * gradient. */
 static void gradients_hide_under_what_makes_them(void **state)
 {
     static const char *const first[] = { GEMM, "layer_norm_grad_input_kernel" };

@@ -1,4 +1,5 @@
-/* Parameter blocks as launches fill them, kept as the shim would keep them, and what they are said to cost. */
+/* What the tests of parameter blocks share. A test fills a block as a launch would; of it is kept what the shim would
+ * keep; from that follows what the launch costs. */
 #ifndef WALLSHIM_TESTS_BLOCKS_H
 #define WALLSHIM_TESTS_BLOCKS_H
 
@@ -9,7 +10,7 @@
 
 #define ADDRESS(number) (UINT64_C(0x7f0000000000) + (uint64_t)(number)*4096)
 
-/* A block as it is filled: what is kept of it is what the shim would keep. */
+/* The bytes of a parameter block, and the words of it that the shim would keep. */
 struct block {
     uint32_t size;
     _Alignas(8) char bytes[4096];
@@ -52,7 +53,7 @@ static inline void block_add_byte(struct block *block)
     block_add(block, "", 1, 1);
 }
 
-/* What a launch of this kernel with the block costs; bytes 0: it does not say. */
+/* What a launch of this kernel with this block costs; bytes 0: the block does not tell. */
 static inline struct ws_operator_cost block_cost(const char *name, const struct block *block)
 {
     static char text[WS_IMAGE_TEXT];

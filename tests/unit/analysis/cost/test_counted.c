@@ -12,7 +12,7 @@
 static struct ws_metric metrics[WS_METRICS_MOST];
 static uint32_t metric_count;
 
-/* An H100 and all the metrics of its chip. */
+/* Begins a trace of an H100 with all the metrics of its chip. */
 static struct builder *begin(struct built *built)
 {
     struct builder *trace = built_begin(built);
@@ -40,7 +40,7 @@ static uint32_t launch(struct builder *trace, uint32_t stream, const char *name,
                                                  .flags = flags });
 }
 
-/* One launch's value of every metric of the group. */
+/* One launch's counters: `value` for the metric of this name, and 0 for the group's other metrics. */
 static void count(struct builder *trace, uint32_t shape, const char *group, const char *metric, uint64_t value)
 {
     for (uint32_t i = 0; i < metric_count; i++) {
@@ -52,7 +52,7 @@ static void count(struct builder *trace, uint32_t shape, const char *group, cons
     }
 }
 
-/* What a launch reads, and whether its tensor cores worked. */
+/* One launch's counters of the bytes that it read and wrote, and of whether its tensor cores worked. */
 static void count_memory(struct builder *trace, uint32_t shape, uint64_t read, uint64_t written, bool tensor)
 {
     for (uint32_t i = 0; i < metric_count; i++) {
@@ -66,7 +66,7 @@ static void count_memory(struct builder *trace, uint32_t shape, uint64_t read, u
     }
 }
 
-/* All groups of tensor cores but `left_out`, with FLOPs in the metric named. */
+/* One launch's counters of all groups of tensor-core metrics but `left_out`: `flops` in the metric named, else 0. */
 static void count_tensor(struct builder *trace, uint32_t shape, const char *metric, uint64_t flops,
                          const char *left_out)
 {
@@ -103,13 +103,13 @@ static void samples_speak_for_all_launches_of_a_kernel_grid_and_block(void **sta
     count_memory(trace, shape, 1200, 600, false);
     count(trace, shape, "ordinary cores", "op_ffma", 500);
     launch(trace, 1, "k", 100, 2000000, 2100000, 0);
-    launch(trace, 2, "k", 100, 2100000, 2200000, 0); /* another stream: the same work */
-    launch(trace, 1, "k", 101, 2200000, 2300000, 0); /* another grid: not known */
+    launch(trace, 2, "k", 100, 2100000, 2200000, 0); /* another stream, but the same work */
+    launch(trace, 1, "k", 101, 2200000, 2300000, 0); /* another grid, whose work is not known */
     struct ws_roofline_row row = row_at(roofline_of(&built), 0);
     assert_int_equal(row.source, WS_WORK_COUNTER);
     assert_true(row.bytes == 2 * (1100 + 500) && row.flops == 2 * 1000);
     assert_int_equal(row.precision, WS_PRECISION_FP32);
-    assert_int_equal(row.known, 200000); /* without the launches that were held up */
+    assert_int_equal(row.known, 200000); /* without the launches that counting held up */
     assert_int_equal(row.count, 5);
     assert_null(row.note);
     built_finish(&built);
@@ -147,7 +147,7 @@ static void what_was_not_read_is_named_and_nothing_added_up(void **state)
     built_finish(&built);
 }
 
-/* Operator sizes tell the FLOPs where counters do not tell all; where they do, they come first. */
+/* Counters come before operator sizes, but only where the counters tell all FLOPs. */
 static void counters_come_first_where_they_are_whole(void **state)
 {
     for (int whole = 0; whole < 2; whole++) {
@@ -193,7 +193,8 @@ static void only_held_up_launches_are_used_with_a_word(void **state)
     built_finish(&built);
 }
 
-/* Twelve marked steps of two kernels; in the first ones, which take three times as long, launches are held up. */
+/* Twelve marked steps of two kernels. In the first `counted` steps hardware counters hold a launch up, so these steps
+ * take three times as long. */
 static struct ws_track_steps steps_with_counted(struct built *built, int counted)
 {
     struct builder *trace = begin(built);
@@ -218,7 +219,7 @@ static void steps_that_were_held_up_are_left_out(void **state)
     assert_int_equal(steps.kinds[WS_STEP_STEADY], 4); /* the last one has no end */
     assert_int_equal(steps.median, 1000000);
     built_finish(&built);
-    /* Too few others: then these must do. */
+    /* Too few steps are without counters, so the steps with counters are used as well. */
     steps = steps_with_counted(&built, 10);
     assert_int_equal(steps.kinds[WS_STEP_COUNTED], 0);
     built_finish(&built);
@@ -252,7 +253,8 @@ static void rows_that_name_nothing_are_left_out(void **state)
                                  { .shape = shape, .metric = UINT32_MAX, .value = UINT64_MAX } };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         build_row(trace, WS_FAMILY_counter, &rows[i]);
-    /* Of another device, of no precision, of no quantity; and more than a device has. */
+    /* Metrics of another device, of a precision or quantity that does not exist; and more metrics than a device has.
+     */
     for (uint32_t i = 0; i < 200; i++) {
         struct ws_metric metric = { .id = 5000 + i,
                                     .device = i % 2 + 1,

@@ -37,7 +37,8 @@ static void inputs_are_read(void **state)
     assert_true(tensors[6].known && tensors[6].elements == 1);
 }
 
-/* Tensors that do not move have no type, and their sizes no limit. */
+/* "-" in place of a type is a tensor that is never in memory. No type limits its size, so a trace can claim any: an
+ * absurd size gives no cost. */
 static void sizes_that_cannot_be_cost_nothing(void **state)
 {
     char inputs[4096], nines[400];
@@ -121,13 +122,13 @@ static void graphs_of_cudnn_by_hand(void **state)
 {
     struct ws_operator_cost cost;
     (void)state;
-    /* 2 · N · K · P · Q · (C / groups) · R · S, whichever of the three is made. */
+    /* 2 · N · K · P · Q · (C / groups) · R · S, whichever of the three tensors is computed. */
     double flops = 2.0 * 2 * 6 * 5 * 5 * 2 * 3 * 3, bytes = (2 * 4 * 25 + 6 * 2 * 9 + 2 * 6 * 25) * 2;
     const char *given = "c10::Half[2,4,5,5] c10::Half[6,2,3,3] c10::Half[2,6,5,5]";
     check_cost("cudnnConvolutionForward", given, flops, bytes);
     check_cost("cudnnConvolutionBackwardData", given, flops, bytes);
     check_cost("cudnnConvolutionBackwardFilter", given, flops, bytes);
-    /* With a bias, and a result that is not kept before it. */
+    /* With a bias. The convolution's result before the bias is added ("-") is not written to memory. */
     check_cost("cudnnBackendExecute convolution_forward",
                "c10::Half[2,4,5,5] c10::Half[6,2,3,3] -[2,6,5,5] Scalar=False c10::Half[1,6,1,1] c10::Half[2,6,5,5] "
                "compute_32f",
@@ -211,7 +212,7 @@ static void causal_attention_needs_half_where_it_is_said_to_be(void **state)
                    "Scalar=1 Scalar=False",
                    full / 2);
     assert_null(note);
-    /* A single query sees all keys: which are before it is not said. */
+    /* One query with a causal mask: the trace does not say which keys are masked, so all count and a note says so. */
     assert_non_null(note_of("aten::scaled_dot_product_attention", QKV("1") " - Scalar=0. Scalar=True", full / 10));
 }
 

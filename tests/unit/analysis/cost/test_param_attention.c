@@ -1,4 +1,5 @@
-/* FlashAttention: what its structure says of FLOPs and bytes, and when it says nothing. */
+/* Tests of FlashAttention kernels: what their parameter structure tells of FLOPs and bytes, and when it tells
+ * nothing. */
 #include "blocks.h"
 
 #include "tests/walls/pytorch.h"
@@ -56,7 +57,7 @@ static void attention_is_two_products_and_five_backward(void **state)
     assert_non_null(block_cost(causal, &block).note);
 }
 
-/* Before 2.2 there were no sums by pieces, and no keys to append. */
+/* Before FlashAttention 2.2 the structure had no fields for partial sums and for keys to append. */
 static void an_older_structure_is_read(void **state)
 {
     struct flash_params params = good();
@@ -98,7 +99,7 @@ static void what_does_not_fit_says_nothing(void **state)
     launch(&block, &params);
     block.shape.grid_x = 3;
     block_costs(full, &block, 0, 0);
-    /* In windows not all keys are looked at. */
+    /* With a window not all keys are read, so nothing is computed. */
     assert_int_equal(ws_arguments_form_of(FORWARD("false, false, true, false, true, true, false, false")).arrays, 0);
     assert_int_equal(ws_arguments_form_of("void flash::flash_fwd_kernel<flash::Flash_kernel_traits<64, ").arrays, 0);
 }

@@ -1,5 +1,5 @@
-/* Parameter blocks of PyTorch's kernels: what they say of the bytes that move, and that one which does not fit
- * together says nothing. */
+/* Tests of the parameter blocks of PyTorch's kernels: what they tell of the bytes that move. An inconsistent block
+ * tells nothing. */
 #include "blocks.h"
 
 #include "tests/walls/pytorch.h"
@@ -19,7 +19,8 @@
 
 static const char bf16_add[] = STRIDED("gpu_kernel_impl_nocast", "CUDAFunctor_add<c10::BFloat16>");
 
-/* A reduction as versions of PyTorch have it: so many numbers in its configuration, so large an operation. */
+/* Fills a block as PyTorch's reduction does. Versions differ in the size of the operation at its head and in how many
+ * numbers its configuration has. */
 static void reduction(struct block *block, const struct reduce_op *op, uint32_t head, uint32_t numbers, bool base)
 {
     static char bytes[1200];
@@ -157,10 +158,10 @@ static void broadcast_arrays_count_what_is_read_of_them(void **state)
         "_ZN2at6native18elementwise_kernelILi128ELi4EZNS0_22gpu_kernel_impl_nocastINS0_13BinaryFunctorIN3c108BFloat"
         "16ES5_S5_NS0_15binary_internal10MulFunctorIfEEEEEEvRNS_18TensorIteratorBaseERKT_EUliE_EEviT1_",
         &block, 2 * 600000 + 600, 300000);
-    closure.data[2] = ADDRESS(2); /* by its own first row: both are read, as far as is known */
+    closure.data[2] = ADDRESS(2); /* an array and its own first row: as far as is known, both are read */
     strided(&block, &closure, 300000);
     block_costs(bf16_add, &block, 2 * 600000 + 600, 300000);
-    for (int i = 0; i < 3; i++) { /* transposed, and one in two of every row's */
+    for (int i = 0; i < 3; i++) { /* transposed arrays, of which every second element is used */
         closure.table.strides[0][i] = 4 * 1000;
         closure.table.strides[1][i] = 4;
     }
@@ -181,7 +182,7 @@ static void a_lambda_over_strides_is_read(void **state)
     struct strided closure = strided_rows(1000, 300, 4, ADDRESS(1), ADDRESS(2), ADDRESS(3));
     struct block block;
     (void)state;
-    assert_int_equal(ws_arguments_form_of(names[0]).arrays, 0); /* that lambda's result is not known */
+    assert_int_equal(ws_arguments_form_of(names[0]).arrays, 0); /* what this lambda returns is not known */
     closure.table.strides[0][2] = 1;
     strided(&block, &closure, 300000);
     block_costs(names[1], &block, 2 * 1200000 + 300, 0);
@@ -203,12 +204,12 @@ static void strides_that_do_not_fit_say_nothing(void **state)
     strided(&block, &closure, 300000);
     block_costs(bf16_add, &block, 0, 0);
     closure = good;
-    closure.table.strides[1][1] = 2; /* windows */
+    closure.table.strides[1][1] = 2; /* windows that overlap */
     strided(&block, &closure, 300000);
     block_costs(bf16_add, &block, 0, 0);
 }
 
-/* A trace may say anything: a word of more bytes than it has room for says nothing. */
+/* A damaged trace may hold anything. A word that claims more bytes than it has room for is passed over. */
 static void words_that_cannot_be_are_passed_over(void **state)
 {
     struct strided closure = strided_rows(1000, 300, 2, ADDRESS(1), ADDRESS(2), ADDRESS(3));

@@ -1,4 +1,5 @@
-/* Kernels over lists of tensors, and those that join arrays: bytes by the pieces and extents in their structures. */
+/* Tests of kernels over lists of tensors and of kernels that join arrays: their bytes follow from the pieces and
+ * extents in their structures. */
 #include "blocks.h"
 
 #include "tests/walls/pytorch.h"
@@ -7,7 +8,8 @@ static const char adam[] =
     "_ZN2at6native12_GLOBAL__N_125multi_tensor_apply_kernelINS1_32FusedOptimizerTensorListMetadataILi4EEENS1_"
     "20FusedAdamMathFunctorIfLi4ELNS0_9ADAM_MODEE0ELb0EEEJPKfddddbdS8_EEEvT_T0_DpT1_";
 
-/* Three tensors: a piece and a bit, half a piece, three pieces, of which those before `from` are another launch's. */
+/* Fills the list with three tensors: of one piece and 5 elements, of half a piece, and of three pieces. Pieces of the
+ * first tensor before `from` belong to another launch. Returns the number of pieces. */
 static uint32_t pieces(struct tensor_list *list, uint32_t from)
 {
     static const int64_t sizes[] = { LIST_CHUNK + 5, LIST_CHUNK / 2, 3 * LIST_CHUNK };
@@ -54,7 +56,7 @@ static void lists_of_tensors_are_counted_piece_by_piece(void **state)
     blocks = pieces(&list, 1);
     optimizer(&block, &list, blocks, false);
     block_costs(adam, &block, (all - LIST_CHUNK) * 4 * 7, 0);
-    optimizer(&block, &list, blocks - 1, false); /* the last piece is another launch's */
+    optimizer(&block, &list, blocks - 1, false); /* the last piece belongs to another launch */
     block_costs(adam, &block, (all - 2 * LIST_CHUNK) * 4 * 7, 0);
 }
 
@@ -82,7 +84,8 @@ static void lists_that_do_not_fit_say_nothing(void **state)
     block_costs(adam, &block, 0, 0);
 }
 
-/* Lists of other shapes: one tensor, of one piece; behind the sizes of all there are may be something for each. */
+/* Fills a list of another layout with one tensor of one piece. There is room for `most` tensors in each of `lists`
+ * lists; `each` bytes more for each tensor stand behind the sizes. */
 static void one_tensor(struct block *block, uint32_t lists, uint32_t most, uint32_t size_bytes, uint32_t each)
 {
     static char bytes[4000];
@@ -143,7 +146,7 @@ static void lists_of_other_shapes_are_read(void **state)
     block_costs(foreach_add, &block, 0, 0);
 }
 
-/* CatArrInputTensorMetadata: of 128 contiguous inputs, or of 64 with strides. */
+/* PyTorch's CatArrInputTensorMetadata for 128 contiguous inputs; below for 64 inputs with strides. */
 struct joined {
     uint64_t input[128];
     uint32_t offset[128], extent[128], elements[128];
@@ -197,14 +200,14 @@ static void joined_arrays_are_read_and_written(void **state)
         join(&block, &joined, sizeof(joined), 3);
         block_costs(names[i], &block, 2 * 1200 * 4, 0);
     }
-    join(&block, &joined, sizeof(joined), 4); /* there is no fourth */
+    join(&block, &joined, sizeof(joined), 4); /* the structure has only three inputs */
     block_costs(names[0], &block, 0, 0);
     joined.offset[2]++;
     join(&block, &joined, sizeof(joined), 3);
     block_costs(names[0], &block, 0, 0);
     join(&block, &strided, sizeof(strided), 2);
     block_costs(names[2], &block, 2 * 900 * 4, 0);
-    strided.strides[1][1][0] = 0; /* expanded */
+    strided.strides[1][1][0] = 0; /* a stride of 0: an expanded input */
     join(&block, &strided, sizeof(strided), 2);
     block_costs(names[2], &block, 0, 0);
 }

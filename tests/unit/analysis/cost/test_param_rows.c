@@ -1,10 +1,11 @@
-/* Kernels over rows: each with a block as its launches fill it, by the parameters of its name. */
+/* Tests of kernels that work on rows, such as layer norm and softmax. Each has a parameter block as its launches fill
+ * it. */
 #include "blocks.h"
 
 enum { ROWS = 96, COLUMNS = 48 };
 
-/* Parameters: p a pointer, 0 none, l rows and L columns in 8 bytes, r rows and n columns in 4, o the rows in 1, f a
- * number of 4 bytes, d of 8, T a TensorInfo. */
+/* Fills a block by letters: p is a pointer, 0 a NULL pointer; l and L are the numbers of rows and columns in 8 bytes,
+ * r and n the same in 4; f is some number of 4 bytes, d one of 8; T is PyTorch's TensorInfo. */
 static void fill(struct block *block, const char *parameters)
 {
     struct {
@@ -44,11 +45,11 @@ static void fill(struct block *block, const char *parameters)
 
 static const struct kernel {
     const char *name, *parameters;
-    double bytes, flops; /* bytes an element; what is a row, a number for each row, is added by the test's own sums */
+    double bytes, flops; /* of each element; `more` bytes are read or written once a row or column */
     double more;
 } kernels[] = {
     { NATIVE "vectorized_layer_norm_kernel<c10::BFloat16, float>(X)", "nfpppppp", 4, 8, COLUMNS * 4 + ROWS * 8 },
-    { NATIVE "vectorized_layer_norm_kernel<float, float, true>(X)", "nfppppp0", 0, 0, 0 }, /* nowhere to write */
+    { NATIVE "vectorized_layer_norm_kernel<float, float, true>(X)", "nfppppp0", 0, 0, 0 }, /* no output */
     { NATIVE "LayerNormForwardCUDAKernel<float, float>(X)", "Lpppppp", 8, 0, COLUMNS * 8 + ROWS * 8 },
     { NATIVE "RowwiseMomentsCUDAKernel<c10::Half>(X)", "Lfppp", 2, 0, ROWS * 8 },
     { NATIVE "GammaBetaBackwardCUDAKernel<float, float>(X)", "lLpppppp", 8, 0, COLUMNS * 8 + ROWS * 8 },
@@ -67,7 +68,7 @@ static const struct kernel {
     { "void vllm::rms_norm_kernel<c10::BFloat16>(X)", "pppfrn", 4, 4, COLUMNS * 2 },
     { "void vllm::rms_norm_kernel<c10::BFloat16>(X)", "ppdpfrn", 4, 4, COLUMNS * 2 },
     { "void vllm::rms_norm_kernel<c10::BFloat16, 8, 2>(X)", "ppdddddpfrn", 4, 4, COLUMNS * 2 },
-    { "void vllm::rms_norm_kernel<c10::BFloat16>(X)", "pppfnr", 0, 0, 0 }, /* rows are not the grid */
+    { "void vllm::rms_norm_kernel<c10::BFloat16>(X)", "pppfnr", 0, 0, 0 }, /* the grid is not the number of rows */
     { "std::enable_if<(((8)>(0)))&&vllm::_typeConvert<c10::BFloat16>::exists, void>::type "
       "vllm::fused_add_rms_norm_kernel<c10::BFloat16, 8>(c10::BFloat16*, long, c10::BFloat16*, c10::BFloat16 const*, "
       "float, "
@@ -95,7 +96,7 @@ static void rows_are_counted_by_each_kernels_parameters(void **state)
     }
 }
 
-/* Megatron's: square matrices, of which the upper half is neither read nor computed. */
+/* Megatron's masked softmax works on square matrices, of which it neither reads nor computes the upper half. */
 static void triangles_are_half_read(void **state)
 {
     static const char forward[] =

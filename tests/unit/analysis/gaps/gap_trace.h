@@ -1,4 +1,4 @@
-/* Traces of kernels with a gap between them. */
+/* What the tests of gaps share: made-up traces of two kernels with a gap between them. */
 #ifndef WALLSHIM_TESTS_GAP_TRACE_H
 #define WALLSHIM_TESTS_GAP_TRACE_H
 
@@ -8,7 +8,7 @@ static const int64_t us = 1000, ms = 1000000;
 static const char gemm[] = "ampere_sgemm_128x64_nn", all_reduce[] = "ncclDevKernel_AllReduce_Sum";
 enum { COMPUTE = 1, OTHER = 2 };
 
-/* One device whose clock is the host's, right within 1 µs, two streams and two threads. */
+/* Begins a trace of one device, two streams and two threads. The device's clock is the host's, known within 1 µs. */
 static inline struct builder *begin(struct built *built)
 {
     struct builder *trace = built_begin(built);
@@ -20,8 +20,8 @@ static inline struct builder *begin(struct built *built)
     return trace;
 }
 
-/* A kernel, or for no name a copy to the device, that ran from `from` to `to`, launched at `host` by a call of 5 µs.
- */
+/* A kernel (if name is NULL, a copy to the device) that ran from `from` to `to`. A call of 5 µs launched it at
+ * `host`. */
 static inline void launch(struct builder *trace, uint32_t stream, const char *name, int64_t host, int64_t from,
                           int64_t to)
 {
@@ -34,13 +34,13 @@ static inline void launch(struct builder *trace, uint32_t stream, const char *na
                                           .host_end = host + 5 * us });
 }
 
-/* The kernel before the gap, of 1 ms from 0 on, which was launched long before. */
+/* The kernel before the gap: it runs from 0 to 1 ms and was launched long before. */
 static inline void first(struct builder *trace)
 {
     launch(trace, COMPUTE, gemm, -100 * us, 0, ms);
 }
 
-/* A kernel that runs as soon as it is launched: 7 µs later. */
+/* The kernel after the gap: it begins 7 µs after its launch, as fast as can be. */
 static inline void second(struct builder *trace, int64_t host)
 {
     launch(trace, COMPUTE, gemm, host, host + 7 * us, host + ms);

@@ -4,14 +4,14 @@
 #include "analysis/verdict/wall.h"
 #include "gap_trace.h"
 
-/* A call that records an event into a stream, or makes it wait for one. */
+/* A call that records an event into a stream, or makes the stream wait for an event. */
 static void order(struct builder *trace, const char *function, uint32_t stream, uint64_t event, int64_t host)
 {
     build_call_row(trace, function, WS_CALL_EVENT,
                    &(struct ws_call){ .host_begin = host, .host_end = host + us, .stream = stream, .object = event });
 }
 
-/* A host function, or what else holds a stream up and takes no time of the device. */
+/* An operation that holds a stream back and takes no time of the device, such as a host function. */
 static void hold(struct builder *trace, enum ws_op_kind kind, const char *function, uint32_t stream, int64_t host)
 {
     struct ws_shape shape = { .kind = kind,
@@ -24,7 +24,7 @@ static void hold(struct builder *trace, enum ws_op_kind kind, const char *functi
     build_row(trace, WS_FAMILY_op, &op);
 }
 
-/* The only gap of all: what it waited for, and what is said of it. */
+/* Asserts that there is one gap, what the work behind it waited for, and what the report says of it. */
 static void expect_waited(struct built *built, enum ws_waited_for what, const char *said)
 {
     const struct ws_track_activity *activity;
@@ -50,7 +50,7 @@ static void expect_waited(struct built *built, enum ws_waited_for what, const ch
     built_finish(built);
 }
 
-/* 1 ms of a kernel, and one on the other stream that was queued behind something and begins so much later. */
+/* A kernel of 1 ms, then a gap, then a kernel on the other stream: the test says what this one was queued behind. */
 static struct builder *queue_behind(struct built *built, int64_t gap)
 {
     struct builder *trace = begin(built);
@@ -66,7 +66,7 @@ static void a_host_function_is_waited_for(void **state)
     (void)state;
     hold(trace, WS_OP_HOST_FUNCTION, "cuLaunchHostFunc", OTHER, -50 * us);
     expect_waited(&built, WS_WAITED_HOST_FUNCTION, "a host function on stream 2");
-    /* on the stream whose event the other waits for */
+    /* The host function is on stream 1, and stream 2 waits for an event recorded behind it. */
     trace = queue_behind(&built, 500 * us);
     hold(trace, WS_OP_HOST_FUNCTION, "cuLaunchHostFunc", COMPUTE, -60 * us);
     order(trace, "cuEventRecord", COMPUTE, 77, -50 * us);
@@ -90,12 +90,12 @@ static void an_event_of_another_process_is_waited_for(void **state)
     struct builder *trace = queue_behind(&built, 500 * us);
     (void)state;
     order(trace, "cuStreamWaitEvent", OTHER, 77, -40 * us);
-    order(trace, "cuEventRecord", COMPUTE, 77, -35 * us); /* too late to be meant */
+    order(trace, "cuEventRecord", COMPUTE, 77, -35 * us); /* recorded after the wait was called, so not waited for */
     expect_waited(&built, WS_WAITED_FOREIGN_EVENT,
                   "an event without a record in the trace: from another process, or from before the recording");
 }
 
-/* What ran on this device had ended when the gap began. */
+/* The event waited for was recorded behind a kernel that ended when the gap began: it does not explain the gap. */
 static void a_wait_that_nothing_explains(void **state)
 {
     struct built built;
@@ -103,7 +103,7 @@ static void a_wait_that_nothing_explains(void **state)
     (void)state;
     order(trace, "cuEventRecord", COMPUTE, 77, -50 * us);
     order(trace, "cuStreamWaitEvent", OTHER, 77, -40 * us);
-    hold(trace, WS_OP_HOST_FUNCTION, "cuLaunchHostFunc", OTHER, -20 * us); /* behind it */
+    hold(trace, WS_OP_HOST_FUNCTION, "cuLaunchHostFunc", OTHER, -20 * us); /* queued behind the kernel */
     expect_waited(&built, WS_WAITED_LAST_ENDED, "not known; ampere_sgemm_128x64_nn on stream 1 ended last");
 }
 
@@ -121,7 +121,7 @@ static void an_event_of_another_device_is_waited_for(void **state)
     expect_waited(&built, WS_WAITED_EVENT, "ncclDevKernel_AllReduce_Sum on GPU 1, stream 3, by an event");
 }
 
-/* The few µs between operations that were ready: whose end they come after. */
+/* A gap of a few µs before an operation that was ready is dispatch time: the report says whose end it follows. */
 static void a_dispatch_names_the_stream_it_comes_after(void **state)
 {
     struct built built;
@@ -138,7 +138,7 @@ static void a_dispatch_names_the_stream_it_comes_after(void **state)
     expect_waited(&built, WS_WAITED_EVENT, "ampere_sgemm_128x64_nn on stream 1, by an event");
 }
 
-/* Advice is on what was waited for, where that is known. */
+/* Where it is known what the work waited for, the advice is about that. */
 static void advice_names_what_is_waited_for(void **state)
 {
     (void)state;

@@ -10,7 +10,7 @@ static const struct ws_track_causes *causes_of(struct built *built)
     return ws_report_result(built->report, &ws_analysis_causes, 0);
 }
 
-/* The only gap's cause. */
+/* Asserts that there is one gap and that this is its cause. */
 static void expect(struct built *built, enum ws_part cause)
 {
     const struct ws_track_causes *causes = causes_of(built);
@@ -39,7 +39,8 @@ static const char *function_of(const struct built *built)
     return function ? function->name.data : "";
 }
 
-/* The wait is over when the gap begins; what the host does next is idle time of the device. */
+/* The host waits until the device is idle. What the host does between the wait and its next launch is a gap, which
+ * the wait caused. */
 static void after_a_wait(void **state)
 {
     struct built built;
@@ -53,7 +54,7 @@ static void after_a_wait(void **state)
     built_finish(&built);
 }
 
-/* As is a copy whose call returned only when it was done, though nothing marks it as one that blocks. */
+/* A copy whose call returned only when the copy was done is a wait too, even if no flag says that it blocks. */
 static void after_a_copy_that_blocked(void **state)
 {
     struct built built;
@@ -99,7 +100,7 @@ static void in_an_allocation(void **state)
     built_finish(&built);
 }
 
-/* Nothing says what the thread did, but it then copied to the device. */
+/* The trace does not say what the thread did in the gap, but a copy to the device came next: it waited for input. */
 static void a_batch_that_came_late(void **state)
 {
     struct built built;
@@ -126,7 +127,7 @@ static void in_a_loader(void **state)
     built_finish(&built);
 }
 
-/* The host works its way through operators: that it is slow is its own affair. */
+/* The host ran an operator during the gap: it was slow by itself and did not wait for input. */
 static void in_an_operator(void **state)
 {
     struct built built;
@@ -151,7 +152,7 @@ static void between_launches(void **state)
     built_finish(&built);
 }
 
-/* The call began before the device ran dry, but what it launched could not have begun earlier. */
+/* The launch call began 2 µs before the device became idle, too late for its kernel to follow at once. */
 static void launched_just_too_late(void **state)
 {
     struct built built;
@@ -185,8 +186,8 @@ static void queued_work(void **state)
     built_finish(&built);
 }
 
-/* Nodes of a graph, as importers see them: one call, long before. What lies between two for longer than any device
- * takes to begin the next waited for something. */
+/* Nodes of a graph, as importers see them: one call launched them long before. If the gap between two nodes is longer
+ * than a dispatch can take, the second node waited for something. */
 static void between_nodes_of_a_graph(void **state)
 {
     static const struct {
@@ -205,8 +206,8 @@ static void between_nodes_of_a_graph(void **state)
     }
 }
 
-/* What queued work waited for, or what lies between much of it: said first where it is much, and promised only as a
- * bound. */
+/* Work was queued, yet the device was idle again and again. Advice names that time where it is a large part of the
+ * recording, and promises all of it as an upper bound. */
 static void idle_time_with_work_queued_is_pointed_at(void **state)
 {
     static const struct {
@@ -271,7 +272,8 @@ static void gaps_that_may_not_exist(void **state)
     built_finish(&built);
 }
 
-/* Backward passes are launched by a thread of their own; it was the main thread that waited. */
+/* PyTorch launches backward passes from a thread of its own. The main thread's wait still causes the gap before them.
+ */
 static void the_other_threads_wait(void **state)
 {
     struct built built;
@@ -289,8 +291,8 @@ static void the_other_threads_wait(void **state)
     built_finish(&built);
 }
 
-/* What a wait of 1 ms cost beyond the gap it made also made the gaps that follow: 40 and 30 µs are its, and so
- * on until its 1 ms is used up. */
+/* A wait of 1 ms cost the host more time than the first gap shows. So the gaps that follow are the wait's as well,
+ * until their sum reaches 1 ms. */
 static void a_wait_makes_the_gaps_that_follow(void **state)
 {
     struct built built;
@@ -311,7 +313,7 @@ static void a_wait_makes_the_gaps_that_follow(void **state)
     built_finish(&built);
 }
 
-/* A time of no sense: near others, far from them, or as far away as can be. */
+/* A random time: near other times, far from them, or at the limits of an int64_t. */
 static int64_t any_time(uint64_t *random)
 {
     static const int64_t far[] = { INT64_MIN, INT64_MAX, -((int64_t)1 << 61), (int64_t)1 << 61, 0 };
@@ -352,7 +354,7 @@ static void add_any_row(struct builder *trace, uint64_t *random)
     }
 }
 
-/* Each gap is of one line, and what lines say of their gaps is the sum of these. */
+/* Asserts that each gap belongs to one line of the table, and that a line's count and total are sums of its gaps. */
 static void expect_lines_of(struct built *built, const struct ws_track_causes *causes)
 {
     const struct ws_gaps *gaps = &built_activity(built, 0)->gaps;
@@ -375,7 +377,7 @@ static void expect_lines_of(struct built *built, const struct ws_track_causes *c
     free(sums);
 }
 
-/* Nothing is believed; what is idle is divided among the causes to the nanosecond. */
+/* However absurd the rows of a trace are, the idle times of all causes add up to the device's idle time exactly. */
 static void whatever_a_trace_says_causes_add_up(void **state)
 {
     uint64_t random = 3;

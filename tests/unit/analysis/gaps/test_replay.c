@@ -9,13 +9,14 @@
 static const int64_t us = 1000, ms = 1000000;
 enum { COMPUTE = 1, STEPS = 20 };
 
-/* A host that launches onto one stream, and a device that runs it: what a recording would hold. */
+/* A model of a host that launches into one stream and of a device that runs the work. It writes the trace that a
+ * recording would have given. */
 struct machine {
     struct builder *trace;
-    int64_t host, device; /* now; free from */
+    int64_t host, device; /* the host's time now; the time from which the device is free */
 };
 
-enum { CALL = 4000, REACH = 6000, DISPATCH = 1000 }; /* ns: a launch; until it reaches the device; between two */
+enum { CALL = 4000, REACH = 6000, DISPATCH = 1000 }; /* ns: a launch; from launch to device; between kernels */
 
 static struct machine begin(struct built *built)
 {
@@ -61,11 +62,11 @@ static struct ws_replay_times replay(struct built *built, unsigned without)
     return times;
 }
 
-/* What a loop takes, with what is asked for in it and without. */
+/* What a step of the program's loop consists of. */
 struct loop {
     bool copy, wait;
     int64_t load, work, allocate; /* host time before the copy; after the wait; in an allocation */
-    int64_t more_load;            /* in one step of four */
+    int64_t more_load;            /* more host time before the copy, in one step of four */
     int kernels;
     int64_t kernel; /* how long each runs */
 };
@@ -100,7 +101,8 @@ static int64_t length_of(const struct loop *loop)
     return length;
 }
 
-/* Replays the loop without something, with steps and as a whole, and runs it without. */
+/* Replays the loop `with` without the causes `what`, by steps and as a whole. The saving must be about that of
+ * running the loop `without`. */
 static void expect(const struct loop *with, const struct loop *without, unsigned what)
 {
     int64_t recorded = length_of(with), truth = recorded - length_of(without);
@@ -121,7 +123,7 @@ static void expect(const struct loop *with, const struct loop *without, unsigned
     }
 }
 
-/* The device would be busy all the time. */
+/* Without the wait the device would be busy all the time. */
 static void a_wait_with_much_to_do(void **state)
 {
     struct loop with = { .copy = true, .wait = true, .work = 300 * us, .kernels = 10, .kernel = 100 * us },
@@ -131,7 +133,7 @@ static void a_wait_with_much_to_do(void **state)
     expect(&with, &without, WS_WITHOUT_SYNC);
 }
 
-/* The host would not be faster than its own work. */
+/* Without the wait the host's own work would still limit the loop. */
 static void a_wait_with_much_work_of_the_host(void **state)
 {
     struct loop with = { .copy = true, .wait = true, .work = 900 * us, .kernels = 5, .kernel = 100 * us },
@@ -147,11 +149,11 @@ static void a_slow_loader(void **state)
     (void)state;
     without.load = 0;
     expect(&with, &without, WS_WITHOUT_INPUT);
-    with.wait = without.wait = true; /* the wait stays, and what it costs */
+    with.wait = without.wait = true; /* only the loading is taken out; the wait and its cost stay */
     expect(&with, &without, WS_WITHOUT_INPUT);
 }
 
-/* Four steps, of which the last is cut off: the others end with the wait for the next batch. */
+/* Four steps, of which the recording cuts off the last. The other three end with the wait for the next batch. */
 static void few_steps_of_a_slow_loader(void **state)
 {
     struct built built;
@@ -171,7 +173,7 @@ static void few_steps_of_a_slow_loader(void **state)
     built_finish(&built);
 }
 
-/* What an average step wins is not what most do. */
+/* One step in four loads for longer: the saving of an average step differs from that of most steps. */
 static void a_loader_that_is_slow_now_and_then(void **state)
 {
     struct loop with = { .copy = true, .load = ms, .more_load = 3 * ms, .kernels = 10, .kernel = 100 * us },
@@ -190,7 +192,7 @@ static void an_allocation_in_the_loop(void **state)
     expect(&with, &without, WS_WITHOUT_ALLOCATION);
 }
 
-/* 3 µs kernels, each launched 12 µs after the one before: back to back as in a graph they take a third. */
+/* Kernels of 3 µs, launched every 12 µs. Back to back, as in a graph, they would take a third of the time. */
 static void short_kernels(void **state)
 {
     struct built built;
@@ -207,7 +209,7 @@ static void short_kernels(void **state)
     built_finish(&built);
 }
 
-/* Taken out of what is there, nothing is won: the device never waits for the host. */
+/* The device never waits for the host, so taking out the host's waits saves nothing. */
 static void nothing_to_win(void **state)
 {
     struct built built;
@@ -235,7 +237,8 @@ static const char *evidence_against(const struct built *built, const char *cause
     return "";
 }
 
-/* A saving of a step stands beside figures of a step, and one of a recording beside the recording's. */
+/* Evidence for a saving per step has figures per step. Evidence for a saving in the whole recording has figures of
+ * the whole recording. */
 static void evidence_is_of_what_the_saving_is_of(void **state)
 {
     struct loop loop = { .copy = true, .wait = true, .work = 150 * us, .kernels = 10, .kernel = 100 * us };
@@ -263,7 +266,7 @@ static void evidence_is_of_what_the_saving_is_of(void **state)
     }
 }
 
-/* A host that waits in copies cannot read less: what is advised is to copy otherwise. */
+/* The host waits in copies that block. Advice is to copy in another way, not to read results less often. */
 static void copies_that_block(void **state)
 {
     struct built built;
@@ -325,7 +328,7 @@ static void times_as_text(void **state)
         assert_string_equal(ws_format_time(text, cases[i].ns), cases[i].text);
 }
 
-/* A loader before the step and a wait in the middle of it. */
+/* A loop with a loader before each step, and a wait in the middle of the step if `waits`. */
 static int64_t run_both(struct machine *machine, int64_t load, bool waits)
 {
     for (int i = 0; i < 2 * STEPS; i++) {
@@ -340,7 +343,7 @@ static int64_t run_both(struct machine *machine, int64_t load, bool waits)
     return machine->device;
 }
 
-/* One replay without both; no more is promised for each alone. */
+/* Loader and wait are taken out in one replay. The savings promised for each alone add up to no more than that. */
 static void two_walls_are_taken_away_together(void **state)
 {
     int64_t lengths[2];
@@ -364,7 +367,7 @@ static void two_walls_are_taken_away_together(void **state)
     built_finish(&built);
 }
 
-/* Nothing is said of several causes where there is one. */
+/* With a single cause of idle time, no saving is given for several causes together. */
 static void one_wall_is_no_two(void **state)
 {
     struct loop loop = { .copy = true, .load = 3 * ms, .kernels = 10, .kernel = 100 * us };

@@ -6,7 +6,7 @@
 
 static const int64_t us = 1000, ms = 1000000;
 
-/* A kernel that begins 6 µs after its launch, or when the one before it is done. */
+/* Launches a kernel that begins 6 µs after its launch, or 1 µs after the kernel before it if that is later. */
 static int64_t launch(struct builder *trace, int64_t host, int64_t *device, int64_t length)
 {
     int64_t from = host + 6 * us > *device + us ? host + 6 * us : *device + us;
@@ -35,7 +35,7 @@ static const struct ws_track_storms *storms_of(struct built *built)
     return ws_report_result(built->report, &ws_analysis_storms, 0);
 }
 
-/* 200 kernels of 3 µs, one every 12 µs, between two long ones. */
+/* 200 kernels of 3 µs, one every 12 µs, between two long kernels. */
 static void a_run_of_short_kernels(void **state)
 {
     struct built built;
@@ -59,7 +59,7 @@ static void a_run_of_short_kernels(void **state)
     built_finish(&built);
 }
 
-/* The host launches as slowly, but the kernels are long enough for it. */
+/* The device waits for each launch here too, but the kernels are long compared with the gaps between them. */
 static void long_kernels_are_no_storm(void **state)
 {
     struct built built;
@@ -75,7 +75,7 @@ static void long_kernels_are_no_storm(void **state)
     built_finish(&built);
 }
 
-/* Nor are short kernels that the device always has enough of. */
+/* Short kernels that are queued before the device needs them are no storm either. */
 static void short_kernels_in_a_queue_are_no_storm(void **state)
 {
     struct built built;
@@ -89,7 +89,8 @@ static void short_kernels_in_a_queue_are_no_storm(void **state)
     built_finish(&built);
 }
 
-/* A wait in the middle makes two of one; what advice promises comes out of the launch gaps alone. */
+/* A wait in the middle of a storm makes two storms of it. The saving promised is at most the launch gaps' time: the
+ * wait's is not in it. */
 static void a_wait_ends_a_storm(void **state)
 {
     struct built built;

@@ -62,8 +62,8 @@ static void long_names_are_no_trouble(void **state)
     free(name);
 }
 
-/* Lines of a class, whatever else, and a name, with tabs between: at least 95 in 100 of the names must come out
- * right. */
+/* Reads lines of a class, other columns and a kernel's name, separated by tabs. At least 95 of 100 names must be
+ * classified right. */
 static void real_names_come_out_right(void **state)
 {
     FILE *file = fopen(names_path, "r");
@@ -91,8 +91,8 @@ static void real_names_come_out_right(void **state)
     assert_true(right * 100 >= count * 95);
 }
 
-/* With a list of names: only the test against it, skipped where that is not there. "given" is the one that lies
- * beside the project, or where WALLSHIM_GIVEN says. */
+/* An argument names a list of kernel names: then only the test against that list runs, and is skipped if there is no
+ * such file. "given" stands for a list beside the project, or in the folder that WALLSHIM_GIVEN names. */
 int main(int count, char **words)
 {
     const struct CMUnitTest tests[] = {

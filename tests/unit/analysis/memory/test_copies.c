@@ -47,14 +47,15 @@ static void what_nothing_hides_is_counted_once(void **state)
     assert_int_equal(copies_of(&built)->cures[WS_CURE_OVERLAP].exposed, 600000);
     assert_int_equal(copies_of(&built)->cures[WS_CURE_PIN].exposed, 600000);
     assert_int_equal(copies_of(&built)->cures[WS_CURE_PIN].count, 2);
-    /* The only kernel has a copy beside it already: pinned memory wins half, more overlap nothing. */
+    /* The only kernel already has a copy beside it. So pinned memory saves half the time, and more overlap nothing.
+     */
     assert_int_equal(advice(&built, "pageable_copies")->saving_ns, 300000);
     assert_null(advice(&built, "exposed_copies"));
     assert_int_equal(advice(&built, "transfers")->saving_ns, 900000); /* the rest of what is exposed */
     built_finish(&built);
 }
 
-/* Advised on where they are much of the time: nothing can be known of how many of them are needed. */
+/* The trace does not tell which of these copies are needed. So advice is given only if they take much of the time. */
 static void copies_within_the_device_are_advised_on_where_they_are_much(void **state)
 {
     (void)state;
@@ -84,7 +85,8 @@ static void copies_that_compute_hides_are_not_advised_on(void **state)
     built_finish(&built);
 }
 
-/* Ten in a row, then nine with a kernel among them, then eight with a pause. */
+/* Ten small copies in a row, then nine with a kernel among them, then eight with a pause: only the ten are a storm.
+ */
 static void small_copies_in_a_row_are_a_storm(void **state)
 {
     struct built built;
@@ -128,7 +130,8 @@ static void rates_stand_beside_what_could_be_reached(void **state)
     built_finish(&built);
 }
 
-/* What times may be off by makes no copy faster. Those that hold their call took no longer than that. */
+/* The best rate takes the longest time that the errors of a copy allow, so that no error makes it too high. A copy
+ * that blocks its call took no longer than the call. */
 static void the_best_rate_is_one_that_is_sure(void **state)
 {
     struct built built;
@@ -166,7 +169,7 @@ static void only_steady_steps_are_advised_on(void **state)
     build_kernel(trace, 1, "kernel", 8100000, 8100001);
     built_report(&built);
     assert_true(copies_of(&built)->steps > 2);
-    /* A step's copy could hide behind its kernel as far as that goes. */
+    /* A step's copy could run beside the step's kernel, for as long as that lasts. */
     int64_t exposed = copies_of(&built)->cures[WS_CURE_PIN].exposed / (int64_t)copies_of(&built)->steps;
     assert_in_range(advice(&built, "pageable_copies")->saving_ns, exposed / 2 + 1, exposed - 1);
     assert_int_equal(copies_of(&built)->cures[WS_CURE_PIN].count, copies_of(&built)->steps);

@@ -35,7 +35,7 @@ static const struct ws_memory_use *pool(const struct built *built, enum ws_memor
     return &memory_of(built, 0)->pools[pool];
 }
 
-/* Out of order in the file, as the rows of several threads are. */
+/* The rows stand out of order in the file, as those of several threads do. */
 static void what_lives_at_most_is_found(void **state)
 {
     struct built built;
@@ -47,7 +47,7 @@ static void what_lives_at_most_is_found(void **state)
     call(trace, "cuMemFree_v2", 1, 0x2000, 0, 4000);
     call(trace, "cuMemFreeAsync", 1, 0x3000, 0, 5000);
     call(trace, "cuMemAlloc_v2", 1, 0x2000, 20 * MB, 6000);  /* the same address again */
-    call(trace, "cuMemFree_v2", 1, 0x9000, 0, 7000);         /* taken before the recording */
+    call(trace, "cuMemFree_v2", 1, 0x9000, 0, 7000);         /* was allocated before the recording */
     call(trace, "cuMemAlloc_v2", 2, 0x2000, 100 * MB, 2000); /* on the other device */
     built_report(&built);
     const struct ws_memory_use *use = pool(&built, WS_MEMORY_DEVICE);
@@ -161,7 +161,7 @@ static void what_cannot_be_is_left_out(void **state)
     built_finish(&built);
 }
 
-/* What a program asks for, however little, is its size; what another process took is nobody's here. */
+/* An allocation of 0 or 1 byte has a known size too. Memory imported from another process adds no bytes. */
 static void the_smallest_allocations_have_sizes(void **state)
 {
     struct built built;
@@ -191,7 +191,7 @@ static void the_smallest_allocations_have_sizes(void **state)
     built_finish(&built);
 }
 
-/* Of what was taken without a size it is known that it was taken. */
+/* An allocation without a size still counts as an allocation. */
 static void another_profiler_may_leave_sizes_out(void **state)
 {
     struct built built;
@@ -209,7 +209,7 @@ static void another_profiler_may_leave_sizes_out(void **state)
     built_finish(&built);
 }
 
-/* The framework's allocator says how much it has handed out in all. */
+/* The framework's allocator reports how much it has handed out in all; the analysis takes that. */
 static void what_the_framework_hands_out_is_taken_from_its_own_words(void **state)
 {
     struct built built;

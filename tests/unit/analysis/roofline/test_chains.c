@@ -15,7 +15,7 @@ static const char neg[] = ELEMENTWISE("NegFunctor<float>", "2");
 static const char softmax[] = "void softmax_warp_forward<float, float, float, 8>(float*, float const*)";
 static const char gemm[] = "ampere_sgemm_128x64_nn";
 
-/* The arrays of a kernel of TensorIterator's, the output first; 0: their number is over. */
+/* The arrays that a TensorIterator kernel works on, the output first. An address of 0 ends the list. */
 struct arrays {
     uint32_t elements;
     uint64_t address[4];
@@ -59,7 +59,7 @@ static void kernels_between_products_are_folded_into_one_pattern(void **state)
         launch(trace, add, NULL, at + 121000, at + 151000);
         launch(trace, softmax, NULL, at + 153000, at + 163000);
         launch(trace, gemm, NULL, at + 200000, at + 300000);
-        launch(trace, gelu, NULL, at + 300000, at + 320000); /* nothing in a row */
+        launch(trace, gelu, NULL, at + 300000, at + 320000); /* a single kernel is not a chain */
     }
     built_report(&built);
     assert_int_equal(chains_of(&built)->chains.count, 1);
@@ -70,7 +70,8 @@ static void kernels_between_products_are_folded_into_one_pattern(void **state)
     assert_int_equal(chain(&built, 0)->saving, 3 * 30000);
     assert_int_equal(chain(&built, 0)->gap, 3 * 3000);
     assert_int_equal(chain(&built, 0)->proof, WS_CHAIN_ADJACENT);
-    /* 4 blocks of 128 threads with 4 elements of 4 bytes: twice from gelu to add, twice from add to softmax */
+    /* 4 blocks of 128 threads, each thread with 4 elements of 4 bytes. An array of that size is written and read
+     * between gelu and add, and again between add and softmax. */
     assert_int_equal(chain(&built, 0)->bytes_source, WS_BYTES_LAUNCH);
     assert_int_equal(chain(&built, 0)->bytes, 3 * 4 * 8192);
     built_finish(&built);
@@ -159,7 +160,8 @@ static void what_one_kernel_would_take_follows_from_its_arrays(void **state)
     built_finish(&built);
 }
 
-/* 1000 floats: gelu moves 8000 bytes in 2000 ns, of which half is the waste; the sum 12000 in 3000 ns, a third. */
+/* For 1000 floats gelu moves 8000 bytes in 2000 ns, of which half could be saved. The sum moves 12000 bytes in 3000
+ * ns, of which a third could. */
 static void what_operators_were_given_tells_the_waste_and_its_time(void **state)
 {
     struct built built;
@@ -202,13 +204,14 @@ static void take(struct builder *trace, const char *function, uint64_t address, 
         &(struct ws_call){ .host_begin = at, .host_end = at + 1, .context = 1, .address = address, .bytes = bytes });
 }
 
-/* In 20 µs an H100 moves 67 MB, of which no more goes over than fits into 4 kB twice, written and read. */
+/* By time, an H100 could move 67 MB in 20 µs. But if only 4 kB are allocated, no more than 4 kB can be written and
+ * read between two of the three kernels. */
 static void no_more_is_moved_again_than_was_allocated(void **state)
 {
     (void)state;
     enum { PLENTY = 1 << 30, LITTLE = 4096, TWICE = 2 };
     static const struct {
-        uint64_t bytes, before; /* before: the recording, and given back in it */
+        uint64_t bytes, before; /* before: 1 if memory from before the recording is freed in it */
         enum ws_bytes_source source;
     } cases[] = { { PLENTY, 0, WS_BYTES_TIME },
                   { LITTLE, 0, WS_BYTES_ALLOCATED },
@@ -235,7 +238,8 @@ static void no_more_is_moved_again_than_was_allocated(void **state)
     }
 }
 
-/* Both read the same; and a kernel whose order of parameters nobody knows has what the one before it writes. */
+/* Two kernels that read the same array may pass nothing on. Nor may a kernel that shares an array with the one before
+ * it, if the order of its parameters is not known. */
 static void sharing_is_no_proof_of_writing_then_reading(void **state)
 {
     struct built built;
@@ -253,7 +257,7 @@ static void sharing_is_no_proof_of_writing_then_reading(void **state)
     built_finish(&built);
 }
 
-/* The output of a kernel that is not among its addresses: what then comes first is an input. */
+/* A kernel's output is not among the addresses kept of it, so the first address kept is an input. */
 static void an_array_that_is_missing_leaves_the_order_unknown(void **state)
 {
     struct built built;
@@ -288,7 +292,7 @@ static void kernels_on_different_buffers_are_taken_apart(void **state)
     built_finish(&built);
 }
 
-/* What the first writes is read two further on: all three belong together. */
+/* The third kernel reads what the first one writes: all three belong to one chain. */
 static void data_may_go_past_a_neighbour(void **state)
 {
     struct built built;
@@ -323,8 +327,8 @@ static void the_end_of_a_step_ends_a_chain_and_savings_are_of_steady_steps(void 
     assert_int_equal(chains_of(&built)->chains.count, 1);
     assert_int_equal(chain(&built, 0)->count, 8);
     assert_int_equal(chain(&built, 0)->steady, chains_of(&built)->steps);
-    /* By the grids, half of what gelu moves is for the sum alone, and a third of what that moves. The first step's
-     * sum is steady too: the last one's took its place. */
+    /* By the grids, half of what gelu moves could be saved, and a third of what the sum moves. The sums of the steady
+     * steps take 120000 ns, as the slow sum launched in the first step is one of them. */
     assert_int_equal(chain(&built, 0)->steady_saving, (int64_t)chains_of(&built)->steps * 5000 + 120000 / 3);
     built_finish(&built);
 }
@@ -417,7 +421,7 @@ static void titles_tell_rows_apart(void **state)
     }
 }
 
-/* Each parameter is made of two of the one before: written out, more than there is memory. */
+/* Each template parameter is made of two of the one before. Written out, the name would not fit into memory. */
 static void names_that_grow_without_end_stay_mangled(void **state)
 {
     char name[2048] = "_Z1f1AIiiES_IS0_S0_E", title[4096], plain[4096];

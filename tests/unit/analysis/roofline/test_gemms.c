@@ -107,7 +107,8 @@ static void where_tf32_is_used_other_reasons_are_named(void **state)
     built_finish(&built);
 }
 
-/* 50257 columns of half precision, on ordinary cores: of three sizes only the columns lie badly. */
+/* A half-precision GEMM with 50257 columns runs on ordinary cores. Of its three sizes only the columns need padding.
+ */
 static void half_precision_on_ordinary_cores_is_padded(void **state)
 {
     struct built built;
@@ -133,19 +134,19 @@ static void slow_sizes_are_held_against_products_alike(void **state)
     build_operator(trace, "aten::mm", "c10::Half[512,512] c10::Half[512,510]", align2, 4000000, 100000);
     build_operator(trace, "aten::mm", "c10::Half[4094,4096] c10::Half[4096,4096]", align8, 5000000, 1100000);
     built_report(&built);
-    assert_int_equal(finding(&built, 0).issue, WS_GEMM_SLOW); /* by time: 1.2, 1.1, 0.6, 0.1 ms */
+    assert_int_equal(finding(&built, 0).issue, WS_GEMM_SLOW); /* findings are sorted by time: 1.2, 1.1, 0.6, 0.1 ms */
     assert_int_equal(finding(&built, 0).judge, WS_JUDGED_BY_ALIKE);
     assert_true(finding(&built, 0).n == 4096);
     assert_float_equal((double)finding(&built, 0).saving, 600000, 1000);
-    assert_int_equal(finding(&built, 1).issue, WS_GEMM_FINE); /* its rows lie well: not padded for 4094 of them */
+    assert_int_equal(finding(&built, 1).issue, WS_GEMM_FINE); /* its rows are aligned: 4094 rows need no padding */
     assert_int_equal(finding(&built, 2).issue, WS_GEMM_FINE);
-    assert_int_equal(finding(&built, 3).issue, WS_GEMM_SLOW); /* nothing alike */
+    assert_int_equal(finding(&built, 3).issue, WS_GEMM_SLOW); /* there is no product like it */
     assert_int_equal(finding(&built, 3).judge, WS_JUDGED_BY_ROOF);
     assert_true(finding(&built, 3).saving <= 100000);
     built_finish(&built);
 }
 
-/* The other was as fast as its times allow at the longest. */
+/* The rate of a similar product is computed from the longest time that its errors allow. */
 static void the_rate_of_products_alike_is_one_that_is_sure(void **state)
 {
     (void)state;
@@ -177,7 +178,7 @@ static void a_matrix_and_a_vector_are_left_alone(void **state)
     built_finish(&built);
 }
 
-/* The sums of a split GEMM's parts are no word on where it was multiplied. */
+/* A second kernel adds up the parts of a split GEMM. It does not tell on which cores the GEMM was multiplied. */
 static void the_kernel_that_does_most_speaks_for_a_product(void **state)
 {
     static const char inputs[] = "c10::Half[512,512] c10::Half[512,512]";

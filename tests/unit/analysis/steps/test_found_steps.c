@@ -1,10 +1,10 @@
-/* Steps found in the order of the operations, without markers. */
+/* Tests of finding the steps of a program by the order of its operations, where the trace has no step markers. */
 #include "check.h"
 
 #include "built.h"
 
-/* A program as letters: H and D copies from and to the host, U the optimizer, G a graph, the others kernels of
- * that name. Lengths vary, and now and then the device waits for the host before a step. */
+/* A program written in letters. H and D are copies from and to the host, U is the optimizer, G a graph; any other
+ * letter is a kernel of that name. Lengths vary, and now and then the device waits for the host before a step. */
 struct program {
     struct builder *trace;
     uint64_t random;
@@ -180,7 +180,7 @@ static void evaluation_in_front_of_a_step_is_told_from_it(void **state)
     check_found(&built, &program);
 }
 
-/* Decoding, first what belongs to no step. */
+/* Decoding of a language model: one step a token. The kernels in front of the loop belong to no step. */
 static void each_token_is_a_step(void **state)
 {
     struct built built;
@@ -260,7 +260,8 @@ static void kernels_in_no_order_have_no_steps(void **state)
     }
 }
 
-/* Kernels of which each has a name of its own, or where half of a hundred come again in the next, after a copy. */
+/* A trace of kernels of which each has a name of its own. With steps, a copy stands before each hundred kernels, and
+ * the first half of each hundred has the same names as in the hundred before. */
 static void run_distinct(struct built *built, uint32_t count, bool with_steps)
 {
     struct builder *trace = built_begin_on(built, "Test GPU", 1);
@@ -280,7 +281,8 @@ static void run_distinct(struct built *built, uint32_t count, bool with_steps)
     built_report(built);
 }
 
-/* More than the names that are told apart: by ThreadSanitizer, which makes it twenty times as long, a little more. */
+/* More kernels than names that the search tells apart. Under ThreadSanitizer, where the test takes twenty times as
+ * long, only a few more. */
 #ifdef __SANITIZE_THREAD__
 enum { DISTINCT = 70000, DISTINCT_AND_STEPS = 135000 };
 #else
@@ -297,7 +299,8 @@ static void names_that_never_come_again_make_no_steps(void **state)
     built_finish(&built);
 }
 
-/* Half of each step comes again, and more names than are told apart do not. */
+/* Half of the kernels of each step come again in the next. The other half have more names than the search tells
+ * apart. */
 static void steps_are_found_among_names_that_never_come_again(void **state)
 {
     struct built built;

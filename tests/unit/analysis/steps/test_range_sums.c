@@ -15,7 +15,7 @@ static struct builder *begin(struct built *built)
     return trace;
 }
 
-/* A kernel that ran from `from` to `to`, launched at `host`; all in µs. */
+/* A kernel that ran from `from` to `to` and was launched at `host`; all in µs. */
 static void launch_as(struct builder *trace, const char *name, uint32_t thread, uint32_t stream, int64_t host,
                       int64_t from, int64_t to)
 {
@@ -56,7 +56,7 @@ static const struct ws_range_row *row_of(const struct built *built, const char *
     return NULL;
 }
 
-/* Work of a thread in no range. */
+/* The work that a thread launched while it was in no range. */
 static struct ws_range_work outside_of(const struct built *built, uint32_t thread)
 {
     const struct ws_range_outside *outside = ranges_of(built)->outside.data;
@@ -66,7 +66,7 @@ static struct ws_range_work outside_of(const struct built *built, uint32_t threa
     return (struct ws_range_work){ 0 };
 }
 
-/* In µs. */
+/* Times are in µs. */
 static void expect_amount(const struct ws_range_amount *amount, uint64_t operations, int64_t busy, int64_t sum,
                           int64_t idle)
 {
@@ -82,7 +82,7 @@ static void expect_stay(const struct ws_range_stay *stay, uint64_t count, int64_
     assert_int_equal(stay->host, host * us);
 }
 
-/* Whose the time is that nothing ran: all of it is somebody's, none twice. */
+/* Asserts that the idle times of all ranges, and of the work in no range, add up to the device's idle time. */
 static void expect_all_idle_time(const struct built *built)
 {
     const struct ws_track_ranges *ranges = ranges_of(built);
@@ -107,11 +107,11 @@ static void a_range_has_its_own_work_and_that_of_ranges_within(void **state)
     annotate(trace, MAIN, "attention", 60, 70);
     annotate(trace, MAIN, "data loading", 200, 300);
     launch(trace, MAIN, 1, 5, 20, 25);       /* in no range */
-    launch(trace, MAIN, 1, 12, 40, 60);      /* in forward alone, 15 after */
-    launch(trace, MAIN, 1, 30, 60, 90);      /* in attention, from its very begin */
-    launch(trace, MAIN, 2, 49, 80, 100);     /* beside it, 10 at once */
-    launch(trace, MAIN, 1, 50, 130, 140);    /* after attention's very end: forward, 30 after */
-    launch(trace, MAIN, 1, 65, 150, 160);    /* attention again, 10 after */
+    launch(trace, MAIN, 1, 12, 40, 60);      /* in forward alone; 15 idle before it */
+    launch(trace, MAIN, 1, 30, 60, 90);      /* launched at the very begin of attention */
+    launch(trace, MAIN, 2, 49, 80, 100);     /* in attention too; overlaps the kernel above by 10 */
+    launch(trace, MAIN, 1, 50, 130, 140);    /* in forward, as attention has just ended; 30 idle before it */
+    launch(trace, MAIN, 1, 65, 150, 160);    /* in attention again; 10 idle before it */
     launch(trace, MAIN, 1, 100, 1000, 1001); /* after forward */
     built_report(&built);
     assert_int_equal(ranges_of(&built)->rows.count, 3);
@@ -176,10 +176,10 @@ static void work_is_of_the_thread_that_launched_it(void **state)
     (void)state;
     built.steps = WS_STEPS_NOT_ASKED;
     annotate(trace, MAIN, "backward", 0, 100);
-    annotate(trace, 3, "loader", 0, 500); /* of a thread that launches nothing */
+    annotate(trace, 3, "loader", 0, 500); /* a range of a thread that launches nothing */
     launch(trace, MAIN, 1, 5, 10, 20);
     launch(trace, OTHER, 1, 50, 60, 90);
-    launch(trace, 0, 1, 50, 100, 107); /* whose launch the trace does not hold */
+    launch(trace, 0, 1, 50, 100, 107); /* a kernel whose launch is not in the trace */
     built_report(&built);
     expect_amount(&row_of(&built, "backward")->work.all, 1, 10, 10, 0);
     expect_stay(&row_of(&built, "loader")->all, 1, 500);
@@ -190,14 +190,14 @@ static void work_is_of_the_thread_that_launched_it(void **state)
     built_finish(&built);
 }
 
-/* Six marked steps of 1 ms, of which the host is 200 µs ahead; the last is cut. */
+/* Six marked steps of 1 ms. The host is 200 µs ahead of the device, and the recording cuts off the last step. */
 static void figures_of_a_step_are_of_the_steady_ones(void **state)
 {
     struct built built;
     struct builder *trace = begin(&built);
     (void)state;
-    annotate(trace, MAIN, "training", 500, 9000); /* around all, and open at the end */
-    annotate(trace, MAIN, "overlap", 2900, 3100); /* over the end of a step: of that in which it ends */
+    annotate(trace, MAIN, "training", 500, 9000); /* around all steps, and open at the end */
+    annotate(trace, MAIN, "overlap", 2900, 3100); /* over the end of a step: it counts in the step in which it ends */
     annotate(trace, MAIN, "setup", 10, 400);      /* before all steps */
     for (int64_t i = 1; i <= 6; i++) {
         char name[32];

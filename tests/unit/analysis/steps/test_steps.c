@@ -8,7 +8,8 @@ static void mark(struct builder *trace, int64_t from, int64_t to)
     build_range(trace, WS_RANGE_STEP, 1, "ProfilerStep", from, to);
 }
 
-/* build_kernel launches 10 µs before the begin. */
+/* build_kernel makes a launch 10 µs before the kernel's begin: so "first" is the first kernel launched after the
+ * marker, and "before" is not. */
 static void a_marker_begins_with_the_first_operation_launched_after_it(void **state)
 {
     struct built built;
@@ -18,7 +19,7 @@ static void a_marker_begins_with_the_first_operation_launched_after_it(void **st
         int64_t at = 1000000 * (i + 1);
         build_kernel(trace, 1, "before", at - 5000, at + 15000);
         mark(trace, at - 12000, at + 980000);
-        build_copy(trace, 2, WS_SPACE_PINNED, WS_SPACE_DEVICE, 4096, at, at + 10000); /* of a batch to come */
+        build_copy(trace, 2, WS_SPACE_PINNED, WS_SPACE_DEVICE, 4096, at, at + 10000); /* for a later batch */
         build_kernel(trace, 1, "first", at + 20000, at + 80000);
         build_kernel(trace, 1, "second", at + 80000, at + 100000);
         build_kernel(trace, 1, "third", at + 100000, at + 120000);
@@ -38,7 +39,7 @@ static void a_marker_begins_with_the_first_operation_launched_after_it(void **st
     assert_int_equal(steps->kinds[WS_STEP_STEADY], 5);
     assert_int_equal(steps->median, 1000000);
     assert_true(steps->stable);
-    /* "before" runs the last 5 µs of its step and the 15 first before the boundary of the next. */
+    /* The kernel "before" lies within a step with all of its 20 µs, as the next step begins only with "first". */
     assert_int_equal(built_step(steps, 0)->split.busy, 250000);
     assert_int_equal(steps->comm.median, 100000);
     assert_int_equal(steps->exposed_comm.median, 80000);
@@ -46,7 +47,8 @@ static void a_marker_begins_with_the_first_operation_launched_after_it(void **st
     built_finish(&built);
 }
 
-/* Bursts of twenty steps and two kernels of the next, 2 s without a record between them: no step takes 2 s. */
+/* Recorded bursts of twenty steps and two kernels of the next step; between bursts nothing is recorded for 2 s. The
+ * step that a pause cuts must not count as a step of 2 s. */
 static void steps_in_which_the_recording_paused_are_left_out(void **state)
 {
     const int64_t second = 1000000000, step_ns = 1000000;
@@ -135,7 +137,8 @@ static void warm_up_and_slow_steps_are_told_apart(void **state)
     built_finish(&built);
 }
 
-/* Until what a loader made beforehand is used up. Where later steps are as short, lengths just differ. */
+/* The first steps are short while the loader has batches in stock: they are warm-up. If later steps are as short,
+ * step lengths just vary, and the first steps are not warm-up. */
 static void short_steps_at_the_beginning_are_no_steady_ones(void **state)
 {
     static const int64_t stock[] = { 400000, 400000, 600000, 1000000, 1100000, 1000000, 900000, 1000000, 1000000 };

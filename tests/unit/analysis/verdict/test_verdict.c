@@ -6,8 +6,8 @@
 
 enum { STEPS = 6 };
 
-/* Marked steps of one length, in which the device computes for half the time; of `blind` in ten operations the trace
- * has no times. */
+/* Marked steps of one length, in which the device computes for half the time. For every ten kernels the trace has
+ * `blind` operations without times. */
 static void run_steps(struct built *job, size_t rank, int64_t length, int blind)
 {
     struct builder *trace = job->traces[rank];
@@ -65,7 +65,8 @@ static void the_slowest_is_named(void **state)
     built_finish(&job);
 }
 
-/* The one that takes longest has no verdict: the next has, and is not called the slowest. */
+/* The slowest rank has no verdict, because too many of its operations have no times. The next slowest has one, and is
+ * not called the slowest. */
 static void the_slowest_need_not_have_a_verdict(void **state)
 {
     struct built job;
@@ -83,7 +84,7 @@ static void the_slowest_need_not_have_a_verdict(void **state)
     built_finish(&job);
 }
 
-/* How long a step of it takes nobody knows, so nothing is said of who is slower. */
+/* Rank 2 has no steps, so it is not compared with the others. */
 static void without_steps_there_is_nothing_to_compare(void **state)
 {
     struct built job;
@@ -111,7 +112,7 @@ static void nothing_is_said_of_devices_that_did_nothing(void **state)
     built_finish(&job);
 }
 
-/* One line of each in the first section, and the others once. */
+/* The device sections show only the slowest device, unless all devices are asked for. */
 static void several_devices_are_not_shown_one_after_the_other(void **state)
 {
     (void)state;
@@ -130,7 +131,7 @@ static void several_devices_are_not_shown_one_after_the_other(void **state)
     }
 }
 
-/* Busy, but hardly ever computing: said where it is asked whether the GPU is busy. */
+/* A device can be busy with copies and hardly compute: the answer to "busy?" says so. */
 static void a_busy_device_may_only_move_data(void **state)
 {
     static const int64_t copied[] = { 900 * us, 100 * us };
@@ -149,13 +150,13 @@ static void a_busy_device_may_only_move_data(void **state)
     }
 }
 
-/* Who looks for transfers finds them in the first line, with their direction and the kind of memory. */
+/* The first line of the verdict names exposed copies, with their direction and the kind of memory. */
 static void the_wall_says_which_copies_are_exposed(void **state)
 {
     static const struct {
         enum ws_space from, to;
-        int64_t length;   /* of the copy, before 10 ms of a kernel */
-        int64_t opposite; /* of one back, from pinned memory */
+        int64_t length;   /* of the copy; a kernel of 10 ms comes behind it */
+        int64_t opposite; /* length of a second copy, from the device to pinned memory; 0: none */
         const char *said;
     } cases[] = {
         { WS_SPACE_PAGEABLE, WS_SPACE_DEVICE, 9 * ms, 0,
@@ -184,7 +185,7 @@ static void the_wall_says_which_copies_are_exposed(void **state)
     }
 }
 
-/* None of nothing is no answer. */
+/* Without kernels, how much of the computing is matmuls is not known, rather than 0 %. */
 static void without_kernels_nothing_is_said_of_matmuls(void **state)
 {
     struct built built;
@@ -196,7 +197,7 @@ static void without_kernels_nothing_is_said_of_matmuls(void **state)
     built_finish(&built);
 }
 
-/* Copies that are not the most of the wall are named beside what is, from 15 % of the time on. */
+/* If something else is most of the wall, copies are named too once they take 15 % of the time. */
 static void the_wall_names_copies_beside_its_cause(void **state)
 {
     (void)state;
@@ -215,7 +216,7 @@ static void the_wall_names_copies_beside_its_cause(void **state)
     }
 }
 
-/* Where times have wide errors, the answer is not given without them. */
+/* Where times have large errors, the busy time is given with its bounds. */
 static void busy_time_has_bounds(void **state)
 {
     (void)state;
@@ -234,7 +235,7 @@ static void busy_time_has_bounds(void **state)
     }
 }
 
-/* Without sizes, kernels' names still tell which of the GPU's peaks they could reach. */
+/* Without the sizes of GEMMs, the kernels' names still tell which of the GPU's peaks apply to them. */
 static void roofs_are_those_of_the_cores_that_compute(void **state)
 {
     static const char *const kernels[] = { GEMM, "ampere_bf16_s16816gemm_bf16_128x64_nn" };
@@ -250,8 +251,8 @@ static void roofs_are_those_of_the_cores_that_compute(void **state)
     }
 }
 
-/* A backend without device times: nothing ran one after the other, as far as is known, and nothing says that none
- * did. */
+/* Without device times it is not known whether there were gaps, storms or chains: the report says "not known", not
+ * "none". */
 static void without_device_times_nothing_is_denied(void **state)
 {
     static const char *const sections[] = { "gaps", "storms", "chains", "ranks" };
@@ -286,7 +287,7 @@ static void slow_steps_name_kernels_as_tables_do(void **state)
     built_finish(&built);
 }
 
-/* Every fifth of many steps is slow: more than are explained one by one, and all count. */
+/* Every fifth step is slow. These are more steps than the report lists one by one, but all of them are counted. */
 static void slow_steps_beyond_the_list_are_counted(void **state)
 {
     struct built built;
@@ -314,7 +315,8 @@ static void slow_steps_beyond_the_list_are_counted(void **state)
     built_finish(&built);
 }
 
-/* Launches that found no event have no device times: some leave a verdict, which says how many; many leave none. */
+/* Launches for which no event was free have no device times. With a few of them the verdict says how many; with many
+ * there is no verdict. */
 static void a_few_operations_without_times_leave_a_verdict(void **state)
 {
     static const struct {

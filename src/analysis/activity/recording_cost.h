@@ -1,0 +1,20 @@
+/* What recording cost the program, as the shim measured it. */
+#ifndef WALLSHIM_ANALYSIS_ACTIVITY_RECORDING_COST_H
+#define WALLSHIM_ANALYSIS_ACTIVITY_RECORDING_COST_H
+
+#include "report/analysis.h"
+
+struct ws_recording_cost {
+    int64_t events;  /* ns that the program's threads spent in calls of ours that record events: measured */
+    int64_t records; /* ns that they spent on records: their number times what the shim says that one takes */
+    int64_t threads; /* ns from the first operation of each thread to its last one, added up */
+    bool known;      /* does the trace say? Not if the program was killed, or if another profiler recorded it */
+};
+
+/* Returns 0 or -ENOMEM. */
+int ws_recording_cost(const struct ws_process *process, struct ws_recording_cost *cost);
+
+void ws_recording_cost_text(const struct ws_recording_cost *cost, struct ws_page *page);
+int ws_recording_cost_json(const struct ws_recording_cost *cost, json_t *object);
+
+#endif
