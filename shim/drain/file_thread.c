@@ -143,9 +143,14 @@ void file_thread_start(void)
     started = !thread_start(file_thread_main);
 }
 
+static bool is_this_thread(void)
+{
+    return atomic_load(&thread) == (int32_t)syscall(SYS_gettid);
+}
+
 int file_thread_do(int (*work)(void *data), void *data)
 {
-    return ask(work, data) ? job.result : work(data);
+    return !is_this_thread() && ask(work, data) ? job.result : work(data);
 }
 
 void file_thread_end(void)

@@ -12,7 +12,8 @@
 void file_thread_start(void);
 
 /* Has the thread run work(data), and returns the result. If there is no thread, or it is gone (a seccomp filter may
- * have killed it), the caller runs work(data) itself. For the drain alone. */
+ * have killed it), the caller runs work(data) itself. For the drain, and for work that the thread is doing: every
+ * change of threads may take milliseconds on a busy machine, so work of many writes is better done as a whole. */
 int file_thread_do(int (*work)(void *data), void *data);
 
 /* Ends the thread, which must not keep the process alive. */

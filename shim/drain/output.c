@@ -293,12 +293,28 @@ int output_begin(struct output *output)
     return error;
 }
 
+static int flush_rows(void *encoder)
+{
+    return ws_encoder_flush(encoder);
+}
+
+int output_flush(struct output *output)
+{
+    return file_thread_do(flush_rows, output->encoder);
+}
+
+static int finish_file(void *data)
+{
+    struct output *output = data;
+    int error = ws_encoder_finish(output->encoder), close_error = close_file(&output->file);
+    return error ? error : close_error;
+}
+
 int output_close(struct output *output)
 {
-    int error = ws_encoder_finish(output->encoder);
+    int error = file_thread_do(finish_file, output);
     ws_encoder_destroy(output->encoder);
     output->encoder = NULL;
-    int close_error = file_thread_do(close_file, &output->file);
     file_thread_end();
-    return error ? error : close_error;
+    return error;
 }

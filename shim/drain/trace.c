@@ -80,7 +80,7 @@ uint64_t trace_unwritten(void)
 
 int trace_flush(void)
 {
-    int error = ws_encoder_flush(output.encoder);
+    int error = output_flush(&output);
     complain(error);
     atomic_store_explicit(&bytes, ws_encoder_bytes(output.encoder), memory_order_relaxed);
     return error;
