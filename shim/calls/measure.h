@@ -19,7 +19,7 @@ enum measure {
     MEASURE_PAIR, /* one event before and one behind it; also a gate (timing/gates.h), if possible */
 };
 
-/* What is to be measured of a launch; now: ticks. Called once for each launch, as it counts them. */
+/* Decides what is measured of a launch. It counts the launch too, so call it at most once for each. now: in ticks. */
 enum measure measure_of_launch(struct shim_thread *thread, struct shim_stream *stream, struct shape_entry *shape,
                                uint64_t now);
 

@@ -61,7 +61,8 @@ struct dispatch {
 
 /* A context, or a green context. The shim must not work in a green context: it can be current to one thread at a
  * time, and the driver does not guard it against several threads (cuGreenCtxCreate). So its default stream is not
- * timed. Streams that were created in it count to its primary context, whose events can be recorded into them. */
+ * timed. A stream that was created in it belongs to its primary context, whose events can be recorded into the
+ * stream. */
 struct shim_context {
     ws_CUcontext handle;
     ws_CUgreenCtx green; /* NULL: it is no green context */
