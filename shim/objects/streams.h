@@ -24,10 +24,10 @@ struct shim_stream {
     _Atomic uint32_t last_event; /* the event behind the last operation; the stream is one of its users */
     _Atomic uint32_t fresh;      /* last_event does not tell when the next operation may begin */
     _Atomic uint32_t other_work; /* the context's legacy_work or blocking_work when it was last looked at */
-    _Atomic uint32_t holding;    /* so many operations still get no end event, after a dependent launch (calls/ops.c) */
-    _Atomic uint32_t held;       /* operations that still lack an end event */
-    _Atomic uint32_t user;       /* number of the only thread that launched into it; STREAM_SHARED: several did */
-    _Atomic uint64_t anchor_due; /* ticks at which an end is to be measured again (calls/measure.h) */
+    _Atomic uint32_t holding; /* so many operations still get no end event, after a dependent launch (calls/ops.c) */
+    _Atomic uint32_t held;    /* operations that still lack an end event */
+    _Atomic uint32_t user;    /* number of the only thread that launched into it; STREAM_SHARED: several did */
+    _Atomic uint64_t anchor_due;              /* ticks at which an end is to be measured again (calls/measure.h) */
     _Atomic uint32_t copies[COPY_DIRECTIONS]; /* that were ever put into this stream */
     _Atomic uint32_t copies_done[COPY_DIRECTIONS];
     struct shim_stream *next_own; /* in the list of its thread's own streams */

@@ -72,8 +72,8 @@ static void add_split(struct device *device, struct ws_samples *samples, int64_t
     ws_sum_add(&samples->parts[WS_SAMPLE_COMPUTE], (double)split->group[WS_GROUP_COMPUTE], error);
 }
 
-/* Adds idle time by cause. What these gaps do not account for counts as unexplained; that is negative where a gap reaches
- * into the next stretch. */
+/* Adds idle time by cause. What these gaps do not account for counts as unexplained; that is negative where a gap
+ * reaches into the next stretch. */
 static void add_causes(struct ws_samples *samples, const struct causes *causes, int64_t idle)
 {
     double left = (double)idle;
