@@ -52,7 +52,9 @@ def processes_of(session):
         try:
             with open(f"/proc/{entry}/stat", encoding="utf-8") as file:
                 words = file.read().rpartition(")")[2].split()
-            if int(words[3]) == session and words[0] != "Z":
+            # A process whose first thread has ended looks like a zombie, but lives as long as its other threads.
+            lives = words[0] != "Z" or int(words[17]) > 1
+            if int(words[3]) == session and lives:
                 found.append(int(entry))
         except (OSError, IndexError):
             pass

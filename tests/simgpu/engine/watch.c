@@ -4,8 +4,8 @@
 #include <time.h>
 
 /* How often the driver thread polls collectives and values in memory. A device sees a value at once, so for the first
- * EAGER_NS of a wait for a value the thread polls without sleeping. */
-enum { POLL_NS = 20000, EAGER_NS = 300000, EAGER_POLL_NS = 1000 };
+ * EAGER_NS of a wait for a value the thread polls without sleeping. IDLE_NS: how long it lives with nothing to do. */
+enum { IDLE_NS = 500000000, POLL_NS = 20000, EAGER_NS = 300000, EAGER_POLL_NS = 1000 };
 
 __thread bool sim_in_callback __attribute__((tls_model("initial-exec")));
 
@@ -153,14 +153,26 @@ static bool look_at(struct sim_op *op, int64_t now, int64_t *again)
     return false;
 }
 
+/* Waits for something to look after; false: nothing came. */
+static bool has_work(void)
+{
+    int64_t end = sim_now() + IDLE_NS;
+    struct timespec until = { end / 1000000000, end % 1000000000 };
+    while (!watched)
+        if (pthread_cond_timedwait(&wake, &sim_lock, &until))
+            break;
+    return watched;
+}
+
+/* Ends when it has nothing to do: a process whose own threads have ended must not live on for it. */
 static void *driver_thread(void *unused)
 {
     (void)unused;
     int64_t drained = 0;
     pthread_mutex_lock(&sim_lock);
     for (;;) {
-        while (!watched)
-            pthread_cond_wait(&wake, &sim_lock);
+        if (!has_work())
+            break;
         int64_t now = sim_now();
         if (now - drained >= POLL_NS) {
             pthread_mutex_unlock(&sim_lock);
@@ -193,16 +205,22 @@ static void *driver_thread(void *unused)
         struct timespec until = { again / 1000000000, again % 1000000000 };
         pthread_cond_timedwait(&wake, &sim_lock, &until);
     }
+    started = false;
+    pthread_mutex_unlock(&sim_lock);
     return NULL;
 }
 
 static void start_thread(void)
 {
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&wake, &attributes);
-    pthread_condattr_destroy(&attributes);
+    static bool initialized;
+    if (!initialized) {
+        pthread_condattr_t attributes;
+        pthread_condattr_init(&attributes);
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+        pthread_cond_init(&wake, &attributes);
+        pthread_condattr_destroy(&attributes);
+        initialized = true;
+    }
     /* The driver thread blocks all signals: the program's handlers must run in the program's threads. */
     sigset_t all, before;
     sigfillset(&all);
