@@ -31,9 +31,10 @@ int ws_recording_cost(const struct ws_process *process, struct ws_recording_cost
 {
     const char *events = ws_process_meta(process, "cost_events_ns");
     const char *record = ws_process_meta(process, "cost_record_ns");
-    *cost = (struct ws_recording_cost){ .known = events && record && process->ops.count };
-    if (!cost->known)
+    *cost = (struct ws_recording_cost){ 0 };
+    if (!events || !record || !process->ops.count)
         return 0;
+    cost->known = true;
     cost->events = ws_max(strtoll(events, NULL, 10), 0LL);
     cost->records =
         ws_clamp(strtoll(record, NULL, 10), 0LL, 1000LL) * (int64_t)(process->ops.count + process->calls.count);
