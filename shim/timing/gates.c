@@ -15,6 +15,10 @@
 #include "shim/state/futex.h"
 #include "shim/state/phase.h"
 
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
 enum {
     GATES = 16,
     OPENS_NS = 150000, /* a gate that is closed for so long is opened */
@@ -141,15 +145,16 @@ static bool has_waits(void)
            able;
 }
 
-/* The page is not copied to forked children (MADV_DONTFORK): the parent's device reads it, so it must not move. */
+/* A forked child finds zeros in the page. It must find something: a handler may fork inside gate_close, and the child
+ * then returns through it. It must not share the page: the parent's device reads it, so it must not move. */
 static struct gates *make_gates(void)
 {
     size_t size = (sizeof(struct gates) + SHIM_PAGE_SIZE - 1) / SHIM_PAGE_SIZE * SHIM_PAGE_SIZE;
     struct gates *gates = ws_reserve(size);
     if (!gates)
         return NULL;
-    madvise(gates, size, MADV_DONTFORK);
-    if (driver.host_register(gates, size, WS_CU_MEMHOSTREGISTER_DEVICEMAP) != WS_CUDA_SUCCESS) {
+    if (madvise(gates, size, MADV_WIPEONFORK) ||
+        driver.host_register(gates, size, WS_CU_MEMHOSTREGISTER_DEVICEMAP) != WS_CUDA_SUCCESS) {
         munmap(gates, size);
         return NULL;
     }

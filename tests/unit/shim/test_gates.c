@@ -9,7 +9,9 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "shim/hook/driver_calls.h"
@@ -169,6 +171,25 @@ static void off_means_off(void **state)
     assert_null(another.gates);
 }
 
+/* A handler may fork while a gate is being closed: the child returns through the same code. */
+static void a_child_goes_through(void **state)
+{
+    (void)state;
+    uint64_t name = 0, unused = 0;
+    gate_close(&context, NULL, &name);
+    pid_t child = fork();
+    if (!child) {
+        gate_open(name);
+        gate_close(&context, NULL, &unused);
+        gate_open(unused);
+        _exit(0);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    gate_open(name);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,6 +199,7 @@ int main(void)
         cmocka_unit_test_setup(there_are_so_many, begin_anew),
         cmocka_unit_test_setup(a_driver_that_refuses_has_no_gate, begin_anew),
         cmocka_unit_test_setup(off_means_off, begin_anew),
+        cmocka_unit_test_setup(a_child_goes_through, begin_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
