@@ -8,10 +8,9 @@ enum {
     ANCHOR_NS = 1000000, /* between anchors of a stream */
     FIRST_GAP = 1,       /* launches from the first sample of a shape to the next; the gap doubles each time */
     LONGEST_GAP = 256,
-    EARLY_GAP = 128,         /* while a shape's gap is shorter, its samples may overdraw the budget by ADVANCE_NS */
-    ADVANCE_NS = 20000000,   /* so far may paid_until lie ahead of the present then */
-    OWN_NS = 40,             /* what the shim costs for each operation without events, roughly; charged as well */
-    OWN_MOST = 3,            /* but at most this many times the cost of the measurement itself */
+    EARLY_GAP = 128,       /* while a shape's gap is shorter, its samples may overdraw the budget by ADVANCE_NS */
+    ADVANCE_NS = 20000000, /* so far may paid_until lie ahead of the present then */
+    OWN_MOST = 3, /* records since the last measurement are charged too, at most so many times its own cost */
     MEASURE_MOST_NS = 40000, /* most that is charged for one measurement: the thread may have been preempted */
     WHOLE = 1000000,         /* --overhead is in millionths */
 };
@@ -60,7 +59,7 @@ void measure_was_paid(struct shim_thread *thread, struct shim_stream *stream, ui
 {
     struct thread_measuring *measuring = &thread->measuring;
     uint64_t cost = own_cost(took);
-    uint64_t own = ws_min(ticks_in(measuring->unmeasured * OWN_NS), OWN_MOST * cost);
+    uint64_t own = ws_min(ticks_in((uint64_t)measuring->unmeasured * RECORD_NS), OWN_MOST * cost);
     measuring->paid_until = ws_max(measuring->paid_until, now) + (cost + own) * WHOLE / shim_options.overhead;
     measuring->unmeasured = 0;
     atomic_store_explicit(&stream->anchor_due, now + ticks_in(ANCHOR_NS), memory_order_relaxed);

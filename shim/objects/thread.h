@@ -28,6 +28,9 @@ struct thread_params {
     void **params, **extra;
 };
 
+/* About what a record costs its thread: tests/bench, "shim per launch". */
+enum { RECORD_NS = 40 };
+
 /* What measuring device times has cost the thread (calls/measure.h), in ticks. */
 struct thread_measuring {
     uint64_t paid_until; /* until then nothing is measured, so that --overhead is kept */
