@@ -53,8 +53,10 @@ static inline int64_t ws_clock_to_host(struct ws_clock_cursor *cursor, int64_t d
 static inline int64_t ws_clock_launched(const struct ws_clock_cursor *cursor, int64_t begin, int64_t launched,
                                         int64_t error_ns)
 {
-    bool early = cursor->count && begin < launched && launched - begin <= error_ns + cursor->error_ns;
-    return early ? launched : begin;
+    int64_t early; /* times in a damaged file may overflow */
+    bool within = cursor->count && begin < launched && !__builtin_sub_overflow(launched, begin, &early) &&
+                  early <= error_ns + cursor->error_ns;
+    return within ? launched : begin;
 }
 
 #endif

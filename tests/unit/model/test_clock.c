@@ -147,6 +147,24 @@ static void extreme_times_do_not_overflow(void **state)
     assert_true(middle <= ws_clock_to_host(&cursor, INT64_MAX));
 }
 
+/* A damaged trace has begins as far from the launch as numbers go. */
+static void begins_before_the_launch_move_to_it_within_their_errors(void **state)
+{
+    (void)state;
+    const struct ws_clock knot = { .device_ns = 0, .host_ns = 0 };
+    struct ws_clock_cursor cursor;
+    ws_clock_cursor_init(&cursor, &knot, 1);
+    assert_int_equal(ws_clock_launched(&cursor, 90, 100, 10), 100);
+    assert_int_equal(ws_clock_launched(&cursor, 89, 100, 10), 89);
+    assert_int_equal(ws_clock_launched(&cursor, 120, 100, 10), 120);
+    cursor.error_ns = 1;
+    assert_int_equal(ws_clock_launched(&cursor, 89, 100, 10), 100);
+    assert_int_equal(ws_clock_launched(&cursor, INT64_MIN, 100, 10), INT64_MIN);
+    assert_int_equal(ws_clock_launched(&cursor, INT64_MIN, INT64_MAX, 10), INT64_MIN);
+    cursor.count = 0;
+    assert_int_equal(ws_clock_launched(&cursor, 90, 100, 10), 90);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +176,7 @@ int main(void)
         cmocka_unit_test(times_that_jump_to_and_fro_cost_little),
         cmocka_unit_test(pieces_meet_where_clocks_count_from_long_ago),
         cmocka_unit_test(extreme_times_do_not_overflow),
+        cmocka_unit_test(begins_before_the_launch_move_to_it_within_their_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
