@@ -69,6 +69,12 @@ struct replay {
     size_t launched;         /* number of steps whose first operation was launched */
 };
 
+/* In a damaged trace, sums of lengths may leave the range of times. */
+static int64_t in_range(int64_t time)
+{
+    return ws_clamp(time, -WS_TIME_MOST, WS_TIME_MOST);
+}
+
 /* ---- the device */
 
 static void set_done(struct replay *replay, int64_t until)
@@ -126,7 +132,7 @@ static void run_device(struct replay *replay, int64_t until)
         replay->began = true;
         if (replay->running_count == MOST_RUNNING)
             set_done(replay, INT64_MAX);
-        replay->running[replay->running_count++] = (struct moment){ begin + length, begins + length };
+        replay->running[replay->running_count++] = (struct moment){ begin + length, in_range(begins + length) };
         while (replay->step < replay->step_count && replay->steps[replay->step].first <= replay->place)
             replay->boundaries[replay->step++] = begins;
         if (replay->closes && replay->place + 1 == replay->end)
@@ -186,8 +192,8 @@ static int64_t return_of_wait(struct replay *replay, const struct ws_host_event 
     run_device(replay, event->end);
     set_done(replay, event->end);
     if (!replay->began || replay->done.recorded <= event->begin)
-        return begin + (event->end - event->begin);
-    return ws_max(begin, replay->done.replayed) + (event->end - replay->done.recorded);
+        return in_range(begin + (event->end - event->begin));
+    return in_range(ws_max(begin, replay->done.replayed) + (event->end - replay->done.recorded));
 }
 
 static bool waits(struct replay *replay, const struct ws_host_event *event, enum ws_host_use use)
@@ -224,7 +230,7 @@ static void play_event(struct replay *replay, struct thread_clock *thread)
     const struct ws_host_event *event = &thread->event;
     struct moment last = replay_last_before(replay, thread, event->begin);
     enum ws_host_use use = ws_host_time_use(replay->time, event);
-    int64_t begin = last.replayed + pause_before(replay, thread, last.recorded), end;
+    int64_t begin = in_range(last.replayed + pause_before(replay, thread, last.recorded)), end;
     if (thread->began && event->begin < thread->end.recorded) /* a call inside another call */
         begin = ws_max(begin, thread->call);
     if (event->kind == WS_HOST_OP && event->index >= replay->low && event->index - replay->low < replay->indices)
@@ -235,7 +241,7 @@ static void play_event(struct replay *replay, struct thread_clock *thread)
     else if (waits(replay, event, use))
         end = return_of_wait(replay, event, begin);
     else
-        end = begin + (event->end - event->begin);
+        end = in_range(begin + (event->end - event->begin));
     /* A nested call does not change when the outer call returns. */
     if (!thread->began || event->end > thread->end.recorded) {
         thread->end = (struct moment){ event->end, end };
