@@ -128,9 +128,7 @@ static void held_no_more(struct shim_stream *stream)
  * default stream, without the program having asked for that. */
 static bool may_hold(const struct shim_stream *stream, const struct shim_thread *thread)
 {
-    struct shim_context *context = stream->context;
-    bool awaited = stream->blocking && atomic_load_explicit(&context->legacy_work, memory_order_relaxed) &&
-                   atomic_load_explicit(&context->blocking_work, memory_order_relaxed);
+    bool awaited = stream->blocking && legacy_order_matters(&stream->context->legacy_order);
     return !awaited && !turn_is_contended(thread) && !shim_captures();
 }
 

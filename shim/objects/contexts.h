@@ -9,6 +9,7 @@
 #include "abi/cuda.h"
 #include "record/record.h"
 #include "shim/objects/events.h"
+#include "shim/objects/legacy_order.h"
 
 struct shim_stream;
 struct shim_thread;
@@ -71,9 +72,7 @@ struct shim_context {
     _Atomic bool created;  /* we saw the program create it: it is not a primary context */
     _Atomic bool timed;    /* events can be recorded here: set once the pool has some */
     struct event_pool pool;
-    /* How many operations went into the legacy default stream, and into streams that wait for it and it for them.
-     * Where one count has grown, the next operation on the other side may have waited. */
-    _Atomic uint32_t legacy_work, blocking_work;
+    struct legacy_order legacy_order;
     _Atomic uint32_t copies[COPY_DIRECTIONS]; /* that were ever put into any stream */
     _Atomic uint32_t copies_done[COPY_DIRECTIONS];
     unsigned failed_probes;      /* clock probes that failed before the first that did not */

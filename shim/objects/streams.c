@@ -318,15 +318,3 @@ void context_gone(struct shim_context *context)
         registry_unlock();
     functions_doubt();
 }
-
-bool stream_other_side_moved(struct shim_stream *stream)
-{
-    if (!stream->blocking)
-        return false;
-    bool legacy = stream->kind == WS_STREAM_LEGACY;
-    struct shim_context *context = stream->context;
-    atomic_fetch_add_explicit(legacy ? &context->legacy_work : &context->blocking_work, 1, memory_order_relaxed);
-    uint32_t now =
-        atomic_load_explicit(legacy ? &context->blocking_work : &context->legacy_work, memory_order_relaxed);
-    return atomic_exchange_explicit(&stream->other_work, now, memory_order_relaxed) != now;
-}

@@ -23,7 +23,7 @@ struct shim_stream {
     _Atomic uint64_t order;      /* operations so far << 16 | those without the turn, and waits, now under way */
     _Atomic uint32_t last_event; /* the event behind the last operation; the stream is one of its users */
     _Atomic uint32_t fresh;      /* last_event does not tell when the next operation may begin */
-    _Atomic uint32_t other_work; /* the context's legacy_work or blocking_work when it was last looked at */
+    _Atomic uint32_t other_work; /* the other side's work when it was last looked at (objects/legacy_order.h) */
     _Atomic uint32_t holding; /* so many operations still get no end event, after a dependent launch (calls/ops.c) */
     _Atomic uint32_t held;    /* operations that still lack an end event */
     _Atomic uint32_t user;    /* number of the only thread that launched into it; STREAM_SHARED: several did */
@@ -33,8 +33,9 @@ struct shim_stream {
     struct shim_stream *next_own; /* in the list of its thread's own streams */
     struct shim_stream *next; /* in the list of destroyed streams; the registry's lock, until the drain takes it */
     bool over;                /* it is in that list, or was */
-    /* The drain's own: operations whose events are not read yet, in order. */
-    struct pending *first, *last;
+    /* The drain's own: operations whose events are not read yet, in order. The drain writes this for each operation;
+     * so it is in a cache line that launches do not read. */
+    _Alignas(64) struct pending *first, *last;
     uint32_t waiting; /* how many these are */
     bool unsorted;    /* they are not in the order of their launches: several threads launched them */
     bool closing;     /* it is destroyed, and no ring holds anything of it */
@@ -60,10 +61,13 @@ void stream_copy_done(struct shim_stream *stream, enum copy_direction direction)
 /* The same for a copy whose call was left: of_stream says whether the stream had counted it, besides the context. */
 void stream_copy_left(struct shim_stream *stream, enum copy_direction direction, bool of_stream);
 
-/* The legacy default stream and the blocking streams of a context wait for each other, though no call says so. Has
- * the other side of the two had work since this was last asked? Then the stream's last event does not tell when its
- * next operation may begin. Also counts an operation on this side. */
-bool stream_other_side_moved(struct shim_stream *stream);
+/* Has the other side (objects/legacy_order.h) had work since this was last asked? Then the stream's last event does
+ * not tell when its next operation may begin. Also counts an operation on this side. */
+static inline bool stream_other_side_moved(struct shim_stream *stream)
+{
+    return stream->blocking &&
+           legacy_order_moved(&stream->context->legacy_order, stream->kind == WS_STREAM_LEGACY, &stream->other_work);
+}
 
 /* The entry with this dictionary id; NULL for 0. */
 struct shim_stream *stream_at(uint32_t id);

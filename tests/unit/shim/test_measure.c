@@ -16,14 +16,6 @@ struct ws_options shim_options;
 _Atomic uint64_t ticks_a_second = 1000000000; /* a tick is a nanosecond */
 
 _Atomic bool ticks_are_ns;
-static bool other_side_moved;
-
-bool stream_other_side_moved(struct shim_stream *of)
-{
-    (void)of;
-    return other_side_moved;
-}
-
 enum { COST = 8000, MILLION = 1000000 };
 
 static struct shim_thread *thread;
@@ -151,7 +143,8 @@ static struct ws_ring_op ordinary_launch(struct shim_context *context)
     stream.user = 0;
     thread->number = 1;
     thread->measure = MEASURE_UNDECIDED;
-    other_side_moved = false;
+    stream.blocking = false;
+    stream.kind = WS_STREAM_CREATED;
     shape = (struct shape_entry){ .until_sample = 100, .function = 1, .stream = &stream };
     return (struct ws_ring_op){ .ticks_begin = MILLION };
 }
@@ -183,7 +176,8 @@ static void only_ordinary_launches_are_left_out(void **state)
     assert_false(measure_leaves_out(thread, &record, &shape));
     assert_true(stream.user == STREAM_SHARED);
     record = ordinary_launch(&context);
-    other_side_moved = true;
+    stream.blocking = true;
+    context.legacy_order.work[1] = LEGACY_ONE; /* the legacy stream had work meanwhile */
     assert_false(measure_leaves_out(thread, &record, &shape));
     assert_true(stream.fresh); /* so the next launch is not left out either */
 }
