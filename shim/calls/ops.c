@@ -215,12 +215,26 @@ static void time_begin(struct shim_thread *thread, struct ws_ring_op *record, st
 }
 
 /* The thread may be preempted between the launch and its end event. The event may then pass long after the operation
- * has ended, so the record says by how much at most. */
+ * has ended, so the record says by how much at most. For a gated launch it says when the gate was open. */
 static void note_lateness(struct ws_ring_op *record)
 {
     uint64_t late = ticks_now() - record->ticks_end;
     uint64_t most = WS_RING_OP_MOST_LATENESS;
+    record->inner &= (1u << WS_RING_OP_LATENESS) - 1;
     record->inner |= (uint32_t)(late < most ? late : most) << WS_RING_OP_LATENESS;
+}
+
+/* Opens the gate after the operation and its events have reached the device. */
+static void end_gated(struct shim_thread *thread, struct shim_stream *stream, struct ws_ring_op *record)
+{
+    if (!thread->gate)
+        return;
+    if (open_gate(thread, stream, true)) {
+        record->header.detail |= WS_RING_OP_GATED;
+        note_lateness(record);
+    } else { /* our other thread opened it, at a time that is not known */
+        record->header.detail |= WS_RING_OP_WAITED;
+    }
 }
 
 static void time_end(struct shim_thread *thread, struct ws_ring_op *record)
@@ -249,8 +263,7 @@ static void time_end(struct shim_thread *thread, struct ws_ring_op *record)
         thread->end_users = keep ? 2 : 1;
         event = record_event(stream, thread->end_users, &thread->end_event, flags);
         note_lateness(record);
-        if (open_gate(thread, stream, true))
-            *flags |= WS_RING_OP_GATED;
+        end_gated(thread, stream, record);
     }
     if (turn_was_contended(thread, stream)) {
         *flags |= WS_OP_CONTENDED;

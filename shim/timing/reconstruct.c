@@ -17,7 +17,7 @@ enum {
     APART_MOST = 3,    /* so many runs in a row that are far off are not by chance */
     SYSTEMATIC = 250,  /* added to every error, for what the model leaves out */
     LATE_BY = 1000,    /* an event that passed less than this after its own arrival tells nothing */
-    OPENING_NS = 6000, /* at most so long after a gate's opening the stream goes on */
+    OPENING_NS = 4000, /* a stream goes on at most this long after its gate was opened */
 };
 
 static double dispatch_ns(const struct shim_context *context)
