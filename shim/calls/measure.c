@@ -5,8 +5,9 @@
 #include "shim/timing/ticks.h"
 
 enum {
-    ANCHOR_NS = 1000000, /* between anchors of a stream */
-    FIRST_GAP = 1,       /* launches from the first sample of a shape to the next; the gap doubles each time */
+    ANCHOR_NS = 1000000,   /* most between anchors of a stream, if it has launches */
+    WINDOW_NS = 100000000, /* what a thread did not spend counts as unspent for so long */
+    FIRST_GAP = 1,         /* launches from the first sample of a shape to the next; the gap doubles each time */
     LONGEST_GAP = 256,
     EARLY_GAP = 128,       /* while a shape's gap is shorter, its samples may overdraw the budget by ADVANCE_NS */
     ADVANCE_NS = 20000000, /* so far may paid_until lie ahead of the present then */
@@ -55,14 +56,26 @@ void measure_took(struct shim_thread *thread, uint64_t took)
     __atomic_store_n(&thread->measuring.spent, thread->measuring.spent + own_cost(took), __ATOMIC_RELAXED);
 }
 
+/* The more of the last window's budget is unspent, the closer anchors follow each other. So a program that launches
+ * in bursts gets many, and one that launches all the time gets one every ANCHOR_NS at least. */
+static uint64_t anchor_interval(uint64_t now, uint64_t paid_until, uint64_t window)
+{
+    uint64_t unspent = now > paid_until ? ws_min(now - paid_until, window) : 0;
+    uint64_t spent = (window - unspent) * 256 / window;
+    return ticks_in(ANCHOR_NS) * spent * spent >> 16;
+}
+
 void measure_was_paid(struct shim_thread *thread, struct shim_stream *stream, uint64_t now, uint64_t took)
 {
     struct thread_measuring *measuring = &thread->measuring;
     uint64_t cost = own_cost(took);
     uint64_t own = ws_min(ticks_in((uint64_t)measuring->unmeasured * RECORD_NS), OWN_MOST * cost);
-    measuring->paid_until = ws_max(measuring->paid_until, now) + (cost + own) * WHOLE / shim_options.overhead;
+    uint64_t window = ticks_in(WINDOW_NS), window_began = now > window ? now - window : 0;
+    measuring->paid_until =
+        ws_max(measuring->paid_until, window_began) + (cost + own) * WHOLE / shim_options.overhead;
     measuring->unmeasured = 0;
-    atomic_store_explicit(&stream->anchor_due, now + ticks_in(ANCHOR_NS), memory_order_relaxed);
+    uint64_t interval = anchor_interval(now, measuring->paid_until, window);
+    atomic_store_explicit(&stream->anchor_due, now + interval, memory_order_relaxed);
 }
 
 /* Is the thread the only one that ever launched into the stream? */
