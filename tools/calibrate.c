@@ -49,8 +49,8 @@ static int make_folders(char *path)
     return 0;
 }
 
-/* May the file be written? A calibration may be replaced, any other file may not. The command also asks before it
- * measures. */
+/* May the file be written? A calibration may be replaced, any other file may not. Called before measuring, and again
+ * before writing. */
 static int may_write(const char *path)
 {
     struct ws_gpu_file file;
@@ -90,7 +90,7 @@ static int choose_path(const char *given, const struct ws_calibration *calibrati
     return make_folders(path);
 }
 
-/* Writes the file completely or not at all, as others may read it meanwhile. */
+/* Writes the file completely or not at all, because other programs may read it at the same time. */
 static int write_file(const json_t *root, const char *path)
 {
     char aside[1100];

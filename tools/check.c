@@ -22,7 +22,7 @@ static const struct tool_switch *check_switches(size_t *count)
     return list;
 }
 
-/* Descriptions wrap, because shortened ones would not tell figures apart. */
+/* Descriptions are wrapped, not shortened: two shortened descriptions may look the same. */
 static int list_figures(const struct tool_arguments *arguments)
 {
     struct ws_page page = tool_page(arguments, 0);
@@ -281,7 +281,7 @@ static int check_report(struct checks *checks, const json_t *report)
         check_print_text(checks, report);
     else if (check_print_json(checks, outcome))
         return TOOL_ERROR;
-    fflush(stdout); /* so that it comes before the lines on stderr */
+    fflush(stdout); /* so that standard output comes before the lines on stderr */
     if (outcome == WS_NOT_KNOWN)
         return tool_error("a rule needs a figure that the trace does not have");
     return outcome == WS_BROKEN ? TOOL_RULE_BROKEN : TOOL_DONE;

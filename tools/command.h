@@ -53,8 +53,8 @@ int tool_parse(struct tool_arguments *arguments, const struct tool_command *comm
 
 void tool_help(const struct tool_command *command, FILE *out);
 
-/* Print on stderr, with control characters in foreign texts escaped. tool_put prints the text as it is,
- * tool_say prints one line after "wallshim: ". */
+/* Print on stderr. Characters that are not printable become '?'. tool_put prints only the text, tool_say a line that
+ * begins with "wallshim: ". */
 void tool_put(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void tool_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

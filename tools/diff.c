@@ -21,7 +21,7 @@ static const struct tool_switch *diff_switches(size_t *count)
     return list;
 }
 
-/* The value of --fail-on-regression as a share; negative: not given. */
+/* Stores the value of --fail-on-regression as a share in *limit; negative: not given. */
 static int limit_of(const struct tool_arguments *arguments, double *limit)
 {
     const char *text = tool_value(arguments, "fail-on-regression");
@@ -47,7 +47,7 @@ static int diff_show(const struct tool_arguments *arguments, const struct ws_com
         return TOOL_ERROR;
     if (limit < 0 || !ws_change_is_regression(total, limit))
         return TOOL_DONE;
-    fflush(stdout); /* so that it comes before the lines on stderr */
+    fflush(stdout); /* so that standard output comes before the lines on stderr */
     tool_say("a regression: the %s takes %.1f %% longer than before, more than %.3g %%", total->label,
              100 * (total->after / total->before - 1), 100 * limit);
     return TOOL_RULE_BROKEN;

@@ -23,7 +23,7 @@ struct summary {
     bool foreign;        /* the trace was imported, so its size says nothing about bytes per row */
 };
 
-/* Prints each key once, because the footer repeats the dictionaries. */
+/* Prints each key once: a file may hold several rows with one key. */
 static void print_meta(struct ws_page *page, struct ws_map *printed, const struct ws_block *block)
 {
     const struct ws_meta *rows = block->rows;

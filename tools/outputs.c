@@ -21,8 +21,8 @@ static const char *default_name(void)
     return "*.wst";
 }
 
-/* Makes the pattern that matches the files of a trace's name. The shim replaces each '%' sequence by text that
- * is not known here, so the pattern has '*' for it. With `counted` the pattern is for names with a counter,
+/* Makes the pattern that matches the traces of a given --output name. The shim replaces each '%' sequence by text
+ * that is not known here, so the pattern has '*' for it. With `counted` the pattern is for names with a counter,
  * "NAME-1.wst", which the shim adds if a name exists. */
 static char *pattern_of(const char *name, bool counted)
 {

@@ -8,7 +8,7 @@
 
 struct tool_outputs {
     char recording[WS_RECORDING_SIZE]; /* the name of the recording that the command's traces carry; empty: none */
-    char *pattern;                     /* for glob(3) */
+    char *pattern;                     /* pattern for glob(3) that matches the traces */
     char *counted;                     /* the same for names with a counter: "NAME-1.wst" */
     char **before;                     /* files that matched before the command ran */
     size_t before_count;
@@ -17,9 +17,9 @@ struct tool_outputs {
     size_t count;
 };
 
-/* Lists the existing files, and passes the command a name for the recording in the variable WS_RECORDING.
- * `name` is the value of WALLSHIM_OUTPUT, NULL for the default. Returns 0, or TOOL_ERROR after a line on
- * stderr. */
+/* Lists the existing files, and passes the command a name for the recording in the environment variable
+ * WS_RECORDING. `name` is the value of WALLSHIM_OUTPUT, NULL for the default. Returns 0, or TOOL_ERROR after a line
+ * on stderr. */
 int tool_outputs_init(struct tool_outputs *outputs, const char *name);
 
 /* Finds the new files. Leaves out traces of other recordings that write to the same folder. Returns the number of

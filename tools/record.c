@@ -97,7 +97,7 @@ static bool reached(pid_t child, pid_t *witness, int number, const sigset_t *hel
 {
     if (!witness_got(*witness, number))
         return false;
-    witness_end(*witness); /* the signal stays pending in the old witness, so a new one is needed */
+    witness_end(*witness); /* the signal stays pending in this witness, so a new witness is needed */
     *witness = witness_start(held);
     return getpgid(child) == getpgrp();
 }
@@ -162,15 +162,15 @@ static void say_no_more(int number)
     errno = error;
 }
 
-/* Ends our output after one second, because stderr may be a pipe that nobody reads. Then a write must neither wait
- * for ever nor end us by SIGPIPE, because we return the command's status. The command has ended before, so it does
- * not inherit these settings. */
+/* Ends our output after one second, because stderr may be a pipe that nobody reads. A write must then neither wait
+ * forever nor end us by SIGPIPE, because we still have to return the command's status. The command has already
+ * ended, so it does not inherit these settings. */
 static void say_within_a_second(void)
 {
     const struct itimerval second = { .it_value.tv_sec = 1, .it_interval.tv_usec = 100000 };
     const struct sigaction action = {
         .sa_handler = say_no_more
-    }; /* without SA_RESTART, so that it interrupts a waiting write */
+    }; /* without SA_RESTART, so that the signal interrupts a waiting write */
     sigset_t alarm;
     sigemptyset(&alarm);
     sigaddset(&alarm, SIGALRM);
@@ -193,7 +193,7 @@ static void say_no_trace(const struct tool_outputs *outputs, const char *command
         tool_say("no trace was written: the command used no CUDA device, or could not write one");
 }
 
-/* Prints a path as a word of the shell. Puts "./" before a path that begins with '-', because it would be read as a
+/* Prints a path as a shell word. Puts "./" before a path that begins with '-', because it would be read as a
  * switch. */
 static void put_word(const char *path)
 {

@@ -144,7 +144,8 @@ struct ws_page tool_page(const struct tool_arguments *arguments, size_t top)
     };
 }
 
-/* Escapes characters beyond ASCII. They occur only inside strings, where an escape means the same. */
+/* Escapes characters that are not printable (base/printable.h), except newlines. They occur only inside strings,
+ * where an escape means the same. */
 static void print_escaped(const char *json)
 {
     char escape[WS_JSON_ESCAPE];

@@ -26,14 +26,14 @@ int tool_steps(const struct tool_arguments *arguments, enum ws_steps_choice *cho
 
 /* The peaks that --gpu selects. Both pointers are NULL if it was not given. */
 struct tool_gpu {
-    const struct ws_gpu *gpu; /* the GPU that it names or describes in a file */
+    const struct ws_gpu *gpu; /* the GPU that --gpu names, or whose file it names */
     const struct ws_calibrations
-        *calibrations;       /* for "calibrated": this user's calibrations, which the traces choose from */
+        *calibrations;       /* for --gpu calibrated: this user's calibrations; each device of a trace uses its own */
     struct ws_gpu_file file; /* memory for `gpu`, if it is described in a file */
     struct ws_calibrations all;
 };
 
-/* Returns 0, or TOOL_ERROR after a line on stderr. Finish it only after 0. */
+/* Returns 0, or TOOL_ERROR after a line on stderr. Call tool_gpu_finish only if this returned 0. */
 int tool_gpu_init(struct tool_gpu *gpu, const struct tool_arguments *arguments);
 
 void tool_gpu_finish(struct tool_gpu *gpu);
@@ -52,8 +52,8 @@ void tool_gpu_finish(struct tool_gpu *gpu);
             "where there are any (auto, the default), or none"                                                  \
     }
 
-/* Standard output as a page. Its width is that of the terminal, or COLUMNS. It has colour on a terminal unless
- * NO_COLOR is set. */
+/* Standard output as a page. Its width is the variable COLUMNS, else that of the terminal. It has colour on a
+ * terminal unless NO_COLOR is set. */
 struct ws_page tool_page(const struct tool_arguments *arguments, size_t top);
 
 /* Prints the object on standard output and releases it. NULL means that memory ran out. */

@@ -62,8 +62,8 @@ struct question {
     char what[160];
 };
 
-/* Returns the number that a switch gives, or `without` if the switch is absent. Returns NAN after a line on stderr.
- */
+/* Returns the number that a switch gives, or `without` if the switch is absent. If `without` is negative, the switch
+ * is required. Returns NAN after a line on stderr. */
 static double roofline_number(const struct tool_arguments *arguments, const char *name, double without)
 {
     const char *text = tool_value(arguments, name);

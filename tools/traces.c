@@ -57,8 +57,8 @@ static int add_folder(struct tool_traces *traces, const char *folder)
 {
     struct dirent **entries;
     int count = scandir(folder, &entries, is_trace, alphasort), status = 0;
-    /* Files of other profilers are read only if there are no traces of ours, which may have been imported from those
-     * files. */
+    /* Files of other profilers are read only if there are no traces of ours, because ours may have been imported
+     * from these files. */
     if (!count) {
         free(entries);
         count = scandir(folder, &entries, is_foreign_trace, alphasort);

@@ -12,9 +12,9 @@ struct tool_traces {
     bool *found; /* by index: found in a folder, not named on the command line */
 };
 
-/* Takes files as they are. For a folder, takes wallshim's traces in it, or those of other profilers if there
- * are none. Without operands, takes the newest trace in the current folder and names it on stderr. Returns 0,
- * or TOOL_ERROR after a line on stderr. */
+/* Takes files as they are. For a folder, takes wallshim's traces in it. If it has none, takes the traces of other
+ * profilers. Without operands, takes the newest trace in the current folder and names it on stderr. Returns 0, or
+ * TOOL_ERROR after a line on stderr. */
 int tool_find_traces(struct tool_traces *traces, const struct tool_arguments *arguments);
 
 /* Like tool_find_traces, for one path. */

@@ -1,8 +1,8 @@
 /* The part of the CUDA driver's binary interface that wallshim uses.
  *
- * wallshim builds without a CUDA toolkit, so it declares what it needs itself. Each name is the driver's with "ws_"
- * or "WS_" before it. tests/abi compares sizes, offsets and values with cuda.h wherever that header is found. Types
- * that wallshim only passes on are opaque.
+ * wallshim builds without a CUDA toolkit, so it declares what it needs itself. Each name is the driver's name with
+ * the prefix "ws_" or "WS_". tests/abi compares sizes, offsets and values with the toolkit's own cuda.h where a
+ * toolkit is installed. Types that wallshim only passes on are opaque.
  *
  * Source: cuda.h of the CUDA 13.0 toolkit. */
 #ifndef WALLSHIM_ABI_CUDA_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Values as X(name, value): one list makes the enum below and the test against cuda.h. */
+/* Values as X(name, value). The enum below and the comparison with the toolkit's cuda.h are made from this list. */
 #define WS_CU_VALUES(X)                                         \
     X(CUDA_SUCCESS, 0)                                          \
     X(CUDA_ERROR_INVALID_VALUE, 1)                              \
@@ -151,7 +151,7 @@ typedef int ws_CUresult;
 typedef int ws_CUdevice;
 typedef unsigned long long ws_CUdeviceptr;
 typedef unsigned long long ws_CUmemGenericAllocationHandle;
-typedef int ws_CUenum; /* any enumeration passed by value: the driver's are all int-sized */
+typedef int ws_CUenum; /* any enumeration: all enumerations of the driver have the size of int */
 
 typedef struct ws_CUctx_st *ws_CUcontext;
 typedef struct ws_CUmod_st *ws_CUmodule;
@@ -172,8 +172,8 @@ typedef void (*ws_CUhostFn)(void *user_data);
 typedef void (*ws_CUstreamCallback)(ws_CUstream stream, ws_CUresult status, void *user_data);
 typedef size_t (*ws_CUoccupancyB2DSize)(int block_size);
 
-/* The two named default streams. A null stream means one of them: which one depends on the variant of the called
- * function. */
+/* The handles of the two default streams. A null handle means one of them: the per-thread one in functions whose
+ * names end in _ptsz or _ptds, else the legacy one. */
 #define WS_CU_STREAM_LEGACY ((ws_CUstream)0x1)
 #define WS_CU_STREAM_PER_THREAD ((ws_CUstream)0x2)
 
@@ -262,7 +262,7 @@ typedef struct {
     const void *srcHost;
     ws_CUdeviceptr srcDevice;
     ws_CUarray srcArray;
-    void *reserved0; /* srcContext in the PEER form, which is otherwise the same */
+    void *reserved0; /* srcContext in CUDA_MEMCPY3D_PEER, whose layout is otherwise the same */
     size_t srcPitch;
     size_t srcHeight;
     size_t dstXInBytes;
@@ -273,7 +273,7 @@ typedef struct {
     void *dstHost;
     ws_CUdeviceptr dstDevice;
     ws_CUarray dstArray;
-    void *reserved1; /* dstContext in the PEER form */
+    void *reserved1; /* dstContext in CUDA_MEMCPY3D_PEER */
     size_t dstPitch;
     size_t dstHeight;
     size_t WidthInBytes;

@@ -41,7 +41,8 @@ typedef int ws_CUptiEnum;
 typedef struct ws_CUpti_RangeProfiler ws_CUpti_RangeProfiler;
 typedef struct ws_CUpti_Host ws_CUpti_Host;
 
-/* S(ours, theirs, members), with F(type, name) for each member. All structures begin with structSize and pPriv. */
+/* S(our name, CUPTI's name, members), with F(type, name) for each member. All structures begin with structSize and
+ * pPriv. */
 #define WS_CUPTI_STRUCTURES(S, F)                                                                                 \
     S(initialize, CUpti_Profiler_Initialize_Params, )                                                             \
     S(chip_name, CUpti_Device_GetChipName_Params, F(size_t, deviceIndex) F(const char *, pChipName))              \
@@ -114,7 +115,7 @@ WS_CUPTI_STRUCTURES(WS_CUPTI_SIZE, WS_CUPTI_MEMBER)
 #undef WS_CUPTI_END
 #undef WS_CUPTI_SIZE
 
-/* A function's argument: WS_CUPTI(host_add, .numMetrics = 1). */
+/* Makes the argument of a function: WS_CUPTI(host_add, .numMetrics = 1). */
 #define WS_CUPTI(ours, ...)                             \
     (struct ws_cupti_##ours)                            \
     {                                                   \

@@ -11,7 +11,7 @@ struct ws_arena {
     struct ws_arena_chunk *chunks;
 };
 
-/* Returns a zero-terminated copy of length bytes, or NULL when memory runs out. */
+/* Returns a zero-terminated copy of the first `length` bytes of data, or NULL when memory runs out. */
 char *ws_arena_copy(struct ws_arena *arena, const char *data, size_t length);
 
 void ws_arena_finish(struct ws_arena *arena);

@@ -1,6 +1,6 @@
-/* Tables and buffers that grow chunk by chunk and never move. A chunk is mapped when it is first needed, because
- * the program may limit its address space, data or locked memory. It is mapped directly, not with malloc, because
- * programs replace malloc.
+/* Tables and buffers that grow chunk by chunk and never move. A chunk is mapped when it is first needed, because the
+ * program may run under limits on address space, data or locked memory. The chunk is mapped directly, not with
+ * malloc, because programs replace malloc.
  *
  * Only one thread may add rows at a time. Readers of existing rows need no lock. */
 #ifndef WALLSHIM_BASE_CHUNKS_H
@@ -11,24 +11,25 @@
 
 enum {
     WS_CHUNK_FIRST_BIT = 6, /* chunk 0 has 64 rows, and each further chunk twice as many as the one before it */
-    WS_CHUNKS = 20,         /* enough for 2^26 rows */
+    WS_CHUNKS = 20,         /* room for 2^26 − 64 rows */
 };
 
-/* A table filled with zeros, row_size aside, is empty. */
+/* In an empty table all fields but row_size are 0. */
 struct ws_chunks {
     size_t row_size;
     char *chunk[WS_CHUNKS]; /* NULL: not mapped yet */
 };
 
-/* The address of a row that exists. Chunk 0 holds rows 0 … 63, chunk 1 rows 64 … 191, chunk 2 rows 192 … 447, and
- * so on. */
+/* Returns the address of a row that exists. Chunk 0 holds rows 0 … 63, chunk 1 rows 64 … 191, chunk 2 rows 192 …
+ * 447, and so on. */
 static inline void *ws_chunks_row(const struct ws_chunks *table, uint32_t index)
 {
     uint32_t place = index + (1u << WS_CHUNK_FIRST_BIT), top = 31u - (uint32_t)__builtin_clz(place);
     return table->chunk[top - WS_CHUNK_FIRST_BIT] + (size_t)(place - (1u << top)) * table->row_size;
 }
 
-/* Returns the row and maps its chunk, zeroed, if that is not mapped yet. Returns NULL when memory runs out. */
+/* Returns the row. First maps its chunk, filled with zeros, if the chunk is not mapped yet. Returns NULL when memory
+ * runs out or the index is too large. */
 void *ws_chunks_make(struct ws_chunks *table, uint32_t index);
 
 /* Unmaps all chunks. The table is empty afterwards. */

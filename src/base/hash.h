@@ -1,4 +1,5 @@
-/* The one hash for files and maps: 64-bit XXH3. It is compiled in because the shim may not depend on a library. */
+/* The hash function for files and maps: 64-bit XXH3. It is compiled in, because the shim may not depend on a
+ * library. */
 #ifndef WALLSHIM_BASE_HASH_H
 #define WALLSHIM_BASE_HASH_H
 
@@ -14,7 +15,7 @@ static inline uint64_t ws_hash(const void *bytes, size_t size)
     return XXH3_64bits(bytes, size);
 }
 
-/* A hash to use as the key of a map: never 0, which maps do not accept. */
+/* Returns a hash to use as the key of a map. It is never 0, because 0 is not a valid key. */
 static inline uint64_t ws_hash_key(const void *bytes, size_t size)
 {
     uint64_t hash = ws_hash(bytes, size);

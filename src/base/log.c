@@ -30,7 +30,7 @@ void ws_log_set_level(enum ws_log_level level)
 struct identity {
     uint32_t major, minor, device_major, device_minor;
     uint64_t inode;
-    uint32_t type; /* of the file; 0: no file, or unknown */
+    uint32_t type; /* file type bits of st_mode; 0: no file, or unknown */
 };
 
 static struct identity at_start;
@@ -78,7 +78,7 @@ static bool has_room(void)
 }
 
 /* poll() reports room in a pipe if a page fits, which is more than a line. Another thread may still fill the pipe
- * before this write, so the write must not wait. */
+ * before this write, so the write must not wait. A kernel without RWF_NOWAIT for pipes gets a plain write. */
 static ssize_t write_pipe(const char *line, size_t length)
 {
 #ifdef RWF_NOWAIT
@@ -107,8 +107,8 @@ static void write_line(const char *line, size_t length)
     (void)ignored;
 }
 
-/* Blocks the signals that the write may raise in this thread. Afterwards it discards those that became pending
- * meanwhile. */
+/* Blocks, in this thread, the signals that the write may raise. After the write it discards the signals that the
+ * write made pending. */
 static void write_without_signals(const char *line, size_t length)
 {
     static const struct timespec at_once = { 0 };

@@ -72,7 +72,8 @@ bool ws_map_remove(struct ws_map *map, uint64_t key)
         return false;
     size_t mask = map->capacity - 1;
     size_t hole = map_slot(map, key);
-    /* Close the hole: move back each later entry of the run that could no longer be found across it. */
+    /* A search stops at an empty slot. So move back each later entry of the run whose search would stop at the
+     * hole. */
     for (size_t at = (hole + 1) & mask; map->entries[at].key; at = (at + 1) & mask) {
         size_t home = ws_map_hash(map->entries[at].key) & mask;
         if (((at - home) & mask) >= ((at - hole) & mask)) {

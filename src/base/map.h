@@ -31,7 +31,7 @@ static inline uint64_t ws_map_hash(uint64_t key)
 /* A map filled with zeros is empty, so there is no init. */
 void ws_map_finish(struct ws_map *map);
 
-/* Returns the address of the key's value, or NULL. It stays valid until the next put or remove. */
+/* Returns the address of the key's value, or NULL. The address stays valid until the next put or remove. */
 uint64_t *ws_map_get(const struct ws_map *map, uint64_t key);
 
 /* Returns the address of the key's value; a new value is 0. Returns NULL at the limit or when memory runs out. */

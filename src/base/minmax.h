@@ -33,8 +33,8 @@ WS_MINMAX(real, double)
 /* Limits value to the range low … high. */
 #define ws_clamp(value, low, high) ws_max(low, ws_min(value, high))
 
-/* Adds two times in ns. The sum saturates at a value that can still be doubled or added to another sum, because
- * damaged traces may hold times of any size. */
+/* Adds two times in ns. The sum saturates at ±(2^62 − 1), so that two sums can be added without overflow. Damaged
+ * traces may hold times of any size. */
 static inline int64_t ws_sum(int64_t a, int64_t b)
 {
     const int64_t most = ((int64_t)1 << 62) - 1;

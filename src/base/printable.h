@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns the length in bytes of the UTF-8 character at text, which ends in a zero, or 0 if it is not valid UTF-8.
- * Stores its code point in *code unless code is NULL. */
+/* Returns the length in bytes of the first UTF-8 character of text, or 0 if text is empty or begins with invalid
+ * UTF-8. text ends with a zero byte. Stores the code point in *code unless code is NULL. */
 size_t ws_character(const char *text, uint32_t *code);
 
 /* False for control characters (also 0x80 to 0x9f), direction marks and overrides, line separators and characters
@@ -18,7 +18,8 @@ bool ws_is_printable(uint32_t code);
 /* Replaces each character that is not printable, and each byte that is not UTF-8, by '?', in place. */
 void ws_make_printable(char *text);
 
-/* The size of the longest JSON escape of a character: "\u202e", or a surrogate pair above 0xffff. */
+/* Room for the longest JSON escape of a character and a zero byte. An escape is "\u202e"; a code point above 0xffff
+ * takes two of them, a surrogate pair. */
 enum { WS_JSON_ESCAPE = 13 };
 void ws_json_escape(char escape[WS_JSON_ESCAPE], uint32_t code);
 

@@ -1,7 +1,7 @@
 /* Zeroed memory. It is mapped directly, not taken from malloc, because programs replace malloc.
  *
- * The memory is never locked in RAM, even if the program calls mlockall. Locked memory is filled, and charged to the
- * program, as soon as it is mapped. All functions keep errno. */
+ * The memory is never locked in RAM, even if the program calls mlockall. The kernel would fill locked memory, and
+ * charge it to the program, as soon as it is mapped. All functions keep errno. */
 #ifndef WALLSHIM_BASE_RESERVE_H
 #define WALLSHIM_BASE_RESERVE_H
 

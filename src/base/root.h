@@ -11,7 +11,7 @@ static inline double ws_square(double value)
 }
 
 /* Returns the square root with a relative error of at most 1e-6, and 0 for a negative number. Uses Newton's method;
- * the first guess has half the exponent. */
+ * the first guess is the value with half its exponent. */
 static inline double ws_root(double value)
 {
     uint64_t bits;

@@ -1,5 +1,6 @@
-/* Maps with keys that come from a file. Each key is multiplied by a random number, so that no file can be made to
- * put all keys on one slot and make every look-up slow. Use only these functions on such a map. */
+/* Maps with keys that come from a file. Each key is multiplied by a random number, so that nobody can craft a file
+ * whose keys all fall on one slot and make every look-up slow. Use only the functions below on a map with keys from
+ * a file. */
 #ifndef WALLSHIM_BASE_SALTED_H
 #define WALLSHIM_BASE_SALTED_H
 
@@ -9,7 +10,7 @@
 /* An odd random number for this process, set before main. */
 extern uint64_t ws_salt;
 
-/* Like ws_hash_key, for texts from a file: a file cannot be made to hold two texts with the same key. */
+/* Like ws_hash_key, for texts from a file: nobody can craft a file that holds two texts with the same key. */
 static inline uint64_t ws_salted_key(const void *bytes, size_t size)
 {
     uint64_t hash = XXH3_64bits_withSeed(bytes, size, ws_salt);

@@ -1,4 +1,4 @@
-/* A growing array of fixed-size elements. A vector filled with zeros, size aside, is empty:
+/* A growing array of fixed-size elements. In an empty vector all fields but `size` are 0:
  *
  *     struct ws_vector gaps = WS_VECTOR(struct gap); */
 #ifndef WALLSHIM_BASE_VECTOR_H

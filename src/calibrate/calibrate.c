@@ -8,8 +8,7 @@
 #include "base/device_facts.h"
 #include "calibrate/measure.h"
 
-/* The share of the given time for copies. It is small, because there are many kinds of GEMMs and only one of
- * copies. */
+/* The share of the given time for copies and memsets. It is small, because GEMMs are measured at many precisions. */
 static const double memory_share = 0.2;
 
 /* Thresholds for a note: the rate fell, scattered, or exceeds the data sheet. */
@@ -68,7 +67,7 @@ int ws_calibrate(struct ws_calibration *calibration, const struct ws_calibrate_o
     int status = ws_driver_open(&measuring.driver, options->device, message, capacity);
     if (!status) {
         calibrate_describe(calibration, &measuring.driver);
-        measuring.began = ws_clock_ns(); /* before the driver opens, because creating a context takes time */
+        measuring.began = ws_clock_ns(); /* again: opening the driver does not count as measuring time */
         ws_measure_memory(&measuring, options->seconds * 1e9 * memory_share);
     }
     if (!status && !(calibration->copy.rate.median > 0)) {

@@ -1,8 +1,8 @@
 /* Measures both ceilings of a GPU's roofline: memory bandwidth and the FLOP/s of GEMMs in the installed libraries.
  *
- * Bandwidth is that of copies within the device, which counts bytes read and bytes written. The arrays are much
- * larger than the L2 cache. GEMMs are square, take 2·n³ FLOPs and have random operands. Each figure is the median
- * over repeats after warm-up, at the size with the best median. */
+ * Bandwidth is that of copies within the device; both the bytes read and the bytes written count. The arrays are
+ * much larger than the L2 cache. GEMMs are square, take 2·n³ FLOPs and have random operands. Each figure is the
+ * median over repeats after warm-up, at the size with the best median. */
 #ifndef WALLSHIM_CALIBRATE_CALIBRATE_H
 #define WALLSHIM_CALIBRATE_CALIBRATE_H
 
@@ -19,7 +19,7 @@
 struct ws_ceiling {
     struct ws_rate rate; /* GB/s or GFLOP/s; a median of 0: not measured */
     uint64_t size;       /* bytes that the copy or memset writes, or rows of the matrices */
-    double drift;        /* the largest fall of the rate over all sizes */
+    double drift;        /* lowest drift of all sizes (ws_rate.drift) */
     char why_not[160];   /* the reason if it was not measured */
 };
 

@@ -7,7 +7,7 @@
 
 #include "abi/cuda.h"
 
-/* X(member, exported name, parameters). tests/abi compares the list with cuda.h. */
+/* X(member, exported name, parameters). tests/abi compares the list with the toolkit's cuda.h. */
 #define WS_DRIVER_FUNCTIONS(X)                                                                                \
     X(init, cuInit, (unsigned flags))                                                                         \
     X(version, cuDriverGetVersion, (int *version))                                                            \
@@ -51,7 +51,7 @@ int ws_driver_open(struct ws_driver *driver, int ordinal, char *message, size_t 
 
 void ws_driver_close(struct ws_driver *driver);
 
-/* "CUDA_ERROR_…". */
+/* Returns "CUDA_ERROR_…". */
 const char *ws_driver_error(const struct ws_driver *driver, ws_CUresult result);
 
 /* Returns an attribute of the device; 0: unknown. */

@@ -8,8 +8,8 @@
 #include "calibrate/measure.h"
 #include "calibrate/repeat.h"
 
-/* The workspace is NVIDIA's recommendation for Hopper. Memory is that of three fp32 matrices of 16384², but at most
- * half of the free memory. */
+/* WORKSPACE is what NVIDIA recommends for Hopper. most_memory holds three fp32 matrices of 16384²; allocate() takes
+ * less if little memory is free. */
 enum { LEAST_SIZE = 512, USUAL_SIZE = 4096, LARGEST_SIZE = 16384, WORKSPACE = 32 << 20, BLOCK = 1 << 20 };
 static const uint64_t most_memory = (uint64_t)3 << 30;
 
@@ -26,7 +26,7 @@ static const struct kind {
     uint32_t bytes, result_bytes;
     uint32_t mantissa;         /* bits of the mantissa; 0: an integer type */
     uint32_t bias;             /* exponent bias */
-    uint32_t least_capability; /* below this compute capability, cuBLAS silently computes in another precision */
+    uint32_t least_capability; /* compute capability × 10, below which cuBLAS silently uses another precision */
     bool by_lt;
 } kinds[] = {
     { WS_PRECISION_FP64, WS_CUDA_R_64F, WS_CUDA_R_64F, WS_CUBLAS_COMPUTE_64F, WS_CUDA_R_64F, &one_64, &zero_64, 8, 8,
@@ -50,7 +50,7 @@ struct gemms {
     struct ws_measuring *measuring;
     struct ws_blas blas;
     ws_CUdeviceptr memory;
-    uint64_t bytes; /* without the workspace behind it */
+    uint64_t bytes; /* without the workspace, which follows */
     struct ws_blas_gemm gemm;
     ws_cublasStatus status;
 };
@@ -74,8 +74,8 @@ static uint64_t random_number(const struct kind *kind, uint64_t *state)
     return sign << (8 * kind->bytes - 1) | exponent << kind->mantissa | fraction;
 }
 
-/* Random operands, because the power draw depends on how many bits change. With zeros the clock stays higher than
- * with real data. */
+/* Fills the operands with random numbers, because the power draw depends on how many bits change. With zeros the
+ * clock would stay higher than with real data. */
 static ws_CUresult fill(const struct gemms *gemms, const struct kind *kind, uint64_t bytes)
 {
     const struct ws_driver *driver = &gemms->measuring->driver;
@@ -178,13 +178,13 @@ static void gemms_measure(struct gemms *gemms, const struct kind *kind, double b
     }
 }
 
-/* Allocates half of the free memory, or less if there is no block of that size. */
+/* Allocates half of the free memory, but at most most_memory. Allocates less if no block of that size is free. */
 static int allocate(struct gemms *gemms)
 {
     const struct ws_driver *driver = &gemms->measuring->driver;
     uint64_t half = gemms->measuring->calibration->memory_free / 2;
     gemms->bytes = ws_min(half, most_memory);
-    gemms->bytes = gemms->bytes / 512 * 512; /* aligns the workspace behind it */
+    gemms->bytes = gemms->bytes / 512 * 512; /* aligns the workspace, which follows */
     while (gemms->bytes >= bytes_needed(&kinds[0], LEAST_SIZE)) {
         if (driver->allocate(&gemms->memory, gemms->bytes + WORKSPACE) == WS_CUDA_SUCCESS)
             return 0;

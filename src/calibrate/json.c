@@ -2,7 +2,7 @@
 
 #include "calibrate/calibrate.h"
 
-/* A figure with its conditions, converted by `unit` to GB/s or TFLOP/s. */
+/* A figure with its conditions. `unit` converts it: 1 keeps GB/s, 1e3 makes TFLOP/s of GFLOP/s. */
 static json_t *measurement(const char *what, const struct ws_ceiling *ceiling, double unit, double sheet)
 {
     char note[160];
@@ -31,7 +31,7 @@ static int calibrate_json_add(json_t *root, const char *what, const struct ws_ce
                                  json_pack("{s:s, s:s}", "what", what, "why", ceiling->why_not));
 }
 
-/* Rounded figures in the units of the table of GPUs, for readers. */
+/* Describes GPU, driver and libraries, in the units of gpus.h and rounded. */
 static json_t *calibrate_json_describe(const struct ws_calibration *calibration, const char *when,
                                        const char *version)
 {

@@ -4,7 +4,8 @@
 #include "calibrate/measure.h"
 #include "calibrate/repeat.h"
 
-/* Arrays must be much larger than the L2 cache. Beyond a gigabyte the rate no longer changes. */
+/* Both arrays of a copy together have at least BEYOND_L2 times the size of the L2 cache. Above a gigabyte the rate
+ * no longer changes. */
 enum { BEYOND_L2 = 4, SIZES = 3 };
 static const uint64_t largest_copy = (uint64_t)1 << 30;
 
@@ -19,7 +20,7 @@ static int calibrate_memory_run(void *user)
 {
     struct transfer *transfer = user;
     const struct ws_driver *driver = transfer->driver;
-    /* A value other than 0, because GPUs may compress memory and zeros would move fewer bytes. */
+    /* Memsets write a value other than 0: GPUs may compress memory, and zeros would then move fewer bytes. */
     transfer->result = transfer->from ? driver->copy(transfer->to, transfer->from, transfer->bytes, driver->stream)
                                       : driver->set(transfer->to, 0x9e3779b9U, transfer->bytes / 4, driver->stream);
     return transfer->result == WS_CUDA_SUCCESS ? 0 : -1;

@@ -5,8 +5,8 @@
 #include "base/clock.h"
 
 /* CUDA events have a resolution of 0.5 µs, and an event between two operations delays the second by about 1 µs. A
- * sample of 2 ms is therefore exact to 0.1 %. If there would be too many samples they are made longer, because a
- * throttling clock falls over tenths of seconds. */
+ * sample of 2 ms is therefore exact to 0.1 %. If the budget has time for more than WS_MOST_SAMPLES of them, they are
+ * made longer, so that the whole budget is used: a throttling clock falls over tenths of seconds. */
 static const double least_sample_ns = 2e6;
 enum { LEAST_SAMPLES = 5, MOST_IN_A_SAMPLE = 256 };
 

@@ -15,7 +15,7 @@ struct evaluation {
     bool as_share;                  /* the figure is compared as a share */
     const json_t *process, *device;
     struct ws_judgement *judgement;
-    char *message; /* for what is wrong with the rule */
+    char *message; /* room for a text that says what is wrong with the rule */
     size_t capacity;
 };
 
@@ -47,8 +47,8 @@ static int misfit(struct evaluation *evaluation, const char *what)
     return -EINVAL;
 }
 
-/* Do the units of figure and value match? A number without unit may be compared with figures without a unit,
- * with shares if it is at most 1, and with anything if it is 0. */
+/* Do the units of figure and value match? A number without unit may be compared with figures without a unit, with
+ * shares if it is at most 1, and with any figure but a word if it is 0. */
 static int check_units(struct evaluation *evaluation, enum ws_unit unit)
 {
     const struct ws_value *value = &evaluation->rule->value;
@@ -99,7 +99,7 @@ static int evaluate_judge(struct evaluation *evaluation, const struct ws_found *
 
 /* --- named figures ------------------------------------------------------------------------------- */
 
-/* Adds up the values of a path in the figure table. Returns 0, -ENOENT or -ENOMEM. */
+/* Adds up the values that a path of the figure table selects in the subject. Returns 0, -ENOENT or -ENOMEM. */
 static int sum_path(const json_t *subject, const char *text, struct ws_found *sum)
 {
     struct ws_vector found = WS_VECTOR(struct ws_found);

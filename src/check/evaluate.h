@@ -16,7 +16,7 @@ enum { WS_WHY_SIZE = 160 };
 /* The result of a rule for one device, process or row. Texts live as long as the report. */
 struct ws_finding {
     enum ws_outcome outcome;
-    const json_t *process, *device; /* where the figure is; NULL if the rule is not about one */
+    const json_t *process, *device; /* the process and device of the figure; NULL if it belongs to no single one */
     struct ws_found value;
     double error;          /* the number is accurate to ± this; 0: not stated */
     bool within_error;     /* the error is large enough to change the outcome */

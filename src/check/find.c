@@ -68,7 +68,7 @@ static bool ends_in(const char *text, const char *end)
     return length >= tail && !strcmp(text + length - tail, end);
 }
 
-/* The unit, as the suffix of a key tells it. Keys without a suffix inherit it from the key above. */
+/* The unit, as the suffix of a key tells it. Keys without a suffix have the unit of the key above. */
 static enum ws_unit find_unit_of(const char *key, enum ws_unit inherited)
 {
     if (ends_in(key, "_ns") || strstr(key, "_ns_per_") || !strcmp(key, "parts"))

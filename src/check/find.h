@@ -1,11 +1,10 @@
 /* Finds the values that a path names in a JSON report.
  *
- * A path begins at the object that has its first key: each device of each process, else each process, else the
- * job. In a list, ["TEXT"] selects the rows of class TEXT, or those with TEXT in their names, and combines
- * them: counts, bytes and times are added up, min_ns and max_ns are minimum and maximum, mean_ns is time
- * divided by count, share is their part of the list's total_ns. For any other key, and for [*], each row has
- * its own value.
- */
+ * A path begins at the object that has its first key: each device of each process, else each process, else the job.
+ * In a list, ["TEXT"] selects the rows of class TEXT, or those with TEXT in their names, and combines them: counts,
+ * bytes and times are added up, min_ns and max_ns are minimum and maximum, mean_ns is time divided by count, share
+ * is the selected rows' part of the total_ns of the whole list. For any other key, and for [*], each row has its own
+ * value. */
 #ifndef WALLSHIM_CHECK_FIND_H
 #define WALLSHIM_CHECK_FIND_H
 
@@ -32,14 +31,14 @@ int ws_find_scope(const json_t *report, const char *key, enum ws_subject_scope *
 int ws_find(const struct ws_path *path, const json_t *subject, struct ws_vector *found, char *message,
             size_t capacity);
 
-/* The present word for one that earlier versions used: "wait" for "dependency". Other words are returned as
- * they are. */
+/* The present word for a word of earlier versions: "wait" for "dependency". Other words are returned as they are. */
 const char *ws_word_now(const char *word);
 
 /* The key of the object that is most similar to a missing key; NULL: none is. */
 const char *ws_nearest_key(const json_t *object, const char *key);
 
-/* The number of letters to insert, remove or replace to turn one text into the other; 100 for long names. */
+/* The number of letters to insert, remove or replace to turn one text into the other; 100 if a text has more than 40
+ * bytes. */
 size_t ws_edit_distance(const char *a, const char *b);
 
 /* Is the distance small enough to suggest the name? */

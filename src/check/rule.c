@@ -107,7 +107,7 @@ static int take_index(struct cursor *cursor, struct ws_path_part *part, char **t
 
 static int take_path(struct cursor *cursor, struct ws_path *path)
 {
-    /* room for all texts with their final zeros: every part but the first begins with '.' or '[' */
+    /* The texts and their final zeros fit: every part but the first begins with '.' or '[', which is not copied. */
     char *texts = path->texts = malloc(strlen(cursor->at) + 1);
     if (!texts)
         return -ENOMEM;

@@ -223,7 +223,7 @@ static int add_lines(struct ws_comparison *comparison, const struct ws_samples *
                      const struct ws_samples *after)
 {
     const struct ws_report_side_line *first = comparison->before->lines.data, *second = comparison->after->lines.data;
-    struct ws_map places = { 0 }; /* key → index of the line after + 1; 0 once it is matched */
+    struct ws_map places = { 0 }; /* key → index of the line in the later recording + 1; 0 once it is matched */
     int status = 0;
     (void)before;
     (void)after;
@@ -392,5 +392,5 @@ void ws_comparison_finish(struct ws_comparison *comparison)
 
 const struct ws_change *ws_comparison_total(const struct ws_comparison *comparison)
 {
-    return comparison->changes.data; /* the first of the times is the length of a step */
+    return comparison->changes.data; /* the first of the times is the length of a step or recording */
 }

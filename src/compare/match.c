@@ -13,7 +13,7 @@ enum { FUNCTOR = 256 };
 
 /* The unmatched kernels of one side. */
 struct pool {
-    const struct ws_report_side_kernel **kernels; /* longest first */
+    const struct ws_report_side_kernel **kernels; /* by total time, longest first */
     double *launches;                             /* per sample */
     size_t count;
     bool *taken;
@@ -55,7 +55,7 @@ static uint64_t key_by_numbers(const struct pool *pool, size_t kernel)
     return key_by_text(pool, kernel, true);
 }
 
-/* Writes what the kernel of a framework's wrapper computes: "mul"; "" if the name does not say. */
+/* Writes what a framework's wrapper kernel computes: "mul"; "" if the name does not say. */
 static void write_functor(const char *name, char functor[FUNCTOR])
 {
     char title[4096];

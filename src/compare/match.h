@@ -8,12 +8,12 @@
  * kernels that are still unmatched, and match only kernels of one class. */
 enum ws_pairing {
     WS_PAIRED_BY_NAME,    /* the same name */
-    WS_PAIRED_BY_NUMBERS, /* names equal except for digits, as with another tile size, unrolling or version; of
-                             several, the longest kernels are matched first */
+    WS_PAIRED_BY_NUMBERS, /* names equal except for digits, as with another tile size, unrolling or version; if
+                             several fit, those with most time are matched first */
     WS_PAIRED_BY_STEM,  /* names equal except for template arguments and parameters, with the same functor if there is
                            one; unique on each side, with equal launches per step */
-    WS_PAIRED_BY_SHAPE, /* same grid and block, no different functors; unique on each side, with equal launches per
-                           step */
+    WS_PAIRED_BY_SHAPE, /* same grid and block, and not two different functors; unique on each side, with equal
+                           launches per step */
     WS_UNPAIRED,
     WS_PAIRING_COUNT
 };

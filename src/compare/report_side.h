@@ -18,7 +18,7 @@
 
 enum ws_sampling { WS_PER_RECORDING, WS_PER_STEP, WS_SAMPLING_COUNT };
 
-/* X(NAME, key in JSON, name in a report): times of a step, which overlap. */
+/* X(NAME, key in JSON, name in a report): times of a step, which may overlap. */
 #define WS_SAMPLE_TIMES(X)           \
     X(LENGTH, "length", "")          \
     X(BUSY, "busy", "busy")          \

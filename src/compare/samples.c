@@ -32,15 +32,14 @@ struct device {
     bool has_gap;
     struct ws_gap_run run;
     struct causes idle; /* idle time of the whole recording */
-    double error;       /* share of the busy time that may be wrong */
+    double error;       /* largest error of the busy time, as a share of the recorded time */
 };
 
-/* A stretch of a device's time: a step, or the time before or after all steps. `end` is the begin of the next
- * stretch. */
+/* A stretch of a device's time: a step, or the time before the first step, between two steps or after the last one.
+ * `end` is the begin of the next stretch. */
 struct stretch {
     int64_t begin, end;
-    size_t first,
-        last; /* indices in ws_track.order of the first operation that begins in this stretch, and in the next one */
+    size_t first, last; /* indices in ws_track.order: first operation of this stretch, and of the next stretch */
     int64_t length;
     const struct ws_split *split;
     bool steady;
@@ -72,8 +71,8 @@ static void add_split(struct device *device, struct ws_samples *samples, int64_t
     ws_sum_add(&samples->parts[WS_SAMPLE_COMPUTE], (double)split->group[WS_GROUP_COMPUTE], error);
 }
 
-/* Adds idle time by cause. What these gaps do not account for counts as unexplained; that is negative where a gap
- * reaches into the next stretch. */
+/* Adds idle time by cause. Idle time that the gaps do not account for is added to the unexplained idle time. It is
+ * negative where a gap reaches into the next stretch. */
 static void add_causes(struct ws_samples *samples, const struct causes *causes, int64_t idle)
 {
     double left = (double)idle;
@@ -185,7 +184,7 @@ static void samples_add_stretch(struct device *device, const struct stretch *str
     ws_tallies_flush(&device->sweep->names, stretch->steady);
 }
 
-/* Adds the time of a device from its first to its last operation: the steps, and what lies before and after
+/* Adds the time of a device from its first to its last operation: the steps, and the time before, between and after
  * them. */
 static void samples_add_stretches(struct device *device, const struct ws_track_steps *steps)
 {

@@ -112,8 +112,8 @@ static void print_side(const struct ws_comparison *comparison, const struct ws_r
                      ws_format_count(count, side->untimed));
 }
 
-/* Warns if a step before and a step after seem to be different parts of the program, because steps were found, or
- * marked elsewhere. The comparison then means little. */
+/* Warns if the steps of the two recordings seem to be different parts of the program: steps that were found, or
+ * markers that were moved. The comparison then means little. */
 static void print_doubt(const struct ws_comparison *comparison, struct ws_page *page)
 {
     const struct ws_samples *before = &comparison->before->per[WS_PER_STEP];

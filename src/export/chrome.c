@@ -22,7 +22,7 @@ struct chrome {
     struct ws_text_out out;
     const struct ws_model *model;
     const struct ws_process *process;
-    uint64_t host;                   /* number of the process for host calls */
+    uint64_t host;                   /* number of the Chrome process that holds the host calls */
     struct ws_clock_cursor *cursors; /* by index in ws_process.clocks */
     uint64_t call;                   /* correlation id and time of the previous operation's call */
     int64_t call_begin;
@@ -36,7 +36,7 @@ static uint64_t device_number(const struct chrome *chrome, uint32_t device)
     return chrome->host + 1 + device;
 }
 
-/* Writes the begin of an event, up to its arguments. Times are in ns. */
+/* Writes the begin of an event: its phase, process and thread. */
 static void chrome_begin_event(struct chrome *chrome, const char *phase, uint64_t process, uint64_t thread)
 {
     struct ws_text_out *out = &chrome->out;
@@ -85,7 +85,7 @@ static void chrome_put_name(struct chrome *chrome, const char *what, uint64_t pr
     ws_put(&chrome->out, "}}");
 }
 
-/* Writes "rank 3: " to tell the processes of a job apart; "" if rank 0 is the only one. */
+/* Writes "rank 3: " to tell the processes of a job apart; "" if the rank is unknown, or 0 in the only process. */
 static const char *chrome_rank_of(const struct chrome *chrome, char *text, size_t size)
 {
     const char *rank = ws_process_meta(chrome->process, "rank");
@@ -206,8 +206,7 @@ static void chrome_put_op(struct chrome *chrome, const struct ws_op *op)
     const struct ws_op_shape *shape = place == WS_NOWHERE ? &lost : ws_process_shape(chrome->process, place);
     bool timed = !shape->lost && ws_op_begin_quality(op) && ws_op_end_quality(op) && op->begin <= op->end &&
                  !op->result && !(op->flags & WS_OP_CAPTURED);
-    /* The call is known and is not the previous operation's. The operations of a graph follow each other and
-     * share one call. */
+    /* Writes a known call, but only once: the operations of a graph follow each other and share one call. */
     if (op->thread && (op->correlation != chrome->call || op->host_begin != chrome->call_begin))
         put_launch(chrome, op, shape);
     chrome->call = op->correlation;

@@ -41,7 +41,7 @@ struct ws_gpu {
     double flops_per_ns[WS_PRECISION_COUNT]
                        [WS_CORES_COUNT]; /* GFLOP/s; 0: these cores do not support the precision */
     const char *source;
-    const char *calibrated; /* time of the calibration, "2026-11-21"; NULL: not calibrated */
+    const char *calibrated; /* date of the calibration, "2026-11-21"; NULL: not calibrated */
     uint32_t measured;      /* which figures were measured: a bit per precision, and WS_GPU_MEASURED_BYTES */
     const struct ws_gpu
         *sheet; /* of a calibrated GPU, the table's row with the data sheet's figures; NULL: unknown */
@@ -49,7 +49,7 @@ struct ws_gpu {
 
 #define WS_GPU_MEASURED_BYTES (1U << WS_PRECISION_COUNT)
 
-/* What a trace says about a device. A text that the trace lacks is NULL, a figure 0. */
+/* What a trace says about a device. A text that the trace lacks is NULL; a figure that it lacks is 0. */
 struct ws_gpu_facts {
     const char *name;
     uint32_t cc_major, cc_minor;
@@ -63,15 +63,16 @@ struct ws_gpu_facts {
 enum ws_gpu_match {
     WS_GPU_UNKNOWN,
     WS_GPU_BY_NAME,
-    WS_GPU_BY_FIGURES,            /* the device has no name, but the figures of a row */
+    WS_GPU_BY_FIGURES,            /* the device has no name; its figures equal those of a row of the table */
     WS_GPU_GIVEN,                 /* given by the user */
-    WS_GPU_CALIBRATED,            /* measured on this very GPU */
+    WS_GPU_CALIBRATED,            /* measured on this GPU itself */
     WS_GPU_CALIBRATED_ON_ANOTHER, /* measured on a GPU of the same name */
     WS_GPU_BY_CAPABILITY, /* peaks of a chip of the same compute capability, scaled by SMs and clock; bandwidth from
                              the memory's clock and bus width */
 };
 
-/* Describes the device: by name if the table has it, else by compute capability, SMs and clock. */
+/* Describes the device: by name if the table has it, else by its figures (AMD), else by a chip of the same compute
+ * capability. */
 enum ws_gpu_match ws_gpu_find(const struct ws_gpu_facts *facts, struct ws_gpu *gpu);
 
 /* Returns the table's GPU with this short name ("h100", "A100 80GB PCIe"), or NULL. */
@@ -90,12 +91,12 @@ double ws_gpu_peak(const struct ws_gpu *gpu, enum ws_precision precision);
 /* Returns the ridge, peak / bandwidth, in FLOPs per byte; 0: unknown. */
 double ws_gpu_ridge(const struct ws_gpu *gpu, enum ws_precision precision);
 
-/* Return whether the peak, or the memory bandwidth, was measured on the GPU itself. */
+/* Return whether the peak, or the memory bandwidth, was measured by a calibration. */
 bool ws_gpu_peak_is_measured(const struct ws_gpu *gpu, enum ws_precision precision);
 bool ws_gpu_bandwidth_is_measured(const struct ws_gpu *gpu);
 
-/* Returns a limit that no kernel can exceed, in GFLOP/s: the data sheet's peak of a calibrated GPU, else the
- * table's. A measured ceiling is what copies and GEMMs reached; other kernels may reach a little more. */
+/* Return a limit that no kernel can exceed, in GFLOP/s or GB/s. Of a calibrated GPU it is the larger of the measured
+ * figure and the data sheet's: what GEMMs and copies reached, other kernels may exceed a little. */
 double ws_gpu_limit(const struct ws_gpu *gpu, enum ws_precision precision);
 double ws_gpu_bandwidth_limit(const struct ws_gpu *gpu);
 

@@ -24,7 +24,7 @@ static void gpu_file_copy(char *to, size_t capacity, const json_t *object, const
     snprintf(to, capacity, "%s", text && *text ? text : otherwise);
 }
 
-/* Fills in the data sheet's figures where none were measured. */
+/* Fills in the data sheet's peaks for the precisions that were not measured. */
 static void complete(struct ws_gpu_file *file, const json_t *root)
 {
     struct ws_gpu *gpu = &file->gpu;

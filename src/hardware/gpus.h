@@ -1,4 +1,4 @@
-/* The GPUs that peaks are known of. TFLOP/s, dense; { ordinary cores, tensor or matrix cores }.
+/* The GPUs whose peaks are known. TFLOP/s, dense; { ordinary cores, tensor or matrix cores }.
  *
  * G(name, cc major, cc minor, SMs, boost MHz, last cache MiB, memory GiB, GB/s,
  *   fp64, fp32, tf32, fp16, bf16, fp8, int8, fp4, source)
@@ -9,7 +9,7 @@
  *
  * NOT VERIFIED AGAINST A DATA SHEET: no row was compared with the maker's document itself, because no such document
  * could be read where the rows were written. In November 2026 the rows were compared with texts that quote these
- * documents. The list names the maker's document for each row, and the figures that such a quotation confirms.
+ * documents. The list names the maker's document for each row, and the figures that a quotation of it confirms.
  *
  * V100        nvidia.com volta-v100-datasheet-update-us-1165301-r5.pdf: fp64, fp32, fp16
  * V100 PCIE   the same: fp64, fp32, fp16

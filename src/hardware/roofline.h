@@ -33,15 +33,16 @@ struct ws_roof ws_roof_of_ordinary(const struct ws_gpu *gpu, enum ws_precision p
 /* C[m,n] = A[m,k] · B[k,n], `batch` times: 2·m·n·k FLOPs, (m·k + k·n + m·n) elements. */
 struct ws_work ws_work_gemm(double m, double n, double k, double batch, double element_bytes);
 
-/* A chain of pointwise kernels: each reads what the kernel before it wrote. Fused, results between kernels do not
- * move: only the chain's first input and last output do. The further inputs of every kernel are read in both cases.
- */
+/* A chain of pointwise kernels: each reads what the kernel before it wrote. If the chain is fused, only its first
+ * input and its last output are moved, not the results between kernels. `inputs` is the number of inputs of each
+ * kernel; those after the first are read in both cases. */
 struct ws_work ws_work_chain(double kernels, bool fused, double elements, double inputs, double flops_per_element,
                              double element_bytes);
 
 struct ws_attention {
     double batch, heads, queries, keys, head_size;
-    bool causal; /* causal mask: with as many queries as keys, fused attention computes only half of the scores */
+    bool causal; /* causal mask; then queries and keys must be equal in number, and fused attention computes half of
+                    the scores */
 };
 
 /* softmax(Q·Kᵀ)·V: two GEMMs of 2·queries·keys·head_size FLOPs per head; the FLOPs of the softmax are left out.

@@ -1,5 +1,5 @@
-/* Finds the kernels of each collective. A kernel may name its collective itself. Otherwise it is an NCCL kernel
- * that the thread launched during the framework's call. */
+/* Finds the kernels of each collective. A kernel may name its collective itself. Otherwise an NCCL kernel belongs to
+ * the collective during whose call it was launched, on the same thread. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static int input_collectives_by_place(const void *a, const void *b)
         return x->thread < y->thread ? -1 : 1;
     if (x->begin != y->begin)
         return x->begin < y->begin ? -1 : 1;
-    return (x->end < y->end) - (x->end > y->end); /* the outer one first */
+    return (x->end < y->end) - (x->end > y->end); /* the outer record first */
 }
 
 static const struct ws_gather_call *call_of(const struct ws_gather *gather, const struct ws_gather_op *op)

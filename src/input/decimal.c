@@ -55,7 +55,7 @@ bool ws_decimal(const char *text, size_t length, int shift, int64_t *value)
             point = i;
     if (point > end)
         point = end;
-    /* The number of digits to keep: those before the decimal point, moved by exponent and shift. */
+    /* Exponent and shift move the decimal point. The digits before the moved point are kept. */
     int64_t kept = (int64_t)(point - negative) + exponent + shift, seen = 0;
     for (size_t i = negative; i < end; i++) {
         if (i == point)

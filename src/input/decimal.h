@@ -1,4 +1,5 @@
-/* Parses decimal numbers to integers exactly: 1712195495519689.047 µs does not fit a double. */
+/* Parses decimal numbers to integers, without a double in between: no double holds 1712195495519689.047 µs
+ * exactly. */
 #ifndef WALLSHIM_INPUT_DECIMAL_H
 #define WALLSHIM_INPUT_DECIMAL_H
 
@@ -8,8 +9,8 @@
 
 #define WS_DECIMAL_MOST ((int64_t)1 << 61)
 
-/* Parses the number times 10^shift, with an optional exponent. Remaining decimals are rounded, halves away from 0.
- * Returns false if the text is not a number or the result is beyond ± WS_DECIMAL_MOST. */
+/* Parses a number, which may have an exponent, and multiplies it by 10^shift. Rounds to the nearest integer, halves
+ * away from 0. Returns false if the text is not a number or the result is beyond ± WS_DECIMAL_MOST. */
 bool ws_decimal(const char *text, size_t length, int shift, int64_t *value);
 
 #endif

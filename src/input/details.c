@@ -1,4 +1,5 @@
-/* Details of calls that a source stores apart from the calls: their stream and event, the memory they allocated. */
+/* Details of calls that a source stores separately from the calls: their stream, their event, the memory they
+ * allocated. */
 #include <errno.h>
 
 #include "base/salted.h"
@@ -49,8 +50,8 @@ const struct ws_gather_detail *ws_gather_use_detail(struct ws_gather *gather, ui
     if (!detail || detail->used)
         return NULL;
     detail->used = true;
-    /* A wait keeps its event only if an earlier call in the file recorded this event. Otherwise it is unknown who
-     * recorded the event: another process, or a call that the source left out. */
+    /* A wait keeps its event only if an earlier call recorded this event. Otherwise another process may have
+     * recorded it, or a call that the source left out. */
     if (detail->records && !ws_salted_put(&gather->recorded, detail->object))
         gather->error = -ENOMEM;
     if (detail->waits && !ws_salted_get(&gather->recorded, detail->object))

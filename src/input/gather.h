@@ -1,9 +1,9 @@
 /* Turns the data of importers into rows of the record families.
  *
- * Foreign files use texts and numbers of their own as names. They list a kernel and the call that launched it apart
- * and in any order. Here names become identifiers. Operations and calls are kept until the end, when they are
- * joined; ranges are not kept. An importer adds what it reads piece by piece and finally calls ws_gather_finish.
- * ws_gather_next returns the finished blocks.
+ * Foreign files use texts and numbers of their own as names. They list a kernel and the call that launched it in
+ * different places and in any order. Here names become identifiers. Operations and calls are kept until the end of
+ * the file and then joined. Ranges become rows at once. An importer adds what it reads piece by piece and finally
+ * calls ws_gather_finish. ws_gather_next returns the finished blocks.
  *
  * When memory runs out, `error` is set, and all functions return 0 and change nothing. An importer checks it once
  * per piece. */
@@ -21,7 +21,7 @@ struct ws_gather_op {
     uint64_t bytes;
     uint32_t shape; /* index in ws_gather.shapes, from 1 */
     uint32_t flags; /* enum ws_op_flags */
-    uint32_t call;  /* index + 1; set by the join of operations and calls */
+    uint32_t call;  /* index of its call + 1; 0: none. Set by the join of operations and calls */
 };
 
 /* One host call. */
@@ -41,17 +41,17 @@ struct ws_gather_collective {
     uint32_t function; /* family driver_function; 0: the record only names the communicator */
     uint32_t comm;     /* index in ws_gather.comms, from 1; 0: unknown */
     uint32_t datatype;
-    uint32_t stream; /* of its operation; set by the join */
+    uint32_t stream; /* stream of its operations; set by the join */
     int32_t peer;
-    bool all_parts; /* count includes the parts of all ranks, where NCCL counts one part */
-    uint32_t op;    /* index + 1 of its operation, if thread and times are those of a kernel's call; else 0 */
+    bool all_parts; /* `count` covers the parts of all ranks; NCCL counts only one part */
+    uint32_t op;    /* index of the kernel's operation + 1, if a kernel names the collective; else 0 */
 };
 
 /* One allocation or release by a framework's allocator. */
 struct ws_gather_memory {
     int64_t time;
     uint64_t address, bytes;
-    uint64_t total;  /* bytes that are allocated in all after this */
+    uint64_t total;  /* bytes in use after the allocation or release */
     int64_t ordinal; /* of the device; -1: host memory */
     uint32_t function, thread;
 };
@@ -86,8 +86,8 @@ struct ws_gather {
     struct ws_vector collectives;  /* struct ws_gather_collective */
     struct ws_vector memory;       /* struct ws_gather_memory */
     struct ws_vector details;      /* struct ws_gather_detail */
-    struct ws_map detail_of;       /* correlation → place in details + 1 */
-    struct ws_map recorded;        /* events of details that were recorded so far */
+    struct ws_map detail_of;       /* correlation → index in details + 1 */
+    struct ws_map recorded;        /* events that the calls processed so far recorded */
     uint64_t losses[WS_LOSS_COUNT];
     struct ws_gather_join *join; /* set once everything was read */
 };
@@ -104,20 +104,21 @@ uint32_t ws_gather_driver_function(struct ws_gather *gather, const char *name, s
 uint32_t ws_gather_function(struct ws_gather *gather, const char *name, size_t length, uint32_t registers,
                             uint32_t static_shared_bytes);
 
-/* pid and tid may be any numbers that tell threads apart. tid is stored in the row. */
+/* pid and tid may be any numbers that differ between threads. tid is stored in the row. */
 uint32_t ws_gather_thread(struct ws_gather *gather, int64_t pid, int64_t tid);
 
 /* Names a thread that was seen before. */
 void ws_gather_thread_name(struct ws_gather *gather, int64_t pid, int64_t tid, const char *name, size_t length);
 
-/* ordinal < 0: unknown. context and stream are the source's numbers. */
+/* ordinal: of the device; < 0: unknown. context and stream are the source's numbers. */
 uint32_t ws_gather_stream(struct ws_gather *gather, int64_t ordinal, int64_t context, int64_t stream);
 
-/* Returns a context that has operations: the one given, else another one of the device, else 0. */
+/* Returns the given context if it has operations, else another context of the device that has, else 0. */
 uint32_t ws_gather_known_context(const struct ws_gather *gather, int64_t ordinal, int64_t context);
 uint32_t ws_gather_known_stream(struct ws_gather *gather, int64_t ordinal, int64_t context, int64_t stream);
 
-/* shape has neither id nor driver_function. The result is only for ws_gather_op.shape. */
+/* shape->id and shape->driver_function must be 0. The result is a number for ws_gather_op.shape, not an identifier
+ * in family shape. */
 uint32_t ws_gather_shape(struct ws_gather *gather, const struct ws_shape *shape);
 
 /* --- rows -------------------------------------------------------------------------------------- */
@@ -163,7 +164,7 @@ struct ws_call_kind ws_call_kind_of(const char *name, size_t length);
 /* Parses "Memcpy HtoD (Pageable -> Device)". */
 void ws_copy_spaces(const char *name, size_t length, uint32_t *from, uint32_t *to);
 
-/* Parses "Memset (Device)", "Pinned" … */
+/* Returns the enum ws_space of a word, such as "Device" or "Pinned". */
 uint32_t ws_space_of(const char *word, size_t length);
 
 /* Recognizes "ProfilerStep#12" and other numbered names with "step": "train_step#12". */
@@ -195,8 +196,8 @@ uint32_t ws_gather_device_of(const struct ws_gather *gather, uint32_t stream);
 /* Assigns operations to collectives (collectives.c). order: the operations by host time. Returns 0 or -ENOMEM. */
 int ws_gather_tie_collectives(struct ws_gather *gather, const uint32_t *order);
 
-/* Returns the details of a call, or NULL. Only the first request for a correlation gets them. That is the outermost
- * call's, because calls are processed in order of begin. */
+/* Returns the details of a call, or NULL. Only the first request for a correlation gets them. The outermost call
+ * requests first, because calls are processed in order of begin. */
 const struct ws_gather_detail *ws_gather_use_detail(struct ws_gather *gather, uint64_t correlation);
 
 /* Returns how many memory details belong to no call. Valid once all calls were processed. */

@@ -13,7 +13,7 @@ struct ws_importer {
      * with the file. Unreadable parts are counted in damage. */
     int (*read)(void *state, struct ws_damage *damage, char *message, size_t capacity);
     /* `processes` returns how many processes the file has, at least 1. `choose`, called before the first read,
-     * restricts the rows to one of them. NULL: one process. */
+     * restricts the rows to one of them. Both are NULL if files of the format hold one process. */
     size_t (*processes)(void *state);
     void (*choose)(void *state, size_t process);
     void (*position)(const void *state, uint64_t *done, uint64_t *total);

@@ -10,7 +10,7 @@
 /* How the file ended. */
 enum ws_input_end {
     WS_INPUT_WHOLE,
-    WS_INPUT_CUT,    /* within gzip data */
+    WS_INPUT_CUT,    /* the file ends within gzip data */
     WS_INPUT_DAMAGED /* the following bytes are not valid gzip */
 };
 
@@ -19,8 +19,8 @@ struct ws_input;
 /* Returns 0 or -errno. */
 int ws_input_open(struct ws_input **input, const char *path);
 
-/* Reads at most size bytes. Returns 0 at the end (see ws_input_end), or -errno; -E2BIG: a compressed file grows so
- * much that it must be a decompression bomb. */
+/* Reads at most size bytes. Returns how many; 0 at the end (see ws_input_end); or -errno. -E2BIG: a compressed file
+ * grows so much that it must be a decompression bomb. */
 ssize_t ws_input_read(struct ws_input *input, void *to, size_t size);
 
 enum ws_input_end ws_input_end(const struct ws_input *input);

@@ -17,8 +17,8 @@ static bool same_text(const struct ws_intern *intern, uint32_t number, const voi
     return text->length == length && !memcmp(text->data, data, length);
 }
 
-/* Returns the place of an equal item, or the place for a new one, which then holds 0. Returns NULL when memory runs
- * out. */
+/* Returns the map entry that holds the number of an equal item, or a new entry that holds 0. Returns NULL when
+ * memory runs out. */
 static uint64_t *find_place(struct ws_intern *intern, const void *data, size_t length, is_same same)
 {
     for (uint64_t key = ws_salted_key(data, length);; key = ws_hash_next(key)) {
@@ -28,7 +28,7 @@ static uint64_t *find_place(struct ws_intern *intern, const void *data, size_t l
     }
 }
 
-/* Appends an item for a new place. */
+/* Appends an item and stores its number in the new map entry. */
 static void *intern_add(struct ws_intern *intern, uint64_t *place)
 {
     void *item = intern->items.count < UINT32_MAX ? ws_vector_push(&intern->items) : NULL;

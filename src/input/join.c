@@ -1,4 +1,4 @@
-/* Joins operations with the calls that made them and outputs all rows in order of host time. */
+/* Joins operations with the calls that made them, and outputs the rows of both in order of host time. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ struct final_shape {
 
 struct ws_gather_join {
     uint32_t *ops, *calls;   /* indices, ordered by host time */
-    size_t op, call, memory; /* index of the next one to output */
+    size_t op, call, memory; /* index of the next item to output */
     bool started;
 };
 
@@ -30,15 +30,15 @@ static struct ws_gather_call *call_at(const struct ws_gather *gather, size_t ind
     return (struct ws_gather_call *)gather->calls.data + index;
 }
 
-/* Returns the host time of the call; without a call, the begin on the device. */
+/* Returns the begin of the operation's call or, if it has none, the operation's begin on the device. */
 static int64_t host_time(const struct ws_gather *gather, size_t op)
 {
     uint32_t call = join_op_at(gather, op)->call;
     return call ? call_at(gather, call - 1)->begin : join_op_at(gather, op)->begin;
 }
 
-/* Finds the call of each operation: the outermost call with the same correlation. A file merged from several
- * processes may have several such calls. Then the operation gets no call. */
+/* Finds the call of each operation: the outermost call with the same correlation. In a file merged from several
+ * processes, calls of different processes may have this correlation. Then the operation gets no call. */
 static int match_calls(struct ws_gather *gather)
 {
     struct ws_map calls = { 0 }; /* correlation of an operation → index of its call + 1 */

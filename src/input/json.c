@@ -164,7 +164,8 @@ void ws_json_destroy(struct ws_json *json)
 
 /* --- NaN and Infinity ------------------------------------------------------------------------------- */
 
-/* Returns the length of a word such as NaN or Infinity, which is not valid JSON, or 0. */
+/* Returns the length of the word NaN, Infinity or inf at `at`, with its sign; 0: there is none. JSON has no such
+ * numbers. */
 static size_t no_number(const unsigned char *at, const unsigned char *end)
 {
     static const char *const words[] = { "infinity", "inf", "nan" };
@@ -235,8 +236,8 @@ static bool is_space(unsigned char c)
     return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-/* Returns whether an item begins at this brace: it follows a comma and starts with a typical key of an event.
- * Braces may also occur in texts. */
+/* Returns whether an item begins at this brace. Braces also occur in texts, so the brace must follow a comma and
+ * precede a typical key of an event. */
 static bool begins_item(const unsigned char *begin, const unsigned char *brace, const unsigned char *end)
 {
     static const char *const keys[] = { "\"ph\"", "\"name\"", "\"cat\"", "\"pid\"", "\"ts\"", "\"args\"" };
@@ -251,7 +252,7 @@ static bool begins_item(const unsigned char *begin, const unsigned char *brace, 
     return found && before > begin && before[-1] == ',';
 }
 
-/* Returns the next item, or the end. */
+/* Returns where the next item begins, or `end`. Counts the bytes before it as skipped. */
 static const unsigned char *seek_item(struct ws_json *json, const unsigned char *begin, const unsigned char *from,
                                       const unsigned char *end)
 {
@@ -276,7 +277,7 @@ static bool leave_item(struct ws_json *json, const unsigned char **at, const uns
         return false;
     json->on_broken(json->user);
     *at = taken < (size_t)(end - *at) ? *at + taken : end;
-    bool ends = !within && taken && (*at)[-1] == ']'; /* a comma before the array's ']' */
+    bool ends = !within && taken && (*at)[-1] == ']'; /* the parser failed at ",]", the end of the array */
     *at -= ends;
     json->seeking = !ends;
     return true;
@@ -351,7 +352,7 @@ bool ws_json_parse(struct ws_json *json, size_t size)
     if (!parse(json, begin, last) || json->silent > LONGEST_TEXT)
         return false;
     json->held = (size_t)(end - last);
-    memmove(json->piece + HELD - json->held, last, json->held); /* memmove: they overlap in a short piece */
+    memmove(json->piece + HELD - json->held, last, json->held); /* memmove: the areas overlap in a short piece */
     return true;
 }
 

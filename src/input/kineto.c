@@ -1,5 +1,5 @@
-/* Reads traces of Kineto, PyTorch's profiler: JSON in Chrome's format, plain or compressed with gzip. Only the
- * fields of events that are used are stored. */
+/* Reads traces of Kineto, PyTorch's profiler: JSON in Chrome's trace event format, plain or compressed with gzip.
+ * Only those fields of events are stored that are used. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ enum node {
     NODE_BLOCK,
     NODE_CONCRETE,   /* values of an operator's inputs */
     NODE_TYPES,      /* types of an operator's inputs */
-    NODE_DIMENSIONS, /* dimensions of its inputs: one array per input, of numbers or of further arrays */
+    NODE_DIMENSIONS, /* dimensions of an operator's inputs: one array per input, of numbers or of further arrays */
     NODE_DIMENSION,
 };
 
@@ -132,7 +132,7 @@ static int kineto_on_key(void *user, const unsigned char *text, size_t length)
 
 /* --- maps and arrays ------------------------------------------------------------------------------ */
 
-/* Returns the kind of a map or array that begins inside a level. */
+/* Returns the kind of a map or array that begins inside the current level. */
 static enum node node_within(const struct reading *reading, bool is_map)
 {
     static const struct {
@@ -176,7 +176,7 @@ static void kineto_begin_event(struct reading *reading)
     kineto_inputs_begin(&reading->inputs);
 }
 
-/* The state of a broken event is reset when the next event begins. */
+/* Goes back to the array of events. kineto_begin_event resets the state that the broken event left. */
 static void on_broken(void *user)
 {
     struct reading *reading = user;

@@ -94,7 +94,7 @@ enum kineto_category {
     CATEGORY_OPERATOR,
     CATEGORY_ANNOTATION,
     CATEGORY_PYTHON,
-    CATEGORY_REPEATED, /* adds no information */
+    CATEGORY_REPEATED, /* known, but not read: adds no information */
 };
 
 /* The texts of an event. */
@@ -109,7 +109,7 @@ enum kineto_text_kind {
     TEXT_KINDS
 };
 
-/* The used part of one event. Its texts are valid until the next event. */
+/* The fields of one event that are used. Its texts are valid until the next event. */
 struct kineto_event {
     uint64_t seen;                    /* bits of enum kineto_key: fields that have a value of the right type */
     int64_t number[KINETO_KEY_COUNT]; /* times in ns */
@@ -141,19 +141,20 @@ struct kineto {
     bool has_schema;              /* the file has a schema version */
     bool has_base;                /* the file has a base for its times */
     int64_t rank;                 /* in the job; -1: unknown */
-    uint64_t known, unknown;      /* events with a duration, of the profiler's categories and of others */
-    const char *writer;           /* another program that seems to have written the file; or NULL */
-    struct ws_text label;         /* of the rank being read, if the file holds several */
+    uint64_t known, unknown;      /* numbers of events: of the profiler's categories; others with name and duration */
+    const char *writer;           /* message about another program that seems to have written the file; or NULL */
+    struct ws_text label;         /* of the rank being read, if the file holds several ranks */
     struct ws_intern groups;      /* struct ws_text: the keys that identify process groups */
     struct ws_vector group_ranks; /* struct kineto_group, parallel to `groups` and to ws_gather.comms */
     struct ws_vector configured;  /* struct kineto_group, from the configuration in the file */
     struct ws_map configured_of;  /* hash of a name → index + 1 of the first group with that name */
 };
 
-/* A process group: its name and those of its ranks that the file lists, "[0, 2, 4, ...]". */
+/* A process group: its name, and its ranks as the file lists them. "..." ends an incomplete list: "[0, 2, 4,
+ * ...]". */
 struct kineto_group {
     struct ws_text name, ranks;
-    uint32_t place; /* index of this process's rank in the configuration; UINT32_MAX: none */
+    uint32_t place; /* index of this process's rank in `ranks` of a configured group; UINT32_MAX: not in it */
 };
 
 static inline bool kineto_saw(const struct kineto_event *event, enum kineto_key key)
@@ -176,7 +177,7 @@ void kineto_take_event_value(struct kineto *kineto, enum kineto_key key, const c
 
 void kineto_take_argument(struct kineto *kineto, enum kineto_key key, const char *text, size_t length);
 
-/* Stores the value of an operator's input if kineto_event.concrete holds it. */
+/* Stores the value of an operator's input if it is one of those that kineto_event.concrete holds. */
 void kineto_take_concrete(struct kineto_event *event, size_t index, const char *text, size_t length);
 
 void kineto_take_extent(uint32_t extent[3], size_t index, const char *text, size_t length);
@@ -193,10 +194,10 @@ struct kineto_inputs {
 
 void kineto_inputs_begin(struct kineto_inputs *inputs);
 
-/* Writes "long int" as long_int. Empty text: unknown. */
+/* Appends the type of the next input, with "long int" as long_int. Empty text: unknown. */
 void kineto_take_type(struct kineto_inputs *inputs, const char *text, size_t length);
 
-/* Appends a number, or the opening bracket of a list, with a comma before it if needed. */
+/* Appends a dimension, or the opening bracket of a list, with a comma before it if needed. */
 void kineto_take_dimension(struct kineto_inputs *inputs, const char *text, size_t length);
 
 /* Appends text unchanged: a closing bracket, the space after an input. */
@@ -205,7 +206,8 @@ void kineto_take_dimensions(struct kineto_inputs *inputs, const char *text, size
 /* Stores the value of an input that is not a tensor: "[2, 2]", "False". Empty text: unknown. */
 void kineto_take_value(struct kineto_inputs *inputs, const char *text, size_t length);
 
-/* Returns the text, valid until the next begin. It is empty if nothing is known or it would be too long. */
+/* Returns the text, valid until the next kineto_inputs_begin. It is empty if nothing is known or the text would be
+ * too long. */
 struct ws_text kineto_inputs_end(struct kineto_inputs *inputs, const struct ws_text *operator);
 
 void kineto_inputs_finish(struct kineto_inputs *inputs);
@@ -219,7 +221,7 @@ void kineto_init(struct kineto *kineto, struct ws_gather *gather);
 /* Restricts reading to one rank and stores its number and label. */
 void kineto_choose(struct kineto *kineto, struct ws_text label, size_t rank);
 
-/* A process's name or number may show which program wrote the file. */
+/* Notes which program wrote the file, if the name or number of a process shows it. */
 void kineto_note_process(struct kineto *kineto, const char *text, size_t length);
 
 /* Handles a complete event. */
@@ -230,7 +232,7 @@ void kineto_take_device(struct kineto *kineto, const struct ws_device *device);
 /* Handles a value outside of events, about the whole trace. */
 void kineto_take_fact(struct kineto *kineto, enum kineto_key key, const char *text, size_t length);
 
-/* Returns whether the file has events but none of the PyTorch profiler. The message then says what the file is. */
+/* Returns whether the file has events, but none of the PyTorch profiler's. If so, message says what the file is. */
 bool kineto_is_of_another(const struct kineto *kineto, char *message, size_t capacity);
 
 /* Call it at the end of the file. Writes what only the whole file decides: devices, process groups, names of
@@ -283,10 +285,11 @@ void kineto_ranks_finish(struct kineto_ranks *ranks);
 /* Returns whether the operator or annotation records a collective. */
 bool kineto_is_communication(const struct ws_text *name);
 
-/* Reads the collective from such a range. */
+/* Reads the collective from the current event, which must be such an operator or annotation. */
 void kineto_take_communication(struct kineto *kineto, uint32_t thread, int64_t begin, int64_t end);
 
-/* Reads the collective from the arguments of a kernel, if it has any. Call it after the operation was added. */
+/* Reads the collective from the arguments of the current event, a kernel. Call it after ws_gather_op for the
+ * kernel. */
 void kineto_take_communication_kernel(struct kineto *kineto);
 
 /* Call it after all events: finds this process's rank in each group. */

@@ -1,6 +1,6 @@
-/* Collectives in PyTorch traces. Later versions describe them, with the process group, on each kernel and on the
- * operator record_param_comms. Earlier versions only have the annotation "nccl:all_reduce", whose input is the
- * data. */
+/* Collectives in PyTorch traces. Later versions of PyTorch describe a collective and its process group in the
+ * arguments of each kernel and of the operator record_param_comms. In earlier versions the annotation
+ * "nccl:all_reduce" names the collective, and the annotation's input is the data. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static uint32_t small(int64_t value)
     return value > 0 && value < INT32_MAX ? (uint32_t)value : 0;
 }
 
-/* Returns the group that an event names by name and ranks. These texts are equal on all ranks. */
+/* Returns the group whose name and ranks the event gives. Both texts are equal on all ranks. */
 static uint32_t named_group(struct kineto *kineto)
 {
     const struct kineto_event *event = &kineto->event;
@@ -115,7 +115,8 @@ static uint32_t rank_in(const struct kineto *kineto, const struct kineto_group *
         place = configured->place;
     if (place != UINT32_MAX)
         return place;
-    /* The rank is unknown. Use a number that no other rank of the group has. */
+    /* The list is incomplete and lacks this process. Use its rank in the job, which no other process of the group
+     * uses. */
     return memmem(group->ranks.data, group->ranks.length, "...", 3) ? small(kineto->rank) : 0;
 }
 
@@ -171,7 +172,8 @@ static struct ws_gather_collective described(struct kineto *kineto)
     };
 }
 
-/* Returns the elements of the first input of "float[19618307] …", or 0 if it is not a tensor of a known type. */
+/* Returns the number of elements of the first input in "float[19618307] …", or 0 if the input is not a tensor of a
+ * known type. */
 static uint64_t kineto_collectives_elements_of(struct ws_text inputs, uint32_t *type)
 {
     size_t end = 0, at;

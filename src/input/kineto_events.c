@@ -93,7 +93,7 @@ void kineto_take_fact(struct kineto *kineto, enum kineto_key key, const char *te
     char shown[64];
     int64_t version;
     if (key == KINETO_RANK &&
-        kineto->label.length) /* of a file that merges several ranks, this is the first rank's */
+        kineto->label.length) /* in a file that merges several ranks, this is the number of the first rank */
         return;
     if (key == KINETO_RANK && !ws_decimal(text, length, 0, &kineto->rank))
         kineto->rank = -1;
@@ -132,8 +132,8 @@ static bool note_device(struct kineto *kineto, struct ws_map *noted, uint32_t id
     return place && !(*place)++;
 }
 
-/* AMD traces number the devices of the machine but describe only those of the process. If all described devices are
- * equal, the others are assumed to be equal too. */
+/* AMD traces number all devices of the machine, but describe only the devices of the process. If all described
+ * devices are equal, the others are assumed to be equal too. */
 static void put_devices(struct kineto *kineto)
 {
     const struct ws_device *devices = kineto->devices.data;
@@ -215,7 +215,8 @@ static struct ws_text inner_name(struct ws_text text)
     return text;
 }
 
-/* Writes when the trace started. Without a base time, the times of events count from 1970. */
+/* Writes when the trace started. If the file has no base time, times count from 1970, and the first event gives the
+ * start. */
 static void say_start(struct kineto *kineto)
 {
     const int64_t year_2001 = 1000000000000000000;
@@ -351,7 +352,7 @@ static void kineto_events_take_call(struct kineto *kineto, int64_t begin, int64_
     ws_gather_call(kineto->gather, &call);
 }
 
-/* Returns the innermost frame outside installed packages. */
+/* Returns the innermost Python frame of the stack that is outside installed packages; empty: none. */
 static struct ws_text own_frame(struct ws_text stack)
 {
     static const char *const packages[] = { "/site-packages/", "/dist-packages/", "/lib/python" };
@@ -369,7 +370,8 @@ static struct ws_text own_frame(struct ws_text stack)
     return stack;
 }
 
-/* In early PyTorch traces annotations are among the operators. PyTorch's own are recognized by name. */
+/* In early PyTorch traces annotations have the category of operators. PyTorch's own annotations are recognized by
+ * name. */
 static bool is_annotation(const struct ws_text *name)
 {
     static const char *const begins[] = { "enumerate(DataLoader)#", "Optimizer.step#", "Optimizer.zero_grad#" };
@@ -416,7 +418,7 @@ static void take_range(struct kineto *kineto, int64_t begin, int64_t end)
         kineto_take_communication(kineto, range.thread, begin, end);
 }
 
-/* Takes an allocation or release of the caching allocator, with the bytes that are allocated in all afterwards. */
+/* Takes an allocation or release of the caching allocator, with the number of bytes in use afterwards. */
 static void take_memory(struct kineto *kineto)
 {
     static const char *const names[2][2] = { { "[memory] host free", "[memory] host alloc" },

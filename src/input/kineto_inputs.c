@@ -9,7 +9,7 @@
 #include "input/kineto.h"
 
 enum {
-    MOST = 32768,    /* maximum size in bytes; a longer description is dropped */
+    MOST = 32768,    /* maximum size of the text in bytes; a longer text is dropped */
     MOST_VALUE = 32, /* maximum size of a value in bytes; a longer one is dropped */
 };
 

@@ -1,4 +1,4 @@
-/* Finds the number of a field by its name. */
+/* Finds the enum kineto_key of a field's name, by a hash table. */
 #include <string.h>
 
 #include "input/kineto.h"

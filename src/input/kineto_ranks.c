@@ -8,7 +8,7 @@
 #include "input/input.h"
 #include "input/kineto.h"
 
-/* Labels appear at the begin of a file. If there are none, the rest is not searched. */
+/* A file with labels has one in its first piece. If the first piece has none, the rest is not searched. */
 enum { PIECE = 64 * 1024, MOST_LABEL = 64, MOST_RANKS = 256 };
 
 static size_t spaces_at(const char *at, const char *end)

@@ -163,7 +163,7 @@ uint32_t ws_space_of(const char *word, size_t length)
         { "Pageable", WS_SPACE_PAGEABLE }, { "Pinned", WS_SPACE_PINNED },   { "Host", WS_SPACE_HOST },
         { "Device", WS_SPACE_DEVICE },     { "Array", WS_SPACE_ARRAY },     { "Managed", WS_SPACE_MANAGED },
         { "Peer", WS_SPACE_PEER },         { "Unified", WS_SPACE_MANAGED }, { "Memory", WS_SPACE_PAGEABLE },
-        { "Shared", WS_SPACE_MANAGED }, /* Intel writes it in capitals */
+        { "Shared", WS_SPACE_MANAGED }, /* Intel writes "SHARED" */
     };
     for (size_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++)
         if (length >= strlen(spaces[i].word) && !strncasecmp(word, spaces[i].word, strlen(spaces[i].word)))

@@ -11,7 +11,7 @@
 
 enum { ROWS_A_PIECE = 4096, MOST_SQL = 4096 };
 
-/* Up to this number, each process is read by itself. A file with more processes is read as one process. */
+/* Up to this number of processes, each is read by itself. A file with more processes is read as one process. */
 enum { MOST_PROCESSES = 256 };
 
 /* The part of globalPid and globalTid that identifies the process; the other bits are the thread. */
@@ -58,9 +58,9 @@ static int nsight_open_reading(void **state, const char *path, struct ws_gather 
     return 0;
 }
 
-/* --- tables and columns that may be there or not --------------------------------------------------- */
+/* --- tables and columns that may be missing -------------------------------------------------------- */
 
-/* "column>Table.value" selects the value that the column refers to by id in another table. */
+/* "column>Table.value" selects the value in the row of Table whose id is in the column. */
 static int add_column(struct reading *reading, const char *table, const char *wanted, char *sql)
 {
     char column[64], other[64], value[64];
@@ -139,7 +139,7 @@ static void nsight_choose_process(void *state, size_t process)
 
 /* --- one table after the other ----------------------------------------------------------------------- */
 
-/* Starts the next existing table. Returns 1, 0 if there is none, or -ENOMEM. */
+/* Starts the next table that exists in the file. Returns 1, 0 if there is none, or -ENOMEM. */
 static int next_table(struct reading *reading)
 {
     char sql[MOST_SQL];

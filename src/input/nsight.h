@@ -11,7 +11,7 @@ enum { NSIGHT_COLUMNS = 20 };
 
 struct nsight {
     struct ws_gather *gather;
-    struct ws_intern processes; /* int64_t globalPid; the first one gives the trace its name */
+    struct ws_intern processes; /* int64_t globalPid; the trace has the pid and name of the first process */
     int64_t pid;                /* number of the process that is read; -1: several, or unknown */
     struct ws_map visible;      /* GPU + 1 → the process's own number of the GPU + 1 */
     struct ws_map recorded;     /* event → context it was recorded in, or NSIGHT_AMBIGUOUS */
@@ -20,7 +20,8 @@ struct nsight {
 /* A table of the export. Columns missing in a file are NULL. */
 struct nsight_table {
     const char *name;
-    const char *columns[NSIGHT_COLUMNS]; /* "column", or "column>Table.value" for a value it refers to by id */
+    const char *columns[NSIGHT_COLUMNS]; /* "column", or "column>Table.value": the value in the row of Table whose id
+                                            is in the column */
     void (*take)(struct nsight *nsight, sqlite3_stmt *row);
     const char *order; /* column to order by; NULL: none */
     bool of_device;    /* holds operations of devices: processes with rows here used a device */
@@ -39,12 +40,13 @@ void nsight_init(struct nsight *nsight, struct ws_gather *gather);
 /* Notes that this is the only process that used a device. */
 void nsight_alone(struct nsight *nsight, int64_t global);
 
-/* Restricts reading to one process and notes its number, because the file may not describe it. */
+/* Restricts reading to one process and notes its number, because the file may lack a description of the process. */
 void nsight_choose(struct nsight *nsight, int64_t global);
 
 void nsight_finish(struct nsight *nsight);
 
-/* Makes a process's identifier unique in the file. global is its globalPid or a globalTid. */
+/* Makes `id`, an identifier of one process, unique in the file. global is the process's globalPid, or a globalTid of
+ * the process. */
 uint64_t nsight_of_process(struct nsight *nsight, int64_t global, int64_t id);
 
 static inline struct ws_text nsight_text(sqlite3_stmt *row, int column)

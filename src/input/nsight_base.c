@@ -10,12 +10,12 @@
 enum { LONGEST_VALUE = 1 << 24, LONGEST_NAME = 1 << 17 };
 
 /* Limits on the cost of reading, against files that were made to cost endless time or memory, by cyclic pages or
- * endless rows. A real export takes less than one step of SQLite's virtual machine per byte of the file, and half
- * the file's size in values. */
+ * endless rows. A real export takes less than one step of SQLite's virtual machine per byte of the file, and half a
+ * byte of values. The limits per byte are much higher. */
 enum { STEPS_A_UNIT = 1000, STEPS_A_BYTE = 10, BYTES_A_BYTE = 64 };
 static const uint64_t steps_anyhow = 20000000, bytes_anyhow = 64 << 20;
 
-/* Makes "file:PATH?immutable=1": SQLite then takes no lock and writes nothing beside the file. */
+/* Makes "file:PATH?immutable=1": SQLite then takes no lock and creates no other file next to the database. */
 static char *make_uri(const char *path)
 {
     char *uri = malloc(strlen(path) * 3 + 32), *at = uri;
@@ -134,7 +134,7 @@ void nsight_base_index_texts(struct nsight_base *base)
     if (!nsight_base_has_column(base, "StringIds", "id") || !nsight_base_has_column(base, "StringIds", "value") ||
         has_row(base, keyed, "StringIds"))
         return;
-    /* Limits the copy to twice the size of the file and 4 MiB: pages have 4096 bytes. */
+    /* Limits the copy to twice the size of the file plus 4 MiB: a page has 4096 bytes. */
     snprintf(sql, sizeof(sql),
              "PRAGMA temp.max_page_count = %llu;"
              "CREATE TEMP TABLE StringIds (id INTEGER PRIMARY KEY, value);"

@@ -11,11 +11,11 @@
 struct nsight_base {
     sqlite3 *handle;
     uint64_t file_bytes;
-    uint64_t steps_left; /* of SQLite's virtual machine, in units of the progress handler */
+    uint64_t steps_left; /* of SQLite's virtual machine, in units of 1000: the progress handler counts them */
     uint64_t bytes_left; /* bytes of values that may still be read */
     bool broken;         /* the list of tables is unreadable */
-    bool spent;          /* the limit is reached: every statement now fails */
-    const char *other;   /* another program that seems to have written the file; or NULL */
+    bool spent;          /* a limit is reached: every statement now fails */
+    const char *other;   /* message about another program that seems to have written the file; or NULL */
 };
 
 /* Opens the file. Returns 0 or -errno. Call nsight_base_close in both cases. */
@@ -23,13 +23,14 @@ int nsight_base_open(struct nsight_base *base, const char *path);
 
 void nsight_base_close(struct nsight_base *base);
 
-/* Returns whether it is a plain table. Views, which may never end, and virtual tables do not count. */
+/* Returns whether the file has a plain table of this name. Views, which may never end, and virtual tables do not
+ * count. */
 bool nsight_base_has_table(const struct nsight_base *base, const char *table);
 
 /* Returns whether the table has a stored column of that name. */
 bool nsight_base_has_column(struct nsight_base *base, const char *table, const char *column);
 
-/* Subtracts a row's values from bytes_left. */
+/* Subtracts the sizes of a row's values from bytes_left. */
 void nsight_base_count(struct nsight_base *base, sqlite3_stmt *row);
 
 /* Texts are looked up by id. If the table of texts has no index by id, an indexed copy replaces it. */

@@ -41,14 +41,15 @@ void nsight_take_memory(struct nsight *nsight, sqlite3_stmt *row)
 
 /* --- streams and events ------------------------------------------------------------------------------ */
 
-/* Returns whether the column has the number of a stream or event. A number with all bits set means none. */
+/* Returns whether the column has the number of a stream or event. UINT32_MAX means none. */
 static bool is_number(sqlite3_stmt *row, int column)
 {
     int64_t value = sqlite3_column_int64(row, column);
     return !nsight_is_null(row, column) && value >= 0 && value < UINT32_MAX;
 }
 
-/* Reads a call that records or waits: its context, its stream, and its event made unique in the file. */
+/* Reads a call that records an event or waits for one: its context, its stream, and its event made unique in the
+ * file. */
 static struct ws_gather_detail place_at(struct nsight *nsight, sqlite3_stmt *row)
 {
     int64_t process = sqlite3_column_int64(row, PROCESS), correlation = sqlite3_column_int64(row, CORRELATION);

@@ -43,7 +43,8 @@ static uint32_t narrow_at(sqlite3_stmt *row, int column)
     return value < 0 ? 0 : value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
 
-/* Reads the first two columns of each table of events: begin and end. Counts rows without times. */
+/* Reads begin and end: the first two columns of every table whose rows have times. Counts rows without valid
+ * times. */
 static bool times_at(struct nsight *nsight, sqlite3_stmt *row, int64_t *begin, int64_t *end)
 {
     *begin = sqlite3_column_int64(row, 0);
@@ -118,7 +119,7 @@ static void take_kernel(struct nsight *nsight, sqlite3_stmt *row)
     nsight_tables_take_operation(nsight, row, &shape, 0);
 }
 
-/* Derives source and destination from copyKind, if their own columns are missing. */
+/* Derives source and destination from copyKind. The columns srcKind and dstKind say more, but may be missing. */
 static void spaces_of_kind(int64_t kind, uint32_t *from, uint32_t *to)
 {
     static const uint8_t sides[][2] = {
@@ -167,7 +168,8 @@ static void take_graph(struct nsight *nsight, sqlite3_stmt *row)
 
 /* --- calls and ranges --------------------------------------------------------------------------------- */
 
-/* Strips the version from "cudaLaunchKernel_v7000": it is that of the CUDA release that introduced the function. */
+/* Returns the length of "cudaLaunchKernel_v7000" without "_v7000", the version of CUDA that introduced the
+ * function. */
 static size_t without_version(struct ws_text name)
 {
     size_t length = name.length;
@@ -195,7 +197,8 @@ static void nsight_tables_take_call(struct nsight *nsight, sqlite3_stmt *row)
                                              .result = result == (int32_t)result ? (int32_t)result : INT32_MAX });
 }
 
-/* Recognizes emit_nvtx of PyTorch: "aten::mm, seq = 3, op_id = 41, sizes = [[2, 3], [3, 4]]". */
+/* Recognizes a range that PyTorch's emit_nvtx writes: "aten::mm, seq = 3, op_id = 41, sizes = [[2, 3], [3, 4]]".
+ * Returns the length of the operator's name, or 0 for other ranges. */
 static size_t operator_length(struct ws_text text)
 {
     const char *seq = memmem(text.data, text.length, ", seq = ", 8);
@@ -279,7 +282,7 @@ static void take_process(struct nsight *nsight, sqlite3_stmt *row)
         ws_gather_meta(nsight->gather, "program", name.data, name.length);
 }
 
-/* CUDA_VISIBLE_DEVICES renumbers the GPUs of a process. Its operations use these numbers. */
+/* CUDA_VISIBLE_DEVICES renumbers the GPUs of a process. The operations of the process use the new numbers. */
 static void take_visible(struct nsight *nsight, sqlite3_stmt *row)
 {
     int64_t gpu = sqlite3_column_int64(row, 0), ordinal = sqlite3_column_int64(row, 1);
@@ -293,7 +296,7 @@ static void take_visible(struct nsight *nsight, sqlite3_stmt *row)
         *place = (uint64_t)ordinal + 1;
 }
 
-/* Returns the process's number of the GPU; -1: not visible to it. */
+/* Returns the number that the process uses for the GPU; -1: the GPU is not visible to the process. */
 static int64_t ordinal_of(const struct nsight *nsight, sqlite3_stmt *row)
 {
     int64_t gpu = sqlite3_column_int64(row, 0);
@@ -356,7 +359,8 @@ static void take_fact(struct nsight *nsight, sqlite3_stmt *row)
             ws_gather_meta(nsight->gather, facts[i].key, value.data, value.length);
 }
 
-/* Takes the host name, unless it is another machine's. globalPid holds the machine in the bits above the process. */
+/* Takes the host name, unless it is another machine's. The bits from 48 on of globalPid and globalVid hold the
+ * machine. */
 static void take_system(struct nsight *nsight, sqlite3_stmt *row)
 {
     const int64_t *process = nsight->processes.items.count ? ws_intern_item(&nsight->processes, 1) : NULL;

@@ -8,7 +8,7 @@
 enum { HEAD = 512 };
 
 struct other {
-    const char *end; /* end of the file's name; NULL: any */
+    const char *end; /* end of the file's name; NULL: any name */
     const char *begin;
     unsigned length, at; /* length of begin, and its offset in the file */
     const char *text;

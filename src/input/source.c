@@ -42,7 +42,7 @@ static bool source_ends_with(const char *text, const char *end)
     return length >= part && !strcmp(text + length - part, end);
 }
 
-/* Adds a hint to the reader's message: other formats that the file could be. */
+/* Adds a hint to the reader's message: what the file is, or which other formats can be read. */
 static void add_hint(const char *path, char *message, size_t capacity)
 {
     const char *other = ws_others_say(path);
@@ -129,8 +129,8 @@ void ws_source_choose(struct ws_source *source, size_t process)
     if (!source->importer || !source->importer->choose)
         return;
     source->importer->choose(source->state, process);
-    /* The path of the file shows that the traces of its processes belong to one recording, even if they were
-     * imported at different times. */
+    /* Traces imported from one file belong to one recording, even if they were imported at different times. The
+     * file's full path shows that. */
     char *path = realpath(source->path, NULL);
     if (path)
         ws_gather_meta(&source->gather, "import_file", path, strlen(path));
@@ -161,7 +161,7 @@ size_t ws_source_expected_ops(const struct ws_source *source)
     if (source->importer)
         return source->gather.ops.count;
     ws_reader_position(source->reader, &done, &total);
-    return (size_t)(total / 4); /* a row takes about five bytes of a file */
+    return (size_t)(total / 4); /* a row takes two to five bytes of a file */
 }
 
 void ws_source_close(struct ws_source *source)

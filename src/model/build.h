@@ -33,7 +33,7 @@ void ws_process_finish(struct ws_process *process);
  * of the process and maps its times to the host's clock. Returns 0 or -ENOMEM. */
 int ws_process_resolve(struct ws_build *build, uint32_t process);
 
-/* Returns the track of a device of the process, or the track without a device if there is none. */
+/* Returns the track of a device of the process, or the track without a device if the device has no track. */
 uint32_t ws_process_find_track(const struct ws_model *model, const struct ws_process *process, uint32_t device);
 
 /* Maps all times to the host's clock and counts the operations of each track. Returns 0 or -ENOMEM. */

@@ -7,7 +7,8 @@
 #include "base/minmax.h"
 #include "model/ops.h"
 
-/* The largest plausible difference of two clocks' rates. If two knots imply a larger one, a comparison is wrong. */
+/* The largest plausible difference of two clocks' rates. If two knots imply a larger difference, one of the two
+ * comparisons is wrong. */
 static const double max_skew = 1e-3;
 
 /* How much the errors of two knots may change the rate of the line between them. */

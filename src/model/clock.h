@@ -1,8 +1,9 @@
 /* Maps times from a context's clock to CLOCK_MONOTONIC through the clock comparisons in the trace.
  *
  * The map is piecewise linear. Its knots are clock comparisons: readings of both clocks at one moment. Each
- * comparison has an error, so two that are close together say nothing about the rates of the clocks. Knots are
- * therefore so far apart that their errors change the rate between them by at most 50 millionths. */
+ * comparison has an error, so two comparisons that are close together say nothing about the rates of the clocks.
+ * Therefore knots are chosen far enough apart that their errors change the rate between them by at most 50
+ * millionths. */
 #ifndef WALLSHIM_MODEL_CLOCK_H
 #define WALLSHIM_MODEL_CLOCK_H
 
@@ -48,8 +49,8 @@ static inline int64_t ws_clock_to_host(struct ws_clock_cursor *cursor, int64_t d
 }
 
 /* An operation cannot begin before its launch. If a mapped begin is earlier than the launch, by no more than its own
- * error plus the error of the clock map, returns the time of the launch. Imported traces have no knots; their times
- * stay as they are. */
+ * error plus the error of the clock map, returns the time of the launch. In imported traces both errors are 0, so
+ * begins stay as they are. They also stay if there are no knots. */
 static inline int64_t ws_clock_launched(const struct ws_clock_cursor *cursor, int64_t begin, int64_t launched,
                                         int64_t error_ns)
 {

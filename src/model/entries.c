@@ -37,7 +37,7 @@ static int keep_texts(const struct ws_layout *layout, struct ws_arena *texts, ch
     return 0;
 }
 
-/* Returns whether the dictionary holds the same row already: the footer repeats all rows. */
+/* Returns whether two rows are equal, texts included. */
 static bool same_row(const struct ws_layout *layout, const char *a, const char *b)
 {
     for (size_t i = 0; i < layout->column_count; i++) {

@@ -1,5 +1,5 @@
-/* The rows of a dictionary family (kernel names, streams …) by identifier. A row may come twice, because the footer
- * of a trace repeats rows; the last one counts. */
+/* The rows of a dictionary family (kernel names, streams …) by identifier. A file may hold several rows with one
+ * identifier; the last one counts. Importers write a row again when they learn more, such as a thread's name. */
 #ifndef WALLSHIM_MODEL_ENTRIES_H
 #define WALLSHIM_MODEL_ENTRIES_H
 

@@ -22,7 +22,7 @@ struct ws_host_run {
 /* The events of one kind and one thread, ordered by begin. */
 struct ws_host_list {
     struct ws_vector
-        runs;       /* struct ws_host_run; a list with runs ends with an extra one, whose `before` is the count */
+        runs;       /* struct ws_host_run; a list with runs ends with an extra run, whose `before` is the count */
     uint32_t count; /* events */
 };
 
@@ -52,8 +52,8 @@ int ws_host_init(struct ws_host *host, const struct ws_process *process);
 void ws_host_finish(struct ws_host *host);
 
 /* Moves the cursor to `time`. In each of the three lists it then stands at the first event that begins at or after
- * `time`, or at the event before that one, if this event ends after `time`. Takes time logarithmic in the distance
- * moved. */
+ * `time`, or at the event before that one, if the earlier event ends after `time`. Takes time logarithmic in the
+ * distance moved. */
 void ws_host_seek(const struct ws_host *host, struct ws_host_cursor *cursor, int64_t time);
 
 /* Gives the event of the three lists that begins next, and moves the cursor past it. Returns false if no further

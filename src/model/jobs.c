@@ -7,7 +7,7 @@
 
 #include "base/minmax.h"
 
-/* How far apart in time the ranks of one job may be, in ns. */
+/* The longest gap between the times of two ranks or hosts of one job, in ns. */
 #define MINUTE INT64_C(60000000000)
 
 enum { SCRIPT = 256 };

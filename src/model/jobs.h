@@ -3,8 +3,8 @@
  * Two recordings belong to one job if at least one tie connects them and no refutation separates them.
  * - Ties: the same job id of the launcher (Slurm); a common NCCL communicator; the same world size above 1 with
  *   different ranks; parent and child on one host; the same program and script at the same time.
- * - Refutations: different job ids or world sizes; the same rank; times more than a minute apart. The minute allows
- *   for clocks that differ between hosts and ranks that start late.
+ * - Refutations: different job ids or world sizes; the same rank; times that do not overlap. Between different ranks
+ *   or hosts a gap of up to a minute is allowed, because clocks differ between hosts and ranks may start late.
  * A fact that a recording does not hold counts neither as a tie nor as a refutation. All processes of one file
  * belong to one job. */
 #ifndef WALLSHIM_MODEL_JOBS_H

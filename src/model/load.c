@@ -85,7 +85,7 @@ static struct ws_vector *list_of(struct ws_process *process, enum ws_family fami
     }
 }
 
-/* Limits the host times of newly added rows to ± WS_TIME_MOST. */
+/* Limits the host times of the family's rows, from index `from` on, to ± WS_TIME_MOST. */
 static void clamp_host_times(struct ws_process *process, enum ws_family family, size_t from)
 {
     struct ws_call *calls = process->calls.data;

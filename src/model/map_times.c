@@ -6,7 +6,7 @@
 #include "model/clock.h"
 #include "model/parallel.h"
 
-/* Returns the track's counter for an operation without an interval, or NULL if it has an interval. */
+/* If the operation has no interval, returns the track's counter for the reason. Returns NULL if it has one. */
 static uint64_t *why_untimed(struct ws_track *track, enum ws_activity activity, uint32_t flags)
 {
     if (flags & WS_OP_CAPTURED)
@@ -103,8 +103,8 @@ static struct interval map_one(const struct mapping *mapping, struct share *shar
     return mapped;
 }
 
-/* Maps the times of one block of ws_times. Reads all of them before it changes the base of the block, because they
- * are stored relative to it. */
+/* Maps the times of one block of ws_times. Reads all times before it changes the base of the block, because they are
+ * stored relative to the base. */
 static int map_block(const struct mapping *mapping, struct share *share, size_t from, size_t to)
 {
     struct ws_ops *ops = &mapping->process->ops;

@@ -44,7 +44,7 @@ struct ws_op_shape {
 
 #define WS_NOWHERE UINT32_MAX
 
-/* The maximum number of devices per process, because each device costs time in every analysis. No machine has as
+/* The maximum number of devices per process, because each device costs time in every analysis. No machine has that
  * many. */
 enum { WS_MOST_DEVICES = 512 };
 

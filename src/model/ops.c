@@ -10,8 +10,8 @@
 
 _Static_assert((int)WS_OP_IN_COLLECTIVE <= (int)WS_OP_OF_TRACE, "the trace's flags leave room for the model's");
 
-/* Makes the compiler inline add_rows into both of its callers. In each of them rows->row_size is constant, which
- * makes the loop faster. */
+/* Makes the compiler inline add_rows at both of its calls. At each call rows->row_size is a constant, which makes
+ * the loop faster. */
 #define INLINE inline __attribute__((always_inline))
 
 enum { FIRST_CAPACITY = 4096, MOST_THREADS = UINT16_MAX };
@@ -143,8 +143,9 @@ static int add_correlation(struct ws_ops *ops, size_t op, uint64_t correlation)
     return ws_sparse_add(&ops->correlations, op, beyond);
 }
 
-/* The first operation with an interval sets the base of its block. Operations without an interval may have any times,
- * so they do not set the base, and their begin is not stored. */
+/* Stores the begins of an operation. The first operation of a block that has an interval sets the block's base.
+ * Operations without an interval may have any times, so they do not set the base, and their begin on the device is
+ * not stored. */
 static int set_times(struct ws_ops *ops, size_t op, int64_t begin, int64_t host_begin, bool interval)
 {
     if (op % WS_TIMES_BLOCK == 0)
@@ -201,7 +202,7 @@ static INLINE uint16_t flags_of(const struct ws_op_columns *rows, size_t row)
                       (WS_OP_AT(rows, thread, row) ? WS_OP_CALLED : 0));
 }
 
-/* Called once for columns that are arrays, and once for columns that are fields of rows. */
+/* ws_ops_add has one call for columns that are arrays, and one for columns that are fields of rows. */
 static INLINE int add_rows(struct ws_ops *ops, const struct ws_op_columns *rows, uint32_t count)
 {
     size_t first = ops->count;

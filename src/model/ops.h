@@ -65,12 +65,12 @@ enum ws_op_model_flags {
 enum ws_op_wide { WS_WIDE_LENGTH, WS_WIDE_HOST_LENGTH, WS_WIDE_COUNT };
 #define WS_NARROW_MOST UINT32_MAX
 
-/* Appends rows. `expected` is an estimate of the total number of rows; room for so many is made at once. Returns 0,
- * -ENOMEM, or -EFBIG if there are more rows than 32-bit indices. */
+/* Appends rows. `expected` is an estimate of the total number of rows; memory for that many is reserved at once.
+ * Returns 0, -ENOMEM, or -EFBIG if there are more rows than 32-bit indices. */
 int ws_ops_add(struct ws_ops *ops, const struct ws_op_columns *rows, uint32_t count, size_t expected);
 
-/* Announces the number of rows: a thread then faults in memory for them while they are read. Does nothing for few
- * rows. */
+/* Announces the number of rows: a helper thread then faults in memory for them while they are read. Does nothing if
+ * there are few rows. */
 void ws_ops_expect(struct ws_ops *ops, size_t count);
 
 /* Announces that all rows were added. */
@@ -127,8 +127,8 @@ static inline int64_t ws_op_end(const struct ws_ops *ops, size_t op)
     return ws_op_begin(ops, op) + ws_op_length(ops, op);
 }
 
-/* An error is stored in 16 bits: 11 bits of digits and 5 bits of shift. It is rounded up, by at most 0.1 %, because
- * it is an upper limit. */
+/* An error is stored like a floating-point number: 11 bits of mantissa (digits) and 5 bits of exponent (shift). It
+ * is rounded up, by at most 0.1 %, because it is an upper limit. */
 enum { WS_ERROR_DIGITS = 11 };
 
 uint16_t ws_error_keep(uint32_t error_ns);
@@ -174,7 +174,7 @@ static inline uint32_t ws_op_thread_place(const struct ws_ops *ops, size_t op)
     return (uint32_t)*ws_sparse_last(&ops->row_threads, op);
 }
 
-/* Returns the thread's identifier in the trace. 0: the call is unknown and the host times mean nothing. */
+/* Returns the thread's identifier in the trace. 0: the call that made the operation is unknown. */
 static inline uint32_t ws_op_thread(const struct ws_ops *ops, size_t op)
 {
     return ((const uint32_t *)ops->threads.data)[ws_op_thread_place(ops, op)];

@@ -7,7 +7,7 @@
 #include "model/sort.h"
 
 /* The operations of a process, grouped into runs by stream, because a stream's operations are nearly in order
- * already. Operations without a stream make one run per track. Runs are grouped by track: those of track t are
+ * already. Operations without a stream make one run per track. Runs are grouped by track: track t has the runs
  * first[t] to first[t + 1] - 1. Run i is ops[starts[i]] to ops[starts[i + 1] - 1]. */
 struct runs {
     size_t count;
@@ -61,8 +61,8 @@ out:
     return status;
 }
 
-/* Several threads assign operations to runs. places first counts the operations per part and run, then holds the
- * next free index. */
+/* Several threads assign operations to runs. `places` first counts the operations of each part and run. Then it
+ * holds the next free index in runs->ops. */
 struct filling {
     const struct ws_process *process;
     struct runs *runs;

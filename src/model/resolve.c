@@ -119,7 +119,8 @@ static struct ws_op_shape *add_shape(struct ws_process *process)
     return ws_vector_push(&process->shapes);
 }
 
-/* Returns the index of a shape that the trace lacks. Shapes beyond a limit share the last index. */
+/* Returns the index of an empty shape in place of a shape that the trace lacks. Beyond MAX_LOST_SHAPES, lost shapes
+ * share the last index. */
 static uint32_t lost_shape(struct ws_build *build, struct ws_process *process, struct ws_map *lost, uint32_t id)
 {
     lost->limit = MAX_LOST_SHAPES;
@@ -207,7 +208,8 @@ static void drop_empty_track(struct ws_model *model, struct ws_process *process)
             shapes[i].track = WS_NOWHERE;
 }
 
-/* Resolves shapes, maps times and orders the operations. Memory for the order is faulted in meanwhile. */
+/* Resolves shapes, maps times and orders the operations. While it maps times, another thread faults in the memory
+ * for the order. */
 static int place_ops(struct ws_build *build, struct ws_process *process)
 {
     size_t count = process->ops.count, bytes = count * sizeof(uint32_t);

@@ -14,7 +14,7 @@ static const char *source_line_name_of(const struct ws_process *process, const s
     return label ? label->text.data : "";
 }
 
-/* Splits "PATH(LINE): FUNCTION", PyTorch's format of Python frames. Returns false for other texts. */
+/* Splits "PATH(LINE): FUNCTION", PyTorch's name for a range of a Python function. Returns false for other texts. */
 static bool split_frame(const char *name, int *path_length, int *line, const char **function)
 {
     const char *end = strstr(name, "): ");
@@ -33,7 +33,7 @@ static bool is_foreign(const char *name, int path_length)
     for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
         if (memmem(name, (size_t)path_length, foreign[i], strlen(foreign[i])))
             return true;
-    return !strncmp(name, "torch/", 6); /* PyTorch's profiler shortens the paths of its own files to this */
+    return !strncmp(name, "torch/", 6); /* PyTorch's profiler shortens the paths of PyTorch's own files to this */
 }
 
 enum { UNKNOWN, OWN, FOREIGN };

@@ -54,7 +54,7 @@ static inline const uint64_t *ws_sparse_get(const struct ws_sparse *sparse, size
  * has. */
 static inline const uint64_t *ws_sparse_last(const struct ws_sparse *sparse, size_t row)
 {
-    size_t rows = sparse->values.count; /* rows up to this one that have a value */
+    size_t rows = sparse->values.count; /* number of rows up to this one that have a value */
     if (row / 64 < sparse->words.count) {
         const struct ws_sparse_word *word = (const struct ws_sparse_word *)sparse->words.data + row / 64;
         rows = word->before + ws_sparse_bits(word->has & ~0ULL >> (63 - row % 64));
@@ -62,7 +62,7 @@ static inline const uint64_t *ws_sparse_last(const struct ws_sparse *sparse, siz
     return rows ? (const uint64_t *)sparse->values.data + rows - 1 : NULL;
 }
 
-/* Returns the first row from this one on that has a value, or SIZE_MAX. */
+/* Returns the first row that has a value, starting at this row; SIZE_MAX: none. */
 size_t ws_sparse_next(const struct ws_sparse *sparse, size_t row);
 
 #endif

@@ -31,8 +31,8 @@ struct ws_tensor {
     bool known;             /* a tensor with known element type and dimensions */
     double size[WS_TENSOR_RANK];
     double elements; /* for a list of tensors, the sum over the list */
-    uint32_t values; /* entries used in `value`, for a number, a boolean (0, 1) or a list of these; 0: unknown, or
-                        another input */
+    uint32_t values; /* number of entries in `value`, if the input is a number, a boolean (0 or 1) or a list of them;
+                        0: it is another input, or its value is unknown */
     bool fraction;   /* a number in `value` has a decimal point */
     double value[WS_TENSOR_VALUES];
 };

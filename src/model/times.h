@@ -39,7 +39,8 @@ static inline void ws_times_base(struct ws_times *times, size_t row, int64_t bas
     times->bases[row / WS_TIMES_BLOCK] = base;
 }
 
-/* Sets a time close to the base of its block. Returns false if it is not close. */
+/* Sets a time if its distance from the base of the block fits 32 bits. Returns false if it does not: then use
+ * ws_times_set_far. */
 static inline bool ws_times_fit(struct ws_times *times, size_t row, int64_t time)
 {
     int64_t offset;

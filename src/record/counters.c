@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-/* Chips, grouped by the names of their metrics. The range profiler supports Turing and later. */
+/* Groups of chips, one bit each. Chips of one group use the same names for their metrics. The range profiler
+ * supports Turing and later chips. */
 enum chips {
     TU116 = 1, /* has no tensor cores */
     TURING = 2,

@@ -48,7 +48,7 @@
     F(op)         /* one operation on a device: kernel, copy, memset, graph … */                \
     F(call)       /* one host call that is not an operation: wait, allocation, module load … */ \
     F(collective) /* one NCCL call */                                                             \
-    F(range)      /* a named time range of a thread: operator, frame, step … */                 \
+    F(range)      /* a named time range of a thread: operator, Python function, step … */       \
     F(loss)       /* a count of what the trace lacks */                                           \
     F(metric)     /* a hardware counter: its meaning */                                           \
     F(counter)    /* the value of a hardware counter for one launch */
@@ -131,7 +131,7 @@
     I(uint32_t, size, PLAIN)   \
     I(uint32_t, device, PLAIN) \
     I(uint64_t, handle, PLAIN) \
-    I(uint64_t, name_hash, PLAIN) /* equal on all ranks of the communicator, different for others; 0: unknown */
+    I(uint64_t, name_hash, PLAIN) /* equal on all ranks of a communicator, unique to it; 0: unknown */
 
 #define WS_COLUMNS_graph_node(I, S)                           \
     I(uint32_t, graph, DELTA) /* the executable graph's id */ \
@@ -148,21 +148,21 @@
     I(uint32_t, context, DELTA)  \
     I(int64_t, device_ns, DELTA) \
     I(int64_t, host_ns, DELTA)   \
-    I(uint32_t, error_ns, PLAIN) /* host_ns is exact to ± this */
+    I(uint32_t, error_ns, PLAIN) /* the true value is within ± this of host_ns */
 
-#define WS_COLUMNS_op(I, S)                                                                    \
-    I(uint32_t, shape, KEY)                                                                    \
-    I(uint32_t, thread, KEY)         /* 0: call unknown; both host times are then the begin */ \
-    I(uint64_t, correlation, THREAD) /* thread << 40 | number: unique in the process */        \
-    I(int64_t, host_begin, GAP(host_end, thread))                                              \
-    I(int64_t, host_end, LENGTH(host_begin))                                                   \
-    I(int64_t, begin, STREAM_GAP(end)) /* device clock; flags give its quality */              \
-    I(int64_t, end, LENGTH(begin))                                                             \
-    I(uint32_t, begin_error, FIRST) /* the true begin is within ± this of `begin` */          \
-    I(uint32_t, end_error, FIRST)                                                              \
-    I(uint32_t, flags, FIRST)  /* enum ws_op_flags, ws_op_begin_quality … */                 \
-    I(uint32_t, params, FIRST) /* family params, or 0 */                                       \
-    I(uint64_t, bytes, FIRST)  /* copies, memsets */                                           \
+#define WS_COLUMNS_op(I, S)                                                                  \
+    I(uint32_t, shape, KEY)                                                                  \
+    I(uint32_t, thread, KEY)         /* 0: call unknown; both host times then equal begin */ \
+    I(uint64_t, correlation, THREAD) /* thread << 40 | number: unique in the process */      \
+    I(int64_t, host_begin, GAP(host_end, thread))                                            \
+    I(int64_t, host_end, LENGTH(host_begin))                                                 \
+    I(int64_t, begin, STREAM_GAP(end)) /* device clock; flags give its quality */            \
+    I(int64_t, end, LENGTH(begin))                                                           \
+    I(uint32_t, begin_error, FIRST) /* the true begin is within ± this of `begin` */        \
+    I(uint32_t, end_error, FIRST)                                                            \
+    I(uint32_t, flags, FIRST)  /* enum ws_op_flags, ws_op_begin_quality … */               \
+    I(uint32_t, params, FIRST) /* family params, or 0 */                                     \
+    I(uint64_t, bytes, FIRST)  /* copies, memsets */                                         \
     I(int32_t, result, PLAIN)  /* the driver's result */
 
 #define WS_COLUMNS_call(I, S)                                                \
@@ -178,21 +178,21 @@
     I(uint64_t, bytes, DELTA)                                                \
     I(int32_t, result, PLAIN)
 
-#define WS_COLUMNS_collective(I, S)                                                                          \
-    I(uint32_t, function, KEY) /* family driver_function: ncclAllReduce … */                               \
-    I(uint32_t, thread, KEY)                                                                                 \
-    I(uint64_t, correlation, THREAD)                                                                         \
-    I(int64_t, host_begin, GAP(host_end, thread))                                                            \
-    I(int64_t, host_end, LENGTH(host_begin))                                                                 \
-    I(uint32_t, comm, DELTA)                                                                                 \
-    I(uint32_t, stream, DELTA)                                                                               \
-    I(uint64_t, count, DELTA)                                                                                \
-    I(uint32_t, datatype, DELTA)                   /* ncclDataType_t */                                      \
-    I(uint32_t, reduction, DELTA)                  /* ncclRedOp_t */                                         \
-    I(int32_t, peer, DELTA)                        /* root, or the other rank of send and recv; -1 none */   \
-    I(uint64_t, sequence, DELTA)                   /* of this communicator on this rank */                   \
-    I(uint64_t, first_launch, THREAD)              /* correlations of the launches made for it, up to the */ \
-    I(uint64_t, last_launch, LENGTH(first_launch)) /* outermost ncclGroupEnd; 0 and 0: none */               \
+#define WS_COLUMNS_collective(I, S)                                                                           \
+    I(uint32_t, function, KEY) /* family driver_function: ncclAllReduce … */                                \
+    I(uint32_t, thread, KEY)                                                                                  \
+    I(uint64_t, correlation, THREAD)                                                                          \
+    I(int64_t, host_begin, GAP(host_end, thread))                                                             \
+    I(int64_t, host_end, LENGTH(host_begin))                                                                  \
+    I(uint32_t, comm, DELTA)                                                                                  \
+    I(uint32_t, stream, DELTA)                                                                                \
+    I(uint64_t, count, DELTA)                                                                                 \
+    I(uint32_t, datatype, DELTA)                   /* ncclDataType_t */                                       \
+    I(uint32_t, reduction, DELTA)                  /* ncclRedOp_t */                                          \
+    I(int32_t, peer, DELTA)                        /* root, or the other rank of send and recv; -1 none */    \
+    I(uint64_t, sequence, DELTA)                   /* number of the call on this communicator and rank */     \
+    I(uint64_t, first_launch, THREAD)              /* correlation of the call's first launch; 0: none */      \
+    I(uint64_t, last_launch, LENGTH(first_launch)) /* of its last launch, up to the outermost ncclGroupEnd */ \
     I(int32_t, result, PLAIN)
 
 #define WS_COLUMNS_range(I, S)                                                                \
@@ -208,12 +208,12 @@
     I(uint32_t, reason, DELTA) /* enum ws_loss_reason */                              \
     I(uint32_t, thread, DELTA) /* 0: not of a single thread */                        \
     I(uint64_t, count, PLAIN)  /* since the previous row of this reason and thread */ \
-    I(int64_t, host_ns, DELTA) /* the time of the count */
+    I(int64_t, host_ns, DELTA) /* when they were counted */
 
 #define WS_COLUMNS_metric(I, S)                                                                    \
     I(uint32_t, id, DELTA)                                                                         \
     I(uint32_t, device, PLAIN)                                                                     \
-    I(uint32_t, group, DELTA)    /* metrics of a device that are read together, from 1 */          \
+    I(uint32_t, group, DELTA)    /* number of a group that is read together, from 1 */             \
     I(uint32_t, quantity, PLAIN) /* enum ws_quantity */                                            \
     I(uint32_t, weight, PLAIN)   /* the metric's value is multiplied by this */                    \
     S(precision)                 /* of the operations: fp16 …, as ws_precision_named takes it */ \

@@ -1,4 +1,5 @@
-/* Operations column by column: each in an array of its own, or all as fields of an array of rows. */
+/* Operations, accessed by column. Each column is an array of its own, or all columns are fields of an array of
+ * rows. */
 #ifndef WALLSHIM_RECORD_OP_COLUMNS_H
 #define WALLSHIM_RECORD_OP_COLUMNS_H
 
@@ -6,7 +7,7 @@
 
 /* The pointers point to the values of the first row. */
 struct ws_op_columns {
-    size_t row_size; /* sizeof(struct ws_op): columns are fields of rows; 0: each column is an array of its own */
+    size_t row_size; /* sizeof(struct ws_op): the columns are fields of rows; 0: each column is an array of its own */
 #define COLUMN(type, name, coding) const type *name;
 #define NO_TEXT(name)
     WS_COLUMNS_op(COLUMN, NO_TEXT)

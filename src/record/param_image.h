@@ -1,10 +1,10 @@
 /* The image of a kernel's structure parameters, as stored in a trace: 64-bit words of the parameter block, in the
- * order of their offsets. WS_IMAGE_ADDRESS replaces each device address (family params holds the addresses), so
- * that launches that differ only in their buffers have equal images. Parameters of 1, 2, 4 or 8 bytes are 0 in the
- * image.
+ * order of their offsets. WS_IMAGE_ADDRESS replaces each device address, so that launches that differ only in their
+ * buffers have equal images. Column `words` of family params holds the addresses. Parameters of 1, 2, 4 or 8 bytes
+ * are 0 in the image.
  *
  * Column layout: u16 number of the first word; u16 number of words; one bit per word, set if the word differs from
- * the third word before it (the first three words: from 0); then the words whose bit is set.
+ * the third word before it (the first three words: if it is not 0); then the words whose bit is set.
  * The distance is three words because unused entries in PyTorch's tables repeat every 24 bytes. */
 #ifndef WALLSHIM_RECORD_PARAM_IMAGE_H
 #define WALLSHIM_RECORD_PARAM_IMAGE_H
@@ -28,8 +28,8 @@ struct ws_param_image {
 /* Returns the length of the column. first + count must not exceed WS_IMAGE_WORDS. */
 uint32_t ws_image_encode(char text[WS_IMAGE_TEXT], const uint64_t *words, uint32_t first, uint32_t count);
 
-/* Returns 0, or -EINVAL for an invalid column. An empty column is an image without words. Unknown words keep their
- * old value. */
+/* Returns 0, or -EINVAL for an invalid column. An empty column is an image without words. Words outside the image
+ * keep their old values. */
 int ws_image_decode(struct ws_param_image *image, const struct ws_text *text);
 
 #endif

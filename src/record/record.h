@@ -8,7 +8,8 @@
 
 #include "record/families.h"
 
-/* A text in somebody else's memory. It is not zero-terminated, and valid as long as its owner says. */
+/* A text in somebody else's memory. It is not zero-terminated. The owner of the memory says how long the text is
+ * valid. */
 struct ws_text {
     const char *data;
     uint32_t length;
@@ -41,7 +42,7 @@ enum ws_op_kind {
     WS_OP_GRAPH, /* one launch of an executable graph, timed as a whole */
     WS_OP_HOST_FUNCTION,
     WS_OP_PREFETCH,  /* prefetch or discard of managed memory */
-    WS_OP_MEMORY_OP, /* stream wait value, write value, and batches of them */
+    WS_OP_MEMORY_OP, /* cuStreamWaitValue, cuStreamWriteValue, and batches of them */
     WS_OP_DECOMPRESS,
     WS_OP_INTEROP, /* external semaphores waited for or signalled, graphics resources mapped or unmapped */
     WS_OP_KIND_COUNT
@@ -70,7 +71,7 @@ enum ws_stream_kind {
 enum ws_quality {
     WS_TIME_NONE,     /* no time: the column is 0 */
     WS_TIME_MEASURED, /* from an event of its own */
-    WS_TIME_BOUNDED,  /* within the stated error, which may be large */
+    WS_TIME_BOUNDED,  /* the true time lies within the stated error, which may be large */
     WS_TIME_INFERRED, /* from the previous event, the launch and the known waits */
 };
 
@@ -83,7 +84,7 @@ enum ws_op_flags {
     WS_OP_CONTENDED = 0x80,    /* another thread used the stream at the same time */
     WS_OP_COOPERATIVE = 0x100,
     WS_OP_POOL_DRY = 0x200,      /* no event was free, so no device times */
-    WS_OP_SAMPLED = 0x400,       /* timed by its own pair of events, under sample=K */
+    WS_OP_SAMPLED = 0x400,       /* timed by a pair of events of its own, because of the option `sample` */
     WS_OP_IN_COLLECTIVE = 0x800, /* launched by NCCL */
     WS_OP_COUNTED = 0x1000,      /* hardware counters were read around it, which changes its times */
 };

@@ -3,10 +3,10 @@
  *
  * A record is one or more adjacent slots and begins with struct ws_ring_header. The producer never waits: when the
  * ring is full it counts a lost record. It usually touches only its own cache lines: it reads the consumer's
- * position once in WS_RING_LOOK_EVERY slots or a quarter of the ring. It wakes the consumer only if that many slots
- * wait to be read. Waking takes microseconds. If both threads share a core, the producer then also waits while the
- * consumer runs. A record is complete once `head` has been stored past it (release). If the producer dies, all
- * records below head are still valid, and nothing above it is. */
+ * position once in WS_RING_LOOK_EVERY slots, or in a quarter of the ring if that is less. It wakes the consumer only
+ * if the same number of slots waits to be read. Waking takes microseconds, and if both threads share a core, the
+ * producer also waits while the consumer runs. A record is complete once `head` has been stored past it (release).
+ * If the producer dies, all records below head are still valid, and nothing above it is. */
 #ifndef WALLSHIM_RECORD_RING_H
 #define WALLSHIM_RECORD_RING_H
 
@@ -18,7 +18,7 @@
 enum {
     WS_RING_SLOT = 64,
     WS_RING_PAD = 0,           /* kind of the padding at the end of the ring: skip it */
-    WS_RING_LOOK_EVERY = 4096, /* at most so many slots between two reads of the consumer's position */
+    WS_RING_LOOK_EVERY = 4096, /* maximum number of slots between two reads of the consumer's position */
 };
 
 struct ws_ring_header {
@@ -73,8 +73,8 @@ static inline bool ws_ring_has_room(const struct ws_ring *ring, uint64_t end)
     return __builtin_expect(end <= ring->room_until, 1);
 }
 
-/* Returns room for a record of one slot, which never needs padding. Returns NULL and counts a lost record if the
- * ring is full. */
+/* Returns the place for a record of one slot. One slot never needs padding. Returns NULL and counts a lost record if
+ * the ring is full. */
 static inline __attribute__((always_inline)) void *ws_ring_reserve_one(struct ws_ring *ring)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
@@ -83,8 +83,8 @@ static inline __attribute__((always_inline)) void *ws_ring_reserve_one(struct ws
     return ws_ring_slot(ring, head);
 }
 
-/* Returns room for a record of `slots` adjacent slots. Returns NULL and counts a lost record if the ring is full.
- * The caller fills in the record with its header, then commits the same number of slots. */
+/* Returns the place for a record of `slots` adjacent slots. Returns NULL and counts a lost record if the ring is
+ * full. The caller fills in the record with its header, then commits the same number of slots. */
 static inline void *ws_ring_reserve(struct ws_ring *ring, unsigned slots)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);

@@ -1,6 +1,6 @@
-/* The records in a ring. Host times are in clock ticks, and handles are already dictionary ids. Device times are
- * not known yet: the records hold the numbers of the CUDA events that will give them. Each record is a whole number
- * of slots. */
+/* The records in a ring. Host times are in clock ticks. Handles are already replaced by dictionary ids. Device times
+ * are not known yet: the records hold the numbers of the CUDA events that will give them. Each record is a whole
+ * number of slots. */
 #ifndef WALLSHIM_RECORD_RING_RECORDS_H
 #define WALLSHIM_RECORD_RING_RECORDS_H
 
@@ -15,7 +15,7 @@ enum ws_ring_kind {
     WS_RING_COLLECTIVE,
     WS_RING_PARAMS, /* parameters of the next operation in the same ring */
     WS_RING_RANGE,  /* a named time range of the thread */
-    WS_RING_EVENT,  /* an event recorded after operations of a stream that have no end event: it ends them all */
+    WS_RING_EVENT,  /* an event recorded after operations without an end event: it is the end event of all of them */
 };
 
 /* header.detail: enum ws_op_flags. In the bits that hold the two qualities in a trace (WS_OP_BEGIN_QUALITY,
@@ -28,8 +28,8 @@ struct ws_ring_op {
     uint32_t stream;
     int32_t result;
     uint32_t begin_event, end_event; /* 0: none */
-    uint32_t copies_before;          /* earlier copies in the same direction on other streams */
-    uint32_t inner;                  /* enum ws_ring_op_inner; the bits above it hold the lateness */
+    uint32_t copies_before; /* number of earlier copies in the same direction on other streams of the context */
+    uint32_t inner;         /* enum ws_ring_op_inner; the bits above it hold the lateness */
 };
 
 /* The bits of `inner` from bit 5 on: ticks from ticks_end until the end event was in the stream. Larger values
@@ -39,9 +39,9 @@ enum { WS_RING_OP_LATENESS = 5 };
 #define WS_RING_OP_MOST_LATENESS (UINT32_MAX >> WS_RING_OP_LATENESS)
 
 enum ws_ring_op_detail {
-    WS_RING_OP_COMPUTED = 1, /* where the operation has no events, its device times are computed */
+    WS_RING_OP_COMPUTED = 1, /* the drain computes the device times if the operation has no events */
     WS_RING_OP_GATED = 2,    /* the stream was stopped until both events of the operation were in it */
-    WS_RING_OP_WAITED = 4,   /* it may have waited for something unknown, not only for its stream and its launch */
+    WS_RING_OP_WAITED = 4,   /* the operation may have waited for more than its stream and its launch */
 };
 
 enum ws_ring_op_inner {
@@ -76,9 +76,9 @@ struct ws_ring_collective {
 
 enum { WS_RING_PARAM_WORDS = 32 };
 
-/* header.detail holds two numbers. The lower WS_RING_PARAM_IMAGE bits are the number of words. The bits above are
- * the size of the structures' image in 8-byte words; the image follows the words and begins with the number of its
- * first word. header.shape: the function's dictionary id. */
+/* header.detail holds two numbers. Its lower WS_RING_PARAM_IMAGE bits are the length of words[]. Its upper bits are
+ * the number of uint64_t behind words[]; 0: none. They are the image of the structures: first the number of its
+ * first word, then its words. header.shape: the function's dictionary id. */
 enum { WS_RING_PARAM_IMAGE = 6 };
 struct ws_ring_params {
     struct ws_ring_header header;
@@ -109,8 +109,8 @@ _Static_assert(sizeof(struct ws_ring_event) == WS_RING_SLOT, "an event is one sl
 _Static_assert(sizeof(struct ws_param_word) == 16, "four words a slot");
 _Static_assert(WS_RING_PARAM_WORDS < 1 << WS_RING_PARAM_IMAGE, "both numbers have room");
 
-/* Returns the slots of the record at this position, which is below head. Returns 0 if there is no valid record: the
- * ring is then damaged. */
+/* Returns the number of slots of the record at position `at`, which must be below `head`. Returns 0 if the record is
+ * not valid: the ring is then damaged. */
 unsigned ws_ring_record_slots(const struct ws_ring *ring, uint64_t at, uint64_t head);
 
 static inline unsigned ws_ring_params_slots(unsigned words, unsigned image)

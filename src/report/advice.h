@@ -1,10 +1,9 @@
 /* Advice: what would make a step shorter, by how much at most, and the evidence for it.
  *
- * A device's time is cut into parts that do not overlap. Every nanosecond of a step is either idle, for one
- * cause, or busy with one of compute, exposed communication and exposed copies. Each piece of advice names the
- * part that its saving comes out of. The verdict can therefore add savings up and counts no nanosecond twice:
- * the savings of a part never exceed the length of the part.
- */
+ * A device's time is cut into parts that do not overlap. Every nanosecond of a step is either idle, for one of
+ * WS_CAUSES, or busy, with one of WS_BUSY_PARTS. Each piece of advice names the part that its saving comes out of.
+ * The verdict can therefore add savings up and counts no nanosecond twice: the savings of a part never exceed the
+ * length of the part. */
 #ifndef WALLSHIM_REPORT_ADVICE_H
 #define WALLSHIM_REPORT_ADVICE_H
 

@@ -30,8 +30,8 @@ struct ws_analysis {
     enum ws_scope scope;
     size_t result_size;
 
-    /* Analyses whose results run() reads; NULL after the last. Before run() is called for a subject, a needed
-     * analysis of the same scope has finished for this subject, and one of another scope for every subject. Needs
+    /* Analyses whose results run() reads; NULL after the last. Before run() is called for a subject, each needed
+     * analysis has finished: one of the same scope for this subject, one of another scope for every subject. Needs
      * must not form a cycle. */
     const struct ws_analysis *needs[WS_MOST_NEEDS];
     bool last; /* runs after all analyses that are not `last` have finished, for every subject */
@@ -54,8 +54,8 @@ struct ws_analysis {
     int (*json)(const struct ws_report *report, size_t subject, const void *result, json_t *object);
 };
 
-/* The analyses of a report, and two functions by which the report asks them, because src/report cannot include
- * src/analysis. */
+/* The analyses of a report, and two functions that the report calls through pointers, because src/report cannot
+ * include src/analysis. */
 struct ws_analyses {
     const struct ws_analysis *const *list; /* in the order of the report */
     size_t count;
@@ -68,9 +68,9 @@ struct ws_analyses {
 
 /* The source of a report's steps. */
 enum ws_steps_choice {
-    WS_STEPS_AUTO,        /* the program's step markers if there are any, else the kernel stream */
+    WS_STEPS_AUTO,        /* the program's step markers if there are any, else the repetition of operations */
     WS_STEPS_ONLY_MARKED, /* markers only; no steps without them */
-    WS_STEPS_ONLY_FOUND,  /* the kernel stream, even when there are markers */
+    WS_STEPS_ONLY_FOUND,  /* the repetition of operations, even when there are markers */
     WS_STEPS_NOT_ASKED,   /* no steps: figures are for the whole recording */
 };
 
@@ -81,8 +81,8 @@ struct ws_report {
     const struct ws_gpu *gpu;
     const struct ws_calibrations *calibrations;
     uint8_t *classes; /* enum ws_kernel_class by index into ws_model.names */
-    size_t top;       /* most items of a list in JSON whose length has no limit of its own */
-    bool *rank_names; /* by process: has no other process the same rank? */
+    size_t top;       /* maximum length of those lists in JSON that have no limit of their own */
+    bool *rank_names; /* by process: its rank names it, because no other process has the same rank */
     void **results;   /* by analysis and subject; use ws_report_result */
     size_t stride;    /* results per analysis: the number of subjects of the largest scope */
 };
@@ -93,7 +93,7 @@ const void *ws_report_result(const struct ws_report *report, const struct ws_ana
 /* Writes "rank 3", or the name of the trace's file. */
 void ws_report_process_title(const struct ws_report *report, size_t process, char *text, size_t capacity);
 
-/* Writes "GPU 0 NVIDIA H100"; if there are several processes, the title of the process stands before it. */
+/* Writes "GPU 0 NVIDIA H100"; if there are several processes, begins with the title of the process. */
 void ws_report_track_title(const struct ws_report *report, size_t track, char *text, size_t capacity);
 
 #endif

@@ -29,7 +29,7 @@ json_t *ws_json_text(const char *text)
     json_t *string = json_string(text);
     if (string)
         return string;
-    /* Invalid UTF-8: keep only the ASCII characters. */
+    /* Invalid UTF-8: replace each byte that is not ASCII. */
     char *copy = strdup(text);
     if (!copy)
         return NULL;

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
-/* Makes a JSON string. If the text is not valid UTF-8, only its ASCII characters are kept. */
+/* Makes a JSON string. If the text is not valid UTF-8, each byte that is not ASCII becomes '?'. */
 json_t *ws_json_text(const char *text);
 
 /* Sets a key to an integer. Returns 0 or -ENOMEM. */

@@ -234,15 +234,15 @@ static size_t natural_width(const struct ws_table *table, size_t rows, size_t co
     return widest;
 }
 
-/* By how many characters the names in a column can be shortened. */
+/* Returns by how many characters the names in a column can be shortened. */
 static size_t spare_width(const struct ws_table *table, const size_t *widths, size_t column, size_t shortest)
 {
     bool gives = table->columns[column].when_narrow & WS_NARROW_SHORTEN && widths[column] > shortest;
     return gives ? widths[column] - shortest : 0;
 }
 
-/* Leaves out columns, the last one first, until the table fits if names are shortened but stay readable. Sets the
- * width of these columns to 0. Returns by how many characters the table is still too wide. */
+/* Leaves out columns, the last one first, until names that are shortened but readable make the table fit. Sets the
+ * width of each column left out to 0. Returns by how many characters the table is still too wide. */
 static size_t leave_out_columns(const struct ws_table *table, size_t *widths, size_t excess)
 {
     size_t spare = 0;

@@ -12,12 +12,12 @@
 
 struct ws_page {
     FILE *out;
-    int width; /* columns; longer names are shortened */
+    int width; /* characters per line; tables that are wider get narrower */
     bool wide; /* print names in full, at any width */
     bool colour;
     bool all;     /* show every device of a job, not only the slowest */
     size_t top;   /* most rows of a table; 0: all */
-    size_t label; /* columns for the labels of facts; 0: the report's default */
+    size_t label; /* width of the labels of facts, in characters; 0: the default */
 };
 
 void ws_page_heading(struct ws_page *page, const char *title, const char *subtitle);
@@ -29,9 +29,9 @@ void ws_page_text(struct ws_page *page, const char *format, ...) __attribute__((
 void ws_page_fact(struct ws_page *page, const char *label, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* How a column may change when the table is wider than the page; a column may allow both ways. First names are
- * shortened as long as they stay readable. Then columns are left out, the last one first. Then names are shortened
- * further. */
+/* How a column may change when the table is wider than the page; a column may allow both ways. At first, names are
+ * shortened as far as they stay readable. If that is not enough, columns are left out, the last one first. Then
+ * names are shortened further. */
 enum ws_when_narrow { WS_NARROW_SHORTEN = 1, WS_NARROW_LEAVE_OUT = 2 };
 
 struct ws_table_column {
@@ -54,8 +54,8 @@ void ws_table_init(struct ws_table *table, struct ws_page *page, const struct ws
 /* Adds the next cell, left to right, row by row. Control characters become '?'. */
 void ws_table_cell(struct ws_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Add the next cell as a time, a number of bytes, a count, or a number of four digits. A value of 0 is not known and
- * prints as "–". */
+/* Add the next cell as a time, a number of bytes, a count, or a real number of four digits. A real number of 0 is
+ * not known and prints as "–". */
 void ws_table_time(struct ws_table *table, int64_t ns);
 void ws_table_bytes(struct ws_table *table, uint64_t bytes);
 void ws_table_count(struct ws_table *table, uint64_t count);

@@ -6,12 +6,12 @@
 #include "hardware/gpu.h"
 #include "report/analysis.h"
 
-/* The trace's description of the track's device; NULL: none. If the trace does not describe this device, but
- * all the devices it describes have one name, the first of them is returned. */
+/* The trace's description of the track's device; NULL: none. If the trace does not describe this device, but all
+ * devices that it describes have the same name, returns the first of them. */
 const struct ws_device *ws_track_peaks_device(const struct ws_model *model, const struct ws_track *track);
 
 /* The GPU whose peaks apply to the track. A GPU that the user named comes first; then a calibrated one, if the user
- * asked for calibrated peaks; else the one found by the trace's description. */
+ * asked for calibrated peaks; else the GPU that the trace's description matches. */
 enum ws_gpu_match ws_track_gpu(const struct ws_report *report, const struct ws_track *track, struct ws_gpu *gpu);
 
 /* Finds the GPU in the table by the name and the figures in the trace. */

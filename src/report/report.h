@@ -5,7 +5,7 @@
 #include "report/analysis.h"
 
 struct ws_report_options {
-    size_t top;       /* most items of a list in JSON whose length has no limit of its own; 0: all */
+    size_t top;       /* maximum length of those lists in JSON that have no limit of their own; 0: all items */
     unsigned threads; /* threads that run analyses; 0 counts as 1 */
     enum ws_steps_choice steps;
     const struct ws_gpu *gpu; /* the GPU whose peaks apply; NULL: each device's own */
@@ -20,7 +20,7 @@ int ws_report_create(struct ws_report **report, const struct ws_model *model, co
 /* Accepts NULL. */
 void ws_report_destroy(struct ws_report *report);
 
-/* Does a section have this name? A part of its heading counts as well, if no other heading contains it. */
+/* Does a section have this name, or does exactly one heading contain this text? */
 bool ws_report_has_section(const struct ws_analyses *analyses, const char *name);
 
 /* Prints the given sections, which must exist, in the report's order. Prints all of them if count is 0. */

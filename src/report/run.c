@@ -61,7 +61,7 @@ static size_t count_behind(const struct ws_analyses *analyses, const struct ws_a
 }
 
 /* Returns a task that may run now, or -1. Prefers the analysis for which the longest chain of other analyses waits.
- * If no task is running, one can always start, because needs form no cycle. */
+ * If no task is running, some task can start, because needs form no cycle. */
 static ssize_t next_task(const struct work *work)
 {
     const struct ws_report *report = work->report;

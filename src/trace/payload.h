@@ -26,7 +26,7 @@ struct ws_payload {
 int ws_payload_read(struct ws_payload *payload, const struct ws_frame_source *source,
                     const struct ws_frame_place *place);
 
-/* Returns the bytes of the footer. They follow the size of the head, which is skipped. */
+/* Returns the bytes of the footer: the payload without the size of the head, with which it begins. */
 struct ws_bytes_in ws_payload_footer(const struct ws_payload *payload);
 
 void ws_payload_finish(struct ws_payload *payload);

@@ -15,8 +15,9 @@
 #include "wire/dictionary.h"
 #include "wire/index.h"
 
-/* Limits against files made to exhaust memory or time. A row takes two to five bytes in a file, and half as much
- * again when decompressed. Frames of a file that claims far more are counted as lost. */
+/* Limits against files made to exhaust memory or time. In real files a row takes two to five bytes, and one and a
+ * half times as many when decompressed. The limits are much higher: rows_anyhow rows and raw_anyhow decompressed
+ * bytes, plus ROWS_A_BYTE and RAW_A_BYTE per byte of the file. Frames beyond a limit count as lost. */
 enum { ROWS_A_BYTE = 4, RAW_A_BYTE = 64 };
 static const uint64_t rows_anyhow = 4 << 20, raw_anyhow = 64 << 20;
 
@@ -262,8 +263,8 @@ static void start_rescue(struct ws_reader *reader, uint64_t from)
     reader->rescue_at = from;
 }
 
-/* Finds the next repeated dictionary frame with lost rows and decodes it. Returns 1, 0 if there is none, or -errno.
- */
+/* Finds the next repeated dictionary frame with rows that were not returned yet, and decodes it. Returns 1, 0 if
+ * there is none, or -errno. */
 static int rescue_next(struct ws_reader *reader)
 {
     struct ws_frame_place place;
@@ -314,7 +315,7 @@ static int end_file(struct ws_reader *reader)
     return 0;
 }
 
-/* Reads the footer. Rows that it counts and that were not read are lost. */
+/* Reads the footer. Rows that it counts but that were not read are counted as lost. */
 static int read_footer(struct ws_reader *reader)
 {
     struct ws_bytes_in in = ws_payload_footer(&reader->payload);

@@ -29,7 +29,7 @@ static inline struct ws_op_columns ws_block_ops(const struct ws_block *block)
 
 /* What could not be read. All 0 for a complete trace. */
 struct ws_damage {
-    uint64_t lost_frames;                /* frames the writer numbered that are missing or invalid */
+    uint64_t lost_frames;                /* frames that are invalid, or missing according to the sequence numbers */
     uint64_t lost_bytes;                 /* bytes skipped in search of the next frame */
     uint64_t torn_bytes;                 /* bytes of an unfinished frame at the end */
     bool no_footer;                      /* the writer did not finish, or the file was cut */
@@ -58,7 +58,7 @@ void ws_reader_want_columns(struct ws_reader *reader);
 /* Returns 1 and a block, which is valid until the next call; 0 at the end; -errno if reading failed. */
 int ws_reader_next(struct ws_reader *reader, struct ws_block *block);
 
-/* Complete once ws_reader_next has returned 0. */
+/* The result is complete once ws_reader_next has returned 0. */
 const struct ws_damage *ws_reader_damage(const struct ws_reader *reader);
 
 /* Returns whether anything is missing. */

@@ -40,8 +40,8 @@ static bool frame_at(struct ws_frame_source *source, const uint8_t *bytes, struc
     return header->file_id == source->file_id;
 }
 
-/* Returns the next offset that is not in a hole. A file can have holes of any size; searching them would take too
- * long. */
+/* Returns the first offset, from `offset` on, that is not in a hole of a sparse file. A hole can have any size;
+ * searching it would take too long. */
 static uint64_t behind_hole(const struct ws_frame_source *source, uint64_t offset)
 {
     off_t data = lseek(source->fd, (off_t)offset, SEEK_DATA);

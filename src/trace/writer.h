@@ -12,8 +12,8 @@ int ws_writer_create(struct ws_writer **writer, const char *path);
 /* Adds a row of the family's structure; see ws_encoder_add. */
 int ws_writer_add(struct ws_writer *writer, enum ws_family family, const void *row);
 
-/* Writes the remaining rows and the footer, closes the file and frees the writer. Returns 0 or the first error, of
- * this call or an earlier one: the file is then incomplete. Accepts NULL. */
+/* Writes the remaining rows and the footer, closes the file and frees the writer. Returns 0, or the first error of
+ * this call or an earlier one. After an error the file is incomplete. Accepts NULL. */
 int ws_writer_close(struct ws_writer *writer);
 
 /* Returns the functions of the zstd library that this program links. */

@@ -13,9 +13,9 @@
 #include "record/record.h"
 #include "wire/pack.h"
 
-/* How a column's bytes give its values. The numbers are part of the format. The residual is added to a prediction,
- * modulo 2^64. "Remembered" is the value of the last row with the same key, or of the row before if the key is new.
- */
+/* How the values of a column are stored. The numbers of the codings are part of the format. A value is a prediction
+ * plus the stored residual, modulo 2^64. "Remembered" is the value of the last row with the same key, or of the row
+ * before if the key is new. */
 enum ws_coding {
     WS_CODING_PLAIN,  /* predicts 0 */
     WS_CODING_DELTA,  /* predicts the value of the row before */
@@ -23,7 +23,7 @@ enum ws_coding {
     WS_CODING_LENGTH, /* codes value - base column; predicts the remembered difference */
     WS_CODING_GAP,    /* codes value - last value of the base column in the same group; predicts the remembered
                          difference */
-    WS_CODING_SLOTS,  /* the distinct values of the frame, then the number of the value for each row */
+    WS_CODING_SLOTS,  /* stores the distinct values of the frame, then which of them each row has */
     WS_CODING_TEXT,
     WS_CODING_COUNT
 };
@@ -34,7 +34,8 @@ struct ws_column {
     uint8_t width;   /* 4 or 8; TEXT: sizeof(struct ws_text) */
     bool is_signed;
     uint8_t coding;
-    uint8_t base;  /* LENGTH, GAP: index of the column to subtract; GAP subtracts its last value in the group */
+    uint8_t base;  /* LENGTH, GAP: index of the column whose value is subtracted. LENGTH takes its value in the same
+                      row, GAP its last value in the group */
     uint8_t key;   /* LAST, LENGTH, GAP: index of the SLOTS column that holds the key */
     uint8_t group; /* GAP: index of the SLOTS column that holds the group */
     bool grouped;  /* GAP: the caller's map gives the group of each value; else each value is its own group */
@@ -50,7 +51,7 @@ struct ws_layout {
 
 enum {
     WS_COLUMNS_MAX = 16,
-    WS_KEY_COLUMNS_MAX = 3, /* maximum of SLOTS columns in a family */
+    WS_KEY_COLUMNS_MAX = 3, /* maximum number of SLOTS columns in a family */
 };
 
 /* Returns the family's layout, or NULL for an unknown number. */
@@ -59,13 +60,15 @@ const struct ws_layout *ws_layout(uint32_t family);
 /* Returns the maximum size of head or planes for `rows` rows with `text` bytes of strings. */
 size_t ws_columns_bound(const struct ws_layout *layout, uint32_t rows, size_t text);
 
-/* Working memory for encoding frames of at most max_rows rows: `size` zeroed bytes at `memory`. */
+/* Working memory for encoding frames of at most max_rows rows: ws_columns_encoder_size() zeroed bytes at
+ * `memory`. */
 struct ws_columns_encoder;
 size_t ws_columns_encoder_size(uint32_t max_rows);
 struct ws_columns_encoder *ws_columns_encoder_init(void *memory, uint32_t max_rows);
 
-/* Appends the columns of `count` rows to `to`. Parts of `to` that were too small are marked failed. `groups` maps
- * the values of the group column of a `grouped` column to groups; values that are not in it belong to group 0. */
+/* Appends the columns of `count` rows to `to`. If head or planes of `to` are too small, they are marked as failed.
+ * `groups` maps the values of the group column of a `grouped` column to groups; values that the map lacks belong to
+ * group 0. */
 void ws_columns_encode(struct ws_columns_encoder *encoder, const struct ws_layout *layout, const void *rows,
                        uint32_t count, const struct ws_map *groups, struct ws_encoded *to);
 
@@ -107,7 +110,7 @@ static inline uint64_t ws_column_load_field(const struct ws_column *column, cons
     return column->is_signed ? (uint64_t)(int64_t)(int32_t)narrow : narrow;
 }
 
-/* Load a value from a row structure of the family, and store one. */
+/* Load and store a value of a row structure of the family. */
 static inline uint64_t ws_column_load(const struct ws_column *column, const void *row)
 {
     return ws_column_load_field(column, (const char *)row + column->offset);

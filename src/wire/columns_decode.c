@@ -6,8 +6,8 @@
 #include "wire/frame.h"
 #include "wire/predict.h"
 
-/* Rows are decoded in blocks that stay in the L1 cache while their columns are filled in one after the other. So
- * each column keeps the state with which it continues in the next block. */
+/* Rows are decoded in blocks that stay in the L1 cache while their columns are filled in one after the other.
+ * Therefore each column keeps its state from one block to the next. */
 enum { BLOCK_ROWS = 256 };
 
 /* A SLOTS column. */
@@ -55,7 +55,7 @@ struct ws_columns_decoder {
     size_t arena_used;
 };
 
-/* A GAP column needs three numbers per slot, all others fewer. */
+/* A GAP column needs three numbers per slot. All other codings need fewer. */
 static size_t arena_capacity(uint32_t max_rows)
 {
     return (size_t)WS_COLUMNS_MAX * 3 * (max_rows + 1);
@@ -391,7 +391,8 @@ static int decode_texts(struct decoding *decoding, uint64_t *numbers, uint32_t c
     return 0;
 }
 
-/* Unrolled: these loops are a third of decoding, and half of each was its counter. */
+/* Unrolled: these loops take a third of the decoding time. Without unrolling, half of that went into the loop
+ * counter. */
 static void store_all(const struct decoding *decoding, const uint64_t *numbers, uint32_t count)
 {
     char *field = decoding->place.at;

@@ -4,8 +4,8 @@
 
 struct hash_entry {
     uint64_t value;
-    uint32_t stamp; /* the use of the table that filled this entry; older stamps mean empty, so the table need not be
-                       cleared */
+    uint32_t stamp; /* number of the use of the table that filled this entry. An entry with an older stamp counts as
+                       empty, so the table need not be cleared between uses */
     uint32_t slot;
 };
 
@@ -69,7 +69,8 @@ struct ws_columns_encoder *ws_columns_encoder_init(void *memory, uint32_t max_ro
 
 size_t ws_columns_bound(const struct ws_layout *layout, uint32_t rows, size_t text)
 {
-    /* SLOTS and GAP pack two sequences each; the 64 bytes are the column's head. */
+    /* A SLOTS or GAP column packs two sequences. 64 bytes are enough for the rest of each column's head, and another
+     * 64 for the begin of the payload. */
     return 64 + layout->column_count * (2 * ws_pack_bound(rows) + 64) + text;
 }
 
@@ -83,7 +84,7 @@ static void new_stamp(struct ws_columns_encoder *encoder)
     encoder->stamp = 1;
 }
 
-/* Returns the value's slot; a new value gets a new one. */
+/* Returns the value's slot. A new value gets a new slot. */
 static uint32_t find_slot(struct ws_columns_encoder *encoder, uint64_t value, uint64_t *distinct, uint32_t *used)
 {
     for (size_t at = ws_map_hash(value) & encoder->hash_mask;; at = (at + 1) & encoder->hash_mask) {
@@ -166,7 +167,8 @@ static void to_residuals(uint64_t *numbers, uint32_t count, const ws_slot *slots
     }
 }
 
-/* Returns the residual of most rows, or 0 if no value has a majority. Correlations, for example, grow by 1. */
+/* Returns the residual that more than half of the rows have, or 0 if none is found. Correlations, for example,
+ * mostly grow by 1. */
 static uint64_t majority(const uint64_t *numbers, uint32_t count)
 {
     uint64_t candidate = count ? numbers[count / 2] : 0;
@@ -271,7 +273,8 @@ static void encode_gaps(struct ws_columns_encoder *encoder, const struct ws_layo
     }
 }
 
-/* Returns the coding used. A column that does not vary is stored as its bias alone. */
+/* Returns the coding used. A DELTA or LAST column that does not vary is stored as PLAIN, with its value as the
+ * bias. */
 static uint8_t encode_numbers(struct ws_columns_encoder *encoder, const struct ws_layout *layout,
                               const struct ws_column *column, const void *rows, uint32_t count,
                               const struct ws_map *groups, struct ws_encoded *to)

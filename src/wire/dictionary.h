@@ -16,7 +16,7 @@ enum { WS_FAMILY_FIRST_DATA = WS_FAMILY_clock };
 struct ws_dictionary {
     const struct ws_layout *layout;
     uint32_t count;    /* the first `count` rows of the family are kept */
-    uint64_t not_kept; /* later rows, which are not kept */
+    uint64_t not_kept; /* number of later rows, which are not kept */
     char *rows;        /* their text pointers are offsets into texts */
     size_t rows_capacity;
     char *texts;
@@ -25,8 +25,8 @@ struct ws_dictionary {
 
 void ws_dictionary_add(struct ws_dictionary *dictionary, const void *row);
 
-/* Copies as many rows as fit, from row number `first` on, to `rows` and their texts to `texts`. Copies at least
- * one. Returns how many. */
+/* Copies rows from row number `first` on to `rows`, and their texts to `texts`, as long as they fit. Returns how
+ * many. max_text must be large enough for the texts of any row, so that at least one row is copied. */
 uint32_t ws_dictionary_copy(const struct ws_dictionary *dictionary, uint32_t first, uint32_t max_rows,
                             size_t max_text, char *rows, char *texts);
 
@@ -35,7 +35,7 @@ void ws_dictionary_finish(struct ws_dictionary *dictionary);
 /* Returns the bytes of all texts of the row. */
 size_t ws_texts_size(const struct ws_layout *layout, const void *row);
 
-/* Copies the row's texts to `to` and points the row there. Returns their size in bytes. */
+/* Copies the row's texts to `to` and makes the row point to the copies. Returns the size of the texts in bytes. */
 size_t ws_texts_move(const struct ws_layout *layout, void *row, char *to);
 
 #endif

@@ -13,9 +13,9 @@
 enum {
     DEFAULT_ROWS = 4096,
     DEFAULT_LEVEL = 1,
-    TEXT_BYTES = 1 << 20, /* maximum size of all texts in a frame, and so of one text */
+    TEXT_BYTES = 1 << 20, /* maximum size of all texts in a frame, and therefore of the texts of one row */
     SHAPES_MAX = 1 << 16,
-    REPEAT_FACTOR = 32, /* dictionaries are repeated after 32 times their own size, so repeats are 3 % of the file */
+    REPEAT_FACTOR = 32, /* dictionaries are repeated after 32 times as many bytes, so repeats are 3 % of the file */
 };
 
 /* Rows of one family that wait for their frame. */
@@ -28,7 +28,7 @@ struct pending {
 };
 
 struct ws_encoder {
-    size_t mapping_size; /* of the encoder and its column coder together */
+    size_t mapping_size; /* of this structure and `columns` together */
     struct ws_frame_writer writer;
     struct ws_growing head, planes, frame; /* memory of the frame writer */
     struct pending pending[WS_FAMILY_COUNT];
@@ -38,7 +38,7 @@ struct ws_encoder {
     uint64_t repeated_at;        /* value of `bytes` at the last repeat */
     bool dictionaries_missing;   /* the sink refused dictionary rows */
     uint64_t lost[WS_FAMILY_COUNT];
-    uint64_t refused[WS_FAMILY_FIRST_DATA]; /* rows too long for any frame, also counted in lost */
+    uint64_t refused[WS_FAMILY_FIRST_DATA]; /* rows too long for a frame, or without memory; also counted in lost */
     struct ws_map stream_of_shape;          /* STREAM_GAP needs the stream of each shape */
     struct ws_columns_encoder *columns;
 };
@@ -130,7 +130,7 @@ int ws_encoder_create(struct ws_encoder **result, const struct ws_encoder_option
     return 0;
 }
 
-/* texts: an upper bound of the bytes of all texts of the rows. */
+/* texts: an upper bound of the number of bytes in all texts of the rows. */
 static int put_rows(struct ws_encoder *encoder, uint32_t family, const void *rows, uint32_t count, size_t texts,
                     uint64_t first_row, uint8_t flags)
 {
@@ -220,7 +220,8 @@ static int repeat_dictionaries(struct ws_encoder *encoder)
     return 0;
 }
 
-/* While the sink refuses dictionary rows, rows that may refer to them are not written. */
+/* Writes the family's pending rows, after the dictionary rows that they may refer to. Drops them while the sink
+ * refuses dictionary rows. */
 static int flush_data(struct ws_encoder *encoder, uint32_t family)
 {
     flush_dictionaries(encoder);
@@ -239,7 +240,7 @@ static int flush_of(struct ws_encoder *encoder, uint32_t family)
     return is_dictionary(family) ? flush_dictionaries(encoder) : flush_data(encoder, family);
 }
 
-/* Keeps a dictionary row for repeats, and what other families' codings need from it. */
+/* Keeps a copy of a dictionary row for repeats. Of a shape it also notes the stream, which STREAM_GAP needs. */
 static void encoder_keep(struct ws_encoder *encoder, uint32_t family, const void *row)
 {
     ws_dictionary_add(&encoder->dictionaries[family], row);

@@ -1,7 +1,7 @@
 /* Turns rows into frames. The shim and the tools all write traces with it.
  *
- * An encoder reserves its buffers at creation; adding rows allocates nothing. It is not thread safe: in the shim
- * only the drain thread uses it. */
+ * An encoder does not use malloc. At creation it reserves the address space of its buffers, and makes them usable as
+ * they fill. It is not thread safe: in the shim only the drain thread uses it. */
 #ifndef WALLSHIM_WIRE_ENCODER_H
 #define WALLSHIM_WIRE_ENCODER_H
 
@@ -43,10 +43,10 @@ int ws_encoder_create(struct ws_encoder **encoder, const struct ws_encoder_optio
 int ws_encoder_add(struct ws_encoder *encoder, enum ws_family family, const void *row);
 
 /* Writes all rows held back, so that readers see them. Call it about every 250 ms. While the sink refuses dictionary
- * rows, all other rows are counted as lost, because they may refer to those. */
+ * rows, all other rows are counted as lost, because they may refer to the missing dictionary rows. */
 int ws_encoder_flush(struct ws_encoder *encoder);
 
-/* Flushes, then writes the footer: all dictionaries again and the index of frames. */
+/* Flushes, then writes all dictionaries again, the footer with the index of frames, and the trailer. */
 int ws_encoder_finish(struct ws_encoder *encoder);
 
 /* Returns how many rows of the family are in no frame, because the sink refused them or they were too long. A

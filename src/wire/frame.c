@@ -9,7 +9,7 @@
 
 enum { BYTE_ORDER_MARK = 0x01020304 }; /* bytes 04 03 02 01 in the file */
 
-/* These structures are the bytes of the file. They have no padding, which is checked here. */
+/* These structures are the bytes of the file. The assertions check that they have no padding. */
 struct file_bytes {
     char magic[16];
     uint16_t major, minor;

@@ -13,7 +13,7 @@ enum {
     WS_TRAILER_SIZE = 32,
     WS_FRAME_ROWS_MAX = 1 << 16,
     WS_FRAME_BYTES_MAX =
-        32 << 20, /* maximum size of a payload, as stored and decompressed: bounds the memory that a reader needs */
+        32 << 20, /* maximum size of a payload, stored and decompressed: limits the memory of a reader */
     WS_FAMILY_FOOTER = 0xffff,
 };
 
@@ -22,7 +22,7 @@ enum {
 #define WS_TRAILER_MAGIC "WSendtrc"
 
 enum ws_frame_flags {
-    WS_FRAME_COMPRESSED = 1, /* the payload is stored in chunks, most of them compressed by zstd */
+    WS_FRAME_COMPRESSED = 1, /* the payload is stored in chunks; each may be compressed by zstd */
     WS_FRAME_REPEAT = 2,     /* the frame repeats dictionary rows that an earlier frame carried */
 };
 

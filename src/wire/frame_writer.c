@@ -9,9 +9,9 @@
 #include "base/hash.h"
 
 enum {
-    CHUNK_BYTES = 1 << 10, /* minimum size of a chunk that is compressed by itself */
-    HOPELESS_FRAMES = 15,  /* after compression did not shrink a plane, it is skipped for so many frames */
-    LIST_BYTES = (WS_CUTS_MAX + 1) * 2 * WS_VARINT_MAX, /* the list of the sizes of all chunks */
+    CHUNK_BYTES = 1 << 10, /* a smaller plane shares a chunk with the next plane */
+    HOPELESS_FRAMES = 15,  /* compression of a plane is skipped in this many frames after it saved nothing */
+    LIST_BYTES = (WS_CUTS_MAX + 1) * 2 * WS_VARINT_MAX, /* maximum size of the list of all chunks' sizes */
 };
 
 size_t ws_frame_writer_bound(size_t head, size_t planes)
@@ -47,8 +47,8 @@ int ws_frame_writer_start(struct ws_frame_writer *writer)
     return frame_writer_put(writer, bytes, sizeof(bytes));
 }
 
-/* Writes one chunk, compressed if that makes it smaller, and its sizes to `sizes`. `hopeless` counts the frames for
- * which compression is skipped. */
+/* Writes one chunk, compressed if that saves more than a sixteenth. Appends its two sizes to `sizes`. *hopeless is
+ * the number of frames in which compression is still skipped. */
 static void put_chunk(struct ws_frame_writer *writer, const uint8_t *bytes, size_t size, uint8_t *hopeless,
                       struct ws_bytes_out *sizes)
 {

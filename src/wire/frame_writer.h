@@ -16,7 +16,8 @@ struct ws_frame_writer {
     uint64_t bytes; /* bytes given to the sink */
     struct ws_encoded encoded;
     struct ws_bytes_out frame;
-    uint8_t hopeless[WS_FAMILY_COUNT][WS_CUT_TAGS]; /* how many more frames skip compression */
+    uint8_t hopeless[WS_FAMILY_COUNT][WS_CUT_TAGS]; /* by family and tag of a plane: number of frames in which
+                                                       compression of the plane is still skipped */
     struct ws_index index;
 };
 

@@ -1,7 +1,7 @@
 /* The contents of a trace's footer: the number of rows per family, and which frames hold the rows of a given time.
  *
  * The index divides the frames into spans of adjacent frames. Its size is fixed: when it is full, each pair of
- * neighbours is merged, so that it always covers the whole file. */
+ * adjacent spans is merged. So the index always covers the whole file. */
 #ifndef WALLSHIM_WIRE_INDEX_H
 #define WALLSHIM_WIRE_INDEX_H
 
@@ -21,8 +21,8 @@ struct ws_span {
 
 struct ws_index {
     uint64_t rows[WS_FAMILY_COUNT];
-    uint64_t repeated[WS_FAMILY_COUNT]; /* how many of these rows the dictionaries before the footer hold */
-    uint64_t dictionaries;              /* offset of those dictionaries */
+    uint64_t repeated[WS_FAMILY_COUNT]; /* how many of these rows are repeated right before the footer */
+    uint64_t dictionaries;              /* offset of the first frame of that repeat */
     uint32_t span_count;
     uint32_t frames_per_span;
     struct ws_span spans[WS_SPANS_MAX];
@@ -31,7 +31,7 @@ struct ws_index {
 /* Adds the frame whose header is at `offset`. An index filled with zeros is empty. */
 void ws_index_add(struct ws_index *index, uint64_t offset, int64_t host_first, int64_t host_last);
 
-/* The maximum size that ws_index_write writes. */
+/* Maximum number of bytes that ws_index_write writes. */
 enum { WS_INDEX_BYTES = (WS_SPANS_MAX * 4 + WS_FAMILY_COUNT * 2 + 8) * WS_VARINT_MAX };
 
 void ws_index_write(const struct ws_index *index, struct ws_bytes_out *out);

@@ -5,8 +5,8 @@
  *
  * Kinds: TEXT is a string. CHOICE is one of a table of words, stored as an enum. FLAG is 0 or 1. COUNT is a number.
  * DURATION is in nanoseconds and written as 500ms, 2s, 1m or a bare number of seconds. SIZE is in bytes and written
- * as 64M or 2G. SHARE is in millionths and written as 2% or 0.5%. COUNT, SIZE and SHARE must be between least and
- * most, where those are given. */
+ * as 64M or 2G. SHARE is in millionths and written as 2% or 0.5%. If least and most are given, a COUNT, SIZE or
+ * SHARE must lie between them. */
 #ifndef WALLSHIM_WIRE_OPTIONS_H
 #define WALLSHIM_WIRE_OPTIONS_H
 
@@ -85,15 +85,16 @@ enum ws_option_kind {
 
 /* TEXT fields point to the result of getenv or to the default: nothing is copied. */
 #define WS_OPTION_FIELD_TEXT const char *
-#define WS_OPTION_FIELD_CHOICE uint32_t /* the enum of the option's words */
+#define WS_OPTION_FIELD_CHOICE uint32_t /* a value of the enumeration of the option's words */
 #define WS_OPTION_FIELD_FLAG bool
 #define WS_OPTION_FIELD_COUNT uint64_t
 #define WS_OPTION_FIELD_DURATION uint64_t
 #define WS_OPTION_FIELD_SIZE uint64_t
 #define WS_OPTION_FIELD_SHARE uint64_t
 
-/* The variable in which `wallshim record` passes a name for the recording; the shim writes it into the traces. It
- * holds random words separated by '/': one for each nested record, the innermost last. */
+/* The environment variable in which `wallshim record` passes a name for the recording. The shim writes the name into
+ * the traces. The name is random words separated by '/': one for each nested `wallshim record`, the innermost
+ * last. */
 #define WS_RECORDING "WALLSHIM_RECORDING"
 enum { WS_RECORDING_SIZE = 256 };
 
@@ -127,8 +128,8 @@ struct ws_option_old_name {
 /* Returns the option's former names, or NULL. */
 const struct ws_option_old_name *ws_option_old_name(const char *name);
 
-/* Returns the option's value in the environment, or NULL. Its variable may have the former name; the name found is
- * stored in *variable. */
+/* Returns the option's value in the environment, or NULL. The environment may use the variable's former name; the
+ * name found is stored in *variable. */
 const char *ws_option_in_environment(const struct ws_option_info *info, const char **variable);
 
 /* Writes the accepted values to `text`, for messages: "SIZE, as 64M or 2G, from 4K to 4G". Returns `text`. */
@@ -137,9 +138,9 @@ const char *ws_option_takes(const struct ws_option_info *info, char *text, size_
 /* Parses text into one field. Returns 0, or -EINVAL with the field unchanged. */
 int ws_option_set(struct ws_options *options, const struct ws_option_info *info, const char *text);
 
-/* Sets the defaults, then reads the environment. A variable that does not parse keeps its default; *bad is set to
- * the first such variable, or to NULL. A program with more rights than its user (setuid) ignores the environment.
- * Allocates nothing. */
+/* Sets the defaults, then reads the environment. An option whose variable does not parse keeps its default; *bad is
+ * set to the first of these options, or to NULL. A program with more rights than its user (setuid) ignores the
+ * environment. Allocates nothing. */
 void ws_options_from_environment(struct ws_options *options, const struct ws_option_info **bad);
 
 /* Parse "500ms", "2s", "1m" or "3" (seconds) to ns, and "64M" to bytes. Return 0 or -EINVAL. */

@@ -109,7 +109,7 @@ void ws_unpack_start(struct ws_unpacker *unpacker, struct ws_bytes_in *head, str
     next_exception(unpacker, 0);
 }
 
-/* One branch for each width, so that the compiler can vectorize it. */
+/* Widths of 0, 1, 2, and 3 or more bytes have loops of their own, which the compiler can vectorize. */
 static void join_planes(const struct ws_unpacker *unpacker, uint64_t *numbers, uint32_t count)
 {
     const size_t stride = unpacker->count;

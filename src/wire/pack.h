@@ -8,8 +8,8 @@
 
 #include "base/bytes.h"
 
-/* The destination of encoded columns: small items go to the head; planes and texts go to the planes. Each plane is
- * compressed by itself, because each has its own distribution. */
+/* The destination of encoded columns: small items go to the head; planes and texts go to the planes. Large planes
+ * are compressed separately, because each has its own distribution. */
 enum {
     WS_CUTS_MAX = 512,
     WS_CUT_TAGS = 256,
@@ -44,14 +44,14 @@ struct ws_unpacker {
     uint32_t width;
     uint32_t count;
     const uint8_t *planes; /* `width` planes of `count` bytes */
-    uint32_t next;         /* index of the next number */
-    uint32_t exceptions;   /* exceptions that are left */
+    uint32_t next;         /* index of the next number to read */
+    uint32_t exceptions;   /* number of exceptions not read yet */
     uint32_t exception_at;
     struct ws_bytes_in exceptions_in;
 };
 
-/* Checks a packed sequence of `count` numbers and moves head and planes past it. Marks them failed if it is
- * invalid. */
+/* Checks a packed sequence of `count` numbers and moves head and planes past it. Marks head or planes as failed if
+ * the sequence is invalid. */
 void ws_unpack_start(struct ws_unpacker *unpacker, struct ws_bytes_in *head, struct ws_bytes_in *planes,
                      uint32_t count);
 

@@ -75,7 +75,8 @@ int ws_file_sink_write(void *context, const void *bytes, size_t size)
             done += (size_t)written;
         } else if (!written || errno != EINTR) {
             status = written ? -errno : -ENOSPC;
-            /* Half a frame would be damage at the end of the file. Readers can handle it if this fails too. */
+            /* Cut off the part that was written: half a frame would count as damage. If the cut fails too, readers
+             * can still handle the file. */
             int ignored = done ? ftruncate(sink->fd, (off_t)sink->size) : 0;
             (void)ignored;
             return status;

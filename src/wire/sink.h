@@ -2,7 +2,7 @@
  *
  * The file may be written inside somebody else's program. Such a program may close descriptors it did not open, and
  * reuse their numbers for its own files. So the sink uses a high descriptor, checks before each write that the
- * descriptor is still its file, and opens the file again if it is not. */
+ * descriptor still refers to its file, and opens the file again if it is not. */
 #ifndef WALLSHIM_WIRE_SINK_H
 #define WALLSHIM_WIRE_SINK_H
 
@@ -20,7 +20,8 @@ struct ws_file_sink {
  * exists, even as a symbolic link. The path must stay valid as long as the sink. Returns 0 or -errno. */
 int ws_file_sink_open(struct ws_file_sink *sink, const char *path);
 
-/* A ws_sink_write. Writes all bytes or, on error, none: the file then ends as before. Returns 0 or -errno. */
+/* A function for ws_encoder_options.write. Writes all bytes or, on error, none: the file then ends as before.
+ * Returns 0 or -errno. */
 int ws_file_sink_write(void *sink, const void *bytes, size_t size);
 
 /* Closes the file. Returns 0 or the -errno of close. */
