@@ -16,7 +16,7 @@ enum ws_group ws_report_group(const struct ws_report *report, size_t name)
 
 enum { QUALITIES = WS_OP_BEGIN_QUALITY | WS_OP_END_QUALITY };
 
-/* The latest end of the operations that have begun. */
+/* The latest ends of the operations that have begun: by group (`of`), and of all groups. */
 struct reach {
     struct ws_reach of;
     int64_t all;
@@ -29,8 +29,8 @@ static void activity_note_gap(struct ws_track_activity *result, const struct rea
 {
     result->gaps.bits[place / 64].ends |= 1ULL << place % 64;
     result->gaps.count++;
-    /* The part of the gap that earlier operations may have filled. stretch_backwards adds the part that later
-     * operations may have filled. */
+    /* Adds the part of the gap that earlier operations may have filled, if they ended as late as their errors allow.
+     * stretch_backwards adds the part that later operations may have filled. */
     result->busy_most += ws_min(ws_max(reach->stretched - reach->all, 0), next - reach->all);
 }
 

@@ -1,8 +1,7 @@
-/* How a device spent its time: lengths of unions of intervals, exact in ns.
+/* How a device spent its time. Each figure is the length of a union of intervals, in whole ns.
  *
- * A device is busy while any operation runs. `compute` is the union of kernels and graphs other than
- * communication, `comm` the union of communication kernels (WS_CLASS_COMM), `memory` the union of copies and
- * memsets.
+ * A device is busy while any operation runs. Its operations fall into three groups: `comm` is communication kernels
+ * (WS_CLASS_COMM), `memory` is copies and memsets, `compute` is all other kernels and graphs.
  */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_ACTIVITY_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_ACTIVITY_H
@@ -19,23 +18,24 @@ struct ws_gap {
     size_t place;    /* index of `after` in ws_track.order */
 };
 
-/* One bit for each of 64 consecutive operations in a track's order. */
+/* Two bits for each of 64 consecutive operations in a track's order. */
 struct ws_gap_bits {
     uint64_t ends; /* the operation ended a gap */
-    uint64_t told; /* of all operations before it, the one just before it has the latest end */
+    uint64_t told; /* the previous operation in the order ends later than all before it, or as late */
 };
 
 /* The gaps of a device, in order of time. A device can have millions of gaps, so they are stored as bits, and
  * struct ws_gap is built on demand. */
 struct ws_gaps {
-    struct ws_gap_bits *bits; /* by index in `order` / 64 */
+    struct ws_gap_bits *bits; /* entry i: operations 64 * i to 64 * i + 63 of `order` */
     size_t count;
     const struct ws_ops *ops;
     const uint32_t *order; /* the track's order */
     size_t places;         /* length of `order` */
 };
 
-/* A time that was not recorded: between bursts, or outside the range given to record. */
+/* A period that was not recorded: between bursts, outside the range that was asked for, or after the trace reached
+ * its largest size. */
 struct ws_hole {
     int64_t begin, end; /* ns, host clock */
 };
@@ -44,14 +44,14 @@ struct ws_track_activity {
     int64_t begin, end; /* first begin and last end; ns, host clock */
     int64_t span, busy, idle;
     int64_t unrecorded;            /* part of the span that is in `holes`: counts neither as busy nor as idle */
-    int64_t busy_least, busy_most; /* limits of busy, if every time is wrong by as much as its error */
+    int64_t busy_least, busy_most; /* bounds of busy: each time may be wrong by its error */
     int64_t group[WS_GROUP_COUNT];
     int64_t comm_overlap;   /* comm inside compute */
     int64_t exposed_comm;   /* comm outside compute */
     int64_t exposed_memory; /* memory outside compute and outside comm */
-    struct ws_gaps gaps;    /* without the holes */
+    struct ws_gaps gaps;    /* idle times only: holes are not gaps */
     struct ws_vector holes; /* struct ws_hole, in order of time */
-    uint64_t quality[4];    /* number of begins and ends by enum ws_quality */
+    uint64_t quality[4];    /* number of begins and ends of each enum ws_quality */
 };
 
 extern const struct ws_analysis ws_analysis_activity;
@@ -62,8 +62,8 @@ static inline bool ws_gap_ends_at(const struct ws_gaps *gaps, size_t place)
     return gaps->bits[place / 64].ends >> place % 64 & 1;
 }
 
-/* The gap that the operation at `place` ended. The operation with the latest end before the gap stands just
- * before the last `told` bit at or before `place`. */
+/* The gap that the operation at `place` ended. Of all operations before the gap, the one with the latest end stands
+ * just before the last `told` bit at or before `place`. */
 static inline struct ws_gap ws_gap_at(const struct ws_gaps *gaps, size_t place)
 {
     size_t told = place;
@@ -77,10 +77,10 @@ static inline struct ws_gap ws_gap_at(const struct ws_gaps *gaps, size_t place)
 struct ws_gap_walk {
     const struct ws_gaps *gaps;
     size_t first;  /* index of the first of the 64 operations that the walk is at */
-    uint64_t left; /* bits of the gaps it has still to return among these 64 */
+    uint64_t left; /* one bit for each of these 64: it ended a gap that the walk has not returned yet */
 };
 
-/* Starts a walk at the first gap that ended at index `place` or later. 0: all gaps. */
+/* Starts a walk at the first gap that ended at index `place` or later. `place` 0: walks over all gaps. */
 static inline struct ws_gap_walk ws_gap_walk(const struct ws_gaps *gaps, size_t place)
 {
     uint64_t left = place < gaps->places ? gaps->bits[place / 64].ends & ~0ULL << place % 64 : 0;
@@ -109,7 +109,7 @@ static inline int64_t ws_gap_length(const struct ws_gap *gap)
     return gap->end - gap->begin;
 }
 
-/* The recorded part of the span, in ns. Shares are shares of this time. */
+/* The recorded part of the span, in ns. Reports give shares of this time. */
 static inline int64_t ws_activity_known(const struct ws_track_activity *activity)
 {
     return activity->span - activity->unrecorded;

@@ -5,9 +5,9 @@
 
 #include "base/minmax.h"
 
-/* A bucket is chosen by the value's highest binary digit and the eight digits after it. A bucket is therefore at
- * most 1/256 as wide as its values are large, and few values share a bucket. Streams with up to SMALL launches
- * keep all values. */
+/* The highest set bit of a value and the eight bits after it choose the value's bucket. A bucket is therefore at most
+ * 1/256 as wide as its values are large, and few values share a bucket. Streams with up to SMALL launches need no
+ * buckets: they keep all values. */
 enum { DIGITS = 8, BUCKETS = (64 - DIGITS + 1) << DIGITS, SMALL = 4096 };
 enum { MEDIAN, P95, SOUGHT };
 enum { PARTS = 4096 };
@@ -16,10 +16,10 @@ enum { PARTS = 4096 };
 struct series {
     size_t count;
     int64_t max;
-    struct ws_vector values; /* int64_t: all delays of a small stream, else those in the chosen buckets */
+    struct ws_vector values; /* int64_t: all delays of a small stream, else the delays in the chosen buckets */
     uint32_t *buckets;       /* number of delays per bucket; NULL: the stream is small */
     uint32_t chosen[SOUGHT]; /* buckets of the median and the 95th percentile */
-    size_t rank[SOUGHT];     /* their ranks among the kept values, in ascending order */
+    size_t rank[SOUGHT];     /* their ranks among the kept values; rank 0 is the smallest value */
 };
 
 static uint32_t magnitude(int64_t value)
@@ -72,7 +72,8 @@ static int store_chosen(struct series *series, int64_t value)
     return bucket == series->chosen[MEDIAN] || bucket == series->chosen[P95] ? delays_store(series, value) : 0;
 }
 
-/* The series of each shape's stream. The last series is for unknown streams. NULL if memory runs out. */
+/* Returns the series of each shape's stream, by index of the shape. The last series is for unknown streams. NULL if
+ * memory runs out. */
 static struct series **assign(const struct ws_process *process, struct series *all)
 {
     struct series **of_shape = malloc((process->shapes.count + 1) * sizeof(struct series *));
@@ -83,7 +84,7 @@ static struct series **assign(const struct ws_process *process, struct series *a
     return of_shape;
 }
 
-/* Passes every delay of the track to its series. */
+/* Calls see() for every delay of the track, with the series that the delay belongs to. */
 static inline int visit(const struct ws_process *process, const struct ws_track *track, struct series **of_shape,
                         int (*see)(struct series *, int64_t))
 {
@@ -97,7 +98,7 @@ static inline int visit(const struct ws_process *process, const struct ws_track 
     return status;
 }
 
-/* The bucket of the value with this rank. Sets *first to the rank of the bucket's first value. */
+/* Returns the bucket of the value with this rank. Sets *first to the rank of the smallest value in the bucket. */
 static uint32_t delays_find(const struct series *series, size_t rank, size_t *first)
 {
     uint32_t bucket = 0;
@@ -123,7 +124,8 @@ static void delays_choose(struct series *series)
             series->buckets[median]; /* the values of the median's bucket are kept too, and are smaller */
 }
 
-/* Moves the values of one part to the front and returns their number. */
+/* A part is 1 << shift consecutive values, counted from `least`. Moves the values of one part to the front and
+ * returns their number. */
 static size_t delays_gather(int64_t *values, size_t count, int64_t least, unsigned shift, size_t part)
 {
     size_t found = 0;
@@ -137,7 +139,7 @@ static size_t delays_gather(int64_t *values, size_t count, int64_t least, unsign
     return found;
 }
 
-/* The value with this rank in ascending order. Reorders the values. */
+/* Returns the value with this rank; the smallest value has rank 0. Reorders the values. */
 static int64_t select_rank(int64_t *values, size_t count, size_t rank)
 {
     while (count > 256) {

@@ -1,6 +1,6 @@
-/* Launch delays by stream: the time from the launch call to the begin on the device. Gives the exact median,
- * 95th percentile and maximum without keeping all delays. A first pass counts delays in buckets; a second pass
- * keeps only those in the buckets of the median and of the 95th percentile.
+/* Launch delays by stream: the time from the launch call to the begin on the device. Gives the exact median, 95th
+ * percentile and maximum without keeping all delays. A first pass counts delays in buckets; a second pass keeps only
+ * the delays in the buckets of the median and of the 95th percentile.
  */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_DELAYS_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_DELAYS_H

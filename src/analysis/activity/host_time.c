@@ -81,8 +81,8 @@ static int find_ranges(struct ws_host_time *time, const struct ws_process *proce
     return status;
 }
 
-/* Finds the first operation of each name. An operation holds its shape, and the shape holds the name, so the
- * first operation of each shape is found before. */
+/* Finds the first operation of each name. An operation refers to its shape, and a shape to its name. So this finds
+ * the first operation of each shape, and from these the first operation of each name. */
 static int find_firsts(struct ws_host_time *time, const struct ws_model *model, const struct ws_process *process)
 {
     const struct ws_ops *ops = &process->ops;
@@ -190,7 +190,7 @@ static void host_time_add(struct ws_host_window *window, enum ws_host_use use, c
     }
 }
 
-/* Adds time outside calls, divided by the ranges that the thread was in. */
+/* Adds time outside calls to its uses, by the ranges that the thread was in. */
 static void add_pause(const struct ws_host_time *time, size_t thread, struct ws_host_window *window, int64_t from,
                       int64_t to)
 {

@@ -1,5 +1,5 @@
-/* How the launching threads spent their time: how much of a stretch of host time went into each kind of call,
- * and how much of the time outside calls was spent waiting for input or for other ranks.
+/* How the launching threads spent a window of host time: how much of it went into each kind of call, and how much of
+ * the time outside calls was spent waiting for input or for other ranks.
  */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_HOST_TIME_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_HOST_TIME_H
@@ -9,22 +9,24 @@
 #include "report/analysis.h"
 
 enum ws_host_use {
-    WS_USE_SYNC, /* calls that wait for the device; launches and copies whose call blocked, by their flag or times */
-    WS_USE_ALLOCATION, /* allocating and freeing memory, loading modules, creating contexts and streams */
-    WS_USE_COMM,       /* NCCL calls; time outside calls, inside a range of a collective */
-    WS_USE_LAUNCH,     /* calls that launch operations, and all other calls */
-    WS_USE_INPUT,      /* time outside calls, inside a range named like a data loader */
+    WS_USE_SYNC,       /* calls that wait for the device; launches and copies whose call blocked (WS_OP_BLOCKING,
+                          WS_COPY_CALL_MOST) */
+    WS_USE_ALLOCATION, /* allocating and freeing memory, loading modules (WS_LAUNCH_MOST), creating contexts and
+                          streams */
+    WS_USE_COMM,       /* NCCL calls; time outside calls in a range that marks a collective */
+    WS_USE_LAUNCH,     /* calls that launch operations, and calls of no kind listed above */
+    WS_USE_INPUT,      /* time outside calls in a range named like a data loader */
     WS_USE_OWN,        /* all other time outside calls: work of the program and its framework */
     WS_USE_COUNT
 };
 
-/* ns. A kernel's first launch that takes longer than this also loaded its module, as the driver loads modules
- * lazily. A launch takes 2 to 20 µs. The threshold is our choice. */
+/* ns. If the first launch of a kernel takes longer than this, we assume that it also loaded the kernel's module: the
+ * driver loads modules lazily. Other launches take 2 to 20 µs. The threshold is our choice. */
 #define WS_LAUNCH_MOST 500000
 
-/* ns. A copy blocked if its call took longer than this and returned after the copy had finished. Copies from or
- * to pageable memory may block, even asynchronous ones. The threshold is our choice: several times the length
- * of a call that does not wait. */
+/* ns. We assume that a copy blocked if its call took longer than this and the copy ran within the call. Copies from
+ * or to pageable memory may block, even asynchronous ones. The threshold is our choice: several times the length of a
+ * call that does not wait. */
 #define WS_COPY_CALL_MOST 50000
 
 struct ws_host_time {
@@ -35,24 +37,24 @@ struct ws_host_time {
     struct ws_interval_set *comm;  /* by thread: its ranges of collectives */
 };
 
-/* How a thread spent a stretch of its time. Times are in ns. */
+/* How a thread spent a window of host time. Times are in ns. */
 struct ws_host_window {
-    int64_t used[WS_USE_COUNT];  /* within the stretch; adds up to its length */
-    int64_t whole[WS_USE_COUNT]; /* full length of the calls that touch the stretch, including what lies outside it */
-    uint32_t calls;              /* calls that touch the stretch */
+    int64_t used[WS_USE_COUNT];  /* within the window; they add up to its length */
+    int64_t whole[WS_USE_COUNT]; /* full length of the calls that touch the window, with what lies outside it */
+    uint32_t calls;              /* calls that touch the window */
     struct {
         int64_t length; /* within the window; 0: none */
         struct ws_host_event event;
-    } longest[WS_USE_COUNT]; /* the longest call by use; for WS_USE_INPUT and WS_USE_OWN the longest time outside
+    } longest[WS_USE_COUNT]; /* by use: the longest call; for WS_USE_INPUT and WS_USE_OWN, the longest time outside
                                 calls */
 };
 
 /* Scope: process. It has no section in the report. */
 extern const struct ws_analysis ws_analysis_host_time;
 
-/* What the cursor's thread did from `from` to `to`, the window. Fastest if windows are asked for in order of
- * time. A call that ended at most `slack` ns before `from` touches the window too, because clocks may be off by
- * that much. */
+/* What the cursor's thread did in the window from `from` to `to`. Fastest if windows are asked for in order of time.
+ * A call that ended up to `slack` ns before `from` touches the window too, because the clocks of host and device may
+ * differ by `slack`. */
 void ws_host_time_window(const struct ws_host_time *time, struct ws_host_cursor *cursor, int64_t from, int64_t to,
                          int64_t slack, struct ws_host_window *window);
 

@@ -35,7 +35,8 @@ static void losses_print_damage(const struct ws_process *process, struct ws_page
                      ws_format_bytes(number, damage->torn_bytes));
 }
 
-/* Says so if the program ended in a way in which the recorder could not wait for operations that still ran. */
+/* Reports a program that ended in a way in which the recorder could not wait for operations that were still
+ * running. */
 static void print_end(const struct ws_process *process, struct ws_page *page)
 {
     const char *end = ws_process_meta(process, "end");
@@ -56,8 +57,8 @@ static void print_counted(const struct ws_process *process, struct ws_page *page
                      ws_format_count(number, count), count == 1 ? " was" : "es were");
 }
 
-/* Warns of recordings with one hardware queue. There an event waits for all earlier work in the queue, of every
- * stream. */
+/* Warns of recordings with one hardware queue. With one queue, an event waits for all earlier work in the queue, of
+ * every stream. */
 static void print_one_queue(const struct ws_process *process, struct ws_page *page)
 {
     const char *queues = ws_process_meta(process, "queues");
@@ -116,7 +117,8 @@ static bool is_complete(const struct ws_process *process, const struct ws_proces
     return !losses->total && !losses->nameless && !process->odd_times && !is_damaged(&process->damage);
 }
 
-/* A page that shows one device of a job must not hide what the others' recordings lack. */
+/* Reports how many other processes have incomplete recordings. A page that shows one device of a job must not hide
+ * that. */
 static void print_others(const struct ws_report *report, size_t shown, struct ws_page *page)
 {
     char number[WS_FORMAT_SIZE], lost[WS_FORMAT_SIZE];

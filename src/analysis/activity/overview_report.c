@@ -19,7 +19,7 @@ static const struct fact facts[] = {
     { "import", "taken from" }, { "rank_label", "rank's name" },
 };
 
-/* Leaves out what the trace does not say. An imported trace may hold no more than the device's name. */
+/* Leaves out facts that the trace does not hold. An imported trace may hold only the device's name. */
 static void print_device(const struct ws_device *device, const char *label, struct ws_page *page)
 {
     char name[96], sms[24] = "", memory[40] = "", capability[48] = "";
@@ -33,7 +33,7 @@ static void print_device(const struct ws_device *device, const char *label, stru
         snprintf(sms, sizeof(sms), ", %u %s", device->sms, is_amd ? "CUs" : "SMs");
     if (device->memory_bytes)
         snprintf(memory, sizeof(memory), ", %.0f GiB", (double)device->memory_bytes / (1 << 30));
-    if (device->cc_major && is_amd) /* HIP does not give the stepping */
+    if (device->cc_major && is_amd) /* the last digit is an x: HIP does not give the stepping */
         snprintf(capability, sizeof(capability), ", gfx%u%ux", device->cc_major, device->cc_minor);
     else if (device->cc_major)
         snprintf(capability, sizeof(capability), ", compute capability %u.%u", device->cc_major, device->cc_minor);

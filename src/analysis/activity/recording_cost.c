@@ -9,7 +9,7 @@ struct thread_span {
     int64_t first, last;
 };
 
-/* The time from a thread's first operation to its last one, added up over the threads. */
+/* Adds up, over all threads, the time from a thread's first operation to its last one. */
 static int threads_time(const struct ws_ops *ops, int64_t *sum)
 {
     struct thread_span *spans = calloc(ops->threads.count + 1, sizeof(*spans));

@@ -5,10 +5,10 @@
 #include "report/analysis.h"
 
 struct ws_recording_cost {
-    int64_t events;  /* ns that the program's threads spent in calls of ours that record events: measured */
-    int64_t records; /* ns that they spent on records: their number times what the shim says that one takes */
+    int64_t events;  /* ns that the program's threads spent in the shim's calls that record events; measured */
+    int64_t records; /* ns that they spent on writing records; estimated: number of records × ns per record */
     int64_t threads; /* ns from the first operation of each thread to its last one, added up */
-    bool known;      /* does the trace say? Not if the program was killed, or if another profiler recorded it */
+    bool known; /* the trace holds the cost; false if the program was killed, or if another profiler recorded it */
 };
 
 /* Returns 0 or -ENOMEM. */

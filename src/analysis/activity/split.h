@@ -1,8 +1,9 @@
-/* Splits a stretch of a device's time by what ran in it: lengths of unions of intervals, exact in ns.
+/* Splits a period of a device's time by what ran in it. Each figure is the length of a union of intervals, in whole
+ * ns.
  *
- * Operations come in order of their begins. The reach of a group is the latest end of its operations that have
- * begun. Until the next begin, the union of a group is therefore the single interval [now, reach). A sweep keeps
- * the reach of each group and adds one slice of time after another.
+ * Operations come in order of their begins. The reach of a group is the latest end of its operations that have begun.
+ * Until the next operation begins, the group therefore runs in the single interval [now, reach). A sweep keeps the
+ * reach of each group and adds one slice of time after another.
  */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_SPLIT_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_SPLIT_H
@@ -42,7 +43,7 @@ static inline void ws_split_slice(struct ws_split *split, const struct ws_reach 
 {
     int64_t compute = ws_reach_within(reach, WS_GROUP_COMPUTE, now, next);
     if (reach->group[WS_GROUP_COMM] <= now && reach->group[WS_GROUP_MEMORY] <= now) {
-        /* Mostly only kernels run. This shortcut takes a fifth of the time of the code below. */
+        /* Mostly only kernels run. This shortcut takes a fifth of the time that the code below takes. */
         split->busy += compute;
         split->group[WS_GROUP_COMPUTE] += compute;
         return;

@@ -22,8 +22,8 @@ static int by_stream(const void *a, const void *b)
     return (x->time > y->time) - (x->time < y->time);
 }
 
-/* The role of a function, by its name: of the driver (cuEventRecord), or of the runtime (cudaEventRecord), which
- * some imported traces hold instead. */
+/* The role of a function, told by its name. The function is the driver's (cuEventRecord) or, in some imported traces,
+ * the runtime's (cudaEventRecord). */
 static int role_of(const char *function)
 {
     if (strstr(function, "StreamWaitEvent"))
@@ -62,7 +62,8 @@ static int add_calls(struct ws_stream_order *order, const struct ws_process *pro
     return status;
 }
 
-/* Does the operation block its stream? Host functions and waits for memory values do, writes to memory do not. */
+/* Does the operation block its stream? Host functions and waits for memory values do. Writes of memory values do
+ * not. */
 static bool holds_up(const struct ws_model *model, const struct ws_process *process, const struct ws_op_shape *shape)
 {
     const struct ws_driver_function *function =

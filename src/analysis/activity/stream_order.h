@@ -1,17 +1,17 @@
-/* What streams waited for: events recorded, waits for events, and operations that block a stream without using
- * the device (host functions, waits for memory values). For each event or stream, entries are in order of their
- * calls.
+/* What streams waited for: events recorded, waits for events, and operations that block a stream without using the
+ * device (host functions, waits for memory values). The entries of each event, or of each stream, are in order of
+ * their calls.
  */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_STREAM_ORDER_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_STREAM_ORDER_H
 
 #include "report/analysis.h"
 
-/* A call that recorded an event in a stream or made a stream wait for one. event is 0 for operations that block
- * a stream. */
+/* A call that recorded an event in a stream, made a stream wait for an event, or blocked a stream. `event` is 0 for a
+ * call that blocked a stream. */
 struct ws_order_entry {
     uint32_t stream; /* id in the trace */
-    uint32_t op;     /* index of the blocking operation: host function, memory value … */
+    uint32_t op;     /* in `holds`: index of the operation that blocks the stream; else WS_NOWHERE */
     uint64_t event;
     int64_t time; /* begin of the call; ns, host clock */
 };
@@ -25,7 +25,7 @@ struct ws_stream_order {
 /* Scope: process. It has no section in the report. The result is a struct ws_stream_order. */
 extern const struct ws_analysis ws_analysis_stream_order;
 
-/* The last entry of an event or stream before `time`, or NULL. */
+/* Return the last entry of an event or of a stream before `time`, or NULL. */
 const struct ws_order_entry *ws_order_record_before(const struct ws_stream_order *order, uint64_t event,
                                                     int64_t time);
 const struct ws_order_entry *ws_order_wait_before(const struct ws_stream_order *order, uint32_t stream, int64_t time);

@@ -1,6 +1,6 @@
-/* Separates idle time from time that was not recorded. Between bursts and outside the given range the shim only
- * counts calls, and now and then writes the number of calls that it passed through without recording them. The
- * device may have been busy then. Such a gap is a hole in the recording, not idle time.
+/* Separates idle time from time that was not recorded. While recording is off (between bursts, outside the given
+ * range), the shim only counts calls, and regularly writes the count into the trace. The device may be busy
+ * meanwhile. A gap in such a period is a hole in the recording, not idle time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,15 +8,16 @@
 #include "analysis/activity/activity.h"
 #include "base/minmax.h"
 
-/* ns. The shim writes its counts this often. Includes a margin, because a count may be written late. */
+/* ns. The longest time between two counts. The shim writes counts every 250 ms; the rest is a margin, because a count
+ * may be written late. */
 static const int64_t flush_ns = 300000000;
 
-/* ns. Of the gaps between two counts, only the longest may be shorter than this and still be a hole. Shorter
- * ones lie between any two kernels. */
+/* ns. A gap below this is a hole only if it is the longest gap between two counts. Gaps this short also lie between
+ * kernels that were recorded. */
 static const int64_t shortest_ns = 1000000;
 
-/* Limits how many counts are compared with each gap, on average. Each thread writes one count per flush, so
- * programs stay far below the limit. A damaged trace with more counts is still read in reasonable time. */
+/* The most counts that are compared with a gap, on average. Each thread writes one count per flush, so real traces
+ * stay far below the limit. The limit bounds the time for a damaged trace with many counts. */
 enum { LOOKS_MOST = 1000 };
 
 static bool is_pause(uint32_t reason)
@@ -24,7 +25,8 @@ static bool is_pause(uint32_t reason)
     return reason == WS_LOSS_BURST || reason == WS_LOSS_RANGE || reason == WS_LOSS_SIZE_LIMIT;
 }
 
-/* The gaps that end after `time`. Operations are in order of their begins. */
+/* The gaps that end after `time`. A gap ends where an operation begins, and operations are in order of their
+ * begins. */
 static struct ws_gap_walk gaps_after(const struct ws_gaps *gaps, int64_t time)
 {
     size_t low = 0, high = gaps->places;
@@ -38,9 +40,9 @@ static struct ws_gap_walk gaps_after(const struct ws_gaps *gaps, int64_t time)
     return ws_gap_walk(gaps, low);
 }
 
-/* Calls counted at `time` were passed through in the longest gap since the previous count, and in all gaps
- * about as long. (With short bursts there is more than one hole between two counts.) This is an assumption.
- * Sets a bit in `marks` for each hole, by index in the track's order. Returns the number of gaps compared. */
+/* Assumes that the calls counted at `time` were made in the longest gap since the previous count, and in all gaps
+ * that are about as long: with short bursts, several holes lie between two counts. Sets a bit in `marks` for each
+ * hole, by index in the track's order. Returns the number of gaps compared. */
 static size_t mark_hole(const struct ws_gaps *gaps, int64_t time, uint64_t *marks)
 {
     const struct ws_gap_walk from = gaps_after(gaps, time - flush_ns);

@@ -8,12 +8,12 @@
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 
-/* ns. A shorter pause means that the stream already had the next operation. */
+/* ns between two operations. If the pause is shorter, the second operation was already in the stream. */
 enum { PAUSE_NS = 10000 };
 
-/* The time of a communication kernel, without what an earlier kernel covers, so that parts do not overlap.
- * `last` is the arrival of the last rank, `fair` that of the last rank that is not a straggler. `under` is the
- * compute time during the part, `under_wait` the compute time before `last`. */
+/* The time of a communication kernel, without what an earlier kernel covers, so that parts do not overlap. `last` is
+ * the arrival of the last rank, `fair` that of the last rank that is not a straggler. `under` is the compute time
+ * during the part, `under_wait` the compute time during the part before `last`. */
 struct part {
     int64_t begin, fair, last, end;
     int64_t under, under_wait;
@@ -28,7 +28,7 @@ struct cost {
     const struct ws_rank *rank;
     struct ws_track_collectives *result;
     struct part *parts; /* in order of time */
-    size_t count, at;   /* number of parts; index of the first part that compute can still cover */
+    size_t count, at;   /* number of parts; index of the first part that later compute can still cover */
 };
 
 static int64_t comm_collectives_clamp(int64_t value, int64_t low, int64_t high)
@@ -76,7 +76,8 @@ static int make_parts(struct cost *cost)
     return 0;
 }
 
-/* Adds compute in [begin, end) to the parts. Call it with ever later intervals that do not overlap. */
+/* Adds compute in [begin, end) to the parts. Each call must have a later interval than the call before; intervals
+ * must not overlap. */
 static void cover(struct cost *cost, int64_t begin, int64_t end)
 {
     struct part *parts = cost->parts;
@@ -139,19 +140,18 @@ static void comm_collectives_add_times(struct ws_comm_cost *cost, const struct w
     cost->transfer = ws_sum(cost->transfer, op->end - op->begin - waited);
 }
 
-/* Operations that follow one another without a pause. The program is assumed to wait for all of them at their
- * end. */
+/* A run of operations without a pause. The program is assumed to wait for all of them at the end of the run. */
 struct stretch {
     size_t count;
     int64_t exposed, exposed_wait, under;
     int64_t waited_for_stragglers;
-    int64_t last_transfer; /* transfer of the last operation outside compute: it cannot be hidden */
+    int64_t last_transfer; /* part of the last operation's transfer outside compute: it cannot be hidden */
 };
 
-/* If the stragglers were on time, exposed time would shrink by the waits for them. The operations of a stretch
- * are pieces of one transfer. If each piece were sent as soon as its data is ready, all but the last could run
- * during compute. A single operation that overlaps with no compute could be cut into pieces, so all of it counts
- * as hideable. */
+/* If the stragglers were on time, exposed time would shrink by the waits for them. The operations of a stretch are
+ * taken as pieces of one transfer. If each piece were sent as soon as its data is ready, all pieces but the last
+ * could run during compute. A single operation that overlaps with no compute could be cut into pieces, so all of it
+ * counts as hideable. */
 static void comm_collectives_add_stretch(struct ws_track_collectives *result, const struct stretch *stretch)
 {
     bool one_piece = stretch->count == 1 && !stretch->under;

@@ -33,8 +33,8 @@ const char *ws_comm_name(ws_comm_operation operation); /* "all-reduce" */
 /* Is it an operation that no rank can finish before all ranks have arrived? */
 bool ws_comm_is_joint(ws_comm_operation operation);
 
-/* The size in bytes that nccl-tests use for bandwidth, for `count` elements of ncclDataType_t. If `count` is one
- * rank's part, the size is that of all ranks' parts. */
+/* The size in bytes from which nccl-tests compute bandwidth, for `count` elements of type `datatype`
+ * (ncclDataType_t). If `count` is one rank's part, the size is that of all ranks' parts. */
 uint64_t ws_comm_bytes(ws_comm_operation operation, uint64_t count, uint32_t datatype, uint32_t ranks);
 
 /* Bus bandwidth divided by algorithm bandwidth, as nccl-tests define them: 2(n-1)/n, (n-1)/n or 1 for n ranks. */
@@ -56,9 +56,9 @@ struct ws_comm_kind {
     ws_comm_operation operation;
     uint32_t ranks;        /* ranks of the communicator; 0: not known */
     bool by_name;          /* from names of kernels, not from calls */
-    uint64_t calls, bytes; /* of all calls, with device times or without */
+    uint64_t calls, bytes; /* of all calls, with and without device times */
     uint64_t timed;        /* calls with device times */
-    uint64_t timed_bytes;  /* bytes of these calls */
+    uint64_t timed_bytes;  /* bytes of the calls with device times */
 };
 
 /* A communicator as one rank knows it. */
@@ -69,7 +69,8 @@ struct ws_comm_member {
     uint32_t joint;  /* number of joint operations */
     bool by_name;    /* stands for kernels of one name on one stream, without a known communicator */
     bool unnumbered; /* some of its calls have no sequence number */
-    bool by_order;   /* sequence numbers are not the calls' own: they count joint operations in order of time */
+    bool by_order; /* the operations' sequence numbers count joint operations in order of time; the calls' own are not
+                      used */
 };
 
 struct ws_comm_launch {
@@ -111,7 +112,7 @@ struct ws_joined_entry {
 /* A rank's clock compared with the reference rank's, from the ends of collectives. Times are in ns. */
 struct ws_rank_clock {
     uint32_t samples;
-    int64_t offset; /* this clock minus the reference clock at time `at`; the median */
+    int64_t offset; /* this clock minus the reference clock at time `at`; median over the samples */
     int64_t spread; /* third quartile minus first quartile of the differences */
     double drift;   /* ns gained per ns; 0 unless the recording is long enough to show it */
     int64_t at;
@@ -127,13 +128,13 @@ struct ws_arrival {
 
 struct ws_rank {
     uint32_t number;   /* the rank's number in the job; if it is not known, the index of the rank's track */
-    bool known, twice; /* `number` is from the trace; an earlier rank claims the same number */
+    bool known, twice; /* the trace gives `number`; an earlier rank has the same number */
     struct ws_rank_clock clock;
     struct ws_arrival *arrivals; /* by index of the operation; NULL: no operations */
     uint64_t joint, matched;     /* number of joint operations; number of matched ones */
-    uint64_t apart;             /* operations of collectives that were rejected because they do not overlap in time */
-    uint64_t last, late;        /* matched operations in which the rank arrived last; of these, the costly ones */
-    uint32_t steps, late_steps; /* steady steps; of these, those in which the others waited at least 2 % for it */
+    uint64_t apart;             /* operations in collectives that were rejected because they do not overlap in time */
+    uint64_t last, late;        /* matched operations in which the rank arrived last; the costly ones among them */
+    uint32_t steps, late_steps; /* steady steps; those with waits for the rank of at least 2 % of the step */
     int64_t waited, caused;     /* ns that the rank waited; ns that others waited for it, added up */
     int64_t delay;              /* ns that others waited for it, averaged over the other ranks */
     int64_t begin, end;         /* begin and end of the matched operations; ns, own clock */
@@ -174,9 +175,9 @@ struct ws_comm_cost {
     int64_t total;    /* sum of the lengths of the operations, ns */
     int64_t exposed;  /* part outside compute, ns; overlapping operations count once, for the first */
     int64_t overlap;  /* part inside compute, ns; overlapping operations count once */
-    uint64_t matched; /* number of operations whose ranks are known; the fields below are for these */
+    uint64_t matched; /* number of operations that were matched with other ranks; the fields below are for these */
     uint64_t matched_bytes;
-    int64_t waited, transfer; /* ns until the last rank arrived; ns after that */
+    int64_t waited, transfer; /* ns before the last rank arrived; ns after that */
     int64_t exposed_wait;     /* part of `waited` outside compute, ns */
 };
 
@@ -207,8 +208,7 @@ struct ws_lateness {
 
 enum { WS_LATENESS_TEXT = 160 };
 
-/* Means over the ranks that are not stragglers, computed once for the job. The analysis has no section in the
- * report. */
+/* Means over the ranks that are not stragglers, computed once for the job. It has no section in the report. */
 extern const struct ws_analysis ws_analysis_punctual;
 
 struct ws_lateness ws_lateness_of(const struct ws_report *report, size_t track);
@@ -217,12 +217,12 @@ struct ws_lateness ws_lateness_of(const struct ws_report *report, size_t track);
 void ws_lateness_describe(const struct ws_report *report, size_t track, const struct ws_lateness *lateness,
                           char text[WS_LATENESS_TEXT]);
 
-/* Advises a rank on what it would save if the stragglers were on time. If this rank is a straggler because it
- * computes longer, advises on what the others would save. Returns 0 or -ENOMEM. */
+/* Advises a rank on what it would save if the stragglers were on time. If the rank is itself a straggler because it
+ * computes longer, advises on what the other ranks would save. */
 int ws_stragglers_advise(const struct ws_report *report, size_t track, struct ws_advice_list *list);
 
-/* `total` is a sum over the steady steps: returns it divided by their number. Without steps, `total` is the sum
- * over the recording and is returned as it is. */
+/* Converts a sum over the steady steps to a mean per step. Without steps, `total` is the sum over the recording and
+ * is returned unchanged. */
 int64_t ws_comm_per_step(const struct ws_report *report, size_t track, int64_t total);
 
 /* ---- cost for the job (ranks.c) */

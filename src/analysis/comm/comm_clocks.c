@@ -8,9 +8,9 @@
 /* At most SAMPLES differences are kept per rank, evenly spread over the recording. */
 enum { SAMPLES = 2048, FEWEST = 3, FEWEST_FOR_DRIFT = 30 };
 
-/* Limits in ns. A smaller offset is not corrected. Ranks on one machine share a clock, so only a large
- * difference shows that theirs differ. For ranks on different machines, or if the trace does not tell, the limit
- * is smaller. */
+/* Limits in ns. A smaller offset is not corrected. Ranks on one machine normally share a clock, so only a large
+ * offset shows that they do not. The limit is smaller for ranks on different machines, or if the trace does not give
+ * the machine. Shorter recordings get no drift. */
 static const int64_t same_host_limit = 1000000, other_host_limit = 20000, shortest_for_drift = 1000000000;
 
 struct sample {
@@ -28,7 +28,7 @@ struct walk {
     const struct ws_report *report;
     struct ws_job_comm *job;
     struct samples *samples; /* by track */
-    uint32_t *queue;         /* tracks whose clocks are known and that others are compared with */
+    uint32_t *queue;         /* tracks with known clocks, with which others are yet to be compared */
     size_t head, tail;
     bool *known;       /* by track: the clock has been estimated */
     size_t unknown;    /* number of matched tracks without an estimate */
@@ -141,8 +141,8 @@ static const struct ws_comm_op *comm_clocks_op_at(const struct walk *walk, const
     return (const struct ws_comm_op *)ws_report_comm(walk->report, entry->track)->ops.data + entry->op;
 }
 
-/* Collects the clock differences between a rank and all ranks that it shares collectives with and whose clocks
- * are not yet known. */
+/* Collects samples for the ranks whose clocks are not known yet and that share collectives with rank `parent`. A
+ * sample is the rank's clock minus the reference clock at the end of a collective, as `parent` tells it. */
 static int compare_with(struct walk *walk, uint32_t parent)
 {
     const struct ws_rank_clock *clock = &comm_clocks_rank_at(walk, parent)->clock;
@@ -179,7 +179,7 @@ static bool share_a_clock(const struct ws_report *report, uint32_t a, uint32_t b
     return (host && other && !strcmp(host, other)) || !strcmp(x->path, y->path);
 }
 
-/* Estimates the clocks of all ranks that can be reached from the reference, directly or through other ranks. */
+/* Estimates the clocks of all ranks that share collectives with the reference, directly or through other ranks. */
 static int walk_from(struct walk *walk, uint32_t reference)
 {
     size_t tracks = walk->job->ranks.count;

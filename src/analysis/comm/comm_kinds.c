@@ -2,13 +2,13 @@
 
 #include "analysis/comm/comm.h"
 
-/* What bandwidth is computed from, as nccl-tests define it: the size for algorithm bandwidth; for bus bandwidth
- * the size times a factor that depends on the number of ranks. */
+/* The factor for bus bandwidth, as nccl-tests define it. Algorithm bandwidth is computed from the size; bus bandwidth
+ * from the size times a factor that depends on the number of ranks. */
 enum factor { FACTOR_ONE, FACTOR_ALL_REDUCE, FACTOR_SHARE };
 
 static const struct operation {
     const char *function;
-    const char *kernel; /* part of a kernel's name, upper or lower case; the first row that matches counts */
+    const char *kernel; /* part of a kernel's name; case does not matter; the first row that matches decides */
     const char *name;
     enum factor factor;
     bool times_ranks; /* `count` is one rank's part */
@@ -36,7 +36,7 @@ static const struct operation {
 };
 enum { OPERATIONS = sizeof(operations) / sizeof(operations[0]), SEVERAL = OPERATIONS - 2, OTHER = OPERATIONS - 1 };
 
-/* Rows with the same name are one operation: its index is that of the first such row. */
+/* Rows with the same name are one operation. Its index is that of the first row with the name. */
 static ws_comm_operation first_of_name(uint32_t at)
 {
     uint32_t first = 0;

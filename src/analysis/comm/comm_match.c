@@ -4,8 +4,8 @@
 #include "analysis/comm/comm.h"
 #include "base/minmax.h"
 
-/* Limits for the difference between the ends of one collective on two ranks: 50 µs, or a twentieth of the
- * operation's length if that is longer. With NCCL, half of the differences are below 20 µs. */
+/* Limits for the difference between the ends of one collective on two ranks: 50 µs, or a twentieth of the shorter
+ * operation if that is longer. With NCCL, half of the differences are below 20 µs. */
 enum { ENDS_WITHIN_NS = 50000, ENDS_SHARE = 20 };
 
 /* Percent. A communicator is matched by order if this share of its operations end together. */
@@ -67,8 +67,8 @@ static int by_sequence(const void *a, const void *b, void *user)
     return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/* Sorts operations by sequence number. Order of time is normally that order already, so most traces need no
- * sorting. */
+/* Sorts operations by sequence number. Operations in order of time normally have ascending numbers, so most traces
+ * need no sorting. */
 static void sort_side(struct side *side, uint32_t *list)
 {
     uint32_t *own = list + (side->list - list);
@@ -121,8 +121,8 @@ static int push_joined(struct matcher *matcher, size_t first, enum ws_match_meth
     return 0;
 }
 
-/* Looks at the next operation of each side and matches those with the lowest sequence number, until none is
- * left. */
+/* Looks at the next operation of each side, and matches the operations with the lowest sequence number. Repeats this
+ * until no operation is left. */
 static int match_by_sequence(struct matcher *matcher, struct side *sides, size_t count, enum ws_match_method method)
 {
     for (;;) {
@@ -167,7 +167,8 @@ static bool end_together(const struct ws_comm_op *a, const struct ws_comm_op *b,
     return apart <= within && -apart <= within && a->begin <= b->end - offset && b->begin - offset <= a->end;
 }
 
-/* Looks at the next operation of each side. Matches the one that ends first with all that end together with it. */
+/* Looks at the next operation of each side. Matches the operation that ends first with all operations that end
+ * together with it. Repeats this until no operation is left. */
 static int match_by_time(struct matcher *matcher, struct side *sides, size_t count)
 {
     for (;;) {
@@ -206,8 +207,8 @@ static int64_t side_offset(const struct side *first, const struct side *side)
     return median > WS_TIME_MOST ? WS_TIME_MOST : median < -WS_TIME_MOST ? -WS_TIME_MOST : median;
 }
 
-/* Is the n-th operation of every rank the same collective? Yes, if all ranks have the same number of
- * operations, and these end together after the clocks are aligned by the median. */
+/* Is the n-th operation of every rank the same collective? Yes, if all ranks have the same number of operations, and
+ * AGREEING percent of them end together after the clocks are aligned by the median. */
 static bool agree_in_order(struct side *sides, size_t count)
 {
     uint64_t agreeing = 0;
@@ -239,7 +240,7 @@ static int match_one(struct matcher *matcher, struct side *sides, size_t count)
 {
     if (count < 2)
         return 0;
-    bool guess = false; /* no sequence numbers: perhaps the n-th operations of all sides form a collective */
+    bool guess = false; /* without sequence numbers: perhaps the n-th operations of all sides form a collective */
     for (size_t i = 0; i < count; i++)
         guess |= sides[i].member->by_name || sides[i].member->unnumbered;
     if (!guess)

@@ -8,11 +8,11 @@
 #include "base/minmax.h"
 #include "base/salted.h"
 
-/* Sizes of communicators come from the trace, so there can be many. After MOST_KINDS rows, further sizes share a
- * row with `ranks` 0. */
+/* Rows have the communicator's size in `ranks`. Sizes come from the trace, so there can be many. After MOST_KINDS
+ * rows, further sizes share a row with `ranks` 0. */
 enum { MOST_KINDS = 256 };
 
-/* The calls of one NCCL group. NCCL launches common kernels for them. */
+/* The calls of one NCCL group. NCCL launches the same kernels for all of them. */
 struct bundle {
     uint64_t first, last; /* correlation ids */
     uint32_t comm_op;     /* index of its operation, once that exists; else WS_NOWHERE */
@@ -179,7 +179,7 @@ static int comm_ops_add_call(struct finder *finder, const struct ws_collective *
         return -ENOMEM;
     bool numbered = ws_comm_is_joint(operation) && call->sequence;
     uint32_t member = numbered ? WS_NOWHERE : member_for(finder, call->comm);
-    if (member != WS_NOWHERE) { /* calls that are not joint are numbered too, and ranks differ in those */
+    if (member != WS_NOWHERE) { /* calls that are not joint have numbers too, but not the same calls on each rank */
         member_at(finder->result, member)->by_order = true;
         member_at(finder->result, member)->unnumbered |= !call->sequence;
     }
@@ -267,8 +267,9 @@ static int assign_launches(struct finder *finder)
 
 /* ---- operations */
 
-/* The line that a kernel belongs to. The n-th kernel of a line is compared with the n-th of the same line on
- * other ranks. If the operation is known, it is part of the line's key. */
+/* Finds or adds the line that a kernel belongs to. The n-th kernel of a line is compared with the n-th kernel of the
+ * same line on other ranks. If the operation is known, it is part of the line's key. Returns NULL if memory runs
+ * out. */
 static struct line *line_for(struct finder *finder, const struct ws_op_shape *shape, ws_comm_operation operation)
 {
     uint64_t *place =
@@ -366,9 +367,9 @@ static int make_ops(struct finder *finder)
     return 0;
 }
 
-/* Counts joint operations. Numbers them in order of time if calls have no sequence numbers, or if these differ
- * between ranks. Kernels known by name only are assumed to be joint; matching them by their ends will confirm or
- * refute it. */
+/* Counts joint operations. Numbers them in order of time if calls have no sequence numbers, or if the numbers differ
+ * between ranks. Kernels that are known only by name are assumed to be joint. The comparison of their ends will
+ * confirm or refute that. */
 static void number_ops(struct ws_track_comm *result)
 {
     struct ws_comm_op *ops = result->ops.data;

@@ -6,26 +6,28 @@
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 
-/* ns. A collective is costly if the other ranks wait at least this long for the last one on average. Shorter
- * waits prove nothing, because launches alone differ by that much. If the clocks are less certain than this, the
- * limit is the spread of their differences. */
+/* ns. A collective is costly if the other ranks wait at least this long for the last one on average. Shorter waits
+ * prove nothing, because launches alone differ by that much. If the spread of a rank's clock differences is larger,
+ * the spread is the limit. */
 static const int64_t costly_ns = 10000;
 
-/* ns. Operations further apart than this do not belong to one collective: clock errors are smaller. */
+/* ns. If an operation begins later than this after the end of another, they do not belong to one collective: clock
+ * errors are smaller. */
 static const int64_t apart_ns = 1000000;
 
-/* Limits for stragglers. The candidates are the fewest ranks that together caused CAUSED_SHARE percent of the
- * waits; they must be one rank, or at most a quarter of the matched ranks. A straggler also makes the other
- * ranks wait, on average, for at least WAIT_SHARE percent of the step in half of the steady steps. With fewer
- * than FEWEST_STEPS of these, it does so over the whole recording, and is late in at least LATE_FEWEST
- * collectives. If less than half of the job's ranks were matched, no rank is called a straggler. */
+/* Limits for stragglers. The candidates are the fewest ranks that together caused CAUSED_SHARE percent of the waits;
+ * they must be one rank, or at most a quarter of the matched ranks. A straggler also makes the other ranks wait, on
+ * average, for at least WAIT_SHARE percent of the step in half of the steady steps. If there are fewer than
+ * FEWEST_STEPS steady steps, the other ranks must wait for WAIT_SHARE percent of the time from its first matched
+ * operation to its last, and it must be late in at least LATE_FEWEST collectives. If less than half of the job's
+ * ranks were matched, no rank is called a straggler. */
 enum { CAUSED_SHARE = 80, RANKS_SHARE = 4, WAIT_SHARE = 2, FEWEST_STEPS = 3, LATE_FEWEST = 3 };
 
 struct ranks {
     const struct ws_report *report;
     struct ws_job_comm *job;
     struct ws_rank *list;    /* by track */
-    int64_t **delay_by_step; /* by track and step */
+    int64_t **delay_by_step; /* by track and step: ns that the others waited for the rank, on average */
 };
 
 static const struct ws_joined_entry *entries_of(const struct ranks *ranks, const struct ws_joined *joined)

@@ -7,7 +7,7 @@
 struct ws_job_ranks {
     uint32_t *order; /* tracks with operations, sorted by the rank's number */
     size_t count;
-    size_t recorded; /* number of distinct ranks among them */
+    size_t recorded; /* number of distinct ranks of these tracks */
     size_t hosts;    /* number of distinct host names */
 };
 

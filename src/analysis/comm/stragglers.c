@@ -9,7 +9,7 @@
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 
-/* Percent. Two ranks whose numbers of kernels differ by no more did the same work. */
+/* Percent. Two ranks did the same work if their numbers of kernels differ by no more than this. */
 enum { SAME_WORK = 2 };
 
 /* Most stragglers that a text names. */
@@ -51,7 +51,7 @@ static bool is_on_time(const struct ws_report *report, size_t track)
 
 /* The means over the ranks that are on time, and the first stragglers. Computed once for all ranks of the job. */
 struct punctual {
-    double ranks, compute, idle, kernels, causes[WS_CAUSE_COUNT]; /* `ranks`: their number */
+    double ranks, compute, idle, kernels, causes[WS_CAUSE_COUNT]; /* `ranks`: number of these ranks; others: means */
     double won; /* ns per step that a rank would save on average if the stragglers were on time */
     uint32_t stragglers[MOST_NAMED];
     size_t straggler_count;
@@ -131,7 +131,8 @@ struct ws_lateness ws_lateness_of(const struct ws_report *report, size_t track)
     return lateness;
 }
 
-/* Converts a time between the rank's first and last collective to a time per step, if the rank has steps. */
+/* Converts a time that is summed from the rank's first collective to its last to a time per step. Returns it
+ * unchanged if the rank has no steps. */
 static int64_t a_step_of(const struct ws_report *report, size_t track, int64_t time)
 {
     const struct ws_rank *rank = stragglers_rank_at(report, track);
@@ -162,7 +163,7 @@ void ws_lateness_describe(const struct ws_report *report, size_t track, const st
 
 /* ---- advice */
 
-/* Writes "rank 3", or "ranks 0 and 6". `why` is about the first of them. */
+/* Writes "rank 3", or "ranks 0 and 6", into `who`. `why` is about the first of these ranks. */
 static void stragglers_describe(const struct ws_report *report, char who[NAMES_TEXT], char why[WS_LATENESS_TEXT])
 {
     const struct punctual *punctual = punctual_of(report);
@@ -219,9 +220,9 @@ static enum ws_part larger_part(const struct ws_report *report, size_t track)
     return matmul >= other ? WS_PART_MATMUL : WS_PART_OTHER_COMPUTE;
 }
 
-/* Advice for a straggler that computes longer: the saving is the extra time, but not more than the others would
- * save. A straggler whose device is idle longer gets no advice here, because the advice on its gaps explains
- * that. */
+/* Advice for a straggler that computes longer. The saving is the extra time, but not more than the others would save.
+ * A straggler whose device is idle longer gets no advice here, because the advice on its gaps explains the idle
+ * time. */
 static int advise_straggler(const struct ws_report *report, size_t track, struct ws_advice_list *list)
 {
     const struct ws_rank *rank = stragglers_rank_at(report, track);

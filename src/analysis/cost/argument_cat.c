@@ -3,10 +3,11 @@
 
 #include "analysis/cost/argument_grammars.h"
 
-/* The parameters of the kernel in ATen/native/cuda/Shape.cu. First the output's address. Then arrays with one
- * entry per input: the address, the begin along the joined dimension, the length along it, the number of
- * elements, a flag for contiguous inputs. If some inputs are not contiguous, four sizes and four strides per
- * input follow. Numbers have 32 bits, a flag has one byte. Blocks with the same y work on the same input. */
+/* The parameters of PyTorch's kernel for concatenation (ATen/native/cuda/Shape.cu). First comes the output's address.
+ * Then come arrays with one entry per input: the address, the begin along the joined dimension, the length along it,
+ * the number of elements, a flag for contiguous inputs. If some inputs are not contiguous, four sizes and four
+ * strides per input follow. Numbers have 32 bits, a flag has one byte. Thread blocks with the same y index work on
+ * the same input. */
 enum { INPUTS_AT = 8, MOST_INPUTS = 128, STRIDED_INPUTS = 64, DIMS = 4 };
 
 /* The size of an element. "OpaqueType<2u>" stands for any other type of two bytes. */
@@ -55,7 +56,8 @@ static bool read_input(const struct ws_param_block *block, uint32_t most, uint32
            input->elements && input->elements % input->extent == 0;
 }
 
-/* Is every element of the input stored on its own? An expanded input repeats elements, with a stride of 0. */
+/* Does every element of the input have memory of its own? In an expanded input, elements share memory: a stride is
+ * 0. */
 static bool is_whole(const struct ws_param_block *block, uint32_t most, uint32_t i)
 {
     uint32_t flags = INPUTS_AT + 20 * most, sizes = flags + most + 8 * DIMS * i;

@@ -2,7 +2,8 @@
 
 #include "analysis/cost/argument_grammars.h"
 
-/* FLOPs are counted as in operators.c: one each for a multiply, an add and a function of one element. */
+/* FLOPs per element, counted as in operators.c: one for a multiplication, an addition or a function of one element.
+ * The first row whose mark is in the functor's name decides. */
 static const struct {
     const char *mark;
     double flops;
@@ -16,7 +17,8 @@ static const struct {
     { "cos_kernel", 1 },
 };
 
-/* The parameters of the lambda that runs. It is the last lambda with parameters before the arrays. */
+/* Reads the parameter types of the lambda that computes an element, and returns their number. It is the last lambda
+ * with parameters that the name mentions before the arrays. */
 static uint32_t lambda_parameters(const char *name, bool mangled, struct ws_kernel_type types[WS_KERNEL_TYPES])
 {
     const char *mark = mangled ? "EUl" : "lambda(", *last = NULL;
@@ -36,7 +38,8 @@ static bool gives_truth(const char *name)
     return false;
 }
 
-/* A casting copy (Copy.cu) names its output type; its lambda's parameter is the input type. */
+/* Sets *type to the output type of a copy with a cast (Copy.cu), which the name tells. The parameter of the copy's
+ * lambda is the input type. */
 static bool copies_into(const char *name, struct ws_kernel_type *type)
 {
     static const struct {
@@ -55,9 +58,9 @@ static bool copies_into(const char *name, struct ws_kernel_type *type)
     return false;
 }
 
-/* Sets the types of the arrays, the output first, and returns their number, 0 if it is not known. The lambda's
- * parameters are the inputs. The output has their type, unless the name tells of a comparison, a copy or a
- * selection. */
+/* Sets the types of the arrays, the output first. Returns the number of arrays; 0: not known. The lambda's parameters
+ * are the inputs. The output has the type of the first input, unless the name is that of a comparison, a copy with a
+ * cast, or a selection. */
 static uint32_t read_lambda(const char *name, bool mangled, struct ws_kernel_type arrays[WS_KERNEL_TYPES + 1])
 {
     static const struct ws_kernel_type truth = { 1, WS_ELEMENT_OTHER };
@@ -81,8 +84,8 @@ static uint32_t read_lambda(const char *name, bool mangled, struct ws_kernel_typ
     return count + 1;
 }
 
-/* "AbsFunctor<T>", "CUDAFunctor_add<T>": all arrays have type T. Returns the number of arrays; 0: not such a
- * functor. */
+/* Reads functors such as "AbsFunctor<T>" and "CUDAFunctor_add<T>", whose arrays all have type T. Returns the number
+ * of arrays (1 if `operands` does not tell it), or 0 for another kind of functor. */
 static uint32_t read_alike(const char *name, bool mangled, uint32_t operands, struct ws_kernel_type *type,
                            bool *alike)
 {
@@ -96,7 +99,9 @@ static uint32_t read_alike(const char *name, bool mangled, uint32_t operands, st
     return operands ? operands : 1;
 }
 
-/* "UnaryFunctor<A, B, RESULT": one of A and B is a scalar that the kernel holds. */
+/* Sets the types of the arrays and returns their number; 0: not known. In "AUnaryFunctor<A, B, RESULT", A is the type
+ * of a scalar that the kernel holds, and the input array has type B. In "BUnaryFunctor" it is the reverse.
+ * "BinaryFunctor" has two input arrays. */
 static uint32_t read_arrays(const char *name, bool mangled, uint32_t operands,
                             struct ws_kernel_type arrays[WS_KERNEL_TYPES + 1], bool *alike)
 {

@@ -6,23 +6,23 @@
 #include "analysis/cost/kernel_types.h"
 #include "analysis/cost/param_block.h"
 
-/* The end of `part` within `text`; NULL: not found. */
+/* Returns the text behind the first `part` in `text`; NULL: not found. */
 const char *ws_behind(const char *text, const char *part);
 
-/* Does an identifier that contains the text at `at` begin before `at`? Then the name is another kernel's:
+/* Does the identifier at `at` begin before `at`? If so, it is the name of another kernel:
  * "masked_softmax_warp_forward" is not "softmax_warp_forward". */
 bool ws_goes_before(const char *name, const char *at);
 
-/* Reads the template arguments of the name that ends at `at`. Returns how many there are. */
+/* Reads the types of the template arguments of the name that ends at `at`. Returns how many there are. */
 uint32_t ws_arguments_at(const char *at, bool mangled, struct ws_kernel_type types[WS_KERNEL_TYPES]);
 
 /* Reads a TensorIterator functor: the element sizes of the kernel's arrays, the output first, and the FLOPs per
- * element. `operands` is the number of arrays, 0: not known. Leaves the form without arrays if the functor does
- * not give their types. */
+ * element. `operands` is the number of arrays, 0: not known. If the functor does not give the arrays' types, the form
+ * is left without arrays. */
 void ws_read_functor(const char *functor, bool mangled, uint32_t operands, struct ws_arguments_form *form);
 
-/* Read the kernel's name. The form has no arrays if the name belongs to another grammar or does not give their
- * types. */
+/* Read the kernel's name. The form has no arrays if the name belongs to another grammar, or does not give the types
+ * of the arrays. */
 struct ws_arguments_form ws_iterator_form(const char *name);
 struct ws_arguments_form ws_dictionary_form(const char *name);
 struct ws_arguments_form ws_reduce_form(const char *name);
@@ -30,7 +30,7 @@ struct ws_arguments_form ws_cat_form(const char *name);
 struct ws_arguments_form ws_attention_form(const char *name);
 struct ws_arguments_form ws_list_form(const char *name);
 
-/* Add what a launch moves. Return false if the parameter block does not give it. */
+/* Add the arrays and bytes that a launch moves. Return false if the parameter block does not give them. */
 typedef bool ws_moved_reader(const struct ws_arguments_form *form, const struct ws_param_block *block,
                              const struct ws_shape *shape, struct ws_moved *moved);
 ws_moved_reader ws_moved_iterator, ws_moved_cast, ws_moved_strided, ws_moved_rows, ws_moved_reduce, ws_moved_cat,

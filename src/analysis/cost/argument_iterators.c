@@ -16,7 +16,7 @@ static bool is_of_pytorch(const char *functor, bool mangled)
     return !strncmp(functor, "at::native::", 12);
 }
 
-/* The functor of a kernel over contiguous arrays: the rest of its name. */
+/* If the kernel works on contiguous arrays, returns the rest of its name, from the functor on; else NULL. */
 static const char *contiguous_functor(const char *name, bool mangled)
 {
     const char *at = ws_behind(name, "vectorized_elementwise_kernel");
@@ -32,7 +32,8 @@ static const char *contiguous_functor(const char *name, bool mangled)
     return at + strspn(at, "<(int)0123456789, ");
 }
 
-/* Copies out the functor of a kernel over strided arrays: the template argument of gpu_kernel_impl. */
+/* If the kernel works on strided arrays, copies its functor: the template argument of gpu_kernel_impl. Sets *casts to
+ * whether elements may be cast. */
 static bool strided_functor(const char *name, bool mangled, char functor[FUNCTOR_TEXT], bool *casts)
 {
     const char *at = ws_behind(name, "gpu_kernel_impl");
@@ -79,7 +80,7 @@ struct ws_arguments_form ws_iterator_form(const char *name)
     return form;
 }
 
-/* Do `count` array addresses lie one after another from this offset, all recorded? */
+/* Does the block hold `count` array addresses one after another from this offset on, all recorded? */
 static bool arrays_lie_at(const struct ws_param_block *block, uint32_t offset, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -107,16 +108,17 @@ bool ws_moved_iterator(const struct ws_arguments_form *form, const struct ws_par
     return true;
 }
 
-/* Element size of the first c10::ScalarType values (c10/core/ScalarType.h), stored as one byte; 0: another
- * type. */
+/* The element size of a type in bytes; 0: not in the table. `type` is a c10::ScalarType (c10/core/ScalarType.h),
+ * stored in one byte. */
 static uint32_t scalar_type_bytes(uint64_t type)
 {
     static const uint8_t bytes[] = { 1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4, 2 };
     return type < sizeof(bytes) ? bytes[type] : 0;
 }
 
-/* Reads LoadWithCast and StoreWithCast (ATen/native/cuda/MemoryAccess.cuh): a type for each array, then each
- * array's element size. They follow the arrays and two offset calculators of one byte each. */
+/* Reads LoadWithCast or StoreWithCast (ATen/native/cuda/MemoryAccess.cuh): a type for each array, then each array's
+ * element size. In the block they follow the arrays and two offset calculators of one byte each, padded to 4
+ * bytes. */
 static bool read_casts(const struct ws_param_block *block, uint32_t *offset, uint32_t count, uint8_t *bytes)
 {
     uint32_t sizes = *offset + (count + 3) / 4 * 4;
@@ -147,9 +149,9 @@ bool ws_moved_cast(const struct ws_arguments_form *form, const struct ws_param_b
     return true;
 }
 
-/* Finds what gpu_kernel_impl's lambda captures. nvcc 13.0 lays captures out in order of use: the table, the
- * arrays, the functor and in some kernels types; or the arrays before the table. Returns the offset of the
- * arrays; 0: the block fits neither. */
+/* Finds the table of strides and the arrays, which gpu_kernel_impl's lambda captures. nvcc 13.0 lays captures out in
+ * the order of their use: the table, the arrays, the functor and in some kernels the types of the arrays; or the
+ * arrays before the table. Returns the offset of the arrays; 0: the block has neither layout. */
 static uint32_t find_table(const struct ws_param_block *block, uint32_t arrays, struct ws_offset_table *table)
 {
     uint32_t start = 8 * block->image.first, behind = (start + ws_table_size(arrays) + 7) / 8 * 8;
@@ -165,8 +167,8 @@ static uint32_t find_table(const struct ws_param_block *block, uint32_t arrays, 
     return 0;
 }
 
-/* Finds the types of cast arrays. They lie next to each other somewhere after the table, the arrays and the
- * functor. Each must have the size of its array's smallest stride. */
+/* Finds the types of arrays whose elements are cast. The types lie next to each other somewhere after the table, the
+ * arrays and the functor. The size of a type must equal the smallest stride of its array, if it has one. */
 static bool read_strided_casts(const struct ws_param_block *block, const struct ws_offset_table *table, uint32_t from,
                                uint8_t *bytes)
 {

@@ -5,20 +5,23 @@
 #include "base/minmax.h"
 
 /* Kernels over lists of tensors: csrc/multi_tensor_apply.cuh of apex, and PyTorch's
- * ATen/native/cuda/MultiTensorApply.cuh, which derives from it. The kernel's parameter is a structure. It holds
- * the tensors' addresses, for as many lists as a template argument says; the number of elements of each tensor;
- * in some kernels a scalar or a counter's address per tensor; and for each block of the grid the index of its
- * tensor and of its chunk in that tensor. */
+ * ATen/native/cuda/MultiTensorApply.cuh, which derives from it. The kernel's parameter is a structure. It holds in
+ * this order:
+ * - the addresses of the tensors, list by list; a template argument gives the number of lists;
+ * - the number of elements of each tensor;
+ * - in some kernels, for each tensor, a scalar or the address of a counter;
+ * - for each block of the grid, the index of the tensor that it works on, and the index of its chunk of that
+ * tensor. */
 enum { MOST_LISTS = 5, MOST_BLOCKS = 320, CHUNK = 65536, APEX_LIST_AT = 16, MOST_NUMBERS = 4 };
 
 static const uint32_t most_tensors[MOST_LISTS] = { 110, 64, 48, 36, 30 };
 static const uint32_t most_with_scalars[MOST_LISTS] = { 96, 64, 48, 36, 30 };
 
-/* How many arrays are moved per element. */
+/* How to find the number of arrays that a kernel moves. */
 enum moves {
-    READS_NAMED,   /* one array is written; the functor's second template number says how many are read */
+    READS_NAMED,   /* writes one array; a template argument says how many it reads */
     ALL_BUT_GRADS, /* a PyTorch optimizer: reads all lists, writes all but the gradients */
-    GIVEN,         /* the number in the table */
+    GIVEN,         /* `arrays` of the table */
 };
 
 struct ws_list_kernel {
@@ -69,8 +72,8 @@ static uint32_t template_numbers(const char *at, bool mangled, uint32_t numbers[
     return count;
 }
 
-/* The size of all types among the template arguments; 0 if they differ. If they agree, it does not matter which
- * list has which type. */
+/* The size of the types among the template arguments; 0 if the sizes differ. If all sizes are equal, it does not
+ * matter which list has which type. */
 static uint32_t common_bytes(const char *at, bool mangled, enum ws_element *element)
 {
     struct ws_kernel_type types[WS_KERNEL_TYPES];
@@ -145,7 +148,7 @@ struct ws_arguments_form ws_list_form(const char *name)
 
 struct lists {
     uint32_t sizes, size_bytes; /* offset of the tensors' element counts, and bytes per count */
-    uint32_t tensors, pieces;   /* offsets of the blocks' tensors and chunks */
+    uint32_t tensors, pieces;   /* offsets of the arrays with the tensor and the chunk of each block */
     uint32_t most;
     uint64_t chunk;
 };
@@ -195,8 +198,8 @@ static uint64_t argument_lists_count_elements(const struct ws_param_block *block
     return elements;
 }
 
-/* Does the optimizer unscale the gradients? Then it writes the gradients too, and its last two parameters are
- * two addresses: of the loss's scale and of a flag for infinities. */
+/* Does the optimizer unscale the gradients? If it does, it writes the gradients too, and its last two parameters are
+ * addresses: of the loss's scale, and of a flag for infinities. */
 static bool scales_gradients(const struct ws_param_block *block)
 {
     uint32_t behind = 8 * (block->image.first + block->image.count) - 1, last = behind, before = 0;

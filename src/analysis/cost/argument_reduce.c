@@ -2,11 +2,12 @@
 
 #include "analysis/cost/argument_grammars.h"
 
-/* ATen/native/cuda/Reduce.cuh: the kernel's only parameter is struct ReduceOp. It holds the operation and its
- * initial value, both of any size; struct ReduceConfig; the tables of the reduced dimensions (input) and of the
- * kept dimensions (output, input); the addresses of the input and of up to two outputs. */
+/* ATen/native/cuda/Reduce.cuh: the kernel's only parameter is struct ReduceOp. It holds the operation and its initial
+ * value, both of any size; struct ReduceConfig; a table of the reduced dimensions with strides of the input; a table
+ * of the kept dimensions with strides of the output and the input; the addresses of the input and of up to two
+ * outputs. */
 enum {
-    CONFIG_NUMBERS = 14, /* numbers of 4 bytes in every version of the structure; newer versions add two */
+    CONFIG_NUMBERS = 14, /* 4-byte numbers that ReduceConfig has in every version; newer versions have two more */
     CONFIG_MOST = 16,
     CONFIG_LATEST_START = 192,
 };
@@ -32,7 +33,7 @@ static bool output_type(const char *name, bool mangled, struct ws_kernel_type *t
     for (const char *at = ws_behind(name, mark); at; at = ws_behind(at, mark)) {
         struct ws_kernel_type types[WS_KERNEL_TYPES];
         uint32_t count = ws_kernel_types(at, mangled, types);
-        bool substituted = mangled && *at == 'S'; /* the same class as the input's */
+        bool substituted = mangled && *at == 'S'; /* the class of the input, by reference */
         if (count < 2 || types[1].bytes || (!substituted && !types[0].bytes))
             continue;
         if (!substituted)
@@ -63,7 +64,7 @@ struct ws_arguments_form ws_reduce_form(const char *name)
     form.arrays = 2;
     form.bytes[0] = (uint8_t)out.bytes;
     form.bytes[1] = (uint8_t)types[0].bytes;
-    form.alike = strstr(at, "WelfordOps"); /* matters only with two outputs */
+    form.alike = strstr(at, "WelfordOps"); /* both outputs have this type; matters only with two outputs */
     form.element = types[0].element;
     for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
         if (form.element != WS_ELEMENT_OTHER && strstr(at, operations[i].mark))
@@ -90,7 +91,7 @@ static bool is_config(const uint32_t numbers[CONFIG_NUMBERS], const struct ws_sh
            numbers[CTAS_PER_OUTPUT] == shape->grid_y && shape->grid_z == 1;
 }
 
-/* Does the grid have a place for each output, or for each vector of outputs? */
+/* Does the grid have the blocks that the outputs, or the vectors of outputs, need? */
 static bool fits_grid(const uint32_t numbers[CONFIG_MOST], uint32_t config_bytes, const struct ws_shape *shape)
 {
     bool has_vectors = config_bytes == 4 * CONFIG_MOST;
@@ -103,7 +104,7 @@ static bool fits_grid(const uint32_t numbers[CONFIG_MOST], uint32_t config_bytes
 struct reduction {
     uint32_t config[CONFIG_MOST];
     struct ws_offset_table reduced, kept;
-    uint32_t behind; /* offset of what follows the tables */
+    uint32_t behind; /* offset of the addresses that follow the tables */
 };
 
 /* Reads the tables that follow the configuration. */
@@ -143,8 +144,8 @@ bool ws_moved_reduce(const struct ws_arguments_form *form, const struct ws_param
     uint64_t outputs = ws_table_touched(kept, 0, form->bytes[0]);
     if (!read_outputs(block, &count) || (count > 1 && (!second || !form->alike)))
         return false;
-    /* Both tables index the input. Check them together: two single tables cannot show that rows and columns
-     * overlap. */
+    /* Both tables have strides of the input. Check them as one table: each table alone cannot show that rows and
+     * columns overlap. */
     for (uint32_t i = 0; i < kept->dims; i++) {
         if (reduced->dims == WS_TABLE_DIMS)
             return false;

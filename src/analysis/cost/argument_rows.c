@@ -2,11 +2,11 @@
 
 #include "analysis/cost/argument_grammars.h"
 
-/* In place of the offset of the number of rows. OF_GRID: there are as many rows as blocks. ONE: there is one
- * row. */
+/* Values of ws_row_kernel.rows that are not offsets. OF_GRID: there are as many rows as blocks in the grid. ONE:
+ * there is one row. */
 enum { OF_GRID = -1, ONE = -2 };
 
-/* What to compare with the grid. */
+/* Which number must equal the x size of the grid. */
 enum check { UNCHECKED, ROWS_ARE_GRID, COLUMNS_ARE_GRID };
 
 /* Kernels that work on rows.
@@ -17,12 +17,13 @@ enum check { UNCHECKED, ROWS_ARE_GRID, COLUMNS_ARE_GRID };
  *   t: twice as many elements as the input, of its type
  *   x: like i, read and written
  *   o: as many elements as the input, of the output's type
- *   u: lower triangle of the input, which consists of squares
+ *   u: lower triangles of the input, which consists of square matrices
  *   b: one byte per element
  *   c: one row of the input's type
  *   f: 4 bytes per row
  *
- * Versions of a kernel may have different parameters under the same name. The first entry that fits counts.
+ * Versions of a kernel may have different parameters under the same name. The first entry that fits the parameter
+ * block is used.
  */
 struct ws_row_kernel {
     const char *name;
@@ -30,11 +31,11 @@ struct ws_row_kernel {
     enum check check;
     uint32_t pointers, step; /* offset of the first pointer; distance between pointers */
     const char *arrays;
-    uint32_t in, out; /* indices of the template arguments that give the types */
+    uint32_t in, out; /* indices of the template arguments that give the types of input and output */
     double flops;     /* per element; 0: not known */
 };
 
-enum { TENSOR_INFO = 216 }; /* bytes of ATen/cuda/detail/TensorInfo.cuh with 32-bit indices */
+enum { TENSOR_INFO = 216 }; /* size of a TensorInfo (ATen/cuda/detail/TensorInfo.cuh) with 32-bit indices, in bytes */
 
 static const struct ws_row_kernel row_kernels[] = {
     { "vectorized_layer_norm_kernel", 0, OF_GRID, UNCHECKED, 8, 8, "iccFFI", 0, 0, 8 },
@@ -116,13 +117,13 @@ static double array_bytes(const struct ws_arguments_form *form, char what, doubl
     }
 }
 
-/* May a norm run without this array? The weights and the means are optional. */
+/* May a norm run without this array? Weights (c) and means (f) are optional. */
 static bool is_optional(char what)
 {
     return what == 'c' || what == 'f';
 }
 
-/* Reads the numbers of rows and columns. Returns false if block and grid disagree. */
+/* Reads the numbers of rows and columns. Returns false if parameter block and grid disagree. */
 static bool argument_rows_read_sizes(const struct ws_row_kernel *kernel, const struct ws_param_block *block,
                                      const struct ws_shape *shape, uint64_t *rows, uint64_t *columns)
 {
@@ -148,7 +149,7 @@ static bool read_row_kernel(const struct ws_row_kernel *kernel, const struct ws_
     if (!argument_rows_read_sizes(kernel, block, shape, &rows, &columns))
         return false;
     *moved = (struct ws_moved){ .elements = (double)rows * (double)columns };
-    /* written arrays come first */
+    /* adds the written arrays first, as struct ws_moved has them */
     for (int written = 1; written >= 0; written--) {
         for (uint32_t i = 0; kernel->arrays[i]; i++) {
             char what = (char)(kernel->arrays[i] | 0x20);

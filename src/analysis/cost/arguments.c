@@ -47,7 +47,7 @@ struct ws_arguments_form ws_arguments_form_of(const char *name)
     return form;
 }
 
-/* What a launch moves. `params` is the id of its parameters. Returns false if they do not say. */
+/* Reads what a launch moves. `params` is the id of its parameters. Returns false if the parameters do not give it. */
 static bool arguments_moved(const struct ws_arguments_form *form, const struct ws_process *process,
                             const struct ws_shape *shape, uint32_t params, struct ws_moved *moved)
 {

@@ -1,10 +1,10 @@
 /* The bytes a launch moves, derived from its parameter block.
  *
- * The kernel's name gives the types of its arrays, the parameter block gives their numbers of elements. The
- * kernel must move each array at least once, as far as its elements are used. An array that is passed under two
- * parameters counts once; one that is read and written counts twice. Each grammar below accepts a block only if
- * everything in it is consistent, also with the grid. Otherwise the cost is not known. The same holds if
- * neither name nor block gives the types, as with Triton's kernels.
+ * The kernel's name gives the types of its arrays, the parameter block gives their numbers of elements. The kernel
+ * must move each used element of each array at least once. An array that two parameters pass for reading counts once.
+ * An array that is read and written counts twice. Each grammar below accepts a block only if its numbers agree with
+ * each other and with the grid. Otherwise the cost is not known. It is not known either if neither name nor block
+ * gives the types, as with Triton's kernels.
  */
 #ifndef WALLSHIM_ANALYSIS_COST_ARGUMENTS_H
 #define WALLSHIM_ANALYSIS_COST_ARGUMENTS_H
@@ -16,7 +16,7 @@
 #include "analysis/cost/operators.h"
 
 enum ws_grammar {
-    WS_GRAMMAR_NONE,      /* the name says nothing */
+    WS_GRAMMAR_NONE,      /* the name gives no types */
     WS_GRAMMAR_ITERATOR,  /* TensorIterator over contiguous arrays */
     WS_GRAMMAR_CAST,      /* like ITERATOR, but elements are cast when read or written; the block holds the types */
     WS_GRAMMAR_STRIDED,   /* TensorIterator over broadcast, sliced or transposed arrays, with a table of strides */
@@ -27,12 +27,13 @@ enum ws_grammar {
     WS_GRAMMAR_LIST,      /* optimizers and others that work on lists of tensors: argument_lists.c */
 };
 
-/* What follows the element counts in the parameter structure of a list kernel. */
+/* What follows the element counts in the parameter structure of a list kernel: nothing, a scalar per tensor, or the
+ * address of a counter per tensor; APEX is apex's structure, in which nothing follows. */
 enum ws_list_kind { WS_LIST_PLAIN, WS_LIST_SCALARS, WS_LIST_COUNTED, WS_LIST_APEX };
 
 struct ws_attention_form {
     bool backward, causal;
-    uint32_t head, block; /* most elements of a head; queries per block, in the backward pass keys per block */
+    uint32_t head, block; /* largest head size; queries per block, in the backward pass keys per block */
 };
 
 /* What a kernel's name says of its parameters. */
@@ -40,14 +41,14 @@ struct ws_arguments_form {
     enum ws_grammar grammar;
     const struct ws_row_kernel *row_kernel;
     struct ws_iterator iterator;
-    uint32_t arrays; /* 0: the name says nothing; ignored for GRAMMAR_STRIDED with `alike` */
+    uint32_t arrays; /* 0: not known from the name; ignored for GRAMMAR_STRIDED with `alike` */
     uint32_t lists;  /* number of lists, for GRAMMAR_LIST */
     enum ws_list_kind list_kind;
     struct ws_attention_form attention;
     bool optimizer;                  /* an optimizer of PyTorch, which also writes gradients if the loss is scaled */
     uint8_t bytes[WS_OPERANDS_MOST]; /* element sizes, the output first; for GRAMMAR_ROWS: input, output */
     bool alike;                      /* all arrays have the type of the first */
-    bool casts;                      /* for GRAMMAR_STRIDED: the block holds the types */
+    bool casts; /* for GRAMMAR_STRIDED: elements are cast, and the block holds the arrays' types */
     enum ws_element element;
     double flops; /* per element; 0: not known */
 };
@@ -64,13 +65,14 @@ struct ws_moved_array {
 struct ws_moved {
     struct ws_moved_array array[WS_OPERANDS_MOST];
     uint32_t count;
-    double more;      /* bytes of arrays that are not listed */
-    double elements;  /* elements that are computed on */
-    double flops;     /* FLOPs in addition to those per element */
+    double more;      /* bytes of arrays that `array` does not list */
+    double elements;  /* number of elements that the kernel computes on */
+    double flops;     /* FLOPs besides the ws_arguments_form.flops per element */
     const char *note; /* assumptions made; NULL: none */
 };
 
-/* The cost of a launch. `params` is the id of its parameters. Returns false if they do not give the cost. */
+/* The cost of a launch. `params` is the id of its parameters. Returns false if the parameters do not give the
+ * cost. */
 bool ws_arguments_cost(const struct ws_arguments_form *form, const struct ws_process *process,
                        const struct ws_shape *shape, uint32_t params, struct ws_operator_cost *cost);
 

@@ -1,10 +1,10 @@
 /* The cost of a device's kernels as hardware counters measured it: `wallshim record --counters`.
  *
- * One launch gives one group of metrics. The groups come from several launches of one configuration: the same
- * kernel, grid, block and shared memory. A metric is the mean over the launches that gave it. All launches of a
- * configuration on a device are assumed to do the same work. Bytes are those read from and written to device memory.
- * FLOPs are the sum over all precisions, on ordinary and tensor cores. They are known only if every group was read,
- * or if the tensor cores were idle and their groups are not needed.
+ * One launch gives one group of metrics. The groups come from several launches of one configuration: the same kernel,
+ * grid, block and shared memory. A metric is the mean over the launches that gave it. All launches of a configuration
+ * on a device are assumed to do the same work. Bytes are those read from and written to device memory. FLOPs are the
+ * sum over all precisions, on ordinary and tensor cores. They are known only if every group that counts FLOPs was
+ * read; if the tensor cores were idle, their groups are not needed.
  */
 #ifndef WALLSHIM_ANALYSIS_COST_COUNTER_COST_H
 #define WALLSHIM_ANALYSIS_COST_COUNTER_COST_H
@@ -20,7 +20,7 @@
 struct ws_counter_cost {
     bool has_bytes, has_flops;
     double bytes, flops;
-    double written;              /* part of the bytes */
+    double written;              /* bytes written; `bytes` includes them */
     enum ws_precision precision; /* the precision of most FLOPs */
     char note[192];              /* if FLOPs are not known: which groups were not read */
 };

@@ -9,12 +9,12 @@
 /* What is known about the launches of a shape. */
 struct by_shape {
     struct ws_operator_cost cost;
-    uint64_t blocks;   /* launches with recorded parameters */
-    uint64_t launches; /* number of calls of ws_kernel_costs_cost */
+    uint64_t blocks;   /* launches whose recorded parameters give a cost */
+    uint64_t launches; /* number of calls of ws_kernel_costs_cost for this shape */
     bool differ;       /* recorded parameters give different costs */
 };
 
-/* The cost of one parameter block with one shape. Many launches share a block. */
+/* The cost that a parameter block gives for a shape. It is computed once, as many launches share a block. */
 struct said {
     struct ws_operator_cost cost;
     bool known;
@@ -30,7 +30,7 @@ struct ws_kernel_costs {
     struct ws_vector said; /* struct said */
 };
 
-/* The cost that an operation's own parameters give; `known` is false if they give none. NULL if memory runs
+/* The cost that an operation's own parameters give; `known` is false if they give none. Returns NULL if memory runs
  * out. */
 static const struct said *cost_from_params(struct ws_kernel_costs *costs, uint32_t op)
 {

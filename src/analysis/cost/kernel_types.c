@@ -5,7 +5,7 @@
 
 static const struct {
     const char *name;
-    char mangled; /* letter of a built-in type */
+    char mangled; /* letter of a built-in type in mangled names; 0: a class */
     uint8_t bytes;
     enum ws_element element;
 } types[] = {
@@ -53,7 +53,7 @@ static uint32_t plain_types(const char *at, struct ws_kernel_type found[WS_KERNE
     return count;
 }
 
-/* Reads "8BFloat16": the number is the length of the name. Returns its end, or NULL. */
+/* Reads "8BFloat16": the number is the length of the name. Returns the end of the name, or NULL. */
 static const char *mangled_word(const char *at, const char **word, size_t *length)
 {
     size_t number = 0;
@@ -66,7 +66,7 @@ static const char *mangled_word(const char *at, const char **word, size_t *lengt
     return at + number;
 }
 
-/* Skips "S4_", a reference to an earlier part of the name. */
+/* Skips "S4_", which stands for an earlier part of the name. */
 static const char *substitution(const char *at)
 {
     if (*at != 'S')
@@ -94,8 +94,8 @@ static const char *mangled_class(const char *at, struct ws_kernel_type *type)
     return at + nested;
 }
 
-/* Reads a mangled list. A substitution is taken as the last class read, as a list has only one class that is an
- * element type. */
+/* Reads a mangled list. A substitution ("S4_") counts as the last class that was read: a list has only one class that
+ * is an element type. */
 static uint32_t mangled_types(const char *at, struct ws_kernel_type found[WS_KERNEL_TYPES])
 {
     struct ws_kernel_type class = { 0 };

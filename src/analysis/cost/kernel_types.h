@@ -14,8 +14,8 @@ struct ws_kernel_type {
     enum ws_element element;
 };
 
-/* Reads a list of types. It begins after < or ( in a plain name, after I or Ul in a mangled one. Returns how
- * many types there are, up to WS_KERNEL_TYPES; stops at the first that it cannot read. */
+/* Reads a list of types. `list` points behind < or ( in a plain name, behind I or Ul in a mangled one. Returns the
+ * number of types, at most WS_KERNEL_TYPES. Stops at the first type that it cannot read. */
 uint32_t ws_kernel_types(const char *list, bool mangled, struct ws_kernel_type types[WS_KERNEL_TYPES]);
 
 #endif

@@ -30,8 +30,8 @@ static void set_product(struct ws_operator_cost *cost, double batch, double m, d
     cost->flops = 2 * batch * m * n * k;
 }
 
-/* A[m,k] · B[k,n], both of rank 2, or of rank 3 for batches. `inputs` names the inputs before A: "" or "b"
- * (bias). */
+/* A[m,k] · B[k,n], both of rank 2, or both of rank 3 with the batch first. `inputs` names the inputs before A: "" or
+ * "b" (bias). */
 static bool cost_product(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                          struct ws_operator_cost *cost)
 {
@@ -69,9 +69,9 @@ static bool cost_linear(const struct ws_operator *entry, const struct ws_tensor 
     return true;
 }
 
-/* Is attention causal? The value after the dropout says so, in every form and version of the operator. It is
- * a boolean, or the number of a mask, where 0 is no mask. A list or a tensor in between is skipped. -1: not
- * known. */
+/* Is attention causal? 1: yes, 0: no, -1: not known. In every form and version of the operator, the first single
+ * value after the dropout tells it: a boolean, or the kind of the mask, where 0 is no mask. The dropout is the first
+ * value with a decimal point. Lists and tensors after it are skipped. */
 static int is_causal(const struct ws_tensor *tensors, size_t count)
 {
     size_t i = 0;
@@ -84,8 +84,8 @@ static int is_causal(const struct ws_tensor *tensors, size_t count)
 }
 
 /* Attention over Q, K, V. `inputs` gives the order of their dimensions: h heads, n sequence. A leading g: the
- * gradient of the output comes first. Backward recomputes the scores, so it has five matrix products and
- * forward two. Causal attention needs half of the scores. */
+ * gradient of the output comes first. The backward pass computes the scores again, so it has five matrix products;
+ * the forward pass has two. Causal attention needs half of the scores. */
 static bool cost_attention(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                            struct ws_operator_cost *cost)
 {
@@ -139,7 +139,7 @@ static bool value_of(const struct ws_tensor *list, uint32_t dimension, double *v
     return true;
 }
 
-/* The number of output elements per channel that a convolution writes, over all images of the batch. 0: not
+/* The number of sites that a convolution writes: output elements per channel, over all images of the batch. 0: not
  * known. */
 static double sites_written(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                             bool transposed)
@@ -169,7 +169,8 @@ static double sites_of(const struct ws_tensor *tensor)
 }
 
 /* A convolution. Letters: i input, w weight, s stride, p padding, d dilation, t transposed, o output padding, g
- * groups. Each element of the weight is used once per output site; if transposed, once per input site. */
+ * groups, - not used. Each element of the weight is used once per output site; in a transposed convolution, once per
+ * input site. */
 static bool cost_convolution(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                              struct ws_operator_cost *cost)
 {
@@ -191,7 +192,7 @@ static bool cost_convolution(const struct ws_operator *entry, const struct ws_te
     return true;
 }
 
-/* Letters: y gradient of the output, i input, w weight, t transposed, m mask of wanted gradients. */
+/* Letters: y gradient of the output, i input, w weight, t transposed, m mask of wanted gradients, - not used. */
 static bool cost_convolution_backward(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                                       struct ws_operator_cost *cost)
 {
@@ -224,7 +225,8 @@ static bool cost_convolution_backward(const struct ws_operator *entry, const str
 }
 
 /* Reads a cuDNN graph as FORMAT.md describes it: the multiplied tensors, a flag that says whether parts may be
- * skipped, then the other tensors. A tensor that is moved has a type and occurs once. */
+ * skipped, then the other tensors. A tensor that the graph does not move, or that occurred before, has no type and
+ * adds no bytes. */
 static void set_graph(const struct ws_tensor *tensors, size_t count, struct ws_operator_cost *cost)
 {
     for (size_t i = 0; i < count; i++) {
@@ -237,8 +239,8 @@ static void set_graph(const struct ws_tensor *tensors, size_t count, struct ws_o
     }
 }
 
-/* A convolution of cuDNN: input, filter and result, each a tensor or its gradient. Whichever of them is
- * computed, each element of the filter is used once per site of the result. */
+/* A convolution of cuDNN: input, filter and result, each a tensor or its gradient. Whichever of the three the
+ * convolution computes, each element of the filter is used once per site of the result. */
 static bool cost_filter(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                         struct ws_operator_cost *cost)
 {
@@ -253,7 +255,8 @@ static bool cost_filter(const struct ws_operator *entry, const struct ws_tensor 
     return cost->flops > 0 && cost->element != WS_ELEMENT_UNKNOWN;
 }
 
-/* Matrix products A[…,m,k] · B[…,k,n] = C[…,m,n], one after another. Attention has two, its gradients five. */
+/* Matrix products A[…,m,k] · B[…,k,n] = C[…,m,n], listed one after another. Attention has two, its gradients have
+ * five. */
 static bool cost_products(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                           struct ws_operator_cost *cost)
 {
@@ -276,9 +279,9 @@ static bool cost_products(const struct ws_operator *entry, const struct ws_tenso
     return cost->flops > 0 && cost->element != WS_ELEMENT_UNKNOWN;
 }
 
-/* Operators with little arithmetic. One letter per input: r read, w written, x both, - not at all or only in
- * part. Then, after the inputs: o writes an output as large as the largest input, p one of a byte per element.
- * "*" means r for all inputs. */
+/* Operators with little arithmetic. One letter per input: r read, w written, x both, - not counted, because it is not
+ * moved or only in part. After the inputs, one letter for an output that is not among the inputs: o as large as the
+ * largest input, p one byte per element of the largest input. "*" means r for all inputs. */
 static bool cost_moves(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                        struct ws_operator_cost *cost)
 {
@@ -308,9 +311,9 @@ static bool cost_moves(const struct ws_operator *entry, const struct ws_tensor *
     return true;
 }
 
-/* Mixture of experts: x[tokens, hidden] and the router's [tokens, experts]. The trace gives neither the experts
- * per token nor their sizes. But few rows use each weight, and this limits the intensity: each element of a
- * weight costs 2 FLOPs per row and at least half a byte. */
+/* Mixture of experts: x[tokens, hidden] and the router's [tokens, experts]. The trace gives neither the number of
+ * experts per token nor the sizes of the experts. But each expert multiplies its weights with few rows, which limits
+ * the FLOPs per byte: an element of a weight costs 2 FLOPs per row, and at least half a byte. */
 static bool cost_experts(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                          struct ws_operator_cost *cost)
 {
@@ -362,8 +365,8 @@ static const struct ws_operator operators[] = {
     { "aten::cudnn_convolution", cost_convolution, "iwpsdg", 0, true },
     { "aten::miopen_convolution", cost_convolution, "iw-psdg", 0, true },
     { "aten::convolution_backward", cost_convolution_backward, "yiw----t--m", 0, true },
-    /* Old versions of PyTorch run the input's gradient as a nested operator of its own, so
-     * cudnn_convolution_backward stands for the weight's gradient only. */
+    /* Old versions of PyTorch run the input's gradient as a nested operator of its own, so only the weight's gradient
+     * is counted for cudnn_convolution_backward. */
     { "aten::cudnn_convolution_backward", cost_convolution_backward, "iyw", 0, true },
     { "aten::cudnn_convolution_backward_input", cost_convolution_backward, "-yw", 0, true },
     { "vllm::moe_forward", cost_experts, "", 0, true },

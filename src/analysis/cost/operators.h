@@ -16,18 +16,18 @@
 
 struct ws_operator;
 
-/* Is attention causal, so that a query sees only earlier keys? Then half of the FLOPs are needed, if there are
- * as many keys as queries (HALVED). */
+/* In causal attention a query sees only earlier keys. If there are as many keys as queries, half of the FLOPs are
+ * needed, and only these are counted (HALVED). Otherwise all are counted (NOT_HALVED). */
 enum ws_causal { WS_CAUSAL_UNKNOWN, WS_CAUSAL_NO, WS_CAUSAL_HALVED, WS_CAUSAL_NOT_HALVED };
 
 struct ws_operator_cost {
     double flops;                           /* 0: not known */
     double bytes;                           /* 0: not known */
-    double written;                         /* part of the bytes; 0: not known */
-    double intensity_most;                  /* most FLOPs per byte, if only this limit is known; else 0 */
-    enum ws_element element;                /* of the multiplied operands, or of the first tensor */
+    double written;                         /* bytes written; `bytes` includes them; 0: not known */
+    double intensity_most;                  /* upper limit of FLOPs per byte, if nothing else is known; else 0 */
+    enum ws_element element;                /* of the operands of a product; else of the largest tensor */
     double m, n, k, batch;                  /* sizes of a GEMM; 0: not a GEMM */
-    bool columns;                           /* the GEMM's matrices are column-major as in BLAS; else row-major */
+    bool columns;                           /* the GEMM's matrices are column-major as in BLAS; false: row-major */
     double heads, queries, keys, head_size; /* sizes of attention, with `batch`; 0: not attention */
     bool backward;                          /* computes gradients */
     enum ws_causal causal;

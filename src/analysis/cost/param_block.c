@@ -8,7 +8,7 @@ bool ws_block_open(struct ws_param_block *block, const struct ws_process *proces
     return block->row && !ws_image_decode(&block->image, &block->row->structures);
 }
 
-/* The recorded word that contains the `size` bytes at this offset; its size is 0 if there is none. */
+/* The recorded word that contains the `size` bytes at this offset. If there is none, a word of size 0. */
 static struct ws_param_word word_around(const struct ws_param_block *block, uint32_t offset, uint32_t size)
 {
     struct ws_param_word word;
@@ -73,7 +73,8 @@ static uint32_t u32_at(const struct ws_param_block *block, uint32_t offset)
     return number;
 }
 
-/* Checks multiplier and shift as IntegerDivider.cuh computes them: shift is log2 of the size, rounded up. */
+/* Checks multiplier and shift against those that IntegerDivider.cuh computes: shift is log2 of the size, rounded
+ * up. */
 static bool divides_by(uint32_t size, uint32_t multiplier, uint32_t shift)
 {
     if (!size || size > INT32_MAX || shift > 31 || (UINT64_C(1) << shift) < size ||
@@ -135,7 +136,8 @@ uint64_t ws_table_touched(const struct ws_offset_table *table, uint32_t array, u
     uint32_t stride = 0, dimension;
     for (uint32_t i = 0; i < table->dims; i++)
         all *= stride_of(table, i, array) ? table->sizes[i] : 1;
-    /* From the smallest stride up, each stride must step over all that the smaller ones cover. */
+    /* From the smallest stride up, each stride must step over all bytes that the dimensions with smaller strides
+     * cover. */
     while ((dimension = next_dimension(table, array, stride)) < WS_TABLE_DIMS) {
         stride = stride_of(table, dimension, array);
         if (stride < extent)
@@ -143,7 +145,7 @@ uint64_t ws_table_touched(const struct ws_offset_table *table, uint32_t array, u
         elements *= table->sizes[dimension];
         extent += (uint64_t)stride * (table->sizes[dimension] - 1);
     }
-    return elements == all ? elements : 0; /* `elements` is less if two dimensions have the same stride */
+    return elements == all ? elements : 0; /* `elements` is less than `all` if two dimensions have the same stride */
 }
 
 uint32_t ws_table_least_stride(const struct ws_offset_table *table, uint32_t array)

@@ -51,11 +51,11 @@ static inline uint32_t ws_table_size(uint32_t arrays)
 bool ws_table_read(struct ws_offset_table *table, const struct ws_param_block *block, uint32_t offset,
                    uint32_t arrays);
 
-/* The number of distinct elements of an array that are used: the product of the sizes along dimensions with a
- * stride. 0: elements overlap. */
+/* The number of distinct elements of an array that are used: the product of the sizes of the dimensions whose stride
+ * is not 0. 0: elements overlap. */
 uint64_t ws_table_touched(const struct ws_offset_table *table, uint32_t array, uint32_t element_bytes);
 
-/* The smallest stride of an array in bytes; 0: it has none. */
+/* The smallest stride of an array that is not 0, in bytes; 0: there is none. */
 uint32_t ws_table_least_stride(const struct ws_offset_table *table, uint32_t array);
 
 #endif

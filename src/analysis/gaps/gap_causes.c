@@ -10,7 +10,7 @@
 #include "base/minmax.h"
 #include "base/pages.h"
 
-/* Times in ns. gaps.h explains the limits. */
+/* Times in ns. gaps.h explains the limits that have no comment here. */
 enum {
     DISPATCH_MOST = 20000,
     PAUSE_SHORT = 100000,
@@ -18,7 +18,7 @@ enum {
     LAUNCH_DELAY_MOST = 30000, /* larger values are not launch delays */
     SAMPLES = 4096,
     SAMPLES_LEAST = 8,
-    SYNC_SHARE = 4, /* divisor: a wait of 1/4 of the lateness makes it sync */
+    SYNC_SHARE = 4, /* divisor: calls that take 1/4 of the lateness make the cause sync or allocation */
 };
 
 struct answer {
@@ -26,9 +26,9 @@ struct answer {
     uint32_t thread;           /* index in ws_ops.threads: the thread that caused the gap */
     int64_t time;              /* host time at which the thread caused it; INT64_MIN: not known */
     uint32_t function;         /* the function that the thread called then; 0: none */
-    int64_t debt;              /* ns by which the cause delayed the host beyond the gap */
+    int64_t debt;              /* ns of the cause's delay of the host that are left after this gap */
     bool late;                 /* the host was late */
-    struct ws_gap_total *also; /* another total that counts the gap; may be NULL */
+    struct ws_gap_total *also; /* a second total that counts the gap (hostless, within_error); may be NULL */
 };
 
 struct finder {
@@ -38,14 +38,14 @@ struct finder {
     const struct ws_host_time *time;
     struct ws_host_cursor *cursors; /* by thread */
     struct ws_track_causes *result;
-    struct answer debtor; /* the last answer with a debt, less what later gaps used up */
+    struct answer debtor; /* the last answer with a debt; later gaps reduce the debt */
 };
 
 /* A gap, with all that its cause depends on. */
 struct question {
     uint32_t before, after; /* operations */
     int64_t begin, end;     /* of the gap */
-    int64_t launch;         /* begin of the call that launched `after`, but at most `end` */
+    int64_t launch;         /* begin of the call that launched `after`, but not later than `end` */
     int64_t error;          /* error of the gap's length, ns */
 };
 
@@ -57,7 +57,7 @@ static struct question question_of(const struct finder *finder, const struct ws_
         .after = gap->after,
         .begin = gap->begin,
         .end = gap->end,
-        .launch = ws_min(ws_op_host_begin(ops, gap->after), gap->end), /* later only if clocks are off */
+        .launch = ws_min(ws_op_host_begin(ops, gap->after), gap->end), /* the call is later only if clocks are off */
         .error = ws_op_end_error(ops, gap->before) + ws_op_begin_error(ops, gap->after),
     };
 }
@@ -73,9 +73,9 @@ static bool is_comm(const struct finder *finder, uint32_t op)
            WS_GROUP_COMM;
 }
 
-/* Measures how long a launch takes to reach an idle device. It is the median over kernels that were certainly
- * launched while the device was idle. With too few of these it is the delay that one kernel in twenty stays
- * below. */
+/* Measures the delay from a launch call to the begin on an idle device. It is the median over kernels that were
+ * certainly launched while the device was idle. If there are too few such kernels, it is the 5th percentile over all
+ * kernels that ended a gap. If that gives no plausible delay, it is LAUNCH_DELAY. */
 static int measure_launch_delay(struct finder *finder, const struct ws_track_activity *activity)
 {
     int64_t *late = malloc(2 * SAMPLES * sizeof(*late)), *all = late + SAMPLES;
@@ -122,8 +122,9 @@ static enum ws_part cause_on_device(const struct finder *finder, const struct qu
     return question->end - question->begin <= DISPATCH_MOST ? WS_PART_DISPATCH : WS_PART_WAIT;
 }
 
-/* Reads what the launching thread did. Takes the thread that launched the previous operation if that one tells
- * more. */
+/* Reads what the launching thread did from the begin of the gap to the launch. If it was mostly outside calls, and
+ * the thread that launched the operation before the gap was outside calls for less than half of that time, reads that
+ * thread instead. Returns the thread that was read. */
 static uint32_t gap_causes_window(const struct finder *finder, const struct question *question,
                                   struct ws_host_window *window)
 {
@@ -147,7 +148,7 @@ static const enum ws_part part_of_use[WS_USE_COUNT] = {
     [WS_USE_LAUNCH] = WS_PART_LAUNCH, [WS_USE_INPUT] = WS_PART_INPUT,           [WS_USE_OWN] = WS_PART_LAUNCH,
 };
 
-/* Does the trace say what the thread did at this time, at least by a range? A step marker does not count, as it
+/* Was the thread in a range at this time, so that the trace says what it did? A step marker does not count, as it
  * covers everything. */
 static bool was_at_work(const struct finder *finder, uint32_t thread, int64_t time)
 {
@@ -157,7 +158,8 @@ static bool was_at_work(const struct finder *finder, uint32_t thread, int64_t ti
     return place != WS_NO_RANGE && ws_range(ranges, place)->kind != WS_RANGE_STEP;
 }
 
-/* The cause if the thread was mostly outside calls, and not in a loader's range. */
+/* The cause if the launching thread was mostly outside calls, and not in the range of a data loader. Sets *thread to
+ * the thread that caused the gap. */
 static enum ws_part cause_of_pause(const struct finder *finder, const struct question *question,
                                    const struct ws_host_window *window, uint32_t *thread)
 {
@@ -174,7 +176,7 @@ static enum ws_part cause_of_pause(const struct finder *finder, const struct que
     return WS_PART_LAUNCH;
 }
 
-/* The cause if the host was late: what the launching thread did instead of launching. */
+/* The cause if the host was late: what the launching thread mostly did instead of launching. */
 static struct answer cause_on_host(const struct finder *finder, const struct question *question)
 {
     struct ws_host_window window;
@@ -229,7 +231,7 @@ static struct answer cause_of_gap(struct finder *finder, const struct question *
         answer.also = &result->hostless;
         return answer;
     }
-    /* Here the recorder delayed the host, not the program. */
+    /* Reading hardware counters delayed the host here, so the program did not cause the gap. */
     if (ws_op_is_counted(ops, question->before) || ws_op_is_counted(ops, question->after))
         return answer;
     if (same_call(finder, question)) {
@@ -254,8 +256,8 @@ static struct answer cause_of_gap(struct finder *finder, const struct question *
     return answer;
 }
 
-/* Charges the gap of a late launch to the earlier sync or allocation that delayed the host, until its debt is
- * used up. */
+/* Charges the gap of a late launch to the earlier sync or allocation that delayed the host, until the debt of that
+ * cause is used up. */
 static void gap_causes_charge_debt(struct finder *finder, struct answer *answer, int64_t length)
 {
     struct answer *debtor = &finder->debtor;
@@ -277,7 +279,8 @@ static void gap_causes_count(struct ws_gap_total *total, int64_t length, bool st
     total->steady += steady ? length : 0;
 }
 
-/* Notes the line of the gap that the operation at index `place` ended. */
+/* Notes the line of the gap that the operation at index `place` ended. Begins a new run if it differs from the line
+ * of the gap before. */
 static void note_line(struct ws_track_causes *result, size_t place, uint32_t line)
 {
     if (result->run_count && result->run_lines[result->run_count - 1] == line)

@@ -1,5 +1,4 @@
-/* Groups gaps by cause, thread and line of code. Where the trace knows no line, the called function stands for
- * the line.
+/* Groups gaps by cause, thread and line of code. If the trace gives no line, the called function stands for the line.
  */
 #ifndef WALLSHIM_ANALYSIS_GAPS_GAP_LINES_H
 #define WALLSHIM_ANALYSIS_GAPS_GAP_LINES_H
@@ -12,7 +11,7 @@ struct ws_gap_lines {
     struct ws_vector *rows; /* struct ws_gap_line */
     uint8_t *known;         /* by label: whether ranges of this name are lines of code; see ws_source_range */
     struct ws_map places;   /* key → index in rows + 1 */
-    uint64_t last_key;      /* last key and its value in `places`: consecutive gaps mostly have the same line */
+    uint64_t last_key;      /* last key, and its value in `places`: consecutive gaps mostly have the same line */
     uint64_t last_place;
 };
 
@@ -20,9 +19,9 @@ struct ws_gap_lines {
 int ws_gap_lines_init(struct ws_gap_lines *lines, const struct ws_process *process, struct ws_vector *rows);
 void ws_gap_lines_finish(struct ws_gap_lines *lines);
 
-/* The row for a cause and a thread (index in ws_ops.threads). `time`: host time at which the thread caused the
- * gap; INT64_MIN: not known. `function`: what the thread called at that time; 0: nothing. Returns NULL if memory
- * runs out. The row is valid until the next call. */
+/* Finds or adds the row for a cause and a thread (index in ws_ops.threads). `time`: host time at which the thread
+ * caused the gap; INT64_MIN: not known. `function`: the function that the thread called at that time; 0: none.
+ * Returns NULL if memory runs out. The row is valid until the next call. */
 struct ws_gap_line *ws_gap_lines_put(struct ws_gap_lines *lines, enum ws_part cause, uint32_t thread, int64_t time,
                                      uint32_t function);
 

@@ -109,7 +109,7 @@ static void print_causes(const struct ws_track_causes *causes, const struct ws_t
     print_rest(causes, page);
 }
 
-/* Prints the place in the program, or the call, or nothing. */
+/* Prints the line of code; if it is not known, the function that was called; else nothing. */
 static void line_cell(struct ws_table *table, const struct ws_process *process, const struct ws_gap_line *line)
 {
     char text[256];

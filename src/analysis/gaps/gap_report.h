@@ -4,7 +4,8 @@
 
 #include "analysis/gaps/gaps.h"
 
-/* Idle time in ns, and number of gaps as text: per steady step if there are any, else of the whole recording. */
+/* Return the idle time in ns, and the number of gaps as text: per steady step, or of the whole recording if there are
+ * no steady steps. */
 int64_t ws_gap_mean(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
                     const struct ws_gap_total *total);
 const char *ws_gap_count_text(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
@@ -17,7 +18,8 @@ int ws_gap_total_json(json_t *row, const struct ws_gap_total *total, const struc
 /* Prints two tables: by cause, largest saving first; by line of code or call. */
 void ws_gap_causes_text(const struct ws_report *report, size_t track, struct ws_page *page);
 
-/* Adds gap_causes and the totals of gaps without a known cause. Returns 0, or another value if memory runs out. */
+/* Adds gap_causes, what the removal of several causes together saves, and the idle time of gaps without a host side
+ * and of gaps within their errors. Returns 0, or another value if memory runs out. */
 int ws_gap_causes_json(const struct ws_report *report, size_t track, json_t *object);
 
 /* Adds the keys line and function. Returns 0, or another value if memory runs out. */

@@ -8,10 +8,10 @@
 #include "base/salted.h"
 
 enum {
-    MOST_WAITS = 8,         /* most events examined of those that a stream waited for before one operation */
-    MOST_STEPS = 100000,    /* most steps back in a track to the previous operation of a stream, for waits */
-    FEW_STEPS = 64,         /* the same for dispatches */
-    MOST_IN_ALL = 50000000, /* most steps back per track in all */
+    MOST_WAITS = 8,      /* most events examined among those that a stream waited for before one operation */
+    MOST_STEPS = 100000, /* for gaps of cause wait: most steps back in a track to the stream's previous operation */
+    FEW_STEPS = 64,      /* the same for gaps of cause dispatch */
+    MOST_IN_ALL = 50000000, /* most steps back in all, per track */
 };
 
 struct finder {
@@ -67,7 +67,8 @@ static size_t place_after(const struct finder *finder, const struct ws_track *tr
     return low;
 }
 
-/* An operation on another device that ended during the gap and was launched into the stream before `time`. */
+/* Finds an operation on another device that was launched into the stream before `time` and ended during the gap.
+ * WS_NOWHERE: none. */
 static uint32_t op_elsewhere(struct finder *finder, uint32_t stream, int64_t time, int64_t begin, int64_t end)
 {
     const struct ws_process *process = finder->process;
@@ -98,8 +99,8 @@ static enum ws_waited_for what_holds(const struct finder *finder, uint32_t op)
     }
 }
 
-/* Finds what a wait for an event stands for: an operation on another device, or an operation that blocks the
- * stream that recorded the event. */
+/* Finds what a wait for an event stands for: an operation on another device, an operation that blocks the stream that
+ * recorded the event, or a record that is not in the trace. Returns false if it finds none of these. */
 static bool explain_event(struct finder *finder, const struct ws_order_entry *wait, int64_t begin, int64_t end,
                           struct ws_gap_wait *found)
 {
@@ -123,7 +124,7 @@ static bool explain_event(struct finder *finder, const struct ws_order_entry *wa
     return true;
 }
 
-/* Prefers the more certain explanation. */
+/* Is explanation `a` more certain than `b`? */
 static bool is_better(enum ws_waited_for a, enum ws_waited_for b)
 {
     static const int rank[WS_WAITED_COUNT] = {
@@ -162,7 +163,8 @@ static struct ws_gap_wait explain_wait(struct finder *finder, const struct ws_ga
     return best;
 }
 
-/* Did the stream wait for an event of the other stream before this launch? */
+/* Before the launch of the operation at `place`, did its stream wait for an event that the stream `other`
+ * recorded? */
 static bool is_ordered(struct finder *finder, size_t place, uint32_t other)
 {
     const struct ws_ops *ops = &finder->process->ops;
@@ -216,8 +218,8 @@ const struct ws_gap_wait_row *ws_gap_wait_mostly(const struct ws_report *report,
     return NULL;
 }
 
-/* The key of a row: cause, stream, and what the stream waited for. For a dispatch that is another stream; for a
- * wait the name of the operation belongs to the key too. */
+/* The key of a row: cause, stream, and what the stream waited for. For cause dispatch, that is another stream. For
+ * cause wait, it is another stream and the name of the operation. */
 struct key {
     uint64_t own, other;
 };

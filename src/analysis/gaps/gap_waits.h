@@ -1,18 +1,18 @@
 /* What queued work waited for, in gaps of causes wait and dispatch (gaps.h), as far as the trace shows it.
  *
- * The operation that ended such a gap was launched before the gap. The trace knows what precedes this operation
- * in its stream: the previous operation, host functions and waits for memory values, and the events that the
- * stream waited for (cuStreamWaitEvent). An event stands for everything launched into the stream that recorded
- * it, before the event's last record. Among all these, the report names what ended within the gap: a host
+ * The operation that ended such a gap was launched before the gap began. The trace knows what precedes this operation
+ * in its stream: the previous operation, host functions and waits for memory values, and the events that the stream
+ * waited for (cuStreamWaitEvent). An event stands for all work that was launched into the recording stream before the
+ * event was last recorded. Of all that precedes the operation, the report names what ended within the gap: a host
  * function, a memory value, or an operation on another device. If the trace holds no record of an event, another
  * process recorded the event, or it was recorded before the trace began.
  *
- * All operations on the gap's own device had ended when the gap began. They can explain the few µs of a dispatch
- * gap: the report names the stream of the operation that ended last. They cannot explain a longer wait. If
- * nothing else explains such a wait, its cause is not known. The report then names the last operation of another
- * stream only as the last one to end.
+ * All operations on the gap's own device had ended when the gap began. They can explain the few µs of a dispatch gap:
+ * the report names the stream of the operation that ended last. They cannot explain a gap of cause wait. If nothing
+ * else explains it, the report says that the reason is not known, and names the operation that ended last if it ran
+ * on another stream.
  *
- * Among other profilers' traces, only exports of Nsight Systems say in which stream an event was recorded. These
+ * Of the traces of other profilers, only exports of Nsight Systems say in which stream an event was recorded. These
  * exports hold no events of other processes.
  */
 #ifndef WALLSHIM_ANALYSIS_GAPS_GAP_WAITS_H
@@ -22,14 +22,14 @@
 #include "analysis/gaps/gaps.h"
 
 /* X(NAME, name in JSON). */
-#define WS_WAITED_FOR(X)                                                                       \
-    X(NOT_KNOWN, "not_known")                                                                  \
-    X(OWN_STREAM, "own_stream")       /* the previous operation on its stream */               \
-    X(LAST_ENDED, "last_ended")       /* another stream's last operation; no event is known */ \
-    X(EVENT, "event")                 /* another stream, by an event */                        \
-    X(FOREIGN_EVENT, "foreign_event") /* an event without a record in the trace */             \
-    X(HOST_FUNCTION, "host_function")                                                          \
-    X(MEMORY_VALUE, "memory_value")                                                            \
+#define WS_WAITED_FOR(X)                                                                     \
+    X(NOT_KNOWN, "not_known")                                                                \
+    X(OWN_STREAM, "own_stream")       /* the previous operation on its stream */             \
+    X(LAST_ENDED, "last_ended")       /* last operation of another stream; no event known */ \
+    X(EVENT, "event")                 /* an operation of another stream, by an event */      \
+    X(FOREIGN_EVENT, "foreign_event") /* an event without a record in the trace */           \
+    X(HOST_FUNCTION, "host_function")                                                        \
+    X(MEMORY_VALUE, "memory_value")                                                          \
     X(INTEROP, "interop") /* an external semaphore, a graphics resource */
 
 enum ws_waited_for {
@@ -44,7 +44,7 @@ struct ws_gap_wait {
     uint32_t op; /* operation that was waited for; WS_NOWHERE: not known */
 };
 
-/* Gaps of one cause on one stream that waited for the same. */
+/* Gaps of one cause on one stream that waited for the same thing. */
 struct ws_gap_wait_row {
     enum ws_part cause;
     struct ws_gap_wait wait; /* what one of these gaps waited for */
@@ -73,7 +73,7 @@ static inline bool ws_is_queued_cause(enum ws_part cause)
 const char *ws_gap_wait_text(const struct ws_report *report, size_t track, const struct ws_gap_wait *wait, char *text,
                              size_t capacity);
 
-/* What most of the wait time was for; NULL: no waits, or nothing accounts for half of it. */
+/* The row with at least half of the time of all gaps of cause wait; NULL: none. */
 const struct ws_gap_wait_row *ws_gap_wait_mostly(const struct ws_report *report, size_t track);
 
 /* The table in the section on gaps, the rows as JSON, and one gap's wait as JSON. */

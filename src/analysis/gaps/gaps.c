@@ -39,7 +39,8 @@ static void sift_down(struct ws_long_gap *heap, size_t count)
     }
 }
 
-/* Keeps the gap if it is among the longest so far. */
+/* Keeps a gap. If WS_GAPS_LARGEST gaps are kept already, it replaces the shortest of them, which the caller knows to
+ * be shorter. */
 static void keep_longest(struct ws_track_gaps *result, const struct ws_long_gap *gap)
 {
     struct ws_long_gap *heap = result->largest;

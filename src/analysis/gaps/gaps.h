@@ -1,10 +1,10 @@
 /* Why a device was idle: one cause for each gap (advice.h lists them), and totals.
  *
- * The operation that ended a gap was launched by a call that began at `launch`. The host was late if the call
- * began after the gap did. It was also late if the call came so shortly before the gap that the operation began
- * as soon as its launch could reach an idle device. The time that a launch needs for this is measured in the trace
- * (launch_delay): the median over kernels that were certainly launched while the device was idle. With too few of
- * these it is the delay that one kernel in twenty stays below.
+ * The operation that ended a gap was launched by a call that began at `launch`. The host was late if the call began
+ * after the gap began. It was also late if the call began shortly before the gap, and the operation began as soon as
+ * a launch can reach an idle device. The delay of a launch to an idle device is measured in the trace (launch_delay).
+ * This delay is the median over kernels that were certainly launched while the device was idle. If there are too few
+ * such kernels, it is the 5th percentile over all kernels that ended a gap.
  *
  * If the host was not late, work was queued and the device did not begin it:
  * - communication: a collective on another stream ended or began at the gap;
@@ -13,34 +13,34 @@
  * - wait: longer than that. The operation waited for something else: a host function, another device, a memory
  * value; within a graph, for a node that the trace does not show.
  *
- * If the host was late, the cause is what the launching thread did for most of the time from the gap's begin to
- * the call:
- * - sync: it was in a call that waits for the device, and this wait is at least a quarter of the lateness. The
- * queue is empty when such a call returns, so the device idles during whatever the host does next. Without the
- * wait the host would have been ahead by the length of the wait;
- * - allocation: it allocated or freed memory, loaded modules, or was in a kernel's first launch that took more
- * than 0.5 ms (lazy loading). As for sync, a quarter of the lateness is enough;
+ * If the host was late, the cause is what the launching thread mostly did from the gap's begin to the call. The time
+ * between the two is the lateness. For sync and allocation a quarter of it is enough:
+ * - sync: it was in a call that waits for the device. The queue is empty when such a call returns, so the device
+ * idles during whatever the host does next. Without the wait the host would have been ahead by the length of the
+ * wait;
+ * - allocation: it allocated or freed memory, loaded modules, or was in a kernel's first launch that took more than
+ * 0.5 ms (lazy loading);
  * - communication: it was in an NCCL call or in the range of a collective;
- * - input: it was outside calls, in a range named like a data loader. Or the trace names nothing that the
- * thread did, it was outside calls for at least 0.1 ms, and the operation that ends the gap copies from host to
- * device. This second case counts as sync or allocation if such a call took more than four times as long as the
- * time outside calls;
+ * - input: it was outside calls, in a range named like a data loader. Or the trace names nothing that the thread did,
+ * it was outside calls for 0.1 ms or more at a time, and the operation that ends the gap copies from host to device.
+ * This second case counts as sync or allocation if such a call took more than four times as long as the time outside
+ * calls;
  * - launch: it was in launch calls, or between calls less than 0.1 ms apart (5 to 30 µs are usual in eager
  * frameworks), or for longer in operators, functions and ranges other than a data loader's;
- * - unexplained: none of these. The thread was outside calls, and nothing tells what it did.
+ * - unexplained: none of the above. The thread was outside calls, and nothing tells what it did.
  *
- * A thread outside calls may be one that gets its work from another thread (autograd's). Then the thread that
- * launched the operation before the gap is examined.
+ * A thread that is outside calls may be waiting for work from another thread, as autograd's thread does. In that case
+ * the thread that launched the operation before the gap is examined.
  *
- * Lateness is carried over as a debt. A sync or an allocation can delay the host by more than the gap it
- * causes. The rest of the delay causes the launch and unexplained gaps that follow. They count for the same
- * cause until the debt is used up.
+ * Lateness is carried over as a debt. A sync or an allocation can delay the host by more than the gap it causes. The
+ * rest of the delay causes the launch and unexplained gaps that follow. These gaps count for the same cause until the
+ * debt is used up.
  *
- * A gap that is no longer than the errors of its two times may not exist. It gets the cause that it has if it
- * exists. If work was queued, this cause is dispatch up to 20 µs, and unexplained above. If the trace does not hold
- * the launch of the ending operation, the gap is unexplained and the report calls the trace incomplete. Gaps next
- * to launches that were delayed while hardware counters were read are unexplained, too. Limits without a source
- * are our choice.
+ * A gap that is no longer than the errors of its two times may not exist. It gets the cause that it would have if it
+ * existed. If work was queued, that is dispatch for a gap of up to 20 µs, and unexplained for a longer one. If the
+ * trace does not hold the launch of the ending operation, the gap is unexplained and the report calls the trace
+ * incomplete. Gaps next to launches that were delayed while hardware counters were read are unexplained, too. Limits
+ * without a source are our choice.
  */
 #ifndef WALLSHIM_ANALYSIS_GAPS_GAPS_H
 #define WALLSHIM_ANALYSIS_GAPS_GAPS_H
@@ -84,7 +84,8 @@ struct ws_track_causes {
     bool per_step;                    /* there are steady steps */
 };
 
-/* A run of gaps with one line, up to the gap that ended at index `to`. Zero it before the first call. */
+/* A run of gaps with the same line. The gap that ended at index `to` is the first of the next run. Zero the struct
+ * before the first call. */
 struct ws_gap_run {
     size_t number, to;
     uint32_t line; /* index in `lines` */
@@ -93,7 +94,7 @@ struct ws_gap_run {
 
 void ws_gap_run_next(const struct ws_track_causes *causes, struct ws_gap_run *run);
 
-/* Advances to the run that contains the gap. Ask for gaps in order of time. */
+/* Moves to the run that contains the gap. Gaps must come in order of time. */
 static inline void ws_gap_run_reach(const struct ws_track_causes *causes, struct ws_gap_run *run,
                                     const struct ws_gap *gap)
 {
@@ -101,7 +102,7 @@ static inline void ws_gap_run_reach(const struct ws_track_causes *causes, struct
         ws_gap_run_next(causes, run);
 }
 
-/* Writes "7.1 gaps a step after waits, 1.04 ms of idle time". Without steady steps the figures are of the whole
+/* Writes "7.1 gaps a step after waits, 1.04 ms of idle time". Without steady steps, writes the figures of the whole
  * recording. */
 enum { WS_GAP_PHRASE = 160 };
 void ws_gap_phrase(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
@@ -110,8 +111,8 @@ void ws_gap_phrase(const struct ws_track_causes *causes, const struct ws_track_s
 /* Scope: track. It has no section in the report. */
 extern const struct ws_analysis ws_analysis_causes;
 
-/* The time (ns) and number of gaps that figures show: in steady steps, or in the whole recording if there are
- * none. */
+/* Return the time (ns) and the number of gaps that reports show: those in steady steps, or in the whole recording if
+ * there are no steady steps. */
 static inline int64_t ws_gap_time(const struct ws_track_causes *causes, const struct ws_gap_total *total)
 {
     return causes->per_step ? total->steady : total->total;
@@ -125,7 +126,7 @@ static inline uint64_t ws_gap_count(const struct ws_track_causes *causes, const 
 /* Writes a line as text: "step (train.py:41)". Returns false and "" if the trace does not name the line. */
 bool ws_gap_line_text(const struct ws_process *process, const struct ws_gap_line *line, char *text, size_t capacity);
 
-/* The same; but if the trace does not name the line, writes the function that the thread called. */
+/* Like ws_gap_line_text. But if the trace does not name the line, writes the function that the thread called. */
 bool ws_gap_line_where(const struct ws_process *process, const struct ws_gap_line *line, char *text, size_t capacity);
 
 /* The section on gaps: when the device was idle, and why. */

@@ -18,16 +18,16 @@ enum {
     STEPS_LEAST = 4,
     MOST_THREADS = 64,     /* threads that launch on one device; programs have fewer */
     MOST_RUNNING = 128,    /* operations that run at once on a device (CUDA programming guide) */
-    HANDOFF_LEAST = 50000, /* a pause this long may be a hand-off from another thread */
-    PAUSE_LEAST = 100000,  /* a pause this long before a copy to the device counts as input, as in gaps.h */
+    HANDOFF_LEAST = 50000, /* a pause of this length may be a hand-off from another thread */
+    PAUSE_LEAST = 100000,  /* a pause of this length before a copy to the device counts as input, as in gaps.h */
     RETURN_MOST = 20000,   /* longest delay of a call's return after the operation that the call waited for */
     WAIT_LEAST = 100000,   /* a launch call that takes longer waits for room in the queue */
     WAIT_KNOWN = 10000,    /* with WS_WITHOUT_LAUNCHES, shorter waits are not replayed */
-    DISPATCH = 1500,       /* between ready operations, if the recording shows no delay */
+    DISPATCH = 1500,       /* between operations that are ready, if the recording has no dispatch gaps */
     DISPATCH_MOST = 2000,
 };
 
-/* Longest stretch, ns: one year. Sums of shifts must not overflow. */
+/* Longest stretch that is replayed, ns: one year. Sums of shifts must not overflow. */
 static const int64_t LONGEST = (int64_t)366 * 86400 * 1000000000;
 
 /* A time as recorded and as replayed. */
@@ -55,7 +55,7 @@ struct replay {
     int64_t from, to;  /* host times of the first and last launch of the operations from `first` to `end` */
     uint32_t low;      /* smallest index of these operations in ws_ops */
     size_t indices;    /* number of operations from `low` on */
-    int64_t *launches; /* replayed launch by index - low; INT64_MIN: not yet launched */
+    int64_t *launches; /* replayed time of the launch, by index in ws_ops minus `low`; INT64_MIN: not yet launched */
     struct thread_clock threads[MOST_THREADS];
     size_t thread_count;
     size_t place; /* index in the order of the device's next operation */
@@ -92,7 +92,8 @@ static void set_done(struct replay *replay, int64_t until)
     replay->running_count = kept;
 }
 
-/* When the operation begins if launched at `launch`. INT64_MIN: its launch is not in the recording. */
+/* The replayed begin of an operation whose replayed launch is at `launch` (INT64_MIN: its launch is not in the
+ * recording). */
 static int64_t replay_begin_of(const struct replay *replay, uint32_t op, int64_t launch)
 {
     const struct ws_ops *ops = &replay->process->ops;
@@ -102,7 +103,7 @@ static int64_t replay_begin_of(const struct replay *replay, uint32_t op, int64_t
     int64_t gap = begin - replay->done.recorded, least = ws_min(gap, replay->dispatch);
     if (launch == INT64_MIN)
         return ws_min(replay->done.replayed + gap, begin);
-    if (launched < replay->done.recorded) /* other operations still ran */
+    if (launched < replay->done.recorded) /* other operations still ran, so the delay may include a wait for them */
         delay = ws_min(delay, replay->delay);
     int64_t waited = ws_max(begin - ws_max(launched + delay, replay->done.recorded + least), 0);
     if (replay->without & WS_WITHOUT_LAUNCHES && waited < WAIT_KNOWN)
@@ -142,8 +143,8 @@ static void run_device(struct replay *replay, int64_t until)
 
 /* ---- the host */
 
-/* What a thread's next event follows: the thread's last event, or the last event of another thread that it
- * waited for. */
+/* The event that a thread's next event follows: the thread's own last event, or the last event of another thread that
+ * it waited for. */
 static struct moment replay_last_before(const struct replay *replay, const struct thread_clock *thread, int64_t begin)
 {
     struct moment last = thread->end;
@@ -168,7 +169,7 @@ static bool copies_to_device(const struct ws_process *process, const struct ws_h
     return ws_is_host_to_device(shape);
 }
 
-/* What remains of the pause before an event, ns. */
+/* The length of the pause before an event in the replay, ns. */
 static int64_t pause_before(const struct replay *replay, const struct thread_clock *thread, int64_t from)
 {
     const struct ws_host_event *event = &thread->event;
@@ -186,7 +187,7 @@ static int64_t pause_before(const struct replay *replay, const struct thread_clo
     return pause;
 }
 
-/* When a call that began at `begin` and waits for the device returns. */
+/* The replayed return of a call that began at `begin` and waits for the device. */
 static int64_t return_of_wait(struct replay *replay, const struct ws_host_event *event, int64_t begin)
 {
     run_device(replay, event->end);
@@ -270,7 +271,8 @@ static void play(struct replay *replay)
 
 /* ---- the stretch */
 
-/* Takes the steps from the first steady one to the last that fits. Without steps, takes as much as fits. */
+/* Chooses the stretch to replay: from the first steady step to the last steady step with which it has at most
+ * MOST_OPS operations. Without steady steps: the first MOST_OPS operations. */
 static void replay_choose(struct replay *replay, const struct ws_track_steps *steps)
 {
     const struct ws_step *list = steps->steps.data;
@@ -348,9 +350,9 @@ static int replay_prepare(struct replay *replay)
     return 0;
 }
 
-/* Takes the means of the steady steps, except the first, in which the host is not yet ahead. The mean is used
- * because the causes delay steps by different amounts, so that a median step would not show the whole saving.
- * Other anomalies affect both means equally. */
+/* Compares the mean recorded length of the steady steps with their mean replayed length. Leaves out the first step,
+ * in which the host is not yet ahead, and the last. Compares means, not medians: the causes delay steps by different
+ * amounts, so a median step would not show the whole saving. Other anomalies affect both means equally. */
 static void compare_steps(const struct replay *replay, struct ws_replay_times *times)
 {
     double recorded = 0, replayed = 0;
@@ -367,8 +369,8 @@ static void compare_steps(const struct replay *replay, struct ws_replay_times *t
                                            count };
 }
 
-/* For few steps, or none: compares the whole stretch. Steps end where the next one begins, so the gap after the
- * last operation belongs to the stretch. */
+/* For few steps or none: compares the recorded length of the whole stretch with its replayed length. A step ends
+ * where the next one begins, so the gap after the last operation belongs to the stretch. */
 static void compare_stretch(const struct replay *replay, struct ws_replay_times *times)
 {
     const struct ws_ops *ops = &replay->process->ops;

@@ -1,16 +1,17 @@
 /* Replays a stretch of a recording as if the host had spent no time on certain things, such as waits.
  *
  * The method is that of Daydream (Zhu et al., USENIX ATC 2020): treat the recording as a graph of dependencies,
- * remove or shorten tasks, and compute how long the rest takes. Here the order of events stays as recorded, and
- * each event moves to the earliest time that its dependencies allow:
+ * remove or shorten tasks, and compute how long the rest takes. Here an event is a call of a thread or an operation
+ * of the device. The order of events stays as recorded, and each event moves to the earliest time that its
+ * dependencies allow:
  * - An event on a thread follows the thread's previous event after the same pause. If other threads made calls
  * during the pause, the event follows those calls (the main thread and autograd's thread hand work to each other).
- * - An operation begins no earlier than its launch reaches the device, and no earlier than all operations that
- * had ended before it began in the recording. Operations that did not overlap therefore never do, and no step
- * gets shorter than the device's busy time. If the recorded begin is later than both limits, the operation waited
- * for something unknown. In the replay it waits as long again.
- * - A call that waits for the device returns after the operation that, in the recording, ended last before the
- * call returned, with the same delay.
+ * - An operation begins after its launch has reached the device, and after the ends of all operations that ended
+ * before its begin in the recording. Operations that did not overlap in the recording therefore do not overlap in the
+ * replay, and no step gets shorter than the device's busy time. If the recorded begin is later than both limits, the
+ * operation waited for something unknown. In the replay it waits for the same time.
+ * - A call that waits for the device returns after the operation that ended last before the call returned in the
+ * recording, with the same delay as in the recording.
  *
  * A replay without changes reproduces the recorded times. The method ignores that kernels slow each other down,
  * that queues hold a limited number of launches, and dependencies that the order of events does not show. The
@@ -29,13 +30,13 @@ enum ws_replay_without {
     WS_WITHOUT_LAUNCHES = 8,   /* all launches but the first of a step, as with a CUDA graph */
 };
 
-/* ns between two nodes of a CUDA graph: 0.5 µs in NVIDIA's "Getting Started with CUDA Graphs", up to 1.5 on
- * other GPUs. */
+/* ns between two nodes of a CUDA graph. NVIDIA's "Getting Started with CUDA Graphs" has 0.5 µs; on other GPUs it is
+ * up to 1.5 µs. */
 #define WS_GRAPH_NODE 1000
 
 struct ws_replay_times {
-    int64_t recorded; /* ns: mean of a steady step; share per step if there are few steps; whole stretch if there are
-                         none */
+    int64_t recorded; /* ns: mean steady step; with few steps, the stretch divided by their number; with none, the
+                         whole stretch */
     int64_t replayed;
     size_t steps; /* steady steps replayed; 0: none */
 };

@@ -14,7 +14,7 @@
 
 enum {
     WORTHWHILE = 200, /* divisor: a cause below 1/200 of a step is not replayed */
-    MOST_LINES = 5,   /* most pieces of advice per cause */
+    MOST_LINES = 5,   /* most lines of code per cause that get advice of their own */
 };
 
 static const struct {
@@ -38,7 +38,8 @@ static const struct {
 };
 enum { REMEDIES = sizeof(remedies) / sizeof(remedies[0]) };
 
-/* The saving of a replay, in ns. A part that was replayed is scaled up to the whole. */
+/* The saving of a replay, in ns. If only a part of the recording was replayed, the saving is scaled up to the
+ * whole. */
 static int saving_of_replay(const struct ws_report *report, size_t subject, unsigned without, int64_t length,
                             int64_t *won)
 {
@@ -56,8 +57,8 @@ static bool is_advised(const struct ws_track_savings *savings, size_t remedy)
     return remedies[remedy].what && savings->saving[remedies[remedy].cause] > 0;
 }
 
-/* The saving of all remedies advised, if there are at least two. The saving of a single remedy is limited to the
- * idle time of its cause, because the rest of what its replay saves may belong to another remedy. The saving of
+/* The saving of all advised remedies together, if there are at least two. The saving of a single remedy is limited to
+ * the idle time of its cause, because the rest of what its replay saves may belong to another remedy. The saving of
  * all together is limited to the whole idle time. */
 static int saving_together(const struct ws_report *report, size_t subject, int64_t length,
                            struct ws_track_savings *result)
@@ -117,7 +118,8 @@ int64_t ws_savings_together(const struct ws_track_savings *savings, char text[WS
     return sum;
 }
 
-/* A cause's lines of code that are known, and two sums of its other gaps: those in copies, and the rest. */
+/* The gaps of a cause by line of code, for up to MOST_LINES known lines; then two sums of its other gaps: those in
+ * copies, and the rest. */
 enum { MOST_SHARES = MOST_LINES + 2 };
 
 struct share {
@@ -173,7 +175,7 @@ static size_t shares_of(const struct ws_process *process, const struct ws_track_
 }
 
 /* Picks the advice. If the program does not train, its input may be requests of users, which no loader can fetch
- * ahead. A host that waits in copies can avoid the waits and still read as often. */
+ * ahead. If the host waits in copies, it can avoid the waits and still read as often. */
 static const char *what_to_do(const struct ws_report *report, size_t subject, size_t remedy,
                               const struct share *share)
 {
@@ -220,7 +222,7 @@ static int advise_cause(const struct ws_report *report, size_t subject, const st
     return status;
 }
 
-/* Causes without a known remedy: how much time is lost, and where to look. */
+/* Causes without a known remedy. The advice says how much time is lost, and where to look. */
 static const struct {
     enum ws_part cause;
     const char *what;
@@ -230,7 +232,7 @@ static const struct {
     { WS_PART_DISPATCH, "run fewer, larger operations: fuse kernels, batch small copies, use a CUDA graph" },
 };
 
-/* Advice where most of the waits were for the same. */
+/* Advice that replaces pointers[].what if at least half of the wait time was for one thing. */
 static const char *const instead[WS_WAITED_COUNT] = {
     [WS_WAITED_EVENT] =
         "balance the GPUs, which wait for each other: give them equal work, or let the later one start "
@@ -256,7 +258,7 @@ static void write_wait(const struct ws_report *report, size_t subject, const str
              known ? ws_gap_wait_text(report, subject, &mostly->wait, what, sizeof(what)) : "");
 }
 
-/* Divisor: advise from 1/20 of a step on. */
+/* Divisor: causes above 1/20 of a step get advice. */
 enum { WORTH_A_LOOK = 20 };
 
 static int advise_look(const struct ws_report *report, size_t subject, const struct ws_track_savings *savings,

@@ -1,13 +1,13 @@
 /* What removing each cause of gaps would save.
  *
- * For causes that the program can remove, the saving is that of a replay of the steady steps without the cause
- * (replay.h), at most the idle time of the cause. For gaps with queued work (wait, dispatch) the saving cannot
- * be estimated. If these gaps take at least a twentieth of a step, the report advises on them with their whole
- * idle time as the upper limit.
+ * For causes that the program can remove, the saving is what a replay of the steady steps without the cause saves
+ * (replay.h), but not more than the idle time of the cause. For gaps with queued work (wait, dispatch) the saving
+ * cannot be estimated. If these gaps take more than a twentieth of a step, the report advises on them, with their
+ * whole idle time as the upper limit of the saving.
  *
- * Causes hide one another: a host that no longer waits for results may wait for input instead, and the step is
- * as long as before. Single savings may therefore add up to less than the saving of removing all causes at
- * once. One more replay computes the latter. It leaves out all causes with advice except launches.
+ * Causes hide one another: a host that no longer waits for results may wait for input instead, and the step is as
+ * long as before. The savings of single causes may therefore add up to less than the removal of all of them at once
+ * would save. One more replay computes this saving: it leaves out all causes with advice at once, except launches.
  * Savings of launches are in storms.h.
  */
 #ifndef WALLSHIM_ANALYSIS_GAPS_SAVINGS_H
@@ -19,11 +19,12 @@
 struct ws_track_savings {
     int64_t idle[WS_CAUSE_COUNT];   /* ns per steady step; of the recording if there are no steps */
     int64_t saving[WS_CAUSE_COUNT]; /* upper limits, ns; 0 for causes without advice */
-    int64_t together; /* ns: input, sync and allocation removed at once, if at least two of them save time; else 0 */
+    int64_t together; /* ns: saving with input, sync and allocation removed at once, if at least two of them save
+                         time; else 0 */
 };
 
-/* The causes removed in `together` as text: "input and sync". Returns the sum of their single savings in ns; 0
- * if there is no such figure. */
+/* Writes the causes that are removed in `together`: "input and sync". Returns the sum of their single savings in ns;
+ * 0 if `together` is 0. */
 enum { WS_TOGETHER_TEXT = 64 };
 int64_t ws_savings_together(const struct ws_track_savings *savings, char text[WS_TOGETHER_TEXT]);
 

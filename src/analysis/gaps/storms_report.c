@@ -12,7 +12,7 @@ static const struct ws_process *storms_process_of(const struct ws_report *report
     return ws_model_process(report->model, ws_model_track(report->model, subject)->process);
 }
 
-/* Writes the line of code that caused most of the storm's gaps. */
+/* Writes the line of code that caused most of the storm's gaps. Returns false if it is not known. */
 static bool storms_place_of(const struct ws_report *report, size_t subject, const struct ws_storm *storm, char *text,
                             size_t capacity)
 {

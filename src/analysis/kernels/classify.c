@@ -6,8 +6,9 @@
 #include <stddef.h>
 #include <string.h>
 
-/* A pattern for names in lower case. '|' separates alternatives; '&' joins the parts of an alternative, which
- * must all be present. '!' before a part: it must be absent. '^' before a part: the name begins with it. */
+/* A pattern for names in lower case. '|' separates alternatives. '&' separates the parts of an alternative; all parts
+ * must hold. A part holds if the name contains it. '!' before a part: the name must not contain it. '^' before a
+ * part: the name must begin with it. */
 struct rule {
     const char *pattern;
     enum ws_kernel_class class;
@@ -22,8 +23,8 @@ static const struct rule rules[] = {
     { "ep9internode|ep9intranode|msccl|userbuffers|alltoall|all_to_all|moea2a|_a2a_|epdispatch|epcombine",
       WS_CLASS_COMM },
 
-    /* Compilers name a kernel after the operators fused into it and after its neighbours. Only the prefix says
-     * whether it is pointwise, a reduction or a template. */
+    /* Compilers such as PyTorch's Inductor name a kernel after the operators fused into it, and after neighbouring
+     * operators. Only the prefix tells whether the kernel is pointwise, a reduction or a template. */
     { "^triton_poi_|^triton_for_|^triton_unk_|^triton_fused_|nvfuser_pointwise", WS_CLASS_POINTWISE },
     { "^triton_tem_&conv|^triton_convolution", WS_CLASS_CONV },
     { "^triton_tem_&attention|^triton_flex_attention|^triton_tem_&flex", WS_CLASS_ATTENTION },
@@ -76,8 +77,8 @@ static const struct rule rules[] = {
     { "^memcpy|^memset|^[cuda memcpy|^[cuda memset|^copyhostto|^copydeviceto|rocclr_copybuffer|rocclr_fillbuffer|"
       "copyop<|tensorfillop<|__fill",
       WS_CLASS_COPY },
-    /* Kernels that move rows for a GEMM or for attention. Their names contain that operation, so this rule comes
-     * before the rules for it. */
+    /* Kernels that move rows for a GEMM or for attention. Their names also name the GEMM or the attention, so this
+     * rule comes before the rules for GEMMs and attention. */
     { "remove_padding|add_padding|inputrows", WS_CLASS_COPY },
     { "multi_tensor|adamfunctor|fused_adam|fusedadam|fusedoptimizer|fused_sgd|fusedsgd|lambstage|lamb_stage|"
       "koptimizer|kpreconditionoptimizer|adamw|adam_kernel|adamkernel|adam_update|adam_step|applyadam|"
@@ -89,7 +90,7 @@ static const struct rule rules[] = {
       "topkgating|topk_gating|moe&topk|radixfindkth|gathertopk|topkperrow|top_k_per_row",
       WS_CLASS_SORT },
 
-    /* Kernels that index tables: look-ups, caches of keys and values, embedding bags. */
+    /* Kernels that index tables: look-ups, attention's caches of keys and values, embedding bags. */
     { "reshape_and_cache|concat_and_cache|and_cache_kernel|_quant_cache|copy_blocks|append&kv_cache|appendpagedkv|"
       "append_paged|gather&cache|fp8_append|kv_buffer|kv_indices|req_to_token|set_rows|embedding|_embs_|fbgemm|"
       "indexselect|index_select|index_elementwise|index_kernel|gpu_index|indexfunc|index_add|index_put|index_fill|"
@@ -113,12 +114,14 @@ static const struct rule rules[] = {
       "exponential_kernel|rocrand|xorwow|gumbel|standard_normal",
       WS_CLASS_RNG },
 
-    /* TensorIterator's and Eigen's wrappers say nothing about the work. Their functors do. */
+    /* Kernels of PyTorch's TensorIterator and of Eigen. The names of the kernels say nothing about the work; the
+     * names of their functors do. */
     { "elementwise_kernel&fillfunctor|elementwise_kernel&copy_kernel|elementwise_kernel&copy_device|"
       "elementwise_kernel&loadwithcast&copy|elementwise_kernel&copyfunctor",
       WS_CLASS_COPY },
     { "elementwise_kernel|masked_fill|maskedfill", WS_CLASS_POINTWISE },
-    /* This rule comes after the wrappers, because a functor may be named after the loss that it is a step of. */
+    /* This rule comes after the rules for TensorIterator, because a functor may be named after the loss that it is a
+     * step of. */
     { "softmax|soft_max|nll_loss|classnll|cross_entropy|crossentropy|logsumexp|normalizedprob|_ce_fwd|_ce_bwd",
       WS_CLASS_SOFTMAX },
     { "reduce_kernel&reduceop|at::native::reduce_kernel|6native13reduce_kernel", WS_CLASS_REDUCTION },
@@ -141,7 +144,8 @@ static const struct rule rules[] = {
       WS_CLASS_POINTWISE },
     { "rocprim::&!transform_kernel", WS_CLASS_SORT },
 
-    /* Convolutions whose names mention a layout conversion, and GEMMs that unpack their operands. */
+    /* These two rules come before the rule for copies: names of convolutions may mention a layout conversion, and
+     * names of GEMMs the unpacking of operands. */
     { "884cudnn|688cudnn|816cudnn|asmconv", WS_CLASS_CONV },
     { "mul_mat|mfma_", WS_CLASS_GEMM },
 
@@ -157,7 +161,7 @@ static const struct rule rules[] = {
     { "kdequant|quant&!norm&!gemm&!gemv&!matmul&!moe_kernel&!_mm_&!act_and_mul&!and_mul&!silu&!gelu&!swiglu",
       WS_CLASS_COPY },
 
-    /* In TensorRT, xmma kernels also pool; elsewhere they are GEMMs. */
+    /* TensorRT also has pooling kernels with xmma in their names. Later rules match all other xmma kernels. */
     { "xmma_pooling", WS_CLASS_REDUCTION },
     { "implicit_gemm|implicitgemm|implicit_convolve|convolve|convolution|conv2d|conv3d|conv1d|_conv_|4conv6|"
       "conv_depthwise|depthwise|grouped_conv|conv_fwd|conv_bwd|conv_forward|conv_backward|wgrad|dgrad|fprop|winograd|"
@@ -199,7 +203,7 @@ static const struct rule rules[] = {
       "mul_f32|elu_f|softcap|gdn_gating|bias_rescale",
       WS_CLASS_POINTWISE },
 
-    /* General words, for names that no other rule matches. */
+    /* General words, for names that no rule above matches. */
     { "rms_|_norm&!_normal|norm_", WS_CLASS_NORM },
     { "_index_jit|gather|scatter|_cache|kvcache|cachekernel|partial_segment|recat_", WS_CLASS_EMBEDDING },
     { "sort|uniquebykey|unique_by_key|segment_reduce_by", WS_CLASS_SORT },
@@ -219,7 +223,7 @@ enum { NAME_MOST = 4096, PARTS_MOST = 1024, PAIRS = 3 };
 struct part {
     const char *text;
     size_t length;
-    uint16_t pairs[PAIRS]; /* first, middle and last pair of characters */
+    uint16_t pairs[PAIRS]; /* pair_of the first, middle and last two characters */
     bool negated, anchored;
     bool last; /* the last part of its alternative */
     enum ws_kernel_class class;
@@ -229,7 +233,8 @@ static struct part parts[PARTS_MOST];
 static size_t part_count;
 static pthread_once_t compiled = PTHREAD_ONCE_INIT;
 
-/* A name in lower case with the set of character pairs in it. The set rules out most parts without a search. */
+/* A name in lower case, with the set of the character pairs in it. Most parts have a pair that is not in the set;
+ * they need no search. */
 struct subject {
     size_t length;
     uint64_t pairs[64]; /* one bit per value of pair_of */
@@ -292,8 +297,8 @@ static enum ws_kernel_class first_that_holds(const struct subject *name, size_t 
     return WS_CLASS_OTHER;
 }
 
-/* Converts the name to lower case and drops the return type. Cuts long names, because the first characters
- * decide. */
+/* Converts the name to lower case and drops the return type. Cuts long names: what decides the class stands near the
+ * begin. */
 static void classify_prepare(struct subject *subject, const char *name)
 {
     size_t i = 0;

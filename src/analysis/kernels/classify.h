@@ -1,4 +1,4 @@
-/* Classes of kernels, judged by the name alone, mangled or not. */
+/* Classes of kernels. A kernel's name alone decides, mangled or not. */
 #ifndef WALLSHIM_ANALYSIS_KERNELS_CLASSIFY_H
 #define WALLSHIM_ANALYSIS_KERNELS_CLASSIFY_H
 
@@ -38,7 +38,7 @@ static inline enum ws_kernel_class ws_report_class(const struct ws_report *repor
 /* The class of a name. struct ws_analyses.class_of points to this function. */
 uint8_t ws_class_of_name(const struct ws_op_name *name);
 
-/* Matrix multiplications in the wide sense: work for tensor cores. */
+/* Does the class multiply matrices (GEMM, convolution, attention)? Tensor cores can do such work. */
 static inline bool ws_class_is_matmul(enum ws_kernel_class class)
 {
     return class == WS_CLASS_GEMM || class == WS_CLASS_CONV || class == WS_CLASS_ATTENTION;

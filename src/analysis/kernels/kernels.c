@@ -15,7 +15,7 @@ static int by_total(const void *a, const void *b)
     return (x->name > y->name) - (x->name < y->name);
 }
 
-/* Adds the sums of a shape to the row of its name. */
+/* Adds the figures of one row to another. */
 static void merge(struct ws_kernel_row *to, const struct ws_kernel_row *from)
 {
     if (!to->count || from->min < to->min)

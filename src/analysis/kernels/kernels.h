@@ -27,8 +27,8 @@ struct ws_track_kernels {
 
 extern const struct ws_analysis ws_analysis_kernels;
 
-/* Does the device run what only training runs: an optimizer, or kernels with "backward" in their names? A graph
- * that was timed as a whole does not count, because its kernels are not known. */
+/* Does the device run kernels that only training runs: an optimizer, or kernels with "backward", "bwd" or "grad" in
+ * their names? A graph that was timed as a whole does not count, because its kernels are not known. */
 bool ws_report_trains(const struct ws_report *report, size_t track);
 
 /* defined in kernels_report.c */

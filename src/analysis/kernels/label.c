@@ -20,8 +20,8 @@ static bool label_is_word(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Rejects digits that are not a length: "Li128E" is a literal, "S12_" a substitution, "E10_" the number of a
- * lambda. */
+/* In a mangled name, the digits before an identifier are its length. Rejects other digits: "Li128E" is a literal,
+ * "S12_" a substitution, "E10_" the number of a lambda. */
 static bool is_length(const char *digits, const char *end)
 {
     if (islower((unsigned char)digits[-1]) && digits[-2] == 'L')
@@ -29,8 +29,8 @@ static bool is_length(const char *digits, const char *end)
     return !(*end == '_' && strchr("STE", digits[-1]));
 }
 
-/* The next identifier of a mangled name. *at is behind the name's "_Z". The length of each identifier stands
- * before it. */
+/* Finds the next identifier of a mangled name. At first *at points behind the name's "_Z". The length of each
+ * identifier stands before it. */
 static bool next_mangled(const char **at, struct word *word)
 {
     while (**at) {
@@ -72,7 +72,8 @@ static bool holds(struct word word, const char *part)
     return memmem(word.start, word.length, part, strlen(part)) != NULL;
 }
 
-/* Is the word a wrapper or an adaptor of TensorIterator? Only the functor inside these tells the work. */
+/* Is the word a wrapper or an adaptor of TensorIterator? Such a word says nothing of the work; only the functor
+ * inside it does. */
 static bool says_nothing(struct word word)
 {
     static const char *const empty[] = { "elementwise_kernel", "gpu_kernel",      "cu_kernel", "UnaryFunctor",
@@ -93,7 +94,7 @@ static bool is_functor(struct word word)
     return false;
 }
 
-/* The functor that TensorIterator runs. */
+/* Finds the functor that TensorIterator runs. */
 static bool find_functor(const char *name, bool mangled, struct word *found)
 {
     while (label_next_word(&name, mangled, found))
@@ -108,7 +109,7 @@ static bool begins_arguments(const char *text)
            (*text == '(' && strncmp(text, "(anonymous", 10) != 0);
 }
 
-/* The kernel's own name: the last identifier before the template arguments or parameters. */
+/* Finds the kernel's own name: the last identifier before the template arguments or parameters. */
 static bool find_function(const char *name, bool mangled, struct word *found)
 {
     struct word word;
@@ -222,7 +223,7 @@ void ws_kernel_shown(char *text, size_t capacity, const char *name, bool wide)
 
 void ws_table_name(struct ws_table *table, const char *name)
 {
-    char title[DEMANGLED]; /* long names may differ only at their ends */
+    char title[DEMANGLED]; /* this large, because long names may differ only near their ends */
     ws_kernel_shown(title, sizeof(title), name, table->page->wide);
     ws_table_cell(table, "%s", title);
 }

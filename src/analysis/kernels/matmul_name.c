@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Parts of names in lower case. `tensor` is tested first: its parts decide wherever they stand in the name. */
+/* Parts of names, in lower case. `tensor` is tested first: if a name has parts of both tables, it runs on tensor
+ * cores. */
 static const char *const tensor[] = { "tensorop", "tensor8x8x4", "tensor16x8x", "s884",      "h884",       "d884",
                                       "s1688",    "h1688",       "s16816",      "h16816",    "s16832",     "i8816",
                                       "i16832",   "s161616",     "884cudnn",    "1688cudnn", "16816cudnn", "gmma",
@@ -26,7 +27,7 @@ static bool has_one_of(const char *name, const char *const *parts, size_t count)
     return false;
 }
 
-/* The number after a word: "_align8". 0: the word is absent. */
+/* The number after a word: 8 for "_align" in "…_align8". 0: the word is absent, or the number exceeds 64. */
 static uint32_t number_behind(const char *name, const char *word)
 {
     const char *at = strstr(name, word);
@@ -48,7 +49,7 @@ static void find_operands(const char *name, struct ws_matmul_name *found)
             found->b = at[2];
             return;
         }
-    /* Tensile's indices: l is the index that is summed over. */
+    /* Tensile's indices: l is the index that is summed over. A is transposed if l comes first, B if it does not. */
     const char *a = strstr(name, "_ali"), *b = strstr(name, "_bl");
     if (strncmp(name, "cijk_", 5) != 0)
         return;

@@ -1,9 +1,13 @@
 /* What the name of a matrix multiplication kernel says of its method.
  *
- * Libraries write three things into these names. The instruction: s884, s1688, h16816 … are tensor core shapes
- * m, n, k; simt, ffma, sgemm are ordinary cores. The elements per load: CUTLASS's align8, cuBLAS's ldg8. The
- * transposed operands: nn, nt, tn, tt; Tensile writes Alik or Bljk, whose first index is contiguous in memory.
- * Where a name does not say something, the field stays 0.
+ * Libraries write three things into these names:
+ * - the instruction: s884, s1688, h16816 … are shapes m, n, k of tensor core instructions; simt, ffma, sgemm stand
+ * for ordinary cores;
+ * - the elements per load: CUTLASS's align8, cuBLAS's ldg8;
+ * - which operands are transposed: nn, nt, tn, tt. Tensile names the operands' indices instead (Alik, Bljk); the
+ * first index is contiguous in memory.
+ *
+ * A field is 0 if the name does not give it.
  */
 #ifndef WALLSHIM_ANALYSIS_KERNELS_MATMUL_NAME_H
 #define WALLSHIM_ANALYSIS_KERNELS_MATMUL_NAME_H

@@ -32,8 +32,8 @@ static bool is_small(uint64_t bytes)
     return bytes && bytes < WS_COPY_SMALL;
 }
 
-/* The lowest rate that the errors of the copy's times allow. If the call returns only after the copy, as with
- * pageable memory, the copy took no longer than the call. */
+/* A lower bound of the copy's rate: the copy is taken to last as long as the errors of its times allow. If the call
+ * returns only after the copy, as with pageable memory, the copy took no longer than the call. */
 static double sure_rate(const struct ws_ops *ops, size_t op, const struct ws_op_shape *shape)
 {
     int64_t length = ws_op_length(ops, op);
@@ -46,7 +46,7 @@ static double sure_rate(const struct ws_ops *ops, size_t op, const struct ws_op_
     return length > 0 ? (double)ws_op_bytes(ops, op) / (double)length : 0;
 }
 
-/* Adds a copy to the row of its kind. Copies without device times count, too. */
+/* Adds a copy to the row of its kind. Copies without device times count as well. */
 static void add_copy(const struct ws_ops *ops, size_t op, const struct ws_op_shape *shape, struct ws_copy_row *row)
 {
     uint64_t bytes = ws_op_bytes(ops, op);
@@ -97,7 +97,7 @@ struct walk {
     struct storm *storms; /* by stream; the last one is for unknown streams */
     struct ws_reach reach;
     int64_t now;
-    uint32_t holder; /* index of the copy or memset that ends last so far, if `held` */
+    uint32_t holder; /* if `held`: index of the copy or memset with the latest end so far */
     bool held, steady;
 };
 

@@ -12,11 +12,11 @@
 enum {
     WS_COPY_SMALL = 64 * 1024,   /* bytes; a smaller copy takes little longer than its launch */
     WS_COPY_LARGE = 1024 * 1024, /* bytes; larger copies run at the rate of the link */
-    WS_STORM_LEAST = 8,          /* small copies in a row on a stream that make a storm */
+    WS_STORM_LEAST = 8,          /* this many small copies in a row on a stream are a storm */
     WS_STORM_PAUSE_NS = 100000,  /* longest pause between two copies of a storm */
 };
 
-/* One kind of copy: a name of the model. Times are in ns. */
+/* The copies of one kind, which have one name in the model. Times are in ns. */
 struct ws_copy_row {
     uint32_t name;
     uint32_t from, to; /* enum ws_space */
@@ -26,11 +26,11 @@ struct ws_copy_row {
     uint64_t timed_bytes;
     int64_t total;
     int64_t host;    /* time that the host spent in the calls */
-    int64_t exposed; /* part of total outside compute and communication; overlapping copies count once, for the one
-                        that ends last */
-    int64_t steady;  /* part of exposed in steady steps; all if there are no steps */
-    double fastest;  /* highest rate of a large copy, each rate as low as the errors of its times allow; bytes/ns; 0:
-                        no large copy */
+    int64_t exposed; /* part of total outside compute and communication; where copies overlap, the time counts for the
+                        one that ends last */
+    int64_t steady;  /* part of exposed in steady steps; all of it if there are no steps */
+    double fastest; /* lower bound of the best rate of a large copy, bytes/ns: copies are taken to last as long as the
+                       errors of their times allow; 0: no large copy */
 };
 
 /* What can be done about the exposed time of a copy. Each copy is counted for exactly one cure. */
@@ -43,7 +43,7 @@ enum ws_copy_cure {
     WS_CURE_COUNT
 };
 
-/* Exposed time in steady steps, or in the recording if there are no steps. */
+/* Copies with one cure, in steady steps, or in the recording if there are no steps. */
 struct ws_copy_exposure {
     uint64_t count, bytes;
     int64_t exposed;
@@ -56,7 +56,7 @@ struct ws_track_copies {
     struct ws_copy_exposure cures[WS_CURE_COUNT];
     size_t steps;          /* number of steady steps; 0: none */
     uint64_t storms;       /* runs of small copies */
-    uint64_t storm_copies; /* small copies in these runs */
+    uint64_t storm_copies; /* small copies in the runs */
     uint64_t storm_bytes;
     int64_t storm_time;         /* ns from the first copy's begin to the last one's end, summed over runs */
     double memory_bytes_per_ns; /* memory bandwidth of the device; 0: not known */
@@ -67,9 +67,8 @@ extern const struct ws_analysis ws_analysis_copies;
 /* The mean rate in bytes per ns; 0: not known. */
 double ws_copy_rate(const struct ws_copy_row *row);
 
-/* The rate that a copy of this kind could reach, in bytes per ns. Within the device it is half of the memory
- * bandwidth, because each byte is read and written. Else it is ws_copy_row.fastest, the rate of the fastest large
- * copy of the kind in the trace. 0: not known. */
+/* The rate that a copy of this kind could reach, in bytes per ns. For copies within the device it is half of the
+ * memory bandwidth, because each byte is read and written. For others it is ws_copy_row.fastest. 0: not known. */
 double ws_copy_best_rate(const struct ws_track_copies *result, const struct ws_copy_row *row);
 
 /* The functions below are in copies_report.c. */

@@ -7,11 +7,11 @@
 #include "base/minmax.h"
 #include "model/source_line.h"
 
-/* Advice that saves less than this share of a step, or of the recording, is not given. */
+/* A cure gets no advice if its exposed time is at most this share of the recording. */
 enum { LEAST_ADVISED_PER_MILLE = 5 };
 
-/* From 1/WORTH_A_LOOK of a step on, the report advises copying less, although it cannot tell how much less is
- * possible. */
+/* Divisor: if copies take more than 1/20 of a step, the report advises to copy less, although it cannot tell how much
+ * less is possible. */
 enum { WORTH_A_LOOK = 20 };
 
 /* From this percentage of the exposed time on, one kind of copy counts as all of it: "mostly" is not written. */
@@ -65,7 +65,7 @@ const char *ws_copies_phrase(const struct ws_track_copies *copies, int64_t expos
     return text;
 }
 
-/* Prints notes on pageable and on small copies. Leaves a note out if it is about only a few short copies. */
+/* Prints notes on pageable and on small copies. Leaves a note out if it concerns only a few short copies. */
 static void copies_print_notes(const struct ws_track_activity *activity, const struct ws_track_copies *result,
                                struct ws_page *page)
 {
@@ -257,8 +257,8 @@ static int advise_cure(const struct ws_report *report, size_t subject, const str
     return ws_advice_add(list, &advice);
 }
 
-/* Advises to copy less. The saving `left` is the exposed time that remains after copies are pinned and overlapped
- * with all compute. */
+/* Advises to copy less. The saving `left` is the exposed time that would remain if copies used pinned memory and
+ * overlapped with all compute. */
 static int advise_less(const struct ws_report *report, size_t subject, const struct ws_track_copies *result,
                        int64_t left, struct ws_advice_list *list)
 {

@@ -14,8 +14,8 @@ static const uint64_t most_bytes = (uint64_t)1 << 60;
 /* Growth is not judged with fewer steady steps. */
 enum { LEAST_STEPS = 8 };
 
-/* What an allocation function of the driver, the CUDA runtime or HIP does. The first entry of `kinds` counts whose
- * `part` is contained in the function's name. */
+/* What an allocation function of the driver, the CUDA runtime or HIP does. The first entry of `kinds` whose `part` is
+ * in the function's name decides. */
 struct kind {
     const char *part;
     enum ws_memory_pool pool;
@@ -40,7 +40,7 @@ static const struct kind kinds[] = {
     { "FreeAsync", WS_MEMORY_DEVICE, GIVES },
     { "Free", WS_MEMORY_DEVICE, GIVES_WAITING },
     { "MemUnmap", WS_MEMORY_DEVICE, GIVES },
-    { "MemMap", WS_MEMORY_DEVICE, TAKES }, /* its memory comes from cuMemCreate, which is not counted */
+    { "MemMap", WS_MEMORY_DEVICE, TAKES }, /* maps memory from cuMemCreate, which is not counted */
     { "MemAlloc", WS_MEMORY_DEVICE, TAKES },
     { "Malloc", WS_MEMORY_DEVICE, TAKES },
 };
@@ -146,8 +146,8 @@ static bool is_nameless(const struct event *event)
            event->call->bytes <= most_bytes;
 }
 
-/* Is the size of the memory known? Other profilers may omit sizes, so 0 is unknown in their traces. wallshim always
- * records the size. */
+/* Is the size of the memory known? Other profilers may omit sizes, so a size of 0 is unknown in their traces.
+ * wallshim always records the size. */
 static bool is_sized(const struct ledger *ledger, const struct event *event)
 {
     const struct ws_call *call = event->call;
@@ -171,7 +171,7 @@ static int memory_take(struct ledger *ledger, const struct event *event)
     if (!bytes)
         return -ENOMEM;
     uint64_t taken = is_known && event->kind->way == TAKES ? call->bytes : 0;
-    ledger->bytes[pool] += taken - *bytes; /* the trace lacks the call that freed *bytes */
+    ledger->bytes[pool] += taken - *bytes; /* subtracts *bytes, because the trace lacks the call that freed them */
     *bytes = taken;
     return 0;
 }
@@ -180,7 +180,7 @@ static void memory_give(struct ledger *ledger, const struct event *event)
 {
     enum ws_memory_pool pool = event->kind->pool;
     uint64_t *bytes = event->call->address ? ws_salted_get(&ledger->alive[pool], event->call->address) : NULL;
-    if (is_nameless(event)) { /* may free more than is alive: memory that was allocated before the recording */
+    if (is_nameless(event)) { /* may free more than is alive, if memory was allocated before the recording */
         uint64_t given = event->call->bytes, alive = ledger->bytes[pool];
         ledger->bytes[pool] -= ws_min(given, alive);
     } else if (bytes) {
@@ -233,7 +233,7 @@ static void pass_steps(struct trend *trend, int64_t time, uint64_t bytes)
 }
 
 /* Finds lasting growth: more bytes are alive at the end of the second half of the steps than at its begin, at least
- * half of its steps add to them, and the first half grew as well. */
+ * half of the steps in it add bytes, and the first half grew as well. */
 static void find_growth(const struct trend *trend, struct ws_track_memory *result)
 {
     size_t half = trend->count / 2, grown = 0;

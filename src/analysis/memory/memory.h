@@ -2,9 +2,9 @@
  * it grows from step to step.
  *
  * Programs allocate device memory and pinned host memory from the driver. Behind a caching allocator this happens
- * rarely and in large pieces. The memory that a framework's allocator hands out of these pieces is counted as a pool
- * of its own, if the trace has it. Times are host times: memory is alive from the return of the call that allocates
- * it to the begin of the call that frees it.
+ * rarely and in large pieces. The trace may also hold the memory that a framework's allocator hands out from these
+ * pieces. It is counted as a pool of its own. Times are host times: memory is alive from the return of the call that
+ * allocates it to the begin of the call that frees it.
  */
 #ifndef WALLSHIM_ANALYSIS_MEMORY_MEMORY_H
 #define WALLSHIM_ANALYSIS_MEMORY_MEMORY_H
@@ -22,7 +22,7 @@ enum ws_memory_pool {
 
 enum {
     WS_MEMORY_POINTS = 200,     /* most points of a timeline */
-    WS_MEMORY_FULL_PERCENT = 90 /* of the device's memory, as in PyTorch's TensorBoard plugin */
+    WS_MEMORY_FULL_PERCENT = 90 /* percent; more of the memory counts as full, as in PyTorch's TensorBoard plugin */
 };
 
 /* Calls that allocate (take) or free (give) memory. */

@@ -17,7 +17,7 @@ static double memory_per_step(const struct ws_track_memory *result, uint64_t cou
     return (double)count / (double)result->steps;
 }
 
-/* Times are printed relative to `begin`, as in the other sections on the device. */
+/* Times are printed relative to `begin`, as in the device's other sections. */
 static void print_pool(const struct ws_track_memory *result, int pool, int64_t begin, struct ws_table *table)
 {
     const struct ws_memory_use *use = &result->pools[pool];

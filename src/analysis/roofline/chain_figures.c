@@ -4,8 +4,8 @@
 
 #include "base/minmax.h"
 
-/* The number of occurrences for which a source could tell the bytes: parameters were read only in the examined
- * ones. */
+/* The number of occurrences whose bytes a source could give. Parameters were read only for the examined
+ * occurrences. */
 static uint64_t asked(const struct ws_chain *chain, int source)
 {
     return source == WS_BYTES_ARGUMENTS ? chain->examined : chain->count;
@@ -17,8 +17,8 @@ static double chain_figures_mean_of(uint64_t sum, uint64_t known, uint64_t occur
     return known && 2 * known >= occurrences ? (double)sum / (double)known : -1;
 }
 
-/* The time that a kernel spends on its part of the waste (chains.h), at the bandwidth that the kernel itself reached:
- * the time to read what the kernel before wrote, and to write what the next kernel reads. */
+/* The time that a kernel spends on its part of the waste (chains.h), at the bandwidth that the kernel itself reached.
+ * This is the time to read what the kernel before wrote, and to write what the next kernel reads. */
 static double time_of_waste(const struct ws_chain_bytes *bytes, double again_before, double again_behind,
                             int64_t time)
 {
@@ -31,7 +31,7 @@ struct chain_time {
 };
 
 /* Takes a pattern's bytes from one source. Fills again[i] with the mean number of bytes that kernel i writes and the
- * next kernel reads. Returns false if the source does not tell all of these. */
+ * next kernel reads; the write and the read both count. Returns false if the source does not give all entries. */
 static bool find_bytes_from(const struct ws_chain_kernel *kernels, struct ws_chain *chain, int source,
                             double again[WS_CHAIN_MOST])
 {
@@ -58,8 +58,8 @@ static bool find_bytes_from(const struct ws_chain_kernel *kernels, struct ws_cha
     return true;
 }
 
-/* Takes a pattern's bytes from the best source that tells what kernels pass on to each other. Returns the time of the
- * waste; 0 if this source does not tell all that the kernels move. */
+/* Takes a pattern's bytes from the best source that gives what kernels pass on to each other. Returns the time of the
+ * waste; 0 if this source does not give all bytes that the kernels move. */
 static struct chain_time find_bytes(const struct ws_track_chains *result, struct ws_chain *chain)
 {
     const struct ws_chain_kernel *kernels = ws_chain_kernels(result, chain);
@@ -77,9 +77,9 @@ static struct chain_time find_bytes(const struct ws_track_chains *result, struct
     return time;
 }
 
-/* If no source tells a pattern's bytes, sets an upper limit: what the memory can move in the saved time, or what
- * follows from the largest possible array, if that is less. Each kernel but the last passes on one array: written
- * once and read once. */
+/* If no source gives a pattern's bytes, sets an upper limit: the bytes that the memory can move in the saved time. If
+ * the size of the largest possible array gives a smaller upper limit, sets that limit: each kernel but the last
+ * passes on one array, which is written once and read once. */
 static void bound_bytes(struct ws_chain *chain, double bytes_per_ns, uint64_t array_most)
 {
     double in_time = bytes_per_ns * (double)chain->saving;

@@ -18,8 +18,8 @@
 
 enum {
     PAUSE_NS = 1000000,  /* a longer pause ends a chain */
-    MOST_CHAINS = 65536, /* patterns; occurrences of further ones are only counted */
-    MOST_EXAMINED = 64,  /* occurrences of a pattern whose buffers are compared */
+    MOST_CHAINS = 65536, /* most patterns; occurrences of further patterns are only counted */
+    MOST_EXAMINED = 64,  /* most occurrences of a pattern whose buffers are compared */
     MOST_EXAMINED_IN_ALL = 16384,
 };
 
@@ -181,8 +181,8 @@ static uint64_t chains_bytes_of(float bytes)
     return bytes >= 1 && bytes < 1e18F ? (uint64_t)bytes : 0;
 }
 
-/* Adds the bytes that kernel i moves, and the bytes that it passes on to the next kernel: once as the grid tells
- * them, once as the operator does. */
+/* Adds the bytes that kernel i moves, and the bytes that it passes on to the next kernel: by the grid
+ * (WS_BYTES_LAUNCH), and by the inputs of the operator (WS_BYTES_SHAPE). */
 static void add_sizes(const struct finder *finder, const struct run *run, uint32_t i, struct ws_chain_kernel *kernel)
 {
     const struct shape_facts *shape = &finder->shapes[finder->ops->shape[run->ops[i]]];
@@ -342,7 +342,7 @@ static int chains_split(struct finder *finder)
     return status;
 }
 
-/* Creates one run per stream on which the track has operations; a process may have many more streams. Returns
+/* Creates one run for each stream on which the track has operations. A process may have many more streams. Returns
  * the run's index by stream, which the caller frees; NULL if memory runs out. */
 static uint32_t *make_runs(struct finder *finder, size_t subject)
 {

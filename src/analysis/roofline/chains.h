@@ -30,29 +30,30 @@
 #include "report/analysis.h"
 
 enum {
-    WS_CHAIN_MOST = 32,           /* kernels of a chain; a longer run is several chains */
-    WS_CHAIN_ADVISED_PERCENT = 2, /* fusion is advised from this share of the device's time, as in TraceLens */
+    WS_CHAIN_MOST = 32,           /* most kernels of a chain; a longer run is several chains */
+    WS_CHAIN_ADVISED_PERCENT = 2, /* patterns below this share of the device's time get no advice (TraceLens) */
 };
 
 enum ws_chain_proof {
     WS_CHAIN_ADJACENT,     /* only names and order suggest it */
-    WS_CHAIN_SHARES,       /* a kernel and a later one have an address among their parameters in common */
+    WS_CHAIN_SHARES,       /* a kernel and a later one have an address in common */
     WS_CHAIN_WRITES_READS, /* a kernel writes what a later one reads; both are TensorIterator's, whose output comes
                               first */
     WS_CHAIN_PROOF_COUNT
 };
 
 enum ws_bytes_source {
-    WS_BYTES_ARGUMENTS, /* the parameters hold elements and addresses */
+    WS_BYTES_ARGUMENTS, /* the kernels' parameters: numbers of elements, and addresses */
     WS_BYTES_SHAPE,     /* the inputs of the kernel's operator, from the roofline */
     WS_BYTES_LAUNCH,    /* the elements follow from the grid, as TensorIterator chooses it */
     WS_BYTES_TIME,      /* upper limit: what the memory can move in the time that fusion saves */
-    WS_BYTES_ALLOCATED, /* upper limit: each array as large as all memory that was allocated, if that is less */
+    WS_BYTES_ALLOCATED, /* upper limit: each array as large as all allocated memory, if that is less than
+                           WS_BYTES_TIME */
     WS_BYTES_UNKNOWN,
-    WS_BYTES_KNOWN = WS_BYTES_TIME /* the sources before it give figures per kernel, the others upper limits */
+    WS_BYTES_KNOWN = WS_BYTES_TIME /* earlier sources give figures per kernel, later ones upper limits */
 };
 
-/* What one source tells about a kernel of a pattern, summed over occurrences. */
+/* What one source gives for a kernel of a pattern, summed over occurrences. */
 struct ws_chain_bytes {
     uint64_t moved, moved_known; /* bytes moved by the kernel; occurrences for which it is known */
     uint64_t again,
@@ -78,8 +79,8 @@ struct ws_chain {
     uint64_t count;                       /* occurrences */
     uint64_t steady;                      /* occurrences in steady steps */
     uint32_t examined;                    /* occurrences whose buffers were compared */
-    uint32_t modelled;                    /* examined occurrences whose arrays tell the time of a fused kernel */
-    double modelled_time, modelled_fused; /* ns in `modelled`: time of the kernels; of the fused one */
+    uint32_t modelled;                    /* examined occurrences whose arrays give the time of a fused kernel */
+    double modelled_time, modelled_fused; /* ns in the `modelled` ones: time of the kernels; of the fused kernel */
     uint32_t example;                     /* index of the first kernel of the first occurrence */
 
     int64_t total, gap;                /* ns in the kernels and between them */
@@ -109,7 +110,7 @@ extern const struct ws_analysis ws_analysis_chains;
 struct ws_chains_sum {
     size_t chains;         /* patterns with a saving */
     int64_t kernels, gaps; /* ns saved in kernels and between them */
-    double waste; /* bytes that fusion would not move, of patterns for which they are known and not only limited */
+    double waste;          /* bytes that fusion would save; patterns that have only an upper limit do not count */
 };
 
 struct ws_chains_sum ws_chains_sum(const struct ws_track_chains *result);

@@ -53,7 +53,7 @@ static void write_labels(const struct ws_report *report, const struct ws_track_c
     }
 }
 
-/* This function and the next one: the saving in the kernels, and the time between them, per steady step, or for the
+/* chains_saving_of gives the saving in the kernels, and gap_of the time between them: per steady step, or for the
  * recording if there are no steps. */
 static int64_t chains_saving_of(const struct ws_track_chains *result, const struct ws_chain *chain)
 {
@@ -275,7 +275,8 @@ static int advise_one(const struct ws_report *report, size_t subject, const stru
         length += snprintf(evidence + length, sizeof(evidence) - (size_t)length, ", %s%s moved again",
                            ws_chain_bytes_are_bound(chain) ? "at most " : "",
                            ws_format_bytes(bytes, (uint64_t)chains_amount_of(result, chain, chain->bytes)));
-    /* The saving is part of busy time. The time between the kernels is added in the section Chains. */
+    /* The saving of this advice is busy time only. So the evidence gives the time between the kernels separately. The
+     * section Chains adds the two. */
     if (gap_of(result, chain) > 0)
         length += snprintf(evidence + length, sizeof(evidence) - (size_t)length, ", another %s between the kernels",
                            ws_format_time(gap, gap_of(result, chain)));

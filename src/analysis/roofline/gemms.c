@@ -77,7 +77,7 @@ static double gemms_rate_of(const struct ws_gemm_row *row)
     return row->total > 0 ? row->flops / (double)row->total : 0;
 }
 
-/* The lowest rate that the errors of the times allow. */
+/* A lower bound of the rate: the kernels are taken to last as long as the errors of their times allow. */
 static double sure_rate_of(const struct ws_gemm_row *row)
 {
     return row->total > 0 ? row->flops / ((double)row->total + row->unsure) : 0;
@@ -89,9 +89,8 @@ static double gemms_padded(double size, double multiple)
     return rest > 0 ? size + multiple - rest : size;
 }
 
-/* Pads the contiguous dimensions to the multiple. BLAS knows only column-major matrices: to it, a row-major GEMM is
- * the GEMM of the second and the first matrix, both transposed. Returns the work with padding divided by the work
- * without. */
+/* Pads the contiguous dimensions to the multiple. For BLAS, which knows only column-major matrices, a row-major
+ * product A·B is the product Bᵀ·Aᵀ. Returns the work with padding divided by the work without. */
 static double pad_sizes(const struct ws_gemm_row *row, struct ws_gemm_finding *finding)
 {
     char first = row->matmul.a, second = row->matmul.b;
@@ -243,7 +242,7 @@ static struct ws_gemm_finding judge_sizes(const struct ws_track_roofline *result
     double roof = less(ws_gpu_peak(&result->gpu, row->precision), rate_of_memory(result, row));
     if (!is_misaligned(row) || padding <= 1)
         return finding;
-    /* If no aligned GEMM allows a comparison, only the kernel's name is sufficient evidence. */
+    /* Without an aligned GEMM to compare with, the sizes prove nothing; the kernel's name does. */
     if (!(alike > 0) && !row->matmul.load)
         return finding;
     finding.judge = alike > 0 ? WS_JUDGED_BY_ALIKE : WS_JUDGED_BY_ROOF;

@@ -6,15 +6,16 @@
  * Requirements", which recommends multiples of 128 bytes, 64 elements of 16 bits, from the A100 on). Before version
  * 11 cuBLAS ran other GEMMs on ordinary cores. Since then it loads fewer bytes at a time. The contiguous dimension is
  * known if the kernel's name tells which operands are transposed; the result is assumed to have the layout of the
- * caller's matrices. Else all three sizes count. If the name tells the elements per load, that decides.
+ * caller's matrices. Else the alignment of all three sizes counts. If the name tells the elements per load, this
+ * number decides instead of the sizes.
  *
  * The saving is an upper limit:
  * - For a GEMM on ordinary cores: the time saved if it ran on tensor cores at the same share of their peak as it now
- * reaches of the ordinary cores' peak, but no faster than memory allows.
+ * reaches of the ordinary cores' peak, but no faster than memory allows. If other fp32 GEMMs of the recording run as
+ * TF32, the program allows TF32. In that case this GEMM's sizes or the library's choice keep it off the tensor cores.
  * - For a GEMM with slow sizes: the time saved if it ran at the rate of the fastest aligned GEMM of this recording
- * with the same precision and half to twice the work; if there is none, at the roof. If other fp32 GEMMs of the
- * recording run as TF32, TF32 is allowed, so sizes or the library's choice keep this one from it. A GEMM has slow
- * sizes only below 70 % of that rate; this limit is our choice.
+ * with the same precision and half to twice the work; if there is none, at the roof. A GEMM has slow sizes only if
+ * its own rate is below 70 % of this rate; this limit is our choice.
  */
 #ifndef WALLSHIM_ANALYSIS_ROOFLINE_GEMMS_H
 #define WALLSHIM_ANALYSIS_ROOFLINE_GEMMS_H
@@ -25,8 +26,9 @@ enum ws_gemm_issue {
     WS_GEMM_FINE,
     WS_GEMM_NO_TF32,    /* fp32 on ordinary cores, although the GPU has TF32; no GEMM of the recording uses TF32 */
     WS_GEMM_MISSES,     /* on ordinary cores, with sizes that are not aligned */
-    WS_GEMM_MISSES_FIT, /* on ordinary cores, although sizes are aligned: leading dimensions, addresses, settings */
-    WS_GEMM_SLOW,       /* slower than others, with sizes that are not aligned */
+    WS_GEMM_MISSES_FIT, /* on ordinary cores, with aligned sizes: leading dimensions, addresses or settings may be the
+                           cause */
+    WS_GEMM_SLOW,       /* on tensor cores, slow, with sizes that are not aligned */
     WS_GEMM_ISSUES
 };
 

@@ -31,7 +31,7 @@ static const char counted_note[] =
 struct launched {
     struct ws_roofline_row *row; /* NULL: not a kernel, or on another device */
     bool is_small;               /* fewer blocks than SMs */
-    bool is_plain;               /* only the name can tell its work */
+    bool is_plain;               /* only the name can give its work */
 };
 
 /* The cost of an operator with given inputs. All ranges with this operator and these inputs share it. */
@@ -47,19 +47,19 @@ struct work {
     const struct ws_process *process;
     const struct ws_track *track;
     const struct ws_track_steps *steps;
-    struct ws_map prices;         /* name << 32 | inputs → index in `priced` + 1 */
-    struct ws_vector priced;      /* struct priced */
-    uint32_t *owners;             /* by index in the track's order: range of the operator that the kernel works for */
-    double *kernel_time;          /* by range: ns of all its kernels */
-    bool *shortcuts;              /* by range: some of its kernels take a shortcut (enum ws_shortcut) */
-    struct ws_roofline_row *rows; /* by name */
-    struct launched *launched;    /* by shape */
+    struct ws_map prices;    /* name << 32 | inputs → index in `priced` + 1 */
+    struct ws_vector priced; /* struct priced */
+    uint32_t *owners;        /* by index in the track's order: range of the operator whose work the kernel does */
+    double *kernel_time;     /* by range: ns of all its kernels */
+    bool *shortcuts;         /* by range: one of its kernels takes a shortcut (enum ws_shortcut) */
+    struct ws_roofline_row *rows;  /* by name */
+    struct launched *launched;     /* by shape */
     struct ws_kernel_costs *costs; /* NULL: no parameters recorded */
-    uint64_t *ordinary;            /* by name: number of launches around which no counters were read; their times are
-                                      undisturbed; NULL: all */
-    size_t place;                  /* index of the current operation in the track's order */
-    bool counts;                   /* the operation counts for figures per step */
-    bool disturbed; /* reading counters distorted the operation's time, and other launches of the kernel have
+    uint64_t *ordinary; /* by name: launches around which no counters were read, so that their times are undisturbed;
+                           NULL: no launch was disturbed */
+    size_t place;       /* index of the current operation in the track's order */
+    bool counts;        /* the current operation counts for figures per step */
+    bool disturbed; /* reading counters distorted the current operation's time, and other launches of the kernel have
                        undisturbed times */
 };
 
@@ -126,8 +126,8 @@ static int find_owner(struct work *work, uint32_t op, uint32_t *owner)
             *owner = place;
             return 0;
         }
-        /* A helper of a known operator (a cast, the sums of a split GEMM) does not do the work of the
-         * operator's caller. */
+        /* The kernel only helps a known operator (a cast, the sums of a split GEMM). It does not do the work of an
+         * outer operator either. */
         if (priced->known)
             return 0;
     }
@@ -162,7 +162,7 @@ static int find_owners(struct work *work)
     return 0;
 }
 
-/* fp32 matrix kernels run on tensor cores if their names say so. */
+/* fp32 counts as TF32, on tensor cores, if the kernel's name says so. */
 static enum ws_precision roofline_precision_of(enum ws_element element, const char *kernel)
 {
     switch (element) {
@@ -182,7 +182,7 @@ static enum ws_precision roofline_precision_of(enum ws_element element, const ch
     }
 }
 
-/* By how many ns the operation's length may be wrong. */
+/* The error of the operation's length, ns. */
 static double unsure_of(const struct work *work, uint32_t op)
 {
     return (double)(ws_op_begin_error(&work->process->ops, op) + ws_op_end_error(&work->process->ops, op));
@@ -224,7 +224,7 @@ static void add_counted(struct work *work, uint32_t op, const struct ws_counter_
         row->note = counted_note;
 }
 
-/* Adds the cost that the parameters of this launch, or of equal launches, tell. Returns false if none do. */
+/* Adds the cost that the parameters of this launch, or of equal launches, give. Returns false if none give it. */
 static bool add_arguments(struct work *work, uint32_t op, struct ws_roofline_row *row,
                           struct ws_track_roofline *result)
 {
@@ -280,8 +280,8 @@ static void roofline_add_work(struct work *work, size_t place, struct ws_rooflin
         add_counted(work, op, counted, row, result);
     if (owner == WS_NO_RANGE || price(work, ws_range(&work->process->ranges, owner), &priced))
         return;
-    /* Some recorders give kernels a length of 0. These kernels did the operator's work all the same, so each gets all
-     * of it. */
+    /* Some recorders give kernels a length of 0. If all kernels of the operator have length 0, each counts as doing
+     * all of its work. */
     double time = work->kernel_time[owner], share = time > 0 ? (double)length / time : 1;
     const struct ws_operator_cost *cost = &priced->cost;
     if (!is_counted) {

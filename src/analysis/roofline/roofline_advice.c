@@ -5,7 +5,7 @@
 #include "analysis/roofline/roofline_report.h"
 #include "base/minmax.h"
 
-/* Percent of the time of all GEMMs; advice on a GEMM below it is not worth reading. */
+/* Percent. A GEMM that takes a smaller share of the time of all GEMMs gets no advice. */
 enum { WORTHWHILE_PERCENT = 1 };
 
 static const char *why(const struct ws_gemm_finding *finding)
@@ -39,8 +39,8 @@ static int advise_product(const struct ws_gemm_row *row, const struct ws_gemm_fi
     return ws_advice_add(list, &advice);
 }
 
-/* A faster precision for fp32 on ordinary cores: TF32 if the GPU has it and nothing uses it yet, else 16 bits.
- * WS_PRECISION_FP32: none is faster. */
+/* The precision to advise for fp32 on ordinary cores. If the GPU has TF32, it is TF32, but none if some GEMM uses
+ * TF32 already. Else it is fp16, if that is faster. WS_PRECISION_FP32: none. */
 static enum ws_precision faster_precision(const struct ws_track_roofline *result)
 {
     const struct ws_gpu *gpu = &result->gpu;
@@ -50,8 +50,8 @@ static enum ws_precision faster_precision(const struct ws_track_roofline *result
     return gpu->flops_per_ns[WS_PRECISION_FP16][WS_CORES_TENSOR] > fp32 ? WS_PRECISION_FP16 : WS_PRECISION_FP32;
 }
 
-/* The time saved if the kernel ran at this precision with its present share of the peak, limited by memory. Only
- * launches with known work count. */
+/* The time saved if the kernel ran at this precision with the share of the peak that it reaches now, but no faster
+ * than memory allows. Only launches with known work count. */
 static double saved_by(const struct ws_track_roofline *result, const struct ws_roofline_row *row,
                        enum ws_precision precision)
 {

@@ -32,7 +32,7 @@ static bool roofline_judge_exceeds(double share, int percent)
     return share > percent / 100.0;
 }
 
-/* For kernels with known FLOPs or bytes: finds the roof that applies and the share of it that is reached. */
+/* For kernels with known work: finds the roof that applies, and the share of it that the kernel reaches. */
 static enum ws_roof_class class_by_work(const struct ws_gpu *gpu, struct ws_roofline_row *row,
                                         enum ws_kernel_class class)
 {
@@ -50,8 +50,8 @@ static enum ws_roof_class class_by_work(const struct ws_gpu *gpu, struct ws_roof
     double of_bandwidth = row->of_memory * gpu->bytes_per_ns / ws_gpu_bandwidth_limit(gpu);
     row->inconsistent = roofline_judge_exceeds(of_limit * longest, ROOF_SLACK_PERCENT) ||
                         (roofline_judge_exceeds(of_bandwidth * longest, ROOF_SLACK_PERCENT) && !row->cached);
-    /* Counters do not count bytes that the L2 cache serves, so the arithmetic intensity seems higher. This alone does
-     * not make a kernel with little arithmetic compute-bound. */
+    /* Counters do not see bytes that the L2 cache serves, so the arithmetic intensity seems higher than it is. This
+     * alone does not make a kernel with little arithmetic compute-bound. */
     bool by_compute = row->flops >= row->bytes * ridge && !(row->source == WS_WORK_COUNTER && moves_only(class));
     if (!row->flops && !moves_only(class))
         return WS_ROOF_UNKNOWN;
@@ -139,8 +139,8 @@ int ws_roofline_judge(const struct ws_report *report, struct ws_roofline_row *ro
     if (result->matmul_known > 0)
         result->matmul_of_peak /= (double)result->matmul_known;
     divide_among_steps(result);
-    /* Without FLOPs, assumes the usual precision, or fp32 if the names say that most kernels run on ordinary
-     * cores. */
+    /* If no FLOPs are known, assumes the usual precision; or fp32, if the names say that most matrix work runs on
+     * ordinary cores. */
     bool ordinary = result->matmul_by_cores[WS_MATMUL_CORES_ORDINARY] > result->matmul_total / 2;
     result->precision = ordinary && ws_gpu_peak(&result->gpu, WS_PRECISION_FP32) > 0 ? WS_PRECISION_FP32
                                                                                      : usual_precision(&result->gpu);

@@ -21,7 +21,7 @@ static double of_roof(const struct ws_roofline_row *row)
     return row->of_compute > row->of_memory ? row->of_compute : row->of_memory;
 }
 
-/* Writes "what 71.3 %, what 28.7 %" for the parts that are not 0. */
+/* Writes "NAME 71.3 %, NAME 28.7 %" for the parts that are not 0. */
 static void list_shares(char *text, size_t capacity, const char *const *names, const int64_t *parts, int count,
                         int64_t whole)
 {
@@ -131,7 +131,7 @@ static void print_classes(const struct ws_track_roofline *result, struct ws_page
                                                { "share", false, false } };
     char share[WS_FORMAT_SIZE];
     struct ws_table table;
-    /* Nothing is known, so there is no table. */
+    /* no kernel's class is known, so there is no table */
     if (result->step_by_class[WS_ROOF_UNKNOWN] == result->step_total)
         return;
     fputc('\n', page->out);

@@ -49,7 +49,7 @@ static bool is_compute(enum ws_period_hint hint)
     return hint == WS_HINT_NONE || hint == WS_HINT_UPDATE || hint == WS_HINT_GRAPH;
 }
 
-/* Occurrences of a name on the device are counted up to this limit. */
+/* Names that occur this often or more often share an entry of the histogram. */
 enum { COUNTED = 1 << 16 };
 
 static void found_steps_count_names(const struct ws_process *process, const struct ws_track *track, size_t names,
@@ -62,8 +62,8 @@ static void found_steps_count_names(const struct ws_process *process, const stru
         histogram[counts[i] < COUNTED ? counts[i] : COUNTED]++;
 }
 
-/* Numbers the names for the search. If there are more names than numbers, the most frequent names get their own
- * number. All other names share the last number; they occur too rarely to be found in most steps. */
+/* Numbers the names for the search. If there are more names than numbers, the most frequent names get numbers of
+ * their own. All other names share the last number: they occur too rarely to be found in most steps. */
 static int number_names(const struct ws_report *report, const struct ws_process *process,
                         const struct ws_track *track, uint16_t *numbers)
 {

@@ -6,8 +6,8 @@
 #include "analysis/activity/activity.h"
 #include "base/minmax.h"
 
-/* A step marker and the first operation launched after the marker's begin. After the last marker, one more entry
- * stands for the end of that marker. */
+/* A step marker, and the first operation that was launched after the marker's begin. The list of markers has one more
+ * entry, for the end of the last marker. */
 struct marker {
     int64_t host_begin, host_end;
     uint64_t number;
@@ -15,7 +15,7 @@ struct marker {
     int64_t begin;    /* begin of the first operation on the device; INT64_MAX: the marker has no operation */
 };
 
-/* Collects the step markers of the thread that has most of them, in order of their begin. */
+/* Collects the step markers of the thread that has the most of them, in order of their begin. */
 static int marked_steps_collect(const struct ws_ranges *ranges, struct ws_vector *markers)
 {
     const struct ws_thread_ranges *threads = ranges->threads.data, *best = NULL;
@@ -69,7 +69,8 @@ static ptrdiff_t marker_at(const struct marker *list, size_t count, size_t hint,
     return (ptrdiff_t)low - 1;
 }
 
-/* The stream with most kernels other than communication, as an index into ws_process.streams. */
+/* Finds the stream with the most kernels other than communication, as an index into ws_process.streams. Sets *stream
+ * to WS_NOWHERE if there is none. */
 static int main_stream(const struct ws_report *report, const struct ws_track *track, uint32_t *stream)
 {
     const struct ws_process *process = ws_model_process(report->model, track->process);
@@ -172,7 +173,7 @@ int ws_marked_steps(const struct ws_report *report, const struct ws_track *track
     else
         result->why_none = "No operation launched in the marked steps ran on this device.";
     /* If nothing runs after the last step, the step ends with its last operation. Such an end is inexact, so the step
-     * is not steady (WS_STEP_CUT). With fewer than four steps it counts as steady all the same. */
+     * is not steady (WS_STEP_CUT). With fewer than four steps, the last step counts as steady nevertheless. */
     if (result->steps.count && result->steps.count < 4)
         steps[result->steps.count - 1].kind = WS_STEP_STEADY;
 out:

@@ -4,8 +4,8 @@
 
 #include "analysis/steps/steps.h"
 
-/* Fills source and steps (begin, end, number, kind) from the thread with most step markers. Sets why_none if
- * there are no steps. Returns 0 or -ENOMEM. */
+/* Fills source and steps (begin, end, host_begin, host_end, number, kind) from the thread with the most step markers.
+ * Sets why_none if there are no steps. Returns 0 or -ENOMEM. */
 int ws_marked_steps(const struct ws_report *report, const struct ws_track *track, struct ws_track_steps *result);
 
 #endif

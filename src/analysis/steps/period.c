@@ -12,17 +12,18 @@
 /* A gram (period.h) with fewer occurrences is not a candidate. */
 enum { LEAST_PLACES = 3 };
 
-/* Candidates with about as many occurrences share a bin, with BINS bins per doubling. The candidate with the most
- * even distances stands for its bin. The bins with most candidates are examined, up to MOST_LEVELS of them. */
+/* Candidates with similar numbers of occurrences share a bin: each doubling of the number has BINS bins. The
+ * candidate with the most even distances represents its bin. Up to MOST_LEVELS bins are examined, those with the most
+ * candidates. Up to MOST_PLACES occurrences of a candidate are examined. */
 enum { BINS = 8, BIN_COUNT = 32 * BINS, MOST_LEVELS = 24, MOST_PLACES = 1 << 18 };
 
-/* The largest variance of the log2 of the distances between occurrences that counts as even. At this limit most
- * distances are within a factor of 2 of each other. */
+/* Distances between occurrences count as even up to this variance of their log2. At this limit most distances are
+ * within a factor of 2 of their geometric mean. */
 static const float even_variance = 1.0F;
 
 struct gram {
     uint32_t count, last;
-    float sum, squares; /* sum of the log2 of the distances; sum of their squares */
+    float sum, squares; /* sum of the log2 of the distances; sum of the squares of the log2 */
 };
 
 /* Returns log2 of the value, accurate to 0.09. The bits of a float, read as an integer, are nearly linear in the
@@ -97,7 +98,7 @@ static int by_support(const void *a, const void *b)
     return (x->gram > y->gram) - (x->gram < y->gram);
 }
 
-/* Fills the bins and sorts them, those with most candidates first. Returns how many bins to examine. */
+/* Fills the bins and sorts them; bins with the most candidates come first. Returns how many bins to examine. */
 static size_t fill_bins(const struct ws_period_text *text, const struct gram *grams, struct bin *bins)
 {
     size_t kept = 0;

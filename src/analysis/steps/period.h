@@ -29,7 +29,8 @@
 #include "base/vector.h"
 #include "model/ops.h"
 
-/* What kind of operation a name stands for. Otherwise the search only compares names. */
+/* The kind of operation that a name stands for. Beyond this, the search knows nothing about a name; it only compares
+ * names. */
 enum ws_period_hint {
     WS_HINT_NONE,
     WS_HINT_UPDATE,    /* an optimizer's kernel */
@@ -56,8 +57,8 @@ struct ws_period_source {
     size_t count;
     const struct ws_period_shape *shapes; /* indexed like the model's shapes */
     size_t lane_count;
-    const uint8_t *hints; /* enum ws_period_hint by name, WS_PERIOD_NAMES of them */
-    size_t names;         /* upper limit of the name numbers */
+    const uint8_t *hints; /* enum ws_period_hint by name; WS_PERIOD_NAMES entries */
+    size_t names;         /* numbers of names are below this */
 };
 
 struct ws_period_step {
@@ -66,7 +67,7 @@ struct ws_period_step {
 };
 
 struct ws_period {
-    struct ws_vector steps; /* struct ws_period_step; a step ends where the next begins, the last one has no end */
+    struct ws_vector steps; /* struct ws_period_step; each ends where the next begins; the last has no end */
     const char *why_none;   /* a sentence, if there are no steps */
 };
 

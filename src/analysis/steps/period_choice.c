@@ -3,10 +3,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A level counts as a repetition from these thresholds on: the share of operations in typical segments, the share of
- * steady names, and the share of operations with steady names (period_level.h). The first is lower if the segments
- * hold the optimizer, because they cannot be evaluation then. With few names in few segments a larger share of names
- * must be steady, because some are steady by chance. */
+/* A level counts as a repetition if it reaches these thresholds (period_level.h): least_regular, the share of
+ * operations in typical segments; least_steady, the share of steady names; least_steady_mass, the share of operations
+ * with steady names. Segments with an optimizer cannot be evaluation, so for them least_regular_updates replaces
+ * least_regular. With few names in few segments the share of steady names must be larger, because some names are
+ * steady by chance. */
 static const double least_regular = 0.35, least_regular_updates = 0.2, least_steady = 0.5, least_steady_mass = 0.15;
 enum { LEAST_SEGMENTS = 2 };
 
@@ -17,13 +18,14 @@ static const double same_number = 0.7;
 static const uint16_t nearly_all = (uint16_t)(0.8 * UINT16_MAX);
 
 /* An inner level may be the layers of a model if its segments hold no repetition: names occur on average fewer than
- * `layered` times in a segment, or `layered_updates` times if the segments hold the optimizer. The outer level is
- * then the step, if it has at least `own_names` of its own, as a share of the layer's names. */
+ * `layered` times in a segment, or `layered_updates` times if the segments hold the optimizer. In that case the outer
+ * level is the step if it has names of its own, at least `own_names` times as many as the layer has names. */
 static const double layered = 3, layered_updates = 1.5, own_names = 0.3;
 
-/* Limits for micro-batches followed by an optimizer of unknown name. There are at most MOST_BATCHES per step, in at
- * least BATCHES_SEEN steps. The operations that follow the micro-batches are at least the share own_operations of the
- * step, and at most most_extra of a micro-batch. */
+/* Limits for steps that consist of micro-batches and an optimizer whose kernels are not recognized. A step has at
+ * most MOST_BATCHES micro-batches. There are at least BATCHES_SEEN steps. Kernels that are in no micro-batch make up
+ * at least the share own_operations of a step. The operations outside the micro-batches are at most most_extra times
+ * as many as those of a micro-batch. */
 enum { MOST_BATCHES = 8, BATCHES_SEEN = 4 };
 static const double own_operations = 0.03, most_extra = 0.5;
 
@@ -32,19 +34,19 @@ static const double own_operations = 0.03, most_extra = 0.5;
 static const double many_times = 4;
 enum { MANY_NAMES = 100 };
 
-/* Of two loops that run one after the other, the first is taken if its share of the operations is at least `as_much`
- * times the share of the second. The main work mostly comes first: programs end with evaluation. */
+/* Of two loops that run one after the other, the first is taken as the steps if its share of the operations is at
+ * least `as_much` times the share of the second. The main work mostly comes first: programs end with evaluation. */
 static const double as_much = 0.35;
 
-/* If two levels have about equally many segments, they cut the same loop. The second replaces the first only if its
- * quality (regular times steady) is larger by this. */
+/* If two levels have about equally many segments, they cut the same loop. The second level replaces the first only if
+ * its quality (regular × steady) is larger by more than this. */
 static const double clearly_better = 0.03;
 
 static bool repeats(const struct ws_period_level *level)
 {
     double regular = level->updates ? least_regular_updates : least_regular;
     if (level->operations < 2 && !level->graphs)
-        return false; /* the same kernel again and again */
+        return false; /* a segment is one operation: the same kernel again and again */
     if (level->typical < LEAST_SEGMENTS || level->regular < regular || level->steady_mass < least_steady_mass ||
         !level->names)
         return false;
@@ -68,7 +70,7 @@ static int most_cuts_first(const void *a, const void *b)
     return (x->gram > y->gram) - (x->gram < y->gram);
 }
 
-/* How the segments of an inner level lie in the segments of an outer level. */
+/* How many segments of an inner level lie in a segment of an outer level. */
 struct nesting {
     unsigned inside; /* the most frequent number of inner segments per outer segment */
     double share;    /* share of outer segments with this number */
@@ -162,8 +164,8 @@ static bool makes_whole(const struct ws_period_text *text, const struct ws_perio
     bool layer = inner->multiplicity < (inner->updates ? layered_updates : layered) && !inner->fed && !inner->read;
     bool fixed = nesting.share >= same_number;
     if (outer->updates && !inner->updates)
-        return nesting.inside <= 1 || fixed; /* `inner`: micro-batches, or evaluation beside the steps */
-    if (!nesting.inside && fixed)            /* `outer` is another loop beside `inner` */
+        return nesting.inside <= 1 || fixed; /* `inner` cuts micro-batches, or evaluation outside the steps */
+    if (!nesting.inside && fixed) /* `outer` cuts another loop, which runs before or after that of `inner` */
         return begins_before(outer, inner) && outer->regular >= as_much * inner->regular;
     if (nesting.inside <= 1) /* both levels cut the same loop */
         return outer->regular * outer->steady > inner->regular * inner->steady + clearly_better;

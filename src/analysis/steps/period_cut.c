@@ -7,19 +7,20 @@
 #include "analysis/steps/period_kind.h"
 #include "base/minmax.h"
 
-/* A step may begin with a gram that occurs exactly once in many segments: the best gram in at least the share
- * once_at_least of them, the others in at most the share once_less fewer than the best. */
+/* Steps can begin only with a gram that occurs exactly once in many segments. The best gram does so in at least the
+ * share once_at_least of the segments. Another gram qualifies if it does so in almost as many segments: the
+ * difference is at most the share once_less of all segments. */
 static const double once_at_least = 0.6, once_less = 0.25;
 
-/* The merit of a gram as the begin of a step is mainly the idle time before it, as a share of all idle time. These
- * are added: for_copy if the gram is a copy from the host, for_name if it is a single name rather than a pair;
- * for_update and for_once times the share of segments in which the gram follows the optimizer, or occurs exactly
- * once. */
+/* The merit of a gram as the begin of a step is mainly the idle time before it, as a share of all idle time. To this
+ * share are added: for_copy if the gram is a copy from the host, for_name if it is a single name and not a pair;
+ * for_update times the share of segments in which the gram follows the optimizer; for_once times the share of
+ * segments in which it occurs exactly once. */
 static const double for_copy = 0.05, for_update = 0.01, for_name = 0.02, for_once = 0.1;
 
-/* If a segment is several times as long as a step, boundaries are missing in it and may be added. A boundary may be
- * off from a multiple of the step's length by `fits`, or by `exactly`, as a share of a step. Steps of fewer than
- * least_to_fill operations are not filled. */
+/* If a segment is several times as long as a step, boundaries are missing in it and may be added. An added boundary
+ * may be at most `fits` steps away from where it should be; in fill_late, at most `exactly` steps. Steps with fewer
+ * operations than least_to_fill get no added boundaries. */
 static const double fits = 0.2, exactly = 0.01;
 static const double least_to_fill = 8;
 
@@ -39,8 +40,8 @@ struct gram_tallies {
     double idle; /* ns in total */
 };
 
-/* How many operations to examine to choose what steps begin with. They are in segments spread over the recording, at
- * least LEAST_SEGMENTS. */
+/* The operation that steps begin with is chosen from about OPERATIONS_LOOKED_AT operations. They are in segments that
+ * are spread over the recording; at least LEAST_SEGMENTS segments are examined. */
 enum { OPERATIONS_LOOKED_AT = 1 << 21, LEAST_SEGMENTS = 64 };
 
 static void tally_gram(struct gram_tally *tally, uint32_t name, uint32_t segment, double idle, bool after_update)
@@ -77,7 +78,7 @@ struct passed {
     double idle; /* ns before it */
 };
 
-/* Goes to the stream's next operation. Returns false if there is none before index `to`. */
+/* Moves to the stream's next operation. Returns false if there is none before index `to`. */
 static inline bool walk_on(const struct ws_period_text *text, struct walk *walk, uint32_t to, struct passed *passed)
 {
     const struct ws_ops *ops = text->source->ops;
@@ -117,8 +118,8 @@ static void note_segment(const struct ws_period_text *text, struct walk *walk, u
     tallies->segments++;
 }
 
-/* Adds only the idle time before operations, for segments that are not typical. It counts as well, because work of
- * the host between steps makes the device wait at a step's begin. */
+/* For segments that are not steps: adds only the idle time before their operations. This idle time counts too: while
+ * the host works between steps, the device waits at the begin of a step. */
 static void note_idle(const struct ws_period_text *text, struct walk *walk, uint32_t to, struct gram_tallies *tallies)
 {
     struct passed at;
@@ -231,7 +232,7 @@ static uint32_t last_of(const struct ws_vector *places)
 }
 
 /* Adds the boundaries that are missing between the last boundary and `place`. The added boundaries are about one step
- * apart, at operations with the name and stream of the one at `place`. */
+ * apart, at operations with the name and stream of the operation at `place`. */
 static int period_cut_fill(struct ws_period_kind *kind, struct ws_vector *places, uint32_t place)
 {
     double step = kind->operations, last = last_of(places), parts = round((place - last) / step);
@@ -245,8 +246,9 @@ static int period_cut_fill(struct ws_period_kind *kind, struct ws_vector *places
     return 0;
 }
 
-/* Adds a boundary one step before `place`, if the last boundary lies further back and the segment between is a step.
- * The time before the added boundary may be evaluation: it may begin with the same operation as a step. */
+/* Adds a boundary one step before `place` if the last boundary lies further back, and if the operations from the new
+ * boundary to `place` are a step. The operations before the new boundary may be evaluation that begins with the same
+ * operation as a step. */
 static int fill_late(struct ws_period_kind *kind, struct ws_vector *places, uint32_t place)
 {
     double step = kind->operations, away = fmax(exactly * step, 1);
@@ -258,8 +260,8 @@ static int fill_late(struct ws_period_kind *kind, struct ws_vector *places, uint
     return period_cut_push(places, late);
 }
 
-/* Adds a boundary one step before the first one that was found. If steps begin with a pair of names, the first step
- * does not show it, because no operation ran before the step. */
+/* Adds a boundary one step before `place`, the first boundary that was found. If steps begin with a pair of names,
+ * the first step may have no such pair, because no operation ran before it. */
 static int fill_before(struct ws_period_kind *kind, struct ws_vector *places, uint32_t place)
 {
     double step = kind->operations;

@@ -1,4 +1,4 @@
-/* Cuts operations into steps, at the operation that steps begin with. */
+/* Cuts operations into steps. Each step begins with the same operation. */
 #ifndef WALLSHIM_ANALYSIS_STEPS_PERIOD_CUT_H
 #define WALLSHIM_ANALYSIS_STEPS_PERIOD_CUT_H
 

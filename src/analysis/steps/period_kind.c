@@ -6,8 +6,9 @@
 
 #include "base/minmax.h"
 
-/* Some segments, spread over the recording, are candidates. Up to VOTERS segments vote for each candidate that they
- * resemble. The candidate that wins is the model of a step; "the kind" are the segments like it. */
+/* Up to VOTERS segments, spread over the recording, vote. Up to CANDIDATES of them are candidates. A segment votes
+ * for each candidate that it resembles. The winner is the pattern of a step: the kind is all segments that resemble
+ * it. */
 enum { VOTERS = 64, CANDIDATES = 16, OPERATIONS_LOOKED_AT = 1 << 21, LEAST_VOTERS = 12 };
 
 /* Two segments are alike if they share at least like_names of their names, and the ratio of their numbers of
@@ -18,10 +19,10 @@ static const double like_names = 0.7, like_least = 0.5, like_most = 1.6;
  * varied_names of the kind's names, and its number of operations differs by at most the share same_length. */
 static const double same_length = 0.1, varied_names = 0.4;
 
-/* A name belongs to the kind if at least this share of the kind's voters has the name. */
+/* A name belongs to the kind if at least this share of the winner's voters has the name. */
 static const double kinds_own = 0.8;
 
-/* A candidate has many votes if it has at least this share of the votes of the candidate with most votes. */
+/* A candidate has many votes if it has at least this share of the largest number of votes. */
 static const double many_votes = 0.35;
 
 struct segment {
@@ -108,8 +109,8 @@ static struct count count_votes(struct vote *vote, size_t number)
     return count;
 }
 
-/* Elects a candidate. Of the candidates with many votes, the one with the earliest voter wins: the main work mostly
- * comes first, and evaluation at the end. If steps have an optimizer, the candidate must have one. */
+/* Elects a candidate. Of the candidates with many votes, the one that has the earliest voter wins: the main work
+ * mostly comes first, and evaluation last. If steps have an optimizer, the candidate must have one. */
 static size_t elect(const struct ws_period_text *text, const struct ws_period_level *level, struct vote *vote)
 {
     struct count counts[CANDIDATES] = { { 0, 0 } };
@@ -131,7 +132,7 @@ static size_t elect(const struct ws_period_text *text, const struct ws_period_le
     return best;
 }
 
-/* Collects the names that the voters of the elected candidate have in common. */
+/* Collects the names that most voters of the elected candidate have (kinds_own). */
 static void period_kind_describe(struct ws_period_kind *kind, struct vote *vote, size_t best)
 {
     uint32_t lengths[VOTERS];

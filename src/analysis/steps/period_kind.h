@@ -28,8 +28,8 @@ int ws_period_kind_find(const struct ws_period_text *text, const struct ws_perio
 /* Is the segment of this kind? */
 bool ws_period_kind_is(struct ws_period_kind *kind, uint32_t from, uint32_t to);
 
-/* The same for a segment whose end moves on from call to call while `from` stays. Each call reads only the new
- * operations. */
+/* Like ws_period_kind_is, for a segment that grows at its end. A call with the same `from` as the call before reads
+ * only the operations that are new. */
 bool ws_period_kind_grows_into(struct ws_period_kind *kind, uint32_t from, uint32_t to);
 
 /* Is the segment a variant of this kind, with kernels for another tensor shape? */

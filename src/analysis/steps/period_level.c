@@ -61,7 +61,8 @@ struct tally {
 };
 
 /* Does the count equal the usual number? With many segments, a deviation is allowed, because some kernels do not run
- * in each repetition. It is two fifths of the deviation of random counts, which is the square root of the number. */
+ * in each repetition. The allowed deviation is two fifths of the standard deviation of random counts, which is the
+ * square root of the usual number. */
 static bool agrees(const struct tally *tally, bool many)
 {
     uint64_t off = tally->now > tally->usual ? tally->now - tally->usual : tally->usual - tally->now;
@@ -134,8 +135,8 @@ static size_t count_typical(const struct ws_period_level *level)
     return typical;
 }
 
-/* Counts names per typical segment. Calls `done` for each name that occurs in a segment, when its count in this
- * segment is complete. */
+/* Counts how often each name occurs in each typical segment. Calls `done` for a name and a segment when the count is
+ * complete. */
 static void period_level_count_names(const struct ws_period_text *text, const struct ws_period_level *level,
                                      struct tally *tallies, void (*done)(struct tally *, bool))
 {
@@ -164,8 +165,8 @@ static void period_level_count_names(const struct ws_period_text *text, const st
     }
 }
 
-/* What segments do, by enum ws_period_hint: operations with the hint per segment, and whether most segments have such
- * an operation. */
+/* What segments do, by enum ws_period_hint: the number of operations with the hint per segment, and whether most
+ * segments have such an operation. */
 struct doing {
     double times[WS_HINT_COUNT];
     bool usual[WS_HINT_COUNT];
@@ -175,7 +176,8 @@ static void note_doings(struct ws_period_level *level, const struct doing *doing
 {
     level->updates = doing->usual[WS_HINT_UPDATE];
     level->graphs = doing->usual[WS_HINT_GRAPH];
-    /* Copies of batches in advance may be spread unevenly over segments, so the mean per segment decides. */
+    /* Batches may be copied in advance, several in one segment and none in others. So the mean per segment
+     * decides. */
     level->fed = doing->times[WS_HINT_FROM_HOST] >= nearly_all;
     level->read = doing->times[WS_HINT_TO_HOST] >= nearly_all;
 }

@@ -4,7 +4,8 @@
 
 #include "analysis/steps/period.h"
 
-/* Numbers of grams: first names, then hashes of pairs of names. Different pairs may share a number. */
+/* Grams have numbers. A gram of one name has the number of the name. A gram of two names has a hash of the pair, plus
+ * WS_PERIOD_NAMES; different pairs may have the same number. */
 enum { WS_GRAMS = 2 * WS_PERIOD_NAMES };
 
 /* Operations as the search reads them, by index in `order`. There may be tens of millions, so pairs are not
@@ -54,9 +55,9 @@ struct ws_period_level {
     double steady;           /* share of names that occur equally often in most typical segments */
     double steady_mass;      /* share of operations with steady names */
     unsigned names;          /* number of names in nearly all typical segments */
-    double multiplicity;     /* operations per segment and name, for these names */
-    bool updates, graphs;    /* most typical segments have an optimizer's kernel; a graph */
-    bool fed, read;          /* copies from the host; to the host: on average at least about one per segment */
+    double multiplicity;     /* how often these names occur in a segment on average */
+    bool updates, graphs;    /* most typical segments have an optimizer's kernel; have a graph */
+    bool fed, read;          /* a segment has on average at least about one copy from the host; one to the host */
     uint16_t *presence;      /* by name: share of typical segments that have it, in units of 1/65535 */
     float *mass;             /* by name: operations per typical segment */
 };

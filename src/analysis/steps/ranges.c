@@ -29,7 +29,7 @@ struct thread {
 /* State of a row during the passes over ranges and operations. */
 struct row_state {
     uint32_t thread; /* index of the thread counted last, + 1 */
-    int64_t until;   /* up to this time the thread's host time is counted */
+    int64_t until;   /* the thread's host time is counted up to here */
     uint32_t place;  /* index in the track's order of the operation counted last, + 1 */
 };
 

@@ -3,16 +3,16 @@
  * The analysis covers ranges of kind WS_RANGE_ANNOTATION, grouped by name. Steps have their own section. Operators
  * and Python functions are left out, because they are not the program's own names for its phases. An operation
  * belongs to the ranges that its thread was in when the launch call began. The innermost of these ranges has the
- * operation as its own work. The ranges around the innermost one count the operation too, but a name counts it only
- * once. If ranges overlap without nesting, both count the operation. An operation launched by another thread
- * (autograd's backward pass) does not belong to a range of the thread that waits for it.
+ * operation as its own work (`own`). All of these ranges count it (`work`), but a name counts it only once. If ranges
+ * overlap without nesting, both count the operation. An operation launched by another thread (autograd's backward
+ * pass) does not belong to a range of the thread that waits for it.
  *
  * `busy` is the length of the union of the operations' intervals; `sum` is the sum of their lengths. `idle` is the
  * length of the gaps that these operations ended. It shows which range the device waited for; gaps.h tells why. Host
  * time is the time that threads spent in the range: the union of the intervals of each thread, summed over threads.
  *
- * Operations and gaps belong to the steady step in which they begin, with their full length. Host time counts within
- * the steady steps as the host ran them (ws_step.host_begin). A range belongs to the step in which it ended.
+ * Operations and gaps belong to the steady step in which they begin, with their full length. Host time counts if the
+ * host spent it between the host_begin and host_end of a steady step. A range belongs to the step in which it ended.
  */
 #ifndef WALLSHIM_ANALYSIS_STEPS_RANGES_H
 #define WALLSHIM_ANALYSIS_STEPS_RANGES_H
@@ -31,12 +31,12 @@ struct ws_range_amount {
 
 struct ws_range_work {
     struct ws_range_amount all, steady; /* whole recording; steady steps only */
-    int64_t until;                      /* up to this time `busy` is counted */
+    int64_t until;                      /* `busy` counts the time up to here */
 };
 
 struct ws_range_stay {
     uint64_t count;
-    int64_t host; /* ns from begin to end */
+    int64_t host; /* host time, ns */
 };
 
 /* All ranges of one name, on all threads. */

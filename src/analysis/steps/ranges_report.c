@@ -90,8 +90,8 @@ static bool is_first_thread(const struct ws_process *process, uint32_t id)
     return thread && pid && thread->tid == strtoul(pid, NULL, 10);
 }
 
-/* Prints rows for work outside all ranges. Returns true if one of them is for a thread other than the program's
- * first, on which most programs set their ranges, or if there are rows for several threads. */
+/* Prints rows for work outside all ranges. Returns true if there are rows for several threads, or a row for a thread
+ * that has no ranges or is not the program's first thread. Most programs set their ranges on the first thread. */
 static bool print_outside(struct ws_table *table, const struct ws_process *process, const struct scale *scale,
                           const struct ws_track_ranges *result, size_t *more)
 {
@@ -116,7 +116,8 @@ static bool print_outside(struct ws_table *table, const struct ws_process *proce
     return others;
 }
 
-/* Does the row have anything to show? If figures are for steady steps, all time of the row may lie outside these. */
+/* Does the row have anything to show? If the figures are for steady steps, the whole row may lie outside the steady
+ * steps. */
 static bool is_shown(const struct scale *scale, const struct ws_range_row *row)
 {
     return !scale->count || row->steady.count || row->work.steady.operations || row->work.steady.idle;

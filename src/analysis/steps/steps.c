@@ -97,7 +97,7 @@ static void place_on_host(const struct ws_ops *ops, const struct ws_track *track
     }
 }
 
-/* The percentile by nearest rank: the smallest value that is at least as large as `percent` of all values. */
+/* The percentile by nearest rank: the smallest value such that at least `percent` % of all values are not larger. */
 static int64_t steps_percentile(const int64_t *sorted, size_t count, unsigned percent)
 {
     size_t rank = (count * percent + 99) / 100;
@@ -120,8 +120,8 @@ static bool within_warm(const struct ws_step *step, int64_t median)
     return step->kind != WS_STEP_STEADY || steps_length_of(step) / warm_up_percent <= median / 100;
 }
 
-/* The number of leading steps that are shorter than usual, if hardly any later step is. Such steps use up a stock,
- * such as batches loaded before the first step. */
+/* The number of leading steps that are shorter than usual, if hardly any later step is as short; else 0. Such steps
+ * use up a stock, such as batches loaded before the first step. */
 static size_t count_on_stock(const struct ws_vector *steps, int64_t median)
 {
     const struct ws_step *list = steps->data;

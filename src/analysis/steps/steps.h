@@ -1,23 +1,24 @@
 /* The steps of a device: the iterations of the program's main loop. They come from the program's step markers, or are
  * found in the operations of the device if there are none (period.h).
  *
- * Steps cover the time from the first boundary to the last without gaps. A boundary is the begin of a step's first
- * operation on the main stream: the stream of the device with most kernels other than communication. With step
- * markers, this is the first operation of that stream that was launched after the marker's begin. Other streams do
- * not count because they run ahead: a copy for the batch after next says nothing about the current step. Operations
- * before the first boundary are in no step.
+ * From the first boundary to the last, each step begins where the one before ends. A boundary is the begin of a
+ * step's first operation on the main stream: the stream of the device with most kernels other than communication.
+ * With step markers, this is the first operation of that stream that was launched after the marker's begin. Other
+ * streams do not count because they run ahead: a copy for the batch after next says nothing about the current step.
+ * Operations before the first boundary are in no step.
  *
  * Every figure "per step" in a report is taken over the steady steps. The other kinds are left out:
  * - warm-up: the leading steps before the first two in a row that are at most 25 % longer than the median. Also
- * leading steps that are more than 25 % shorter, if hardly any later step is: they use up a stock, such as batches
- * loaded beforehand;
+ * leading steps that are more than 25 % shorter, if hardly any later step is that short: they use up a stock, such as
+ * batches loaded beforehand;
  * - other: segments that repeat with the steps but are not like them (evaluation, checkpoint); only for steps that
  * were found, not marked;
  * - cut: the last step, if its end was not recorded (among fewer than four marked steps it counts as steady);
- * - counted: steps with launches that were delayed while hardware counters were read, if three other steps are left;
+ * - counted: steps with launches that were delayed while hardware counters were read; they are left out only if at
+ * least three other steps remain;
  * - paused: steps during which recording was off for a time, as between bursts.
  *
- * The step time is stable if the middle half of the steps lies within 10 % of the median (from this limit on
+ * The step time is stable if the interquartile range is at most 10 % of the median (above this limit
  * torch.utils.benchmark warns of fluctuation) and at most one step in twenty is slow. It is not judged with fewer
  * than three steps. A slow step takes more than 1.5 times the median, as in nsys-ai.
  */
@@ -49,8 +50,8 @@ enum ws_step_kind {
 struct ws_step {
     int64_t begin, end; /* ns, host clock; end is the begin of the next step */
 
-    /* When the host ran the step, ns on the host clock. Marked steps: from the begin of the step marker to the
-     * next one's. Other steps: from the launch of the first operation to that of the next step's. */
+    /* When the host ran the step, ns on the host clock. Marked steps: from the begin of the step marker to the next
+     * one's. Other steps: from the launch of the first operation to the launch of the next step's first operation. */
     int64_t host_begin, host_end;
     uint32_t first; /* index in ws_track.order of the first operation that begins in the step */
     uint32_t count;
@@ -103,7 +104,7 @@ extern const struct ws_analysis ws_analysis_step_bounds;
 /* The step at this time, or NULL. */
 const struct ws_step *ws_steps_at(const struct ws_track_steps *steps, int64_t time);
 
-/* The same as ws_steps_at, faster, for times that ascend from call to call. *cursor is 0 before the first call. */
+/* Like ws_steps_at, but faster, for times that ascend from call to call. *cursor is 0 before the first call. */
 static inline const struct ws_step *ws_steps_next(const struct ws_track_steps *steps, size_t *cursor, int64_t time)
 {
     const struct ws_step *list = steps->steps.data;
@@ -118,10 +119,11 @@ static inline bool ws_step_is_steady(const struct ws_step *step)
     return step && step->kind == WS_STEP_STEADY;
 }
 
-/* State of ws_steady_at, which tells for millions of ascending times whether each is in a steady step. */
+/* State of ws_steady_at, which tells whether a time is in a steady step. It is fast for millions of times in
+ * ascending order. */
 struct ws_steady_walk {
     const struct ws_step *next, *end; /* next step and end of the array */
-    int64_t until;                    /* the last answer holds up to this time */
+    int64_t until;                    /* `steady` holds for times before this */
     bool steady;
 };
 

@@ -97,8 +97,8 @@ static void more_cell(const struct ws_track_steps *result, const struct ws_slow_
     ws_table_cell(table, "%s", text);
 }
 
-/* Prints cells with the operation that has the largest extra time, and with that time, if it is more than a tenth of
- * the step's extra time. */
+/* Prints two cells: the largest extra time of an operation, and the operation. If the time is at most a tenth of the
+ * step's extra time, the cells are empty and "none". */
 static void operation_cells(const struct ws_report *report, const struct ws_track_steps *result,
                             const struct ws_slow_step *slow, struct ws_table *table)
 {
@@ -113,7 +113,7 @@ static void operation_cells(const struct ws_report *report, const struct ws_trac
     ws_table_name(table, ws_model_name(report->model, slow->name)->text);
 }
 
-/* Times are printed relative to `begin`, as in the other sections on the device. */
+/* Times are printed relative to `begin`, as in the device's other sections. */
 static void print_slow(const struct ws_report *report, const struct ws_track_steps *result, int64_t begin,
                        struct ws_page *page)
 {
@@ -243,7 +243,7 @@ static int json_summary(const struct ws_track_steps *result, json_t *object)
     return status;
 }
 
-/* At most so many steps are listed one by one, because loops of a few operations may have millions of steps. */
+/* The most steps that are listed one by one: loops of a few operations may have millions of steps. */
 enum { MOST_ROWS = 1 << 16 };
 
 int ws_steps_json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)

@@ -25,7 +25,8 @@ static bool lost_work(const struct ws_process *process)
     return false;
 }
 
-/* Other profilers record device activity only if told to, if permitted, and if no other profiler does. */
+/* Why a trace from another profiler holds no device activity; NULL: the trace is wallshim's own. Other profilers
+ * record device activity only if they are told to, if they are permitted to, and if no other profiler does it. */
 static const char *why_no_imported(const struct ws_process *process)
 {
     const char *import = ws_process_meta(process, "import");
@@ -40,7 +41,7 @@ static const char *why_no_imported(const struct ws_process *process)
                                            "ProfilerActivity.CUDA";
 }
 
-/* Why the trace has no device at all. A file that was cut may lack its rows on devices. */
+/* Why the trace has no device at all. A file that was cut may lack the rows that describe devices. */
 static const char *why_no_device(const struct ws_report *report)
 {
     for (size_t i = 0; i < report->model->processes.count; i++)

@@ -15,7 +15,7 @@
 enum { ADVICE_SHOWN = 5, LABEL = 22, BUSY_LIMIT = 85, PEAK_LIMIT = 60, FEWEST_STEPS = 3 };
 
 /* Percent of a step. From MOVING_LIMIT on, the report names exposed copies and communication as a part of busy time.
- * From UNSURE_LIMIT on, it says how far apart the limits of busy time are. */
+ * If the lower and the upper limit of busy time are further apart than UNSURE_LIMIT, the report gives both. */
 enum { MOVING_LIMIT = 15, UNSURE_LIMIT = 10 };
 
 /* If steady steps cover less of the recording than this percentage, the report says so. */
@@ -24,8 +24,8 @@ enum { COVERED_LIMIT = 75 };
 /* Advice that saves less than this share of a step, or of the recording, is not shown. */
 enum { LEAST_SHOWN_PER_MILLE = 5 };
 
-/* Percent. The report gives the mean share that kernels reach of the peak of their own precision. It says so if that
- * share is more than 5 % larger than the share of one peak for all kernels. */
+/* Percent. The report compares each matrix kernel with the peak of its own precision. It says so if the mean share is
+ * more than 5 % larger than the share of a single peak for all kernels. */
 enum { MIXED_LIMIT = 105 };
 
 /* What a part of a step is spent on, worded as the end of a sentence. */
@@ -80,7 +80,8 @@ static void write_copies(const struct ws_report *report, size_t track, char text
     snprintf(text, COPIES_TEXT, "%s%s%s", spent[WS_PART_EXPOSED_MEMORY], *phrase ? ": " : "", phrase);
 }
 
-/* Prints the wall. Exposed copies count as overhead. If they are a large part of it, the line names them. */
+/* Prints the wall. Exposed copies count as overhead. If they are a large part of the overhead, the line names
+ * them. */
 static void print_wall(const struct ws_report *report, size_t track, struct ws_page *page)
 {
     const struct ws_track_wall *wall = verdict_wall_of(report, track);
@@ -99,8 +100,8 @@ static void print_wall(const struct ws_report *report, size_t track, struct ws_p
                  are_beside ? ws_format_time(beside, copied) : "", are_beside ? " " : "", are_beside ? copies : "");
 }
 
-/* Prints the wall that remains without waits for input. For a server that waits for requests, only this wall can be
- * worked on. */
+/* Prints the wall that remains without waits for input. If the program is a server that waits for requests, it is the
+ * only wall that can be worked on. */
 static void print_behind(const struct ws_track_wall *wall, struct ws_page *page)
 {
     int64_t input = wall->parts[WS_PART_INPUT], length = wall->length - input;
@@ -343,7 +344,7 @@ static void print_advice(const struct ws_report *report, size_t track, struct ws
         ws_page_fact(page, "", "and %zu more in the sections below", count - shown);
 }
 
-/* Have all devices the same name? Then the table leaves it out. */
+/* Do all devices have the same name? If so, the table leaves it out. */
 static bool devices_are_alike(const struct ws_report *report)
 {
     const struct ws_device *first = ws_track_device(report->model, ws_model_track(report->model, 0));
@@ -387,7 +388,8 @@ static void verdict_print_table(const struct ws_report *report, struct ws_page *
     fputc('\n', page->out);
 }
 
-/* Prints the slowest device, for which the others wait. If it has no verdict, the verdict is on the next slowest. */
+/* Prints the slowest device, for which the others wait. If there is no verdict on it, the verdict is on the next
+ * slowest device. */
 static void print_slowest(const struct ws_report *report, const struct ws_slowest *slowest, struct ws_page *page)
 {
     char title[256], known[80] = "";

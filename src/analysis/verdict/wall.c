@@ -12,7 +12,7 @@
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 
-/* A verdict is given if at most this percentage of operations has no device times: a third of the limit for
+/* There is no verdict if more than this percentage of operations has no device times. It is a third of the limit for
  * overhead. */
 enum { UNTIMED_LIMIT = WS_WALL_OVERHEAD_LIMIT / 3 };
 
@@ -161,8 +161,8 @@ static void find_wall_behind(struct ws_track_wall *result)
     result->behind_cause = largest_part(&rest, result->behind);
 }
 
-/* What the removal of several causes together saves beyond the sum of their single savings. Limited to the idle time
- * that other advice leaves. */
+/* What the removal of several causes together saves beyond the sum of their single savings. The result is limited to
+ * the idle time that other advice leaves. */
 static int64_t won_together(const struct ws_report *report, size_t subject, const struct ws_track_wall *result)
 {
     const struct ws_track_savings *savings = ws_report_result(report, &ws_analysis_savings, subject);

@@ -1,12 +1,13 @@
 /* The verdict on a device: what its steps consist of, which wall limits it, and what to do first.
  *
- * A step's time is cut into the parts of advice.h. The wall is found in the order in which one would look:
- * - overhead or communication, whichever is larger, if it is above its limit. Overhead: the device is idle, or
- * runs only copies, for more than 15 % of the step (TraceLens' limit for idle time), or waits for input for
- * more than 5 % of it (the limit of PyTorch's TensorBoard plugin). Communication: exposed collectives take more
- * than 10 % (the same plugin's limit);
- * - else what busy time is spent on: compute if matrix work (gemm, conv, attention; not matrix times vector)
- * takes at least half of it, else bandwidth. Whether a kernel actually reaches a roof is shown by the roofline.
+ * A step's time is cut into the parts of advice.h. The wall is the first of these that applies:
+ * - overhead or communication, if it is above its limit; if both are, the larger one. Overhead is exposed copies, and
+ * idle time other than waits for other ranks. Its limit is 15 % of the step (TraceLens' limit for idle time). Waits
+ * for input have a limit of their own, 5 % (that of PyTorch's TensorBoard plugin). Communication is exposed
+ * collectives and waits for other ranks. Its limit is 10 % (the same plugin's limit);
+ * - what busy time is spent on: compute if matrix work (gemm, conv, attention; not matrix times vector) takes at
+ * least as long as other kernels, else bandwidth. There is no verdict if CUDA graphs that were timed as a whole take
+ * longer than either. Whether a kernel actually reaches a roof is shown by the roofline.
  *
  * If waiting for input is the wall, the rest of the step has a wall of its own: `behind`. In training this is the
  * wall that remains once input is loaded ahead. In a server, which waits for requests, it is the wall of the time
@@ -21,7 +22,7 @@
 
 #include "report/analysis.h"
 
-/* A wall is named from this percentage of the step on (see above). */
+/* Percent of the step. A wall above its limit is named (see above). */
 enum { WS_WALL_OVERHEAD_LIMIT = 15, WS_WALL_INPUT_LIMIT = 5, WS_WALL_COMMUNICATION_LIMIT = 10 };
 
 struct ws_track_wall {
@@ -33,10 +34,9 @@ struct ws_track_wall {
     int64_t length;               /* ns: mean steady step, or the recorded time */
     int64_t parts[WS_PART_COUNT]; /* ns; they add up to length, except for rounding */
     int64_t by_wall[WS_WALL_COUNT];
-    bool trains;         /* the device runs operations that only training needs; else waits for input may be waits for
-                            requests */
-    enum ws_wall behind; /* the wall of the rest of the step, if waiting for input is the wall */
-    enum ws_part behind_cause;    /* the largest part of the wall `behind`, waits for input aside */
+    bool trains;               /* the device runs what only training runs; else waits for input may be for requests */
+    enum ws_wall behind;       /* the wall of the rest of the step, if waiting for input is the wall */
+    enum ws_part behind_cause; /* the largest part of the wall `behind`, without waits for input */
     struct ws_advice_list advice; /* largest saving first; savings from a part never exceed the part */
     int64_t saving;               /* sum over all advice, ns */
 };
@@ -46,8 +46,8 @@ extern const struct ws_analysis ws_analysis_wall;
 /* The slowest device of a job, for which the others wait. Devices with steps are compared by the length of a step. If
  * no device has steps, all are compared by the length of their recordings. */
 struct ws_slowest {
-    size_t shown;        /* the slowest device with a verdict; WS_NOWHERE: no device has one */
-    size_t slower;       /* a device without a verdict that is even slower than `shown`; WS_NOWHERE: none */
+    size_t shown;  /* the slowest device with a verdict; WS_NOWHERE: no device has one */
+    size_t slower; /* the slowest of the devices without a verdict that are slower than `shown`; WS_NOWHERE: none */
     size_t not_compared; /* devices with operations that cannot be compared with `shown`: `shown` has steps and they
                             have none, or the reverse */
 };
