@@ -1,5 +1,5 @@
-/* The shim's life cycle. The first wrapper or constructor that runs makes it ready, the program's first context
- * starts the recording, and the shim's destructor ends it. */
+/* The shim's life cycle. The first wrapper or constructor that runs prepares the shim. The program's first context
+ * starts the recording. The shim's destructor ends the recording. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -27,7 +27,7 @@
 #include "shim/state/registry.h"
 #include "shim/timing/ticks.h"
 
-static const struct ws_option_info *misunderstood; /* an option whose value could not be parsed; NULL: all are fine */
+static const struct ws_option_info *misunderstood; /* an option whose value could not be parsed, or NULL */
 
 static void after_fork_in_child(void)
 {
@@ -37,7 +37,8 @@ static void after_fork_in_child(void)
     first_thread_after_fork();
 }
 
-/* Copies the options' texts. They point into the environment, and programs that set their title overwrite that. */
+/* Copies the options' texts out of the environment: a program that sets its process title overwrites the
+ * environment. */
 static void keep_texts(void)
 {
     static char texts[8192];
@@ -57,8 +58,8 @@ static void keep_texts(void)
     }
 }
 
-/* Before the first constructor runs, the C library has not set `environ` yet. The environment lies on the stack
- * behind the arguments; __libc_stack_end points to their number (argc). */
+/* Sets `environ`, which the C library has not set yet if this runs before the first constructor. __libc_stack_end
+ * points to argc on the stack. The arguments follow it, then a NULL, then the environment. */
 static void find_environment(void)
 {
     struct elf_object linker;
@@ -85,7 +86,8 @@ static void prepare(void)
     ws_options_from_environment(&shim_options, &bad);
     ws_log_set_level(log_level());
     misunderstood = bad;
-    /* A program with more rights than its user's is left alone: the user's options are not obeyed. */
+    /* A program that has more rights than its user (set-user-ID) is not recorded: the user's options must not affect
+     * it. */
     if (getauxval(AT_SECURE)) {
         ws_log_set_level(WS_LOG_QUIET);
         shim_step_aside(NULL);
@@ -102,9 +104,10 @@ static void prepare(void)
     pthread_atfork(NULL, NULL, after_fork_in_child);
 }
 
-/* Runs prepare() once, by whoever calls this first: constructors of the program's libraries run before ours, and may
- * use CUDA. False: another thread is still in prepare() after LOCK_DEADLINE_MS. A child that was forked meanwhile has
- * no such thread, and never becomes ready. */
+/* Runs prepare() once, in the first thread that calls this function. That may be before our constructor: constructors
+ * of the program's libraries run earlier, and may use CUDA. Returns false if another thread is still in prepare()
+ * after LOCK_DEADLINE_MS. A child that is forked during prepare() lacks the thread that runs it, and never becomes
+ * ready. */
 static bool is_prepared(void)
 {
     enum { NOTHING_YET, UNDER_WAY, DONE };
@@ -115,7 +118,7 @@ static bool is_prepared(void)
         return true;
     struct shim_quiet quiet;
     int saved_errno = errno;
-    quiet_begin(&quiet); /* a signal handler that gets here would wait for its own thread */
+    quiet_begin(&quiet); /* a signal handler that comes here would wait for the thread that it interrupted */
     if (atomic_compare_exchange_strong(&state, &seen, UNDER_WAY)) {
         prepare();
         atomic_store_explicit(&state, DONE, memory_order_release);
@@ -136,7 +139,7 @@ __attribute__((constructor)) static void shim_load(void)
     is_prepared();
 }
 
-/* Called only where a recording starts: a launcher's other children, which record nothing, do not complain. */
+/* Called only when a recording starts: processes that record nothing, such as a launcher, print no warning. */
 static void complain_of_options(void)
 {
     const struct ws_option_info *bad = misunderstood;
@@ -165,7 +168,8 @@ static bool start_parts(void)
     return true;
 }
 
-/* Is this a child of a process that was recording? The driver does not work in such a child. Its call is counted. */
+/* Is this process a child of a process that was recording? The driver does not work in such a child. Counts the
+ * refused call. */
 static bool refuse_child(void)
 {
     bool refused = shim_parent_recorded();
@@ -184,7 +188,7 @@ static bool start(void)
         return false;
     struct shim_quiet quiet;
     int saved_errno = errno;
-    quiet_begin(&quiet); /* files are opened: pthread_cancel must not end the program's thread in the middle */
+    quiet_begin(&quiet); /* open() is a cancellation point: pthread_cancel must not end the program's thread here */
     bool locked = lock_take(LOCK_START);
     if (locked && !(shim_phase() & (SHIM_STARTED | SHIM_ENDED)) && !shim_is_aside()) {
         shim_generation_begins();
@@ -209,7 +213,7 @@ const struct shim_life shim_life = {
     .thread_ends = op_thread_ends,
 };
 
-/* Runs last, after handlers and destructors of the program. */
+/* Runs after the program's own exit handlers and destructors. */
 __attribute__((destructor)) static void shim_unload(void)
 {
     if (!shim_ever_started())

@@ -1,5 +1,5 @@
 /* Which launches have their hardware counters read: each kernel with its grid and block ("configuration"), several
- * times. Everything here is for the thread that has `busy` (counters.c), unless it says otherwise. */
+ * times. Only the thread that holds `busy` (counters.c) may call these functions, unless a comment says otherwise. */
 #ifndef WALLSHIM_SHIM_COUNTERS_CONFIGURATIONS_H
 #define WALLSHIM_SHIM_COUNTERS_CONFIGURATIONS_H
 
@@ -9,12 +9,12 @@
 /* A kernel with its grid and block on a device. */
 struct configuration {
     uint32_t device, function, grid[3], block[3], shared;
-    uint32_t taken;    /* turns of groups that are over, skipped groups included */
+    uint32_t taken;    /* how many turns of groups are over, including those of skipped groups */
     uint32_t failures; /* launches whose counters could not be kept */
     bool no_tensor;    /* the kernel does not use the tensor cores */
 };
 
-/* The configuration of this shape, made if need be; NULL where there is no room. */
+/* Finds or adds the configuration of this shape; NULL: there is no room. */
 struct configuration *configuration_find(const struct shape_entry *shape);
 
 /* Can a launch of this entry be counted at all? flags: enum ws_op_flags. Any thread may ask. */

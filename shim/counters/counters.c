@@ -17,28 +17,28 @@
 #include "shim/state/registry.h"
 
 enum {
-    MOST_FAILURES = 64, /* after so many, a configuration is not counted any more */
+    MOST_FAILURES = 64, /* after this many failures, a configuration is not counted any more */
     MOST_CONTEXTS = 257,
-    QUIET_OPERATIONS = 4096,         /* without a counted one; then the hardware is given back */
+    QUIET_OPERATIONS = 4096,         /* after this many without a counted one, the hardware is given back */
     IDLE_DEADLINE_NS = 1000000000,   /* for the work that the program has queued */
-    MOST_FAILED_WAITS = 3,           /* after so many refusals of that wait by the driver, counting ends */
+    MOST_FAILED_WAITS = 3,           /* counting ends when the driver has refused that wait this many times */
     KERNEL_DEADLINE_NS = 2000000000, /* for a counted launch */
     OPEN_DEADLINE_NS = 2000000000,   /* for libcupti to load and prepare */
-    CALLS_DEADLINE_NS = 100000000, /* for libcupti's calls around a launch: what they take beyond is lost patience */
-    PAUSE_DEADLINE_NS = 500000000, /* for other threads that count */
+    CALLS_DEADLINE_NS = 100000000, /* for libcupti's calls around a launch: time beyond it is taken from `patience` */
+    PAUSE_DEADLINE_NS = 500000000, /* for another thread that is counting */
 };
 
-static const int64_t PATIENCE_NS = 3000000000; /* for all waits in vain together; too large for an enum's int */
+static const int64_t PATIENCE_NS = 3000000000; /* `patience` at the start; no enumerator, because it exceeds an int */
 
 /* Values of shape_entry.counters; 0: not looked at yet. */
 #define WANTED 1u
 #define ALL_COUNTED 2u
 
-/* What is not _Atomic here belongs to the thread that has `busy`. */
+/* What is not _Atomic here belongs to the thread that holds `busy` (see take). */
 static _Atomic uint32_t busy;
 static _Atomic bool off;
-static _Atomic uint32_t under_way; /* operations between their entry and their call's return */
-static _Atomic uint64_t begun;     /* operations ever */
+static _Atomic uint32_t under_way; /* operations between counters_before and counters_after */
+static _Atomic uint64_t begun;     /* how many operations ever began */
 static struct cupti_session *sessions[MOST_CONTEXTS];
 static uint32_t first_metric[64]; /* by device: dictionary id of its first metric */
 static unsigned failed_waits;     /* waits for a context that the driver refused */
@@ -69,7 +69,7 @@ static void let_go(void)
     atomic_store_explicit(&busy, 0, memory_order_release);
 }
 
-/* Ends counting for good, and says why. With `busy`. */
+/* Ends counting for good, and says why. The caller holds `busy`. */
 static void refuse(const char *why)
 {
     if (atomic_load(&off))
@@ -82,7 +82,7 @@ static void refuse(const char *why)
 
 /* --- patience ---------------------------------------------------------------------------------- */
 
-/* So long may launches still wait in vain, in all; then counting ends. With `busy`. */
+/* ns that launches may still wait in vain, in all. When it is used up, counting ends. The caller holds `busy`. */
 static int64_t patience = PATIENCE_NS;
 
 static int64_t at_most(int64_t ns)
@@ -101,13 +101,13 @@ static void lose_patience(int64_t since, int64_t allowed)
 
 /* --- waiting for the device -------------------------------------------------------------------- */
 
-/* Host ns at which the wait for a context that is under way began; 0: there is none. */
+/* Host ns at which the current wait for a context began; 0: there is no wait. */
 static _Atomic int64_t idle_asked;
 
-/* Waits for the whole context: it cannot be queried, and querying its streams one by one would not do, as other
- * threads may destroy them at any time. The wait would break a capture in the context. So a capture is counted before
- * it begins, and then waits until no thread is between the check for captures and the driver call (counters_pause).
- * Either the check sees the capture, or the capture sees idle_asked. */
+/* Waits for the whole context. A context cannot be queried. Its streams could be, one by one, but other threads may
+ * destroy them at any time. The wait would break a capture in the context. So a thread that begins a capture first
+ * counts the capture, and then waits while idle_asked is set (counters_pause). Either the check for captures below
+ * sees the capture, or that thread sees idle_asked. */
 static bool wait_for_context(struct shim_context *context)
 {
     (void)context;
@@ -117,7 +117,7 @@ static bool wait_for_context(struct shim_context *context)
     return idle;
 }
 
-/* Waits until the context's work is done; false: it was not in time. With `busy`. */
+/* Waits until the context's work is done; false: it was not done in time. The caller holds `busy`. */
 static bool is_idle(struct shim_context *context)
 {
     int64_t since = ws_clock_ns();
@@ -148,8 +148,8 @@ static ws_CUresult stream_done(const struct shim_stream *stream)
 
 /* --- sessions ---------------------------------------------------------------------------------- */
 
-/* Not in green contexts: waiting and counting make the context current on our threads, which a green one must not
- * be. */
+/* Launches in green contexts cannot be counted: waiting and counting would make the context current on our threads,
+ * which is not allowed for green contexts. */
 static bool can_be_counted(const struct shape_entry *shape, uint32_t flags)
 {
     const struct shim_context *context = shape->stream->context;
@@ -157,8 +157,8 @@ static bool can_be_counted(const struct shape_entry *shape, uint32_t flags)
            context->id < MOST_CONTEXTS && configuration_countable(shape, flags);
 }
 
-/* Adds the device's metrics to the dictionary, once. All that are to be counted, so that a reader of the trace sees
- * which are missing. */
+/* Adds the device's metrics to the dictionary, once. It adds all metrics that are to be counted, so that a reader of
+ * the trace sees which of them have no values. */
 static void register_metrics(struct cupti_session *session)
 {
     uint32_t *first = &first_metric[session->context->device - 1];
@@ -188,8 +188,8 @@ static bool open_session(struct shim_context *context)
     return !opening.why;
 }
 
-/* Opens libcupti in a thread of ours. If it loads slowly, it is waited for only this once, and used once it is
- * ready. */
+/* Opens libcupti in a thread of ours. If it loads slowly, only this launch waits for it. Later launches use it once
+ * it is ready. */
 static void begin_to_open(struct shim_context *context)
 {
     int64_t since = ws_clock_ns();
@@ -247,7 +247,7 @@ static bool is_current(const struct shim_context *context)
     return driver.context_current && driver.context_current(&handle) == WS_CUDA_SUCCESS && handle == context->handle;
 }
 
-/* Begins to count the launch; false: it is not counted. With `busy`. */
+/* Begins to count the launch; false: the launch is not counted. The caller holds `busy`. */
 static bool begin(struct shape_entry *shape)
 {
     struct shim_context *context = shape->stream->context;
@@ -378,7 +378,7 @@ static void end(struct ws_ring_op *record)
     double values[WS_METRICS_IN_GROUP];
     ws_CUresult result = stream_done(stream_at(record->stream));
     if (result == WS_CUDA_ERROR_NOT_READY) {
-        /* The kernel may be waiting for this very thread. The range is left open, as ending it might take for
+        /* The kernel may be waiting for the calling thread. The range is left open, because ending it might take for
          * ever. */
         refuse("a kernel did not end within the time that launches may wait");
         current.session->profiler = NULL;
@@ -426,8 +426,9 @@ static bool take_soon(void)
     return true;
 }
 
-/* A wait that was given up may still be about to call the driver, so this waits for idle_asked as well. After
- * PAUSE_DEADLINE_NS it is in the driver for sure: a capture that begins then is not broken by it. */
+/* A task that is_idle has given up may still be about to wait in the driver. So this also waits until idle_asked is
+ * 0. PAUSE_DEADLINE_NS after idle_asked was set, the task is in the driver for sure, and no longer breaks a capture
+ * that begins. */
 void counters_pause(void)
 {
     if (counters_wanted() && take_soon())

@@ -1,11 +1,12 @@
 /* Hardware counters of single launches, for the roofline (--counters).
  *
  * The first launches of each kernel, grid and block on a device are counted, one group of metrics a launch: all
- * groups in turn, twice. Such a launch is alone on the device: the calling thread waits for its context's work before
- * the launch, and for the launch after it, with deadlines. So its times and those around it are disturbed, and its
- * record says so (WS_OP_COUNTED). If another thread gave the device work meanwhile, the counters are dropped. Waits
- * that reach their deadlines may take 3 s in all; then counting ends. CUPTI's own calls have no deadline, but what
- * they take beyond their usual time is part of these 3 s.
+ * groups in turn, twice. A counted launch runs alone on the device. Before the launch, the calling thread waits until
+ * its context has no work; afterwards, it waits until the launch has ended. This disturbs the times of the launch and
+ * of its neighbours; the record of the launch says so (WS_OP_COUNTED). If another thread gave the device work
+ * meanwhile, the counters are dropped. Both waits have deadlines. Waits that reach their deadlines may take 3 s in
+ * all; then counting ends. CUPTI's own calls have no deadline, but time beyond what they usually take is part of the
+ * 3 s.
  *
  * Not counted are graph launches, launches while anything is being captured, collectives and other kernels that wait
  * for other ranks, and launches into a context that is not current. Counters are of the whole device, including the
@@ -29,13 +30,13 @@ bool counters_wanted(void);
 void counters_before(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape);
 void counters_after(struct shim_thread *thread, struct ws_ring_op *record);
 
-/* The operation's call was left by longjmp or an exception: counters_after will not be called. */
+/* Called when the operation's call was left by longjmp or an exception: counters_after will not be called. */
 void counters_given_up(struct shim_thread *thread);
 
-/* A capture is about to begin: waits for a moment until nothing is being counted. */
+/* Called when a capture is about to begin: waits briefly until no launch is being counted. */
 void counters_pause(void);
 
-/* The context is about to go; NULL: the driver is about to shut down. */
+/* Called when the context is about to be destroyed; NULL: the driver is about to shut down. */
 void counters_end(struct shim_context *context);
 
 /* A line for the trace that says how counting went; NULL: counters were not asked for. */

@@ -23,7 +23,7 @@ static void *open_library(const char *path, int flags)
     return open ? open(path, RTLD_NOW | RTLD_LOCAL | flags) : NULL;
 }
 
-/* Opens the file at this place relative to a library that the program has loaded. */
+/* Opens the file at this path, relative to the folder of a library that the program has loaded. */
 static void *open_beside(const char *loaded, const char *relative)
 {
     struct elf_object object;
@@ -35,8 +35,8 @@ static void *open_beside(const char *loaded, const char *relative)
     return length > 0 && (size_t)length < sizeof(path) ? open_library(path, 0) : NULL;
 }
 
-/* The libcupti that the program has loaded, or would load: the one beside its own CUDA runtime (Python's wheels keep
- * each library in a separate folder), or else the system's. */
+/* Finds the libcupti that the program has loaded or would load. That is the one in the folder of its CUDA runtime, or
+ * in a folder near it (Python's wheels have a folder for each library), or else the system's. */
 static void *find_library(void)
 {
     static const char *const beside[] = { "libcupti.so.13", "libcupti.so.12", "../../cuda_cupti/lib/libcupti.so.13",
@@ -109,7 +109,7 @@ static const char *explain(const char *what, ws_CUptiResult result)
 
 /* --- what to ask for --------------------------------------------------------------------------- */
 
-/* Returns false where the chip cannot count the group in one pass. */
+/* Returns false if the chip cannot count the group in one pass. */
 static bool prepare_group(struct cupti_group *group, const char *chip, const uint8_t *availability)
 {
     struct ws_cupti_host_initialize open =
@@ -161,7 +161,8 @@ static uint32_t prepare_groups(struct cupti_session *session, const char *chip, 
     return usable;
 }
 
-/* Asks which counters are available on the device, which newer chips need. Missing permissions show here first. */
+/* Asks which counters are available on the device: newer chips need that answer. A missing permission shows here
+ * first. */
 static const char *ask_availability(struct shim_context *context, uint8_t **image)
 {
     struct ws_cupti_availability ask = WS_CUPTI(availability, .ctx = context->handle);

@@ -1,5 +1,5 @@
 /* CUPTI's range profiler, for hardware counters of one launch at a time. The library is found at run time, and called
- * only where counters were asked for. One thread at a time. */
+ * only if counters were asked for. Only one thread at a time may call these functions. */
 #ifndef WALLSHIM_SHIM_COUNTERS_CUPTI_H
 #define WALLSHIM_SHIM_COUNTERS_CUPTI_H
 
@@ -11,12 +11,12 @@
 
 struct shim_context;
 
-/* Metrics that one pass gives. */
+/* A group of metrics that the hardware counts in one pass. */
 struct cupti_group {
     const char *names[WS_METRICS_IN_GROUP];
-    uint32_t first, count; /* which of the session's metrics they are */
-    bool tensor;           /* they are about tensor cores: all 0 where these did nothing */
-    ws_CUpti_Host *host;   /* NULL: this device does not have the group */
+    uint32_t first, count; /* its metrics in session->metrics: index of the first, and number */
+    bool tensor;           /* FLOPs of tensor cores: all 0 for a kernel that does not use them */
+    ws_CUpti_Host *host;   /* NULL: this device cannot count the group */
     uint8_t *config;
     size_t config_size, data_size; /* data_size 0: not asked yet */
 };
@@ -32,18 +32,19 @@ struct cupti_session {
     size_t data_room;
 };
 
-/* Prepares all groups for the context's device. Returns NULL; or why there can be no counters, and what would
- * help. */
+/* Prepares all groups for the context's device. Returns NULL on success, or a text that says why there can be no
+ * counters and what would help. */
 const char *cupti_open(struct cupti_session *session, struct shim_context *context);
 
-/* Enables the profiler where it is not, and begins the range in which the group is counted. Returns NULL or why
- * not. */
+/* Enables the profiler if it is not enabled, and begins the range in which the group is counted. Returns NULL on
+ * success, or a text that says why it failed. */
 const char *cupti_begin(struct cupti_session *session, struct cupti_group *group);
 
-/* Ends that range; the work in it must have ended. Returns NULL, and the value of each metric; or why not. */
+/* Ends that range; the work in it must have ended. Fills the value of each metric and returns NULL, or returns a text
+ * that says why it failed. */
 const char *cupti_end(struct cupti_session *session, const struct cupti_group *group, double *values);
 
-/* Gives the hardware back; the next begin takes it again. */
+/* Gives the hardware back; the next cupti_begin takes it again. */
 void cupti_disable(struct cupti_session *session);
 
 #endif

@@ -1,4 +1,4 @@
-/* What recording cost the threads of the program, for the trace to say. */
+/* What recording cost the threads of the program. The trace says so at its end. */
 #ifndef WALLSHIM_SHIM_DRAIN_COST_H
 #define WALLSHIM_SHIM_DRAIN_COST_H
 

@@ -32,21 +32,23 @@
 
 enum {
     ROUND_NS = 4000000,
-    SETTLING_NS = 25000000,   /* the longest pause while a clock is not well compared yet */
-    LONGEST_NS = 600000000,   /* the longest pause between rounds, when nothing happens */
-    GAP_NS = 1000000,         /* the shortest, also when launches wake the drain all the time */
-    FIRST_FLUSH_NS = 8000000, /* doubles each time, up to FLUSH_NS: soon at first, as a short program may be killed */
+    SETTLING_NS = 25000000, /* the longest pause while a clock is not well compared yet */
+    LONGEST_NS = 600000000, /* the longest pause between rounds, when nothing happens */
+    GAP_NS = 1000000,       /* the shortest pause, even if launches wake the drain all the time */
+    /* The first pause between flushes. It doubles each time, up to FLUSH_NS. It is short at first, because a program
+     * may be killed soon after its start. */
+    FIRST_FLUSH_NS = 8000000,
     FLUSH_NS = 250000000,
-    CONTEXT_DEADLINE_NS = 200000000, /* before a context goes, it waits so long for the next event that can be read */
+    CONTEXT_DEADLINE_NS = 200000000, /* before a context goes: longest wait until one more event can be read */
     EXIT_DEADLINE_NS = 500000000,    /* the same at exit */
-    DEADLINES_AT_MOST = 4,           /* so many of these deadlines in all, even if events can be read all the time */
-    ANSWER_DEADLINE_NS = 2000000000, /* added to those: how long a thread waits for the drain to answer at all */
+    DEADLINES_AT_MOST = 4,           /* limit of the whole wait, as a multiple of the deadline */
+    ANSWER_DEADLINE_NS = 2000000000, /* added to that limit, for the thread that waits for the drain's answer */
     BEGIN_DEADLINE_NS = 100000000,   /* for the drain to begin the trace */
     LEAVE_NS = 50000000,             /* for all that is done when the process ends without exit() */
     LEAVE_DEADLINE_NS = 5000000,     /* part of that: the wait for the next event that can be read */
     EARLY_EVENTS = 4096,             /* made in advance: a burst may use them up before the drain comes again */
-    MANY_THREADS = 64,             /* with fewer, the kernel is not asked which threads are gone (all_may_be_gone) */
-    ENDED_LOOK_NS = 1000000000,    /* pause between such questions */
+    MANY_THREADS = 64, /* with fewer threads, the kernel is never asked about all of them (all_may_be_gone) */
+    ENDED_LOOK_NS = 1000000000,    /* between two times that the kernel is asked about all threads */
     ENDED_LOOK_SOON_NS = 50000000, /* the same when there are very many threads */
 };
 
@@ -56,9 +58,9 @@ static const int64_t CLOCK_PATIENCE_NS = 2000000000;
 static _Atomic uint32_t begun; /* a futex: 1 once the trace has its beginning, or cannot have one */
 /* The drain's own. */
 static bool driver_gone;
-static bool closed; /* the trace */
+static bool closed; /* the trace is closed */
 static int64_t last_happened, next_flush;
-static bool last_rounds; /* no events will follow those that are there */
+static bool last_rounds; /* no more events will be recorded */
 static bool unwritten;   /* something that happened is not in the file yet */
 
 static __thread bool is_drain __attribute__((tls_model("initial-exec")));
@@ -70,7 +72,7 @@ static bool usable(struct shim_context *context)
     return context->timed && !driver_gone && atomic_load(&context->life) == CONTEXT_ALIVE;
 }
 
-/* Keeps the clock of one context. It is current on this thread afterwards. */
+/* Keeps one context's clock up to date. The context is current on this thread afterwards. */
 static void keep_context(struct shim_context *context, int64_t now)
 {
     struct ws_clock row;
@@ -82,7 +84,7 @@ static void keep_context(struct shim_context *context, int64_t now)
     }
 }
 
-/* Comes early in a round: launches may lack events while the rest of the round takes its time. */
+/* Called early in a round, and again when the rings are read: launches may run out of events during a long round. */
 static void grow_pools(void)
 {
     for (uint32_t id = 1; id <= context_count(); id++) {
@@ -93,8 +95,8 @@ static void grow_pools(void)
     }
 }
 
-/* Reads events of operations that wait in the streams of one context. NULL: of all usable contexts, which are made
- * current in turn; operations in a context that is gone are given up. */
+/* Reads events of operations that wait in streams. `only`: in those of this context, which must be current. NULL: in
+ * those of all usable contexts; makes each of them current, and gives up operations in contexts that are gone. */
 static void harvest_streams(struct shim_context *only)
 {
     struct shim_context *current = only;
@@ -124,8 +126,8 @@ static void keep_contexts(int64_t now)
 
 /* --- rounds ------------------------------------------------------------------------------------ */
 
-/* Is it time to ask the kernel about all threads? A thread whose end was noted (THREAD_ENDING) is asked about at
- * once. But the end is not noted where a thread got its state in a destructor of thread-specific data. */
+/* Is it time to ask the kernel which threads are gone? The drain asks about a thread at once if its end was noted
+ * (THREAD_ENDING). The end is not noted if the thread got its state in a destructor of thread-specific data. */
 static bool all_may_be_gone(void)
 {
     static int64_t last_look;
@@ -137,19 +139,20 @@ static bool all_may_be_gone(void)
     return true;
 }
 
-/* Has the thread had calls that are only counted? They cause no more rounds, but are to be in the next flush. */
+/* Has the thread made calls that are only counted? Such calls do not cause more rounds, but their count must be in
+ * the next flush. */
 static bool has_counted(const struct shim_thread *thread)
 {
     return __atomic_load_n(&thread->passed, __ATOMIC_RELAXED) != thread->reported_passed;
 }
 
-/* The thread is gone, so nobody else uses its state. Sanitizers do not know that: they are off. */
+/* The thread is gone, so nobody else uses its state. ThreadSanitizer does not know that, so it is off here. */
 __attribute__((no_sanitize("thread"))) static bool left_something(const struct shim_thread *thread)
 {
     return thread->slow || thread->within || thread->waiting_count;
 }
 
-/* Did anything happen? */
+/* Reads the rings of all threads. Returns whether anything happened. */
 static bool read_threads(void)
 {
     unsigned used = thread_slots_used();
@@ -164,7 +167,7 @@ static bool read_threads(void)
         uint64_t head = ws_ring_head(&thread->ring);
         happened |= gone || head != ws_ring_tail(&thread->ring);
         unwritten |= has_counted(thread);
-        trace_add_dictionaries(); /* after reading head: so the dictionaries have all that these records name */
+        trace_add_dictionaries(); /* after reading head: records before it may name any of these rows */
         ring_pages_keep(thread, head);
         ring_reader_read(thread, head);
         if (gone) {
@@ -213,8 +216,8 @@ static void round_once(void)
 }
 
 /* Makes rounds until no operation of the context (NULL: of any) waits for its events, or no event could be read for
- * deadline_ns. Each event read extends the deadline: on a busy machine much may be left to read although the device
- * is long done. */
+ * deadline_ns. Each event that is read extends the deadline: on a busy machine, many events may be unread although
+ * the device is long done. */
 static void rounds_until_read(struct shim_context *context, int64_t deadline_ns)
 {
     int64_t deadline = ws_clock_ns() + deadline_ns;
@@ -224,7 +227,8 @@ static void rounds_until_read(struct shim_context *context, int64_t deadline_ns)
         uint64_t settled = pending_settled();
         bool waiting = false;
         if (context && !driver_gone && context->timed && atomic_load(&context->life) != CONTEXT_GONE) {
-            /* The context is ending, so ordinary rounds leave it out. The thread that ends it waits for us. */
+            /* The context is ending, so ordinary rounds leave it out. The thread that destroys it waits for the
+             * drain. */
             read_threads();
             if (driver.context_set(context->handle) == WS_CUDA_SUCCESS) {
                 struct ws_clock row;
@@ -260,7 +264,7 @@ static void close_trace(const char *end)
     trace_close();
 }
 
-/* Does what is requested. True: that was the last request. */
+/* Does what is requested. Returns true if that was the last request. */
 static bool answer(struct request request)
 {
     struct shim_context *context = context_at(request.context);
@@ -306,8 +310,8 @@ static bool answer_all(void)
     return false;
 }
 
-/* The C library ends a process when its last thread ends. It does not know that the threads left are ours, so the
- * drain calls exit. */
+/* The C library ends a process when its last thread ends. It does not know that all remaining threads are ours, so
+ * the drain calls exit. */
 static void end_process(void)
 {
     void (*leave)(int) = (void (*)(int))elf_libc_symbol("exit");
@@ -332,7 +336,7 @@ static bool clocks_settle(void)
 }
 
 /* Time until the next round, if no thread wakes the drain: an eighth of the time in which nothing has happened. So
- * the pauses grow while the program is idle, and what happens after a pause is still read and written soon. */
+ * pauses grow while the program is idle, but are short again once something has happened. */
 static int64_t pause_ns(int64_t now)
 {
     int64_t quiet = now - last_happened;
@@ -377,8 +381,8 @@ static void *drain_main(void *unused)
     say_begun();
     ticks_init();
     last_happened = ws_clock_ns();
-    /* A capture in global mode makes "unsafe" driver calls fail in other threads. Ours never disturb a capture, so
-     * this thread opts out. */
+    /* A capture in global mode makes "unsafe" driver calls fail in other threads. The drain's calls never disturb a
+     * capture, so its thread opts out. */
     ws_CUenum mode = WS_CU_STREAM_CAPTURE_MODE_RELAXED;
     if (driver.exchange_capture_mode)
         driver.exchange_capture_mode(&mode);
@@ -394,7 +398,7 @@ static void *drain_main(void *unused)
 
 /* --- asking the drain -------------------------------------------------------------------------- */
 
-/* The drain itself may run exit handlers, as the process's last thread (end_process). Then it answers directly. */
+/* The drain itself may run exit handlers (see end_process). Then it answers its own request directly. */
 static void ask(enum request_kind kind, uint32_t context, int64_t deadline_ns)
 {
     if (is_drain)

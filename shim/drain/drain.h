@@ -8,17 +8,17 @@
 
 struct shim_context;
 
-/* Starts the thread. Returns 0, or -errno where that fails. */
+/* Starts the thread. Returns 0 or -errno. */
 int drain_start(void);
 
-/* Reads the times of what still runs in the context, which is about to go. Within a deadline. */
+/* Called when the context is about to be destroyed. Reads the times of what still runs in it, within a deadline. */
 void drain_finish_context(struct shim_context *context);
 
-/* Reads the times of all that still runs, within a deadline. From then on no event is recorded or read, as the driver
- * is about to shut down. */
+/* Called when the driver is about to shut down. Reads the times of all that still runs, within a deadline. From then
+ * on, no event is recorded or read. */
 void drain_before_driver_exit(void);
 
-/* The same, and writes the end of the trace, within 50 ms: the process ends without exit(). */
+/* Called when the process ends without exit(). Does the same and writes the end of the trace, all within 50 ms. */
 void drain_leave(void);
 
 /* Writes the end of the trace and ends the thread. */

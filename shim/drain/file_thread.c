@@ -23,7 +23,7 @@
 #endif
 enum { UNSHARE = 2 }; /* CLOSE_RANGE_UNSHARE */
 
-enum { LOOK_NS = 1000000000 }; /* while waiting, the drain checks so often whether the thread still exists */
+enum { LOOK_NS = 1000000000 }; /* while the drain waits: how often it checks whether the thread still exists */
 
 enum job_state { IDLE, ASKED, DONE };
 
@@ -38,7 +38,7 @@ static bool started;
 
 /* --- the thread's own descriptor table ---------------------------------------------------------- */
 
-/* folder: a descriptor of the open directory /proc/…/fd. Closes all descriptors that are listed there, itself
+/* Closes all descriptors that are listed in /proc/…/fd. folder: the descriptor of that directory, which is closed
  * last. */
 static void close_listed(int folder)
 {
@@ -68,7 +68,7 @@ static void take_own_table(void)
     char path[64];
     if (!syscall(SYS_close_range, 0, ~0U, UNSHARE))
         return;
-    /* Linux before 5.9, or a sandbox. */
+    /* close_range failed: Linux is older than 5.9, or a sandbox forbids the call. */
     snprintf(path, sizeof(path), "/proc/self/task/%ld/fd", (long)syscall(SYS_gettid));
     int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder >= 0)
@@ -116,7 +116,8 @@ static bool is_gone(void)
     return id && syscall(SYS_tgkill, getpid(), id, 0) && errno == ESRCH;
 }
 
-/* Has the thread run work(data); without work, has it end. False: there is no thread, or no longer. */
+/* Makes the thread run work(data), or end if `work` is NULL. Returns false if there is no thread, or if it has been
+ * killed. */
 static bool ask(int (*work)(void *data), void *data)
 {
     if (!started)

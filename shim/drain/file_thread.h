@@ -7,13 +7,14 @@
 #ifndef WALLSHIM_SHIM_DRAIN_FILE_THREAD_H
 #define WALLSHIM_SHIM_DRAIN_FILE_THREAD_H
 
-/* For the drain. Where the thread cannot be started, the drain writes the file itself. Where the thread cannot have a
- * table of its own, it writes in the program's. */
+/* For the drain. If the thread cannot be started, the drain writes the file itself. If the thread cannot have a table
+ * of its own, it uses the program's. */
 void file_thread_start(void);
 
 /* Has the thread run work(data), and returns the result. If there is no thread, or it is gone (a seccomp filter may
- * have killed it), the caller runs work(data) itself. For the drain, and for work that the thread is doing: every
- * change of threads may take milliseconds on a busy machine, so work of many writes is better done as a whole. */
+ * have killed it), the caller runs work(data) itself. Only the drain may call this, or work that the thread is
+ * running. Every switch between the two threads may take milliseconds on a busy machine, so work that consists of
+ * many writes is better handed over as a whole. */
 int file_thread_do(int (*work)(void *data), void *data);
 
 /* Ends the thread, which must not keep the process alive. */

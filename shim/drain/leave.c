@@ -16,8 +16,8 @@
 
 /* --- exit --------------------------------------------------------------------------------------- */
 
-/* Exit handlers run in the reverse order of their setting. Ours is set after cuInit, and again after the first
- * context. So it runs before the driver's, at whichever of the two the driver sets that. */
+/* Exit handlers run in the reverse of the order in which they were set. The driver sets its handler in cuInit or with
+ * the first context. Ours is set after each of the two, so it runs before the driver's. */
 static void at_exit(void)
 {
     static _Atomic bool has_run;
@@ -58,8 +58,8 @@ void leave_prepare(void)
     real_Exit = (end_function *)resolve_next("_Exit");
 }
 
-/* If another thread is here already, this one waits for the same answer of the drain. Nothing is done in a child made
- * by vfork, which still uses its parent's memory: its pid differs. */
+/* If another thread has come here before, this one also waits until the drain has ended the trace. In a child made by
+ * vfork, which shares its parent's memory, nothing is done: getpid() differs there. */
 static void leave(void)
 {
     if (!shim_started() || shim_page.pid != getpid())
@@ -78,7 +78,7 @@ void leave_init(void)
     at_quick_exit(leave_quickly);
 }
 
-/* Where the real function was not found, or not yet, the system call ends the process. */
+/* If the real function has not been found, the system call ends the process. */
 static __attribute__((noreturn)) void leave_by(end_function *real, int status)
 {
     leave();

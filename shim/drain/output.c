@@ -30,7 +30,7 @@ enum { NAMES_TRIED = 1000 };
 
 /* --- the name ---------------------------------------------------------------------------------- */
 
-/* Launchers name the rank in one of these: torchrun, Open MPI, MPICH and Intel MPI, Slurm. */
+/* The process's rank, from a variable that its launcher sets: torchrun, Open MPI, MPICH and Intel MPI, or Slurm. */
 static char rank[64] = "0";
 
 static void keep_rank(void)
@@ -83,7 +83,8 @@ static void add_command_line(struct output *output)
     add_meta(output, "command_line", size ? text : program_name());
 }
 
-/* Is the variable kept? Those are that matter to GPU work, or tell processes of a job apart. */
+/* Does the trace keep this environment variable? It keeps variables that matter to GPU work, and variables that tell
+ * the processes of a job apart. */
 static bool is_wanted(const char *variable)
 {
     static const char *const prefixes[] = { "CUDA_",       "NVIDIA_",      "NCCL_",       "CUBLAS", "CUDNN_",
@@ -96,12 +97,13 @@ static bool is_wanted(const char *variable)
     return false;
 }
 
-/* All variables that are kept, each zero-terminated. A copy, since the program may change its environment while the
- * drain writes it. */
+/* The environment variables that the trace keeps, each zero-terminated. This is a copy, because the program may
+ * change its environment while the drain writes the trace. */
 static char environment[64 << 10];
 static size_t environment_used;
 
-/* Identifies the run of `wallshim record` that started the program: by this it finds its own traces in the folder. */
+/* Identifies the run of `wallshim record` that started the program. By this text, `wallshim record` finds its own
+ * traces in the folder. */
 static char recording[WS_RECORDING_SIZE];
 
 static void keep_environment(void)
@@ -145,7 +147,7 @@ static bool add_library(const struct elf_object *object, void *data)
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
         if (strncmp(file, wanted[i], strlen(wanted[i])))
             continue;
-        /* The file behind the links carries the whole version in its name. */
+        /* The path may be a symbolic link. The name of the file that it points to has the whole version. */
         ssize_t length = readlink(object->path, real, sizeof(real) - 1);
         real[length > 0 ? length : 0] = 0;
         snprintf(key, sizeof(key), "library.%.*s", (int)(strlen(wanted[i]) - 3), wanted[i]);
@@ -220,7 +222,7 @@ static bool make_absolute(char *path, size_t capacity)
     return true;
 }
 
-/* By statx, as the symbols of stat differ between versions of glibc. */
+/* Uses statx, because the symbols of stat differ between versions of glibc. */
 static bool is_file(const char *path)
 {
     struct statx found;
@@ -228,7 +230,7 @@ static bool is_file(const char *path)
 }
 
 /* Creates the file. A trace of this name may exist already, since process ids repeat, above all in containers: then
- * other names are tried. Not if what exists is not a regular file (/dev/null). */
+ * other names are tried. If something exists that is no regular file (/dev/null), no other name is tried. */
 static int create_file(void *data)
 {
     struct output *output = data;

@@ -22,7 +22,7 @@ int output_begin(struct output *output);
 /* Adds a key and a value about the program or its recording. */
 void output_say(struct output *output, const char *key, const char *value);
 
-/* Writes the rows added so far to the file. Returns 0, or -errno of the first frame that the file did not take. */
+/* Writes the rows added so far to the file. Returns 0, or -errno of the first frame that could not be written. */
 int output_flush(struct output *output);
 
 /* Writes the footer and closes the file. Returns 0 or -errno. */

@@ -11,10 +11,10 @@
 #include "shim/timing/reconstruct.h"
 
 enum { PENDING_CHUNK = 1024, MOST_WITHOUT_EVENTS = 65536 };
-enum { QUIET_NS = 100000000 }; /* if nothing was launched for so long, no event is waited for */
+enum { QUIET_NS = 100000000 }; /* a stream without launches for this long waits for no event */
 
 static struct pending *free_pending;
-static int64_t round_began; /* host ns: all operations launched before are in their queues */
+static int64_t round_began; /* host ns: all operations that were launched before this time are in their queues */
 static uint64_t settled;
 
 struct pending *pending_take(void)
@@ -63,8 +63,8 @@ static void release_events(struct shim_stream *stream, const struct pending *pen
     event_release(&stream->context->pool, pending->end_event);
 }
 
-/* The event that bounds the operation's end: its own end event; or else the begin event of a later operation, or the
- * stream's next end event, whichever comes first. 0: there is none yet. */
+/* The event that bounds the operation's end. That is its own end event. If it has none, it is the first event of
+ * later operations: a begin event of their own, or an end event. 0: there is none yet. */
 static uint32_t closing_event(const struct pending *pending)
 {
     unsigned steps = 0;
@@ -177,8 +177,8 @@ static void sort_by_launch(struct shim_stream *stream)
         stream->last = stream->last->next;
 }
 
-/* The last operation of the stream's next window: the first with an end event. Where no more events are waited for,
- * the last of all. NULL: there is none yet. */
+/* The last operation of the stream's next window. That is the first operation with an end event; or, if no more
+ * events are waited for, the last operation in the queue. NULL: the window is not complete yet. */
 static struct pending *window_end(const struct shim_stream *stream, bool last_round)
 {
     struct pending *at = stream->first;
@@ -188,8 +188,8 @@ static struct pending *window_end(const struct shim_stream *stream, bool last_ro
     return at->end_event || over || stream->waiting > MOST_WITHOUT_EVENTS ? at : NULL;
 }
 
-/* Computes the times of a window that has no end event. False: by these times it has not ended yet, and nothing is
- * changed in the stream. */
+/* Computes the times of a window that has no end event. False: by the computed times, the window has not ended yet.
+ * The stream is then as it was before. */
 static bool compute_ended(struct shim_stream *stream, struct pending *end)
 {
     bool known = stream->line_known;
@@ -204,7 +204,8 @@ static bool compute_ended(struct shim_stream *stream, struct pending *end)
     return false;
 }
 
-/* Adds rows of the stream's operations up to `end`. computed: computed ones have times. measured: the others have. */
+/* Adds rows of the stream's operations up to `end`. computed: operations with WS_RING_OP_COMPUTED have device times.
+ * measured: the other operations have device times. */
 static void add_window(struct shim_stream *stream, const struct pending *end, bool computed, bool measured)
 {
     bool is_end = false;
@@ -251,7 +252,7 @@ void pending_harvest(struct shim_stream *stream, bool last_round)
         harvest_each(stream);
 }
 
-/* The last of the computed operations that follow each other, from `first` on. */
+/* The last operation of the unbroken run of computed operations that begins with `first`. */
 static struct pending *computed_end(struct pending *first)
 {
     while (first->next && first->next->detail & WS_RING_OP_COMPUTED)
@@ -259,7 +260,7 @@ static struct pending *computed_end(struct pending *first)
     return first;
 }
 
-/* Adds the stream's first operation without times: its events, or the driver, are gone. */
+/* Adds the row of the stream's first operation without device times: its events, or the driver, are gone. */
 static void add_unread(struct shim_stream *stream)
 {
     struct pending *pending = take_first(stream);

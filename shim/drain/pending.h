@@ -17,8 +17,8 @@ struct pending *pending_take(void);
 /* Appends the operation to the stream's queue. */
 void pending_queue(struct shim_stream *stream, struct pending *pending);
 
-/* Adds the operation's row without device times, and counts the loss: `reason`, or an empty event pool if the
- * operation says so. */
+/* Adds the operation's row without device times, and counts the loss under `reason`; or under WS_LOSS_POOL_DRY, if
+ * the operation found the event pool empty. */
 void pending_add_untimed(struct ws_op *op, enum ws_loss_reason reason);
 
 /* Called before a round reads the rings; now: host ns. */
@@ -28,8 +28,8 @@ void pending_begin_round(int64_t now);
  * come. */
 void pending_harvest(struct shim_stream *stream, bool last_round);
 
-/* Makes rows of all of them without reading events, as the context or the driver is gone. Only operations whose times
- * are computed still get times. */
+/* Called when the context or the driver is gone. Makes rows of all the stream's waiting operations without reading
+ * events. Only operations whose times are computed get device times. */
 void pending_give_up(struct shim_stream *stream);
 
 /* How many operations have left their queues since the start. */

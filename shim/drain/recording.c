@@ -87,7 +87,7 @@ int64_t recording_next_edge(int64_t now)
 }
 
 /* Called by the drain, and by a thread of the program where a range begins or ends. If another thread changes the
- * phase meanwhile, the decision is made anew. */
+ * phase meanwhile, this decides again. */
 void recording_update(int64_t now)
 {
     uint32_t phase = atomic_load(&shim_page.phase), next;
@@ -97,7 +97,8 @@ void recording_update(int64_t now)
             return;
         next =
             is_on ? phase & ~(uint32_t)(SHIM_RECORDING | SHIM_TIMING | SHIM_COUNTING) : phase | recording_bits(phase);
-        /* While recording was off, streams may have had other work: their last events tell nothing. */
+        /* While recording was off, streams may have had other work. So their last events do not tell when the next
+         * operation may begin. */
         for (uint32_t id = 1; !is_on && id <= stream_count(); id++)
             atomic_store(&stream_at(id)->fresh, 1);
     } while (!atomic_compare_exchange_weak(&shim_page.phase, &phase, next));

@@ -1,5 +1,5 @@
-/* When recording is on. Options decide (delay, duration, bursts, size of the trace), and the range that the program
- * marks. */
+/* Decides when recording is on: by the options (delay, duration, bursts, size of the trace), and by the range that
+ * the program marks. */
 #ifndef WALLSHIM_SHIM_DRAIN_RECORDING_H
 #define WALLSHIM_SHIM_DRAIN_RECORDING_H
 
@@ -11,20 +11,20 @@
 /* Reads the options; called when the shim is loaded. */
 void recording_prepare(void);
 
-/* The shim starts at this time. Returns the phase to start in (enum shim_phase). If recording is to be on, it is so
- * at once: calls that other threads make during the rest of the start are recorded. */
+/* Called when the shim starts. Returns the phase to start in (enum shim_phase). If recording is to be on, this phase
+ * already says so: then calls that other threads make during the rest of the start are recorded, too. */
 uint32_t recording_start(int64_t now);
 
 /* Turns recording on or off, if it is time. The drain calls it at every round. */
 void recording_update(int64_t now);
 
-/* ns until time may turn recording on or off; INT64_MAX: never. */
+/* ns until the delay, the duration or a burst next turns recording on or off; INT64_MAX: never. */
 int64_t recording_next_edge(int64_t now);
 
-/* cuProfilerStart and cuProfilerStop, for --capture-range=profiler. */
+/* Called by the wrappers of cuProfilerStart and cuProfilerStop, for --capture-range=profiler. */
 void recording_set_range(bool inside);
 
-/* Why recording is off, or was last off: the reason under which unrecorded calls are counted. */
+/* Why recording is off, or was when it was last off. Calls that are not recorded count as lost for this reason. */
 enum ws_loss_reason recording_off_reason(void);
 
 #endif

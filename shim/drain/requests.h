@@ -24,11 +24,13 @@ struct request {
  * a forked child. */
 void request_ask(enum request_kind kind, uint32_t context, int64_t deadline_ns);
 
-/* For the drain: finds the oldest request (word 0: there is none); and says that it is answered. */
+/* For the drain. request_next returns the oldest request (word 0: there is none). request_answer says that the
+ * request is answered. */
 struct request request_next(void);
 void request_answer(struct request request);
 
-/* The drain answers no more requests from now on; or it does again, with none waiting. */
+/* requests_end: the drain answers no more requests from now on. requests_begin: it answers requests again, and none
+ * is waiting. */
 void requests_end(void);
 void requests_begin(void);
 

@@ -4,10 +4,10 @@
 #include "shim/objects/thread.h"
 
 enum {
-    PAGE_SLOTS = 4096 / WS_RING_SLOT,                  /* slots in a page, of the smallest page size */
+    PAGE_SLOTS = 4096 / WS_RING_SLOT,                  /* slots in a page of the smallest page size */
     MOST_AHEAD = WS_RING_LOOK_EVERY + 16 * PAGE_SLOTS, /* enough: a thread wakes the drain before it uses them up */
     ALL_AHEAD = (4 << 20) / WS_RING_SLOT,              /* shared by all threads, as most of them launch little */
-    ROUNDS_AHEAD = 4,                                  /* pages for so many rounds: the next one may be late */
+    ROUNDS_AHEAD = 4, /* pages are touched for this many rounds: the next round may be late */
 };
 
 static uint64_t slots_ahead(const struct shim_thread *thread, uint64_t head)
@@ -16,8 +16,8 @@ static uint64_t slots_ahead(const struct shim_thread *thread, uint64_t head)
     return ws_max(ws_min(share, (uint64_t)MOST_AHEAD), ROUNDS_AHEAD * (head - thread->head_before));
 }
 
-/* Touches the page by replacing a zero with a zero. The thread may write there at any time: if the exchange finds
- * another value, it leaves it alone. ThreadSanitizer takes that for a race. */
+/* Touches the page by replacing a zero with a zero. The thread may write to the page at any time: if the exchange
+ * finds another value, it changes nothing. ThreadSanitizer would report a race. */
 __attribute__((no_sanitize("thread"))) static void touch(const struct ws_ring *ring, uint64_t slot)
 {
     uint32_t zero = 0;

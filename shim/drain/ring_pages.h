@@ -7,10 +7,10 @@
 
 struct shim_thread;
 
-/* Touches pages ahead of the ring's head: more of them for a thread that wrote much since the last time. */
+/* Touches pages ahead of the ring's head. A thread that has written much since the last call gets more of them. */
 void ring_pages_keep(struct shim_thread *thread, uint64_t head);
 
-/* The same for threads that began since the last time. */
+/* The same for all threads that got their state since the last call. */
 void ring_pages_of_new_threads(void);
 
 #endif

@@ -24,8 +24,8 @@ static uint32_t params_count;
 
 /* --- operations -------------------------------------------------------------------------------- */
 
-/* Why an operation has no events: the driver refused them, or none were asked for, during captures or when the driver
- * is about to go. */
+/* Why an operation has no events: the driver refused them, or the shim did not record any (during a capture, or when
+ * the driver is about to shut down). */
 static enum ws_loss_reason why_without_events(const struct ws_ring_op *record)
 {
     if (record->begin_event || record->inner & WS_RING_OP_OWN_BEGIN)
@@ -33,7 +33,7 @@ static enum ws_loss_reason why_without_events(const struct ws_ring_op *record)
     return shim_phase() & SHIM_TIMING ? WS_LOSS_CAPTURE_UNKNOWN : WS_LOSS_UNTIMED_AT_EXIT;
 }
 
-/* ns from the call's return until the end event was in the stream; UINT32_MAX, over four seconds: not known. */
+/* ns from the call's return until the end event was in the stream; UINT32_MAX: not known. */
 static uint32_t lateness(const struct ws_ring_op *record, int64_t host_end)
 {
     uint32_t ticks = record->inner >> WS_RING_OP_LATENESS;
@@ -41,9 +41,9 @@ static uint32_t lateness(const struct ws_ring_op *record, int64_t host_end)
                                              : (uint32_t)(ticks_to_ns(record->ticks_end + ticks) - host_end);
 }
 
-/* Does the copy's call take about as long as the copy? The driver moves pageable memory through its own pinned
- * memory, within the call. Not so for small asynchronous copies to the device: it only copies their data aside
- * (driver API documentation, "API synchronization behavior"). */
+/* Does the copy's call take about as long as the copy? It does for pageable memory: the driver moves it through its
+ * own pinned memory, within the call. It does not for small asynchronous copies to the device: their call only copies
+ * the data to memory of the driver (driver API documentation, "API synchronization behavior"). */
 static bool is_staged(const struct ws_shape *shape, const struct ws_op *op)
 {
     if (shape->kind != WS_OP_COPY)
@@ -249,7 +249,7 @@ void ring_reader_read(struct shim_thread *thread, uint64_t head)
         unsigned slots = ws_ring_record_slots(&thread->ring, at, head);
         thread->damaged +=
             !slots || !read_record(thread, (const struct ws_ring_header *)ws_ring_slot(&thread->ring, at));
-        /* Without a valid size it is not known where the next record begins: the rest is skipped. */
+        /* Without a valid size it is not known where the next record begins. So all slots up to head are skipped. */
         thread->damaged += slots ? 0 : head - at - 1;
         at = slots ? at + slots : head;
     }

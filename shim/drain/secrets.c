@@ -20,7 +20,8 @@ static bool is_tokenizer(const char *name, size_t length)
     return length >= sizeof(word) - 1 && !strncasecmp(name, word, sizeof(word) - 1);
 }
 
-/* Where in a name a word must stand to make the name secret. WHOLE: with no letter or digit beside it. */
+/* Where in a name a word must stand to make the name secret. WHOLE: with no letter or digit directly before or after
+ * it. */
 enum place { ANYWHERE, AT_THE_END, WHOLE };
 
 static bool stands(const char *name, size_t length, const char *word, size_t word_length, enum place place)
@@ -81,7 +82,8 @@ static bool is_name(char byte)
     return is_word(byte) || strchr("_-.", byte);
 }
 
-/* Not by strspn: with AddressSanitizer, GCC 12 warns of a read beyond a constant string. */
+/* Counts the spaces at text. strspn is not used: with AddressSanitizer, GCC 12 warns of a read beyond a constant
+ * string. */
 static size_t spaces(const char *text)
 {
     size_t count = 0;
@@ -90,8 +92,8 @@ static size_t spaces(const char *text)
     return count;
 }
 
-/* If a name and a value begin at text, the length of the name, and *value; else 0. The colons of "https://" and of
- * "C++::names" do not begin a value. */
+/* If a name and a value begin at text, returns the length of the name, and sets *value; else returns 0. The colons of
+ * "https://" and of "C++::names" do not begin a value. */
 static size_t pair(const char *text, const char **value)
 {
     size_t length = 0;
@@ -120,15 +122,15 @@ static size_t value_length(const char *value, bool header)
     return strcspn(value, header ? "\"'\r\n" : " \t\r\n\"'&;,)}]");
 }
 
-/* text: a URL, from just behind "://". If its authority holds a secret: true, *from its offset, *length its
- * length. */
+/* Does the URL's authority (user:password@host) hold a secret? text: the URL, from behind "://" on. *from, *length:
+ * where in text the secret is. of_web: the URL begins with http or https. */
 static bool url_secret(const char *text, bool of_web, size_t *from, size_t *length)
 {
     size_t word = strcspn(text, " \t\r\n\"'<>"), authority = strcspn(text, "/?# \t\r\n\"'<>");
     const char *at = memrchr(text, '@', authority);
     const char *colon = memchr(text, ':', at ? (size_t)(at - text) : authority);
-    /* A slash in a password looks like the authority's end. What looks like a port but is not all digits is therefore
-     * taken for the beginning of a password. */
+    /* A slash in a password looks like the authority's end. So if the text behind the colon is not all digits, as a
+     * port would be, it is taken for the beginning of a password. */
     if (!at && colon && colon + 1 + strspn(colon + 1, "0123456789") < text + authority)
         at = memrchr(text, '@', word);
     if (!at || (!colon && !of_web))
@@ -149,7 +151,7 @@ static size_t web_token(const char *text)
     return text[head + 1 + body] == '.' ? head + body + 2 + strspn(text + head + body + 2, base64) : 0;
 }
 
-/* If "Bearer" and something else follow at text: the length of "Bearer" and the spaces behind it; else 0. */
+/* If text begins with "Bearer", spaces and something else: the length of "Bearer" and the spaces; else 0. */
 static size_t bearer(const char *text)
 {
     static const char word[] = "Bearer";
@@ -160,7 +162,7 @@ static size_t bearer(const char *text)
     return gap && text[length + gap] ? length + gap : 0;
 }
 
-/* If "user:password@host" follows at text, without a scheme: the length of "user:"; else 0. */
+/* If text begins with "user:password@host", without a scheme: the length of "user:"; else 0. */
 static size_t user(const char *text)
 {
     size_t name = 0;
@@ -230,7 +232,7 @@ static bool is_scheme(const char *argument)
     return false;
 }
 
-/* Is the argument after this one a secret? So it is after "--password", "Authorization:" and "Bearer". */
+/* Is the argument after this one a secret? It is after "--password", "Authorization:" and "Bearer". */
 static bool announces(const char *argument, const char *more_words)
 {
     size_t length = strlen(argument);
@@ -239,8 +241,8 @@ static bool announces(const char *argument, const char *more_words)
            !strpbrk(argument, " \t") && secrets_named(argument, length, more_words);
 }
 
-/* Appends one argument. If a name that marks a secret stands before its first "=", all behind that is hidden; else
- * the secrets found in it. */
+/* Appends one argument. If the name before its first "=" marks a secret, everything behind the "=" is hidden.
+ * Otherwise only the secrets found in the argument are hidden. */
 static void put_argument(struct text *to, const char *argument, const char *more_words)
 {
     const char *equals = strchr(argument, '=');

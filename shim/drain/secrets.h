@@ -1,5 +1,5 @@
-/* Secrets that must not get into a trace. They are values of arguments and environment variables whose names say so
- * ("PASSWORD"). And they are found in texts: name=value, "name": "value", headers, tokens after "Bearer",
+/* Secrets that must not get into a trace. A value is secret if the name of its argument or environment variable says
+ * so ("PASSWORD"). Secrets are also found inside texts: name=value, "name": "value", headers, tokens after "Bearer",
  * user:password@ in URLs. */
 #ifndef WALLSHIM_SHIM_DRAIN_SECRETS_H
 #define WALLSHIM_SHIM_DRAIN_SECRETS_H

@@ -10,7 +10,7 @@
 #include "shim/state/registry.h"
 
 static struct output output;
-static _Atomic uint64_t bytes; /* of the trace */
+static _Atomic uint64_t bytes; /* size of the trace */
 static bool failed;            /* writing has failed, and a warning was printed */
 
 static void complain(int error)

@@ -7,8 +7,8 @@
 
 #include "record/record.h"
 
-/* The first chooses the file's name, the second creates the file and begins it. They return 0; or -errno, having said
- * on stderr what went wrong. */
+/* trace_create chooses the file's name. trace_begin creates the file and writes its beginning. Both return 0, or
+ * print a warning and return -errno. */
 int trace_create(void);
 int trace_begin(void);
 

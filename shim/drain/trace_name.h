@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 struct trace_name_parts {
-    const char *program, *host, *rank; /* not from us: they may contain anything */
+    const char *program, *host, *rank; /* from outside the shim: they may contain anything */
     int pid;
 };
 
@@ -14,8 +14,8 @@ struct trace_name_parts {
  * dots become '_', so that they cannot lead to another folder. False when the result does not fit. */
 bool trace_name_expand(const char *pattern, const struct trace_name_parts *parts, char *path, size_t capacity);
 
-/* The name to try after `attempt` others exist: "NAME.wst", "NAME-1.wst", "NAME-2.wst" … False when it does not
- * fit. */
+/* The name to try if `attempt` names before it exist already: "NAME.wst", "NAME-1.wst", "NAME-2.wst" … False when it
+ * does not fit. */
 bool trace_name_next(const char *path, unsigned attempt, char *next, size_t capacity);
 
 #endif

@@ -29,8 +29,8 @@ static bool is_wrapped_library(const struct bindings *bindings, const void *addr
     return false;
 }
 
-/* Counts the object's functions that are bound to the driver or NCCL directly. A function that is bound lazily does
- * not count before its first call. */
+/* Counts the functions that this object imports directly from the driver or NCCL, past the shim. With lazy binding, a
+ * function counts only once it was called. */
 static bool count_bindings(const struct elf_object *object, void *data)
 {
     struct bindings *bindings = data;
@@ -68,7 +68,7 @@ static bool is_of_our_namespace(uintptr_t address)
     return cover.found;
 }
 
-/* Is this line of /proc/self/maps code of a driver that no object of our namespace covers? */
+/* Does this line of /proc/self/maps show code of a driver that is not loaded in our namespace? */
 static bool is_other_driver(const char *line)
 {
     unsigned long start;
@@ -95,7 +95,7 @@ static uint64_t count_other_drivers(void)
             count += is_other_driver(line);
         }
         held = (size_t)(text + held - line);
-        if (held == sizeof(text) - 1) /* cannot happen: no line is so long */
+        if (held == sizeof(text) - 1) /* cannot happen: every line is shorter than the buffer */
             break;
         memmove(text, line, held);
     }

@@ -3,10 +3,9 @@
  *
  *   CUBLAS_ROW(library, symbol, parameters, arguments, gemm)
  *
- * library is the file's name without "lib". gemm describes the call, by macros of libraries/cublas.c. Each function
- * has a twin with 64-bit sizes. Complex GEMMs, grouped ones and those of triangular or symmetric matrices are not
- * wrapped: their launches are recorded, but not their
- * sizes. */
+ * library is the name of the library's file without "lib" and ".so". gemm describes the call, by macros of
+ * libraries/cublas.c. Each cuBLAS function has a twin with 64-bit sizes. Not wrapped: complex GEMMs, grouped GEMMs,
+ * and products of triangular or symmetric matrices. Their launches are recorded, but not their sizes. */
 #ifndef CUBLAS_ROW
 #error "define CUBLAS_ROW before including cublas_table.h"
 #endif

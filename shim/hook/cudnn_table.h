@@ -1,19 +1,18 @@
-/* The wrapped cuDNN functions. Include it as driver_table.h, with these defined:
+/* The wrapped cuDNN functions. Include this file like driver_table.h, with these macros defined:
  *
  *   CUDNN_ROW(part, symbol, parameters, arguments, label)                  functions that compute
  *   CUDNN_FOLLOWED(part, symbol, parameters, arguments, before, after)     functions that set up descriptors
  *
- * part is the library of cuDNN 9 that defines the function. Programs are linked against that, or against libcudnn,
- * which only passes calls on. label: what the call computes. before and after: what to note; after only where the
- * call succeeded. A descriptor is forgotten before it is destroyed: afterwards another thread may be given its
- * address. All functions that set tensors or filters are followed, except those that return the weights of recurrent
- * networks and of attention, which are not
- * convolved. */
+ * part: the library of cuDNN 9 that defines the function. A program is linked against that library, or against
+ * libcudnn, which only passes calls on. label: what the call computes. before: what to note before the call. after:
+ * what to note after a call that succeeded. A descriptor is forgotten before it is destroyed, because afterwards
+ * another thread may get its address for a new one. All functions that set tensors or filters are in the table, with
+ * one exception: those that return the weights of recurrent networks and of attention, which are never convolved. */
 #ifndef CUDNN_ROW
 #error "define CUDNN_ROW before including cudnn_table.h"
 #endif
 #ifndef CUDNN_FOLLOWED
-#define CUDNN_FOLLOWED CUDNN_ROW /* for users that treat all rows alike */
+#define CUDNN_FOLLOWED CUDNN_ROW /* for files that treat all rows alike */
 #endif
 /* clang-format off */
 CUDNN_ROW(graph, cudnnBackendExecute,

@@ -1,5 +1,5 @@
-/* What the exported dlsym answers. Built without sanitizers: their run-times call dlsym before they
- * are ready for instrumented code (but never for a function that we wrap). */
+/* What the exported dlsym answers. Built without sanitizers: their runtimes call dlsym before instrumented code can
+ * run. (They never ask for a function that we wrap.) */
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -21,9 +21,9 @@ static dlsym_function libc_dlsym(void)
     return function;
 }
 
-/* Other libraries in this process that define dlsym ("layers"). Without the shim, the first of them would get all
- * calls. Those in front of the shim get them still, and the shim is called only if they go on to the next dlsym. The
- * shim in turn goes on to the next one behind it. */
+/* Other libraries in this process may define dlsym, too. They are called layers here. The first dlsym in the search
+ * order gets all calls of the program. A layer in front of the shim may answer itself, or call the next dlsym. The
+ * shim calls the first layer behind itself. */
 enum { MOST_LAYERS = 4 };
 
 struct layer {
@@ -45,7 +45,7 @@ static bool add_layer(const struct elf_object *object, enum elf_place place, voi
 {
     struct layers *layers = data;
     if (elf_is_named(object, "libc.so") || elf_is_named(object, "libdl.so"))
-        return false; /* libc's dlsym is the last */
+        return false; /* libc is no layer: its dlsym is the last in the chain */
     unsigned *count = place == ELF_BEFORE ? &layers->before_count : &layers->behind_count;
     dlsym_function function =
         place == ELF_OURS || *count == MOST_LAYERS ? NULL : (dlsym_function)elf_symbol(object, "dlsym");
@@ -55,8 +55,9 @@ static bool add_layer(const struct elf_object *object, enum elf_place place, voi
     return true;
 }
 
-/* The layers, found at the first call. Only libraries that were loaded at the start count, as later ones stand behind
- * libc. `own`: room for the result while another thread is writing known_layers. */
+/* Returns the layers; the first call finds them. Only libraries that were loaded at program start count: libraries
+ * loaded later stand behind libc in the search order. `own`: memory for the result while another thread is writing
+ * known_layers. */
 static const struct layers *layers_of(struct layers *own)
 {
     int state = LAYERS_UNKNOWN;
@@ -79,7 +80,7 @@ static int layer_at(const struct layer *layers, unsigned count, const void *addr
     return -1;
 }
 
-/* Set while this thread calls a layer only to see whether that calls the shim's dlsym. */
+/* Set while this thread calls a layer only to see whether the layer calls the shim's dlsym. */
 enum probe { PROBE_NONE, PROBE_ASKED, PROBE_CAME_BACK };
 static __thread enum probe probe __attribute__((tls_model("initial-exec")));
 
@@ -87,15 +88,16 @@ static bool comes_back(dlsym_function layer, void *handle, const char *name)
 {
     enum probe outer = probe;
     probe = PROBE_ASKED;
-    layer(handle, name); /* if the layer jumps back to us, we see this very place as the caller */
+    layer(handle, name); /* if the layer jumps to the shim's dlsym, the caller seen there is this function */
     bool came_back = probe == PROBE_CAME_BACK;
     probe = outer;
     return came_back;
 }
 
-/* A layer behind us may jump to the first dlsym in the process, in place of the next one. Then the call comes back to
- * us with the same caller and stack, again and again for ever. A program that repeats one look-up at one place looks
- * the same. So after SAME_IN_A_ROW of them the layer is called once more as a probe, which tells the two apart. */
+/* A layer behind the shim may jump to the first dlsym in the process instead of the next one. The call then comes
+ * back to the shim again and again, for ever, with the same caller and stack. A program that repeats one look-up in
+ * one place looks the same. So after SAME_IN_A_ROW equal calls, the shim calls the layer once as a probe: if the
+ * probe comes back, the calls go in circles. */
 enum { SAME_IN_A_ROW = 100, PLACES = 64 };
 
 static bool goes_in_circles(dlsym_function layer, uintptr_t stack, void *handle, const char *name)
@@ -114,8 +116,8 @@ static bool goes_in_circles(dlsym_function layer, uintptr_t stack, void *handle,
     return comes_back(layer, handle, name);
 }
 
-/* The next dlsym for this caller: one behind the shim and behind the caller, so that the chain always ends at libc.
- * *from_behind: the caller is a layer behind the shim. */
+/* Returns the dlsym to which this caller's call is passed on. It stands behind both the shim and the caller in the
+ * search order, so the chain always ends at libc. *from_behind: the call came from a layer behind the shim. */
 static dlsym_function next_dlsym(void *handle, const char *name, const void *caller, uintptr_t stack,
                                  bool *from_behind)
 {
@@ -143,7 +145,7 @@ bool dlsym_is_passed_over(void)
     return layers_of(&own)->before_count && !atomic_load(&asked_from_before);
 }
 
-/* Stands in if libc's dlsym was not found, which should not happen: better than a jump to NULL. */
+/* Used if libc's dlsym was not found, which should not happen. A jump to NULL would crash the program. */
 static void *no_dlsym(void *handle, const char *name)
 {
     (void)handle;
@@ -205,8 +207,8 @@ static bool match_next(const struct elf_object *object, enum elf_place place, vo
     return !search->found;
 }
 
-/* Is our definition of the symbol the next one for this caller? So it is if the caller stands in front of the shim,
- * and no object in between defines the symbol. */
+/* Does RTLD_NEXT mean our definition of the symbol, for this caller? It does if the caller stands in front of the
+ * shim, and no object in between defines the symbol. */
 static bool are_next_for(const void *caller, const char *name)
 {
     struct next_search search = { .name = name, .caller = (uintptr_t)caller };
@@ -220,11 +222,12 @@ void *resolve_next(const char *symbol)
     return real ? real(RTLD_NEXT, symbol) : NULL;
 }
 
-/* The real dlsym does not find our own definitions (exports.map). So where it finds nothing, passing the call on
- * gives the caller the NULL and the error that it would have had without the shim.
+/* The real dlsym does not find our wrappers (exports.map). So if there is no real function, the call is passed on,
+ * and the caller gets the same NULL and the same dlerror as without the shim.
  *
- * Callers behind the shim get the real function: our wrapper may call theirs, and their call must not come back to
- * our wrapper. For the same reason only definitions behind the shim are replaced by wrappers. */
+ * Callers behind the shim get the real function. They may define the same function themselves, and our wrapper may
+ * call theirs: what they call in turn must not be our wrapper again. For the same reason, a wrapper replaces only a
+ * definition behind the shim. */
 struct dlsym_answer ws_dlsym_answer(void *handle, const char *name, void *caller)
 {
     bool from_behind;

@@ -15,7 +15,7 @@ ws_dlsym:
     .cfi_adjust_cfa_offset 8
     subq $8, %rsp
     .cfi_adjust_cfa_offset 8
-    movq 24(%rsp), %rdx             /* the caller */
+    movq 24(%rsp), %rdx             /* third argument: the address to return to, which tells the caller */
     call ws_dlsym_answer
     addq $8, %rsp
     .cfi_adjust_cfa_offset -8
@@ -23,7 +23,7 @@ ws_dlsym:
     .cfi_adjust_cfa_offset -8
     popq %rdi
     .cfi_adjust_cfa_offset -8
-    testq %rdx, %rdx                /* answered? */
+    testq %rdx, %rdx                /* dlsym_answer.answered */
     jz 1f
     ret
 1:  jmp *%rax

@@ -1,6 +1,6 @@
 /* Driver functions that the shim calls for itself: X(name, exported symbol, parameters). They are looked up in the
  * driver's own symbol table, so these calls do not go through our wrappers. If the driver is too old to have a
- * function, the pointer stays NULL, and the callers do without. */
+ * function, the pointer is NULL, and callers must check for that. */
 #ifndef WALLSHIM_SHIM_HOOK_DRIVER_CALLS_H
 #define WALLSHIM_SHIM_HOOK_DRIVER_CALLS_H
 
@@ -63,14 +63,15 @@ struct driver_calls {
 #undef CALL
 };
 
-/* Filled when recording starts. */
+/* The functions' addresses. driver_calls_find fills them in when the recording starts. */
 extern struct driver_calls driver;
 
 void driver_calls_find(void);
 
-/* These two go around the shim's own driver calls in a thread of the program, except on the hot path. They switch the
- * thread's capture mode to relaxed, in which no call breaks a capture (which calls do in other modes is not
- * documented). Signals are blocked meanwhile: a handler that left by longjmp would leave the thread in that mode. */
+/* Called before and after the shim's own driver calls in a thread of the program, except on the hot path. In between,
+ * the thread's capture mode is relaxed, so that no driver call breaks a stream capture. (The documentation does not
+ * say which calls break captures in other modes.) Signals are blocked, too: if a handler left by longjmp, the thread
+ * would stay in relaxed mode. */
 struct driver_ask {
     ws_CUenum mode;
     struct shim_quiet quiet;

@@ -1,20 +1,22 @@
 /* The wrapper table: one row for every wrapped driver function.
  *
- * Include this file with DRIVER_ROW defined; it is undefined again afterwards. The table is expanded
- * into the wrappers (calls/driver.c), their numbers (enum ws_function_id in resolve.h), the look-up arrays
- * (resolve.c) and the tests, so that no list of functions exists twice.
+ * Define DRIVER_ROW, then include this file, which undefines it at the end. The table is expanded into the wrappers
+ * (calls/driver.c), their numbers (enum ws_function_id in resolve.h), the look-up arrays (resolve.c) and the tests.
+ * So the list of functions exists only once.
  *
  *   DRIVER_ROW(symbol, base, since, flavour, family, parameters, arguments, before, after)
  *
  * symbol     the exported name          base     the name cuGetProcAddress knows it by
- * since      version it appeared in     flavour  LEGACY, PTSZ or PTDS: which stream a NULL stream is
+ * since      version it appeared in     flavour  LEGACY, PTSZ or PTDS: what a NULL stream means
  * family     enum ws_call_family without its prefix
- * before     what to note before the real call, after: once it has returned (calls/notes.h)
+ * before     what to note before the real call
+ * after      what to note when the real call has returned (calls/notes.h has both kinds of notes)
  *
- * In the files under table/, DRIVER is one function; DRIVER_PTSZ and DRIVER_PTDS are a function and
- * its twin for programs built with per-thread default streams (which appeared in 7.0).
+ * In the files under table/, DRIVER makes a row for one function. DRIVER_PTSZ and DRIVER_PTDS make two rows: one for
+ * the function, one for its twin that is called by programs built with per-thread default streams. The first twins
+ * appeared in CUDA 7.0.
  *
- * To add a function: one row. tests/abi compares it with cudaTypedefs.h. */
+ * To add a function, add one row. tests/abi compares the row with the toolkit's cudaTypedefs.h. */
 #ifndef DRIVER_ROW
 #error "define DRIVER_ROW before including driver_table.h"
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-/* This file is built without sanitizers. It calls no libc where it may run before libc is ready. */
+/* This file is built without sanitizers. Functions that may run before libc is ready call nothing in libc. */
 
 static bool same(const char *a, const char *b)
 {
@@ -90,8 +90,8 @@ static void read_dynamic(struct elf_object *object, const ElfW(Dyn) * entry)
     }
 }
 
-/* If symbol `index` defines the name, takes it as *best. A default version replaces a hidden one (an old version
- * that is kept for old programs), not the other way round. */
+/* If symbol `index` defines the name, stores its address in *best. A hidden version (kept for old programs) never
+ * replaces the default version. */
 static void consider(const struct elf_object *object, uint32_t index, const char *name, void **best, bool *is_default)
 {
     const ElfW(Sym) *symbol = &object->symbols[index];
@@ -149,7 +149,8 @@ void *elf_symbol(const struct elf_object *object, const char *name)
     return object->sysv_hash ? search_sysv(object, name) : NULL;
 }
 
-/* Fills *object from what the linker says about it. False: it has no symbols to look up. */
+/* Fills *object from what the linker says about it. False: the object has no dynamic section, and so no symbols to
+ * look up. */
 static bool read_object(const struct dl_phdr_info *info, struct elf_object *object)
 {
     const ElfW(Dyn) *dynamic = NULL;
@@ -171,9 +172,10 @@ static bool read_object(const struct dl_phdr_info *info, struct elf_object *obje
     return dynamic != NULL;
 }
 
-/* dl_iterate_phdr takes a lock of the loader. If another thread held it at a fork, it stays held in the child for
- * ever. So objects are found by _dl_find_object (glibc 2.35 and later), which takes no lock at all. With an older
- * glibc dl_iterate_phdr is used; but in a forked child dladdr1, whose lock (that of dlsym) fork resets. */
+/* How loaded objects are found. dl_iterate_phdr takes a lock of the loader: if another thread holds it at a fork, it
+ * stays held in the child for ever. So _dl_find_object is used, which takes no lock at all (glibc 2.35 and later).
+ * With an older glibc, dl_iterate_phdr is used; but in a forked child, dladdr1 is. dladdr1 takes the same lock as
+ * dlsym, and fork resets that lock. */
 struct loader_answer { /* struct dl_find_object of glibc, with room for fields that later versions may add */
     unsigned long long flags;
     void *low, *high;
@@ -184,12 +186,12 @@ typedef int (*find_object_function)(void *address, struct loader_answer *answer)
 typedef int (*dladdr1_function)(const void *address, Dl_info *info, void **extra, int flags);
 
 static struct {
-    find_object_function find_object; /* or NULL */
+    find_object_function find_object; /* NULL: this glibc does not have it */
     dladdr1_function dladdr1;
     bool known;
 } loader;
 
-/* Several threads may be here at once: they all store the same. */
+/* Several threads may run this at once: they all store the same values. */
 static void find_loader(void)
 {
     if (__atomic_load_n(&loader.known, __ATOMIC_ACQUIRE))
@@ -236,8 +238,8 @@ static bool must_iterate(void)
     return !object_finder() && !__atomic_load_n(&is_forked, __ATOMIC_RELAXED);
 }
 
-/* The object at the address; NULL: there is none, or it has no symbols. Not to be called where must_iterate is
- * true. */
+/* Finds the object that contains the address. NULL: there is none, or it has no symbols. Must not be called while
+ * must_iterate() is true. */
 static const struct link_map *object_at(const void *address, struct elf_object *object)
 {
     find_object_function find_object = object_finder();
@@ -255,7 +257,7 @@ static const struct link_map *object_at(const void *address, struct elf_object *
 }
 
 struct placed_visitor {
-    bool (*visit)(const struct elf_object *object, enum elf_place place, void *data); /* false: no more */
+    bool (*visit)(const struct elf_object *object, enum elf_place place, void *data); /* false: stop */
     void *data;
     bool passed_ours;
 };
@@ -278,14 +280,14 @@ static int visit_described(struct dl_phdr_info *info, size_t size, void *visitor
 static void iterate(struct placed_visitor *visitor)
 {
     typedef int (*visit_function)(struct dl_phdr_info *, size_t, void *);
-    /* libc's function itself: a sanitizer calls dlsym before its own wrapper of this function is ready. */
+    /* libc's own function: sanitizers wrap dl_iterate_phdr, and call dlsym before their wrapper is ready. */
     int (*of_libc)(visit_function, void *) = (int (*)(visit_function, void *))elf_libc_symbol("dl_iterate_phdr");
     if (of_libc)
         of_libc(visit_described, visitor);
 }
 
-/* The linker's list begins with the objects that were loaded at the start, which are never unloaded. So that part is
- * read without a lock. */
+/* Reads the linker's list without a lock. The list begins with the objects that were loaded at program start. These
+ * are never unloaded, so that part can be read safely. */
 static void walk(struct placed_visitor *visitor)
 {
     struct elf_object object;
@@ -297,7 +299,7 @@ static void walk(struct placed_visitor *visitor)
             return;
 }
 
-/* The linker's list has the objects that were loaded at the start in search order. */
+/* In the linker's list, the objects that were loaded at program start are in search order. */
 void elf_each_placed(bool (*visit)(const struct elf_object *object, enum elf_place place, void *data), void *data)
 {
     struct placed_visitor visitor = { visit, data, false };
@@ -353,10 +355,10 @@ enum elf_place elf_place_of(const void *address)
     return before ? ELF_BEFORE : ELF_BEHIND;
 }
 
-/* Visiting all objects, also those that may be unloaded: with the loader's lock, unless it may be held for ever (in a
- * forked child). */
+/* For visits of all objects, also of those that may be unloaded. A visit holds the loader's lock. In a forked child
+ * it does not: the lock may stay held for ever there. */
 struct visitor {
-    bool (*visit)(const struct elf_object *object, void *data); /* false: no more */
+    bool (*visit)(const struct elf_object *object, void *data); /* false: stop */
     void *data;
 };
 

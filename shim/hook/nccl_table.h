@@ -1,9 +1,8 @@
-/* The wrapped NCCL functions. Include it as driver_table.h, with this defined:
+/* The wrapped NCCL functions. Include this file like driver_table.h, with this macro defined:
  *
  *   NCCL_ROW(symbol, parameters, arguments, before, after)
  *
- * NCCL exports each as a weak symbol with a strong pnccl twin: the shim forwards to the twin.
- */
+ * NCCL exports each function as a weak symbol with a strong twin (pnccl…). The shim calls the twin. */
 #ifndef NCCL_ROW
 #error "define NCCL_ROW before including nccl_table.h"
 #endif

@@ -12,8 +12,8 @@
 #include "shim/state/phase.h"
 
 enum {
-    /* The newest driver version whose functions the table knows. Later versions of a function are returned to
-     * the program as the driver gave them, even if the table has their name. */
+    /* The newest driver version that the table knows. If a program asks for a later version, resolve_proc chooses no
+     * row by the function's name: that version may have other parameters. */
     NEWEST_VERSION = 13000,
     PER_THREAD_FLAG = WS_CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,
 };
@@ -76,7 +76,7 @@ static void *strong_twin(enum ws_function_id id, const struct elf_object *object
     return twin ? twin : real;
 }
 
-/* The libraries that have real functions, in the order in which these were found. */
+/* The address ranges of the libraries that contain real functions. */
 enum { LIBRARIES = 32 };
 static struct {
     _Atomic uintptr_t low, high;
@@ -125,9 +125,9 @@ static bool same_library(const void *a, const void *b)
     return elf_find_by_address(a, &object) && (uintptr_t)b >= object.low && (uintptr_t)b < object.high;
 }
 
-/* On WSL the driver consists of two libraries: libcuda.so.1 only loads the other one, and jumps into it. So a
- * function has two addresses: dlsym gives that in the front library, cuGetProcAddress that in the library behind
- * it. */
+/* On WSL the driver consists of two libraries. libcuda.so.1 only loads the second library and jumps into it. So a
+ * function has two addresses: dlsym returns the one in libcuda.so.1, cuGetProcAddress the one in the second
+ * library. */
 static struct {
     _Atomic uintptr_t low, high;
 } halves[2];
@@ -143,8 +143,8 @@ static bool same_driver(const void *a, const void *b)
     return (is_half(0, a) || is_half(1, a)) && (is_half(0, b) || is_half(1, b));
 }
 
-/* The cuGetProcAddress of one library has answered with an address in another. If that other library is a driver too
- * (it has cuInit), notes the two as halves of one driver. */
+/* The cuGetProcAddress at `resolver` has returned an address in `behind`. If `behind` is another library and also a
+ * driver (it has cuInit), notes the two libraries as halves of one driver. */
 static void note_halves(const void *resolver, const struct elf_object *behind)
 {
     struct elf_object front;
@@ -184,7 +184,7 @@ static const char *library_of(enum ws_function_id id)
     return is_of_driver((int)id) ? "libcuda.so" : resolve_table[id].base;
 }
 
-static unsigned objects_at_start; /* how many; they stay loaded, and are first in the search order */
+static unsigned objects_at_start; /* their number; they are never unloaded, and come first in the search order */
 
 static bool count_object(const struct elf_object *object, enum elf_place place, void *count)
 {
@@ -210,18 +210,18 @@ static bool match_next(const struct elf_object *object, enum elf_place place, vo
     search->passed++;
     if (place == ELF_BEHIND)
         search->real = elf_symbol(object, search->symbol);
-    return !search->real && search->passed < objects_at_start; /* later objects may be unloaded meanwhile */
+    return !search->real && search->passed < objects_at_start; /* objects behind these may be unloaded meanwhile */
 }
 
 /* Looks for a function that no look-up has found before.
  *
- * dlsym and dlopen take a lock that is held while the constructors of a newly opened library run, and one of these
- * may wait for the very thread that calls here. So objects that were loaded at the start are searched without that
- * lock.
+ * dlsym and dlopen take a lock of the loader. The loader holds that lock while it runs the constructors of a newly
+ * opened library, and such a constructor may wait for the thread that calls here. So objects that were loaded at
+ * program start are searched first, without the lock.
  *
- * Signals are blocked meanwhile: a handler must not interrupt its own thread while that holds the lock of our list of
- * libraries. In a forked child that lock may stay held for ever. Then the list is not changed: the wrapper only calls
- * what was found. */
+ * Signals are blocked meanwhile: a handler must not interrupt its own thread while that thread holds locks of the
+ * loader. In a forked child of a recording process, nothing is remembered about the library: the wrapper only calls
+ * what dlsym finds. */
 static void look_for_real(enum ws_function_id id)
 {
     const char *symbol = resolve_table[id].symbol;
@@ -303,7 +303,8 @@ static int driver_version(void)
     return get_version && get_version(&version) == WS_CUDA_SUCCESS ? version : 0;
 }
 
-/* Does the driver export this address under a version of the name that the table lacks? */
+/* Does the driver export this address under some version of the name? The caller has already looked for the versions
+ * that the table has. */
 static bool other_form(const struct elf_object *object, const char *base, const void *real)
 {
     static const char *const flavours[] = { "", "_ptsz", "_ptds" };
@@ -339,8 +340,8 @@ void *resolve_proc(enum ws_function_id resolver, const char *base, int version, 
             (row->flavour == FLAVOUR_LEGACY || flags & PER_THREAD_FLAG) && better(row, by_rule, flags))
             by_rule = row;
     }
-    /* The driver may answer with an address that it does not export. Then the function is found by the driver's rule
-     * alone, and only for driver versions that the table knows. */
+    /* The driver may answer with an address that it does not export. Then the driver's rule alone chooses the row,
+     * and only for driver versions that the table knows. */
     const struct resolve_row *row = exact;
     /* The function may have another name than the one asked for: cuGraphInstantiate became
      * cuGraphInstantiateWithFlags. */
@@ -359,7 +360,7 @@ void *resolve_driver_symbol(const char *symbol)
     for (int id = 0; id < WS_ID_COUNT && !any; id++)
         if (is_of_driver(id))
             any = real_of((enum ws_function_id)id);
-    /* What was found may be a library in front of the driver that has some of the driver's functions. */
+    /* `any` may be in a library in front of the driver that defines some of the driver's functions. */
     bool found = any && elf_find_by_address(any, &object);
     if (found && !elf_is_named(&object, "libcuda.so") && elf_find_by_name("libcuda.so", &driver_object))
         object = driver_object;

@@ -1,8 +1,9 @@
 /* Decides who gets our wrapper of a function, and who the real function.
  *
- * Programs get at the driver's functions in three ways: by linking against it, by dlsym, and by cuGetProcAddress
- * (which they find in one of the first two ways). All three end here. The rules: compare whole names; ask the real
- * resolver first, and answer with our wrapper only where it found the function; answer every look-up anew. */
+ * Programs find the driver's functions in three ways: by linking against the driver, by dlsym, and by
+ * cuGetProcAddress (which they find in one of the first two ways). All three end here. The rules: Compare whole
+ * names. Ask the real resolver first, and return our wrapper only if the resolver found the function. Do not reuse
+ * the answer of an earlier look-up. */
 #ifndef WALLSHIM_SHIM_HOOK_RESOLVE_H
 #define WALLSHIM_SHIM_HOOK_RESOLVE_H
 
@@ -30,8 +31,8 @@ enum ws_function_id {
 
 struct resolve_row {
     const char *symbol;
-    const char *base; /* the driver: the name for cuGetProcAddress; NCCL: the symbol; others: file without version */
-    int since;        /* the driver's version in which it appeared; 0 for libraries */
+    const char *base; /* driver: name for cuGetProcAddress; NCCL: symbol; others: library's file without version */
+    int since;        /* driver version in which the function appeared; 0 for other libraries */
     uint8_t flavour;  /* enum resolve_flavour */
     uint8_t family;   /* enum ws_call_family */
     void *wrapper;
@@ -47,30 +48,31 @@ extern __attribute__((visibility("hidden"))) void *resolve_real[WS_ID_COUNT];
 /* Called once, when the shim is loaded. */
 void resolve_init(void);
 
-/* Finds the real function for a wrapper that is called before any look-up of it (plain linking). NULL: there
- * is none. errno stays unchanged. */
+/* Finds the real function for a wrapper that is called although no look-up has found the function (plain linking).
+ * NULL: there is none. errno stays unchanged. */
 void *resolve_find(enum ws_function_id id);
 
-/* The function in the library whose symbols have this version ("libcublas.so.13"), which stays loaded from then on.
- * NULL: there is none. A program may have two versions of a library loaded, each with its own handles. */
+/* Finds the function in the library whose symbols have this version ("libcublas.so.13"). NULL: there is none. That
+ * library stays loaded from then on. A program may have two versions of a library loaded, each with its own
+ * handles. */
 void *resolve_version(enum ws_function_id id, const char *version);
 
 /* The id of the wrapped function with this name; -1: it is not wrapped. */
 int resolve_id(const char *symbol);
 
-/* What a call of `resolver` (a version of cuGetProcAddress) returns to the program, where the driver returned `real`:
- * our wrapper of exactly that function, or `real` itself. flags are the caller's. */
+/* The driver's `resolver` (a version of cuGetProcAddress) has returned `real`. Returns what the program gets instead:
+ * our wrapper of exactly that function, or else `real` itself. base, version, flags: as the program passed them. */
 void *resolve_proc(enum ws_function_id resolver, const char *base, int version, uint64_t flags, void *real);
 
-/* What a look-up of `id` returns to the program, where it found `real`: our wrapper; or `real` itself, if that is in
- * another library than the one the wrapper calls. */
+/* A look-up of function `id` has found `real`. Returns what the program gets instead: our wrapper; or `real` itself,
+ * if our wrapper calls a function in another library. */
 void *resolve_substitute(enum ws_function_id id, void *real);
 
 /* Does the address lie in a library that has one of the real functions? Calls from such libraries are not the
  * program's own. */
 bool resolve_is_inside(const void *address);
 
-/* How many look-ups resolve_substitute answered with `real`. */
+/* How many look-ups got `real` from resolve_substitute because it was in another library. */
 extern _Atomic uint64_t resolve_passed_through;
 
 /* The next definition of the symbol behind the shim, in the linker's search order (RTLD_NEXT). */
@@ -79,14 +81,14 @@ void *resolve_next(const char *symbol);
 /* A function of the driver that the shim calls for itself, by its exported name. */
 void *resolve_driver_symbol(const char *symbol);
 
-/* Another function of the library that `real` is in; NULL if there is none. */
+/* Another function of the library that contains `real`; NULL if there is none. */
 void *resolve_in_library_of(const void *real, const char *symbol);
 
-/* Another function of the library that the real `id` is in; NULL if there is none. */
+/* Another function of the library that contains the real function `id`; NULL if there is none. */
 void *resolve_beside(enum ws_function_id id, const char *symbol);
 
-/* For dlsym_entry.S. With `answered` set, `value` is what dlsym is to return. Else it is the next dlsym, to which the
- * call is passed on by a jump. */
+/* For dlsym_entry.S. If `answered` is set, dlsym returns `value`. Otherwise `value` is the address of the next dlsym,
+ * to which dlsym_entry.S jumps. */
 struct dlsym_answer {
     void *value;
     uintptr_t answered;

@@ -57,8 +57,8 @@ static __attribute__((noinline, cold)) void *find_target(struct target *target, 
         return status;                                                                      \
     }
 
-/* Each function has four wrappers. Look-ups get the first, to which no program is bound. The others are for programs
- * that are linked against this version of the library. */
+/* Each function has four wrappers. The first is for look-ups: no program is linked against it. Each of the others is
+ * for programs that are linked against one version of the library. */
 #define CUBLAS_ROW(library, symbol, parameters, arguments, gemm)                                 \
     CUBLAS_WRAPPER(symbol, symbol, "WALLSHIM", parameters, arguments, gemm)                      \
     CUBLAS_WRAPPER(symbol##_of_11, symbol, "lib" #library ".so.11", parameters, arguments, gemm) \

@@ -1,14 +1,14 @@
 /* Which GEMM a call of cublasLtMatmul computes, from its descriptors.
  *
  * Layouts and descriptors are plain memory, of which cublasLt.h gives only the size. Only the library can say what
- * they mean, and asking it costs more than all else that recording a launch takes. But equal contents mean the same.
- * So the library's answers are cached, and the 8-byte words of the descriptors are the key, all of which are
- * compared. Their addresses would not do, as they are reused with other contents. Pointers among the words (a bias)
- * make several entries of the same GEMM.
+ * their contents mean, and asking the library takes longer than everything else in recording a launch. But equal
+ * contents mean the same. So the library's answers are cached. The key is the contents of the layouts and of the
+ * descriptor, in 8-byte words. Their addresses cannot be the key: programs reuse an address with other contents. If
+ * the contents include a pointer (a bias), the same GEMM gets several entries.
  *
- * A layout has had one size since CUDA 11.0. A descriptor had 11 words then, 23 in 12.0, 32 in 13.0: the first 11 can
- * always be read. Each version of the library is tried once: where those 11 do not say what matters, the library is
- * asked at every call. */
+ * A layout has had the same size since CUDA 11.0. A descriptor had 11 words in 11.0, 23 in 12.0 and 32 in 13.0. So
+ * its first 11 words can always be read, and only these are in the key. Each version of the library is tested once:
+ * if the first 11 words do not say what matters, the library is asked at every call. */
 #include "shim/libraries/cublas_lt.h"
 
 #include <errno.h>
@@ -63,8 +63,8 @@ void lt_find_library(struct lt_library *library, const void *real)
     __atomic_store_n(&library->of_desc, found.of_desc, __ATOMIC_RELAXED);
 }
 
-/* The hash may be weak, as entries are compared whole. Of the layouts it takes only the first words, which hold the
- * sizes in all known versions. */
+/* The hash may be weak, because entries are compared whole. Of each layout, only the first words are hashed: they
+ * hold the sizes in all known versions. */
 HOT uint64_t mix(uint64_t hash, const uint64_t *words, size_t count)
 {
 #pragma GCC unroll 8
@@ -82,7 +82,7 @@ HOT struct lt_entry *places_of(struct shim_thread *thread, const uint64_t *desc,
 }
 _Static_assert(LT_CACHE == 2 << (64 - 55), "the hash's highest bits");
 
-/* Returns zero if the words are the same. Compares two at a time; count must be even. */
+/* Compares words, two at a time; count must be even. Returns zero if all are the same. */
 HOT pair differ(const uint64_t *a, const uint64_t *b, size_t count)
 {
     pair difference = { 0 };
@@ -109,8 +109,8 @@ HOT bool is_entry(const struct lt_entry *entry, const struct parts *parts)
              (key[AT_LIBRARY] ^ parts->library));
 }
 
-/* Asks the library what the call computes, and fills the entry. k is the size of A that is not m: A may be
- * transposed. */
+/* Asks the library what the call computes, and fills the entry. A may be transposed: one of its two sizes is m, and
+ * the other is k. */
 static __attribute__((noinline, cold)) void fill(struct shim_thread *thread, struct lt_entry *entry,
                                                  const struct parts *parts, cublas_get_attribute *get,
                                                  uint32_t compute, uint32_t epilogue)
@@ -153,7 +153,7 @@ const struct call_label *lt_gemm_label(struct shim_thread *thread, const struct 
     const uint64_t *words = desc->data;
     uint64_t whose = (uint64_t)(uintptr_t)library;
     if (__builtin_expect(!__atomic_load_n(&library->in_words, __ATOMIC_RELAXED), 0)) {
-        whose++; /* a key of its own, as `asked` holds the library's answers instead of a descriptor's words */
+        whose++; /* another key: `asked` holds the library's answers instead of a descriptor's words */
         memset(asked, 0, sizeof(asked));
         asked[0] = ask(of_desc, desc, WS_CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, 4);
         asked[1] = ask(of_desc, desc, WS_CUBLASLT_MATMUL_DESC_EPILOGUE, 4);

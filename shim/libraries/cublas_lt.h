@@ -12,13 +12,13 @@ typedef ws_cublasStatus cublas_get_attribute(const void *of, ws_cublasEnum which
                                              size_t *written);
 
 /* How to read cublasLtMatmul's descriptors, in one version of the library. Several threads may fill it at the same
- * time, with the same values, while others read it. */
+ * time with the same values, while other threads read it. */
 struct lt_library {
     cublas_get_attribute *of_layout, *of_desc; /* NULL: not found */
     bool in_words;                             /* a descriptor's first LT_DESC_WORDS words have all that matters */
 };
 
-/* Fills it. real: the library's cublasLtMatmul. */
+/* Fills *library. real: the library's cublasLtMatmul. */
 void lt_find_library(struct lt_library *library, const void *real);
 
 /* The label of a call of cublasLtMatmul; NULL where the call is not understood. */

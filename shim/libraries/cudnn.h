@@ -12,16 +12,16 @@ struct cudnn_tensor {
     int64_t size[WS_CUDNN_DIM_MAX];
     ws_cudnnEnum type;
     uint8_t rank;
-    bool is_virtual, by_value; /* either: it is never in memory */
+    bool is_virtual, by_value; /* if either is set, it is not in device memory */
     bool ragged;               /* it has gaps, whose sizes only the device knows */
-    bool vectors;              /* it has vectors of several elements, and sizes may count these */
+    bool vectors;              /* its elements are grouped in vectors, and `size` may count vectors */
 };
 
 enum { CUDNN_OPERANDS = 14 };
 
 /* An operation of a graph, with its attributes. */
 struct cudnn_operation {
-    ws_cudnnEnum type;    /* of its descriptor */
+    ws_cudnnEnum type;    /* type of its descriptor */
     ws_cudnnEnum compute; /* data type of the computation; -1: not set */
     bool by_index;        /* it uses elements' indices, as masks do */
     uint32_t count;
@@ -38,7 +38,8 @@ struct call_label cudnn_graph_label(const struct cudnn_operation *const *operati
 /* The label of a convolution's inputs: what is convolved, the filter, the result; each a tensor or its gradient. */
 uint32_t cudnn_convolution_label(const struct cudnn_tensor tensors[3]);
 
-/* Called after calls that succeeded (cudnn_destroying: before). They take LOCK_DESCRIPTORS for a moment. */
+/* Each is called after the cuDNN function that it follows has succeeded; only cudnn_destroying is called before its
+ * function. They take LOCK_DESCRIPTORS for a moment. */
 void cudnn_created(ws_cudnnDescriptor descriptor, ws_cudnnEnum type);
 void cudnn_set(ws_cudnnDescriptor descriptor, ws_cudnnEnum name, ws_cudnnEnum type, int64_t count,
                const void *elements);
@@ -46,8 +47,8 @@ void cudnn_got(ws_cudnnDescriptor descriptor, ws_cudnnEnum type, int64_t count, 
 void cudnn_finalized(ws_cudnnDescriptor descriptor);
 void cudnn_destroying(ws_cudnnDescriptor descriptor);
 
-/* The label of a finalized plan. inputs are 0 where it is not known, or where the pack overrides sizes. Takes a lock
- * only in programs whose variant packs override sizes. */
+/* The label of a finalized plan. inputs are 0 if the label is not known, or if the variant pack overrides sizes.
+ * Takes a lock only in programs that have such packs. */
 struct call_label cudnn_plan_label(ws_cudnnDescriptor plan, ws_cudnnDescriptor pack);
 
 #endif

@@ -1,11 +1,12 @@
 /* Follows the descriptors of cuDNN's graph interface, to know what a plan computes.
  *
  * A program sets tensors into operations, and operations into a graph. By way of heuristics, engines and engine
- * configurations, the graph becomes a plan. cuDNN copies what is set, so a descriptor may be destroyed afterwards; we
- * copy it too. A graph gets its label when its operations are set. Each descriptor into which a labelled one is set,
- * or which is got from a labelled one, gets the same label. A plan that was read from text has none.
+ * configurations, the graph becomes a plan. cuDNN copies what is set, so that the program may destroy a descriptor
+ * afterwards. So we copy it, too. A graph gets its label when its operations are set. A label is handed on when a
+ * program sets a descriptor that has a label into another descriptor, or gets a descriptor from one that has a label.
+ * A plan that was read from text has no label.
  *
- * All this happens under one lock. Plans are in a table that is read without it. */
+ * All this happens under one lock. The labels of plans are in a table that is read without the lock. */
 #include "shim/libraries/cudnn.h"
 
 #include <string.h>
@@ -29,7 +30,7 @@ union details {
 
 /* What is known about a descriptor, in the 64 bits of a map's value. */
 struct descriptor {
-    uint32_t type : 8; /* plus one; 0: none */
+    uint32_t type : 8; /* the descriptor's type plus one; 0: not known */
     uint32_t name : 24;
     uint32_t rest; /* the label's inputs; or, for tensors and operations, the number of their details */
 };
@@ -160,7 +161,7 @@ static union details *details_of(struct descriptor descriptor)
     return has ? &details[descriptor.rest] : NULL;
 }
 
-/* The number of a free entry of details; 0: there is no room. */
+/* Takes a free entry of details and returns its number; 0: there is no room. */
 static uint32_t take_details(void)
 {
     if (!details)
@@ -302,7 +303,7 @@ void cudnn_set(ws_cudnnDescriptor descriptor, ws_cudnnEnum name, ws_cudnnEnum ty
     struct descriptor known = descriptor_of(descriptor);
     union details *of = details_of(known);
     if (!known.type || count < 1 || !elements) {
-        /* not known, or nothing is set */
+        /* the descriptor is not known, or nothing is set */
     } else if (of) {
         set_details(known, of, name, type, count, elements);
     } else if (is_of(known, WS_CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR)) {

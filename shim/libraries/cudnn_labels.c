@@ -9,7 +9,7 @@ struct text {
     char data[6144]; /* room for all words at their longest */
     size_t length;
     int words;
-    int64_t uids[MOST_WORDS]; /* of tensors that were written with their types */
+    int64_t uids[MOST_WORDS]; /* of the tensors that were written with a type */
     int uid_count;
 };
 
@@ -104,8 +104,8 @@ static void add_tensor(struct text *text, const struct cudnn_tensor *tensor)
 
 static const struct heavy {
     const char *name;
-    ws_cudnnEnum type, operands[4]; /* attributes, in the order of the words; 0: no more */
-    int most;                       /* how many of them a graph may have */
+    ws_cudnnEnum type, operands[4]; /* attributes, in the order of the label; 0: no more */
+    int most;                       /* how many such operations a graph may have */
 } heavies[] = {
     { "cudnnBackendExecute convolution_forward",
       WS_CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
@@ -147,8 +147,8 @@ static const struct heavy *heavy_of(ws_cudnnEnum type)
     return NULL;
 }
 
-/* Does the operation do little arithmetic? Of one that is not listed, as in later versions of cuDNN, that is not
- * known. */
+/* Does the operation do little arithmetic? Returns false if that is not known: later versions of cuDNN may have
+ * operations that are not listed here. */
 static bool is_light(ws_cudnnEnum type)
 {
     static const ws_cudnnEnum light[] = {
@@ -192,7 +192,7 @@ static bool leaves_out(const struct cudnn_operation *operation)
     return partly;
 }
 
-/* Is it attention over pages? Then the tensors K and V are the whole store of pages. */
+/* Is it attention over pages? Then the tensors K and V hold all pages, not only those that the operation uses. */
 static bool is_paged(const struct cudnn_operation *operation)
 {
     return operation->type == WS_CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR &&
@@ -211,8 +211,8 @@ static bool add_heavy(struct text *text, const struct cudnn_operation *operation
     return true;
 }
 
-/* The inputs are written in this order: the operands of the multiplication, whether parts may be left out, and the
- * other tensors that are moved. */
+/* The inputs are written in this order: the operands of the multiplications, whether parts may be left out, the other
+ * tensors that are moved, and the data type of the computation. */
 struct call_label cudnn_graph_label(const struct cudnn_operation *const *operations, size_t count)
 {
     const struct call_label unknown = { 0 };

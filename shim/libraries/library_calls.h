@@ -1,7 +1,7 @@
 /* Calls of libraries that compute GEMMs, convolutions and the like: what the wrappers of cublas.c and cudnn.c share.
  *
  * In the trace, such a call is a range of the thread's time, which encloses the launches made for it. Its name and
- * its inputs are its label. Each label is made once, and later found in the thread's caches. */
+ * its inputs are its label. A label is made once. Later calls find it in the thread's caches. */
 #ifndef WALLSHIM_SHIM_LIBRARIES_LIBRARY_CALLS_H
 #define WALLSHIM_SHIM_LIBRARIES_LIBRARY_CALLS_H
 
@@ -13,22 +13,22 @@
     __asm__(".symver wrap_" #wrapper ", " #symbol "@" version); \
     __attribute__((visibility("default")))
 
-/* The real function that such a wrapper calls; NULL: there is none. bound: the symbol version of the wrapper;
- * "WALLSHIM" for the wrapper that look-ups get. */
+/* The real function that a wrapper calls; NULL: there is none. bound: the symbol version of the wrapper; "WALLSHIM"
+ * for the wrapper that dlsym returns. */
 void *library_real(enum ws_function_id id, const char *bound);
 
-/* The text's dictionary id (family label), 0 where there is no room for it. Takes the registry's lock. */
+/* The text's dictionary id (family label), or 0 if there is no room for it. Takes the registry's lock. */
 uint32_t library_label(const char *text);
 
-/* Is this call made by the cuBLAS or cuDNN call under way? As call_is_nested. */
+/* Is this call made by the cuBLAS or cuDNN call under way? Compare call_is_nested (calls/ops.h). */
 HOT bool library_call_is_nested(struct shim_thread *thread)
 {
     return __builtin_expect(thread->in_library != 0, 0) &&
            frame_makes(thread, thread->in_library, (uintptr_t)__builtin_dwarf_cfa(), __builtin_return_address(0));
 }
 
-/* Returns this thread, if the program itself made the call and it is to be recorded; NULL: the call is only passed
- * on. frame: see calls/frames.h. */
+/* Returns the calling thread's state if the call is to be recorded and the program itself made it. NULL: the call is
+ * only passed on. frame: see calls/frames.h. */
 HOT struct shim_thread *library_call_begins(uintptr_t *frame)
 {
     if (!(shim_phase() & SHIM_RECORDING))
@@ -47,7 +47,7 @@ HOT void library_call_ended(struct shim_thread *thread, const struct call_label 
     thread->in_library = 0;
     if (!label || !label->inputs)
         return;
-    frame_begin(thread, &thread->within, &word); /* no handler may write into the ring between reserve and commit */
+    frame_begin(thread, &thread->within, &word); /* keeps signal handlers out of the ring until the commit */
     struct ws_ring_range *record = ws_ring_reserve_one(&thread->ring);
     if (!record) {
         thread->within = 0;

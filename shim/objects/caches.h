@@ -7,18 +7,18 @@
 
 struct shim_stream;
 
-/* What is static about an operation, as far as its wrapper knows it. */
+/* What the wrapper of an operation knows about its shape (shapes.h). */
 struct shape_key {
     uint64_t object; /* the application's handle of the kernel or executable graph; for other operations a copy of
                         `which` */
-    uint64_t stream; /* the application's handle */
+    uint64_t stream; /* the application's handle of the stream */
     uint32_t grid_x, grid_y, grid_z, block_x, block_y, block_z, shared;
     uint32_t which; /* call, spaces, default stream's flavour and context: shape_which in calls/shape_cache.h */
 };
 
-enum { SHAPE_CONTEXT_BIT = 18 }; /* where in shape_key.which the context begins */
+enum { SHAPE_CONTEXT_BIT = 18 }; /* the bit of shape_key.which at which the context's id begins */
 
-/* What every launch needs is in one cache line. */
+/* The fields that every launch needs are in one cache line. */
 struct shape_entry {
     _Alignas(64) struct shape_key key;
     uint32_t handles; /* shim_page.handles when it was filled */
@@ -50,8 +50,8 @@ struct gemm_entry {
     struct call_label label;
 };
 
-/* A call of cublasLtMatmul. The key: which cuBLASLt was called, the words of its matrix layouts, and what
- * distinguishes its descriptor (libraries/cublas_lt.c). */
+/* A call of cublasLtMatmul. The key: the words of its three matrix layouts, the words that distinguish its
+ * descriptor, and the version of cuBLASLt that was called (libraries/cublas_lt.c). */
 enum { LT_LAYOUT_WORDS = 8, LT_DESC_WORDS = 11, LT_WORDS = 1 + 3 * LT_LAYOUT_WORDS + LT_DESC_WORDS };
 struct lt_entry {
     _Alignas(64) uint64_t key[LT_WORDS];
@@ -62,7 +62,7 @@ struct lt_entry {
 enum { CONVOLUTION_RANK = 6 };
 struct convolution_tensor {
     uint32_t type;
-    int32_t rank; /* 0: none */
+    int32_t rank; /* number of dimensions; 0: no tensor */
     int32_t size[CONVOLUTION_RANK];
 };
 struct convolution_entry {
@@ -71,7 +71,8 @@ struct convolution_entry {
     struct call_label label;
 };
 
-/* The same convolution, found by its descriptors; valid until one of them is set anew (changes). */
+/* The same convolution, found by its descriptors. `changes` holds how often each was set (libraries/cudnn.c): the
+ * entry is valid until one of them is set again. */
 struct convolution_seen {
     const void *descriptors[3]; /* NULL: none */
     uint32_t changes[3];
@@ -79,11 +80,11 @@ struct convolution_seen {
     struct call_label label;
 };
 
-/* An operation whose shape found no room: see calls/shape_cache.c. */
+/* An operation whose shape could not be added to the dictionary: see calls/shape_cache.c. */
 struct shape_refused {
     uint64_t object, stream;
     uint32_t which, handles;
-    uint32_t skips; /* so many more of these operations pass before room is looked for again */
+    uint32_t skips; /* how many more of these operations pass before adding the shape is tried again */
 };
 
 enum {

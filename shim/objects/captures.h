@@ -6,8 +6,9 @@
 
 struct shim_thread;
 
-/* The thread has left such a call, if it was in one: corrects the count of captures. With `ask` the driver is asked
- * whether the stream is being captured now. Without it, the capture counts as under way until the stream goes. */
+/* Called when the thread has left its last call. If that was such a call, corrects the count of captures. With `ask`,
+ * the driver is asked whether the stream is being captured now. Without `ask`, the capture counts as under way until
+ * the stream is destroyed. */
 void capture_is_left(struct shim_thread *thread, bool ask);
 
 #endif

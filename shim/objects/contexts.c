@@ -47,7 +47,7 @@ static uint32_t attribute(ws_CUdevice device, ws_CUenum which)
     return (uint32_t)value;
 }
 
-/* Fills the dictionary up to this ordinal, so that a device's id is its ordinal plus one. */
+/* Registers all devices up to this ordinal, so that a device's id is its ordinal plus one. */
 static void register_devices(ws_CUdevice last)
 {
     for (ws_CUdevice device = 0; device <= last; device++) {
@@ -89,7 +89,7 @@ static bool has_events(void)
            driver.event_elapsed && driver.event_query && driver.context_set && driver.stream_create;
 }
 
-/* Called before other threads can see the entry, with the registry's lock: does not call the driver. */
+/* Called before other threads can see the entry. Does not call the driver, because the registry's lock is held. */
 static void prepare_events(struct shim_context *context)
 {
     context->one_queue = shim_one_queue;
@@ -105,14 +105,14 @@ static void make_events(struct shim_context *context)
     ws_CUresult result =
         context->pool.events ? event_pool_grow(&context->pool, FIRST_EVENTS) : WS_CUDA_ERROR_OUT_OF_MEMORY;
     if (result != WS_CUDA_SUCCESS) {
-        /* A context that was destroyed can still be current; nothing runs in it, so nothing is missed. */
-        if (shim_started() && result != WS_CUDA_ERROR_CONTEXT_IS_DESTROYED &&
-            result != WS_CUDA_ERROR_DEINITIALIZED) /* a child that a handler forked just now has no driver either */
+        /* No warning in two cases. A context that was destroyed can still be current: nothing runs in it, so nothing
+         * is missed. And a child that a signal handler has just forked (!shim_started) has no driver. */
+        if (shim_started() && result != WS_CUDA_ERROR_CONTEXT_IS_DESTROYED && result != WS_CUDA_ERROR_DEINITIALIZED)
             ws_warn("the driver gave no events in a context: no device times there");
         return;
     }
     context->timed = true;
-    wake_drain_soon(); /* it makes more events in advance */
+    wake_drain_soon(); /* the drain makes more events in advance */
 }
 
 /* The context is current on this thread. */
@@ -173,8 +173,8 @@ struct shim_context *context_current(void)
     return context;
 }
 
-/* The stream's context need not be current. It is made current to register it, as its device can be asked for only
- * then. */
+/* A new context is made current for a moment, because the driver says only of the current context which device it
+ * has. */
 struct shim_context *context_of_stream(ws_CUstream handle, struct shim_context *current)
 {
     ws_CUcontext owner = NULL;

@@ -1,4 +1,4 @@
-/* Contexts as the shim knows them. An entry's index is its dictionary id. */
+/* Contexts as the shim knows them. A context's dictionary id is its entry's index plus one. */
 #ifndef WALLSHIM_SHIM_OBJECTS_CONTEXTS_H
 #define WALLSHIM_SHIM_OBJECTS_CONTEXTS_H
 
@@ -14,10 +14,10 @@
 struct shim_stream;
 struct shim_thread;
 
-/* The directions of copies that have a copy engine of their own on the device. */
+/* The directions of copies. On the device, each has a copy engine of its own. */
 enum copy_direction { COPY_TO_DEVICE, COPY_TO_HOST, COPY_DIRECTIONS };
 
-/* COPY_DIRECTIONS for any other operation or copy. */
+/* The operation's direction; COPY_DIRECTIONS: it is no copy, or it stays in one kind of memory. */
 static inline enum copy_direction copy_direction(const struct ws_shape *shape)
 {
     if (shape->kind != WS_OP_COPY || shape->from_space == shape->to_space)
@@ -38,7 +38,7 @@ struct clock_base {
     ws_CUevent handle;
     int64_t time;
     bool known;
-    uint32_t event; /* the operation event in the pool that serves as base; 0: an event made for the clock */
+    uint32_t event; /* the pool's event that serves as base; 0: `handle` was made for the clock */
 };
 
 /* When launches reach the device: the state of timing/arrival.h. It is declared here because contexts hold it. */
@@ -51,19 +51,19 @@ struct arrival {
     unsigned apart;        /* probes in a row that were far off */
 };
 
-/* What a stream takes from one entry of its queue to the next, ns. */
+/* The time that a stream takes from one entry of its queue to the next, ns. */
 struct dispatch {
-    double mean, var; /* var: of the mean */
+    double mean, var; /* var: variance of the mean */
     unsigned count;   /* measurements so far; 0: nothing is known yet */
-    bool wanted;      /* a gated launch was measured since the last of them */
+    bool wanted;      /* a gated launch was measured since the last measurement of this time */
     ws_CUevent events[2];
     int64_t next; /* host ns from which it may be measured again */
 };
 
-/* A context, or a green context. The shim must not work in a green context: it can be current to one thread at a
- * time, and the driver does not guard it against several threads (cuGreenCtxCreate). So its default stream is not
- * timed. A stream that was created in it belongs to its primary context, whose events can be recorded into the
- * stream. */
+/* A context, or a green context. The shim's threads must not use a green context: only one thread at a time may, and
+ * the driver does not check that (documentation of cuGreenCtxCreate). So the default stream of a green context is not
+ * timed. A stream that was created in a green context belongs to the primary context, whose events can be recorded
+ * into the stream. */
 struct shim_context {
     ws_CUcontext handle;
     ws_CUgreenCtx green; /* NULL: it is no green context */
@@ -73,9 +73,9 @@ struct shim_context {
     _Atomic bool timed;    /* events can be recorded here: set once the pool has some */
     struct event_pool pool;
     struct legacy_order legacy_order;
-    _Atomic uint32_t copies[COPY_DIRECTIONS]; /* that were ever put into any stream */
+    _Atomic uint32_t copies[COPY_DIRECTIONS]; /* copies that were ever put into any of its streams */
     _Atomic uint32_t copies_done[COPY_DIRECTIONS];
-    unsigned failed_probes;      /* clock probes that failed before the first that did not */
+    unsigned failed_probes;      /* clock probes that failed before the first success */
     bool one_queue;              /* the shim uses no stream of its own here: see timing/device_clock.h */
     struct gates *_Atomic gates; /* NULL: it has none; see timing/gates.h */
     _Atomic uint32_t settle_ns;  /* time from a call's return until its work has reached the device */
@@ -96,17 +96,18 @@ struct shim_context {
     struct shim_stream *used_up; /* entries of destroyed streams, for new streams; under the registry's lock */
 };
 
-/* The calling thread's current context, registered; NULL when there is none. Asks the driver. */
+/* The entry of the calling thread's current context, added if it is new; NULL: there is no context. Asks the
+ * driver. */
 struct shim_context *context_current(void);
 
-/* The same for a thread that has a state: from its cache, if that still holds. handles: shim_page.handles. */
+/* The same for a thread that has a state: from its cache, if that is still valid. handles: shim_page.handles. */
 struct shim_context *context_of_thread(struct shim_thread *thread, uint32_t handles);
 
-/* The context is current to the thread from now on; NULL: it is not known which one is. */
+/* Called when this context has become the thread's current one; NULL: it is not known which context is current. */
 void context_set_of_thread(struct shim_thread *thread, struct shim_context *context, uint32_t handles);
 
-/* The context of a stream that the program made, registered. It need not be current. `current`: the context that is
- * current, or NULL. */
+/* The entry of the context of a stream that the program created, added if it is new. The context need not be current.
+ * `current`: the thread's current context, or NULL. */
 struct shim_context *context_of_stream(ws_CUstream handle, struct shim_context *current);
 
 /* The context's entry; NULL: it is not registered. */
@@ -116,7 +117,7 @@ struct shim_context *context_find(ws_CUcontext handle);
 struct shim_context *context_at(uint32_t id);
 uint32_t context_count(void);
 
-/* With the registry's lock. The context is gone, and its handle may come to mean another one. */
+/* With the registry's lock. Called when the context is gone: its handle may come to mean another context. */
 void context_forget(const struct shim_context *context);
 
 #endif

@@ -44,9 +44,9 @@ static ws_CUresult make_events(struct event_pool *pool, uint32_t count)
     return WS_CUDA_SUCCESS;
 }
 
-/* With how many free events the drain is woken. While the pool can grow: half of it, as threads use up the other half
- * before the drain comes. At its limit no more can be made, and the drain's regular rounds bring events back: it is
- * woken only for the last ones. */
+/* Sets pool->few: threads wake the drain when fewer events are free. While the pool can grow, this is half of the
+ * pool: threads may use up that half before the drain has made more events. A pool at its limit relies on the regular
+ * rounds of the drain, which free events. So there the drain is woken only when few events are left. */
 static void set_few(struct event_pool *pool)
 {
     uint32_t few = pool->made < pool->limit       ? pool->made / 2

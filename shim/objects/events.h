@@ -17,7 +17,7 @@ enum event_state { EVENT_UNREAD, EVENT_READ, EVENT_FAILED };
 struct pool_event {
     ws_CUevent handle;
     int64_t time;   /* once read: ns on the context's clock */
-    uint32_t error; /* of time, from the arithmetic alone, ns */
+    uint32_t error; /* of `time`, ns: only from the resolution of events and the arithmetic */
     uint8_t state;  /* enum event_state; the drain's */
     _Atomic uint8_t users;
     _Atomic uint32_t next; /* in the stack of free events */
@@ -27,27 +27,29 @@ struct event_pool {
     struct pool_event *events;
     uint32_t limit;            /* events this context may hold */
     uint32_t made;             /* events it holds now; only one thread at a time makes more */
-    _Atomic uint64_t free_top; /* change count << 32 | event */
+    _Atomic uint64_t free_top; /* number of changes << 32 | the top event */
     _Atomic uint32_t free_count;
     _Atomic uint32_t few; /* with fewer free events than this, a thread wakes the drain, which makes or frees more */
 };
 
-/* Reserves room for `limit` events and makes none. Returns 0 or -ENOMEM. */
+/* Reserves memory for `limit` events, but makes no event. Returns 0 or -ENOMEM. */
 int event_pool_init(struct event_pool *pool, uint32_t limit);
 
-/* Makes up to count more events in the current context. Returns what the driver says when it refuses one. */
+/* Makes up to `count` more events in the current context. Returns success, or the driver's error if it refused an
+ * event. */
 ws_CUresult event_pool_grow(struct event_pool *pool, uint32_t count);
 
-/* Makes more events if the pool is to grow: up to `early` in advance, and above that as many again once fewer than
- * half are free. Where event_pool_is_to_grow says yes, the context must be current. */
+/* event_pool_keep makes more events when event_pool_is_to_grow says so; the context must then be current. A pool gets
+ * `early` events in advance. Beyond that, it doubles when fewer than half of its events are free. */
 bool event_pool_is_to_grow(const struct event_pool *pool, uint32_t early);
 void event_pool_keep(struct event_pool *pool, uint32_t early);
 
-/* Takes a free event, and gives it so many users; 0: the pool is empty. *kept names the event as soon as it is taken,
- * as a signal handler may leave the call by longjmp at any time. */
+/* Takes a free event and sets its number of users. Returns 0 if the pool is empty. Stores the event in *kept as soon
+ * as it is taken: a signal handler may leave the call by longjmp at any time, and *kept then tells which event to
+ * release. */
 uint32_t event_take(struct event_pool *pool, uint8_t users, uint32_t *kept);
 
-/* One user less. The last one puts the event back into the pool. 0 is ignored. */
+/* Takes one user from the event. When no user is left, the event goes back into the pool. event 0 is ignored. */
 void event_release(struct event_pool *pool, uint32_t event);
 
 static inline struct pool_event *event_at(const struct event_pool *pool, uint32_t event)

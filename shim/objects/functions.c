@@ -16,7 +16,7 @@ enum {
     MOST_PARAMS = 64, /* of one kernel; the driver is not asked about more */
     MOST_KNOWN = 1 << 17,
     MOST_LAYOUTS_SIZE = 16 << 20,
-    /* CUfunction_attribute of cuda.h */
+    /* CUfunction_attribute of the toolkit's cuda.h */
     ATTRIBUTE_SHARED_BYTES = 1,
     ATTRIBUTE_REGISTERS = 4,
 };
@@ -29,8 +29,8 @@ struct known {
     bool is_kernel;       /* a CUkernel, not a CUfunction */
     bool has_no_room;     /* the dictionary was full */
     bool is_doubtful;     /* its context may be gone: the handle may be another function's now */
-    uint32_t id;          /* 0: not looked up since it was made or became doubtful */
-    const void *function; /* the handle; NULL once forgotten */
+    uint32_t id;          /* 0: not found yet, or not again since the entry became doubtful */
+    const void *function; /* the handle; NULL: it was forgotten */
 };
 
 static struct ws_map handles; /* handle → index + 1 into known */
@@ -46,7 +46,7 @@ static struct known *known_at(uint64_t index)
     return ws_chunks_row(&known, (uint32_t)index - 1);
 }
 
-/* With the lock held: the handle's entry, made if need be. */
+/* With the lock held: finds or adds the handle's entry. NULL: there is no room. */
 static struct known *known_entry(const void *function)
 {
     uint64_t *index = ws_map_put(&handles, (uintptr_t)function);
@@ -113,7 +113,7 @@ static bool name_of_kernel(ws_CUkernel kernel, const char **name)
     return driver.kernel_name && driver.kernel_name(name, kernel) == WS_CUDA_SUCCESS && *name;
 }
 
-/* Asks the driver all it can say about the function. Called without the lock. */
+/* Asks the driver for all facts about the function. Called without the lock. */
 static void ask(ws_CUfunction function, bool seen_as_kernel, struct facts *facts)
 {
     ws_CUkernel kernel = (ws_CUkernel)function;
@@ -145,7 +145,8 @@ static void ask(ws_CUfunction function, bool seen_as_kernel, struct facts *facts
 }
 
 /* A kernel's identity is a hash of its name, registers and parameters. The name is not enough: programs that compile
- * at run time have kernels of the same name with different parameters, and each needs its own layout. */
+ * at run time may have several kernels with the same name and different parameters, and each kernel needs its own
+ * layout. */
 static uint64_t identity(const char *name, const struct facts *facts)
 {
     const uint64_t words[] = { ws_hash(name, strlen(name)), facts->registers,
@@ -153,12 +154,13 @@ static uint64_t identity(const char *name, const struct facts *facts)
     return ws_hash_key(words, sizeof(words));
 }
 
-/* How many words of the kernel's parameter block go into an image. Only kernels whose structures reports can read
- * have one (src/analysis/cost/argument_grammars.h): structures of others may change at every launch, as seeds do. */
+/* How many words of the kernel's parameter block go into an image. Only kernels whose structures the reports can read
+ * get an image (src/analysis/cost/argument_grammars.h). Structures of other kernels may hold random seeds, and would
+ * give a new image for every launch. */
 static uint32_t image_words(const char *name)
 {
     static const struct {
-        const char *part; /* of its name */
+        const char *part; /* of the kernel's name */
         uint32_t bytes;
     } kernels[] = {
         { "gpu_kernel_impl", 8 * WS_IMAGE_WORDS },
@@ -188,14 +190,14 @@ static const struct function_layout *keep_layout(const struct facts *facts, cons
     return layout;
 }
 
-/* With the lock held: the id of a new row, or NO_ROOM. A kernel that finds no room is counted once. */
+/* With the lock held: the id of a new row, or NO_ROOM. A kernel that is not added is counted once. */
 static uint32_t add_function(struct ws_function *row, const struct facts *facts, const char *name)
 {
     uint32_t next = atomic_load_explicit(&registry.function.count, memory_order_relaxed);
     const struct function_layout **layout = next < registry.function.limit ? ws_chunks_make(&layouts, next) : NULL;
     uint32_t id = 0;
     if (layout) {
-        *layout = keep_layout(facts, name); /* set before any thread can have the id */
+        *layout = keep_layout(facts, name); /* set before any other thread can know the id */
         row->name = registry_text(name);
         id = registry_add(&registry.function, row);
     } else {
@@ -257,8 +259,8 @@ const struct function_layout *function_layout(uint32_t id)
     return id ? *(const struct function_layout **)ws_chunks_row(&layouts, id - 1) : &no_layout;
 }
 
-/* All handles become doubtful, as it is not known which modules went with the context. A kernel whose name the driver
- * does not know keeps its name until the program looks it up again. */
+/* All handles become doubtful, because it is not known which modules belonged to the context. A kernel whose name the
+ * driver does not know keeps its name until the program looks it up again. */
 void functions_doubt(void)
 {
     bool locked = registry_lock();
@@ -277,7 +279,8 @@ void functions_forget_module(const void *module)
     bool locked = registry_lock();
     for (uint32_t i = 0; locked && i < known_count; i++) {
         struct known *entry = known_at(i + 1);
-        /* A kernel whose look-up we did not see has no module here, and may be of this one: it is forgotten too. */
+        /* An entry without a module is forgotten, too: the shim did not see its look-up, so the kernel may be in this
+         * module. */
         if (!entry->function || (entry->module && entry->module != module))
             continue;
         ws_map_remove(&handles, (uintptr_t)entry->function);

@@ -2,7 +2,7 @@
  *
  * A launch may name a CUfunction, or a CUkernel cast to CUfunction. The kernel's name comes from the driver (12.3 and
  * later), or from the call that looked the function up. Handles are forgotten when their module is unloaded. When a
- * context goes, all handles become doubtful: what they mean is asked anew. */
+ * context is destroyed, all handles become doubtful: the driver is asked again what they mean. */
 #ifndef WALLSHIM_SHIM_OBJECTS_FUNCTIONS_H
 #define WALLSHIM_SHIM_OBJECTS_FUNCTIONS_H
 
@@ -16,18 +16,19 @@ struct function_param {
 };
 
 struct function_layout {
-    uint32_t count;       /* parameters; 0 where the driver cannot say */
-    uint32_t image_words; /* so many 8-byte words from the block's start go into the image of structures */
+    uint32_t count;       /* number of parameters; 0: the driver cannot say */
+    uint32_t image_words; /* 8-byte words, from the block's start, that go into the image (record/param_image.h) */
     struct function_param params[];
 };
 
-/* A look-up by name found the function. module: what the function belongs to (a module or library). */
+/* Called when a look-up by name found the function. module: the CUmodule or CUlibrary to which the function
+ * belongs. */
 void function_named(const void *function, bool is_kernel, const void *module, const char *name);
 
-/* cuKernelGetFunction gave this function: it has the kernel's name and library. */
+/* Called when cuKernelGetFunction returned this function: it has the kernel's name and library. */
 void function_same_as(const void *function, const void *kernel);
 
-/* The function's dictionary id, made if need be; 0 when there is no room. Asks the driver the first time. */
+/* The function's dictionary id; 0: there is no room. The first call asks the driver and adds the function. */
 uint32_t function_find(ws_CUfunction function);
 
 /* The layout of the function with this dictionary id; never NULL. */
@@ -35,7 +36,8 @@ const struct function_layout *function_layout(uint32_t id);
 
 void functions_forget_module(const void *module);
 
-/* A context is gone, and with it its modules: their handles may come to mean other functions. */
+/* Called when a context is gone, and its modules with it: handles of their functions may come to mean other
+ * functions. */
 void functions_doubt(void);
 
 #endif

@@ -1,4 +1,5 @@
-/* Executable graphs: what the launch of a graph runs. The driver is asked for that when the graph is instantiated. */
+/* Executable graphs: what the launch of a graph runs. The driver is asked for the nodes when the graph is
+ * instantiated. */
 #ifndef WALLSHIM_SHIM_OBJECTS_GRAPHS_H
 #define WALLSHIM_SHIM_OBJECTS_GRAPHS_H
 
@@ -12,7 +13,7 @@ uint32_t graph_id(ws_CUgraphExec exec);
 /* `exec` was instantiated from `graph`: gives it a number, and asks the driver for its nodes. */
 void graph_describe(ws_CUgraphExec exec, ws_CUgraph graph);
 
-/* The executable graph is about to be destroyed. */
+/* Called when the executable graph is about to be destroyed. */
 void graph_forget(ws_CUgraphExec exec);
 
 #endif

@@ -70,7 +70,8 @@ static bool change_begins(void)
 {
     if (!lock_take(LOCK_MEMORY))
         return false;
-    /* Relaxed is enough: put_range stores with release, so readers see this before what it changes. */
+    /* Relaxed is enough: put_range stores with release, so a reader that sees a changed range also sees the odd
+     * version. */
     atomic_fetch_add_explicit(&version, 1, memory_order_relaxed);
     return true;
 }
@@ -82,7 +83,8 @@ static void change_ends(void)
 }
 
 /* Finds the start of the last range at or before the address, and what kind of memory the address lies in. Every copy
- * comes here, so no lock is taken: if the ranges change meanwhile, it looks again. False: they kept changing. */
+ * comes here, so no lock is taken: if the ranges change meanwhile, it looks again. False: they changed in every
+ * attempt. */
 static bool look_up(uint64_t address, uint64_t *start, enum ws_space *space)
 {
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {

@@ -1,5 +1,5 @@
 /* Host memory that the driver has pinned or manages, so that copies of pinned and pageable memory can be told apart.
- * And the range of device addresses, so that they can be told apart from other parameters of kernels. */
+ * And the range of device addresses, so that they can be recognized among the parameters of kernels. */
 #ifndef WALLSHIM_SHIM_OBJECTS_MEMORY_H
 #define WALLSHIM_SHIM_OBJECTS_MEMORY_H
 
@@ -11,8 +11,8 @@
 void memory_added(uint64_t address, uint64_t bytes, enum ws_space space);
 void memory_removed(uint64_t address);
 
-/* What kind of memory the address lies in: PINNED or MANAGED where we saw it allocated, else UNKNOWN. *complete: are
- * all ranges that we saw still known? If not, an UNKNOWN address may be pinned after all. */
+/* The kind of memory at the address: PINNED or MANAGED if the shim saw it allocated, else UNKNOWN. *complete: has the
+ * shim kept all ranges that it saw? If not, an UNKNOWN address may be pinned after all. */
 enum ws_space memory_space(uint64_t address, bool *complete);
 
 /* Could this value be a device address? */

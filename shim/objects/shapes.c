@@ -7,7 +7,7 @@
 #include "base/map.h"
 #include "shim/state/registry.h"
 
-enum { GENERAL_SHAPES = 32768 }; /* the last rows: for launches whose exact shapes find no room */
+enum { GENERAL_SHAPES = 32768 }; /* the table's last rows, reserved for shapes without grid and block */
 
 enum { ROW_SIZE = sizeof(struct ws_shape) - offsetof(struct ws_shape, kind) }; /* all but the id */
 
@@ -18,8 +18,8 @@ static bool is_full(uint32_t most)
     return atomic_load_explicit(&registry.shape.count, memory_order_relaxed) >= most;
 }
 
-/* The id of the row, added if need be; rows with equal hashes are compared. Once the table has `most` rows, none is
- * added. `looked`: was the lock free in time? */
+/* Finds or adds the row, and returns its id. Rows with equal hashes are compared whole. A table with `most` rows or
+ * more gets no new row. *looked: was the lock free in time? */
 static uint32_t find_or_add(const struct ws_shape *shape, uint32_t most, bool *looked)
 {
     uint32_t id = 0;

@@ -1,4 +1,5 @@
-/* The dictionary of shapes: what is static about operations. */
+/* The dictionary of shapes. A shape is what repeated operations have in common: kind, stream, function, grid, block
+ * and so on. */
 #ifndef WALLSHIM_SHIM_OBJECTS_SHAPES_H
 #define WALLSHIM_SHIM_OBJECTS_SHAPES_H
 
@@ -7,7 +8,8 @@
 
 #include "record/record.h"
 
-/* The shape's id, made if need be; 0 where there is no room. `looked`: was the registry's lock free in time? */
+/* Finds or adds the shape, and returns its id. Returns 0 if there is no room, or if the registry's lock was not free
+ * in time. *looked: was the lock free in time? */
 uint32_t shape_id_exact(const struct ws_shape *shape, bool *looked);
 
 /* The same for a shape without grid and block. The table's last rows are reserved for these. */
@@ -16,7 +18,7 @@ uint32_t shape_id_general(const struct ws_shape *shape, bool *looked);
 /* Is there room only for shapes without grid and block? */
 bool shapes_are_full(void);
 
-/* The id of a graph node's shape, or 0. */
+/* The same as shape_id_exact, for shapes of graph nodes. */
 uint32_t shape_id(const struct ws_shape *shape);
 
 #endif

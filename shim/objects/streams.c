@@ -9,13 +9,13 @@
 #include "shim/state/registry.h"
 
 enum {
-    STREAMS_BEFORE_REUSE = 1024, /* with fewer entries than this, those of destroyed streams are not used again */
-    MOST_LOOKS = 64,             /* so many of these are looked at for one of the same kind */
+    STREAMS_BEFORE_REUSE = 1024, /* while there are fewer entries, those of destroyed streams are not reused */
+    MOST_LOOKS = 64, /* at most this many entries of destroyed streams are searched for one of the same kind */
 };
 
 static struct ws_map stream_ids; /* stream_key → id */
 static struct ws_chunks streams = { .row_size = sizeof(struct shim_stream) };
-static struct shim_stream *_Atomic streams_over; /* destroyed since the drain last looked; the registry's lock */
+static struct shim_stream *_Atomic streams_over; /* destroyed since the last round; under the registry's lock */
 static struct shim_stream *closing;              /* the drain's: destroyed streams that still have operations */
 
 struct shim_stream *stream_at(uint32_t id)
@@ -28,8 +28,8 @@ uint32_t stream_count(void)
     return atomic_load_explicit(&registry.stream.count, memory_order_acquire);
 }
 
-/* The key of a stream. A context has one legacy default stream, and one default stream of each thread. Other streams
- * are named by their handles: addresses, in which the bits used here are 0. */
+/* The key of a stream. A context has one legacy default stream, and one default stream for each thread. The key of
+ * any other stream is its handle: an address, in which bits 62 and 63 are 0. */
 static uint64_t stream_key(ws_CUstream handle, const struct shim_context *context, uint32_t owner)
 {
     if (handle == WS_CU_STREAM_LEGACY)
@@ -39,7 +39,7 @@ static uint64_t stream_key(ws_CUstream handle, const struct shim_context *contex
     return (uintptr_t)handle;
 }
 
-/* The number of the thread whose own default stream the handle means; 0: it means another stream. */
+/* If the handle means the calling thread's own default stream, the thread's number; else 0. */
 static uint32_t owner_of(ws_CUstream handle)
 {
     struct shim_thread *thread = thread_if_known();
@@ -69,7 +69,8 @@ struct shim_stream *stream_known(ws_CUstream handle, bool per_thread, const stru
     return stream;
 }
 
-/* Once there are many streams: the entry of a destroyed stream of the same kind, flags and priority. NULL: none. */
+/* Takes the entry of a destroyed stream with the same kind, flags and priority. NULL: there is none, or there are
+ * still few entries. */
 static struct shim_stream *used_entry(struct shim_context *context, const struct ws_stream *row)
 {
     unsigned looks = 0;
@@ -222,7 +223,8 @@ void streams_of_gone_thread(struct shim_thread *thread)
     registry_unlock();
 }
 
-/* These streams were destroyed before this round, so the rings that it reads hold the last of their operations. */
+/* The streams in the list were destroyed before this round began. So this round reads the last records of their
+ * operations. */
 void streams_over_begin(void)
 {
     if (!atomic_load(&streams_over) || !registry_lock())
@@ -257,7 +259,7 @@ void streams_over_end(void)
     registry_unlock();
 }
 
-/* With the registry's lock. Leaves the handle alone if it means another stream by now. */
+/* With the registry's lock. Forgets the stream's handle, unless it means another stream by now. */
 static void forget_created(const struct shim_stream *stream)
 {
     uint64_t *known = ws_map_get(&stream_ids, (uintptr_t)stream->handle);
@@ -305,7 +307,7 @@ void context_gone(struct shim_context *context)
     bool locked = registry_lock();
     if (locked)
         context_forget(context);
-    /* Default streams have the context's id in their key, which no other context gets; they need not be forgotten. */
+    /* Default streams need not be forgotten: their keys contain the context's id, which no other context gets. */
     for (uint32_t id = 1; locked && id <= stream_count(); id++) {
         struct shim_stream *stream = stream_at(id);
         if (stream->context != context)

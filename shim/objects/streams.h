@@ -1,5 +1,5 @@
 /* Streams as the shim knows them. A stream's entry also queues its operations until their events are read. The
- * entry's index is the stream's dictionary id. */
+ * stream's dictionary id is the entry's index plus one. */
 #ifndef WALLSHIM_SHIM_OBJECTS_STREAMS_H
 #define WALLSHIM_SHIM_OBJECTS_STREAMS_H
 
@@ -17,28 +17,30 @@ struct shim_stream {
     ws_CUstream handle; /* WS_CU_STREAM_LEGACY or _PER_THREAD for the default streams, never NULL */
     uint32_t id, kind;
     bool blocking;  /* it waits for the legacy stream, and the legacy stream for it */
-    uint32_t owner; /* number of the thread whose default stream it is; 0: of none */
+    uint32_t owner; /* number of the thread whose default stream it is; 0: it is no such stream */
     _Atomic uint32_t capturing;
-    _Atomic uint32_t turn;       /* the thread that may put in one operation and its events; see calls/turns.c */
-    _Atomic uint64_t order;      /* operations so far << 16 | those without the turn, and waits, now under way */
+    _Atomic uint32_t turn; /* number of the thread whose turn it is to put in an operation; see calls/turns.h */
+    /* Upper 48 bits: number of operations so far. Lower 16 bits: how many waits, and operations without the turn, are
+     * under way. */
+    _Atomic uint64_t order;
     _Atomic uint32_t last_event; /* the event behind the last operation; the stream is one of its users */
-    _Atomic uint32_t fresh;      /* last_event does not tell when the next operation may begin */
-    _Atomic uint32_t other_work; /* the other side's work when it was last looked at (objects/legacy_order.h) */
-    _Atomic uint32_t holding; /* so many operations still get no end event, after a dependent launch (calls/ops.c) */
-    _Atomic uint32_t held;    /* operations that still lack an end event */
-    _Atomic uint32_t user;    /* number of the only thread that launched into it; STREAM_SHARED: several did */
-    _Atomic uint64_t anchor_due;              /* ticks at which an end is to be measured again (calls/measure.h) */
-    _Atomic uint32_t copies[COPY_DIRECTIONS]; /* that were ever put into this stream */
+    _Atomic uint32_t fresh;      /* 1: last_event does not tell when the next operation may begin */
+    _Atomic uint32_t other_work; /* the other side's work at the last call of stream_other_side_moved */
+    _Atomic uint32_t holding;    /* this many more operations get no end event: see calls/ops.c */
+    _Atomic uint32_t held;       /* operations that still lack an end event */
+    _Atomic uint32_t user;       /* number of the only thread that launched into it; STREAM_SHARED: several did */
+    _Atomic uint64_t anchor_due; /* ticks at which an end is to be measured again (calls/measure.h) */
+    _Atomic uint32_t copies[COPY_DIRECTIONS]; /* copies that were ever put into this stream */
     _Atomic uint32_t copies_done[COPY_DIRECTIONS];
     struct shim_stream *next_own; /* in the list of its thread's own streams */
-    struct shim_stream *next; /* in the list of destroyed streams; the registry's lock, until the drain takes it */
-    bool over;                /* it is in that list, or was */
+    struct shim_stream *next;     /* in the list of destroyed streams; under the registry's lock, then the drain's */
+    bool over;                    /* it was destroyed and put into that list */
     /* The drain's own: operations whose events are not read yet, in order. The drain writes this for each operation;
      * so it is in a cache line that launches do not read. */
     _Alignas(64) struct pending *first, *last;
-    uint32_t waiting; /* how many these are */
+    uint32_t waiting; /* number of those operations */
     bool unsorted;    /* they are not in the order of their launches: several threads launched them */
-    bool closing;     /* it is destroyed, and no ring holds anything of it */
+    bool closing;     /* it was destroyed before this round, which reads the last records of it */
     bool line_known;  /* state of the computed times: struct line in timing/reconstruct.c */
     int8_t line_apart;
     float line_var, line_seen;
@@ -47,22 +49,23 @@ struct shim_stream {
 
 struct shim_thread;
 
-/* The stream's entry, made if need be. handle is the application's: NULL means the legacy stream or, with per_thread,
- * the thread's own default stream. `context` is the current one, for default streams; NULL: the driver is asked for
- * it. Returns NULL where there is no room or no context. Slow: callers keep the result. */
+/* Finds or adds the stream's entry. handle: as the application passed it; NULL means the legacy stream or, with
+ * per_thread, the thread's own default stream. `context`: the current context, to which a default stream belongs;
+ * NULL: the driver is asked for it. Returns NULL if there is no room or no context. Slow: callers keep the result. */
 struct shim_stream *stream_find(ws_CUstream handle, bool per_thread, struct shim_context *context);
 
 /* The same, but NULL if the stream has no entry yet. Does not call the driver, so the handle may be invalid. */
 struct shim_stream *stream_known(ws_CUstream handle, bool per_thread, const struct shim_context *context);
 
-/* A copy that was counted (copies) is done, or was lost: counts it as done. */
+/* Called when a copy that `copies` counted has ended, or its record was lost: counts it in copies_done. */
 void stream_copy_done(struct shim_stream *stream, enum copy_direction direction);
 
-/* The same for a copy whose call was left: of_stream says whether the stream had counted it, besides the context. */
+/* The same for a copy whose call was left by longjmp or an exception. The context had counted it. of_stream: so had
+ * the stream. */
 void stream_copy_left(struct shim_stream *stream, enum copy_direction direction, bool of_stream);
 
-/* Has the other side (objects/legacy_order.h) had work since this was last asked? Then the stream's last event does
- * not tell when its next operation may begin. Also counts an operation on this side. */
+/* Has the other side (objects/legacy_order.h) had work since this was last called for the stream? If so, the stream's
+ * last event does not tell when its next operation may begin. Also counts an operation on the stream's own side. */
 static inline bool stream_other_side_moved(struct shim_stream *stream)
 {
     return stream->blocking &&
@@ -76,30 +79,31 @@ uint32_t stream_count(void);
 /* How many streams have operations that still lack an end event (held). */
 extern _Atomic uint32_t streams_held;
 
-/* A capture that began in the stream is over, or the stream is. */
+/* Called when a capture that began in the stream has ended, or the stream was destroyed. */
 void stream_capture_over(struct shim_stream *stream);
 
 /* Forgets all streams but the default ones. Those that still exist are looked up again at their next use. */
 void streams_forget_created(void);
 
-/* The stream is about to be destroyed. */
+/* Called when the stream is about to be destroyed. */
 void stream_forget(ws_CUstream handle);
 
 /* Gives back the event behind the stream's last operation. */
 void stream_let_go(struct shim_stream *stream);
 
-/* For the drain: the thread is gone, and its default streams with it. */
+/* For the drain: called when the thread is gone, and its default streams with it. */
 void streams_of_gone_thread(struct shim_thread *thread);
 
-/* For the drain, before and after it reads all rings and events. Between them, destroyed streams lose their last
- * operations; their entries are then used again, so that programs may create any number of streams. */
+/* For the drain: called before and after it reads all rings and events. In between, it takes the last operations of
+ * destroyed streams. Then the entries of these streams can be reused, so that programs may create any number of
+ * streams. */
 void streams_over_begin(void);
 void streams_over_end(void);
 
-/* The context is gone, and its streams with it. */
+/* Called when the context is gone, and its streams with it. */
 void context_gone(struct shim_context *context);
 
-/* The same for the green context with this handle, whose operations have no events to be read. */
+/* The same for the green context with this handle. */
 void contexts_forget_green(ws_CUgreenCtx green);
 
 #endif

@@ -25,28 +25,28 @@ __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")
 
 enum {
     LIMIT_PER_RING = 256, /* a ring takes at most 1/256 of the process's memory limits */
-    STACK_SIZE = 1 << 20, /* of our threads, besides what the C library puts on the stack. Small, since a program with
-                             locked memory (mlockall) has all of it in memory */
+    STACK_SIZE = 1 << 20, /* for our threads, without what the C library puts on the stack. Small, because mlockall in
+                             the program makes the whole stack resident */
 };
 
 static struct shim_thread *_Atomic slots[THREAD_SLOTS];
 static _Atomic unsigned slots_used;
 static _Atomic uint32_t slots_taken;
 static _Atomic uint32_t threads_ever;
-static _Atomic uint32_t begun; /* with a slot */
+static _Atomic uint32_t begun; /* threads that ever got a slot */
 static _Atomic uint64_t refused;
 static _Atomic uint64_t passed_unknown;
 
 /* The key's destructor tells us when a thread ends. A C++ thread_local would take the loader's lock. That lock is
- * held while dlopen runs a library's constructors, and one of these may wait for the thread that calls here. The
- * functions are looked up, as they have moved between glibc's libraries. */
+ * held while dlopen runs a library's constructors, and a constructor may wait for the thread that calls here. The
+ * pthread functions are looked up at run time: which of glibc's libraries has them depends on the version. */
 static pthread_key_t key;
 static int (*set_specific)(pthread_key_t, const void *);
 
 static void thread_ended(void *object)
 {
     struct shim_thread *thread = object;
-    if (!thread || thread_if_known() != thread) /* a forked child ends its copy of the thread */
+    if (!thread || thread_if_known() != thread) /* in a forked child, `thread` is a copy of the parent's state */
         return;
     /* Its state stays: destructors of the program may run after this one, and make CUDA calls. */
     shim_life.thread_ends(thread);
@@ -77,7 +77,7 @@ static bool take_slot(struct shim_thread *thread)
     return false;
 }
 
-/* The ring's size by the option, but no large part of the process's memory limits. */
+/* How many slots a ring has: as the option says, but within LIMIT_PER_RING. */
 static uint64_t ring_slots(void)
 {
     static const int resources[] = { RLIMIT_AS, RLIMIT_DATA };
@@ -94,7 +94,8 @@ static uint64_t ring_slots(void)
     return slots_wanted;
 }
 
-/* With the registry's lock. Threads that come late share the last row: without a row they could not be recorded. */
+/* With the registry's lock. When the dictionary is full but for one row, all later threads share that row: without a
+ * row they could not be recorded. */
 static uint32_t add_row(struct ws_thread *row, const char *name)
 {
     static uint32_t shared;
@@ -116,8 +117,9 @@ static struct shim_thread *thread_create(void)
     struct shim_thread *thread = ws_reserve(size);
     if (!thread)
         return NULL;
-    /* If a signal handler forks inside a call, the child goes on in the wrapper, and needs its copy of the thread's
-     * state. The ring is left out: it is large, and nobody reads it in the child. */
+    /* The ring reads as zero in a forked child: it is large, and nobody reads it there. The thread's state is copied
+     * by fork: if a signal handler forks inside a call, the child returns through the wrapper, which needs the
+     * state. */
     madvise((char *)thread + head, size - head, MADV_WIPEONFORK);
     ws_reserve_small_pages(thread, size);
     char name[16] = "";
@@ -147,15 +149,15 @@ struct shim_thread *thread_get(void)
     if (thread || thread_self.ours || !shim_life.start())
         return thread;
     struct shim_quiet quiet;
-    quiet_begin(&quiet); /* a signal handler in between would make a second state */
+    quiet_begin(&quiet); /* a signal handler that calls CUDA here would make a second state */
     thread = thread_self.thread;
     if (!thread && thread_self.refused != shim_page.generation)
         thread = thread_create();
     if (thread && !thread_self.thread) {
         thread_self.thread = thread;
-        if (set_specific) /* without, all_may_be_gone finds that it has ended */
+        if (set_specific) /* otherwise the drain asks the kernel whether the thread has ended (all_may_be_gone) */
             set_specific(key, thread);
-        wake_drain_soon(); /* the drain may sleep long, while threads come and go by the thousand */
+        wake_drain_soon(); /* the drain may sleep long, and thousands of threads could end meanwhile */
     } else if (!thread) {
         thread_self.refused = shim_page.generation;
         atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
@@ -174,8 +176,8 @@ unsigned thread_slots_used(void)
     return atomic_load_explicit(&slots_used, memory_order_acquire);
 }
 
-/* Signal 0 only asks whether the thread exists. If a new thread has got the same id, this one counts as alive until
- * that one ends. */
+/* Signal 0 only asks whether the thread exists. If the kernel has given the same id to a new thread, the old thread
+ * counts as alive until the new one ends. */
 bool thread_is_gone(const struct shim_thread *thread)
 {
     return syscall(SYS_tgkill, getpid(), thread->tid, 0) && errno == ESRCH;
@@ -225,9 +227,9 @@ uint64_t threads_passed_unknown(void)
 #endif
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-/* The thread-local storage of the program and its libraries lies on each thread's stack, and may be larger than all
- * that our thread needs. glibc says how large it is (__pthread_get_minstack). Where it does not, the stack gets the
- * program's default size. */
+/* The thread-local storage of the program and its libraries lies on each thread's stack, and may be larger than
+ * everything else there. glibc says how large it is (__pthread_get_minstack). If glibc lacks that function, the stack
+ * gets the program's default size. */
 static void choose_stack(pthread_attr_t *attributes)
 {
     size_t (*least)(const pthread_attr_t *) =

@@ -15,7 +15,7 @@ struct shim_stream;
 
 enum {
     PENDING_COLLECTIVES = 64,
-    NESTED_KNOWN = 16 /* remembered callers of nested calls (frame_makes), as in NCCL; a power of 2 */
+    NESTED_KNOWN = 16 /* how many nested calls frame_makes remembers (struct thread_nested); a power of 2 */
 };
 
 /* What is to be done about hardware counters when the operation under way returns. */
@@ -28,68 +28,69 @@ struct thread_params {
     void **params, **extra;
 };
 
-/* About what a record costs its thread: tests/bench, "shim per launch". */
+/* Roughly what a record costs its thread, as measured by tests/bench ("shim per launch"). */
 enum { RECORD_NS = 40 };
 
 /* What measuring device times has cost the thread (calls/measure.h), in ticks. */
 struct thread_measuring {
-    uint64_t paid_until; /* until then nothing is measured, so that --overhead is kept */
+    uint64_t paid_until; /* nothing is measured before this time, to stay within --overhead */
     uint32_t unmeasured; /* operations since the last measured one */
-    bool anchor_next;    /* anchors and samples take turns */
-    uint64_t spent;      /* ticks that events of its operations took so far; read relaxed by the drain */
+    bool anchor_next;    /* the last measurement was a sample: if both are due, an anchor comes next */
+    uint64_t spent;      /* ticks that recording events has taken so far; read relaxed by the drain */
 };
 
 /* A thread that is ending may still make calls, in destructors of thread-specific data. It is gone only when the
  * kernel says so (thread_is_gone). */
 enum thread_life { THREAD_ALIVE, THREAD_ENDING };
 
-/* A nested call that frame_makes has found, remembered: see calls/frames.h. */
+/* A nested call that frame_makes has found, by the arguments of frame_makes. It is kept to recognize the same call
+ * again. */
 struct thread_nested {
     uintptr_t at, caller;
     const void *from;
 };
 
 struct shim_thread {
-    struct ws_ring ring;             /* first, so that the launch path needs no offset to reach it */
-    uint32_t id;                     /* dictionary id; threads that came too late for one share the last */
-    uintptr_t within;                /* the frame of the wrapped call under way (calls/frames.h); 0: in none */
-    struct ws_ring_header op_header; /* for records of operations; has WS_OP_IN_COLLECTIVE while in an NCCL call */
+    struct ws_ring ring; /* first, so that the launch path needs no offset to reach it */
+    uint32_t id;         /* dictionary id; once the dictionary is full, all later threads share one id */
+    uintptr_t within;    /* where the marker of the wrapped call under way is (calls/frames.h); 0: no such call */
+    struct ws_ring_header op_header; /* of operations' records; says WS_OP_IN_COLLECTIVE during an NCCL call */
     uint64_t correlation;            /* number of the last operation or call */
     uint64_t passed;                 /* calls not recorded because recording was off; read relaxed by the drain */
-    uint64_t unregistered;           /* operations that found no room, and are not recorded */
-    uint64_t inside;                 /* the program's nested calls, and those left by longjmp; read as `passed` */
-    uint64_t damaged;                /* records of the ring that made no sense; the drain's own */
-    struct shim_context *context;    /* current while `handles` equals shim_page's; NULL: unknown */
-    uint32_t handles;                /* shim_page.handles when `context` was found */
-    uint32_t context_bits;           /* the context's dictionary id, shifted as shape_which needs it */
+    uint64_t unregistered; /* operations not recorded because their stream or shape could not be registered */
+    uint64_t inside;       /* the program's nested calls, and calls left by longjmp; read relaxed by the drain */
+    uint64_t damaged;      /* damaged records that the drain found in the ring; the drain's own */
+    struct shim_context *context; /* the current one, as long as `handles` equals shim_page.handles; NULL: unknown */
+    uint32_t handles;             /* shim_page.handles when `context` was found */
+    uint32_t context_bits;        /* the context's dictionary id, shifted as shape_which needs it */
     /* Of the operation under way. */
-    bool slow;                             /* it needs op_end_slowly */
+    bool slow;                             /* op_end_slowly must be called when it returns */
     uint8_t measure;                       /* enum measure */
     uint8_t counted;                       /* enum thread_counted */
     uint64_t gate;                         /* the gate that holds its stream; 0: none */
     uint64_t measuring_took;               /* ticks spent on measuring it, before its call */
     bool has_turn;                         /* it has the stream's turn (calls/turns.h) */
-    bool beside;                           /* it has no turn, and is counted so in stream->order */
-    uint64_t order;                        /* stream->order before it */
-    struct shim_stream *timed;             /* the stream into which its events go; NULL: it gets none */
-    uint32_t first_waiting, waiting_count; /* ids of the streams into which a wait is being put */
-    uint32_t begin_event, end_event;       /* that no committed record has yet; 0: none */
-    uint64_t begun_at;                     /* the ring's head then; once it has moved, the record is committed */
-    uint8_t end_users;                     /* users of the end event that are still to be released */
-    uint8_t copies_noted;                  /* the copy is counted: 0 nowhere, 1 in the context, 2 in the stream too */
+    bool beside;                           /* it goes without the turn, and stream->order counts it as under way */
+    uint64_t order;                        /* stream->order before it was counted there */
+    struct shim_stream *timed;             /* the stream into which its events go; NULL: it gets no events */
+    uint32_t first_waiting, waiting_count; /* streams into which a wait for an event is being put: first id, number */
+    uint32_t begin_event, end_event;       /* its events, while no committed record names them; 0: none */
+    uint64_t begun_at;    /* the ring's head when it began; once the head has moved, its record is committed */
+    uint8_t end_users;    /* users of the end event that are still to be released */
+    uint8_t copies_noted; /* where a copy is counted: 0 nowhere, 1 in the context, 2 in context and stream */
     struct thread_measuring measuring;
     struct thread_params due; /* parameters to be kept when the launch returns */
-    uint8_t direction;        /* enum copy_direction; COPY_DIRECTIONS: not such a copy */
-    uintptr_t in_library; /* the frame of the cuBLAS or cuDNN call under way, as `within`; library calls that it makes
-                             are not recorded */
-    uintptr_t in_nccl;    /* the frame of the NCCL call under way; launches in it are flagged */
+    uint8_t direction;        /* enum copy_direction; COPY_DIRECTIONS: no copy between kinds of memory */
+    uintptr_t in_library;     /* like `within`, for the cuBLAS or cuDNN call under way; cuBLAS and cuDNN calls that it
+                                 makes are not recorded */
+    uintptr_t in_nccl;        /* like `within`, for the NCCL call under way; launches that it makes are flagged */
     struct thread_nested nested[NESTED_KNOWN];
-    uint32_t captures_beginning; /* captures that the call under way is beginning, and has counted */
+    uint32_t captures_beginning; /* how many captures the call under way begins; the phase counts them already */
     bool capture_ending;         /* the call under way ends a capture */
-    uint64_t capture_handle;     /* the stream of that capture; 0: not known */
-    uint32_t group_depth;        /* of ncclGroupStart */
+    uint64_t capture_handle;     /* handle of the stream whose capture begins or ends; 0: not known */
+    uint32_t group_depth;        /* how many ncclGroupStart are still open */
     uint32_t collective_count;
-    struct ws_ring_collective collectives[PENDING_COLLECTIVES]; /* waiting for the group's end */
+    struct ws_ring_collective collectives[PENDING_COLLECTIVES]; /* they wait for the group's end */
     struct shape_entry shapes[SHAPE_CACHE];
     struct gemm_entry gemms[GEMM_CACHE];
     struct lt_entry lt_gemms[LT_CACHE];
@@ -101,20 +102,20 @@ struct shim_thread {
     uint32_t number;       /* unique to this thread, from 1 on */
     int32_t tid;
     struct shim_stream *own_streams; /* its own default streams; under the registry's lock */
-    size_t mapping;                  /* bytes of this structure and the ring */
+    size_t mapping;                  /* bytes of memory mapped for this structure and the ring */
     /* The drain's own. */
     uint64_t reported_lost, reported_passed, reported_unregistered, reported_simplified;
     uint64_t reported_inside, reported_damaged, reported_spent;
     uint32_t params;      /* id of the parameters, for the operation that follows them in the ring */
     uint64_t touched;     /* slots of the ring whose pages have memory (drain/ring_pages.h) */
-    uint64_t head_before; /* the ring's, when pages were last touched */
+    uint64_t head_before; /* the ring's head when pages were last touched */
 };
 
-/* Small, because it is in static thread-local storage (initial-exec), of which a process has little. The other ways
- * to reach thread-locals from a library cost a call. */
+/* Small, because it is in static thread-local storage (initial-exec), of which a process has little. The other TLS
+ * models of a shared library need a function call for each access. */
 struct thread_self {
     struct shim_thread *thread;
-    uint32_t refused; /* generation of the recording in which there was no room for this thread */
+    uint32_t refused; /* generation of the recording that had no room for this thread */
     bool ours;        /* started by us: its calls are not the program's */
 };
 extern __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")));
@@ -122,12 +123,12 @@ extern __thread struct thread_self thread_self __attribute__((tls_model("initial
 /* Called once, when the shim is loaded. */
 void threads_init(void);
 
-/* This thread's state, made if need be. NULL when nothing is recorded here (shim_life.start said no, no memory, too
- * many threads). */
+/* The calling thread's state; the first call makes it. NULL if nothing is recorded in this thread: shim_life.start
+ * returned false, there is no memory, or there are too many threads. */
 struct shim_thread *thread_get(void);
 
-/* The same, but NULL if the thread has no state yet. In a forked child, the phase hides the state it has from its
- * parent. */
+/* The same, but NULL if the thread has no state yet. Also NULL in a forked child, whose only state is a copy of its
+ * parent's. */
 static inline struct shim_thread *thread_of_phase(uint32_t phase)
 {
     return phase & SHIM_STARTED ? thread_self.thread : NULL;
@@ -141,7 +142,7 @@ static inline struct shim_thread *thread_if_known(void)
 /* Starts a detached thread of ours that takes no signals. Returns 0 or -errno. */
 int thread_start(void *(*main)(void *));
 
-/* For the drain: every thread's state, in no order; slots of ended ones are NULL. */
+/* For the drain: the state of the thread in this slot; NULL: the slot is free. */
 enum { THREAD_SLOTS = 4096 };
 struct shim_thread *thread_at(unsigned slot);
 unsigned thread_slots_used(void);
@@ -161,7 +162,8 @@ uint32_t threads_begun(void);
 /* How many threads found no slot since the start. */
 uint64_t threads_refused(void);
 
-/* Counts a call that is not recorded, of a thread that has no state yet; and returns how many there were. */
+/* Calls that are not recorded, of threads that have no state yet: threads_pass_unknown counts one more,
+ * threads_passed_unknown returns how many there were. */
 void threads_pass_unknown(void);
 uint64_t threads_passed_unknown(void);
 

@@ -14,13 +14,13 @@
 #define PR_GET_TID_ADDRESS 40
 #endif
 
-/* The first thread's id, at the address of set_tid_address(2): the kernel clears it when that thread ends and the
- * process goes on. NULL: not known. */
+/* Points to the first thread's id: the address that was given to set_tid_address(2). If the first thread ends before
+ * the process, the kernel sets the id to 0. NULL: the address is not known. */
 static const _Atomic int *first_thread_id;
 
-/* The id's offset in the C library's record of the thread, to which pthread_self points. */
+/* The offset of that id in the C library's descriptor of the thread, to which pthread_self() points. */
 static intptr_t place_in_thread;
-enum { THREAD_RECORD_SIZE = 16384 }; /* more than enough: the record has about 2,300 bytes */
+enum { THREAD_RECORD_SIZE = 16384 }; /* an upper bound: the descriptor has about 2,300 bytes */
 
 void first_thread_watch(void)
 {
@@ -31,8 +31,8 @@ void first_thread_watch(void)
     place_in_thread = (intptr_t)place - (intptr_t)pthread_self();
 }
 
-/* In the child, the kernel clears the id in the record of the thread that forked, at the same offset. The child
- * computes the address. It does not ask the kernel, which a sandbox may forbid. */
+/* The child's first thread is the thread that forked. Its id is in its own descriptor, at the same offset. The child
+ * computes the address, because a sandbox may forbid the prctl call. */
 void first_thread_after_fork(void)
 {
     if (place_in_thread < 0 || place_in_thread >= THREAD_RECORD_SIZE)
@@ -60,7 +60,8 @@ bool first_thread_left_alone(int64_t now, unsigned others)
     text[length > 0 ? length : 0] = 0;
     const char *after_name = strrchr(text, ')');
     long threads;
-    /* The first thread stays as a zombie while others live, and counts as a thread. */
+    /* While other threads live, the first thread stays as a zombie. It is counted, too: so 2 stands for the zombie
+     * and the calling thread. */
     return after_name &&
            sscanf(after_name, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld", &state,
                   &threads) == 2 &&

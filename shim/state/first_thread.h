@@ -6,18 +6,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Remembers the address of the thread id that the kernel clears when the first thread is gone. The first thread calls
- * this, when the shim is loaded. */
+/* Remembers the address of the thread id that the kernel sets to 0 when the first thread ends. Called by the first
+ * thread, when the shim is loaded. */
 void first_thread_watch(void);
 
-/* Called in a forked child, by the thread that forked: it is the child's first thread. */
+/* Called in a forked child, by the thread that forked. That thread is the child's first thread. */
 void first_thread_after_fork(void);
 
-/* One load where that address is known; always true where it is not. */
+/* May the first thread have ended? Always true if the address of its id is not known. Otherwise this costs one
+ * load. */
 bool first_thread_may_be_gone(void);
 
-/* Is the calling thread the only one left, besides `others` that are ours too? The kernel is asked at most every
- * FIRST_THREAD_LOOK_NS, and only when the first thread may be gone. */
+/* Does the process have no threads left but the calling thread and `others` more threads of ours? Reads /proc at most
+ * every FIRST_THREAD_LOOK_NS, and only if the first thread may have ended. */
 enum { FIRST_THREAD_LOOK_NS = 100000000 };
 bool first_thread_left_alone(int64_t now, unsigned others);
 

@@ -1,5 +1,5 @@
-/* Functions of the life cycle (shim.c) for folders whose headers may not include it. The table is filled at link
- * time, so that it is there before any constructor has run. */
+/* Functions of the life cycle (shim.c), for folders that may not depend on shim.c. They are called through this
+ * table. It is filled at link time, so it is valid before any constructor has run. */
 #ifndef WALLSHIM_SHIM_STATE_LIFE_H
 #define WALLSHIM_SHIM_STATE_LIFE_H
 
@@ -8,17 +8,19 @@
 struct shim_thread;
 
 struct shim_life {
-    /* Reads the options and makes the locks ready, at the first call. False: another thread has not finished that. */
+    /* Reads the options and prepares the locks, at the first call. False: another thread is still doing so. */
     bool (*prepare)(void);
 
-    /* Starts the recording, once per process. False in a child of a process that had started, after a
-     * failure, and at the end. Call it only when a context exists: a program without one leaves no trace. */
+    /* Starts the recording at the first call. Returns false in a child of a process that was recording, after a
+     * failure, and once the recording has ended. Call it only when a context exists: a program without a context must
+     * leave no trace. */
     bool (*start)(void);
 
-    /* The first context was made: our exit handler goes in front of the driver's. */
+    /* Called when a context was made. The first call sets our exit handler, so that it runs before the driver's. */
     void (*has_context)(void);
 
-    /* The thread makes no more calls: gives back what it holds, as other threads wait for that. */
+    /* Called when the thread makes no more calls. Gives back the events and turns that it holds: other threads may
+     * wait for them. */
     void (*thread_ends)(struct shim_thread *thread);
 };
 

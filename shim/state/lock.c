@@ -28,20 +28,20 @@ enum {
     SHORT_WAIT_NS = 1000000,
 };
 
-/* The locks have a page of their own, which reads as zero in any child process: the child does not have the thread
- * that held a lock. */
+/* The locks have a page of their own, which reads as zero in a forked child: a thread that held a lock does not exist
+ * in the child. */
 static struct {
     _Alignas(PAGE_SIZE_AT_MOST) struct {
         _Atomic uint32_t word;     /* enum lock_word; a futex */
-        _Atomic uint32_t was_late; /* the last waiter reached its deadline: later ones wait for SHORT_WAIT_NS only */
+        _Atomic uint32_t was_late; /* 1: the last wait was in vain; the next ones take SHORT_WAIT_NS at most */
         uint64_t signals;          /* the holder's signal mask before it took the lock */
     } lock[LOCKS];
     _Atomic bool open;
     _Atomic uint64_t missed;
 } locks;
 
-/* Blocks all 64 signals, also those with which the C library cancels threads; its own sigprocmask leaves these
- * out. */
+/* Blocks all 64 signals by the system call. The C library's sigprocmask would leave out the signals with which it
+ * cancels threads. */
 static uint64_t block_signals(void)
 {
     uint64_t all = UINT64_MAX, saved = 0;

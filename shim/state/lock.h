@@ -1,10 +1,10 @@
-/* Locks for what the program's threads share. They are held for moments, never while the driver, a library or the
- * program is called.
+/* Locks for the state that the program's threads share. They are held only for moments, and never during a call of
+ * the driver, of a library or of the program.
  *
- * All signals are blocked in a thread that holds a lock. A signal handler may call CUDA, fork, exit or leave by
- * longjmp, and must never interrupt its own thread while that holds a lock. No thread waits for a lock longer than
- * LOCK_DEADLINE_MS. In a forked child only LOCK_START can be taken: what the other locks guard may be half changed,
- * by a thread that the child does not have. */
+ * All signals are blocked in a thread that holds a lock. The reason: a signal handler may call CUDA, fork, exit or
+ * leave by longjmp, so it must not interrupt a thread that holds a lock. No thread waits for a lock longer than
+ * LOCK_DEADLINE_MS. In a forked child of a recording process, only LOCK_START can be taken. What the other locks
+ * guard may be half changed, and the thread that was changing it does not exist in the child. */
 #ifndef WALLSHIM_SHIM_STATE_LOCK_H
 #define WALLSHIM_SHIM_STATE_LOCK_H
 
@@ -15,8 +15,8 @@ enum shim_lock { LOCK_START, LOCK_REGISTRY, LOCK_MEMORY, LOCK_DESCRIPTORS, LOCKS
 
 enum { LOCK_DEADLINE_MS = 200 };
 
-/* False: the lock was not free in time (counted as WS_LOSS_LOCKS), or locks_open was not called. Then the caller goes
- * on as if a table were full. */
+/* False: the lock was not free in time (counted as WS_LOSS_LOCKS), or locks_open was not called. The caller then goes
+ * on without what the lock guards, as if a dictionary were full. */
 __attribute__((warn_unused_result)) bool lock_take(enum shim_lock which);
 void lock_release(enum shim_lock which);
 
@@ -26,13 +26,14 @@ uint64_t locks_missed(void);
 /* From now on all locks can be taken, not only LOCK_START. */
 void locks_open(void);
 
-/* Asks the kernel to zero the locks in forked children. Called before there is any other thread. */
+/* Asks the kernel to zero the locks in forked children. */
 void locks_init(void);
 
-/* Zeroes the locks in a forked child, for kernels that cannot. */
+/* Zeroes the locks. Called in a forked child, because old kernels (before Linux 4.14) do not zero them. */
 void locks_reset(void);
 
-/* Around work of our own in a thread of the program: signals are blocked, and pthread_cancel waits until the end. */
+/* Called before and after work of our own in a thread of the program. In between, signals are blocked, and
+ * pthread_cancel has no effect. */
 struct shim_quiet {
     uint64_t signals;
     int cancel_state;

@@ -13,9 +13,9 @@ struct shim_page shim_page;
 struct ws_options shim_options;
 bool shim_one_queue;
 
-static _Atomic uint32_t generation; /* number of the latest recording. Unlike shim_page, a child has its value too */
-static _Atomic bool aside;          /* given up for good */
-static _Atomic uint64_t *children;  /* CUDA calls of forked children; the memory is shared with them */
+static _Atomic uint32_t generation; /* number of the latest recording; a child keeps it, unlike shim_page's */
+static _Atomic bool aside;          /* the shim has given up for good */
+static _Atomic uint64_t *children;  /* how many CUDA calls forked children made; in memory that they share */
 
 void shim_page_init(void)
 {
@@ -30,7 +30,7 @@ void shim_page_reset(void)
     shim_page.generation = 0;
 }
 
-/* In this order, so that shim_parent_recorded is not true in another thread for a moment. */
+/* shim_page.generation is set first. Otherwise shim_parent_recorded would be true in other threads for a moment. */
 void shim_generation_begins(void)
 {
     atomic_store(&shim_page.generation, atomic_load(&generation) + 1);

@@ -16,7 +16,7 @@ static void keep_name(const char *from)
     strncpy(name, *last ? last : "program", sizeof(name) - 1);
 }
 
-/* glibc passes these arguments to constructors. Priority 101 makes it run before the constructor in shim.c. */
+/* glibc passes main's arguments to constructors. Priority 101 makes this constructor run before the one in shim.c. */
 __attribute__((constructor(101))) static void keep_arguments(int count, char **words, char **environment)
 {
     (void)environment;
@@ -25,7 +25,7 @@ __attribute__((constructor(101))) static void keep_arguments(int count, char **w
     for (int i = 0; i < count && words[i]; i++) {
         size_t length = strlen(words[i]) + 1;
         if (length > sizeof(arguments) - arguments_size)
-            break; /* half an argument could be half a secret, which nothing would hide */
+            break; /* half an argument could be half a secret, which secrets.c would not recognize */
         memcpy(arguments + arguments_size, words[i], length);
         arguments_size += length;
     }

@@ -1,6 +1,5 @@
-/* The trace's dictionaries, while they grow: append-only arrays of rows, to which many threads add and
- * from which the drain copies. An id is an index plus one. A row never changes once it is counted, so
- * readers need no lock. */
+/* The trace's dictionaries, while they grow: append-only arrays of rows, to which many threads add and from which the
+ * drain copies. An id is an index plus one. A row never changes once `count` includes it, so readers need no lock. */
 #ifndef WALLSHIM_SHIM_STATE_REGISTRY_H
 #define WALLSHIM_SHIM_STATE_REGISTRY_H
 
@@ -13,7 +12,7 @@
 #include "record/record.h"
 #include "shim/state/lock.h"
 
-/* R(family, most rows). Memory is mapped as a table fills. */
+/* R(family, maximum number of rows). Memory is mapped as a table fills. */
 #define REGISTRY_TABLES(R) \
     R(device, 64)          \
     R(context, 256)        \
@@ -31,21 +30,21 @@ struct registry_table {
     struct ws_chunks rows;
     uint32_t limit;
     _Atomic uint32_t count;
-    _Atomic uint64_t refused; /* rows that found no room */
-    uint32_t emitted;         /* the drain's: rows already in the trace */
+    _Atomic uint64_t refused; /* rows that could not be added */
+    uint32_t emitted;         /* used by the drain alone: number of rows already in the trace */
 };
 
 struct registry {
 #define TABLE(family, limit) struct registry_table family;
     REGISTRY_TABLES(TABLE)
 #undef TABLE
-    struct ws_pieces text; /* what the rows' texts point into */
+    struct ws_pieces text; /* the texts that the rows point to */
     _Atomic uint64_t texts_refused;
 };
 
 extern struct registry registry;
 
-/* Empties all tables, which then have no memory. */
+/* Makes all tables empty, without any memory. */
 void registry_init(void);
 
 /* False: the lock was not free in time. Then nothing can be looked up or added. */
@@ -63,8 +62,8 @@ static inline void registry_unlock(void)
  * The id is also stored in the copy's first column, if that is 0. */
 uint32_t registry_add(struct registry_table *table, const void *row);
 
-/* With the lock held: a lasting copy of the text (cut at 16 KiB, with a zero behind it; empty
- * when the arena is full). */
+/* With the lock held: returns a copy of the text that is never freed. The copy is cut at 16 KiB and zero-terminated.
+ * When there is no more room for texts, returns an empty text. */
 struct ws_text registry_text(const char *text);
 
 static inline void *registry_row(const struct registry_table *table, uint32_t id)

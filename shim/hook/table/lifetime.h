@@ -1,4 +1,5 @@
-/* Modules, contexts, streams: what exists, and for how long. Rows of the wrapper table: see driver_table.h. */
+/* Making and destroying modules, contexts and streams; the range of the profiler. Rows of the wrapper table: see
+ * driver_table.h. */
 /* clang-format off */
 DRIVER(cuModuleLoad, cuModuleLoad, 2000, MODULE,
     (ws_CUmodule *module, const char *fname), (module, fname), NOTHING,

@@ -1,4 +1,4 @@
-/* Memsets, and memory taken and given back. Rows of the wrapper table: see driver_table.h. */
+/* Memsets, and allocating and freeing memory. Rows of the wrapper table: see driver_table.h. */
 /* clang-format off */
 DRIVER_PTDS(cuMemsetD8_v2, cuMemsetD8, 3020, MEMSET,
     (ws_CUdeviceptr dstDevice, unsigned char uc, size_t N), (dstDevice, uc, N),
