@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-MODES = [{}, {}, {"WALLSHIM_EVENT_PLACEMENT": "sampled"}, {"WALLSHIM_EVENT_PLACEMENT": "pairs"}, {"WALLSHIM_BACKEND": "host"}, {"WALLSHIM_BURST": "20ms/50ms"},
+MODES = [{}, {}, {"WALLSHIM_EVENT_PLACEMENT": "shared"}, {"WALLSHIM_EVENT_PLACEMENT": "pairs"}, {"WALLSHIM_BACKEND": "host"}, {"WALLSHIM_BURST": "20ms/50ms"},
          {"WALLSHIM_RING": "4K"}, {"WALLSHIM_EVENTS": "64"}, {"WALLSHIM_EVENTS": "64", "WALLSHIM_RING": "8K"},
          {"WALLSHIM_SAMPLE": "3", "WALLSHIM_PARAMS": "all"}, {"WALLSHIM_MAX_SIZE": "64K"}, {"WALLSHIM_DELAY": "200ms"},
          {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}, {"SIMGPU_LATE_EXIT": "1"}]

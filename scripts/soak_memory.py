@@ -10,7 +10,7 @@ import tempfile
 import time
 
 GROWTH = 8 << 20
-MODES = {"shared": {}, "sampled": {"WALLSHIM_EVENT_PLACEMENT": "sampled"}, "pairs": {"WALLSHIM_EVENT_PLACEMENT": "pairs"}, "host": {"WALLSHIM_BACKEND": "host"},
+MODES = {"sampled": {}, "shared": {"WALLSHIM_EVENT_PLACEMENT": "shared"}, "pairs": {"WALLSHIM_EVENT_PLACEMENT": "pairs"}, "host": {"WALLSHIM_BACKEND": "host"},
          "burst": {"WALLSHIM_BURST": "100ms/1s"}}
 
 

@@ -71,13 +71,13 @@ def print_summary(results):
     for row in results["kernels"]:
         line = f"{row['kernel'] + ' ' + str(row['size']):<20}" + "".join(
             f"{row.get(key, 'failed'):>{width}}" for key, width in (("count", 9), ("pair_ns", 12), ("queued_ns", 12)))
-        for mode in ("shared", "pairs"):
+        for mode in ("sampled", "shared", "pairs"):
             figures = row.get("modes", {}).get(mode, {})
             line += f"{figures.get('mean_ns', 'failed'):>12}{figures.get('timed', ''):>9}"
         print(line)
-    print(f"\n{'program':<30}" + "".join(f"{mode:>10}" for mode in ("host", "shared", "pairs", "burst")) + "  slower by")
+    print(f"\n{'program':<30}" + "".join(f"{mode:>10}" for mode in ("host", "sampled", "shared", "pairs", "burst")) + "  slower by")
     for row in results["programs"]["programs"]:
-        cells = [row.get("modes", {}).get(mode, {}).get("slowdown") for mode in ("host", "shared", "pairs", "burst")]
+        cells = [row.get("modes", {}).get(mode, {}).get("slowdown") for mode in ("host", "sampled", "shared", "pairs", "burst")]
         print(f"{row['name']:<30}" + "".join(f"{'failed' if cell is None else f'{cell:.1%}':>10}" for cell in cells))
     for row in results["programs"]["skipped"]:
         print(f"{row['name']:<30}  skipped: {row['why']}")

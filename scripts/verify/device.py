@@ -27,7 +27,7 @@ def measure_kernels(runner):
         timing = reference.timing
         row = {"kernel": name, "size": size, "count": count, "pair_ns": timing["pair_ns"],
                "queued_ns": timing["queued_ns"], "modes": {}}
-        for mode in ("shared", "pairs"):
+        for mode in ("sampled", "shared", "pairs"):
             outcome = runner.run(command, mode)
             row["modes"][mode] = compare_launches(runner, outcome, name, count, timing["queued_ns"])
             runner.discard(outcome)
@@ -51,7 +51,7 @@ def measure_overlap(runner):
     """How far kernels on two streams still overlap under each mode: 1 fully, 0 not at all."""
     command = [os.path.join(runner.samples, "probe"), "overlap", "200", "200000"]
     rows = {}
-    for mode in ("none", "host", "shared", "pairs"):
+    for mode in ("none", "host", "sampled", "shared", "pairs"):
         outcome = runner.run(command, mode)
         rows[mode] = outcome.timing.get("overlap") if not outcome.status else None
         runner.discard(outcome)
@@ -128,7 +128,7 @@ def compare_with_torch(runner):
     total = sum(row[1] for row in reference.values())
     answer = {"step_ns": {"none": alone.timing.get("mean_step_ns"), "torch.profiler": theirs.timing.get("mean_step_ns")},
               "results_unchanged": theirs.output == alone.output, "torch_total_ns": total, "modes": {}}
-    for mode in ("shared", "pairs"):
+    for mode in ("sampled", "shared", "pairs"):
         outcome = runner.run(command, mode)
         answer["step_ns"][mode] = outcome.timing.get("mean_step_ns")
         if outcome.trace:

@@ -64,7 +64,7 @@ def measure(runner, budget):
             for mode in MODES:
                 outcome = runner.run(command, mode, environment)
                 outcomes[mode].append(outcome)
-                if rounds == 0 and mode == "shared":
+                if rounds == 0 and mode == "sampled":
                     keep_trace(runner, name, outcome)
                 runner.discard(outcome)
         rounds += 1

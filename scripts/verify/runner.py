@@ -13,9 +13,10 @@ UNABLE = 77  # exit status of a sample whose machine lacks something
 MODES = {
     "none": None,
     "host": ["--backend", "host"],
+    "sampled": ["--backend", "events", "--event-placement", "sampled"],
     "shared": ["--backend", "events", "--event-placement", "shared"],
     "pairs": ["--backend", "events", "--event-placement", "pairs"],
-    "burst": ["--backend", "events", "--event-placement", "shared", "--burst", "100ms/1s"],
+    "burst": ["--backend", "events", "--event-placement", "sampled", "--burst", "100ms/1s"],
 }
 
 

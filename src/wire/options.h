@@ -39,7 +39,7 @@ enum ws_log_choice { WS_LOG_CHOICES(WS_CHOICE_NAME) };
       "name of the trace: %n program, %p process id, %h host, %r rank, %% a percent sign")                           \
     X(backend, "WALLSHIM_BACKEND", "backend", CHOICE, "events", "", "", WS_CHOICES(WS_BACKENDS),                     \
       "where device times come from: CUDA events, or no device times (host)")                                        \
-    X(event_placement, "WALLSHIM_EVENT_PLACEMENT", "event-placement", CHOICE, "shared", "", "",                      \
+    X(event_placement, "WALLSHIM_EVENT_PLACEMENT", "event-placement", CHOICE, "sampled", "", "",                     \
       WS_CHOICES(WS_EVENT_PLACEMENTS),                                                                               \
       "where CUDA events go: around few operations (sampled), between all (shared), or around all (pairs)")          \
     X(overhead, "WALLSHIM_OVERHEAD", "overhead", SHARE, "2%", "0.1%", "100%", "PERCENT",                             \

@@ -120,9 +120,9 @@ def case_backend(build):
     check(run.meta()["cost_events_ns"] == "0", "no events cost nothing")
     old, new = ({"WALLSHIM_MARKS": "pairs"}, {"WALLSHIM_EVENT_PLACEMENT": "pairs"})
     check(Run(build, ["10"], old).meta()["marks"] == "pairs", "the option's old variable is understood")
-    check(Run(build, ["10"], {}).meta()["marks"] == "marks", "one event between operations is the default")
-    few = Run(build, ["300"], {"WALLSHIM_EVENT_PLACEMENT": "sampled"})
-    check(few.meta()["marks"] == "sampled" and len(few.kernels()) == 300, "few events are an option")
+    check(Run(build, ["10"], {"WALLSHIM_EVENT_PLACEMENT": "shared"}).meta()["marks"] == "marks", "the trace's word for shared")
+    few = Run(build, ["300"], {})
+    check(few.meta()["marks"] == "sampled" and len(few.kernels()) == 300, "few events are the default")
     check(all(row["flags"] & 3 for row in few.kernels()), "sampled: every launch has a begin")
     for switch in ("--event-placement=pairs", "--marks=pairs"):
         said = subprocess.run([f"{build}/tools/wallshim", "record", switch, "--", "env"], capture_output=True, text=True,

@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-MODES = {"host": {"WALLSHIM_BACKEND": "host"}, "shared": {"WALLSHIM_EVENT_PLACEMENT": "shared"}, "pairs": {"WALLSHIM_EVENT_PLACEMENT": "pairs"}}
+MODES = {"host": {"WALLSHIM_BACKEND": "host"}, "sampled": {}, "shared": {"WALLSHIM_EVENT_PLACEMENT": "shared"}, "pairs": {"WALLSHIM_EVENT_PLACEMENT": "pairs"}}
 
 
 def command(build, sample):

@@ -168,7 +168,7 @@ static void old_names_are_understood(void **state)
     assert_int_equal(setenv("WALLSHIM_MARKS", "few", 1), 0);
     assert_int_equal(unsetenv("WALLSHIM_EVENT_PLACEMENT"), 0);
     ws_options_from_environment(&options, &bad);
-    assert_int_equal(options.event_placement, WS_EVENTS_SHARED);
+    assert_int_equal(options.event_placement, WS_EVENTS_SAMPLED);
     assert_ptr_equal(bad, placement);
     assert_string_equal(ws_option_in_environment(bad, &variable), "few");
     assert_string_equal(variable, "WALLSHIM_MARKS");
