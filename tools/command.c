@@ -113,6 +113,31 @@ static int take_switch(struct tool_arguments *arguments, int count, char **words
     return tool_error("%s: no such switch; see wallshim %s --help", word, command->name);
 }
 
+/* Is the next word the argument of this switch? */
+static bool takes_next_word(const struct tool_command *command, const char *word)
+{
+    size_t count;
+    const char *value;
+    const struct tool_switch *switches = command->switches(&count);
+    for (size_t i = 0; i < count && word[0] == '-'; i++)
+        if (names_switch(command, &switches[i], word, &value))
+            return switches[i].argument && !value;
+    return false;
+}
+
+bool tool_wants_help(const struct tool_command *command, int count, char **words)
+{
+    bool is_argument = false;
+    for (int i = 0; i < count; i++) {
+        if (!strcmp(words[i], "--help") || !strcmp(words[i], "-h"))
+            return true;
+        if (!strcmp(words[i], "--") || (command->passes_on && words[i][0] != '-' && !is_argument))
+            return false;
+        is_argument = !is_argument && takes_next_word(command, words[i]);
+    }
+    return false;
+}
+
 int tool_parse(struct tool_arguments *arguments, const struct tool_command *command, int count, char **words)
 {
     *arguments = (struct tool_arguments){ .command = command, .operands = words };

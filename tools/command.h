@@ -51,6 +51,9 @@ const char *tool_value(const struct tool_arguments *arguments, const char *name)
 /* Returns 0, or TOOL_ERROR after printing a line on stderr. */
 int tool_parse(struct tool_arguments *arguments, const struct tool_command *command, int count, char **words);
 
+/* Does the command line ask for help? Words after "--", or after the first word of a command to run, do not count. */
+bool tool_wants_help(const struct tool_command *command, int count, char **words);
+
 void tool_help(const struct tool_command *command, FILE *out);
 
 /* Print on stderr. Characters that are not printable become '?'. tool_put prints only the text, tool_say a line that

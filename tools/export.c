@@ -41,9 +41,15 @@ static FILE *open_output(const char *path)
         tool_error("%s: already exists; choose another name or remove it", path);
     else if (file < 0)
         tool_error("%s: cannot be written: %s", path, strerror(error));
-    FILE *out = file < 0 ? NULL : fdopen(file, "w");
-    if (file >= 0 && !out)
+    if (file < 0)
+        return NULL;
+    FILE *out = fdopen(file, "w");
+    if (!out) {
+        tool_error("%s: cannot be written: %s", path, strerror(errno));
         close(file);
+        unlink(path);
+        tool_interrupts_file(NULL);
+    }
     return out;
 }
 

@@ -18,18 +18,6 @@ static void help(FILE *out)
           out);
 }
 
-/* Does the command line ask for help? Words after "--", or after the first word of a command to run, do not count. */
-static bool wants_help(const struct tool_command *command, int count, char **words)
-{
-    for (int i = 0; i < count; i++) {
-        if (!strcmp(words[i], "--help") || !strcmp(words[i], "-h"))
-            return true;
-        if (!strcmp(words[i], "--") || (command->passes_on && words[i][0] != '-'))
-            return false;
-    }
-    return false;
-}
-
 int main(int count, char **words)
 {
     static char help_switch[] = "--help";
@@ -54,7 +42,7 @@ int main(int count, char **words)
         const struct tool_command *command = tool_commands[i];
         if (strcmp(words[1], command->name))
             continue;
-        if (wants_help(command, count - 2, words + 2)) {
+        if (tool_wants_help(command, count - 2, words + 2)) {
             tool_help(command, stdout);
             return TOOL_DONE;
         }

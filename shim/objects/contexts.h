@@ -17,12 +17,16 @@ struct shim_thread;
 /* The directions of copies. On the device, each has a copy engine of its own. */
 enum copy_direction { COPY_TO_DEVICE, COPY_TO_HOST, COPY_DIRECTIONS };
 
-/* The operation's direction; COPY_DIRECTIONS: it is no copy, or it stays in one kind of memory. */
+/* The operation's direction; COPY_DIRECTIONS: it is no copy, or it stays on the device or on the host. */
 static inline enum copy_direction copy_direction(const struct ws_shape *shape)
 {
-    if (shape->kind != WS_OP_COPY || shape->from_space == shape->to_space)
+    if (shape->kind != WS_OP_COPY)
         return COPY_DIRECTIONS;
-    return shape->to_space == WS_SPACE_DEVICE ? COPY_TO_DEVICE : COPY_TO_HOST;
+    bool from_host = ws_space_is_host(shape->from_space), to_host = ws_space_is_host(shape->to_space);
+    bool from_device = ws_space_is_device(shape->from_space), to_device = ws_space_is_device(shape->to_space);
+    if ((from_host && to_host) || (from_device && to_device))
+        return COPY_DIRECTIONS;
+    return from_host || to_device ? COPY_TO_DEVICE : COPY_TO_HOST; /* one side may be unknown */
 }
 
 enum context_life { CONTEXT_ALIVE, CONTEXT_ENDING, CONTEXT_GONE };

@@ -115,7 +115,7 @@ static int host_sort(const struct ws_process *process, enum ws_host_kind kind, s
 {
     const struct ws_host_run *run = runs_of(list);
     size_t count = list->count;
-    uint32_t *rows = malloc(2 * count * sizeof(*rows)), *order = rows + count;
+    uint32_t *rows = malloc(2 * count * sizeof(*rows)), *order = rows ? rows + count : NULL;
     struct ws_times begins = { 0 };
     int status = rows ? ws_times_reach(&begins, 0, count) : -ENOMEM;
     for (uint32_t place = 0; place < count && !status; place++) {

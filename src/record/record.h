@@ -60,6 +60,16 @@ enum ws_space {
     WS_SPACE_COUNT
 };
 
+static inline bool ws_space_is_host(uint32_t space)
+{
+    return space == WS_SPACE_PAGEABLE || space == WS_SPACE_PINNED || space == WS_SPACE_HOST;
+}
+
+static inline bool ws_space_is_device(uint32_t space)
+{
+    return space != WS_SPACE_UNKNOWN && space < WS_SPACE_COUNT && !ws_space_is_host(space);
+}
+
 enum ws_stream_kind {
     WS_STREAM_LEGACY,     /* legacy default stream of the context */
     WS_STREAM_PER_THREAD, /* default stream of one thread */

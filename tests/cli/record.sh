@@ -64,6 +64,8 @@ expect 2 "$wallshim" record --no-env=1 true
 one_line
 expect 0 "$wallshim" help record
 grep -q "usage: wallshim record" out || fail "help COMMAND"
+expect 0 "$wallshim" record -o x.wst --help
+grep -q "usage: wallshim record" out || fail "--help after a switch with an argument"
 awk '/^  +(-., )?--/ && /   *[a-z]/' out | grep -q -- "--redact WORD,WORD…     *more words" || fail "columns of --help"
 WALLSHIM_LIBRARY=/nowhere.so expect 2 "$wallshim" record true
 one_line

@@ -18,7 +18,6 @@ struct side {
     const struct ws_comm_op *ops; /* operations of the track */
     const uint32_t *list;         /* indices of this member's operations, in order of sequence */
     uint32_t count, at;           /* length of `list`; index of the next operation to match */
-    int64_t offset;               /* ns: its clock minus the first side's, for matching by order */
 };
 
 struct matcher {

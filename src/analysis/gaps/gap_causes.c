@@ -78,10 +78,11 @@ static bool is_comm(const struct finder *finder, uint32_t op)
  * kernels that ended a gap. If that gives no plausible delay, it is LAUNCH_DELAY. */
 static int measure_launch_delay(struct finder *finder, const struct ws_track_activity *activity)
 {
-    int64_t *late = malloc(2 * SAMPLES * sizeof(*late)), *all = late + SAMPLES;
+    int64_t *late = malloc(2 * SAMPLES * sizeof(*late));
     size_t late_count = 0, count = 0, stride = activity->gaps.count / SAMPLES + 1;
     if (!late)
         return -ENOMEM;
+    int64_t *all = late + SAMPLES;
     struct ws_gap_walk walk = ws_gap_walk(&activity->gaps, 0);
     for (struct ws_gap gap; count < SAMPLES && ws_gap_next(&walk, &gap); ws_gap_skip(&walk, stride - 1)) {
         struct question question = question_of(finder, &gap);

@@ -30,24 +30,19 @@ static const struct {
                                             "the data is needed" },
 };
 
-static bool is_host(uint32_t space)
-{
-    return space == WS_SPACE_PAGEABLE || space == WS_SPACE_PINNED || space == WS_SPACE_HOST;
-}
-
 /* Writes "host to device, pageable (the host link: PCIe or C2C)". */
 static void copies_describe(uint32_t from, uint32_t to, const char *mostly, char text[WS_COPIES_PHRASE])
 {
-    uint32_t host = is_host(from) ? from : to;
+    uint32_t host = ws_space_is_host(from) ? from : to;
     const char *kind = host == WS_SPACE_PAGEABLE ? ", pageable" : host == WS_SPACE_PINNED ? ", pinned" : "";
     if (!from || !to)
         *text = 0;
-    else if (is_host(from) != is_host(to))
+    else if (ws_space_is_host(from) != ws_space_is_host(to))
         snprintf(text, WS_COPIES_PHRASE, "%s%s%s (the host link: PCIe or C2C)", mostly,
-                 is_host(from) ? "host to device" : "device to host", kind);
+                 ws_space_is_host(from) ? "host to device" : "device to host", kind);
     else
         snprintf(text, WS_COPIES_PHRASE, "%s%s", mostly,
-                 is_host(from)                                  ? "within the host"
+                 ws_space_is_host(from)                         ? "within the host"
                  : from == WS_SPACE_PEER || to == WS_SPACE_PEER ? "between devices"
                                                                 : "within the device");
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/activity/activity.h"
+#include "analysis/activity/host_time.h"
 #include "analysis/kernels/classify.h"
 #include "analysis/steps/period.h"
 #include "base/minmax.h"
@@ -13,10 +14,9 @@ enum { LEAST_STEPS = 3 };
 
 static enum ws_period_hint hint_of_copy(const struct ws_shape *row)
 {
-    bool from_device = row->from_space >= WS_SPACE_DEVICE, to_device = row->to_space >= WS_SPACE_DEVICE;
-    if (row->from_space == WS_SPACE_UNKNOWN || row->to_space == WS_SPACE_UNKNOWN || from_device == to_device)
-        return WS_HINT_MEMORY;
-    return to_device ? WS_HINT_FROM_HOST : WS_HINT_TO_HOST;
+    if (ws_is_host_to_device(row))
+        return WS_HINT_FROM_HOST;
+    return ws_space_is_device(row->from_space) && ws_space_is_host(row->to_space) ? WS_HINT_TO_HOST : WS_HINT_MEMORY;
 }
 
 static enum ws_period_hint hint_of(const struct ws_report *report, const struct ws_op_shape *shape)
