@@ -13,6 +13,7 @@
 #include "shim/hook/driver_calls.h"
 #include "shim/objects/thread.h"
 #include "shim/state/futex.h"
+#include "shim/state/lock.h"
 #include "shim/state/phase.h"
 
 #ifndef MADV_WIPEONFORK
@@ -191,25 +192,39 @@ static uint64_t gate_name(unsigned place, uint32_t word)
     return (uint64_t)word << 32 | place;
 }
 
+/* Takes a place and closes it, for the context whose page this is. Returns the gate's name, also in *kept; 0: no
+ * place is free. Signals are blocked meanwhile: a handler that left by longjmp would take the place along. */
+static uint64_t close_place(struct gates *gates, uint64_t *kept)
+{
+    struct shim_quiet quiet;
+    quiet_begin(&quiet);
+    int place = take_place();
+    if (place >= 0) {
+        struct gate *gate = &all_gates[place];
+        uint32_t word = ++gate->last ? gate->last : ++gate->last; /* not 0, which means open */
+        atomic_store(&gate->word, &gates->places[place].word);
+        atomic_store_explicit(&gate->since, ws_clock_ns(), memory_order_relaxed);
+        atomic_store(&gate->closed, word);
+        /* The timer is set after `closed` and before the stream waits: whatever happens now, the gate will be opened.
+         */
+        set_timer(gate, OPENS_NS);
+        *kept = gate_name((unsigned)place, word);
+    }
+    quiet_end(&quiet);
+    return place >= 0 ? *kept : 0;
+}
+
 uint64_t gate_close(struct shim_context *context, ws_CUstream stream, uint64_t *kept)
 {
     struct gates *gates = atomic_load_explicit(&context->gates, memory_order_acquire);
-    int place = gates ? take_place() : -1;
-    if (place < 0)
+    uint64_t name = gates ? close_place(gates, kept) : 0;
+    if (!name)
         return 0;
-    struct gate *gate = &all_gates[place];
-    _Atomic uint32_t *address = &gates->places[place].word;
-    uint32_t word = ++gate->last ? gate->last : ++gate->last; /* not 0, which means open */
-    atomic_store(&gate->word, address);
-    atomic_store_explicit(&gate->since, ws_clock_ns(), memory_order_relaxed);
-    *kept = gate_name((unsigned)place, word);
-    atomic_signal_fence(memory_order_seq_cst);
-    atomic_store(&gate->closed, word);
-    /* The timer is set after `closed` and before the stream waits: whatever happens now, the gate will be opened. */
-    set_timer(gate, OPENS_NS);
-    ws_CUdeviceptr on_device = gates->address + (uint64_t)((char *)address - (char *)gates);
+    unsigned place = (uint32_t)name;
+    uint32_t word = (uint32_t)(name >> 32);
+    ws_CUdeviceptr on_device = gates->address + (uint64_t)((char *)&gates->places[place].word - (char *)gates);
     if (driver.stream_wait_value(stream, on_device, word, WS_CU_STREAM_WAIT_VALUE_GEQ) == WS_CUDA_SUCCESS)
-        return *kept;
+        return name;
     gate_open(*kept);
     *kept = 0;
     return 0;
@@ -219,9 +234,15 @@ bool gate_open(uint64_t name)
 {
     unsigned place = (uint32_t)name;
     struct gate *gate = &all_gates[place];
-    if (!open_place(gate, (uint32_t)(name >> 32)))
-        return false;
-    set_timer(gate, 0); /* before another thread can take the gate */
-    put_back(place);
-    return true;
+    struct shim_quiet quiet;
+    /* A handler that left by longjmp amid this would leave the stream held for ever: open for us, closed for the
+     * device. */
+    quiet_begin(&quiet);
+    bool opened = open_place(gate, (uint32_t)(name >> 32));
+    if (opened) {
+        set_timer(gate, 0); /* before another thread can take the gate */
+        put_back(place);
+    }
+    quiet_end(&quiet);
+    return opened;
 }

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -190,6 +191,72 @@ static void a_child_goes_through(void **state)
     gate_open(name);
 }
 
+/* --- handlers that leave by longjmp -------------------------------------------------------------- */
+
+enum { JUMPS = 3000, TIRED_NS = 2000000000 };
+
+static sigjmp_buf back;
+static volatile sig_atomic_t may_jump;
+static _Atomic int stop;
+static pthread_t jumper;
+
+static void jump(int signal)
+{
+    (void)signal;
+    if (may_jump)
+        siglongjmp(back, 1);
+}
+
+static void *send_signals(void *unused)
+{
+    (void)unused;
+    for (unsigned i = 0; !atomic_load(&stop); i++) {
+        pthread_kill(jumper, SIGUSR1);
+        for (unsigned k = 0; k < i * 7919 % 3000; k++)
+            __asm__ volatile("");
+    }
+    return NULL;
+}
+
+/* One round of what an operation does, left at any point; then what op_give_up does. */
+static bool close_and_open(void)
+{
+    static volatile bool jumped;
+    static uint64_t kept;
+    kept = 0;
+    jumped = true;
+    if (!sigsetjmp(back, 1)) {
+        may_jump = 1;
+        gate_close(&context, NULL, &kept);
+        gate_open(kept);
+        jumped = false;
+    }
+    may_jump = 0;
+    gate_open(kept);
+    return jumped;
+}
+
+/* A stream that waits for ever would hang the program. */
+static void no_jump_leaves_a_stream_held(void **state)
+{
+    (void)state;
+    pthread_t sender;
+    struct sigaction action = { .sa_handler = jump };
+    sigaction(SIGUSR1, &action, NULL);
+    jumper = pthread_self();
+    assert_int_equal(pthread_create(&sender, NULL, send_signals, NULL), 0);
+    int64_t began = ws_clock_ns();
+    unsigned held = 0;
+    for (unsigned jumps = 0; jumps < JUMPS && ws_clock_ns() - began < TIRED_NS;) {
+        jumps += close_and_open();
+        held += !goes_on();
+    }
+    atomic_store(&stop, 1);
+    pthread_join(sender, NULL);
+    assert_int_equal(held, 0);
+    there_are_so_many(state);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +264,7 @@ int main(void)
         cmocka_unit_test_setup(a_gate_that_is_left_is_opened, begin_anew),
         cmocka_unit_test_setup(a_name_of_before_opens_nothing, begin_anew),
         cmocka_unit_test_setup(there_are_so_many, begin_anew),
+        cmocka_unit_test_setup(no_jump_leaves_a_stream_held, begin_anew),
         cmocka_unit_test_setup(a_driver_that_refuses_has_no_gate, begin_anew),
         cmocka_unit_test_setup(off_means_off, begin_anew),
         cmocka_unit_test_setup(a_child_goes_through, begin_anew),
