@@ -130,7 +130,41 @@ static void a_probe_known_to_be_late_counts_less(void **state)
     arrival = (struct arrival){ 0 };
     arrival_learn(&arrival, 1000000, 2000000, 10000);
     arrival_of(&arrival, 1000000, &late);
-    assert_true(late > 10 * exact);
+    assert_true(late == exact + 5000.0 * 5000); /* half of how late it may be is its error */
+}
+
+/* Six in a row begin it anew. One as expected ends the row. Neither late nor early ones count alone. */
+static void fewer_than_six_in_a_row_change_nothing(void **state)
+{
+    (void)state;
+    int64_t host = 1000000;
+    for (int i = 0; i < 20; i++, host += PERIOD)
+        probe(host, 0, 0);
+    for (int i = 0; i < 5; i++)
+        probe(host += PERIOD, 0, 50000);
+    probe(host += PERIOD, 0, 0);
+    for (int i = 0; i < 5; i++)
+        probe(host += PERIOD, 0, -50000);
+    assert_int_equal(arrival.probes, 21);
+    assert_true(off_at(host, 0) < 300 && off_at(host, 0) > -300);
+    probe(host + PERIOD, 0, -50000);
+    assert_int_equal(arrival.probes, 1);
+}
+
+/* Even a clock that is known well wanders: its error grows before and after the last probe, and its drift changes. */
+static void a_second_adds_to_the_variance(void **state)
+{
+    (void)state;
+    enum { SECOND = 1000000000, VARIANCE = 100 };
+    const struct arrival known = { .at = SECOND, .var = VARIANCE, .probes = 10 };
+    double variance;
+    for (int64_t host = 0; host <= 2ll * SECOND; host += 2ll * SECOND) {
+        arrival = known;
+        assert_int_equal(arrival_of(&arrival, host, &variance), host);
+        assert_true(variance == VARIANCE + 150.0 * 150);
+        arrival_learn(&arrival, host, host, 0);
+        assert_true(arrival.dvar == 1e-16);
+    }
 }
 
 static void roots_are_right(void **state)
@@ -154,6 +188,8 @@ int main(void)
         cmocka_unit_test_setup(a_probe_that_is_late_is_passed_over, begin_anew),
         cmocka_unit_test_setup(many_that_agree_begin_it_anew, begin_anew),
         cmocka_unit_test_setup(a_probe_known_to_be_late_counts_less, begin_anew),
+        cmocka_unit_test_setup(fewer_than_six_in_a_row_change_nothing, begin_anew),
+        cmocka_unit_test_setup(a_second_adds_to_the_variance, begin_anew),
         cmocka_unit_test(roots_are_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,12 +14,24 @@
 
 #include <cmocka.h>
 
+#include "shim/objects/thread.h"
+
+/* frames.h is compiled in here with `in_between` where a signal may come while a call begins. */
+static void in_between(void);
+#undef atomic_signal_fence
+#define atomic_signal_fence(order) in_between()
 #include "shim/calls/frames.h"
 
 static struct shim_thread *thread;
+static uintptr_t within_between; /* thread->within where a signal may come */
 enum { STACK = 1 << 16 };
 
 #define FRAME __attribute__((noinline, noclone, no_sanitize("address", "thread")))
+
+static void in_between(void)
+{
+    within_between = thread->within;
+}
 
 /* The same question as call_is_nested asks in ops.h. */
 #define MADE_WITHIN()  \
@@ -197,6 +209,41 @@ static void only_this_threads_word_below_its_place_counts(void **state)
     assert_false(frame_makes(thread, (uintptr_t)&words[33], at, NULL));
     *(volatile uintptr_t *)&words[32] = (uintptr_t)thread + sizeof(*thread);
     assert_false(frame_makes(thread, at, at, NULL));
+}
+
+/* An answer is remembered for one call under way and one place that it is called from. */
+static void each_place_and_each_call_is_asked_about(void **state)
+{
+    (void)state;
+    static const char from[3 * NESTED_KNOWN];
+    uintptr_t words[2] = { 0 }, at = 0, below = (uintptr_t)words - 256;
+    for (int i = 0; i < 3 * NESTED_KNOWN; i++) {
+        frame_begin(thread, &at, &words[0]);
+        assert_true(frame_makes(thread, at, below, &from[i]));
+        *(volatile uintptr_t *)&words[0] = 0;
+        assert_true(frame_makes(thread, at, below, &from[i])); /* it is remembered: its word is not read again */
+        if (i % 2)
+            assert_false(frame_makes(thread, (uintptr_t)&words[1], below, &from[i]));
+        else
+            assert_false(frame_makes(thread, at, below, &from[(i + NESTED_KNOWN) % (3 * NESTED_KNOWN)]));
+    }
+    assert_int_equal(thread->captures_beginning, 0); /* what lies behind thread->nested is as it was */
+}
+
+static void the_shims_own_work_is_marked_as_a_call(void **state)
+{
+    (void)state;
+    uintptr_t word = 0, inner = 0;
+    within_between = 1;
+    assert_true(frame_guard(thread, &word));
+    assert_int_equal(within_between,
+                     0); /* the word's address is set last: a signal's call must find the word there */
+    assert_int_equal(thread->within, (uintptr_t)&word);
+    assert_int_equal(word, (uintptr_t)thread);
+    assert_false(frame_guard(thread, &inner));
+    assert_int_equal(thread->within, (uintptr_t)&word);
+    assert_int_equal(inner, 0);
+    thread->within = 0;
 }
 
 /* --- stacks that are gone ---------------------------------------------------------------------- */
@@ -416,6 +463,8 @@ int main(void)
         cmocka_unit_test_setup(a_call_further_down_than_one_that_was_left, begin_anew),
         cmocka_unit_test_setup(what_was_found_is_forgotten_with_its_call, begin_anew),
         cmocka_unit_test_setup(only_this_threads_word_below_its_place_counts, begin_anew),
+        cmocka_unit_test_setup(each_place_and_each_call_is_asked_about, begin_anew),
+        cmocka_unit_test_setup(the_shims_own_work_is_marked_as_a_call, begin_anew),
         cmocka_unit_test_setup(a_stack_that_cannot_be_read, begin_anew),
         cmocka_unit_test_setup(a_coroutine_within_a_call, begin_anew),
         cmocka_unit_test_setup(a_coroutine_that_never_comes_back, begin_anew),

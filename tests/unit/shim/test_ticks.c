@@ -14,6 +14,21 @@
 static int64_t fake_ns(void);
 static uint64_t fake_ticks(void);
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+static unsigned cpuid_edx; /* what the processor says about its counter; 0: it says nothing */
+
+static int fake_cpuid(unsigned leaf, unsigned *a, unsigned *b, unsigned *c, unsigned *d)
+{
+    assert_int_equal(leaf, 0x80000007);
+    *a = *b = *c = UINT32_MAX;
+    *d = cpuid_edx;
+    return cpuid_edx != 0;
+}
+#define __get_cpuid fake_cpuid
+#endif
+
 /* ticks.c is compiled in here, so that it reads the test's clocks and its ring of comparisons can be emptied. */
 #define ws_clock_ns fake_ns
 #define ws_clock_ticks fake_ticks
@@ -137,6 +152,17 @@ static void readings_between_comparisons(void **state)
     never_backwards(0, true_now, 99991);
 }
 
+/* The clock is read midway between the two readings of the counter. So here, where all readings take as long, only
+ * rounding is left of the error. */
+static void a_comparison_is_of_its_middle(void **state)
+{
+    (void)state;
+    slew_from(0, 1);
+    ticks_init();
+    compare_until(SECOND, 4000000);
+    all_within(0, true_now, 333333, 2);
+}
+
 /* The clock may change its rate once between two comparisons. The converted time is then off by at most a quarter of
  * the change in rate, times the time between the comparisons. */
 static void slewing_is_followed(void **state)
@@ -197,6 +223,10 @@ static void the_ring_goes_round(void **state)
     assert_true(comparison_count > 3 * COMPARISONS);
     int64_t most = (int64_t)(14000000 * 600e-6 / 4) + 2 * READING_ERROR;
     all_within(true_now - 10ll * SECOND, true_now, 1234567, most);
+    /* Up to the oldest comparison that is kept. */
+    uint64_t oldest = comparisons[comparison_count % COMPARISONS].ticks - (uint64_t)COUNTER_AT_0;
+    int64_t from = (int64_t)((double)oldest / TICKS_PER_NS);
+    all_within(from, from + 14000000, 100000, most);
     /* Older times are computed as if the rate in the ring had always held: their error grows with their age. */
     for (int64_t age = 15; age <= 40; age++)
         assert_in_range(error_at(true_now - age * SECOND), 0, age * 600 * 1000);
@@ -230,6 +260,65 @@ static void rounds_far_apart(void **state)
     all_within(0, true_now, 12345678, 2 * READING_ERROR);
 }
 
+/* The rate for times after the last comparison is the one of all comparisons in the ring: it follows the clock, and
+ * one comparison that is less exact changes it little. */
+static void the_rate_is_of_the_whole_ring(void **state)
+{
+    (void)state;
+    slew_from(0, 1);
+    slew_from(20ll * SECOND, 1 + 300e-6);
+    ticks_init();
+    compare_until(50ll * SECOND, 4000000);
+    assert_true(comparison_count > 2 * COMPARISONS);
+    all_within(true_now, true_now + SECOND, 9999999, 10 * READING_ERROR);
+    true_now += 20000000;
+    held_up = 2000;
+    hold_every = 1;
+    ticks_compare();
+    all_within(true_now, true_now + SECOND, 9999999, 2 * held_up);
+}
+
+/* As on a virtual machine that moves to another host, whose counter is behind. */
+static void where_a_counter_goes_back_the_rate_stays(void **state)
+{
+    (void)state;
+    ns_per_tick = 0.25;
+    rate_from((struct comparison){ 1000, 500 }, (struct comparison){ 900, 600 });
+    rate_from((struct comparison){ 1000, 500 }, (struct comparison){ 1000, 600 });
+    rate_from((struct comparison){ 1000, 500 }, (struct comparison){ 1100, 500 });
+    assert_true(ns_per_tick == 0.25);
+    rate_from((struct comparison){ 1000, 500 }, (struct comparison){ 1200, 600 });
+    assert_true(ns_per_tick == 0.5);
+}
+
+static void ns_are_turned_into_ticks(void **state)
+{
+    (void)state;
+    atomic_store(&ticks_a_second, (uint64_t)(1e9 * TICKS_PER_NS));
+    assert_int_equal(ticks_in(0), 0);
+    assert_int_equal(ticks_in(1000), 1000 * TICKS_PER_NS);
+    assert_int_equal(ticks_in(3600ull * SECOND), 3600e9 * TICKS_PER_NS); /* an hour does not overflow */
+    atomic_store(&ticks_a_second, 24000000); /* a slow counter, as some Arm processors have */
+    assert_int_equal(ticks_in(1000000), 24000);
+}
+
+#if defined(__x86_64__)
+static void only_a_steady_counter_is_chosen(void **state)
+{
+    (void)state;
+    static const unsigned steady = 1 << 8;
+    cpuid_edx = steady;
+    ticks_choose();
+    assert_false(ticks_are_ns);
+    cpuid_edx = ~steady;
+    ticks_choose();
+    assert_true(ticks_are_ns);
+    cpuid_edx = 0;
+    ticks_choose();
+    assert_true(ticks_are_ns);
+}
+#endif
+
 static void without_a_counter_ticks_are_ns(void **state)
 {
     (void)state;
@@ -247,6 +336,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(first_comparisons_give_the_rate, begin_anew),
         cmocka_unit_test_setup(readings_between_comparisons, begin_anew),
+        cmocka_unit_test_setup(a_comparison_is_of_its_middle, begin_anew),
         cmocka_unit_test_setup(slewing_is_followed, begin_anew),
         cmocka_unit_test_setup(a_reading_before_the_first, begin_anew),
         cmocka_unit_test_setup(a_reading_after_the_last, begin_anew),
@@ -254,6 +344,12 @@ int main(void)
         cmocka_unit_test_setup(the_ring_goes_round, begin_anew),
         cmocka_unit_test_setup(a_comparison_that_is_held_up, begin_anew),
         cmocka_unit_test_setup(rounds_far_apart, begin_anew),
+        cmocka_unit_test_setup(the_rate_is_of_the_whole_ring, begin_anew),
+        cmocka_unit_test_setup(where_a_counter_goes_back_the_rate_stays, begin_anew),
+        cmocka_unit_test_setup(ns_are_turned_into_ticks, begin_anew),
+#if defined(__x86_64__)
+        cmocka_unit_test_setup(only_a_steady_counter_is_chosen, begin_anew),
+#endif
         cmocka_unit_test_setup(without_a_counter_ticks_are_ns, begin_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

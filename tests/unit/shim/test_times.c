@@ -1,82 +1,6 @@
 /* Tests of shim/timing/times: begins and ends of operations, computed from CUDA events. Each case is checked by its
- * numbers. All cases together run on a small model of a stream whose true times are known: the true time must always
- * lie within the error that is reported. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "shim/state/registry.h"
-#include "shim/timing/device_clock.h"
-#include "shim/timing/times.h"
-
-/* --- stand-ins for the device clock and for reading events --------------------------------------- */
-
-enum { HOST_ERROR = 100, SUBMIT = 2000, EVENT_ERROR = 500, EVENTS = 64 };
-
-static struct pool_event events[EVENTS];
-static struct shim_context context;
-static struct shim_stream stream;
-static int64_t host_error = HOST_ERROR, host_off; /* error that the fake clock reports, and its true offset */
-static bool clock_is_known;
-static ws_CUresult answer;
-static unsigned begun, reads, learned;
-
-void device_clock_begin(struct shim_context *of, uint32_t event, int64_t launched)
-{
-    (void)of, (void)event, (void)launched;
-    begun++;
-}
-
-void device_clock_learn(struct shim_context *of, uint32_t event, int64_t launched)
-{
-    (void)of, (void)event, (void)launched;
-    learned++;
-}
-
-bool device_clock_known(const struct shim_context *of)
-{
-    (void)of;
-    return clock_is_known;
-}
-
-ws_CUresult device_clock_read(struct shim_context *of, ws_CUevent event, int64_t *time, uint32_t *error)
-{
-    (void)of;
-    reads++;
-    *time = (int64_t)(uintptr_t)event;
-    *error = EVENT_ERROR;
-    return answer;
-}
-
-int64_t device_clock_from_host(const struct shim_context *of, int64_t host_ns, int64_t *error)
-{
-    (void)of;
-    *error = host_error;
-    return host_ns + host_off;
-}
-
-static int begin_anew(void **state)
-{
-    (void)state;
-    registry_init();
-    memset(events, 0, sizeof(events));
-    memset(&context, 0, sizeof(context));
-    memset(&stream, 0, sizeof(stream));
-    context.pool.events = events;
-    context.submit_ns = SUBMIT;
-    stream.context = &context;
-    host_error = HOST_ERROR;
-    host_off = 0;
-    clock_is_known = true;
-    answer = WS_CUDA_SUCCESS;
-    begun = reads = learned = 0;
-    return 0;
-}
+ * numbers; test_times_model.c runs them all together. */
+#include "fake_clock.h"
 
 /* --- reading events ------------------------------------------------------------------------------ */
 
@@ -128,13 +52,6 @@ struct expected {
     int64_t begin, begin_error, end, end_error;
     enum ws_quality begin_quality, end_quality;
 };
-
-static void put_event(uint32_t event, int64_t time)
-{
-    events[event - 1].time = time;
-    events[event - 1].error = EVENT_ERROR;
-    events[event - 1].state = EVENT_READ;
-}
 
 /* A kernel whose launch call lasts from 10 to 12 µs of the host's time. */
 static struct pending kernel(uint32_t flags, uint8_t inner)
@@ -218,6 +135,9 @@ static void without_a_begin_event(void **state)
     check(pending, 100000, 150000, expected);
     events[2].state = EVENT_UNREAD;
     check(pending, 100000, 150000, expected);
+    pending = kernel(0, WS_RING_OP_OWN_BEGIN); /* it was to get one, but no event was free */
+    pending.begin_event = 0;
+    check(pending, 100000, 150000, expected);
 }
 
 /* Work of other threads may lie between the two events: the kernel may have run anywhere between them. */
@@ -270,6 +190,10 @@ static void beside_other_copies(void **state)
     pending.inner = WS_RING_OP_OWN_BEGIN;
     context.copies[COPY_TO_HOST]++;
     check(pending, 100000, 150000, late);
+    /* The counts go round: after four billion copies they begin at 0 again. */
+    stream.copies[COPY_TO_HOST] = UINT32_MAX;
+    context.copies[COPY_TO_HOST] = 4;
+    check(pending, 100000, 150000, alone);
     /* A copy in neither direction does not queue for a copy engine. */
     pending.direction = COPY_DIRECTIONS;
     pending.inner |= WS_RING_OP_ENGINE_BUSY;
@@ -309,6 +233,8 @@ static void none_begins_before_its_launch(void **state)
           (struct expected){ 10000, 4500, 10000, 4500, WS_TIME_MEASURED, WS_TIME_MEASURED });
     check(kernel(WS_OP_CONTENDED, WS_RING_OP_OWN_BEGIN), 6000, 50000,
           (struct expected){ 10000, 40500, 50500, 45000, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
+    check(kernel(WS_OP_BLOCKING, WS_RING_OP_OWN_BEGIN), 6000, 7000,
+          (struct expected){ 10000, 4500, 10000, 4500, WS_TIME_MEASURED, WS_TIME_BOUNDED });
 }
 
 /* A kernel is launched into an idle stream. Its thread is then stopped for 90 ms before it records the end event. */
@@ -335,6 +261,95 @@ static void a_thread_held_up_measures_nothing(void **state)
     expected.end = 13750;
     expected.end_error = 89986750;
     check(pending, 5000, 90000000, expected);
+}
+
+/* --- the usual length of operations of a shape ---------------------------------------------------- */
+
+/* An operation of this shape, measured in a busy stream: it takes so long. */
+static void measure(uint32_t shape, uint64_t bytes, int64_t length)
+{
+    struct pending pending = kernel(0, 0);
+    pending.op.shape = shape;
+    pending.op.bytes = bytes;
+    struct expected expected = busy;
+    expected.end = busy.begin + length;
+    check(pending, 100000, expected.end + EVENT_ERROR, expected);
+}
+
+/* How long an operation of this shape is shown whose thread was held up before it recorded the end event. */
+static int64_t shown_length(uint32_t shape, uint64_t bytes)
+{
+    struct pending pending = kernel(0, WS_RING_OP_OWN_BEGIN);
+    pending.op.shape = shape;
+    pending.op.bytes = bytes;
+    pending.late = UINT32_MAX;
+    put_event(BEGIN, 5000);
+    put_event(END, 4294980000); /* about when the event arrived */
+    times_resolve(&stream, &pending, END);
+    return pending.op.end - pending.op.begin;
+}
+
+static void a_usual_length_is_the_mean_of_some(void **state)
+{
+    (void)state;
+    measure(10, 0, 40000);
+    assert_int_equal(shown_length(10, 0), 40000);
+    measure(10, 0, 48000); /* the new one counts an eighth */
+    assert_int_equal(shown_length(10, 0), 41000);
+    measure(10, 0, 33000);
+    assert_int_equal(shown_length(10, 0), 40000);
+    /* Longer ones than the table can hold count as its most. */
+    measure(11, 0, ((int64_t)1 << 32) + 5000);
+    assert_int_equal(shown_length(11, 0), UINT32_MAX);
+}
+
+static void a_usual_length_grows_with_the_bytes(void **state)
+{
+    (void)state;
+    measure(12, 1 << 20, 50000);
+    assert_int_equal(shown_length(12, 1 << 20), 50000);
+    assert_int_equal(shown_length(12, 3 << 20), 150000);
+    assert_int_equal(shown_length(12, 1 << 19), 25000);
+    /* More bytes than the table can hold count as its most. */
+    measure(13, ((uint64_t)1 << 32) + 1, 4000000);
+    assert_int_equal(shown_length(13, ((uint64_t)1 << 32) + 1), 4000000);
+    assert_int_equal(shown_length(13, (uint64_t)1 << 31), 2000000);
+}
+
+/* What was not measured, or says nothing about the next, is not learned from. */
+static void some_lengths_are_not_usual(void **state)
+{
+    (void)state;
+    enum { NOT_KNOWN = 1000 };
+    struct pending pending = kernel(0, WS_RING_OP_OWN_BEGIN);
+    pending.kind = WS_OP_MEMORY_OP;
+    pending.op.shape = 14;
+    check(pending, 100000, 104000,
+          (struct expected){ 102000, 2500, 103500, 1000, WS_TIME_BOUNDED, WS_TIME_MEASURED });
+    assert_int_equal(shown_length(14, 0), NOT_KNOWN);
+    pending = kernel(0, WS_RING_OP_OWN_BEGIN); /* its thread was held up in the launch */
+    pending.op.shape = 14;
+    pending.op.host_end = 99000;
+    check(pending, 5000, 150000, (struct expected){ 56250, 46350, 149500, 1000, WS_TIME_BOUNDED, WS_TIME_MEASURED });
+    assert_int_equal(shown_length(14, 0), NOT_KNOWN);
+}
+
+/* An operation whose thread was held up is shown with its usual length, but within what its events say. */
+static void a_usual_length_stays_within_the_events(void **state)
+{
+    (void)state;
+    measure(15, 0, 60000);
+    struct pending pending = kernel(0, WS_RING_OP_OWN_BEGIN);
+    pending.op.shape = 15;
+    pending.late = 30000;
+    check(pending, 5000, 44000, (struct expected){ 12750, 2850, 44500, 33000, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
+    measure(16, 0, 2000);
+    pending = kernel(0, WS_RING_OP_OWN_BEGIN);
+    pending.op.shape = 16;
+    pending.op.host_end = 99000; /* held up in the launch; the end is known */
+    check(pending, 5000, 150000, (struct expected){ 102600, 92700, 149500, 1000, WS_TIME_BOUNDED, WS_TIME_MEASURED });
+    pending.late = 40000; /* and before the end event as well: neither end is known */
+    check(pending, 5000, 141000, (struct expected){ 56250, 46350, 58250, 83250, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
 }
 
 /* The driver copies pageable memory within the call, which lasts from 10 to 1410 µs. */
@@ -370,170 +385,6 @@ static void errors_beyond_four_seconds_stay_at_their_most(void **state)
     assert_int_equal(pending.op.end_error, UINT32_MAX);
 }
 
-/* --- against a model ---------------------------------------------------------------------------- */
-
-/* One stream of a device whose clock is the host's plus OFFSET. The stream works in order. An event gets its time
- * when it has reached the device and all work before it has ended, or a moment later. */
-enum {
-    OFFSET = 1000000000,
-    OP_DISPATCH = 1500,    /* most ns until an operation begins; the same as in times.c */
-    EVENT_DISPATCH = 1000, /* most ns from the end of an operation to the event behind it */
-    LEAST_DURATION = 1000,
-};
-
-struct model {
-    uint64_t seed;
-    int64_t host;        /* the host's time, as the thread has come to it */
-    int64_t ended;       /* when all work in the stream so far has ended (host's clock) */
-    int64_t submit;      /* ns that work takes from the host to the device */
-    uint32_t last_event; /* the end event of the last operation, which the shim may use again; 0: none */
-    uint32_t next_event;
-};
-
-static int64_t some(struct model *model, int64_t most)
-{
-    model->seed = model->seed * 6364136223846793005u + 1442695040888963407u;
-    return (int64_t)((model->seed >> 33) % ((uint64_t)most + 1));
-}
-
-static bool one_in(struct model *model, int64_t count)
-{
-    return !some(model, count - 1);
-}
-
-/* How long the thread spends between two steps: mostly little, at times long, as when it is preempted. */
-static int64_t a_moment(struct model *model)
-{
-    return one_in(model, 20) ? some(model, 300000) : some(model, 5000);
-}
-
-/* The thread records an event now. */
-static uint32_t model_event(struct model *model)
-{
-    int64_t came = model->host + model->submit;
-    int64_t followed = model->ended + some(model, EVENT_DISPATCH);
-    model->ended = came > followed ? came : followed;
-    uint32_t event = model->next_event = model->next_event % EVENTS + 1;
-    put_event(event, model->ended + OFFSET + some(model, 2 * EVENT_ERROR) - EVENT_ERROR);
-    return event;
-}
-
-/* The driver submits an operation at some time between `from` and `to`. The operation begins `wait` ns later than it
- * could. */
-static void model_work(struct model *model, int64_t from, int64_t to, int64_t wait, int64_t *begin, int64_t *end)
-{
-    int64_t came = from + some(model, to - from) + model->submit;
-    int64_t ready = came > model->ended ? came : model->ended;
-    *begin = ready + some(model, OP_DISPATCH) + wait;
-    *end = model->ended = *begin + LEAST_DURATION + (one_in(model, 3) ? some(model, 300000) : some(model, 5000));
-}
-
-/* Work that another thread puts into the stream: no event of the shim's is around it. */
-static void model_others(struct model *model)
-{
-    int64_t begin, end;
-    model_work(model, model->host, model->host, 0, &begin, &end);
-}
-
-static void check_truth(const struct ws_op *op, int64_t begin, int64_t end)
-{
-    assert_true(op->begin <= op->end);
-    assert_in_range(llabs(op->begin - begin - OFFSET), 0, op->begin_error);
-    assert_in_range(llabs(op->end - end - OFFSET), 0, op->end_error);
-    assert_int_not_equal(ws_op_begin_quality(op), WS_TIME_NONE);
-    assert_int_not_equal(ws_op_end_quality(op), WS_TIME_NONE);
-}
-
-/* One operation as shim/calls/ops.c times it: a begin event of its own or the end event of the operation before, then
- * the call, then the end event. */
-static void model_op(struct model *model)
-{
-    int64_t begin, end;
-    bool waits = one_in(model, 8), contends = one_in(model, 8), late = one_in(model, 8), copy = one_in(model, 4);
-    bool shared = copy && one_in(model, 2), own = one_in(model, 3) || !model->last_event;
-    model->host += one_in(model, 2) ? 0 : a_moment(model);
-    struct pending pending = {
-        .op.flags = (waits ? WS_OP_BLOCKING : 0) | (contends ? WS_OP_CONTENDED : 0),
-        .begin_event = own ? model_event(model) : model->last_event,
-        .inner = (own ? WS_RING_OP_OWN_BEGIN : 0) | (shared ? WS_RING_OP_ENGINE_BUSY : 0),
-        .direction = copy ? COPY_TO_DEVICE : COPY_DIRECTIONS,
-        .kind = late   ? WS_OP_MEMORY_OP
-                : copy ? WS_OP_COPY
-                       : WS_OP_KERNEL,
-        .staged = copy && one_in(model, 2),
-    };
-    if (one_in(model, 20))
-        pending.begin_event = 0;
-    model->host += a_moment(model);
-    if (contends && one_in(model, 2))
-        model_others(model);
-    pending.op.host_begin = model->host;
-    int64_t returned = model->host += 500 + a_moment(model);
-    model_work(model, pending.op.host_begin, returned, late || shared ? some(model, 200000) : 0, &begin, &end);
-    int64_t done = pending.staged ? end - some(model, 3000) : end; /* a staged call may return earlier */
-    if ((waits || pending.staged) && model->host < done)
-        model->host = done + some(model, 3000);
-    pending.op.host_end = model->host;
-    if (contends && one_in(model, 2))
-        model_others(model);
-    model->host += a_moment(model);
-    pending.end_event = model->last_event = model_event(model);
-    pending.late = (uint32_t)(model->host - pending.op.host_end);
-    times_resolve(&stream, &pending, pending.end_event);
-    check_truth(&pending.op, begin, end);
-}
-
-/* Launches that may begin before the one before them has ended: one event before and one behind all of them. */
-static void model_dependents(struct model *model)
-{
-    enum { MOST = 6 };
-    struct pending pending[MOST];
-    int64_t begin[MOST], end[MOST], ended;
-    int count = 1 + (int)some(model, MOST - 1);
-    uint32_t before = model->last_event;
-    for (int i = 0; i < count; i++, before = 0) {
-        int64_t from = model->host, to = model->host += 500 + a_moment(model);
-        pending[i] = (struct pending){
-            .op = { .host_begin = from, .host_end = to, .flags = WS_OP_DEPENDENT },
-            .begin_event = before,
-            .inner = WS_RING_OP_HELD,
-            .direction = COPY_DIRECTIONS,
-            .kind = WS_OP_KERNEL,
-        };
-        ended = model->ended;
-        model_work(model, from, to, 0, &begin[i], &end[i]);
-        if (i) { /* it may begin as soon as the launch before it has begun */
-            int64_t could = begin[i - 1] > from + model->submit ? begin[i - 1] : begin[i];
-            begin[i] = could < begin[i] ? could + some(model, begin[i] - could) : begin[i];
-            model->ended = end[i] > ended ? end[i] : ended;
-        }
-    }
-    model->host += a_moment(model);
-    uint32_t event = model->last_event = model_event(model);
-    for (int i = 0; i < count; i++) {
-        times_resolve(&stream, &pending[i], event);
-        check_truth(&pending[i].op, begin[i], end[i]);
-    }
-}
-
-static void the_truth_lies_within(void **state)
-{
-    (void)state;
-    for (uint64_t seed = 1; seed <= 400; seed++) {
-        begin_anew(NULL);
-        struct model model = { .seed = seed * 0x9e3779b97f4a7c15u, .host = 1000000 };
-        model.submit = some(&model, SUBMIT);
-        host_error = one_in(&model, 2) ? some(&model, 300) : some(&model, 20000);
-        host_off = OFFSET + some(&model, 2 * host_error) - host_error;
-        for (int i = 0; i < 100; i++) {
-            if (model.last_event && one_in(&model, 10))
-                model_dependents(&model);
-            else
-                model_op(&model);
-        }
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -552,9 +403,12 @@ int main(void)
         cmocka_unit_test_setup(what_cannot_be, begin_anew),
         cmocka_unit_test_setup(none_begins_before_its_launch, begin_anew),
         cmocka_unit_test_setup(a_thread_held_up_measures_nothing, begin_anew),
+        cmocka_unit_test_setup(a_usual_length_is_the_mean_of_some, begin_anew),
+        cmocka_unit_test_setup(a_usual_length_grows_with_the_bytes, begin_anew),
+        cmocka_unit_test_setup(some_lengths_are_not_usual, begin_anew),
+        cmocka_unit_test_setup(a_usual_length_stays_within_the_events, begin_anew),
         cmocka_unit_test_setup(copies_of_pageable_memory, begin_anew),
         cmocka_unit_test_setup(errors_beyond_four_seconds_stay_at_their_most, begin_anew),
-        cmocka_unit_test_setup(the_truth_lies_within, begin_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

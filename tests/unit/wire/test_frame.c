@@ -85,7 +85,9 @@ static void a_frame_header_beyond_its_limits_is_refused(void **state)
     header.stored_size++;
     assert_false(is_read(header));
     header = sample;
-    header.raw_size = WS_FRAME_BYTES_MAX + 1;
+    header.raw_size = WS_FRAME_BYTES_MAX;
+    assert_true(is_read(header));
+    header.raw_size++;
     assert_false(is_read(header));
     header = sample;
     header.major++;
@@ -97,6 +99,71 @@ static void a_frame_header_beyond_its_limits_is_refused(void **state)
     assert_false(is_read(header));
     header.rows--;
     assert_true(is_read(header));
+}
+
+/* Is the field at this offset this number? */
+static void check_field(const uint8_t *bytes, size_t offset, size_t size, uint64_t expected)
+{
+    uint64_t value = 0;
+    memcpy(&value, bytes + offset, size);
+    assert_int_equal(value, expected);
+}
+
+/* Two fields that change places come back as they were. But no other reader would understand them. */
+static void each_field_is_where_format_md_says(void **state)
+{
+    (void)state;
+    uint8_t bytes[WS_FRAME_HEADER_SIZE];
+    ws_frame_header_write(bytes, &sample);
+    assert_memory_equal(bytes, WS_FRAME_MAGIC, 4);
+    check_field(bytes, 4, 2, sample.family);
+    check_field(bytes, 6, 1, sample.major);
+    check_field(bytes, 7, 1, sample.flags);
+    check_field(bytes, 8, 4, sample.file_id);
+    check_field(bytes, 12, 4, sample.sequence);
+    check_field(bytes, 16, 8, sample.first_row);
+    check_field(bytes, 24, 4, sample.rows);
+    check_field(bytes, 28, 4, sample.stored_size);
+    check_field(bytes, 32, 4, sample.raw_size);
+    check_field(bytes, 36, 4, 0);
+    check_field(bytes, 40, 8, (uint64_t)sample.host_first);
+    check_field(bytes, 48, 8, (uint64_t)sample.host_last);
+    check_field(bytes, 56, 8, sample.payload_hash);
+    check_field(bytes, 64, 8, ws_hash(bytes, 64));
+
+    const struct ws_file_header file = { .major = 3, .minor = 77, .file_id = 0x89abcdef, .creator = "somebody" };
+    ws_file_header_write(bytes, &file);
+    assert_memory_equal(bytes, WS_FILE_MAGIC, 16);
+    check_field(bytes, 16, 2, file.major);
+    check_field(bytes, 18, 2, file.minor);
+    check_field(bytes, 20, 4, file.file_id);
+    check_field(bytes, 24, 4, 0x01020304);
+    check_field(bytes, 28, 4, 0);
+    assert_memory_equal(bytes + 32, file.creator, 24);
+    check_field(bytes, 56, 8, ws_hash(bytes, 56));
+}
+
+/* The magic is checked even where the hash is right, as of a file of another kind with the same hash. */
+static void another_magic_with_a_right_hash_is_refused(void **state)
+{
+    (void)state;
+    uint8_t bytes[WS_FRAME_HEADER_SIZE];
+    struct ws_frame_header header;
+    uint64_t hash, offset;
+    for (unsigned i = 0; i < sizeof(WS_FRAME_MAGIC) - 1; i++) {
+        ws_frame_header_write(bytes, &sample);
+        bytes[i]++;
+        hash = ws_hash(bytes, WS_FRAME_HEADER_SIZE - sizeof(hash));
+        memcpy(bytes + WS_FRAME_HEADER_SIZE - sizeof(hash), &hash, sizeof(hash));
+        assert_false(ws_frame_header_read(bytes, &header));
+    }
+    for (unsigned i = 0; i < sizeof(WS_TRAILER_MAGIC) - 1; i++) {
+        ws_trailer_write(bytes, 1234, 5678);
+        bytes[i]++;
+        hash = ws_hash(bytes, WS_TRAILER_SIZE - sizeof(hash));
+        memcpy(bytes + WS_TRAILER_SIZE - sizeof(hash), &hash, sizeof(hash));
+        assert_false(ws_trailer_read(bytes, 1234, &offset));
+    }
 }
 
 static void a_file_header_comes_back(void **state)
@@ -234,6 +301,8 @@ int main(void)
         cmocka_unit_test(a_frame_header_comes_back),
         cmocka_unit_test(each_wrong_bit_of_a_frame_header_is_refused),
         cmocka_unit_test(a_frame_header_beyond_its_limits_is_refused),
+        cmocka_unit_test(each_field_is_where_format_md_says),
+        cmocka_unit_test(another_magic_with_a_right_hash_is_refused),
         cmocka_unit_test(a_file_header_comes_back),
         cmocka_unit_test(each_wrong_bit_of_a_file_header_is_refused),
         cmocka_unit_test(each_wrong_bit_of_a_trailer_is_refused),

@@ -1,0 +1,489 @@
+/* Tests of shim/timing/reconstruct: each step of the arithmetic by its numbers. test_reconstruct.c has whole windows.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* reconstruct.c is compiled in here, so that its steps can be called one at a time. */
+#include "shim/timing/reconstruct.c" // NOLINT(bugprone-suspicious-include)
+
+#include "fake_clock.h"
+#include "shim/state/lock.h"
+
+enum { KINDS = 3, OPS = 4, FIRST = 1, SECOND = 2 };
+
+static struct pending ops[OPS];
+static struct line line;
+
+/* Shapes 1 to KINDS are kernels that differ in their grids. */
+static int begin_all(void **state)
+{
+    (void)state;
+    locks_open();
+    registry_init();
+    if (!registry_lock())
+        return -1;
+    for (unsigned kind = 1; kind <= KINDS; kind++)
+        registry_add(&registry.shape, &(struct ws_shape){ .kind = WS_OP_KERNEL, .grid_x = kind, .stream = 1 });
+    registry_unlock();
+    for (unsigned kind = 1; kind <= KINDS; kind++)
+        duration_of(kind);
+    return 0;
+}
+
+static int begin_test(void **state)
+{
+    begin_anew(state);
+    memset(ops, 0, sizeof(ops));
+    for (int i = 0; i < OPS; i++) {
+        ops[i].next = i + 1 < OPS ? &ops[i + 1] : NULL;
+        ops[i].op.shape = 1;
+        ops[i].kind = WS_OP_KERNEL;
+        ops[i].detail = WS_RING_OP_COMPUTED;
+        ops[i].queued = i > 0;
+        ops[i].direction = COPY_DIRECTIONS;
+    }
+    for (uint32_t kind = 1; kind <= KINDS; kind++)
+        *duration_of(kind) = (struct duration){ 0 };
+    line = (struct line){ .free = INT64_MIN / 2, .seen = 1, .scale = 1 };
+    context.shortest_submit = 3000;
+    return 0;
+}
+
+static void assert_near(double value, double expected)
+{
+    double off = value - expected, most = 1e-4 * (expected < 0 ? -expected : expected);
+    if (off > most || off < -most)
+        fail_msg("%f instead of %f", value, expected);
+}
+
+static void check_op(const struct pending *pending, int64_t begin, int64_t end, double begin_var, double end_var)
+{
+    assert_int_equal(pending->op.begin, begin);
+    assert_int_equal(pending->op.end, end);
+    assert_near((double)pending->begin_var, begin_var);
+    assert_near((double)pending->end_var, end_var);
+}
+
+static void set_op(struct pending *pending, int64_t begin, int64_t end, float begin_var, float end_var)
+{
+    pending->op.begin = begin;
+    pending->op.end = end;
+    pending->begin_var = begin_var;
+    pending->end_var = end_var;
+}
+
+static void set_duration(uint32_t kind, float mean, float var, float spread)
+{
+    *duration_of(kind) = (struct duration){ .mean = mean, .var = var, .spread = spread, .samples = 5 };
+}
+
+/* --- forward ------------------------------------------------------------------------------------ */
+
+/* Without probes, a launch is taken to arrive half the way there and back after its call, give or take half the
+ * clock's error. */
+static void what_is_not_sure_adds_up(void **state)
+{
+    (void)state;
+    set_duration(1, 10000, 100 * 100, 7);
+    for (int i = 0; i < OPS; i++)
+        ops[i].op.host_end = 1000 + 500 * i;
+    ops[3].op.host_end = 100000;
+    for (int i = 0; i < OPS; i++)
+        advance(&context, &ops[i], &line);
+    /* The error of the mean is the same in each launch, so it adds up as such; the spread adds up as a variance. */
+    check_op(&ops[0], 3500, 13500, 50 * 50, 50 * 50 + 7 + 100 * 100);
+    check_op(&ops[1], 14500, 24500, 50 * 50 + 7 + 100 * 100, 50 * 50 + 14 + 200 * 200);
+    check_op(&ops[2], 25500, 35500, 50 * 50 + 14 + 200 * 200, 50 * 50 + 21 + 300 * 300);
+    check_op(&ops[3], 102500, 112500, 50 * 50, 50 * 50 + 7 + 100 * 100); /* the stream was idle before */
+    assert_true(!ops[0].queued && ops[1].queued && ops[2].queued && !ops[3].queued);
+}
+
+/* Where the launch arrived about when the stream was free, its uncertainty counts too. */
+static void a_launch_that_came_about_then_may_have_been_late(void **state)
+{
+    (void)state;
+    set_duration(1, 10000, 0, 0);
+    ops[0].op.host_end = ops[1].op.host_end = 1000;
+    line_begin(&line, 2500 + 40, 0);
+    advance(&context, &ops[0], &line);
+    check_op(&ops[0], 3540, 13540, 50 * 50, 50 * 50);
+    line_begin(&line, 2500 + 60, 0);
+    advance(&context, &ops[1], &line);
+    check_op(&ops[1], 3560, 13560, 0, 0);
+}
+
+static void errors_are_stated_for_99_of_100(void **state)
+{
+    (void)state;
+    set_op(&ops[0], 0, 0, 100 * 100, 1000 * 1000);
+    set_op(&ops[1], 0, 0, 0, 1e30f);
+    ops[1].op.flags = WS_TIME_MEASURED << 2;
+    state_times(&ops[0], &ops[1]);
+    assert_int_equal(ops[0].op.begin_error, 260 + SYSTEMATIC);
+    assert_int_equal(ops[0].op.end_error, 2600 + SYSTEMATIC);
+    assert_int_equal(ops[1].op.begin_error, SYSTEMATIC);
+    assert_int_equal(ops[1].op.end_error, 4000000000u + SYSTEMATIC); /* it does not overflow */
+    assert_int_equal(ws_op_begin_quality(&ops[0].op), WS_TIME_INFERRED);
+    assert_int_equal(ws_op_end_quality(&ops[0].op), WS_TIME_INFERRED);
+    assert_int_equal(ws_op_end_quality(&ops[1].op), WS_TIME_MEASURED);
+}
+
+/* --- back --------------------------------------------------------------------------------------- */
+
+static void an_event_tells_if_it_came_well_before_it_passed(void **state)
+{
+    (void)state;
+    struct pool_event event = { .time = 100000 + 1000 + 380 };
+    struct instant arrived = { 100000, 0 }; /* the event's own deviation is 150; 2.6 times that is 390 */
+    assert_false(event_tells(&event, arrived));
+    event.time += 20;
+    assert_true(event_tells(&event, arrived));
+    arrived.var = 300 * 300 - 150 * 150;
+    assert_false(event_tells(&event, arrived));
+    event.time += 390;
+    assert_true(event_tells(&event, arrived));
+}
+
+static void a_run_begins_where_the_stream_was_idle(void **state)
+{
+    (void)state;
+    ops[0].queued = ops[2].queued = false;
+    struct run run = run_until(&ops[0], &ops[3]);
+    assert_ptr_equal(run.first, &ops[2]);
+    assert_ptr_equal(run.last, &ops[3]);
+    assert_int_equal(run.count, 2);
+    ops[2].queued = true;
+    run = run_until(&ops[1], &ops[3]); /* the first was idle before this window */
+    assert_ptr_equal(run.first, &ops[1]);
+    assert_int_equal(run.count, 3);
+}
+
+static void three_runs_far_off_in_a_row_are_no_chance(void **state)
+{
+    (void)state;
+    for (int side = -1; side <= 1; side += 2) {
+        line.apart = 0;
+        assert_true(is_usual(&line, 40 * side, 100)); /* four deviations */
+        assert_false(is_usual(&line, 41 * side, 100));
+        assert_false(is_usual(&line, 41 * side, 100));
+        assert_true(is_usual(&line, 41 * side, 100));
+        assert_true(is_usual(&line, 0, 100)); /* which ends the row */
+        assert_false(is_usual(&line, 41 * side, 100));
+        assert_false(is_usual(&line, 41 * side, 100));
+        assert_false(is_usual(&line, -41 * side, 100)); /* on the other side: the first of a new row */
+        assert_false(is_usual(&line, -41 * side, 100));
+        assert_true(is_usual(&line, -41 * side, 100));
+    }
+}
+
+/* Two launches of one kernel and one of another. Their means' errors add 2² × 100 and 400 to the variance, their
+ * spreads 10 + 10 + 40, and the event 150²: 23360 in all. */
+static void each_kernel_takes_its_share_of_a_run(void **state)
+{
+    (void)state;
+    struct run run = { &ops[0], &ops[2], 3 };
+    for (int known = 0; known < 2; known++) {
+        set_duration(1, 1000, 100, 10);
+        set_duration(2, 2000, 400, 40);
+        duration_of(2)->samples = known ? 5 : 0;
+        ops[1].op.shape = 2;
+        learn_from(run, 233.6, &line);
+        /* If one was never sampled, it may be the cause, and nothing is learned. */
+        assert_near((double)duration_of(1)->mean, known ? 1002 : 1000);
+        assert_near((double)duration_of(1)->var, known ? 100 * (1 - 400 / 23360.0) : 100);
+        assert_near((double)duration_of(2)->mean, known ? 2004 : 2000);
+        assert_near((double)duration_of(2)->var, known ? 400 * (1 - 400 / 23360.0) : 400);
+        assert_int_equal(duration_of(1)->in_run, 0);
+        assert_int_equal(duration_of(2)->in_run, 0);
+    }
+    set_duration(1, 10, 1e8f, 0);
+    learn_from((struct run){ &ops[0], &ops[0], 1 }, -5000, &line);
+    assert_true(duration_of(1)->mean == 0); /* not less */
+}
+
+/* The scale is three times what runs were off by lately, in relation to what was expected. */
+static void the_scale_follows_what_runs_are_off_by(void **state)
+{
+    (void)state;
+    learn_scale(&line, 9);
+    assert_near(line.seen, 2);
+    assert_near(line.scale, 6);
+    learn_scale(&line, 1e9); /* one run alone changes little */
+    assert_near(line.seen, 2 + 7 / 8.0);
+    assert_near(line.scale, 3 * (2 + 7 / 8.0));
+    for (int i = 0; i < 150; i++)
+        learn_scale(&line, i < 50 ? 100 : 0);
+    assert_near(line.scale, SCALE_LEAST);
+}
+
+static void a_correction_grows_as_the_uncertainty_does(void **state)
+{
+    (void)state;
+    struct run run = { &ops[0], &ops[1], 2 };
+    set_op(&ops[0], 1000, 2000, 100, 400);
+    set_op(&ops[1], 2000, 3000, 400, 900);
+    line.bias = 5;
+    bridge(run, 3027, 25, &line);
+    check_op(&ops[0], 1003, 2012, 100 * (8 / 9.0) + 25 / 81.0, 400 * (5 / 9.0) + 25 * 16 / 81.0);
+    check_op(&ops[1], 2012, 3027, 400 * (5 / 9.0) + 25 * 16 / 81.0, 25);
+    assert_int_equal(line.free, 3027);
+    assert_near(line_var(&line), 25);
+    /* A run that is off by more than was expected is that much less sure in its middle. */
+    set_op(&ops[0], 1000, 2000, 0, 450);
+    set_op(&ops[1], 2000, 3000, 450, 900);
+    bridge(run, 3090, 0, &line);
+    check_op(&ops[0], 1000, 2045, 0, 9 * 225);
+    check_op(&ops[1], 2045, 3090, 9 * 225, 0);
+}
+
+/* Where an operation would get a negative length, all of the run are shortened by one factor. */
+static void a_run_that_is_too_long_is_pressed(void **state)
+{
+    (void)state;
+    struct run run = { &ops[0], &ops[1], 2 };
+    set_op(&ops[0], 1000, 2000, 0, 10);
+    set_op(&ops[1], 2000, 3000, 10, 1000);
+    bridge(run, 1500, 0, &line);
+    check_op(&ops[0], 1000, 1250, 0, (double)ops[0].end_var);
+    check_op(&ops[1], 1250, 1500, (double)ops[1].begin_var, 0);
+    assert_int_equal(line.free, 1500);
+    bridge(run, 600, 0, &line); /* the event passed before the run began */
+    check_op(&ops[0], 600, 600, 0, (double)ops[0].end_var);
+    check_op(&ops[1], 600, 600, (double)ops[1].begin_var, 0);
+}
+
+static void an_event_that_tells_is_learned_from(void **state)
+{
+    (void)state;
+    struct pool_event event = { .time = 3100 };
+    for (int tells = 0; tells < 2; tells++) {
+        set_duration(1, 1000, 1000, 0);
+        set_op(&ops[0], 1000, 2000, 0, 1000);
+        set_op(&ops[1], 2000, 3000, 1000, 2000);
+        line.seen = 1;
+        anchor(&ops[0], &ops[1], &event, EVENT, tells, &line);
+        double all = EVENT + 4 * 1000;
+        assert_near((double)duration_of(1)->mean, tells ? 1000 + 2000 / all * 100 : 1000);
+        assert_near(line.seen, tells ? 1 + (100 * 100 / (2000 + EVENT) - 1) / 8 : 1);
+        assert_int_equal(ops[1].op.end, tells ? 3100 : 3000); /* it may have ended before the event */
+    }
+    /* A run of a single operation says no more about its kernel than a sample does. */
+    set_duration(1, 1000, 1000, 0);
+    anchor(&ops[0], &ops[0], &event, EVENT, true, &line);
+    assert_true(duration_of(1)->mean == 1000);
+}
+
+/* An event that tells nothing still passed after the end: an end after it is moved before it, the less the further
+ * off. */
+static void no_end_is_after_its_event(void **state)
+{
+    (void)state;
+    struct pool_event event = { .time = 2900 };
+    set_op(&ops[0], 1000, 3000, 0, 100 * 100);
+    anchor(&ops[0], &ops[0], &event, 400, false, &line);
+    assert_in_range(ops[0].op.end, 2850, 2851); /* 100² / (100 + 100) before it */
+    assert_near((double)ops[0].end_var, 400 + 50 * 50);
+    assert_int_equal(line.free, ops[0].op.end);
+}
+
+/* --- measured operations ------------------------------------------------------------------------- */
+
+static void settle_pair(int64_t begin, int64_t end)
+{
+    put_event(FIRST, begin);
+    put_event(SECOND, end);
+    ops[0].begin_event = FIRST;
+}
+
+static void a_gated_launch_by_its_two_events(void **state)
+{
+    (void)state;
+    settle_pair(10000, 13000);
+    ops[0].detail |= WS_RING_OP_GATED;
+    assert_true(settle_last(&context, &ops[0], &events[0], &events[1], &line));
+    check_op(&ops[0], 11000, 13000, EVENT, EVENT);
+    assert_near((double)duration_of(1)->mean, 2000);
+    /* Two events, and one dispatch that was not measured yet. */
+    assert_near((double)(duration_of(1)->var - duration_of(1)->spread), 2 * EVENT + 500 * 500);
+    assert_true(context.dispatch.wanted);
+    assert_int_equal(line.free, 13000);
+    context.dispatch = (struct dispatch){ .mean = 800, .var = 50, .count = 4 };
+    *duration_of(1) = (struct duration){ 0 };
+    settle_gated(&context, &ops[0], &events[0], &events[1], &line);
+    check_op(&ops[0], 10800, 13000, EVENT, EVENT);
+    assert_near((double)(duration_of(1)->var - duration_of(1)->spread), 2 * EVENT + 50);
+    settle_pair(10000, 10300); /* shorter than a dispatch: no negative length */
+    settle_gated(&context, &ops[0], &events[0], &events[1], &line);
+    check_op(&ops[0], 10300, 10300, EVENT, EVENT);
+}
+
+static void a_sample_needs_both_events_and_no_other_work(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t flags, late;
+        bool tells, sampled;
+    } cases[] = { { 0, 100, true, true }, { WS_OP_CONTENDED, 100, true, false }, { 0, UINT32_MAX, false, false } };
+    settle_pair(2000, 10000000000);
+    for (int i = 0; i < 3; i++) {
+        *duration_of(1) = (struct duration){ 0 };
+        ops[0].op.flags = cases[i].flags;
+        ops[0].late = cases[i].late;
+        line_begin(&line, 0, 0);
+        assert_int_equal(settle_last(&context, &ops[0], &events[0], &events[1], &line), cases[i].tells);
+        assert_int_equal(duration_of(1)->samples, cases[i].sampled);
+    }
+}
+
+static void a_begin_event_says_when_the_stream_was_free(void **state)
+{
+    (void)state;
+    set_duration(1, 1000, 0, 0);
+    settle_pair(30000, 100000);
+    line_begin(&line, 20000, 0);
+    settle_last(&context, &ops[0], &events[0], &events[1], &line);
+    check_op(&ops[0], 31000, 32000, EVENT, EVENT);
+    line_begin(&line, 40000, 77); /* it passed while the stream was still busy, by what was computed */
+    settle_last(&context, &ops[0], &events[0], &events[1], &line);
+    assert_int_equal(ops[0].op.begin, 41000);
+    assert_near((double)ops[0].begin_var, 77);
+}
+
+/* --- a window ----------------------------------------------------------------------------------- */
+
+static void set_stream(int64_t free, float var, float seen)
+{
+    stream.line_known = true;
+    stream.line_free = free;
+    stream.line_var = var;
+    stream.line_seen = seen;
+    stream.line_apart = 0;
+}
+
+static void a_stream_keeps_how_sure_it_is(void **state)
+{
+    (void)state;
+    set_duration(1, 10000, 100 * 100, 7);
+    set_stream(50000, 11, 2.5f);
+    reconstruct(&stream, &ops[0], &ops[1], 0);
+    check_op(&ops[1], 62000, 72000, 11 + 7 + 100 * 100, 11 + 14 + 200 * 200);
+    assert_int_equal(stream.line_free, 72000);
+    assert_near((double)stream.line_var, 11 + 14 + 200 * 200);
+    assert_near((double)stream.line_seen, 2.5);
+    /* An event that could not be read says nothing. */
+    put_event(FIRST, 90000);
+    events[0].state = EVENT_FAILED;
+    set_stream(50000, 11, 2.5f);
+    reconstruct(&stream, &ops[0], &ops[1], FIRST);
+    assert_int_equal(ops[1].op.end, 72000);
+    assert_int_equal(ws_op_end_quality(&ops[1].op), WS_TIME_INFERRED);
+}
+
+/* However long a row of runs that are far off, its count does not go round. */
+static void a_long_row_of_runs_is_counted_to_100(void **state)
+{
+    (void)state;
+    for (int side = -1; side <= 1; side += 2) {
+        for (int i = 0; i < 2; i++)
+            ops[i].op.flags = 0;
+        set_duration(1, 10000, 1, 1);
+        set_stream(50000, 1, 1);
+        stream.line_apart = (int8_t)(100 * side);
+        put_event(FIRST, 72000 + 9000 * side);
+        ops[1].late = 100;
+        reconstruct(&stream, &ops[0], &ops[1], FIRST);
+        assert_int_equal(stream.line_apart, 100 * side);
+    }
+}
+
+/* The begin event of the last operation corrects those before it: with less certainty than an end event would. */
+static void a_begin_event_ends_the_run_before_it(void **state)
+{
+    (void)state;
+    set_duration(1, 10000, 1000, 0);
+    set_stream(50000, 0, 1);
+    ops[0].op.host_end = ops[1].op.host_end = 1000;
+    ops[1].begin_event = FIRST;
+    ops[1].late = 100;
+    put_event(FIRST, 61500);
+    put_event(SECOND, 72500);
+    reconstruct(&stream, &ops[0], &ops[1], SECOND);
+    check_op(&ops[0], 51000, 61500, 0, BEGIN_EVENT);
+    assert_int_equal(ops[1].op.begin, 62500);
+    assert_int_equal(ops[1].op.end, 72500);
+    assert_int_equal(stream.line_free, 72500);
+    assert_near((double)stream.line_var, EVENT);
+}
+
+/* A gate opens some time after the end event was put in. Its event passes then, even in an idle stream. */
+static void a_gate_that_opened_tells_nothing_of_what_was_before(void **state)
+{
+    (void)state;
+    set_duration(1, 10000, 0, 0);
+    for (int late = 0; late < 2; late++) {
+        set_stream(50000, 100, 1);
+        ops[0].op.host_end = 40000;
+        ops[1].detail = WS_RING_OP_COMPUTED | WS_RING_OP_GATED;
+        ops[1].op.host_end = 70000;
+        ops[1].late = 100;
+        ops[1].begin_event = FIRST;
+        put_event(FIRST, 70100 + OPENING_NS + 1500 + (late ? 1500 : 1000));
+        put_event(SECOND, 90000);
+        reconstruct(&stream, &ops[0], &ops[1], SECOND);
+        assert_int_equal(ops[0].op.end, late ? events[0].time : 61000);
+    }
+}
+
+/* An operation that is timed by its events alone keeps the times and errors that these give. */
+static void events_alone_time_what_is_not_computed(void **state)
+{
+    (void)state;
+    set_duration(1, 10000, 0, 0);
+    set_stream(50000, 0, 1);
+    ops[1].detail = 0;
+    ops[1].begin_event = FIRST;
+    ops[1].op.host_end = 1000;
+    ops[1].inner = WS_RING_OP_OWN_BEGIN;
+    put_event(FIRST, 100000);
+    put_event(SECOND, 150000);
+    reconstruct(&stream, &ops[0], &ops[1], SECOND);
+    assert_int_equal(ops[1].op.begin, 100750); /* as in test_times.c */
+    assert_int_equal(ops[1].op.begin_error, 1250);
+    assert_int_equal(ops[1].op.end, 149500);
+    assert_int_equal(ops[1].op.end_error, 1000);
+    assert_int_equal(ws_op_begin_quality(&ops[1].op), WS_TIME_MEASURED);
+    assert_int_equal(ws_op_begin_quality(&ops[0].op), WS_TIME_INFERRED);
+    assert_int_equal(stream.line_free, 149500);
+    assert_near((double)stream.line_var, 1000 * 1000 / (2.6 * 2.6));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(what_is_not_sure_adds_up, begin_test),
+        cmocka_unit_test_setup(a_launch_that_came_about_then_may_have_been_late, begin_test),
+        cmocka_unit_test_setup(errors_are_stated_for_99_of_100, begin_test),
+        cmocka_unit_test_setup(an_event_tells_if_it_came_well_before_it_passed, begin_test),
+        cmocka_unit_test_setup(a_run_begins_where_the_stream_was_idle, begin_test),
+        cmocka_unit_test_setup(three_runs_far_off_in_a_row_are_no_chance, begin_test),
+        cmocka_unit_test_setup(each_kernel_takes_its_share_of_a_run, begin_test),
+        cmocka_unit_test_setup(the_scale_follows_what_runs_are_off_by, begin_test),
+        cmocka_unit_test_setup(a_correction_grows_as_the_uncertainty_does, begin_test),
+        cmocka_unit_test_setup(a_run_that_is_too_long_is_pressed, begin_test),
+        cmocka_unit_test_setup(an_event_that_tells_is_learned_from, begin_test),
+        cmocka_unit_test_setup(no_end_is_after_its_event, begin_test),
+        cmocka_unit_test_setup(a_gated_launch_by_its_two_events, begin_test),
+        cmocka_unit_test_setup(a_sample_needs_both_events_and_no_other_work, begin_test),
+        cmocka_unit_test_setup(a_begin_event_says_when_the_stream_was_free, begin_test),
+        cmocka_unit_test_setup(a_stream_keeps_how_sure_it_is, begin_test),
+        cmocka_unit_test_setup(a_long_row_of_runs_is_counted_to_100, begin_test),
+        cmocka_unit_test_setup(a_begin_event_ends_the_run_before_it, begin_test),
+        cmocka_unit_test_setup(a_gate_that_opened_tells_nothing_of_what_was_before, begin_test),
+        cmocka_unit_test_setup(events_alone_time_what_is_not_computed, begin_test),
+    };
+    return cmocka_run_group_tests(tests, begin_all, NULL);
+}
