@@ -193,8 +193,8 @@ struct sim_op {
     unsigned waiter_count, waiter_capacity;
     unsigned unresolved; /* how many of the ends that this one waits for are not known yet */
     struct sim_op *next_watched;
-    bool ran;          /* its real work is done */
-    bool there_before; /* the value it waits for was there before its start */
+    bool ran;         /* its real work is done */
+    int64_t there_at; /* when the value it waits for was first seen in memory; 0: it was not there at the last look */
     struct sim_work work;
 };
 
@@ -364,6 +364,10 @@ void sim_watch(struct sim_op *op);
 /* Both end the waits for values that memory holds by now: sim_values_end with sim_lock held, the other without. */
 extern _Atomic unsigned sim_values_watched;
 void sim_values_end(void);
+
+/* A wait for a value was put into its stream. Its value is looked at from now on: the device sees at the wait's turn
+ * what was stored before, although the driver thread may look much later. */
+void sim_value_queued(struct sim_op *op);
 static inline void sim_values_look(void)
 {
     if (__builtin_expect(atomic_load_explicit(&sim_values_watched, memory_order_relaxed) != 0, 0)) {

@@ -255,6 +255,8 @@ struct sim_op *sim_enqueue(struct sim_stream *stream, const struct sim_work *wor
         stream->waiting = op;
     if (!stream->count++)
         busy_add(stream);
+    if (work->kind == SIM_WORK_WAIT_VALUE)
+        sim_value_queued(op);
     depend_on_context(op);
     return op;
 }

@@ -12,6 +12,7 @@ __thread bool sim_in_callback __attribute__((tls_model("initial-exec")));
 _Atomic unsigned sim_values_watched;
 
 static struct sim_op *watched;
+static struct sim_op *queued; /* waits for values whose turn in their stream has not come */
 static pthread_cond_t wake;
 static bool started;
 
@@ -39,34 +40,62 @@ static bool value_there(const struct sim_work *work)
     }
 }
 
-/* Whether the wait for a value has ended; sets op->end. If the value was in memory before the wait's start, the wait
- * ends at its start. The clock is read after the value: so the end is never before the store of the value, even if
- * this thread is delayed between the two reads. */
-static bool value_ends(struct sim_op *op)
+/* Looks whether the value is in memory. The clock is read after the value: so there_at is never before the store of
+ * the value, even if this thread is delayed between the two reads. */
+static int64_t value_look(struct sim_op *op)
 {
     bool there = value_there(&op->work);
     int64_t now = sim_now();
-    if (op->start > now) {
-        op->there_before = there;
+    if (!there)
+        op->there_at = 0;
+    else if (!op->there_at)
+        op->there_at = now;
+    return now;
+}
+
+/* Whether the wait for a value has ended; sets op->end. */
+static bool value_ends(struct sim_op *op)
+{
+    int64_t now = value_look(op);
+    if (op->start > now || !op->there_at)
         return false;
-    }
-    op->end = op->there_before ? op->start : now;
-    op->there_before = false;
-    return there;
+    op->end = op->there_at > op->start ? op->there_at : op->start;
+    return true;
+}
+
+static void list_add(struct sim_op **list, struct sim_op *op)
+{
+    while (*list)
+        list = &(*list)->next_watched;
+    op->next_watched = NULL;
+    *list = op;
+}
+
+static void list_remove(struct sim_op **list, struct sim_op *op)
+{
+    while (*list != op)
+        list = &(*list)->next_watched;
+    *list = op->next_watched;
 }
 
 static void unwatch(struct sim_op *op)
 {
-    struct sim_op **link = &watched;
-    while (*link != op)
-        link = &(*link)->next_watched;
-    *link = op->next_watched;
+    list_remove(&watched, op);
     sim_values_watched -= op->work.kind == SIM_WORK_WAIT_VALUE;
+}
+
+void sim_value_queued(struct sim_op *op)
+{
+    op->there_at = 0;
+    list_add(&queued, op);
+    sim_values_watched++;
 }
 
 /* Driver calls use this as well as the driver thread, which on a busy machine comes late. */
 void sim_values_end(void)
 {
+    for (struct sim_op *early = queued; early; early = early->next_watched)
+        value_look(early);
     struct sim_op *op = watched;
     while (op) {
         if (op->work.kind != SIM_WORK_WAIT_VALUE || !value_ends(op)) {
@@ -238,12 +267,8 @@ void sim_watch(struct sim_op *op)
 {
     if (!started)
         start_thread();
-    struct sim_op **link = &watched;
-    while (*link)
-        link = &(*link)->next_watched;
-    op->next_watched = NULL;
-    *link = op;
-    op->there_before = false;
-    sim_values_watched += op->work.kind == SIM_WORK_WAIT_VALUE;
+    if (op->work.kind == SIM_WORK_WAIT_VALUE)
+        list_remove(&queued, op);
+    list_add(&watched, op);
     pthread_cond_signal(&wake);
 }
