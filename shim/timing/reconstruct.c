@@ -78,6 +78,12 @@ static double line_var(const struct line *line)
     return line->var + ws_square(line->bias);
 }
 
+/* May the line's last operation, for what is known of it, still run at this time? */
+static bool line_may_reach(const struct line *line, int64_t time)
+{
+    return (double)(time - line->free) <= FAR_OFF * ws_root(line_var(line));
+}
+
 static void line_begin(struct line *line, int64_t free, double var)
 {
     line->free = free;
@@ -311,8 +317,10 @@ static void settle(struct shim_stream *stream, struct pending *first, struct pen
     int64_t put_in = gated ? last->op.host_end + last->late + OPENING_NS : last->op.host_begin;
     if (begin && before) {
         /* If the stream waited for something else, the operation before may have ended long before the event
-         * passed. */
-        bool tells = !(last->detail & WS_RING_OP_WAITED) && event_tells(begin, arrives(context, put_in));
+         * passed. A gate is such a thing, unless the stream was probably busy until it was open. */
+        struct instant came = arrives(context, put_in);
+        bool tells = !(last->detail & WS_RING_OP_WAITED) && event_tells(begin, came) &&
+                     (!gated || line_may_reach(line, came.time));
         anchor(first, before, begin, BEGIN_EVENT, tells, line);
     }
     if (!is_computed(last)) {

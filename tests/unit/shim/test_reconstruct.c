@@ -109,6 +109,7 @@ static uint32_t put_event(int64_t time)
 enum measured { NOT, END, PAIR, GATED };
 
 static int64_t gate_held = 3000; /* how long a gate stays closed after its operation and events are in the queue */
+static int64_t gate_seen;        /* how long the device takes to see that the gate is open */
 
 static void launch(uint32_t kind, int64_t takes, int64_t host_before, enum measured measured)
 {
@@ -126,7 +127,7 @@ static void launch(uint32_t kind, int64_t takes, int64_t host_before, enum measu
     pending->begin_event = begin_event;
     host += 1500;
     if (measured == GATED) {
-        opened = larger(device_free, host + EVENT_CALL + gate_held);
+        opened = larger(device_free, host + EVENT_CALL + gate_held + gate_seen);
         events[begin_event - 1].time = opened;
         device_free = opened;
     }
@@ -317,6 +318,20 @@ static void a_gate_that_opens_late_tells_nothing_of_those_before(void **state)
     assert_true(duration_expected(duration_of(1)) < 1100);
 }
 
+static void a_device_that_sees_late_that_a_gate_is_open_tells_nothing_either(void **state)
+{
+    (void)state;
+    teach(1, 1000);
+    for (int i = 0; i < 4; i++)
+        launch(1, 1000, 0, NOT);
+    gate_seen = 90000;
+    launch(2, 500, 20000, GATED);
+    gate_seen = 0;
+    compute();
+    for (int i = 0; i < 4; i++)
+        assert_true(llabs(ops[i].op.end - ends[i]) < 1500);
+}
+
 static void the_spread_of_durations_is_stated(void **state)
 {
     (void)state;
@@ -359,6 +374,7 @@ int main(void)
         cmocka_unit_test_setup(pairs_tell_long_kernels_only, begin_anew),
         cmocka_unit_test_setup(a_gate_on_a_busy_stream_tells_when_it_was_free, begin_anew),
         cmocka_unit_test_setup(a_gate_that_opens_late_tells_nothing_of_those_before, begin_anew),
+        cmocka_unit_test_setup(a_device_that_sees_late_that_a_gate_is_open_tells_nothing_either, begin_anew),
         cmocka_unit_test_setup(the_spread_of_durations_is_stated, begin_anew),
         cmocka_unit_test_setup(a_duration_that_changes_is_learned_anew, begin_anew),
     };
