@@ -1,10 +1,11 @@
 /* Notes of operations: what a stream is given to do. */
 #include "shim/calls/notes.h"
 #include "shim/calls/params.h"
+#include "shim/drain/recording.h"
 #include "shim/hook/driver_calls.h"
 #include "shim/objects/memory.h"
 
-enum { PARAMS_PER_WINDOW = 64 };
+enum { PARAMS_PER_WINDOW = 64, PARAMS_THINNED = 4 };
 
 /* Finds or makes the entry for anything but the common kernel launch. */
 static struct shape_entry *describe(struct shim_thread *thread, const struct shape_key *key, struct ws_shape *row)
@@ -26,7 +27,7 @@ static bool params_wanted(struct shape_entry *entry)
         uint64_t now = ticks_now();
         if (now - entry->params_window >= atomic_load_explicit(&ticks_a_second, memory_order_relaxed)) {
             entry->params_window = now;
-            entry->params_left = PARAMS_PER_WINDOW;
+            entry->params_left = recording_is_thinned() ? PARAMS_THINNED : PARAMS_PER_WINDOW;
         }
     }
     if (!entry->params_left) {

@@ -1,6 +1,8 @@
-/* What recording cost the threads of the program. The trace says so at its end. */
+/* What recording costs the threads of the program. The trace says at its end what it cost. */
 #ifndef WALLSHIM_SHIM_DRAIN_COST_H
 #define WALLSHIM_SHIM_DRAIN_COST_H
+
+#include <stdint.h>
 
 struct shim_thread;
 
@@ -9,5 +11,10 @@ void cost_of_thread(struct shim_thread *thread);
 
 /* Writes the sum of all threads into the trace. */
 void cost_say(void);
+
+/* If a window of 100 ms has ended: how many times as much as --overhead allows did recording take of the time of the
+ * thread that it took most of? That is its events and its records. Returns 0 while no window has ended, while nothing
+ * is recorded, and where --overhead has no meaning. */
+double cost_of_window(int64_t now);
 
 #endif

@@ -200,6 +200,7 @@ static void round_once(void)
     grow_pools();
     streams_over_begin();
     bool happened = read_threads();
+    recording_govern(now, cost_of_window(now));
     grow_pools();
     keep_contexts(now);
     streams_over_end();

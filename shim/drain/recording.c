@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "base/clock.h"
+#include "base/minmax.h"
 #include "shim/counters/counters.h"
 #include "shim/drain/trace.h"
 #include "shim/objects/streams.h"
@@ -17,6 +18,13 @@ static uint64_t burst_on, burst_period;
 static _Atomic int range_open;
 static _Atomic uint32_t off_reason = WS_LOSS_RANGE; /* enum ws_loss_reason */
 static _Atomic bool size_reached;
+static _Atomic int64_t paused_until;
+static _Atomic bool thinned;
+
+/* A short peak, such as the start of a program, is nothing to act upon. */
+static const double TOLERATED = 1.5;
+enum { WINDOWS_OVER = 3 };
+static const int64_t PAUSE_UNIT_NS = 100000000, PAUSE_MOST_NS = 10000000000;
 
 void recording_prepare(void)
 {
@@ -33,10 +41,13 @@ static bool wants_recording(uint32_t phase, int64_t now)
     if (shim_options.max_size && trace_bytes() >= shim_options.max_size)
         atomic_store(&size_reached, true);
     bool in_burst = !burst_period || since % burst_period < burst_on;
-    bool full = atomic_load(&size_reached);
-    if (full || !in_range || !in_burst)
-        atomic_store(&off_reason, full ? WS_LOSS_SIZE_LIMIT : !in_range ? WS_LOSS_RANGE : WS_LOSS_BURST);
-    return in_range && in_burst && !full && !shim_is_aside();
+    bool full = atomic_load(&size_reached), paused = now < atomic_load(&paused_until);
+    if (full || !in_range || !in_burst || paused)
+        atomic_store(&off_reason, full        ? WS_LOSS_SIZE_LIMIT
+                                  : !in_range ? WS_LOSS_RANGE
+                                  : !in_burst ? WS_LOSS_BURST
+                                              : WS_LOSS_OVERHEAD);
+    return in_range && in_burst && !full && !paused && !shim_is_aside();
 }
 
 /* The bits of the phase that are set while recording is on. */
@@ -71,9 +82,35 @@ void recording_set_range(bool inside)
     wake_drain_soon(); /* the drain may sleep long while nothing is recorded */
 }
 
+void recording_govern(int64_t now, double excess)
+{
+    static unsigned windows_over;
+    if (excess <= 0) /* no window has ended */
+        return;
+    if (excess <= TOLERATED) {
+        windows_over = 0;
+        atomic_store(&thinned, atomic_load(&thinned) && excess > TOLERATED / 2);
+        return;
+    }
+    atomic_store(&thinned, true);
+    if (++windows_over < WINDOWS_OVER)
+        return;
+    windows_over = WINDOWS_OVER - 1; /* one more window tells whether the pause is over */
+    double pause = (excess - 1) * (double)PAUSE_UNIT_NS;
+    atomic_store(&paused_until, now + (int64_t)ws_min(pause, (double)PAUSE_MOST_NS));
+    recording_update(now);
+}
+
+bool recording_is_thinned(void)
+{
+    return atomic_load_explicit(&thinned, memory_order_relaxed);
+}
+
 int64_t recording_next_edge(int64_t now)
 {
     uint64_t since = now > started_at ? (uint64_t)(now - started_at) : 0, next = UINT64_MAX;
+    if (now < atomic_load(&paused_until))
+        next = (uint64_t)(atomic_load(&paused_until) - now);
     const uint64_t edges[] = { shim_options.delay,
                                shim_options.duration ? shim_options.delay + shim_options.duration : 0 };
     for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++)

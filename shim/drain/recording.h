@@ -1,5 +1,5 @@
-/* Decides when recording is on: by the options (delay, duration, bursts, size of the trace), and by the range that
- * the program marks. */
+/* Decides when recording is on: by the options (delay, duration, bursts, size of the trace, overhead), and by the
+ * range that the program marks. */
 #ifndef WALLSHIM_SHIM_DRAIN_RECORDING_H
 #define WALLSHIM_SHIM_DRAIN_RECORDING_H
 
@@ -17,6 +17,13 @@ uint32_t recording_start(int64_t now);
 
 /* Turns recording on or off, if it is time. The drain calls it at every round. */
 void recording_update(int64_t now);
+
+/* excess: what cost_of_window says. If recording costs more than --overhead allows for several windows in a row,
+ * fewer parameters are kept; if that is not enough, recording pauses for as long as keeps the average. */
+void recording_govern(int64_t now, double excess);
+
+/* Are fewer parameters to be kept, for --overhead? */
+bool recording_is_thinned(void);
 
 /* ns until the delay, the duration or a burst next turns recording on or off; INT64_MAX: never. */
 int64_t recording_next_edge(int64_t now);

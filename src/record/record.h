@@ -195,7 +195,8 @@ struct ws_param_word {
     X(DEVICES, "devices left out: no room for more")                                     \
     X(THREADS, "threads recorded as one: no room for more")                              \
     X(TEXTS, "names and other texts left out: no room for more")                         \
-    X(LOCKS, "entries of tables left out: a lock of the recorder's was not had in time")
+    X(LOCKS, "entries of tables left out: a lock of the recorder's was not had in time") \
+    X(OVERHEAD, "operations and calls only counted: recording all would cost more than --overhead")
 
 enum ws_loss_reason {
 #define LOSS(name, text) WS_LOSS_##name,

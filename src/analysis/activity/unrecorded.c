@@ -22,7 +22,8 @@ enum { LOOKS_MOST = 1000 };
 
 static bool is_pause(uint32_t reason)
 {
-    return reason == WS_LOSS_BURST || reason == WS_LOSS_RANGE || reason == WS_LOSS_SIZE_LIMIT;
+    return reason == WS_LOSS_BURST || reason == WS_LOSS_RANGE || reason == WS_LOSS_SIZE_LIMIT ||
+           reason == WS_LOSS_OVERHEAD;
 }
 
 /* The gaps that end after `time`. A gap ends where an operation begins, and operations are in order of their
