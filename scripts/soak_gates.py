@@ -1,0 +1,104 @@
+"""Gates (shim/timing/gates.h) by the million, among all that they could get in the way of.
+
+    scripts/soak --gates [GATES] [--build FOLDER]
+
+Runs tests/programs/gated until so many launches (1,000,000) were measured behind gates. Every third run is stopped and
+continued by signals at random times, and then killed in one of two. Without these signals, the output must be that of a
+run without the shim. No run may hang; the trace of a killed one must be readable. Prints how long gates held streams, by
+the simulated GPU's own record; those of runs that were stopped are left out."""
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+THREADS, SHAPES, PATIENCE_S = 3, 6000, 300
+
+
+def start(root, build, folder, seed, shim):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("WALLSHIM_")}
+    environment |= {"SIMGPU_TRUTH": f"{folder}/truth", "SIMGPU_TRUTH_ROWS": "2000000", "WALLSHIM_OVERHEAD": "100%",
+                    "WALLSHIM_OUTPUT": f"{folder}/trace.wst", "SIMGPU_EVENT_RECORD_NS": "1000"}
+    return subprocess.Popen([f"{root}/tests/run_preloaded.sh", *([] if shim else ["--no-shim"]), build,
+                             f"{build}/tests/programs/gated", str(THREADS), str(SHAPES), str(seed)], env=environment,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def disturb(process, seed):
+    """Stops and continues the program at random times; kills it in one of two runs. True: it was killed."""
+    random_of = random.Random(seed)
+    for _ in range(random_of.randrange(3, 12)):
+        time.sleep(random_of.random() * 0.3)
+        if process.poll() is not None:
+            return False
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(random_of.random() * 0.02)
+        process.send_signal(signal.SIGCONT)
+    if random_of.random() < 0.5 and process.poll() is None:
+        process.kill()
+        return True
+    return False
+
+
+def holds_of(folder):
+    """How long each gate held its stream, ns."""
+    with open(f"{folder}/truth", encoding="utf-8") as truth:
+        rows = (line.split("\t") for line in truth if not line.startswith("#"))
+        return [int(row[9]) - int(row[8]) for row in rows if row[4] == "wait_value"]
+
+
+def run(root, build, seed, disturbed):
+    """One run. Returns the holds, and what went wrong."""
+    with tempfile.TemporaryDirectory(prefix="wallshim-gates-") as folder:
+        process = start(root, build, folder, seed, True)
+        killed = disturbed and disturb(process, seed)
+        try:
+            said, error = process.communicate(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return [], "it does not end"
+        if killed:
+            info = subprocess.run([f"{build}/tools/wallshim", "report", "--json", f"{folder}/trace.wst"],
+                                  capture_output=True, check=False)
+            return [], f"the trace of a killed run: report ends with {info.returncode}" if info.returncode else None
+        if process.returncode or error:
+            return [], f"status {process.returncode}: {error[-400:]}"
+        holds = holds_of(folder)
+        without, _ = start(root, build, folder, seed, False).communicate(timeout=PATIENCE_S)
+        return holds, None if said == without else f"output {said!r} instead of {without!r}"
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="scripts/soak --gates")
+    parser.add_argument("root", help=argparse.SUPPRESS)
+    parser.add_argument("gates", type=int, nargs="?", default=1000000)
+    parser.add_argument("--build")
+    arguments = parser.parse_args()
+    build = os.path.abspath(arguments.build or f"{arguments.root}/build")
+    gates, seed, failed, undisturbed = 0, 0, 0, []
+    while gates < arguments.gates:
+        seed += 1
+        disturbed = seed % 3 == 0
+        holds, problem = run(arguments.root, build, seed, disturbed)
+        gates += len(holds)
+        undisturbed += [] if disturbed else holds
+        failed += bool(problem)
+        if problem:
+            print(f"seed {seed}: {problem}", flush=True)
+        if failed > 5 or (seed >= 2 and not gates):
+            break
+    undisturbed.sort()
+    if undisturbed:
+        shares = ", ".join(f"{share} % of gates up to {undisturbed[min(int(len(undisturbed) * share / 100), len(undisturbed) - 1)] / 1e3:.1f} us"
+                           for share in (50, 99, 99.9, 100))
+        longer = sum(1 for hold in undisturbed if hold > 300000)
+        print(f"{gates} gates in {seed} runs; held: {shares}; {longer} longer than 300 us")
+    print(f"{failed} runs failed")
+    return 1 if failed or gates < arguments.gates else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,137 @@
+/* Launches short kernels, of which the shim measures many behind gates (shim/timing/gates.h), among all that a gate
+ * could get in the way of: allocations, captures, graphs, waits, copies, streams that come and go.
+ *
+ *   gated THREADS SHAPES SEED
+ *
+ * Each thread launches SHAPES grids of its own, LAUNCHES times each: a new grid is measured at its 2nd, 3rd, 5th and
+ * 9th launch. Prints what each thread got: results of calls, and data that its streams computed. */
+#include <pthread.h>
+
+#include "program.h"
+
+enum { MOST_THREADS = 16, LAUNCHES = 9, WORDS = 64, SPIN_NS = 300 };
+
+struct worker {
+    pthread_t thread;
+    unsigned number, shapes, random;
+    ws_CUstream stream;
+    ws_CUevent event;
+    ws_CUdeviceptr memory;
+    uint64_t launched, sum, refused;
+};
+
+static struct gpu gpu;
+static struct worker workers[MOST_THREADS];
+
+static void did(struct worker *worker, ws_CUresult result)
+{
+    worker->refused += result != WS_CUDA_SUCCESS;
+}
+
+static unsigned draw(struct worker *worker, unsigned below)
+{
+    worker->random = worker->random * 1664525u + 1013904223u;
+    return (worker->random >> 8) % below;
+}
+
+static void launch_shape(struct worker *worker, unsigned shape)
+{
+    uint64_t ns = SPIN_NS;
+    void *parameters[] = { &ns };
+    for (int i = 0; i < LAUNCHES; i++) {
+        ws_CUresult result =
+            cuLaunchKernel(gpu.spin, 1 + shape, 1 + worker->number, 1, 32, 1, 1, 0, worker->stream, parameters, NULL);
+        did(worker, result);
+        worker->launched += !result;
+    }
+}
+
+static void launch_graph(struct worker *worker)
+{
+    ws_CUgraph graph;
+    ws_CUgraphExec executable;
+    did(worker, cuStreamBeginCapture_v2(worker->stream, WS_CU_STREAM_CAPTURE_MODE_RELAXED));
+    for (int i = 0; i < 3; i++)
+        did(worker, spin(gpu.spin, worker->stream, SPIN_NS));
+    did(worker, cuStreamEndCapture(worker->stream, &graph));
+    did(worker, cuGraphInstantiateWithFlags(&executable, graph, 0));
+    did(worker, cuGraphLaunch(executable, worker->stream));
+    did(worker, cuStreamSynchronize(worker->stream));
+    did(worker, cuGraphExecDestroy(executable));
+    did(worker, cuGraphDestroy(graph));
+}
+
+static void compute(struct worker *worker, unsigned value)
+{
+    unsigned words[WORDS] = { 0 };
+    did(worker, cuMemsetD32Async(worker->memory, value, WORDS, worker->stream));
+    did(worker, cuMemcpyDtoHAsync_v2(words, worker->memory, sizeof(words), worker->stream));
+    did(worker, cuStreamSynchronize(worker->stream));
+    for (int i = 0; i < WORDS; i++)
+        worker->sum += words[i];
+}
+
+/* One of the things that programs do between launches. */
+static void do_other(struct worker *worker)
+{
+    ws_CUdeviceptr more;
+    switch (draw(worker, 7)) {
+    case 0:
+        did(worker, cuMemAlloc_v2(&more, 4096));
+        did(worker, cuMemFree_v2(more));
+        break;
+    case 1:
+        launch_graph(worker);
+        break;
+    case 2:
+        did(worker, cuEventRecord(worker->event, worker->stream));
+        did(worker, cuEventSynchronize(worker->event));
+        break;
+    case 3:
+        did(worker, cuStreamDestroy_v2(worker->stream));
+        did(worker, cuStreamCreate(&worker->stream, WS_CU_STREAM_NON_BLOCKING));
+        break;
+    case 4:
+        did(worker, cuStreamSynchronize(worker->stream)); /* not the context: other threads may capture */
+        break;
+    default:
+        compute(worker, draw(worker, 1000));
+    }
+}
+
+static void *work(void *argument)
+{
+    struct worker *worker = argument;
+    did(worker, cuCtxSetCurrent(gpu.context));
+    did(worker, cuStreamCreate(&worker->stream, WS_CU_STREAM_NON_BLOCKING));
+    did(worker, cuEventCreate(&worker->event, 0));
+    did(worker, cuMemAlloc_v2(&worker->memory, WORDS * sizeof(unsigned)));
+    for (unsigned shape = 0; shape < worker->shapes; shape++) {
+        launch_shape(worker, shape);
+        if (!draw(worker, 8))
+            do_other(worker);
+    }
+    compute(worker, 1);
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    unsigned threads = argc > 1 ? (unsigned)atoi(argv[1]) : 2;
+    if (threads > MOST_THREADS || argc < 4)
+        return 2;
+    gpu_open(&gpu, 0);
+    for (unsigned i = 0; i < threads; i++) {
+        workers[i] = (struct worker){ .number = i,
+                                      .shapes = (unsigned)atoi(argv[2]),
+                                      .random = (unsigned)atoi(argv[3]) + 77 * i };
+        if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
+            return 1;
+    }
+    for (unsigned i = 0; i < threads; i++) {
+        pthread_join(workers[i].thread, NULL);
+        printf("%u: %llu launches, sum %llu, %llu refused\n", i, (unsigned long long)workers[i].launched,
+               (unsigned long long)workers[i].sum, (unsigned long long)workers[i].refused);
+    }
+    return 0;
+}
