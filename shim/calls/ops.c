@@ -357,15 +357,14 @@ void op_ends_slowly(struct shim_thread *thread)
     thread->slow = true;
 }
 
-void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape, uint32_t phase)
+/* Not inlined: most launches need none of it, nor the registers that it saves. */
+__attribute__((noinline)) static void begin_slowly(struct shim_thread *thread, struct ws_ring_op *record,
+                                                   struct shape_entry *shape, uint32_t phase)
 {
     if (!shim_started()) /* in a child that a handler forked */
         return;
     if (record->header.detail & WS_OP_IN_COLLECTIVE && !call_is_in_nccl(thread, thread->within, NULL))
         record->header.detail &= (uint16_t)~WS_OP_IN_COLLECTIVE;
-    thread->measure = MEASURE_UNDECIDED;
-    if (phase == (SHIM_PLAIN | SHIM_TIMING) && is_sampled() && measure_leaves_out(thread, record, shape))
-        return;
     op_ends_slowly(thread);
     if (phase & SHIM_COUNTING) {
         uint64_t floats = float_state();
@@ -377,6 +376,13 @@ void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, stru
     uint64_t now = ticks_now();
     thread->measuring_took = now - record->ticks_begin;
     record->ticks_begin = now;
+}
+
+void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape, uint32_t phase)
+{
+    thread->measure = MEASURE_UNDECIDED;
+    if (phase != (SHIM_PLAIN | SHIM_TIMING) || !is_sampled() || !measure_leaves_out(thread, record, shape))
+        begin_slowly(thread, record, shape, phase);
 }
 
 static void end_slowly(struct shim_thread *thread, struct ws_ring_op *record)

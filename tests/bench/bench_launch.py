@@ -86,6 +86,8 @@ no_params = ns_of(["41", "20000"], backend="host", params="none")
 show("shim per launch, no parameters", no_params - bare, "ns", floor=floor)
 dormant = ns_of(["41", "20000"], capture_range="profiler")
 show("shim per launch, dormant", dormant - bare, "ns", budget=5)
+few = ns_of(["41", "20000"])
+show("shim per launch with few events, recorded at no cost", few - bare, "ns", floor=floor)
 shared = ns_of(["41", "4000"], event_placement="shared")
 show("shim per launch, events recorded at no cost", shared - bare, "ns")
 for placement in ("shared", "pairs"):
@@ -105,6 +107,7 @@ if shutil.which("valgrind"):
     base = instructions()
     show("shim per launch, instructions", instructions(backend="host", ring="64M", log="quiet") - base, "instructions",
          budget=150)
+    show("shim per launch with few events, instructions", instructions(ring="64M", log="quiet") - base, "instructions")
     default = ("16", "default")
     show("shim per launch on a default stream, instructions",
          instructions(*default, backend="host", ring="64M", log="quiet") - instructions(*default), "instructions", budget=150)
