@@ -71,8 +71,9 @@ void measure_was_paid(struct shim_thread *thread, struct shim_stream *stream, ui
     uint64_t cost = own_cost(took);
     uint64_t own = ws_min(ticks_in((uint64_t)measuring->unmeasured * RECORD_NS), OWN_MOST * cost);
     uint64_t window = ticks_in(WINDOW_NS), window_began = now > window ? now - window : 0;
-    measuring->paid_until =
-        ws_max(measuring->paid_until, window_began) + (cost + own) * WHOLE / shim_options.overhead;
+    uint64_t paid = ws_max(measuring->paid_until, window_began) + (cost + own) * WHOLE / shim_options.overhead;
+    /* Copies and the like are measured in any case. Many of them do not stop all other measurements for long. */
+    measuring->paid_until = ws_min(paid, now + window);
     measuring->unmeasured = 0;
     uint64_t interval = anchor_interval(now, measuring->paid_until, window);
     atomic_store_explicit(&stream->anchor_due, now + interval, memory_order_relaxed);

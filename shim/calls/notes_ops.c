@@ -30,6 +30,8 @@ static bool params_wanted(struct shape_entry *entry)
             entry->params_left = recording_is_thinned() ? PARAMS_THINNED : PARAMS_PER_WINDOW;
         }
     }
+    if (entry->params_left > PARAMS_THINNED && recording_is_thinned())
+        entry->params_left = PARAMS_THINNED;
     if (!entry->params_left) {
         entry->params_wait = PARAMS_PER_WINDOW;
         return false;

@@ -266,7 +266,8 @@ static void time_end(struct shim_thread *thread, struct ws_ring_op *record)
         end_gated(thread, stream, record);
     }
     if (turn_was_contended(thread, stream)) {
-        *flags |= WS_OP_CONTENDED;
+        /* Other threads' work may stand between the events, even behind a gate. */
+        *flags = (uint16_t)((*flags & ~WS_RING_OP_GATED) | WS_RING_OP_WAITED | WS_OP_CONTENDED);
         atomic_store_explicit(&stream->fresh, 1, memory_order_release);
     }
     order_leave(thread, stream);
@@ -380,6 +381,8 @@ __attribute__((noinline)) static void begin_slowly(struct shim_thread *thread, s
 
 void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape, uint32_t phase)
 {
+    if (ticks_are_ns) /* op_ready has read the counter, which is not to be trusted */
+        record->ticks_begin = ticks_now();
     thread->measure = MEASURE_UNDECIDED;
     if (phase != (SHIM_PLAIN | SHIM_TIMING) || !is_sampled() || !measure_leaves_out(thread, record, shape))
         begin_slowly(thread, record, shape, phase);

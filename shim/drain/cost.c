@@ -22,34 +22,27 @@ void cost_of_thread(struct shim_thread *thread)
     thread->reported_spent = now;
 }
 
-/* ns that the thread has spent on events and records since the last window. */
-static double window_cost(struct shim_thread *thread, double ticks_a_ns)
-{
-    uint64_t head = ws_ring_head(&thread->ring);
-    uint64_t now_spent = __atomic_load_n(&thread->measuring.spent, __ATOMIC_RELAXED);
-    double ns =
-        (double)(now_spent - thread->window_spent) / ticks_a_ns + (double)(head - thread->window_head) * RECORD_NS;
-    thread->window_head = head;
-    thread->window_spent = now_spent;
-    return ns;
-}
-
-double cost_of_window(int64_t now)
+double cost_of_records(int64_t now, int64_t *length)
 {
     static int64_t began; /* 0: no window is under way */
-    if (shim_options.backend != WS_BACKEND_EVENTS || shim_options.event_placement != WS_EVENTS_SAMPLED)
-        return 0;
     bool recorded = shim_phase() & SHIM_RECORDING;
-    if (recorded && began && now - began < WINDOW_NS)
-        return 0;
-    double ticks_a_ns = (double)atomic_load_explicit(&ticks_a_second, memory_order_relaxed) / 1e9, most = 0;
-    for (unsigned slot = 0; slot < thread_slots_used(); slot++)
-        if (thread_at(slot))
-            most = ws_max(most, window_cost(thread_at(slot), ticks_a_ns));
-    double allowed = (double)(now - began) * (double)shim_options.overhead / 1e6;
+    if (shim_options.backend != WS_BACKEND_EVENTS || shim_options.event_placement != WS_EVENTS_SAMPLED ||
+        (recorded && began && now - began < WINDOW_NS))
+        return -1;
+    uint64_t most = 0;
+    for (unsigned slot = 0; slot < thread_slots_used(); slot++) {
+        struct shim_thread *thread = thread_at(slot);
+        if (!thread)
+            continue;
+        uint64_t head = ws_ring_head(&thread->ring);
+        most = ws_max(most, head - thread->window_head);
+        thread->window_head = head;
+    }
     bool ended = recorded && began;
+    *length = now - began;
     began = recorded ? now : 0;
-    return ended ? most / allowed : 0;
+    double allowed = (double)*length * (double)shim_options.overhead / 1e6;
+    return ended ? (double)most * RECORD_NS / allowed : -1;
 }
 
 void cost_say(void)

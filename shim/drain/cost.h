@@ -12,9 +12,10 @@ void cost_of_thread(struct shim_thread *thread);
 /* Writes the sum of all threads into the trace. */
 void cost_say(void);
 
-/* If a window of 100 ms has ended: how many times as much as --overhead allows did recording take of the time of the
- * thread that it took most of? That is its events and its records. Returns 0 while no window has ended, while nothing
- * is recorded, and where --overhead has no meaning. */
-double cost_of_window(int64_t now);
+/* If a window of 100 ms has ended: how many times as much as --overhead allows did the records take of the time of
+ * the thread that made most of them? Sets *length to that of the window, ns. Events do not count: those that can be
+ * left out are (calls/measure.h). Returns -1 while no window has ended, while nothing is recorded, and where
+ * --overhead has no meaning. */
+double cost_of_records(int64_t now, int64_t *length);
 
 #endif

@@ -190,17 +190,27 @@ static void flush(int64_t now)
     losses_are_written(trace_flush() == 0);
 }
 
+static void govern(void)
+{
+    int64_t length;
+    double excess = cost_of_records(ws_clock_ns(), &length);
+    recording_govern(excess, length);
+}
+
 static void round_once(void)
 {
     static int64_t flush_every = FIRST_FLUSH_NS;
     uint64_t settled = pending_settled();
     ticks_compare();
     int64_t now = ws_clock_ns();
+    bool was_off = !(shim_phase() & SHIM_RECORDING);
     recording_update(now);
+    if (was_off && shim_phase() & SHIM_RECORDING)
+        next_flush = now; /* says at once what was only counted: by that, reports know the pause */
     grow_pools();
     streams_over_begin();
     bool happened = read_threads();
-    recording_govern(now, cost_of_window(now));
+    govern();
     grow_pools();
     keep_contexts(now);
     streams_over_end();

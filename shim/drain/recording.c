@@ -24,7 +24,7 @@ static _Atomic bool thinned;
 /* A short peak, such as the start of a program, is nothing to act upon. */
 static const double TOLERATED = 1.5;
 enum { WINDOWS_OVER = 3 };
-static const int64_t PAUSE_UNIT_NS = 100000000, PAUSE_MOST_NS = 10000000000;
+static const int64_t PAUSE_MOST_NS = 10000000000;
 
 void recording_prepare(void)
 {
@@ -72,6 +72,7 @@ void recording_set_range(bool inside)
     if (!shim_life.prepare() || shim_options.capture_range != WS_RANGE_PROFILER)
         return;
     atomic_store(&range_open, inside);
+    atomic_store(&paused_until, 0);
     if (!shim_life.start())
         return;
     if (inside)
@@ -82,22 +83,18 @@ void recording_set_range(bool inside)
     wake_drain_soon(); /* the drain may sleep long while nothing is recorded */
 }
 
-void recording_govern(int64_t now, double excess)
+void recording_govern(double excess, int64_t length)
 {
     static unsigned windows_over;
-    if (excess <= 0) /* no window has ended */
+    if (excess < 0) /* no window has ended */
         return;
-    if (excess <= TOLERATED) {
-        windows_over = 0;
-        atomic_store(&thinned, atomic_load(&thinned) && excess > TOLERATED / 2);
-        return;
-    }
-    atomic_store(&thinned, true);
-    if (++windows_over < WINDOWS_OVER)
+    atomic_store(&thinned, excess > TOLERATED || (atomic_load(&thinned) && excess > TOLERATED / 2));
+    windows_over = excess > TOLERATED ? windows_over + 1 : 0;
+    if (windows_over < WINDOWS_OVER)
         return;
     windows_over = WINDOWS_OVER - 1; /* one more window tells whether the pause is over */
-    double pause = (excess - 1) * (double)PAUSE_UNIT_NS;
-    atomic_store(&paused_until, now + (int64_t)ws_min(pause, (double)PAUSE_MOST_NS));
+    int64_t now = ws_clock_ns();
+    atomic_store(&paused_until, now + (int64_t)ws_min((excess - 1) * (double)length, (double)PAUSE_MOST_NS));
     recording_update(now);
 }
 

@@ -18,9 +18,10 @@ uint32_t recording_start(int64_t now);
 /* Turns recording on or off, if it is time. The drain calls it at every round. */
 void recording_update(int64_t now);
 
-/* excess: what cost_of_window says. If recording costs more than --overhead allows for several windows in a row,
- * fewer parameters are kept; if that is not enough, recording pauses for as long as keeps the average. */
-void recording_govern(int64_t now, double excess);
+/* excess and length: what cost_of_records says. If the records alone cost more than --overhead allows, fewer
+ * parameters are kept. If that goes on for several windows in a row, recording pauses for as long as keeps the
+ * average. */
+void recording_govern(double excess, int64_t length);
 
 /* Are fewer parameters to be kept, for --overhead? */
 bool recording_is_thinned(void);

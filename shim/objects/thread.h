@@ -106,10 +106,10 @@ struct shim_thread {
     /* The drain's own. */
     uint64_t reported_lost, reported_passed, reported_unregistered, reported_simplified;
     uint64_t reported_inside, reported_damaged, reported_spent;
-    uint64_t window_head, window_spent; /* the ring's head and `measuring.spent` when drain/cost.c last looked */
-    uint32_t params;                    /* id of the parameters, for the operation that follows them in the ring */
-    uint64_t touched;                   /* slots of the ring whose pages have memory (drain/ring_pages.h) */
-    uint64_t head_before;               /* the ring's head when pages were last touched */
+    uint64_t window_head; /* the ring's head when drain/cost.c last looked */
+    uint32_t params;      /* id of the parameters, for the operation that follows them in the ring */
+    uint64_t touched;     /* slots of the ring whose pages have memory (drain/ring_pages.h) */
+    uint64_t head_before; /* the ring's head when pages were last touched */
 };
 
 /* Small, because it is in static thread-local storage (initial-exec), of which a process has little. The other TLS

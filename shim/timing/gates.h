@@ -3,7 +3,7 @@
  *
  * The thread that closes a gate opens it again, microseconds later. If that thread is held up, a thread of ours opens
  * the gate. It does so by a plain store, without calling the driver. So a gate is closed for GATE_NS at most, plus
- * what the system takes to run our thread. */
+ * what the system takes to run the thread that opens it. */
 #ifndef WALLSHIM_SHIM_TIMING_GATES_H
 #define WALLSHIM_SHIM_TIMING_GATES_H
 

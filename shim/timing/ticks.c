@@ -70,7 +70,9 @@ void ticks_init(void)
         ;
     struct comparison second = compare_once();
     rate_from(first, second);
-    atomic_store_explicit(&ticks_a_second, (uint64_t)(1e9 / ns_per_tick), memory_order_relaxed);
+    /* A thread that was moved to a processor whose counter differs may have measured nonsense. */
+    if (ns_per_tick > 1e-3 && ns_per_tick < 1e3)
+        atomic_store_explicit(&ticks_a_second, (uint64_t)(1e9 / ns_per_tick), memory_order_relaxed);
     comparisons[0] = first;
     comparisons[1] = second;
     comparison_count = 2;

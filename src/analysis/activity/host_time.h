@@ -65,7 +65,7 @@ uint32_t ws_host_event_function(const struct ws_process *process, const struct w
 
 static inline bool ws_is_host_to_device(const struct ws_shape *shape)
 {
-    return shape->kind == WS_OP_COPY && ws_space_is_host(shape->from_space) && ws_space_is_device(shape->to_space);
+    return shape->kind == WS_OP_COPY && ws_space_is_host(shape->from_space) && !ws_space_is_host(shape->to_space);
 }
 
 #endif

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "analysis/activity/activity.h"
-#include "analysis/activity/host_time.h"
 #include "analysis/kernels/classify.h"
 #include "analysis/steps/period.h"
 #include "base/minmax.h"
@@ -14,7 +13,7 @@ enum { LEAST_STEPS = 3 };
 
 static enum ws_period_hint hint_of_copy(const struct ws_shape *row)
 {
-    if (ws_is_host_to_device(row))
+    if (ws_space_is_host(row->from_space) && ws_space_is_device(row->to_space))
         return WS_HINT_FROM_HOST;
     return ws_space_is_device(row->from_space) && ws_space_is_host(row->to_space) ? WS_HINT_TO_HOST : WS_HINT_MEMORY;
 }

@@ -365,8 +365,8 @@ void sim_watch(struct sim_op *op);
 extern _Atomic unsigned sim_values_watched;
 void sim_values_end(void);
 
-/* A wait for a value was put into its stream. Its value is looked at from now on: the device sees at the wait's turn
- * what was stored before, although the driver thread may look much later. */
+/* A wait for a value was put into its stream. From now on driver calls look at its value, so that the device sees at
+ * the wait's turn what was stored before them, although the driver thread may look much later. */
 void sim_value_queued(struct sim_op *op);
 static inline void sim_values_look(void)
 {

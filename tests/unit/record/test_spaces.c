@@ -53,6 +53,7 @@ static void each_direction_has_its_engine(void **state)
         { WS_SPACE_UNKNOWN, WS_SPACE_DEVICE, COPY_TO_DEVICE },
         { WS_SPACE_DEVICE, WS_SPACE_UNKNOWN, COPY_TO_HOST },
         { WS_SPACE_PINNED, WS_SPACE_UNKNOWN, COPY_TO_DEVICE },
+        { WS_SPACE_UNKNOWN, WS_SPACE_UNKNOWN, COPY_DIRECTIONS },
     };
     (void)state;
     for (unsigned i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {

@@ -108,6 +108,34 @@ static void samples_and_anchors_take_turns(void **state)
     assert_true(counts.anchors > counts.samples / 3);
 }
 
+/* After a pause, anchors stand close together at first; what they may cost on average stays the same. */
+static void a_burst_after_a_pause_has_many_anchors(void **state)
+{
+    (void)state;
+    struct counts counts = { .now = (uint64_t)10 * MILLION };
+    shape.until_sample = 0;
+    launch(&counts, 1000, 6000, COST); /* a first burst of 6 ms */
+    counts = (struct counts){ .now = counts.now + (uint64_t)1000 * MILLION };
+    uint64_t began = counts.now;
+    launch(&counts, 100, 6000, COST);
+    assert_true(counts.anchors > 20);
+    unsigned early = counts.anchors;
+    launch(&counts, 100000, 6000, COST);
+    assert_true(counts.anchors - early < 100 * early);
+    assert_true((double)counts.took <= (double)(counts.now - began + (uint64_t)100 * MILLION) * 0.02 + 2 * COST);
+}
+
+/* Copies are measured in any case. However many they are, launches are measured again soon after. */
+static void debts_are_paid_within_a_window(void **state)
+{
+    (void)state;
+    uint64_t now = (uint64_t)500 * MILLION;
+    for (int i = 0; i < 20000; i++)
+        measure_was_paid(thread, &other, now += 20000, 5 * COST);
+    assert_true(thread->measuring.paid_until <= now + (uint64_t)100 * MILLION);
+    assert_int_equal(measure_of_launch(thread, &stream, &shape, now + (uint64_t)101 * MILLION), MEASURE_END);
+}
+
 static void each_stream_has_its_anchors(void **state)
 {
     (void)state;
@@ -206,6 +234,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(measuring_keeps_to_its_share, begin_anew, end),
         cmocka_unit_test_setup_teardown(a_thread_that_is_held_up_pays_for_its_calls_alone, begin_anew, end),
         cmocka_unit_test_setup_teardown(samples_and_anchors_take_turns, begin_anew, end),
+        cmocka_unit_test_setup_teardown(a_burst_after_a_pause_has_many_anchors, begin_anew, end),
+        cmocka_unit_test_setup_teardown(debts_are_paid_within_a_window, begin_anew, end),
         cmocka_unit_test_setup_teardown(each_stream_has_its_anchors, begin_anew, end),
         cmocka_unit_test_setup_teardown(samples_grow_rare, begin_anew, end),
         cmocka_unit_test_setup_teardown(only_ordinary_launches_are_left_out, begin_anew, end),
