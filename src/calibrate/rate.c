@@ -16,7 +16,8 @@ static double rate_percentile(double *times, size_t count, double share)
     double place = share * (double)(count - 1);
     size_t below = (size_t)place;
     double rest = place - (double)below;
-    return below + 1 < count ? times[below] * (1 - rest) + times[below + 1] * rest : times[below];
+    /* Written so that equal times give exactly that time: a rounded percentile may not exceed a later one. */
+    return below + 1 < count ? times[below] + (times[below + 1] - times[below]) * rest : times[below];
 }
 
 struct ws_rate ws_rate_of(const double *times, size_t count, double amount)

@@ -32,6 +32,13 @@ static void rates_are_of_the_median_time(void **state)
     near(ws_rate_of(three, 3, 100).median, 5); /* one slow sample does not change the median */
     near(ws_rate_of(even, 4, 100).median, 4);
     near(ws_rate_of(even, 4, 100).spread, (37 - 13) / 25.0);
+    /* Equal times have no spread, and no rounding makes it negative. */
+    for (int i = 1; i < 1000; i++) {
+        double equal[7];
+        for (int k = 0; k < 7; k++)
+            equal[k] = i / 7.0;
+        assert_true(ws_rate_of(equal, 7, 100).spread == 0);
+    }
 }
 
 static void rates_that_fall_are_noticed(void **state)
