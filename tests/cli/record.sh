@@ -1,7 +1,7 @@
 #!/bin/sh
 # Tests `wallshim record` with a library that does nothing in place of the shim: exit statuses, signals, environment,
 # and what it prints about the traces that were written.
-[ $# -eq 3 ] || { echo "usage: record.sh WALLSHIM LIBRARY SOURCE" >&2; exit 2; }
+[ $# -eq 4 ] || { echo "usage: record.sh WALLSHIM LIBRARY SOURCE STATIC-PROGRAM" >&2; exit 2; }
 wallshim=$(realpath "$1") library=$(realpath "$2") source=$3
 . "$source/tests/support/shell.sh"
 export WALLSHIM_LIBRARY="$library"
