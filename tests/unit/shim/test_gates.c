@@ -203,8 +203,10 @@ static pthread_t jumper;
 static void jump(int signal)
 {
     (void)signal;
-    if (may_jump)
-        siglongjmp(back, 1);
+    if (!may_jump)
+        return;
+    may_jump = 0; /* siglongjmp lets the next signal in while it is still on this stack */
+    siglongjmp(back, 1);
 }
 
 static void *send_signals(void *unused)
