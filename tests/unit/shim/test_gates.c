@@ -242,6 +242,9 @@ static bool close_and_open(void)
 static void no_jump_leaves_a_stream_held(void **state)
 {
     (void)state;
+#ifdef __SANITIZE_THREAD__
+    skip(); /* it calls handlers later than the system does, also where our system call has blocked signals */
+#endif
     pthread_t sender;
     struct sigaction action = { .sa_handler = jump };
     sigaction(SIGUSR1, &action, NULL);
