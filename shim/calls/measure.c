@@ -71,6 +71,8 @@ void measure_was_paid(struct shim_thread *thread, struct shim_stream *stream, ui
     uint64_t cost = own_cost(took);
     uint64_t own = ws_min(ticks_in((uint64_t)measuring->unmeasured * RECORD_NS), OWN_MOST * cost);
     uint64_t window = ticks_in(WINDOW_NS), window_began = now > window ? now - window : 0;
+    if (!measuring->paid_until) /* a thread that has just begun has saved little */
+        measuring->paid_until = now - ws_min(now, ticks_in(ADVANCE_NS));
     uint64_t paid = ws_max(measuring->paid_until, window_began) + (cost + own) * WHOLE / shim_options.overhead;
     /* Copies and the like are measured in any case. Many of them do not stop all other measurements for long. */
     measuring->paid_until = ws_min(paid, now + window);

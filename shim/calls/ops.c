@@ -266,8 +266,9 @@ static void time_end(struct shim_thread *thread, struct ws_ring_op *record)
         end_gated(thread, stream, record);
     }
     if (turn_was_contended(thread, stream)) {
-        /* Other threads' work may stand between the events, even behind a gate. */
-        *flags = (uint16_t)((*flags & ~WS_RING_OP_GATED) | WS_RING_OP_WAITED | WS_OP_CONTENDED);
+        if (*flags & WS_RING_OP_GATED) /* other threads' work may stand between its events */
+            *flags ^= WS_RING_OP_GATED | WS_RING_OP_WAITED;
+        *flags |= WS_OP_CONTENDED;
         atomic_store_explicit(&stream->fresh, 1, memory_order_release);
     }
     order_leave(thread, stream);
