@@ -99,7 +99,9 @@ def check_verdict(judge, wall, devices, step, saving, alone):
         check_saving(judge, "saving", predicted, saving)
         return
     # Each piece of advice says what it saves alone. Two walls that overlap in time save more together than their sum.
-    check_saving(judge, "saving together", max(device["together_saving_ns"] or 0 for device in devices), saving)
+    # Where all but one save too little to be advised, the report says nothing of several together.
+    together = [device["together_saving_ns"] for device in devices if device["together_saving_ns"] is not None]
+    check_saving(judge, "saving together", max(together, default=predicted), saving)
     judge.expect(saving / 2 <= predicted <= (1 + WITHIN) * saving, f"each alone: {predicted / 1e3:.0f} µs")
 
 
