@@ -19,6 +19,7 @@
 #include "analysis/roofline/roofline.h"
 #include "analysis/steps/ranges.h"
 #include "analysis/steps/steps.h"
+#include "analysis/verdict/summary.h"
 #include "analysis/verdict/wall.h"
 
 /* in the order of the report */
@@ -59,4 +60,5 @@ static size_t slowest_device(const struct ws_report *report)
     return ws_report_slowest(report).shown;
 }
 
-const struct ws_analyses ws_all_analyses = { list, sizeof(list) / sizeof(list[0]), ws_class_of_name, slowest_device };
+const struct ws_analyses ws_all_analyses = { list, sizeof(list) / sizeof(list[0]), ws_class_of_name, slowest_device,
+                                             ws_summary_print };

@@ -1,3 +1,5 @@
+#include "analysis/verdict/verdict.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +14,7 @@
 #include "base/minmax.h"
 #include "report/peaks.h"
 
-enum { ADVICE_SHOWN = 5, LABEL = 22, BUSY_LIMIT = 85, PEAK_LIMIT = 60, FEWEST_STEPS = 3 };
+enum { ADVICE_SHOWN = 5, BUSY_LIMIT = 85, PEAK_LIMIT = 60, FEWEST_STEPS = 3 };
 
 /* Percent of a step. From MOVING_LIMIT on, the report names exposed copies and communication as a part of busy time.
  * If the lower and the upper limit of busy time are further apart than UNSURE_LIMIT, the report gives both. */
@@ -60,7 +62,9 @@ static int64_t idle_of(const struct ws_track_wall *wall)
 
 static const char *verdict_unit_of(const struct ws_track_wall *wall)
 {
-    return wall->per_step ? "an average step" : "the recording";
+    if (wall->per_step)
+        return wall->steps > 1 ? "an average step" : "the only whole step";
+    return "the recording";
 }
 
 /* A program that does not train may be a server, which waits for requests rather than for input. */
@@ -323,15 +327,22 @@ static void print_together(const struct ws_report *report, size_t track, struct 
                      ws_format_time(time, savings->together), wall->per_step ? " a step" : "", causes);
 }
 
+size_t ws_verdict_advice(const struct ws_report *report, size_t track, size_t most)
+{
+    const struct ws_track_wall *wall = verdict_wall_of(report, track);
+    const struct ws_advice *advice = wall->advice.items.data;
+    size_t count = ws_min(wall->advice.items.count, most), shown = 0;
+    while (shown < count && advice[shown].saving_ns > wall->length / 1000 * LEAST_SHOWN_PER_MILLE)
+        shown++;
+    return shown;
+}
+
 static void print_advice(const struct ws_report *report, size_t track, struct ws_page *page)
 {
     const struct ws_track_wall *wall = verdict_wall_of(report, track);
     const struct ws_advice *advice = wall->advice.items.data;
-    size_t count = wall->advice.items.count, shown = 0;
+    size_t count = wall->advice.items.count, shown = ws_verdict_advice(report, track, ADVICE_SHOWN);
     char time[WS_FORMAT_SIZE];
-    while (shown < count && shown < ADVICE_SHOWN &&
-           advice[shown].saving_ns > wall->length / 1000 * LEAST_SHOWN_PER_MILLE)
-        shown++;
     if (!shown)
         ws_page_fact(page, "do first", "nothing cheap to win was found");
     for (size_t i = 0; i < shown; i++)
@@ -393,7 +404,7 @@ static void verdict_print_table(const struct ws_report *report, struct ws_page *
 static void print_slowest(const struct ws_report *report, const struct ws_slowest *slowest, struct ws_page *page)
 {
     char title[256], known[80] = "";
-    const char *alone = page->all ? "" : "; device sections show only this one, --all shows each";
+    const char *alone = page->all ? "" : "; sections show only this one, --all shows each";
     if (slowest->not_compared)
         snprintf(known, sizeof(known), "; not compared: %zu %s %s steps", slowest->not_compared,
                  slowest->not_compared == 1 ? "device" : "devices",
@@ -410,31 +421,48 @@ static void print_slowest(const struct ws_report *report, const struct ws_slowes
         ws_page_fact(page, "slowest", "%s%s%s", title, known, alone);
 }
 
-static void verdict_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
+void ws_verdict_devices(const struct ws_report *report, size_t shown, struct ws_page *page)
 {
     struct ws_slowest slowest = ws_report_slowest(report);
-    size_t label = page->label, shown = slowest.shown, count = report->model->tracks.count;
+    if (report->model->tracks.count <= 1)
+        return;
+    verdict_print_table(report, page);
+    if (shown != WS_NOWHERE)
+        print_slowest(report, &slowest, page);
+}
+
+void ws_verdict_wall(const struct ws_report *report, size_t track, struct ws_page *page)
+{
+    print_wall(report, track, page);
+    print_behind(verdict_wall_of(report, track), page);
+    print_held_up(report, track, page);
+}
+
+void ws_verdict_questions(const struct ws_report *report, size_t track, struct ws_page *page)
+{
+    verdict_print_untimed(report, track, page);
+    print_steps(ws_report_result(report, &ws_analysis_steps, track), page);
+    print_covered(report, track, page);
+    print_busy(report, track, page);
+    verdict_print_matmuls(report, track, page);
+    print_peak(report, track, page);
+}
+
+static void verdict_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
+{
+    size_t label = page->label, shown = ws_report_slowest(report).shown;
     (void)subject;
     (void)memory;
-    if (count > 1)
-        verdict_print_table(report, page);
+    page->label = WS_VERDICT_LABEL;
+    ws_verdict_devices(report, shown, page);
     if (shown == WS_NOWHERE) {
+        page->label = label;
         ws_no_verdict_text(report, page);
         return;
     }
-    page->label = LABEL;
-    if (count > 1)
-        print_slowest(report, &slowest, page);
-    print_wall(report, shown, page);
-    print_behind(verdict_wall_of(report, shown), page);
-    print_held_up(report, shown, page);
+    ws_verdict_wall(report, shown, page);
     print_shares(verdict_wall_of(report, shown), page);
-    verdict_print_untimed(report, shown, page);
-    print_steps(ws_report_result(report, &ws_analysis_steps, shown), page);
-    print_covered(report, shown, page);
-    print_busy(report, shown, page);
-    verdict_print_matmuls(report, shown, page);
-    print_peak(report, shown, page);
+    ws_verdict_questions(report, shown, page);
     print_advice(report, shown, page);
     page->label = label;
 }
