@@ -18,12 +18,16 @@
 /* How a step divides, drawn by wall in this order, one character for each part of the width. */
 static const struct {
     enum ws_wall wall;
-    const char *mark;
+    const char *mark; /* MARK_BYTES long */
 } bar_parts[] = {
     { WS_WALL_COMPUTE, "█" },  { WS_WALL_BANDWIDTH, "▓" }, { WS_WALL_COMMUNICATION, "▒" },
-    { WS_WALL_OVERHEAD, "░" }, { WS_WALL_NONE, "·" },
+    { WS_WALL_OVERHEAD, "░" }, { WS_WALL_NONE, "–" },
 };
-enum { BAR_PARTS = sizeof(bar_parts) / sizeof(bar_parts[0]), BAR_WIDTH = 60 /* most */ };
+enum {
+    BAR_PARTS = sizeof(bar_parts) / sizeof(bar_parts[0]),
+    BAR_WIDTH = 60 /* most */,
+    MARK_BYTES = sizeof("█") - 1
+};
 
 enum { KERNELS_MOST = 10, KERNELS_LEAST = 3, ADVICE_MOST = 5, ADVICE_LEAST = 3, DEVICES_MOST = 8, DEVICES_LEAST = 3 };
 
@@ -60,7 +64,7 @@ static void summary_print_recorded(const struct ws_report *report, size_t shown,
 /* Prints a bar of how a step divides between the walls, and what its marks mean. */
 static void summary_print_bar(const struct ws_track_wall *wall, struct ws_page *page)
 {
-    char bar[BAR_WIDTH * sizeof("█")] = "", legend[200] = "", share[WS_FORMAT_SIZE];
+    char bar[BAR_WIDTH * MARK_BYTES + 1] = "", legend[200] = "", share[WS_FORMAT_SIZE];
     int64_t so_far = 0;
     int drawn = 0, width = ws_clamp(page->width - WS_VERDICT_LABEL - 4, 1, (int)BAR_WIDTH);
     for (size_t i = 0; i < BAR_PARTS; i++) {
@@ -72,7 +76,7 @@ static void summary_print_bar(const struct ws_track_wall *wall, struct ws_page *
         so_far += ws_max(time, 0);
         double until = (double)so_far / (double)wall->length * width + 0.5;
         for (; drawn < width && drawn + 1 <= until; drawn++)
-            strcat(bar, bar_parts[i].mark);
+            memcpy(bar + (size_t)drawn * MARK_BYTES, bar_parts[i].mark, MARK_BYTES + 1);
     }
     ws_page_fact(page, "how it divides", "%s", bar);
     ws_page_fact(page, "", "%s", legend);
@@ -144,7 +148,7 @@ static void summary_print_kernels(const struct ws_report *report, size_t shown, 
         ws_table_count(&table, rows[i].count);
         ws_table_time(&table, rows[i].total / (int64_t)rows[i].count);
         ws_table_cell(&table, "%s", summary_limit(roof));
-        if (of_roof > 0 && !roof->inconsistent && !roof->cached)
+        if (roof && of_roof > 0 && !roof->inconsistent && !roof->cached)
             ws_table_cell(&table, "%.0f %%", 100 * of_roof);
         else
             ws_table_cell(&table, "–");
