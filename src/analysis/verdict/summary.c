@@ -29,9 +29,9 @@ enum {
     MARK_BYTES = sizeof("█") - 1
 };
 
-enum { KERNELS_MOST = 10, KERNELS_LEAST = 3, ADVICE_MOST = 5, ADVICE_LEAST = 3, DEVICES_MOST = 8, DEVICES_LEAST = 3 };
+enum { KERNELS_MOST = 10, ADVICE_MOST = 5, DEVICES_MOST = 8 };
 
-/* How much of what a page shows. */
+/* How many rows the page shows of each. 0: all. */
 struct summary_room {
     size_t devices, kernels, advice;
 };
@@ -140,7 +140,7 @@ static void summary_print_kernels(const struct ws_report *report, size_t shown, 
         return;
     ws_page_heading(page, "Heaviest kernels", NULL);
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < ws_min(kernels->rows.count, most); i++) {
+    for (size_t i = 0; i < kernels->rows.count && (!most || i < most); i++) {
         const struct ws_roofline_row *roof = summary_roof_of(roofline, rows[i].name);
         double of_roof = roof ? ws_roofline_of_roof(roof) : 0;
         ws_table_cell(&table, "%s", ws_format_share(share, rows[i].total, kernels->total));
@@ -163,7 +163,7 @@ static void summary_print_verdict(const struct ws_report *report, size_t shown, 
     size_t label = page->label, top = page->top;
     page->label = WS_VERDICT_LABEL;
     page->top = room->devices;
-    ws_verdict_devices(report, shown, page);
+    ws_verdict_devices(report, shown, "", page);
     page->top = top;
     ws_verdict_wall(report, shown, page);
     summary_print_bar(ws_report_result(report, &ws_analysis_wall, shown), page);
@@ -182,7 +182,7 @@ static void summary_print_page(const struct ws_report *report, const struct summ
         summary_print_verdict(report, shown, room, page);
     } else {
         ws_page_heading(page, ws_analysis_verdict.title, NULL);
-        ws_verdict_devices(report, shown, page);
+        ws_verdict_devices(report, shown, "", page);
         ws_no_verdict_text(report, page);
     }
     fputc('\n', page->out);
@@ -205,14 +205,13 @@ static size_t summary_lines(const struct ws_report *report, const struct summary
     return lines;
 }
 
-/* Takes away a line of what matters least. Returns false if nothing can be taken away. */
+/* Takes away a line of what the page has most to spare of. Returns false if nothing can be taken away. */
 static bool summary_shorten(struct summary_room *room)
 {
     const struct {
         size_t *shown, least;
-    } parts[] = { { &room->kernels, KERNELS_LEAST },
-                  { &room->devices, DEVICES_LEAST },
-                  { &room->advice, ADVICE_LEAST } };
+    } parts[] = { { &room->kernels, 6 }, { &room->devices, 6 }, { &room->kernels, 4 }, { &room->devices, 4 },
+                  { &room->advice, 4 },  { &room->kernels, 3 }, { &room->devices, 3 }, { &room->advice, 3 } };
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         if (*parts[i].shown > parts[i].least) {
             --*parts[i].shown;
@@ -223,9 +222,10 @@ static bool summary_shorten(struct summary_room *room)
 
 void ws_summary_print(const struct ws_report *report, struct ws_page *page)
 {
-    struct summary_room room = { ws_min(report->model->tracks.count, (size_t)DEVICES_MOST),
-                                 ws_page_rows(page, KERNELS_MOST), ADVICE_MOST };
-    while (summary_lines(report, &room, *page) > WS_SUMMARY_LINES && summary_shorten(&room))
+    struct summary_room room = { DEVICES_MOST, ws_page_rows(page, KERNELS_MOST), ADVICE_MOST };
+    if (!page->top) /* all rows: more than a page */
+        room.devices = room.kernels = 0;
+    while (page->top && summary_lines(report, &room, *page) > WS_SUMMARY_LINES && summary_shorten(&room))
         ;
     summary_print_page(report, &room, page);
 }

@@ -34,6 +34,12 @@ static void a_slow_rank_is_named(void **state)
     assert_int_equal(lateness.compute, 9 * 500 * us); /* the first collective begins the comparison */
     assert_int_equal(lateness.idle, 0);
     assert_true(lateness.same_kernels);
+    /* The report is about the rank that makes the others wait, not about its victims. */
+    assert_true(ws_report_slowest(job.report).is_late);
+    assert_int_equal(ws_report_slowest(job.report).shown, 2);
+    const struct ws_track_wall *victim = ws_report_result(job.report, &ws_analysis_wall, 0);
+    assert_in_range(victim->comm_waiting, victim->parts[WS_PART_EXPOSED_COMM] - 10 * 100 * us - us,
+                    victim->parts[WS_PART_EXPOSED_COMM] - 10 * 100 * us + us);
     /* Advice to a waiting rank says what that rank would save; advice to the late rank says what the job would save.
      */
     ranks_assert_advised(&job, 0, "straggler", WS_PART_EXPOSED_COMM, 10 * 500 * us);
@@ -138,6 +144,7 @@ static void ranks_that_take_turns_are_no_stragglers(void **state)
                              round * ms + 600 * us);
     built_report(&job);
     assert_int_equal(ranks_matches(&job)->stragglers, 0);
+    assert_false(ws_report_slowest(job.report).is_late);
     for (size_t rank = 0; rank < 4; rank++) {
         assert_int_equal(ranks_rank(&job, rank)->late, 3);
         assert_int_equal(ranks_rank(&job, rank)->waited, 9 * 400 * us);
