@@ -32,6 +32,7 @@ static const struct ws_analysis *const list[] = {
     &ws_analysis_step_bounds,
     &ws_analysis_steps,
     &ws_analysis_ranges,
+    &ws_analysis_operators,
     &ws_analysis_kernels,
     &ws_analysis_roofline,
     &ws_analysis_host_time,
