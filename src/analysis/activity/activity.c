@@ -127,7 +127,6 @@ static int activity_run(const struct ws_report *report, size_t subject, void *me
         }
         qualities[ops->flags[op] & QUALITIES]++;
     }
-    free(groups);
     for (unsigned flags = 0; flags <= QUALITIES; flags++) {
         result->quality[flags & WS_OP_BEGIN_QUALITY] += qualities[flags];
         result->quality[(flags & WS_OP_END_QUALITY) >> 2] += qualities[flags];
@@ -139,7 +138,11 @@ static int activity_run(const struct ws_report *report, size_t subject, void *me
     result->idle = result->span - result->busy;
     result->busy_most += result->busy + (reach.stretched - reach.all);
     stretch_backwards(result, ops, track);
-    return track->aligned ? ws_activity_leave_out_unrecorded(process, result) : 0;
+    int status = track->aligned ? ws_activity_leave_out_unrecorded(process, result) : 0;
+    if (!status && track->aligned)
+        status = ws_activity_find_queued(process, track, groups, result);
+    free(groups);
+    return status;
 }
 
 static void activity_finish(void *memory)

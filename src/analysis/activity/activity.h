@@ -49,6 +49,8 @@ struct ws_track_activity {
     int64_t comm_overlap;   /* comm inside compute */
     int64_t exposed_comm;   /* comm outside compute */
     int64_t exposed_memory; /* memory outside compute and outside comm */
+    int64_t queued;         /* part of idle: the device worked on what was launched before the recording (queued.c) */
+    size_t queued_place;    /* index in the order of the operation that ended this gap */
     struct ws_gaps gaps;    /* idle times only: holes are not gaps */
     struct ws_vector holes; /* struct ws_hole, in order of time */
     uint64_t quality[4];    /* number of begins and ends of each enum ws_quality */
@@ -117,6 +119,28 @@ static inline int64_t ws_activity_known(const struct ws_track_activity *activity
 
 /* Turns gaps in which recording was paused into holes. Returns 0 or -ENOMEM. */
 int ws_activity_leave_out_unrecorded(const struct ws_process *process, struct ws_track_activity *activity);
+
+/* Finds the stream with most kernels other than communication, as an index into ws_process.streams, or WS_NOWHERE.
+ * `groups`: from ws_report_shape_groups. Returns 0 or -ENOMEM. */
+int ws_track_main_stream(const struct ws_process *process, const struct ws_track *track, const uint8_t *groups,
+                         uint32_t *stream);
+
+/* Sets queued and queued_place. Returns 0 or -ENOMEM. */
+int ws_activity_find_queued(const struct ws_process *process, const struct ws_track *track, const uint8_t *groups,
+                            struct ws_track_activity *activity);
+
+/* ns. A wait that is longer is not the usual delay of a launch. Our choice. */
+enum { WS_HELD_LEAST = 1000000 };
+
+/* Did the operation wait though its launch had returned and nothing recorded ran since `reach`? If it is the first of
+ * its stream, the stream worked on what was launched before the recording. Wallshim's own traces say themselves what
+ * they leave out. */
+static inline bool ws_op_was_held(const struct ws_process *process, uint32_t op, int64_t reach)
+{
+    const struct ws_ops *ops = &process->ops;
+    return ws_op_has_call(ops, op) && ws_op_begin(ops, op) - ws_max(ws_op_host_end(ops, op), reach) > WS_HELD_LEAST &&
+           ws_process_meta(process, "import");
+}
 
 /* The group of the operations with this name (index into the model's names). */
 enum ws_group ws_report_group(const struct ws_report *report, size_t name);

@@ -58,6 +58,9 @@ void ws_activity_text(const struct ws_report *report, size_t subject, const void
                    " of the span, between bursts or outside the given range; the other figures leave it out");
     share_fact(page, "busy", result->busy, known, note);
     share_fact(page, "idle", result->idle, known, "");
+    if (result->queued)
+        share_fact(page, "  queue", result->queued, result->idle,
+                   " of it: the first operation waited for work from before the recording");
     share_fact(page, "compute", result->group[WS_GROUP_COMPUTE], known, "");
     share_fact(page, "communication", result->group[WS_GROUP_COMM], known, "");
     if (result->group[WS_GROUP_COMM]) {
@@ -102,5 +105,7 @@ int ws_activity_json(const struct ws_report *report, size_t subject, const void 
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
         if (ws_json_set(object, values[i].key, values[i].value))
             return -ENOMEM;
+    if (result->queued && ws_json_set(object, "queued_ns", result->queued))
+        return -ENOMEM;
     return json_object_set_new(object, "complete", json_boolean(!track->untimed && !track->backwards)) ? -ENOMEM : 0;
 }

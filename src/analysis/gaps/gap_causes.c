@@ -18,7 +18,8 @@ enum {
     LAUNCH_DELAY_MOST = 30000, /* larger values are not launch delays */
     SAMPLES = 4096,
     SAMPLES_LEAST = 8,
-    SYNC_SHARE = 4, /* divisor: calls that take 1/4 of the lateness make the cause sync or allocation */
+    BATCH_LEAST = 1024, /* bytes: a smaller copy is a number or a shape, not a batch */
+    SYNC_SHARE = 4,     /* divisor: calls that take 1/4 of the lateness make the cause sync or allocation */
 };
 
 struct answer {
@@ -39,6 +40,8 @@ struct finder {
     struct ws_host_cursor *cursors; /* by thread */
     struct ws_track_causes *result;
     struct answer debtor; /* the last answer with a debt; later gaps reduce the debt */
+    const struct ws_track_steps *steps;
+    size_t step; /* index of the first step that begins at or after the latest gap's begin */
 };
 
 /* A gap, with all that its cause depends on. */
@@ -47,7 +50,18 @@ struct question {
     int64_t begin, end;     /* of the gap */
     int64_t launch;         /* begin of the call that launched `after`, but not later than `end` */
     int64_t error;          /* error of the gap's length, ns */
+    bool opens;             /* a step begins in the gap or with the operation after it */
+    bool ends_step;         /* no operation ended the gap, but the end of the last step; `after` is `before` */
 };
+
+/* Does a step begin from `begin` to `end`? Begins must ascend from call to call. */
+static bool opens_step(struct finder *finder, int64_t begin, int64_t end)
+{
+    const struct ws_step *list = finder->steps->steps.data;
+    while (finder->step < finder->steps->steps.count && list[finder->step].begin < begin)
+        finder->step++;
+    return finder->step < finder->steps->steps.count && list[finder->step].begin <= end;
+}
 
 static struct question question_of(const struct finder *finder, const struct ws_gap *gap)
 {
@@ -159,6 +173,22 @@ static bool was_at_work(const struct finder *finder, uint32_t thread, int64_t ti
     return place != WS_NO_RANGE && ws_range(ranges, place)->kind != WS_RANGE_STEP;
 }
 
+/* Is the operation a copy to the device that can hold a batch? */
+static bool copies_batch(const struct finder *finder, uint32_t op)
+{
+    return ws_is_host_to_device(gap_causes_shape_of(finder, op)) &&
+           ws_op_bytes(&finder->process->ops, op) >= BATCH_LEAST;
+}
+
+/* Was the thread in a Python function or an operator, and in no range that the program named more closely? */
+static bool was_in_function(const struct finder *finder, uint32_t thread, int64_t time)
+{
+    const struct ws_process *process = finder->process;
+    uint32_t place = ws_ranges_at(&process->ranges, ((const uint32_t *)process->ops.threads.data)[thread], time);
+    return place != WS_NO_RANGE && (ws_range(&process->ranges, place)->kind == WS_RANGE_PYTHON ||
+                                    ws_range(&process->ranges, place)->kind == WS_RANGE_OPERATOR);
+}
+
 /* The cause if the launching thread was mostly outside calls, and not in the range of a data loader. Sets *thread to
  * the thread that caused the gap. */
 static enum ws_part cause_of_pause(const struct finder *finder, const struct question *question,
@@ -167,9 +197,13 @@ static enum ws_part cause_of_pause(const struct finder *finder, const struct que
     const struct ws_host_event *pause = &window->longest[WS_USE_OWN].event;
     int64_t middle = pause->begin + (pause->end - pause->begin) / 2;
     uint32_t other = ws_op_thread_place(&finder->process->ops, question->before);
-    if (window->used[WS_USE_OWN] / (window->calls + 1) < PAUSE_SHORT || was_at_work(finder, *thread, middle))
+    if (window->used[WS_USE_OWN] / (window->calls + 1) < PAUSE_SHORT)
         return WS_PART_LAUNCH;
-    if (ws_is_host_to_device(gap_causes_shape_of(finder, question->after)))
+    if (question->opens && copies_batch(finder, question->after) && was_in_function(finder, *thread, middle))
+        return WS_PART_INPUT;
+    if (was_at_work(finder, *thread, middle))
+        return WS_PART_LAUNCH;
+    if (!question->ends_step && ws_is_host_to_device(gap_causes_shape_of(finder, question->after)))
         return WS_PART_INPUT;
     if (!was_at_work(finder, other, middle))
         return WS_PART_UNEXPLAINED;
@@ -272,12 +306,13 @@ static void gap_causes_charge_debt(struct finder *finder, struct answer *answer,
     }
 }
 
-static void gap_causes_count(struct ws_gap_total *total, int64_t length, bool steady)
+/* `steady`: the part of the length that lies in steady steps. */
+static void gap_causes_count(struct ws_gap_total *total, int64_t length, int64_t steady)
 {
     total->count++;
     total->total += length;
-    total->steady_count += steady;
-    total->steady += steady ? length : 0;
+    total->steady_count += steady > 0;
+    total->steady += steady;
 }
 
 /* Notes the line of the gap that the operation at index `place` ended. Begins a new run if it differs from the line
@@ -304,22 +339,97 @@ static void sum_lines(struct ws_track_causes *result)
     }
 }
 
-static int find_causes(struct finder *finder, const struct ws_track_activity *activity,
-                       const struct ws_track_steps *steps)
+/* Notes the wait for input before the first operation of the first steady step, for the replay of few steps. */
+static void note_lead(struct finder *finder, const struct question *question, enum ws_part cause, int64_t steady)
+{
+    const struct ws_step *list = finder->steps->steps.data;
+    struct ws_track_causes *result = finder->result;
+    size_t first = 0;
+    if (!result->per_step || !question->opens || !steady || result->lead_input || cause != WS_PART_INPUT)
+        return;
+    while (!ws_step_is_steady(&list[first]))
+        first++;
+    if (list[first].begin >= question->begin && list[first].begin < question->end)
+        result->lead_input = steady;
+}
+
+/* Finds the cause of idle time at an edge of the recording: a step may begin before the device's first operation, and
+ * end after its last one. It counts for the steps only: the recording of the device does not hold it. */
+static int find_edge(struct finder *finder, struct ws_gap_lines *lines, struct question question)
+{
+    struct ws_steady_walk walk = ws_steady_walk(finder->steps);
+    int64_t steady = question.begin < question.end ? ws_steady_part(&walk, question.begin, question.end) : 0;
+    if (!steady)
+        return 0;
+    struct answer found = cause_of_gap(finder, &question);
+    finder->result->edges[question.ends_step] = (struct ws_edge_gap){ question.begin, question.end, found.cause };
+    if (!question.ends_step)
+        note_lead(finder, &question, found.cause, steady);
+    struct ws_gap_line *line = ws_gap_lines_put(lines, found.cause, found.thread, found.time, found.function);
+    if (!line)
+        return -ENOMEM;
+    line->gaps.steady_count++;
+    line->gaps.steady += steady;
+    line->longest = ws_max(line->longest, question.end - question.begin);
+    return 0;
+}
+
+static int find_first_edge(struct finder *finder, struct ws_gap_lines *lines,
+                           const struct ws_track_activity *activity)
+{
+    const struct ws_step *list = finder->steps->steps.data;
+    const struct ws_ops *ops = &finder->process->ops;
+    if (!finder->result->per_step || !finder->track->count)
+        return 0;
+    uint32_t op = finder->track->order[0];
+    return find_edge(finder, lines,
+                     (struct question){ .before = op,
+                                        .after = op,
+                                        .begin = list[0].begin,
+                                        .end = activity->begin,
+                                        .launch = ws_min(ws_op_host_begin(ops, op), activity->begin),
+                                        .error = ws_op_begin_error(ops, op),
+                                        .opens = true });
+}
+
+static int find_last_edge(struct finder *finder, struct ws_gap_lines *lines, const struct ws_track_activity *activity)
+{
+    const struct ws_step *list = finder->steps->steps.data;
+    if (!finder->result->per_step || !finder->track->count)
+        return 0;
+    uint32_t op = finder->track->order[finder->track->count - 1];
+    int64_t end = list[finder->steps->steps.count - 1].end;
+    return find_edge(finder, lines,
+                     (struct question){ .before = op,
+                                        .after = op,
+                                        .begin = activity->end,
+                                        .end = end,
+                                        .launch = end,
+                                        .error = ws_op_end_error(&finder->process->ops, op),
+                                        .ends_step = true });
+}
+
+static int find_causes(struct finder *finder, const struct ws_track_activity *activity)
 {
     struct ws_track_causes *result = finder->result;
     struct ws_gap_lines lines;
-    struct ws_steady_walk steady_walk = ws_steady_walk(steps);
+    struct ws_steady_walk steady_walk = ws_steady_walk(finder->steps);
     int status = ws_gap_lines_init(&lines, finder->process, &result->lines);
+    if (!status)
+        status = find_first_edge(finder, &lines, activity);
     struct ws_gap_walk walk = ws_gap_walk(&activity->gaps, 0);
     for (struct ws_gap gap; !status && ws_gap_next(&walk, &gap);) {
         struct question question = question_of(finder, &gap);
+        question.opens = opens_step(finder, question.begin, question.end);
         struct answer found = cause_of_gap(finder, &question);
+        if (activity->queued && gap.place == activity->queued_place)
+            found = (struct answer){ .cause = WS_PART_UNEXPLAINED, .thread = found.thread, .time = INT64_MIN };
         int64_t length = question.end - question.begin;
-        bool steady = ws_steady_at(&steady_walk, question.begin);
+        int64_t steady = ws_steady_part(&steady_walk, question.begin, question.end);
         gap_causes_charge_debt(finder, &found, length);
         if (found.also)
             gap_causes_count(found.also, length, steady);
+        note_lead(finder, &question, found.cause, steady);
         struct ws_gap_line *line = ws_gap_lines_put(&lines, found.cause, found.thread, found.time, found.function);
         if (line) {
             gap_causes_count(&line->gaps, length, steady);
@@ -329,6 +439,8 @@ static int find_causes(struct finder *finder, const struct ws_track_activity *ac
             status = -ENOMEM;
         }
     }
+    if (!status)
+        status = find_last_edge(finder, &lines, activity);
     ws_gap_lines_finish(&lines);
     sum_lines(result);
     return status ? status : ws_gap_lines_sort(result);
@@ -346,6 +458,7 @@ static int gap_causes_run(const struct ws_report *report, size_t subject, void *
         .process = ws_model_process(report->model, track->process),
         .time = ws_report_result(report, &ws_analysis_host_time, track->process),
         .result = result,
+        .steps = steps,
     };
     result->lines = WS_VECTOR(struct ws_gap_line);
     result->per_step = steps->kinds[WS_STEP_STEADY] > 0;
@@ -359,7 +472,7 @@ static int gap_causes_run(const struct ws_report *report, size_t subject, void *
     if (!status)
         status = measure_launch_delay(&finder, activity);
     if (!status)
-        status = find_causes(&finder, activity, steps);
+        status = find_causes(&finder, activity);
     free(finder.cursors);
     return status;
 }

@@ -176,7 +176,8 @@ static void leave_out_counted(const struct ws_report *report, const struct ws_tr
             list[i].kind = WS_STEP_STEADY;
 }
 
-/* Leaves out steps during which recording was off for a time: their true length and idle time are not known. */
+/* Leaves out steps during which recording was off for a time: their true length and idle time are not known. A step
+ * that the host began while recording was off begins with the recording. */
 static void leave_out_paused(const struct ws_track_activity *activity, struct ws_vector *steps)
 {
     const struct ws_hole *holes = activity->holes.data;
@@ -185,6 +186,11 @@ static void leave_out_paused(const struct ws_track_activity *activity, struct ws
     for (size_t i = 0; i < steps->count; i++) {
         while (hole < activity->holes.count && holes[hole].end <= list[i].begin)
             hole++;
+        if (hole < activity->holes.count && holes[hole].begin < list[i].begin && holes[hole].end < list[i].end) {
+            list[i].begin = holes[hole++].end;
+            if (i)
+                list[i - 1].end = list[i].begin;
+        }
         if (hole < activity->holes.count && holes[hole].begin < list[i].end && list[i].kind == WS_STEP_STEADY)
             list[i].kind = WS_STEP_PAUSED;
     }

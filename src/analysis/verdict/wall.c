@@ -88,7 +88,7 @@ static int sum_parts(const struct ws_report *report, size_t subject, struct ws_t
     int64_t compute = activity->group[WS_GROUP_COMPUTE];
     result->per_step = steps->kinds[WS_STEP_STEADY] > 0;
     result->steps = result->per_step ? steps->kinds[WS_STEP_STEADY] : 1;
-    result->length = ws_activity_known(activity);
+    result->length = ws_activity_known(activity) - activity->queued;
     result->parts[WS_PART_EXPOSED_COMM] = activity->exposed_comm;
     result->parts[WS_PART_EXPOSED_MEMORY] = activity->exposed_memory;
     if (result->per_step) {
@@ -103,11 +103,13 @@ static int sum_parts(const struct ws_report *report, size_t subject, struct ws_t
         result->parts[WS_PART_EXPOSED_MEMORY] += list[i].split.exposed_memory;
         compute += list[i].split.group[WS_GROUP_COMPUTE];
     }
+    if (!result->per_step)
+        result->parts[WS_PART_UNEXPLAINED] = -activity->queued;
     /* Idle time outside the gaps, such as between bursts within a step, has no known cause. */
     int64_t idle =
         result->length - compute - result->parts[WS_PART_EXPOSED_COMM] - result->parts[WS_PART_EXPOSED_MEMORY];
     for (int cause = 0; cause < WS_CAUSE_COUNT; cause++) {
-        result->parts[cause] = ws_gap_time(causes, &causes->totals[cause]);
+        result->parts[cause] += ws_gap_time(causes, &causes->totals[cause]);
         idle -= result->parts[cause];
     }
     result->parts[WS_PART_UNEXPLAINED] += idle;
