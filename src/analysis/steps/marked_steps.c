@@ -25,7 +25,6 @@ struct lane {
     ptrdiff_t at; /* the marker in which it was launched; -1: before all markers */
 };
 
-/* With fewer steps, the last one counts even if its end is not certain. */
 enum { FEW = 4 };
 
 static struct marker marked_steps_marker(int64_t begin, int64_t end, uint64_t number)
@@ -199,7 +198,8 @@ static bool markers_tile(const struct ws_vector *markers)
     return between <= inside / 50;
 }
 
-static int marked_steps_add_steps(const struct ws_vector *markers, struct ws_track_steps *result)
+/* `few`: with fewer steps, the last one counts even if its end is not certain. */
+static int marked_steps_add_steps(const struct ws_vector *markers, size_t few, struct ws_track_steps *result)
 {
     const struct marker *list = markers->data;
     size_t last = markers->count - 1, working = markers->count; /* number of markers up to the last with launches */
@@ -223,41 +223,65 @@ static int marked_steps_add_steps(const struct ws_vector *markers, struct ws_tra
     /* If nothing runs after the last step, work of its end may be missing. If markers do not tile, nothing tells when
      * the next iteration would have begun. With few steps, the last step counts as steady nevertheless. */
     struct ws_step *steps = result->steps.data;
-    if (result->steps.count >= FEW && (working < markers->count || !markers_tile(markers)))
+    if (result->steps.count && result->steps.count >= few && (working < markers->count || !markers_tile(markers)))
         steps[result->steps.count - 1].kind = WS_STEP_CUT;
     return 0;
+}
+
+/* Turns markers, with the entry for the end of the last one, into steps. */
+static int steps_of_markers(const struct ws_report *report, const struct ws_track *track, struct ws_vector *markers,
+                            size_t few, struct ws_track_steps *result)
+{
+    const struct ws_process *process = ws_model_process(report->model, track->process);
+    size_t streams = process->streams.rows.count;
+    struct lane *lanes = calloc(streams + 1, sizeof(*lanes));
+    uint32_t main;
+    int64_t before = INT64_MIN;
+    int status = lanes ? look_at_streams(report, track, lanes, &main) : -ENOMEM;
+    if (!status) {
+        for (size_t i = 0; i <= streams; i++)
+            lanes[i].at = -1;
+        find_work(process, track, lanes, main, markers, &before);
+        place_boundaries(markers, track->aligned, before);
+        status = marked_steps_add_steps(markers, few, result);
+    }
+    free(lanes);
+    return status;
 }
 
 int ws_marked_steps(const struct ws_report *report, const struct ws_track *track, struct ws_track_steps *result)
 {
     const struct ws_process *process = ws_model_process(report->model, track->process);
-    size_t streams = process->streams.rows.count;
     struct ws_vector markers = WS_VECTOR(struct marker);
-    struct lane *lanes = NULL;
-    uint32_t main;
-    int64_t before = INT64_MIN;
     result->why_none = "The program set no step markers.";
     int status = marked_steps_collect(&process->ranges, &markers);
-    if (status || !markers.count)
-        goto out;
-    status = add_last_end(&markers);
-    if (status)
-        goto out;
-    lanes = calloc(streams + 1, sizeof(*lanes));
-    status = lanes ? look_at_streams(report, track, lanes, &main) : -ENOMEM;
-    if (status)
-        goto out;
-    for (size_t i = 0; i <= streams; i++)
-        lanes[i].at = -1;
-    find_work(process, track, lanes, main, &markers, &before);
-    place_boundaries(&markers, track->aligned, before);
-    status = marked_steps_add_steps(&markers, result);
-    if (result->steps.count)
-        result->source = WS_STEPS_MARKED;
-    else
-        result->why_none = "No operation launched in the marked steps ran on this device.";
-out:
-    free(lanes);
+    if (!status && markers.count)
+        status = add_last_end(&markers);
+    if (!status && markers.count) {
+        status = steps_of_markers(report, track, &markers, FEW, result);
+        if (result->steps.count)
+            result->source = WS_STEPS_MARKED;
+        else
+            result->why_none = "No operation launched in the marked steps ran on this device.";
+    }
+    ws_vector_finish(&markers);
+    return status;
+}
+
+int ws_steps_between(const struct ws_report *report, const struct ws_track *track, const int64_t *begins,
+                     size_t count, struct ws_track_steps *result)
+{
+    struct ws_vector markers = WS_VECTOR(struct marker);
+    int status = 0;
+    for (size_t i = 0; i < count && !status; i++) {
+        struct marker *marker = ws_vector_push(&markers);
+        if (marker)
+            *marker = marked_steps_marker(begins[i], begins[i + (i + 1 < count)], i);
+        else
+            status = -ENOMEM;
+    }
+    if (!status && count > 1)
+        status = steps_of_markers(report, track, &markers, 0, result);
     ws_vector_finish(&markers);
     return status;
 }

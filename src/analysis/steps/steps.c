@@ -84,11 +84,12 @@ static int64_t launch_of(const struct ws_ops *ops, const struct ws_track *track,
     return known ? ws_op_host_begin(ops, track->order[place]) : otherwise;
 }
 
-/* Sets host_begin and host_end of steps that were found, not marked, from the times of launches. */
+/* Sets host_begin and host_end of steps that were found in the order of operations, from the times of launches. */
 static void place_on_host(const struct ws_ops *ops, const struct ws_track *track, struct ws_track_steps *result)
 {
     struct ws_step *steps = result->steps.data;
-    size_t count = result->source == WS_STEPS_FOUND ? result->steps.count : 0;
+    bool placed = result->source != WS_STEPS_FOUND || result->proof >= WS_PROOF_NAMES;
+    size_t count = placed ? 0 : result->steps.count;
     for (size_t i = count; i-- > 0;) {
         struct ws_step *step = &steps[i];
         step->host_end = i + 1 < count ? steps[i + 1].host_begin

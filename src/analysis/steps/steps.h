@@ -18,6 +18,8 @@
  *
  * Found steps: a boundary is the begin of a step's first operation on the main stream. When the host began the step
  * is not known, so the idle time before this operation is in the step before.
+ * The ranges of the program may show that found steps are parts of an iteration (named_parts.h). Then its ranges give
+ * the steps, which begin and end like marked ones, or there are none.
  *
  * Every figure "per step" in a report is taken over the steady steps. The other kinds are left out:
  * - warm-up: the leading steps before the first two in a row that are at most 25 % longer than the median. Also
@@ -49,6 +51,17 @@
 enum { WS_STEPS_TO_JUDGE = 3 };
 
 enum ws_steps_source { WS_STEPS_NONE, WS_STEPS_MARKED, WS_STEPS_FOUND };
+
+/* What shows that found steps are iterations, and not layers or the like (named_parts.h). */
+enum ws_steps_proof {
+    WS_PROOF_STRUCTURE, /* only that they hold repetitions of their own, or many kernels: doubtful */
+    WS_PROOF_EXCHANGE,  /* each copies from or to the host, or launches a graph: likely */
+    WS_PROOF_UPDATE,    /* each updates the model: likely */
+    WS_PROOF_RANGES,    /* ranges of the program repeat with them: confirmed */
+    WS_PROOF_NAMES,     /* the steps are the periods of the program's ranges: confirmed */
+    WS_PROOF_LENGTH,    /* the only step is a piece of the recording, as long as the period of the ranges: likely */
+    WS_PROOF_COUNT
+};
 
 enum ws_step_kind {
     WS_STEP_STEADY,
@@ -91,6 +104,7 @@ struct ws_step_figure {
 
 struct ws_track_steps {
     enum ws_steps_source source;
+    enum ws_steps_proof proof;   /* of found steps */
     const char *why_none;        /* a sentence, if there are no steps */
     struct ws_vector steps;      /* struct ws_step, in order of time */
     struct ws_vector slow_steps; /* struct ws_slow_step, in order of time; only the first ones */
