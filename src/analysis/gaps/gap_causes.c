@@ -353,60 +353,46 @@ static void note_lead(struct finder *finder, const struct question *question, en
         result->lead_input = steady;
 }
 
-/* Finds the cause of idle time at an edge of the recording: a step may begin before the device's first operation, and
- * end after its last one. It counts for the steps only: the recording of the device does not hold it. */
-static int find_edge(struct finder *finder, struct ws_gap_lines *lines, struct question question)
+/* Finds the cause of idle time from `begin` to `end` at an edge of the recording: a step may begin before the
+ * device's first operation (`op`), and end after its last one. It counts for the steps only: the recording of the
+ * device does not hold it. */
+static int find_edge(struct finder *finder, struct ws_gap_lines *lines, uint32_t op, int64_t begin, int64_t end,
+                     bool last)
 {
+    const struct ws_ops *ops = &finder->process->ops;
     struct ws_steady_walk walk = ws_steady_walk(finder->steps);
-    int64_t steady = question.begin < question.end ? ws_steady_part(&walk, question.begin, question.end) : 0;
+    int64_t steady = begin < end ? ws_steady_part(&walk, begin, end) : 0;
     if (!steady)
         return 0;
+    struct question question = { .before = op,
+                                 .after = op,
+                                 .begin = begin,
+                                 .end = end,
+                                 .launch = last ? end : ws_min(ws_op_host_begin(ops, op), end),
+                                 .error = last ? ws_op_end_error(ops, op) : ws_op_begin_error(ops, op),
+                                 .opens = !last,
+                                 .ends_step = last };
     struct answer found = cause_of_gap(finder, &question);
-    finder->result->edges[question.ends_step] = (struct ws_edge_gap){ question.begin, question.end, found.cause };
-    if (!question.ends_step)
-        note_lead(finder, &question, found.cause, steady);
     struct ws_gap_line *line = ws_gap_lines_put(lines, found.cause, found.thread, found.time, found.function);
     if (!line)
         return -ENOMEM;
     line->gaps.steady_count++;
     line->gaps.steady += steady;
-    line->longest = ws_max(line->longest, question.end - question.begin);
+    line->longest = ws_max(line->longest, end - begin);
+    finder->result->edges[last] = (struct ws_edge_gap){ begin, end, found.cause };
+    note_lead(finder, &question, found.cause, steady);
     return 0;
 }
 
-static int find_first_edge(struct finder *finder, struct ws_gap_lines *lines,
-                           const struct ws_track_activity *activity)
+static int find_edges(struct finder *finder, struct ws_gap_lines *lines, const struct ws_track_activity *activity)
 {
     const struct ws_step *list = finder->steps->steps.data;
-    const struct ws_ops *ops = &finder->process->ops;
-    if (!finder->result->per_step || !finder->track->count)
+    const struct ws_track *track = finder->track;
+    if (!finder->result->per_step || !track->count)
         return 0;
-    uint32_t op = finder->track->order[0];
-    return find_edge(finder, lines,
-                     (struct question){ .before = op,
-                                        .after = op,
-                                        .begin = list[0].begin,
-                                        .end = activity->begin,
-                                        .launch = ws_min(ws_op_host_begin(ops, op), activity->begin),
-                                        .error = ws_op_begin_error(ops, op),
-                                        .opens = true });
-}
-
-static int find_last_edge(struct finder *finder, struct ws_gap_lines *lines, const struct ws_track_activity *activity)
-{
-    const struct ws_step *list = finder->steps->steps.data;
-    if (!finder->result->per_step || !finder->track->count)
-        return 0;
-    uint32_t op = finder->track->order[finder->track->count - 1];
+    int status = find_edge(finder, lines, track->order[0], list[0].begin, activity->begin, false);
     int64_t end = list[finder->steps->steps.count - 1].end;
-    return find_edge(finder, lines,
-                     (struct question){ .before = op,
-                                        .after = op,
-                                        .begin = activity->end,
-                                        .end = end,
-                                        .launch = end,
-                                        .error = ws_op_end_error(&finder->process->ops, op),
-                                        .ends_step = true });
+    return status ? status : find_edge(finder, lines, track->order[track->count - 1], activity->end, end, true);
 }
 
 static int find_causes(struct finder *finder, const struct ws_track_activity *activity)
@@ -416,7 +402,7 @@ static int find_causes(struct finder *finder, const struct ws_track_activity *ac
     struct ws_steady_walk steady_walk = ws_steady_walk(finder->steps);
     int status = ws_gap_lines_init(&lines, finder->process, &result->lines);
     if (!status)
-        status = find_first_edge(finder, &lines, activity);
+        status = find_edges(finder, &lines, activity);
     struct ws_gap_walk walk = ws_gap_walk(&activity->gaps, 0);
     for (struct ws_gap gap; !status && ws_gap_next(&walk, &gap);) {
         struct question question = question_of(finder, &gap);
@@ -439,8 +425,6 @@ static int find_causes(struct finder *finder, const struct ws_track_activity *ac
             status = -ENOMEM;
         }
     }
-    if (!status)
-        status = find_last_edge(finder, &lines, activity);
     ws_gap_lines_finish(&lines);
     sum_lines(result);
     return status ? status : ws_gap_lines_sort(result);

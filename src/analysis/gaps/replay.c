@@ -355,7 +355,8 @@ static int replay_prepare(struct replay *replay)
  * operations begin. */
 static int64_t begin_of_step(const struct replay *replay, size_t step)
 {
-    return ws_op_begin(&replay->process->ops, replay->track->order[replay->steps[step].first]);
+    const struct ws_step *of = &replay->steps[step];
+    return of->count ? ws_op_begin(&replay->process->ops, replay->track->order[of->first]) : of->begin;
 }
 
 /* Compares the mean recorded length of the steady steps with their mean replayed length. Leaves out the first step,

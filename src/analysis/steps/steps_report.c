@@ -16,9 +16,8 @@ static const struct {
 static const struct {
     const char *sure, *why;
 } proofs[WS_PROOF_COUNT] = {
-    [WS_PROOF_STRUCTURE] = { "doubtful",
-                             "they may be parts of iterations: nothing in them tells, such as an optimizer or "
-                             "a copy from or to the host" },
+    [WS_PROOF_STRUCTURE] = { "doubtful", "they may be parts of iterations: none updates a model, copies from or to "
+                                         "the host, or launches a graph" },
     [WS_PROOF_EXCHANGE] = { "likely", "each copies from or to the host, or launches a graph" },
     [WS_PROOF_UPDATE] = { "likely", "each updates the model" },
     [WS_PROOF_RANGES] = { "confirmed", "the program's ranges repeat with them" },

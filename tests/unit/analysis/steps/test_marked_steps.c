@@ -110,6 +110,34 @@ static void a_pause_before_a_kernel_is_no_wait_for_input(void **state)
     built_finish(&built);
 }
 
+/* A pause in Python before a copy is a wait for input only at the begin of a step, and if the copy can hold a batch.
+ */
+static void a_pause_before_another_copy_is_no_wait_for_input(void **state)
+{
+    (void)state;
+    for (int within = 0; within < 2; within++) {
+        struct built built;
+        struct builder *trace = begin(&built);
+        int64_t copy = 60 * ms;
+        mark(trace, 0, 100 * ms);
+        build_range(trace, WS_RANGE_PYTHON, 1, "train.py(12): plan", 10 * us, 99 * ms);
+        if (within)
+            launch(trace, 20 * us, 30 * us, 10 * ms);
+        build_launch(trace, &(struct launch){ .from = WS_SPACE_PAGEABLE,
+                                              .to = WS_SPACE_DEVICE,
+                                              .bytes = within ? 1 << 20 : 8,
+                                              .begin = copy + 20 * us,
+                                              .end = copy + 40 * us,
+                                              .host_begin = copy + 10 * us,
+                                              .host_end = copy + 50 * us });
+        launch(trace, copy + 60 * us, copy + 70 * us, 98 * ms);
+        built_report(&built);
+        assert_int_equal(wall_of(&built)->parts[WS_PART_INPUT], 0);
+        assert_true(wall_of(&built)->parts[WS_PART_LAUNCH] > (within ? 50 : 60) * ms);
+        built_finish(&built);
+    }
+}
+
 /* The host first waits for work of before the recording. That work is not this step's. */
 static void work_launched_before_the_recording_is_not_in_the_step(void **state)
 {
@@ -286,6 +314,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_the_host_does_before_the_first_operation_is_in_the_step),
         cmocka_unit_test(a_pause_before_a_kernel_is_no_wait_for_input),
+        cmocka_unit_test(a_pause_before_another_copy_is_no_wait_for_input),
         cmocka_unit_test(work_launched_before_the_recording_is_not_in_the_step),
         cmocka_unit_test(an_operation_whose_launch_was_lost_moves_no_step),
         cmocka_unit_test(without_launches_the_device_tells),

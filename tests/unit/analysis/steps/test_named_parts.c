@@ -105,6 +105,29 @@ static void without_ranges_steps_are_likely(void **state)
     built_finish(&built);
 }
 
+/* Nothing but kernels, most of them several times: these may be iterations or blocks of layers. */
+static void steps_of_kernels_alone_are_doubtful(void **state)
+{
+    struct built built;
+    struct builder *trace = built_begin_on(&built, "Test GPU", 1);
+    (void)state;
+    for (int64_t step = 0, at = ms; step < 20; step++) {
+        for (int layer = 0; layer < 8; layer++, at += 200 * us) {
+            build_kernel(trace, 1, "sgemm_nt", at, at + 150 * us);
+            build_kernel(trace, 1, "softmax", at + 150 * us, at + 190 * us);
+        }
+        build_kernel(trace, 1, "layer_norm_kernel", at, at + 30 * us);
+        at += 400 * us;
+    }
+    built_report(&built);
+    assert_int_equal(built_steps(&built)->source, WS_STEPS_FOUND);
+    assert_int_equal(built_steps(&built)->proof, WS_PROOF_STRUCTURE);
+    char *text = built_text(&built, "verdict", false);
+    assert_non_null(strstr(text, "steps found (doubtful), median 2.00 ms"));
+    free(text);
+    built_finish(&built);
+}
+
 static void ranges_that_return_in_each_step_confirm_it(void **state)
 {
     struct built built;
@@ -196,6 +219,7 @@ int main(void)
         cmocka_unit_test(blocks_that_ranges_name_are_no_steps),
         cmocka_unit_test(micro_batches_are_no_steps),
         cmocka_unit_test(without_ranges_steps_are_likely),
+        cmocka_unit_test(steps_of_kernels_alone_are_doubtful),
         cmocka_unit_test(ranges_that_return_in_each_step_confirm_it),
         cmocka_unit_test(ranges_that_count_iterations_leave_them_steps),
         cmocka_unit_test(ranges_outside_the_steps_do_not_judge_them),
