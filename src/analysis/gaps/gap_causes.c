@@ -379,7 +379,7 @@ static int find_edge(struct finder *finder, struct ws_gap_lines *lines, uint32_t
     line->gaps.steady_count++;
     line->gaps.steady += steady;
     line->longest = ws_max(line->longest, end - begin);
-    finder->result->edges[last] = (struct ws_edge_gap){ begin, end, found.cause };
+    finder->result->edges[last] = (struct ws_edge_gap){ begin, end, steady, found.cause };
     note_lead(finder, &question, found.cause, steady);
     return 0;
 }

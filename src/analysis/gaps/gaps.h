@@ -76,6 +76,7 @@ struct ws_gap_line {
  * recording, so it is no gap, and counts for steady steps only. */
 struct ws_edge_gap {
     int64_t begin, end; /* begin = end: there is none */
+    int64_t steady;     /* the part in steady steps */
     enum ws_part cause;
 };
 

@@ -90,6 +90,10 @@ static void what_the_host_does_before_the_first_operation_is_in_the_step(void **
     assert_non_null(strstr(advice->what, "loader"));
     assert_string_equal(advice->where, "load_video (train.py:12)");
     assert_true(advice->saving_ns > 59 * ms);
+    char *text = built_text(&built, "gaps", false);
+    assert_non_null(strstr(text, "Of this, 60.0 ms (input) in all is before the device's first operation."));
+    assert_null(strstr(text, "outside the steady steps"));
+    free(text);
     built_finish(&built);
 }
 
