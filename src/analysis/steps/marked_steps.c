@@ -108,14 +108,23 @@ static int look_at_streams(const struct ws_report *report, const struct ws_track
     return status;
 }
 
+static bool has_calls(const struct ws_process *process, const struct lane *lanes)
+{
+    for (size_t i = 0; i <= process->streams.rows.count; i++)
+        if (lanes[i].calls)
+            return true;
+    return false;
+}
+
 /* The index of the marker in which an operation was launched; -1: before all markers. If the trace lacks the launch
  * but has others of the stream, the stream's order tells: an operation before all of these was launched before the
- * recording, and a later one not before its predecessor. If it has none at all, the begin on the device stands for
- * the launch. */
+ * recording, and a later one not before its predecessor. If it has none of the stream, the begin on the device stands
+ * for the launch; but an operation before all launched ones of the device (not `begun`) was launched before the
+ * recording too. */
 static ptrdiff_t launched_at(const struct ws_ops *ops, uint32_t op, const struct ws_vector *markers,
-                             struct lane *lane, size_t *hint)
+                             struct lane *lane, bool begun, size_t *hint)
 {
-    if (lane->calls && !ws_op_has_call(ops, op))
+    if ((lane->calls || !begun) && !ws_op_has_call(ops, op))
         return lane->at;
     lane->at = marker_at(markers->data, markers->count, *hint, ws_op_host_begin(ops, op));
     *hint = lane->at < 0 ? 0 : (size_t)lane->at;
@@ -130,10 +139,11 @@ static void find_work(const struct ws_process *process, const struct ws_track *t
     struct marker *list = markers->data;
     int64_t reach = INT64_MIN;
     size_t hint = 0;
+    bool begun = !has_calls(process, lanes);
     for (size_t i = 0; i < track->count; i++) {
         uint32_t op = track->order[i];
         struct lane *lane = lane_of(process, lanes, ops->shape[op]);
-        ptrdiff_t at = launched_at(ops, op, markers, lane, &hint);
+        ptrdiff_t at = launched_at(ops, op, markers, lane, begun, &hint);
         int64_t begin = ws_op_begin(ops, op), end = ws_op_end(ops, op), launched = ws_op_host_begin(ops, op);
         int64_t *latest = at < 0 ? before : &list[at].end;
         *latest = ws_max(*latest, end);
@@ -144,6 +154,7 @@ static void find_work(const struct ws_process *process, const struct ws_track *t
             list[at].held = !lane->begun && ws_op_was_held(process, op, reach);
         }
         lane->begun |= known;
+        begun |= ws_op_has_call(ops, op);
         reach = ws_max(reach, end);
     }
 }

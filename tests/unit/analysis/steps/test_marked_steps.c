@@ -151,11 +151,15 @@ static void work_launched_before_the_recording_is_not_in_the_step(void **state)
     mark(trace, 0, 45 * ms);
     for (int64_t i = 0; i < 10; i++)
         without_launch(trace, i * ms - 500 * us, (i + 1) * ms - 500 * us);
+    struct ws_op op =
+        build_op(trace, &(struct launch){ .kernel = gemm, .stream = 2, .begin = 9 * ms, .end = 9600 * us });
+    op.thread = 0;
+    build_row(trace, WS_FAMILY_op, &op); /* another stream, of which no launch is in the trace */
     build_call(trace, "cuCtxSynchronize", WS_CALL_SYNC, 100 * us, 9600 * us);
     for (int64_t i = 10; i < 40; i++)
         launch(trace, i * ms - 200 * us, i * ms, (i + 1) * ms - 50 * us);
     built_report(&built);
-    expect_step(&built, 0, 9500 * us, 45 * ms);
+    expect_step(&built, 0, 9600 * us, 45 * ms);
     assert_int_equal(built_step(built_steps(&built), 0)->count, 30);
     expect_whole(&built);
     built_finish(&built);
