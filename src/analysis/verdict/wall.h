@@ -27,11 +27,11 @@ enum { WS_WALL_OVERHEAD_LIMIT = 15, WS_WALL_INPUT_LIMIT = 5, WS_WALL_COMMUNICATI
 
 struct ws_track_wall {
     enum ws_wall wall;
-    const char *why_none;         /* a sentence, if there is no verdict */
-    enum ws_part cause;           /* the largest part of the wall */
-    bool per_step;                /* figures are per steady step, else for the whole recording */
-    size_t steps;                 /* number of steady steps; 1 if there are none */
-    int64_t length;               /* ns: mean steady step, or the recorded time */
+    const char *why_none; /* a sentence, if there is no verdict */
+    enum ws_part cause;   /* the largest part of the wall */
+    bool per_step;        /* figures are per steady step, else for the whole recording */
+    size_t steps;         /* number of steady steps; 1 if there are none */
+    int64_t length;       /* ns: mean steady step, or the recorded time without waits for work of before (queued.c) */
     int64_t parts[WS_PART_COUNT]; /* ns; they add up to length, except for rounding */
     int64_t by_wall[WS_WALL_COUNT];
     bool trains;               /* the device runs what only training runs; else waits for input may be for requests */
