@@ -30,6 +30,7 @@ struct device {
     struct ws_gap_walk walk;
     struct ws_gap gap; /* the next gap, if has_gap */
     bool has_gap;
+    int64_t passed; /* the next gap has been added up to here */
     struct ws_gap_run run;
     struct causes idle; /* idle time of the whole recording */
     double error;       /* largest error of the busy time, as a share of the recorded time */
@@ -71,8 +72,7 @@ static void add_split(struct device *device, struct ws_samples *samples, int64_t
     ws_sum_add(&samples->parts[WS_SAMPLE_COMPUTE], (double)split->group[WS_GROUP_COMPUTE], error);
 }
 
-/* Adds idle time by cause. Idle time that the gaps do not account for is added to the unexplained idle time. It is
- * negative where a gap reaches into the next stretch. */
+/* Adds idle time by cause. Idle time that the gaps do not account for is added to the unexplained idle time. */
 static void add_causes(struct ws_samples *samples, const struct causes *causes, int64_t idle)
 {
     double left = (double)idle;
@@ -82,19 +82,35 @@ static void add_causes(struct ws_samples *samples, const struct causes *causes, 
         ws_sum_add(&samples->parts[i], causes->time[i] + (i == WS_PART_UNEXPLAINED ? left : 0), causes->error[i]);
 }
 
-/* Adds up the gaps that begin in the stretch, by cause and line. The error of a gap is the error of its begin plus
- * the error of its end. */
+/* Adds the idle time of the stretch before the device's first operation and after its last one. */
+static void sum_edges(const struct device *device, const struct stretch *stretch, struct causes *causes)
+{
+    for (int i = 0; i < 2; i++) {
+        const struct ws_edge_gap *edge = &device->causes->edges[i];
+        int64_t part = ws_min(edge->end, stretch->end) - ws_max(edge->begin, stretch->begin);
+        causes->time[edge->cause] += stretch->steady && part > 0 ? (double)part : 0;
+    }
+}
+
+/* Adds up the gaps of the stretch, by cause and line. A gap may reach into the next stretch. The error of a gap is
+ * the error of its begin plus the error of its end; it counts where the gap ends. */
 static void sum_gaps(struct device *device, const struct stretch *stretch, struct causes *causes)
 {
     const struct ws_ops *ops = &device->process->ops;
     const struct ws_gap *gap = &device->gap;
-    for (; device->has_gap && gap->begin < stretch->end; device->has_gap = ws_gap_next(&device->walk, &device->gap)) {
+    while (device->has_gap && gap->begin < stretch->end) {
         ws_gap_run_reach(device->causes, &device->run, gap);
-        double length = (double)ws_gap_length(gap);
-        double error = (double)(ws_op_end_error(ops, gap->before) + ws_op_begin_error(ops, gap->after));
+        bool ends = gap->end <= stretch->end;
+        double length = (double)(ws_min(gap->end, stretch->end) - ws_max(gap->begin, device->passed));
+        double error = ends ? (double)(ws_op_end_error(ops, gap->before) + ws_op_begin_error(ops, gap->after)) : 0;
         causes->time[device->run.cause] += length;
         causes->error[device->run.cause] += error;
         ws_tally_add(&device->sweep->lines, device->places.lines[device->run.line], length, error);
+        device->passed = stretch->end;
+        if (!ends)
+            break;
+        device->has_gap = ws_gap_next(&device->walk, &device->gap);
+        device->passed = INT64_MIN;
     }
     ws_tallies_flush(&device->sweep->lines, stretch->steady);
 }
@@ -176,6 +192,7 @@ static void samples_add_stretch(struct device *device, const struct stretch *str
     samples_add_classes(device, whole);
     samples_add_amounts(whole, amounts);
     if (stretch->steady) {
+        sum_edges(device, stretch, &causes);
         add_split(device, steps, stretch->length, stretch->split);
         add_causes(steps, &causes, stretch->length - stretch->split->busy);
         samples_add_classes(device, steps);
@@ -255,6 +272,7 @@ int ws_sampler_track(struct ws_sampler *sweep, size_t index, struct ws_places pl
     if (known > 0)
         device.error = (double)ws_max(activity->busy - activity->busy_least, activity->busy_most - activity->busy) /
                        (double)known;
+    device.passed = INT64_MIN;
     device.walk = ws_gap_walk(&activity->gaps, 0);
     device.has_gap = ws_gap_next(&device.walk, &device.gap);
     sweep->side->per[WS_PER_RECORDING].devices++;

@@ -120,6 +120,24 @@ struct ws_process_recorded;
 int ws_activity_leave_out_unrecorded(const struct ws_process *process, const struct ws_process_recorded *recorded,
                                      struct ws_track_activity *activity);
 
+/* Finds the stream with most kernels other than communication, as an index into ws_process.streams, or WS_NOWHERE.
+ * `groups`: from ws_report_shape_groups. Returns 0 or -ENOMEM. */
+int ws_track_main_stream(const struct ws_process *process, const struct ws_track *track, const uint8_t *groups,
+                         uint32_t *stream);
+
+/* ns. A wait that is longer is not the usual delay of a launch. Our choice. */
+enum { WS_HELD_LEAST = 1000000 };
+
+/* Did the operation wait though its launch had returned and nothing recorded ran since `reach`? If it is the first of
+ * its stream, the stream worked on what was launched before the recording. Wallshim's own traces say themselves what
+ * they leave out. */
+static inline bool ws_op_was_held(const struct ws_process *process, uint32_t op, int64_t reach)
+{
+    const struct ws_ops *ops = &process->ops;
+    return ws_op_has_call(ops, op) && ws_op_begin(ops, op) - ws_max(ws_op_host_end(ops, op), reach) > WS_HELD_LEAST &&
+           ws_process_meta(process, "import");
+}
+
 /* The group of the operations with this name (index into the model's names). */
 enum ws_group ws_report_group(const struct ws_report *report, size_t name);
 

@@ -199,12 +199,13 @@ static void gap_causes_charge_debt(struct ws_gap_finder *finder, struct ws_gap_a
     }
 }
 
-static void gap_causes_count(struct ws_gap_total *total, int64_t length, bool steady)
+/* `steady`: the part of the length that lies in steady steps. */
+static void gap_causes_count(struct ws_gap_total *total, int64_t length, int64_t steady)
 {
     total->count++;
     total->total += length;
-    total->steady_count += steady;
-    total->steady += steady ? length : 0;
+    total->steady_count += steady > 0;
+    total->steady += steady;
 }
 
 /* Notes the line of the gap that the operation at index `place` ended. Begins a new run if it differs from the line
@@ -232,7 +233,7 @@ static void sum_lines(struct ws_track_causes *result)
 }
 
 /* Notes time that was not recorded and that the first recorded kernel of a CUDA graph ended, or a later one. */
-static void note_graph(struct ws_gap_finder *finder, uint32_t after, int64_t length, bool steady)
+static void note_graph(struct ws_gap_finder *finder, uint32_t after, int64_t length, int64_t steady)
 {
     const struct ws_process *process = finder->process;
     if (!ws_op_has_call(&process->ops, after) ||
@@ -246,7 +247,7 @@ static void note_graph(struct ws_gap_finder *finder, uint32_t after, int64_t len
 
 /* Adds a piece of a gap to its line. Returns the index of the line + 1; 0 if memory runs out. */
 static size_t add_piece(struct ws_gap_finder *finder, struct ws_gap_lines *lines, const struct ws_gap_answer *answer,
-                        const struct ws_gap_question *question, int64_t length, bool steady)
+                        const struct ws_gap_question *question, int64_t length, int64_t steady)
 {
     struct ws_gap_line *line = ws_gap_lines_put(lines, answer->cause, answer->thread, answer->time, answer->function);
     if (!line)
@@ -258,22 +259,97 @@ static size_t add_piece(struct ws_gap_finder *finder, struct ws_gap_lines *lines
     return (size_t)(line - (struct ws_gap_line *)finder->result->lines.data) + 1;
 }
 
+/* Does a step begin from `begin` to `end`? Begins must ascend from call to call. */
+static bool opens_step(struct ws_gap_finder *finder, int64_t begin, int64_t end)
+{
+    const struct ws_step *list = finder->step_list->steps.data;
+    size_t count = finder->step_list->steps.count;
+    while (finder->step < count && list[finder->step].begin < begin)
+        finder->step++;
+    return finder->step < count && list[finder->step].begin <= end;
+}
+
+/* Notes the wait for input before the first operation of the first steady step, for the replay of few steps. */
+static void note_lead(struct ws_gap_finder *finder, const struct ws_gap_question *question, enum ws_part cause,
+                      int64_t steady)
+{
+    const struct ws_step *list = finder->step_list->steps.data;
+    struct ws_track_causes *result = finder->result;
+    size_t first = 0;
+    if (!result->per_step || !question->opens || !steady || result->lead_input || cause != WS_PART_INPUT)
+        return;
+    while (!ws_step_is_steady(&list[first]))
+        first++;
+    if (list[first].begin >= question->begin && list[first].begin < question->end)
+        result->lead_input = steady;
+}
+
+/* Finds the cause of idle time from `begin` to `end` at an edge of the recording: a step may begin before the
+ * device's first operation (`op`), and end after its last one. It counts for the steps only: the recording of the
+ * device does not hold it. */
+static int find_edge(struct ws_gap_finder *finder, struct ws_gap_lines *lines, uint32_t op, int64_t begin,
+                     int64_t end, bool last)
+{
+    struct ws_steady_walk walk = ws_steady_walk(finder->step_list);
+    int64_t steady = begin < end ? ws_steady_part(&walk, begin, end) : 0;
+    if (!steady)
+        return 0;
+    struct ws_gap gap = { .begin = begin, .end = end, .before = op, .after = op };
+    struct ws_gap_question question = question_of(finder, &gap);
+    question.is_node = false;
+    question.opens = !last;
+    question.ends_step = last;
+    if (last)
+        question.launch = question.ready = question.until = end;
+    struct ws_gap_answer found = { .cause = WS_PART_UNEXPLAINED,
+                                   .thread = ws_op_thread_place(&finder->process->ops, op),
+                                   .time = INT64_MIN };
+    if (finder->track->aligned && was_late(finder, &question))
+        found = cause_of_gap(finder, &gap, &question);
+    struct ws_gap_line *line = ws_gap_lines_put(lines, found.cause, found.thread, found.time, found.function);
+    if (!line)
+        return -ENOMEM;
+    line->gaps.steady_count++;
+    line->gaps.steady += steady;
+    line->longest = ws_max(line->longest, end - begin);
+    finder->result->edges[last] = (struct ws_edge_gap){ begin, end, steady, found.cause };
+    note_lead(finder, &question, found.cause, steady);
+    return 0;
+}
+
+static int find_edges(struct ws_gap_finder *finder, struct ws_gap_lines *lines,
+                      const struct ws_track_activity *activity)
+{
+    const struct ws_step *list = finder->step_list->steps.data;
+    const struct ws_track *track = finder->track;
+    if (!finder->result->per_step || !track->count)
+        return 0;
+    int status = find_edge(finder, lines, track->order[0], list[0].begin, activity->begin, false);
+    int64_t end = list[finder->step_list->steps.count - 1].end;
+    return status ? status : find_edge(finder, lines, track->order[track->count - 1], activity->end, end, true);
+}
+
 /* Finds the cause of a gap. If the operation was queued long before it began, the end of the gap is a piece with a
  * cause of its own. */
-static int find_cause(struct ws_gap_finder *finder, struct ws_gap_lines *lines, const struct ws_gap *gap, bool steady)
+static int find_cause(struct ws_gap_finder *finder, struct ws_gap_lines *lines, const struct ws_gap *gap,
+                      struct ws_steady_walk *walk)
 {
     struct ws_gap_question question = question_of(finder, gap);
+    question.opens = opens_step(finder, gap->begin, gap->end);
     struct ws_gap_answer found = cause_of_gap(finder, gap, &question);
     int64_t length = ws_gap_length(gap), queued = found.queued;
+    int64_t steady = ws_steady_part(walk, gap->begin, gap->end - queued);
+    int64_t steady_queued = queued ? ws_steady_part(walk, gap->end - queued, gap->end) : 0;
     gap_causes_charge_debt(finder, &found, length - queued);
     if (found.also)
-        gap_causes_count(found.also, length, steady);
+        gap_causes_count(found.also, length, steady + steady_queued);
+    note_lead(finder, &question, found.cause, steady);
     size_t line = add_piece(finder, lines, &found, &question, length - queued, steady);
     if (line && queued) {
         struct ws_gap_answer rest = { .cause = cause_on_device(finder, gap, queued),
                                       .thread = ws_op_thread_place(&finder->process->ops, gap->after),
                                       .time = question.launch };
-        size_t other = add_piece(finder, lines, &rest, &question, queued, steady);
+        size_t other = add_piece(finder, lines, &rest, &question, queued, steady_queued);
         line = !other || 2 * queued > length ? other : line;
     }
     if (!line)
@@ -282,15 +358,16 @@ static int find_cause(struct ws_gap_finder *finder, struct ws_gap_lines *lines, 
     return 0;
 }
 
-static int find_causes(struct ws_gap_finder *finder, const struct ws_track_activity *activity,
-                       const struct ws_track_steps *steps)
+static int find_causes(struct ws_gap_finder *finder, const struct ws_track_activity *activity)
 {
     struct ws_gap_lines lines;
-    struct ws_steady_walk steady_walk = ws_steady_walk(steps);
+    struct ws_steady_walk steady_walk = ws_steady_walk(finder->step_list);
     int status = ws_gap_lines_init(&lines, finder->process, &finder->result->lines);
+    if (!status)
+        status = find_edges(finder, &lines, activity);
     struct ws_gap_walk walk = ws_gap_walk(&activity->gaps, 0);
     for (struct ws_gap gap; !status && ws_gap_next(&walk, &gap);)
-        status = find_cause(finder, &lines, &gap, ws_steady_at(&steady_walk, gap.begin));
+        status = find_cause(finder, &lines, &gap, &steady_walk);
     ws_gap_lines_finish(&lines);
     sum_lines(finder->result);
     return status;
@@ -324,6 +401,7 @@ static void find_again(struct ws_gap_finder *finder)
     result->lines.count = 0;
     finder->debtor = (struct ws_gap_answer){ 0 };
     finder->graph = INT64_MIN;
+    finder->step = 0;
 }
 
 static int gap_causes_run(const struct ws_report *report, size_t subject, void *memory)
@@ -342,6 +420,7 @@ static int gap_causes_run(const struct ws_report *report, size_t subject, void *
         .steps = WS_GAP_WAIT_STEPS,
         .graph = INT64_MIN,
         .result = result,
+        .step_list = steps,
     };
     bool sampled = false;
     result->lines = WS_VECTOR(struct ws_gap_line);
@@ -356,13 +435,13 @@ static int gap_causes_run(const struct ws_report *report, size_t subject, void *
     if (!status)
         status = measure_launch_delay(&finder, activity);
     if (!status)
-        status = find_causes(&finder, activity, steps);
+        status = find_causes(&finder, activity);
     if (!status)
         status = is_sampled(&finder, activity, &sampled);
     if (!status && sampled) {
         find_again(&finder);
         result->is_sampled = true;
-        status = find_causes(&finder, activity, steps);
+        status = find_causes(&finder, activity);
     }
     free(finder.cursors);
     return status ? status : ws_gap_lines_sort(result);

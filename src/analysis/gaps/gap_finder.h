@@ -31,6 +31,8 @@ struct ws_gap_finder {
     int64_t reach;                  /* an operation that begins later after its launch waited for something else */
     size_t steps;                   /* left of WS_GAP_WAIT_STEPS */
     int64_t graph;                  /* time of the last graph launch with time that was not recorded */
+    const struct ws_track_steps *step_list;
+    size_t step; /* index of the first step that begins at or after the latest gap's begin */
     struct ws_track_causes *result;
     struct ws_gap_answer debtor; /* the last answer with a debt; later gaps reduce the debt */
 };
@@ -44,6 +46,8 @@ struct ws_gap_question {
     int64_t until;          /* what the host did up to then made it late */
     int64_t error;          /* error of the gap's length, ns */
     bool is_node;           /* one call launched both operations: they are nodes of a graph */
+    bool opens;             /* a step begins in the gap or with the operation after it */
+    bool ends_step;         /* no operation ended the gap, but the end of the last step; `after` is `before` */
     bool was_before;        /* `after` was launched before the recording, so it was queued when the gap began */
 };
 

@@ -2,9 +2,12 @@
 #include "analysis/gaps/gap_finder.h"
 #include "base/minmax.h"
 
-/* ns, and a divisor. gaps.h explains these limits. Calls that take 1/SYNC_SHARE of the lateness make the cause sync
- * or allocation. */
-enum { PAUSE_SHORT = 100000, SYNC_SHARE = 4 };
+/* gaps.h explains these limits. */
+enum {
+    PAUSE_SHORT = 100000, /* ns */
+    BATCH_LEAST = 1024,   /* bytes: a smaller copy is a number or a shape, not a batch */
+    SYNC_SHARE = 4,       /* divisor: calls that take 1/4 of the lateness make the cause sync or allocation */
+};
 
 /* Reads what the launching thread did from the begin of the gap until the operation was queued. If it was mostly
  * outside calls, and the thread that launched the operation before the gap was outside calls for less than half of
@@ -42,6 +45,26 @@ static bool was_at_work(const struct ws_gap_finder *finder, uint32_t thread, int
     return place != WS_NO_RANGE && ws_range(ranges, place)->kind != WS_RANGE_STEP;
 }
 
+static bool copies_to_device(const struct ws_gap_finder *finder, uint32_t op)
+{
+    return ws_is_host_to_device(&ws_process_shape(finder->process, finder->process->ops.shape[op])->row);
+}
+
+/* Is the operation a copy to the device that can hold a batch? */
+static bool copies_batch(const struct ws_gap_finder *finder, uint32_t op)
+{
+    return copies_to_device(finder, op) && ws_op_bytes(&finder->process->ops, op) >= BATCH_LEAST;
+}
+
+/* Was the thread in a Python function or an operator, and in no range that the program named more closely? */
+static bool was_in_function(const struct ws_gap_finder *finder, uint32_t thread, int64_t time)
+{
+    const struct ws_process *process = finder->process;
+    uint32_t place = ws_ranges_at(&process->ranges, ((const uint32_t *)process->ops.threads.data)[thread], time);
+    return place != WS_NO_RANGE && (ws_range(&process->ranges, place)->kind == WS_RANGE_PYTHON ||
+                                    ws_range(&process->ranges, place)->kind == WS_RANGE_OPERATOR);
+}
+
 /* The cause if the launching thread was mostly outside calls, and not in the range of a data loader. Sets *thread to
  * the thread that caused the gap. */
 static enum ws_part cause_of_pause(const struct ws_gap_finder *finder, const struct ws_gap_question *question,
@@ -50,9 +73,13 @@ static enum ws_part cause_of_pause(const struct ws_gap_finder *finder, const str
     const struct ws_host_event *pause = &window->longest[WS_USE_OWN].event;
     int64_t middle = pause->begin + (pause->end - pause->begin) / 2;
     uint32_t other = ws_op_thread_place(&finder->process->ops, question->before);
-    if (window->used[WS_USE_OWN] / (window->calls + 1) < PAUSE_SHORT || was_at_work(finder, *thread, middle))
+    if (window->used[WS_USE_OWN] / (window->calls + 1) < PAUSE_SHORT)
         return WS_PART_LAUNCH;
-    if (ws_is_host_to_device(&ws_process_shape(finder->process, finder->process->ops.shape[question->after])->row))
+    if (question->opens && copies_batch(finder, question->after) && was_in_function(finder, *thread, middle))
+        return WS_PART_INPUT;
+    if (was_at_work(finder, *thread, middle))
+        return WS_PART_LAUNCH;
+    if (!question->ends_step && copies_to_device(finder, question->after))
         return WS_PART_INPUT;
     if (!was_at_work(finder, other, middle))
         return WS_PART_UNEXPLAINED;

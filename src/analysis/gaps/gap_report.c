@@ -68,11 +68,27 @@ static void order_causes(const struct ws_track_causes *causes, const struct ws_t
     }
 }
 
+/* Prints the idle time of steps before the device's first operation and after its last one. */
+static void print_edges(const struct ws_track_causes *causes, struct ws_page *page)
+{
+    static const char *const where[] = { "before the device's first operation", "after the device's last operation" };
+    char time[WS_FORMAT_SIZE];
+    for (int i = 0; i < 2; i++)
+        if (causes->edges[i].steady)
+            ws_page_text(page, "Of this, %s (%s) in all is %s.", ws_format_time(time, causes->edges[i].steady),
+                         ws_part_label(causes->edges[i].cause), where[i]);
+}
+
 /* Prints what figures per step leave out, and what is uncertain. */
 static void print_rest(const struct ws_track_causes *causes, struct ws_page *page)
 {
     char time[WS_FORMAT_SIZE], count[WS_FORMAT_SIZE];
     struct ws_gap_total outside = { 0 };
+    print_edges(causes, page);
+    for (int i = 0; i < 2; i++) { /* in the totals of steady steps, but no gaps of the recording */
+        outside.count += causes->edges[i].steady > 0;
+        outside.total += causes->edges[i].steady;
+    }
     for (int i = 0; i < WS_CAUSE_COUNT && causes->per_step; i++) {
         outside.count += causes->totals[i].count - causes->totals[i].steady_count;
         outside.total += causes->totals[i].total - causes->totals[i].steady;
@@ -228,7 +244,7 @@ int ws_gap_causes_json(const struct ws_report *report, size_t subject, json_t *o
     order_causes(causes, savings, order);
     for (size_t i = 0; i < WS_CAUSE_COUNT && !status; i++) {
         const struct ws_gap_total *total = &causes->totals[order[i]];
-        if (!total->count)
+        if (!total->count && !total->steady_count)
             continue;
         json_t *row = json_object(), *lines = json_array();
         status |= json_array_append_new(list, row);

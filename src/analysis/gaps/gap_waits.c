@@ -270,7 +270,7 @@ static uint64_t gap_waits_place_of(struct places *places, struct ws_vector *rows
 }
 
 static int gap_waits_count(struct finder *finder, struct places *places, struct ws_vector *rows, enum ws_part cause,
-                           const struct ws_gap *gap, bool steady)
+                           const struct ws_gap *gap, int64_t steady)
 {
     struct ws_gap_wait wait = gap_waits_explain(finder, cause, gap);
     uint32_t stream = gap_waits_shape_of(finder, gap->after)->row.stream;
@@ -282,8 +282,8 @@ static int gap_waits_count(struct finder *finder, struct places *places, struct 
     struct ws_gap_total *total = &((struct ws_gap_wait_row *)rows->data + (place - 1))->gaps;
     total->count++;
     total->total += length;
-    total->steady_count += steady;
-    total->steady += steady ? length : 0;
+    total->steady_count += steady > 0;
+    total->steady += steady;
     return 0;
 }
 
@@ -316,7 +316,7 @@ static int gap_waits_run(const struct ws_report *report, size_t subject, void *m
             walk = ws_gap_walk(&activity->gaps, run.to);
             continue;
         }
-        bool steady = ws_steady_at(&steady_walk, gap.begin);
+        int64_t steady = ws_steady_part(&steady_walk, gap.begin, gap.end);
         status = gap_waits_count(&finder, &places, &result->rows, run.cause, &gap, steady);
     }
     if (result->rows.count)

@@ -38,10 +38,11 @@
  * - allocation: it allocated or freed memory, loaded modules, or was in a kernel's first launch that took more than
  * 0.5 ms (lazy loading);
  * - communication: it was in an NCCL call or in the range of a collective;
- * - input: it was outside calls, in a range named like a data loader. Or the trace names nothing that the thread did,
- * it was outside calls for 0.1 ms or more at a time, and the operation that ends the gap copies from host to device.
- * This second case counts as sync or allocation if such a call took more than four times as long as the time outside
- * calls;
+ * - input: it was outside calls, in a range named like a data loader. Or it was outside calls for 0.1 ms or more at a
+ * time, in Python functions or operators, and the gap ends with a step's first operation, which copies a batch (1 KiB
+ * or more) from host to device. Or it was outside calls for as long, the trace names nothing that it did, and the
+ * operation that ends the gap copies from host to device. The last two cases count as sync or allocation if such a
+ * call took more than four times as long as the time outside calls;
  * - launch: it was in launch calls (a single call of 0.1 ms or more is named), or between calls less than 0.1 ms
  * apart (5 to 30 µs are usual in eager frameworks), or for longer in operators, functions and ranges other than a
  * data loader's;
@@ -53,6 +54,8 @@
  * Lateness is carried over as a debt. A sync or an allocation can delay the host by more than the gap it causes. The
  * rest of the delay causes the launch and unexplained gaps that follow. These gaps count for the same cause until the
  * debt is used up.
+ *
+ * A gap that lies in two steps counts in each with its part.
  *
  * A gap that is no longer than the errors of its two times may not exist. It gets the cause that it would have if it
  * existed. If work was queued, that is dispatch for a gap of up to 20 µs, and unexplained for a longer one. If the
@@ -86,6 +89,14 @@ struct ws_gap_line {
     int64_t longest;
 };
 
+/* Idle time of the steps before the device's first operation, or after its last one. It ends at an edge of the
+ * recording, so it is no gap, and counts for steady steps only. */
+struct ws_edge_gap {
+    int64_t begin, end; /* begin = end: there is none */
+    int64_t steady;     /* the part in steady steps */
+    enum ws_part cause;
+};
+
 struct ws_track_causes {
     /* Consecutive gaps mostly have the same line, so the lines are stored once per run of such gaps. */
     uint32_t *run_lines; /* by run: index in `lines` */
@@ -105,6 +116,8 @@ struct ws_track_causes {
     uint32_t apart;                   /* if it is sampled: ws_recorded_apart */
     int64_t launch_delay;             /* ns from a launch call to the begin on an idle device */
     bool per_step;                    /* there are steady steps */
+    struct ws_edge_gap edges[2];      /* before the first operation; after the last one */
+    int64_t lead_input;               /* ns: wait for input before the first operation of the first steady step */
 };
 
 /* A run of gaps with the same line. The gap that ended at index `to` is the first of the next run. Zero the struct

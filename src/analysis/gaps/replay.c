@@ -65,7 +65,7 @@ struct replay {
     const struct ws_step *steps;
     size_t step_count, step; /* index of the next step to begin on the device */
     int64_t *boundaries;     /* replayed begins of steps; then the begin of the operation after the last step */
-    bool closes;             /* there is an operation after the last step */
+    bool closes;             /* the operation after the last step belongs to the stretch */
     size_t launched;         /* number of steps whose first operation was launched */
 };
 
@@ -306,7 +306,8 @@ static void replay_choose(struct replay *replay, const struct ws_track_steps *st
     replay->steps = list + first;
     replay->step_count = last - first + 1;
     replay->closes = replay->end < replay->track->count && replay->end - replay->first < MOST_OPS &&
-                     ws_op_begin(&replay->process->ops, replay->track->order[replay->end]) == list[last].end;
+                     (last + 1 < steps->steps.count ||
+                      ws_op_begin(&replay->process->ops, replay->track->order[replay->end]) == list[last].end);
     replay->end += replay->closes;
 limit:
     if (replay->end - replay->first > MOST_OPS)
@@ -365,6 +366,14 @@ static int replay_prepare(struct replay *replay)
     return 0;
 }
 
+/* When the step's first operation began. The gap before it belongs to the step, but the replay tells only when
+ * operations begin. */
+static int64_t begin_of_step(const struct replay *replay, size_t step)
+{
+    const struct ws_step *of = &replay->steps[step];
+    return of->count ? ws_op_begin(&replay->process->ops, replay->track->order[of->first]) : of->begin;
+}
+
 /* Compares the mean recorded length of the steady steps with their mean replayed length. Leaves out the first step,
  * in which the host is not yet ahead, and the last. Compares means, not medians: the causes delay steps by different
  * amounts, so a median step would not show the whole saving. Other anomalies affect both means equally. */
@@ -375,7 +384,7 @@ static void compare_steps(const struct replay *replay, struct ws_replay_times *t
     for (size_t i = 1; i + 1 < replay->step_count; i++) {
         if (!ws_step_is_steady(&replay->steps[i]))
             continue;
-        recorded += (double)(replay->steps[i].end - replay->steps[i].begin);
+        recorded += (double)(begin_of_step(replay, i + 1) - begin_of_step(replay, i));
         replayed += (double)(replay->boundaries[i + 1] - replay->boundaries[i]);
         count++;
     }
@@ -384,9 +393,11 @@ static void compare_steps(const struct replay *replay, struct ws_replay_times *t
                                            count };
 }
 
-/* For few steps or none: compares the recorded length of the whole stretch with its replayed length. A step ends
- * where the next one begins, so the gap after the last operation belongs to the stretch. */
-static void compare_stretch(const struct replay *replay, struct ws_replay_times *times)
+/* For few steps or none: compares the recorded length of the whole stretch with its replayed length. The stretch
+ * begins with an operation. The gap before it belongs to its step; the gap before the operation after the last step
+ * stands in for it, if there is one. Otherwise it is not replayed; a wait for input goes as a whole. */
+static void compare_stretch(const struct replay *replay, const struct ws_track_causes *causes,
+                            struct ws_replay_times *times)
 {
     const struct ws_ops *ops = &replay->process->ops;
     int64_t begin = ws_op_begin(ops, replay->track->order[replay->first]), steps = 0;
@@ -394,6 +405,8 @@ static void compare_stretch(const struct replay *replay, struct ws_replay_times 
     if (replay->closes) {
         recorded = ws_op_begin(ops, replay->track->order[replay->end - 1]) - begin;
         replayed = replay->boundaries[replay->step_count] - replay->boundaries[0];
+    } else if (replay->without & WS_WITHOUT_INPUT) {
+        recorded += causes->lead_input;
     }
     for (size_t i = 0; i < replay->step_count; i++)
         steps += ws_step_is_steady(&replay->steps[i]);
@@ -404,12 +417,13 @@ static void compare_stretch(const struct replay *replay, struct ws_replay_times 
     }
 }
 
-static void replay_compare(const struct replay *replay, struct ws_replay_times *times)
+static void replay_compare(const struct replay *replay, const struct ws_track_causes *causes,
+                           struct ws_replay_times *times)
 {
     if (replay->step_count >= STEPS_LEAST)
         compare_steps(replay, times);
     else
-        compare_stretch(replay, times);
+        compare_stretch(replay, causes, times);
 }
 
 int ws_replay(const struct ws_report *report, size_t subject, unsigned without, struct ws_replay_times *times)
@@ -438,7 +452,7 @@ int ws_replay(const struct ws_report *report, size_t subject, unsigned without, 
         status = replay_prepare(replay);
         if (!status) {
             play(replay);
-            replay_compare(replay, times);
+            replay_compare(replay, causes, times);
         }
     }
     free(replay->launches);

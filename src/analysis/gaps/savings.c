@@ -169,7 +169,7 @@ static size_t shares_of(const struct ws_process *process, const struct ws_track_
         savings_add(&shares[count++], process, &lines[i]);
     }
     for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++)
-        if (rest[i].gaps.count)
+        if (rest[i].gaps.count || rest[i].gaps.steady_count)
             shares[count++] = rest[i];
     return count;
 }

@@ -83,7 +83,7 @@ static bool goes_on(struct finder *finder, const struct ws_gap *gap)
 }
 
 /* Adds a launch gap to the run, or begins a run with it. */
-static int add_gap(struct finder *finder, const struct ws_gap *gap, uint32_t line, bool steady)
+static int add_gap(struct finder *finder, const struct ws_gap *gap, uint32_t line, int64_t steady)
 {
     struct run *run = &finder->run;
     int64_t length = ws_gap_length(gap), saving = ws_max(length - WS_GRAPH_NODE, 0);
@@ -104,8 +104,8 @@ static int add_gap(struct finder *finder, const struct ws_gap *gap, uint32_t lin
     run->gaps++;
     run->idle += length;
     run->saving += saving;
-    run->steady_idle += steady ? length : 0;
-    run->steady_saving += steady ? saving : 0;
+    run->steady_idle += steady;
+    run->steady_saving += ws_min(saving, steady);
     return 0;
 }
 
@@ -136,7 +136,7 @@ static int storms_run(const struct ws_report *report, size_t subject, void *memo
     for (struct ws_gap gap; !status && ws_gap_next(&walk, &gap);) {
         ws_gap_run_reach(finder.causes, &of, &gap);
         if (of.cause == WS_PART_LAUNCH) {
-            status = add_gap(&finder, &gap, of.line, ws_steady_at(&steady_walk, gap.begin));
+            status = add_gap(&finder, &gap, of.line, ws_steady_part(&steady_walk, gap.begin, gap.end));
             continue;
         }
         if (of.cause != WS_PART_DISPATCH)

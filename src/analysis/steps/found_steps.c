@@ -5,6 +5,8 @@
 
 #include "analysis/activity/activity.h"
 #include "analysis/kernels/classify.h"
+#include "analysis/steps/marked_steps.h"
+#include "analysis/steps/named_parts.h"
 #include "analysis/steps/period.h"
 #include "base/minmax.h"
 
@@ -141,6 +143,81 @@ static bool are_enough(const struct ws_period *period)
     return alike >= LEAST_STEPS || (alike + 1 >= LEAST_STEPS && period->steps.count >= LEAST_STEPS);
 }
 
+/* Collects the host times at which the steps began, in ascending order, as far as the trace holds launches. */
+static int collect_launches(const struct ws_ops *ops, const struct ws_track *track, const struct ws_period *period,
+                            struct ws_vector *launches)
+{
+    const struct ws_period_step *list = period->steps.data;
+    int64_t last = INT64_MIN;
+    for (size_t i = 0; i < period->steps.count; i++) {
+        uint32_t op = track->order[list[i].first];
+        if (!ws_op_has_call(ops, op))
+            continue;
+        int64_t *launch = ws_vector_push(launches);
+        if (!launch)
+            return -ENOMEM;
+        *launch = last = ws_max(ws_op_host_begin(ops, op), last);
+    }
+    return 0;
+}
+
+static bool has_steady(const struct ws_track_steps *steps)
+{
+    const struct ws_step *list = steps->steps.data;
+    for (size_t i = 0; i < steps->steps.count; i++)
+        if (ws_step_is_steady(&list[i]))
+            return true;
+    return false;
+}
+
+/* Makes one step of a piece of the recording as long as an iteration. Wherever an iteration is cut, a piece of its
+ * length holds all of its work, if iterations are alike. */
+static int take_piece(const struct ws_ops *ops, const struct ws_track *track, const int64_t begins[2],
+                      struct ws_track_steps *result)
+{
+    int64_t begin = ws_op_begin(ops, track->order[0]), length = begins[1] - begins[0];
+    result->steps.count = 0;
+    if (ws_op_begin(ops, track->order[track->count - 1]) - begin < length)
+        return 0;
+    struct ws_step *step = ws_vector_push(&result->steps);
+    if (!step)
+        return -ENOMEM;
+    *step = (struct ws_step){
+        .begin = begin, .end = begin + length, .host_begin = begins[0], .host_end = begins[1], .kind = WS_STEP_STEADY
+    };
+    result->proof = WS_PROOF_LENGTH;
+    return 0;
+}
+
+/* Asks the ranges of the program whether the steps are iterations. If they are parts, replaces them by the periods of
+ * the ranges, or removes them. */
+static int ask_ranges(const struct ws_report *report, const struct ws_track *track, const struct ws_period *period,
+                      struct ws_track_steps *result)
+{
+    const struct ws_process *process = ws_model_process(report->model, track->process);
+    struct ws_vector launches = WS_VECTOR(int64_t), begins = WS_VECTOR(int64_t);
+    enum ws_parts_answer answer = WS_PARTS_SILENT;
+    int status = collect_launches(&process->ops, track, period, &launches);
+    if (!status)
+        status = ws_named_parts(process, track, launches.data, launches.count, &answer, &begins);
+    if (answer == WS_PARTS_CONFIRM)
+        result->proof = WS_PROOF_RANGES;
+    if (!status && (answer == WS_PARTS_LONGER || answer == WS_PARTS_ONLY)) {
+        result->steps.count = 0;
+        result->proof = WS_PROOF_NAMES;
+        status = ws_steps_between(report, track, begins.data, begins.count, result);
+        if (!status && begins.count > 1 && !has_steady(result))
+            status = take_piece(&process->ops, track, begins.data, result);
+    }
+    if (!result->steps.count) {
+        result->source = WS_STEPS_NONE;
+        result->why_none = "What repeats are parts of an iteration, as the names of the program's ranges show.";
+    }
+    ws_vector_finish(&launches);
+    ws_vector_finish(&begins);
+    return status;
+}
+
 int ws_found_steps(const struct ws_report *report, const struct ws_track *track, struct ws_track_steps *result)
 {
     const struct ws_process *process = ws_model_process(report->model, track->process);
@@ -165,6 +242,9 @@ int ws_found_steps(const struct ws_report *report, const struct ws_track *track,
         goto out;
     status = found_steps_add_steps(process, track, &period, result);
     result->source = WS_STEPS_FOUND;
+    result->proof = period.updates ? WS_PROOF_UPDATE : period.exchanges ? WS_PROOF_EXCHANGE : WS_PROOF_STRUCTURE;
+    if (!status)
+        status = ask_ranges(report, track, &period, result);
 out:
     ws_period_finish(&period);
     free(tables.shapes);

@@ -6,14 +6,31 @@
 #include "analysis/activity/activity.h"
 #include "base/minmax.h"
 
-/* A step marker, and the first operation that was launched after the marker's begin. The list of markers has one more
- * entry, for the end of the last marker. */
+/* A step marker, and the work launched from its begin to the begin of the next marker. The list of markers has one
+ * more entry, for the end of the last marker. */
 struct marker {
     int64_t host_begin, host_end;
     uint64_t number;
-    int64_t launched; /* host time of the launch of the first operation */
-    int64_t begin;    /* begin of the first operation on the device; INT64_MAX: the marker has no operation */
+    int64_t launched; /* host time of the launch of the main stream's first operation; INT64_MAX: there is none */
+    int64_t first;    /* begin of that operation on the device */
+    int64_t boundary; /* where the step begins */
+    int64_t end;      /* latest end of all operations launched; INT64_MIN: there are none */
+    bool held; /* until its first operation began, the device worked on what was launched before the recording */
 };
+
+/* What is known of a stream. Operations without a stream share the last one. */
+struct lane {
+    bool calls;   /* the trace holds launch calls of the stream's operations */
+    bool begun;   /* an operation with a launch call has been passed */
+    ptrdiff_t at; /* the marker in which it was launched; -1: before all markers */
+};
+
+enum { FEW = 4 };
+
+static struct marker marked_steps_marker(int64_t begin, int64_t end, uint64_t number)
+{
+    return (struct marker){ begin, end, number, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MIN, false };
+}
 
 /* Collects the step markers of the thread that has the most of them, in order of their begin. */
 static int marked_steps_collect(const struct ws_ranges *ranges, struct ws_vector *markers)
@@ -36,7 +53,7 @@ static int marked_steps_collect(const struct ws_ranges *ranges, struct ws_vector
         struct marker *marker = ws_vector_push(markers);
         if (!marker)
             return -ENOMEM;
-        *marker = (struct marker){ range->host_begin, range->host_end, range->number, INT64_MAX, INT64_MAX };
+        *marker = marked_steps_marker(range->host_begin, range->host_end, range->number);
     }
     return 0;
 }
@@ -49,7 +66,7 @@ static int add_last_end(struct ws_vector *markers)
     struct marker *marker = ws_vector_push(markers);
     if (!marker)
         return -ENOMEM;
-    *marker = (struct marker){ end, end, 0, INT64_MAX, INT64_MAX };
+    *marker = marked_steps_marker(end, end, 0);
     return 0;
 }
 
@@ -69,72 +86,139 @@ static ptrdiff_t marker_at(const struct marker *list, size_t count, size_t hint,
     return (ptrdiff_t)low - 1;
 }
 
-/* Finds the stream with the most kernels other than communication, as an index into ws_process.streams. Sets *stream
- * to WS_NOWHERE if there is none. */
-static int main_stream(const struct ws_report *report, const struct ws_track *track, uint32_t *stream)
+static struct lane *lane_of(const struct ws_process *process, struct lane *lanes, uint32_t shape)
+{
+    return &lanes[ws_min(ws_process_shape(process, shape)->stream, (uint32_t)process->streams.rows.count)];
+}
+
+/* Finds out of which streams the trace holds launch calls, and which stream is the main one. */
+static int look_at_streams(const struct ws_report *report, const struct ws_track *track, struct lane *lanes,
+                           uint32_t *main)
 {
     const struct ws_process *process = ws_model_process(report->model, track->process);
-    size_t streams = process->streams.rows.count, most = streams;
-    size_t *counts = calloc(streams + 1, sizeof(*counts));
     uint8_t *groups = ws_report_shape_groups(report, process);
-    if (counts && groups) {
-        for (size_t i = 0; i < track->count; i++) {
-            uint32_t shape = process->ops.shape[track->order[i]], of_op = ws_process_shape(process, shape)->stream;
-            counts[of_op < streams ? of_op : streams] += groups[shape] == WS_GROUP_COMPUTE;
-        }
-        for (size_t i = 0; i < streams; i++)
-            if (counts[i] > counts[most])
-                most = i;
+    if (!groups)
+        return -ENOMEM;
+    for (size_t i = 0; i < track->count; i++) {
+        uint32_t op = track->order[i];
+        lane_of(process, lanes, process->ops.shape[op])->calls |= ws_op_has_call(&process->ops, op);
     }
-    *stream = most < streams ? (uint32_t)most : WS_NOWHERE;
-    int status = counts && groups ? 0 : -ENOMEM;
-    free(counts);
+    int status = ws_track_main_stream(process, track, groups, main);
     free(groups);
     return status;
 }
 
-static void find_first_launches(const struct ws_process *process, const struct ws_track *track, uint32_t stream,
-                                struct ws_vector *markers)
+static bool has_calls(const struct ws_process *process, const struct lane *lanes)
+{
+    for (size_t i = 0; i <= process->streams.rows.count; i++)
+        if (lanes[i].calls)
+            return true;
+    return false;
+}
+
+/* The index of the marker in which an operation was launched; -1: before all markers. If the trace lacks the launch
+ * but has others of the stream, the stream's order tells: an operation before all of these was launched before the
+ * recording, and a later one not before its predecessor. If it has none of the stream, the begin on the device stands
+ * for the launch; but an operation before all launched ones of the device (not `begun`) was launched before the
+ * recording too. */
+static ptrdiff_t launched_at(const struct ws_ops *ops, uint32_t op, const struct ws_vector *markers,
+                             struct lane *lane, bool begun, size_t *hint)
+{
+    if ((lane->calls || !begun) && !ws_op_has_call(ops, op))
+        return lane->at;
+    lane->at = marker_at(markers->data, markers->count, *hint, ws_op_host_begin(ops, op));
+    *hint = lane->at < 0 ? 0 : (size_t)lane->at;
+    return lane->at;
+}
+
+/* Finds what was launched in each marker. *before is the latest end of what was launched before all markers. */
+static void find_work(const struct ws_process *process, const struct ws_track *track, struct lane *lanes,
+                      uint32_t main, struct ws_vector *markers, int64_t *before)
 {
     const struct ws_ops *ops = &process->ops;
     struct marker *list = markers->data;
+    int64_t reach = INT64_MIN;
     size_t hint = 0;
+    bool begun = !has_calls(process, lanes);
     for (size_t i = 0; i < track->count; i++) {
         uint32_t op = track->order[i];
-        if (stream != WS_NOWHERE && ws_process_shape(process, ops->shape[op])->stream != stream)
-            continue;
-        ptrdiff_t at = marker_at(list, markers->count, hint, ws_op_host_begin(ops, op));
-        if (at < 0)
-            continue;
-        hint = (size_t)at;
-        if (ws_op_host_begin(ops, op) >= list[at].launched)
-            continue;
-        list[at].launched = ws_op_host_begin(ops, op);
-        list[at].begin = ws_op_begin(ops, op);
+        struct lane *lane = lane_of(process, lanes, ops->shape[op]);
+        ptrdiff_t at = launched_at(ops, op, markers, lane, begun, &hint);
+        int64_t begin = ws_op_begin(ops, op), end = ws_op_end(ops, op), launched = ws_op_host_begin(ops, op);
+        int64_t *latest = at < 0 ? before : &list[at].end;
+        *latest = ws_max(*latest, end);
+        bool known = ws_op_has_call(ops, op) || !lane->calls;
+        if (at >= 0 && known && (main == WS_NOWHERE || lane == &lanes[main]) && launched < list[at].launched) {
+            list[at].launched = launched;
+            list[at].first = begin;
+            list[at].held = !lane->begun && ws_op_was_held(process, op, reach);
+        }
+        lane->begun |= known;
+        begun |= ws_op_has_call(ops, op);
+        reach = ws_max(reach, end);
     }
+}
+
+/* The first step has no step before it whose work lets it begin later than its marker. In its place the delay of the
+ * next boundary counts: what a step's work outlasts its marker by, the host of the next step spends meanwhile. So a
+ * step takes as long as the host's or the device's part of it, whichever is longer, and not as long as both in a row.
+ */
+static void delay_first(struct ws_vector *markers, int64_t before)
+{
+    struct marker *list = markers->data;
+    size_t first = 0, last = markers->count - 1;
+    while (first < last && list[first].launched == INT64_MAX)
+        first++;
+    size_t next = first + 1;
+    while (next < last && list[next].launched == INT64_MAX)
+        next++;
+    if (first == last || list[first].held)
+        return;
+    int64_t delay = ws_max(list[next].boundary - list[next].host_begin, 0);
+    list[first].boundary = ws_min(list[first].first, ws_max(list[first].host_begin + delay, before));
+}
+
+/* Sets the boundaries at which steps begin (steps.h). `before`: the end of what was launched before all markers. */
+static void place_boundaries(struct ws_vector *markers, bool aligned, int64_t before)
+{
+    struct marker *list = markers->data;
+    int64_t done = before;
+    for (size_t i = 0; i < markers->count; i++) {
+        int64_t ready = aligned ? ws_max(list[i].host_begin, done) : done;
+        done = ws_max(done, list[i].end);
+        list[i].boundary = ready == INT64_MIN || list[i].held ? list[i].first : ws_min(list[i].first, ready);
+    }
+    if (aligned)
+        delay_first(markers, before);
     /* The step of a marker without launches begins where the next step begins, so it is empty. */
     for (size_t i = markers->count - 1; i-- > 0;)
-        if (list[i].begin == INT64_MAX)
-            list[i].begin = list[i + 1].begin;
+        if (list[i].launched == INT64_MAX)
+            list[i].boundary = list[i + 1].boundary;
 }
 
-static int64_t last_end(const struct ws_ops *ops, const struct ws_track *track)
-{
-    int64_t end = INT64_MIN;
-    for (size_t i = 0; i < track->count; i++)
-        end = ws_max(end, ws_op_end(ops, track->order[i]));
-    return end;
-}
-
-static int marked_steps_add_steps(const struct ws_vector *markers, int64_t end, struct ws_track_steps *result)
+/* Does each marker end where the next one begins? If markers leave more than 2 % of the time to what lies between
+ * them (our choice), an iteration takes longer than a marker. */
+static bool markers_tile(const struct ws_vector *markers)
 {
     const struct marker *list = markers->data;
-    size_t last = markers->count - 1;
+    double inside = 0, between = 0;
+    for (size_t i = 0; i + 2 < markers->count; i++) {
+        inside += (double)(list[i].host_end - list[i].host_begin);
+        between += (double)ws_max(list[i + 1].host_begin - list[i].host_end, 0);
+    }
+    return between <= inside / 50;
+}
+
+/* `few`: with fewer steps, the last one counts even if its end is not certain. */
+static int marked_steps_add_steps(const struct ws_vector *markers, size_t few, struct ws_track_steps *result)
+{
+    const struct marker *list = markers->data;
+    size_t last = markers->count - 1, working = markers->count; /* number of markers up to the last with launches */
     int64_t before = INT64_MIN;
-    for (size_t i = 0; i < last && list[i].begin != INT64_MAX; i++) {
-        bool cut = list[i + 1].begin == INT64_MAX;
-        int64_t next = cut ? end : list[i + 1].begin;
-        int64_t begin = ws_max(list[i].begin, before);
+    while (working && list[working - 1].launched == INT64_MAX)
+        working--;
+    for (size_t i = 0; i < ws_min(working, last); i++) {
+        int64_t next = list[i + 1].boundary, begin = ws_max(list[i].boundary, before);
         if (next <= begin)
             continue;
         struct ws_step *step = ws_vector_push(&result->steps);
@@ -145,9 +229,35 @@ static int marked_steps_add_steps(const struct ws_vector *markers, int64_t end, 
         step->host_begin = list[i].host_begin;
         step->host_end = list[i + 1].host_begin;
         step->number = list[i].number;
-        step->kind = cut ? WS_STEP_CUT : WS_STEP_STEADY;
+        step->kind = WS_STEP_STEADY;
     }
+    /* If nothing runs after the last step, work of its end may be missing. If markers do not tile, nothing tells when
+     * the next iteration would have begun. With few steps, the last step counts as steady nevertheless. */
+    struct ws_step *steps = result->steps.data;
+    if (result->steps.count && result->steps.count >= few && (working < markers->count || !markers_tile(markers)))
+        steps[result->steps.count - 1].kind = WS_STEP_CUT;
     return 0;
+}
+
+/* Turns markers, with the entry for the end of the last one, into steps. */
+static int steps_of_markers(const struct ws_report *report, const struct ws_track *track, struct ws_vector *markers,
+                            size_t few, struct ws_track_steps *result)
+{
+    const struct ws_process *process = ws_model_process(report->model, track->process);
+    size_t streams = process->streams.rows.count;
+    struct lane *lanes = calloc(streams + 1, sizeof(*lanes));
+    uint32_t main;
+    int64_t before = INT64_MIN;
+    int status = lanes ? look_at_streams(report, track, lanes, &main) : -ENOMEM;
+    if (!status) {
+        for (size_t i = 0; i <= streams; i++)
+            lanes[i].at = -1;
+        find_work(process, track, lanes, main, markers, &before);
+        place_boundaries(markers, track->aligned, before);
+        status = marked_steps_add_steps(markers, few, result);
+    }
+    free(lanes);
+    return status;
 }
 
 int ws_marked_steps(const struct ws_report *report, const struct ws_track *track, struct ws_track_steps *result)
@@ -156,27 +266,33 @@ int ws_marked_steps(const struct ws_report *report, const struct ws_track *track
     struct ws_vector markers = WS_VECTOR(struct marker);
     result->why_none = "The program set no step markers.";
     int status = marked_steps_collect(&process->ranges, &markers);
-    if (status || !markers.count)
-        goto out;
-    status = add_last_end(&markers);
-    if (status)
-        goto out;
-    uint32_t stream;
-    status = main_stream(report, track, &stream);
-    if (status)
-        goto out;
-    find_first_launches(process, track, stream, &markers);
-    status = marked_steps_add_steps(&markers, last_end(&process->ops, track), result);
-    struct ws_step *steps = result->steps.data;
-    if (result->steps.count)
-        result->source = WS_STEPS_MARKED;
-    else
-        result->why_none = "No operation launched in the marked steps ran on this device.";
-    /* If nothing runs after the last step, the step ends with its last operation. Such an end is inexact, so the step
-     * is not steady (WS_STEP_CUT). With fewer than four steps, the last step counts as steady nevertheless. */
-    if (result->steps.count && result->steps.count < 4)
-        steps[result->steps.count - 1].kind = WS_STEP_STEADY;
-out:
+    if (!status && markers.count)
+        status = add_last_end(&markers);
+    if (!status && markers.count) {
+        status = steps_of_markers(report, track, &markers, FEW, result);
+        if (result->steps.count)
+            result->source = WS_STEPS_MARKED;
+        else
+            result->why_none = "No operation launched in the marked steps ran on this device.";
+    }
+    ws_vector_finish(&markers);
+    return status;
+}
+
+int ws_steps_between(const struct ws_report *report, const struct ws_track *track, const int64_t *begins,
+                     size_t count, struct ws_track_steps *result)
+{
+    struct ws_vector markers = WS_VECTOR(struct marker);
+    int status = 0;
+    for (size_t i = 0; i < count && !status; i++) {
+        struct marker *marker = ws_vector_push(&markers);
+        if (marker)
+            *marker = marked_steps_marker(begins[i], begins[i + (i + 1 < count)], i);
+        else
+            status = -ENOMEM;
+    }
+    if (!status && count > 1)
+        status = steps_of_markers(report, track, &markers, 0, result);
     ws_vector_finish(&markers);
     return status;
 }

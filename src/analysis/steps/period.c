@@ -196,6 +196,8 @@ int ws_period_find(const struct ws_period_source *source, struct ws_period *peri
     int status = find_levels(&text, levels, &count);
     if (!status) {
         const struct ws_period_level *level = ws_period_choose(&text, levels, count, &period->why_none);
+        period->updates = level && level->updates;
+        period->exchanges = level && (level->fed || level->read || level->graphs);
         if (level)
             status = ws_period_cut(&text, level, period);
     }

@@ -69,6 +69,8 @@ struct ws_period_step {
 struct ws_period {
     struct ws_vector steps; /* struct ws_period_step; each ends where the next begins; the last has no end */
     const char *why_none;   /* a sentence, if there are no steps */
+    bool updates;           /* most steps have an optimizer's kernel */
+    bool exchanges;         /* steps copy from or to the host, or launch a graph */
 };
 
 /* Returns 0 or -ENOMEM. */

@@ -153,10 +153,9 @@ static int steps_ranges_choose(struct summer *summer)
 struct item {
     uint32_t place; /* index in the track's order */
     int64_t begin, end;
-    int64_t launched; /* host time of the launch */
-    int64_t idle;
-    bool steady;      /* the operation began in a steady step */
-    bool idle_steady; /* the gap began in a steady step */
+    int64_t launched;          /* host time of the launch */
+    int64_t idle, idle_steady; /* all of the gap; the part in steady steps */
+    bool steady;               /* the operation began in a steady step */
 };
 
 static void steps_ranges_add_work(struct ws_range_work *work, const struct item *item)
@@ -167,7 +166,7 @@ static void steps_ranges_add_work(struct ws_range_work *work, const struct item 
     work->all.busy += more;
     work->all.sum = ws_sum(work->all.sum, item->end - item->begin);
     work->all.idle += item->idle;
-    work->steady.idle += item->idle_steady ? item->idle : 0;
+    work->steady.idle += item->idle_steady;
     if (!item->steady)
         return;
     work->steady.operations++;
@@ -220,7 +219,8 @@ static void sum_operations(struct summer *summer, const struct ws_gaps *gaps)
 {
     const struct ws_ops *ops = &summer->process->ops;
     struct ws_range_outside *outside = summer->result->outside.data;
-    size_t step = 0, gap_step = 0;
+    struct ws_steady_walk gap_walk = ws_steady_walk(summer->steps);
+    size_t step = 0;
     for (size_t i = 0; i < summer->track->count; i++) {
         uint32_t op = summer->track->order[i];
         struct item item = {
@@ -233,7 +233,7 @@ static void sum_operations(struct summer *summer, const struct ws_gaps *gaps)
         if (ws_gap_ends_at(gaps, i)) {
             struct ws_gap gap = ws_gap_at(gaps, i);
             item.idle = ws_gap_length(&gap);
-            item.idle_steady = ws_step_is_steady(ws_steps_next(summer->steps, &gap_step, gap.begin));
+            item.idle_steady = ws_steady_part(&gap_walk, gap.begin, gap.end);
         }
         uint32_t place = ws_op_thread_place(ops, op); /* index 0 if the launch is not known */
         struct thread *thread = summer->launchers[place];

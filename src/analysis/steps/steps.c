@@ -84,11 +84,12 @@ static int64_t launch_of(const struct ws_ops *ops, const struct ws_track *track,
     return known ? ws_op_host_begin(ops, track->order[place]) : otherwise;
 }
 
-/* Sets host_begin and host_end of steps that were found, not marked, from the times of launches. */
+/* Sets host_begin and host_end of steps that were found in the order of operations, from the times of launches. */
 static void place_on_host(const struct ws_ops *ops, const struct ws_track *track, struct ws_track_steps *result)
 {
     struct ws_step *steps = result->steps.data;
-    size_t count = result->source == WS_STEPS_FOUND ? result->steps.count : 0;
+    bool placed = result->source != WS_STEPS_FOUND || result->proof >= WS_PROOF_NAMES;
+    size_t count = placed ? 0 : result->steps.count;
     for (size_t i = count; i-- > 0;) {
         struct ws_step *step = &steps[i];
         step->host_end = i + 1 < count ? steps[i + 1].host_begin
@@ -176,7 +177,8 @@ static void leave_out_counted(const struct ws_report *report, const struct ws_tr
             list[i].kind = WS_STEP_STEADY;
 }
 
-/* Leaves out steps during which recording was off for a time: their true length and idle time are not known. */
+/* Leaves out steps during which recording was off for a time: their true length and idle time are not known. A step
+ * that the host began while recording was off begins with the recording. */
 static void leave_out_paused(const struct ws_track_activity *activity, struct ws_vector *steps)
 {
     const struct ws_hole *holes = activity->holes.data;
@@ -185,6 +187,11 @@ static void leave_out_paused(const struct ws_track_activity *activity, struct ws
     for (size_t i = 0; i < steps->count; i++) {
         while (hole < activity->holes.count && holes[hole].end <= list[i].begin)
             hole++;
+        if (hole < activity->holes.count && holes[hole].begin < list[i].begin && holes[hole].end < list[i].end) {
+            list[i].begin = holes[hole++].end;
+            if (i)
+                list[i - 1].end = list[i].begin;
+        }
         if (hole < activity->holes.count && holes[hole].begin < list[i].end && list[i].kind == WS_STEP_STEADY)
             list[i].kind = WS_STEP_PAUSED;
     }

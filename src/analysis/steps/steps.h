@@ -1,11 +1,25 @@
 /* The steps of a device: the iterations of the program's main loop. They come from the program's step markers, or are
  * found in the operations of the device if there are none (period.h).
  *
- * From the first boundary to the last, each step begins where the one before ends. A boundary is the begin of a
- * step's first operation on the main stream: the stream of the device with most kernels other than communication.
- * With step markers, this is the first operation of that stream that was launched after the marker's begin. Other
- * streams do not count because they run ahead: a copy for the batch after next says nothing about the current step.
- * Operations before the first boundary are in no step.
+ * From the first boundary to the last, each step begins where the one before ends. Operations before the first
+ * boundary are in no step.
+ *
+ * Marked steps: an iteration runs on the host from marker to marker, and on the device from when its work could
+ * begin. So a step begins when the host has begun its marker and the device has ended all that was launched before.
+ * If the host is ahead, steps have the device's period; if the device waits, they have the host's, and what the host
+ * does before the step's first launch is in the step. The last step ends likewise, with its marker and its work.
+ * - At the latest, a step begins with its first operation on the main stream: the stream of the device with most
+ * kernels other than communication. Other streams do not decide because they run ahead: a copy for the batch after
+ * next says nothing about the current step.
+ * - Work without a recorded launch, before all other work of its stream, was launched before the recording. So was
+ * what held up the main stream's first operation, if nothing that was recorded did (activity/queued.c).
+ * - If no earlier work is recorded, the first step begins later than its marker by as much as the next boundary is
+ * behind the next marker. Otherwise work that overlaps with the host's next step would count twice.
+ *
+ * Found steps: a boundary is the begin of a step's first operation on the main stream. When the host began the step
+ * is not known, so the idle time before this operation is in the step before.
+ * The ranges of the program may show that found steps are parts of an iteration (named_parts.h). Then its ranges give
+ * the steps, which begin and end like marked ones, or there are none.
  *
  * Every figure "per step" in a report is taken over the steady steps. The other kinds are left out:
  * - warm-up: the leading steps before the first two in a row that are at most 25 % longer than the median. Also
@@ -13,7 +27,8 @@
  * batches loaded beforehand;
  * - other: segments that repeat with the steps but are not like them (evaluation, checkpoint); only for steps that
  * were found, not marked;
- * - cut: the last step, if its end was not recorded (among fewer than four marked steps it counts as steady);
+ * - cut: the last step, if its end was not recorded: nothing runs after it, or markers leave time between them (among
+ * fewer than four marked steps it counts as steady);
  * - counted: steps with launches that were delayed while hardware counters were read; they are left out only if at
  * least three other steps remain;
  * - paused: steps during which recording was off for a time, as between bursts.
@@ -36,6 +51,17 @@
 enum { WS_STEPS_TO_JUDGE = 3 };
 
 enum ws_steps_source { WS_STEPS_NONE, WS_STEPS_MARKED, WS_STEPS_FOUND };
+
+/* What shows that found steps are iterations, and not layers or the like (named_parts.h). */
+enum ws_steps_proof {
+    WS_PROOF_STRUCTURE, /* only that they hold repetitions of their own, or many kernels: doubtful */
+    WS_PROOF_EXCHANGE,  /* each copies from or to the host, or launches a graph: likely */
+    WS_PROOF_UPDATE,    /* each updates the model: likely */
+    WS_PROOF_RANGES,    /* ranges of the program repeat with them: confirmed */
+    WS_PROOF_NAMES,     /* the steps are the periods of the program's ranges: confirmed */
+    WS_PROOF_LENGTH,    /* the only step is a piece of the recording, as long as the period of the ranges: likely */
+    WS_PROOF_COUNT
+};
 
 enum ws_step_kind {
     WS_STEP_STEADY,
@@ -78,6 +104,7 @@ struct ws_step_figure {
 
 struct ws_track_steps {
     enum ws_steps_source source;
+    enum ws_steps_proof proof;   /* of found steps */
     const char *why_none;        /* a sentence, if there are no steps */
     struct ws_vector steps;      /* struct ws_step, in order of time */
     struct ws_vector slow_steps; /* struct ws_slow_step, in order of time; only the first ones */
@@ -143,6 +170,20 @@ static inline bool ws_steady_at(struct ws_steady_walk *walk, int64_t time)
     walk->steady = within && ws_step_is_steady(walk->next);
     walk->until = within ? walk->next->end : walk->next < walk->end ? walk->next->begin : INT64_MAX;
     return walk->steady;
+}
+
+/* The part of the time from `begin` to `end` that lies in steady steps, ns. Begins must ascend from call to call. */
+static inline int64_t ws_steady_part(struct ws_steady_walk *walk, int64_t begin, int64_t end)
+{
+    bool steady = ws_steady_at(walk, begin);
+    if (end <= walk->until)
+        return steady ? end - begin : 0;
+    int64_t part = 0;
+    for (struct ws_steady_walk ahead = *walk; begin < end; begin = ahead.until) {
+        steady = ws_steady_at(&ahead, begin);
+        part += steady ? ws_min(end, ahead.until) - begin : 0;
+    }
+    return part;
 }
 
 /* A total over the steady steps divided by their number; 0 if there are none. */

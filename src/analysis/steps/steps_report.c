@@ -13,6 +13,21 @@ static const struct {
 #undef NAME
 };
 
+static const struct {
+    const char *sure, *why;
+} proofs[WS_PROOF_COUNT] = {
+    [WS_PROOF_STRUCTURE] = { "doubtful", "they may be parts of iterations: none updates a model, copies from or to "
+                                         "the host, or launches a graph" },
+    [WS_PROOF_EXCHANGE] = { "likely", "each copies from or to the host, or launches a graph" },
+    [WS_PROOF_UPDATE] = { "likely", "each updates the model" },
+    [WS_PROOF_RANGES] = { "confirmed", "the program's ranges repeat with them" },
+    [WS_PROOF_NAMES] = { "confirmed", "the names of the program's ranges repeat with them" },
+    [WS_PROOF_LENGTH] = { "likely",
+                          "the names of the program's ranges repeat after this time; the device was so far behind "
+                          "that no iteration of it was recorded from begin to end, so a piece as long stands "
+                          "for one" },
+};
+
 static void print_left_out(const struct ws_track_steps *result, struct ws_page *page)
 {
     char count[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE];
@@ -46,7 +61,7 @@ static void print_times(const struct ws_track_steps *result, struct ws_page *pag
                      ws_format_time(median, result->median), ws_format_time(p95, result->p95),
                      ws_format_time(least, result->least), ws_format_time(most, result->most), 100 * result->cov);
     if (!result->judged) {
-        ws_page_fact(page, "stable?", "not known: fewer than three steady steps");
+        ws_page_fact(page, "stable?", "not known: fewer than three steady steps, which may not be typical");
         return;
     }
     ws_page_fact(page, "stable?",
@@ -152,7 +167,11 @@ void ws_steps_text(const struct ws_report *report, size_t subject, const void *m
     }
     ws_page_fact(page, "steps", "%s steady, %s", ws_format_count(count, result->kinds[WS_STEP_STEADY]),
                  result->source == WS_STEPS_MARKED ? "marked by the program"
-                                                   : "found in the order of operations (an inference: no markers)");
+                 : result->proof >= WS_PROOF_NAMES
+                     ? "found in the names of the program's ranges (an inference: no markers)"
+                     : "found in the order of operations (an inference: no markers)");
+    if (result->source == WS_STEPS_FOUND)
+        ws_page_fact(page, "how sure", "%s: %s", proofs[result->proof].sure, proofs[result->proof].why);
     print_left_out(result, page);
     if (!result->kinds[WS_STEP_STEADY])
         return;
@@ -225,6 +244,8 @@ static int json_summary(const struct ws_track_steps *result, json_t *object)
     int status = json_object_set_new(object, "source", json_string(sources[result->source]));
     if (result->source == WS_STEPS_NONE)
         return status | json_object_set_new(object, "why_none", json_string(result->why_none));
+    if (result->source == WS_STEPS_FOUND)
+        status |= json_object_set_new(object, "sure", json_string(proofs[result->proof].sure));
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]) && !status; i++)
         status = ws_json_set(object, values[i].key, values[i].value);
     if (result->kinds[WS_STEP_COUNTED])

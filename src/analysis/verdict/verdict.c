@@ -191,6 +191,11 @@ static void print_shares(const struct ws_track_wall *wall, struct ws_page *page)
                      text, WS_WALL_OVERHEAD_LIMIT, WS_WALL_INPUT_LIMIT, WS_WALL_COMMUNICATION_LIMIT);
 }
 
+static bool is_doubtful(const struct ws_track_steps *steps)
+{
+    return steps->source == WS_STEPS_FOUND && steps->proof == WS_PROOF_STRUCTURE;
+}
+
 static void print_steps(const struct ws_track_steps *steps, struct ws_page *page)
 {
     char count[WS_FORMAT_SIZE], median[WS_FORMAT_SIZE], p95[WS_FORMAT_SIZE], slow[40] = "", left_out[80] = "";
@@ -211,7 +216,9 @@ static void print_steps(const struct ws_track_steps *steps, struct ws_page *page
         snprintf(slow, sizeof(slow), ", %s slow", ws_format_count(count, steps->slow));
     ws_page_fact(page, "1 step time stable?", "%s  %s %s, median %s, p95 %s, CoV %.1f %%%s%s",
                  steps->stable ? "yes" : "no ", ws_format_count(count, steps->kinds[WS_STEP_STEADY]),
-                 steps->source == WS_STEPS_MARKED ? "marked steps" : "steps found",
+                 steps->source == WS_STEPS_MARKED ? "marked steps"
+                 : is_doubtful(steps)             ? "steps found (doubtful)"
+                                                  : "steps found",
                  ws_format_time(median, steps->median), ws_format_time(p95, steps->p95), steps->cov * 100, slow,
                  left_out);
 }

@@ -1,5 +1,6 @@
 #include "check.h"
 
+#include "analysis/verdict/wall.h"
 #include "base/interval.h"
 #include "interval_sums.h"
 #include "built.h"
@@ -304,6 +305,34 @@ static void gaps_are_passed_by_in_any_number(void **state)
     built_finish(&built);
 }
 
+/* Another profiler begins while the main stream still works on what was launched before. Its first operation waits
+ * for 50 ms, which says nothing of the program. A later wait does: what held the stream up was launched in the
+ * recording. */
+static void what_was_queued_before_the_recording_is_no_wait_of_the_program(void **state)
+{
+    const int64_t ms = 1000000, us = 1000;
+    (void)state;
+    for (int imported = 0; imported < 2; imported++) {
+        struct built built;
+        struct builder *trace = built_begin_on(&built, "Test GPU", 2);
+        build_meta(trace, "import", imported ? "Kineto (PyTorch profiler) JSON" : NULL);
+        build_kernel(trace, 2, compute_name, 15 * us, 20 * us);
+        for (int64_t i = 0; i < 10; i++)
+            build_launch(trace, &(struct launch){ .kernel = compute_name,
+                                                  .begin = (i < 5 ? 50 : 80) * ms + i * ms,
+                                                  .end = (i < 5 ? 51 : 81) * ms + i * ms,
+                                                  .host_begin = i * 10 * us,
+                                                  .host_end = i * 10 * us + 5 * us });
+        built_report(&built);
+        const struct ws_track_activity *activity = built_activity(&built, 0);
+        const struct ws_track_wall *wall = built_result(&built, &ws_analysis_wall, 0);
+        assert_int_equal(activity->unrecorded, imported ? 50 * ms - 20 * us : 0);
+        assert_int_equal(activity->idle, 80 * ms - 20 * us - activity->unrecorded);
+        assert_int_equal(wall->length, activity->span - activity->unrecorded);
+        built_finish(&built);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +344,7 @@ int main(void)
         cmocka_unit_test(any_number_of_counts_costs_little),
         cmocka_unit_test(what_ended_last_may_have_begun_long_before),
         cmocka_unit_test(gaps_are_passed_by_in_any_number),
+        cmocka_unit_test(what_was_queued_before_the_recording_is_no_wait_of_the_program),
         cmocka_unit_test(an_operation_of_no_length_is_an_event_all_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
