@@ -13,7 +13,14 @@
 
 static const char *const class_names[WS_ROOF_CLASS_COUNT] = { "unknown", "compute-bound", "memory-bound",
                                                               "latency-bound", "communication" };
-static const char *const source_names[WS_WORK_SOURCES] = { "none", "name", "arguments", "shape", "counter" };
+static const char *const source_names[WS_WORK_SOURCES] = {
+    "none", "name", "tokens", "arguments", "shape", "counter"
+};
+
+const char *ws_work_source_name(enum ws_work_source source)
+{
+    return source_names[source];
+}
 
 /* The share that the kernel reaches of the roof that limits it; 0: not known. */
 static double of_roof(const struct ws_roofline_row *row)

@@ -1,13 +1,21 @@
 /* The verdict on a device: what its steps consist of, which wall limits it, and what to do first.
  *
- * A step's time is cut into the parts of advice.h. The wall is the first of these that applies:
- * - overhead or communication, if it is above its limit; if both are, the larger one. Overhead is exposed copies, and
- * idle time other than waits for other ranks. Its limit is 15 % of the step (TraceLens' limit for idle time). Waits
- * for input have a limit of their own, 5 % (that of PyTorch's TensorBoard plugin). Communication is exposed
- * collectives and waits for other ranks. Its limit is 10 % (the same plugin's limit);
- * - what busy time is spent on: compute if matrix work (gemm, conv, attention; not matrix times vector) takes at
- * least as long as other kernels, else bandwidth. There is no verdict if CUDA graphs that were timed as a whole take
- * longer than either. Whether a kernel actually reaches a roof is shown by the roofline.
+ * A step's time is cut into the parts of advice.h, and each part belongs to a wall:
+ * - overhead: idle time other than waits for other ranks, and exposed copies over the host link;
+ * - communication: exposed collectives, and waits for other ranks;
+ * - compute and bandwidth: kernels, by their roofline class (wall_kernels.h). Copies within the device and memsets,
+ * where no kernel hides them, are bandwidth;
+ * - none: CUDA graphs that were timed as a whole.
+ *
+ * The wall is the largest of these, with one exception: a delay of the GPU (overhead or communication) is the wall
+ * from its limit on, although kernels take longer. All of a delay can go. Of the time of kernels only a part can,
+ * because the work remains: to save as much as a delay of 30 % does, the kernels in the other 70 % would have to
+ * become 1.75 times as fast, and 1.33 times for a delay of 20 %. The limits, 30 % of a step for overhead and 20 % for
+ * communication, are twice those from which on other tools warn: 15 % for idle time (TraceLens), 10 % for
+ * communication (PyTorch's TensorBoard plugin). From there on the report names a delay beside the wall. If both
+ * delays reach their limits, the larger one is the wall. There is no verdict if graphs are the largest.
+ *
+ * The wall rests on names only (`by_names`) if the roofline knows the class of less than half of its time.
  *
  * If waiting for input is the wall, the rest of the step has a wall of its own: `behind`. In training this is the
  * wall that remains once input is loaded ahead. In a server, which waits for requests, it is the wall of the time
@@ -20,20 +28,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/roofline/roofline.h"
 #include "report/analysis.h"
 
-/* Percent of the step. A wall above its limit is named (see above). */
-enum { WS_WALL_OVERHEAD_LIMIT = 15, WS_WALL_INPUT_LIMIT = 5, WS_WALL_COMMUNICATION_LIMIT = 10 };
+/* Percent of the step (see above). */
+enum { WS_WALL_OVERHEAD_LIMIT = 30, WS_WALL_COMMUNICATION_LIMIT = 20, WS_WALL_WARNED_OF = 50 /* % of a limit */ };
 
 struct ws_track_wall {
     enum ws_wall wall;
-    const char *why_none;         /* a sentence, if there is no verdict */
-    enum ws_part cause;           /* the largest part of the wall */
-    bool per_step;                /* figures are per steady step, else for the whole recording */
-    size_t steps;                 /* number of steady steps; 1 if there are none */
-    int64_t length;               /* ns: mean steady step, or the recorded time */
-    int64_t parts[WS_PART_COUNT]; /* ns; they add up to length, except for rounding */
-    int64_t by_wall[WS_WALL_COUNT];
+    const char *why_none;                          /* a sentence, if there is no verdict */
+    enum ws_part cause;                            /* the largest part of the wall */
+    bool per_step;                                 /* figures are per steady step, else for the whole recording */
+    size_t steps;                                  /* number of steady steps; 1 if there are none */
+    int64_t length;                                /* ns: mean steady step, or the recorded time */
+    int64_t parts[WS_PART_COUNT];                  /* ns; they add up to length, except for rounding */
+    int64_t in_wall[WS_PART_COUNT][WS_WALL_COUNT]; /* ns; each part by wall */
+    int64_t by_wall[WS_WALL_COUNT];                /* ns; sums of in_wall */
+    int64_t kernels[WS_WALL_COUNT]
+                   [WS_WORK_SOURCES]; /* ns of kernels by wall, and by what the roofline knows their class
+                                         from; WS_WORK_NONE: not known, the wall is what names suggest */
+    bool by_names;                    /* names alone suggest most of the wall's time */
     bool trains;               /* the device runs what only training runs; else waits for input may be for requests */
     enum ws_wall behind;       /* the wall of the rest of the step, if waiting for input is the wall */
     enum ws_part behind_cause; /* the largest part of the wall `behind`, without waits for input */
@@ -42,6 +56,21 @@ struct ws_track_wall {
 };
 
 extern const struct ws_analysis ws_analysis_wall;
+
+/* The limit of a delay; 0: the wall is none. */
+int ws_wall_limit(enum ws_wall wall);
+
+/* The largest part of the wall. */
+enum ws_part ws_wall_cause(const struct ws_track_wall *result, enum ws_wall wall);
+
+/* The time of kernels at this wall whose class the roofline knows; and that of kernels which only their names put
+ * there.
+ */
+int64_t ws_wall_known(const struct ws_track_wall *result, enum ws_wall wall);
+static inline int64_t ws_wall_suggested(const struct ws_track_wall *result, enum ws_wall wall)
+{
+    return result->kernels[wall][WS_WORK_NONE];
+}
 
 /* The slowest device of a job, for which the others wait. Devices with steps are compared by the length of a step. If
  * no device has steps, all are compared by the length of their recordings. */
