@@ -55,6 +55,8 @@ static struct ws_server_step read_sglang(const char *name)
 struct ws_server_step ws_server_step_read(const char *name, size_t length)
 {
     char text[NAME_MOST];
+    if (length < 5 || (memcmp(name, "execu", 5) != 0 && memcmp(name, "step[", 5) != 0))
+        return (struct ws_server_step){ 0 };
     if (length >= sizeof(text))
         length = sizeof(text) - 1;
     memcpy(text, name, length);
@@ -62,6 +64,15 @@ struct ws_server_step ws_server_step_read(const char *name, size_t length)
     if (!strncmp(text, "execute_", 8))
         return read_vllm(text);
     return !strncmp(text, "step[", 5) ? read_sglang(text) : (struct ws_server_step){ 0 };
+}
+
+bool ws_process_serves(const struct ws_process *process)
+{
+    const struct ws_label *labels = process->labels.rows.data;
+    for (size_t i = 0; i < process->labels.rows.count; i++)
+        if (ws_server_step_read(labels[i].text.data, labels[i].text.length).tokens > 0)
+            return true;
+    return false;
 }
 
 double ws_server_step_intensity(const struct ws_server_step *step, enum ws_kernel_class class,

@@ -14,6 +14,7 @@
 
 #include "analysis/kernels/classify.h"
 #include "analysis/kernels/matmul_name.h"
+#include "model/model.h"
 
 struct ws_server_step {
     double tokens; /* 0: the range is of another kind */
@@ -21,6 +22,9 @@ struct ws_server_step {
 };
 
 struct ws_server_step ws_server_step_read(const char *name, size_t length);
+
+/* Does the process have such ranges? */
+bool ws_process_serves(const struct ws_process *process);
 
 /* An upper limit of a matrix kernel's FLOPs per byte in this iteration; 0: none is known.
  * - A product with t rows does 2·t FLOPs for each element of the weights, and reads these at least once. The kernel's

@@ -55,6 +55,7 @@ struct work {
     const struct ws_track_steps *steps;
     struct ws_map prices;    /* name << 32 | inputs → index in `priced` + 1 */
     struct ws_vector priced; /* struct priced */
+    bool serves;             /* some range is a step of an inference server */
     uint32_t *owners;        /* by index in the track's order: range of the operator whose work the kernel does */
     double *kernel_time;     /* by range: ns of all its kernels */
     bool *shortcuts;         /* by range: one of its kernels takes a shortcut (enum ws_shortcut) */
@@ -131,8 +132,8 @@ static int find_owner(struct work *work, uint32_t op, uint32_t *owner)
     uint32_t place = ws_ranges_at(ranges, ws_op_thread(ops, op), ws_op_host_begin(ops, op));
     for (; place != WS_NO_RANGE; place = ranges->parents[place]) {
         const struct ws_range *range = ws_range(ranges, place);
-        bool may_tell =
-            ws_class_is_matmul(class) && (range->kind == WS_RANGE_ANNOTATION || range->kind == WS_RANGE_STEP);
+        bool may_tell = work->serves && ws_class_is_matmul(class) &&
+                        (range->kind == WS_RANGE_ANNOTATION || range->kind == WS_RANGE_STEP);
         if (!is_operator(range) && !may_tell)
             continue;
         if (price(work, range, &priced))
@@ -172,6 +173,7 @@ static int find_owners(struct work *work)
     work->shortcuts = calloc(ranges + 1, sizeof(*work->shortcuts));
     if (!work->owners || !work->kernel_time || !work->shortcuts)
         return -ENOMEM;
+    work->serves = ws_process_serves(work->process);
     for (size_t i = 0; i < work->track->count; i++) {
         uint32_t op = work->track->order[i];
         work->owners[i] = WS_NO_RANGE;

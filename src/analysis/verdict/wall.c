@@ -16,6 +16,9 @@
 /* There is no verdict if more than this percentage of operations has no device times. Our choice. */
 enum { UNTIMED_LIMIT = 5 };
 
+/* Percent: more than half of a step. */
+enum { MOST = 50 };
+
 static bool wall_exceeds(int64_t part, int64_t whole, int percent)
 {
     return (double)part > (double)whole * percent / 100.0;
@@ -119,7 +122,9 @@ static enum ws_wall wall_judge(const struct ws_track_wall *result)
             (!delay || result->by_wall[wall] > result->by_wall[delay]))
             delay = (enum ws_wall)wall;
     }
-    return largest != WS_WALL_NONE && delay ? delay : largest;
+    if (wall_exceeds(result->by_wall[WS_WALL_NONE], result->length, MOST))
+        return WS_WALL_NONE;
+    return delay ? delay : largest;
 }
 
 enum ws_part ws_wall_cause(const struct ws_track_wall *result, enum ws_wall wall)
@@ -198,8 +203,7 @@ static int wall_run(const struct ws_report *report, size_t subject, void *memory
     if (!result->why_none) {
         result->wall = wall_judge(result);
         if (!result->wall)
-            result->why_none = "nothing delays the GPU, and CUDA graphs, which were measured as a whole, ran "
-                               "most of the time";
+            result->why_none = "CUDA graphs, which were measured as a whole, ran most of the time";
         result->cause = ws_wall_cause(result, result->wall);
         result->by_names =
             result->wall && 2 * ws_wall_suggested(result, result->wall) > result->by_wall[result->wall];

@@ -49,12 +49,12 @@ static int times_by_name(const struct ws_report *report, const struct ws_track *
 
 static enum ws_wall wall_by_name(const struct ws_report *report, size_t name)
 {
-    struct ws_matmul_name matmul;
-    if (!ws_class_is_matmul(ws_report_class(report, name)))
+    enum ws_kernel_class class = ws_report_class(report, name);
+    const char *text = ws_model_name(report->model, name)->text;
+    if (!ws_class_is_matmul(class) || ws_name_moves_much(text, class))
         return WS_WALL_BANDWIDTH;
-    matmul = ws_matmul_name(ws_model_name(report->model, name)->text);
-    bool few = ws_report_class(report, name) == WS_CLASS_GEMM && ws_matmul_has_few_rows(&matmul);
-    return few ? WS_WALL_BANDWIDTH : WS_WALL_COMPUTE;
+    struct ws_matmul_name matmul = ws_matmul_name(text);
+    return class == WS_CLASS_GEMM && ws_matmul_has_few_rows(&matmul) ? WS_WALL_BANDWIDTH : WS_WALL_COMPUTE;
 }
 
 /* The wall that the roofline puts the kernel to; WS_WALL_NONE: it does not know. */

@@ -171,18 +171,50 @@ static void sizes_of_some_launches_stand_for_these(void **state)
     built_finish(&built);
 }
 
-/* Where nothing else is known, the tile in a kernel's name suggests the number of rows. */
-static void small_tiles_suggest_bandwidth(void **state)
+/* Where nothing else is known, names suggest whether matrix kernels do much with each byte: by the tile, or by the
+ * kind of attention or convolution. */
+static void names_suggest_a_wall(void **state)
 {
-    static const char *const kernels[] = { "nvjet_tst_64x8_64x16_4x1_v_bz_TNT", gemm };
+    static const char *const kernels[] = { "nvjet_tst_64x8_64x16_4x1_v_bz_TNT",
+                                           "paged_attention_v2_kernel<half>()",
+                                           "conv_depthwise2d_forward_kernel<3, half>()",
+                                           gemm,
+                                           "flash_fwd_kernel<half>()",
+                                           "implicit_convolve_sgemm<float>()" };
     (void)state;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 6; i++) {
         struct built built;
         struct builder *trace = built_begin_on(&built, H100, 1);
         build_kernel(trace, 1, kernels[i], 0, ms);
         built_report(&built);
-        assert_wall(&built, i ? WS_WALL_COMPUTE : WS_WALL_BANDWIDTH);
+        assert_wall(&built, i < 3 ? WS_WALL_BANDWIDTH : WS_WALL_COMPUTE);
         assert_true(wall_of(&built)->by_names);
+        built_finish(&built);
+    }
+}
+
+/* A graph that was timed as a whole may be anything. A delay of the GPU is the wall beside it, unless most of the
+ * time is not known. */
+static void graphs_leave_delays_their_verdict(void **state)
+{
+    static const struct {
+        int64_t graph, idle;
+        enum ws_wall wall;
+    } cases[] = {
+        { 4, 4, WS_WALL_OVERHEAD }, { 6, 3, WS_WALL_NONE }, { 7, 0, WS_WALL_NONE }, { 3, 1, WS_WALL_COMPUTE }
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct built built;
+        struct builder *trace = built_begin_on(&built, H100, 1);
+        struct ws_shape shape = { .kind = WS_OP_GRAPH, .stream = 1 };
+        int64_t end = cases[i].graph * ms;
+        struct ws_op graph = build_op_of(trace, build_shape(trace, &shape), 0, end);
+        build_row(trace, WS_FAMILY_op, &graph);
+        build_kernel(trace, 1, gemm, end + cases[i].idle * ms, 10 * ms);
+        built.steps = WS_STEPS_NOT_ASKED;
+        built_report(&built);
+        assert_wall(&built, cases[i].wall);
         built_finish(&built);
     }
 }
@@ -220,7 +252,8 @@ int main(void)
         cmocka_unit_test(few_rows_are_bandwidth),
         cmocka_unit_test(tokens_of_a_server_step_are_evidence),
         cmocka_unit_test(sizes_of_some_launches_stand_for_these),
-        cmocka_unit_test(small_tiles_suggest_bandwidth),
+        cmocka_unit_test(names_suggest_a_wall),
+        cmocka_unit_test(graphs_leave_delays_their_verdict),
         cmocka_unit_test(times_add_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
