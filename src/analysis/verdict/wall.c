@@ -124,7 +124,9 @@ static enum ws_wall wall_judge(const struct ws_track_wall *result)
     }
     if (wall_exceeds(result->by_wall[WS_WALL_NONE], result->length, MOST))
         return WS_WALL_NONE;
-    return delay ? delay : largest;
+    if (delay && wall_exceeds(result->by_wall[delay], result->by_wall[largest], WS_WALL_OF_LARGEST))
+        return delay;
+    return largest;
 }
 
 enum ws_part ws_wall_cause(const struct ws_track_wall *result, enum ws_wall wall)

@@ -8,12 +8,13 @@
  * - none: CUDA graphs that were timed as a whole.
  *
  * The wall is the largest of these, with one exception: a delay of the GPU (overhead or communication) is the wall
- * from its limit on, although kernels take longer. All of a delay can go. Of the time of kernels only a part can,
- * because the work remains: to save as much as a delay of 30 % does, the kernels in the other 70 % would have to
- * become 1.75 times as fast, and 1.33 times for a delay of 20 %. The limits, 30 % of a step for overhead and 20 % for
- * communication, are twice those from which on other tools warn: 15 % for idle time (TraceLens), 10 % for
- * communication (PyTorch's TensorBoard plugin). From there on the report names a delay beside the wall. If both
- * delays reach their limits, the larger one is the wall. There is no verdict if graphs are the largest.
+ * although kernels take longer, if it reaches its limit, and two fifths of the largest. All of a delay can go. Of the
+ * time of kernels only a part can, because the work remains: to save as much as the delay, the kernels of the largest
+ * wall would have to become 1.67 times as fast. The limits, 30 % of a step for overhead and 20 % for communication,
+ * are twice those from which on other tools warn: 15 % for idle time (TraceLens), 10 % for communication (PyTorch's
+ * TensorBoard plugin). From there on the report names a delay beside the wall. The two fifths are our choice. If both
+ * delays reach their limits, the larger one is the wall. There is no verdict if graphs take more than half of the
+ * step, or if they are the largest and nothing delays the GPU.
  *
  * The wall rests on names only (`by_names`) if the roofline knows the class of less than half of its time.
  *
@@ -32,7 +33,12 @@
 #include "report/analysis.h"
 
 /* Percent of the step (see above). */
-enum { WS_WALL_OVERHEAD_LIMIT = 30, WS_WALL_COMMUNICATION_LIMIT = 20, WS_WALL_WARNED_OF = 50 /* % of a limit */ };
+enum {
+    WS_WALL_OVERHEAD_LIMIT = 30,
+    WS_WALL_COMMUNICATION_LIMIT = 20,
+    WS_WALL_OF_LARGEST = 40, /* of the largest wall */
+    WS_WALL_WARNED_OF = 50,  /* of a limit */
+};
 
 struct ws_track_wall {
     enum ws_wall wall;

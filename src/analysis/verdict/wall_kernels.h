@@ -4,8 +4,8 @@
  * Latency-bound kernels reach neither roof, and count for the roof that they would meet first. So both sections say
  * the same. Kernels without a class, and launches whose work is not known, are not known here either. What their
  * names suggest is kept apart: compute for GEMMs, convolutions and attention, unless the name tells of few rows
- * (matmul_name.h), of attention in a decode step or of a depthwise convolution (classify.h); bandwidth for all others. Where some launches of a kernel have a class, it is the suggestion for
- * the others.
+ * (matmul_name.h), of attention in a decode step or of a depthwise convolution (classify.h); bandwidth for all
+ * others. Where some launches of a kernel have a class, it is the suggestion for the others.
  */
 #ifndef WALLSHIM_ANALYSIS_VERDICT_WALL_KERNELS_H
 #define WALLSHIM_ANALYSIS_VERDICT_WALL_KERNELS_H

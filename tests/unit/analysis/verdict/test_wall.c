@@ -63,6 +63,7 @@ static void the_largest_is_the_wall(void **state)
         { 26, 53, 0, 21, WS_WALL_BANDWIDTH },     { 52, 8, 0, 40, WS_WALL_OVERHEAD },
         { 48, 27, 25, 0, WS_WALL_COMMUNICATION }, { 14, 7, 44, 35, WS_WALL_COMMUNICATION },
         { 14, 7, 35, 44, WS_WALL_OVERHEAD },      { 95, 2, 1, 2, WS_WALL_COMPUTE },
+        { 70, 7, 23, 0, WS_WALL_COMPUTE },
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
