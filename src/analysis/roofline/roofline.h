@@ -27,6 +27,8 @@
  * calibrated GPU the 105 % refer to the roof of the data sheet, because a measured roof is only what one copy or GEMM
  * reached.
  *
+ * If the GPU is not known, a kernel has a class only if it would have the same one on every known GPU.
+ *
  * The class of a name counts for its launches whose work is known. The time of its other launches is not known,
  * unless the name alone gives the class.
  *

@@ -67,18 +67,47 @@ static enum ws_roof_class class_by_work(const struct ws_gpu *gpu, struct ws_roof
     return row->by_compute ? WS_ROOF_COMPUTE : WS_ROOF_MEMORY;
 }
 
+/* The ridges of all known GPUs at this precision. */
+static void find_ridges(enum ws_precision precision, double *least, double *most)
+{
+    size_t count;
+    const struct ws_gpu *gpus = ws_gpu_table(&count);
+    *least = *most = 0;
+    for (size_t i = 0; i < count; i++) {
+        double ridge = ws_gpu_ridge(&gpus[i], precision);
+        if (ridge > 0 && (!(*least > 0) || ridge < *least))
+            *least = ridge;
+        *most = ws_max(*most, ridge);
+    }
+}
+
+/* If the GPU is not known: the class that the work would have on every known GPU. What a kernel reaches of a roof is
+ * not known then, so short kernels, which may be latency-bound, have no class. */
+static enum ws_roof_class class_on_any_gpu(struct ws_roofline_row *row)
+{
+    double least, most;
+    find_ridges(row->precision, &least, &most);
+    if (row->total / (int64_t)row->count < SHORT_NS)
+        return WS_ROOF_UNKNOWN;
+    if (!(row->flops > 0 && row->bytes > 0))
+        return row->intensity_most > 0 && row->intensity_most < least ? WS_ROOF_MEMORY : WS_ROOF_UNKNOWN;
+    row->by_compute = row->flops > row->bytes * most;
+    if (row->by_compute)
+        return WS_ROOF_COMPUTE;
+    return row->flops < row->bytes * least ? WS_ROOF_MEMORY : WS_ROOF_UNKNOWN;
+}
+
 static enum ws_roof_class roofline_judge_judge(const struct ws_track_roofline *result, struct ws_roofline_row *row,
                                                enum ws_kernel_class class)
 {
     if (class == WS_CLASS_COMM)
         return WS_ROOF_COMMUNICATION;
-    if (result->match == WS_GPU_UNKNOWN)
-        return WS_ROOF_UNKNOWN;
-    if (row->source != WS_WORK_NONE)
-        return class_by_work(&result->gpu, row, class);
+    if (row->source != WS_WORK_NONE && (result->match != WS_GPU_UNKNOWN || !is_below_any_ridge(row, class)))
+        return result->match == WS_GPU_UNKNOWN ? class_on_any_gpu(row) : class_by_work(&result->gpu, row, class);
     if (!is_below_any_ridge(row, class) || row->total / (int64_t)row->count < SHORT_NS)
         return WS_ROOF_UNKNOWN;
-    row->source = WS_WORK_NAME;
+    if (row->source == WS_WORK_NONE)
+        row->source = WS_WORK_NAME;
     return WS_ROOF_MEMORY;
 }
 

@@ -125,6 +125,33 @@ static void few_rows_are_bandwidth(void **state)
     }
 }
 
+/* Work that is on the same side of the ridge of every GPU has a class on a GPU that is not known. */
+static void some_work_has_a_class_on_every_gpu(void **state)
+{
+    static const struct {
+        const char *inputs, *kernel;
+        enum ws_wall wall;
+        bool by_names;
+    } cases[] = {
+        { "c10::BFloat16[8,4096] c10::BFloat16[4096,14336]", gemm, WS_WALL_BANDWIDTH, false },
+        { "c10::BFloat16[4096,4096] c10::BFloat16[4096,4096]", gemm, WS_WALL_COMPUTE, false },
+        { "c10::BFloat16[200,4096] c10::BFloat16[4096,14336]", gemm, WS_WALL_COMPUTE, true },
+        { "", add, WS_WALL_BANDWIDTH, false },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct built built;
+        struct builder *trace = built_begin_on(&built, "Some GPU", 1);
+        build_thread(trace, 1, 100, "python");
+        for (int64_t at = 0; at < 10; at++)
+            build_operator(trace, "aten::mm", cases[i].inputs, cases[i].kernel, ms + at * 200 * us, 200 * us);
+        built_report(&built);
+        assert_wall(&built, cases[i].wall);
+        assert_int_equal(wall_of(&built)->by_names, cases[i].by_names);
+        built_finish(&built);
+    }
+}
+
 /* Kernels of a graph have no operator, but the server's range says how many tokens they work on. Where these are
  * many, the sizes are not known, and neither is the class. */
 static void tokens_of_a_server_step_are_evidence(void **state)
@@ -251,6 +278,7 @@ int main(void)
         cmocka_unit_test(the_largest_is_the_wall),
         cmocka_unit_test(copies_within_the_device_are_bandwidth),
         cmocka_unit_test(few_rows_are_bandwidth),
+        cmocka_unit_test(some_work_has_a_class_on_every_gpu),
         cmocka_unit_test(tokens_of_a_server_step_are_evidence),
         cmocka_unit_test(sizes_of_some_launches_stand_for_these),
         cmocka_unit_test(names_suggest_a_wall),
