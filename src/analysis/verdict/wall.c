@@ -16,9 +16,6 @@
 /* There is no verdict if more than this percentage of operations has no device times. Our choice. */
 enum { UNTIMED_LIMIT = 5 };
 
-/* Percent: more than half of a step. */
-enum { MOST = 50 };
-
 static bool wall_exceeds(int64_t part, int64_t whole, int percent)
 {
     return (double)part > (double)whole * percent / 100.0;
@@ -114,17 +111,18 @@ int64_t ws_wall_known(const struct ws_track_wall *result, enum ws_wall wall)
 static enum ws_wall wall_judge(const struct ws_track_wall *result)
 {
     enum ws_wall largest = WS_WALL_COMPUTE, delay = WS_WALL_NONE;
-    for (int wall = 0; wall < WS_WALL_COUNT; wall++) {
+    for (int wall = 0; wall < WS_WALL_COUNT; wall++)
         if (result->by_wall[wall] > result->by_wall[largest])
             largest = (enum ws_wall)wall;
-        int limit = ws_wall_limit((enum ws_wall)wall);
+    /* What graphs spend their time on is not known. A delay that deserves a warning is the only wall that is. */
+    bool is_known = largest != WS_WALL_NONE;
+    for (int wall = 0; wall < WS_WALL_COUNT; wall++) {
+        int limit = ws_wall_limit((enum ws_wall)wall) * (is_known ? 100 : WS_WALL_WARNED_OF) / 100;
         if (limit && wall_exceeds(result->by_wall[wall], result->length, limit) &&
             (!delay || result->by_wall[wall] > result->by_wall[delay]))
             delay = (enum ws_wall)wall;
     }
-    if (wall_exceeds(result->by_wall[WS_WALL_NONE], result->length, MOST))
-        return WS_WALL_NONE;
-    if (delay && wall_exceeds(result->by_wall[delay], result->by_wall[largest], WS_WALL_OF_LARGEST))
+    if (delay && (!is_known || wall_exceeds(result->by_wall[delay], result->by_wall[largest], WS_WALL_OF_LARGEST)))
         return delay;
     return largest;
 }
@@ -205,7 +203,8 @@ static int wall_run(const struct ws_report *report, size_t subject, void *memory
     if (!result->why_none) {
         result->wall = wall_judge(result);
         if (!result->wall)
-            result->why_none = "CUDA graphs, which were measured as a whole, ran most of the time";
+            result->why_none = "nothing delays the GPU, and CUDA graphs, which were measured as a whole, ran "
+                               "most of the time";
         result->cause = ws_wall_cause(result, result->wall);
         result->by_names =
             result->wall && 2 * ws_wall_suggested(result, result->wall) > result->by_wall[result->wall];

@@ -13,8 +13,8 @@
  * wall would have to become 1.67 times as fast. The limits, 30 % of a step for overhead and 20 % for communication,
  * are twice those from which on other tools warn: 15 % for idle time (TraceLens), 10 % for communication (PyTorch's
  * TensorBoard plugin). From there on the report names a delay beside the wall. The two fifths are our choice. If both
- * delays reach their limits, the larger one is the wall. There is no verdict if graphs take more than half of the
- * step, or if they are the largest and nothing delays the GPU.
+ * delays reach their limits, the larger one is the wall. If graphs are the largest, their wall is not known: a delay
+ * that deserves a warning is the wall, and without one there is no verdict.
  *
  * The wall rests on names only (`by_names`) if the roofline knows the class of less than half of its time.
  *

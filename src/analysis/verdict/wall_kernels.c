@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/activity/activity.h"
 #include "analysis/kernels/classify.h"
@@ -45,6 +46,13 @@ static int times_by_name(const struct ws_report *report, const struct ws_track *
             names[ws_process_shape(process, i)->name] += times[i];
     free(times);
     return 0;
+}
+
+/* A matrix times a vector does not count as matrix work: it reads each weight for two FLOPs. */
+static bool is_matmul(const struct ws_report *report, size_t name)
+{
+    return ws_class_is_matmul(ws_report_class(report, name)) &&
+           !strstr(ws_model_name(report->model, name)->text, "gemv");
 }
 
 static enum ws_wall wall_by_name(const struct ws_report *report, size_t name)
@@ -91,7 +99,7 @@ static void divide_name(const struct ws_report *report, size_t name, double time
         divided->time[WS_PART_GRAPHS][WS_WALL_NONE][WS_WORK_NONE] += time;
         return;
     }
-    enum ws_part part = ws_class_is_matmul(ws_report_class(report, name)) ? WS_PART_MATMUL : WS_PART_OTHER_COMPUTE;
+    enum ws_part part = is_matmul(report, name) ? WS_PART_MATMUL : WS_PART_OTHER_COMPUTE;
     enum ws_wall wall = wall_by_roofline(row);
     double classed = wall && row->total > 0 ? time * (double)row->classed / (double)row->total : 0;
     double known = wall ? ws_min(classed, known_of(row, time)) : 0;
@@ -102,30 +110,26 @@ static void divide_name(const struct ws_report *report, size_t name, double time
     divided->time[part][wall ? wall : wall_by_name(report, name)][WS_WORK_NONE] += time - classed;
 }
 
-/* Scales the times to `compute`. What rounding leaves goes to the largest piece. */
+static void add_time(struct ws_track_wall *result, int part, int wall, int source, int64_t time)
+{
+    result->parts[part] += time;
+    result->in_wall[part][wall] += time;
+    result->kernels[wall][source] += time;
+}
+
+/* Scales the times to `compute`. What rounding leaves goes to kernels without a class. */
 static void hand_out(const struct divided *divided, int64_t compute, struct ws_track_wall *result)
 {
-    double scale = divided->all > 0 ? (double)compute / divided->all : 0, largest = -1;
-    int64_t left = compute, *rest = NULL, *rest_of_part = NULL, *rest_of_wall = NULL;
+    double scale = divided->all > 0 ? (double)compute / divided->all : 0;
+    int64_t left = compute;
     for (int part = WS_PART_MATMUL; part < WS_PART_COUNT; part++)
         for (int wall = 0; wall < WS_WALL_COUNT; wall++)
             for (int source = 0; source < WS_WORK_SOURCES; source++) {
-                double exact = divided->time[part][wall][source];
-                int64_t time = (int64_t)(exact * scale);
-                if (exact > largest) {
-                    largest = exact;
-                    rest = &result->kernels[wall][source];
-                    rest_of_part = &result->parts[part];
-                    rest_of_wall = &result->in_wall[part][wall];
-                }
-                result->kernels[wall][source] += time;
-                result->parts[part] += time;
-                result->in_wall[part][wall] += time;
+                int64_t time = (int64_t)(divided->time[part][wall][source] * scale);
+                add_time(result, part, wall, source, time);
                 left -= time;
             }
-    *rest += left;
-    *rest_of_part += left;
-    *rest_of_wall += left;
+    add_time(result, WS_PART_OTHER_COMPUTE, WS_WALL_BANDWIDTH, WS_WORK_NONE, left);
 }
 
 int ws_wall_split_kernels(const struct ws_report *report, size_t subject, const struct ws_track_steps *steps,

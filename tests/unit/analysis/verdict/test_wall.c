@@ -221,16 +221,18 @@ static void names_suggest_a_wall(void **state)
     }
 }
 
-/* A graph that was timed as a whole may be anything. A delay of the GPU is the wall beside it, unless most of the
- * time is not known. */
+/* A graph that was timed as a whole may be anything. A delay of the GPU that deserves a warning is the only wall that
+ * is known then. */
 static void graphs_leave_delays_their_verdict(void **state)
 {
     static const struct {
         int64_t graph, idle;
         enum ws_wall wall;
-    } cases[] = {
-        { 4, 4, WS_WALL_OVERHEAD }, { 6, 3, WS_WALL_NONE }, { 7, 0, WS_WALL_NONE }, { 3, 1, WS_WALL_COMPUTE }
-    };
+    } cases[] = { { 4, 4, WS_WALL_OVERHEAD },
+                  { 7, 2, WS_WALL_OVERHEAD },
+                  { 8, 1, WS_WALL_NONE },
+                  { 7, 0, WS_WALL_NONE },
+                  { 3, 1, WS_WALL_COMPUTE } };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct built built;
