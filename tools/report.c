@@ -20,11 +20,12 @@ static const struct tool_switch *report_switches(size_t *count)
     static char sections[512] =
         "print only this section, by name or part of its heading; may be given several times:";
     static const struct tool_switch list[] = {
+        { "full", 'f', NULL, "print all sections, not only the first page" },
         { "json", 0, NULL, "the whole report as JSON, described by report.schema.json" },
         { "section", 's', "NAME", sections },
         TOOL_STEPS_SWITCH,
         { "top", 't', "N", "most rows of a table; 0: all (default: 20)" },
-        { "all", 'a', NULL, "show every device of a job, not only the slowest" },
+        { "all", 'a', NULL, "print all sections, for every device of a job" },
         TOOL_GPU_SWITCH,
         { "wide", 'w', NULL, "print whole names and all columns, even in long lines" },
     };
@@ -50,7 +51,10 @@ static int report_print_text(const struct ws_report *report, const struct tool_a
 {
     struct ws_page page = tool_page(arguments, top);
     page.all = tool_value(arguments, "all") != NULL;
-    ws_report_print(report, &page, arguments->repeated, arguments->repeated_count);
+    if (arguments->repeated_count || page.all || tool_value(arguments, "full"))
+        ws_report_print(report, &page, arguments->repeated, arguments->repeated_count);
+    else
+        ws_report_print_summary(report, &page);
     return TOOL_DONE;
 }
 
@@ -87,7 +91,8 @@ const struct tool_command tool_report = {
     .name = "report",
     .operands = "[TRACE…]",
     .summary = "say what the GPUs did, and where time went",
-    .text = "Prints a report on one or several traces, or on all traces in a folder. Without a trace it takes the "
+    .text = "Prints one page on one or several traces, or on all traces in a folder: the wall, what to do first, and "
+            "the heaviest kernels. --full prints all sections. Without a trace it takes the "
             "newest *.wst in the current folder and names it. Unreadable files in a folder are named on stderr and "
             "left out.\n" TOOL_JOBS_TEXT,
     .switches = report_switches,

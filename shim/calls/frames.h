@@ -1,4 +1,4 @@
-/* Is a wrapped call that a thread began still under way? A call that is left by longjmp or an exception never
+/* Tells whether a thread is still inside a wrapped call. A call that is left by longjmp or an exception never
  * returns, so nothing of ours runs when it ends. Therefore each wrapper keeps a marker word in its stack frame, and
  * its thread notes the address. In an abandoned frame, the marker lasts only until later calls use that part of the
  * stack.

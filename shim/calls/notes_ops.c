@@ -47,7 +47,7 @@ void kernel_params(struct shim_thread *thread, struct shape_entry *shape, void *
         return;
     thread->due =
         (struct thread_params){ .wanted = true, .function = shape->function, .params = params, .extra = extra };
-    op_ends_slowly(thread);
+    op_needs_slow_end(thread);
 }
 
 struct shape_entry *kernel_new(struct shim_thread *thread, const struct shape_key *key)

@@ -347,7 +347,7 @@ bool call_is_in_nccl(struct shim_thread *thread, uintptr_t caller, const void *f
     return false;
 }
 
-void op_ends_slowly(struct shim_thread *thread)
+void op_needs_slow_end(struct shim_thread *thread)
 {
     thread->timed = NULL;
     thread->begin_event = thread->end_event = 0;
@@ -359,7 +359,8 @@ void op_ends_slowly(struct shim_thread *thread)
     thread->slow = true;
 }
 
-/* Not inlined: most launches need none of it, nor the registers that it saves. */
+/* Not inlined: most launches skip this. Inlined, it would make op_begin_slowly save more registers for all of them.
+ */
 __attribute__((noinline)) static void begin_slowly(struct shim_thread *thread, struct ws_ring_op *record,
                                                    struct shape_entry *shape, uint32_t phase)
 {
@@ -367,7 +368,7 @@ __attribute__((noinline)) static void begin_slowly(struct shim_thread *thread, s
         return;
     if (record->header.detail & WS_OP_IN_COLLECTIVE && !call_is_in_nccl(thread, thread->within, NULL))
         record->header.detail &= (uint16_t)~WS_OP_IN_COLLECTIVE;
-    op_ends_slowly(thread);
+    op_needs_slow_end(thread);
     if (phase & SHIM_COUNTING) {
         uint64_t floats = float_state();
         counters_before(thread, record, shape);

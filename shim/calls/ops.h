@@ -80,16 +80,17 @@ HOT void call_leave(struct call *call)
         call->thread->within = 0;
 }
 
-/* What is done before the real call in any phase but SHIM_PLAIN. Records events where operations are timed. Looks for
- * stream captures even where they are not. Reads the clock where there is no counter to be trusted. */
+/* Begins an operation, before the real call, in any phase but SHIM_PLAIN. Records events where operations are timed.
+ * Looks for stream captures even where they are not. Reads the clock where there is no counter to be trusted. */
 void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape,
                      uint32_t phase);
 
-/* What is done after the real call, once op_ends_slowly was called for it. Commits its record. */
+/* Ends an operation that op_needs_slow_end marked, after the real call. Records its end event, reads counters and
+ * keeps parameters where they are due. Commits its record. */
 void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record);
 
-/* Says that the operation under way needs op_end_slowly when its call returns. */
-void op_ends_slowly(struct shim_thread *thread);
+/* Marks the operation under way: op_end_slowly is to be called when its real call returns. */
+void op_needs_slow_end(struct shim_thread *thread);
 
 /* The call under way will not return: it was left by longjmp or an exception, or its thread has ended. Gives back the
  * events, the turn and the rest that it holds. */

@@ -35,8 +35,8 @@ struct shim_stream {
     struct shim_stream *next_own; /* in the list of its thread's own streams */
     struct shim_stream *next;     /* in the list of destroyed streams; under the registry's lock, then the drain's */
     bool over;                    /* it was destroyed and put into that list */
-    /* The drain's own: operations whose events are not read yet, in order. The drain writes this for each operation;
-     * so it is in a cache line that launches do not read. */
+    /* The drain's own: operations whose events are not read yet, in order. The drain writes these fields for each
+     * operation. They have a cache line that launches do not read. */
     _Alignas(64) struct pending *first, *last;
     uint32_t waiting; /* number of those operations */
     bool unsorted;    /* they are not in the order of their launches: several threads launched them */

@@ -74,7 +74,8 @@ struct shim_thread {
     uint64_t order;                        /* stream->order before it was counted there */
     struct shim_stream *timed;             /* the stream into which its events go; NULL: it gets no events */
     uint32_t first_waiting, waiting_count; /* streams into which a wait for an event is being put: first id, number */
-    uint32_t begin_event, end_event;       /* its events, while no committed record names them; 0: none */
+    uint32_t begin_event, end_event; /* its events; 0: none. The thread gives them back if the call is left before
+                                        its record is committed */
     uint64_t begun_at;    /* the ring's head when it began; once the head has moved, its record is committed */
     uint8_t end_users;    /* users of the end event that are still to be released */
     uint8_t copies_noted; /* where a copy is counted: 0 nowhere, 1 in the context, 2 in context and stream */

@@ -20,6 +20,7 @@
 #include "analysis/roofline/unfused.h"
 #include "analysis/steps/ranges.h"
 #include "analysis/steps/steps.h"
+#include "analysis/verdict/summary.h"
 #include "analysis/verdict/wall.h"
 
 /* in the order of the report */
@@ -32,6 +33,7 @@ static const struct ws_analysis *const list[] = {
     &ws_analysis_step_bounds,
     &ws_analysis_steps,
     &ws_analysis_ranges,
+    &ws_analysis_operators,
     &ws_analysis_kernels,
     &ws_analysis_roofline,
     &ws_analysis_host_time,
@@ -61,4 +63,5 @@ static size_t slowest_device(const struct ws_report *report)
     return ws_report_slowest(report).shown;
 }
 
-const struct ws_analyses ws_all_analyses = { list, sizeof(list) / sizeof(list[0]), ws_class_of_name, slowest_device };
+const struct ws_analyses ws_all_analyses = { list, sizeof(list) / sizeof(list[0]), ws_class_of_name, slowest_device,
+                                             ws_summary_print };

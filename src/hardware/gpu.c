@@ -1,6 +1,7 @@
 #include "hardware/gpu.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -77,15 +78,35 @@ static uint64_t gpu_distance(uint64_t a, uint64_t b)
     return a > b ? a - b : b - a;
 }
 
-/* Finds the rows whose words are all in the device's name. Prefers the row with most words, then the one with the
- * nearest memory size. */
+/* Is the word a size, such as 40GB, that is the device's memory? Sizes in names are rounded, and the driver keeps
+ * some memory: 39.4 GiB are 40GB. */
+static bool gpu_is_size(const char *word, size_t length, uint64_t memory_gib)
+{
+    char *unit;
+    uint64_t size = strtoull(word, &unit, 10);
+    return size && unit + 2 == word + length && !strncasecmp(unit, "GB", 2) &&
+           gpu_distance(size, memory_gib) <= size / 16;
+}
+
+/* Returns how many of the row's words fit the device. */
+static size_t gpu_words_fit(const struct ws_gpu *gpu, const struct ws_gpu_facts *facts)
+{
+    size_t count = 0, length;
+    uint64_t memory = facts->memory_bytes >> 30;
+    for (const char *word = gpu_next_word(gpu->name, &length); word; word = gpu_next_word(word + length, &length))
+        count += has_word(facts->name, word, length) || gpu_is_size(word, length, memory);
+    return count;
+}
+
+/* Finds the rows whose words all fit the device. Prefers the row with most words, then the one with the nearest
+ * memory size. */
 static const struct ws_gpu *find_by_name(const struct ws_gpu_facts *facts)
 {
     const struct ws_gpu *best = NULL;
     size_t best_words = 0;
     uint64_t memory = facts->memory_bytes >> 30;
     for (const struct ws_gpu *gpu = gpus; facts->name && gpu < gpus + GPUS; gpu++) {
-        size_t words = words_in(gpu->name, facts->name);
+        size_t words = gpu_words_fit(gpu, facts);
         if (words < count_words(gpu->name) || words < best_words)
             continue;
         if (!best || words > best_words ||

@@ -238,7 +238,8 @@ int ws_gather_join_more(struct ws_gather *gather)
     }
     for (size_t i = 0; join->op < gather->ops.count && i < SLICE; i++)
         join_put_op(gather, join_op_at(gather, join->ops[join->op++]));
-    /* Most calls may have been output as operations already: continue until there are rows. */
+    /* A call gives no row here if its operation was output. No row at all would mean the end of the input, so this
+     * goes on until there is one. */
     for (size_t i = 0; join->call < gather->calls.count && (i < SLICE || !has_rows(gather)); i++)
         join_put_call(gather, call_at(gather, join->calls[join->call++]));
     const struct ws_gather_memory *memory = gather->memory.data;

@@ -12,7 +12,8 @@ static int64_t nsight_details_device_of(sqlite3_stmt *row)
     return nsight_is_null(row, DEVICE) ? -1 : sqlite3_column_int64(row, DEVICE);
 }
 
-/* Returns the source's number of a context, as used by operations. */
+/* Returns a number of the row's context that is unique in the file, since it holds the process too. Operations name
+ * their contexts in the same way. */
 static int64_t context_of(struct nsight *nsight, sqlite3_stmt *row)
 {
     return (int64_t)nsight_of_process(nsight, sqlite3_column_int64(row, PROCESS), sqlite3_column_int64(row, CONTEXT));

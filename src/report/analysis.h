@@ -54,7 +54,7 @@ struct ws_analysis {
     int (*json)(const struct ws_report *report, size_t subject, const void *result, json_t *object);
 };
 
-/* The analyses of a report, and two functions that the report calls through pointers, because src/report cannot
+/* The analyses of a report, and three functions that the report calls through pointers, because src/report cannot
  * include src/analysis. */
 struct ws_analyses {
     const struct ws_analysis *const *list; /* in the order of the report */
@@ -64,6 +64,9 @@ struct ws_analyses {
     /* The device that a page shows when the user does not ask for all; WS_NOWHERE: show all. Called after every
      * analysis has run. */
     size_t (*device_shown)(const struct ws_report *report);
+
+    /* Prints the report that is shown by default, on one page. Called after every analysis has run. */
+    void (*summary)(const struct ws_report *report, struct ws_page *page);
 };
 
 /* The source of a report's steps. */

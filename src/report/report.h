@@ -23,6 +23,9 @@ void ws_report_destroy(struct ws_report *report);
 /* Does a section have this name, or does exactly one heading contain this text? */
 bool ws_report_has_section(const struct ws_analyses *analyses, const char *name);
 
+/* Prints one page: what was recorded, the wall, what to do first, and the heaviest kernels. */
+void ws_report_print_summary(const struct ws_report *report, struct ws_page *page);
+
 /* Prints the given sections, which must exist, in the report's order. Prints all of them if count is 0. */
 void ws_report_print(const struct ws_report *report, struct ws_page *page, const char *const *sections, size_t count);
 

@@ -68,6 +68,11 @@ static bool sections_is_chosen(const struct ws_report *report, const struct ws_a
     return chosen;
 }
 
+void ws_report_print_summary(const struct ws_report *report, struct ws_page *page)
+{
+    report->analyses->summary(report, page);
+}
+
 void ws_report_print(const struct ws_report *report, struct ws_page *page, const char *const *sections, size_t count)
 {
     const struct ws_analyses *analyses = report->analyses;

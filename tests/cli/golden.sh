@@ -7,7 +7,8 @@ golden=$source/tests/golden
 
 "$make_demo" demo.wst || fail "make_demo"
 # Without the size of the file, which depends on the encoder.
-"$wallshim" report demo.wst | sed 's/^\(  trace  *demo.wst\), .*/\1/' >demo.txt
+"$wallshim" report --full demo.wst | sed 's/^\(  trace  *demo.wst\), .*/\1/' >demo.txt
+"$wallshim" report demo.wst >summary.txt
 "$wallshim" report --json demo.wst >demo.json
 # The section on ranges, which only traces of programs that set ranges have.
 "$make_demo" ranges.wst --ranges || fail "make_demo --ranges"
@@ -17,7 +18,7 @@ golden=$source/tests/golden
 device = json.load(sys.stdin)["processes"][0]["devices"][0]
 json.dump({key: device[key] for key in ("ranges", "outside_ranges")}, sys.stdout, indent=2)
 print()' >ranges.json
-for file in demo.txt demo.json ranges.txt ranges.json; do
+for file in summary.txt demo.txt demo.json ranges.txt ranges.json; do
     [ "$4" = --update ] && cp "$file" "$golden/$file"
     diff -u "$golden/$file" "$file" || fail "$file is not what it was"
 done

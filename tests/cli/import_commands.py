@@ -36,7 +36,7 @@ def done(*arguments):
 def test_import_one():
     file, out = write(of_rank(1)), path("one.wst")
     assert done("import", file, "-o", out) == ""
-    assert "10.0 µs" in done("report", out)
+    assert "10.0 µs" in done("report", "--full", out)
     assert "already" in refused("import", file, "-o", out)
     assert "already" in refused("import", out, "-o", path("two.wst"))
     assert not os.path.exists(path("two.wst"))
@@ -118,7 +118,7 @@ def test_a_cut_file_stays_so():
         os.remove(path("cut.wst"))
     result = run("import", file, "-o", path("cut.wst"))
     assert result.returncode == 0 and "cut or damaged" in result.stderr, result.stderr
-    assert "cut or damaged" in done("report", path("cut.wst"))
+    assert "cut or damaged" in done("report", "--full", path("cut.wst"))
 
 
 def test_folders():

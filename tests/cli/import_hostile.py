@@ -24,7 +24,7 @@ def test_cut_anywhere():
         process = report(file)[0]
         assert process["damage"]["no_footer"], size
         assert process["devices"][0]["gpu_events"] == min(whole[:size].count(b'}}'), 3000), size
-    text = run("report", write(whole[: len(whole) // 2])).stdout
+    text = run("report", "--full", write(whole[: len(whole) // 2])).stdout
     assert "cut" in text and "the trace is not whole" in text
 
 
@@ -50,7 +50,7 @@ def test_no_json_from_here_on():
     broken = whole[:300000] + "}}}]]]" + whole[300000:]
     process = report(write(broken))[0]
     assert process["damage"]["lost_bytes"] > 0 and process["devices"][0]["gpu_events"] > 1000
-    assert "not readable" in run("report", path("trace.json")).stdout
+    assert "not readable" in run("report", "--full", path("trace.json")).stdout
 
 
 def test_broken_events_are_passed_over():
@@ -108,7 +108,7 @@ def test_numbers_that_are_none():
 
 def test_nothing_of_use():
     for content in ("{", "[", "[]", "[{}]", "{}", '{"a": [1, 2]}', '{"traceEvents"', '{"traceEvents": 5}', "[1, 2, 3", "{'a': 1}"):
-        result = run("report", write(content))
+        result = run("report", "--full", write(content))
         assert result.returncode == 2, content
         assert len(result.stderr.splitlines()) == 1, content
     refused("report", write(b"\x1f\x8b"))
@@ -143,7 +143,7 @@ def test_times_that_cannot_be():
     events += [{key: value for key, value in KERNEL.items() if key != missing} for missing in ("ts", "dur")]
     file = write(trace(*events))
     assert losses(file)["left out"] == 8 and device_of(file)["gpu_events"] == 1
-    assert "left out: without times" in run("report", file).stdout
+    assert "left out: without times" in run("report", "--full", file).stdout
 
 
 def test_times_that_go_back():
@@ -162,7 +162,7 @@ def test_long_names():
     for length in (5000, 65536, 70000, 1 << 20):
         file = write(trace({**KERNEL, "name": "ü" * (length // 2)}))
         assert len(device_of(file)["kernels"][0]["name"]) == min(length, 65536) // 2, length
-        run("report", file)
+        run("report", "--full", file)
 
 
 def test_a_million_names():
@@ -202,7 +202,7 @@ def test_many_of_everything_else():
     process = report(write(trace(*events)))[0]
     assert len(process["devices"]) == 300
     deep = "[" * 100000
-    result = run("report", write('{"traceEvents": [{"args": {"Input Dims": ' + deep))
+    result = run("report", "--full", write('{"traceEvents": [{"args": {"Input Dims": ' + deep))
     assert result.returncode == 0, result.stderr
 
 
@@ -260,7 +260,7 @@ def test_identifiers_of_any_size():
 
 def test_no_figure_for_what_a_device_does_not_say():
     write(trace(KERNEL, deviceProperties=[{"id": 0, "name": "Some GPU", "numSms": 60}]))
-    text = run("report", path("trace.json")).stdout
+    text = run("report", "--full", path("trace.json")).stdout
     assert "0  Some GPU, 60 SMs\n" in text, text
 
 

@@ -113,7 +113,7 @@ def test_each_process_is_one():
     assert [process["trace"] for process in processes] == [file, file]
     assert [[device["device"] for device in process["devices"]] for process in processes] == [[0], [0, 1]]
     assert [sum(device["gpu_events"] for device in process["devices"]) for process in processes] == [3, 2]
-    text = run("report", "--all", file).stdout
+    text = run("report", "--full", "--all", file).stdout
     assert "trace.sqlite pid 77, GPU 0" in text and "trace.sqlite pid 99, GPU 1" in text, text
     # An export shows the work of each process under that process, and nothing twice.
     events = json.loads(run("export", "--format", "chrome", file, "-o", "-").stdout)["traceEvents"]

@@ -28,11 +28,12 @@ def trace(name):
 
 def commands(file):
     folder = os.path.dirname(file)
-    yield from (["report", "--wide", "--top", "0", file], ["report", file], ["report", "--json", "--top", "0", file], ["info", file],
+    yield from (["report", "--wide", "--top", "0", file], ["report", file], ["report", "--full", file], ["report", "--json", "--top", "0", file], ["info", file],
                 ["dump", file], ["dump", "--json", file], ["diff", file, file], ["diff", "--json", file, file],
                 ["check", "--rule", "gpu busy >= 0", file], ["check", "--rule", "nonsense" + EVIL, file],
                 ["import", file, "--output", os.path.join(folder, EVIL + ".wst")],
-                ["report", os.path.join(folder, EVIL + ".wst")], ["info", os.path.join(folder, EVIL + ".wst")],
+                ["report", os.path.join(folder, EVIL + ".wst")], ["report", "--full", os.path.join(folder, EVIL + ".wst")],
+                ["info", os.path.join(folder, EVIL + ".wst")],
                 ["report", "--" + EVIL], [EVIL], ["report", "--section", EVIL, file], ["report", "/none/" + EVIL],
                 ["export", "--format", "chrome", file, "--output", os.path.join(folder, "out.json")],
                 ["record", "-o", "/none/" + EVIL, "true"], ["record", "/none/" + EVIL], ["report", folder],
@@ -69,7 +70,7 @@ def test_json_has_the_same_names():
 
 
 def test_other_names_are_shown():
-    done = subprocess.run([WALLSHIM, "report", "--wide", "--top", "0", write(trace(HARMLESS))], capture_output=True, check=True)
+    done = subprocess.run([WALLSHIM, "report", "--full", "--wide", "--top", "0", write(trace(HARMLESS))], capture_output=True, check=True)
     assert HARMLESS in done.stdout.decode(), done.stdout.decode()
 
 

@@ -51,10 +51,10 @@ expect 2 "$wallshim"
 # In a folder with traces of ours, files of other profilers are not read, and report says so.
 mkdir both
 cp demo.wst both
-expect 0 "$wallshim" report both
+expect 0 "$wallshim" report --full both
 [ -s err ] && fail "something said of a folder of ours: $(cat err)"
 echo '{}' >both/other.json
-expect 0 "$wallshim" report both
+expect 0 "$wallshim" report --full both
 one_line
 says err "not the 1 *.json"
 rm -r both
@@ -94,26 +94,37 @@ says err "section nothing: no such section"
 expect 0 "$wallshim" report --section gaps --top 3 demo.wst
 [ "$(grep -c 'Memcpy HtoD' out)" -eq 3 ] || fail "--top 3 gave other than 3 rows"
 for columns in 60 80 100 200; do
-    COLUMNS=$columns expect 0 "$wallshim" report demo.wst
+    COLUMNS=$columns expect 0 "$wallshim" report --full demo.wst
     python3 -c 'import sys; sys.exit(max(len(l) for l in open("out", encoding="utf-8").read().split("\n")) > int(sys.argv[1]))' \
         "$columns" || fail "lines wider than $columns"
     # Notes and facts do not break between a number and its unit.
     grep -A 1 '[0-9]$' out | grep -E '^ +(%|ns|µs|ms|s|kB|MB|GB)([ ,;:.)]|$)' && fail "a unit on a line of its own"
 done
+for columns in 60 80 100 200; do # the first page, which is shown by default
+    COLUMNS=$columns expect 0 "$wallshim" report demo.wst
+    python3 -c 'import sys; sys.exit(max(len(l) for l in open("out", encoding="utf-8").read().split("\n")) > int(sys.argv[1]))' \
+        "$columns" || fail "lines of the first page wider than $columns"
+    [ "$columns" -lt 100 ] || [ "$(wc -l <out)" -le 40 ] || fail "the first page has $(wc -l <out) lines"
+done
+says out "3 events not recorded"
+says out "Do first"
+says out "Heaviest kernels"
+expect 0 "$wallshim" report --top 2 demo.wst
+[ "$(sed '1,/Heaviest kernels/d;/^$/,$d' out | wc -l)" -eq 3 ] || fail "--top 2 gave other than 2 kernels: $(cat out)"
 COLUMNS=60 expect 0 "$wallshim" report --section copies demo.wst
 says out "Memcpy HtoD (Pag"
 grep -q '^ *no room for .*blocking' out || fail "what was left out is not named"
 grep -q 'total.*blocking' out && fail "narrow, and no column left out for the names"
-expect 0 "$wallshim" report --wide demo.wst
+expect 0 "$wallshim" report --full --wide demo.wst
 says out "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas"
 
 # Colour on a terminal only, and not if it is switched off.
-expect 0 "$wallshim" report demo.wst
+expect 0 "$wallshim" report --full demo.wst
 grep -q "$(printf '\033')" out && fail "colour in a file"
 if command -v script >/dev/null; then
-    TERM=xterm script -qec "$wallshim report demo.wst" /dev/null >out 2>err </dev/null
+    TERM=xterm script -qec "$wallshim report --full demo.wst" /dev/null >out 2>err </dev/null
     grep -q "$(printf '\033')" out || fail "no colour on a terminal"
-    TERM=xterm NO_COLOR=1 script -qec "$wallshim report demo.wst" /dev/null >out 2>err </dev/null
+    TERM=xterm NO_COLOR=1 script -qec "$wallshim report --full demo.wst" /dev/null >out 2>err </dev/null
     grep -q "$(printf '\033')\[1m" out && fail "colour in spite of NO_COLOR"
 fi
 
@@ -125,7 +136,7 @@ python3 -c 'import json,sys; sys.exit(len(json.load(open("out"))["processes"]) !
 
 # A trace cut short is read as far as it goes, and the report says so.
 head -c 5000 demo.wst >cut.wst
-expect 0 "$wallshim" report cut.wst
+expect 0 "$wallshim" report --full cut.wst
 says out "the recording was not"
 expect 0 "$wallshim" info cut.wst
 says out "no footer"
@@ -171,8 +182,8 @@ expect 2 "$wallshim" dump --family nothing demo.wst
 one_line
 
 # A section counts the rows that it leaves out of its tables. --top says how many of the longest gaps are shown.
-"$wallshim" report --wide --all --top 0 demo.wst >whole
-"$wallshim" report --wide --all --top 1 demo.wst >cut
+"$wallshim" report --full --wide --all --top 0 demo.wst >whole
+"$wallshim" report --full --wide --all --top 1 demo.wst >cut
 python3 - <<'PYTHON' || fail "rows left out and not counted"
 import re
 def sections(file):
@@ -236,7 +247,7 @@ PYTHON
 
 # Output that cannot be written is an error.
 if [ -w /dev/full ]; then
-    "$wallshim" report demo.wst >/dev/full 2>err
+    "$wallshim" report --full demo.wst >/dev/full 2>err
     [ $? -eq 2 ] || fail "a full disk is no error"
 fi
 
@@ -255,11 +266,11 @@ done
 mkdir job
 for rank in 0 1 2; do cp demo.wst job/rank$rank.wst; done
 sections() { grep -c '^What the GPU did' out; }
-expect 0 "$wallshim" report job
+expect 0 "$wallshim" report --full job
 [ "$(sections)" -eq 1 ] || fail "not one section of devices but $(sections)"
 says out "slowest"
 grep -q 'GPU 0 *[0-9.]* ms' out || fail "names of GPUs that are all alike on every line of the verdict"
-expect 0 "$wallshim" report --all job
+expect 0 "$wallshim" report --full --all job
 [ "$(sections)" -eq 3 ] || fail "not three sections of devices but $(sections)"
 
 # Copies of the trace of one rank are not a job: the report says which rank comes twice, and how many are missing.

@@ -32,13 +32,15 @@ expect 0 "$wallshim" report --section verdict --section roofline "$traces/vllm-g
 says out "only the names of kernels suggest it"
 says out "unknown           148 ms   94.8 %"
 
-# Of a GPU without a name the peaks are not known, so there is no roofline table. The kernels' names still tell which
+# Of a GPU that the table lacks the peaks are not known, so there is no roofline table. The kernels' names still tell which
 # cores computed.
-expect 0 "$wallshim" report --section roofline "$traces/linear.json.gz"
+zcat "$traces/linear.json.gz" | sed 's/NVIDIA GeForce RTX 2080 Ti/Test GPU/' >nameless.json
+expect 0 "$wallshim" report --section roofline nameless.json
 says out "give them with --gpu FILE.json"
 says out "ordinary cores 100.0 %, by the names"
 grep -q 'TFLOP/s' out && fail "a table without figures"
-expect 0 "$wallshim" report --section roofline --gpu v100 "$traces/linear.json.gz"
+expect 0 "$wallshim" report --section roofline --gpu v100 nameless.json
+rm nameless.json
 says out "volta_sgemm_64x64_tn"
 
 # One copy of 2 µs is not worth a warning.
@@ -96,19 +98,28 @@ grep -qE ' 851 +hipEventSynchronize' out || fail "the thread: $(cat out)"
 
 # Ranges that a program set have a section, also if an old profiler recorded them among the operators. If it set none,
 # the report does not mention ranges, unless the section is asked for.
-expect 0 "$wallshim" report "$traces/resnet50-workers0.json.gz"
+expect 0 "$wallshim" report --full "$traces/resnet50-workers0.json.gz"
 says out "Ranges of the program"
 grep -q ' 1  70.6 ms  enumerate(DataLoader)#' out || fail "the loader: $(grep -A 9 'Ranges of' out)"
 says out "PyTorch runs the backward pass on a thread"
-expect 0 "$wallshim" report "$traces/h100-qwen.json.gz"
+expect 0 "$wallshim" report --full "$traces/h100-qwen.json.gz"
 grep -q "Ranges of" out && fail "ranges where there are none"
 expect 0 "$wallshim" report --section ranges "$traces/h100-qwen.json.gz"
 says out "The trace holds no ranges that the program set"
 
+# The first page of any trace is a page: at most 40 lines of 100 columns.
+for trace in "$traces"/*.gz "$traces"/*.sqlite "$traces"/megatron-tp8 "$traces"/sampled-2ranks; do
+    COLUMNS=100 expect 0 "$wallshim" report "$trace"
+    [ "$(wc -l <out)" -le 40 ] || fail "$trace: $(wc -l <out) lines"
+    python3 -c 'import sys; sys.exit(max(len(line) for line in open("out", encoding="utf-8").read().split("\n")) > 100)' ||
+        fail "$trace: lines wider than 100"
+    says out "Do first"
+done
+
 # No line ends in spaces, at any width.
 for width in 60 100; do
     export COLUMNS="$width"
-    expect 0 "$wallshim" report "$traces/vllm-graphs.json.gz"
+    expect 0 "$wallshim" report --full "$traces/vllm-graphs.json.gz"
     grep -n ' $' out && fail "spaces at the end of a line"
     expect 0 "$wallshim" report --section gaps "$traces/queue-1rank.json.gz"
     python3 -c "import sys; exit(max(len(line.rstrip()) for line in open('out')) > $width)" || fail "wider than $width"
@@ -138,7 +149,7 @@ expect 0 "$wallshim" report --json mixed/*
 [ -s err ] && fail "a word on files that were named"
 python3 -c 'import json; assert len(json.load(open("out"))["processes"]) == 4' || fail "not all that were named"
 rm -r mixed
-expect 0 "$wallshim" report "$traces/megatron-tp8"
+expect 0 "$wallshim" report --full "$traces/megatron-tp8"
 [ -s err ] && fail "ranks of one job are told apart: $(cat err)"
 
 # If a file was cut before its first kernel, the report says so.
@@ -147,7 +158,7 @@ expect 0 "$wallshim" report --section verdict cut.json.gz
 says out "No verdict: the file was cut"
 
 # AMD's terms for AMD's chips. A rate that only the Infinity Cache makes possible is not called inconsistent.
-expect 0 "$wallshim" report "$traces/xdit-sd35.json.gz"
+expect 0 "$wallshim" report --full "$traces/xdit-sd35.json.gz"
 says out "AMD Instinct MI300X, 304 CUs, 192 GiB, gfx94x"
 grep -q "compute capability" out && fail "compute capability of an AMD GPU"
 grep -q "inconsistent" out && fail "a kernel beyond the roofs of its GPU"

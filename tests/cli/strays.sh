@@ -30,7 +30,7 @@ for process in json.load(open("out"))["processes"]:
         assert device["name"] is None and device["uuid"] is None, device["name"]' || fail "a name from nowhere"
 
 # Every command that takes folders does the same.
-expect 0 "$wallshim" report foreign
+expect 0 "$wallshim" report --full foreign
 one_line
 expect 0 "$wallshim" diff foreign foreign
 [ "$(grep -c '^wallshim: left out: ' err)" -eq 2 ] || fail "diff: $(cat err)"

@@ -190,7 +190,7 @@ def report(place):
     between = (roofline["mfu"] + sheet["mfu"]) / 2
     place.run("check", "--gpu", "calibrated", "--rule", f"mfu > {between}", trace)
     place.run("check", "--rule", f"mfu < {between}", trace)
-    text = place.run("report", "--gpu", "calibrated", trace)
+    text = place.run("report", "--full", "--gpu", "calibrated", trace)
     peak = f"of measured peak {calibration['tflops']['bf16']:.4g} TFLOP/s bf16, calibrated {roofline['calibrated']}"
     assert peak in text and calibration["source"] in text, text
 
@@ -208,7 +208,7 @@ def report(place):
     sources = {row["roofline"]["precision"]: row["roofline"]["peak_source"] for row in device["kernels"] if "roofline" in row
                and "of_compute" in row["roofline"]}
     assert sources["bf16"] == "data_sheet" and sources["fp16"] == sources["fp32"] == "measured", sources
-    text = place.run("report", "--gpu", "calibrated", trace)
+    text = place.run("report", "--full", "--gpu", "calibrated", trace)
     assert "989.4 TFLOP/s bf16 of the data sheet, not calibrated" in text and "maybe not this one" in text, text
     assert "not measured" in text and "H100 architecture whitepaper" in text, text
 

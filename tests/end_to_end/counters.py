@@ -104,7 +104,7 @@ def check_report(trace, labels, counted, mode):
 
 
 def check_text(trace):
-    text = subprocess.run([f"{BUILD}/tools/wallshim", "report", trace], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run([f"{BUILD}/tools/wallshim", "report", "--full", trace], check=True, capture_output=True, text=True).stdout
     text = " ".join(text.split())
     assert re.search(r"counters \d+ launches of 10 kernels, grids and blocks counted, \d+ given up", text), text
     assert "delayed while hardware counters were read" in text, text

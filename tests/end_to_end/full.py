@@ -35,7 +35,7 @@ with tempfile.TemporaryDirectory() as folder:
 
     ops, functions = len(rows("op")), len(rows("function"))
     lost = sum(row["count"] for row in rows("loss") if row["reason"] == KERNELS_LOST)
-    report = subprocess.run([tool, "report", trace], check=True, stdout=subprocess.PIPE, text=True).stdout
+    report = subprocess.run([tool, "report", "--full", trace], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 print(f"{ops} operations, {functions} kernels, {lost} without a name")
 wrong = [what for is_so, what in (

@@ -31,7 +31,7 @@ class Run:
                 self.mode = os.stat(f"{folder}/{name}").st_mode & 0o7777
                 dump = subprocess.run([f"{build}/tools/wallshim", "dump", "--json", f"{folder}/{name}"], capture_output=True,
                                       text=True, check=True)
-                self.report = subprocess.run([f"{build}/tools/wallshim", "report", f"{folder}/{name}"], capture_output=True,
+                self.report = subprocess.run([f"{build}/tools/wallshim", "report", "--full", f"{folder}/{name}"], capture_output=True,
                                              text=True, check=True).stdout
                 for line in dump.stdout.splitlines():
                     row = json.loads(line)

@@ -8,5 +8,5 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 "$here/../run_preloaded.sh" "$build" "$build/tests/unit/simgpu/test_simgpu_reset"
-"$build/tools/wallshim" report ./*.wst >report.txt
+"$build/tools/wallshim" report --full ./*.wst >report.txt
 grep -A4 '^What is missing' report.txt

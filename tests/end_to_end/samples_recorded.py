@@ -76,7 +76,7 @@ def count_reported(build, folder):
 def check_devices(build, folder):
     """The report shows a rank with the device that it used, not with all devices that it could see."""
     for trace in glob.glob(f"{folder}/*.wst"):
-        report = [f"{build}/tools/wallshim", "report", trace]
+        report = [f"{build}/tools/wallshim", "report", "--full", trace]
         shown = re.findall(r"^ +(?:GPU +)?(\d+) .*compute capability", subprocess.check_output(report, text=True), re.M)
         process = json.loads(subprocess.check_output([*report, "--json"]))["processes"][0]
         used = [str(device["device"]) for device in process["devices"]]

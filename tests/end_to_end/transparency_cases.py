@@ -15,12 +15,13 @@ class Case:
     end: how the program ended according to the traces; before, after: a library preloaded in front of the shim or
     behind it; said: words that the shim must print; most: a family of records, and the most rows of it; last: so many
     of the last operations must have device times, without an operation of another thread among their events; lost: the
-    least number of losses that the traces must count."""
+    least number of losses that the traces must count; execs: the program becomes another one, which ends the shim's
+    threads like a kill."""
 
     def __init__(self, *command, traces=1, ops=0, says=False, faults=None, driver=True, environment=None, closed=False,
                  plain_only=None, folder=None, setup=None, bypassed=False,
                  only=False, never=0, often=None, captured=None, timed=False, longer_s=None, accounted=False,
-                 end=None, before=None, after=None, said=None, most=None, last=0, lost=0):
+                 end=None, before=None, after=None, said=None, most=None, last=0, lost=0, execs=False):
         self.command = command
         self.traces = traces if isinstance(traces, range) or traces is None else range(traces, traces + 1)
         self.ops, self.says, self.faults, self.driver = ops, says, faults, driver
@@ -30,7 +31,7 @@ class Case:
         self.often = often
         self.timed, self.longer_s, self.accounted, self.end = timed, longer_s, accounted, end
         self.before, self.after, self.said, self.most = before, after, said, most
-        self.last, self.lost = last, lost
+        self.last, self.lost, self.execs = last, lost, execs
 
 
 ASLIMIT = "a sanitizer's shadow memory does not fit into the limit"
@@ -62,7 +63,7 @@ CASES = {
                                              plain_only="ThreadSanitizer's own thread keeps such a program from ending"),
     "end-busy-threads": Case("ending", "busy", ops=200),
     "end-synchronised": Case("ending", "synchronised", ops=200),
-    "end-exec": Case("ending", "exec", traces=None),
+    "end-exec": Case("ending", "exec", traces=None, execs=True),
     # programs that end at unusual places
     "leave-inside-destroy": Case("leaving", "inside-destroy", longer_s=1),
     "leave-_exit": Case("leaving", "_exit", ops=300, end="without exit"),
@@ -202,7 +203,7 @@ CASES = {
     "closed-standard-files": Case("state", "closed", traces=None),
     "closed-from-start": Case("ending", "return", traces=None, closed=True, says=True),
     "state-kept": Case("state", "kept", ops=200),
-    "no-environment": Case("state", "no-environment", traces=None),
+    "no-environment": Case("state", "no-environment", traces=None, execs=True),
     "faults/own-malloc": Case("own_malloc", ops=2500, plain_only=MALLOC),
     "bad-option": Case("ending", "return", traces=None, says=True, environment={"WALLSHIM_SAMPLE": "many"}),
     "quiet": Case("ending", "return", traces=0, folder="/nowhere/at/all", environment={"WALLSHIM_LOG": "quiet"}),

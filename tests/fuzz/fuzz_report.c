@@ -98,6 +98,7 @@ static void make_report(const struct job *job, FILE *out)
     MUST(!ws_model_create(&model, job->names, job->count, NULL, message, sizeof(message)));
     MUST(!ws_report_create(&report, model, &ws_all_analyses, &options));
     ws_report_print(report, &page, NULL, 0);
+    ws_report_print_summary(report, &page);
     json_t *json = ws_report_json(report);
     MUST(json && !json_dumpf(json, out, JSON_REAL_PRECISION(9)));
     json_decref(json);

@@ -112,5 +112,6 @@ void built_print(const struct built *built)
     assert_non_null(json);
     json_decref(json);
     ws_report_print(built->report, &page, NULL, 0);
+    ws_report_print_summary(built->report, &page);
     fclose(page.out);
 }

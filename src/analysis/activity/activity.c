@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/activity/busy_bounds.h"
 #include "analysis/kernels/classify.h"
 #include "base/minmax.h"
 
@@ -139,6 +140,11 @@ static int activity_run(const struct ws_report *report, size_t subject, void *me
     result->idle = result->span - result->busy;
     result->busy_most += result->busy + (reach.stretched - reach.all);
     stretch_backwards(result, ops, track);
+    if (result->quality[WS_TIME_INFERRED] && result->busy_most > result->busy_least) {
+        int status = ws_activity_narrow_bounds(process, track, result);
+        if (status)
+            return status;
+    }
     return track->aligned ? ws_activity_leave_out_unrecorded(process, result) : 0;
 }
 

@@ -13,6 +13,9 @@ struct ws_process_losses {
 
 extern const struct ws_analysis ws_analysis_losses;
 
+/* Is every operation and call of the process in the trace? */
+bool ws_losses_is_complete(const struct ws_process *process, const struct ws_process_losses *losses);
+
 /* defined in losses_report.c */
 void ws_losses_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page);
 int ws_losses_json(const struct ws_report *report, size_t subject, const void *memory, json_t *object);

@@ -112,7 +112,7 @@ static void print_doubts(const struct ws_report *report, const struct ws_process
     }
 }
 
-static bool is_complete(const struct ws_process *process, const struct ws_process_losses *losses)
+bool ws_losses_is_complete(const struct ws_process *process, const struct ws_process_losses *losses)
 {
     return !losses->total && !losses->nameless && !process->odd_times && !is_damaged(&process->damage);
 }
@@ -129,7 +129,7 @@ static void print_others(const struct ws_report *report, size_t shown, struct ws
     for (size_t i = 0; i < count; i++) {
         const struct ws_process *process = ws_model_process(report->model, i);
         const struct ws_process_losses *losses = ws_report_result(report, &ws_analysis_losses, i);
-        if (i == shown || is_complete(process, losses))
+        if (i == shown || ws_losses_is_complete(process, losses))
             continue;
         incomplete++;
         damaged += is_damaged(&process->damage);
@@ -161,7 +161,7 @@ void ws_losses_text(const struct ws_report *report, size_t subject, const void *
                      ws_format_count(number, process->devices_beyond), process->devices_most);
     losses_print_damage(process, page);
     print_end(process, page);
-    if (is_complete(process, result))
+    if (ws_losses_is_complete(process, result))
         ws_page_text(page, "Nothing lost.");
     print_others(report, subject, page);
     print_doubts(report, process, page);

@@ -127,13 +127,28 @@ static void add_exposure(struct ws_comm_cost *cost, const struct part *part)
     cost->exposed_wait += part->last - part->begin - part->under_wait;
 }
 
-static void comm_collectives_add_times(struct ws_comm_cost *cost, const struct ws_comm_op *op,
-                                       struct ws_arrival arrival)
+/* Notes the operation's bus bandwidth. Small operations take the time of a message, whatever the link. */
+static void comm_collectives_add_speed(struct ws_comm_cost *cost, const struct ws_comm_op *op,
+                                       const struct ws_comm_kind *kind, int64_t transfer)
 {
-    cost->total = ws_sum(cost->total, op->end - op->begin);
-    if (arrival.last == INT64_MIN)
+    enum { LARGE = 1 << 20 };
+    if (op->bytes >= LARGE && op->bytes <= INT64_MAX && transfer > 0) {
+        double speed = (double)op->bytes / (double)transfer * ws_comm_bus_factor(kind->operation, kind->ranks);
+        cost->fastest = ws_max(cost->fastest, speed);
+    }
+}
+
+static void comm_collectives_add_times(struct ws_comm_cost *cost, const struct ws_comm_op *op,
+                                       const struct ws_comm_kind *kind, struct ws_arrival arrival)
+{
+    int64_t length = op->end - op->begin;
+    cost->total = ws_sum(cost->total, length);
+    if (arrival.last == INT64_MIN) {
+        comm_collectives_add_speed(cost, op, kind, length);
         return;
+    }
     int64_t waited = comm_collectives_clamp(arrival.last, op->begin, op->end) - op->begin;
+    comm_collectives_add_speed(cost, op, kind, length - waited);
     cost->matched++;
     cost->matched_bytes += op->bytes <= INT64_MAX - cost->matched_bytes ? op->bytes : 0;
     cost->waited = ws_sum(cost->waited, waited);
@@ -205,8 +220,8 @@ static int comm_collectives_add_up(struct cost *cost)
     struct ws_comm_cost *costs = result->costs.data;
     for (size_t i = 0; i < cost->comm->ops.count; i++) {
         struct ws_arrival arrival = arrival_of(cost, (uint32_t)i);
-        comm_collectives_add_times(&costs[ops[i].kind], &ops[i], arrival);
-        comm_collectives_add_times(&result->all, &ops[i], arrival);
+        comm_collectives_add_times(&costs[ops[i].kind], &ops[i], &kinds[ops[i].kind], arrival);
+        comm_collectives_add_times(&result->all, &ops[i], &kinds[ops[i].kind], arrival);
     }
     for (size_t i = 0; i < cost->count; i++) {
         add_exposure(&costs[ops[cost->parts[i].comm_op].kind], &cost->parts[i]);

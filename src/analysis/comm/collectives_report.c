@@ -4,6 +4,7 @@
 
 #include "analysis/comm/comm.h"
 #include "analysis/comm/overlap_limit.h"
+#include "analysis/comm/slow_link.h"
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 
@@ -97,6 +98,7 @@ void ws_comm_collectives_text(const struct ws_report *report, size_t subject, co
     if (by_call)
         ws_page_text(page, "Bandwidths as nccl-tests define them, over the time after the last rank arrived if that "
                            "is known, else over the whole call. Calls of one group count as one.");
+    ws_slow_link_text(report, subject, page);
     if (untimed)
         ws_page_text(page, "%s calls have no device times: captured into graphs, or not timed.",
                      ws_format_count(count, untimed));
@@ -130,6 +132,8 @@ static int comm_collectives_row_json(json_t *list, const struct ws_comm_kind *ki
         status |= ws_json_set(row, "transfer_ns", cost->transfer);
         status |= ws_json_set(row, "exposed_wait_ns", cost->exposed_wait);
     }
+    if (cost->fastest > 0)
+        status |= json_object_set_new(row, "fastest_bus_gb_per_s", json_real(cost->fastest));
     if (cost->matched && cost->matched_bytes && cost->transfer > 0)
         status |= json_object_set_new(row, "transfer_bus_gb_per_s",
                                       json_real(rate(cost->matched_bytes, cost->transfer) * factor));
@@ -183,5 +187,7 @@ int ws_comm_collectives_advise(const struct ws_report *report, size_t subject, c
                                struct ws_advice_list *list)
 {
     int status = ws_stragglers_advise(report, subject, list);
+    if (!status)
+        status = ws_slow_link_advise(report, subject, list);
     return status ? status : advise_overlap(report, subject, memory, list);
 }

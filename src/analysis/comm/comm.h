@@ -179,6 +179,7 @@ struct ws_comm_cost {
     uint64_t matched_bytes;
     int64_t waited, transfer; /* ns before the last rank arrived; ns after that */
     int64_t exposed_wait;     /* part of `waited` outside compute, ns */
+    double fastest; /* highest bus bandwidth of an operation of 1 MiB or more, bytes per ns; 0: there is none */
 };
 
 struct ws_track_collectives {

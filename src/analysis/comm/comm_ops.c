@@ -27,9 +27,10 @@ struct numbered {
     uint32_t launch; /* index into ws_track_comm.launches */
 };
 
-/* Kernels of one name on one stream. `kind` is for kernels whose calls are not in the trace. */
+/* Kernels with the same name on the same stream, and of the same operation if it is known. finder.streams finds the
+ * line. The n-th kernel of a line is compared with the n-th on other ranks. */
 struct line {
-    uint32_t member, kind;
+    uint32_t member, kind; /* `kind` is for kernels whose calls are not in the trace */
 };
 
 struct finder {

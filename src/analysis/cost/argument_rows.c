@@ -117,7 +117,8 @@ static double array_bytes(const struct ws_arguments_form *form, char what, doubl
     }
 }
 
-/* May a norm run without this array? Weights (c) and means (f) are optional. */
+/* May a norm run without this array? Weights and biases ('c') and values per row ('f': mean, 1/deviation) are
+ * optional. */
 static bool is_optional(char what)
 {
     return what == 'c' || what == 'f';

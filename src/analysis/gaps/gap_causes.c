@@ -257,8 +257,9 @@ static struct answer cause_of_gap(struct finder *finder, const struct question *
     return answer;
 }
 
-/* Charges the gap of a late launch to the earlier sync or allocation that delayed the host, until the debt of that
- * cause is used up. */
+/* A sync or an allocation may delay the host for longer than the gap that it caused. The rest of the delay is its
+ * debt. A later gap gets the same cause if the host was late for no other known reason, and if the gap is no longer
+ * than twice the debt. The gap's length is taken off the debt. */
 static void gap_causes_charge_debt(struct finder *finder, struct answer *answer, int64_t length)
 {
     struct answer *debtor = &finder->debtor;

@@ -102,6 +102,12 @@ struct ws_roofline_row {
     struct ws_matmul_name matmul; /* what the name tells of matrix kernels */
 };
 
+/* The share that the kernel reaches of the roof that limits it; 0: not known. */
+static inline double ws_roofline_of_roof(const struct ws_roofline_row *row)
+{
+    return row->of_compute > row->of_memory ? row->of_compute : row->of_memory;
+}
+
 /* GEMMs, or attention, with the same sizes. */
 struct ws_gemm_row {
     struct ws_operator_cost cost;

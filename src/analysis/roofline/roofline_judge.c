@@ -161,7 +161,7 @@ static void add_to_matmuls(struct ws_track_roofline *result, const struct ws_roo
     result->matmul_of_peak += row->of_compute * (double)known;
 }
 
-/* Divides sums by the number of steps. Rounds so that the parts add up to the rounded sum. */
+/* Divides the times of the classes by the number of steps. Rounds so that the parts add up to the rounded sum. */
 static void divide_among_steps(struct ws_track_roofline *result)
 {
     int64_t so_far = 0, steps = result->steps ? (int64_t)result->steps : 1;

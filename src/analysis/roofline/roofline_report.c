@@ -22,12 +22,6 @@ const char *ws_work_source_name(enum ws_work_source source)
     return source_names[source];
 }
 
-/* The share that the kernel reaches of the roof that limits it; 0: not known. */
-static double of_roof(const struct ws_roofline_row *row)
-{
-    return row->of_compute > row->of_memory ? row->of_compute : row->of_memory;
-}
-
 /* Writes "NAME 71.3 %, NAME 28.7 %" for the parts that are not 0. */
 static void list_shares(char *text, size_t capacity, const char *const *names, const int64_t *parts, int count,
                         int64_t whole)
@@ -213,8 +207,8 @@ static void print_rows(const struct ws_report *report, const struct ws_track_roo
         ws_table_real(&table, row->bytes > 0 ? row->flops / row->bytes : 0);
         ws_table_real(&table, row->flops / known / 1e3);
         ws_table_real(&table, row->bytes / known / 1e3);
-        if (of_roof(row) > 0)
-            ws_table_cell(&table, "%.1f %%%s", 100 * of_roof(row),
+        if (ws_roofline_of_roof(row) > 0)
+            ws_table_cell(&table, "%.1f %%%s", 100 * ws_roofline_of_roof(row),
                           row->inconsistent ? " !"
                           : row->cached     ? " cache"
                                             : "");
@@ -278,7 +272,7 @@ static void roofline_print_notes(const struct ws_report *report, const struct ws
                 text, sizeof(text),
                 "! %.0f %% of a roof is impossible: do not trust its figures; it worked on other sizes than were "
                 "recorded, or its time is wrong",
-                100 * of_roof(&rows[i]));
+                100 * ws_roofline_of_roof(&rows[i]));
             print_note(report, result, &(struct note){ text, i, 1 }, page);
         } else if (rows[i].note) {
             add_note(notes, rows[i].note, i);

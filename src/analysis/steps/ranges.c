@@ -34,6 +34,7 @@ struct row_state {
 };
 
 struct summer {
+    enum ws_range_kind kind; /* of the ranges that count */
     const struct ws_track *track;
     const struct ws_process *process;
     const struct ws_track_steps *steps;
@@ -47,17 +48,12 @@ struct summer {
 
 /* --- which ranges count, and their names -------------------------------------------------------------- */
 
-static bool steps_ranges_is_chosen(const struct ws_range *range)
+static bool any_of_kind(const struct ws_ranges *ranges, enum ws_range_kind kind)
 {
-    return range->kind == WS_RANGE_ANNOTATION;
-}
-
-static size_t count_chosen(const struct ws_ranges *ranges)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < ranges->rows.count; i++)
-        count += steps_ranges_is_chosen(ws_range(ranges, i));
-    return count;
+    bool any = false;
+    for (size_t i = 0; i < ranges->rows.count && !any; i++)
+        any = ws_range(ranges, i)->kind == kind;
+    return any;
 }
 
 /* Finds the row of a label's text, or adds it. Labels with the same text share a row. Returns the row's index + 1, or
@@ -102,7 +98,7 @@ static int choose_of_thread(struct summer *summer, struct ws_map *texts, uint32_
     thread->first = thread->last = (uint32_t)summer->list.count;
     for (uint32_t i = 0; i < of->count; i++) {
         const struct ws_range *range = ws_range(ranges, of->first + i);
-        if (!steps_ranges_is_chosen(range))
+        if (range->kind != summer->kind)
             continue;
         uint32_t label = ws_entries_place(&summer->process->labels, range->name);
         uint32_t *row = &row_of[label < labels ? label : labels];
@@ -292,10 +288,28 @@ static bool ends_in_steady(const struct summer *summer, const struct chosen *cho
     return ws_step_is_steady(step) && last < step->host_end;
 }
 
+/* Adds a range's time to its row's own time, and takes it from that of the range around it. */
+static void add_own_stay(const struct summer *summer, const struct chosen *chosen)
+{
+    struct ws_range_row *rows = summer->result->rows.data, *row = &rows[chosen->row];
+    const struct chosen *parent =
+        chosen->parent != WS_NO_RANGE ? (const struct chosen *)summer->list.data + chosen->parent : NULL;
+    int64_t before = steady_until(summer, chosen->begin);
+    row->all.own = ws_sum(row->all.own, chosen->end - chosen->begin);
+    row->steady.own = ws_sum(row->steady.own, steady_until(summer, chosen->end) - before);
+    if (!parent)
+        return;
+    int64_t end = ws_min(chosen->end, parent->end);
+    row = &rows[parent->row];
+    row->all.own = ws_sum(row->all.own, chosen->begin - end);
+    row->steady.own = ws_sum(row->steady.own, before - steady_until(summer, end));
+}
+
 static void add_stay(const struct summer *summer, struct ws_range_row *row, struct row_state *state,
                      const struct chosen *chosen)
 {
     int64_t from = ws_max(chosen->begin, state->until);
+    add_own_stay(summer, chosen);
     row->all.count++;
     row->steady.count += ends_in_steady(summer, chosen);
     if (chosen->end <= from)
@@ -339,12 +353,13 @@ static int busiest_first(const void *a, const void *b)
     return (x->thread > y->thread) - (x->thread < y->thread);
 }
 
-static int steps_ranges_run(const struct ws_report *report, size_t subject, void *memory)
+static int sum_ranges(const struct ws_report *report, size_t subject, enum ws_range_kind kind, void *memory)
 {
     const struct ws_track *track = ws_model_track(report->model, subject);
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
     struct ws_track_ranges *result = memory;
     struct summer summer = {
+        .kind = kind,
         .track = track,
         .process = ws_model_process(report->model, track->process),
         .steps = ws_report_result(report, &ws_analysis_steps, subject),
@@ -353,7 +368,7 @@ static int steps_ranges_run(const struct ws_report *report, size_t subject, void
     };
     result->rows = WS_VECTOR(struct ws_range_row);
     result->outside = WS_VECTOR(struct ws_range_outside);
-    if (!count_chosen(&summer.process->ranges))
+    if (!any_of_kind(&summer.process->ranges, kind))
         return 0;
     int status = steps_ranges_choose(&summer);
     if (!status)
@@ -372,6 +387,16 @@ static int steps_ranges_run(const struct ws_report *report, size_t subject, void
     free(summer.states);
     free(summer.steady_before);
     return status;
+}
+
+static int ranges_run(const struct ws_report *report, size_t subject, void *memory)
+{
+    return sum_ranges(report, subject, WS_RANGE_ANNOTATION, memory);
+}
+
+static int operators_run(const struct ws_report *report, size_t subject, void *memory)
+{
+    return sum_ranges(report, subject, WS_RANGE_OPERATOR, memory);
 }
 
 static void steps_ranges_finish(void *memory)
@@ -393,9 +418,22 @@ const struct ws_analysis ws_analysis_ranges = {
     .scope = WS_SCOPE_TRACK,
     .result_size = sizeof(struct ws_track_ranges),
     .needs = { &ws_analysis_activity, &ws_analysis_steps },
-    .run = steps_ranges_run,
+    .run = ranges_run,
     .finish = steps_ranges_finish,
     .has_section = has_section,
     .text = ws_ranges_text,
     .json = ws_ranges_json,
+};
+
+const struct ws_analysis ws_analysis_operators = {
+    .name = "operators",
+    .title = "Operators of the framework",
+    .scope = WS_SCOPE_TRACK,
+    .result_size = sizeof(struct ws_track_ranges),
+    .needs = { &ws_analysis_activity, &ws_analysis_steps },
+    .run = operators_run,
+    .finish = steps_ranges_finish,
+    .has_section = has_section,
+    .text = ws_operators_text,
+    .json = ws_operators_json,
 };

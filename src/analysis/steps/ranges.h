@@ -1,15 +1,17 @@
-/* What a device did for the ranges that a program sets (NVTX, record_function).
+/* What a device did for the ranges that a program sets (NVTX, record_function), and for the operators of its
+ * framework.
  *
- * The analysis covers ranges of kind WS_RANGE_ANNOTATION, grouped by name. Steps have their own section. Operators
- * and Python functions are left out, because they are not the program's own names for its phases. An operation
- * belongs to the ranges that its thread was in when the launch call began. The innermost of these ranges has the
- * operation as its own work (`own`). All of these ranges count it (`work`), but a name counts it only once. If ranges
- * overlap without nesting, both count the operation. An operation launched by another thread (autograd's backward
- * pass) does not belong to a range of the thread that waits for it.
+ * These are two analyses: of ranges of kind WS_RANGE_ANNOTATION, and of WS_RANGE_OPERATOR. Steps have their own
+ * section. Ranges are grouped by name. Each analysis looks only at ranges of its kind, as if there were no others. An
+ * operation belongs to the ranges that its thread was in when the launch call began. The innermost of these ranges
+ * has the operation as its own work (`own`). All of these ranges count it (`work`), but a name counts it only once.
+ * If ranges overlap without nesting, both count the operation. An operation launched by another thread (autograd's
+ * backward pass) does not belong to a range of the thread that waits for it.
  *
  * `busy` is the length of the union of the operations' intervals; `sum` is the sum of their lengths. `idle` is the
  * length of the gaps that these operations ended. It shows which range the device waited for; gaps.h tells why. Host
  * time is the time that threads spent in the range: the union of the intervals of each thread, summed over threads.
+ * Its `own` part is outside nested ranges.
  *
  * Operations and gaps belong to the steady step in which they begin, with their full length. Host time counts if the
  * host spent it between the host_begin and host_end of a steady step. A range belongs to the step in which it ended.
@@ -37,6 +39,7 @@ struct ws_range_work {
 struct ws_range_stay {
     uint64_t count;
     int64_t host; /* host time, ns */
+    int64_t own;  /* the part of it outside nested ranges */
 };
 
 /* All ranges of one name, on all threads. */
@@ -55,14 +58,16 @@ struct ws_range_outside {
 };
 
 struct ws_track_ranges {
-    struct ws_vector rows;    /* struct ws_range_row, largest device or host time first; empty: no annotations */
+    struct ws_vector rows;    /* struct ws_range_row, largest device or host time first; empty: no such ranges */
     struct ws_vector outside; /* struct ws_range_outside, largest busy first */
 };
 
-extern const struct ws_analysis ws_analysis_ranges;
+extern const struct ws_analysis ws_analysis_ranges, ws_analysis_operators;
 
 /* defined in ranges_report.c */
 void ws_ranges_text(const struct ws_report *report, size_t subject, const void *result, struct ws_page *page);
 int ws_ranges_json(const struct ws_report *report, size_t subject, const void *result, json_t *object);
+void ws_operators_text(const struct ws_report *report, size_t subject, const void *result, struct ws_page *page);
+int ws_operators_json(const struct ws_report *report, size_t subject, const void *result, json_t *object);
 
 #endif

@@ -212,7 +212,8 @@ static int set_stay(json_t *object, const struct ws_range_stay *stay, size_t ste
     int64_t of = steps ? (int64_t)steps : 1;
     int status = steps ? json_object_set_new(object, "count", json_real((double)stay->count / (double)of))
                        : ws_json_set(object, "count", (int64_t)stay->count);
-    return status | ws_json_set(object, "host_ns", stay->host / of);
+    status |= ws_json_set(object, "host_ns", stay->host / of);
+    return status | ws_json_set(object, "host_own_ns", stay->own / of);
 }
 
 /* Adds the object for figures per step. Returns NULL if there are no steady steps. */
@@ -257,25 +258,90 @@ static json_t *outside_json(const struct ws_range_outside *outside, size_t steps
     return NULL;
 }
 
-int ws_ranges_json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)
+/* Prints the operators as torch.profiler's key_averages() do: with what they call, and without ("own"). */
+void ws_operators_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
+{
+    static const struct ws_table_column columns[] = {
+        { "device", false, false },
+        { "share", false, WS_NARROW_LEAVE_OUT },
+        { "own", false, false },
+        { "times", false, false },
+        { "host", false, false },
+        { "own", false, WS_NARROW_LEAVE_OUT },
+        { "operator", true, WS_NARROW_SHORTEN },
+    };
+    const struct ws_process *process =
+        ws_model_process(report->model, ws_model_track(report->model, subject)->process);
+    const struct ws_track_ranges *result = memory;
+    const struct ws_range_row *rows = result->rows.data;
+    const struct scale scale = scale_of(report, subject);
+    char share[WS_FORMAT_SIZE], count[WS_FORMAT_SIZE];
+    size_t shown = 0, more = 0;
+    struct ws_table table;
+    if (!result->rows.count) {
+        ws_page_text(page, "The trace holds no operators of a framework.");
+        return;
+    }
+    ws_page_text(
+        page,
+        "Time of the framework's operators on the device and on the host, with the operators that they call; "
+        "\"own\": without them; %s:",
+        scale.count ? "per steady step on average" : "in the whole recording");
+    ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < result->rows.count; i++) {
+        const struct ws_range_stay *stay = stay_of(&scale, &rows[i]);
+        int64_t device = ranges_amount_of(&scale, &rows[i].work)->sum;
+        if (!is_shown(&scale, &rows[i]) || (page->top && shown == page->top)) {
+            more += is_shown(&scale, &rows[i]);
+            continue;
+        }
+        shown++;
+        ws_table_time(&table, ranges_scaled(&scale, device));
+        ws_table_cell(&table, "%s", ws_format_share(share, ranges_scaled(&scale, device), scale.length));
+        ws_table_time(&table, ranges_scaled(&scale, ranges_amount_of(&scale, &rows[i].own)->sum));
+        ws_table_cell(&table, "%s", ws_format_each(count, stay->count, scale.count));
+        ws_table_time(&table, ranges_scaled(&scale, stay->host));
+        ws_table_time(&table, ranges_scaled(&scale, stay->own));
+        ws_table_cell(&table, "%s", ranges_name_of(process, rows[i].label));
+    }
+    ws_table_finish(&table);
+    ws_page_more(page, shown + more, "operator");
+}
+
+/* Sets the rows of ranges or operators under `key`. */
+static int set_rows(const struct ws_report *report, size_t subject, const struct ws_track_ranges *result,
+                    const char *key, json_t *object)
 {
     const struct ws_process *process =
         ws_model_process(report->model, ws_model_track(report->model, subject)->process);
     const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
-    const struct ws_track_ranges *result = memory;
     const struct ws_range_row *rows = result->rows.data;
-    const struct ws_range_outside *threads = result->outside.data;
-    size_t steady = steps->kinds[WS_STEP_STEADY];
-    if (!result->rows.count)
-        return 0;
-    json_t *list = json_array(), *outside = json_array();
-    int status = json_object_set_new(object, "ranges", list);
-    status |= json_object_set_new(object, "outside_ranges", outside);
+    json_t *list = json_array();
+    int status = json_object_set_new(object, key, list);
     size_t shown = report->top && report->top < result->rows.count ? report->top : result->rows.count;
     for (size_t i = 0; i < shown && !status; i++)
-        status = json_array_append_new(list, ranges_row_json(process, &rows[i], steady));
+        status = json_array_append_new(list, ranges_row_json(process, &rows[i], steps->kinds[WS_STEP_STEADY]));
+    return status;
+}
+
+int ws_operators_json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)
+{
+    const struct ws_track_ranges *result = memory;
+    return result->rows.count && set_rows(report, subject, result, "operators", object) ? -ENOMEM : 0;
+}
+
+int ws_ranges_json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)
+{
+    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
+    const struct ws_track_ranges *result = memory;
+    const struct ws_range_outside *threads = result->outside.data;
+    if (!result->rows.count)
+        return 0;
+    json_t *outside = json_array();
+    int status = set_rows(report, subject, result, "ranges", object);
+    status |= json_object_set_new(object, "outside_ranges", outside);
     for (size_t i = 0; i < result->outside.count && !status; i++)
         if (threads[i].work.all.operations)
-            status = json_array_append_new(outside, outside_json(&threads[i], steady));
+            status = json_array_append_new(outside, outside_json(&threads[i], steps->kinds[WS_STEP_STEADY]));
     return status ? -ENOMEM : 0;
 }

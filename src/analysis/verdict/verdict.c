@@ -1,3 +1,5 @@
+#include "analysis/verdict/verdict.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +15,7 @@
 #include "base/minmax.h"
 #include "report/peaks.h"
 
-enum { ADVICE_SHOWN = 5, LABEL = 22, BUSY_LIMIT = 85, PEAK_LIMIT = 60, FEWEST_STEPS = 3 };
+enum { ADVICE_SHOWN = 5, BUSY_LIMIT = 85, PEAK_LIMIT = 60, FEWEST_STEPS = 3 };
 
 /* Percent of a step. From MOVING_LIMIT on, the report names exposed copies and communication as a part of busy time.
  * If the lower and the upper limit of busy time are further apart than UNSURE_LIMIT, the report gives both. */
@@ -34,7 +36,7 @@ static const struct ws_track_wall *verdict_wall_of(const struct ws_report *repor
     return ws_report_result(report, &ws_analysis_wall, track);
 }
 
-static int64_t idle_of(const struct ws_track_wall *wall)
+int64_t ws_verdict_idle(const struct ws_track_wall *wall)
 {
     int64_t idle = 0;
     for (int cause = 0; cause < WS_CAUSE_COUNT; cause++)
@@ -44,7 +46,9 @@ static int64_t idle_of(const struct ws_track_wall *wall)
 
 static const char *verdict_unit_of(const struct ws_track_wall *wall)
 {
-    return wall->per_step ? "an average step" : "the recording";
+    if (wall->per_step)
+        return wall->steps > 1 ? "an average step" : "the only whole step";
+    return "the recording";
 }
 
 enum { COPIES_TEXT = WS_COPIES_PHRASE + 40 };
@@ -74,7 +78,7 @@ static void print_wall(const struct ws_report *report, size_t track, struct ws_p
                  ws_format_time(part, time), ws_format_time(whole, wall->length), verdict_unit_of(wall),
                  ws_format_share(share, time, wall->length),
                  most_time == time ? "all" : ws_format_time(most, most_time),
-                 are_cause ? copies : ws_wall_spent_on(wall, wall->cause), are_beside ? ", another " : "",
+                 are_cause ? copies : ws_verdict_spent_on(wall, wall->cause), are_beside ? ", another " : "",
                  are_beside ? ws_format_time(beside, copied) : "", are_beside ? " " : "", are_beside ? copies : "",
                  wall->by_names ? "; only the names of kernels suggest it: their work is not known" : "");
 }
@@ -183,7 +187,7 @@ static void print_busy(const struct ws_report *report, size_t track, struct ws_p
 {
     const struct ws_track_wall *wall = verdict_wall_of(report, track);
     char time[WS_FORMAT_SIZE], causes[400] = "", text[200], bounds[120];
-    int64_t idle = idle_of(wall), busy = wall->length - idle;
+    int64_t idle = ws_verdict_idle(wall), busy = wall->length - idle;
     uint32_t order[WS_CAUSE_COUNT];
     for (uint32_t i = 0; i < WS_CAUSE_COUNT; i++) {
         uint32_t at = i;
@@ -276,15 +280,22 @@ static void print_together(const struct ws_report *report, size_t track, struct 
                      ws_format_time(time, savings->together), wall->per_step ? " a step" : "", causes);
 }
 
+size_t ws_verdict_advice(const struct ws_report *report, size_t track, size_t most)
+{
+    const struct ws_track_wall *wall = verdict_wall_of(report, track);
+    const struct ws_advice *advice = wall->advice.items.data;
+    size_t count = ws_min(wall->advice.items.count, most), shown = 0;
+    while (shown < count && advice[shown].saving_ns > wall->length / 1000 * LEAST_SHOWN_PER_MILLE)
+        shown++;
+    return shown;
+}
+
 static void print_advice(const struct ws_report *report, size_t track, struct ws_page *page)
 {
     const struct ws_track_wall *wall = verdict_wall_of(report, track);
     const struct ws_advice *advice = wall->advice.items.data;
-    size_t count = wall->advice.items.count, shown = 0;
+    size_t count = wall->advice.items.count, shown = ws_verdict_advice(report, track, ADVICE_SHOWN);
     char time[WS_FORMAT_SIZE];
-    while (shown < count && shown < ADVICE_SHOWN &&
-           advice[shown].saving_ns > wall->length / 1000 * LEAST_SHOWN_PER_MILLE)
-        shown++;
     if (!shown)
         ws_page_fact(page, "do first", "nothing cheap to win was found");
     for (size_t i = 0; i < shown; i++)
@@ -297,98 +308,39 @@ static void print_advice(const struct ws_report *report, size_t track, struct ws
         ws_page_fact(page, "", "and %zu more in the sections below", count - shown);
 }
 
-/* Do all devices have the same name? If so, the table leaves it out. */
-static bool devices_are_alike(const struct ws_report *report)
+void ws_verdict_wall(const struct ws_report *report, size_t track, struct ws_page *page)
 {
-    const struct ws_device *first = ws_track_device(report->model, ws_model_track(report->model, 0));
-    for (size_t i = 1; i < report->model->tracks.count; i++) {
-        const struct ws_device *other = ws_track_device(report->model, ws_model_track(report->model, i));
-        if (!first || !other || strcmp(first->name.data, other->name.data) != 0)
-            return false;
-    }
-    return first != NULL;
+    print_wall(report, track, page);
+    print_behind(verdict_wall_of(report, track), page);
+    print_held_up(report, track, page);
 }
 
-/* Prints a table with a line for each device. */
-static void verdict_print_table(const struct ws_report *report, struct ws_page *page)
+void ws_verdict_questions(const struct ws_report *report, size_t track, struct ws_page *page)
 {
-    static const struct ws_table_column columns[] = {
-        { "GPU", true, true },   { "step", false, false },  { "busy", false, WS_NARROW_LEAVE_OUT },
-        { "wall", true, false }, { "of it", false, false }, { "most of it", true, true },
-    };
-    struct ws_table table;
-    char share[WS_FORMAT_SIZE], title[256];
-    bool alike = devices_are_alike(report);
-    size_t count = report->model->tracks.count;
-    ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < ws_page_rows(page, count); i++) {
-        const struct ws_track_wall *wall = verdict_wall_of(report, i);
-        ws_report_track_title(report, i, title, sizeof(title));
-        const char *name = alike ? ws_track_device(report->model, ws_model_track(report->model, i))->name.data : "";
-        char *at = *name ? strstr(title, name) : NULL;
-        if (at > title)
-            at[-1] = 0;
-        ws_table_cell(&table, "%s", title);
-        ws_table_time(&table, wall->length);
-        ws_table_cell(&table, "%s", ws_format_share(share, wall->length - idle_of(wall), wall->length));
-        ws_table_cell(&table, "%s", wall->wall ? ws_wall_name(wall->wall) : "not known");
-        ws_table_cell(&table, "%s",
-                      wall->wall ? ws_format_share(share, wall->by_wall[wall->wall], wall->length) : "–");
-        ws_table_cell(&table, "%s", wall->wall ? ws_wall_spent_on(wall, wall->cause) : wall->why_none);
-    }
-    ws_table_finish(&table);
-    ws_page_more(page, count, "device");
-    fputc('\n', page->out);
-}
-
-/* Prints the slowest device, for which the others wait. If there is no verdict on it, the verdict is on the next
- * slowest device. */
-static void print_slowest(const struct ws_report *report, const struct ws_slowest *slowest, struct ws_page *page)
-{
-    char title[256], known[80] = "";
-    const char *alone = page->all ? "" : "; device sections show only this one, --all shows each";
-    if (slowest->not_compared)
-        snprintf(known, sizeof(known), "; not compared: %zu %s %s steps", slowest->not_compared,
-                 slowest->not_compared == 1 ? "device" : "devices",
-                 verdict_wall_of(report, slowest->shown)->per_step ? "without" : "with");
-    if (slowest->slower != WS_NOWHERE) {
-        ws_report_track_title(report, slowest->slower, title, sizeof(title));
-        ws_page_fact(page, "slowest", "%s%s; no verdict on it: %s", title, known,
-                     verdict_wall_of(report, slowest->slower)->why_none);
-    }
-    ws_report_track_title(report, slowest->shown, title, sizeof(title));
-    if (slowest->slower != WS_NOWHERE)
-        ws_page_fact(page, "verdict on", "%s, the next%s", title, alone);
-    else
-        ws_page_fact(page, "slowest", "%s%s%s", title, known, alone);
+    verdict_print_untimed(report, track, page);
+    print_steps(ws_report_result(report, &ws_analysis_steps, track), page);
+    print_covered(report, track, page);
+    print_busy(report, track, page);
+    verdict_print_matmuls(report, track, page);
+    print_peak(report, track, page);
 }
 
 static void verdict_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
 {
-    struct ws_slowest slowest = ws_report_slowest(report);
-    size_t label = page->label, shown = slowest.shown, count = report->model->tracks.count;
+    size_t label = page->label, shown = ws_report_slowest(report).shown;
     (void)subject;
     (void)memory;
-    if (count > 1)
-        verdict_print_table(report, page);
+    page->label = WS_VERDICT_LABEL;
+    ws_verdict_devices(report, shown, page->all ? "" : "; sections show only this one, --all shows each", page);
     if (shown == WS_NOWHERE) {
+        page->label = label;
         ws_no_verdict_text(report, page);
         return;
     }
-    page->label = LABEL;
-    if (count > 1)
-        print_slowest(report, &slowest, page);
-    print_wall(report, shown, page);
-    print_behind(verdict_wall_of(report, shown), page);
+    ws_verdict_wall(report, shown, page);
     ws_wall_print_beside(verdict_wall_of(report, shown), page);
-    print_held_up(report, shown, page);
     ws_wall_print_shares(verdict_wall_of(report, shown), page);
-    verdict_print_untimed(report, shown, page);
-    print_steps(ws_report_result(report, &ws_analysis_steps, shown), page);
-    print_covered(report, shown, page);
-    print_busy(report, shown, page);
-    verdict_print_matmuls(report, shown, page);
-    print_peak(report, shown, page);
+    ws_verdict_questions(report, shown, page);
     print_advice(report, shown, page);
     page->label = label;
 }

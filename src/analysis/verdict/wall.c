@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/activity/activity.h"
+#include "analysis/comm/comm.h"
 #include "analysis/gaps/gaps.h"
 #include "analysis/gaps/savings.h"
 #include "analysis/kernels/kernels.h"
@@ -192,6 +193,15 @@ static const char *why_none(const struct ws_track *track, const struct ws_track_
     return result->length > 0 ? NULL : "the recording is too short";
 }
 
+/* The part of exposed communication that was waiting for other ranks. The rest is transfer. Returns -1 if the
+ * device's collectives were not matched with those of other ranks. */
+static int64_t wall_comm_waiting(const struct ws_report *report, size_t subject, const struct ws_track_wall *result)
+{
+    const struct ws_track_collectives *cost = ws_report_result(report, &ws_analysis_collectives, subject);
+    int64_t comm = result->parts[WS_PART_EXPOSED_COMM], transfer = ws_comm_per_step(report, subject, cost->uncovered);
+    return cost->all.matched ? ws_clamp(comm - transfer, (int64_t)0, comm) : -1;
+}
+
 static int wall_run(const struct ws_report *report, size_t subject, void *memory)
 {
     struct ws_track_wall *result = memory;
@@ -211,6 +221,7 @@ static int wall_run(const struct ws_report *report, size_t subject, void *memory
         find_wall_behind(result);
     }
     result->trains = ws_report_trains(report, subject);
+    result->comm_waiting = wall_comm_waiting(report, subject, result);
     return wall_gather(report, subject, result);
 }
 
@@ -225,10 +236,26 @@ static const struct ws_track_wall *wall_wall_of(const struct ws_report *report, 
     return track == WS_NOWHERE ? NULL : ws_report_result(report, &ws_analysis_wall, track);
 }
 
+/* The straggler for which the others wait longest, if there is a verdict on it. */
+static size_t wall_latest(const struct ws_report *report)
+{
+    const struct ws_job_comm *job = ws_report_result(report, &ws_analysis_comm_match, 0);
+    const struct ws_rank *ranks = job->ranks.data;
+    size_t latest = WS_NOWHERE;
+    for (size_t i = 0; i < job->ranks.count; i++)
+        if (ranks[i].straggler && wall_wall_of(report, i)->wall &&
+            (latest == WS_NOWHERE || ranks[i].delay > ranks[latest].delay))
+            latest = i;
+    return latest;
+}
+
 struct ws_slowest ws_report_slowest(const struct ws_report *report)
 {
-    struct ws_slowest slowest = { .shown = WS_NOWHERE, .slower = WS_NOWHERE };
+    struct ws_slowest slowest = { .shown = wall_latest(report), .slower = WS_NOWHERE };
     size_t tracks = report->model->tracks.count;
+    slowest.is_late = slowest.shown != WS_NOWHERE;
+    if (slowest.is_late)
+        return slowest;
     for (size_t i = 0; i < tracks; i++) {
         const struct ws_track_wall *wall = wall_wall_of(report, i), *before = wall_wall_of(report, slowest.shown);
         if (wall->wall && (!before || wall->per_step > before->per_step ||

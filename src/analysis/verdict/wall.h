@@ -54,6 +54,7 @@ struct ws_track_wall {
                    [WS_WORK_SOURCES]; /* ns of kernels by wall, and by what the roofline knows their class
                                          from; WS_WORK_NONE: not known, the wall is what names suggest */
     bool by_names;                    /* names alone suggest most of the wall's time */
+    int64_t comm_waiting;             /* ns of WS_PART_EXPOSED_COMM before the last rank arrived; -1: not known */
     bool trains;               /* the device runs what only training runs; else waits for input may be for requests */
     enum ws_wall behind;       /* the wall of the rest of the step, if waiting for input is the wall */
     enum ws_part behind_cause; /* the largest part of the wall `behind`, without waits for input */
@@ -70,18 +71,20 @@ int ws_wall_limit(enum ws_wall wall);
 enum ws_part ws_wall_cause(const struct ws_track_wall *result, enum ws_wall wall);
 
 /* The time of kernels at this wall whose class the roofline knows; and that of kernels which only their names put
- * there.
- */
+ * there. */
 int64_t ws_wall_known(const struct ws_track_wall *result, enum ws_wall wall);
 static inline int64_t ws_wall_suggested(const struct ws_track_wall *result, enum ws_wall wall)
 {
     return result->kernels[wall][WS_WORK_NONE];
 }
 
-/* The slowest device of a job, for which the others wait. Devices with steps are compared by the length of a step. If
- * no device has steps, all are compared by the length of their recordings. */
+/* The device of a job that a report is about. It is the straggler for which the others wait longest
+ * (analysis/comm/comm_waits.c), since the others are its victims. Without a straggler it is the slowest device:
+ * devices with steps are compared by the length of a step; if no device has steps, all are compared by the length of
+ * their recordings. */
 struct ws_slowest {
-    size_t shown;  /* the slowest device with a verdict; WS_NOWHERE: no device has one */
+    bool is_late;  /* `shown` is a straggler; the fields below it are not set */
+    size_t shown;  /* the device, which has a verdict; WS_NOWHERE: no device has one */
     size_t slower; /* the slowest of the devices without a verdict that are slower than `shown`; WS_NOWHERE: none */
     size_t not_compared; /* devices with operations that cannot be compared with `shown`: `shown` has steps and they
                             have none, or the reverse */

@@ -67,6 +67,8 @@ static int put_wall(json_t *object, const struct ws_track_wall *result)
     status |= json_object_set_new(wall, "by_names", json_boolean(result->by_names));
     status |= put_classes(wall, result);
     status |= ws_json_set(wall, "saving_ns", result->saving);
+    status |= json_object_set_new(wall, "comm_waiting_ns",
+                                  result->comm_waiting < 0 ? json_null() : json_integer(result->comm_waiting));
     status |= json_object_set_new(wall, "trains", json_boolean(result->trains));
     status |= json_object_set_new(wall, "behind_input",
                                   result->behind ? json_string(ws_wall_name(result->behind)) : json_null());

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/verdict/verdict.h"
+
 /* What a part of a step is spent on, worded as the end of a sentence. */
 static const char *const spent[WS_PART_COUNT] = {
     [WS_PART_INPUT] = "waiting for input",
@@ -26,11 +28,12 @@ const char *ws_part_spent(enum ws_part part)
     return spent[part];
 }
 
-/* A program that does not train may be a server, which waits for requests rather than for input. */
-const char *ws_wall_spent_on(const struct ws_track_wall *wall, enum ws_part part)
+const char *ws_verdict_spent_on(const struct ws_track_wall *wall, enum ws_part part)
 {
     if (part == WS_PART_MATMUL && wall->wall == WS_WALL_BANDWIDTH)
         return "in matrix work that memory limits";
+    if (part == WS_PART_EXPOSED_COMM && 2 * wall->comm_waiting > wall->parts[part])
+        return "in collectives, waiting for other ranks";
     return part == WS_PART_INPUT && !wall->trains ? "waiting for input or requests" : spent[part];
 }
 
@@ -46,28 +49,29 @@ void ws_wall_print_beside(const struct ws_track_wall *wall, struct ws_page *page
             ws_page_fact(page, "beside it", "%s: %s (%s), the largest part of it %s", ws_wall_name(delay),
                          ws_format_time(part, wall->by_wall[delay]),
                          ws_format_share(share, wall->by_wall[delay], wall->length),
-                         ws_wall_spent_on(wall, ws_wall_cause(wall, delay)));
+                         ws_verdict_spent_on(wall, ws_wall_cause(wall, delay)));
     }
 }
 
-/* The wall's time without that of kernels which only their names put there. */
-static int64_t sure_of(const struct ws_track_wall *wall, int of)
+int64_t ws_wall_sure(const struct ws_track_wall *wall, enum ws_wall of)
 {
-    return wall->by_wall[of] - ws_wall_suggested(wall, (enum ws_wall)of);
+    return wall->by_wall[of] - ws_wall_suggested(wall, of);
 }
 
-/* Writes "; not known 30.1 %, where names suggest compute 25.0 %, bandwidth 5.1 %". */
-static void write_unknown(const struct ws_track_wall *wall, char *text, size_t capacity)
+int64_t ws_wall_unknown(const struct ws_track_wall *wall)
 {
-    char share[WS_FORMAT_SIZE], compute[WS_FORMAT_SIZE], bandwidth[WS_FORMAT_SIZE];
+    return wall->by_wall[WS_WALL_NONE] + ws_wall_suggested(wall, WS_WALL_COMPUTE) +
+           ws_wall_suggested(wall, WS_WALL_BANDWIDTH);
+}
+
+void ws_wall_write_suggested(const struct ws_track_wall *wall, char *text, size_t capacity)
+{
+    char compute[WS_FORMAT_SIZE], bandwidth[WS_FORMAT_SIZE];
     int64_t by_compute = ws_wall_suggested(wall, WS_WALL_COMPUTE),
-            by_bandwidth = ws_wall_suggested(wall, WS_WALL_BANDWIDTH),
-            unknown = by_compute + by_bandwidth + wall->by_wall[WS_WALL_NONE];
-    if (unknown < wall->length / 1000)
-        return;
-    size_t used = (size_t)snprintf(text, capacity, "; not known %s", ws_format_share(share, unknown, wall->length));
-    if (by_compute + by_bandwidth)
-        snprintf(text + used, capacity - used, ", where names suggest compute %s, bandwidth %s",
+            by_bandwidth = ws_wall_suggested(wall, WS_WALL_BANDWIDTH);
+    *text = 0;
+    if (by_compute + by_bandwidth > wall->length / 100)
+        snprintf(text, capacity, ", where names suggest compute %s, bandwidth %s",
                  ws_format_share(compute, by_compute, wall->length),
                  ws_format_share(bandwidth, by_bandwidth, wall->length));
 }
@@ -81,14 +85,20 @@ void ws_wall_print_shares(const struct ws_track_wall *wall, struct ws_page *page
     for (int i = 0; i + 1 < WS_WALL_COUNT; i++) {
         int largest = WS_WALL_NONE;
         for (int other = 0; other < WS_WALL_COUNT; other++)
-            if (!shown[other] && (largest == WS_WALL_NONE || sure_of(wall, other) > sure_of(wall, largest)))
+            if (!shown[other] && (largest == WS_WALL_NONE || ws_wall_sure(wall, (enum ws_wall)other) >
+                                                                 ws_wall_sure(wall, (enum ws_wall)largest)))
                 largest = other;
         shown[largest] = true;
         is_largest = is_largest && wall->by_wall[largest] <= wall->by_wall[wall->wall];
         snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s %s", i ? ", " : "",
-                 ws_wall_name((enum ws_wall)largest), ws_format_share(share, sure_of(wall, largest), wall->length));
+                 ws_wall_name((enum ws_wall)largest),
+                 ws_format_share(share, ws_wall_sure(wall, (enum ws_wall)largest), wall->length));
     }
-    write_unknown(wall, text + strlen(text), sizeof(text) - strlen(text));
+    if (ws_wall_unknown(wall) >= wall->length / 1000 && ws_wall_unknown(wall)) {
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "; not known %s",
+                 ws_format_share(share, ws_wall_unknown(wall), wall->length));
+        ws_wall_write_suggested(wall, text + strlen(text), sizeof(text) - strlen(text));
+    }
     if (is_largest)
         ws_page_fact(page, "shares", "%s", text);
     else

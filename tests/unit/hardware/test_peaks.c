@@ -33,6 +33,22 @@ static void devices_are_found_by_the_names_drivers_give(void **state)
     check("NVIDIA B200", 179, "B200", WS_PRECISION_BF16, 281);
     check("NVIDIA GB200", 185, "GB200", WS_PRECISION_FP4, 1250);
     check("AMD Instinct MI300X", 192, "MI300X", WS_PRECISION_BF16, 247);
+    check("AMD Instinct MI325X", 255, "MI325X", WS_PRECISION_BF16, 218);
+    check("AMD Instinct MI355X", 287, "MI355X", WS_PRECISION_BF16, 315);
+    check("NVIDIA H20", 95, "H20", WS_PRECISION_BF16, 37);
+    check("NVIDIA GeForce RTX 2080 Ti", 10, "GeForce RTX 2080 Ti", WS_PRECISION_FP16, 87);
+    check("NVIDIA A40", 44, "A40", WS_PRECISION_BF16, 215);
+    check("NVIDIA RTX A6000", 47, "RTX A6000", WS_PRECISION_BF16, 202);
+    check("NVIDIA L20", 44, "L20", WS_PRECISION_BF16, 138);
+}
+
+/* Some board names hold a number of the board, and no size. */
+static void a_size_may_be_that_of_the_memory(void **state)
+{
+    (void)state;
+    check("A100-PG509-200", 39, "A100 40GB", WS_PRECISION_BF16, 201);
+    check("A100-PG509-200", 79, "A100", WS_PRECISION_BF16, 153);
+    check("A100-PG509-200", 0, "A100", WS_PRECISION_BF16, 153);
 }
 
 static void a_sibling_stands_in_for_a_chip_the_table_lacks(void **state)
@@ -66,7 +82,10 @@ static void a_gpu_without_a_name_is_known_by_all_its_figures(void **state)
     (void)state;
     assert_int_equal(ws_gpu_find(&facts, &gpu), WS_GPU_BY_FIGURES);
     assert_string_equal(gpu.name, "MI300X");
-    facts.memory_bytes = UINT64_C(256) << 30; /* as an MI325X has */
+    facts.memory_bytes = UINT64_C(256) << 30;
+    assert_int_equal(ws_gpu_find(&facts, &gpu), WS_GPU_BY_FIGURES);
+    assert_string_equal(gpu.name, "MI325X");
+    facts.memory_bytes = UINT64_C(128) << 30;
     assert_int_equal(ws_gpu_find(&facts, &gpu), WS_GPU_UNKNOWN);
     facts.memory_bytes = UINT64_C(192) << 30;
     facts.name = "AMD Instinct of another kind";
@@ -209,6 +228,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(devices_are_found_by_the_names_drivers_give),
+        cmocka_unit_test(a_size_may_be_that_of_the_memory),
         cmocka_unit_test(a_sibling_stands_in_for_a_chip_the_table_lacks),
         cmocka_unit_test(a_gpu_without_a_name_is_known_by_all_its_figures),
         cmocka_unit_test(people_name_gpus_shortly),

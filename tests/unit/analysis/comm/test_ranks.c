@@ -34,11 +34,41 @@ static void a_slow_rank_is_named(void **state)
     assert_int_equal(lateness.compute, 9 * 500 * us); /* the first collective begins the comparison */
     assert_int_equal(lateness.idle, 0);
     assert_true(lateness.same_kernels);
+    /* The report is about the rank that makes the others wait, not about its victims. */
+    assert_true(ws_report_slowest(job.report).is_late);
+    assert_int_equal(ws_report_slowest(job.report).shown, 2);
+    const struct ws_track_wall *victim = ws_report_result(job.report, &ws_analysis_wall, 0);
+    assert_in_range(victim->comm_waiting, victim->parts[WS_PART_EXPOSED_COMM] - 10 * 100 * us - us,
+                    victim->parts[WS_PART_EXPOSED_COMM] - 10 * 100 * us + us);
     /* Advice to a waiting rank says what that rank would save; advice to the late rank says what the job would save.
      */
     ranks_assert_advised(&job, 0, "straggler", WS_PART_EXPOSED_COMM, 10 * 500 * us);
     ranks_assert_advised(&job, 2, "straggler", WS_PART_MATMUL, 9 * 500 * us);
     built_finish(&job);
+}
+
+/* 4 MB move in 20 ms: the bus bandwidth of 0.3 GB/s is no link's. In 100 µs it is 60 GB/s. */
+static void a_slow_link_is_named(void **state)
+{
+    static const int64_t compute[4] = { 400000, 400000, 400000, 400000 }, offset[4];
+    (void)state;
+    for (int slow = 0; slow < 2; slow++) {
+        struct built job;
+        ranks_begin(&job, 4, false);
+        for (uint32_t i = 0; i < 4; i++)
+            build_comm(job.traces[i], 1, i, 4, 77);
+        ranks_rounds(&job, 10, compute, offset, slow ? 20 * ms : 100 * us);
+        built_report(&job);
+        const struct ws_comm_cost *all = &ranks_cost(&job, 0)->all;
+        assert_float_equal(all->fastest, slow ? 0.3 : 60, 1e-6);
+        const struct ws_track_wall *wall = ws_report_result(job.report, &ws_analysis_wall, 0);
+        const struct ws_advice *advice = wall->advice.items.data;
+        bool named = false;
+        for (size_t i = 0; i < wall->advice.items.count; i++)
+            named |= advice[i].name && !strcmp(advice[i].name, "slow_link");
+        assert_int_equal(named, slow);
+        built_finish(&job);
+    }
 }
 
 /* Rank 1 is late because its host loads data: its device is idle meanwhile, and does not compute for longer. */
@@ -138,6 +168,7 @@ static void ranks_that_take_turns_are_no_stragglers(void **state)
                              round * ms + 600 * us);
     built_report(&job);
     assert_int_equal(ranks_matches(&job)->stragglers, 0);
+    assert_false(ws_report_slowest(job.report).is_late);
     for (size_t rank = 0; rank < 4; rank++) {
         assert_int_equal(ranks_rank(&job, rank)->late, 3);
         assert_int_equal(ranks_rank(&job, rank)->waited, 9 * 400 * us);
@@ -359,6 +390,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_slow_rank_is_named),
+        cmocka_unit_test(a_slow_link_is_named),
         cmocka_unit_test(a_late_host_is_told_from_a_slow_device),
         cmocka_unit_test(a_straggler_is_late_in_half_of_the_steps),
         cmocka_unit_test(nobody_is_late_of_a_job_that_was_hardly_recorded),

@@ -118,6 +118,8 @@ static void a_range_has_its_own_work_and_that_of_ranges_within(void **state)
     const struct ws_range_row *forward = row_of(&built, "forward"), *attention = row_of(&built, "attention");
     const struct ws_range_row *loading = row_of(&built, "data loading");
     expect_stay(&forward->all, 1, 90);
+    assert_int_equal(forward->all.own, 60 * us);
+    assert_int_equal(attention->all.own, 30 * us);
     expect_amount(&forward->work.all, 5, 80, 90, 55);
     expect_amount(&forward->own.all, 2, 30, 30, 45);
     expect_stay(&attention->all, 2, 30);
@@ -128,6 +130,37 @@ static void a_range_has_its_own_work_and_that_of_ranges_within(void **state)
     struct ws_range_work outside = outside_of(&built, MAIN);
     expect_amount(&outside.all, 2, 6, 6, 840);
     expect_all_idle_time(&built);
+    built_finish(&built);
+}
+
+/* Operators are summed up by themselves, beside the ranges that the program set. */
+static void operators_have_a_table_of_their_own(void **state)
+{
+    struct built built;
+    struct builder *trace = begin(&built);
+    (void)state;
+    built.steps = WS_STEPS_NOT_ASKED;
+    annotate(trace, MAIN, "forward", 0, 100);
+    build_range(trace, WS_RANGE_OPERATOR, MAIN, "aten::linear", 10 * us, 50 * us);
+    build_range(trace, WS_RANGE_OPERATOR, MAIN, "aten::addmm", 20 * us, 40 * us);
+    launch(trace, MAIN, 1, 15, 60, 70);
+    launch(trace, MAIN, 1, 30, 70, 90);
+    launch(trace, MAIN, 1, 80, 100, 130); /* in no operator */
+    built_report(&built);
+    const struct ws_track_ranges *operators = ws_report_result(built.report, &ws_analysis_operators, 0);
+    const struct ws_range_row *rows = operators->rows.data;
+    assert_int_equal(ranges_of(&built)->rows.count, 1);
+    assert_int_equal(operators->rows.count, 2);
+    expect_stay(&rows[0].all, 1, 40); /* linear */
+    assert_int_equal(rows[0].all.own, 20 * us);
+    expect_amount(&rows[0].work.all, 2, 30, 30, 0);
+    expect_amount(&rows[0].own.all, 1, 10, 10, 0);
+    expect_stay(&rows[1].all, 1, 20);
+    expect_amount(&rows[1].work.all, 1, 20, 20, 0);
+    char *text = built_text(&built, "operators", false);
+    assert_non_null(strstr(text, "aten::addmm"));
+    assert_null(strstr(text, "forward"));
+    free(text);
     built_finish(&built);
 }
 
@@ -308,6 +341,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_range_has_its_own_work_and_that_of_ranges_within),
+        cmocka_unit_test(operators_have_a_table_of_their_own),
         cmocka_unit_test(ranges_of_one_name_within_each_other_count_work_once),
         cmocka_unit_test(ranges_that_overlap_both_hold_what_is_in_both),
         cmocka_unit_test(work_is_of_the_thread_that_launched_it),

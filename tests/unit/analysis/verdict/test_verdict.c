@@ -57,7 +57,7 @@ static void the_slowest_is_named(void **state)
     assert_int_equal(slowest.shown, 1);
     assert_int_equal(slowest.slower, WS_NOWHERE);
     assert_int_equal(slowest.not_compared, 0);
-    assert_said(&job, "slowest                 rank 1, GPU 0 Test GPU; device sections show only this one", true);
+    assert_said(&job, "slowest                 rank 1, GPU 0 Test GPU; sections show only this one", true);
     assert_said(&job, "not compared", false);
     char *text = built_text(&job, "verdict", true);
     assert_null(strstr(text, "it alone"));

@@ -1,0 +1,15 @@
+/* The report that is shown by default: what was recorded, the wall, what to do, and the heaviest kernels, on one
+ * page.
+ *
+ * It has at most WS_SUMMARY_LINES lines on a page of 100 columns. If advice is long, fewer kernels are shown, and
+ * then less advice. */
+#ifndef WALLSHIM_ANALYSIS_VERDICT_SUMMARY_H
+#define WALLSHIM_ANALYSIS_VERDICT_SUMMARY_H
+
+#include "report/analysis.h"
+
+enum { WS_SUMMARY_LINES = 40 };
+
+void ws_summary_print(const struct ws_report *report, struct ws_page *page);
+
+#endif

@@ -1,0 +1,20 @@
+/* The links between GPUs: how many bytes a GPU can send at once, in one direction. */
+#ifndef WALLSHIM_HARDWARE_LINKS_H
+#define WALLSHIM_HARDWARE_LINKS_H
+
+struct ws_link {
+    const char *gpu;     /* a name in the table of gpus.h */
+    const char *name;    /* "NVLink 4" */
+    double bytes_per_ns; /* GB/s in one direction, over all links of the GPU */
+};
+
+/* A network card of 400 Gbit/s for each GPU, as machines with eight H100 have. */
+#define WS_NETWORK_BYTES_PER_NS 50.0
+
+/* PCIe 4.0 with 16 lanes. */
+#define WS_PCIE_BYTES_PER_NS 32.0
+
+/* The link between GPUs of one machine. Returns NULL if the GPU has none but PCIe, or is not known. */
+const struct ws_link *ws_link_of(const char *gpu);
+
+#endif
