@@ -11,6 +11,7 @@
 #include "analysis/kernels/classify.h"
 #include "analysis/kernels/kernels.h"
 #include "analysis/steps/steps.h"
+#include "analysis/verdict/missing.h"
 #include "base/minmax.h"
 
 /* There is no verdict if more than this percentage of operations has no device times. It is a third of the limit for
@@ -127,15 +128,16 @@ static void average(struct ws_track_wall *result)
 
 static enum ws_wall wall_judge(const struct ws_track_wall *result)
 {
+    int64_t known = result->length - result->parts[WS_PART_UNRECORDED];
     int64_t overhead = result->by_wall[WS_WALL_OVERHEAD], comm = result->by_wall[WS_WALL_COMMUNICATION];
-    bool held_up = wall_exceeds(overhead, result->length, WS_WALL_OVERHEAD_LIMIT) ||
-                   wall_exceeds(result->parts[WS_PART_INPUT], result->length, WS_WALL_INPUT_LIMIT);
-    if (wall_exceeds(comm, result->length, WS_WALL_COMMUNICATION_LIMIT) && (!held_up || comm > overhead))
+    bool held_up = wall_exceeds(overhead, known, WS_WALL_OVERHEAD_LIMIT) ||
+                   wall_exceeds(result->parts[WS_PART_INPUT], known, WS_WALL_INPUT_LIMIT);
+    if (wall_exceeds(comm, known, WS_WALL_COMMUNICATION_LIMIT) && (!held_up || comm > overhead))
         return WS_WALL_COMMUNICATION;
     if (held_up)
         return WS_WALL_OVERHEAD;
     int64_t compute = result->by_wall[WS_WALL_COMPUTE], bandwidth = result->by_wall[WS_WALL_BANDWIDTH];
-    if (result->by_wall[WS_WALL_NONE] > ws_max(compute, bandwidth))
+    if (result->parts[WS_PART_GRAPHS] > ws_max(compute, bandwidth))
         return WS_WALL_NONE;
     return compute >= bandwidth ? WS_WALL_COMPUTE : WS_WALL_BANDWIDTH;
 }
@@ -169,7 +171,8 @@ static int64_t won_together(const struct ws_report *report, size_t subject, cons
     const struct ws_track_savings *savings = ws_report_result(report, &ws_analysis_savings, subject);
     const struct ws_advice *advice = result->advice.items.data;
     char causes[WS_TOGETHER_TEXT];
-    int64_t more = savings->together - ws_savings_together(savings, causes), idle = 0;
+    int64_t more = savings->together - ws_savings_together(savings, causes);
+    int64_t idle = -result->parts[WS_PART_UNRECORDED];
     for (int cause = 0; cause < WS_CAUSE_COUNT; cause++)
         idle += result->parts[cause];
     for (size_t i = 0; i < result->advice.items.count; i++)
@@ -181,7 +184,6 @@ static int64_t won_together(const struct ws_report *report, size_t subject, cons
 static int wall_gather(const struct ws_report *report, size_t subject, struct ws_track_wall *result)
 {
     int status = 0;
-    result->advice = WS_ADVICE_LIST;
     for (size_t i = 0; i < report->analyses->count && !status; i++) {
         const struct ws_analysis *analysis = report->analyses->list[i];
         size_t of = analysis->scope == WS_SCOPE_TRACK ? subject : 0;
@@ -213,25 +215,38 @@ static int64_t wall_comm_waiting(const struct ws_report *report, size_t subject,
     return cost->all.matched ? ws_clamp(comm - transfer, (int64_t)0, comm) : -1;
 }
 
+/* Finds the wall, or why there is none although the figures hold. */
+static void wall_find(const struct ws_report *report, size_t subject, struct ws_track_wall *result)
+{
+    result->wall = wall_judge(result);
+    if (!result->wall)
+        result->why_none = "nothing delays the GPU, and CUDA graphs, which were measured as a whole, ran "
+                           "most of the time";
+    ws_missing_reason(report, subject, result, result->reason);
+    if (*result->reason) {
+        result->wall = WS_WALL_NONE;
+        result->why_none = result->reason;
+    }
+    result->cause = largest_part(result, result->wall);
+    find_wall_behind(result);
+}
+
 static int wall_run(const struct ws_report *report, size_t subject, void *memory)
 {
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
     struct ws_track_wall *result = memory;
     int status = sum_parts(report, subject, result);
     if (status)
         return status;
     average(result);
     result->why_none = why_none(ws_model_track(report->model, subject), result);
-    if (!result->why_none) {
-        result->wall = wall_judge(result);
-        if (!result->wall)
-            result->why_none = "nothing delays the GPU, and CUDA graphs, which were measured as a whole, ran "
-                               "most of the time";
-        result->cause = largest_part(result, result->wall);
-        find_wall_behind(result);
-    }
+    result->is_measured = !result->why_none;
+    if (result->is_measured)
+        wall_find(report, subject, result);
     result->trains = ws_report_trains(report, subject);
     result->comm_waiting = wall_comm_waiting(report, subject, result);
-    return wall_gather(report, subject, result);
+    result->advice = WS_ADVICE_LIST;
+    return causes->is_sampled ? 0 : wall_gather(report, subject, result); /* a sample shows no saving */
 }
 
 static void wall_finish(void *memory)
@@ -258,6 +273,18 @@ static size_t wall_latest(const struct ws_report *report)
     return latest;
 }
 
+/* Is the first device to be shown rather than the second: has it a verdict, has it steps, are they longer? */
+static bool wall_goes_first(const struct ws_track_wall *wall, const struct ws_track_wall *before)
+{
+    if (!wall->is_measured || !before)
+        return wall->is_measured;
+    if (!wall->wall != !before->wall)
+        return wall->wall;
+    if (wall->per_step != before->per_step)
+        return wall->per_step;
+    return wall->length > before->length;
+}
+
 struct ws_slowest ws_report_slowest(const struct ws_report *report)
 {
     struct ws_slowest slowest = { .shown = wall_latest(report), .slower = WS_NOWHERE };
@@ -265,19 +292,16 @@ struct ws_slowest ws_report_slowest(const struct ws_report *report)
     slowest.is_late = slowest.shown != WS_NOWHERE;
     if (slowest.is_late)
         return slowest;
-    for (size_t i = 0; i < tracks; i++) {
-        const struct ws_track_wall *wall = wall_wall_of(report, i), *before = wall_wall_of(report, slowest.shown);
-        if (wall->wall && (!before || wall->per_step > before->per_step ||
-                           (wall->per_step == before->per_step && wall->length > before->length)))
+    for (size_t i = 0; i < tracks; i++)
+        if (wall_goes_first(wall_wall_of(report, i), wall_wall_of(report, slowest.shown)))
             slowest.shown = i;
-    }
     const struct ws_track_wall *shown = wall_wall_of(report, slowest.shown);
     for (size_t i = 0; i < tracks && shown; i++) {
         const struct ws_track *track = ws_model_track(report->model, i);
         const struct ws_track_wall *wall = wall_wall_of(report, i), *before = wall_wall_of(report, slowest.slower);
         if (wall->per_step != shown->per_step)
             slowest.not_compared += track->count || track->untimed || track->backwards;
-        else if (!wall->wall && wall->length > (before ? before : shown)->length)
+        else if (shown->wall && !wall->wall && wall->length > (before ? before : shown)->length)
             slowest.slower = i;
     }
     return slowest;

@@ -1,0 +1,115 @@
+#include "analysis/verdict/missing.h"
+
+#include <stdio.h>
+
+#include "analysis/activity/activity.h"
+#include "analysis/activity/losses.h"
+#include "analysis/activity/recorded.h"
+#include "analysis/gaps/gaps.h"
+#include "analysis/steps/steps.h"
+
+/* What is below these shares could hardly change a verdict. Time is in percent of a step, operations are in percent
+ * of all. Our choice. */
+enum { TIME_SHOWN = 1, OPERATIONS_SHOWN = 10 };
+
+static const char *missing_unit_of(const struct ws_track_wall *wall)
+{
+    if (wall->per_step)
+        return wall->steps > 1 ? "an average step" : "the only whole step";
+    return "the recording";
+}
+
+/* Writes "; 112 ms of it ended at kernels of 70 CUDA graph launches: others of these graphs are missing". */
+static void write_graphs(const struct ws_report *report, size_t track, char *text, size_t capacity)
+{
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, track);
+    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, track);
+    int64_t time = ws_gap_time(causes, &causes->in_graphs);
+    char of_it[WS_FORMAT_SIZE], count[WS_FORMAT_SIZE];
+    *text = 0;
+    if (time > 0)
+        snprintf(text, capacity,
+                 "; %s of it ended at kernels of CUDA graphs (%s launch%s in the recording), so "
+                 "others of their kernels are missing",
+                 ws_format_time(of_it, causes->per_step ? ws_steps_share(steps, time) : time),
+                 ws_format_count(count, causes->graph_launches), causes->graph_launches == 1 ? "" : "es");
+}
+
+void ws_missing_reason(const struct ws_report *report, size_t track, const struct ws_track_wall *wall,
+                       char reason[WS_REASON_TEXT])
+{
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, track);
+    char time[WS_FORMAT_SIZE], whole[WS_FORMAT_SIZE], graphs[200];
+    *reason = 0;
+    if (causes->is_sampled) {
+        snprintf(
+            reason, WS_REASON_TEXT,
+            "the trace holds only a sample of the operations. Its calls are numbered %u apart, so most were left "
+            "out, and queued operations begin late for nothing that the trace shows. Time without recorded "
+            "operations is not known to be idle",
+            causes->apart);
+    } else if (wall->parts[WS_PART_UNRECORDED] > wall->by_wall[wall->wall]) {
+        write_graphs(report, track, graphs, sizeof(graphs));
+        snprintf(reason, WS_REASON_TEXT,
+                 "for %s of the %s of %s the trace does not show what the GPU did. Work was queued, and nothing that "
+                 "was recorded ran%s",
+                 ws_format_time(time, wall->parts[WS_PART_UNRECORDED]), ws_format_time(whole, wall->length),
+                 missing_unit_of(wall), graphs);
+    }
+}
+
+/* Time that was not recorded, if there is a verdict on the rest. */
+static void print_time(const struct ws_report *report, size_t track, const struct ws_track_wall *wall,
+                       struct ws_page *page)
+{
+    char time[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], graphs[200];
+    int64_t unrecorded = wall->parts[WS_PART_UNRECORDED];
+    if (!wall->wall || unrecorded <= wall->length / 100 * TIME_SHOWN)
+        return;
+    write_graphs(report, track, graphs, sizeof(graphs));
+    ws_page_fact(page, "not recorded",
+                 "%s of %s (%s): work was queued, and nothing that was recorded ran%s. The verdict is on the rest",
+                 ws_format_time(time, unrecorded), missing_unit_of(wall),
+                 ws_format_share(share, unrecorded, wall->length), graphs);
+}
+
+/* Of the lead-in only the length is known. */
+static void print_lead_in(const struct ws_track_activity *activity, struct ws_page *page)
+{
+    const struct ws_hole *holes = activity->holes.data;
+    char time[WS_FORMAT_SIZE];
+    if (activity->holes.count)
+        ws_page_fact(page, "left out", "the first %s: the GPU still ran work from before the recording",
+                     ws_format_time(time, holes[activity->holes.count - 1].end - activity->begin));
+}
+
+static bool is_much(uint64_t part, uint64_t whole)
+{
+    return part && part >= whole / 100 * OPERATIONS_SHOWN;
+}
+
+void ws_missing_text(const struct ws_report *report, size_t track, const struct ws_track_wall *wall,
+                     struct ws_page *page)
+{
+    size_t subject = ws_model_track(report->model, track)->process;
+    const struct ws_process *process = ws_model_process(report->model, subject);
+    const struct ws_process_recorded *recorded = ws_report_result(report, &ws_analysis_recorded, subject);
+    const struct ws_process_losses *losses = ws_report_result(report, &ws_analysis_losses, subject);
+    char count[WS_FORMAT_SIZE], whole[WS_FORMAT_SIZE];
+    uint64_t alone = losses->count[WS_LOSS_NO_OPERATION];
+    if (!ws_process_meta(process, "import"))
+        return;
+    print_time(report, track, wall, page);
+    print_lead_in(ws_report_result(report, &ws_analysis_activity, track), page);
+    if (is_much(recorded->before, process->ops.count))
+        ws_page_fact(page, "from before",
+                     "%s of %s operations were launched before the recording began: what the host did then is not "
+                     "known",
+                     ws_format_count(count, recorded->before), ws_format_count(whole, process->ops.count));
+    if (is_much(alone, process->ops.count))
+        ws_page_fact(
+            page, "half recorded",
+            "%s launch%s without what they launched: captured into graphs, or not recorded. If they ran, the "
+            "GPU was busy for longer",
+            ws_format_count(count, alone), alone == 1 ? "" : "es");
+}
