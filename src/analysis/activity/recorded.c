@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/activity/host_time.h"
 #include "base/minmax.h"
@@ -71,17 +72,81 @@ bool ws_launched_before(const struct ws_process_recorded *recorded, const struct
     return number && number < recorded->first_id;
 }
 
+enum { OTHER_CALL, LAUNCH_CALL, CAPTURE_BEGINS, CAPTURE_ENDS };
+
+static uint8_t *read_functions(const struct ws_process *process)
+{
+    const struct ws_driver_function *functions = process->driver_functions.rows.data;
+    size_t count = process->driver_functions.rows.count;
+    uint8_t *kinds = calloc(count + 1, 1);
+    for (size_t i = 0; kinds && i < count; i++)
+        kinds[i] = functions[i].family == WS_CALL_LAUNCH                  ? LAUNCH_CALL
+                   : strstr(functions[i].name.data, "StreamBeginCapture") ? CAPTURE_BEGINS
+                   : strstr(functions[i].name.data, "StreamEndCapture")   ? CAPTURE_ENDS
+                                                                          : OTHER_CALL;
+    return kinds;
+}
+
+/* Finds launches without operations. Importers write calls in order of time. Operations that were launched after the
+ * last one that is in the trace may have run after its end. */
+static int find_alone(const struct ws_process *process, struct ws_process_recorded *result)
+{
+    const struct ws_ops *ops = &process->ops;
+    const struct ws_call *calls = process->calls.data;
+    uint8_t *kinds = read_functions(process);
+    int64_t last = INT64_MIN;
+    int capturing = 0, status = kinds ? 0 : -ENOMEM;
+    for (size_t i = 0; i < ops->count; i++)
+        last = ws_op_has_call(ops, i) ? ws_max(last, ws_op_host_begin(ops, i)) : last;
+    for (size_t i = 0; i < process->calls.count && !status; i++) {
+        uint32_t place = ws_entries_place(&process->driver_functions, calls[i].function);
+        uint8_t kind = place == UINT32_MAX ? OTHER_CALL : kinds[place];
+        capturing += kind == CAPTURE_BEGINS ? 1 : kind == CAPTURE_ENDS && capturing ? -1 : 0;
+        if (kind != LAUNCH_CALL || capturing || calls[i].result || calls[i].host_begin >= last)
+            continue;
+        int64_t *time = ws_vector_push(&result->alone);
+        status = time ? 0 : -ENOMEM;
+        if (time)
+            *time = calls[i].host_begin;
+    }
+    if (result->alone.count)
+        qsort(result->alone.data, result->alone.count, sizeof(int64_t), ws_ascending);
+    free(kinds);
+    return status;
+}
+
+bool ws_lacks_launch(const struct ws_process_recorded *recorded, int64_t from, int64_t to)
+{
+    const int64_t *times = recorded->alone.data;
+    size_t low = 0, high = recorded->alone.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (times[middle] <= from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < recorded->alone.count && times[low] < to;
+}
+
 static int recorded_run(const struct ws_report *report, size_t subject, void *memory)
 {
     const struct ws_process *process = ws_model_process(report->model, subject);
     struct ws_process_recorded *result = memory;
     result->whole = is_whole(process);
+    result->alone = WS_VECTOR(int64_t);
     if (!ws_process_meta(process, "import"))
         return 0;
     result->first_id = smallest_number(process);
     for (size_t i = 0; i < process->ops.count; i++)
         result->before += ws_launched_before(result, &process->ops, (uint32_t)i);
-    return 0;
+    return find_alone(process, result);
+}
+
+static void recorded_finish(void *memory)
+{
+    struct ws_process_recorded *result = memory;
+    ws_vector_finish(&result->alone);
 }
 
 static int recorded_ascending(const void *a, const void *b)
@@ -127,4 +192,5 @@ const struct ws_analysis ws_analysis_recorded = {
     .scope = WS_SCOPE_PROCESS,
     .result_size = sizeof(struct ws_process_recorded),
     .run = recorded_run,
+    .finish = recorded_finish,
 };

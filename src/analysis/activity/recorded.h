@@ -9,16 +9,21 @@
  * - an operation whose number is smaller than that of every recorded call was launched before the recording began;
  * - where the numbers of neighbouring calls are far apart, most calls were left out. A framework makes up to about 20
  *   calls of the runtime for one launch: the medians of ten traces are between 1 and 19.
+ *
+ * A launch without an operation ran something that the trace does not hold, unless it was captured into a graph or
+ * ran after the recording's end. Kernels of CUDA graphs are often missing so.
  */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_RECORDED_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_RECORDED_H
 
+#include "base/vector.h"
 #include "report/analysis.h"
 
 struct ws_process_recorded {
-    bool whole;        /* the trace holds all that the process gave to its devices */
-    uint32_t first_id; /* smallest number of a recorded call; 0: the trace does not number calls */
-    uint64_t before;   /* operations that were launched before the recording began */
+    bool whole;             /* the trace holds all that the process gave to its devices */
+    uint32_t first_id;      /* smallest number of a recorded call; 0: the trace does not number calls */
+    uint64_t before;        /* operations that were launched before the recording began */
+    struct ws_vector alone; /* int64_t, ascending: host times of launches whose operations are missing */
 };
 
 /* Scope: process. It has no section in the report. */
@@ -26,6 +31,9 @@ extern const struct ws_analysis ws_analysis_recorded;
 
 /* Was the operation launched before the recording began? */
 bool ws_launched_before(const struct ws_process_recorded *recorded, const struct ws_ops *ops, uint32_t op);
+
+/* Is an operation missing that was launched between these host times? */
+bool ws_lacks_launch(const struct ws_process_recorded *recorded, int64_t from, int64_t to);
 
 /* Median distance of the numbers of neighbouring calls: 1 if the trace holds every call. Writes 0 if the trace does
  * not number calls. Returns 0 or -ENOMEM. */

@@ -132,6 +132,18 @@ static bool was_late(const struct ws_gap_finder *finder, const struct ws_gap_que
            (question->launch > question->begin || began_at_once(finder, question));
 }
 
+/* May the device have run something in the gap that the trace does not hold: is the trace a sample, or lacks it an
+ * operation that was launched between those before and after the gap? */
+static bool may_have_run(const struct ws_gap_finder *finder, const struct ws_gap_question *question)
+{
+    const struct ws_ops *ops = &finder->process->ops;
+    if (question->end - question->begin <= WS_DISPATCH_MOST)
+        return false;
+    return finder->result->is_sampled ||
+           (finder->recorded->alone.count && ws_op_has_call(ops, question->before) &&
+            ws_lacks_launch(finder->recorded, ws_op_host_begin(ops, question->before), question->launch));
+}
+
 static struct ws_gap_answer cause_of_gap(struct ws_gap_finder *finder, const struct ws_gap *gap,
                                          const struct ws_gap_question *question)
 {
@@ -149,7 +161,7 @@ static struct ws_gap_answer cause_of_gap(struct ws_gap_finder *finder, const str
     if (ws_op_is_counted(ops, question->before) || ws_op_is_counted(ops, question->after))
         return answer;
     answer.time = question->launch;
-    if (result->is_sampled && length > WS_DISPATCH_MOST) {
+    if (may_have_run(finder, question)) {
         answer.cause = WS_PART_UNRECORDED;
     } else if (was_late(finder, question)) {
         answer.cause = WS_PART_LAUNCH;

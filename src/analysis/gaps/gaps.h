@@ -23,9 +23,10 @@
  * device (gap_waits.h). A recording of ours holds all that its process gave to the device. There, the operation
  * waited for something even if the trace does not show for what;
  * - unrecorded: the trace does not show for what, and may lack operations, as those of other profilers do: work from
- * before the recording, kernels of CUDA graphs, dropped records. The device may have been busy. In a trace that holds
- * only a sample of the operations, all gaps above 20 µs are of this cause. We assume a sample where a tenth of the
- * idle time is of this cause, and neighbouring calls are numbered more than 25 apart (ws_recorded_apart).
+ * before the recording, kernels of CUDA graphs, dropped records. The device may have been busy. Any gap above 20 µs
+ * is of this cause as a whole, if a launch between those of the operations before and after it has no operation in
+ * the trace (recorded.h), or if the trace holds only a sample of the operations. We assume a sample where a tenth of
+ * the idle time is of this cause, and neighbouring calls are numbered more than 25 apart (ws_recorded_apart).
  *
  * If the host was late, the cause is what the launching thread mostly did from the gap's begin to the call, or to the
  * call's end if the call took more than 20 µs of the gap. The time between the two is the lateness. For sync and

@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "analysis/activity/activity.h"
-#include "analysis/activity/losses.h"
 #include "analysis/activity/recorded.h"
 #include "analysis/gaps/gaps.h"
 #include "analysis/steps/steps.h"
@@ -19,27 +18,37 @@ static const char *missing_unit_of(const struct ws_track_wall *wall)
     return "the recording";
 }
 
-/* Writes "; 112 ms of it ended at kernels of 70 CUDA graph launches: others of these graphs are missing". */
-static void write_graphs(const struct ws_report *report, size_t track, char *text, size_t capacity)
+enum { LACKS_TEXT = 240 };
+
+/* Writes what the trace is known to lack: "; 112 ms of it ended at kernels of CUDA graphs (70 launches in the
+ * recording), so others of their kernels are missing". */
+static void write_lacks(const struct ws_report *report, size_t track, char text[LACKS_TEXT])
 {
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, track);
     const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, track);
+    const struct ws_process_recorded *recorded =
+        ws_report_result(report, &ws_analysis_recorded, ws_model_track(report->model, track)->process);
     int64_t time = ws_gap_time(causes, &causes->in_graphs);
     char of_it[WS_FORMAT_SIZE], count[WS_FORMAT_SIZE];
+    size_t used = 0;
     *text = 0;
     if (time > 0)
-        snprintf(text, capacity,
-                 "; %s of it ended at kernels of CUDA graphs (%s launch%s in the recording), so "
-                 "others of their kernels are missing",
-                 ws_format_time(of_it, causes->per_step ? ws_steps_share(steps, time) : time),
-                 ws_format_count(count, causes->graph_launches), causes->graph_launches == 1 ? "" : "es");
+        used = (size_t)snprintf(
+            text, LACKS_TEXT,
+            "; %s of it ended at kernels of CUDA graphs (%s launch%s in the recording), so others of "
+            "their kernels are missing",
+            ws_format_time(of_it, causes->per_step ? ws_steps_share(steps, time) : time),
+            ws_format_count(count, causes->graph_launches), causes->graph_launches == 1 ? "" : "es");
+    if (recorded->alone.count)
+        snprintf(text + used, LACKS_TEXT - used, "; %s launch%s in the recording without what they launched",
+                 ws_format_count(count, recorded->alone.count), recorded->alone.count == 1 ? " is" : "es are");
 }
 
 void ws_missing_reason(const struct ws_report *report, size_t track, const struct ws_track_wall *wall,
                        char reason[WS_REASON_TEXT])
 {
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, track);
-    char time[WS_FORMAT_SIZE], whole[WS_FORMAT_SIZE], graphs[200];
+    char time[WS_FORMAT_SIZE], whole[WS_FORMAT_SIZE], lacks[LACKS_TEXT];
     *reason = 0;
     if (causes->is_sampled) {
         snprintf(
@@ -49,12 +58,12 @@ void ws_missing_reason(const struct ws_report *report, size_t track, const struc
             "operations is not known to be idle",
             causes->apart);
     } else if (wall->parts[WS_PART_UNRECORDED] > wall->by_wall[wall->wall]) {
-        write_graphs(report, track, graphs, sizeof(graphs));
+        write_lacks(report, track, lacks);
         snprintf(reason, WS_REASON_TEXT,
                  "for %s of the %s of %s the trace does not show what the GPU did. Work was queued, and nothing that "
                  "was recorded ran%s",
                  ws_format_time(time, wall->parts[WS_PART_UNRECORDED]), ws_format_time(whole, wall->length),
-                 missing_unit_of(wall), graphs);
+                 missing_unit_of(wall), lacks);
     }
 }
 
@@ -62,15 +71,15 @@ void ws_missing_reason(const struct ws_report *report, size_t track, const struc
 static void print_time(const struct ws_report *report, size_t track, const struct ws_track_wall *wall,
                        struct ws_page *page)
 {
-    char time[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], graphs[200];
+    char time[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], lacks[LACKS_TEXT];
     int64_t unrecorded = wall->parts[WS_PART_UNRECORDED];
     if (!wall->wall || unrecorded <= wall->length / 100 * TIME_SHOWN)
         return;
-    write_graphs(report, track, graphs, sizeof(graphs));
+    write_lacks(report, track, lacks);
     ws_page_fact(page, "not recorded",
                  "%s of %s (%s): work was queued, and nothing that was recorded ran%s. The verdict is on the rest",
                  ws_format_time(time, unrecorded), missing_unit_of(wall),
-                 ws_format_share(share, unrecorded, wall->length), graphs);
+                 ws_format_share(share, unrecorded, wall->length), lacks);
 }
 
 /* Of the lead-in only the length is known. */
@@ -94,9 +103,8 @@ void ws_missing_text(const struct ws_report *report, size_t track, const struct 
     size_t subject = ws_model_track(report->model, track)->process;
     const struct ws_process *process = ws_model_process(report->model, subject);
     const struct ws_process_recorded *recorded = ws_report_result(report, &ws_analysis_recorded, subject);
-    const struct ws_process_losses *losses = ws_report_result(report, &ws_analysis_losses, subject);
     char count[WS_FORMAT_SIZE], whole[WS_FORMAT_SIZE];
-    uint64_t alone = losses->count[WS_LOSS_NO_OPERATION];
+    uint64_t alone = recorded->alone.count;
     if (!ws_process_meta(process, "import"))
         return;
     print_time(report, track, wall, page);

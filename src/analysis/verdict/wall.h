@@ -27,7 +27,7 @@
 #include "report/analysis.h"
 
 /* Percent of the step. A wall above its limit is named (see above). */
-enum { WS_REASON_TEXT = 400 };
+enum { WS_REASON_TEXT = 480 };
 enum { WS_WALL_OVERHEAD_LIMIT = 15, WS_WALL_INPUT_LIMIT = 5, WS_WALL_COMMUNICATION_LIMIT = 10 };
 
 struct ws_track_wall {

@@ -110,6 +110,8 @@ static void a_call_that_takes_long_is_named(void **state)
         assert_true(ws_gap_line_where(ws_model_process(built.model, 0), line, where, sizeof(where)));
         assert_string_equal(where, cases[i].call);
         assert_true(is_said(&built, "verdict", cases[i].call));
+        assert_int_equal(is_said(&built, "verdict", "single launch calls"), cases[i].cause == WS_PART_LAUNCH);
+        assert_int_equal(is_said(&built, "verdict", "module loads out of"), cases[i].cause == WS_PART_ALLOCATION);
         built_finish(&built);
     }
 }
@@ -223,6 +225,37 @@ static void kernels_of_graphs_that_are_missing(void **state)
     }
 }
 
+/* A graph was launched whose kernels are not in the trace, and the host waited for it. The device was not idle then.
+ * A launch that was captured did not run. */
+static void launches_without_operations_ran(void **state)
+{
+    static const struct {
+        bool graph, captured;
+        enum ws_part cause;
+    } cases[] = { { true, false, WS_PART_UNRECORDED }, { true, true, WS_PART_SYNC }, { false, false, WS_PART_SYNC } };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct built built;
+        struct builder *trace = begin_imported(&built);
+        first(trace);
+        if (cases[i].captured)
+            build_call(trace, "cudaStreamBeginCapture", WS_CALL_CAPTURE, 10 * us, 12 * us);
+        if (cases[i].graph)
+            build_call(trace, "cudaGraphLaunch", WS_CALL_LAUNCH, 20 * us, 30 * us);
+        if (cases[i].captured)
+            build_call(trace, "cudaStreamEndCapture", WS_CALL_CAPTURE, 32 * us, 34 * us);
+        build_call(trace, "cudaStreamSynchronize", WS_CALL_SYNC, 40 * us, 3 * ms);
+        second(trace, 3 * ms + 10 * us);
+        build_call(trace, "cudaLaunchKernel", WS_CALL_LAUNCH, 5 * ms, 5 * ms + us); /* ran after the end */
+        built_report(&built);
+        assert_int_equal(idle_for(&built, cases[i].cause), 2 * ms + 17 * us);
+        bool missing = cases[i].cause == WS_PART_UNRECORDED;
+        assert_int_equal(is_said(&built, "verdict", "1 launch without what"), missing);
+        assert_int_equal(is_said(&built, "verdict", "the trace does not show what the GPU did"), missing);
+        built_finish(&built);
+    }
+}
+
 /* One in `kept` operations of a host that is far ahead of the device is in the trace. Calls are numbered in order,
  * and a launch takes six of them. */
 static void run_sample(struct builder *trace, int64_t kept)
@@ -297,6 +330,7 @@ int main(void)
         cmocka_unit_test(a_copy_waits_in_its_call),
         cmocka_unit_test(operations_from_before_were_queued),
         cmocka_unit_test(kernels_of_graphs_that_are_missing),
+        cmocka_unit_test(launches_without_operations_ran),
         cmocka_unit_test(a_sample_has_no_verdict),
         cmocka_unit_test(work_from_before_is_left_out),
     };
