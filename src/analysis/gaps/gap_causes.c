@@ -104,7 +104,7 @@ static int measure_launch_delay(struct ws_gap_finder *finder, const struct ws_tr
 /* The cause of the last `length` ns of a gap, in which the operation that ended it was queued. */
 static enum ws_part cause_on_device(struct ws_gap_finder *finder, const struct ws_gap *gap, int64_t length)
 {
-    bool is_short = length <= WS_DISPATCH_MOST, whole = finder->recorded->whole;
+    bool whole = finder->recorded->whole, is_short = length <= (whole ? WS_DISPATCH_MOST : finder->reach);
     if ((is_short || whole) &&
         gap_causes_shape_of(finder, gap->before)->stream != gap_causes_shape_of(finder, gap->after)->stream &&
         (is_comm(finder, gap->before) || is_comm(finder, gap->after)))
@@ -119,8 +119,10 @@ static enum ws_part cause_on_device(struct ws_gap_finder *finder, const struct w
 /* Did the operation begin as soon as its launch reached the device? */
 static bool began_at_once(const struct ws_gap_finder *finder, const struct ws_gap_question *question)
 {
-    return question->end - question->launch <=
-           finder->result->launch_delay * 3 / 2 + ws_op_begin_error(&finder->process->ops, question->after);
+    int64_t delay = finder->result->launch_delay * 3 / 2;
+    if (finder->reach > WS_DISPATCH_MOST)
+        delay = ws_max(delay, finder->reach);
+    return question->end - question->launch <= delay + ws_op_begin_error(&finder->process->ops, question->after);
 }
 
 /* Was the host late: did it launch after the gap had begun, or too shortly before? */

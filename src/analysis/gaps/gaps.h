@@ -17,7 +17,8 @@
  *
  * The causes of the third piece, in which work was queued and the device did not begin it:
  * - dispatch: up to 20 µs, the time a device takes to begin the next operation: 1 to 2 µs on one stream, 2 to 8
- * µs if another stream waits for an event, 5 to 15 µs for the first node of a graph;
+ * µs if another stream waits for an event, 5 to 15 µs for the first node of a graph. In traces of other profilers, also
+ * as long as the third piece may take;
  * - communication: a collective on another stream ended or began at the gap;
  * - wait: longer than 20 µs, and the trace shows for what: a host function, a memory value, an operation of another
  * device (gap_waits.h). A recording of ours holds all that its process gave to the device. There, the operation

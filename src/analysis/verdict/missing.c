@@ -20,8 +20,8 @@ static const char *missing_unit_of(const struct ws_track_wall *wall)
 
 enum { LACKS_TEXT = 240 };
 
-/* Writes what the trace is known to lack: "; 112 ms of it ended at kernels of CUDA graphs (70 launches in the
- * recording), so others of their kernels are missing". */
+/* Writes what the trace is known to lack: "; 112 ms of it ended at kernels of CUDA graphs, of which others are
+ * missing (70 launches)". */
 static void write_lacks(const struct ws_report *report, size_t track, char text[LACKS_TEXT])
 {
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, track);
@@ -34,13 +34,11 @@ static void write_lacks(const struct ws_report *report, size_t track, char text[
     *text = 0;
     if (time > 0)
         used = (size_t)snprintf(
-            text, LACKS_TEXT,
-            "; %s of it ended at kernels of CUDA graphs (%s launch%s in the recording), so others of "
-            "their kernels are missing",
+            text, LACKS_TEXT, "; %s of it ended at kernels of CUDA graphs, of which others are missing (%s launch%s)",
             ws_format_time(of_it, causes->per_step ? ws_steps_share(steps, time) : time),
             ws_format_count(count, causes->graph_launches), causes->graph_launches == 1 ? "" : "es");
     if (recorded->alone.count)
-        snprintf(text + used, LACKS_TEXT - used, "; %s launch%s in the recording without what they launched",
+        snprintf(text + used, LACKS_TEXT - used, "; %s launch%s in the trace without what they launched",
                  ws_format_count(count, recorded->alone.count), recorded->alone.count == 1 ? " is" : "es are");
 }
 
@@ -51,17 +49,15 @@ void ws_missing_reason(const struct ws_report *report, size_t track, const struc
     char time[WS_FORMAT_SIZE], whole[WS_FORMAT_SIZE], lacks[LACKS_TEXT];
     *reason = 0;
     if (causes->is_sampled) {
-        snprintf(
-            reason, WS_REASON_TEXT,
-            "the trace holds only a sample of the operations. Its calls are numbered %u apart, so most were left "
-            "out, and queued operations begin late for nothing that the trace shows. Time without recorded "
-            "operations is not known to be idle",
-            causes->apart);
+        snprintf(reason, WS_REASON_TEXT,
+                 "the trace holds only a sample of the operations: its calls are numbered %u apart, so most were "
+                 "left out. "
+                 "Time without recorded operations is not known to be idle",
+                 causes->apart);
     } else if (wall->parts[WS_PART_UNRECORDED] > wall->by_wall[wall->wall]) {
         write_lacks(report, track, lacks);
         snprintf(reason, WS_REASON_TEXT,
-                 "for %s of the %s of %s the trace does not show what the GPU did. Work was queued, and nothing that "
-                 "was recorded ran%s",
+                 "for %s of the %s of %s work was queued, and the trace shows nothing that ran%s",
                  ws_format_time(time, wall->parts[WS_PART_UNRECORDED]), ws_format_time(whole, wall->length),
                  missing_unit_of(wall), lacks);
     }
@@ -77,7 +73,7 @@ static void print_time(const struct ws_report *report, size_t track, const struc
         return;
     write_lacks(report, track, lacks);
     ws_page_fact(page, "not recorded",
-                 "%s of %s (%s): work was queued, and nothing that was recorded ran%s. The verdict is on the rest",
+                 "%s of %s (%s): work was queued, and the trace shows nothing that ran%s. The verdict is on the rest",
                  ws_format_time(time, unrecorded), missing_unit_of(wall),
                  ws_format_share(share, unrecorded, wall->length), lacks);
 }
@@ -105,19 +101,16 @@ void ws_missing_text(const struct ws_report *report, size_t track, const struct 
     const struct ws_process_recorded *recorded = ws_report_result(report, &ws_analysis_recorded, subject);
     char count[WS_FORMAT_SIZE], whole[WS_FORMAT_SIZE];
     uint64_t alone = recorded->alone.count;
+    print_time(report, track, wall, page);
     if (!ws_process_meta(process, "import"))
         return;
-    print_time(report, track, wall, page);
+    if (*wall->reason)
+        ws_page_fact(page, "record again", "with all operations and the kernels of graphs: wallshim record");
     print_lead_in(ws_report_result(report, &ws_analysis_activity, track), page);
     if (is_much(recorded->before, process->ops.count))
-        ws_page_fact(page, "from before",
-                     "%s of %s operations were launched before the recording began: what the host did then is not "
-                     "known",
+        ws_page_fact(page, "from before", "%s of %s operations were launched before the recording began",
                      ws_format_count(count, recorded->before), ws_format_count(whole, process->ops.count));
     if (is_much(alone, process->ops.count))
-        ws_page_fact(
-            page, "half recorded",
-            "%s launch%s without what they launched: captured into graphs, or not recorded. If they ran, the "
-            "GPU was busy for longer",
-            ws_format_count(count, alone), alone == 1 ? "" : "es");
+        ws_page_fact(page, "half recorded", "%s launch%s without what they launched", ws_format_count(count, alone),
+                     alone == 1 ? "" : "es");
 }
